@@ -1,5 +1,5 @@
-// `npm run docs:codes`: writes docs/codes.md and docs/codes-plugins.md, with each code and its messages, and the first columns of the table in
-// docs/errors.md. A test compares both.
+// `npm run docs:codes`: updates codes and messages of docs/codes.md and docs/codes-plugins.md, and the first columns of the table in
+// docs/errors.md. Explanations are written in the pages. A test compares them.
 import { readFileSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { parse } from '@babel/parser'
@@ -188,10 +188,6 @@ export function readAll(): { uses: Use[]; bare: string[] } {
 }
 
 const MOST_SHOWN = 90
-const MOST_MESSAGES = 2
-/** A message that has more than this part of another one, at its start and end, is a variant of it. */
-const SAME_PART = 0.6
-const SHORT = 24
 
 const inCode = (text: string) => {
   const whole = text.replace(/\s*\n\s*/g, ' ').trim()
@@ -199,27 +195,18 @@ const inCode = (text: string) => {
   return line.includes('`') ? `\`\` ${line} \`\`` : `\`${line}\``
 }
 
-const reverse = (text: string) => [...text].reverse().join('')
-
-function sameStart(one: string, other: string): number {
-  const end = [...one].findIndex((letter, index) => letter !== other[index])
-  return end === -1 ? one.length : end
+/** The explanations on a page, by code: cause and action, indented below the message. They are written in the page itself. */
+export function explanationsIn(page: string): Map<string, string> {
+  return new Map(
+    [...page.matchAll(/^- `(MH\d{4})`.*\n((?: {2}.*\n)+)/gm)].map(([, code = '', text = '']) => [code, text]),
+  )
 }
 
-/** The messages without those that repeat most of an earlier one, such as a plural or an added suggestion. */
-function distinct(messages: readonly string[]): string[] {
-  const kept: string[] = []
-  for (const text of messages.map(text => text.replace(/……+/g, '…')).sort((one, other) => one.length - other.length)) {
-    const repeats = (other: string) =>
-      other === text ||
-      (other.length > SHORT &&
-        sameStart(other, text) + sameStart(reverse(other), reverse(text)) > other.length * SAME_PART)
-    if (!kept.some(repeats)) kept.push(text)
-  }
-  return kept
-}
-
-function sectionsOf(uses: readonly Use[], areas: readonly (keyof typeof AREAS)[]): string {
+function sectionsOf(
+  uses: readonly Use[],
+  areas: readonly (keyof typeof AREAS)[],
+  explanations: ReadonlyMap<string, string>,
+): string {
   const codes = [...new Set(uses.map(({ code }) => code))].sort()
   const sections = areas.flatMap(area => {
     const unknown: string[] = []
@@ -227,10 +214,15 @@ function sectionsOf(uses: readonly Use[], areas: readonly (keyof typeof AREAS)[]
       .filter(code => code.startsWith(area))
       .flatMap(code => {
         const messages = uses.filter(use => use.code === code).flatMap(use => use.messages)
-        const shown = distinct(messages.filter(text => /\w{4}/.test(text.replaceAll('plugins.…', ''))))
-        if (shown.length === 0) unknown.push(`\`${code}\``)
-        const texts = shown.slice(0, MOST_MESSAGES).map(inCode)
-        return shown.length === 0 ? [] : `- \`${code}\`: ${texts.join('<br>')}\n`
+        const [shown] = messages
+          .filter(text => /\w{4}/.test(text.replaceAll('plugins.…', '')))
+          .map(text => text.replaceAll(/……+/g, '…'))
+          .sort((one, other) => one.length - other.length)
+        const explanation = explanations.get(code) ?? ''
+        if (shown !== undefined) return `- \`${code}\`: ${inCode(shown)}${explanation && '\\'}\n${explanation}`
+        if (explanation) return `- \`${code}\`\\\n${explanation}`
+        unknown.push(`\`${code}\``)
+        return []
       })
     if (unknown.length > 0) lines.push(`- Other codes, with various messages: ${unknown.join(', ')}\n`)
     return lines.length === 0 ? [] : `## ${area}: ${AREAS[area]}\n\n${lines.join('')}`
@@ -238,24 +230,29 @@ function sectionsOf(uses: readonly Use[], areas: readonly (keyof typeof AREAS)[]
   return sections.join('\n')
 }
 
+const CODES_PAGES = ['docs/codes.md', 'docs/codes-plugins.md']
+
+export const readExplanations = () =>
+  explanationsIn(CODES_PAGES.map(path => readFileSync(`${ROOT}${path}`, 'utf8')).join('\n'))
+
 /** The text of each page with codes, by its path. */
-export function codesPages(uses: readonly Use[]): Record<string, string> {
+export function codesPages(uses: readonly Use[], explanations: ReadonlyMap<string, string>): Record<string, string> {
   const areas = Object.keys(AREAS) as (keyof typeof AREAS)[]
   const ofPlugins = areas.filter(area => /^MH(?:2\d|34|35)$/.test(area))
   const ofHost = areas.filter(area => !ofPlugins.includes(area))
   return {
     'docs/codes.md': `# Codes
 
-Each error at startup and each log line has a stable code. The same cause has the same code everywhere. This page lists the codes of the
-host and the command line with their main messages, and [codes-plugins.md](codes-plugins.md) those of plugins. \`…\` stands for an inserted value.
-Refused requests have the kinds of [errors.md](errors.md). This page is generated: \`npm run docs:codes\`.
+Each error at startup and each log line has a stable code: use it in alerts, filters and searches. \`npx mcp-host help MH1301\` prints an entry. This page
+lists the codes of the host and the command line, each with one message. [codes-plugins.md](codes-plugins.md) lists those of plugins. \`…\` stands for an
+inserted value. Refused requests have the kinds of [errors.md](errors.md). \`npm run docs:codes\` updates codes and messages. Edit explanations here.
 
-${sectionsOf(uses, ofHost)}`,
+${sectionsOf(uses, ofHost, explanations)}`,
     'docs/codes-plugins.md': `# Codes of plugins
 
-Codes of the built-in plugins, in addition to the [codes of the host](codes.md). This page is generated: \`npm run docs:codes\`.
+Codes of the built-in plugins, in addition to the [codes of the host](codes.md).
 
-${sectionsOf(uses, ofPlugins)}`,
+${sectionsOf(uses, ofPlugins, explanations)}`,
   }
 }
 
@@ -273,6 +270,8 @@ export function errorsPage(page: string): string {
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
-  for (const [path, text] of Object.entries(codesPages(readAll().uses))) writeFileSync(`${ROOT}${path}`, text)
+  for (const [path, text] of Object.entries(codesPages(readAll().uses, readExplanations()))) {
+    writeFileSync(`${ROOT}${path}`, text)
+  }
   writeFileSync(ERRORS, errorsPage(readFileSync(ERRORS, 'utf8')))
 }

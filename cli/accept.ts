@@ -70,7 +70,7 @@ async function readEntry(settings: ServerSettings, token: string | undefined): P
 
 const NONE = { resources: {}, resourceTemplates: {}, tools: {}, prompts: {} }
 
-/** The lists of a server as those of a route, to compare them. */
+/** Presents the lists of an upstream server as a route, so that surfaces can be compared. */
 const asLists = (entry: AcceptedServer | undefined) => ({
   ...NONE,
   ...Object.fromEntries(
@@ -86,7 +86,7 @@ const asLists = (entry: AcceptedServer | undefined) => ({
   ),
 })
 
-/** In a review nothing new is harmless: models read the text of a new tool. */
+/** In a review every addition matters, because models read the text of a new tool. */
 const asReviewed = (change: Change): Change =>
   change.impact === 'harmless' && 'after' in change && !('before' in change) ? { ...change, impact: 'read' } : change
 

@@ -45,7 +45,6 @@ function extensionOf(
   const used = [...sources, configName].map(name => extname(name))
   const found = used.find((extension): extension is Project['extension'] => /^\.(?:ts|js|mjs)$/.test(extension))
   const extension = found ?? (existsSync(join(folder, 'tsconfig.json')) ? '.ts' : '.js')
-  // The templates are ES modules.
   return extension === '.js' && type !== 'module' ? '.mjs' : extension
 }
 

@@ -43,10 +43,10 @@ async function secretsOf({ config, 'env-file': files }: AuditValues, { env, cwd 
   return createSecrets(given, env['MCP_HOST_SECRETS'])
 }
 
-/** Lock files, including leftovers of killed processes, which a glob such as `audit*` also matches. */
+/** Matches lock files and leftovers of killed processes, which a glob such as `audit*` also selects. */
 const LOCK = /\.lock(?:\.[\da-f-]+)*$/
 
-/** Refuses anything but files: reading a pipe without a writer would hang. */
+/** Accepts only regular files, because reading a pipe without a writer would hang. */
 async function fileIn(place: string, { cwd, say }: CommandContext): Promise<string[]> {
   const path = resolve(cwd, place)
   if ((await stat(path)).isFile()) return [await realpath(path)]

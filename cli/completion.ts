@@ -5,7 +5,7 @@ import { COMMON_OPTIONS, defineVerb, type Verb } from './verb.ts'
 
 type Verbs = ReadonlyMap<string, Verb>
 
-/** A word in single quotes, for every shell here. */
+/** Quotes a word for bash, zsh and fish. */
 const quote = (text: string) => `'${text.replace(/[\\']/g, '')}'`
 
 const optionsOf = ({ options }: Verb) => Object.entries({ ...options, ...COMMON_OPTIONS })

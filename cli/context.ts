@@ -33,11 +33,11 @@ export interface CommandContext extends Required<CommandEnvironment> {
   readonly secrets: Secrets
   /** Writes a line to stdout and escapes control characters except line breaks and tabs. */
   print(text: string): void
-  /** Like `print`, with colors at a terminal. */
+  /** Prints a line like `print`, with colors at a terminal. */
   show(text: string): void
   /** Writes one line to stderr, without secrets and control characters and of limited length. */
   say(line: string): void
-  /** Rewrites `mcp-host` commands to run in this shell, such as `npx mcp-host login`. */
+  /** Rewrites `mcp-host` commands so that they run in this shell, such as `npx mcp-host login`. */
   runnable(text: string): string
   exit(code: number): void
 }
@@ -83,7 +83,7 @@ export function createContext(environment: CommandEnvironment, exit: (code: numb
 export const usage = (what: string, cause?: unknown): StartError =>
   new StartError('MH3001', what, { exitCode: 2, cause })
 
-/** Such as `mcp-host: error MH1301: port 3000 is in use`. */
+/** Formats a failure, such as `mcp-host: error MH1301: port 3000 is in use`. */
 export const failureText = (error: unknown, text = errorText(error)): string =>
   `mcp-host: error${error instanceof StartError || AuthError.is(error) ? ` ${error.code}` : ''}: ${text}`
 

@@ -50,7 +50,7 @@ async function readSides(
   return { names, before: await readLockFile(lock, context), after: surface }
 }
 
-/** 0: no change. 3: no breaking change. 4: breaking, or possibly breaking. */
+/** Exit codes: 0 no change, 3 no breaking change, 4 breaking or possibly breaking. */
 function exitCodeOf(changes: readonly Change[], failOn: string): 0 | 3 | 4 {
   if (changes.some(({ impact }) => impact === 'breaking' || impact === 'may-break')) return 4
   return changes.length > 0 && failOn === 'any' ? 3 : 0

@@ -58,7 +58,7 @@ function literalOf(value: unknown): string {
     .join(', ')} }`
 }
 
-/** Undefined if the config does not have the objects as literals. */
+/** Returns undefined if the config does not contain the objects as literals. */
 function addToCode(text: string, { plugin, key, name, value, route }: AddedToolset): string | undefined {
   const entry = `${keyOf(name)}: ${literalOf(value)}`
   const entries = objectInCode(text, ['plugins', plugin, key])
@@ -83,13 +83,13 @@ const EDITORS: Readonly<Record<string, (text: string, entries: readonly Entry[])
   '.yml': addToYaml,
 }
 
-/** Whether the config can hold expressions. */
+/** True if the config is code and can contain expressions. */
 export const isCode = (file: string): boolean => !Object.hasOwn(EDITORS, extname(file))
 
 const at = (value: unknown, ...keys: string[]): unknown =>
   keys.reduce((found, key) => (isObject(found) && Object.hasOwn(found, key) ? found[key] : undefined), value)
 
-/** The place of a toolset of this name in the config. */
+/** Finds a toolset of this name in the config. Returns the path of its key. */
 export const findToolset = (config: unknown, name: string): string | undefined =>
   [['toolsets'], ['plugins', 'openapi', 'documents'], ['plugins', 'upstream', 'servers']]
     .find(keys => at(config, ...keys, name) !== undefined)

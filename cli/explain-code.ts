@@ -4,8 +4,14 @@ import { join } from 'node:path'
 import { usageError } from './verb.ts'
 import { ownPackage } from './version.ts'
 
-/** The entry of docs/codes.md as plain text. */
-const plain = (entry: string) => entry.replace(/<br>/g, '\n').replace(/`` ?| ?``|`/g, '')
+/** Formats an entry of docs/codes.md as plain text: the message, an empty line, the explanation. */
+const plain = (entry: string) =>
+  entry
+    .replace(/\\\n {2}/, '\n\n')
+    .replace(/\n {2}/g, ' ')
+    .replace(/\[([^\]]*)\]\(([^)]*)\)/g, '$1 (docs/$2)')
+    .replace(/`` ?| ?``|`/g, '')
+    .trim()
 
 /** Throws a usage error for an unknown code. */
 export function explainCode(code: string): string {
@@ -15,7 +21,9 @@ export function explainCode(code: string): string {
     .map(file => ({ path: join(folder, file), text: readFileSync(join(folder, file), 'utf8') }))
     .filter(({ text }) => text.includes(code))
   if (pages.length === 0) throw usageError(`there is no code ${code}`, `${join(folder, 'codes.md')} lists the codes.`)
-  const entry = new RegExp(`^- \`${code}\`: (.*)$`, 'm').exec(pages.map(({ text }) => text).join('\n'))?.[1]
+  const entry = new RegExp(`^- \`${code}\`:? ?(.*(?:\n {2}.*)*)`, 'm').exec(
+    pages.map(({ text }) => text).join('\n'),
+  )?.[1]
   const paths = pages.map(({ path }) => `  ${path}`).join('\n')
   return `${code}${entry === undefined ? '' : `\n${plain(entry)}`}\n\nDocumentation:\n${paths}`
 }

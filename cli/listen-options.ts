@@ -14,7 +14,7 @@ export function listenOn({ host, port }: ListenValues): (loaded: LoadedConfig) =
     const { config } = loaded
     if (!isObject(config) || Object.keys(given).length === 0) return loaded
     const { http = {} } = config
-    // An invalid `http` is reported as such.
+    // The check of the config reports an invalid `http`.
     return isObject(http) ? { ...loaded, config: { ...config, http: { ...http, ...given } } } : loaded
   }
 }

@@ -54,7 +54,7 @@ export async function readLockIfThere(file: string, context: CommandContext): Pr
   return isThere ? readLockFile(file, context) : undefined
 }
 
-/** The accepted definitions of a lock, which a new version of it keeps. */
+/** The accepted definitions of a lock, which are kept when the lock is rewritten. */
 const acceptedIn = (lock: Lock | undefined): Pick<Lock, 'upstreams'> =>
   lock?.upstreams ? { upstreams: lock.upstreams } : {}
 
@@ -84,7 +84,7 @@ mcp-host accept adds the tools and prompts of upstream servers to it.`,
 
 const MOST_LINES = 10
 
-/** Refuses a host that differs from its lock. Reads the lock for each check, because a new config can have a new lock. */
+/** Refuses a host that differs from its lock. Reads the lock for each check, because a reload can change both. */
 export function holdTo(
   config: string,
   given: string | undefined,

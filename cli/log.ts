@@ -9,7 +9,7 @@ import type { LogValues } from './verb.ts'
 const PRETTY = 'pino-pretty'
 
 export interface CliLog extends ProcessLog {
-  /** Stacks show files relative to it: the config's folder, once known. */
+  /** Stack traces show files relative to this directory: the config's folder, once known. */
   directory: string
   /** Ends the delay of warnings: writes those that were delayed, one line each. */
   releaseWarnings(): void
@@ -68,7 +68,7 @@ export function createPretty(colorize: boolean): (line: string) => string {
 }
 
 const WARN = 40
-/** Such as `  ! MH1031 Using a temporary key.`, from a JSON line. */
+/** Formats a JSON line as a warning, such as ` ! MH1031 Using a temporary key.` */
 function warningLine(line: string, width: number | undefined): string {
   const { level: _, time: __, code, msg, file, line: number, path: ___, at: ____, ...details } = JSON.parse(line)
   const { head, facts } = describeWarning({ severity: 'warning', code, message: msg, file, line: number, details })

@@ -13,8 +13,8 @@ import { defineVerb, describeVerb, listVerbs, readArguments, START_OPTIONS, usag
 import { version } from './version.ts'
 
 /**
- * Redirects stdout writes other than by `context.stdout` to stderr. Child processes with `stdio: 'inherit'` still use stdout.
- * No-op if `context.stdout` is not the process's own.
+ * Redirects stdout writes other than by `context.stdout` to stderr. Child processes with `stdio: 'inherit'` still use
+ * stdout. Does nothing if `context.stdout` is not the process's own.
  */
 function keepStdout({ stdout }: Pick<CommandContext, 'stdout'>): void {
   if (stdout !== process.stdout) return
@@ -102,7 +102,7 @@ async function describeAll(width: number): Promise<string> {
   return listVerbs(await Promise.all(groups), width)
 }
 
-/** Columns of help that is not printed to a terminal. */
+/** Width of help that is not printed to a terminal. */
 const HELP_WIDTH = 80
 const SEE_HELP = 'Run mcp-host --help for a list of commands.'
 
@@ -150,7 +150,10 @@ function exitCodeOf(error: unknown): StartError['exitCode'] | undefined {
   return undefined
 }
 
-/** Stacks of an error and its causes. Other fields are omitted, because an invalid URL contains its password. */
+/**
+ * Returns the stacks of an error and its causes. Other fields are omitted, because the error of an invalid URL contains
+ * its password.
+ */
 function stacksOf(error: unknown, most = MAX_CAUSES): string {
   const { message, stack = message } = describeThrown(error, true)
   const cause = isError(error) && most > 0 ? error.cause : undefined
@@ -180,7 +183,7 @@ export function main(argv: readonly string[], environment: CommandEnvironment): 
     const context = createContext(environment, end)
     const fail = (error: unknown) => end(report(error, argv.includes('--verbose'), context))
     const onIdle = () => {
-      // Node would end with exit code 0.
+      // Without this, Node.js would end with exit code 0.
       if (!isLoading()) fail(new StartError('MH3010', NEVER_SETTLES, { exitCode: 1 }))
     }
     const { stdout, stderr } = environment

@@ -16,7 +16,7 @@ export const hasColors = ({ isTTY }: CommandOutput, { NO_COLOR = '', TERM }: Nod
 
 type Style = Parameters<typeof styleText>[0]
 
-/** Only text with a code, a place, or a finding of `doctor` is styled. */
+/** Styles apply only to text with a code, a file position, or a finding of `doctor`. */
 const STYLES: ReadonlyArray<readonly [RegExp, Style]> = [
   [/^(?: {2})?mcp-host \d\S*|(?<=^|: |MH\d{4} )[^\s:]+\.\w+:\d+(?=:|\s|$)/gm, 'bold'],
   [/^(?:mcp-host: error MH\d{4}|WRONG(?= {2}))/gm, 'red'],
@@ -104,14 +104,14 @@ export function wrapText(text: string, width = Number.POSITIVE_INFINITY, hang = 
   return lines
 }
 
-/** Wraps each line, except those of code frames, with a hanging indent: that of the line, and of the second column in lines such as `  r  restart`. */
+/** Wraps each line except code frames. Continuation lines keep the indent of the line, or of its second column. */
 export const wrapLines = (text: string, width?: number): string =>
   text
     .split('\n')
     .flatMap(line => (line.includes(' │ ') ? line : wrapText(line, width, /^ *(?:\S+ {2,})?/.exec(line)?.[0].length)))
     .join('\n')
 
-/** The least width of a wrapped right column; below it the text starts on its own line. */
+/** The minimum width of a wrapped right column; with less space the text starts on its own line. */
 export const LEAST_TEXT = 36
 const INDENT = 8
 

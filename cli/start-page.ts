@@ -16,7 +16,7 @@ function describeRevisions({ revisions, stateless }: RouteSummary): string {
   return `${older.at(-1)} to ${newest}${stateless ? ' (stateless)' : ''}`
 }
 
-/** Names toolsets whose tools are unknown now. */
+/** Lists the tools of a route, and the toolsets whose tools are not known yet. */
 function describeTools({ tools, sources }: RouteSummary): string {
   const count = tools === 1 ? '1 tool' : `${tools} tools`
   const unknown = sources.flatMap(({ toolset, isEmpty }) => (isEmpty ? toolset : []))
@@ -51,7 +51,7 @@ function callLine({ url, example }: RouteSummary, self: string): string {
 const reached = (route: RouteSummary): RouteSummary =>
   route.revisions.includes(MODERN_REVISION) ? route : { ...route, url: `${route.url.replace(/\/$/, '')}/sse` }
 
-/** Without metadata, clients cannot discover how to log in. */
+/** Describes a protected route. Without metadata, clients cannot discover how to log in. */
 function guardedLines(route: RouteSummary, self: string): string[] {
   const known = reached(route)
   const address = shellWord(known.url)

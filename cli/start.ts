@@ -52,7 +52,7 @@ async function drain(host: Host, why: NodeJS.Signals | 'crash', context: Command
   context.print(`stopped; running requests: ${finished} finished, ${cancelled} cancelled`)
 }
 
-/** Milliseconds: the rest of startup comes first. */
+/** Delay before modules are preloaded, milliseconds, so that startup finishes first. */
 const AHEAD_AFTER = 200
 
 const FILES_GONE = 'Restart the host if node_modules was changed.'
@@ -93,7 +93,7 @@ function onHangUp(
     reloadWith(served) {
       settings = served
       if (asked && served) reload(served)
-      // Preloads the module, because its files or file descriptors may be unavailable later.
+      // Preloads the module, because its files or file descriptors can be unavailable later.
       else if (served) setTimeout(() => void load(served).catch(() => undefined), AHEAD_AFTER).unref()
     },
   }
@@ -115,7 +115,7 @@ async function serveAlone(options: StartOptions, context: CommandContext): Promi
   surviveStdout(log, context)
   const { gone, reloadWith } = onHangUp(log, context)
   const signalled = Promise.race([nextSignal(context.process, ...ENDING), gone]).then(signal => {
-    // Nothing to drain yet, and a hanging start must also end.
+    // Before listening there is nothing to drain, and a hanging startup must also end.
     if (!listening) context.exit(1)
     return signal
   })
@@ -147,7 +147,7 @@ export async function start(options: StartOptions, context: CommandContext): Pro
     return supervise(count, options, context)
   }
   const { work } = await import('./workers/worker.ts')
-  // Not in the primary, because later workers must read the files again.
+  // Not in the primary process, because later workers must read the files again.
   loadEnvFiles(options['env-file'], context)
   return work(count, options, context, settingsOf(options))
 }

@@ -93,7 +93,7 @@ export interface Serving {
   close(): Promise<void>
 }
 
-/** The route may require a user, but stdio has no authentication. */
+/** The error if the route requires a user, because stdio has no authentication. */
 function refused(path: string, thrown: unknown): unknown {
   if (!HostError.is(thrown)) return thrown
   const fix = "set plugins['transport-stdio'].user to a user that the route's `authorize` accepts"

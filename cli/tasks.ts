@@ -14,7 +14,7 @@ import { defineVerb } from './verb.ts'
 
 const MAX_LEVELS = 200
 const MOST_LISTED = 1_000
-/** Milliseconds between two polls. Limits the value of the server. */
+/** Milliseconds between two polls; limits the interval that the server requests. */
 const LOOK_EVERY = { least: 200, most: 10_000, standard: 2_000 }
 const ENDS = ['completed', 'failed', 'cancelled']
 

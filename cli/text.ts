@@ -2,7 +2,7 @@
 import { isObject, printable, printableLines } from '../client/text.ts'
 import { nearest } from '../core/mcp/nearest.ts'
 
-/** The JSON object in a text; undefined for anything else. */
+/** Parses a JSON object; returns undefined for any other text. */
 export function parseObject(text: unknown): Readonly<Record<string, unknown>> | undefined {
   try {
     const value: unknown = typeof text === 'string' ? JSON.parse(text) : undefined
@@ -14,7 +14,7 @@ export function parseObject(text: unknown): Readonly<Record<string, unknown>> | 
 
 export const serverText = (text: string): string => printable(text, 4_000)
 
-/** One word of a shell command, quoted if required. */
+/** Formats one word of a shell command, quoted if required. */
 export const shellWord = (text: string): string =>
   /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`
 

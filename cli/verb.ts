@@ -38,9 +38,9 @@ interface VerbDeclaration<Table extends VerbOptionTable> {
   readonly options: Table
   readonly instead?: Readonly<Record<string, string>>
   readonly notes?: string
-  /** Arguments of a typical call, without `mcp-host` and the name. */
+  /** Arguments of a typical call, without `mcp-host` and the command name. */
   readonly example: string
-  /** Returns the exit code; undefined is 0. */
+  /** Returns the exit code; undefined means 0. */
   run(values: VerbValues<Table>, positionals: readonly string[], context: CommandContext): Result
 }
 

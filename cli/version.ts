@@ -18,7 +18,7 @@ function findPackage(folder: string): OwnPackage {
     const { name, version, dependencies = {}, devDependencies = {} } = manifest
     if (name === 'mcp-host' && version !== undefined) return { folder, version, dependencies, devDependencies }
   } catch {
-    // No package.json in this folder.
+    // This folder contains no package.json.
   }
   const parent = dirname(folder)
   return parent === folder ? { folder, version: 'unknown', dependencies: {}, devDependencies: {} } : findPackage(parent)

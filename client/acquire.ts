@@ -52,7 +52,7 @@ const isTooNarrow = (error: unknown, { registration }: ClientIdentity, before: T
 
 export function createAcquirer(ctx: ClientContext, store: TokenStore, key: string) {
   const { options, emit, now } = ctx
-  /** The refresh token whose response was lost: it may be used up, and its reuse can look like theft. */
+  /** The refresh token whose response was lost. It is possibly used up, and the server can treat its reuse as theft. */
   let doubt:
     | { readonly refreshToken: string | undefined; readonly until: number; readonly error: AuthError }
     | undefined
@@ -75,7 +75,7 @@ export function createAcquirer(ctx: ClientContext, store: TokenStore, key: strin
     await store.write(kept)
   }
 
-  /** Requires the lock. */
+  /** Stores the tokens. The caller must hold the lock. */
   async function keep(container: TokenContainer, grant: string): Promise<TokenContainer> {
     await store.write(container)
     emit('token-obtained', { grant, scope: container.scope, expiresIn: container.expiresIn })
@@ -149,7 +149,7 @@ export function createAcquirer(ctx: ClientContext, store: TokenStore, key: strin
   }
 
   return {
-    /** Requires the lock. Returns undefined without a refresh token, or if the server rejected it. */
+    /** Refreshes the tokens. Requires the lock. Undefined without a refresh token, or if the server rejected it. */
     async refresh(
       container: TokenContainer,
       { authority, dpop }: Pick<Need, 'authority' | 'dpop'>,
@@ -176,7 +176,7 @@ export function createAcquirer(ctx: ClientContext, store: TokenStore, key: strin
       }
     },
 
-    /** Requires the lock. */
+    /** Requests new tokens. The caller must hold the lock. */
     async request(before: TokenContainer | undefined, need: Need, signal: AbortSignal): Promise<TokenContainer> {
       const { authority, dpop } = need
       const choice = await choose(before, need)

@@ -55,7 +55,7 @@ function checkState(state: string | undefined, record: FlowRecord): void {
   })
 }
 
-/** Compares literally (RFC 9207 §2.4). */
+/** Compares issuers literally (RFC 9207 §2.4). */
 function checkIssuer(iss: string | undefined, { issuer, issParameterSupported }: FlowRecord): void {
   if (iss === issuer || (iss === undefined && !issParameterSupported)) return
   const what = iss === undefined ? 'does not name its issuer' : 'is from another issuer'
@@ -91,7 +91,10 @@ function readBareCode(ctx: ClientContext, code: string): string {
   return code
 }
 
-/** Returns the code. Throws an AuthError `malformed_response`, `state_mismatch`, `issuer_mismatch` or the server's code. */
+/**
+ * Returns the authorization code. Throws an AuthError `malformed_response`, `state_mismatch`, `issuer_mismatch` or the
+ * server's code.
+ */
 export function readAuthorizationResponse(ctx: ClientContext, record: FlowRecord, response: GivenResponse): string {
   const given = readGiven(response)
   if (typeof given === 'string') return readBareCode(ctx, given)
@@ -223,7 +226,7 @@ async function listen(
 
 /**
  * Shows the login and returns the authorization code. Rejects with `login_timeout`, `aborted`, `access_denied`,
- * `login_failed`, an InteractionRequiredError, or like `readAuthorizationResponse`.
+ * `login_failed`, an InteractionRequiredError, or an error of `readAuthorizationResponse`.
  */
 export async function askForAuthorization(ctx: ClientContext, flow: Flow, signal: AbortSignal): Promise<string> {
   const show = listenerOf(ctx)

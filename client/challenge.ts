@@ -36,7 +36,7 @@ interface OpenChallenge {
   readonly params: Map<string, string[]>
 }
 
-/** Never throws: skips invalid text up to the next comma. */
+/** Parses a header. Never throws: skips invalid text up to the next comma. */
 export function parseChallengeList(text: HeaderText): Challenge[] {
   const { length } = text
   const challenges: OpenChallenge[] = []
@@ -174,7 +174,7 @@ function refuse(challenges: readonly Challenge[]): never {
   })
 }
 
-/** Undefined if the response has no OAuth challenge. Throws an AuthError `unsupported_challenge`. */
+/** Reads the OAuth challenge of a response; undefined without one. Throws an AuthError `unsupported_challenge`. */
 export function readCue({ status, headers }: Pick<Response, 'status' | 'headers'>) {
   if (status !== 401 && status !== 403) return undefined
   const all = parseChallenges(headers)

@@ -41,7 +41,9 @@ function known(alg: string | undefined): string {
   throw fail(`privateKey ${what}`, 'use ES256, ES384, ES512, RS256 to RS512, PS256 to PS512 or EdDSA')
 }
 
-/** The key by the first of `algs` that fits. Errors have no cause, because it may contain the key. */
+/**
+ * Imports the key with the first suitable algorithm of `algs`. Errors have no cause, because it can contain the key.
+ */
 async function importBy(algs: readonly string[], load: (alg: string) => Promise<unknown>): Promise<SigningKey> {
   for (const alg of algs) {
     const key = await load(alg).catch(() => undefined)
@@ -106,7 +108,7 @@ const canDo = (method: string, { hasKey, hasSecret }: MethodFacts): boolean =>
  */
 export function chooseMethod(facts: MethodFacts): string | undefined {
   const { registered, explicit, hasKey, hasSecret, listed } = facts
-  // Servers return the default `client_secret_basic` even to clients without a secret.
+  // Registration responses contain the default `client_secret_basic` even for clients without a secret.
   if (registered !== undefined && (canDo(registered, facts) || hasSecret || registered === 'private_key_jwt')) {
     return registered
   }
@@ -120,7 +122,9 @@ export function chooseMethod(facts: MethodFacts): string | undefined {
 /** Form-encodes one half of Basic credentials (RFC 6749 §2.3.1). */
 const formEncode = (value: string): string => new URLSearchParams([['', value]]).toString().slice(1)
 
-/** Replaces oauth4webapi's version, which also encodes `-`, `.`, `_` and `*`: some servers compare without decoding. */
+/**
+ * Replaces oauth4webapi's function, which also encodes `-`, `.`, `_` and `*`: some servers compare without decoding.
+ */
 function secretBasic(secret: string, secrets: Secrets): ClientAuth {
   return ({ client, headers }) => {
     const credentials = btoa(`${formEncode(client.clientId)}:${formEncode(secret)}`)

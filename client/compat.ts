@@ -15,7 +15,7 @@ export function entra(about: {
   readonly tenant: string
   readonly clientId: string
   readonly clientSecret?: string
-  /** As exposed by the API, such as `api://<application id>/mcp.tools`. */
+  /** Scopes as exposed by the API, such as `api://<application id>/mcp.tools`. */
   readonly scopes: readonly string[]
 }): Recipe {
   const { tenant, clientId, clientSecret, scopes } = about
@@ -52,7 +52,10 @@ interface McpAuthProvider {
   onUnauthorized(context: { readonly response: Response }): Promise<void>
 }
 
-/** For `authProvider` of the official client, generation 2. Generation 1 rejects with `invalid_options`. */
+/**
+ * Adapts a session to the `authProvider` option of the official client, generation 2. Generation 1 rejects with
+ * `invalid_options`.
+ */
 export const toAuthProvider = (session: AuthSession): McpAuthProvider => {
   const provider: McpAuthProvider = {
     token: () => session.token(),

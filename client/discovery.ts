@@ -1,4 +1,4 @@
-// Discovers protected resource metadata (RFC 9728) and authorization server metadata (RFC 8414, OpenID Connect Discovery).
+// Discovers metadata of protected resources (RFC 9728) and authorization servers (RFC 8414, OpenID Connect Discovery).
 // oauth4webapi is not used: it lacks one of the three locations, and normalizes issuers before comparison.
 import type { ClientContext } from './context.ts'
 import { AuthError, type Fix } from './errors.ts'
@@ -17,7 +17,7 @@ const unavailable = (what: string, url: string, status: number): AuthError =>
 interface Search {
   readonly what: string
   readonly urls: readonly string[]
-  /** The server's challenge names the URLs: JSON is required, and a temporary failure does not end the search. */
+  /** The URLs come from the server's challenge: JSON is required, and a temporary failure does not end the search. */
   readonly named?: boolean
 }
 
@@ -136,7 +136,7 @@ function readResource(ctx: ClientContext, members: Members, url: string): Resour
   }
 }
 
-/** Path-specific URL first, then the root (RFC 9728 §3.1). */
+/** Lists the path-specific URL first, then the root (RFC 9728 §3.1). */
 function wellKnownUrls(serverUrl: string): string[] {
   const { origin, pathname } = new URL(serverUrl)
   return [...new Set([`${origin}${WELL_KNOWN}${withoutSlash(pathname)}`, `${origin}${WELL_KNOWN}`])]

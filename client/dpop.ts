@@ -21,7 +21,7 @@ async function importKey({ kty, crv, x, y, d }: JsonWebKey) {
   try {
     return await importJWK({ kty, crv, x, y, d } as JWK, ALGORITHM)
   } catch {
-    // No cause, because it may contain the key.
+    // The cause is omitted, because it can contain the key.
     throw new AuthError('the stored DPoP key cannot be read', {
       code: 'cache_failed',
       fix: 'log out and in again: tokens bound to a lost key cannot be used',
@@ -29,7 +29,7 @@ async function importKey({ kty, crv, x, y, d }: JsonWebKey) {
   }
 }
 
-/** `jwk`: key of earlier tokens. Default: a new ES256 key. */
+/** `jwk`: the private key of earlier tokens. Default: a new ES256 key. */
 export async function createDPoPSigner(jwk?: JsonWebKey, now: () => number = Date.now) {
   const privateJwk = jwk ?? (await generateJwk())
   const key = await importKey(privateJwk)

@@ -52,7 +52,7 @@ interface AuthErrorOptions {
   readonly code: AuthErrorCode
   /** Suggested fix, appended to the message. */
   readonly fix?: Fix | undefined
-  /** The same call may succeed later. Default false. */
+  /** The same call can succeed later. Default false. */
   readonly retryable?: boolean | undefined
   readonly cause?: unknown
 }
@@ -104,7 +104,7 @@ export async function callOption<T>(
   }
 }
 
-/** A login is required, but this client may not start one. Contains the authorization URL and state. */
+/** A login is required, but the options forbid the client to start it. Contains the authorization URL and state. */
 export class InteractionRequiredError extends AuthError {
   readonly authorizationUrl: string
   readonly state: string

@@ -115,7 +115,7 @@ const describeBody = ({ headers, length }: Pick<HttpAnswer, 'headers' | 'length'
 export const describeAnswer = (answer: Pick<HttpAnswer, 'status' | 'headers' | 'length'>): string =>
   `HTTP ${answer.status} (${describeBody(answer)})`
 
-const TIMEOUT = 15_000
+export const TIMEOUT = 15_000
 const MAX_DOCUMENT = 256 * 1_024
 const MAX_ANSWER = 64 * 1_024
 const MAX_REDIRECTS = 3
@@ -141,9 +141,9 @@ interface Post extends Get {
 
 export type OAuthHttp = ReturnType<typeof createOAuthHttp>
 
-/** No complete response. Retryable; `cause` contains only the network error code. */
+/** The server sent no complete response. Retryable; `cause` contains only the network error code. */
 export class ConnectionError extends AuthError {
-  /** False if the request certainly was not sent and can be repeated. */
+  /** False if the request was certainly not sent and can be repeated. */
   readonly bodySent: boolean
   /** Status of a response with a truncated body; undefined without response headers. */
   readonly status: number | undefined
@@ -232,7 +232,7 @@ export function createOAuthHttp({
       return new ConnectionError(`${what} at ${printableUrl(url)} ${why}`, { bodySent, status, cause })
     }
 
-    /** The caller's `fetch` may ignore its signal. */
+    /** A custom `fetch` can ignore its signal. */
     const inTime = <T>(work: () => Promise<T>, status?: number): Promise<T> =>
       withAbort(Promise.resolve().then(work), either).catch(thrown => {
         throw failure(thrown, status)

@@ -21,7 +21,7 @@ function isNative(redirectUri: string | undefined): boolean {
 function chooseMethod({ options }: ClientContext, server: ServerInfo, native: boolean): string {
   if (options.tokenEndpointAuthMethod !== undefined) return options.tokenEndpointAuthMethod
   const listed = server.tokenEndpointAuthMethodsSupported
-  // The default is client_secret_basic (RFC 8414 §2).
+  // The default method is client_secret_basic (RFC 8414 §2).
   if (listed === undefined) return native ? 'none' : 'client_secret_basic'
   const able = ['none', 'client_secret_basic', 'client_secret_post']
   if (options.privateKey !== undefined) able.push('private_key_jwt')
@@ -165,7 +165,7 @@ export interface IdentityWish {
   /** Issuer of cached tokens; a configured client rejects a changed issuer. */
   readonly previousIssuer: string | undefined
   readonly refusedClientId?: string | undefined
-  /** For requests without a redirect (refresh, revocation). */
+  /** True for requests without a redirect (refresh, revocation). */
   readonly withoutRedirect?: boolean | undefined
 }
 

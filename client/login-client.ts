@@ -10,7 +10,7 @@ export interface LoginClientOptions
   readonly apiUrl: string
   /** The authorization server. Default: the resource metadata of the API names it. */
   readonly issuer?: string | undefined
-  /** The resource indicator. Default: of the resource metadata. */
+  /** The resource indicator. Default: `resource` of the API's metadata. */
   readonly resource?: string | undefined
 }
 
@@ -31,7 +31,7 @@ export function createLoginClient({ apiUrl, issuer, resource, ...given }: LoginC
   return {
     /** Returns a valid token, refreshed if necessary; undefined if the user has to log in. */
     token: () => session.token(),
-    /** Returns another token than `refused`. Undefined: the user has to log in, and the refused token is deleted. */
+    /** Returns a token other than `refused`. Undefined: the user has to log in, and the refused token is deleted. */
     async renew(refused: string): Promise<string | undefined> {
       const current = await session.token()
       if (current !== refused) return current
@@ -53,6 +53,8 @@ export function createLoginClient({ apiUrl, issuer, resource, ...given }: LoginC
       }
       throw new AuthError('the login did not start', { code: 'login_failed' })
     },
+    isLoggedIn: async (): Promise<boolean> => (await session.status()).loggedIn,
+    disconnect: () => session.logout(),
     /** Stores the tokens of a callback URL. */
     complete: (callbackUrl: string): Promise<void> => logins.session.completeAuthorization(callbackUrl),
   }

@@ -148,7 +148,7 @@ function readHost(entry: string): string {
       return port === undefined ? withoutDot(hostname) : `${withoutDot(hostname)}:${Number(port)}`
     }
   } catch {
-    // Reported below.
+    // An invalid entry is reported below.
   }
   throw new AuthError(`networkPolicy.allowHosts has ${JSON.stringify(entry)}`, {
     code: 'invalid_options',
@@ -160,7 +160,7 @@ function parse(url: string | URL, what: string): URL {
   try {
     return new URL(url)
   } catch {
-    // No cause, because it contains the complete URL.
+    // The cause is omitted, because it contains the complete URL.
     throw new AuthError(`${what} is not an absolute URL: "${printableUrl(url)}"`, {
       code: 'insecure_endpoint',
       fix: 'its publisher must use the complete https URL',

@@ -23,8 +23,8 @@ export interface AuthorizationResponse {
 }
 
 /**
- * Shows the authorization URL and returns the callback URL (or its parameters), or a bare code, whose state and issuer
- * cannot be checked. Null or empty: no response.
+ * Shows the authorization URL. Returns the callback URL, its parameters, or a bare code, whose state and issuer cannot
+ * be checked. Null or empty: no response.
  */
 export type AuthorizationRedirectDelegate = (
   authorizationUrl: URL,
@@ -138,14 +138,14 @@ export interface ClientOAuthOptions {
   readonly scopes?: readonly string[]
   /** `fallback`: use `scopes` only without a suggestion of the server. Default `override`. */
   readonly scopeMode?: 'override' | 'fallback'
-  /** Makes the final choice of scopes; null or empty: no `scope`. */
+  /** Makes the final selection of scopes. Null or empty: the request has no `scope`. */
   readonly scopeSelector?: (
     scopes: readonly string[] | null,
   ) => readonly string[] | null | Promise<readonly string[] | null>
   /** Selects a listed authorization server; null is an error. Default: the first. */
   readonly authServerSelector?: (servers: readonly string[]) => string | null | Promise<string | null>
   readonly authorizationRedirectDelegate?: AuthorizationRedirectDelegate
-  /** The same with named parameters; mutually exclusive with the delegate. */
+  /** The same as the delegate, with named parameters. Mutually exclusive with the delegate. */
   readonly authorizationCallbackHandler?: AuthorizationCallbackHandler
   /** Rejects a bare code from a delegate. Default false: emits an event. */
   readonly strictResponse?: boolean
@@ -188,7 +188,7 @@ export interface ClientOAuthOptions {
    * `networkPolicy` does not apply. Tokens of another endpoint are not refreshed here.
    */
   readonly tokenEndpoint?: string
-  /** Whether a refresh sends the granted scope. Default `omit`. */
+  /** `granted`: a refresh sends the granted scope. Default `omit`. */
   readonly refreshScope?: 'omit' | 'granted'
   /** Supports servers without resource metadata (2025-03-26). Default true. */
   readonly legacyFallback?: boolean
@@ -196,7 +196,7 @@ export interface ClientOAuthOptions {
   readonly refreshLeewaySeconds?: number
   /** Maximum step-ups per request. Default 2. */
   readonly maxStepUps?: number
-  /** Requests that may start a login. `defer`: stores the flow for `session.completeAuthorization`. Default `post`. */
+  /** Requests that can start a login. `defer`: stores the flow for `session.completeAuthorization`. Default `post`. */
   readonly interactive?: 'post' | 'any' | 'never' | 'defer'
   /** Login timeout, milliseconds. Default 5 minutes. */
   readonly loginTimeoutMs?: number

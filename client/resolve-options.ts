@@ -21,7 +21,7 @@ export function nearest(name: string, known: readonly string[]): string | undefi
 }
 
 interface Fit {
-  /** Follows "give" in messages. */
+  /** The text after "give" in messages. */
   readonly what: string
   readonly fits: (value: unknown) => boolean
   readonly known?: readonly string[]

@@ -46,7 +46,7 @@ export interface TokenContainer {
   readonly tokenEndpoint?: string
   /** The `resource` of the token request; absent if not sent. */
   readonly resource?: string
-  /** Resource metadata URL, for a start without a challenge. */
+  /** Resource metadata URL, used to log in without a challenge. */
   readonly resourceMetadataUrl?: string
   /** Private key of DPoP-bound tokens. */
   readonly dpopJwk?: JsonWebKey

@@ -68,7 +68,7 @@ const REDACTED = '[redacted]'
 export type Secrets = ReturnType<typeof createSecrets>
 
 const formEncoded = (value: string): string => new URLSearchParams([['', value]]).toString().slice(1)
-/** Does not throw for a lone surrogate. */
+/** Encodes without throwing for a lone surrogate. */
 const urlEncoded = (value: string): string => formEncoded(value).replaceAll('+', '%20')
 const jsonEncoded = (value: string): string => JSON.stringify(value).slice(1, -1)
 
@@ -125,7 +125,7 @@ export function printableUrl(url: string | URL): string {
 export const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
-/** Without undefined members. */
+/** Removes undefined members. */
 export const given = <T extends object>(fields: T) =>
   Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as {
     [K in keyof T]?: Exclude<T[K], undefined>
@@ -134,7 +134,7 @@ export const given = <T extends object>(fields: T) =>
 export const readText = (value: unknown): string | undefined =>
   typeof value === 'string' && value !== '' ? value : undefined
 
-/** Maximum lifetime or time, seconds: fits in every Date (year 2286). */
+/** Maximum lifetime or time, seconds: a value that every Date can represent (year 2286). */
 const MAX_SECONDS = 1e10
 
 export function readSeconds(value: unknown): number | undefined {
@@ -145,7 +145,7 @@ export function readSeconds(value: unknown): number | undefined {
 /** Visible ASCII and spaces only, as in client ids, secrets, scopes and tokens (RFC 6749, appendix A). */
 export const isVisible = (text: string): boolean => /^[\x20-\x7e]*$/.test(text)
 
-/** RFC 6749 §3.3. */
+/** True for a valid scope (RFC 6749 §3.3). */
 export const isScope = (value: unknown): value is string =>
   typeof value === 'string' && /^[\x21\x23-\x5b\x5d-\x7e]+$/.test(value)
 

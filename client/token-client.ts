@@ -14,7 +14,7 @@ export interface TokenClientOptions {
   readonly apiUrl: string
   readonly issuer?: string | undefined
   readonly tokenEndpoint?: string | undefined
-  /** For a token endpoint that is not from the config. Without it, the token endpoint can have any address. */
+  /** Policy for a token endpoint that is not in the config. Without it, the token endpoint can have any address. */
   readonly networkPolicy?: NetworkPolicy | undefined
   readonly clientId: string
   readonly clientSecret?: string | undefined
@@ -41,7 +41,7 @@ export function createTokenClient(given: TokenClientOptions) {
   })
   const secrets = createSecrets()
   secrets.add(clientSecret, privateKey)
-  // The operator configures the issuer: it can be in the same private network as the host.
+  // The operator configures the issuer, which can be in the same private network as the host.
   const policy = createNetPolicy(issuer ?? apiUrl, networkPolicy, networkPolicy ? undefined : tokenEndpoint)
   const http = createOAuthHttp({ fetch: options.fetch, policy, secrets })
   const ctx: ClientContext = { options, http, secrets, emit: () => undefined, now: Date.now }
@@ -58,7 +58,7 @@ export function createTokenClient(given: TokenClientOptions) {
   }
 
   function findOnce(): Promise<Pick<Authority, 'server' | 'resource'>> {
-    // Independent of one caller: the next caller can use the result.
+    // The request is independent of one caller: the next caller can use the result.
     authority ??= find(new AbortController().signal).catch((error: unknown) => {
       authority = undefined
       throw error
@@ -84,7 +84,7 @@ export function createTokenClient(given: TokenClientOptions) {
       const about = { server, client, grantType, parameters: { resource, ...parameters } }
       return requestToken(ctx, { ...about, dpop: dpop ? await signerOnce() : undefined }, signal)
     },
-    /** The headers of a request to the API: names and values in turn. */
+    /** The headers of a request to the API, as alternating names and values. */
     async headers(
       { accessToken, tokenType }: Pick<TokenAnswer, 'accessToken' | 'tokenType'>,
       method: string,
@@ -94,7 +94,7 @@ export function createTokenClient(given: TokenClientOptions) {
       const proof = await (await signerOnce()).proof(method, url, accessToken)
       return ['authorization', `DPoP ${accessToken}`, 'dpop', proof]
     },
-    /** A nonce of the API for DPoP proofs. */
+    /** Stores a nonce of the API for DPoP proofs. */
     rememberNonce: (origin: string, nonce: string): void =>
       void signer?.then(known => known.rememberNonce(origin, nonce)),
   }

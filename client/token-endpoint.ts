@@ -1,4 +1,4 @@
-// Token and revocation requests (RFC 6749 §5, RFC 7009, RFC 9449). oauth4webapi is not used to read responses: it
+// Sends token and revocation requests (RFC 6749 §5, RFC 7009, RFC 9449). oauth4webapi does not read the responses: it
 // requires status 200, and rejects null members and unrequested ID tokens.
 
 import { chooseClientAuth } from './client-auth.ts'
@@ -14,7 +14,7 @@ export interface TokenAnswer {
   readonly tokenType: 'Bearer' | 'DPoP'
   readonly expiresIn: number | undefined
   readonly refreshToken: string | undefined
-  /** Undefined: as requested (RFC 6749 §5.1). */
+  /** Granted scopes. Undefined: as requested (RFC 6749 §5.1). */
   readonly scope: string | undefined
 }
 
@@ -57,7 +57,7 @@ function errorCodeOf({ status, json }: HttpAnswer): string | undefined {
 
 const isAccepted = ({ status }: HttpAnswer): boolean => status === 200 || status === 201
 
-/** By error code (RFC 6749 §5.2, RFC 8707 §2, RFC 9449 §5). */
+/** Fixes by error code (RFC 6749 §5.2, RFC 8707 §2, RFC 9449 §5). */
 export const TOKEN_FIXES: Readonly<Record<string, Fix>> = {
   invalid_grant: 'log in again: the code, token or assertion is no longer valid, or was for another client',
   invalid_scope: 'request other scopes with `scopes` or `scopeSelector`',
@@ -133,7 +133,7 @@ function readTokenType(about: TokenAbout, value: unknown): TokenAnswer['tokenTyp
   return type === 'dpop' ? 'DPoP' : 'Bearer'
 }
 
-/** Throws an AuthError `malformed_response` without a usable token. */
+/** Reads the tokens. Throws an AuthError `malformed_response` without a usable token. */
 export function readTokens(about: TokenAbout, json: Record<string, unknown>): TokenAnswer {
   const accessToken = readText(json['access_token'])
   if (accessToken === undefined) throw malformed(about, 'has no access_token')
@@ -149,7 +149,7 @@ export function readTokens(about: TokenAbout, json: Record<string, unknown>): To
     tokenType: readTokenType(about, json['token_type']),
     expiresIn: readSeconds(json['expires_in']),
     refreshToken,
-    // Scopes are displayed, so a token in their place is dropped.
+    // Scopes are displayed, so a token in the place of a scope is dropped.
     scope: isToken ? undefined : scope,
   }
 }
@@ -316,7 +316,7 @@ export async function requestToken(
   }
 }
 
-/** Revokes a token (RFC 7009). Throws an AuthError if the server rejects it; the token may still be valid. */
+/** Revokes a token (RFC 7009). Throws an AuthError if the server rejects the request; the token can still be valid. */
 export async function revokeToken(
   ctx: ClientContext,
   server: ServerInfo,

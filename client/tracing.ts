@@ -1,4 +1,5 @@
-// OpenTelemetry spans for requests, including requests to authorization servers. No tokens or query strings.
+// Creates OpenTelemetry spans for requests, including requests to authorization servers. Spans contain no tokens or
+// query strings.
 import { AuthError } from './errors.ts'
 import type { HttpAnswer, OAuthHttp } from './http.ts'
 import type { ReplayableRequest } from './replay.ts'

@@ -215,7 +215,7 @@ export function buildServices(parts: ServiceParts) {
     watchRequest: createRequestWatch(author.onFinish, observing),
     viewOf: (route: CompiledRoute, toolsets: readonly string[]) => plainView(offers, route, toolsets),
     unrouted: () => findUnrouted(routes, offers),
-    /** `defined`: the toolsets of the config, with definitions that were refused. */
+    /** `defined`: the toolsets of the config, including definitions that were refused. */
     async complete(defined: Iterable<readonly Definition[]>) {
       await addContributions(author, catalog, methods, report)
       const items = routes.flatMap(reachableOn).filter(({ kind }) => kind === 'tools')

@@ -46,7 +46,7 @@ import type { Neighbours } from './slots.ts'
 
 /** Options of `createHost`. */
 export interface CreateHostOptions {
-  /** Config paths are relative to it. Default: the working directory. */
+  /** The base of relative config paths. Default: the working directory. */
   directory?: string
   /** Default: JSON lines on stderr. */
   log?: Logger
@@ -67,7 +67,7 @@ export interface CreateHostOptions {
 export const pluginsOf = (table: PluginTable): Record<string, Plugin<object>> =>
   Object.fromEntries(Object.entries(table).map(([name, { plugin }]) => [name, plugin as Plugin<object>]))
 
-/** Built-in plugins and those that the config contains. Throws a StartError for an invalid plugin. */
+/** Returns the built-in plugins and the plugins that the config contains. Throws a StartError for an invalid plugin. */
 export async function pluginsFor(config: Config, directory: string): Promise<Map<string, Plugin<object>>> {
   const problems = createProblems(() => ({}), { warn: () => undefined })
   const found = await findPlugins(config, builtInPlugins, directory, problems)
@@ -95,7 +95,7 @@ function createOutbound(): Outbound {
   }
 }
 
-/** Keys that built-in plugins declare, and what all configs without other plugins share. */
+/** Keys that built-in plugins declare, shared by all configs without other plugins. */
 const builtInKeys = collectKeys(builtIns)
 /** Members of `ctx` that built-in plugins declare. */
 export const builtInContext = builtInKeys.context
@@ -239,7 +239,7 @@ export async function examineConfig(loaded: LoadedConfig, log: Logger): Promise<
   }
 }
 
-/** The options of each instance of a plugin, with defaults. Throws a ConfigError with all problems. */
+/** Returns the options of each instance of a plugin, with defaults. Throws a ConfigError with all problems. */
 export async function optionsOf(
   loaded: LoadedConfig,
   log: Logger,
@@ -288,7 +288,7 @@ interface Parts extends Pick<HostParts, 'config' | 'instances'> {
   readonly log: Logger
 }
 
-/** The URL of the host; undefined if it is known only after listening. */
+/** Returns the URL of the host; undefined if it is known only after listening. */
 function addressOf({ http: { publicUrl, host, port, tls } }: Parts['config']): string | undefined {
   if (publicUrl !== undefined) return publicUrl.replace(/\/$/, '')
   return port === 0 ? undefined : `${tls ? 'https' : 'http'}://${host.includes(':') ? `[${host}]` : host}:${port}`

@@ -60,7 +60,7 @@ const mount: Check = (given, fail) => {
   throw fail(`mount('${path}') takes a Koa app or middleware, not ${kindOf(app)}`)
 }
 
-/** A challenge of RFC 9110: a scheme, and parameters in visible ASCII. */
+/** Matches a challenge of RFC 9110: a scheme, and parameters in visible ASCII. */
 const CHALLENGE = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+( [\x20-\x7e]+)?$/
 
 const authenticate: Check = (given, fail) => {

@@ -172,7 +172,7 @@ export interface Host extends Ending {
   readonly url: string
   readonly routes: readonly RouteSummary[]
   readonly runtime: RuntimeHost
-  /** For `mcp-host lock`. */
+  /** The parts that `mcp-host lock` compares. */
   readonly served: ServedParts
   /** Starts the plugins once; `listen` calls it. Rejects with a StartError after `close`. */
   start(): Promise<void>
@@ -200,7 +200,7 @@ export interface Host extends Ending {
 export type InEveryProcess = InternalKernelHost['inEveryProcess']
 
 export interface HostInput extends Pick<ServiceParts, 'outbound' | 'faultsOf'> {
-  /** The plugin that declares a tool key. */
+  /** Returns the plugin that declares a tool key. */
   readonly readerOf: (toolKey: string) => string
   /** Members of `ctx` that plugins declare. */
   readonly context: DeclaredKeys['context']
@@ -260,7 +260,7 @@ async function assemble(input: HostInput, notes: KernelNotes): Promise<BuiltHost
     problems.assertNone()
   }
   const before = problems.count()
-  // With a missing plugin, unmet needs cannot be determined.
+  // If a plugin is missing, unmet needs cannot be determined.
   const instances = planPlugins(config, plugins, routes, { suggest, report: isWhole ? report : () => undefined })
   const isPlanned = isWhole && problems.count() === before
   const provides = providersAmong(instances)

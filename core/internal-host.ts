@@ -29,7 +29,7 @@ export interface Outbound {
    * limits size, time and rate.
    */
   readonly guardedFetch: typeof fetch
-  /** Reused connections that are limited to https and public addresses, and to `allowHosts`. */
+  /** Opens reused connections that are limited to https and public addresses, and to `allowHosts`. */
   readonly openConnections: typeof openConnections
   /** Rejects for invalid options. */
   createTokenClient(options: TokenClientOptions): Promise<TokenClient>

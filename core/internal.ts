@@ -12,5 +12,4 @@ export { didYouMean, nearest } from './mcp/nearest.ts'
 export { compileSchema } from './mcp/schema/schema.ts'
 export type { Slots } from './slots.ts'
 
-/** `definePlugin` for built-in plugins. */
 export const definePlugin = definePublic as unknown as DefinePlugin<InternalHost>

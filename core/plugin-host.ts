@@ -59,7 +59,7 @@ interface ObjectSchema {
 /** The options type of a schema written `as const`; with `Filled`, including defaults. */
 export type OptionsOf<Schema, Filled = false> = FromJsonSchema<Schema, Filled> & object
 
-/** What a plugin declares besides its options. */
+/** The declarations of a plugin besides its options. */
 interface PluginAdditions<ToolKeys, Context, RouteKey> {
   readonly toolKeys?: ToolKeys
   readonly context?: Context
@@ -80,7 +80,10 @@ export interface PluginFactory<
   readonly [ADDED]?: Added
 }
 
-/** `Given`: the host as the factory's type names it; never for third parties, whose declarations cannot name its parts. */
+/**
+ * `Given`: the host as named in the factory's type. Third parties cannot use it, because their declarations cannot name
+ * its parts.
+ */
 export interface DefinePlugin<Host, Given = Host> {
   <
     const Schema extends ObjectSchema,

@@ -6,7 +6,7 @@ import type { KernelNotes } from './kernel/set-up.ts'
 
 /** Time limit of one condition, milliseconds. */
 const CHECK_TIMEOUT = 2_000
-/** How long a hanging condition is not checked again, milliseconds. */
+/** Time for which a hanging condition is not checked again, milliseconds. */
 const HANGING = 60_000
 
 type Conditions = KernelNotes['ready']

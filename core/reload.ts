@@ -40,7 +40,7 @@ interface Comparison {
   readonly taken: string[]
 }
 
-/** Reported once, as `http.tls`. */
+/** These keys are reported once, as `http.tls`. */
 const isTls = ([first, second, key]: Path) => first === 'http' && second === 'tls' && RELOADABLE_OF_TLS.has(String(key))
 
 function compareValues(before: FilledConfig, after: FilledConfig, { restart, taken }: Comparison) {
@@ -60,7 +60,7 @@ function compareRoutes({ routes: before }: FilledConfig, { routes: after }: Fill
       continue
     }
     for (const key of keysOf(one, other)) {
-      // `comparePlugins` compares the options of plugins.
+      // `comparePlugins` compares plugin options.
       if (
         !Object.hasOwn(route.properties, key) ||
         differences(Reflect.get(one, key), Reflect.get(other, key)).length === 0
@@ -205,8 +205,8 @@ function switchAll(switches: Switches, { catalog, log }: Pick<HostParts, 'catalo
 const ignore = () => undefined
 
 /**
- * A log for building a host, until `end`. It drops `known` warnings and adds new ones, ignoring line numbers. `isReload`: only
- * warnings are logged.
+ * Creates a log for building a host, until `end`. It drops `known` warnings and adds new ones, ignoring line numbers.
+ * `isReload`: only warnings are logged.
  */
 export function warnOnce(log: Logger, known: Set<string>, isReload: boolean, kept: Pick<KeptWarnings, 'add'>) {
   let isOpen = true

@@ -57,7 +57,7 @@ export function defaultSlots(node: string, { now }: Clock, neighbours: Neighbour
 
 const STREAMS: StreamBounds = { ttl: 3_600_000, maxEvents: 10_000, maxBytes: 4 * 1_048_576 }
 
-/** Limits of what is above a store. */
+/** Limits for the services above a store. */
 export interface StoreLimits {
   /** Default: one hour, 10,000 events, 4 MiB. */
   readonly streams?: StreamBounds
@@ -72,7 +72,7 @@ interface PartsHost {
   readonly clock: Clock
 }
 
-/** The services above a store. `on`: as filled so far. */
+/** Creates the services above a store. `on`: the services so far. */
 export const partsOf =
   ({ log, clock }: PartsHost) =>
   ({ store }: Partial<Slots>, on: <Name extends keyof Slots>(slot: Name) => Slots[Name]): Partial<Slots> => {

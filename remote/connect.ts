@@ -20,9 +20,9 @@ import { createFetchWire, createPool, createPoolWire, type Wire } from './http/w
 import { MAX_MESSAGE } from './messages.ts'
 import { createStdioTransport } from './stdio.ts'
 
-/** Milliseconds. */
+/** Default connection timeout, milliseconds. */
 const CONNECT_TIMEOUT = 15_000
-/** A legacy server can ignore an unknown request. */
+/** Time limit of the probe, milliseconds. A legacy server can ignore an unknown request. */
 const PROBE_TIMEOUT = 3_000
 
 const isCommand = (target: Target): target is CommandTarget => 'command' in target
@@ -38,7 +38,7 @@ function withHeaders(wire: Wire, headers: HttpTarget['headers']): Wire {
 interface Opened {
   readonly transport: Transport
   end(): Promise<void>
-  /** What the program printed last. */
+  /** Returns the last output of the program. */
   printed(): string | undefined
 }
 
@@ -69,7 +69,7 @@ async function openHttp(target: HttpTarget, options: ConnectOptions, connection:
   }
 }
 
-/** Whether an error comes from a custom `fetch` and not from the network, for which `fetch` throws TypeErrors. */
+/** True if an error comes from a custom `fetch` and not from the network, for which `fetch` throws TypeErrors. */
 const isOfCaller = (error: unknown): boolean => !(error instanceof TypeError)
 
 function openStdio(target: CommandTarget, options: ConnectOptions, connection: BaseConnection): Opened {
@@ -86,7 +86,7 @@ function openStdio(target: CommandTarget, options: ConnectOptions, connection: B
   }
 }
 
-/** Whether a failure does not reveal the era: failures of the network, credentials, or the server itself. */
+/** True if a failure does not reveal the era: failures of the network, credentials, or the server itself. */
 function isInconclusive({ reason, status = 0 }: RemoteError): boolean {
   return (
     ['unreachable', 'lost', 'too-large', 'closed', 'cancelled'].includes(reason) ||
@@ -192,8 +192,8 @@ async function open(target: Target, options: ConnectOptions): Promise<Connection
 }
 
 /**
- * Rejects with a `RemoteError` if the server cannot be reached, refuses the connection, or sends no handshake in time. A program
- * that has not started, or has ended, is then gone.
+ * Rejects with a `RemoteError` if the server cannot be reached, refuses the connection, or sends no handshake in time.
+ * The process of a failed program has then ended.
  */
 export async function connect(target: Target, options: ConnectOptions): Promise<Connection> {
   try {

@@ -22,7 +22,7 @@ export interface HttpTarget {
   readonly transport?: 'auto' | 'http' | 'sse'
 }
 
-/** PEM texts. */
+/** Certificates and keys as PEM texts. */
 export interface TlsOptions {
   readonly ca?: string
   readonly cert?: string
@@ -34,7 +34,10 @@ export interface CommandTarget {
   readonly command: string
   readonly args?: readonly string[]
   readonly env?: Readonly<Record<string, string>>
-  /** Names of variables of this process that the server gets, in addition to PATH, HOME and similar ones. */
+  /**
+   * Names of environment variables of this process that the server gets, in addition to PATH, HOME and similar
+   * variables.
+   */
   readonly passEnv?: readonly string[]
   readonly cwd?: string
   /** Milliseconds after stdin was closed until SIGTERM is sent. Default: 2,000. */
@@ -47,7 +50,10 @@ export type Target = HttpTarget | CommandTarget
 export interface ServerRequest {
   readonly method: string
   readonly params: JsonObject
-  /** `owner` of the request on whose response it arrived, or of the only pending call; otherwise undefined. */
+  /**
+   * The `owner` of the request on whose response this request arrived, or of the only pending call; otherwise
+   * undefined.
+   */
   readonly owner: unknown
   /** Aborts when the server cancels the request, or the connection ends. */
   readonly signal: AbortSignal
@@ -56,7 +62,10 @@ export interface ServerRequest {
 export interface ServerNotification {
   readonly method: string
   readonly params: JsonObject
-  /** `owner` of the request on whose response it arrived, or of the only pending call; otherwise undefined. */
+  /**
+   * The `owner` of the request on whose response the notification arrived, or of the only pending call; otherwise
+   * undefined.
+   */
   readonly owner: unknown
 }
 
@@ -72,18 +81,21 @@ export interface ConnectOptions {
   readonly connectTimeout?: number
   /** Maximum size of a message of the server, bytes. Default: 64 MiB. */
   readonly maxMessage?: number
-  /** How long a message waits for an unreachable server. Default: 0. */
+  /** Time that a message waits for an unreachable server. Default: 0. */
   readonly patience?: number
-  /** Without it, and for methods other than those of `capabilities`, the server gets error -32601. */
+  /**
+   * Handles requests of the server. Without a handler, and for methods outside `capabilities`, the server gets error
+   * -32601.
+   */
   readonly onRequest?: (request: ServerRequest) => Promise<JsonObject>
   readonly onNotification?: (notification: ServerNotification) => void
   /** A line of the server's stderr. */
   readonly onStderr?: (line: string) => void
   /** Receives connection events for a debug log. */
   readonly onNote?: (text: string) => void
-  /** A lost session was replaced by a new one: lists can have changed, and state of the session is lost. */
+  /** A lost session was replaced by a new one. Lists can have changed, and session state is lost. */
   readonly onReopened?: () => void
-  /** The connection has ended without `close`. */
+  /** The connection ended without a call of `close`. */
   readonly onClosed?: (error: RemoteError) => void
   readonly signal?: AbortSignal
 }
@@ -96,14 +108,14 @@ export interface Progress {
 
 /** Durations in milliseconds. */
 export interface RequestOptions {
-  /** Cancels on the server, too. */
+  /** Also cancels the request on the server. */
   readonly signal?: AbortSignal | Cancellation
   readonly onProgress?: (progress: Progress) => void
-  /** Time without progress. Default: 60,000. 0: no limit. */
+  /** Maximum time without progress. Default: 60,000. 0: no limit. */
   readonly timeout?: number
-  /** Total time, even with progress. Default: 600,000. 0: no limit. */
+  /** Maximum total time, even with progress. Default: 600,000. 0: no limit. */
   readonly maxTime?: number
-  /** Added to the HTTP request, for credentials per call. */
+  /** Headers added to the HTTP request, for credentials per call. */
   readonly headers?: Readonly<Record<string, string>>
   /** Capabilities that this request declares, instead of those of the connection (2026-07-28 only). */
   readonly capabilities?: ClientCapabilities
@@ -115,7 +127,7 @@ export interface RequestOptions {
   readonly maxResult?: number
   /** The server has confirmed a subscription. */
   readonly onActive?: () => void
-  /** Receives the JSON text of the response, whose numbers are exact. */
+  /** Receives the JSON text of the response, which preserves large numbers. */
   readonly onText?: (text: string) => void
 }
 
@@ -142,8 +154,8 @@ export interface Connection {
   /** The session id of the server; undefined without one. */
   readonly sessionId: string | undefined
   /**
-   * Resolves to the result, also one with `resultType: 'input_required'`. Rejects with a `RemoteError`; its `executed` shows
-   * whether the server can have executed the request.
+   * Resolves to the result, including results with `resultType: 'input_required'`. Rejects with a `RemoteError`; its
+   * `executed` shows whether the server can have executed the request.
    */
   request(method: string, params?: JsonObject, options?: RequestOptions): Promise<JsonObject>
   notify(method: string, params?: JsonObject): Promise<void>

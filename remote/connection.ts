@@ -18,10 +18,10 @@ import { lowerCase, type ToolHeaders } from './http/headers.ts'
 import type { Transport } from './http/link.ts'
 import { createExchange, type Exchange, type Fields, isId, MAX_MESSAGE, type Outgoing, parse } from './messages.ts'
 
-/** Pending requests of one connection, and running requests of its server. */
+/** Maximum pending requests of one connection, and maximum running requests of its server. */
 const MAX_PENDING = 1_000
 const MAX_RUNNING = 100
-/** Milliseconds. */
+/** Default request timeout, milliseconds. */
 const TIMEOUT = 60_000
 const MAX_TIME = 600_000
 const FAREWELL = 2_000
@@ -98,7 +98,9 @@ export class BaseConnection implements Connection {
   readonly state: ServerState
   readonly #options: ConnectOptions
   readonly tools: ToolHeaders
-  /** By id. While requests are pending, a Map keeps those that have ended alive until a full garbage collection. */
+  /**
+   * Pending requests by id. Not a Map: its internal tables keep removed entries alive until a full garbage collection.
+   */
   readonly #pending: Record<number, Pending> = Object.create(null)
   #count = 0
   readonly #running = new Map<unknown, AbortController>()
@@ -115,7 +117,7 @@ export class BaseConnection implements Connection {
     this.state = state
   }
 
-  /** `end` releases what the transport uses. */
+  /** Attaches the transport. `end` releases its resources. */
   use(transport: Transport, end: () => Promise<void>): void {
     this.#transport = transport
     this.#end = end
@@ -257,7 +259,7 @@ export class BaseConnection implements Connection {
     return { ended, end }
   }
 
-  /** `exchange`: the one on whose response the message arrived, if it arrived on one. */
+  /** Handles a message of the server. `exchange`: the exchange on whose response the message arrived, if any. */
   receive(text: string, exchange: Exchange | undefined): void {
     const parsed = parse(text)
     const messages = Array.isArray(parsed) ? parsed : [parsed]

@@ -1,7 +1,7 @@
 // Errors of the MCP client engine.
 
 /**
- * - `rpc`: the server answered with a JSON-RPC error: `code`, `message` and `data` are the server's
+ * - `rpc`: the server sent a JSON-RPC error: `code`, `message` and `data` are the server's
  * - `refused`: an HTTP status without a JSON-RPC error; `status` has it, `challenge` the `WWW-Authenticate` header
  * - `unreachable`: no connection
  * - `lost`: the connection, process or session ended before the response
@@ -27,9 +27,9 @@ interface About {
   readonly data?: unknown
   readonly status?: number | undefined
   readonly challenge?: string | undefined
-  /** `no`: certainly not. `maybe`: the server can have executed the request. */
+  /** `no`: the server did not execute the request. `maybe`: unknown. */
   readonly executed?: 'no' | 'maybe'
-  /** What the program printed last. */
+  /** The last output of the program. */
   readonly printed?: string | undefined
   readonly cause?: unknown
 }
@@ -41,7 +41,7 @@ export class RemoteError extends Error {
   readonly status: number | undefined
   readonly challenge: string | undefined
   readonly executed: 'no' | 'maybe'
-  /** What the program printed last. For its operator only: it can contain secrets. */
+  /** The last output of the program. Only for its operator: it can contain secrets. */
   readonly printed: string | undefined
 
   constructor(reason: RemoteReason, message: string, about: About = {}) {
@@ -57,7 +57,7 @@ export class RemoteError extends Error {
   }
 }
 
-/** The message for the operator of a program: with what it printed. */
+/** The message for the operator of a program, with the program's last output. */
 export function operatorText(error: unknown): string {
   const message = error instanceof Error ? error.message : String(error)
   const printed = error instanceof RemoteError ? error.printed : undefined

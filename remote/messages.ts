@@ -18,7 +18,7 @@ export interface Outgoing {
   readonly text: string
   readonly calls: readonly Call[]
   readonly requests: readonly Request[]
-  /** Undefined for a batch and for a response to the server. */
+  /** Undefined for a batch, and for a response to a request of the server. */
   readonly notification: Call | undefined
 }
 

@@ -41,7 +41,7 @@ const isArgument: IsValid = value => isObject(value) && isText(value['name'])
 
 const NAMED = { name: isText, title: isOptionalText, description: isOptionalText }
 
-/** The members of list entries that commands use. */
+/** The types of the list-entry fields that commands use. */
 const TYPES: Readonly<Record<List['type'], Readonly<Record<string, IsValid>>>> = {
   Tool: { ...NAMED, inputSchema: isObjectSchema, outputSchema: value => value === undefined || isObject(value) },
   Resource: { ...NAMED, uri: isText },
@@ -49,7 +49,7 @@ const TYPES: Readonly<Record<List['type'], Readonly<Record<string, IsValid>>>> =
   Prompt: { ...NAMED, arguments: value => value === undefined || (Array.isArray(value) && value.every(isArgument)) },
 }
 
-/** The texts that content blocks must have. */
+/** The text fields that each content block must have. */
 const BLOCKS: Readonly<Record<string, readonly string[]>> = {
   text: ['text'],
   image: ['data', 'mimeType'],
@@ -139,7 +139,7 @@ interface Reading {
   readonly warn: Warn
 }
 
-/** All pages of a list. The size limit is that of one message. */
+/** Reads all pages of a list. Each page has the size limit of one message. */
 export async function readList<Method extends keyof Entries>(
   server: Connection,
   method: Method,

@@ -22,7 +22,7 @@ export interface SchemaCheck {
   readonly value: unknown
 }
 
-/** Limits of the validation thread: milliseconds, megabytes. */
+/** Limits of the validation thread, in milliseconds and megabytes. */
 const CHECK_PATIENCE = 10_000
 const MEMORY = 512
 interface CheckOptions {
@@ -63,16 +63,16 @@ export async function checkResult(
 
 type Members = Readonly<Record<string, unknown>>
 
-/** Milliseconds between two polls. Limits the value of the server. */
+/** Milliseconds between two polls; limits the interval that the server requests. */
 const POLL_INTERVAL = { least: 200, most: 10_000, standard: 2_000 }
 /** Time limit for `tasks/cancel` after Ctrl-C or a timeout, milliseconds. */
 const PATIENCE = 2_000
-/** Rounds of requests for input (2026-07-28). */
+/** Maximum rounds of requests for input (2026-07-28). */
 const MAX_ROUNDS = 32
 
 type Elicit = (params: ElicitParams) => Promise<ElicitResult>
 
-/** Answers requests for input, except those that were answered before. */
+/** Responds to requests for input, except those that already have a response. */
 async function answerAll(requests: unknown, elicit: Elicit, answered = new Set<string>()): Promise<JsonObject> {
   const responses: Record<string, ElicitResult> = {}
   for (const [key, request] of Object.entries(isObject(requests) ? requests : {})) {
@@ -103,7 +103,7 @@ async function waitForTask(
   const ask = (method: string, params: Members, until = signal): Promise<Members> =>
     server.request(method, { taskId, ...params }, { signal: until, timeout: 0, maxTime: 0 })
 
-  /** A task can still list a request that was already answered. */
+  /** A task can still list a request that already has a response. */
   const answered = new Set<string>()
   async function respond(requests: unknown): Promise<void> {
     const inputResponses = await answerAll(requests, elicit, answered)

@@ -109,7 +109,6 @@ function requiredScopes(thrown: unknown): readonly string[] {
     return []
   }
 }
-/** Shows the log messages of the server. */
 function showLog({ method, params }: ServerNotification, { say }: CommandContext): void {
   if (method !== 'notifications/message') return
   const { level, logger, data } = params

@@ -30,7 +30,6 @@ interface Receiver {
   close(): Promise<void>
 }
 
-/** The port of an earlier redirect URI on this host. */
 export function earlierPort(redirectUri: string | undefined, host: string): number | undefined {
   const earlier = redirectUri !== undefined && URL.canParse(redirectUri) ? new URL(redirectUri) : undefined
   const isSame = earlier?.hostname.replace(/^\[|\]$/g, '') === host && earlier.port !== ''
@@ -150,7 +149,7 @@ interface LogInOptions {
 const PING = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'ping' })
 const HEADERS = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' }
 
-/** Whether the server refuses requests without a token. Rejects with an AuthError if it cannot be reached. */
+/** True if the server refuses requests without a token. Rejects with an AuthError if the server cannot be reached. */
 export async function asksForLogin(url: string, ask: typeof fetch, signal: AbortSignal): Promise<boolean> {
   const requests: RequestInit[] = [{ method: 'POST', headers: HEADERS, body: PING }, { headers: HEADERS }]
   for (const request of requests) {

@@ -48,7 +48,7 @@ export type ServerWays = Pick<
 
 export interface Login {
   readonly v: 1
-  /** As first given, because token files are found by it. */
+  /** The URL as first entered, because the names of token files depend on it. */
   readonly url: string
   readonly profile?: string | undefined
   readonly grant: GrantName

@@ -1,4 +1,4 @@
-// How a server is reached: proxy, additional headers, and request ids of responses.
+// Reaches a server through a proxy with additional headers, and records the request ids of responses.
 import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { usesProxy } from '../../client/node/fetch.ts'

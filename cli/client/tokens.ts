@@ -20,17 +20,17 @@ interface LoginStatus {
   readonly issuer: string | null
   readonly clientId: string | null
   readonly scopes: readonly string[]
-  /** ISO 8601. Null: no expiry, or no token. */
+  /** ISO 8601. Null without a token or without an expiry. */
   readonly expiresAt: string | null
   readonly expired: boolean
-  /** The next token requires no user. */
+  /** The next token can be obtained without the user. */
   readonly refreshable: boolean
   readonly tokenType: string | null
   readonly error?: string
 }
 
 function readLabel({ label, file }: CachedLogin): { serverUrl: string; profile: string | undefined } {
-  // Other programs can write other labels.
+  // Other programs can write labels in other formats.
   const { serverUrl, profile } = parseObject(label) ?? {}
   if (typeof serverUrl === 'string') return { serverUrl, profile: typeof profile === 'string' ? profile : undefined }
   return { serverUrl: label ?? file, profile: undefined }

@@ -60,7 +60,7 @@ const typeOf = (value: unknown): string =>
 const fits = (value: unknown, types: readonly string[]): boolean =>
   types.length === 0 || types.includes(typeOf(value)) || (typeof value === 'number' && types.includes('number'))
 
-/** A string if the schema requires one, otherwise JSON. Without a schema, invalid JSON is a string. */
+/** Reads a string if the schema requires one, otherwise JSON. Without a schema, invalid JSON is a string. */
 function readValue(name: string, text: string, schema: unknown): unknown {
   const types = typesOf(schema)
   if (types.length === 1 && types[0] === 'string') return text
@@ -68,7 +68,7 @@ function readValue(name: string, text: string, schema: unknown): unknown {
   try {
     value = JSON.parse(text)
   } catch {
-    // Not JSON: keeps the text.
+    // The text is not JSON and is used as a string.
   }
   if (fits(value, types)) {
     if (value !== text) refuseInexact(text, name)

@@ -47,7 +47,7 @@ function reachable(url: string): string {
 }
 
 function endpointOf(host: Host, asked: string | undefined): { url: string; route: string } {
-  // The first look-up fixes the path, which is part of every URL.
+  // The first lookup determines the path, which is part of every URL.
   const looked = host.inspect(asked ?? '/')
   const shown = showcase(host.routes)
   const known = host.routes.map(({ path }) => path).join(', ')

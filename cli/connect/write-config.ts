@@ -45,7 +45,7 @@ export function setEntry(
   if (replaces && isDeepStrictEqual(servers[name], value)) return undefined
   const after = editJson(isEmpty ? '{}' : text, [section, name], value)
   const wanted = { ...before, [section]: { ...servers, [name]: value } }
-  // Fails for duplicate keys, of which readers use the last.
+  // Detects duplicate keys, of which readers use the last one.
   if (!isDeepStrictEqual(parseCommented(after), wanted)) throw new Error('it has duplicate keys')
   return { text: `${mark}${after}${isEmpty ? '\n' : ''}`, replaces }
 }

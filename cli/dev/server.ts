@@ -30,7 +30,7 @@ type DevTold =
 
 export interface DevOrder {
   readonly mcpHostDev: 'reload' | 'stop'
-  /** Printed before the outcome. Without an outcome, neither is printed. */
+  /** Printed before the outcome; omitted if there is no outcome. */
   readonly news?: string
 }
 

@@ -13,7 +13,7 @@ export function shortTypeErrors(output: string): string[] {
     const [, file, row, column, code, text] = ERROR.exec(line) ?? []
     return file === undefined ? [] : [`types: ${printable(`${file}:${row}:${column}  ${text} (${code})`, 300)}`]
   })
-  // Such as a tsconfig.json that cannot be read.
+  // An error without a file, such as a tsconfig.json that cannot be read.
   const general = errors.length > 0 ? null : /^error TS\d+: .*$/m.exec(output)
   if (general) return [`types: ${printable(general[0], 300)}`]
   const more = errors.length - MOST_ERRORS

@@ -1,4 +1,4 @@
-// Watches the config, its imports, new files that a toolset may match, and environment files.
+// Watches the config, its imports, environment files, and new files that can match a toolset.
 import { dirname, extname, relative, sep } from 'node:path'
 import type { FSWatcher } from 'chokidar'
 

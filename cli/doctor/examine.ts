@@ -29,7 +29,9 @@ const ROUND_TRIPS = 20
 
 type Headers = Readonly<Record<string, string>>
 
-/** `subscriptions/listen` acknowledges at once and stays open, so a buffering proxy never delivers the event. */
+/**
+ * `subscriptions/listen` sends its first event at once and stays open, so a buffering proxy never delivers that event.
+ */
 async function firstEvent(url: string, headers: Headers, signal: AbortSignal): Promise<Finding> {
   const response = await open(url, { ...message('subscriptions/listen', { notifications: {} }, headers), signal })
   const { statusCode, headers: sent } = response
@@ -64,7 +66,7 @@ async function checkStream({ url, token, first }: Patient): Promise<Finding[]> {
 
 const FOREIGN = 'doctor.invalid'
 
-/** Behind a proxy, a foreign host name may never reach the host, so any refusal is accepted. */
+/** A proxy can stop requests for foreign host names, so any refusal is accepted. */
 async function checkGuard({ url, first }: Patient): Promise<Finding[]> {
   const [host, origin] = await Promise.all([
     ask(url, message('tools/list', {}, { Host: FOREIGN })),
@@ -101,7 +103,7 @@ const lacking = (wanted: readonly string[], header: string | undefined) => {
   return wanted.filter(name => !has.has(name.toLowerCase()) && !(has.has('*') && name !== 'Authorization'))
 }
 
-/** Whether a page of `origin` can call the server. Without a given origin, a refusal can be intended. */
+/** Checks whether a page of `origin` can call the server. Without a configured origin, a refusal can be intended. */
 async function checkCors({ url, origin: named }: Patient): Promise<Finding[]> {
   const origin = named ?? new URL(url).origin
   const preflight = await ask(url, {

@@ -23,7 +23,7 @@ function wellKnown(name: string, of: string): string {
 const sameUrl = (a: string, b: string) =>
   URL.canParse(a) && URL.canParse(b) && new URL(a).href.replace(/\/$/, '') === new URL(b).href.replace(/\/$/, '')
 
-/** Whether `resource` is a parent of `url`, such as one audience for a whole host. */
+/** True if `resource` is a parent of `url`, such as one audience for a whole host. */
 function isAbove(resource: string, url: string): boolean {
   if (!URL.canParse(resource)) return false
   const [above, here] = [new URL(resource), new URL(url)]
@@ -78,7 +78,7 @@ function checkClocks(server: Answer, issuer: Answer, name: string): Finding {
   return skew > TOLERANCE ? clock.wrong(`${found}; auth-jwt.clockTolerance is 60s`, fix) : clock.note(found, fix)
 }
 
-/** Other locations of the metadata that clients can stop at. */
+/** Reports other locations of the metadata, at which clients can stop. */
 function noteEarlier({ issuer, metadataUrl }: ServerInfo, tries: readonly Try[], { url: server }: Patient): Finding[] {
   const findings: Finding[] = []
   for (const { url, answer } of tries) {

@@ -1,4 +1,4 @@
-// Adds a server to an existing package: what changes in its package.json and .gitignore.
+// Adds a server to an existing package, by changes to its package.json and .gitignore.
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { printable } from '../../client/text.ts'
@@ -21,10 +21,10 @@ export interface Addition {
   write(): Promise<void>
 }
 
-/** Files of the package that replace those of a new project. */
+/** Existing files that are kept instead of those of a new project. */
 const KEPT = ['README.md', 'tsconfig.json', '.env.example', '.gitignore', 'package.json']
 
-/** The package.json of a folder; undefined without one. Throws a StartError for invalid JSON. */
+/** Reads package.json in a folder; undefined without the file. Throws a StartError for invalid JSON. */
 export function readManifest(folder: string): Names | undefined {
   const file = join(folder, 'package.json')
   if (!existsSync(file)) return undefined
@@ -33,7 +33,7 @@ export function readManifest(folder: string): Names | undefined {
   return manifest
 }
 
-/** Adds what is missing. A script whose name is taken gets the prefix `mcp:`. */
+/** Adds missing entries. A script whose name is taken gets the prefix `mcp:`. */
 function addToManifest(text: string, own: Names, wanted: Names): readonly [after: string, added: string[]] {
   const isKnown = (section: string, name: string) => Object.hasOwn((own[section] ?? {}) as Names, name)
   const missing = ['scripts', 'dependencies', 'devDependencies'].flatMap(section =>
@@ -49,7 +49,7 @@ function addToManifest(text: string, own: Names, wanted: Names): readonly [after
   return [after, entries.map(([section, name, value]) => `package.json  ${section}.${name}: ${value}`)]
 }
 
-/** The change for a package; nothing is written before `write`. */
+/** Prepares the changes to a package; `write` applies them. */
 export function addToPackage(folder: string, manifest: Names, project: NewFiles): Addition {
   const files = new Map([...project].filter(([path]) => !KEPT.includes(path) || !existsSync(join(folder, path))))
   const edits: Edit[] = []

@@ -113,7 +113,7 @@ const PLUGINS: Readonly<Record<'file' | 'redis', Readonly<Record<ConfigFormat, s
   },
 }
 
-/** The parts of a config that depend on the store. Templates have those of `file`. */
+/** Returns the parts of a config that depend on the store. Templates contain the parts for `file`. */
 function partsFor(store: Store, format: ConfigFormat): readonly [setting: string, plugin: string] {
   if (store === 'memory') return ['', '']
   const note = `${format === 'ts' ? '  //' : '#'} ${NOTES[store]}\n`
@@ -258,7 +258,7 @@ const pluginManifest = (name: string): object => ({
   exports: { '.': { types: './dist/index.d.ts', default: './dist/index.js' }, './package.json': './package.json' },
   files: ['dist'],
   scripts: { build: 'tsc -p tsconfig.build.json', check: 'tsc', test: TEST_SCRIPT, prepack: 'npm run build' },
-  // A peer dependency, so that host and plugins share one copy.
+  // A peer dependency lets host and plugins share one copy.
   peerDependencies: { 'mcp-host': `^${ownPackage.version}` },
   devDependencies: {
     'mcp-host': `^${ownPackage.version}`,

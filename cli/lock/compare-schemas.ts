@@ -1,4 +1,5 @@
-// Compares two versions of a JSON Schema keyword by keyword: whether the newer one accepts less, more or both.
+// Compares two versions of a JSON Schema keyword by keyword, and rates whether the newer one accepts less, more or
+// both.
 import { isDeepStrictEqual } from 'node:util'
 import { isObject } from '../../core/mcp/is-object.ts'
 import type { JsonObject } from '../../core/mcp/protocol.ts'
@@ -147,7 +148,7 @@ const compareValues: Compare = (before, after, path) => {
   if (gone.length + added.length === 0) return [change(path, 'values: in another order', 'words')]
   const list = (label: string, values: string[]) => (values.length === 0 ? [] : [`${label} ${cut(values.join(', '))}`])
   const what = `values: ${[...list('no longer', gone), ...list('new', added)].join('; ')}`
-  // Other values can be text for models and are shown completely.
+  // Short plain values cannot carry instructions for models. Other values are shown completely.
   const isPlain = added.every(value => /^"?[\w.-]{0,64}"?$/.test(value))
   const sides = isPlain ? sidesOf(gone, added) : { before: gone, after: added }
   return [change(path, what, verdictOf(gone.length > 0, added.length > 0), sides)]
@@ -164,7 +165,7 @@ const compareRequired: Compare = (before, after, path) => {
 
 const isAny = (schema: unknown) => schema === true || (isObject(schema) && Object.keys(schema).length === 0)
 
-/** A property that only one schema declares. `rest`: what the other schema accepts for it. */
+/** Compares a property that only one schema declares. `rest`: the schema that the other one applies to the property. */
 function compareNamed(
   kind: 'added' | 'removed',
   name: string,
@@ -260,7 +261,7 @@ function walk(before: unknown, after: unknown, path: string): SchemaChange[] {
   })
 }
 
-/** Whether parts of the schema depend on each other: references, patterns, unevaluated keywords. */
+/** True if parts of the schema depend on each other: references, patterns, unevaluated keywords. */
 function isEntangled(schema: unknown): boolean {
   if (Array.isArray(schema)) return schema.some(isEntangled)
   if (!isObject(schema)) return false

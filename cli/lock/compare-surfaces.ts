@@ -36,7 +36,7 @@ const differs = (impact: Impact, what: string, sides: object = {}): Difference =
 
 const NO_WORDS = /^[\w$#/.:+-]{0,64}$/
 
-/** Whether a value contains new text that a model could take for instructions. */
+/** True if a value contains new text that a model can interpret as instructions. */
 function hasNewWords(after: unknown, before: string): boolean {
   if (typeof after === 'string') return !NO_WORDS.test(after) && !before.includes(JSON.stringify(after))
   if (typeof after !== 'object' || after === null) return false
@@ -61,7 +61,7 @@ const compareIcons: Compare = (before, after, name) => [
   differs(Array.isArray(after) && after.length > 0 ? 'read' : 'harmless', `${name} changed`, { before, after }),
 ]
 
-/** Whether an old requirement is an alternative of a new one, such as `(scope "a" or scope "b")`. */
+/** True if an earlier requirement is an alternative in a new one, such as `(scope "a" or scope "b")`. */
 const isAmong = (old: string, need: string) =>
   need.startsWith('(') && ` ${need.slice(1, -1)} `.replaceAll(' or ', '  or  ').includes(` ${old} `)
 
@@ -135,14 +135,14 @@ const compareAnnotations: Compare = (before, after) =>
     name => `annotations.${name}`,
   )
 
-/** Whether this is a list of names, or an object with empty values. */
+/** True for a list of names, or an object with empty values. */
 const isAllowed = (value: unknown) =>
   value === undefined ||
   (Array.isArray(value)
     ? value.every(one => typeof one === 'string')
     : isObject(value) && Object.values(value).every(one => isObject(one) && Object.keys(one).length === 0))
 
-/** Names and values that a page may reach (SEP-1865). */
+/** Compares names and values that a page is allowed to reach (SEP-1865). */
 const compareAllowed: Compare = (before, after, name) => {
   if (!isAllowed(before) || !isAllowed(after)) return compareUnknown(before, after, name)
   const listOf = (value: unknown) => (Array.isArray(value) ? value.map(String) : Object.keys(record(value)))
@@ -206,7 +206,7 @@ const compareArguments: Compare = (before, after) => {
   return compareEach(was, now, () => compareOne)
 }
 
-/** A new item with all its values. */
+/** Describes a new item with all its values. */
 function addition(label: string, impact: Impact, mark: string, value: unknown): Difference {
   const { name: _, ...after } = record(value)
   const what = [label === '' ? 'added' : `${label}: added`, ...(mark === '' ? [] : [mark])].join(': ')
@@ -383,7 +383,7 @@ function gather(changes: readonly Change[]): Change[] {
   return [...found.values()].sort((one, other) => IMPACTS.indexOf(one.impact) - IMPACTS.indexOf(other.impact))
 }
 
-/** All differences, the worst first. Empty only if the hashes are equal. */
+/** Returns all differences, the worst first. Empty only if the hashes are equal. */
 export function compareSurfaces(before: Surface, after: Surface): Change[] {
   if (before.hash === after.hash) return []
   const known = new Set(

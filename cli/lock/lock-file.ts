@@ -1,4 +1,4 @@
-// `mcp.lock.json`: written next to the config, and read with all hashes verified.
+// Reads `mcp.lock.json` next to the config, verifies all hashes, and writes it.
 import { randomBytes } from 'node:crypto'
 import { createReadStream } from 'node:fs'
 import { rename, rm, stat, writeFile } from 'node:fs/promises'
@@ -14,9 +14,9 @@ import { type Lock, SURFACE_FORMAT, SURFACE_LISTS, type Surface } from './surfac
 
 export type LockContext = Pick<CommandContext, 'stdin' | 'cwd'>
 
-/** Bytes. */
+/** Maximum size, bytes. */
 const MOST_BYTES = 64 * 2 ** 20
-/** Levels of JSON. A definition's schema has at most 64. */
+/** Maximum nesting of the JSON. A definition's schema has at most 64 levels. */
 const MOST_LEVELS = 200
 
 export const lockFileOf = (config: string, given: string | undefined, cwd: string): string =>

@@ -26,7 +26,7 @@ const accessAsWritten = (access: string | undefined): string[] =>
 
 const sorted = (words: readonly string[]) => [...new Set(words)].sort()
 
-/** The wire format without the key's own name. Embedded pictures are replaced by hashes. */
+/** Returns the wire format without the key's own name. Embedded images are replaced by hashes. */
 function shownAs(wire: object): JsonObject {
   const shown: JsonObject = JSON.parse(JSON.stringify(wire))
   const { icons } = shown
@@ -90,7 +90,7 @@ function addressesOf({ path, choice, toolsets }: CompiledRoute): Array<readonly 
   ]
 }
 
-/** A plain version number is omitted, because a release changes nothing for a model. */
+/** Plain version numbers are omitted, because a release without other changes is no change for a model. */
 const PLAIN_VERSION = /^[\w.+-]{1,64}$/
 
 export function readSurface(source: Host['served']): Surface {

@@ -16,7 +16,7 @@ export type SurfaceList = (typeof SURFACE_LISTS)[number]
 export interface SurfaceItem {
   readonly hash: string
   readonly needs: readonly string[]
-  /** Set if lists show it to callers without access. */
+  /** Set if lists show the item to callers without access. */
   readonly visibility?: 'listed'
   /** Set if a plugin hides the tool from lists, like `search`. */
   readonly unlisted?: true
@@ -43,6 +43,6 @@ export interface Surface {
   readonly server: JsonObject
   /** Settings with effects at run time only: `configureSession`. */
   readonly atRunTime: readonly string[]
-  /** By path, with every parameter value. Toolsets used only by `configureSession` have the key `/path with name`. */
+  /** Routes by path, with every parameter value. Toolsets only of `configureSession` have the key `/path with name`. */
   readonly routes: Readonly<Record<string, SurfaceRoute>>
 }

@@ -5,7 +5,7 @@ import type { CommandContext } from '../context.ts'
 import { addToConfig, assertFree, freeRoute, loadOrCreateConfig } from '../edit-config.ts'
 import { readSurvey } from './read-survey.ts'
 
-/** `orders` for `apis/orders.openapi.yaml`. */
+/** Derives a toolset name: `orders` for `apis/orders.openapi.yaml`. */
 function nameOf(document: string): string {
   const [last = ''] = document.split(/[\\/]/).slice(-1)
   const name = last

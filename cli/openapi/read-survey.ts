@@ -14,7 +14,7 @@ import { usage } from '../context.ts'
 export interface SurveyOptions {
   readonly include?: readonly string[] | undefined
   readonly exclude?: readonly string[] | undefined
-  /** Separated by commas; `all` for all. */
+  /** HTTP methods, separated by commas; `all` for all. */
   readonly methods?: string | undefined
   readonly overlay?: readonly string[] | undefined
   readonly baseUrl?: string | undefined
@@ -35,7 +35,7 @@ export interface Survey {
   readonly tools: ReadonlyArray<{
     readonly name: string
     readonly operation: string
-    /** Bytes. */
+    /** Size of the input schema, bytes. */
     readonly input: number
     readonly output?: number
     /** Parts of the schemas that accept any value because of their size. */

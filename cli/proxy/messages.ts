@@ -27,7 +27,7 @@ function toCall(message: unknown): (Call & { readonly id: Id | undefined })[] {
   const { id, method } = message
   if (method === undefined) return []
   if (typeof method !== 'string') throw noMessage('a method is a string')
-  // The server's handling of other id types is unknown.
+  // Servers differ in how they handle other id types.
   if ('id' in message && !isId(id)) throw noMessage('the id of a request is a string or a number')
   return [{ id: isId(id) ? id : undefined, method, params: paramsOf(message) }]
 }

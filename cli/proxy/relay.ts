@@ -66,7 +66,7 @@ interface RelaySettings {
   readonly timing: Timing
   readonly ignored: IgnoredTools
   explain(thrown: unknown): Failure
-  /** True for errors that are no failure of the connection. */
+  /** True for errors that are not connection failures, such as a failed login. */
   isFinal(thrown: unknown): boolean
   note(what: string): void
   refusedInitialize(): void
@@ -223,7 +223,7 @@ export function startRelay(settings: RelaySettings, ends: { input: Readable; out
     while (pending.size > 0 && performance.now() < until && !hurry.aborted) {
       await sleep(20, hurry).catch(() => undefined)
     }
-    // Opening a session can hang, or wait for a login.
+    // Opening a session can hang, or wait for a login, so the farewell has a time limit.
     await Promise.race([gate, sleep(FAREWELL, hurry).catch(() => undefined)])
     const farewell = new Cancellation()
     const timer = setTimeout(() => farewell.abort(new Error('the server did not respond in time')), FAREWELL)

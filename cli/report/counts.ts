@@ -6,7 +6,7 @@ const ERROR = 0.02
 
 const GROWTH = (1 + ERROR) / (1 - ERROR)
 const LOG_GROWTH = Math.log(GROWTH)
-/** Milliseconds, the rounding of the logs. Smaller values count as 0; the maximum is eleven days. */
+/** Milliseconds, the precision of the logs. Smaller values count as 0; the maximum is eleven days. */
 const LEAST = 0.01
 const MOST = 1e9
 const BUCKETS = Math.ceil(Math.log(MOST / LEAST) / LOG_GROWTH) + 2
@@ -50,7 +50,7 @@ const EXACT = 2_048
 
 export interface Count {
   readonly count: number
-  /** False: an estimate. */
+  /** False if the count is an estimate. */
   readonly exact: boolean
 }
 
@@ -61,7 +61,7 @@ export interface Distinct {
 
 const SPACE = 2 ** 48
 
-/** 48 bits. */
+/** Hashes a text to 48 bits. */
 const hashOf = (text: string): number => createHash('md5').update(text).digest().readUIntBE(0, 6)
 
 export function createDistinct(): Distinct {
@@ -166,7 +166,7 @@ export interface Use {
   readonly last: string | undefined
 }
 
-/** `untold`: the source does not contain this information. */
+/** `untold`: the source does not contain the information. */
 export type Verdict = 'used' | 'unused' | 'untold'
 
 export interface FeatureRow extends Use {

@@ -9,14 +9,14 @@ type Asked = Pick<LoggedRequest, 'method' | 'revision' | 'transport' | 'session'
 
 interface Feature {
   readonly name: string
-  /** Undefined: the line does not contain this information. */
+  /** Returns undefined if the line does not contain the information. */
   isUsed(request: Asked): boolean | undefined
-  /** The object of "use" in the report. */
+  /** Words for "use" in the report. */
   readonly words: string
   readonly allows?: string
 }
 
-/** By date, so that versions newer than this program do not count as old. */
+/** Compares dates, so that versions newer than this program do not count as legacy. */
 const isOldRevision = (revision: string | undefined): revision is string =>
   revision !== undefined && /^\d{4}-\d\d-\d\d$/.test(revision) && revision < MODERN_REVISION
 
@@ -67,7 +67,7 @@ const FEATURES: readonly Feature[] = [
   {
     name: 'logging/setLevel',
     words: 'logging/setLevel',
-    // Audits omit this by default.
+    // By default, audits omit this information.
     isUsed: request =>
       called('logging/setLevel')(request) || (request.audited && isOldRevision(request.revision) ? undefined : false),
   },
@@ -78,10 +78,10 @@ const FEATURES: readonly Feature[] = [
   },
 ]
 
-/** Dynamic client registration: unknown, because it takes place at the authorization server. */
+/** Dynamic client registration. Its use is unknown, because it takes place at the authorization server. */
 const DCR = 'DCR'
 
-/** Milliseconds. A shorter period does not show that a feature is unused. */
+/** Milliseconds. A shorter period does not prove that a feature is unused. */
 const LONG_ENOUGH = 7 * 24 * 3_600_000
 const MOST_NAMES = 3
 

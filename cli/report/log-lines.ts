@@ -4,7 +4,7 @@ import { createGunzip } from 'node:zlib'
 import { printable } from '../../client/text.ts'
 import { parseObject } from '../text.ts'
 
-/** Bytes. Longest expected line: some thousand. */
+/** Maximum line length, bytes. The longest expected line has some thousand. */
 const MOST_LINE = 256 * 1024
 
 const LINE_BREAK = 0x0a
@@ -85,7 +85,7 @@ export interface LoggedRequest {
   readonly transport: string | undefined
   readonly session: string | undefined
   readonly asked: readonly string[]
-  /** How many requests the line represents: more than one with `sample`. */
+  /** The number of requests that the line represents: more than one with `sample`. */
   readonly weight: number
   readonly audited: boolean
 }
@@ -95,9 +95,7 @@ export interface Refusals {
   readonly refusals: number
 }
 
-/**
- * `gap`: lost audit lines. `refusals`: counted anonymous requests. `own`: a status line. Undefined: a line of another program.
- */
+/** `gap`: lost audit lines. `refusals`: counted anonymous requests. `own`: a status line. Undefined: a foreign line. */
 export type LoggedLine = LoggedRequest | { readonly gap: number } | Refusals | 'own' | undefined
 
 const MOST_ASKED = 8
@@ -109,7 +107,7 @@ const cut = (text: string, most: number): string =>
 const textOf = (value: unknown, most: number): string | undefined =>
   typeof value === 'string' && value !== '' ? printable(cut(value, most)) : undefined
 
-/** The format of both logs; Date accepts much more. */
+/** The time format of both logs; `Date` accepts many others. */
 const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?Z$/
 
 const timeOf = (value: unknown): number =>

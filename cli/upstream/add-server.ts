@@ -5,7 +5,7 @@ import { type CommandContext, usage } from '../context.ts'
 import { addToConfig, assertFree, freeRoute, loadOrCreateConfig } from '../edit-config.ts'
 
 const NAME = /^[A-Za-z0-9_-]{1,57}$/
-/** Commands have no scheme, port or domain. */
+/** Matches URLs. Commands have no scheme, port or domain. */
 const URL_LIKE = /^(?:https?:\/\/|localhost\b|[\w.-]+:\d+(?:\/|$)|[\w-]+(?:\.[\w-]+)+\/)/i
 const SCHEME = /^([a-z][a-z0-9+.-]*):\/\//i
 

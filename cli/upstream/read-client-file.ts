@@ -9,7 +9,7 @@ import { Expression, quote } from '../edit-config.ts'
 export interface ClientServer {
   readonly name: string
   readonly value: object
-  /** Variables that the environment of the host must have. */
+  /** Environment variables that the host requires. */
   readonly variables: readonly string[]
 }
 
@@ -31,14 +31,14 @@ const SECRET_FLAG = /^--?[\w-]*(?:token|secret|key|password)\b/i
 /** `${env:NAME}`, `${NAME}`, `${NAME:-default}` and `${input:id}`. */
 const PLACEHOLDER = /\$\{(?:(env|input):)?([^}:]+)(?::-([^}]*))?\}/g
 
-/** Placeholders that the client knows. */
+/** Placeholders that only the client can resolve. */
 const OF_CLIENT = /\$\{(workspaceFolder|userHome|pathSeparator)\}/g
 
-/** The variable for an input of VS Code. */
+/** The name of the environment variable for an input of VS Code. */
 const variableOf = (kind: string | undefined, name: string): string =>
   kind === 'input' ? name.replaceAll(/[^A-Za-z0-9]+/g, '_').toUpperCase() : name
 
-/** Toolset names are parts of paths and tool names. */
+/** Derives a toolset name, which is part of paths and tool names. */
 const toolsetName = (name: string): string =>
   name.replaceAll(/[^A-Za-z0-9_-]+/g, '-').replace(/^-+|-+$/g, '') || 'server'
 
@@ -59,7 +59,7 @@ class ServerReader {
     this.notes.push(`${this.#name}: ${text}`)
   }
 
-  /** A text, or code that reads the environment. Undefined, with a note, if the config cannot hold it. */
+  /** Returns a text, or code that reads the environment. Undefined, with a note, if the config cannot contain it. */
   text(given: unknown, where: string): string | Expression | undefined {
     if (typeof given !== 'string') {
       this.note(`${where} is left out, because it is not a string`)
@@ -94,7 +94,7 @@ class ServerReader {
     return (Array.isArray(given) ? given : []).flatMap(one => this.text(one, where) ?? [])
   }
 
-  /** Secrets are not copied: the process gets them from the environment of the host. */
+  /** Secrets are not copied: the process inherits them from the environment of the host. */
   environment(given: unknown): { readonly env?: object; readonly passEnv?: readonly string[] } {
     const env: Record<string, string | Expression> = {}
     const passEnv: string[] = []
@@ -171,7 +171,6 @@ function serversIn(file: string, text: string): Readonly<Record<string, unknown>
   return servers
 }
 
-/** The folder of the project of a client's file. */
 function projectOf(file: string): string {
   const folder = dirname(file)
   return ['.vscode', '.cursor'].includes(basename(folder)) ? dirname(folder) : folder

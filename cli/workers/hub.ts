@@ -55,7 +55,7 @@ function createCounts(log?: Logger): (...one: ToCount) => Counted {
   }
 }
 
-/** A limited space in which each share can use at most as much as it leaves free. */
+/** A limited amount of space. Each share can use at most as much as it leaves free. */
 class Room {
   readonly #most: number
   readonly #of = new Map<string, number>()
@@ -112,7 +112,7 @@ function createRecent({ kept, keptSize }: HubBounds, begin: number) {
   }
 }
 
-/** The queue to one worker, limited because a worker that does not read must not fill the primary's memory. */
+/** The queue to one worker. Limited, because a worker that does not read must not fill the primary's memory. */
 class Outlet {
   readonly #send: Send
   readonly #last: () => number
@@ -219,7 +219,7 @@ function createQuestions(workers: ReadonlySet<Outlet>) {
   }
 }
 
-/** `begin`: the number before the first broadcast, never used by an earlier hub. */
+/** `begin`: the number before the first broadcast. No earlier hub has used it. */
 export function createHub(
   begin = Date.now() * 1_000,
   bounds: Partial<HubBounds> = {},

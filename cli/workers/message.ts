@@ -31,7 +31,7 @@ export type FromHub =
   | { readonly from: 'asked'; readonly question: number; readonly name: string }
   | { readonly from: 'answer'; readonly question: number; readonly value: unknown }
 
-/** Instead of a boolean: the receiver's queue is full. */
+/** Sent instead of a boolean if the receiver's queue is full. */
 export const FULL = 'full'
 
 export interface Serving {
@@ -50,7 +50,7 @@ export type WorkerMessage =
   | ({ readonly mcpHost: 'drained' } & CloseReport)
   | { readonly mcpHost: 'hub'; readonly message: ToHub }
 
-/** `stop`: drain like a single process. `handOver`: see `Host.close`. */
+/** `stop`: drain as a single process does. `handOver`: see `Host.close`. */
 export interface StopOrder {
   readonly mcpHost: 'stop'
   readonly handOver?: boolean

@@ -15,7 +15,7 @@ import {
 
 /** Response timeout of the hub, milliseconds. */
 const ANSWER_TIME = 5_000
-/** Seconds. */
+/** Value of the `Retry-After` header, seconds. */
 const RETRY_AFTER = '2'
 
 interface HubChannel {
@@ -55,7 +55,8 @@ class HubNeighbours implements Neighbours {
   constructor(channel: HubChannel) {
     this.#channel = channel
     channel.receive(message => this.#take(message))
-    // Immediately, because a stream that opens before the first subscription needs its position in the broadcasts.
+    // Subscribes immediately, because a stream that opens before the first subscription needs its position in the
+    // broadcasts.
     channel.send({ to: 'hear' })
   }
 
@@ -182,7 +183,7 @@ class HubNeighbours implements Neighbours {
     }
   }
 
-  /** An arrow function, because the host passes it on without this object. */
+  /** An arrow function, because the host calls it without `this`. */
   readonly count = async (...one: ToCount) => {
     if (!this.#counts) {
       const counts: ToCount[] = []

@@ -10,10 +10,10 @@ const RETIRE_TIME = 60_000
 /** Delay after the first death, milliseconds; doubled after each further one. */
 const FIRST_WAIT = 100
 export const LONGEST_WAIT = 30_000
-/** A worker that served this long is not part of a crash loop, milliseconds. */
+/** A worker that served for this time, in milliseconds, is not part of a crash loop. */
 export const STABLE_TIME = 30_000
 
-/** Returns a function that gives the delay before the next start. `served`: milliseconds that the worker served. */
+/** Creates a function that returns the delay before the next start. `served`: milliseconds that the worker served. */
 export function createBackOff(): (served: number) => number {
   let ends = 0
   return served => {

@@ -32,7 +32,7 @@ export interface WorkerProcess {
   readonly heard: Promise<void>
   readonly failing: Promise<string>
   order(order: Order): void
-  /** Whether it responded to the previous check; sends the next one. Always true after an order. */
+  /** True if the worker responded to the previous check; sends the next check. Always true after an order. */
   isAwake(): boolean
   kill(): void
 }

@@ -30,7 +30,7 @@ interface Orders {
   readonly leave: Promise<void>
 }
 
-/** Orders come from the primary. SIGTERM to this process alone means `retire`. */
+/** Orders come from the primary. A SIGTERM sent only to this process means `retire`. */
 function listenForOrders(): Orders {
   const obey = new Map<string, (order: Order) => void>()
   const heard = <Heard>(order: Order['mcpHost']) =>
@@ -100,7 +100,7 @@ async function startHost(
     surviveRejections(log, context.process)
     return served
   } catch (error) {
-    // The first worker reports like a single process; the primary logs problems of later workers.
+    // The first worker reports startup errors itself, like a single process; for later workers the primary logs them.
     if (process.env[FIRST_WORKER] === 'yes') throw error
     await tell({ mcpHost: 'failed', problem: errorText(error) })
     return process.exit(error instanceof StartError ? error.exitCode : 1)

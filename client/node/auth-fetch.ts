@@ -62,7 +62,8 @@ function guardedFetch({ networkPolicy, fetch }: ClientOAuthOptions): typeof glob
 }
 
 /**
- * As in `mcp-host/client`. Logins open a browser and use a loopback `redirectUri` by default (port 0: any free port).
+ * `createAuthFetch` of `mcp-host/client` for Node.js. Logins open a browser and use a loopback `redirectUri` by default
+ * (port 0: any free port).
  */
 export function createAuthFetch(options: ClientOAuthOptions): AuthFetch {
   checkOptions(options)

@@ -81,7 +81,7 @@ const refusal = (host: string, address: string): AuthError =>
 
 const notFound = (host: string) => Object.assign(new Error(`${host} cannot be resolved`), { code: 'ENOTFOUND' })
 
-/** Rejects if there is no address, or one that is refused. */
+/** Rejects if a name has no address or a refused one. */
 function guardLookup(lookup: LookupFunction, isRefused: (address: string) => boolean): LookupFunction {
   return (hostname, options, callback) => {
     lookup(hostname, options, (error, found, family) => {
@@ -122,7 +122,7 @@ function createGuardedAgents(
 
 const MAX_ORIGINS = 100
 
-/** Connections for plugins: https to public addresses, and allowed hosts. `connections`: most per origin. */
+/** Opens connections for plugins: https to public addresses, and allowed hosts. `connections`: maximum per origin. */
 export async function openConnections({
   allowHosts,
   connections,

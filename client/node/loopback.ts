@@ -178,7 +178,7 @@ export async function createLoopbackRedirect(options: LoopbackRedirectOptions = 
   }
 
   function answer({ method, url = '', headers }: IncomingMessage): Page {
-    // DNS rebinding.
+    // Prevents DNS rebinding.
     if (headers.host?.toLowerCase() !== redirect.host) return OTHER_HOST
     const callback = url.startsWith('/') ? new URL(redirect.origin + url) : undefined
     if (callback?.pathname !== redirect.pathname) return NOT_FOUND
@@ -236,9 +236,9 @@ export async function createLoopbackRedirect(options: LoopbackRedirectOptions = 
   }
 
   return {
-    /** For the option `redirectUri`. */
+    /** The value for the option `redirectUri`. */
     redirectUri: redirect.href,
-    /** For the option `authorizationRedirectDelegate`. Rejects on abort, and with an AuthError if the port is taken. */
+    /** The value for `authorizationRedirectDelegate`. Rejects on abort, and with an AuthError if the port is taken. */
     delegate,
     /** Ends pending logins with `aborted` and stops listening. */
     async close(): Promise<void> {

@@ -35,7 +35,7 @@ function meetsRule(rule: Exclude<AuthorizeRule, true | string>, user: User | und
 
 const ANONYMOUS: Denial = { reason: 'no token', scopes: [], listed: false }
 
-/** Default without a policy plugin: items are open, and `authorize` supports scopes and roles. */
+/** The default without a policy plugin: items are open, and `authorize` supports scopes and roles. */
 export const openAccess: AccessDecider = {
   audienceOf: () => EVERYBODY,
   authorize(rule, user) {
@@ -70,16 +70,16 @@ export const plainResource: ProtectedResource = {
 export const noTokenBinding: TokenBinding = { algorithms: () => [], required: () => false, announced: () => false }
 
 interface ChallengeFacts {
-  /** RFC 6750 section 3.1 and RFC 9449 section 7.1; only if a token was presented. */
+  /** Set only if a token was presented (RFC 6750 section 3.1, RFC 9449 section 7.1). */
   readonly error?: 'invalid_token' | 'insufficient_scope' | 'invalid_request' | 'invalid_dpop_proof' | 'use_dpop_nonce'
   readonly description?: string
   readonly scopes?: readonly string[] | undefined
   readonly metadataUrl?: string | undefined
-  /** With algorithms the scheme is DPoP, otherwise Bearer. */
+  /** If set, the scheme is DPoP, otherwise Bearer. */
   readonly proofAlgorithms?: readonly string[] | undefined
 }
 
-/** A quoted string (RFC 9110) without characters that it must not contain. */
+/** Formats a quoted string (RFC 9110) and removes characters that it must not contain. */
 const quoted = (text: string) => `"${text.replace(/[^\x20-\x7e]/g, '').replace(/["\\]/g, '\\$&')}"`
 
 export function challenge(facts: ChallengeFacts): string {
@@ -101,11 +101,14 @@ export function proofAlgorithmsFor(binding: TokenBinding, showedBound: boolean):
 
 type Place = Parameters<AdmitCaller>[0]
 
-/** `challenges`: those of a route's authenticators; undefined for bearer tokens. */
+/** True if a route accepts bearer tokens. `challenges`: one per authenticator; undefined for bearer tokens. */
 export const takesBearer = (challenges: ReadonlyArray<string | undefined>): boolean =>
   challenges.length === 0 || challenges.includes(undefined)
 
-/** `WWW-Authenticate` of a 401 (RFC 9110 section 11.6.1): the bearer challenge first, then those of other authenticators. */
+/**
+ * Builds `WWW-Authenticate` for a 401 (RFC 9110 section 11.6.1): the bearer challenge first, then the challenges of
+ * other authenticators.
+ */
 export function withOtherChallenges(
   bearer: string,
   { route, params }: Pick<Place, 'route' | 'params'>,
@@ -118,7 +121,7 @@ export function withOtherChallenges(
   return [...(hasBearer || isDescribed ? [bearer] : []), ...others].join(', ')
 }
 
-/** 401 without a token, otherwise 403 with all required scopes. */
+/** Creates the error: 401 without a token, otherwise 403 with all required scopes. */
 export function refuseAccess(denial: Denial, { route, params, user }: Place, services: AccessServices): HostError {
   const metadataUrl = services.slot('protectedResource', route).metadataUrlOf(route, params)
   const { scopes, reason } = denial
@@ -135,7 +138,7 @@ export function refuseAccess(denial: Denial, { route, params, user }: Place, ser
   }
   const description = scopes.length > 0 ? `needs ${scopes.join(' ')}` : 'not allowed'
   const header = challenge({ error: 'insufficient_scope', description, scopes, metadataUrl, proofAlgorithms })
-  // Without scopes the challenge is omitted: a client that lacks a role must not request tokens in a loop.
+  // A challenge without scopes is omitted, because a client that lacks only a role would request tokens in a loop.
   const isAsked = scopes.length > 0 && (metadataUrl !== undefined || takesBearer(services.challengesOn(route)))
   const headers = isAsked ? { headers: { 'WWW-Authenticate': header } } : {}
   return new HostError('forbidden', { detail: description, reason, ...headers })
@@ -197,7 +200,7 @@ export function createRouteAdmission(log: Logger, services: AccessServices): Adm
   }
 }
 
-/** The services of a plugin's host, which the published type does not show. */
+/** Returns the services of a plugin's host, which are not part of the published type. */
 export const servicesOf = <Services = AccessServices>(host: Pick<KernelHost, 'log'>): Services =>
   (host as Pick<KernelHost, 'log'> & { readonly services: Services }).services
 

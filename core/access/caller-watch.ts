@@ -3,7 +3,7 @@ import type { Clock } from '../http/clock.ts'
 import type { User } from '../kernel/user.ts'
 import type { AdmitCaller } from '../mcp/call.ts'
 
-/** Maximum timer delay, milliseconds. A longer stream ends then, and the client reconnects. */
+/** Maximum timer delay, milliseconds. Longer streams end after this time, and the client reconnects. */
 const MAX_DELAY = 2 ** 31 - 1
 
 type WatchedCaller = Parameters<AdmitCaller>[0]

@@ -11,7 +11,7 @@ import type { AccessServices } from '../mcp/access-decider.ts'
 import { type Catalog, describeToolset } from '../mcp/catalog.ts'
 import type { CompiledRoute } from '../mcp/routes.ts'
 
-/** Reports `authorize` or `cors` without a plugin for it. */
+/** Reports `authorize` or `cors` without a plugin that supports it. */
 export function checkConventions(routes: readonly Route[], provides: Provides, suggest: SuggestPlugin, report: Report) {
   const tell = (code: string, why: string, ...at: Path) => report(new StartError(code, why, { at: ['routes', ...at] }))
   for (const route of routes) {
@@ -155,7 +155,7 @@ interface OpenDoorFacts {
   readonly report: Report
 }
 
-/** Warns if other machines can call tools without a token or Host check. DNS rebinding would let every website call them. */
+/** Warns if other machines can call tools without a token or Host check: DNS rebinding would let any site call them. */
 function warnOpenHost({ routes, catalog, slot, http, purpose, log }: OpenDoorFacts): void {
   if (purpose === 'stdio' || isLoopback(http.host) || http.publicUrl !== undefined || http.allowedHosts.length > 0)
     return

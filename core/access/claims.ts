@@ -24,7 +24,6 @@ export interface StreamOptions {
   streamsOutliveToken?: boolean | undefined
 }
 
-/** The schema of `streamsOutliveToken`. */
 export const STREAMS_OUTLIVE_TOKEN_SCHEMA = {
   type: 'boolean',
   default: false,
@@ -38,7 +37,7 @@ const PATH = { type: 'string', pattern: CLAIM_PATH_PATTERN } as const
 const pathSchema = <const D extends string>(standard: string | string[], description: D) =>
   ({ anyOf: [PATH, { type: 'array', items: PATH, minItems: 1 }], default: standard, description }) as const
 
-/** The schema of each key of `ClaimPaths`, for a plugin's options. */
+/** The schema of each `ClaimPaths` key, for the options of plugins. */
 export const CLAIM_PATHS_SCHEMA = {
   scopes: pathSchema(DEFAULT_PATHS.scopes, 'Paths of the scopes, which are merged. Text is split at spaces.'),
   roles: pathSchema(DEFAULT_PATHS.roles, 'Paths of the roles, which are merged.'),
@@ -46,7 +45,7 @@ export const CLAIM_PATHS_SCHEMA = {
   clientId: pathSchema(DEFAULT_PATHS.clientId, 'Paths of the client id. The first match wins.'),
 }
 
-/** The value at a path such as `realm_access.roles`. A complete name takes precedence over its parts. */
+/** Returns the value at a path such as `realm_access.roles`. A complete name takes precedence over its parts. */
 export function claimAt(claims: unknown, path: string): unknown {
   if (!isObject(claims)) return undefined
   if (Object.hasOwn(claims, path)) return claims[path]
@@ -58,7 +57,7 @@ export function claimAt(claims: unknown, path: string): unknown {
   return undefined
 }
 
-/** The distinct non-empty strings at these paths. */
+/** Returns the distinct non-empty strings at these paths. */
 export function stringsAt(claims: Claims, paths: string | readonly string[]): string[] {
   const found = [paths].flat().flatMap(path => claimAt(claims, path) ?? [])
   return [...new Set(found.filter(value => typeof value === 'string' && value !== ''))] as string[]
@@ -73,8 +72,8 @@ function freeze<T>(value: T): T {
 }
 
 /**
- * The user of these claims, deeply frozen because requests share it. Undefined without subject and client, or if the subject is
- * not a string.
+ * Converts claims to a user, deeply frozen because requests share it. Undefined without subject and client, or if the
+ * subject is not a string.
  */
 export function readUser(
   claims: Claims,
@@ -112,7 +111,7 @@ export function readUser(
 /** A fake user; default `tester` without scopes and roles. `claims` override other keys. */
 export type TestUser = Partial<Pick<User, 'subject' | 'clientId' | 'scopes' | 'roles' | 'claims'>>
 
-/** Options of an authentication plugin with a test issuer. */
+/** The options of an authentication plugin, with a test issuer. */
 export interface UnderTest<Options> {
   readonly options: Options
   /** Issues a token for a resource. `lifetime` in seconds. */
@@ -134,7 +133,7 @@ export function writeClaim(claims: Record<string, unknown>, path: string, value:
   claims[head] = inner
 }
 
-/** The claims of a test user at these paths. The user's `claims` override them. */
+/** Creates the claims of a test user at these paths. The user's `claims` override them. */
 export function makeClaims(user: TestUser, paths: ClaimPaths = {}): Record<string, unknown> {
   const { subject = 'tester', clientId = 'test-client', scopes = [], roles = [], claims = {} } = user
   const made: Record<string, unknown> = {}
@@ -147,7 +146,7 @@ export function makeClaims(user: TestUser, paths: ClaimPaths = {}): Record<strin
   return { ...made, ...claims }
 }
 
-/** The JWK thumbprint of a bound token (RFC 9449 section 6). Undefined if unbound, null if `cnf` is invalid. */
+/** Returns the JWK thumbprint of a bound token (RFC 9449 section 6). Undefined if unbound, null if `cnf` is invalid. */
 export function boundKey({ cnf }: Claims): string | undefined | null {
   if (cnf === undefined || cnf === null) return undefined
   if (!isObject(cnf)) return null

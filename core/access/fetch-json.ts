@@ -6,14 +6,13 @@ import { shownUrl } from '../http/request-target.ts'
 const TIMEOUT = 5_000
 const MAX_BYTES = 512 * 1_024
 
-/** The response of `fetchJson`. */
 export interface JsonReply {
   readonly status: number
   /** Undefined if the response is not a success, not JSON, or nested too deeply. */
   readonly body: unknown
 }
 
-/** Undefined above `most` bytes after decompression. */
+/** Reads a body. Undefined if it has more than `most` bytes after decompression. */
 export async function readLimited(response: Response, most: number): Promise<Buffer | undefined> {
   const chunks: Uint8Array[] = []
   let size = 0
@@ -27,7 +26,7 @@ export async function readLimited(response: Response, most: number): Promise<Buf
 
 const formEncoded = (text: string) => new URLSearchParams({ '': text }).toString().slice(1)
 
-/** The header of `client_secret_basic` (RFC 6749 section 2.3.1). */
+/** Creates the header of `client_secret_basic` (RFC 6749 section 2.3.1). */
 export const basicCredentials = (clientId: string, clientSecret: string): string =>
   `Basic ${Buffer.from(`${formEncoded(clientId)}:${formEncoded(clientSecret)}`).toString('base64')}`
 
@@ -39,7 +38,10 @@ function parse(text: string): unknown {
   }
 }
 
-/** Rejects without a complete response within 5 s and 512 kB. The message contains the URL without query, and no request data. */
+/**
+ * Fetches a JSON document of at most 512 kB. Rejects without a complete response within 5 s. The message contains the
+ * URL without query, and no request data.
+ */
 export async function fetchJson(url: string, init: RequestInit = {}): Promise<JsonReply> {
   const { signal } = init
   const timeout = AbortSignal.timeout(TIMEOUT)

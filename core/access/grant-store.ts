@@ -12,7 +12,7 @@ export const GRANT_KINDS = {
 
 const LONGEST_TTL = 100 * 365.25 * 86_400_000
 
-/** The kind of a key. Throws a RangeError for any other key. */
+/** Returns the kind of a key. Throws a RangeError for any other key. */
 export function grantKindOf(key: string): keyof typeof GRANT_KINDS {
   if (key.startsWith(GRANT_KINDS.pending)) return 'pending'
   if (key.startsWith(GRANT_KINDS.granted)) return 'granted'
@@ -39,7 +39,7 @@ const UNIT = 1_024
 const TEXT_COST = 500
 /** Maximum units that one step evicts. */
 const EVICTED = 500
-/** Units of a text that are uncounted when the text is deleted. The others are uncounted when they are the oldest. */
+/** Units that are uncounted together with a deleted text. The other units are uncounted when they are the oldest. */
 const UNCOUNTED = 8
 const MOST_MEMBERS = 10_000
 
@@ -49,7 +49,7 @@ const partitionOf = (key: string) => `grants:${key}`
 export interface GrantLimits {
   /** Bytes of pending texts; above it the oldest are evicted. */
   readonly pendingBytes?: number
-  /** The store of granted keys. Default: the same. */
+  /** The store of granted keys. Default: the store of pending texts. */
   readonly granted?: Store
 }
 
@@ -68,7 +68,7 @@ function grantedSet(key: string): string {
   return key
 }
 
-/** One member of the order for each unit: the key, then numbered ones. */
+/** The members of the order for a text: its key for the first unit, then numbered keys. */
 const unitsOf = (key: string, from: number, to: number): string[] =>
   Array.from({ length: Math.max(0, to - from) }, (_, index) => (from + index === 0 ? key : `${from + index} ${key}`))
 
@@ -95,7 +95,7 @@ export function createGrantStore(store: Store, limits: GrantLimits = {}) {
   async function evictSome(): Promise<boolean> {
     const [{ members, size }] = await store.read(PENDING, [{ sortedSet: 'order', limit: EVICTED }])
     if (size <= mostUnits) return false
-    // One percent more, so that not every write evicts.
+    // Evicts one percent more, so that not every write has to evict.
     const names = members.slice(0, Math.floor(size - mostUnits * 0.99)).map(({ member }) => member)
     await store.transact(PENDING, [
       { sortedSet: 'order', remove: names },
@@ -153,11 +153,11 @@ export function createGrantStore(store: Store, limits: GrantLimits = {}) {
     async set(key: string, value: string, ttl: number) {
       await write(key, value, ttl)
     },
-    /** Writes if the key is absent, and returns whether it was. */
+    /** Writes if the key is absent. Returns whether the key was absent. */
     add: (key: string, value: string, ttl: number) => write(key, value, ttl, { exists: false }),
-    /** Writes if the value is `from`, and returns whether it was. */
+    /** Writes if the value is `from`. Returns whether the value was `from`. */
     replace: (key: string, from: string, to: string, ttl: number) => write(key, to, ttl, { where: { value: from } }),
-    /** Returns and deletes the value, for one caller only. */
+    /** Returns and deletes the value. Only one caller receives it. */
     async take(key: string) {
       const step = { record: key, exists: true, delete: true, know: 0 }
       const outcome = isGranted(key)
@@ -165,7 +165,7 @@ export function createGrantStore(store: Store, limits: GrantLimits = {}) {
         : await store.transact(PENDING, [step, uncount(key)])
       return outcome.done ? outcome.results[0]?.fields?.['value'] : undefined
     },
-    /** On rejection, some keys may be deleted. */
+    /** After a rejection, some keys can already be deleted. */
     async delete(...keys: readonly string[]) {
       const all = [...new Set(keys)]
       const kept = all.filter(isGranted)
@@ -197,7 +197,7 @@ export function createGrantStore(store: Store, limits: GrantLimits = {}) {
       const key = grantedSet(set)
       await granted.transact(partitionOf(key), [{ sortedSet: key, remove: [member] }])
     },
-    /** In order of expiry. */
+    /** Lists members in order of expiry. */
     async members(set: string): Promise<readonly string[]> {
       const key = grantedSet(set)
       const query = { sortedSet: key, from: { now: 1 }, limit: MOST_MEMBERS }
@@ -209,7 +209,10 @@ export function createGrantStore(store: Store, limits: GrantLimits = {}) {
 
 export type GrantStore = ReturnType<typeof createGrantStore>
 
-/** In this process. A flood of pending texts never evicts granted ones; above `granted` bytes the least recently used are evicted. */
+/**
+ * Creates a store in this process. A flood of pending texts never evicts granted ones; above `granted` bytes the least
+ * recently used are evicted.
+ */
 export const createMemoryGrantStore = (
   { pending = 32 * MIB, granted = 128 * MIB }: { readonly pending?: number; readonly granted?: number } = {},
   now: () => number = Date.now,
@@ -228,18 +231,22 @@ export interface AuthorizationServer {
   issuer(): string | undefined
   /** The signing key, then earlier keys that still verify. Returns the same list until a key changes. */
   keys(): readonly PublicJwk[]
-  /** True if anyone can sign in. */
+  /** True if anyone can sign in (development). */
   readonly isDevelopment?: boolean
-  /** Pages of the host for its signed-in users. */
   readonly pages?: UserPages
 }
 
-export type UserPage = { title: string; text: string; isError: boolean; action?: { label: string; href: string } }
+export type UserPage = { title: string; text: string; isError: boolean; action?: { label: string; href: string } } & {
+  /** Texts by value. The button of an item sends its value as `name`, and the token as `csrf`. */
+  list?: { name: string; label: string; token: string; items: ReadonlyMap<string, string> }
+}
 
 export interface UserPages {
   /** The subject of the browser's user. Undefined: the response redirects to the sign-in, which returns to `path`. */
   identify(ctx: HostContext, path: string): Promise<string | undefined>
   show(ctx: HostContext, page: UserPage, status?: number): Promise<void>
+  /** `listener` receives subjects that can no longer sign in. */
+  onDenied(listener: (subject: string) => void): unknown
 }
 
 /** The default without an authorization server plugin. */

@@ -19,7 +19,7 @@ const TOKEN = /^[A-Za-z0-9\-._~+/]+=*$/
 
 interface PresentedToken {
   readonly token: string
-  /** Presented with the DPoP scheme (RFC 9449 section 7.1). */
+  /** The token was presented with the DPoP scheme (RFC 9449 section 7.1). */
   readonly isDPoP: boolean
   /** SHA-256 of the token in base64url; computed once. */
   readonly digest: () => string
@@ -33,7 +33,7 @@ interface Unread {
 
 type Presented = PresentedToken | Unread
 
-/** The credential of the last request of each connection. */
+/** The credential of each connection's last request. */
 const lastOf = new WeakMap<Socket, { readonly header: string; readonly shown: PresentedToken }>()
 
 function readCredential(ctx: HostContext): Presented | undefined {
@@ -66,7 +66,7 @@ function presentToken(token: string, isDPoP: boolean): PresentedToken {
 function readHeader(header: string): Presented | undefined {
   const scheme = SCHEME.exec(header)
   if (!scheme) {
-    // Node joins repeated headers, so the valid credential is ambiguous.
+    // Node joins repeated headers, so it is unclear which credential is valid.
     return /,\s*(?:bearer|dpop)(?:\s|$)/i.test(header) ? TWO_HEADERS : undefined
   }
   const token = header.slice(scheme[0].length)
@@ -81,19 +81,19 @@ function readHeader(header: string): Presented | undefined {
 
 const TWO_HEADERS: Presented = { refused: 'more than one Authorization header', isDPoP: false, malformed: true }
 
-/** Why a proof is refused. The texts reach client and log and must not contain parts of the proof. */
+/** The reason for a refused proof. The texts reach client and log and must not contain parts of the proof. */
 export type ProofFlaw =
   | {
       readonly refused: string
-      /** RFC 9449 section 7.1. */
+      /** Error codes of RFC 9449 section 7.1. */
       readonly error: 'invalid_token' | 'invalid_dpop_proof' | 'use_dpop_nonce'
       readonly isBound?: true
     }
   | { readonly unavailable: string; readonly retryAfter: number }
-  /** Too many proofs of this key or user. */
+  /** The key or user has sent too many proofs. */
   | { readonly limited: string; readonly retryAfter: number }
 
-/** A bound token, for its proof check. */
+/** A bound token whose proof is checked. */
 export interface ShownToken {
   readonly route: Route
   readonly digest: string
@@ -104,13 +104,13 @@ export interface ShownToken {
 /** Requirements for proofs of possession, created by `enforceDPoP`. */
 export interface Possession {
   readonly accepts: boolean
-  /** Unbound tokens are refused. */
+  /** True: unbound tokens are refused. */
   readonly required: boolean
   /** `proof`: bound tokens pass without a proof (`explain`). `all`: unbound tokens also pass (tests). */
   readonly waived?: 'proof' | 'all' | undefined
   /** Called for each bound token that is refused because bound tokens are not accepted. */
   readonly missed?: () => void
-  /** Undefined if the request has a valid and unused proof. */
+  /** Resolves to undefined if the request has a valid and unused proof. */
   check(ctx: HostContext, shown: ShownToken): Promise<ProofFlaw | undefined>
 }
 
@@ -123,7 +123,7 @@ export const NO_POSSESSION: Possession = {
 
 const unproven = (refused: string) => ({ refused, error: 'invalid_token' as const })
 
-/** Why a verified token is refused as presented. */
+/** Returns the reason if a verified token is refused for the way it was presented. */
 async function flawOf(
   ctx: HostContext,
   possession: Possession,
@@ -149,7 +149,7 @@ async function flawOf(
   return possession.check(ctx, { route: shown.route, digest: shown.digest(), thumbprint, user: userKey(user) })
 }
 
-/** The result of a plugin. The texts reach client and log and must not contain parts of the token. */
+/** The result of a verification by a plugin. The texts reach client and log and must not contain parts of the token. */
 export type TokenVerdict =
   | { readonly user: User }
   /** `audience`: the expected audience, for the log. `foreign`: another authenticator of the route can accept the token. */
@@ -203,8 +203,8 @@ function refuse(services: AccessServices, { route, params }: TokenPlace, flaw: F
 const isBoundUser = (user: User | undefined) => user !== undefined && typeof boundKey(user.claims) === 'string'
 
 /**
- * For plugins that fill `upstreamTokens`: the `unauthorized` error with a challenge, so that the client signs in again.
- * `description` reaches client and log and must not contain a token.
+ * For plugins that fill `upstreamTokens`: creates the `unauthorized` error with a challenge, so that the client signs
+ * in again. `description` reaches client and log and must not contain a token.
  */
 export const loginEnded = (
   services: AccessServices,
@@ -288,7 +288,7 @@ export function authenticateBearer(
       return next()
     }
     const { user } = verdict
-    // Plain bearer tokens need no further await.
+    // The common case of plain bearer tokens needs no further await.
     if ((shown.isDPoP || required || user.claims['cnf'] !== undefined) && 'token' in shown) {
       const flaw = await flawOf(ctx, possession, { ...shown, route }, user)
       if (flaw) throw refusal(ctx, place, shown, flaw)
@@ -299,14 +299,17 @@ export function authenticateBearer(
   }
 }
 
-/** `https://a.example` and `https://a.example/` are the same resource (RFC 3986 section 6.2.3). Clients send either. */
+/**
+ * Returns both forms of a URL: `https://a.example` and `https://a.example/` are the same resource (RFC 3986 section
+ * 6.2.3), and clients send either.
+ */
 export function sameResources(audience: string): string[] {
   if (!/^https?:\/\/[^/?#]+\/?$/i.test(audience)) return [audience]
   const bare = audience.replace(/\/$/, '')
   return [bare, `${bare}/`]
 }
 
-/** Reports a host without a known URL, for plugins whose tokens are issued for the route's resource. */
+/** Reports a host without a known URL, for plugins whose tokens are valid only for the route's resource. */
 export function needResource(host: Pick<KernelHost, 'config' | 'log' | 'name' | 'report' | 'routes'>): void {
   if (host.config.http.publicUrl !== undefined || isLoopback(host.config.http.host)) return
   const resourceOf = (route: Route) => servicesOf(host).slot('protectedResource', route).resourceOf(route, {})

@@ -46,12 +46,12 @@ function inspect(path: string, { target: route, params }: Matched<CompiledRoute>
   return {
     route,
     params,
-    /** As configured; `configureSession` can change it. */
+    /** The configured toolsets; `configureSession` can change them. */
     toolsets,
     items: itemsOn(parts, route, toolsets),
     /** The plugins that authenticate callers, in order. */
     authenticators: authenticators.map(({ plugin }) => plugin),
-    /** The user of an Authorization header. Rejects like the request. */
+    /** Identifies the user of an Authorization header. Rejects like a request with that header. */
     async identify(authorization: string | undefined): Promise<User | undefined> {
       const ctx = contextOf(path, authorization, { path, hosts: [], route, params })
       await compose<HostContext>(steps as compose.Middleware<HostContext>[])(ctx)
@@ -61,7 +61,7 @@ function inspect(path: string, { target: route, params }: Matched<CompiledRoute>
       route.authorize === undefined ? undefined : access.authorize(route.authorize, user, route),
     denialOf: (item: CatalogItem, user: User | undefined): Denial | undefined =>
       denialOnRoute(access.audienceOf(user, route).denialOf(item), user, route, access),
-    /** Whether plugins hide the item from lists. */
+    /** True if plugins hide the item from lists. */
     isUnlisted: ({ kind, key }: CatalogItem): boolean =>
       kind === 'tools' && notesFor(author.unlisted, route).some(isHidden => isHidden(key, route)),
     explain: (item: CatalogItem, user: User | undefined): readonly string[] =>

@@ -29,7 +29,7 @@ function scopesOfAll(facts: LeastScopesFacts, route: CompiledRoute, toolsets: re
   return first.filter(scope => others.every(scopes => scopes.includes(scope)))
 }
 
-/** The route's `challengeScope`, or the scopes that all items require. Cached until definitions change. */
+/** Returns the route's `challengeScope`, or the scopes that all items require. Cached until definitions change. */
 export function createLeastScopes(facts: LeastScopesFacts): LeastScopes {
   const { catalog } = facts
   const found = new Map<string, readonly string[]>()
@@ -68,7 +68,7 @@ export function warnUnsupportedScopes(facts: LeastScopesFacts, report: Report): 
   }
 }
 
-/** Warns about protected routes whose clients request every scope. */
+/** Warns about protected routes whose challenge contains no scopes, so that clients request every scope. */
 export function warnUntoldScopes(facts: LeastScopesFacts, log: Logger): void {
   for (const route of facts.routes) {
     const supported = facts.slot('protectedResource', route).scopesOf(route) ?? []

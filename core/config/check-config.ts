@@ -26,15 +26,18 @@ interface Held {
 }
 
 interface CheckSettings {
-  /** Default: for tools without keys of plugins. */
+  /** Checks a definition. Default: for tools without plugin keys. */
   readonly findFaults?: FindFaults
   /** Receives the finding of each problem. */
   readonly note?: Note
-  /** Accepts unknown keys that a missing plugin could declare: of the config, of routes and of tools. */
+  /** Accepts unknown keys of the config, of routes and of tools, which a missing plugin could declare. */
   readonly isOpen?: boolean
 }
 
-/** The problems of a config in file order, including plugin options and inline definitions. Undefined keys count as absent. */
+/**
+ * Returns the problems of a config in file order, including plugin options and inline definitions. Undefined keys count
+ * as absent.
+ */
 export function checkConfig(
   loaded: LoadedConfig,
   schema: object,
@@ -122,7 +125,7 @@ const isPluginPath = (path: Path): boolean =>
 
 interface SoundPart {
   readonly config: Readonly<Record<string, unknown>>
-  /** Whether keys that the plugin can read are invalid. Such a plugin is planned but not set up. */
+  /** True if keys that the plugin can read are invalid. Such a plugin is planned but not set up. */
   readonly isUnsound: (plugin: string) => boolean
 }
 
@@ -177,7 +180,7 @@ export function withoutFaults(config: unknown, faults: readonly Fault[]): SoundP
     if (at.length > 0) left = replaceAt(left, at, by) as Draft
     if (key === 'toolsets' && name === undefined) {
       const routes = Object.entries(isObject(left['routes']) ? left['routes'] : {})
-      // Otherwise each route would report its toolsets as unknown.
+      // Without this, each route would report its toolsets as unknown.
       left['routes'] = Object.fromEntries(
         routes.map(([path, route]) => [path, isObject(route) ? { ...route, toolsets: [], default: undefined } : route]),
       )

@@ -14,7 +14,7 @@ import { validateValue } from './validate-value.ts'
 /** The problems of a definition, with paths relative to it. Undefined keys count as absent. */
 export type FindFaults = (definition: Definition) => Finding[]
 
-/** `toolKeys`: the keys of tools that plugins declare. */
+/** `toolKeys`: the tool keys that plugins declare. */
 export function createDefinitionCheck(toolKeys: DeclaredKeys['toolKeys']): FindFaults {
   const schemas = schemasWith(toolKeys)
   const findingsOf = (value: unknown, schema: object): Finding[] => {
@@ -99,7 +99,7 @@ const MEANT: Readonly<Record<Kind, ReadonlyMap<string, string>>> = {
   prompt: new Map([...HANDLER, ...ACCESS, ...words(INPUT, 'arguments')]),
 }
 
-/** Adds the right names of foreign keys, and omits problems about the missing right names. */
+/** Adds the correct names of foreign keys, and omits problems about the missing correct names. */
 function withForeignNames(findings: readonly Finding[], kind: Kind): Finding[] {
   const meant = new Map<Finding, string>()
   for (const finding of findings) {
@@ -114,7 +114,7 @@ function withForeignNames(findings: readonly Finding[], kind: Kind): Finding[] {
 }
 
 const RETURNED = 'export what defineTool, defineResource or definePrompt return'
-/** How the official SDK and other frameworks register definitions. */
+/** Matches calls by which the official SDK and other frameworks register definitions. */
 const REGISTERS =
   /\.(tool|registerTool|addTool|resource|registerResource|addResource|prompt|registerPrompt|addPrompt)\s*\(/
 
@@ -131,7 +131,7 @@ interface Module {
   readonly at: Path
 }
 
-/** Problems of exports that look like definitions but are none and would be ignored. */
+/** Reports exports that look like definitions but are not, and would be ignored. */
 export function explainBare({ file, exported, at }: Module): Mistake[] {
   const values = Object.values(exported).flatMap(value => (Array.isArray(value) ? (value as unknown[]) : [value]))
   return [...new Set(values)].filter(looksDefined).map(({ name }) => {

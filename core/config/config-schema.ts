@@ -338,7 +338,7 @@ const pluginMap = (options: Record<string, JsonSchema>, description: string): Js
 
 const withoutRequiredOf = new WeakMap<object, JsonSchema>()
 
-/** The schema without `required`, because a route overrides single options. Cached per schema. */
+/** Returns the schema without `required`, because a route overrides single options. Cached per schema. */
 export function withoutRequired(schema: object): JsonSchema {
   const { required: _, ...rest } = schema as JsonSchema
   const known = withoutRequiredOf.get(schema) ?? rest

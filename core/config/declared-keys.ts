@@ -3,13 +3,12 @@
 import { isDeepStrictEqual } from 'node:util'
 import { StartError } from '../http/errors.ts'
 
-/** By name: a JSON Schema or, for `context`, the value on routes without the plugin. */
+/** Keys by name, each with its JSON Schema or, for `context`, its value on routes without the plugin. */
 type Keys<Value = object> = ReadonlyMap<string, { readonly value: Value; readonly plugin: string }>
 
 export interface DeclaredKeys {
   readonly sections: Keys
   readonly routeKeys: Keys
-  /** Keys of `store`. */
   readonly storeKeys: Keys
   readonly toolKeys: Keys
   readonly context: Keys<unknown>

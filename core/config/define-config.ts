@@ -17,7 +17,7 @@ export type ToolsetSource =
       readonly internal?: boolean
     }
 
-/** A list, whose undefined entries are skipped, or a file of secrets. */
+/** A list, whose undefined entries are skipped, or a file that contains the secrets. */
 export type Secrets =
   | ReadonlyArray<string | undefined>
   | {
@@ -86,7 +86,7 @@ export interface Config extends BuiltInSections {
   http?: HttpSettings
   /** Handles all requests without sessions. Default `false`. */
   stateless?: boolean
-  /** The first signs, all verify. Default: a temporary secret per process. */
+  /** The first secret signs, all verify. Default: a temporary secret per process. */
   secrets?: Secrets
   /** Limits for every tool. */
   tools?: ToolLimits
@@ -120,7 +120,7 @@ export interface FilledConfig extends Config {
 export const defineConfig = <Sections extends object = object>(config: Config & NoInfer<Sections>): Config & Sections =>
   config
 
-/** Whether a toolset has settings. A definition is also an object. */
+/** True if a toolset has settings. A definition is also an object. */
 export const hasSettings = (toolset: unknown): toolset is Readonly<Record<string, unknown>> =>
   isObject(toolset) && isPlain(toolset) && kindOf(toolset) === undefined && 'from' in toolset
 

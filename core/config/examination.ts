@@ -4,7 +4,7 @@ import type { Logger } from '../kernel/log.ts'
 
 /** One finding. Its texts must not contain secrets. */
 export interface PluginFinding {
-  /** The subject in a word or two, such as `redirect URI`. */
+  /** The checked subject in a word or two, such as `redirect URI`. */
   readonly check: string
   /** `wrong`: does not work. `note`: possibly intended. */
   readonly level: 'ok' | 'note' | 'wrong'

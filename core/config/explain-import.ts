@@ -73,7 +73,7 @@ export function nearestFile(file: string, written: string): string {
 const MOST_FILES = 10
 const MOST_CHECKED = 12
 
-/** Finds a syntax error in the file or its imports. Node.js prints its location only to stderr. */
+/** Finds a syntax error in the file or its imports, whose location Node.js prints only to stderr. */
 function syntaxFault(file: string, error: unknown): Place | undefined {
   if (!(error instanceof SyntaxError)) return undefined
   const files = [file]

@@ -30,7 +30,7 @@ interface Validated {
   readonly at: Path
 }
 
-/** Requires ajv options `allErrors` and `verbose`. The findings contain no secrets. */
+/** Converts the errors of ajv with options `allErrors` and `verbose`. The findings contain no secrets. */
 export function explainProblems(errors: readonly ErrorObject[], { value, schema, at }: Validated): Finding[] {
   const places = new Map<string, Finding>()
   for (const error of readErrors(errors).flatMap(problem => settle(problem, schema))) {
@@ -166,7 +166,7 @@ const placeBelow = (name: string, properties: Readonly<Record<string, JsonSchema
   return holder === undefined ? undefined : `${holder}.${name}`
 }
 
-/** A known key with a similar name, or a prefix of the name: `input` for `inputSchema`. */
+/** Finds a known key with a similar name, or a prefix of the name: `input` for `inputSchema`. */
 function nearestKey(name: string, candidates: readonly string[]): string | undefined {
   const goesOn = (long: string, short: string) => short.length >= SHORTEST_STEM && long.startsWith(short)
   return (
@@ -187,7 +187,7 @@ function explainName(path: Path, name: string, schema: JsonSchema): Finding {
   }
 }
 
-/** A valid value that is similar to the given one. None for a URL with hidden parts. */
+/** Finds a valid value that is similar to the given one. Returns none for a URL with hidden parts. */
 function suggest(value: unknown, schema: JsonSchema): { suggestion?: string } {
   if (typeof value !== 'string' || shownUrl(value) !== value) return {}
   const allowed = textsOf(schema)
@@ -266,7 +266,7 @@ function describeSchema(schema: JsonSchema): string {
   if (Array.isArray(schema['enum'])) return orList(schema['enum'].map(quote))
   const branches = schema['anyOf'] ?? schema['oneOf']
   if (Array.isArray(branches)) {
-    // The text of a function has a subordinate clause, so it comes last.
+    // The description of a function contains a subordinate clause, so it comes last.
     const sorted = branches
       .filter(isObject)
       .sort((a, b) => Number(a['callable'] === true) - Number(b['callable'] === true))
@@ -323,7 +323,7 @@ export function describeKind(value: unknown): string {
   return `a ${typeof value}`
 }
 
-/** Whether a key name on the path sounds like a secret, for keys without a schema. */
+/** True if a key name on the path is typical of a secret, for keys without a schema. */
 const soundsSecret = (path: Path): boolean => path.some(key => SECRET_KEY.test(String(key)))
 
 function describeValue(value: unknown): string {

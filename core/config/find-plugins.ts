@@ -95,7 +95,7 @@ export function pluginValues(config: unknown): PluginValue[] {
   )
 }
 
-/** Reports `false` under a misspelled name. Other unknown names can be custom plugins that a condition disables. */
+/** Reports `false` for a misspelled built-in name. Other unknown names can be custom plugins that are disabled. */
 function checkSwitchedOff(values: readonly PluginValue[], found: ReadonlyMap<string, unknown>, { report }: Problems) {
   for (const { at, name, value } of values) {
     if (value !== false || found.has(name) || isPath(name)) continue
@@ -114,7 +114,7 @@ export const isMisspelt = (
     .filter(({ name, value }) => isObject(value) && !found.has(name))
     .every(({ name }) => nearest(name, builtIns.keys()) !== undefined)
 
-/** Finds each named plugin, and reports unknown names. The config can be invalid. */
+/** Finds each named plugin, and reports unknown names. Accepts an invalid config. */
 export async function findPlugins(
   config: unknown,
   builtIns: PluginTable,

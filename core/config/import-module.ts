@@ -46,7 +46,8 @@ async function loadTypeScript(file: string): Promise<void> {
   await registered
 }
 
-// Node.js type stripping (22.18 and later) replaces tsx for modules whose imports it can run. When in doubt, tsx is used.
+// Node.js type stripping (22.18 and later) replaces tsx for modules whose imports it can run. tsx is used in all
+// uncertain cases.
 
 const canStrip = Boolean(Reflect.get(process.features, 'typescript')) && hooksAreCheap()
 
@@ -63,7 +64,7 @@ const DYNAMIC_LOAD = /\b(?:import|require|fork|Worker)\s*\(|\bcreateRequire\b/
 /** Targets for which tsx assigns class fields instead of defining them. */
 const OLD_TARGET = /^es(?:3|5|6|20(?:1\d|2[01]))$/i
 
-/** Whether a tsconfig.json has no setting that changes behaviour in tsx. Node.js ignores the file. */
+/** True if a tsconfig.json has no setting that changes behaviour in tsx. Node.js ignores the file. */
 async function hasNoEffect(tsconfig: string | undefined): Promise<boolean> {
   if (tsconfig === undefined) return true
   try {
@@ -123,7 +124,7 @@ async function registerTsx(found: string | undefined): Promise<void> {
 }
 
 function registerCommonJs(register: () => unknown, tsconfig: string | undefined): string | undefined {
-  // The CommonJS API reads only the variable. A JSON file without compilerOptions disables the tsconfig.
+  // The CommonJS API of tsx reads only the variable. A JSON file without compilerOptions disables the tsconfig.
   const none = createRequire(import.meta.url).resolve('tsx/package.json')
   process.env['TSX_TSCONFIG_PATH'] = tsconfig ?? none
   try {

@@ -63,7 +63,7 @@ export function addVersion<Result extends Found>(
   // Node.js caches required modules by path only.
   const isRequired = conditions.includes('require') && !conditions.includes('import')
   const version = isRequired ? undefined : versions[file]
-  // A foreign version comes from the hooks of another copy of this package.
+  // The version comes from the hooks of another copy of this package.
   if (version === undefined && !isRequired) return found
   const url = withoutVersion(found.url)
   if (version !== undefined) url.searchParams.set(VERSION, String(version))

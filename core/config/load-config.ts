@@ -13,9 +13,9 @@ import { ConfigError } from './problems.ts'
 export interface LoadedConfig {
   readonly file: string
   readonly config: unknown
-  /** The line of a key; undefined if uncertain. */
+  /** Returns the line of a key; undefined if uncertain. */
   readonly locate: Locate
-  /** Created by a program, without a file. */
+  /** True for a config that a program created, without a file. */
   readonly isInHand?: true
   /** Other configs in the same folder, which are ignored. */
   readonly others?: readonly string[]

@@ -85,7 +85,7 @@ function soundOf(
 ): Definition[] {
   for (const definition of definitions) places.note(definition, file)
   return definitions.filter(definition => {
-    // Located lazily, for faulty definitions only.
+    // Lines are located lazily, because only faulty definitions need them.
     const source = { file, locate: (path: Path) => places.sourceOf(definition)?.locate(path) }
     const faults: Problem[] = checkDefinition(source, [], definition, findFaults)
     problems.add(faults)

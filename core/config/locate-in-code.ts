@@ -3,7 +3,7 @@ import { createRequire } from 'node:module'
 import type { CallExpression, Expression, File, Node } from '@babel/types'
 import type { Path } from '../http/errors.ts'
 
-/** The line of the key or list entry at a path; undefined if uncertain. */
+/** Returns the line of the key or list entry at a path; undefined if uncertain. */
 export type Locate = (path: Path) => number | undefined
 
 export const lineAt = (source: string, offset: number): number => source.slice(0, offset).split('\n').length

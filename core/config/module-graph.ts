@@ -8,7 +8,7 @@ import { pathToFileURL } from 'node:url'
 import { LINKED } from './import-versions.ts'
 import { hooksAreCheap, installHooks, type VersionHooks, versionedUrl } from './version-hooks.ts'
 
-/** Before the first project import. File timestamps can lag by a few milliseconds. */
+/** The time before the first project import, because file timestamps can lag by a few milliseconds. */
 const began = Date.now() - 20
 
 const importers = new Map<string, Set<string>>()
@@ -21,7 +21,7 @@ const linked = new Map<string, number | undefined>()
 let hooks: VersionHooks | undefined
 let seesAll = false
 
-/** Milliseconds; touching a file counts as a change. 0: the file was deleted. */
+/** Returns the modification time in milliseconds, so touching a file counts as a change. 0: the file was deleted. */
 const stampOf = (file: string): number => statSync(file, { throwIfNoEntry: false })?.ctimeMs ?? 0
 
 function note(parent: string | undefined, file: string, stamp: number | undefined): void {
@@ -52,14 +52,14 @@ let links = 0
 export async function linkModule(file: string): Promise<{ readonly isLinked: boolean; readonly files: string[] }> {
   trackModules({ always: true })
   drain()
-  // Only compiled code comes here. Node caches failed modules by URL.
+  // Only compiled code reaches this line. Node caches failed modules by URL.
   const entry = new URL('../config/link-only.js', import.meta.url)
   entry.search = new URLSearchParams({ [LINKED]: moduleUrl(file), link: String(++links) }).toString()
   const reason: unknown = await import(entry.href).catch(error => error)
   return { isLinked: reason === Symbol.for('mcp-host linked'), files: drain() }
 }
 
-/** Imports these under new URLs, because Node caches modules that failed to link. */
+/** Imports these files under new URLs, because Node caches modules that failed to link. */
 export function replaceModules(files: Iterable<string>): void {
   for (const file of files) versions[file] = (versions[file] ?? 0) + 1
   hooks?.setVersions(versions)
@@ -84,7 +84,7 @@ async function learnRequired(): Promise<void> {
   )
 }
 
-/** Starts tracking imports. Where hooks are expensive, only if `always`. */
+/** Starts tracking imports, where hooks are expensive only if `always` is set. */
 export function trackModules({ always = false }: { readonly always?: boolean } = {}): void {
   if (hooks || !(always || hooksAreCheap())) return
   hooks = installHooks()
@@ -162,7 +162,7 @@ export function projectFiles(): string[] {
   return [...new Set([...filesRead, ...stamps.keys(), ...watched])]
 }
 
-/** SHA-256 (base64url) of each project file, by path relative to the config. Empty for a deleted file. */
+/** Returns the SHA-256 (base64url) of each project file, by path relative to the config. Empty for a deleted file. */
 export async function digestProject(config: string): Promise<Record<string, string>> {
   await readGraph([...filesRead], () => undefined)
   const files = [...new Set([...filesRead, ...stamps.keys()])]
@@ -196,7 +196,7 @@ async function findFile(path: string): Promise<string | undefined> {
 export interface ReadFile {
   readonly text: string
   readonly imports: readonly string[]
-  /** Every relative path names an existing file, without `./x.js` for `./x.ts`. */
+  /** True if every relative path names an existing file, without `./x.js` for `./x.ts`. */
   readonly isExact: boolean
 }
 

@@ -79,7 +79,7 @@ function lineOfGeneral({ locate }: Source, at: Path): number | undefined {
   return at[0] === 'routes' && at[2] === 'plugins' ? locate(at.slice(2)) : undefined
 }
 
-/** The line of a value or its nearest located parent. The whole config counts only with `orWhole`. */
+/** Returns the line of a value or its nearest located parent. The whole config counts only with `orWhole`. */
 export function lineOf({ locate }: { locate: Locate }, path: Path, orWhole = path.length <= 1): number | undefined {
   for (let length = path.length; length > 0; length -= 1) {
     const line = locate(path.slice(0, length))

@@ -77,7 +77,7 @@ export function withLongForms(
   { routeKeys, storeKeys }: Pick<DeclaredKeys, 'routeKeys' | 'storeKeys'>,
   report: Report,
 ): FilledConfig {
-  /** `short`: the key, the plugin and its options. */
+  /** `short`: the options of plugins under their own keys, each with key and plugin. */
   function pluginsOf({ plugins = {} }: Holder, at: Path, short: ReadonlyArray<readonly [Path, string, object]>) {
     for (const [key, name] of short) {
       if (!Object.hasOwn(plugins, name)) continue

@@ -12,7 +12,7 @@ export interface Problem extends Place {
   readonly kind: 'unknown option' | 'missing' | 'wrong value' | 'wrong name'
   readonly file: string
   readonly path: string
-  /** Never a secret. */
+  /** The found value in words; never a secret. */
   readonly found: string
   readonly expected: string
   readonly suggestion?: string
@@ -24,7 +24,7 @@ export interface Mistake extends Place {
   readonly text: string
   readonly also?: readonly Place[]
   readonly cause?: unknown
-  /** 1 if the config is not the cause. */
+  /** The exit code is 1 if the config is not the cause. */
   readonly exitCode?: 1 | 2 | 3
 }
 
@@ -56,19 +56,18 @@ function formatProblem(told: Told, code = `${codeOf(told)} `): string {
   return [place, `${code}${told.text}`].filter(Boolean).join(': ') + also.map(other => `\n  and ${other}`).join('')
 }
 
-/** Such as `mcp.config.ts:12`; empty if unknown. */
+/** Formats a location such as `mcp.config.ts:12`; empty if unknown. */
 export function formatPlace({ file, line }: Place): string {
   if (file === undefined) return ''
   return line === undefined ? shortName(file) : `${shortName(file)}:${line}`
 }
 
-/** Relative inside `folder` (default: the working directory), otherwise absolute. */
+/** Returns a path relative to `folder` (default: the working directory) if the file is inside, otherwise absolute. */
 export function shortName(file: string, folder = process.cwd()): string {
   const short = relative(folder, file)
   return short === '' || short.startsWith('..') ? file : short
 }
 
-/** One error that contains all problems. */
 export class ConfigError extends StartError {
   readonly problems: readonly Told[]
 

@@ -20,7 +20,7 @@ export const closed = <const P extends Record<string, JsonSchema>, const E exten
 ) => ({ type: 'object', additionalProperties: false, properties, ...(extra as E) }) as const
 export const duration = <const D extends string, const E extends JsonSchema = None>(description: D, extra?: E) =>
   ({ type: ['string', 'number'], pattern: DURATION_PATTERN, minimum: 0, description, ...(extra as E) }) as const
-/** A duration above zero. With zero, every call would fail. */
+/** The schema of a duration above zero. With zero, every call would fail. */
 export const positiveDuration = <const D extends string, const E extends JsonSchema = None>(
   description: D,
   extra?: E,
@@ -37,13 +37,12 @@ export const size = <const D extends string>(description: D) =>
 export const oneOrMore = <const D extends string, const E extends JsonSchema = None>(what: D, extra?: E) =>
   ({ anyOf: [text(what, extra), list(text(what, extra), `${what}; each of them`, { minItems: 1 })] }) as const
 
-/** RFC 6749 section 3.3; a list for several scopes. */
+/** The pattern of a scope (RFC 6749 section 3.3); several scopes are a list. */
 export const SCOPE = { pattern: '^[\\x21\\x23-\\x5b\\x5d-\\x7e]+$' } as const
 
 export const mediaType = <const D extends string>(description: D) =>
   text(description, { pattern: '^[^/\\s]+/[^/\\s]+', patternErrorMessage: "a media type such as 'text/markdown'" })
 
-/** The JSON Schema of an icon. */
 export const icon = closed(
   {
     src: text('URL of the image: an https or data URI.', {
@@ -80,14 +79,14 @@ export const isolate = {
   description: 'Runs the tool in a worker process, with limits.',
 } as const
 
-/** An absolute http(s) URL without user, query, fragment and placeholders such as `{tenant}`. */
+/** Matches absolute http(s) URLs without user, query, fragment and placeholders such as `{tenant}`. */
 export const HTTP_URL_PATTERN = '^https?://(?!:)[^/?#@\\s{}<>*]+(/[^?#\\s{}<>]*)?$'
-/** The same, with an optional query. Credentials have their own keys. */
+/** Matches the same URLs with an optional query. Credentials have their own keys. */
 export const ENDPOINT_URL_PATTERN = `${HTTP_URL_PATTERN.slice(0, -1)}(\\?[^#\\s]*)?$`
 
 const DISCOVERY = '/\\.well-known/o'
 const ENDPOINT = '/(authorize|token|jwks|certs)(\\.json)?$'
-/** Incomplete issuers: Microsoft issuers contain a tenant, Auth0 issuers end with a slash. */
+/** Matches incomplete issuers: Microsoft issuers contain a tenant, Auth0 issuers end with a slash. */
 const INCOMPLETE =
   'https://login\\.microsoftonline\\.com(/?$|/(common|organizations|consumers)(/|$))|https://[^/]+\\.auth0\\.com$'
 /** An issuer URL, not a discovery document or endpoint. */
@@ -102,7 +101,6 @@ export const KEYS_URL = {
 export const IDENTIFIER = {
   pattern: '^(?!https?://.*/\\.well-known/)',
 } as const
-/** The schema of a server's listen address. */
 export const LISTEN_ADDRESS = {
   pattern:
     '^((?=.*[^\\d.])[^\\s/:*]+|((25[0-5]|2[0-4]\\d|1?\\d?\\d)(\\.(?=\\d)|$)){4}|\\[?(?=.*:)[0-9A-Fa-f:.]+(%[^\\s/]+)?\\]?)$',

@@ -9,7 +9,7 @@ import type { Logger } from '../kernel/log.ts'
 import { MIN_SECRET_LENGTH, publicKeyIn } from '../kernel/secrets.ts'
 import type { Problems } from './problems.ts'
 
-/** Bytes, enough for a thousand secrets. */
+/** Maximum file size, bytes: enough for a thousand secrets. */
 const MAX_SIZE = 65_536
 const MAKE_ONE = 'make one with: openssl rand -base64 32'
 /** Group read is allowed, because Kubernetes (`fsGroup`) and systemd rely on it for users other than root. */
@@ -22,7 +22,7 @@ const stop = (text: string, cause?: unknown) => new StartError('MH1033', text, {
 
 const codeOf = (error: unknown) => (error as NodeJS.ErrnoException).code
 
-/** Undefined for a missing file. Non-blocking, because opening a pipe without a writer would hang. */
+/** Returns undefined for a missing file. Opens without blocking, because a pipe without a writer would hang. */
 async function openFile(path: string): Promise<FileHandle | undefined> {
   try {
     return await open(path, constants.O_RDONLY | constants.O_NONBLOCK)
@@ -86,7 +86,7 @@ function linesOf(path: string, text: string): string[] {
   throw stop(`${path} is empty; put a secret into it (openssl rand -base64 32), or delete it, and startup creates one`)
 }
 
-/** The secrets in order; undefined for a missing file. Throws a StartError for an invalid file. */
+/** Reads the secrets in order; undefined for a missing file. Throws a StartError for an invalid file. */
 export async function readSecrets(path: string, warn: Warn): Promise<string[] | undefined> {
   const file = await openFile(path)
   if (!file) return undefined
@@ -135,7 +135,7 @@ async function putInPlace(path: string, temporary: string): Promise<boolean> {
   return true
 }
 
-/** Otherwise a power failure could lose the file name. */
+/** Without this, a power failure could lose the file name. */
 async function syncFolder(folder: string): Promise<void> {
   if (process.platform === 'win32') return
   const handle = await open(folder, constants.O_RDONLY)
@@ -172,7 +172,7 @@ interface SecretsContext {
   readonly problems: Problems
 }
 
-/** Placeholder if only startup creates the file. Constant, so that a reload detects no change. */
+/** A placeholder if only startup can create the file. Constant, so that a reload detects no change. */
 const STAND_IN = randomBytes(32).toString('base64url')
 
 export const inEnvironment = (env: NodeJS.ProcessEnv = process.env) => /[^\s,]/.test(env['MCP_HOST_SECRETS'] ?? '')
@@ -186,7 +186,7 @@ export async function secretsOfFile(file: string, context: SecretsContext): Prom
 const MADE =
   'created a file with a secret, which signs session ids. Keep the file, and copy it to other machines that serve this URL'
 
-/** Undefined if only startup creates the file. */
+/** Returns undefined if only startup can create the file. */
 async function readOrMake(path: string, { purpose, isReload, log, problems }: SecretsContext) {
   const warn = (mistake: StartError) => problems.report(mistake, 'warning')
   const found = await readSecrets(path, warn)

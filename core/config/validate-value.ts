@@ -11,7 +11,7 @@ import { trimSecrets } from './walk-schema.ts'
 
 let ajv: Ajv2020 | undefined
 const compiled = new WeakMap<object, ValidateFunction>()
-/** By schema content, because every start and reload builds the config schema again. */
+/** Validators by schema content, because every start and reload builds the config schema again. */
 const compiledByKey = new LRUCache<string, ValidateFunction>({ max: 100 })
 
 /** Uses the precompiled validator or one of an equal schema if there is one, otherwise compiles. */
@@ -25,7 +25,7 @@ function compile(schema: object): ValidateFunction {
     compiledByKey.set(key, validate)
     return validate
   } finally {
-    // Otherwise Ajv keeps the schema, and rejects the next one with the same `$id`.
+    // Without this, Ajv keeps the schema and rejects the next one with the same `$id`.
     ajv.removeSchema(schema)
   }
 }
@@ -44,7 +44,7 @@ function validatorOf(schema: object, at: Path, what: string): ValidateFunction {
   }
 }
 
-/** The problems of a value at `at`. Throws a StartError for an invalid schema. */
+/** Returns the problems of a value at `at`. Throws a StartError for an invalid schema. */
 export function validateValue(
   value: unknown,
   schema: object,

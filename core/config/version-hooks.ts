@@ -72,7 +72,7 @@ function installInThread(): VersionHooks {
   module.register(threadUrl('core/config/thread/main'), { data: { port: port2, own: OWN }, transferList: [port2] })
   return {
     drain: () => received(port1),
-    // The other thread reads this synchronously before its next import.
+    // The loader thread reads this synchronously before its next import.
     setVersions: versions => port1.postMessage({ ...versions }),
   }
 }

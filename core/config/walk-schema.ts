@@ -85,7 +85,7 @@ const withBranches = (schema: JsonSchema, root: object): JsonSchema[] => [
   ...branchesOf(schema, root).flatMap(branch => withBranches(branch, root)),
 ]
 
-/** Whether a value or its parent is a secret. `path` is relative to the schema. */
+/** True if a value or its parent is a secret. `path` is relative to the schema. */
 export function isSecretAt(schema: object, path: Path): boolean {
   let reached = withBranches(followRef(schema as JsonSchema, schema), schema)
   for (const key of path) {

@@ -12,7 +12,7 @@ interface ValueFacts {
   readonly report: Report
 }
 
-/** Milliseconds. Smaller numbers are probably meant as seconds. */
+/** Milliseconds. Smaller numbers are probably intended as seconds. */
 const LEAST_NUMBER = 1_000
 
 function durationsOf({ http, sessions, tools }: FilledConfig): ReadonlyArray<readonly [Path, unknown]> {
@@ -48,7 +48,7 @@ export function warnOfValues({ config, instances, plugins, report }: ValueFacts)
 const PLACEHOLDER = /^(\$\{[^{}]*\}|\$\{\{.*\}\}|\{\{.*\}\}|\$[A-Z][A-Z0-9_]+|%[A-Z][A-Z0-9_]+%)$/
 const MAX_DEPTH = 8
 
-/** Warns about placeholders such as `${SECRET}`, which are not substituted and would make a known secret. */
+/** Warns about placeholders such as `${SECRET}`: they are not substituted, and the secret would be publicly known. */
 export function warnOfPlaceholders({ toolsets: _, ...config }: FilledConfig, report: Report): void {
   function visit(value: unknown, at: Path): void {
     if (typeof value === 'string' && PLACEHOLDER.test(value)) {

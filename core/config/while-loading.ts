@@ -3,7 +3,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 
 const PATIENCE = 30_000
-/** The same limit while another reload is waiting. */
+/** Time limit of loading while another reload is waiting, milliseconds. */
 const PATIENCE_OF_NEXT = 2_000
 
 interface Loading {
@@ -16,7 +16,7 @@ const running = new Set<Loading>()
 const context = new AsyncLocalStorage<Loading>()
 let exit = process.exit
 
-/** Replaces `process.exit` for calls of the module that is being loaded. */
+/** Replaces `process.exit` while a module is being loaded. */
 function refuseExit(code?: number | string | null): never {
   const loading = context.getStore()
   if (!loading || loading.over) return exit.call(process, code)

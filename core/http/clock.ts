@@ -1,6 +1,6 @@
 // The clock of a host: time and timers, which tests can replace.
 
-/** A timer of a `Clock`. */
+/** A pending timer of a `Clock`. */
 export interface Timer {
   unref(): this
 }

@@ -60,7 +60,7 @@ export function createHttpServer(
       requestTimeout,
       headersTimeout: requestTimeout,
       keepAliveTimeout,
-      // A repeated Host, Content-Type or Authorization then makes the header invalid.
+      // With this option, a repeated Host, Content-Type or Authorization makes the header invalid.
       joinDuplicateHeaders: true,
       // Interval of Node's check for these timeouts.
       connectionsCheckingInterval: Math.min(30_000, Math.max(100, requestTimeout / 4)),
@@ -145,7 +145,7 @@ export interface SlowReaders {
 
 interface SlowReaderBounds {
   readonly timeout: number
-  /** Bytes that may wait for all readers together. Default `MAX_WAITING_IN_ALL`. */
+  /** Limit of bytes pending for all readers together. Default `MAX_WAITING_IN_ALL`. */
   readonly inAll?: number
   readonly clock?: Clock | undefined
 }

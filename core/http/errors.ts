@@ -38,7 +38,7 @@ const HTTP_KINDS = {
   unavailable: errorKind(503, -32603, 'Service unavailable'),
 }
 
-/** Open: a layer or plugin declares its kinds in this interface and adds them with `addErrorKinds`. */
+/** Layers and plugins extend this interface with their kinds and add them with `addErrorKinds`. */
 export interface ErrorKinds extends Record<keyof typeof HTTP_KINDS, ErrorKind> {}
 
 /** The kinds of client errors: stable codes in responses, logs, audit and metrics. */
@@ -49,7 +49,7 @@ export const ERROR_KINDS: ErrorKinds = Object.assign(Object.create(null), HTTP_K
 
 export const addErrorKinds = (kinds: Partial<ErrorKinds>): void => void Object.assign(ERROR_KINDS, kinds)
 
-/** Undefined for a kind of another copy of this module. */
+/** Returns undefined for a kind of another copy of this module. */
 export const knownKind = (kind: string): ErrorKind | undefined =>
   (ERROR_KINDS as unknown as Readonly<Record<string, ErrorKind | undefined>>)[kind]
 
@@ -58,7 +58,7 @@ interface HostErrorOptions {
   detail?: string
   data?: unknown
   headers?: Record<string, string>
-  /** For logs and observers only. */
+  /** The reason for logs and observers; clients do not receive it. */
   reason?: string
   cause?: unknown
 }
@@ -76,7 +76,7 @@ export class HostError extends Error {
 
   constructor(kind: HostErrorKind, { detail, data, headers, reason, cause }: HostErrorOptions = {}) {
     const said = detail === undefined || detail.length <= MAX_DETAIL ? detail : `${detail.slice(0, MAX_DETAIL)}…`
-    // JavaScript can pass an unknown kind.
+    // Untyped JavaScript can pass an unknown kind.
     const known = knownKind(kind) ? kind : 'internal'
     const { message } = ERROR_KINDS[known]
     super(said === undefined ? message : `${message}: ${said}`, { cause })
@@ -120,7 +120,7 @@ export class HostError extends Error {
 /** Statuses sent to clients of every protocol version: sign in, or retry later. */
 const TOLD_TO_ALL: ReadonlySet<number> = new Set([401, 403, 429, 503])
 
-/** The HTTP status of an error. `answers`: the error responds to a message, for which legacy versions mostly use 200. */
+/** Returns the HTTP status of an error. `answers`: the error responds to a message (mostly 200 in legacy versions). */
 export function statusOf(
   { status }: { readonly status: number },
   answers?: { readonly errorsByStatus: boolean },
@@ -166,7 +166,7 @@ export function formatPath(path: Path): string {
 
 interface StartErrorOptions extends Written {
   cause?: unknown
-  /** Default: 2 with a location, else 1. 3: `audit verify` has no key. */
+  /** Default: 2 with a location, otherwise 1. 3: `audit verify` has no key. */
   exitCode?: 1 | 2 | 3
   also?: readonly Written[]
 }

@@ -28,7 +28,7 @@ const LOOPBACK_NAMES: ReadonlySet<string> = new Set(['localhost', '127.0.0.1', '
 export const isLoopback = (host: string): boolean =>
   host === 'localhost' || host === '::1' || host === '[::1]' || /^127(?:\.\d{1,3}){3}$/.test(host)
 
-/** RFC 6761 section 6.3. */
+/** True for loopback names (RFC 6761 section 6.3). */
 const isLoopbackName = (name: string) => LOOPBACK_NAMES.has(name) || name.endsWith('.localhost') || isLoopback(name)
 
 function originOf(url: string): URL | undefined {
@@ -100,7 +100,7 @@ export interface Forwarded {
 
 type Trust = (address: string, hop: number) => boolean
 
-/** Longer than any address with port and zone. */
+/** Maximum length; longer than any address with port and zone. */
 const MAX_ADDRESS = 64
 
 function compileTrust(trusted: number | readonly string[]): Trust {
@@ -161,7 +161,7 @@ const IPV4_MAPPED = '::ffff:'
 const GROUPS = 8
 const GROUP_BITS = 16
 
-/** The groups of an IPv6 address. URL writes every form of an address in the same way. */
+/** Returns the groups of an IPv6 address. URL writes every form of an address in the same way. */
 function groupsOf(address: string): number[] {
   const { hostname } = new URL(`http://[${address}]`)
   const [head = '', tail = ''] = hostname.slice(1, -1).split('::')
@@ -175,7 +175,7 @@ function masked(group: number, index: number, prefix: number): number {
   return group & (0xffff << (GROUP_BITS - kept))
 }
 
-/** The key for per-address limits: an IPv4 address (also if mapped to IPv6), or the IPv6 network with `prefix` bits. */
+/** Returns the key for per-address limits: an IPv4 address (also if mapped), or the IPv6 network of `prefix` bits. */
 export function addressKey(ip: string, prefix: number): string {
   if (!ip.includes(':')) return ip
   if (ip.startsWith(IPV4_MAPPED) && isIPv4(ip.slice(IPV4_MAPPED.length))) return ip.slice(IPV4_MAPPED.length)

@@ -13,7 +13,7 @@ const CHARACTERS_PER_OBJECT = 8
 export const MAX_MEMBERS = 100_000
 export const MAX_KEY = 8_192
 
-/** A character can be escaped as six. */
+/** Each character can be escaped as six characters. */
 const LONGEST_KEY = 'constructor'.length * 6
 
 const QUOTE = 0x22
@@ -25,13 +25,13 @@ function endOfString(text: string, start: number): number {
   for (let end = text.indexOf('"', start + 1); end !== -1; end = text.indexOf('"', end + 1)) {
     let before = end - 1
     while (text.charCodeAt(before) === BACKSLASH) before--
-    // Even number of backslashes: the quote is not escaped.
+    // After an even number of backslashes, the quote is not escaped.
     if ((end - before) % 2 === 1) return end
   }
   return text.length
 }
 
-/** Whether a colon follows the string that ends at `end`. */
+/** True if a colon follows the string that ends at `end`. */
 function isKey(text: string, end: number): boolean {
   for (let index = end + 1; ; index++) {
     const code = text.charCodeAt(index)
@@ -56,7 +56,7 @@ function readKey(text: string, start: number, end: number, escapes: boolean): st
 
 /** Checks depth, size and prototype keys. Returns the reason for a refusal, which the client receives. */
 export function findForbidden(text: string): string | undefined {
-  /** For each open object or array, whether it is the value of a `constructor` key. */
+  /** One entry per open object or array: true if it is the value of a `constructor` key. */
   const open: boolean[] = []
   const members: number[] = []
   let key: string | typeof MALFORMED | undefined
@@ -126,14 +126,14 @@ function checkType({ headers }: IncomingMessage) {
 const READ_BEFORE = 'the body of a message was read before its transport could: some middleware in front parses bodies'
 
 /**
- * Rejects with `unsupportedMediaType`, `payloadTooLarge` above `maxSize` bytes, and `parseError` for invalid UTF-8 or an early
- * end.
+ * Reads a body as text. Rejects with `unsupportedMediaType`, `payloadTooLarge` above `maxSize` bytes, and `parseError`
+ * for invalid UTF-8 or an early end.
  */
 export function readBody(req: IncomingMessage, maxSize: number): Promise<string> {
   const limit = Math.min(maxSize, constants.MAX_STRING_LENGTH)
   return new Promise((resolve, reject) => {
     checkType(req)
-    // The `end` event would never fire.
+    // The body was read already, so the `end` event would never fire.
     if (req.readableDidRead || req.readableEnded) throw new Error(READ_BEFORE)
     const body = new Gathered()
     function onData(chunk: Buffer) {
@@ -155,7 +155,7 @@ export function readBody(req: IncomingMessage, maxSize: number): Promise<string>
 
 const NO_BYTES = Buffer.alloc(0)
 
-/** The chunks of a body in one growing buffer: a million one-byte Buffers would take sixty times their size. */
+/** Collects the chunks of a body in one growing buffer: a million one-byte Buffers would take sixty times the size. */
 export class Gathered {
   #bytes: Buffer = NO_BYTES
   size = 0

@@ -53,7 +53,7 @@ export class LinkedList<T extends Linked> {
   }
 }
 
-/** An entry of `EqualWait`, which writes all fields. */
+/** An entry of `EqualWait`. `EqualWait` writes all fields. */
 export interface Waiting extends Linked {
   due?: number
   overdue(): void

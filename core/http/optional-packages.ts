@@ -11,7 +11,7 @@ export type NeededBy = { readonly at: Path } | { readonly what: string }
 const require = createRequire(import.meta.url)
 const HERE = dirname(fileURLToPath(import.meta.url))
 
-/** Whether only `require` finds the package, in NODE_PATH or in global folders. */
+/** True if only `require` finds the package, in NODE_PATH or in global folders. */
 function isForRequireAlone(name: string): boolean {
   const isThere = (folder: string) => existsSync(join(folder, name))
   const isAbove = (folder: string) =>
@@ -26,7 +26,7 @@ export function isInstalled(name: string): boolean {
     require.resolve(name)
     return true
   } catch (error) {
-    // The package can exist for `import` only.
+    // The package is installed but can have entries for `import` only.
     return (error as NodeJS.ErrnoException).code !== 'MODULE_NOT_FOUND'
   }
 }
@@ -40,7 +40,7 @@ function peerRanges(folder = HERE): Readonly<Record<string, string>> {
   return parent === folder ? {} : peerRanges(parent)
 }
 
-/** The install command, such as `npm i prom-client@15`, with the tested major version. */
+/** Returns the install command, such as `npm i prom-client@15`, with the tested major version. */
 export function installLine(names: readonly string[], flag?: '-D' | '--save-prod'): string {
   const ranges = peerRanges()
   const wanted = names.map(name => {

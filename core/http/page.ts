@@ -22,8 +22,8 @@ interface Answering {
 }
 
 /**
- * Whether to send the page instead of the error. The status is then 200, except for 401. `isFront`: the page of `/` without a
- * route replaces `notFound`.
+ * True if the page is sent instead of the error. The status is then 200, except for 401. `isFront`: the page of `/`
+ * without a route replaces `notFound`.
  */
 export function isShownInstead(ctx: Answering, kind: HostErrorKind | undefined, isFront: boolean): boolean {
   if (ctx.req.method === 'GET' || ctx.req.method === 'HEAD') ctx.vary('Accept')

@@ -13,9 +13,12 @@ const LONGEST = 10_000
 const SWEEP_INTERVAL = 50
 
 export interface Port {
-  /** Stops listening; open connections close after their next response. Resolves when all are closed, after 10 s at most. */
+  /**
+   * Stops listening; open connections close after their next response. Resolves when all connections are closed, after
+   * 10 s at most.
+   */
   handOver(): Promise<void>
-  /** Like `handOver`, and closes idle connections until the returned function is called. */
+  /** Hands the port over like `handOver`, and closes idle connections until the returned function is called. */
   sweep(): () => void
   /** Resolves when all connections are closed, at most `patience` ms after the last response, which can take `sending` ms. */
   whenEmpty(patience: number, sending: number): Promise<void>
@@ -30,7 +33,7 @@ export function createPort(server: Server): Port {
     open.add(socket)
     socket.once('close', () => open.delete(socket))
   }
-  // With HTTPS: the TCP connection and the TLS connection on top.
+  // With HTTPS, a connection consists of a TCP connection and the TLS connection on top.
   server.on('connection', add).on('secureConnection', add)
   let empty: Promise<void> | undefined
 
@@ -96,7 +99,7 @@ function listenAt(server: NetServer, { host, port, backlog }: Address): Promise<
 const hasCode = (error: unknown, codes: readonly string[]) =>
   error instanceof StartError && codes.includes((error.cause as NodeJS.ErrnoException).code ?? '')
 
-/** With port 0, the number of ports to try: a port that is free at one loopback address can be in use at the other. */
+/** Number of ports to try with port 0: a port that is free at one loopback address can be in use at the other. */
 const MOST_PORTS = 10
 
 /** Listens on `host`. `localhost` means both loopback addresses (RFC 6761 section 6.3). */
@@ -124,7 +127,7 @@ export async function listenOn(server: Server, { host, port, backlog }: Address)
   }
 }
 
-/** The URL of the server. The loopback address represents all interfaces. */
+/** Returns the URL of the server. The loopback address represents all interfaces. */
 export function addressOf(server: Server): string {
   const { address, port, family } = server.address() as AddressInfo
   const name =

@@ -1,4 +1,4 @@
-// Parses request targets into canonical paths, which all look-ups use.
+// Parses request targets into canonical paths, which all lookups use.
 
 import type { IncomingHttpHeaders } from 'node:http'
 
@@ -9,10 +9,10 @@ interface RequestTarget {
   readonly authority: string | undefined
 }
 
-/** Characters of a segment (RFC 3986 section 3.3). */
+/** Matches the characters of a segment (RFC 3986 section 3.3). */
 const SEGMENT = /^(?:[A-Za-z0-9\-._~!$&'()*+,;=:@]|%[0-9A-Fa-f]{2})+$/
 const CANONICAL = /^(?:\/(?!\.{1,2}(?:\/|$))[A-Za-z0-9\-._~!$&'()*+,;=:@]+)+$/
-/** Characters that would change the path if decoded again, or break a log line. */
+/** Matches characters that would change the path if decoded again, or break a log line. */
 const ODD = /[/\\\p{Cc}\p{Zl}\p{Zp}]|%[0-9A-Fa-f]{2}/u
 const ABSOLUTE = /^https?:\/\/([^/?#]*)(.*)$/i
 const HOST = /^(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::\d{1,5})?$/i
@@ -37,8 +37,8 @@ function canonicalSegment(text: string): string | undefined {
 }
 
 /**
- * The canonical path. Undefined for empty and dot segments, encoded slashes and backslashes, bad and double escapes, and control
- * characters.
+ * Returns the canonical path. Undefined for empty and dot segments, encoded slashes and backslashes, bad and double
+ * escapes, and control characters.
  */
 export function canonicalPath(path: string): string | undefined {
   if (!path.startsWith('/')) return undefined
@@ -65,7 +65,7 @@ export function readTarget(url: string): RequestTarget | undefined {
 
 const REQUEST_ID = /^[\w.:/+=@-]{1,128}$/
 
-/** The valid X-Request-Id of a request: 1 to 128 letters, digits and `_ . : / + = @ -`. */
+/** Returns the valid X-Request-Id of a request: 1 to 128 letters, digits and `_ . : / + = @ -`. */
 export function requestIdIn(headers: Readonly<IncomingHttpHeaders>): string | undefined {
   const id = headers['x-request-id']
   return typeof id === 'string' && REQUEST_ID.test(id) ? id : undefined
@@ -75,8 +75,8 @@ const BEFORE_QUERY = /^[^?#]*/
 const SCHEME = /^[A-Za-z][\w+.-]*:\/\//
 
 /**
- * A URL without query, fragment and credentials. Any `@` hides the URL, because the credentials of an invalid URL have no certain
- * end.
+ * Removes query, fragment and credentials from a URL. Any `@` hides the URL, because credentials in an invalid URL have
+ * no certain end.
  */
 export function shownUrl(text: string): string {
   const [scheme = ''] = SCHEME.exec(text) ?? []

@@ -20,7 +20,6 @@ const HEADERS = {
   'X-Accel-Buffering': 'no',
 } as const
 
-/** A response that is an event stream. */
 export interface EventStream {
   /** Sends a message as an event. False if the stream is closed, also because of a slow reader. */
   send(message: string, id?: string): boolean
@@ -60,7 +59,7 @@ function enter(res: ServerResponse): () => void {
     timer = setInterval(keepAlive, KEEP_ALIVE_INTERVAL / KEEP_ALIVE_TURNS).unref()
     lastGiven = lastTurn + 1
   }
-  // Backwards, so that a new stream first waits a whole interval.
+  // Counts backwards, so that a new stream first waits a whole interval.
   lastGiven = (lastGiven + KEEP_ALIVE_TURNS - 1) % KEEP_ALIVE_TURNS
   const turn = turns[lastGiven] as Turn
   turn.add(res)
@@ -74,7 +73,6 @@ function enter(res: ServerResponse): () => void {
   }
 }
 
-/** Options of an event stream. */
 export interface EventStreamOptions {
   readonly headers?: Readonly<Record<string, string>>
   /** Receives a warning when the stream of a slow reader is closed. */
@@ -116,7 +114,7 @@ export function openEventStream(res: ServerResponse, { headers, log }: EventStre
   const leave = enter(res)
   whenClosed(res, leave)
 
-  // `res.writable` stays true.
+  // `res.writable` stays true after the connection is closed.
   const isClosed = () => res.destroyed || res.writableEnded
 
   /** Closes the stream if too many bytes are pending, without counting the current message. */

@@ -13,15 +13,15 @@ const PLUGIN_ISSUER = 'urn:mcp-host:plugin:'
 
 export interface Authenticator {
   readonly middleware: HostMiddleware
-  /** The challenge for its credentials, such as `ApiKey realm="acme"`. Undefined: bearer tokens. */
+  /** The challenge for the plugin's credentials, such as `ApiKey realm="acme"`. Undefined: bearer tokens. */
   readonly challenge?: string | undefined
-  /** Runs also after another plugin has set the user, as hooks of the old name `identify` do. */
+  /** Also runs after another plugin has set the user, like hooks that use the deprecated name `identify`. */
   readonly always?: boolean | undefined
 }
 
 interface RouteAuthenticator extends Authenticator {
   readonly plugin: string
-  /** The issuer of its users without one. */
+  /** The issuer of the plugin's users that have none. */
   readonly issuer: string
 }
 
@@ -37,7 +37,7 @@ export const authenticatorsOn = (
     .sort((one, other) => one.instance.order - other.instance.order)
     .map(({ instance, value }) => ({ ...value, plugin: instance.name, issuer: instance.issuer }))
 
-/** A file without folder and extension, else the key itself. */
+/** Returns a file name without folder and extension, otherwise the key itself. */
 const nameOf = (key: string) => (key.startsWith('.') || isAbsolute(key) ? parse(key).name : key)
 
 /** The issuer of a plugin's users. `keys`: the config keys of all plugins. File names that are not unique keep their folder. */
@@ -54,7 +54,7 @@ function copyWithIssuer(user: User, issuer: string): User {
   return { ...user, ...Object.fromEntries(members), issuer }
 }
 
-/** The copy of a user is reused until the user or the copy changes, because other plugins cache by this object. */
+/** Caches the copy of a user until the user or the copy changes, because other plugins cache by this object. */
 const isCopyOf = (copy: User | undefined, user: User): copy is User =>
   copy !== undefined &&
   [...MEMBERS, ...Object.keys(user)].every(
@@ -129,7 +129,7 @@ export type AddChallenge = (error: HostError, ctx: HostContext) => HostError
 const joined = (steps: readonly HostMiddleware[]) =>
   compose<HostContext>(steps as compose.Middleware<HostContext>[]) as HostMiddleware
 
-/** The authenticators of one plugin. With a user of another plugin, only those run that always run. */
+/** Returns the authenticators of one plugin. If another plugin has set a user, only those with `always` run. */
 function stepsOf(group: readonly RouteAuthenticator[], addChallenge: AddChallenge, isFirst: boolean): HostMiddleware[] {
   const stepOf = (one: RouteAuthenticator) => {
     const step = withIssuerCheck(one, addChallenge)

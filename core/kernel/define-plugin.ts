@@ -17,9 +17,7 @@ type OptionSchema<T> = (
   | ([T] extends [string | number | boolean] ? ([T] extends [boolean] ? Primitive<boolean> : Primitive<T>) : JsonSchema)
 ) & { description?: string }
 
-/**
- * The JSON Schema of a plugin's options. `writeOnly: true` marks a secret, which is never shown and loses its final line break.
- */
+/** The JSON Schema of a plugin's options. `writeOnly: true` marks a secret: never shown, without final line breaks. */
 interface OptionsSchema<Options, Filled extends Options = Options> {
   type: 'object'
   title?: string
@@ -68,14 +66,15 @@ export interface Plugin<
   /** Capabilities offered to other plugins. */
   provides?: readonly string[]
   sections?: SectionSchemas<Sections>
-  /** The key of a route that holds the plugin's options there, and enables it for the route. */
+  /** The route key that contains the plugin's options and enables the plugin for the route. */
   routeKey?: string
-  /** The key of the config's `store` that holds the plugin's options, and enables it. */
+  /** The key of the config's `store` that contains the plugin's options and enables the plugin. */
   storeKey?: string
   /** JSON Schemas of tool keys. `setup` registers what they do: see `toolKey` of its host. */
   toolKeys?: Readonly<Record<string, JsonSchema>>
   /**
-   * Members of `ctx`, each with its value on routes without the plugin. `setup` registers the others: see `context` of its host.
+   * Members of `ctx`, each with its value on routes without the plugin. `setup` registers the values of its routes: see
+   * `context` of its host.
    */
   context?: object
   /** Registers what the plugin does; can be async. */

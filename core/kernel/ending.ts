@@ -21,9 +21,9 @@ export interface Ending {
   /** Stops listening. Open connections close after their next response or `http.keepAliveTimeout`, after 10 s at most. */
   handOver(): Promise<void>
   /**
-   * Drains for `grace` milliseconds (default 10,000; 0 ends at once), then cancels the rest. `handOver` (default true, false if
-   * sessions exist only in this process) keeps idle connections open. Otherwise the port stays open until running calls end,
-   * because their client responses arrive here.
+   * Drains for `grace` milliseconds (default 10,000; 0 ends at once), then cancels the rest. `handOver` (default true,
+   * false if sessions exist only in this process) keeps idle connections open. Without it, the port stays open until
+   * running calls end, because responses of their clients arrive at this port.
    */
   close(options?: { grace?: number; handOver?: boolean }): Promise<CloseReport>
 }

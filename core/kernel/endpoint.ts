@@ -15,13 +15,13 @@ export interface RequestState {
   params: Readonly<Record<string, string>>
   /** Set by the first authentication plugin that recognises the credentials. */
   user?: User
-  /** Set for credentials that no authentication plugin has recognised so far: creates the error if none does. */
+  /** Set for credentials that no authentication plugin has recognised. Creates the error for this case. */
   unrecognised?: () => HostError
   /** The mounted app that serves the request. */
   mounted?: Koa
   /** The error that was logged. Koa reports a broken connection twice. */
   reported?: unknown
-  /** The error of the response, for observers. */
+  /** The error of the response, as observers receive it. */
   refusal?: HostError
   /** Set by transports: observers then receive message records and no record of the HTTP request. */
   hasRecords?: true

@@ -1,6 +1,6 @@
 // Metrics of the host's components and their readers. Nothing is counted without a reader.
 
-/** From config or code, never from clients: each combination is kept forever. */
+/** Labels come from config or code, never from clients, because each combination is kept forever. */
 type FigureLabels = Readonly<Record<string, string>>
 
 export interface Figure {
@@ -17,7 +17,7 @@ export interface FigureReader {
   /** The current value, or one per label set. Read on demand and summed. */
   gauge(figure: Figure, read: () => number | Iterable<readonly [value: number, labels: FigureLabels]>): void
   counter(figure: Figure): Tell
-  /** Measurements in seconds or bytes. */
+  /** Takes measurements in seconds or bytes. */
   histogram(figure: Figure): Tell
 }
 

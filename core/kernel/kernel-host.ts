@@ -33,7 +33,7 @@ export interface LockSettings {
   readonly isFrozen: boolean
 }
 
-/** What a plugin can read of the config and the host's purpose. */
+/** The parts of the config that a plugin can read, and the host's purpose. */
 export interface PluginConfig {
   /** Keys of 32 bytes for one use, derived from `secrets`. The first signs, all verify. */
   keys(use: string): readonly Buffer[]
@@ -125,16 +125,17 @@ export interface InternalKernelHost<Slots extends object = object, Services = un
   readonly services: Services
   /** Calls `answer` (JSON result) in every process, and omits late results. Once per name, in `setup`. */
   inEveryProcess(name: string, answer: () => unknown): () => Promise<readonly unknown[]>
-  /** Undefined without shared counters, or with one process. */
+  /** Counters shared by all processes. Undefined without shared counters, or with one process. */
   readonly countTogether?: CountTogether | undefined
   /** The URL of a path. Without `http.publicUrl` it has no origin until the host listens. */
   url(path: string): string
-  /** The keys are temporary and unknown to other nodes. */
+  /** True: the keys are temporary and unknown to other nodes. */
   readonly ownKeys: boolean
   /** Sets the CORS policy of routes, after the Host and Origin guard. */
   cors(policyOf: (route: Served) => CrossOrigin | undefined): void
   /**
-   * A value shared by plugins, created by the first call. `key` is a symbol or an object. `close` runs after these plugins close.
+   * A value shared by plugins, created by the first call. `key`: a symbol or an object. `close` runs after these
+   * plugins.
    */
   share<Value>(key: symbol | object, create: () => Value, close?: (value: Value) => void | Promise<void>): Value
   checkReadiness(): Promise<Readiness>

@@ -121,7 +121,7 @@ const FATAL = 60
 const LEFT_OUT = 'suppressed repeated log lines'
 const ALL_LINES = '--log-level debug writes all of them'
 
-/** Lines that clients can cause. Audit lines at `info` are complete. */
+/** True for lines that clients can cause. Audit lines at `info` are never dropped. */
 const isLimited = (level: number, fields: unknown) =>
   (level >= WARN && level < FATAL) || (typeof fields === 'object' && fields !== null && 'denied' in fields)
 
@@ -131,7 +131,7 @@ interface LoggerOptions {
   readonly level?: 'debug' | 'info' | 'warn' | 'error' | 'fatal'
   /** Added to each line if several processes share one log. */
   readonly pid?: number | undefined
-  /** Stacks show files relative to this folder. Default: the working directory. */
+  /** Stack traces show files relative to this folder. Default: the working directory. */
   readonly directory?: () => string
   readonly output?: LogOutput | undefined
   readonly render?: ((line: string) => string) | undefined

@@ -6,7 +6,7 @@ export type EndpointKind = 'R' | 'P' | 'F' | 'N'
 export const ORDER = [
   // Koa middleware of plugins, which sees the final status.
   ['use', 'R P F N'],
-  // Writes all error responses and sets their status.
+  // Writes all error responses and sets their HTTP status.
   ['writeErrors', 'R P F N'],
   // Host and Origin guard (DNS rebinding). 403
   ['hostOrigin', 'R   F N'],

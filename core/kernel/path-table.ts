@@ -1,4 +1,5 @@
-// Maps canonical paths to endpoints: fixed paths by look-up, patterns by @koa/router. The most specific match wins.
+// Maps canonical paths to endpoints: fixed paths by direct lookup, patterns by @koa/router. The most specific match
+// wins.
 import { createRequire } from 'node:module'
 import type Router from '@koa/router'
 import { formatPath, type Path, StartError } from '../http/errors.ts'

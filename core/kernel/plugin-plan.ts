@@ -10,10 +10,10 @@ export interface PluginInstance {
   readonly options: object
   readonly routes: readonly Route[]
   readonly general: boolean
-  /** The issuer of users that it authenticates, if they have none. */
+  /** The issuer of users that the plugin authenticates without an issuer. */
   readonly issuer: string
   readonly at: Path
-  /** Position of its name in the config. */
+  /** Position of the plugin's name in the config. */
   readonly order: number
 }
 

@@ -6,9 +6,9 @@ import { StartError, stopAtFirst } from '../http/errors.ts'
 export const MIN_SECRET_LENGTH = 32
 
 export interface Secrets {
-  /** The keys are temporary, because no secret is configured. */
+  /** True: the keys are temporary, because no secret is configured. */
   readonly generated: boolean
-  /** 32 bytes per secret for one use. The first key signs, all verify. */
+  /** Returns keys of 32 bytes for one use, one per secret. The first key signs, all verify. */
   keys(use: string): readonly Buffer[]
 }
 
@@ -16,7 +16,7 @@ const isGiven = (secret: string | undefined | null): secret is string =>
   secret !== undefined && secret !== null && secret !== ''
 
 /**
- * `fromEnvironment`: comma-separated MCP_HOST_SECRETS, used if the config has no secrets. Reports short secrets and public keys.
+ * `fromEnvironment`: MCP_HOST_SECRETS (comma-separated), if the config has none. Reports short secrets and public keys.
  */
 export function createSecrets(
   given: ReadonlyArray<string | undefined | null> = [],
@@ -86,7 +86,7 @@ function keyIn(text: string): string | undefined {
   return isObjectInJson(text) ? 'a JWK, or other JSON' : undefined
 }
 
-/** The type of key in a text, also in base64. A public key as a secret would let anyone sign. */
+/** Returns the type of public key in a text, also in base64. A public key as a secret would let anyone sign. */
 export function publicKeyIn(text: string): string | undefined {
   const trimmed = text.trim()
   const plain = keyIn(trimmed)
@@ -97,7 +97,7 @@ export function publicKeyIn(text: string): string | undefined {
 
 function isCertificate(der: Buffer): boolean {
   try {
-    // Node reads certificates only as PEM.
+    // Node.js reads certificates only as PEM.
     createPublicKey(`-----BEGIN CERTIFICATE-----\n${der.toString('base64')}\n-----END CERTIFICATE-----\n`)
     return true
   } catch {

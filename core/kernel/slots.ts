@@ -18,7 +18,10 @@ export interface SlotTable<Slots extends object> {
 
 interface SlotRules<Slots extends object> {
   faultOf(slot: string, service: unknown): string | undefined
-  /** Services of other slots that come with a service, if the same plugin has not filled these slots. `on`: as filled so far. */
+  /**
+   * Returns services for other slots that come with a service, unless the same plugin fills these slots. `on`: the
+   * services so far.
+   */
   partsOf(filled: Partial<Slots>, on: <Name extends keyof Slots>(slot: Name) => Slots[Name]): Partial<Slots>
 }
 

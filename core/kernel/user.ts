@@ -14,20 +14,20 @@ export interface User {
   scopes: readonly string[]
   roles: readonly string[]
   claims: Readonly<Record<string, unknown>>
-  /** When streams of this token end, milliseconds since the epoch. Undefined: never. */
+  /** The end of this token's streams, milliseconds since the epoch. Undefined: never. */
   expiresAt?: number
 }
 
 export type UserName = Pick<User, 'issuer' | 'subject' | 'subjectClaim'>
 
-/** Equal only for the same user. */
+/** Returns a key that is equal only for the same user. */
 export const userKey = ({ issuer = '', subject, subjectClaim }: UserName): string =>
   JSON.stringify(subjectClaim === undefined ? [issuer, subject] : [issuer, subject, subjectClaim])
 
 export const sameUser = (one: UserName | undefined, other: UserName | undefined): boolean =>
   one === undefined || other === undefined ? one === other : one === other || userKey(one) === userKey(other)
 
-// Faster than calling Object.isFrozen on each part.
+// Lookup in this set is faster than calling Object.isFrozen on each part.
 const frozen = new WeakSet<User>()
 
 /** Freezes a user and its lists, so that later code cannot change an access decision. Claims are frozen shallowly. */

@@ -122,7 +122,7 @@ function isClientGone(thrown: unknown, { req, body }: { readonly req: IncomingMe
 export const isKoaApp = (value: unknown): value is Koa =>
   typeof value === 'object' && value !== null && 'middleware' in value && Array.isArray(value.middleware)
 
-/** Undocumented field of Koa 2 and 3: a status was set. */
+/** Undocumented field of Koa 2 and 3: true after a status was set. */
 interface KoaResponse {
   readonly _explicitStatus?: boolean
 }

@@ -32,12 +32,12 @@ export interface AccessDecider {
   /** Checks a route's `authorize`; undefined: allowed. Anonymous callers are always denied. */
   authorize(rule: AuthorizeRule, user: User | undefined, route: Route): Denial | undefined
   scopesToEnter?(rule: AuthorizeRule, user: User, route: Route): readonly string[]
-  /** Whether denied calls get a JSON-RPC error on this route instead of an HTTP challenge. */
+  /** True if denied calls get a JSON-RPC error on this route instead of an HTTP challenge. */
   deniesInBody(route: Route): boolean
   denied?(call: DeniedCall, item: CatalogItem, denial: Denial): void
   /** Requirements as text, for `mcp-host lock`. Callers must meet all of them. */
   needs?(of: { readonly rule: AuthorizeRule } | { readonly item: CatalogItem }, route: Route): readonly string[]
-  /** One line per step, for `mcp-host explain`. */
+  /** Explains a decision for `mcp-host explain`, one line per step. */
   explain?(item: CatalogItem, user: User | undefined, route: Route): readonly string[]
 }
 
@@ -46,7 +46,7 @@ export interface ProtectedResource {
   /** The resource identifier of a URL, used as token audience. */
   resourceOf(route: Route, params: Readonly<Record<string, string>>): string
   metadataUrlOf(route: Route, params: Readonly<Record<string, string>>): string | undefined
-  /** `scopes_supported`, for policy lint. */
+  /** The `scopes_supported` of a route, for policy lint. */
   scopesOf(route: Route): readonly string[] | undefined
   serversOf?(route: Route): readonly string[] | undefined
 }
@@ -55,15 +55,14 @@ export interface ProtectedResource {
 export interface TokenBinding {
   /** Accepted proof algorithms. Available once services are built. */
   algorithms(): readonly string[]
-  /** Whether unbound tokens are rejected. */
+  /** True if unbound tokens are rejected. */
   required(): boolean
   announced(): boolean
 }
 
-/** The minimum useful scopes at a URL; can be empty. */
+/** Returns the minimum useful scopes at a URL; can be empty. */
 export type LeastScopes = (route: Route, params: Readonly<Record<string, string>>) => readonly string[]
 
-/** Access services by route. */
 export interface AccessServices {
   slot(name: 'access', route: Route): AccessDecider
   slot(name: 'protectedResource', route: Route): ProtectedResource

@@ -59,7 +59,7 @@ export function noteQuestion(call: Call, { method }: Question): void {
 }
 
 interface Bindings {
-  /** The opened `requestState`. */
+  /** The opened `requestState` of the previous round. */
   readonly earlier: RequestState | undefined
   readonly keys: readonly Buffer[]
   readonly clock: Clock
@@ -91,7 +91,7 @@ export function createAsks(call: Call, item: CatalogItem, { earlier = {}, keys, 
   const recorded: Record<string, RequestState[string]> = {}
   const keyFor = createKeys(key => Object.hasOwn(recorded, key))
   const open = new Map<string, { question: Question; reject: (reason: Error) => void }>()
-  // Without a state, responses cannot be matched to later rounds.
+  // Without a state, responses can only belong to the first round.
   let firstRound = requestState === undefined
   const lacking: ClientCapabilities = {}
   let failure: HostError | undefined
@@ -232,7 +232,6 @@ export async function isAnswer(question: Question, given: unknown): Promise<bool
 }
 
 export interface CallUsage {
-  /** Milliseconds of CPU time. */
   cpuTime: number
 }
 

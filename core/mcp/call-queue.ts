@@ -58,7 +58,7 @@ export class Turn implements Queued {
     this.#queue.pause(this.owner)
   }
 
-  /** Resolves when the handler has a slot again; undefined: it has one. A cancelled handler also needs one. */
+  /** Resolves when the handler has a slot again; undefined if it has one. A cancelled handler also needs a slot. */
   retake(): Promise<void> | undefined {
     if (this.#held || this.#over) return undefined
     this.#retaking ??= this.#queue.retake(this)
@@ -69,12 +69,12 @@ export class Turn implements Queued {
 interface CallQueueFacts {
   readonly tool: string
   readonly most: number
-  /** Milliseconds for a whole call, including queue time; undefined: no limit. */
+  /** Time limit of a whole call, including queue time, milliseconds. Undefined: no limit. */
   readonly timeout: number | undefined
   readonly clock: Clock
 }
 
-/** `Retry-After`, seconds. An estimate: handler duration is unknown. */
+/** Value of `Retry-After`, seconds: an estimate, because handler durations are unknown. */
 const SOON = 1
 
 const calls = (count: number) => `${count} call${count === 1 ? '' : 's'}`
@@ -101,7 +101,7 @@ export class CallQueue implements Linked {
     return this.#calls.size
   }
 
-  /** Throws `tooManyRequests` if the queue, or the owner's share of it, is full. */
+  /** Adds a call to the queue. Throws `tooManyRequests` if the queue, or the owner's share of the queue, is full. */
   enter(call: Call): Turn {
     const turn = this.#turnOf(call)
     if (this.#isFree() && this.#mayBegin(turn)) this.#take(turn)
@@ -157,7 +157,7 @@ export class CallQueue implements Linked {
     return this.#calls.places < this.facts.most
   }
 
-  /** Paused handlers can continue to work. Too many of them delay new calls. */
+  /** True if a call can start. Paused handlers can resume at any time, so too many of them delay new calls. */
   #mayBegin({ owner, returns }: Turn): boolean {
     const { most } = this.facts
     if (returns) return true

@@ -27,7 +27,7 @@ export interface CallRecord {
   readonly refusedBy: string | undefined
   /** Start, milliseconds since the epoch. */
   readonly at: number
-  /** Until the response is ready; without a call, until the HTTP response is closed. */
+  /** Time until the response is ready; without a call, until the HTTP response is closed. */
   readonly milliseconds: number
   /** The configured path, such as `/t/:category`; undefined outside of routes. */
   readonly route: string | undefined
@@ -203,7 +203,7 @@ export class RequestRecord implements CallRecord {
   get session() {
     const { sessionId: id } = this.#request
     const { isSessionId, disguise } = this.#settings
-    // Outside of a Call, the id is untrusted client text.
+    // Without a Call, the id is untrusted client text.
     return id === undefined || (this.http && !isSessionId(id)) ? undefined : disguise.session(id)
   }
   get requestId() {

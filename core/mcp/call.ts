@@ -47,7 +47,7 @@ export interface Offer extends Pick<RequestFacts, 'route' | 'params' | 'user' | 
   withToken(user: User | undefined): Offer | Promise<Offer>
   toolsets(): readonly string[]
   readonly choice: ToolsetChoice | undefined
-  /** The host has a `runSession`, so calls need `run`. */
+  /** True if the host has a `runSession`, so calls need `run`. */
   readonly spansRun: boolean
   run(body: () => Promise<void>, restored?: boolean): Promise<void>
 }
@@ -60,7 +60,6 @@ export interface ClientFacts {
 
 export type SessionSetting = { readonly logLevel: LogLevel } | { readonly watch: string } | { readonly unwatch: string }
 
-/** The session of a call. */
 export interface CallSession {
   readonly transport?: string
   logLevel: LogLevel
@@ -88,7 +87,6 @@ export interface CallReply extends CallChannel {
   cancel(reason: Error): void
 }
 
-/** A request of a handler to the client of its call. */
 export interface ClientRequest {
   readonly method: string
   readonly params: object
@@ -104,7 +102,7 @@ export interface AskClient {
 }
 
 interface CallFacts {
-  /** Undefined for a notification. */
+  /** Undefined for a notification (no request id). */
   readonly id: RequestId | undefined
   readonly method: string
   readonly params: Readonly<Record<string, unknown>>

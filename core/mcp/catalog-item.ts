@@ -35,27 +35,24 @@ interface Item<D extends Definition> {
   /** Digest of the definition and the source of its handler; the same on every node of a release. */
   readonly digest: string
 }
-/** A compiled tool. */
 export interface ToolItem extends Item<ToolDefinition> {
   readonly kind: 'tools'
   readonly input: CompiledSchema
-  /** Undefined without an output schema, and for an unchecked one. */
+  /** Undefined without an output schema, and for an unchecked schema. */
   readonly output: OutputSchema | undefined
   readonly headerParams: readonly HeaderParam[]
   readonly timeout: number | undefined
   readonly concurrency: number | undefined
   readonly isolate: IsolateBounds | undefined
-  /** Its keys of plugins. */
+  /** Names of the tool's plugin keys. */
   readonly keys: readonly string[]
 }
-/** A compiled resource or template. */
 export interface ResourceItem extends Item<ResourceDefinition> {
   readonly kind: 'resources'
   readonly template: CompiledUriTemplate | undefined
   readonly normalUri: string
   readonly normalTemplate: CompiledUriTemplate | undefined
 }
-/** A compiled prompt. */
 export interface PromptItem extends Item<PromptDefinition> {
   readonly kind: 'prompts'
 }
@@ -97,7 +94,7 @@ const HOST_KEYS: Readonly<Record<keyof HostTool | 'handler', true>> = {
   isolate: true,
   handler: true,
 }
-/** Whether a property of a tool is not one of plugins. */
+/** True if a tool property belongs to the host and not to a plugin. */
 export const isHostKey = (key: string) => Object.hasOwn(HOST_KEYS, key)
 
 function compileTool(definition: ToolDefinition): ToolItem {

@@ -36,7 +36,7 @@ export interface Catalog {
   compile(definition: Definition, where: string): CatalogItem
   /** Returns a function that applies the new toolsets. Throws a StartError, without a change, for a conflict. */
   replace(toolsets: ReadonlyMap<string, readonly Definition[]>, combinations: readonly Combination[]): () => void
-  /** Adds definitions of a plugin, before startup. `source`: of a toolset that routes choose by name. */
+  /** Adds definitions of a plugin, before startup. `source`: the toolset that routes select by name. */
   provide(toolset: string, definitions: readonly Definition[], source?: ProvidedSource): ServedToolset
   /** The declaration of a toolset by its plugin. Undefined for toolsets of the config. */
   sourceOf(toolset: string): ProvidedSource | undefined

@@ -1,7 +1,6 @@
 // The slot `changeBus`, which publishes changes of lists and resources, above a `Bus`.
 import type { Bus } from '../store/bus.ts'
 
-/** A change of a list or resource. */
 export type Change =
   | { readonly kind: 'tools' | 'resources' | 'prompts'; readonly toolset?: string | undefined }
   | { readonly kind: 'resource'; readonly uri: string }
@@ -22,7 +21,6 @@ export interface ChangeBus {
   readonly history?: ChangeHistory
 }
 
-/** Past changes of a bus. */
 export interface ChangeHistory {
   readonly position: string
   isAfter(one: string, other: string): boolean

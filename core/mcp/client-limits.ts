@@ -19,7 +19,7 @@ export const MAX_URI = 8_192
 export const MAX_WATCHED = 1_000
 /** Bytes of the watched resources of one session: WATCH_COST and the URI for each. */
 export const MAX_WATCHED_BYTES = 384 * 1_024
-/** Bytes that a watched resource costs in addition to its URI. */
+/** Cost of a watched resource in addition to its URI, bytes. */
 export const WATCH_COST = 250
 /** Total for all sessions of one owner, and for all its `subscriptions/listen` streams. */
 export const MAX_WATCHED_BYTES_PER_OWNER = 8 * 1_024 * 1_024
@@ -54,9 +54,9 @@ export function checkUri(uri: string): void {
   if (!fits(uri, MAX_URI)) throw new HostError('invalidParams', { detail: `a URI has at most ${MAX_URI} bytes` })
 }
 
-/** Most bytes of JSON that a value has in addition to its texts: a number, or quotes, colon, comma and brackets. */
+/** Maximum JSON bytes of a value in addition to its texts: a number, or quotes, colon, comma and brackets. */
 const MAX_OVERHEAD = 33
-/** Most bytes of JSON for a UTF-16 unit of a text: an escape. */
+/** Maximum JSON bytes for a UTF-16 unit of a text: an escape. */
 const MAX_UNIT = 6
 
 /** An upper bound of the JSON bytes of a value without serializing it; undefined if it has more than `most` values. */

@@ -6,7 +6,7 @@ import type { Implementation, ServerCapabilities } from './protocol.ts'
 
 /** The config's `server`: its name and version for clients. */
 export interface ServerSettings extends Implementation {
-  /** For the model: how to use this server. */
+  /** Instructions for the model on how to use this server. */
   instructions?: string
 }
 
@@ -22,7 +22,7 @@ export interface SessionRequest {
 
 /** Settings that `configureSession` can change for a session or, without sessions, a request. */
 export interface SessionOptions {
-  /** Undefined without sessions. */
+  /** Undefined without a session. */
   readonly id: string | undefined
   /** Name and version for clients; assign to change. */
   server: ServerSettings

@@ -68,7 +68,7 @@ interface HandlerRun {
   readonly timeout: number | undefined
   readonly turn: Turn | undefined
   readonly replay: Replay | undefined
-  /** Of a run that continues with responses of the client. */
+  /** Set for a run that continues with responses of the client. */
   readonly round?: LiveRound
   /** Enters the queue of the tool again. */
   readonly enterAgain?: (() => Turn | undefined) | undefined
@@ -472,15 +472,15 @@ function runReplayed(first: HandlerRun, handle: Handle, { queue }: ItemLimits): 
   return start(first.turn)
 }
 
-/** For plugin tools that need more of the Call than `ctx` shows, such as the view. */
+/** Returns the Call of a `ctx`, for plugin tools that need members such as the view. */
 export const callOf = HandlerContext.callOf
 
-/** The cancellation behind `ctx.signal`, without an AbortSignal. */
+/** Returns the cancellation behind `ctx.signal`, without creating an AbortSignal. */
 export const contextCancellation = HandlerContext.cancellationOf
 
 export const usageOf = HandlerContext.usageOf
 
-/** The responses that a handler continues with; undefined in the first run. */
+/** Returns the responses with which a handler continues; undefined in the first run. */
 export const roundOf = HandlerContext.roundOf
 
 interface CallFetch {

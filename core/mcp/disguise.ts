@@ -6,7 +6,7 @@ import { type UserName, userKey } from '../kernel/user.ts'
 const MAX_KNOWN = 10_000
 const MAX_KEPT = 512
 
-/** 16 hexadecimal digits. A user and a session with the same name differ. */
+/** Pseudonyms of 16 hexadecimal digits. A user and a session with the same name have different ones. */
 export interface Disguise {
   user(user: UserName): string
   session(id: string): string

@@ -27,7 +27,7 @@ export const createCallFailureLog =
     const { route } = call.offer
     const ids = { requestId: requestIdIn(call.headers), traceId: traceIdOf(call, tracerOn(route)) }
     const fields = { err, ...whose, method: call.method, name, route: route.path, ...ids }
-    // Handlers are expected to fail when the client is gone.
+    // Handlers often fail after the client has left.
     if (call.cancelled) log.debug(fields, 'a handler ended after its call was cancelled')
     else if (whose.plugin !== undefined) log.error({ code: 'MH1602', ...fields }, 'a plugin failed')
     else log.error({ code: 'MH1601', ...fields, fix: FIX }, 'a handler failed')
@@ -49,7 +49,7 @@ export function createDispatch(
       if (typeof result !== 'object' || result === null) throw noObject(call.method, result)
       return result
     } catch (error) {
-      // Do not blame the plugins onCall it, which only pass the error on.
+      // Plugins with `onCall` are not blamed, because they only pass the error on.
       blame(error, undefined)
       throw error
     }
@@ -132,7 +132,7 @@ function encodeModern(call: Call, result: object): string {
   const isPlain = !('_meta' in result || 'resultType' in result || 'toJSON' in result || Array.isArray(result))
   if (!isPlain || resultTypeOf(result)) return JSON.stringify(modernResult(call, result))
   const json = JSON.stringify(result)
-  // `new String`, for example, does not become an object.
+  // Objects such as `new String` do not become JSON objects.
   if (json[0] !== '{') return JSON.stringify(modernResult(call, result))
   const members = json.slice(1, -1)
   return `{"resultType":"complete",${members}${members === '' ? '' : ','}"_meta":${call.view.metaJson}}`

@@ -64,7 +64,7 @@ export function toJson(value: unknown): string | undefined {
   return json !== undefined && SUSPECT.test(json) ? JSON.stringify(value, encodeMember) : json
 }
 
-/** The JSON, and an equal value without bytes and `toJSON`: the value itself, if possible. */
+/** Returns the JSON, and an equal value without bytes and `toJSON`, which is the given value if possible. */
 export function toJsonValue(value: object): readonly [json: string | undefined, value: unknown] {
   const json: string | undefined = JSON.stringify(value)
   if (json === undefined) return [json, undefined]

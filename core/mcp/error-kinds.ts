@@ -1,7 +1,7 @@
 // The error kinds of MCP. The package entries load this module, because a tool or plugin can create an error of each kind.
 import { addErrorKinds, errorKind } from '../http/errors.ts'
 
-// -32020 to -32022 are those of 2026-07-28.
+// The codes -32020 to -32022 are defined in 2026-07-28.
 const MCP_KINDS = {
   invalidMeta: errorKind(400, -32602, 'Invalid request metadata'),
   headerMismatch: errorKind(400, -32020, 'Header mismatch'),

@@ -29,20 +29,19 @@ export interface Extension {
   /** Additional values of `resultType`, by method. */
   readonly results?: Readonly<Record<string, readonly string[]>>
   readonly listenFilters?: Readonly<Record<string, ListenFilter>>
-  /** False: open to every client. Default: clients without the extension get -32021. */
+  /** False: open to every client. Default: clients that do not declare the extension get -32021. */
   readonly clientMustDeclare?: boolean
 }
 
 /** A registered protocol extension. */
 export interface AddedExtension {
   readonly id: string
-  /** The extension's settings in a client's capabilities; undefined: not declared. */
+  /** Returns the extension's settings in a client's capabilities. Undefined: not declared. */
   settingsOf(said: Pick<Call, 'client'>): JsonObject | undefined
   /** Creates a result of a type in `results`. Clients without the extension get -32021. */
   result(type: string, fields: Readonly<Record<string, unknown>>): TypedResult
 }
 
-/** The extensions of one route. */
 export interface RouteExtensions {
   readonly settings: Readonly<Record<string, JsonObject>>
   readonly nameHeaders: ReadonlyMap<string, string>

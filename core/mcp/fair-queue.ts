@@ -1,9 +1,8 @@
-// A queue that is fair between owners: the owner with the fewest slots is next, then the longest waiting one.
+// A queue that is fair between owners: the owner with the fewest slots is next, then the longest queued entry.
 import { type Linked, LinkedList } from '../http/linked-list.ts'
 
-/** An entry of a `FairQueue`. */
 export interface Queued extends Linked {
-  /** True if it had a slot before: it is ahead of its owner's other entries. Constant while queued. */
+  /** True if the entry had a slot before: it is ahead of its owner's other entries. Constant while queued. */
   readonly returns: boolean
 }
 
@@ -30,7 +29,6 @@ function firstOf<Entry extends Queued>(
   return undefined
 }
 
-/** A queue that is fair between owners. */
 export class FairQueue<Entry extends Queued> {
   readonly #shares = new Map<string, Share<Entry>>()
   #size = 0
@@ -104,8 +102,8 @@ export class FairQueue<Entry extends Queued> {
   }
 
   /**
-   * Tests the first returning and the first waiting entry of each owner. `depth`: `all` tests all entries, for a `fits`
-   * that can be false for one entry of a list and true for a later one.
+   * Tests the first returning and the first waiting entry of each owner. `depth` `all`: tests all entries, for
+   * conditions that can differ between entries of one owner.
    */
   next(fits: (entry: Entry) => boolean, depth: 'first' | 'all' = 'first'): Entry | undefined {
     let next: Entry | undefined

@@ -1,6 +1,6 @@
 // Globs for names and URIs, where `*` also matches slashes, unlike in picomatch.
 
-/** Whether a text matches a glob, in linear time per part. */
+/** True if a text matches a glob. Takes linear time per part. */
 export function matchesGlob(glob: string, text: string): boolean {
   const [head = '', ...rest] = glob.split('*')
   const tail = rest.pop()
@@ -15,7 +15,7 @@ export function matchesGlob(glob: string, text: string): boolean {
   return text.length - tail.length >= at && text.endsWith(tail)
 }
 
-/** Whether some text matches both globs. Used for URI templates, whose variables are unknown. */
+/** True if some text matches both globs. Used for URI templates, whose variables are unknown. */
 export function globsOverlap(one: string, other: string): boolean {
   // reach[j]: some text matches both the read part of `one` and the first j characters of `other`.
   let reach = [true]

@@ -23,7 +23,9 @@ export function afterHandler(
   }
 }
 
-/** Uses status 200, except for a missing capability and an ended login (401). Unknown errors stay unchanged. */
+/**
+ * Converts errors to status 200, except a missing capability and an ended login (401). Unknown errors stay unchanged.
+ */
 export function handlerFailure(error: unknown): unknown {
   if (ToolError.is(error)) return new HostError('internal', { detail: error.message }).within200()
   if (!HostError.is(error)) return error

@@ -11,7 +11,7 @@ export interface IsolateBounds {
 }
 
 const MEGABYTE = 1_024 ** 2
-/** A module with its imports can need half of it. */
+/** Minimum memory, bytes: loading a module and its imports can take half of it. */
 const LEAST_MEMORY = 64 * MEGABYTE
 const DEFAULTS: IsolateBounds = { memory: 128 * MEGABYTE, cpuTime: 5_000, processes: 4 }
 
@@ -26,7 +26,7 @@ export function isolateBounds(isolate: ToolDefinition['isolate']): IsolateBounds
   return { memory: bytes, cpuTime: computing, processes }
 }
 
-/** The limits as text: `128 MB of memory`, `5 s of CPU time`. */
+/** Formats the limits: `128 MB of memory`, `5 s of CPU time`. */
 export const boundsInWords = ({ memory, cpuTime }: IsolateBounds) => ({
   memory: `${Number((memory / MEGABYTE).toFixed(1))} MB of memory`,
   cpuTime: `${cpuTime < 1_000 ? `${cpuTime} ms` : `${Number((cpuTime / 1_000).toFixed(1))} s`} of CPU time`,
@@ -45,7 +45,7 @@ export function narrowerBounds(
 }
 
 export interface ModuleTool {
-  /** Absolute path. */
+  /** The absolute path of the module. */
   readonly file: string
   readonly exported: object
   readonly name: string
@@ -68,7 +68,7 @@ export const moduleOf = (definition: Definition): ModuleTool | undefined => orig
 
 const ofPlugins = new WeakSet<Definition>()
 
-/** Marks a plugin's definition. `tools.limits` does not isolate it. */
+/** Marks a definition as created by a plugin, so that `tools.limits` does not isolate it. */
 export const notePluginOwn = (definition: Definition): void => void ofPlugins.add(definition)
 export const isPluginOwn = (definition: Definition): boolean => ofPlugins.has(definition)
 

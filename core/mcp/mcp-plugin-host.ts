@@ -1,4 +1,4 @@
-// MCP part of the plugin host: definitions, methods, and hooks onCall each call.
+// The MCP part of the plugin host: definitions, methods, and hooks around each call.
 
 import { formatPath, type Path, type Report, StartError } from '../http/errors.ts'
 import type { PluginInstance } from '../kernel/plugin-plan.ts'
@@ -24,11 +24,11 @@ type Explain = (item: CatalogItem | undefined, route: McpRoute) => readonly stri
 
 /** The location of a toolset in the options of its plugin. */
 export interface ToolsetPlace {
-  /** Keys in the plugin's options. */
+  /** The path to the toolset in the plugin's options. */
   readonly at?: Path
-  /** How to avoid duplicate names on a route, for messages. */
+  /** Advice for duplicate names on a route, used in messages. */
   readonly fix?: string
-  /** There can be other definitions after startup. Default: true without `definitions`. */
+  /** True if definitions can be added after startup. Default: true without `definitions`. */
   readonly isLate?: boolean
   /** The state of its source in one line, for the start page and `mcp-host explain`. */
   readonly describe?: () => string
@@ -36,20 +36,21 @@ export interface ToolsetPlace {
 
 /** Serves definitions of a plugin. */
 export interface AddToolset {
-  /** On all routes of the plugin. */
+  /** Serves them on all routes of the plugin. */
   (definitions: readonly Definition[]): ServedToolset
   /**
-   * As a toolset that routes choose by name, like those of `config.toolsets`. Requires `provides: ['toolsets']`. Without
-   * `definitions`, they are known only after startup. Throws a StartError for a name that is in use.
+   * Serves them as a toolset that routes select by name, like toolsets of the config. Requires `provides:
+   * ['toolsets']`. Without `definitions`, they are known only after startup. Throws a StartError for a name that is in
+   * use.
    */
   (name: string, definitions?: readonly Definition[], place?: ToolsetPlace): ServedToolset
 }
 
 /** The MCP part of the plugin host. */
 export interface McpPluginHost {
-  /** Middleware onCall every JSON-RPC call. The first plugin to be set up is outermost. */
+  /** Middleware around every JSON-RPC call. The first plugin to be set up is outermost. */
   onCall(wrap: Wrap): void
-  /** Receives the record of every request after its end, also of a refused one. Errors are logged. */
+  /** Receives the record of every finished request, including refused requests. Errors are logged. */
   onFinish(observer: Observer): void
   /** Serves tools, resources and prompts. */
   readonly toolset: AddToolset
@@ -84,7 +85,7 @@ export interface InternalMcpPluginHost extends McpPluginHost {
 interface Contribution {
   readonly toolset: string
   readonly definitions: readonly Definition[]
-  /** Of a toolset that routes choose by name. */
+  /** Set for a toolset that routes select by name. */
   readonly source?: ProvidedSource
   served?: ServedToolset
 }
@@ -98,7 +99,7 @@ export interface McpRegistrations {
   readonly toolKeys: RouteToolKeys
   readonly context: ContextMembers
   readonly contributed: Note<Contribution>[]
-  /** By name. */
+  /** Toolsets by name. */
   readonly toolsets: Map<string, ProvidedSource>
   readonly configToolsets: Readonly<Record<string, unknown>>
   readonly redirects: Note<Redirect>[]
@@ -233,7 +234,7 @@ export function createRevisions(
     const known = found.get(route)
     if (known) return known
     const revisions = [...new Set(notesFor(notes.revisions, route).flatMap(list => list(route)))].sort().reverse()
-    // Cached only after startup: plugins can add protocol versions before.
+    // The list is cached only after startup, because plugins can add protocol versions before.
     if (isSettled()) found.set(route, revisions)
     return revisions
   }

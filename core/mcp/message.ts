@@ -11,15 +11,13 @@ import { isRevision, REVISIONS, rulesOf } from './revisions.ts'
 /** The error for requests of a node that stopped before its response. */
 export const nodeLost = (): HostError => new HostError('nodeLost', { data: { reason: 'node-lost', retryable: true } })
 
-/** A parsed JSON-RPC message. */
 export type Message =
   | { readonly kind: 'request'; readonly id: RequestId; readonly method: string; readonly params: Params }
   | { readonly kind: 'notification'; readonly method: string; readonly params: Params }
   | { readonly kind: 'response'; readonly id: RequestId; readonly body: Params }
-  /** `id`: present if it could be read. */
+  /** `id` is set if it could be read. */
   | { readonly kind: 'invalid'; readonly id: RequestId | undefined; readonly error: HostError }
 
-/** A message without errors. */
 export type ValidMessage = Exclude<Message, { kind: 'invalid' }>
 
 type Params = Readonly<Record<string, unknown>>
@@ -37,7 +35,7 @@ const OPTIONAL: ReadonlySet<string> = new Set([
 /** Params without members where `null` is a value. */
 const DEEP: ReadonlySet<string> = new Set(['_meta', 'capabilities', 'clientInfo', 'context', 'notifications', 'task'])
 
-/** Removes optional members that are `null`, because some clients write all members. `isMember`: of such a member. */
+/** Removes optional `null` members, because some clients write all members. `isMember`: `fields` is itself a member. */
 function prune(fields: Params, isMember: boolean): Params {
   let copy: Record<string, unknown> | undefined
   for (const name in fields) {
@@ -90,7 +88,7 @@ function toMessage(value: unknown): Message {
     : { kind: 'request', id, method, params: known }
 }
 
-/** Throws `parseError` for invalid JSON, `invalidRequest` for size limits and prototype keys. */
+/** Parses messages. Throws `parseError` for invalid JSON, `invalidRequest` for size limits and prototype keys. */
 export function readMessages(text: string, what?: string): Message | readonly Message[] {
   const value = parseJson(text, what)
   if (!Array.isArray(value)) return toMessage(value)

@@ -1,14 +1,14 @@
 // Suggestions for mistyped names. The client uses the same rule.
 import { distance } from 'fastest-levenshtein'
 
-/** The closest candidate. Ignores case, dashes and underscores. */
+/** Finds the closest candidate. Ignores case, dashes and underscores. */
 export function nearest(name: string, candidates: Iterable<string>): string | undefined {
   const plain = simplify(name)
   let best: string | undefined
   let least = allowed(plain) + 1
   for (const candidate of candidates) {
     const other = simplify(candidate)
-    // The distance takes quadratic time.
+    // Skips candidates of a very different length, because the distance takes quadratic time.
     if (Math.abs(other.length - plain.length) >= least) continue
     const steps = distance(plain, other)
     if (steps < least) {
@@ -19,7 +19,7 @@ export function nearest(name: string, candidates: Iterable<string>): string | un
   return best
 }
 
-/** A suggestion for a mistyped name, or the known names. */
+/** Returns a suggestion for a mistyped name, or the known names. */
 export function didYouMean(name: string, known: Iterable<string>): string {
   const all = [...known]
   const near = nearest(name, all)

@@ -23,13 +23,13 @@ export interface ObserveSettings extends RecordSettings {
   readonly log: Logger
 }
 
-/** Not awaited. Errors are logged. */
+/** The host does not await the promise. Errors are logged. */
 export type Observer = (record: CallRecord) => void | Promise<void>
 
 /** The slot `tracer`: runs each Call in a context for its whole duration. */
 export interface CallTracer {
   run(start: CallStart, answer: (call: Call) => Promise<object>): Promise<object>
-  /** Headers for `ctx.fetch`. The handler's own values have priority. */
+  /** Returns headers for `ctx.fetch`. The handler's own headers have priority. */
   headersFor(call: Call): Readonly<Record<string, string>>
   /** The trace for records and the log. Default: the trace of the request. */
   traceIdOf?(call: Call): string | undefined
@@ -37,7 +37,7 @@ export interface CallTracer {
 
 export const NO_TRACER: CallTracer = { run: (start, answer) => answer(start.call), headersFor: () => ({}) }
 
-/** Refusals count even for cancelled calls. Internal errors of cancelled calls are due to the cancellation. */
+/** Refusals count even for cancelled calls. Internal errors of cancelled calls result from the cancellation. */
 function endOf(call: Call, result: object | undefined, thrown: unknown): readonly [Outcome, HostError?] {
   const error = HostError.is(thrown) ? thrown : undefined
   if (error && !(error.kind === 'internal' && call.cancelled)) return ['error', error]
@@ -112,10 +112,10 @@ export function createRequestWatch(
   }
 }
 
-/** How long the record of a request whose client left waits for the decision, milliseconds: a step of a plugin can hang. */
+/** Maximum time that the record of a disconnected request waits, milliseconds: a plugin step can hang. */
 const DECIDED_WITHIN = 60_000
 
-/** Notifies the observers of a route of messages that were refused before they were Calls and have no HTTP request of their own. */
+/** Notifies a route's observers of messages that were refused before they became Calls and have no HTTP request. */
 export function createRefusalWatch(
   notes: readonly Note<Observer>[],
   { log, ...settings }: ObserveSettings,

@@ -95,7 +95,7 @@ interface OfferHooks {
   readonly rechoose: ((user: User | undefined) => Promise<Offer>) | undefined
 }
 
-/** A class, because idle sessions keep one each. */
+/** A class, because each idle session keeps an instance. */
 class CallerOffer implements Offer {
   readonly route: CompiledRoute
   readonly params: Offer['params']
@@ -183,7 +183,7 @@ async function runWith(runSession: RunSession, facts: RequestFacts, body: () => 
   let running: Promise<void> | undefined
   const once = () => {
     running ??= body()
-    // A `runSession` that does not await it must not end the process.
+    // Without this handler, a rejection that `runSession` does not await would end the process.
     running.catch(() => undefined)
     return running
   }
@@ -255,7 +255,7 @@ export function createOffers(settings: OfferSettings & { readonly chosen: Chosen
     return request
   }
 
-  // By route first: two routes can share one toolset list.
+  // Cached by route first, because two routes can share one toolset list.
   let plain = new WeakMap<CompiledRoute, WeakMap<readonly string[], OfferRequest>>()
   let reloads = config.reloads
 
@@ -313,13 +313,13 @@ export function createOffers(settings: OfferSettings & { readonly chosen: Chosen
     }
   }
 
-  /** Throws or rejects with `notFound`, or like `admit`. Synchronous without `configureSession`. */
+  /** Creates the offer. Throws or rejects with `notFound`, or like `admit`. Synchronous without `configureSession`. */
   return function makeOffer(facts: RequestFacts): Offer | Promise<Offer> {
     if (!facts.admitted) admit(facts)
     const { choice } = facts
     const { configureSession, runSession } = config.now
     if (!choice && !configureSession && !runSession) {
-      // Not resolved earlier: a reload can happen while the body arrives.
+      // The route is resolved only now, because a reload can happen while the body arrives.
       const request = unchanged(baseOf(facts), facts.route as CompiledRoute)
       return new CallerOffer(facts, request, config.reloads, maker, NO_HOOKS)
     }

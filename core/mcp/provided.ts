@@ -8,18 +8,18 @@ import { type Definition, kindOf } from './define.ts'
 /** A toolset of a plugin. */
 export interface ProvidedSource {
   readonly toolset: string
-  /** Its config keys. */
+  /** The config keys of the toolset. */
   readonly at: Path
   /** How to avoid duplicate names, such as a prefix. */
   readonly fix?: string | undefined
-  /** Its definitions are known only after startup. */
+  /** True if its definitions are known only after startup. */
   readonly isLate: boolean
-  /** Its state, in one line. */
+  /** Describes its state, in one line. */
   readonly describe?: (() => string) | undefined
 }
 
 export interface Clashing {
-  /** In words. */
+  /** The location in words. */
   readonly where: string
   readonly item: CatalogItem
   readonly source?: ProvidedSource | undefined
@@ -76,7 +76,7 @@ interface Provided {
   wanted: readonly Definition[]
   served: Items
   withheld: ReadonlyMap<string, string>
-  /** A name is in use elsewhere on a route, and can become free. */
+  /** True if a name is in use elsewhere on a route, and can become free. */
   clashes: boolean
 }
 
@@ -117,7 +117,7 @@ function changedKinds(before: Items, after: Items): ItemKind[] {
 const isSame = (one: Items, other: Items) =>
   one.size === other.size && [...one].every(([id, item]) => other.get(id) === item)
 
-/** Reasons in one log line. */
+/** Maximum reasons in one log line. */
 const MOST_LOGGED = 5
 
 export function createProvided(state: CatalogState) {
@@ -186,7 +186,7 @@ export function createProvided(state: CatalogState) {
     return clashes
   }
 
-  /** Serves what can be served. */
+  /** Replaces the items and serves those that can be served. */
   function exchange(
     { toolset }: Provided,
     other: Items,
@@ -235,7 +235,7 @@ export function createProvided(state: CatalogState) {
     }
   }
 
-  /** Before startup, when not all toolsets are there: names are compared later. */
+  /** Adds definitions before startup. Names are compared later, because not all toolsets are present yet. */
   function addFirst(own: Provided, definitions: readonly Definition[]) {
     const { toolset } = own
     if (!own.source) {

@@ -4,9 +4,9 @@ import { HostError } from '../http/errors.ts'
 import './error-kinds.ts'
 import type { ElicitParams, SampleParams } from './protocol.ts'
 
-/** Milliseconds. */
+/** Lifetime of a state, milliseconds. */
 export const STATE_LIFETIME = 600_000
-/** Characters. */
+/** Maximum length of a state, characters. */
 export const MAX_STATE_LENGTH = 65_536
 
 const VERSION = 'v1'
@@ -42,7 +42,7 @@ export interface OpenRound {
   readonly state: unknown
 }
 
-/** `asked`: of a handler that runs from its start. `round`: of a handler that continues. */
+/** `asked`: the handler runs from its start. `round`: the handler continues. */
 export type SealedState = { readonly asked: RequestState } | { readonly round: OpenRound }
 
 interface Payload {

@@ -40,7 +40,10 @@ export const isWholeResult = (value: unknown): value is CallToolResult =>
 
 export const errorResult = (message: string): CallToolResult => ({ content: [text(message)], isError: true })
 
-/** Content block arrays become content, other objects structured content. Throws a TypeError for functions. */
+/**
+ * Converts a return value: content block arrays become content, other objects structured content. Throws a TypeError
+ * for functions.
+ */
 export function toolResult(value: unknown): CallToolResult {
   if (typeof value === 'object' && value !== null) {
     if (isBytes(value)) return { content: [text(base64Of(value))] }
@@ -72,7 +75,7 @@ export function structuredResult(value: unknown, whole?: CallToolResult): CallTo
   const given: unknown = JSON.parse(toJson(whole.structuredContent) ?? 'null')
   const blocks = whole.content.map(encodeInList)
   if (isDeepStrictEqual(given, value)) return { ...whole, content: blocks, structuredContent: value }
-  // Text that repeats the structured content would include values that the schema removed.
+  // Text that repeats the structured content would contain values that the schema removed.
   const repeats = (block: ContentBlock) => block.type === 'text' && isDeepStrictEqual(readJson(block.text), given)
   const content = blocks.map(block => (repeats(block) ? { ...block, text: words } : block))
   return { ...whole, content: content as ContentBlock[], structuredContent: value }

@@ -72,7 +72,6 @@ export const LATEST_HANDSHAKE = HANDSHAKE_REVISIONS[0]
 /** Assumed without a version header (2025-06-18, transports, "Protocol Version Header"). */
 export const ASSUMED_REVISION = '2025-03-26' satisfies Revision
 
-/** The rules of a protocol version. */
 export const rulesOf = (revision: Revision): RevisionRules => ROWS[revision]
 
 export const isRevision = (version: unknown): version is Revision =>

@@ -21,13 +21,14 @@ import { ToolError } from './tool-error.ts'
 /** The state and responses that a handler receives in a later round. */
 export interface Round {
   readonly state: unknown
-  /** By key. Valid for their requests. */
+  /** Responses by key, validated against their requests. */
   readonly responses: Readonly<Record<string, unknown>>
 }
 
 /**
- * A handler returns it to send requests to the client. The handler runs again with the responses: see `roundOf`. `state`: JSON, kept
- * in the sealed `requestState` of a 2026-07-28 client. `refused` is called if the requests cannot be sent.
+ * Returned by a handler to send requests to the client. The handler runs again with the responses: see `roundOf`.
+ * `state`: JSON, kept in the sealed `requestState` of a 2026-07-28 client. `refused` is called if the requests cannot
+ * be sent.
  */
 export class InputRequired {
   readonly requests: Readonly<Record<string, Question>>
@@ -41,7 +42,7 @@ export class InputRequired {
   }
 }
 
-/** Rounds of one call of a client that is asked on its stream. */
+/** Maximum rounds of a call whose requests are sent on the client's stream. */
 const MAX_LIVE_ROUNDS = 32
 
 interface Sealing {
@@ -70,7 +71,7 @@ export function sealRound(call: Call, item: CatalogItem, round: OpenRound, { key
   return inputRequired(round.requests, sealState({ round }, bindingOf(call, item), key, clock.now()))
 }
 
-/** The next round of a 2026-07-28 client; undefined if a response is missing or invalid, so the requests are sent again. */
+/** Reads the next round of a 2026-07-28 client; undefined if a response is missing or invalid (requests are resent). */
 export async function readRound({ params }: Call, { requests, state }: OpenRound): Promise<Round | undefined> {
   const { inputResponses } = params
   const given = isObject(inputResponses) ? inputResponses : {}

@@ -9,7 +9,7 @@ import { isStandardSchema } from './schema/standard-schema.ts'
 export interface ToolsetSource {
   readonly toolset: string
   readonly state: string
-  /** It has no items now. */
+  /** True if the toolset has no items now. */
   readonly isEmpty: boolean
 }
 
@@ -83,7 +83,7 @@ interface ExampleCall {
 
 const MAX_DEPTH = 4
 
-/** A value from the schema; an array with one or no element. Invented values usually fail. */
+/** Returns a value that the schema contains, or an array with at most one element. Invented values usually fail. */
 function knownValue(schema: unknown, depth: number): readonly unknown[] {
   if (!isObject(schema)) return []
   const { examples, enum: values } = schema
@@ -113,7 +113,7 @@ const isEmpty = (object: object) => Object.keys(object).length === 0
 
 function fits({ input, definition }: ToolItem, given: ExampleCall['arguments']): boolean {
   const keywords = Object.keys(input.json)
-  // Avoids loading ajv in the usual case.
+  // Avoids loading ajv in the common case.
   if (isEmpty(given) && !isStandardSchema(definition.input) && keywords.every(name => FIT_EMPTY.has(name))) return true
   const checked = input.validate(given)
   return !(checked instanceof Promise) && checked.ok

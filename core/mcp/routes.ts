@@ -18,13 +18,12 @@ export interface McpRoute extends Route {
 
 export interface CompiledRoute extends McpRoute {
   serveAs(other: CompiledRoute): void
-  /** Chooses among the toolsets of the config and `provided` ones. Reports unknown names. */
+  /** Selects among the toolsets of the config and `provided` ones. Reports unknown names. */
   chooseToolsets(provided: Iterable<string>, report: Report): void
   readonly choice: ToolsetChoice
   knownCombinations(): ReadonlyArray<readonly string[]>
 }
 
-/** The names that toolsets can have. */
 export const TOOLSET_NAME_PATTERN = '^[^:/][^/]*$'
 
 function parsePath(path: string): Pattern {
@@ -65,7 +64,7 @@ export interface ToolsetChoice {
   choose(params: Readonly<Record<string, string>>): readonly string[] | undefined
   readonly combinations: ReadonlyArray<readonly string[]>
   readonly categories: readonly string[]
-  /** Values that a route lists by name. Documentation shows only these. */
+  /** Values that a route lists by name. Only these appear in documentation. */
   readonly listed: readonly string[]
   readonly isOpen: boolean
   readonly parameter: string | undefined

@@ -41,7 +41,7 @@ export function reportNameClashes(
   }
 }
 
-/** Warns of routes with more tools than one list page: some clients read only the first. */
+/** Warns about routes with more tools than one list page, because some clients read only the first page. */
 export function warnOfPages(
   routes: readonly CompiledRoute[],
   viewOf: (route: CompiledRoute, toolsets: readonly string[]) => Pick<View, 'tools' | 'isUnlisted'>,

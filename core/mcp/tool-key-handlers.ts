@@ -9,10 +9,10 @@ import { keyValue, type ListedKey, readKeys } from './tool-keys.ts'
 
 type MaybePromise<T> = T | Promise<T>
 
-/** Runs the handler, or a replacement. */
+/** Runs the handler, with replaced arguments or context if given. */
 type RunTool = (replacement?: (args: never, ctx: CallContext) => MaybePromise<object>) => MaybePromise<object>
 
-/** What a tool key does. `Value`: the type of its values. */
+/** The effects of a tool key. `Value`: the type of its values. */
 export interface ToolKey<Value = never> extends ListedKey<Value> {
   /**
    * Wraps the handler, after access and argument checks. `run` counts towards `concurrency`. The plugin that is set up first is
@@ -36,7 +36,7 @@ interface Registration {
 export interface RouteToolKeys {
   add(registration: Registration): void
   on(route: object): ToolKeys
-  /** Whether a plugin of any route reads the key. */
+  /** True if a plugin of any route reads the key. */
   reads(name: string): boolean
   /** The wrappers of a tool on a route, compiled once; undefined: none. */
   chainOf(route: object, tool: ToolItem): Chain | undefined

@@ -4,7 +4,7 @@ import type { Catalog, CatalogItem, ResourceItem, ToolItem } from './catalog.ts'
 import type { ResourceDefinition, ToolDefinition } from './define.ts'
 import type { Meta } from './protocol.ts'
 
-/** What a tool key adds to lists. */
+/** The additions of a tool key to lists. */
 export interface ListedKey<Value = never> {
   /** Entries of `_meta` in lists; they replace those of the tool. */
   meta?(value: Value, tool: ToolDefinition): Meta
@@ -12,7 +12,7 @@ export interface ListedKey<Value = never> {
   resources?(value: Value, tool: ToolDefinition): readonly ResourceDefinition[]
   /** Digest for the lock of content that lists do not show, such as a page. */
   digest?(value: Value, tool: ToolDefinition): string | undefined
-  /** Why the tool cannot be served. `isIsolated`: `isolate` applies to it. */
+  /** Returns why the tool cannot be served; undefined if it can. `isIsolated`: `isolate` applies to the tool. */
   check?(value: Value, tool: ToolDefinition, limits: { readonly isIsolated: boolean }): string | undefined
 }
 
@@ -57,7 +57,7 @@ export function resourcesOfKeys(
 }
 
 interface KeyChecks {
-  /** The fix for a key that no plugin of a route reads. */
+  /** Returns the fix for a key that no plugin of a route reads. */
   readonly fixForKey: (key: string, path: string) => string
   readonly isIsolated: (tool: ToolItem) => boolean
 }

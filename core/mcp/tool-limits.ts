@@ -25,11 +25,11 @@ export interface ItemLimits {
 }
 
 export interface ToolLimits {
-  /** One object per item; a new version of a tool has its own. */
+  /** Returns one object per item. A new version of a tool has a new object. */
   of(item: CatalogItem): ItemLimits
   describe(item: CatalogItem): string[]
   faultOf(item: CatalogItem): StartError | undefined
-  /** Warns of rules that fit none of these tools. `isWhole`: sessions add no others. */
+  /** Warns about rules that match none of these tools. `isWhole`: sessions add no other tools. */
   check(names: readonly string[], isWhole: boolean, report: Report): void
 }
 

@@ -10,7 +10,7 @@ export const POSITIVE_DURATION_PATTERN = `^(?=.*[1-9])${DURATION_PATTERN.slice(1
 /** Matches sizes such as `'64kb'` and `'1.5mb'`. */
 export const SIZE_PATTERN = '^\\d+(\\.\\d+)?(b|kb|mb|gb)$'
 
-/** A claim, or claims joined by dots: neither JSONPath nor JSON Pointer. */
+/** Matches a claim, or claims joined by dots, but neither JSONPath nor JSON Pointer. */
 export const CLAIM_PATH_PATTERN = '^[^$/]'
 
 export const DURATION_WORDS = "a duration such as '30s', or milliseconds"
@@ -19,11 +19,11 @@ export const SIZE_WORDS = "a size such as '4mb', or bytes"
 const DURATION_UNITS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 }
 const SIZE_UNITS: Readonly<Record<string, number>> = { b: 1, kb: 1_024, mb: 1_024 ** 2, gb: 1_024 ** 3 }
 
-/** Milliseconds. Throws a RangeError. */
+/** Converts a duration to milliseconds. Throws a RangeError. */
 export const parseDuration = (value: string | number): number =>
   parse(value, DURATION_PATTERN, DURATION_UNITS, DURATION_WORDS)
 
-/** Bytes. Throws a RangeError. */
+/** Converts a size to bytes. Throws a RangeError. */
 export const parseSize = (value: string | number): number => parse(value, SIZE_PATTERN, SIZE_UNITS, SIZE_WORDS)
 
 function parse(value: string | number, pattern: string, units: Readonly<Record<string, number>>, words: string) {

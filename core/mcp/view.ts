@@ -19,7 +19,6 @@ import { type Clashing, itemId, nameClash } from './provided.ts'
 import type { RevisionRules } from './revisions.ts'
 import { digestsOfKeys, type ListedKeys, resourcesOfKeys, wireWithKeys } from './tool-keys.ts'
 
-/** A paginated list. */
 type ListName = 'tools' | 'resources' | 'resourceTemplates' | 'prompts'
 
 /** The items that a route serves to a class of callers. */
@@ -49,7 +48,7 @@ export interface View {
   page(list: ListName, cursor: unknown, rules: RevisionRules, tail?: ListTail): SerializedResult
 }
 
-/** At most `room` caller-specific entries with keys after `after`. `last`: the last key, if more follow. */
+/** Returns at most `room` caller-specific entries with keys after `after`. `last`: the last key, if more follow. */
 export type ListTail = (after: string, room: number) => { entries: readonly object[]; last: string | undefined }
 
 export interface ViewRequest {
@@ -59,7 +58,7 @@ export interface ViewRequest {
   readonly capabilities: ServerCapabilities
   readonly cacheScope: 'public' | 'private'
   readonly keys: ListedKeys
-  /** Whether plugins hide a tool from lists. Must be the same function every time. */
+  /** True if plugins hide a tool from lists. Must be the same function every time. */
   readonly isHidden: (name: string) => boolean
 }
 
@@ -146,7 +145,7 @@ export function collect(
   return items.sort(byKey)
 }
 
-/** `isLate`: there can be other items after startup, so clients must be able to subscribe to all lists. */
+/** `isLate`: other items can be added after startup, so clients must be able to subscribe to all lists. */
 function capabilitiesOf(items: readonly CatalogItem[], isLate: boolean): ServerCapabilities {
   if (isLate) return { logging: {}, completions: {}, prompts: {}, resources: {}, tools: {} }
   const completes = items.some(item =>
@@ -247,9 +246,9 @@ function buildView(catalog: Catalog, request: ViewRequest, audience: Audience): 
 }
 
 export interface Views {
-  /** The view that was found for this request object before; undefined after a change of the catalog. */
+  /** Returns the view found earlier for this request object; undefined after a change of the catalog. */
   known(request: ViewRequest, audience: Audience): View | undefined
-  /** Throws like `check`, which a view must pass once per request object. */
+  /** Finds or builds the view. Throws like `check`, which a view must pass once per request object. */
   find(request: ViewRequest, audience: Audience, check?: (view: View) => void): View
 }
 

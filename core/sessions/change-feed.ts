@@ -23,7 +23,7 @@ export interface Announcement {
 /** A session or `subscriptions/listen` stream. */
 export interface Subscriber {
   readonly lists: ReadonlySet<ItemKind>
-  /** Undefined: changes for every route. */
+  /** True for changes of this toolset. Undefined: changes for every route. */
   covers(toolset: string | undefined): boolean
   deliver(announcement: Announcement): void
   /** If absent or throwing, a reload announces every list. */
@@ -32,7 +32,6 @@ export interface Subscriber {
   readonly mayShowMore?: boolean
 }
 
-/** A subscription to a change feed. */
 export interface Subscription {
   /** Returns false, without a change, above `MAX_WATCHED` resources. */
   watch(uri: string): boolean
@@ -218,10 +217,9 @@ function announceReload(subscriber: Subscriber, before: View | undefined, log: L
   return concerned.length > 0
 }
 
-/** Bytes that a watched resource costs. */
+/** Returns the bytes that a watched resource costs. */
 export const watchCost = (uri: string): number => Buffer.byteLength(uri) + WATCH_COST
 
-/** Bytes that watched resources cost. */
 export const watchedCost = (uris: readonly string[]): number => uris.reduce((bytes, uri) => bytes + watchCost(uri), 0)
 
 /** Counts bytes, or releases negative ones. Returns false, without a change, above the limit unless `letIn`. */
@@ -277,7 +275,7 @@ export class WatchedUris implements Iterable<string> {
   }
 }
 
-/** Removes updates that `user` cannot read. Tokens differ per request, so each update is checked when sent. */
+/** Removes updates that `user` cannot read. Tokens differ per request, so each update is checked when it is sent. */
 export function heardBy(stream: EventStream, offer: Offer, user: User | undefined): EventStream {
   return {
     ...stream,

@@ -28,7 +28,7 @@ export interface LineCaller {
   readonly ip?: string
 }
 
-/** The client's side of a connection. The host ends the connection if a function of it throws or rejects. */
+/** The client's side of a connection. The host ends the connection if one of its functions throws or rejects. */
 export interface ClientLine extends ReplyLine {
   /** Called when the host ends the connection. */
   close(): void
@@ -63,9 +63,9 @@ interface Refused {
   readonly method?: string
 }
 
-/** For transports that also serve requests without a session. */
+/** A connection for transports that also serve requests without a session. */
 export interface Connection extends ConnectedClient {
-  /** Answers a message that could not be handled, and records it. */
+  /** Responds to a message that could not be handled, and records it. */
   refuse(thrown: unknown, request?: Refused, revision?: string): void
 }
 
@@ -91,7 +91,7 @@ function guardLine(line: ClientLine, fail: (thrown: unknown) => void): Required<
   }
 }
 
-/** `take` can handle a message itself and return true. Throws `unauthorized` or `forbidden`. */
+/** Connects a client. `take` can handle a message itself and return true. Throws `unauthorized` or `forbidden`. */
 export function connectClient(
   host: Connecting,
   { route, params = {}, user, headers = {}, ip = host.name }: LineCaller,
@@ -136,7 +136,7 @@ export function connectClient(
   async function open(): Promise<Session> {
     const signal = () => new AbortController().signal
     const opened = await host.sessions.open({ ...caller, headers, ip, signal }, host.name)
-    // In use until the client is gone, so it never idles.
+    // The session stays in use until the client disconnects, so it never becomes idle.
     opened.use()
     opened.connect({
       send: line.send,
@@ -149,7 +149,7 @@ export function connectClient(
     return opened
   }
 
-  /** Does not wait for requests, so that cancellations and responses can follow. */
+  /** Does not wait for requests, so that later cancellations and responses are handled. */
   async function handle(message: ValidMessage): Promise<void> {
     if (take(message)) return
     if (!session) {

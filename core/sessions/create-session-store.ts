@@ -1,9 +1,9 @@
 // The session store above a shared `Store`. Each session has a partition with these records:
 //   session   opening, home, revision, client, level; w:<uri> for each watched resource, wn their number, wb their bytes;
-//             restoredFrom, restoredAt: the version of the copy that it was restored from, and when
-//   use       r:<request id> the node that runs it; n:<node> a node with a copy; b:<node> until when it is in use there;
+//             restoredFrom, restoredAt: the version of the copy that it was restored from, and the time
+//   use       r:<request id> the node that runs the request; n:<node> a node with a copy; b:<node> end of its use there;
 //             stream, streamNode, streamEpoch: the writer of messages that belong to no call
-//   ended     remembers the end
+//   ended     marks an ended session
 // The partition `sessions` has sorted sets: `of:<holder>` by last use, `idle:<holder>` and `idle` (<digest> <holder>) by
 // the start of idleness, `holders` by number of idle sessions.
 import { createHash } from 'node:crypto'
@@ -38,7 +38,7 @@ const INDEX = 'sessions'
 const IDLE = 'idle'
 const HOLDERS = 'holders'
 
-/** Milliseconds for which an ended session is remembered. Processes of one machine are not cut off for so long. */
+/** Milliseconds for which an ended session is remembered. Processes of a machine never lose contact for longer. */
 const ENDED_LIFETIME = 3_600_000
 const ENDED_LIFETIME_ON_HOST = 600_000
 /** Bytes of a session besides its opening request: client data, which follows, and overhead. */
@@ -51,14 +51,14 @@ const RECOVERY_TIME = 10_000
 const MAX_COMPLETED = 10_000
 /** Milliseconds after which completed requests are written if the session sends no further request. */
 const LEAVE_DELAY = 100
-/** The same after a failure. */
+/** The same delay after a failure. */
 const RETRY_DELAY = 1_000
 /** Maximum uses per transaction. */
 const MAX_MARKED = 500
 const EXPIRED_AT_ONCE = 100
 const MAX_VICTIMS = 200
 
-/** Distinguishes `1` and `'1'`. */
+/** Returns the key of a running request. Distinguishes `1` and `'1'`. */
 const runKey = (id: RequestId) => `r:${JSON.stringify(id)}`
 
 /** Pseudonymises users and addresses. */
@@ -109,7 +109,7 @@ function changeStep(change: StateChange): Partial<RecordStep> {
   return { set: { revision: change.revision, client: JSON.stringify(change.client) } }
 }
 
-/** The changes of this copy that a record restored from an older copy does not contain. The watched resources of both are kept. */
+/** Returns the changes of this copy that a record restored from an older copy lacks. Keeps all watched resources. */
 function changesSince(fields: Fields, record: SessionRecord): Partial<RecordStep> | undefined {
   const { restoredFrom, restoredAt } = fields
   if (!(Number(restoredFrom) < record.version && record.version < Number(restoredAt))) return undefined
@@ -182,7 +182,7 @@ class StoredSessions implements SessionStore {
     return admitted.done
   }
 
-  /** One round trip for each request of a client. Also removes the completed requests of this node. */
+  /** Takes one round trip for each request of a client. Also removes the completed requests of this node. */
   async enter(digest: string, visit: Visit, bounds: SessionBounds): Promise<Entered> {
     const { version, requests, from } = visit
     const { idleTimeout: ttl } = bounds
@@ -278,7 +278,7 @@ class StoredSessions implements SessionStore {
     let outcome = await this.#store.transact(partitionOf(digest), [{ ...session, ...changeStep(change) }, use])
     if (!outcome.done && outcome.found.version !== 0) {
       if ('watch' in change && outcome.found.fields?.[`w:${change.watch}`] === undefined) return 'full'
-      // The resource is watched already, or is not watched.
+      // A step can fail if the resource is already watched, or was not watched.
       outcome = await this.#store.transact(partitionOf(digest), [session, use])
     }
     if (!outcome.done) return undefined
@@ -334,10 +334,10 @@ class StoredSessions implements SessionStore {
         { record: USE, ...idle, delete: true, know: 0 },
         { record: ENDED, set: { ended: '1' }, ttl: this.shared === 'host' ? ENDED_LIFETIME_ON_HOST : ENDED_LIFETIME },
       ]),
-      // At once: the next session of the owner can be opened before this one has ended.
+      // Immediate, because the owner can open the next session before this one has ended.
       onlyIdle ? undefined : forget(),
     ])
-    // The session was used in the meantime.
+    // The session was used since it was selected.
     if (!outcome.done) return undefined
     this.#inUse.delete(digest)
     if (onlyIdle) await forget()
@@ -416,7 +416,7 @@ class StoredSessions implements SessionStore {
     return (idle?.size ?? 0) - maxIdle
   }
 
-  /** Only longer uses are written. */
+  /** Stores that this node uses the session, or removes that entry if it was stored. */
   async #noteUse(digest: string, inUse: boolean, ttl: number, now: number) {
     if (!inUse && !this.#inUse.delete(digest)) return
     if (inUse) this.#inUse.add(digest)
@@ -433,7 +433,7 @@ class StoredSessions implements SessionStore {
     }
   }
 
-  /** Removes idle sessions of the holders with most of them from the index. */
+  /** Removes idle sessions from the index, of the holders that have most. */
   async #evict(count: number, ttl: number): Promise<readonly Victim[]> {
     const [{ members }] = await this.#store.read(INDEX, [{ sortedSet: HOLDERS, reverse: true, limit: count + 1 }])
     const shares = shareOut(members, count)
@@ -524,7 +524,7 @@ const useStep = (holder: string, own: readonly IdleMark[], ttl: number): SetStep
   ttl,
 })
 
-/** How many sessions each holder loses, so that those with most lose first. */
+/** Computes the number of sessions that each holder loses. Holders with most sessions lose first. */
 function shareOut(
   holders: ReadonlyArray<{ readonly member: string; readonly score: number }>,
   count: number,

@@ -10,7 +10,7 @@ import { partitionOf } from './session-id.ts'
 
 /** A stored stream message. */
 export interface StoredEvent {
-  /** 1, 2, 3, ... within its stream. */
+  /** Numbered 1, 2, 3, ... within its stream. */
   readonly seq: number
   readonly message: string
 }
@@ -114,7 +114,7 @@ export function isStreamOf(session: string, name: string): boolean {
   return sessionTag(session, bytes.subarray(0, RANDOM_BYTES)).equals(bytes.subarray(RANDOM_BYTES))
 }
 
-/** Maximum message bytes per page with more than one message. */
+/** Maximum bytes of a page with more than one message. */
 export const PAGE_BYTES = 262_144
 /** Concurrent page reads of a store: in total and per owner. */
 export const MAX_PAGES = 8
@@ -155,10 +155,10 @@ class PageQueue {
   }
 }
 
-/** One per store, so a slow store does not block others. */
+/** One queue per store, so a slow store does not block others. */
 const queues = new WeakMap<EventStore, PageQueue>()
 
-/** Empty if there are no messages or `isWanted` returns false; undefined if a message is gone. */
+/** Reads a page. Empty if there are no messages or `isWanted` returns false; undefined if a message is gone. */
 export async function readPage(
   { store, session, stream, seq, owner }: ReadPlace,
   isWanted: () => boolean,
@@ -204,15 +204,15 @@ export async function sendStored(
 }
 
 export interface StreamBounds {
-  /** Milliseconds after the last event. */
+  /** Lifetime after the last event, milliseconds. */
   readonly ttl: number
-  /** The oldest are removed first. */
+  /** Maximum events; the oldest are removed first. */
   readonly maxEvents: number
-  /** The last message is always kept. */
+  /** Maximum bytes; the last message is always kept. */
   readonly maxBytes: number
 }
 
-/** A single writer. */
+/** The writer of streams that only one node can write. */
 const SOLE: StreamWriter = { epoch: 0, facts: '' }
 
 /** The names of a session's streams, by expiry. */
@@ -391,7 +391,10 @@ export function createEventStore(store: Store, { ttl, maxEvents, maxBytes }: Str
               { record: recordOf(stream), version, set, ttl },
               renew(stream),
             ])
-            if (outcome.done) return { ...found, epoch, facts: isAgain ? before : found.facts }
+            if (!outcome.done) continue
+            // The previous writer can append between the read and the claim.
+            const last = outcome.results[1]?.last ?? found.last
+            return { ...found, last, epoch, facts: isAgain ? before : found.facts }
           }
         },
         async finish(digest, stream, writer) {

@@ -27,7 +27,7 @@ const FOLLOWER_LIFETIME = 60_000
 
 export interface FollowerParts {
   readonly node: ThisNode
-  /** Returns an unsubscribe function; `over`: the writer has stopped. */
+  /** Calls `task` after each write, until the returned function is called. `over`: the writer has stopped. */
   whenWritten(stream: string, task: (over: boolean) => void): () => void
 }
 
@@ -145,7 +145,7 @@ export async function followStream(
     log.error({ code: 'MH1417', err }, 'a stream could not be followed')
   } finally {
     stop()
-    // If this node closes, the client can resume on another one.
+    // When this node closes, the client can resume on another node.
     if (!reader.closed) reader.end(session.disposed ? RETRY : undefined)
   }
 }
@@ -169,7 +169,7 @@ export function createFollowers({ peers, clock, sessions }: ThisNode) {
         await peers.send(node, { type: 'written', session, stream })
       }
     } catch {
-      // The follower checks every second.
+      // If the notification fails, the follower still checks every second.
     } finally {
       follower.telling = false
     }

@@ -1,7 +1,7 @@
 // The default event store: in this process, with limits per stream and in total.
 import type { EventStore, StoredEvent } from './event-store.ts'
 
-/** Bytes include `EVENT_COST` and `STREAM_COST`. */
+/** Limits of the store. Bytes include `EVENT_COST` and `STREAM_COST`. */
 export interface MemoryBounds {
   /** Events per stream, oldest removed first. Default 10,000. */
   readonly events: number
@@ -37,7 +37,7 @@ interface StoredStream {
   expires: number
 }
 
-/** Two bytes per character unless all are ASCII. */
+/** Counts two bytes per character unless all are ASCII. */
 export const costOf = (message: string): number =>
   EVENT_COST + (Buffer.byteLength(message) === message.length ? 1 : 2) * message.length
 

@@ -57,7 +57,7 @@ export class Holders<S extends Held> {
     if (this.#holders.get(session.holder)?.idle.delete(session)) this.idleCount--
   }
 
-  /** The longest idle session of the holder with most idle sessions. */
+  /** Returns the longest idle session of the holder with most idle sessions. */
   victim(): S | undefined {
     let most: Holder<S> | undefined
     for (const holder of this.#holders.values()) if (holder.idle.size > (most?.idle.size ?? 0)) most = holder

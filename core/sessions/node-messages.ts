@@ -42,7 +42,7 @@ export function createNodeMessages(node: ThisNode) {
     if (message.type === 'runs?') {
       const { request } = message
       const running = session?.runs(request) ?? false
-      // If this is lost, the other node repeats its request when the client retries.
+      // If this message is lost, the other node repeats its request when the client retries.
       peers.send(message.node, { type: 'runs', session: message.session, request, running }).catch(() => undefined)
     } else if (message.type === 'runs') {
       for (const settle of [...(asked.get(keyOf(message.session, message.request)) ?? [])]) settle(message.running)
@@ -54,7 +54,7 @@ export function createNodeMessages(node: ThisNode) {
     else takeChanged(session, message)
   }
 
-  /** A node that misses the message detects the change with its next request. Undefined: no nodes. */
+  /** Sends a message to nodes. A node that misses it detects the change with its next request. Undefined: no nodes. */
   function tell(nodes: readonly string[], message: PeerMessage): Promise<unknown> | undefined {
     return nodes.length === 0 ? undefined : Promise.all(nodes.map(to => peers.send(to, message)))
   }

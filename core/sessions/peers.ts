@@ -18,7 +18,6 @@ export interface Peers {
   leave(): Promise<void>
 }
 
-/** A message to another node. */
 export type PeerMessage =
   | {
       readonly type: 'answer'
@@ -48,7 +47,6 @@ export type PeerMessage =
       readonly user: User | undefined
     }
 
-/** Sends messages through a bus. */
 export const createPeers = (bus: Bus): Peers => ({
   node: bus.node,
   send: (node, message) => bus.send(node, JSON.stringify(message), message.session),

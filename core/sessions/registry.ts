@@ -23,7 +23,6 @@ import {
 } from './session-store.ts'
 import { createSessionUpkeep } from './session-upkeep.ts'
 
-/** The caller of a request. */
 export type Caller = Pick<RequestFacts, 'route' | 'params' | 'user' | 'ip' | 'admitted'>
 
 const sameParams = (a: Caller['params'], b: Caller['params']) =>
@@ -48,9 +47,8 @@ interface RegistrySettings {
   readonly admit: AdmitCaller
 }
 
-/** The sessions of a node. */
 export interface SessionRegistry {
-  /** Throws like `admit`, `tooManyRequests` above the owner's limit, and `unavailable` during shutdown. */
+  /** Opens a session. Throws like `admit`, `tooManyRequests` above the owner's limit, `unavailable` during shutdown. */
   open(facts: RequestFacts, transport: string): Promise<Session>
   /**
    * Finds the caller's session. Throws `sessionNotFound`, `forbidden` for another user's session, `invalidRequest` for
@@ -115,7 +113,7 @@ export function createSessionRegistry(settings: RegistrySettings) {
       byDigest.delete(session.digest)
       if (elsewhere) return
       upkeep.forget(session)
-      // Each node with a copy runs this; only the home counts the end.
+      // Runs on each node with a copy, but only the session's home node counts the end.
       if (session.home === name) figures.ended(session)
       const dropped = Promise.resolve(events(session).drop(session.digest))
         .catch(err => log.warn({ code: 'MH1415', err }, 'the event store could not drop a session'))
@@ -123,7 +121,7 @@ export function createSessionRegistry(settings: RegistrySettings) {
       dropping.add(dropped)
     },
     finished: (session, requests) => store.leave(session.digest, requests),
-    // A call can outlive its session, which could no longer release the charge.
+    // An ended session is not charged: a call can outlive it, and nothing would release the charge.
     charge: (session, bytes, letIn) => session.disposed || charge(session.holder, bytes, letIn),
   }
 
@@ -273,7 +271,7 @@ export function createSessionRegistry(settings: RegistrySettings) {
       if (!caller.admitted) admit(caller)
       const session = sessions.get(id)
       if (session && session.offer.route !== caller.route) throw sessionGone()
-      // The signature of an id names its owner, so ownership is checked before the store request.
+      // The signature of an id covers its owner, so ownership is checked before the store request.
       const facts = session ? undefined : ids.verify(id)
       const offer = session?.offer
       const owned = offer
@@ -385,7 +383,7 @@ function createEntrance({ node, runsAt, restore, rebuild, adoptRun }: EntrancePa
     if (session.home === name || !session.offer.spansRun) return
     if (await peers.isAlive(session.home)) return
     if (!(await store.adopt(session.digest, session.home))) return
-    // The version stays behind, so the next record brings other changes.
+    // The version is not updated, so that a newer record with other changes is still applied.
     session.home = name
     await adoptRun(session)
   }
@@ -397,7 +395,7 @@ function createEntrance({ node, runsAt, restore, rebuild, adoptRun }: EntrancePa
       if (record) checkPlace(entering, record.opening)
       const session = sessions.get(digest) ?? (record && (await build(entering, record)))
       if (!session || session.disposed) throw sessionGone()
-      // A concurrent request with another URL can have built it.
+      // A concurrent request with another URL can have built the session.
       checkPlace(entering, session.opening)
       if (session.isUnrestored && !(await restore(session))) throw sessionGone()
       if (record) takeRecord(session, record, name)
@@ -424,14 +422,14 @@ type CallingSession = Pick<Session, 'holder' | 'calls' | 'disposed'>
 
 /** Limits concurrent requests per session and owner. A call continues after a disconnect. */
 export interface RunningCalls {
-  /** Throws `sessionNotFound` and `tooManyRequests`. A batch is accepted if one more request is allowed. */
+  /** Registers requests. Throws `sessionNotFound` and `tooManyRequests`. Accepts a batch if one request is allowed. */
   enter(session: CallingSession, requests: number): void
   leave(session: CallingSession, requests: number): void
 }
 
 const tooMany = (detail: string) => new HostError('tooManyRequests', { detail, headers: { 'Retry-After': '1' } })
 
-/** Idle owners are removed in batches, because a Map with constantly changing keys is reallocated often. */
+/** Maximum idle owners, removed in batches: a Map with constantly changing keys is often reallocated. */
 const MAX_QUIET = 1_000
 
 export function createRunningCalls({ maxCallsPerSession, maxCallsPerOwner }: SessionBounds): RunningCalls {

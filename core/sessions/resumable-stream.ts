@@ -27,7 +27,7 @@ export interface WriterSettings {
   readonly place?: string
   /** True during shutdown: unanswered streams are left for other nodes. */
   leaving(): boolean
-  /** Another node writes the stream, and readers stay open. Without this function, they get a reconnection hint. */
+  /** Called when another node writes the stream; readers stay open. Without it, they get a reconnection hint. */
   fenced?(): void
   written(stream: string): void
 }
@@ -62,12 +62,6 @@ async function persist<Value>(act: () => Value | Promise<Value>, patience: numbe
 }
 
 /** A stream that clients can resume. */
-/** Repeats `act` if `error` means that the store does not respond. */
-function persistAfter<Value>(error: unknown, act: () => Value | Promise<Value>, patience: number): Promise<Value> {
-  if (!isUnavailable(error)) throw error
-  return persist(act, patience)
-}
-
 class StoredStream {
   readonly name: string
   readonly #settings: ResumableStreamSettings
@@ -85,7 +79,7 @@ class StoredStream {
   #broken = false
   #dropped: Promise<void> | undefined
   #primed: { readonly reader: EventStream; readonly retry: number } | undefined
-  /** A disconnection delayed until the client has an event id. */
+  /** A delayed disconnection: the client first needs an event id. */
   #leaving: { readonly retry: number | undefined } | undefined
 
   constructor(settings: ResumableStreamSettings) {
@@ -152,8 +146,9 @@ class StoredStream {
     if (writer) return this.#appendShared(next, writer)
     const append = () => store.append(session, this.name, next.message, this.#stored)
     const seq = append()
+    if (!(seq instanceof Promise)) return seq
     // A store with connections can lose the response to an append.
-    return seq instanceof Promise ? seq.catch(error => persistAfter(error, append, STORE_PATIENCE)) : seq
+    return seq.catch(error => (isUnavailable(error) ? persist(append, STORE_PATIENCE) : Promise.reject(error)))
   }
 
   /** Retries use the same number, so nothing is stored twice or skipped. */
@@ -167,7 +162,7 @@ class StoredStream {
     return seq
   }
 
-  /** Deletes stored messages: a missing stream is better than a silent gap. */
+  /** Deletes stored messages, because a missing stream is better than an undetected gap. */
   #fail(error: unknown) {
     const { store, session, failed, writer } = this.#settings
     if (writer && StreamFenced.is(error)) return this.#giveUp(writer)
@@ -252,7 +247,7 @@ class StoredStream {
     return [this.#reader, ...this.#silent].some(reader => reader?.closed === false)
   }
 
-  /** False if a message could not be stored: the stream cannot be resumed. */
+  /** False if a message could not be stored, so the stream cannot be resumed. */
   get isWhole() {
     return !this.#broken
   }

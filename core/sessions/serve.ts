@@ -33,7 +33,7 @@ export interface Sender {
   readonly refusalRecorded?: boolean
 }
 
-/** What a request has instead of a session. */
+/** The data of a request without a session. */
 export interface PerRequest {
   readonly facts: RequestFacts
   readonly revision: Revision
@@ -101,14 +101,14 @@ async function serveRequest(
       if (state) state.hasRecords = true
       result = await host.answer(call)
     }
-    // A session is inside of its `runSession` already.
+    // A session already runs inside its `runSession`.
     if (perRequest && offer.spansRun) await offer.run(answerCall)
     else await answerCall()
     const answer = encodeAnswer(host, call, result ?? {})
     if (session?.revision && method === 'initialize') {
       await session.keep({ revision: session.revision, client: session.client })
     }
-    // Before the response: the client can then reuse the id on another node.
+    // The request ends before the response is sent: the client can then reuse the id on another node.
     session?.finish(id)
     reply.respond(answer)
   } catch (thrown) {
@@ -141,8 +141,8 @@ function negotiate(session: Session, params: Request['params']): void {
 }
 
 /**
- * Resolves when all handlers have ended; failures are responses. Throws `tooManyRequests`, `sessionNotFound` and
- * `unavailable` synchronously, before any handler starts.
+ * Resolves when all handlers have ended; their errors are sent as responses. Throws `tooManyRequests`,
+ * `sessionNotFound` and `unavailable` synchronously, before any handler starts.
  */
 export function serveRequests(
   host: ServeDependencies,

@@ -67,11 +67,10 @@ export function createSessionIds(keys: readonly Buffer[], node: number): Session
   }
 }
 
-/** Identifies a session in stores and node messages, which must not contain its id. 22 characters. */
+/** Identifies a session in stores and node messages, which must not contain the session id. 22 characters. */
 export const digestOf = (id: string): string => createHash('sha256').update(id).digest().toString('base64url', 0, 16)
 
 /** The part of a session id for logs: too short to use the session. */
 export const shortId = (id: string): string => `${id.slice(0, 12)}…`
 
-/** The partition of a session in a `Store`. */
 export const partitionOf = (digest: string): string => `session:${digest}`

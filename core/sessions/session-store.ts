@@ -57,7 +57,6 @@ export interface SessionRecord {
   readonly home: string
 }
 
-/** One change of a session's state. */
 export type StateChange = SessionSetting | { readonly revision: Revision; readonly client: ClientFacts }
 
 type Awaitable<Value> = Value | Promise<Value>
@@ -74,16 +73,16 @@ export interface SessionStore {
   create(digest: string, record: SessionRecord, bounds: SessionBounds): Awaitable<number | undefined>
   /** Called for each message. Returns a newer record and registers the requests. */
   enter(digest: string, visit: Visit, bounds: SessionBounds): Awaitable<Entered>
-  /** Removes completed requests. Not awaited. */
+  /** Removes completed requests. Callers do not await the result. */
   leave(digest: string, requests: readonly RequestId[]): void
-  /** Undefined without a record; `full`, without a change, above `MAX_WATCHED` or `MAX_WATCHED_BYTES`. */
+  /** Changes the state. Undefined without a record; `full`, unchanged, above `MAX_WATCHED` or `MAX_WATCHED_BYTES`. */
   change(digest: string, change: StateChange): Awaitable<Changed | 'full' | undefined>
   nodeOf(digest: string, request: RequestId): Awaitable<string | undefined>
-  /** Makes this node the home if it still is `from`. */
+  /** Makes this node the home if the home is still `from`. */
   adopt(digest: string, from: string): Awaitable<boolean>
   /** Makes this node the sender of messages that belong to no call. Undefined without a record. */
   claimStream(digest: string, stream: string): Awaitable<StreamClaim | undefined>
-  /** Returns other nodes with a copy. Undefined without a record, or with `onlyIdle` for a session in use. */
+  /** Ends a session and returns other nodes with a copy. Undefined without a record, or if in use with `onlyIdle`. */
   end(digest: string, holder: string | undefined, onlyIdle?: boolean): Awaitable<readonly string[] | undefined>
   /**
    * Reports session use; sessions in use do not expire. Returns sessions to end above `bounds.maxIdle` or the store's
@@ -103,29 +102,25 @@ export interface SessionStore {
   readonly unsure: boolean
 }
 
-/** The arguments of `enter`. */
 export interface Visit {
-  /** The version of this node's copy; 0: none. */
+  /** The version of this node's copy. 0: this node has no copy. */
   readonly version: number
   readonly requests: readonly RequestId[]
   /** Nodes whose registrations are ignored, because nothing runs there. */
   readonly from: readonly string[]
 }
 
-/** The result of `enter`. */
 export type Entered =
   | { readonly kind: 'entered'; readonly record: SessionRecord | undefined }
   | { readonly kind: 'taken'; readonly request: RequestId; readonly node: string }
   /** `ended`: the session was ended, and copies must be removed. */
   | { readonly kind: 'missing'; readonly ended: boolean }
 
-/** The result of `change`. */
 export interface Changed {
   readonly record: SessionRecord
   readonly nodes: readonly string[]
 }
 
-/** Reported use of a session. */
 export interface SessionUse {
   readonly digest: string
   readonly holder: string

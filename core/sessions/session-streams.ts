@@ -46,7 +46,6 @@ export interface Resumption {
   attach(reader: EventStream): Promise<void>
 }
 
-/** The streams of a node's sessions. */
 export interface SessionStreams {
   open(session: Session, requests: readonly RequestId[]): ResumableStream
   /** Creates a stream for messages that belong to no call. The previous one stays open and silent. */
@@ -277,7 +276,7 @@ async function takeOverStream(parts: StreamParts, session: Session, name: string
   const stream = await connect(parts, session, { name, epoch, place, begunUntil: resumed?.last, isGapless })
   parts.addStandalone(session, stream)
   if (session.relieved > epoch) {
-    // Another node took over meanwhile and sent a notification.
+    // Another node has taken over and sent a notification.
     session.disconnect()
     stream.abandon(true)
     session.onDispose(() => stream.disconnect())
@@ -330,8 +329,8 @@ async function connect(
     if (missed) for (const { change, place } of missed) session.replay(change, place)
     else if (!isGapless) session.replay({ kind: 'missed' }, undefined)
   })
-  // If changes since `place` are gone, everything is announced. Only the last message advances the position, so a
-  // takeover before it is stored repeats them.
+  // If changes since `place` are gone, every list is announced as changed. Only the last message advances the position,
+  // so a takeover before it is stored repeats the announcements.
   const last = missed ? undefined : older.pop()
   if (last) older.push([last[0], position])
   const start = missed || last ? place : position

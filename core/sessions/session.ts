@@ -42,7 +42,7 @@ export interface SessionKeeper {
 }
 
 export interface ThisNode {
-  /** Random for each host. */
+  /** A random name for each host. */
   readonly name: string
   readonly store: SessionStore
   readonly peers: Peers
@@ -75,7 +75,6 @@ export interface SessionFacts {
   readonly version: number
 }
 
-/** A client's session on one node. */
 export class Session implements CallSession, AskClient {
   readonly id: string
   readonly digest: string
@@ -84,15 +83,15 @@ export class Session implements CallSession, AskClient {
   readonly holder: string
   home: string
   version: number
-  /** True after an outage of the store until `restore`: its record can be older than this copy. */
+  /** True after an outage of the store until `restore`, because the record can be older than this copy. */
   isUnrestored = false
   claim: { readonly stream: string; readonly epoch: number } | undefined
-  /** The newest claim of another node; 0: none. */
+  /** The newest claim by another node; 0: none. */
   relieved = 0
   revision: Revision | undefined
   client: ClientFacts = NO_CLIENT
   logLevel: LogLevel = 'info'
-  /** Milliseconds since the epoch. */
+  /** Time of the last use, milliseconds since the epoch. */
   lastUsed: number
   disposed = false
   calls = 0

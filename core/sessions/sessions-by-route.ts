@@ -29,7 +29,7 @@ interface SessionsSettings {
   readonly nobody: Peers
   readonly bounds: SessionBounds
   readonly ids: SessionIds
-  /** 32 bytes each; the first signs, all verify. */
+  /** Keys of 32 bytes; the first signs, all verify. */
   readonly questionKeys: readonly Buffer[]
   readonly log: Logger
   readonly clock: Clock

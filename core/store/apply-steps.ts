@@ -17,7 +17,7 @@ export interface LogState {
 /** One partition inside a transaction. Expired records, sets and logs do not exist. */
 export interface PartitionState {
   record(key: string): RecordState | undefined
-  /** Undefined deletes. */
+  /** Stores a record; undefined deletes it. */
   putRecord(key: string, record: RecordState | undefined): void
   scoreOf(set: string, member: string): number | undefined
   /** The number of members with at least this score. */
@@ -32,7 +32,7 @@ export interface PartitionState {
   expireSet(set: string, at: number): void
   log(key: string): LogState | undefined
   messageAt(log: string, number: number): string | undefined
-  /** Empties the log; the next number is `last + 1`. */
+  /** Empties the log. The next message gets the number `last + 1`. */
   resetLog(log: string, last: number): void
   appendTo(log: string, number: number, message: string): void
   trimLog(log: string, keep: { readonly messages: number; readonly bytes: number }): void
@@ -42,10 +42,10 @@ export interface PartitionState {
 
 const LOWEST = Number.NEGATIVE_INFINITY
 
-/** A score by the clock of the store. */
+/** Converts a score to a number by the clock of the store. */
 export const scoreAt = (score: Score, now: number): number => (typeof score === 'number' ? score : now + score.now)
 
-/** Fields can have the name of a member of `Object.prototype`. */
+/** Reads own fields only, because a field can have the name of a member of `Object.prototype`. */
 const fieldIn = (fields: Fields, field: string): string | null =>
   Object.hasOwn(fields, field) ? (fields[field] ?? null) : null
 

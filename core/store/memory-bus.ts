@@ -3,7 +3,7 @@ import type { Bus } from './bus.ts'
 
 const KEPT = 1_000
 
-/** Positions are valid for this run only. */
+/** Creates a bus whose positions are valid for this run only. */
 export function createMemoryBus(node: string): Bus {
   const listeners = new Set<(text: string | undefined, position?: string) => void>()
   const waiting: string[] = []

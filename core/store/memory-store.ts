@@ -26,7 +26,7 @@ interface MemoryContent {
 }
 
 export interface MemoryStore extends Store {
-  /** Without logs. */
+  /** Returns the content without logs. */
   dump(): MemoryDump
 }
 
@@ -50,7 +50,7 @@ const ENTRY_COST = 100
 const PARTITION_COST = 700
 /** Entries that one transaction checks for expiry. */
 const SWEPT = 4
-/** Milliseconds between two searches for all expired entries. */
+/** Interval between searches for all expired entries, milliseconds. */
 const SWEEP_INTERVAL = 1_000
 
 const costOf = (text: string) => 2 * text.length
@@ -58,7 +58,7 @@ const costOf = (text: string) => 2 * text.length
 const costOfRecord = ({ fields }: RecordState) =>
   Object.entries(fields).reduce((sum, [field, value]) => sum + costOf(field) + costOf(value), ENTRY_COST)
 
-/** The position of the first member that does not sort before this one. */
+/** Returns the position of the first member that does not sort before this one. */
 function positionOf({ scores, order }: SortedSet, score: number, member = ''): number {
   let low = 0
   let high = order.length
@@ -329,7 +329,7 @@ export function createMemoryStore(settings: MemoryStoreSettings = {}): MemorySto
     }
   }
 
-  /** Some entries at each write, so that expired ones do not stay. */
+  /** Each write removes some expired entries, so that they do not accumulate. */
   function sweepSome() {
     for (let index = 0; index < SWEPT; index++) {
       if (!sweeping.next().done) continue

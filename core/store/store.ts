@@ -40,7 +40,7 @@ export type Fields = Readonly<Record<string, string>>
  */
 export interface RecordStep {
   readonly record: string
-  /** Condition: whether the record exists. */
+  /** Condition: the record exists (true) or not (false). */
   readonly exists?: boolean
   /** Condition: the version of the record; 0: it does not exist. */
   readonly version?: number
@@ -111,15 +111,15 @@ export type Outcome =
 
 /** The state after a step, or the state that a failed step found. A missing record has version 0; a missing set or log is empty. */
 export interface Found {
-  /** Of a record. */
+  /** The version of a record. */
   readonly version?: number
-  /** Of a record: always in a failed step, otherwise as `know` says. */
+  /** The fields of a record: always for a failed step, otherwise according to `know`. */
   readonly fields?: Fields
-  /** When a record expires, by the clock of the store. Undefined: never. */
+  /** The expiry time by the clock of the store. Undefined: never. */
   readonly expires?: number
-  /** Of a set: the number of members. */
+  /** The number of members of a set. */
   readonly size?: number
-  /** Of a log: the number of the last message. */
+  /** The number of the last message of a log. */
   readonly last?: number
 }
 
@@ -156,14 +156,14 @@ export interface StoredRecord {
   readonly version: number
   readonly fields: Fields
   readonly expires: number | undefined
-  /** By the clock of the store. */
+  /** The current time by the clock of the store. */
   readonly now: number
 }
 
 /** Members of a sorted set. */
 export interface Members {
   readonly members: ReadonlyArray<{ readonly member: string; readonly score: number }>
-  /** Of the whole set. */
+  /** The size of the whole set. */
   readonly size: number
   readonly now: number
 }
@@ -182,7 +182,7 @@ type AnswerOf<One> = One extends RecordQuery
     ? Members
     : LogPage | undefined
 
-/** The answers of `read`, in the order of the queries. */
+/** The results of `read`, in the order of the queries. */
 export type ReadAnswers<Queries extends readonly Query[]> = {
   readonly [Index in keyof Queries]: AnswerOf<Queries[Index]>
 }

@@ -59,7 +59,7 @@ const SOON = 3_000
 const ATTEMPTS = 3
 const WEEK = 7 * 86_400_000
 
-/** A change that the store may have made. */
+/** Thrown if the store possibly made the change, but its reply was lost. */
 class LostReply extends Error {
   constructor(cause: unknown) {
     super('the reply of the store was lost', { cause })
@@ -139,7 +139,7 @@ const join = (task: PlacedTask, turn: number, isWaiting: boolean): Plan => ({
  * without the latest fence. An expired lease stays valid until the next claim.
  */
 class Tasks {
-  /** Whether other nodes use the same store. `host`: only the workers of this host. */
+  /** True if other nodes use the same store. `host`: only the workers of this host. */
   readonly shared
   readonly #store: Store
   readonly #news: TaskNewsLog
@@ -174,7 +174,6 @@ class Tasks {
     return facts.until > small.now ? readTask(facts, work?.fields, outcome?.fields) : undefined
   }
 
-  /** Independent of the task's size. */
   readonly look = async (id: string): Promise<TaskSummary | undefined> => {
     const [small] = await this.#store.read(TASKS, [{ record: `t:${keyOf(id)}` }])
     const facts = small && readFacts(small.fields)
@@ -280,7 +279,7 @@ class Tasks {
       }),
     )
 
-  /** Answers open questions and returns their number. All or nothing if space is short. */
+  /** Stores responses to open requests and returns their number. All or nothing if space is short. */
   readonly answer = (id: string, answers: Readonly<Record<string, string>>, room: AnswerRoom = {}) =>
     this.#change<number | TaskRefusal | 'task'>(id, 0, ({ facts, work, now }, again) => {
       const questions = readQuestions(facts, work)
@@ -525,7 +524,7 @@ class Tasks {
     return facts && facts.until > outcome.now ? facts.version : undefined
   }
 
-  /** A claim whose reply was lost may have succeeded. No other node then runs this task. */
+  /** Finds a claim whose reply was lost, but which possibly succeeded. No other node runs such a task. */
   async #claimLost(lost: Map<string, string>, lease: number): Promise<TaskRecord | undefined> {
     for (const [id, token] of lost) {
       const { facts, work } = (await this.#find(id)) ?? {}
@@ -564,7 +563,7 @@ class Tasks {
   async #pick(offer: QueueOffer, first: Members, attempt: number): Promise<Picked | undefined> {
     const { queue, running, runningPerHolder } = offer
     let holders = first.members
-    // No more holders than this can have all the tasks that they may run.
+    // An upper bound: more holders cannot use all running slots.
     const most = Math.ceil(running / Math.max(1, runningPerHolder)) + 1
     for (let from = 0; from < holders.length; from += HOLDERS) {
       const some = holders.slice(from, from + HOLDERS).map(({ member }) => member)
@@ -652,7 +651,7 @@ class Tasks {
         await this.#drop(id)
         return false
       }
-      // The work of an expired task is gone.
+      // The body of an expired task is gone.
       if (outcome.step === 1) await this.#drop(id)
       return false
     } catch (error) {
@@ -661,7 +660,7 @@ class Tasks {
     }
   }
 
-  /** Deletes expired tasks. Returns whether there were any. */
+  /** Deletes expired tasks. Returns true if there were any. */
   async #sweep(): Promise<boolean> {
     for (let found = false; ; found = true) {
       const [{ members }] = await this.#store.read(TASKS, [{ sortedSet: 'ends', to: { now: 0 }, limit: MAX_SWEPT }])
@@ -716,7 +715,7 @@ interface EndOfTask {
 interface Picked {
   readonly holder: string
   readonly id: string
-  /** Another queued task of the holder, the last of those read: others claim the first. */
+  /** Another queued task of the holder, the last of those read, because other nodes claim the first. */
   readonly next: string | undefined
 }
 
@@ -742,6 +741,6 @@ export const createTaskStore = (store: Store, { mostBytes = MAX_BYTES, ...parts 
 
 const MEMORY_BYTES = 128 * 1_048_576
 
-/** In this process. */
+/** Creates a store in this process. */
 export const createMemoryTaskStore = (mostBytes = MEMORY_BYTES, now: () => number = Date.now): TaskStore =>
   createTaskStore(createMemoryStore({ now }), { mostBytes, clock: systemClock })

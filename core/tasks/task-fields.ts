@@ -3,7 +3,7 @@ import { hash } from 'node:crypto'
 import type { Fields } from '../store/store.ts'
 import type { NewTask, TaskQuestion, TaskRecord, TaskState, TaskSummary } from './task-store.ts'
 
-/** Ids are credentials, holders are users and queues can be long: keys contain digests. */
+/** Returns a digest for keys: ids are credentials, holders are users, and queues can be long. */
 const digest = (text: string, length: number) => hash('sha256', text, 'base64url').slice(0, length)
 
 export const keyOf = (id: string) => digest(id, 22)
@@ -12,7 +12,7 @@ export const nameOf = (holderOrQueue: string) => digest(holderOrQueue, 16)
 /** Overhead of a task, bytes. */
 const TASK_COST = 1_200
 const QUESTION_COST = 100
-/** A larger number in the store is invalid. */
+/** Maximum number of requests; a larger number in the store is invalid. */
 const MOST_QUESTIONS = 100
 
 export const sizeOf = (...texts: ReadonlyArray<string | undefined>): number =>
@@ -29,12 +29,12 @@ export interface TaskFacts extends TaskSummary {
   readonly key: string
   readonly holderKey: string
   readonly queueKey: string
-  /** As counted for the holder. */
+  /** The bytes as counted for the holder. */
   readonly bytes: number
   readonly asked: number
   /** Counts lease renewals. */
   readonly beats: number
-  /** The last claim. */
+  /** The id of the last claim. */
   readonly claim: string | undefined
 }
 

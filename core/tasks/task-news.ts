@@ -50,13 +50,13 @@ export class TaskNewsLog {
     this.#parts = parts
   }
 
-  /** Reports a change of this node, which has this number. */
+  /** Reports a change that this node logged under this number. */
   changed(number: number, news: TaskNews) {
     this.#hear(number, news)
     const { bus } = this.#parts
     if (!bus?.shared) return
     const text = `${PREFIX}${JSON.stringify([number, news])}`
-    // Other nodes read the log anyway.
+    // A failed wake-up is ignored, because other nodes read the log anyway.
     Promise.resolve(bus.publish(text)).catch(() => undefined)
   }
 
@@ -97,7 +97,7 @@ export class TaskNewsLog {
     this.#tell(news)
   }
 
-  /** Without the last number, changes may have been missed. */
+  /** Reads the log. Without the last number, it is unknown whether changes were missed. */
   #read() {
     this.#again = true
     this.#reading ??= this.#readAll().finally(() => {

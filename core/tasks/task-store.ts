@@ -13,9 +13,9 @@ export interface NewTask {
   readonly body: string
 }
 
-/** A question of a task, with its answer. */
+/** A request of a task to its user, with the response. */
 export interface TaskQuestion {
-  /** Unique in the task. */
+  /** Unique within the task. */
   readonly key: string
   readonly text: string
   readonly answer?: string
@@ -24,7 +24,6 @@ export interface TaskQuestion {
 /** The last three states are final. */
 export type TaskState = 'queued' | 'running' | 'completed' | 'failed' | 'cancelled'
 
-/** The end of a task. */
 export interface TaskEnd {
   readonly state: 'completed' | 'failed' | 'cancelled'
   readonly outcome?: string
@@ -61,7 +60,6 @@ export interface TaskRoom {
   readonly bytesPerHolder?: number
 }
 
-/** Limits of a store. */
 export interface TaskBounds extends TaskRoom {
   readonly openPerHolder: number
   readonly keptPerHolder: number
@@ -74,9 +72,9 @@ export type TaskRefusal = 'holder' | 'full'
 /** Size of a result that is always stored, so that every task can end. Bytes. */
 export const SMALL_OUTCOME = 2_048
 
-/** Limits of answers. */
+/** Limits of stored responses. */
 export interface AnswerRoom extends TaskRoom {
-  /** All answers to one task. */
+  /** Limit for all responses to one task. */
   readonly bytesPerTask?: number
 }
 
@@ -85,7 +83,7 @@ export interface QueueOffer {
   readonly queue: string
   /** Maximum running tasks on all nodes. */
   readonly running: number
-  /** The same limit for one holder. */
+  /** The same limit for each holder. */
   readonly runningPerHolder: number
 }
 
@@ -95,7 +93,6 @@ export interface TaskLease {
   readonly fence: number
 }
 
-/** The state of a queue. */
 export interface QueueDepth {
   readonly queue: string
   readonly queued: number
@@ -104,16 +101,14 @@ export interface QueueDepth {
   readonly waited: number
 }
 
-/** A change of a task. */
 export interface TaskNews {
   readonly id: string
   readonly queue: string
   readonly state: TaskState
 }
 
-/** The limit of one holder in bytes. */
+/** Returns the limit of one holder in bytes. */
 export const shareOf = (all: number, { bytesPerHolder = Number.POSITIVE_INFINITY }: TaskRoom = {}): number =>
   Math.min(bytesPerHolder, Math.floor(all / 4))
 
-/** Whether a task has ended. */
 export const hasEnded = (state: TaskState): state is TaskEnd['state'] => state !== 'queued' && state !== 'running'

@@ -8,7 +8,6 @@ export type Ask =
   | { readonly kind: 'sample'; readonly key: string; readonly params: SampleParams }
   | { readonly kind: 'roots'; readonly key: string; readonly params: object }
 
-/** A client's result. */
 type AskResult = ElicitResult | SampleResult | RootsResult
 
 /** A response, or a function that creates it. */
@@ -43,7 +42,7 @@ const isList = (answers: Answers): answers is readonly Answer[] => Array.isArray
 
 export interface Questioned {
   readonly asks: Ask[]
-  /** Rejects without a test response. `key`: undefined where clients do not receive keys. */
+  /** Rejects if there is no test response. `key`: undefined where clients do not receive keys. */
   answer(method: string, params: unknown, key?: string): Promise<AskResult>
 }
 

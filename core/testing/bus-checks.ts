@@ -33,7 +33,7 @@ async function publishAll(bus: Bus, texts: readonly string[]) {
 const alone: Promises<Bus>['alone'] = {
   async 'delivers every text to every listener once, in publishing order'(bus) {
     const heard = [listenTo(bus), listenTo(bus)]
-    // Concurrent: the order is that of the calls.
+    // Concurrent calls are delivered in call order.
     await Promise.all(TEXTS.map(text => bus.publish(text)))
     for (const { texts } of heard) {
       await eventually(() => texts.length >= TEXTS.length)

@@ -24,7 +24,7 @@ async function create(store: Store, record: string, fields: Fields) {
   return outcome.now
 }
 
-/** The index of the step whose condition does not hold. */
+/** Returns the index of the step whose condition does not hold. */
 async function refused(outcome: Outcome | Promise<Outcome>) {
   const found = await outcome
   return found.done ? undefined : found.step

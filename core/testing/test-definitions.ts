@@ -54,7 +54,7 @@ interface ResourceOutcome extends Happened {
   readonly text: string
 }
 
-/** Rejects with the handler's error, or the HostError `resourceNotFound` for a URI without a resource. */
+/** Reads a resource. Rejects with the handler's error, or the HostError `resourceNotFound` for an unknown URI. */
 export async function testResource(
   resource: ResourceDefinition,
   uri: string = resource.uri ?? '',
@@ -70,7 +70,7 @@ interface PromptOutcome extends Happened {
   readonly text: string
 }
 
-/** Rejects with the HostError `invalidParams` for invalid arguments. */
+/** Runs a prompt. Rejects with the HostError `invalidParams` for invalid arguments. */
 export async function testPrompt(
   prompt: PromptDefinition,
   args: Readonly<Record<string, string>> = {},

@@ -29,7 +29,6 @@ export interface TestHostSettings {
   clock?: Clock
 }
 
-/** Settings of a test token. */
 interface TokenSettings {
   /** Default: the path of the first route. */
   route?: string
@@ -42,7 +41,7 @@ export interface TestHost extends AsyncDisposable {
   readonly url: string
   readonly host: Host
   client(settings?: ClientSettings): Promise<TestClient>
-  /** Throws if no plugin of the route accepts test tokens. */
+  /** Issues a token. Throws if no plugin of the route accepts test tokens. */
   token(user?: TestUser, settings?: TokenSettings): string
   logged(level?: LoggedLine['level']): readonly LoggedLine[]
   changes(): readonly ToldChange[]
@@ -160,8 +159,8 @@ async function prepare(config: Config, overrides: PluginsSettings | undefined, d
 }
 
 /**
- * Uses a free port of 127.0.0.1, plain HTTP, new keys, test tokens and a log in memory. Adds a transport if none is
- * configured. Rejects with a StartError.
+ * Serves a config on a free port of 127.0.0.1 with plain HTTP, new keys, test tokens and a log in memory. Adds a
+ * transport if none is configured. Rejects with a StartError.
  */
 export async function testHost(given: Config | string, settings: TestHostSettings = {}): Promise<TestHost> {
   const { purpose = 'test' } = settings

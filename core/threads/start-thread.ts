@@ -7,7 +7,7 @@ const root = new URL('../../', import.meta.url)
 const extension = extname(fileURLToPath(import.meta.url))
 const isSource = extension === '.ts'
 
-/** The URL of a `thread/main` file. `path` starts at the package root and has no extension. */
+/** Returns the URL of a `thread/main` file. `path` starts at the package root and has no extension. */
 export const threadUrl = (path: string): URL => new URL(`${path}${extension}`, root)
 
 /**
@@ -20,7 +20,7 @@ export function startThread(path: string, options: Omit<WorkerOptions, 'eval' | 
   return new Worker(new URL('./typescript.mjs', import.meta.url), { ...options, argv: [entry.href] })
 }
 
-/** The file and Node options of a worker process. The build keeps files named `process/main`. */
+/** Returns the file and Node options of a worker process. The build keeps files named `process/main`. */
 export const processEntry = (path: string): { readonly filename: string; readonly execArgv: string[] } => ({
   filename: threadUrl(path).href,
   execArgv: isSource ? ['--import', import.meta.resolve('tsx')] : [],

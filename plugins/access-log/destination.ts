@@ -3,7 +3,7 @@ import { closeSync, fstatSync, openSync, readSync, type Stats, statSync, write }
 import type { Writable } from 'node:stream'
 import { promisify } from 'node:util'
 
-/** Other users cannot read new files. */
+/** File mode without access for other users. */
 const MODE = 0o640
 /** Interval of the check for a renamed or removed file, milliseconds. */
 const LOOK = 1_000
@@ -11,7 +11,7 @@ const LOOK = 1_000
 const writeTo = promisify(write)
 
 export interface Destination {
-  /** Writes from this offset; returns the number of bytes written, at least one. */
+  /** Writes from this offset. Returns the number of bytes written, at least one. */
   write(bytes: Buffer, from: number): Promise<number>
   close(): void
 }
@@ -22,7 +22,7 @@ const openAppending = (file: string) => openSync(file, 'a', MODE)
 
 const LINE_FEED = Buffer.from('\n')
 
-/** Whether the last line is incomplete, after a crash or on a full disk. */
+/** True if the last line is incomplete, after a crash or on a full disk. */
 function endsTorn(file: string, opened: Stats): boolean {
   if (!opened.isFile() || opened.size === 0) return false
   let fd: number | undefined

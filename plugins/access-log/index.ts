@@ -26,7 +26,7 @@ function giveIds(host: InternalHost) {
   host.use((ctx, next) => {
     const { headers } = ctx.req
     const id = requestIdIn(headers) ?? randomUUID()
-    // Later readers of the header find the same id.
+    // Sets the header, so that later readers use the same id.
     headers['x-request-id'] = id
     ctx.res.appendHeader('X-Request-Id', id)
     return next()
@@ -35,7 +35,7 @@ function giveIds(host: InternalHost) {
 
 function setup(host: InternalHost, { file, format, sample, slow }: FilledAccessLogOptions) {
   const path = file === undefined ? undefined : resolve(host.config.directory, file)
-  // stdout of stdio carries the protocol only.
+  // In stdio mode, stdout carries only the protocol.
   const stream = host.config.purpose === 'stdio' ? STDERR : STDOUT
   const isText = (format ?? (path === undefined && isatty(stream) ? 'text' : 'json')) === 'text'
   const lineOf = isText ? textLine : jsonLine

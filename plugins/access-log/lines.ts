@@ -40,7 +40,7 @@ export class Lines {
   #writing: Promise<void> | undefined
   #timer: NodeJS.Timeout | undefined
   #failure: string | undefined
-  /** The pending write timed out; it may still complete. */
+  /** The pending write timed out, but can still complete. */
   #isStuck = false
   #lost = 0
   #closing = false
@@ -159,7 +159,7 @@ export class Lines {
       const problem = this.#failure ?? 'no reader'
       log.error({ code: 'MH2213', file, lines: left, problem }, 'Access log closed with unwritten lines')
     }
-    // A hanging write still uses the file.
+    // A hanging write still uses the file, so the file stays open.
     if (this.#writing === undefined) destination.close()
   }
 }

@@ -19,7 +19,7 @@ const closed = (properties: Readonly<Record<string, JsonSchema>>, more: JsonSche
 
 const PORT = '(?::(?:[1-9]\\d{0,3}|[1-5]\\d{4}|6[0-4]\\d{3}|65[0-4]\\d{2}|655[0-2]\\d|6553[0-5]))?'
 const LABEL = '[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?'
-/** Link-local addresses, where clouds serve instance credentials. */
+/** Excludes link-local addresses, where clouds serve instance credentials. */
 const NOT_LINK_LOCAL = '(?!169\\.254\\.)'
 
 /**

@@ -57,7 +57,7 @@ function appsOf(tools: Iterable<ToolDefinition>): Map<string, WithApp> {
   return found
 }
 
-/** Resources and pages that are kept: `configureSession` can add another app for each session. */
+/** Maximum resources and pages in the cache: `configureSession` can add another app for each session. */
 const MAX_KEPT = 1_000
 
 function keep<Value extends object>(kept: LRUCache<string, Value>, key: string, value: Value): Value {
@@ -65,7 +65,7 @@ function keep<Value extends object>(kept: LRUCache<string, Value>, key: string, 
   return value
 }
 
-/** Makes a page. `mcp-host dev` watches its files, also after a fault. */
+/** Builds a page. `mcp-host dev` watches its files, also after a fault. */
 async function build(app: AppDefinition, settings: PageSettings, host: Pick<InternalHost, 'reads'>): Promise<Page> {
   const noteAll = (files: readonly string[]) => files.forEach(host.reads)
   try {
@@ -88,7 +88,7 @@ export function createApps(host: InternalHost, options: FilledAppsOptions): Apps
   const hashes = new Map<string, string>()
   let settings = settingsOf(directory, options)
 
-  /** The last page. A failed page is built again after a reload. */
+  /** Returns the last page. A failed page is built again after a reload. */
   const served = (app: AppDefinition, key = canonical(app)): Promise<Page> =>
     keep(pages, key, pages.get(key) ?? build(app, settings, host))
 

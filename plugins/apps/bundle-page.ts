@@ -15,7 +15,7 @@ interface Bundled {
   readonly parts: ReadonlyArray<readonly [file: string, bytes: number]>
 }
 
-/** Required by esbuild; nothing is written. */
+/** An output path that esbuild requires; nothing is written. */
 const NOWHERE = '/out'
 
 const IMAGES = {
@@ -26,7 +26,7 @@ const IMAGES = {
   '.webp': 'dataurl',
 } as const
 
-/** Without `define`: the environment of the host must not get into a page. */
+/** `define` is not set, because the environment of the host must not get into a page. */
 const optionsFor = ({ file, directory, minify }: BundleSettings) =>
   ({
     entryPoints: [file],
@@ -66,7 +66,7 @@ function partsOf({ outputs }: Metafile): Array<readonly [file: string, bytes: nu
 
 const escapeText = (text: string): string => text.replace(/&/g, '&amp;').replace(/</g, '&lt;')
 
-/** `</script` would end the element. In a bundle it occurs only where the escape has the same meaning. */
+/** Escapes `</script`, which would end the element. In a bundle, the escape has the same meaning wherever it occurs. */
 function inScript(script: string): string {
   const closed = script.replace(/<\/(?=script)/gi, '<\\/')
   return closed.includes('<!--') ? `${closed}\n//-->\n` : closed

@@ -18,7 +18,7 @@ interface PageFaultFacts extends Partial<Pick<PageFault, 'at' | 'files'>> {
 export class PageFault extends Error {
   readonly [BRAND] = true
   readonly at: readonly string[]
-  /** Files to watch for a fix: absolute paths. */
+  /** Absolute paths of the files to watch for a fix. */
   readonly files: readonly string[]
 
   constructor(text: string, { at = [], files = [], cause }: PageFaultFacts = {}) {
@@ -28,7 +28,7 @@ export class PageFault extends Error {
     this.files = files
   }
 
-  /** As `instanceof`, also if this module is loaded twice. */
+  /** Works like `instanceof`, also if this module is loaded twice. */
   static is(value: unknown): value is PageFault {
     return value instanceof Error && BRAND in value
   }
@@ -64,7 +64,7 @@ export interface Page {
   readonly html: string
   readonly bytes: number
   readonly files: readonly string[]
-  /** Bytes by file, the largest first. */
+  /** Size in bytes by file, the largest first. */
   readonly parts: ReadonlyArray<readonly [file: string, bytes: number]>
 }
 
@@ -90,7 +90,7 @@ const size = (bytes: number): string =>
 
 const keyOf = (app: AppDefinition, { directory, minify }: PageSettings) => `${directory}\n${minify}\n${canonical(app)}`
 
-/** The last page, whether or not its files changed. */
+/** Returns the last page, even if its files changed. */
 export const lastPage = (app: AppDefinition, settings: PageSettings): Page | undefined =>
   kept.get(keyOf(app, settings))?.page
 

@@ -5,7 +5,7 @@ import type { AppDefinition } from './define-app.ts'
 
 export const MIME_TYPE = 'text/html;profile=mcp-app'
 
-/** Stable across reloads, because clients keep it in conversations. */
+/** The URI is stable across reloads, because clients keep it in conversations. */
 export const uriOf = ({ name }: AppDefinition): string => `ui://${name}/app.html`
 
 /** Adds to the author's `_meta`. The flat key is for clients older than 2026. */
@@ -28,7 +28,7 @@ export function uiFault({ _meta }: ToolDefinition): string | undefined {
 
 const WHO: ReadonlySet<unknown> = new Set(['model', 'app'])
 
-/** `_meta` of the resource and its contents; undefined if empty. */
+/** Returns `_meta` of the resource and its contents; undefined if empty. */
 function pageMeta({ csp, permissions, domain, prefersBorder }: AppDefinition): Meta | undefined {
   const ui = Object.entries({ csp, permissions, domain, prefersBorder }).filter(([, value]) => value !== undefined)
   return ui.length === 0 ? undefined : { ui: Object.fromEntries(ui) }

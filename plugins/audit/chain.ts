@@ -3,9 +3,9 @@ import { createHash, createHmac } from 'node:crypto'
 
 export interface Signer {
   readonly algorithm: 'hmac-sha256' | 'sha256'
-  /** Identifies the key: 8 hexadecimal digits; undefined without one. */
+  /** The key id: 8 hexadecimal digits; undefined without a key. */
   readonly key: string | undefined
-  /** 64 hexadecimal digits. */
+  /** Returns 64 hexadecimal digits. */
   sign(text: string | Buffer): string
 }
 
@@ -17,20 +17,20 @@ export interface Head {
 
 export const NO_HASH = '0'.repeat(64)
 export const FORMAT = 1
-/** Maximum bytes of a line. Longer ones are not read into memory. */
+/** Maximum bytes of a line. Longer lines are not read into memory. */
 export const MOST_LINE = 256 * 1024
 
 const HASH = /^[\da-f]{64}$/
 const HASH_FIELD = /^,"hash":"([\da-f]{64})"\}$/
 const HASH_LENGTH = 75
 
-/** HMAC-SHA-256: without the key no one can make a line that verifies. */
+/** Signs with HMAC-SHA-256. Without the key, valid lines cannot be created. */
 export function keySigner(key: Buffer): Signer {
   const sign = (text: string | Buffer) => createHmac('sha256', key).update(text).digest('hex')
   return { algorithm: 'hmac-sha256', key: sign('the name of this key').slice(0, 8), sign }
 }
 
-/** Without a key: detects accidental damage only. */
+/** Signs without a key, which detects only accidental damage. */
 export const plainSigner: Signer = {
   algorithm: 'sha256',
   key: undefined,
@@ -57,7 +57,7 @@ export interface ReadLine {
   readonly fields: Readonly<Record<string, unknown>>
 }
 
-/** `line`: without its line break. Undefined if it is invalid. */
+/** Parses a line without its line break. Undefined if the line is invalid. */
 export function readLine(line: Buffer): ReadLine | undefined {
   const at = line.length - HASH_LENGTH
   const hash = at > 0 ? HASH_FIELD.exec(line.toString('latin1', at))?.[1] : undefined
@@ -78,7 +78,7 @@ export interface FileFacts {
   readonly key: string | undefined
 }
 
-/** Other values must not reach a terminal. */
+/** Accepts only words, because other values must not reach a terminal. */
 const isWord = (value: unknown): value is string => typeof value === 'string' && /^[\w-]{1,32}$/.test(value)
 
 export function factsIn(line: ReadLine | undefined): FileFacts | undefined {

@@ -3,7 +3,7 @@ import { addressKey } from '../../core/auth.ts'
 import { type CallRecord, isObject } from '../../core/plugin.ts'
 import { plainText } from './files.ts'
 
-/** Characters of one value. */
+/** Maximum characters of one value. */
 const MOST = 256
 
 function shownValue(value: unknown): unknown {
@@ -21,11 +21,11 @@ function pickArguments(names: readonly string[], given: unknown): Record<string,
 interface EntrySettings {
   readonly clear: boolean
   readonly arguments: ReadonlyMap<string, readonly string[]>
-  /** Whether the config has such an item on the route, including items hidden from the caller. */
+  /** True if the config has such an item on the route, including items hidden from the caller. */
   isKnown(route: string | undefined, kind: string, name: string): boolean
 }
 
-/** The code of failures, in contrast to refusals. */
+/** The code of failures; refusals have other codes. */
 const INTERNAL_ERROR = -32603
 
 const MOST_REASON = 256
@@ -86,12 +86,12 @@ export function entryOf(record: CallRecord, settings: EntrySettings): string {
   })
 }
 
-/** Milliseconds. */
+/** Period of the summary, milliseconds. */
 const PERIOD = 60_000
-/** Full lines per address, and for all. */
+/** Maximum full lines per address, and for all addresses. */
 const MOST_OF_ONE = 10
 const MOST_OF_ALL = 200
-/** Distinct addresses; others are counted together. */
+/** Maximum distinct addresses; further addresses are counted together. */
 const MOST_ADDRESSES = 100
 const OTHERS = '_OTHER'
 /** One machine usually has a whole /64 network. */
@@ -140,7 +140,7 @@ export function createAnonymousRefusals(push: (fields: string) => void) {
   }
 
   return {
-    /** Whether the request was counted, so that it gets no line. */
+    /** Returns true if the request was counted and gets no line of its own. */
     count(record: CallRecord): boolean {
       if (!isAnonymous(record)) return false
       period ??= setTimeout(tell, PERIOD).unref()

@@ -16,7 +16,7 @@ export interface FileLock {
   release(): Promise<void>
 }
 
-/** The start time on Linux distinguishes processes with the same id. */
+/** Returns the start time on Linux, which distinguishes processes with the same id. */
 function beganAt(pid: number): string | undefined {
   try {
     return readFileSync(`/proc/${pid}/stat`, 'latin1')
@@ -59,7 +59,7 @@ async function holderOf(path: string, text: string): Promise<string | undefined>
     const held: unknown = JSON.parse(text)
     if (!isObject(held)) return undefined
     const { pid, began, machine } = held
-    // Values below 1 mean process groups.
+    // Values below 1 denote process groups.
     if (typeof pid !== 'number' || !Number.isSafeInteger(pid) || pid < 1) return undefined
     if (typeof machine !== 'string') return undefined
     const isLive = machine === hostname() ? isRunning(pid, began) : Date.now() - mtimeMs < MISSED * TOUCH

@@ -8,7 +8,7 @@ import { type FileFacts, factsIn, MOST_LINE, type ReadLine, readLine } from './c
 
 interface FileLine {
   readonly number: number
-  /** Without the line break; undefined for an oversized line, which ends the reading. */
+  /** The line without its line break; undefined for an oversized line, which ends the reading. */
   readonly bytes: Buffer | undefined
   readonly ended: boolean
 }
@@ -34,7 +34,7 @@ export async function* linesOf(path: string): AsyncGenerator<FileLine> {
   if (length > 0) yield { number, bytes: Buffer.concat(rest), ended: false }
 }
 
-/** `2026-11-22T18-05-09-123Z`, with a number if the name is taken. */
+/** Matches `2026-11-22T18-05-09-123Z`, with a number if the name is taken. */
 const STAMP = /^(\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d-\d{3}Z)(?:-(\d+))?$/
 
 const partsOf = (path: string) => {
@@ -50,7 +50,7 @@ export async function archivesOf(path: string): Promise<string[]> {
     const [stamp, time, number = '1'] = STAMP.exec(name.slice(stem.length, name.length - extension.length)) ?? []
     return stamp === undefined || time === undefined ? [] : { name, time, number: Number(number) }
   })
-  // Names do not sort correctly: `-2` precedes no number, and `-10` precedes `-2`.
+  // Sorting by name would be wrong: `-2` must follow the name without a number, and `-10` must follow `-2`.
   found.sort((one, other) => (one.time === other.time ? one.number - other.number : one.time < other.time ? -1 : 1))
   return found.map(({ name }) => join(folder, name))
 }
@@ -80,7 +80,7 @@ export async function removeOldest(path: string, keep: number): Promise<string[]
   return old
 }
 
-/** The file of one of several processes: `audit.jsonl` becomes `audit.2.jsonl`. */
+/** Returns the file of one of several processes: `audit.jsonl` becomes `audit.2.jsonl`. */
 export function seatOf(path: string, number: number): string {
   const { folder, stem, extension } = partsOf(path)
   return join(folder, `${stem}${number}${extension}`)
@@ -116,7 +116,7 @@ async function readFirst(handle: FileHandle): Promise<FileFacts | undefined> {
   return end === -1 ? undefined : factsIn(readLine(start.subarray(0, end)))
 }
 
-/** Zero bytes: allocated before a power cut, but not written. */
+/** True for zero bytes, which were allocated before a power cut but not written. */
 const isUnwritten = (bytes: Buffer) => bytes.includes(0)
 
 function findLast(end: Buffer): { readonly last: ReadLine; readonly until: number } | undefined {
@@ -131,12 +131,12 @@ function findLast(end: Buffer): { readonly last: ReadLine; readonly until: numbe
   return undefined
 }
 
-/** `empty`: no complete line. Undefined if it is no audit file. */
+/** Reads the last line. `empty`: no complete line. Undefined if the file is not an audit file. */
 export async function readTail(handle: FileHandle, size: number): Promise<Tail | { empty: Buffer } | undefined> {
   const from = Math.max(0, size - 2 * MOST_LINE)
   const end = await readAt(handle, from, size - from)
   if (from === 0 && !end.includes(LINE_FEED)) {
-    // An empty file or an incomplete first line.
+    // The file is empty or has an incomplete first line.
     const isOurs = '{"seq":'.startsWith(end.toString('latin1', 0, 7)) || isUnwritten(end)
     return isOurs ? { empty: end } : undefined
   }

@@ -1,4 +1,4 @@
-// An audit trail: a line for each request that did or read something or was refused, in a chain that reveals changes.
+// Writes an audit trail: a line for each executed or refused request, in a chain that reveals changes.
 import { blame } from '../../core/auth.ts'
 import { HostError } from '../../core/index.ts'
 import { definePlugin, type InternalHost, nearest, type Services } from '../../core/internal.ts'
@@ -14,7 +14,7 @@ export type { AuditOptions } from './options.ts'
 type Item = ReturnType<Services['itemsOf']>[number]
 type Tool = Extract<Item, { kind: 'tools' }>
 
-/** With these keywords `properties` does not list all arguments. */
+/** Keywords with which `properties` does not list all arguments. */
 const ELSEWHERE = ['$ref', '$dynamicRef', 'allOf', 'anyOf', 'oneOf', 'if', 'patternProperties', 'dependentSchemas']
 
 function argumentsOf({ wire }: Tool): readonly string[] | undefined {
@@ -61,7 +61,7 @@ const NO_KEY =
   'the audit has no key without `secrets`: anyone who can write the file can forge a valid chain; ' +
   'put a secret into the config, or into MCP_HOST_SECRETS'
 
-/** Refused because the audit cannot be written: counted, but not written. */
+/** Requests refused because the audit cannot be written; they are counted, but not written. */
 const turnedAway = new WeakSet<object>()
 
 function refuseUnwritten(host: InternalHost, trail: () => Trail | undefined, isLeftOut: (method: string) => boolean) {

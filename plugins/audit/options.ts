@@ -1,7 +1,7 @@
 // The options of audit.
 import { DURATION_PATTERN, type OptionsOf, SIZE_PATTERN } from '../../core/plugin.ts'
 
-/** Read-only methods. */
+/** Methods that only read. */
 const LOOKING = [
   'ping',
   'server/discover',

@@ -7,14 +7,14 @@ import { archivesOf, moveAway, openTail, readTail, readTailOf, removeOldest, sho
 
 export interface FileSettings {
   readonly path: string
-  /** The first signs new lines, all verify. */
+  /** The first signer signs new lines, all verify. */
   readonly signers: readonly Signer[]
   readonly node: string
   readonly log: Logger
   readonly rotateAt: number
-  /** Milliseconds or Infinity. */
+  /** Milliseconds, or Infinity. */
   readonly rotateAfter: number
-  /** Full files to keep, or Infinity. */
+  /** Number of full files to keep, or Infinity. */
   readonly keep: number
   /** Recreates a lock that was removed with its folder; rejects if another process has it. */
   hold?(): Promise<void>
@@ -85,9 +85,9 @@ export class TrailFile {
   #size = 0
   #torn = 0
   #openedAt = 0
-  /** Time of our last write; undefined if unknown. */
+  /** Time of the last write by this process; undefined if unknown. */
   #changedAt: number | undefined
-  /** Whether the chain has a line about foreign changes in this file. */
+  /** True if the chain has a line about foreign changes in this file. */
   #toldChanged = false
   #steps: (() => Promise<unknown>)[] = []
   /** An incomplete line of a killed process, until it is recorded. */
@@ -180,7 +180,7 @@ export class TrailFile {
     )
   }
 
-  /** Lines may have been changed; `verify` reports which. */
+  /** Records that lines were possibly changed; `verify` reports which. */
   async #tellChanged(how: 'edited' | 'replaced'): Promise<void> {
     if (this.#toldChanged) return
     const { path, log } = this.#settings
@@ -205,7 +205,7 @@ export class TrailFile {
     await this.#writeOpened('cut')
   }
 
-  /** Another program moved the file: the path has a new one, or ours again. */
+  /** Another program moved the file: the path has a new file, or this file again. */
   async #reopen(): Promise<void> {
     const { path, log } = this.#settings
     const { seq, hash } = this.#head

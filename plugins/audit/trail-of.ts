@@ -18,7 +18,7 @@ const LOST = {
 }
 const FAILING = { name: 'mcp_host_audit_failing', help: '1 while the audit cannot be written, else 0.' }
 
-/** Every client starts a process with the same config. */
+/** Maximum stdio processes, because each client starts one with the same config. */
 const STDIO_PROCESSES = 8
 
 const TRAILS = Symbol('the audits that are open')
@@ -52,7 +52,7 @@ function open(host: InternalHost, path: string, options: FilledAuditOptions): Op
   let lock: FileLock | undefined
 
   async function claim() {
-    // A reload runs new processes next to the old ones.
+    // During a reload, new processes run next to the old ones.
     const seats = Array.from({ length: 4 * processes }, (_, index) => seatOf(path, index + 1))
     const taken = processes === 1 ? { file: path, lock: await lockFile(path) } : await lockFirst(seats)
     lock = taken.lock

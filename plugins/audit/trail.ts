@@ -6,7 +6,7 @@ import { TrailFile } from './trail-file.ts'
 export interface TrailSettings extends FileSettings {
   claim?(): Promise<Pick<FileSettings, 'path' | 'hold'>>
   readonly sync: 'always' | 'second' | 'never'
-  /** Milliseconds between two log lines with the newest hash. */
+  /** Interval between log lines with the newest hash, milliseconds. */
   readonly headEvery: number
   count?(what: 'written' | 'lost', lines: number): void
 }
@@ -14,11 +14,11 @@ export interface TrailSettings extends FileSettings {
 /** Entries of a batch, and characters that can be queued. Further entries are lost and counted. */
 const TOGETHER = 256
 const MOST_WAITING = 8 * 1024 * 1024
-/** Milliseconds. */
+/** Delay of retries, milliseconds. */
 const RETRY = 1_000
 const SECOND = 1_000
 
-/** Errors that end without a config change, so startup does not fail. */
+/** Disk errors, which can end without a config change, so startup does not fail. */
 const OF_DISK: ReadonlySet<unknown> = new Set(['ENOSPC', 'EDQUOT', 'EIO'])
 
 const codeOf = (error: unknown) => (error as NodeJS.ErrnoException).code
@@ -76,7 +76,7 @@ export class Trail {
 
   push(fields: string): void {
     const isFull = this.#waiting + fields.length > MOST_WAITING
-    // Losses are contiguous, so that one `gap` line is at the right place.
+    // Lost entries are contiguous, so that one `gap` line is at the right position.
     if (isFull || (this.#failure && this.#lost > 0)) this.#lose()
     else if (this.#failure) this.#enqueue(fields)
     else {
@@ -90,7 +90,7 @@ export class Trail {
     this.#refused++
   }
 
-  /** Writes the queue and a last line, and logs what is lost. */
+  /** Writes the queue and a last line, and logs lost entries. */
   async close(): Promise<void> {
     for (const timer of [this.#telling, this.#retrying, this.#syncing]) clearTimeout(timer)
     await this.#writing
@@ -155,7 +155,7 @@ export class Trail {
     return this.#file?.append(batch) ?? { written: 0 }
   }
 
-  /** Syncs as configured; resolves with an error. */
+  /** Syncs the file as configured. Resolves with the error, if any. */
   async #settle(): Promise<unknown> {
     const { sync } = this.#settings
     if (sync === 'never') return undefined
@@ -189,7 +189,7 @@ export class Trail {
   }
 
   #retry(): void {
-    // With an empty queue, this entry is the attempt.
+    // If the queue is empty, this entry tests whether writing works again.
     if (this.#queue.length === 0) this.#enqueue(JSON.stringify({ time: new Date().toISOString(), event: 'retried' }))
     this.#writing ??= this.#write()
   }
@@ -203,7 +203,7 @@ export class Trail {
     this.#noteGap()
   }
 
-  /** Copies of these log lines reveal lines that are cut off the end. */
+  /** Logs the newest hash. Copies of these log lines reveal lines that are cut off the end. */
   #tellHead(): void {
     if (!this.#file || !this.#isOpen) return
     const { seq, hash, chain } = this.#file.head

@@ -5,7 +5,7 @@ import { linesOf } from './files.ts'
 
 export interface Expectations {
   readonly signers: readonly Signer[]
-  /** Accepts unsigned files although there are keys. */
+  /** Accepts unsigned files although keys exist. */
   readonly allowPlain: boolean
   readonly heads: readonly string[]
 }
@@ -23,7 +23,7 @@ export interface ChainReport extends Readonly<Pick<Follower, Counts>> {
   readonly chain: string
   readonly files: readonly string[]
   readonly lastSeq: number
-  /** Such as `hmac-sha256 with key 1a2b3c4d`. */
+  /** Signatures such as `hmac-sha256 with key 1a2b3c4d`. */
   readonly signedBy: readonly string[]
   readonly head: string
   readonly broken?: Broken
@@ -132,7 +132,7 @@ async function followFile({ file, facts }: Opening, follower: Follower, isLast: 
   for await (const { number, bytes, ended } of linesOf(file)) {
     if (!ended && bytes) {
       if (isLast) return { file, line: number, what: UNENDED }
-      // Unsigned bytes: only a later signed line can account for them.
+      // These bytes are unsigned: only a later signed line can confirm them.
       follower.torn.set(createHash('sha256').update(bytes).digest('hex'), { file, line: number, what: NOT_HEALED })
       return undefined
     }

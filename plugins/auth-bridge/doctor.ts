@@ -46,7 +46,7 @@ const PAGE_ERRORS: readonly (readonly [pattern: RegExp, code?: string])[] = [
   [/\bredirect[_ ]ur[il]\b[^<"\\]{0,200}/i, 'invalid_request'],
   [/\b(invalid_request|access_denied)\b[^<"\\]{0,200}/],
 ]
-/** Errors that also count with status 200. A login page can contain any words. */
+/** Errors that also count with status 200. Other words can occur on any login page. */
 const CLEAR_ERRORS: typeof PAGE_ERRORS = [
   [/\bAADSTS\d{4,7}\b[^<"\\]{0,200}/, ''],
   [/\b(redirect_uri_mismatch|deleted_client|disabled_client|org_internal|admin_policy_enforced)\b/],
@@ -93,7 +93,7 @@ function readCallback(
   if (code === undefined || NOT_SIGNED_IN.test(code))
     return [known, ok(REQUEST, 'the provider accepts the scopes and parameters')]
   const said = refusalWords({ code, description }, secrets)
-  // Some providers lack prompt=none, which sign-ins do not use.
+  // Some providers do not support prompt=none, which sign-ins do not use.
   if (code === 'invalid_request' && /prompt/i.test(description ?? ''))
     return [known, note(REQUEST, `it cannot be tested without a user: ${said}`)]
   const fix = explain({ type: settings.type, code, description })?.fix ?? 'correct `scopes` and `parameters`'

@@ -20,7 +20,7 @@ const MAX_QUERY = 6_000
 /** The only paths of oidc-provider for browsers. */
 const AUTHORIZATION = /^\/authorize(?:\/[\w-]+)?$/
 
-/** A subresource request of another site, not counted against its address. */
+/** True for a subresource request of another site, which does not count against its address. */
 const isPartOfPage = ({ req: { headers } }: HostContext): boolean =>
   headers['sec-fetch-site'] === 'cross-site' && (headers['sec-fetch-dest'] ?? 'document') !== 'document'
 

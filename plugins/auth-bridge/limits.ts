@@ -8,7 +8,7 @@ const MAX_KNOWN = 10_000
 /** One machine usually has a whole /64 network. */
 const IPV6_PREFIX = 64
 
-/** Returns false for a key with more than `most` calls within a minute. `refused` runs once per key and minute. */
+/** Creates a limit: false above `most` calls per key and minute. `refused` runs once per key and minute. */
 export function createLimit(most: number, clock: Clock, refused: (key: string) => void = () => {}) {
   const perf = { now: () => clock.monotonic() }
   const counts = new LRUCache<string, { count: number }>({ max: MAX_KNOWN, ttl: WINDOW, ttlResolution: 0, perf })

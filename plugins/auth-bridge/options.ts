@@ -17,7 +17,7 @@ export const PROVIDERS = [
 
 const text = { type: 'string', minLength: 1 } as const
 export const texts = { type: 'array', items: text, minItems: 1, uniqueItems: true } as const
-/** At least two labels: an address or pattern would match no user. */
+/** A domain has at least two labels: an address or pattern would match no user. */
 const domain = {
   type: 'string',
   pattern: '^[^\\s@*/:,.]+(?:\\.[^\\s@*/:,.]+)+$',

@@ -106,10 +106,10 @@ function storeOf({ config: { at }, routes, services }: InternalHost) {
   return store
 }
 
-/** Milliseconds per request; three fit into the login lock (people/logins.ts). */
+/** Time limit per request, milliseconds: three requests fit into the login lock (people/logins.ts). */
 const PROVIDER_TIMEOUT = 6_000
 
-/** Without the warning of oidc-provider about Node.js 20, which this host supports. */
+/** Suppresses the warning of oidc-provider about Node.js 20, which this host supports. */
 async function load() {
   const { warn } = console
   console.warn = (...given: unknown[]) => {
@@ -153,10 +153,11 @@ export async function setUpBridge(host: InternalHost, options: FilledAuthBridge)
     ? createDevelopmentUpstream(options.provider, () => `${issuer()}/sign-in`)
     : createUpstream(options.provider, { at: place, log: host.log, timeout: PROVIDER_TIMEOUT })
   const trusted = createTrustedIssuers(host, options)
-  const parts = { host, options, keys, upstream, trusted, signing, logo: logoOf(host, options) }
+  const listeners = new Set<(subject: string) => void>()
+  const parts = { listeners, host, options, keys, upstream, trusted, signing, logo: logoOf(host, options) }
   const issuer = () => host.url(options.path)
   const published = signing.map(({ publicJwk }) => publicJwk)
-  const pages = pagesOf(() => getBridge(), host.clock)
+  const pages = { ...pagesOf(() => getBridge(), host.clock), onDenied: listeners.add.bind(listeners) }
   host.provide('authorizationServer', { issuer, keys: () => published, isDevelopment: inDevelopment, pages })
   const getStore = () => kept?.store ?? storeOf(host)
   const make = async () => {
@@ -176,7 +177,7 @@ export async function setUpBridge(host: InternalHost, options: FilledAuthBridge)
   host.context('upstreamToken', member)
   addEndpoints(host, options, getBridge)
   host.onReady(() => checkKeys(host, { isShared: getStore().shared, isKept: inDevelopment }))
-  // The body of a first POST would not wait for it.
+  // Loaded before listening, because the body of the first POST would not wait.
   host.onStart(async () => {
     if (host.config.purpose !== 'inspect') await load()
   })

@@ -6,7 +6,7 @@ import type { Call, McpRoute } from '../../core/plugin.ts'
 export interface UpstreamTokenRequest {
   /** Scopes, separated by spaces. Default: those of the caller's login. */
   readonly scope?: string
-  /** A token that the API refused: it is replaced by a new one. */
+  /** A token that the API refused. It is replaced by a new one. */
   readonly rejected?: string
 }
 
@@ -17,7 +17,7 @@ export interface UpstreamCaller {
   readonly params: Readonly<Record<string, string>>
 }
 
-/** The members of `ctx` from auth-bridge. */
+/** Members that auth-bridge adds to `ctx`. */
 export interface UpstreamContext {
   /**
    * The caller's access token of the company's identity provider. Never return or log it. Rejects without a token, and

@@ -28,14 +28,14 @@ import { createIssuerCheck, readToken } from '../families/issuer-keys/index.ts'
 import { type AuthIntrospectionOptions, authIntrospectionSchema, type FilledAuthIntrospection } from './options.ts'
 
 const MAX_REMEMBERED = 10_000
-/** Seconds. */
+/** Value of `Retry-After`, seconds. */
 const RETRY_AFTER = 5
-/** Seconds. */
+/** Tolerated clock skew, seconds. */
 const CLOCK_TOLERANCE = 60
 
 interface Answer {
   readonly verdict: TokenVerdict
-  /** Milliseconds. */
+  /** Expiry, milliseconds since the epoch. */
   readonly until: number
 }
 
@@ -54,7 +54,7 @@ function createVerifier(host: InternalHost, options: FilledAuthIntrospection, pa
   const { issuer, endpoint, claims: paths } = options
   const { ask, audienceAt, cacheFor } = parts
   const { origin } = new URL(endpoint)
-  /** Another plugin of the route verifies the tokens of this issuer. */
+  /** True if another plugin of the route verifies the tokens of this issuer. */
   const isForeignIssuer = createIssuerCheck(host)
   const remembered = new LRUCache<string, Answer>({ max: MAX_REMEMBERED })
   const asking = new Map<string, Promise<TokenVerdict>>()
@@ -73,13 +73,13 @@ function createVerifier(host: InternalHost, options: FilledAuthIntrospection, pa
       : 'the introspection response has the type DPoP, but no key (cnf.jkt)'
   }
 
-  /** A JWT of the plugin's issuer. If it is revoked, another plugin that verifies its signature must not accept it. */
+  /** True for a JWT of the plugin's issuer: another plugin must not accept it after its revocation. */
   function isOwn(token: string): boolean {
     const read = readToken(token)
     return 'claims' in read && read.claims['iss'] === (issuer ?? origin)
   }
 
-  /** Without `issuer`, the response can name any issuer, also that of another plugin's users. */
+  /** Checks the issuer. Without `issuer`, the response can name any issuer, even one of another plugin's users. */
   function checkIssuer(verdict: TokenVerdict, { route }: TokenPlace): TokenVerdict {
     const named = 'user' in verdict ? verdict.user.issuer : undefined
     if (issuer !== undefined || named === undefined || named === origin) return verdict
@@ -145,7 +145,7 @@ async function introspect(
 
 export type { AuthIntrospectionOptions } from './options.ts'
 
-/** Milliseconds; limits the use of a revoked token. */
+/** Maximum cache time, milliseconds; limits the use of a revoked token. */
 const MAX_CACHE = 300_000
 
 export const authIntrospection = definePlugin<AuthIntrospectionOptions, FilledAuthIntrospection>({

@@ -115,7 +115,7 @@ export function createProfile(host: InternalHost, options: FilledAuthJwt) {
   const { at } = host.config
   const listed = listedIn(options, at)
   warnOfChecksOff(validate, host)
-  /** By name; empty if only this host issues tokens. */
+  /** Issuers by name; empty if only this host issues tokens. */
   const issuers = new Map<string, Issuer>()
   const remote = new Map<string, IssuerKeys>()
   for (const [index, one] of listed.entries()) {
@@ -207,7 +207,7 @@ const ALGORITHM = 'ES256'
 const CLAIMS = { scopes: 'scope', roles: 'roles', subject: 'sub', clientId: 'client_id', audience: 'aud' }
 
 export interface OwnIssuer extends Issuer {
-  /** Distinguishes the servers of one plugin. */
+  /** Distinguishes the servers of one plugin in cache keys. */
   readonly mark: string
 }
 
@@ -225,7 +225,7 @@ function createOwnKeys(server: AuthorizationServer, loose: boolean, log: Logger)
     }
   }
 
-  /** Called for each request: an unchanged list has unchanged keys. */
+  /** Called for each request. An unchanged list returns unchanged keys. */
   function current(): readonly VerificationKey[] {
     const now = server.keys()
     if (now === listed) return keys
@@ -242,7 +242,7 @@ function createOwnKeys(server: AuthorizationServer, loose: boolean, log: Logger)
   }
 }
 
-/** Without other issuers the plugin's audience and claims apply to it. */
+/** Without other issuers, the plugin's audience and claims apply to this host's issuer. */
 function ownIssuer(
   server: AuthorizationServer,
   mark: string,

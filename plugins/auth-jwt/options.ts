@@ -63,7 +63,7 @@ const issuerProperties = {
     type: 'array',
     items: { anyOf: [{ type: 'object' }, { type: 'string', pattern: '^\\s*-----BEGIN' }] },
     minItems: 1,
-    // May contain a private key by mistake.
+    // The value can contain a private key by mistake.
     writeOnly: true,
     description: 'Public keys of the issuer: JWKs or PEM texts.',
   },
@@ -133,5 +133,5 @@ export const authJwtSchema = {
 export interface AuthJwtOptions extends OptionsOf<typeof authJwtSchema> {}
 export interface FilledAuthJwt extends OptionsOf<typeof authJwtSchema, true> {}
 export type FilledIssuer = NonNullable<FilledAuthJwt['issuers']>[number]
-/** One issuer: `authority` alone, or `issuer` with one of `jwksUri`, `keys` and `secret`. */
+/** One issuer: only `authority`, or `issuer` with one of `jwksUri`, `keys` and `secret`. */
 export type IssuerOptions = NonNullable<AuthJwtOptions['issuers']>[number]

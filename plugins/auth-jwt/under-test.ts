@@ -1,11 +1,11 @@
-// For `testHost`: replaces the issuer keys by a test key.
+// For `testHost`: replaces the issuer keys with a test key.
 import { generateKeyPairSync, randomUUID } from 'node:crypto'
 import jwt from 'jsonwebtoken'
 import { writeClaim } from '../../core/auth.ts'
 import { makeClaims, type UnderTest } from '../../core/plugin.ts'
 import type { AuthJwtOptions, IssuerOptions } from './options.ts'
 
-/** For a name from a missing environment variable. */
+/** The issuer if its environment variable is missing. */
 const NAMELESS = 'https://issuer.test'
 const KID = 'test'
 

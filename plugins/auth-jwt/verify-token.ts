@@ -113,7 +113,7 @@ export function createVerifier(settings: VerifierSettings): VerifyToken {
     if (!issuer) return { refused: 'the token is of another issuer', foreign: true }
     const problem = headerProblem(header, issuer)
     if (problem !== undefined) return { refused: problem }
-    // Checks claims before keys: invalid tokens cause no request to the issuer.
+    // Checks claims before keys, so that invalid tokens cause no request to the issuer.
     const early = refuseClaims(claims, issuer, resource)
     if (early) return early
     const [algorithm, kid] = [header['alg'] as Algorithm, header['kid'] as string | undefined]
@@ -133,7 +133,7 @@ export function createVerifier(settings: VerifierSettings): VerifyToken {
   return function verifyToken(token, place, digest) {
     const resource = byResource ? resourceAt(place) : ''
     const own = ownIssuers.get(place.route)
-    // Authorization servers of this host are separate by route.
+    // The authorization servers of this host have separate caches, because they are separate by route.
     const id = `${digest()}${own?.mark ?? ''} ${resource}`
     const entry = remembered.get(id)
     if (entry && now() < entry.until && entry.source.isCurrent(entry.key)) return entry.verdict

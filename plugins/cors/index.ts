@@ -11,7 +11,7 @@ import {
 } from '../../core/plugin.ts'
 
 const ANY = '*'
-/** Browser extensions and apps have their own schemes. */
+/** Matches origins. Browser extensions and apps have their own schemes. */
 const ORIGIN_PATTERN = '^(\\*|[A-Za-z][A-Za-z0-9+.-]*://[^/?#@*\\s]+)$'
 
 /** A token of HTTP (RFC 9110 section 5.6.2). */
@@ -54,7 +54,7 @@ function compilePolicy(name: string, policy: FilledCorsOptions['policies'][strin
 const unknownPolicy = (path: string, name: string, known: Iterable<string>) =>
   new StartError('MH2742', `there is no policy "${name}"; ${didYouMean(name, known)}`, { at: ['routes', path, 'cors'] })
 
-/** On reload, problems were already reported. */
+/** During a reload, problems were already reported. */
 const refuse = (fault: StartError): never => {
   throw fault
 }
@@ -210,12 +210,12 @@ interface CorsFacts {
   readonly any: boolean
   readonly allows: (origin: string) => boolean
   readonly credentials: boolean
-  /** Seconds. */
+  /** Seconds for which browsers cache a preflight. */
   readonly maxAge: number
   readonly headers: readonly string[]
 }
 
-/** Answers preflights of allowed origins; others get no CORS headers. */
+/** Responds to preflights of allowed origins; others get no CORS headers. */
 function createCorsMiddleware({ any, allows, credentials, maxAge, headers }: CorsFacts): HostMiddleware {
   const allowHeaders = [...REQUEST_HEADERS, ...headers]
   const answer = koaCors({

@@ -67,13 +67,13 @@ export const eventLoop = definePlugin<EventLoopOptions, FilledEventLoopOptions>(
       cpuBefore = cpu
       cpu = process.cpuUsage()
       delays.reset()
-      // With little CPU time of this process, the machine was busy or suspended.
+      // If this process used little CPU time, the machine was busy or suspended.
       if (delay > limit && (user + system) / 1_000 > limit / 4) {
         blocked(delay / 1_000)
         const calls = [...new Set([...ended, ...endedBefore, ...running.keys()])].slice(0, MAX_NAMES)
         const fix = 'set `isolate: true` in the tool or in tools.limits, or divide its work'
         const fields = { ms: Math.round(delay), calls, fix }
-        // Without a call, the host itself worked: a start or a reload.
+        // Without a call, the host itself was working: a start or a reload.
         if (calls.length > 0)
           host.log.warn({ code: 'MH2610', ...fields }, 'The event loop was blocked: no other caller was served')
       }

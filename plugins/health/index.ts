@@ -22,7 +22,7 @@ function createBearerCheck(token: string): (ctx: HostContext) => boolean {
 
 const PROXY_HEADERS = /^(?:forwarded|via|x-forwarded-.*|x-real-ip|x-client-ip|true-client-ip|cf-connecting-ip)$/
 
-/** Whether a Host header names this machine. Another name can resolve to this machine, too (DNS rebinding). */
+/** True if a Host header names this machine. Another name can also resolve to this machine (DNS rebinding). */
 const namesLoopback = (host: string | undefined): boolean =>
   host !== undefined && isLoopback(host.toLowerCase().replace(/:\d*$/, ''))
 
@@ -32,7 +32,7 @@ function isLocal({ req, state }: HostContext): boolean {
   return state.hosts.every(namesLoopback) && !Object.keys(req.headers).some(name => PROXY_HEADERS.test(name))
 }
 
-/** Whether a local proxy without forwarding headers is likely, whose requests look like those of local users. */
+/** True if a local proxy without forwarding headers is likely, whose requests look like those of local users. */
 const isHiddenProxyLikely = ({ publicUrl, trustProxy }: InternalHost['config']['http']): boolean =>
   trustProxy === false && publicUrl !== undefined && !isLoopback(new URL(publicUrl).hostname)
 

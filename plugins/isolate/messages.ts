@@ -16,16 +16,16 @@ export type CallData = Pick<CallContext, 'user' | 'session' | 'route' | 'headers
 
 export interface Task {
   readonly tool: string
-  /** The module of the tool: an absolute path. */
+  /** The absolute path of the tool's module. */
   readonly file: string
   /** The export of the module, and the index in an exported list. */
   readonly name: string
   readonly index: number | undefined
   readonly args: unknown
   readonly data: CallData
-  /** Bytes. */
+  /** Memory limit, bytes. */
   readonly memory: number
-  /** Milliseconds that are left for this run. */
+  /** Milliseconds that remain for this run. */
   readonly cpuTime: number
 }
 
@@ -41,7 +41,7 @@ export type ExceededLimit = 'memory' | 'cpuTime' | 'stopped' | 'kept'
 export type NotifyMethod = 'progress' | 'log' | 'disconnect' | 'resourceUpdated'
 export interface Ask {
   readonly n: number
-  /** A method of the context that returns a promise. */
+  /** The name of a context method that returns a promise. */
   readonly what: string
   readonly args: readonly unknown[]
 }
@@ -51,7 +51,7 @@ export type ToHost =
   | { readonly kind: 'tell'; readonly what: NotifyMethod; readonly args: readonly unknown[] }
   | { readonly kind: 'ask'; readonly asks: readonly Ask[] }
   | { readonly kind: 'over'; readonly over: ExceededLimit }
-  /** Thrown after the end of the tool's call. */
+  /** An error thrown after the end of the tool's call. */
   | { readonly kind: 'uncaught'; readonly tool: string; readonly error: PackedError }
 
 export type ToProcess =
@@ -68,7 +68,7 @@ export type FromThread =
 
 export type ToThread = ToProcess | { readonly kind: 'call'; readonly task: Task }
 
-/** `read`: the number of `tell` messages that the process has sent to the host. */
+/** `read`: number of `tell` messages that the process has sent to the host. */
 export interface ThreadData {
   readonly file: string
   readonly port: MessagePort

@@ -13,7 +13,7 @@ export interface PackedError {
   /** Set for a HostError. `data` is JSON. */
   readonly host?: Pick<HostError, 'kind' | 'detail' | 'headers' | 'reason'> & { readonly data: string | undefined }
   readonly cause?: PackedError
-  /** The number of the request that this error answers. */
+  /** The number of the request that failed with this error. */
   readonly ask?: number
 }
 
@@ -57,7 +57,7 @@ function remake({ name, message, isTool, host, cause: packed }: PackedError): Er
   return new HostError(kind, { ...Object.fromEntries(given.filter(([, value]) => value !== undefined)), ...options })
 }
 
-/** The error again; an author's own class becomes Error. */
+/** Restores the error; an author's own class becomes Error. */
 export function unpackError(packed: PackedError): Error {
   const error = remake(packed)
   if (packed.stack !== undefined) error.stack = packed.stack

@@ -164,7 +164,7 @@ export function createPools(
     } catch (cause) {
       throw new TypeError(`${tool.name}: its arguments cannot be sent to its process: ${errorText(cause)}`, { cause })
     }
-    // `maxQueue` of Tinypool would also reject the call that starts a process for a full queue.
+    // `maxQueue` of Tinypool would also reject the call that starts a process when the queue is full.
     if (pool.queueSize >= MAX_WAITING) throw busy(tool.name, `${MAX_WAITING} calls`)
     const kill = new AbortController()
     let send: ((message: ToProcess) => void) | undefined
@@ -179,7 +179,7 @@ export function createPools(
     }
     function stop() {
       if (!send) return kill.abort()
-      // The process is starting. `begun` calls this function again, so that the process stays usable.
+      // The process is starting. `begun` calls this function again, so that the process remains usable.
       if (!worker) return
       send({ kind: 'abort', reason: packError(ctx.signal.reason) })
       stopTimer = clock.setTimeout(() => end('stopped'), STOP_TIME).unref()

@@ -41,7 +41,7 @@ function checkPlain(root: unknown): void {
   }
 }
 
-/** Serializes for `deserialize` of `node:v8`. Throws a TypeError if the value cannot be transferred. */
+/** Serializes a value for `deserialize` of `node:v8`. Throws a TypeError if the value cannot be transferred. */
 export function toBytes(value: unknown, most = MAX_BYTES): Uint8Array {
   checkPlain(value)
   const bytes = serialize(value)

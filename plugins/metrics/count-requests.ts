@@ -83,7 +83,7 @@ function createClientCounts({ clients, questions }: AllSeries, most: number): (r
   const names = new Set<string>()
   let guests = 0
 
-  /** A client that has only failed is not named. */
+  /** True unless a client has only failed: such a client is not named. */
   function isNamed(key: string, { call, outcome }: CallRecord): boolean {
     if (names.has(key)) return true
     const isGuest = call?.user === undefined
@@ -120,7 +120,7 @@ export function createRequestCounts(mostClients: number): { readonly observe: Ob
   const series = createSeries()
   const durationOf = createDurations(series)
   const countClient = createClientCounts(series, mostClients)
-  /** Headers of batches whose body was counted: their calls share it. */
+  /** Headers of batches whose body was already counted, because their calls share it. */
   const counted = new WeakSet<object>()
 
   function isCounted({ headers }: { readonly headers: object }, revision: string | undefined) {
@@ -140,7 +140,7 @@ export function createRequestCounts(mostClients: number): { readonly observe: Ob
       countClient(record)
     } else {
       if (http) series.plain.of({ route, verb: http.verb, status: http.status, outcome })(1)
-      // The body of a refused request was not used.
+      // The body of a refused request was not processed.
       if (outcome === 'ok') bytesIn(record.bytesIn ?? 0)
     }
     if (outcome === 'error' || outcome === 'refused') countRefusal(series, record)

@@ -62,7 +62,7 @@ function addUp(snapshots: readonly Snapshot[]): Map<string, Sample[]> {
   return byName
 }
 
-/** Input of prom-client's `aggregate`: all counters are in the first list. */
+/** Builds the input of prom-client's `aggregate`: all counters are in the first list. */
 function joined(snapshots: readonly Snapshot[], format: Format): Metric[][] {
   const totals = addUp(snapshots)
   const shown = new Set<string>()
@@ -117,7 +117,7 @@ export async function readProcess(): Promise<readonly Metric[]> {
 
 /** Pause as a multiple of the last duration: limits scrapes to a fifth of CPU time. */
 const REST = 4
-/** Milliseconds. */
+/** Maximum pause, milliseconds. */
 const LONGEST_REST = 1_000
 
 /** Shares results: requests for a key that is queued or in progress get the same result. */

@@ -22,7 +22,7 @@ import { openOwnPort } from './own-port.ts'
 import { createFigureReader } from './read-figures.ts'
 import type { Metric } from './series.ts'
 
-/** How long a scrape waits for readiness conditions, milliseconds. Some of them call other services. */
+/** Maximum time that a scrape waits for readiness conditions, milliseconds. Some conditions call other services. */
 const READINESS_TIMEOUT = 1_000
 
 const READY = 'mcp_host_ready'
@@ -58,7 +58,7 @@ function createTokenCheck(token: string): (headers: IncomingHttpHeaders) => bool
   }
 }
 
-/** Characters; a shorter token can be guessed. */
+/** Minimum characters of a token; a shorter token can be guessed. */
 const SHORTEST_TOKEN = 16
 
 const OWN_PORT = { port: 9464, host: '127.0.0.1' } as const
@@ -134,7 +134,7 @@ async function setup(host: InternalHost, options: FilledMetricsOptions) {
 
 const ANY_ADDRESS = ['0.0.0.0', '::']
 
-/** The host's own port conflicts once it listens. */
+/** A conflict with the host's own port is detected only when it listens. */
 function checkPort({ config: { at, http }, report }: InternalHost, port: number, address: string) {
   const isSame = http.port === port && port !== 0
   const meet = [address, http.host].some(one => ANY_ADDRESS.includes(one)) || nameOf(address) === nameOf(http.host)

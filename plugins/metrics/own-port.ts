@@ -60,7 +60,7 @@ async function answer(req: IncomingMessage, res: ServerResponse, own: OwnPort, p
   const say = (status: number, text: string, headers = {}) =>
     send(status, 'text/plain; charset=utf-8', Buffer.from(`${text}\n`), headers)
   const refusal = refusalOf(req, own)
-  // A refused keep-alive connection would keep its slot.
+  // Without this, a refused keep-alive connection would keep its slot.
   if (refusal) return say(refusal.status, refusal.text, { ...refusal.headers, Connection: 'close' })
   places.keep(req.socket)
   try {

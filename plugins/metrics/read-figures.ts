@@ -17,10 +17,10 @@ type Figure = Parameters<FigureReader['counter']>[0]
 type Read = Parameters<FigureReader['gauge']>[1]
 type Tell = ReturnType<FigureReader['counter']>
 
-/** Combinations of labels of one figure; further ones are counted together. */
+/** Maximum label combinations of one metric; further combinations are counted together. */
 const MAX_SERIES = 1_000
 
-/** Gauges of which several processes report the worst value, not the sum. */
+/** Gauges for which the worst value of several processes is reported, not the sum. */
 const WORST: Readonly<Record<string, Aggregator>> = {
   mcp_host_redis_up: 'min',
   mcp_host_sqlite_up: 'min',

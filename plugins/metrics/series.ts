@@ -44,7 +44,7 @@ function createCount(labels: Labels): Row {
 }
 
 function createSpread(labels: Labels, name: string, limits: readonly number[]): Row {
-  /** Measurements up to each limit and above the one before; the last: above all limits. */
+  /** Measurements per bucket: above the previous limit, and up to this one. The last bucket has no limit. */
   const counts: number[] = new Array(limits.length + 1).fill(0)
   let sum = 0
   return {
@@ -107,16 +107,16 @@ export class Series {
   }
 }
 
-/** Seconds. The buckets of the OpenTelemetry conventions for MCP, and finer ones below 10 ms. */
+/** Buckets in seconds: those of the OpenTelemetry conventions for MCP, and finer ones below 10 ms. */
 export const CALL_BUCKETS = [
   0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 120, 300,
 ]
-/** Seconds of sessions. The conventions end after five minutes, when most sessions still exist. */
+/** Buckets for sessions, seconds. The conventions end after five minutes, when most sessions still exist. */
 const SESSION_BUCKETS = [1, 10, 60, 300, 900, 1_800, 3_600, 7_200, 14_400, 28_800, 86_400]
 const SECONDS = [0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60]
 const BYTES = [256, 1_024, 4_096, 16_384, 65_536, 262_144, 1_048_576, 4_194_304, 16_777_216]
 
-/** The buckets for the unit at the end of a metric's name. */
+/** Returns the buckets for the unit at the end of a metric's name. */
 export function bucketsFor(name: string): readonly number[] {
   if (name === 'mcp_server_session_duration_seconds') return SESSION_BUCKETS
   return name.endsWith('_bytes') ? BYTES : SECONDS

@@ -16,9 +16,9 @@ export interface Api {
   readonly place: Place
   readonly version: '3.0' | '3.1'
   readonly securitySchemes: SecuritySchemes
-  /** Whether a server or a token URL can receive credentials. */
+  /** True if a server or a token URL can receive credentials. */
   readonly trusts: (url: URL) => boolean
-  /** Ignored or replaced invalid parts of the document, with their places. */
+  /** Ignored or replaced invalid parts of the document, with their locations. */
   readonly notes: ReadonlyMap<string, Note>
   readonly note: (place: Place, text: string) => void
 }

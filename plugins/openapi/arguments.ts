@@ -10,7 +10,7 @@ import type { ReadParameter } from './read-parameters.ts'
 type Schema = JsonSchema | boolean
 
 interface Argument {
-  /** Before overrides, which use this name. */
+  /** The name before overrides, which refer to this name. */
   readonly name: string
   readonly path: ArgumentPath
   readonly schema: Schema
@@ -20,11 +20,11 @@ interface Argument {
 export interface Arguments {
   readonly parameters: readonly Parameter[]
   readonly body?: RequestBody
-  /** Without `$defs`. */
+  /** The input schema without `$defs`. */
   readonly input: JsonSchema
   /** Adds fixed and default values. */
   fill(args: OperationArguments): OperationArguments
-  /** Names in `overrides` that no argument has. */
+  /** Names in `overrides` that match no argument. */
   readonly unknownArguments: readonly string[]
 }
 
@@ -82,7 +82,7 @@ function schemaOf({ schema, description, deprecated }: ReadParameter): JsonSchem
   return { ...schema, ...(description !== undefined && { description }), ...(deprecated && { deprecated }) }
 }
 
-/** Names in the order path, query, header, cookie, body: later ones get a suffix. */
+/** Places names in the order path, query, header, cookie, body. Later duplicates get a suffix. */
 function placeFlat(parameters: readonly ReadParameter[], body: ReadBody | undefined): Placed {
   const taken = new Set<string>()
   const list: Argument[] = []

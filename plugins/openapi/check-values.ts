@@ -6,7 +6,7 @@ import { isObject } from '../../core/plugin.ts'
 
 type Role = 'input' | 'output'
 
-/** Compiled schemas of a process. */
+/** Maximum compiled schemas of a process. */
 const MAX_COMPILED = 500
 
 const compiled = new LRUCache<JsonSchema, ReturnType<typeof compileSchema>>({ max: MAX_COMPILED })
@@ -19,7 +19,7 @@ export async function problemsOf(value: unknown, schema: JsonSchema, role: Role)
   return checked.ok ? undefined : checked.problems
 }
 
-/** Patterns of documents can take exponential time, so the API checks them. Below `properties`, keys are names. */
+/** Removes patterns, which can take exponential time; the API checks them. Below `properties`, keys are names. */
 function withoutPatterns(value: unknown, isNames = false): unknown {
   if (Array.isArray(value)) return value.map(one => withoutPatterns(one))
   if (!isObject(value)) return value

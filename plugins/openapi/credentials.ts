@@ -15,7 +15,7 @@ import type { Operation, SecurityScheme, SecuritySchemes } from './operation.ts'
 
 export type Credential = SecretSource | { readonly username: string; readonly password: SecretSource } | UpstreamAuth
 
-/** What credentials add to one request. */
+/** The parts that credentials add to one request. */
 export interface AddedCredentials {
   readonly headers: string[]
   /** Encoded `name=value` parts. */
@@ -42,7 +42,7 @@ export interface OperationCredentials {
   add(request: AuthorizedRequest, added: AddedCredentials): Promise<void> | undefined
 }
 
-/** A credential of the config that cannot be used, by its name. */
+/** A credential of the config that cannot be used, with its name. */
 export interface CredentialFault {
   readonly scheme: string
   readonly text: string
@@ -104,7 +104,7 @@ export function findCredentialFaults(
 const tokenUrlOf = (scheme: SecurityScheme): string | undefined =>
   scheme.type === 'oauth2' ? scheme.tokenUrl : undefined
 
-/** Why the client credentials cannot be sent to the token endpoint of a scheme. */
+/** Returns why the client credentials cannot be sent to the token endpoint of a scheme. */
 function endpointFault(scheme: SecurityScheme, auth: UpstreamAuth, trusts: (url: URL) => boolean): string | undefined {
   if (auth.kind !== 'client-credentials' || auth.issuer !== undefined) return undefined
   const tokenUrl = tokenUrlOf(scheme)
@@ -184,7 +184,7 @@ const tokenAdder = (source: TokenSource): Adder => ({
 const loginId = (document: string, scheme: string | undefined): string =>
   scheme === undefined ? document : `${document}.${scheme}`
 
-/** The ids of the logins of a document. */
+/** Returns the login ids of a document. */
 export const loginsOf = (
   document: string,
   {
@@ -203,13 +203,13 @@ export interface CredentialOptions {
   readonly what: string
   readonly schemes: SecuritySchemes
   readonly credentials: Readonly<Record<string, Credential>>
-  /** For operations without security requirements. */
+  /** Credentials for operations without security requirements. */
   readonly auth: UpstreamAuth | undefined
   /** Hosts with private addresses that token URLs of the document can have. */
   readonly allowHosts: readonly string[]
   readonly services: () => Services
   readonly clock: Clock
-  /** For `login`. */
+  /** The logins; required for `login`. */
   readonly logins?: { readonly logins: Logins; readonly document: string } | undefined
 }
 
@@ -221,7 +221,7 @@ export interface CredentialPlan {
 
 const NOTHING: Adder[] = []
 
-/** Assigns credentials to operations. Call `findCredentialFaults` first. */
+/** Assigns credentials to operations. Requires an earlier call of `findCredentialFaults`. */
 export function planCredentials({
   what,
   schemes,

@@ -1,4 +1,4 @@
-// Makes tool definitions of operations.
+// Creates tool definitions from operations.
 import { type CallContext, type CallToolResult, defineTool, type ToolDefinition, ToolError } from '../../core/index.ts'
 import { uncheckedSchema } from '../../core/plugin.ts'
 import { InputRequired } from '../../core/transport.ts'
@@ -34,7 +34,7 @@ export function defineApiTool(
     const problems = await problemsOf(args, input.schema, 'input')
     if (problems !== undefined) throw new ToolError(`Invalid arguments for ${name}:\n${problems}`)
     const result = await withLogin(ctx, () => request(operation, fill(args), ctx))
-    // The host sends its requests to the client.
+    // The host sends these requests to the client.
     if (result instanceof InputRequired) return result as never
     return output && outputMode === 'check' && !result.isError ? checkResult(result, output.schema) : result
   }

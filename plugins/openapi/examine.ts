@@ -7,7 +7,7 @@ import type { FilledOptions, Source } from './options.ts'
 import { readApi } from './read-api.ts'
 import { send } from './request-send.ts'
 
-/** Servers of one document. */
+/** Maximum servers of one document. */
 const MAX_SERVERS = 5
 const TIMEOUT = 10_000
 

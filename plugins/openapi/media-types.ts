@@ -13,7 +13,7 @@ const KINDS: ReadonlyArray<readonly [BodyKind, (type: string) => boolean]> = [
   ['json', () => true],
 ]
 
-/** Without parameters, in lower case. */
+/** Returns the type without parameters, in lower case. */
 export const essenceOf = (type: string): string => (type.split(';', 1)[0] ?? '').trim().toLowerCase()
 
 export interface ChosenType {
@@ -23,7 +23,7 @@ export interface ChosenType {
   readonly kind: BodyKind
 }
 
-/** The one that is easiest to use: JSON, forms, multipart, text, then bytes. `*` types count as JSON. */
+/** Returns the type that is easiest to use: JSON, forms, multipart, text, then bytes. `*` types count as JSON. */
 export function chooseMediaType(keys: readonly string[]): ChosenType | undefined {
   for (const [kind, fits] of KINDS) {
     const key = keys.find(one => fits(essenceOf(one)))

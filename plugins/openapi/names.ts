@@ -7,7 +7,7 @@ import { trimEndOf } from './trim-end.ts'
 const MAX_NAME = 64
 const HASH = 6
 
-/** Lower-case base32 of a SHA-256. */
+/** Returns a SHA-256 in lower-case base32. */
 function hashOf(text: string): string {
   const bytes = createHash('sha256').update(text).digest()
   return Array.from(bytes.subarray(0, HASH), byte => 'abcdefghijklmnopqrstuvwxyz234567'[byte % 32]).join('')
@@ -18,11 +18,11 @@ const shorten = (name: string, whole: string): string =>
 
 const clean = (text: string): string => trimEndOf(text.replaceAll(/[^A-Za-z0-9_-]+/g, '_').replace(/^_+/, ''), '_')
 
-/** `get_pets_by_id` for `GET /pets/{id}`. */
+/** Derives a name: `get_pets_by_id` for `GET /pets/{id}`. */
 const nameByPath = ({ method, path }: Candidate): string =>
   `${method}_${clean(path.replaceAll(/\{([^}]*)\}/g, 'by_$1')) || 'root'}`
 
-/** The names of tools by candidate. The name of a tool does not depend on which others are selected. */
+/** Returns the names of tools by candidate. A tool name does not depend on the selection of other tools. */
 export function createNames(candidates: readonly Candidate[], prefix: string): (candidate: Candidate) => string {
   const plain = (candidate: Candidate) => clean(candidate.operationId ?? '') || nameByPath(candidate)
   const owners = new Map<string, Candidate[]>()
@@ -33,7 +33,7 @@ export function createNames(candidates: readonly Candidate[], prefix: string): (
   return candidate => {
     const name = plain(candidate)
     const twins = owners.get(name) ?? []
-    // An operationId that is the name itself keeps it.
+    // The operation whose operationId is exactly the name keeps it.
     const owner = twins.find(({ operationId }) => operationId === name) ?? (twins.length === 1 ? twins[0] : undefined)
     const whole = `${candidate.method} ${candidate.path}`
     const unique = owner === candidate ? name : `${name}_${hashOf(whole)}`
@@ -41,13 +41,13 @@ export function createNames(candidates: readonly Candidate[], prefix: string): (
   }
 }
 
-/** A name that model vendors accept for a property: `filter_name_` for `filter[name]`. */
+/** Derives a property name that model vendors accept: `filter_name_` for `filter[name]`. */
 export function argumentNameOf(name: string): string {
   const plain = name.replaceAll(/[^A-Za-z0-9_.-]/g, '_')
   return shorten(plain === '' ? '_' : plain, name)
 }
 
-/** `wanted`, or with a suffix and number if it is in use. */
+/** Returns `wanted`, with a suffix and number if it is in use. */
 export function freeName(wanted: string, suffix: string, taken: ReadonlySet<string>): string {
   if (!taken.has(wanted)) return wanted
   const suffixed = shorten(`${wanted}_${suffix}`, `${wanted} ${suffix}`)

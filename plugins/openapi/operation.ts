@@ -11,7 +11,7 @@ export type ParameterStyle = 'matrix' | 'label' | 'simple' | 'form' | 'spaceDeli
 export type ArgumentPath = readonly [string, ...string[]]
 
 export interface Parameter {
-  /** As in the document. For `header`, the case is that of the document. */
+  /** The name as in the document, which also determines the case of a `header`. */
   readonly name: string
   readonly in: ParameterPlace
   readonly required: boolean
@@ -23,13 +23,13 @@ export interface Parameter {
   readonly explode: boolean
   readonly allowReserved: boolean
   readonly allowEmptyValue: boolean
-  /** For a parameter with `content`: its media type. The value is encoded with it. */
+  /** The media type of a parameter with `content`, which encodes the value. */
   readonly contentType?: string
 }
 
 /** How one property of a form or multipart body is encoded. */
 export interface PropertyEncoding {
-  /** As in the document. A comma-separated list names alternatives; the first is used. */
+  /** The media type as in the document. A comma-separated list names alternatives; the first is used. */
   readonly contentType?: string
   readonly style?: ParameterStyle
   readonly explode?: boolean
@@ -50,11 +50,9 @@ export interface RequestBody {
    * its name in the body. No property present: no body if it is not required, otherwise an empty object.
    */
   readonly from: { readonly argument: ArgumentPath } | { readonly properties: ReadonlyMap<string, ArgumentPath> }
-  /** For `form` and `multipart`, by property name. */
+  /** Encodings of `form` and `multipart` properties, by name. */
   readonly encoding: ReadonlyMap<string, PropertyEncoding>
-  /**
-   * For `multipart`: properties that are binary. Their arguments are base64, or arrays of base64 (one part for each item).
-   */
+  /** For `multipart`: binary properties. Their arguments are base64, or arrays of base64 (one part for each item). */
   readonly binary: ReadonlySet<string>
 }
 
@@ -63,20 +61,20 @@ export type SecurityRequirement = ReadonlyMap<string, readonly string[]>
 
 export type SecurityScheme =
   | { readonly type: 'apiKey'; readonly name: string; readonly in: 'query' | 'header' | 'cookie' }
-  /** In lower case: `basic`, `bearer`, or another registered scheme. */
+  /** The scheme in lower case: `basic`, `bearer`, or another registered scheme. */
   | { readonly type: 'http'; readonly scheme: string }
   | {
       readonly type: 'oauth2'
       readonly tokenUrl?: string
       readonly authorizationUrl?: string
-      /** Of all flows. */
+      /** The scopes of all flows. */
       readonly scopes: readonly string[]
     }
   | { readonly type: 'openIdConnect'; readonly openIdConnectUrl: string }
   | { readonly type: 'mutualTLS' }
 
 export interface Operation {
-  /** For messages and overrides: the operationId, or `GET /pets/{id}`. */
+  /** The operationId, or `GET /pets/{id}`, for messages and overrides. */
   readonly id: string
   readonly method: HttpMethod
   /** The path template of the document, such as `/pets/{id}`. It is appended to the path of `baseUrl`. */
@@ -94,11 +92,11 @@ export interface Operation {
   readonly schemas: Readonly<Record<string, JsonSchema>>
 }
 
-/** By name, as in `components.securitySchemes`. Every scheme that an operation names is here. */
+/** Security schemes by name, as in `components.securitySchemes`. Contains every scheme that an operation names. */
 export type SecuritySchemes = ReadonlyMap<string, SecurityScheme>
 
 /**
- * The arguments of a call, complete: fixed and default values of `overrides` are filled in at their `ArgumentPath`, and the
- * arguments are valid for the input schema of the tool.
+ * The complete arguments of a call: `overrides` have filled in fixed and default values, and all values are valid for
+ * the input schema.
  */
 export type OperationArguments = Readonly<Record<string, unknown>>

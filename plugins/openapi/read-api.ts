@@ -22,18 +22,18 @@ export interface ApiReading {
   readonly api: Api
   readonly candidates: readonly Candidate[]
   readonly tools: readonly ApiTool[]
-  /** By options. */
+  /** Operations left out by options. */
   readonly skipped: readonly LeftOut[]
-  /** By faults of the document, with file, line and pointer. */
+  /** Operations left out because of faults in the document, with file, line and pointer. */
   readonly faulty: readonly LeftOut[]
 }
 
 export interface ReadSettings extends LoadSettings {
-  /** The folder of relative paths. */
+  /** The base folder of relative paths. */
   readonly directory: string
 }
 
-/** Throws a LoadError or a DocumentError for a document that cannot be used at all. */
+/** Reads a document. Throws a LoadError or a DocumentError if the document cannot be used at all. */
 export async function readApi(source: Source, settings: ReadSettings): Promise<ApiReading> {
   const maxSchema = parseSize(source.maxSchema)
   let { file } = await loadDocument(urlOf(source.document, settings), source.document, settings)

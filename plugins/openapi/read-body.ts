@@ -11,7 +11,7 @@ import type { ParameterStyle, PropertyEncoding, RequestBody } from './operation.
 /** A body without its arguments. */
 export interface ReadBody extends Omit<RequestBody, 'from'> {
   readonly description?: string
-  /** The properties of an object that can be arguments of their own, with the required ones. */
+  /** The properties of an object that can become separate arguments, with the required ones. */
   readonly object?: {
     readonly properties: Readonly<Record<string, JsonSchema | boolean>>
     readonly required: readonly string[]
@@ -44,7 +44,7 @@ export function readBody(api: Api, { operation, place }: Candidate, uses: Set<st
   if (schema.value === undefined) return { ...none, schema: {} }
   const object = objectIn(api, schema)
   const binary = kind === 'multipart' && object ? binaryIn(api, object) : new Set<string>()
-  // The schema of an object that becomes arguments is converted in place, without its `$ref`.
+  // The schema of an object whose properties become arguments is converted in place, without its `$ref`.
   const own = new Set<string>()
   const converted = api.request.convert(object ?? schema, own)
   for (const name of own) uses.add(name)
@@ -64,7 +64,7 @@ export function readBody(api: Api, { operation, place }: Candidate, uses: Set<st
 
 const COMPOSED = ['allOf', 'anyOf', 'oneOf', 'not', 'if', 'patternProperties', 'unevaluatedProperties', 'propertyNames']
 
-/** The schema, if it is an object with known properties only. */
+/** Returns the schema if it is an object with known properties only. */
 function objectIn(api: Api, schema: Found): Found | undefined {
   const target = api.references.follow(schema)
   const { value } = target
@@ -75,7 +75,7 @@ function objectIn(api: Api, schema: Found): Found | undefined {
   return COMPOSED.some(keyword => keyword in value) ? undefined : target
 }
 
-/** Properties of a multipart body whose parts are bytes. */
+/** Returns properties of a multipart body whose parts are bytes. */
 function binaryIn(api: Api, object: Found): Set<string> {
   const properties = childOf(object, 'properties')
   const names = Object.keys(isObject(properties.value) ? properties.value : {})

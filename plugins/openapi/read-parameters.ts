@@ -26,7 +26,7 @@ const STYLES: Readonly<Record<ParameterPlace, readonly ParameterStyle[]>> = {
 
 const isPlace = (value: unknown): value is ParameterPlace => PLACES.some(place => place === value)
 
-/** Those of the path item, replaced by those of the operation with the same name and place. */
+/** Returns the parameters of the path item, replaced by those of the operation with the same name and location. */
 export function readParameters(api: Api, candidate: Candidate, uses: Set<string>): ReadParameter[] {
   const found = new Map<string, ReadParameter>()
   for (const holder of [candidate.pathItem, { value: candidate.operation, place: candidate.place }]) {
@@ -50,7 +50,7 @@ function listAt(list: Found): Found[] {
   return list.value.map((value: unknown, index) => ({ value, place: below(list.place, index) }))
 }
 
-/** Exactly the parameters of the template, then the others. */
+/** Returns exactly the parameters of the template, then the others. */
 function withPathParameters(
   api: Api,
   { path, place }: Candidate,
@@ -73,7 +73,7 @@ function withPathParameters(
 const FLAGS = { explode: false, allowReserved: false, allowEmptyValue: false, deprecated: false } as const
 const ANY_TEXT = { ...FLAGS, in: 'path', required: true, style: 'simple', schema: { type: 'string' } } as const
 
-/** Undefined for headers that the host or the connection sets. */
+/** Reads a parameter. Undefined for headers that the host or the connection sets. */
 function readParameter(api: Api, found: Found, uses: Set<string>): ReadParameter | undefined {
   const parameter = objectAt(found, 'a parameter')
   const { name, in: where, description, required, deprecated, allowReserved, allowEmptyValue } = parameter

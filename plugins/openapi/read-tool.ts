@@ -22,7 +22,7 @@ export interface ApiTool {
   readonly name: string
   readonly description: string
   readonly input: FittedSchema
-  /** Listed for `pass` and `check`. */
+  /** The output schema, listed for `pass` and `check`. */
   readonly output?: FittedSchema
   readonly outputMode: Source['output']
   /** The key in `overrides`. */
@@ -32,10 +32,10 @@ export interface ApiTool {
   readonly unknownArguments: readonly string[]
 }
 
-/** Characters of a description. */
+/** Maximum characters of a description. */
 const MAX_DESCRIPTION = 2_048
 
-/** Throws a DocumentError for an operation that cannot be a tool, and a MissingDocument error. */
+/** Reads a tool. Throws a DocumentError for an operation that cannot be a tool, and a MissingDocument error. */
 export function readTool(api: Api, candidate: Candidate, source: Source, name: string, maxSchema: number): ApiTool {
   const key = overrideKeyOf(candidate, source)
   const override = key === undefined ? undefined : source.overrides?.[key]
@@ -89,7 +89,7 @@ const credentialNames = ({ securitySchemes }: Api): ReadonlySet<string> =>
     [...securitySchemes.values()].flatMap(scheme => (scheme.type === 'apiKey' ? [`${scheme.in} ${scheme.name}`] : [])),
   )
 
-/** Without the schemes whose header is set by the options. */
+/** Returns the requirement without schemes whose header is set by the options. */
 function withoutSent(requirement: SecurityRequirement, { securitySchemes }: Api, source: Source): SecurityRequirement {
   const sent = new Set([...Object.keys(source.headers ?? {}), ...source.forwardHeaders].map(name => name.toLowerCase()))
   const headerOf = (name: string) => {
@@ -105,7 +105,7 @@ interface Success {
   readonly types: readonly string[]
 }
 
-/** The successful responses, lowest status first. */
+/** Returns the successful responses, lowest status first. */
 function successOf(api: Api, { operation, place }: Candidate): Success[] {
   const responses = childOf({ value: operation, place }, 'responses')
   if (!isObject(responses.value)) return []
@@ -117,7 +117,7 @@ function successOf(api: Api, { operation, place }: Candidate): Success[] {
   })
 }
 
-/** The schema of the first JSON response. */
+/** Returns the schema of the first JSON response. */
 function outputOf(api: Api, success: readonly Success[], maxSchema: number): FittedSchema | undefined {
   for (const { content, types } of success) {
     const type = jsonTypeIn(types)

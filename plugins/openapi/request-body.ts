@@ -16,7 +16,7 @@ export interface EncodedBody {
 
 const MEDIA_TYPE = /^[\w.+!#$&^-]+\/[\w.+!#$&^-]+(?:;[\t\u0020-\u007e]*)?$/
 
-/** The first alternative of an encoding. A range such as `image/*` is no content type. */
+/** Returns the first alternative of an encoding. A range such as `image/*` is not a content type. */
 function contentTypeOf({ contentType }: PropertyEncoding): string | undefined {
   const first = contentType?.split(',', 1)[0]?.trim()
   return first !== undefined && MEDIA_TYPE.test(first) && !first.includes('*') ? first : undefined
@@ -49,7 +49,7 @@ function jsonText(value: unknown): string {
   return json
 }
 
-/** Forms encode a space as `+`. */
+/** Encodes a part of a form, with `+` for a space. */
 const formPart = (part: string): string => part.replaceAll('%20', '+')
 
 function formParts(name: string, value: unknown, encoding: PropertyEncoding, taken: readonly string[]): string[] {
@@ -113,7 +113,7 @@ interface Property {
   readonly value: unknown
 }
 
-/** The properties of an object body that the arguments have. */
+/** Returns the properties of an object body for which arguments exist. */
 function propertiesOf({ from }: RequestBody, args: OperationArguments): Property[] {
   if ('argument' in from) {
     const whole = argumentAt(args, from.argument)
@@ -153,7 +153,7 @@ function encodeWhole(body: RequestBody, args: OperationArguments): EncodedBody |
   })
 }
 
-/** Undefined if the operation has no body, or no argument for it. */
+/** Encodes a body. Undefined if the operation has no body, or no argument for it. */
 export function encodeBody({ body }: Operation, args: OperationArguments): EncodedBody | undefined {
   if (!body) return undefined
   if (body.kind !== 'form' && body.kind !== 'multipart') return encodeWhole(body, args)

@@ -7,10 +7,10 @@ import { ArgumentFault } from './request-values.ts'
 /** Throws an ArgumentFault for a name that an object writes. */
 type CheckName = (name: string) => void
 
-/** Some servers ignore case, read `a[b]` as a part of `a`, and read `.` and space as `_`. */
+/** Normalizes a name: some servers ignore case, read `a[b]` as a part of `a`, and read `.` and space as `_`. */
 const comparable = (name: string): string => (name.split('[', 1)[0] ?? '').toLowerCase().replaceAll(/[. ]/g, '_')
 
-/** `taken`: names that the object cannot write. `declared`: the only ones that it can write. */
+/** `taken`: names that the object cannot set. `declared`: the only names that it can set. */
 export function createNameCheck(
   { name: own, style }: { readonly name: string; readonly style?: string | undefined },
   taken: Iterable<string>,
@@ -24,10 +24,10 @@ export function createNameCheck(
   }
 }
 
-/** The properties of a schema; undefined: it accepts others. */
+/** Returns the properties of a schema; undefined if the schema accepts others. */
 function propertiesIn(schema: JsonSchema, schemas: Operation['schemas']): ReadonlySet<string> | undefined {
   const names = new Set<string>()
-  // A schema that is added while the set is iterated is visited, too.
+  // A Set also iterates over schemas that are added during the iteration.
   const parts = new Set<unknown>([schema])
   for (const part of parts) {
     if (!isObject(part)) continue
@@ -44,7 +44,7 @@ function propertiesIn(schema: JsonSchema, schemas: Operation['schemas']): Readon
 const writesKeys = ({ explode, style, contentType }: Parameter): boolean =>
   explode && style !== 'deepObject' && contentType === undefined
 
-/** The parameters in one place, each with its check. `owned`: names that the host sets. */
+/** Returns the parameters of one location, each with its check. `owned`: names that the host sets. */
 export function withNameChecks(
   { parameters, schemas }: Pick<Operation, 'parameters' | 'schemas'>,
   place: Parameter['in'],

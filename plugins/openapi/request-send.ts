@@ -8,10 +8,10 @@ export type ResponseHeaders = Readonly<Record<string, string | string[] | undefi
 export interface RequestToSend {
   readonly dispatcher: Dispatcher
   readonly origin: string
-  /** With the query. */
+  /** The path with the query. */
   readonly path: string
   readonly method: string
-  /** Names and values in turn. */
+  /** Alternating names and values. */
   readonly headers: string[]
   readonly body: string | Buffer | null
 }
@@ -19,15 +19,15 @@ export interface RequestToSend {
 export interface ReceivedResponse {
   readonly status: number
   readonly headers: ResponseHeaders
-  /** Decoded. */
+  /** The decoded body. */
   readonly body: Buffer
-  /** The body is larger than the limit. It is kept up to the limit for errors, and empty for other responses. */
+  /** True if the body exceeds the limit. Errors keep the part up to the limit; other responses have an empty body. */
   readonly isCut: boolean
-  /** Of a body that is larger than the limit, if the server declared it. */
+  /** The declared size of a body that exceeds the limit. */
   readonly declaredSize?: number | undefined
 }
 
-/** There is no usable response. The message contains no request data. */
+/** Thrown if there is no usable response. The message contains no request data. */
 export class SendFailure extends Error {
   /** The network error, such as `ECONNREFUSED`. */
   readonly code: string | undefined
@@ -42,7 +42,7 @@ export class SendFailure extends Error {
 const MAX_ERROR_BODY = 65_536
 const NO_BYTES = Buffer.alloc(0)
 
-/** The first value of a header. */
+/** Returns the first value of a header. */
 export function headerOf(headers: ResponseHeaders, name: string): string | undefined {
   const value = headers[name]
   return Array.isArray(value) ? value[0] : value
@@ -171,10 +171,7 @@ export interface StepLimit {
   begin(step: Stoppable): void
 }
 
-/**
- * Rejects with a SendFailure, with an error of undici, or with the reason of a stop. `maxResponse`: bytes after
- * decompression.
- */
+/** Rejects with a SendFailure, an undici error, or the reason of a stop. `maxResponse`: bytes after decompression. */
 export function send(request: RequestToSend, maxResponse: number, limit: StepLimit): Promise<ReceivedResponse> {
   const { dispatcher, origin, path, method, headers, body } = request
   return new Promise((resolve, reject) => {

@@ -16,7 +16,7 @@ class Waiting implements Queued {
 }
 
 export interface Slots {
-  /** Resolves with a slot; undefined: it has one already. `release` must follow. */
+  /** Resolves with a slot; undefined if the call has a slot already. `release` must follow. */
   take(owner: string, limit: StepLimit): Promise<void> | undefined
   release(owner: string): void
 }

@@ -19,23 +19,23 @@ const RESERVED =
 /** Header names that are never arguments, even if the document declares them. */
 export const isReservedHeader = (name: string): boolean => RESERVED.test(name) || !TOKEN.test(name)
 
-/** RFC 9110, `token`: names of headers and cookies. */
+/** Matches names of headers and cookies (RFC 9110, `token`). */
 export const TOKEN = /^[\w!#$%&'*+.^`|~-]+$/
 
 const CONTROL = /\p{Cc}/u
 
-/** Characters of a header value: visible Latin-1, space and tab. */
+/** Matches the characters of a header value: visible Latin-1, space and tab. */
 const HEADER_VALUE = /^[\t\u0020-\u007e\u00a0-\u00ff]*$/
 
-/** Texts without characters that a server could decode to a path. */
+/** Matches texts without characters that a server could decode to a path. */
 const PLAIN_SEGMENT = /^[\w~:@, -]*$/
 
-/** Invalid UTF-8 that some servers decode to `.`, `/` or `\`. */
+/** Matches invalid UTF-8 that some servers decode to `.`, `/` or `\`. */
 const OVERLONG = /%(?:c[01]%[89ab][\da-f]|e0%[89][\da-f]%[89ab][\da-f]|f0%8[\da-f]%[89ab][\da-f]%[89ab][\da-f])/i
 
 const MAX_DECODINGS = 4
 
-/** Servers can drop the parameters of a segment (`..;x`) and the space around it. */
+/** True for dot segments. Servers can drop the parameters of a segment (`..;x`) and the space around it. */
 function isDotSegment(segment: string): boolean {
   const bare = segment.split(';', 1)[0]?.trim()
   return bare === '.' || bare === '..'
@@ -51,7 +51,7 @@ function decodeOnce(text: string): string {
   })
 }
 
-/** Throws for a text that is, or that decodes to, a path of its own. */
+/** Throws for a text that contains a path, also after decoding. */
 function checkPathText(text: string): void {
   if (PLAIN_SEGMENT.test(text)) return
   let decoded = text
@@ -71,7 +71,7 @@ function checkPathText(text: string): void {
 
 export const argumentName = (path: ArgumentPath): string => path.join('.')
 
-/** The value at an argument path; undefined if it is missing. */
+/** Returns the value at an argument path; undefined if missing. */
 export function argumentAt(args: OperationArguments, path: ArgumentPath): unknown {
   let value: unknown = args
   for (const key of path) {
@@ -100,12 +100,12 @@ const styleOf = ({ name, style = 'simple', explode, allowReserved }: Parameter):
 
 const isJsonType = (type: string): boolean => /[/+]json\b/i.test(type)
 
-/** A parameter with `content` is one text in its media type. */
+/** Serializes a parameter with `content` as one text in its media type. */
 function contentText(type: string, value: unknown): string | undefined {
   return isJsonType(type) && value !== undefined ? JSON.stringify(value) : textOf(value)
 }
 
-/** The value of a parameter, with the style that serializes it. */
+/** Serializes a parameter according to its style. */
 function styled(parameter: Parameter, value: unknown): { readonly style: ValueStyle; readonly value: unknown } {
   const style = styleOf(parameter)
   if (parameter.contentType === undefined) return { style, value }
@@ -125,7 +125,7 @@ function readTemplate(template: string, byName: ReadonlyMap<string, Parameter>):
     .map(part => (part.startsWith('{') ? (byName.get(part.slice(1, -1)) ?? encodeLiteral(part)) : encodeLiteral(part)))
 }
 
-/** Only segments that begin like this can be dot segments. All other characters are encoded already. */
+/** Matches the start of possible dot segments. All other characters are already encoded. */
 const MAYBE_DOTS = /\/(?:\.|%2e)/i
 
 /** Builds the path of one operation from arguments. */
@@ -187,7 +187,7 @@ function checkHeader(text: string): string {
   return text.trim()
 }
 
-/** JSON in a header is ASCII. */
+/** Escapes JSON to ASCII for a header. */
 const asciiJson = (json: string): string =>
   json.replace(/[\u007f-\uffff]/g, character => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`)
 
@@ -228,7 +228,7 @@ export function createCookies(
       if (value === undefined) return []
       return forArgument(parameter.argument, () => {
         const { style, value: text } = styled(parameter, value)
-        // A comma is no character of a `cookie-value`.
+        // A `cookie-value` cannot contain a comma.
         return namedValues({ ...style, checkName }, text).map(pair => pair.replaceAll(',', '%2C'))
       })
     })

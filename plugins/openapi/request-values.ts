@@ -12,7 +12,7 @@ export interface ValueStyle {
   readonly explode: boolean
   /** Keeps reserved characters of query values. */
   readonly allowReserved?: boolean
-  /** Throws for a name that a key of an object must not set. */
+  /** Throws for a name that an object key must not set. */
   readonly checkName?: (name: string) => void
 }
 
@@ -33,11 +33,11 @@ export function encodeText(text: string): string {
   }
 }
 
-/** `&`, `#` and `+` stay encoded, because they would change the query, and `%`, so that values arrive as they are. */
+/** Keeps reserved characters except `&`, `#` and `+`, which would change the query, and `%`, which would be decoded. */
 const encodeReserved: Encode = text =>
   encodeText(text).replace(/%(?:3A|2F|3F|5B|5D|40|21|24|27|28|29|2A|2C|3B|3D)/g, decodeURIComponent)
 
-/** Undefined for null, which RFC 6570 leaves out. Objects within a value have no style, so they are JSON. */
+/** Converts a value to text. Undefined for null, which RFC 6570 omits. Nested objects have no style: they are JSON. */
 export function textOf(value: unknown): string | undefined {
   if (typeof value === 'string') return value
   if (value === undefined || value === null) return undefined
@@ -60,7 +60,7 @@ function membersOf(value: Readonly<Record<string, unknown>>): Pair[] {
 
 const pairText = ([name, value]: Pair, encode: Encode): string => `${encode(name)}=${encode(value)}`
 
-/** The items of an array, or the members of an object: `R,100` or, exploded, `R=100`. Undefined for a primitive. */
+/** Returns array items or object members: `R,100` or, exploded, `R=100`. Undefined for a primitive. */
 function listOf(value: unknown, explode: boolean, encode: Encode): string[] | undefined {
   if (Array.isArray(value)) return textsOf(value).map(encode)
   if (!isObject(value)) return undefined
@@ -68,7 +68,7 @@ function listOf(value: unknown, explode: boolean, encode: Encode): string[] | un
   return explode ? members.map(member => pairText(member, encode)) : members.flat().map(encode)
 }
 
-/** `blue`, `blue,black` or `R=100,G=200`. Undefined for a value without text. */
+/** Formats `blue`, `blue,black` or `R=100,G=200`. Undefined for a value without text. */
 export function simpleValue(value: unknown, explode: boolean, encode: Encode): string | undefined {
   const list = listOf(value, explode, encode)
   if (list) return list.length === 0 ? undefined : list.join(',')
@@ -93,14 +93,14 @@ function matrixValue(value: unknown, explode: boolean, name: string): string | u
   return text === undefined ? undefined : named(text)
 }
 
-/** The text that replaces a path parameter. Undefined for a value without text. */
+/** Returns the text that replaces a path parameter. Undefined for a value without text. */
 export function pathValue({ style, explode, name }: ValueStyle, value: unknown): string | undefined {
   if (style === 'matrix') return matrixValue(value, explode, name)
   if (style === 'label') return labelValue(value, explode)
   return simpleValue(value, explode, encodeText)
 }
 
-/** Members of nested objects and items by index: `a[b][0]=c`, as common parsers expect them. */
+/** Returns members of nested objects and items by index, such as `a[b][0]=c`, as common parsers expect. */
 function deepPairs(name: string, value: unknown, checkName: ValueStyle['checkName'], found: Pair[] = []): Pair[] {
   if (isObject(value) || Array.isArray(value)) {
     for (const [key, member] of Object.entries(value)) {
@@ -119,7 +119,7 @@ const DELIMITERS: Readonly<Partial<Record<ParameterStyle, string>>> = {
   pipeDelimited: '%7C',
 }
 
-/** `name=value` parts of a query, a form or a cookie. */
+/** Returns `name=value` parts of a query, a form or a cookie. */
 export function namedValues(
   { style, explode, name, allowReserved = false, checkName }: ValueStyle,
   value: unknown,
@@ -139,7 +139,7 @@ export function namedValues(
   return text === undefined ? [] : [part(encode(text))]
 }
 
-/** All texts of a path value, to be checked before they are encoded. */
+/** Returns all texts of a path value, which are checked before they are encoded. */
 export function textsIn(value: unknown): string[] {
   if (Array.isArray(value)) return textsOf(value)
   if (isObject(value)) return membersOf(value).flat()

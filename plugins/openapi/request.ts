@@ -24,10 +24,10 @@ export interface RequesterOptions extends ResponseLimits {
   /** Lower-case names of headers of the caller. */
   readonly forwardHeaders: readonly string[]
   readonly credentials: CredentialPlan
-  /** Milliseconds for a call, with its retries and its time in the queue. */
+  /** Time limit of a call, with retries and queue time, milliseconds. */
   readonly timeout: number
   readonly retries: number
-  /** Concurrent requests. */
+  /** Maximum concurrent requests. */
   readonly concurrency: number
   readonly services: () => Pick<Services, 'openConnections' | 'slot'>
   readonly clock: Clock
@@ -69,7 +69,7 @@ const REDIRECTS = new Set([301, 302, 303, 307, 308])
 const MAX_REDIRECTS = 5
 /** Milliseconds before the first retry without `Retry-After`; doubled for each further one. */
 const BACK_OFF = 250
-/** Headers that are sent to another origin after a redirect. */
+/** Headers that are also sent to another origin after a redirect. */
 const OPEN_HEADERS = new Set(['accept', 'accept-encoding', 'user-agent'])
 
 const isJson = (type: string): boolean => /[/+]json\b/.test(type)
@@ -90,12 +90,12 @@ class CallEnd implements StepLimit {
   #reason: Error | undefined
   #step: Stoppable | undefined
 
-  constructor(clock: Clock, timeout: number, cancellation: Cancellation) {
+  constructor(clock: Clock, timeout: number, cancellation: Cancellation, advice: string) {
     this.#clock = clock
     this.#until = clock.monotonic() + timeout
     this.#cancellation = cancellation
     this.#timer = clock.setTimeout(
-      () => this.#end(new ToolError(`The API did not respond within ${timeout / 1_000} s.`)),
+      () => this.#end(new ToolError(`The API did not respond within ${timeout / 1_000} s.${advice}`)),
       timeout,
     )
     cancellation.add(this.#cancel)
@@ -158,7 +158,7 @@ function retryAfterOf({ headers }: ReceivedResponse, clock: Clock): number | und
 
 const CODE = /^(?:E[A-Z0-9_]{2,}|UND_ERR_[A-Z_]+|CERT_[A-Z_]+|ERR_TLS_[A-Z_]+|[A-Z]+(?:_[A-Z]+){2,})$/
 
-/** The code of a network error. Its message can contain the request. */
+/** Returns only the code of a network error, because its message can contain the request. */
 function codeOf(error: unknown): string | undefined {
   const { code, errors } = error as { readonly code?: unknown; readonly errors?: readonly unknown[] }
   if (typeof code === 'string' && CODE.test(code)) return code
@@ -168,9 +168,20 @@ function codeOf(error: unknown): string | undefined {
 const isRefusedAddress = (error: unknown): error is Error =>
   error instanceof Error && ['blocked_address', 'insecure_endpoint'].includes(Reflect.get(error, 'code') as string)
 
-const networkFailure = (error: unknown): ToolError => {
+/** Codes of connections that ended after the API could have received the request. */
+const ENDED = new Set(['UND_ERR_SOCKET', 'ECONNRESET', 'EPIPE'])
+const REPEATED = ' The API can have processed the request: check its result before you repeat the call.'
+
+/** `redirect`: the origin that the API redirected to. */
+function networkFailure(error: unknown, method: string, redirect: string | undefined): ToolError {
   const code = codeOf(error)
-  return new ToolError(`The API cannot be reached${code === undefined ? '' : ` (${code})`}.`)
+  const suffix = code === undefined ? '' : ` (${code})`
+  if (code !== undefined && ENDED.has(code)) {
+    const advice = REPEATABLE.has(method) ? ' Try again later.' : REPEATED
+    return new ToolError(`The API ended the connection without a response${suffix}.${advice}`)
+  }
+  const what = redirect === undefined ? 'The API' : `The API redirects to ${redirect}, which`
+  return new ToolError(`${what} cannot be reached${suffix}. Try again later.`)
 }
 
 interface Target {
@@ -276,7 +287,7 @@ export function createRequester(options: RequesterOptions): Requester {
     }
   }
 
-  /** Reads credentials for each attempt, because tokens expire. Returns undefined if there is nothing to wait for. */
+  /** Reads credentials for each attempt, because tokens expire. Undefined if they are available without waiting. */
   function authorize(
     { credentials: own, method, origin }: CompiledOperation,
     { path }: BuiltRequest,
@@ -305,11 +316,18 @@ export function createRequester(options: RequesterOptions): Requester {
     return { origin: one.origin, path, headers, body: built.body?.content ?? null }
   }
 
-  async function follow(method: string, first: Target, end: CallEnd): Promise<ReceivedResponse> {
+  /** `reached`: gets the origin of each request. */
+  async function follow(
+    method: string,
+    first: Target,
+    end: CallEnd,
+    reached: { origin: string },
+  ): Promise<ReceivedResponse> {
     const { maxResponse } = options
     let target = first
     for (let count = 0; ; count++) {
       const { origin: from } = target
+      reached.origin = from
       const dispatcher = connections ? connections.agentFor(from) : (await connect()).agentFor(from)
       const response = await send({ ...target, dispatcher, method }, maxResponse, end)
       if (!REDIRECTS.has(response.status) || !REPEATABLE.has(method) || count === MAX_REDIRECTS) return response
@@ -323,7 +341,7 @@ export function createRequester(options: RequesterOptions): Requester {
     }
   }
 
-  /** Returns the milliseconds until the next attempt; undefined for no further attempt. */
+  /** Returns the delay until the next attempt, milliseconds; undefined if there is none. */
   function pauseAfter(attempt: number, end: CallEnd, response?: ReceivedResponse): number | undefined {
     if (attempt >= retries || (response && !BUSY.has(response.status))) return undefined
     const asked = response && retryAfterOf(response, clock)
@@ -347,6 +365,14 @@ export function createRequester(options: RequesterOptions): Requester {
     throw new ToolError('The host has no valid credentials for the API. See the log of the host.')
   }
 
+  /** Without credentials, the document does not declare the security of the operation. */
+  function warnRefused({ id, security }: Operation, { secrets }: AddedCredentials): void {
+    const schemes = security.flatMap(alternative => [...alternative.keys()])
+    const fix =
+      secrets.length > 0 ? 'check `credentials`, `auth` and `headers`' : 'set `auth` or `headers`, which are not set'
+    log.warn({ code: 'MH3460', document: options.what, operation: id, schemes, fix }, 'an API responded with HTTP 401')
+  }
+
   async function attemptAll(
     one: CompiledOperation,
     built: BuiltRequest,
@@ -361,25 +387,28 @@ export function createRequester(options: RequesterOptions): Requester {
       const waiting = authorize(one, built, ctx, added)
       if (waiting) await end.within(waiting)
       const target = targetOf(one, built, ctx, added)
+      const reached = { origin }
       let response: ReceivedResponse | undefined
       try {
-        response = await follow(method, target, end)
+        response = await follow(method, target, end, reached)
       } catch (error) {
         if (ToolError.is(error)) throw error
         if (isRefusedAddress(error)) throw refuseAddress(error)
         if (error instanceof SendFailure) throw new ToolError(`The API sent no usable response: ${error.message}.`)
         const pause = mayRepeat ? pauseAfter(attempt++, end) : undefined
-        if (pause === undefined) throw networkFailure(error)
+        const redirect = reached.origin === origin ? undefined : reached.origin
+        if (pause === undefined) throw networkFailure(error, method, redirect)
         await end.wait(pause)
         continue
       }
       if (response.status === 401 && !isRenewed) {
         isRenewed = true
-        // The API did not process the request, so any method can be repeated.
+        // The API did not process the request, so every method can be repeated.
         if (refuseTokens(added, { origin, dpopNonce: headerOf(response.headers, 'dpop-nonce') })) continue
       }
       const pause = mayRepeat ? pauseAfter(attempt++, end, response) : undefined
       if (pause === undefined) {
+        if (response.status === 401) warnRefused(operation, added)
         const facts = { operation, url: origin + built.path, query: built.query.join('&'), secrets: added.secrets }
         return toolResultOf(response, {
           ...facts,
@@ -394,7 +423,7 @@ export function createRequester(options: RequesterOptions): Requester {
   async function call(operation: Operation, args: OperationArguments, ctx: CallContext): Promise<CallToolResult> {
     const one = compile(operation)
     const built = build(one, args)
-    const end = new CallEnd(clock, timeout, contextCancellation(ctx))
+    const end = new CallEnd(clock, timeout, contextCancellation(ctx), REPEATABLE.has(one.method) ? '' : REPEATED)
     const owner = ownerOf(ctx)
     try {
       const turn = slots.take(owner, end)

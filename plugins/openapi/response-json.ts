@@ -22,7 +22,7 @@ const TOKEN = /"(?:[^"\\]|\\.)*"|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?|[{}[\],:]/g
 const LONGEST_NUMBER = 400
 const LARGE_EXPONENT = /[eE][+-]?\d{6}/
 
-/** Significant digits and magnitude, to compare two spellings of a number. */
+/** Returns significant digits and magnitude, to compare two spellings of a number. */
 function digitsOf(text: string): string {
   const [, sign = '', whole = '', fraction = '', exponent = '0'] =
     /^(-?)(\d*)\.?(\d*)(?:[eE]([+-]?\d+))?$/.exec(text) ?? []
@@ -32,7 +32,7 @@ function digitsOf(text: string): string {
   return `${sign}${significant}e${Number(exponent) - fraction.length + digits.length - significant.length}`
 }
 
-/** A double is read back from 17 digits: more of them are lost, and so are numbers beyond its range. */
+/** True if a double preserves the number: digits after the 17th and numbers beyond its range are lost. */
 function isExact(token: string): boolean {
   if (token.length < 16 && !/[eE]/.test(token)) return true
   if (token.length > LONGEST_NUMBER || LARGE_EXPONENT.test(token)) return false
@@ -91,7 +91,7 @@ function isDeeper(json: string, most: number): boolean {
   return false
 }
 
-/** Fewer brackets than the limit cannot be nested deeper. */
+/** True if JSON is nested too deeply. Text with fewer brackets than the limit cannot be. */
 function isTooDeep(json: string): boolean {
   let brackets = 0
   for (let index = 0; index < json.length; index++) {
@@ -101,7 +101,7 @@ function isTooDeep(json: string): boolean {
   return false
 }
 
-/** Undefined for text that is not JSON, or that is nested too deeply. */
+/** Parses a response. Undefined for text that is not JSON or is nested too deeply. */
 export function parseResponse(body: string): ParsedJson | undefined {
   const json = body.charCodeAt(0) === 0xfeff ? body.slice(1) : body
   let value: unknown
@@ -112,7 +112,7 @@ export function parseResponse(body: string): ParsedJson | undefined {
     return undefined
   }
   const text = JSON.stringify(value)
-  // Equal text proves that nothing was lost. It is the common case, because most servers send compact JSON.
+  // Equal text proves that all values are preserved. This is the common case, because most servers send compact JSON.
   if (text === json) return { value, text, inexact: 0 }
   const { text: exact, inexact, duplicate } = scan(json)
   if (duplicate !== undefined) return { value, text: json, inexact, duplicate }

@@ -4,7 +4,7 @@ import type { Operation, Parameter } from './operation.ts'
 import { headerOf, type ResponseHeaders } from './request-send.ts'
 import { argumentName } from './request-target.ts'
 
-/** Response fields with a cursor, and the query parameters that take it. Names are compared without case and `_`. */
+/** Response fields with a cursor, and the query parameters that accept it. Names are compared without case and `_`. */
 const CURSORS: readonly (readonly [field: string, parameters: readonly string[]])[] = [
   ['nextpagetoken', ['pagetoken', 'nextpagetoken']],
   ['nextcursor', ['cursor', 'nextcursor', 'after', 'startcursor']],
@@ -26,7 +26,7 @@ const queryOf = ({ parameters }: Operation): Parameter[] => parameters.filter(({
 
 const LINK = /<([^<>]*)>((?:\s*;\s*[\w*-]+\s*=\s*(?:"[^"]*"|[^\s;,"]*))*)/g
 
-/** The target of `rel="next"` (RFC 8288). */
+/** Returns the target of `rel="next"` (RFC 8288). */
 function nextLink(headers: ResponseHeaders): string | undefined {
   const { link } = headers
   const text = Array.isArray(link) ? link.join(', ') : link
@@ -49,7 +49,7 @@ const valueFor = ({ schema }: Parameter, text: string): string | number => {
   return isNumber && /^\d{1,15}$/.test(text) ? Number(text) : text
 }
 
-/** The arguments that differ from those of the call. */
+/** Returns the arguments that differ from those of the call. */
 function fromLink(link: string, operation: Operation, sent: URLSearchParams): string | undefined {
   if (!URL.canParse(link, operation.baseUrl)) return undefined
   const next = new URL(link, operation.baseUrl).searchParams
@@ -73,7 +73,7 @@ function cursorIn(value: Readonly<Record<string, unknown>>, wanted: string): str
 const isOver = (value: Readonly<Record<string, unknown>>): boolean =>
   Object.entries(value).some(([name, member]) => member === false && /^has(?:more|nextpage|next)$/.test(plain(name)))
 
-/** Lists that continue after the id of their last item, as Stripe's. */
+/** Continues lists after the id of their last item, as in Stripe's API. */
 function afterLast(value: Readonly<Record<string, unknown>>, parameter: Parameter): string | undefined {
   const { has_more: hasMore, data } = value as { readonly has_more?: unknown; readonly data?: unknown }
   if (hasMore !== true || !Array.isArray(data)) return undefined
@@ -89,7 +89,7 @@ interface PageParameters {
 
 const pageParameters = new WeakMap<Operation, PageParameters | 'none'>()
 
-/** The parameters of an operation that take a cursor. */
+/** Returns the parameters of an operation that accept a cursor. */
 function parametersFor(operation: Operation): PageParameters | 'none' {
   const known = pageParameters.get(operation)
   if (known) return known
@@ -120,7 +120,7 @@ function fromBody(value: unknown, operation: Operation): string | undefined {
   return parameters.afterLast && afterLast(value, parameters.afterLast)
 }
 
-/** Returns a text that shows how to get the next page; undefined if there is none. `query`: as sent. */
+/** Returns a text on how to get the next page; undefined if there is none. `query`: the query of the request. */
 export function findNextPage(
   headers: ResponseHeaders,
   value: unknown,

@@ -9,14 +9,14 @@ import { type ParsedJson, parseResponse } from './response-json.ts'
 import { findNextPage } from './response-pages.ts'
 
 export interface ResponseLimits {
-  /** Bytes. */
+  /** Maximum size of a response, bytes. */
   readonly maxResponse: number
   readonly errorExcerpt: number
 }
 
 export interface ResponseFacts extends ResponseLimits {
   readonly operation: Operation
-  /** Without the query, which can contain a secret. */
+  /** The URL without the query, which can contain a secret. */
   readonly url: string
   readonly query: string
   /** Values that were sent as credentials. */
@@ -26,21 +26,21 @@ export interface ResponseFacts extends ResponseLimits {
 const text = (value: string): ContentBlock => ({ type: 'text', text: value })
 const failure = (message: string): CallToolResult => ({ content: [text(message)], isError: true })
 
-/** Does not use the server's status text, which can be arbitrary. */
+/** Omits the server's status text, which can be arbitrary. */
 function statusLine(status: number): string {
   const name = STATUS_CODES[status]
   return name === undefined ? `HTTP ${status}` : `HTTP ${status} ${name}`
 }
 
 const REDACTED = '[redacted]'
-/** Shorter values occur in texts by chance. */
+/** Minimum length of redacted values, because shorter ones occur by chance. */
 const MIN_SECRET = 6
 
 function spellings(secret: string): string[] {
   return [...new Set([secret, JSON.stringify(secret).slice(1, -1), encodeURIComponent(secret)])]
 }
 
-/** Some APIs repeat the request in their responses. */
+/** Redacts secrets, because some APIs repeat the request in their responses. */
 function withoutSecrets(body: string, secrets: readonly string[]): string {
   let clean = body
   for (const secret of secrets) {
@@ -72,7 +72,7 @@ const TEXTUAL =
 
 const isText = (type: string): boolean => isJson(type) || TEXTUAL.test(type)
 
-/** Undefined for an unknown charset, and for bytes that are not text in it. */
+/** Decodes a body. Undefined for an unknown charset, and for bytes that are not text in it. */
 function decodeText(body: Buffer, charset: string | undefined): string | undefined {
   if (charset === undefined || /^utf-?8$/i.test(charset)) return isUtf8(body) ? body.toString('utf8') : undefined
   try {
@@ -122,7 +122,7 @@ function textResult(body: string, type: string, response: ReceivedResponse, fact
   return { content }
 }
 
-/** The result of a response without a body, which often contains only the location of a new resource. */
+/** Creates the result of a response without a body, which often contains only the location of a new resource. */
 function emptyResult({ status, headers }: ReceivedResponse, { secrets }: ResponseFacts): CallToolResult {
   const location = headerOf(headers, 'location')
   const lines = [statusLine(status)]
@@ -142,7 +142,7 @@ function tooLarge({ declaredSize }: ReceivedResponse, { maxResponse }: ResponseF
   )
 }
 
-/** The texts of a problem document (RFC 9457), and of common error objects. */
+/** Returns the texts of a problem document (RFC 9457), or of common error objects. */
 function problemOf(value: unknown): string | undefined {
   if (!isObject(value)) return undefined
   const said = ['title', 'detail', 'message', 'error_description'].flatMap(name => {
@@ -158,6 +158,13 @@ function cutText(value: string, bytes: number): string {
   return `${new TextDecoder().decode(body.subarray(0, bytes), { stream: true })}… (cut after ${sizeText(bytes)})`
 }
 
+/** Error pages are mostly markup. Each pattern takes linear time. */
+const textOfHtml = (html: string): string =>
+  html
+    .replaceAll(/<(?:script|style)\b[^<]*/gi, '')
+    .replaceAll(/<[^<>]*>/g, ' ')
+    .replaceAll(/\s+/g, ' ')
+
 function excerptOf(response: ReceivedResponse, facts: ResponseFacts): string | undefined {
   const { type, charset } = mediaTypeOf(response)
   if (response.body.length === 0) return undefined
@@ -165,7 +172,8 @@ function excerptOf(response: ReceivedResponse, facts: ResponseFacts): string | u
   // A cut body can end within a character.
   const body = response.isCut ? new TextDecoder().decode(response.body) : decodeText(response.body, charset)
   if (body === undefined) return undefined
-  const clean = withoutSecrets(withoutMark(body), facts.secrets).trim()
+  const readable = type === 'text/html' ? textOfHtml(body) : withoutMark(body)
+  const clean = withoutSecrets(readable, facts.secrets).trim()
   const isProblem = type === 'application/problem+json'
   const problem = isProblem ? problemOf(parseResponse(clean)?.value) : undefined
   const excerpt = cutText(clean, facts.errorExcerpt)
@@ -175,6 +183,10 @@ function excerptOf(response: ReceivedResponse, facts: ResponseFacts): string | u
 function errorResult(response: ReceivedResponse, facts: ResponseFacts): CallToolResult {
   const retryAfter = headerOf(response.headers, 'retry-after')
   const lines = [statusLine(response.status)]
+  if (response.status === 401) {
+    const what = facts.secrets.length > 0 ? 'refused the credentials of the host' : 'requires credentials'
+    lines.push(`The API ${what}. Only the operator of the host can change them; the log of the host has details.`)
+  }
   if (retryAfter !== undefined && /^[\w ,:]{1,40}$/.test(retryAfter)) lines.push(`Retry-After: ${retryAfter}`)
   const excerpt = excerptOf(response, facts)
   if (excerpt) lines.push(excerpt)
@@ -187,7 +199,7 @@ function redirectResult(response: ReceivedResponse, { secrets }: ResponseFacts):
   return failure(`HTTP ${response.status}: the API redirects${target}. The redirect was not followed.`)
 }
 
-/** The result of a call: `isError` for a status of 300 or more, except 304. */
+/** Creates the result of a call: `isError` for a status of 300 or more, except 304. */
 export function toolResultOf(response: ReceivedResponse, facts: ResponseFacts): CallToolResult {
   const { status, body, isCut } = response
   if (status >= 400) return errorResult(response, facts)

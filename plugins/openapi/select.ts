@@ -5,7 +5,7 @@ import type { Source } from './options.ts'
 
 type Filter = NonNullable<Source['include']>[number]
 
-/** The names of an operation in filters and `overrides`. */
+/** Returns the names of an operation in filters and `overrides`. */
 export const namesOf = (candidate: Candidate) => [candidate.id, idByPath(candidate)]
 
 function matches(filter: Filter, candidate: Candidate): boolean {
@@ -18,7 +18,7 @@ function matches(filter: Filter, candidate: Candidate): boolean {
   return deprecated === undefined || deprecated === candidate.deprecated
 }
 
-/** Returns why an operation is not selected; undefined if it is. */
+/** Returns why an operation is not selected; undefined if it is selected. */
 export function reasonToSkip(candidate: Candidate, { methods, include, exclude = [] }: Source): string | undefined {
   if (!methods.includes(candidate.method)) return `\`methods\` does not have "${candidate.method}"`
   if (include && !include.some(filter => matches(filter, candidate))) return '`include` does not match'
@@ -26,7 +26,7 @@ export function reasonToSkip(candidate: Candidate, { methods, include, exclude =
   return index === -1 ? undefined : `\`exclude[${index}]\` matches`
 }
 
-/** Entries of `include` and `exclude` that match no operation, such as `include[0]`. */
+/** Returns entries of `include` and `exclude` that match no operation, such as `include[0]`. */
 export const unmatchedFilters = (candidates: readonly Candidate[], source: Source): string[] =>
   (['include', 'exclude'] as const).flatMap(list =>
     (source[list] ?? []).flatMap((filter, index) =>
@@ -34,11 +34,11 @@ export const unmatchedFilters = (candidates: readonly Candidate[], source: Sourc
     ),
   )
 
-/** The key of an operation in `overrides`: its operationId, or its method and path. */
+/** Returns the key of an operation in `overrides`: its operationId, or its method and path. */
 export const overrideKeyOf = (candidate: Candidate, { overrides = {} }: Source): string | undefined =>
   namesOf(candidate).find(name => Object.hasOwn(overrides, name))
 
-/** Keys of `overrides` that name no operation. */
+/** Returns keys of `overrides` that match no operation. */
 export function unknownOverrides(candidates: readonly Candidate[], { overrides = {} }: Source): string[] {
   const known = new Set(candidates.flatMap(namesOf))
   return Object.keys(overrides).filter(key => !known.has(key))

@@ -19,7 +19,7 @@ import { createRequester, type Requester } from './request.ts'
 import { namesOf, unknownOverrides, unmatchedFilters } from './select.ts'
 
 interface UnknownKey {
-  /** Path below the options of the document. */
+  /** Path relative to the options of the document. */
   readonly at: readonly string[]
   readonly text: string
 }
@@ -43,7 +43,7 @@ const MAX_REPORTED = 10
 export const isRemote = ({ document, overlay }: Pick<Source, 'document' | 'overlay'>): boolean =>
   [document, overlay ?? []].flat().some(name => /^https?:/.test(name))
 
-/** Drops the document itself, which can be large. */
+/** Keeps the needed parts and drops the document itself, which can be large. */
 function summarize({ api, candidates, tools, faulty }: ApiReading, source: Source): ReadDocument {
   const unknownNames = unknownOverrides(candidates, source).map(name => ({
     at: ['overrides', name],
@@ -77,6 +77,8 @@ export class ServedDocument {
   #read: ReadDocument | undefined
   #served: ServedToolset | undefined
   #requester: Requester | undefined
+  /** Tools without credentials. */
+  #left: readonly ApiTool[] = []
 
   constructor(host: InternalHost, name: string, source: Source, logins: Logins) {
     this.#host = host
@@ -91,7 +93,7 @@ export class ServedDocument {
     return isRemote(this.#source)
   }
 
-  /** Throws a StartError for a document that cannot be used. */
+  /** Reads the document. Throws a StartError for a document that cannot be used. */
   async read(source = this.#source): Promise<ReadDocument> {
     const { allowHosts = [] } = source
     const settings = {
@@ -115,7 +117,29 @@ export class ServedDocument {
     this.#served = this.#host.toolset(this.#name, definitions, {
       at: ['documents', this.#name],
       fix: `set \`prefix\` of plugins.openapi.documents.${this.#name}`,
+      describe: () => this.#describe(),
     })
+  }
+
+  /** The state for the start page and `explain`. */
+  #describe(): string {
+    if (!this.#read) return 'the document is read at startup'
+    const { tools, faults } = this.#read
+    const parts = [
+      [tools.length - this.#left.length, 'tools'],
+      [this.#left.length, 'left out: no credentials'],
+      [faults.length, 'left out: invalid'],
+      [tools.filter(isSimplified).length, 'with simplified schemas'],
+    ] as const
+    return parts.flatMap(([count, what], index) => (count > 0 || index === 0 ? `${count} ${what}` : [])).join(', ')
+  }
+
+  /** Reads and serves a document at a URL in `onReady`, so that `check`, `lock` and `start --frozen` include its tools. */
+  async addEarly(): Promise<ReadDocument> {
+    const read = await this.read()
+    this.#report(read)
+    this.#served?.replace(defineOrReport(this.#host.report, () => this.#define(read)))
+    return read
   }
 
   #error(code: string, at: readonly string[], text: string): StartError {
@@ -128,7 +152,7 @@ export class ServedDocument {
     for (const text of limitList(notes)) this.#host.report(this.#error('MH3405', ['document'], text), 'warning')
   }
 
-  /** Used after set-up, when `report` is not available. */
+  /** Logs problems after set-up, when `report` is not available. */
   #logProblems({ unknownKeys, faults, notes }: ReadDocument): void {
     const problems = [...unknownKeys.map(({ at, text }) => `${at.join('.')}: ${text}`), ...faults, ...notes]
     if (problems.length === 0) return
@@ -177,6 +201,7 @@ export class ServedDocument {
     this.#requester = requester
     this.#read = read
     const left = read.tools.filter(({ operation }) => plan.reasonFor(operation) !== undefined)
+    this.#left = left
     if (left.length > 0) {
       const reasons = [...new Set(left.map(({ operation }) => plan.reasonFor(operation)))]
       log.info(
@@ -199,7 +224,7 @@ export class ServedDocument {
     this.#host.clock.setTimeout(end, parseDuration(timeout)).unref()
   }
 
-  /** Reports why the host would refuse all requests to `baseUrl` or a server of the document. Called before the host serves. */
+  /** Reports URLs to which the host would refuse all requests: `baseUrl` or servers. Called before the host serves. */
   async checkBaseUrl(): Promise<void> {
     const { baseUrl } = this.#source
     if (!this.#requester) return
@@ -216,8 +241,9 @@ export class ServedDocument {
     }
   }
 
-  /** Reads the document and serves it. */
+  /** Reads the document and serves it, unless it is already served. */
   async start(): Promise<void> {
+    if (this.#read) return
     const read = await this.read()
     this.#logProblems(read)
     this.#served?.replace(this.#define(read))
@@ -269,12 +295,15 @@ function defineOrReport(report: InternalHost['report'], define: () => ToolDefini
   }
 }
 
+const isSimplified = ({ input, output }: ApiTool): boolean =>
+  input.simplified.length > 0 || (output?.simplified.length ?? 0) > 0
+
 const limitList = (texts: readonly string[]): string[] =>
   texts.length <= MAX_REPORTED
     ? [...texts]
     : [...texts.slice(0, MAX_REPORTED), `${texts.length - MAX_REPORTED} more; run \`mcp-host openapi\` to see all`]
 
-/** Omits functions, which are never equal. */
+/** Omits functions from the comparison, because they are never equal. */
 const comparable = (read: ReadDocument | undefined) => ({
   schemes: read?.securitySchemes,
   tools: read?.tools.map(({ fill: _, ...tool }) => tool),

@@ -26,7 +26,7 @@ export function baseUrlOf(api: Api, candidate: Candidate, source: Source): strin
   return `${url.origin}${trimEndOf(url.pathname, '/')}`
 }
 
-/** The origins of the servers and token URLs of a document, before an overlay at a URL changes them. */
+/** Returns the origins of the servers and token URLs of a document, before an overlay at a URL changes them. */
 export function originsIn(file: DocumentFile, source: Source): Set<string> {
   const root = { value: file.root, place: rootOf(file) }
   const items = childrenOf(childOf(root, 'paths'))
@@ -43,7 +43,7 @@ export function originsIn(file: DocumentFile, source: Source): Set<string> {
 const childrenOf = (found: Found): Found[] =>
   isObject(found.value) ? Object.keys(found.value).map(key => childOf(found, key)) : []
 
-/** The fault is reported when the server is used. */
+/** Returns undefined for a fault, which is reported when the server is used. */
 function urlOrNone(read: () => URL): URL | undefined {
   try {
     return read()

@@ -1,4 +1,4 @@
-// Counts in the store of all nodes. `onFailure` decides if the store does not respond.
+// Counts in the store of all nodes. If the store does not respond, `onFailure` applies.
 import { blame } from '../../core/auth.ts'
 import { HostError } from '../../core/index.ts'
 import type { InternalHost } from '../../core/internal.ts'
@@ -7,7 +7,7 @@ import { type RedisConnection, redisStore } from '../families/redis/index.ts'
 import type { Count, CreateCount, Tally } from './memory-counts.ts'
 import type { FilledRateLimit } from './options.ts'
 
-/** Seconds. */
+/** Value of `Retry-After`, seconds. */
 const RETRY_AFTER = '2'
 
 function createTrouble({ log, metrics }: InternalHost, onFailure: FilledRateLimit['onFailure'], store: string) {

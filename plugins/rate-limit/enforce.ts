@@ -26,7 +26,7 @@ const callerKey = (user: User | undefined, ip: string, prefix: number): string =
 const clientKey = (user: User | undefined): string | undefined =>
   user?.clientId === undefined ? undefined : digest(JSON.stringify([user.issuer ?? '', user.clientId]))
 
-/** Seconds. The end of a running call is unknown. */
+/** Value of `Retry-After`, seconds, because the end of a running call is unknown. */
 const SOON = 1
 
 const secondsLeft = ({ until }: Tally, now: number) => Math.max(1, Math.ceil((until - now) / 1_000))
@@ -94,7 +94,7 @@ function overCap({ name, place, most }: Cap, refusing: Refusing): HostError {
   })
 }
 
-/** Throws above the limit, otherwise sets the RateLimit fields of the response. */
+/** Throws above the limit; otherwise sets the RateLimit fields of the response. */
 function judge(ctx: HostContext, limit: Limit, tally: Tally | undefined, refusing: Refusing): void {
   if (!tally) return
   if (tally.used > limit.rate.most) throw overLimit(limit, tally, refusing)
@@ -109,7 +109,7 @@ function charge(ctx: HostContext, limit: Limit, key: string, refusing: Refusing)
   return undefined
 }
 
-/** For `host.onRequest`. */
+/** Creates the middleware for `host.onRequest`. */
 export const limitAddresses =
   (now: () => Limits, refusing: Refusing): HostMiddleware =>
   (ctx, next) => {
@@ -119,7 +119,7 @@ export const limitAddresses =
     return counting ? counting.then(next) : next()
   }
 
-/** For `host.authorize`. Counts concurrently, in one round trip to Redis. */
+/** Creates the middleware for `host.authorize`. Counts concurrently, in one round trip to Redis. */
 export const limitUsers =
   (now: () => Limits, refusing: Refusing): HostMiddleware =>
   (ctx, next) => {
@@ -135,7 +135,7 @@ const EVERYBODY = ''
 
 const NO_RULES: readonly ToolRule[] = []
 
-/** Undefined if the caller cannot call the tool: denied calls are not counted. */
+/** Returns the called tool. Undefined if the caller cannot call it, because denied calls are not counted. */
 const toolOf = ({ method, params, view }: Call): ToolItem | undefined => {
   const name = method === 'tools/call' ? params['name'] : undefined
   const tool = typeof name === 'string' ? view.tools.get(name) : undefined
@@ -158,7 +158,7 @@ function judgeCall(limit: Limit, tally: Tally | undefined, refusing: Refusing) {
   if (tally && tally.used > limit.rate.most) throw overLimit(limit, tally, refusing)
 }
 
-/** Counts concurrently in Redis. Synchronous tallies are judged at once, because the counter is shared. */
+/** Counts concurrently in Redis. In memory, each limit is checked before the next one counts. */
 function chargeCall(rules: readonly ToolRule[], who: string, refusing: Refusing): Promise<unknown> | undefined {
   let counting: Promise<void>[] | undefined
   for (const { limit, forAll } of rules) {
@@ -176,19 +176,19 @@ async function runLimited(call: Call, next: Next, limits: Limits, rules: readonl
   const who = callerKey(call.user, call.offer.ip, limits.options.ipv6Prefix)
   const caps: Array<readonly [Cap, string]> = limits.cap ? [[limits.cap, who]] : []
   for (const { cap, forAll } of rules) if (cap) caps.push([cap, forAll ? EVERYBODY : who])
-  // Caps first: a call that they refuse is not counted.
+  // Concurrency limits come first, because a call that they refuse is not counted.
   enterAll(caps, refusing)
   try {
     const counting = chargeCall(rules, who, refusing)
     if (counting) await counting
     return await next()
   } finally {
-    // After the end of the handler, even if its client is gone.
+    // Waits for the end of the handler, even if its client has disconnected.
     leaveAll(caps)
   }
 }
 
-/** For `host.onCall`. */
+/** Creates the wrapper for `host.onCall`. */
 export const limitCalls =
   (now: () => Limits, refusing: Refusing) =>
   (call: Call, next: Next): Promise<object> => {

@@ -67,7 +67,7 @@ function countInPrimary(
   }
 }
 
-/** Equal on every node, distinct for routes with their own options. */
+/** Returns a scope that is equal on every node, and distinct for routes with their own options. */
 const scopeOf = ({ config: { at } }: RedisHost) => at.join('.').replace(/[^\w./*-]/g, '_')
 
 function openCounts(host: RedisHost, options: FilledRateLimit): CreateCount {
@@ -119,7 +119,7 @@ function setup(host: RedisHost, options: FilledRateLimit) {
   host.onReload<FilledRateLimit>(changed => {
     const wrong = faultIn(changed, host)
     if (wrong) throw wrong
-    // The store cannot change on reload.
+    // A reload cannot change the store.
     if (changed.store !== options.store || changed.onFailure !== options.onFailure) return undefined
     const next = compileLimits(changed, createCount, limits)
     return () => {

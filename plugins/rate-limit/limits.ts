@@ -116,13 +116,13 @@ export function compileLimits(options: FilledRateLimit, createCount: CreateCount
   }
 }
 
-/** `120 requests in 1m`. */
+/** Formats a rate, such as `120 requests in 1m`. */
 export const inWords = ({ rate: { most, text } }: Limit, what: string): string =>
   `${most} ${what}${most === 1 ? '' : 's'} in ${text.slice(text.indexOf('/') + 1)}`
 
 const WHOSE = { address: 'of one address', user: 'of one user', client: 'of one OAuth client' } as const
 
-/** One line per limit, for `mcp-host explain`. */
+/** Formats one line per limit, for `mcp-host explain`. */
 export function describeRoute(limits: Limits): string[] {
   const { options, cap } = limits
   const lines = (['address', 'user', 'client'] as const).flatMap(name => {

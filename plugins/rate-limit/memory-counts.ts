@@ -18,7 +18,7 @@ export type CreateCount = (name: string, rate: Rate) => Count
 
 /** Maximum callers with individual counters. */
 export const MOST_CALLERS = 100_000
-/** Shared counters of further callers. */
+/** Number of shared counters for further callers. */
 const SHARED = 4_096
 /** Interval of the removal of ended windows, milliseconds. */
 const SWEEP = 1_000
@@ -34,7 +34,7 @@ interface MemorySettings {
   readonly now?: () => number
 }
 
-/** Random seed: callers cannot choose a shared counter. */
+/** Uses a random seed, so that callers cannot choose a shared counter. */
 function createShared(window: number) {
   const seed = randomBytes(16).toString('base64url')
   const entries = new Map<number, Entry>()
@@ -59,7 +59,7 @@ export function createMemoryCount({
   full,
   now = () => performance.now(),
 }: MemorySettings): MemoryCount {
-  /** Ordered by end, because all windows have the same length. */
+  /** Ordered by end time, because all windows have the same length. */
   const kept = new Map<string, Entry>()
   const share = createShared(window)
   let sweepAt = 0

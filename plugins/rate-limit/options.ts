@@ -3,7 +3,7 @@ import { type OptionsOf, parseDuration } from '../../core/plugin.ts'
 
 /** A number of requests per window. */
 export interface Rate {
-  /** As configured. */
+  /** The configured text. */
   readonly text: string
   readonly most: number
   /** Milliseconds, at least a second. */

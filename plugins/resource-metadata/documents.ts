@@ -15,11 +15,11 @@ const prefixOf = ({ publicUrl }: ResolvedHttp) => (publicUrl === undefined ? '' 
 const baseOf = ({ publicUrl }: ResolvedHttp, route: Route) =>
   publicUrl?.replace(/\/$/, '') ?? /^https?:\/\/[^/]+/.exec(route.url())?.[0] ?? ''
 
-/** The first path is the one in challenges. */
+/** Returns the document paths. The first one is the path in challenges. */
 export function documentPaths({ path }: Route, http: ResolvedHttp): readonly [string, ...string[]] {
   const own = `${WELL_KNOWN}${plain(path)}`
   const prefix = prefixOf(http)
-  // RFC 9728 puts the document of https://host/prefix/route at the root, where a proxy may pass it unchanged.
+  // RFC 9728 puts the document of https://host/prefix/route at the root, where a proxy can pass it unchanged.
   return prefix === '' ? [own] : [own, `${WELL_KNOWN}${prefix}${plain(path)}`]
 }
 
@@ -28,12 +28,12 @@ export function documentUrl(route: Route, params: Params, http: ResolvedHttp): s
   return `${base}${WELL_KNOWN}${plain(route.url(params).slice(base.length))}`
 }
 
-/** Paths for clients that know only the resource identifier or the host. */
+/** Returns paths for clients that know only the resource identifier or the host. */
 export function resourcePaths(resource: string): string[] {
   return [WELL_KNOWN, `${WELL_KNOWN}${plain(new URL(resource).pathname)}`]
 }
 
-/** The document of `resourceMetadataUri`. `path` is undefined for a URL of another host. */
+/** Returns the document of `resourceMetadataUri`. `path` is undefined for a URL of another host. */
 export function onlyDocument(uri: string, http: ResolvedHttp) {
   if (!URL.canParse(uri)) {
     const path = new URL(uri, 'http://host/').pathname

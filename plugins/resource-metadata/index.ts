@@ -20,7 +20,7 @@ const openToPages: HostMiddleware = koaCors({ origin: '*', allowMethods: ['GET']
 
 const isLoopbackUrl = (url: string) => isLoopback(new URL(url).hostname)
 
-/** Published features that no plugin of this host implements. */
+/** Returns published features that no plugin of this host implements. */
 const unchecked = ({
   tlsClientCertificateBoundAccessTokens: bound,
   bearerMethodsSupported: methods,
@@ -65,7 +65,7 @@ function checkOptions({ config: { at, http, purpose }, log, report }: InternalHo
 
 type Said = (routes: readonly Route[]) => ResourceMetadataOptions
 
-/** The default is this host, whose issuer may be known only once it listens. Reports routes without an issuer. */
+/** The default is this host, whose issuer can be unknown before it listens. Reports routes without an issuer. */
 function sayServers(host: InternalHost, options: FilledResourceMetadata): Said {
   if (options.authorizationServers) return () => options
   const serverOn = (route: Route) => host.services.slot('authorizationServer', route)

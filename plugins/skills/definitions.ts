@@ -14,7 +14,7 @@ export interface Snapshot {
 
 const places = new WeakMap<ResourceDefinition, { readonly file: SkillFile; readonly skill: Skill | undefined }>()
 
-/** The file of a resource, and its skill if it is a SKILL.md; undefined for resources of others. */
+/** Returns the file of a resource, and its skill if it is a SKILL.md; undefined for other resources. */
 export const placeOf = (definition: ResourceDefinition) => places.get(definition)
 
 async function bytesOf({ path, uri, digest, size, bytes }: SkillFile, log: InternalHost['log']): Promise<Buffer> {
@@ -65,7 +65,7 @@ const fileAt = ({ definitions }: Snapshot, uri: string) => {
   return definition && places.get(definition)?.file
 }
 
-/** The URIs of files that differ; `moved`: or whose path does. */
+/** Returns the URIs of files that differ. `moved`: also of files whose path differs. */
 export const changedBetween = (one: Snapshot, other: Snapshot, moved = false): string[] =>
   [...new Set([...one.definitions.keys(), ...other.definitions.keys()])].filter(uri => {
     const [before, after] = [fileAt(one, uri), fileAt(other, uri)]

@@ -32,7 +32,7 @@ export class FrontMatterFault extends Error {
 
 const MAX_NAME = 64
 const MAX_DESCRIPTION = 1024
-/** Depth of values. */
+/** Maximum depth of values. */
 const MAX_NESTED = 32
 const NAME = /^[a-z\d]+(?:-[a-z\d]+)*$/
 const FENCED = /^\uFEFF?---\r?\n(?:([\s\S]*?)\r?\n)??---[ \t]*(?:\r?\n|$)/

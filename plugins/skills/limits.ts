@@ -2,23 +2,23 @@
 
 /** Files of a skill, including those of skills inside. */
 export const MAX_FILES = 512
-/** Bytes of these files. */
+/** Maximum bytes of these files. */
 export const MAX_BYTES = 16 * 1024 * 1024
-/** Bytes of the front matter of a SKILL.md. */
+/** Maximum bytes of the front matter of a SKILL.md. */
 export const MAX_FRONT_MATTER = 64 * 1024
-/** Tokens of its YAML: parsing time grows with them. */
+/** Maximum YAML tokens of the front matter, because parsing time grows with them. */
 export const MAX_TOKENS = 5_000
 export const MAX_FRONT_MATTER_IN_ALL = 4 * 1024 * 1024
 
 export const MAX_ENTRIES = 50_000
 export const MAX_DEPTH = 32
 
-/** Bytes of a file in memory; a larger one is read for each request. */
+/** Maximum bytes of a file in memory; a larger file is read for each request. */
 export const KEPT_FILE = 1024 * 1024
-/** Bytes of all files in memory. */
+/** Maximum bytes of all files in memory. */
 export const KEPT_IN_ALL = 64 * 1024 * 1024
 
-/** Skills, and bytes of their JSON, on a page of `skills/list`; at least one skill. */
+/** Maximum skills, and JSON bytes, on a page of `skills/list`; at least one skill. */
 export const PAGE_SKILLS = 100
 export const PAGE_BYTES = 1024 * 1024
 export const PAGE_ENTRIES = 500

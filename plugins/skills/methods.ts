@@ -27,7 +27,7 @@ function uriIn({ params }: Call, what: string): string {
 const PREFIX = 'after:'
 const cursorAfter = (uri: string) => Buffer.from(`${PREFIX}${uri}`).toString('base64url')
 
-/** The first index of a page: after the last URI of the previous page, even if it was removed. */
+/** Returns the first index of a page: after the last URI of the previous page, even if it was removed. */
 function startOf(uris: readonly string[], cursor: unknown): number {
   if (cursor === undefined) return 0
   const text = typeof cursor === 'string' ? Buffer.from(cursor, 'base64url').toString() : ''

@@ -4,18 +4,18 @@ import { constants, type FileHandle, lstat, open, readlink, realpath } from 'nod
 import { MAX_BYTES } from './limits.ts'
 
 const CHUNK = 64 * 1024
-/** Opening a FIFO must not wait for its writer. */
+/** Opening a FIFO must not block until a writer opens it. */
 const READ = constants.O_RDONLY | (constants.O_NONBLOCK ?? 0) | (constants.O_NOFOLLOW ?? 0)
-/** Comparisons of a path if the system does not report the open file. */
+/** Maximum path comparisons if the system does not report the open file. */
 const ROUNDS = 4
-/** The links of Linux to open files. */
+/** The folder with links to open files on Linux. */
 const OPEN_FILES = '/proc/self/fd'
 
 export interface ReadFile {
   /** SHA-256 of its bytes, as `sha256:` and 64 hexadecimal digits. */
   readonly digest: string
   readonly size: number
-  /** Whether its bytes are UTF-8 without 0. */
+  /** True if the bytes are UTF-8 without NUL. */
   readonly isText: boolean
   readonly bytes: Buffer | undefined
   /** Device and inode: the same for all hard links. */
@@ -24,12 +24,12 @@ export interface ReadFile {
 
 type FileId = { readonly dev: bigint; readonly ino: bigint }
 
-/** Some file systems have no inodes. */
+/** Identifies a file by its path on file systems without inodes. */
 const idOf = ({ dev, ino }: FileId, path: string) => (ino === 0n ? path : `${dev}:${ino}`)
 
 async function isStillAt(path: string, opened: FileId): Promise<boolean> {
   for (let round = 0; round < ROUNDS; round++) {
-    // Some file systems return names in another Unicode composition.
+    // Some file systems return names in another Unicode normalization form.
     if ((await realpath(path)).normalize('NFC') !== path.normalize('NFC')) return false
     const found = await lstat(path, { bigint: true })
     if (found.dev !== opened.dev || found.ino !== opened.ino) return false
@@ -39,7 +39,7 @@ async function isStillAt(path: string, opened: FileId): Promise<boolean> {
 
 /** Detects a link that replaced the file or one of its folders after the walk. */
 async function checkPlace(handle: FileHandle, path: string, opened: FileId, openFiles: string) {
-  // Reported by the system, without a race.
+  // The system reports the path of the open file, without a race.
   const told = await readlink(`${openFiles}/${handle.fd}`).catch(() => undefined)
   if (told === undefined ? await isStillAt(path, opened) : told === path) return
   throw new Error('it was moved, or became a link, while it was read')
@@ -67,7 +67,7 @@ function createTextCheck() {
   }
 }
 
-/** In memory of its own: a slice would keep the shared buffer. */
+/** Copies to its own memory, because a slice would keep the shared buffer. */
 function joined(parts: readonly Buffer[], size: number): Buffer {
   const bytes = Buffer.allocUnsafeSlow(size)
   let at = 0
@@ -100,7 +100,7 @@ async function readAll(handle: FileHandle, path: string, keep: number, openFiles
   return { digest, size, isText: text.end(), bytes, id: idOf(found, path) }
 }
 
-/** Returns the bytes if they are at most `keep`. `openFiles`: folder with links to open files. */
+/** Reads a file and returns the bytes if they are at most `keep`. `openFiles`: folder with links to open files. */
 export async function readFile(path: string, keep: number, openFiles = OPEN_FILES): Promise<ReadFile> {
   const handle = await open(path, READ)
   try {

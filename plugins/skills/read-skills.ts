@@ -50,7 +50,7 @@ const BY_EXTENSION: ReadonlyMap<string, string> = new Map([
 
 const TEXT = /^text\/|[/+](?:json|xml|yaml|jsonl|toml|x-sh)$/
 
-/** The media type of a file, and whether it is sent as text. `isText`: its bytes are UTF-8. */
+/** Returns the media type of a file, and whether it is sent as text. `isText`: the bytes are UTF-8. */
 function mediaTypeOf(name: string, isText: boolean): { readonly mimeType: string; readonly asText: boolean } {
   const [, extension = ''] = /\.([^.]+)$/.exec(name) ?? []
   const known = BY_EXTENSION.get(extension.toLowerCase())
@@ -65,7 +65,7 @@ export interface SkillFile {
   readonly asText: boolean
   readonly digest: string
   readonly size: number
-  /** Undefined: too large to keep in memory. */
+  /** Undefined if too large to keep in memory. */
   readonly bytes: Buffer | undefined
   readonly path: string
 }
@@ -73,7 +73,7 @@ export interface SkillFile {
 export interface Skill {
   readonly uri: string
   readonly frontMatter: FrontMatter
-  /** The names of its SKILL.md from the skills folder on. */
+  /** The path of its SKILL.md in names, from the skills folder on. */
   readonly names: readonly string[]
   readonly files: readonly SkillFile[]
 }
@@ -208,7 +208,7 @@ function createFrontMatterReader() {
 
 /** Prefix of `metadata` keys for extensions of MCP. */
 const RESERVED = 'io.modelcontextprotocol/'
-/** Characters of such a key. */
+/** Maximum characters of such a key. */
 const MAX_SHOWN = 160
 
 export function doubtsAbout(skills: readonly Skill[], written: string): SkillFault[] {

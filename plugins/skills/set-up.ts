@@ -11,7 +11,7 @@ import { doubtsAbout, readSkills } from './read-skills.ts'
 
 const EXTENSION = 'io.modelcontextprotocol/skills'
 
-/** By options: on reload, `setup` of the new host reads the folder for the options that `onReload` receives. */
+/** Snapshots by options: on reload, `setup` of the new host reads the folder for the options of `onReload`. */
 const readFor = new WeakMap<object, Snapshot>()
 
 async function readNow(host: InternalHost, options: SkillsOptions): Promise<Snapshot | undefined> {
@@ -39,7 +39,7 @@ export async function setUpSkills(host: InternalHost, options: SkillsOptions): P
   host.extension(EXTENSION, {
     settings: { directoryRead: true },
     methods: createMethods((call, item) => createAdmission(host.services)(call, item)),
-    // Clients need not declare it (SEP-2640, "Capability Negotiation").
+    // Clients need not declare the extension (SEP-2640, "Capability Negotiation").
     clientMustDeclare: false,
   })
   host.onReload<SkillsOptions>(changed => {

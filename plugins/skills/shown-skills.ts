@@ -10,7 +10,7 @@ import { folderOf, nameOf } from './walk.ts'
 type View = Call['view']
 type Wire = CatalogItem['wire']
 
-/** SEP-2640, "Skill Entries". */
+/** An entry of SEP-2640, "Skill Entries". */
 export interface SkillEntry {
   readonly uri: string
   readonly frontmatter: FrontMatter

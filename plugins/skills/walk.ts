@@ -9,10 +9,10 @@ const SCHEME = 'skill://'
 
 /** Characters that encodeURIComponent encodes but RFC 3986 allows in a path segment. */
 const PLAIN_IN_PATH = /%(?:24|26|2B|2C|3A|3B|3D|40)/g
-/** The same for the first segment, the authority. */
+/** The same characters in the first segment, the authority. */
 const PLAIN_IN_NAME = /%(?:24|26|2B|2C|3B|3D)/g
 
-/** The URI of a file or folder, by its names from the skills folder on. */
+/** Returns the URI of a file or folder, by its names from the skills folder on. */
 export function uriOf(names: readonly string[]): string {
   const segments = names.map((name, at) =>
     encodeURIComponent(name.normalize('NFC')).replace(at === 0 ? PLAIN_IN_NAME : PLAIN_IN_PATH, decodeURIComponent),
@@ -20,7 +20,7 @@ export function uriOf(names: readonly string[]): string {
   return `${SCHEME}${segments.join('/')}`
 }
 
-/** The parent folder; undefined if it has no URI. */
+/** Returns the parent folder; undefined if it has no URI. */
 export function folderOf(uri: string): string | undefined {
   const at = uri.lastIndexOf('/')
   return at < SCHEME.length ? undefined : uri.slice(0, at)
@@ -47,9 +47,9 @@ export function fileTrouble(error: unknown): string {
 export const shownCount = (count: number): string => count.toLocaleString('en-US')
 
 export interface FoundFile {
-  /** Its names from the skills folder on. */
+  /** The path in names, from the skills folder on. */
   readonly names: readonly string[]
-  /** Its path without links. */
+  /** The path without links. */
   readonly path: string
 }
 
@@ -67,7 +67,7 @@ interface Walk {
   entries: number
 }
 
-/** The folders of the files of a Kubernetes volume, which are behind links. */
+/** Matches the folders of a Kubernetes volume, whose files are behind links. */
 const VOLUME = /^\.\.(?:data|\d{4}(?:_\d\d){5}\.\d+)$/
 
 const UNUSABLE = /\p{Cc}|\uFFFD/u

@@ -12,7 +12,7 @@ const KEPT = 10_000
 /** Maximum texts and letters per call. */
 const BATCH = 500
 const MAX_WAITING = 10_000
-/** Milliseconds between heartbeats, and between attempts. */
+/** Interval of heartbeats, and delay of retries, milliseconds. */
 const INTERVAL = { beat: 5_000, retry: 250 }
 /** Milliseconds for which the state of a node is cached. */
 const CACHE_TIME = 1_000
@@ -75,7 +75,7 @@ export interface PostgresBus extends Bus {
 export function createPostgresBus(postgres: Postgres, node: string, log: Logger): PostgresBus {
   const subscribers = new Set<Parameters<Bus['subscribe']>[0]>()
   const known = new Map<string, { readonly isAlive: boolean; readonly at: number }>()
-  /** Received letters that may still be stored. */
+  /** Received letters that are possibly still stored. */
   let received = new Set<number>()
   let receiver: ((text: string) => void) | undefined
   let position: number | undefined
@@ -110,14 +110,14 @@ export function createPostgresBus(postgres: Postgres, node: string, log: Logger)
       if (!isNext) notifySubscribers(undefined)
       notifySubscribers(text, String(at))
     }
-    // Texts were deleted unread, or the database was restored to an earlier state.
+    // Texts were deleted before they were read, or the database was restored to an earlier state.
     if (texts.length === 0 && last !== position) {
       position = last
       notifySubscribers(undefined)
     }
   }
 
-  /** Returns whether there may be more. */
+  /** Receives letters. Returns true if there can be more. */
   async function receive(on: Client): Promise<boolean> {
     const done = [...received]
     const known = position ?? Number.MAX_SAFE_INTEGER

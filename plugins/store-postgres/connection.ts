@@ -10,12 +10,12 @@ export const TIMEOUT = 5_000
 export const MAX_CONNECTIONS = 10
 /** Milliseconds between attempts while the server does not respond, and between deletions of expired rows. */
 const INTERVAL = { down: 1_000, up: 5_000 }
-/** Rows that one deletion removes from each table. */
+/** Maximum rows that one deletion removes from each table. */
 const EXPIRED = 1_000
 
-/** SQLSTATE of permanent refusals: wrong credentials, unknown database, missing privileges. */
+/** SQLSTATE codes of permanent refusals: wrong credentials, unknown database, missing privileges. */
 const PERMANENT = /^(?:28|3D|42501)/
-/** SQLSTATE of errors that a retry cannot solve. */
+/** SQLSTATE codes of errors that a retry cannot solve. */
 const FAULTS = /^(?:21|22|23|42|54|P0)/
 const FIX = 'check the URL, the password, and the privileges of the role (docs/plugins/store-postgres.md)'
 
@@ -39,7 +39,10 @@ export const unavailable = (cause: unknown): HostError =>
 const ESCAPES = /\\(?:u000([01])|ud[89a-f]..|.)/g
 const ESCAPED = /\\(?:u0001([01])|.)/g
 
-/** PostgreSQL can store neither NUL nor half of a surrogate pair. NUL becomes `\u00010`, and \u0001 becomes `\u00011`. */
+/**
+ * Escapes characters that PostgreSQL cannot store: NUL becomes `\u00010`, \u0001 becomes `\u00011`, and lone surrogates
+ * are replaced.
+ */
 const encode = (value: unknown): string =>
   JSON.stringify(value).replace(ESCAPES, (whole: string, bit?: string) =>
     bit === undefined ? (whole.startsWith('\\ud') ? '\\ufffd' : whole) : `\\u0001${bit}`,
@@ -58,7 +61,7 @@ export class Postgres {
   readonly #returned = new Set<() => void>()
   #pool: Promise<Pool> | undefined
   #installed: Promise<void> | undefined
-  /** Upper encodeArgument of the difference between PostgreSQL's clock and the monotonic clock. */
+  /** Upper bound of the difference between PostgreSQL's clock and the monotonic clock. */
   #offset: number | undefined
   #timer: NodeJS.Timeout | undefined
   #isUp: boolean | undefined
@@ -107,7 +110,7 @@ export class Postgres {
     return client
   }
 
-  /** For `mcp-host doctor`: connects and writes nothing. */
+  /** Connects for `mcp-host doctor`, without writing anything. */
   async examine(): Promise<PluginFinding> {
     const { default: pg } = await import('pg')
     const client = new pg.Client(this.#options())
@@ -119,7 +122,7 @@ export class Postgres {
     return { check: 'PostgreSQL', ...(await connected.finally(() => client.end())) }
   }
 
-  /** Throws a StartError if the server refuses permanently; otherwise tries again until it responds. */
+  /** Connects. Throws a StartError if the server refuses permanently; otherwise retries until it responds. */
   async start(): Promise<void> {
     try {
       await this.#install()
@@ -194,7 +197,7 @@ export class Postgres {
     const begun = performance.now()
     const { rows } = await on.query({ name, text, values: args.map(encodeArgument) }).catch(error => {
       if (FAULTS.test(codeOf(error)) && !PERMANENT.test(codeOf(error))) throw error
-      // A call that failed on a connection from before an outage is not another outage.
+      // A call on a connection from before the outage does not report another outage.
       if (begun >= this.#upSince) this.#down(error)
       throw unavailable(error)
     })
@@ -209,7 +212,7 @@ export class Postgres {
     return answer
   }
 
-  /** Calls a function whose first argument is the time after which it changes nothing. */
+  /** Calls a function that changes nothing after the time in its first argument. */
   async callInTime<Answer>(name: string, ...args: readonly unknown[]): Promise<Answer> {
     const end = performance.now() + TIMEOUT
     for (let left = TIMEOUT; left > 0; left = end - performance.now()) {

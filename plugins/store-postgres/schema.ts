@@ -1,4 +1,4 @@
-// The tables and functions in PostgreSQL. `S` stands for the schema; times are milliseconds since the epoch.
+// The tables and functions in PostgreSQL. `S` is the placeholder of the schema; times are milliseconds since the epoch.
 
 /** Startup fails for databases with another version. */
 export const SCHEMA_VERSION = 2
@@ -372,7 +372,7 @@ INSERT INTO S.bus VALUES (1, S.clock()) ON CONFLICT DO NOTHING;
 INSERT INTO S.format VALUES (${SCHEMA_VERSION}) ON CONFLICT DO NOTHING;
 `
 
-/** Creates missing tables and functions. Requires the privileges of the schema's owner. */
+/** Returns SQL that creates missing tables and functions. Requires the privileges of the schema's owner. */
 export const schemaOf = (schema: string): string => `
 BEGIN;
 SELECT pg_advisory_xact_lock(hashtextextended('${schema}', 1));

@@ -70,7 +70,7 @@ export function explainStart(fault: Fault, file: string): StartError {
   return new StartError('MH2401', `${file}: ${reason} (${fault.text}); ${fix}`, { exitCode: 1 })
 }
 
-/** The error for clients; the rest is logged. An unexpected fault becomes a plain Error. */
+/** Creates the error for clients; details are logged. An unexpected fault becomes a plain Error. */
 export function unavailable(fault: Fault): Error {
   if (fault.word === 'bug') return new Error(`store-sqlite: ${fault.text}`)
   return new HostError('unavailable', {

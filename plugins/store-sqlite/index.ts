@@ -9,7 +9,7 @@ export const storeSqlite = definePlugin<StoreSqliteOptions, FilledStoreSqliteOpt
   storeKey: 'sqlite',
   provides: ['sessionStore', 'eventStore', 'grantStore', 'taskStore'],
   async setup(host, options) {
-    // Sessions of stdio end with the process.
+    // In stdio mode, sessions end with the process.
     if (host.config.purpose === 'stdio') return
     const { setUp } = await import('./set-up.ts')
     setUp(host, options)

@@ -1,4 +1,5 @@
-// The types of `node:sqlite` (Node 22.13 or later) that this plugin uses; those of the oldest supported Node lack it.
+// The types of `node:sqlite` (Node 22.13 or later) that this plugin uses. The types of the oldest supported Node lack
+// it.
 declare module 'node:sqlite' {
   export type SqlValue = null | number | bigint | string | Uint8Array
 

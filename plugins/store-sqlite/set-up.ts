@@ -21,7 +21,7 @@ function read(file: string, by: (file: string) => string): string {
   }
 }
 
-/** The start time of a process, in ticks since boot. The program name before it can contain spaces and parentheses. */
+/** Returns the start time of a process, in ticks since boot. The program name can contain spaces and parentheses. */
 const startOf = (pid: string) =>
   read(
     `/proc/${pid}/stat`,

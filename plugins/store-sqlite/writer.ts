@@ -56,7 +56,7 @@ export class Writer {
     this.#settings = settings
   }
 
-  /** Why the file cannot be written, without its path; undefined if it can. */
+  /** The reason why the file cannot be written, without its path; undefined if it can. */
   get trouble(): string | undefined {
     if (this.#trouble) return explainTrouble(this.#trouble, this.#settings.file).reason
     return this.#hasOpened ? undefined : 'the file is not open yet'
@@ -71,7 +71,7 @@ export class Writer {
     return this.#opened
   }
 
-  /** Rejects with `unavailable` if the file cannot be used; the operation can have succeeded. */
+  /** Runs an operation. Rejects with `unavailable` if the file cannot be used; the operation can have succeeded. */
   async ask<Name extends keyof Operations>(
     name: Name,
     ...args: Parameters<Operations[Name]>
@@ -226,7 +226,7 @@ export class Writer {
   }
 }
 
-/** The store in the file, for all processes of this host. */
+/** Creates the store in the file, for all processes of this host. */
 export const createSqliteStore = (file: Writer): Store => ({
   shared: 'host',
   transact: (partition, steps, durability) => file.ask('transact', partition, steps, durability),

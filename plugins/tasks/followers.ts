@@ -18,10 +18,10 @@ type Notify = Parameters<Honoured['begin']>[0]
 
 interface Followed {
   readonly told: Map<Notify, number>
-  /** Tasks of one holder are checked one at a time. */
+  /** The holder of the task. Tasks of one holder are checked one at a time. */
   readonly holder: string
   last?: TaskSummary
-  /** Checks again after expiry, which the store does not announce. */
+  /** Checks the task after its expiry, which the store does not announce. */
   timer?: Timer
 }
 
@@ -36,7 +36,7 @@ export class Followers {
   readonly #store: TaskStore
   readonly #tasks: Tasks
   readonly #followed = new Map<string, Followed>()
-  /** Access is decided for each notification. */
+  /** Calls by subscriber, because access is decided for each notification. */
   readonly #calls = new WeakMap<Notify, Call>()
   readonly #waiting = new Map<string, Set<string>>()
 
@@ -95,7 +95,7 @@ export class Followers {
     }
   }
 
-  /** One task of a holder at a time; changes during a check are checked next. */
+  /** Checks one task of a holder at a time; changes during a check are checked next. */
   #look(id: string) {
     const holder = this.#followed.get(id)?.holder
     if (holder === undefined) return
@@ -118,7 +118,7 @@ export class Followers {
     this.#waiting.delete(holder)
   }
 
-  /** Unavailable stores announce their return. Other errors: invalid or newer data. */
+  /** Unavailable stores announce their return. Other errors mean invalid data or data of a newer version. */
   #couldNotTell(id: string, err: unknown) {
     if (isUnavailable(err)) return
     this.#log.error({ code: 'MH2511', err, task: id.slice(0, 6) }, 'could not notify the subscribers of a task')

@@ -1,4 +1,5 @@
-// Slots for task handlers in this process, shared fairly by holders. A handler that waits for its client has no slot.
+// Slots for task handlers in this process, shared fairly by holders. A handler that waits for its client occupies no
+// slot.
 import { FairQueue, type Queued } from '../../core/transport.ts'
 
 export interface Placed {
@@ -56,7 +57,7 @@ export class Places<Run extends Placed> {
     return new Map(counted)
   }
 
-  /** Resolves once the run has a slot; never if it leaves before. */
+  /** Resolves once the run has a slot; never if the run leaves before. */
   enter(run: Run): Promise<void> {
     const place = new Place(run)
     this.#places.set(run, place)
@@ -70,7 +71,7 @@ export class Places<Run extends Placed> {
     if (place && this.#free(place)) place.returns = true
   }
 
-  /** Resolves once the run has a slot again, by `beginNext`; never if it leaves before. */
+  /** Resolves once the run has a slot again, by `beginNext`; never if the run leaves before. */
   resume(run: Run): Promise<void> {
     const place = this.#places.get(run)
     if (!place?.returns) return Promise.resolve()

@@ -1,4 +1,4 @@
-// Decides whether a caller can access a task: as for a call of its tool, with the token of the current request.
+// Decides whether a caller can access a task, like a call of its tool with the token of the current request.
 import { LRUCache } from 'lru-cache'
 import type { ToolItem } from '../../core/auth.ts'
 import { defineTool, HostError, type ToolDefinition } from '../../core/index.ts'
@@ -28,17 +28,17 @@ function standIn(name: string): CatalogItem {
   }
 }
 
-/** Whether a toolset is a category of its route. Tools of different categories can have the same name. */
+/** True if a toolset is a category of its route. Tools of different categories can have the same name. */
 const isOneOf = (route: McpRoute, toolset: string) => route.categories.includes(toolset)
 
 export type TaskPolicy = ReturnType<typeof createTaskPolicy>
 
 export function createTaskPolicy({ itemsOf, itemsIn, slot }: Pick<Services, 'itemsOf' | 'itemsIn' | 'slot'>) {
   const known = new LRUCache<string, CatalogItem>({ max: MOST_KNOWN })
-  /** Keeps the access rule of a tool for the time after its removal. */
+  /** Keeps the access rule of a tool after its removal. */
   const remember = (queue: string, item: CatalogItem) => void known.set(queue, item)
 
-  /** For a removed tool: decides by its last access rule, if this process knows it, and by its name. */
+  /** Decides about a removed tool by its last access rule, if this process knows the rule, and by its name. */
   function allowsGone({ user, offer: { route } }: Call, queue: string): boolean {
     const item = known.get(queue) ?? standIn(unpackQueue(queue).tool)
     remember(queue, item)
@@ -54,7 +54,7 @@ export function createTaskPolicy({ itemsOf, itemsIn, slot }: Pick<Services, 'ite
     }
     const others = () => (toolset === undefined ? itemsOf(call.offer.route) : itemsIn(toolset))
     const served = () => others().some(({ kind, key }) => kind === 'tools' && key === name)
-    // The tool exists, but only for other callers.
+    // The tool exists, but only other callers can use it.
     return !chosen && !served() && allowsGone(call, queue)
   }
 
@@ -65,12 +65,12 @@ export function createTaskPolicy({ itemsOf, itemsIn, slot }: Pick<Services, 'ite
       try {
         return allows(call, task, call.offer.viewFor(call.user))
       } catch (error) {
-        // An offer that cannot be served now reveals nothing.
+        // An offer that cannot be served now must reveal nothing.
         if (HostError.is(error)) return false
         throw error
       }
     },
-    /** `isOfToolset`: false if `configureSession` added the tool individually. */
+    /** Returns the queue of a tool. `isOfToolset`: false if `configureSession` added the tool individually. */
     queueOf({ offer }: Call, tool: ToolDefinition) {
       const { route } = offer
       const isTool = ({ definition }: CatalogItem) => definition === tool

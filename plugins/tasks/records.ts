@@ -25,7 +25,7 @@ export interface Work {
   /** The caller, without the expiry of the token. */
   readonly user?: Omit<User, 'expiresAt'>
   readonly ip: string
-  /** For the config's `configureSession` and `runSession`. */
+  /** The headers for the config's `configureSession` and `runSession`. */
   readonly headers?: IncomingHttpHeaders
   /** Absent if `configureSession` added the tool individually: the run then calls `configureSession` again. */
   readonly choice?: ToolsetChoice
@@ -37,18 +37,18 @@ const digest = (parts: readonly unknown[]) => createHash('sha256').update(JSON.s
 export const ownerOf = ({ user, offer }: Call): string =>
   digest([user && holderOf({ user, ip: offer.ip }), offer.route.path, offer.params])
 
-/** For an anonymous task the id is the credential. */
+/** Creates an id, which is the credential of an anonymous task. */
 export const newId = (): string => randomBytes(24).toString('base64url')
 
 export const isId = (id: string): boolean => /^[\w-]{32}$/.test(id)
 
-/** The account of a caller's tasks: the user on this route for all parameters; for anonymous callers their network. */
+/** Returns the account of a caller's tasks: the user on this route for all parameters, or an anonymous network. */
 export const accountOf = ({ user, offer }: Call): string =>
   digest(['account', holderOf({ user, ip: offer.ip }), offer.route.path])
 
 const identityOf = ({ expiresAt: _, ...user }: User): Omit<User, 'expiresAt'> => user
 
-/** `isOfToolset`: false if `configureSession` added the tool individually. */
+/** Creates the work. `isOfToolset`: false if `configureSession` added the tool individually. */
 export function workOf(call: Call, tool: ToolDefinition, args: unknown, isOfToolset: boolean): Work {
   const { offer, user, client, meta } = call
   const { choice, spansRun } = offer
@@ -77,7 +77,7 @@ export const factsOf = (work: Work, route: McpRoute, signal: RequestFacts['signa
 interface Queue {
   readonly route: string
   readonly tool: string
-  /** Whether only `configureSession` offers the tool. */
+  /** True if only `configureSession` offers the tool. */
   readonly chosen: boolean
   /** The toolset of the tool, if the route can serve several tools of this name. */
   readonly toolset?: string | undefined
@@ -108,7 +108,7 @@ type Fields = Record<string, unknown>
 
 const time = (milliseconds: number) => new Date(milliseconds).toISOString()
 
-/** A stored question. `as`: the name that the handler gave it. */
+/** A stored request to the client. `as`: its name in the handler. */
 export interface Asked {
   readonly method: string
   readonly params: object
@@ -184,7 +184,7 @@ const NODE_GONE =
   'The server node that ran this stopped or was lost. It may be done, wholly or in part, and is not run again: check before you ' +
   'send it again'
 
-/** The task is not retryable, so the error does not suggest a retry. */
+/** Omits advice to retry, because the task is not retryable. */
 export const nodeGone = (): TaskEnd => ({
   state: 'failed',
   outcome: JSON.stringify({ code: new HostError('nodeLost').code, message: NODE_GONE, data: { reason: 'node-lost' } }),

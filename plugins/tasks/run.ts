@@ -20,7 +20,7 @@ import {
 import { type Asked, factsOf, failedWith, nodeGone, type Work } from './records.ts'
 import type { TaskSettings } from './tasks.ts'
 
-/** Limits questions without an answer. */
+/** Maximum open requests to the client. */
 const MOST_QUESTIONS = 100
 
 const NAMES: Readonly<Record<string, string>> = {
@@ -72,7 +72,7 @@ class RunQuestions implements AskClient {
   }
 
   async ask({ method, params, signal, key: name }: ClientRequest): Promise<unknown> {
-    // There is no connection to ping.
+    // A task has no connection to ping.
     if (method === 'ping') return {}
     const asked: Asked = name === undefined ? { method, params } : { method, params, as: name }
     const text = JSON.stringify(asked)
@@ -83,7 +83,7 @@ class RunQuestions implements AskClient {
     }
   }
 
-  /** A repeated run asks the same questions again. */
+  /** Finds a stored request, because a repeated run sends the same requests. */
   #earlier(text: string): TaskQuestion | undefined {
     const found = this.#questions.find(question => question.text === text && !this.#used.has(question.key))
     if (found) this.#used.add(found.key)
@@ -115,7 +115,7 @@ class RunQuestions implements AskClient {
         signal.removeEventListener('abort', stop)
         void this.#resume().then(settle)
       }
-      // A handler can continue after its cancellation, and then needs a slot.
+      // A handler can continue after its cancellation, and then needs a slot again.
       const stop = () => end(() => reject(signal.reason))
       if (signal.aborted) return reject(signal.reason)
       signal.addEventListener('abort', stop, { once: true })
@@ -131,13 +131,13 @@ class RunQuestions implements AskClient {
   }
 }
 
-/** Milliseconds between two notes, and characters of a note. */
+/** Minimum interval between two notes, milliseconds, and maximum characters of a note. */
 const NOTE_EVERY = 1_000
 const LONGEST_NOTE = 1_024
 const TRY_AGAIN = 1_000
-/** Milliseconds that a closing host waits for a store. */
+/** Maximum time that a closing host waits for a store, milliseconds. */
 const WHILE_CLOSING = 2_000
-/** Milliseconds before expiry at which a task ends as too late. */
+/** Milliseconds before expiry at which a task ends with the error that it was too late. */
 const BEFORE_GONE = 2_000
 
 export interface RunHost {
@@ -147,7 +147,7 @@ export interface RunHost {
   readonly routes: ReadonlyMap<string, McpRoute>
   readonly ended: (end: TaskEnd['state'], milliseconds: number) => void
   readonly waits: (run: TaskRun) => void
-  /** Called when a run does not wait any more. Resolves when its handler can continue. */
+  /** Called when a run no longer waits for its client. Resolves when its handler can continue. */
   readonly returns: (run: TaskRun) => Promise<void>
 }
 
@@ -192,7 +192,7 @@ export class TaskRun {
     return this.#work?.again === true
   }
 
-  /** Resolves when the end is stored, or is another node's. `turn`: resolves when the handler can start. */
+  /** Resolves when the end is stored, or another node has the task. `turn`: resolves when the handler can start. */
   async run(turn: Promise<void>): Promise<{ readonly handlerOver: Promise<unknown> }> {
     const { clock } = this.#host.transport
     const begun = clock.now()
@@ -214,7 +214,7 @@ export class TaskRun {
     const { store } = this.#host
     const found = await store.look(this.lease.id)
     if (!found || found.fence !== this.lease.fence || hasEnded(found.state)) return this.lost()
-    // Other changes were made by this run.
+    // This run made the other changes itself.
     const record = found.open < this.#questions.open ? await store.get(this.lease.id) : undefined
     this.#questions.update(record?.questions ?? [])
     this.#version = Math.max(this.#version, found.version)
@@ -224,7 +224,7 @@ export class TaskRun {
     this.#renewed = this.#host.transport.clock.now()
   }
 
-  /** The store does not respond: a retryable task is left to other nodes. */
+  /** If the store does not respond, a retryable task is left to other nodes. */
   unrenewed() {
     if (this.again && this.#host.transport.clock.now() - this.#renewed > this.#host.settings.lease) this.lost()
   }
@@ -238,7 +238,7 @@ export class TaskRun {
     this.#end('closing')
   }
 
-  /** By the clock of the store: the task was updated when it was claimed. */
+  /** Uses the clock of the store, which updated the task when it was claimed. */
   #timeLeft(): number {
     const left = this.#record.until - this.#record.updatedAt
     return Math.min(left - Math.min(BEFORE_GONE, left / 10), 2 ** 31 - 1)
@@ -340,7 +340,7 @@ export class TaskRun {
     if (last === end ? kept : await keep(last)) tell(last.state, transport.clock.now() - begun)
   }
 
-  /** Retries while the task may exist: the store can come back. */
+  /** Retries while the task can still exist, because the store can return. */
   async #insist<Value>(write: () => Promise<Value>): Promise<Value | false> {
     const { log, clock } = this.#host.transport
     const begun = clock.now()
@@ -375,7 +375,7 @@ const WORDS = { closing: 'the server is shutting down', late: 'the time of the t
 const noRoom = (detail: string) => () =>
   failedWith(new HostError('internal', { detail, data: { reason: 'no-room' } }).within200())
 
-/** Small outcomes always have room. */
+/** An outcome that is small enough to be stored in every case. */
 const NO_ROOM = {
   holder: noRoom('the result of the task could not be stored: your tasks have reached their size limit'),
   full: noRoom('the result of the task could not be stored: the store is full'),

@@ -141,7 +141,7 @@ export function setUpTasks(host: InternalHost, options: FilledTasksOptions): voi
     onCall: (call, task, run, tool) => serviceOf(call).tasks.onCall(call, task, run, tool),
     check: (task, _tool, { isIsolated }) =>
       isIsolated && typeof task === 'object' && task.before ? BEFORE : undefined,
-    // The lock shows the use of each tool itself.
+    // The lock shows each tool's use of tasks itself.
     digest: () => undefined,
   })
   host.onReady(() => {

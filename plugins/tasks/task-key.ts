@@ -8,9 +8,9 @@ export type TaskSetting =
   | TaskUse
   | {
       use: TaskUse
-      /** `safe`: again after a node failure. */
+      /** `safe`: the task is run again after a node failure. */
       retry?: 'safe'
-      /** Runs in the call, and returns the arguments of the task. */
+      /** Runs within the call, and returns the arguments of the task. */
       before?(args: never, ctx: CallContext): object | Promise<object>
     }
 

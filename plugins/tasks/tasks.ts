@@ -1,4 +1,4 @@
-// The options of tasks, and the client operations: create by a tool call, get, answer, cancel and list.
+// The options of tasks, and the client operations: create by a tool call, get, respond, cancel and list.
 import { HostError, type ToolDefinition } from '../../core/index.ts'
 import type { InternalHost, Services } from '../../core/internal.ts'
 import {
@@ -18,11 +18,11 @@ import type { TaskSetting } from './task-key.ts'
 
 export const TASKS_ID = 'io.modelcontextprotocol/tasks'
 
-/** Milliseconds. Shorter leases lapse during a store request, longer ones leave clients waiting. */
+/** Minimum lease, milliseconds. Shorter leases lapse during a store request, longer ones leave clients waiting. */
 const SHORTEST_LEASE = 300
 const LONGEST_LEASE = 20_000
 
-/** Stored tasks per open one. */
+/** Number of stored tasks for each open one. */
 const KEPT_PER_OPEN = 10
 
 /** Times are milliseconds, sizes bytes. */
@@ -64,7 +64,7 @@ const PAGE = 50
 /** Reads per page: tasks of other addresses or inaccessible tools are skipped. */
 const MOST_READS = 20
 const MOST_ANSWERS = 100
-/** Milliseconds between cancellations of a task that may have been stored, and their number. */
+/** Interval between cancellations of a task that was possibly stored, milliseconds, and their number. */
 const TAKE_BACK_EVERY = 1_000
 const TAKE_BACKS = 30
 
@@ -82,7 +82,7 @@ type Handler = NonNullable<Parameters<Run>[0]>
 
 const invalid = (detail: string) => new HostError('invalidParams', { detail })
 
-/** The same for unknown, expired and foreign tasks. */
+/** The same error for unknown, expired and foreign tasks. */
 const unknownTask = () => invalid('the task does not exist or has expired')
 
 const missing = (tool: string) =>
@@ -151,7 +151,7 @@ export class Tasks {
     return extension.result('task', seedOf(record, pollInterval))
   }
 
-  /** Throws if `configureSession` would not offer the tool to the run of the task. */
+  /** Throws if `configureSession` would not offer the tool to the task's run. */
   async #demandOffered(call: Call, work: Work) {
     const { view } = await this.#host.makeOffer(factsOf(work, call.offer.route, () => call.signal))
     if (view.tools.has(work.tool)) return
@@ -160,7 +160,7 @@ export class Tasks {
     )
   }
 
-  /** After a failure the task may be stored, but no one knows its id: it must not run. */
+  /** After a failure, the task is possibly stored, but its id is unknown: it must not run. */
   async #insisting<Value>(id: string, act: () => Promise<Value>): Promise<Value> {
     try {
       return await act()
@@ -178,7 +178,7 @@ export class Tasks {
     }
   }
 
-  /** Throws `invalidParams` for tasks of other callers, and of tools that the caller cannot call. */
+  /** Finds a task. Throws `invalidParams` for tasks of other callers, and of tools that the caller cannot call. */
   async find(call: Call, id = taskIdOf(call)): Promise<TaskSummary> {
     const { store, policy } = this.#host
     const task = isId(id) ? await store.look(id) : undefined
@@ -228,7 +228,7 @@ export class Tasks {
     return {}
   }
 
-  /** Newest first; empty for anonymous callers. A short page can have a next page. */
+  /** Lists the newest tasks first; empty for anonymous callers. A short page can have a next page. */
   async list(call: Call): Promise<object> {
     const { cursor } = call.params
     if (cursor !== undefined && !(typeof cursor === 'string' && /^\d{1,15}$/.test(cursor))) {

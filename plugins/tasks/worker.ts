@@ -5,10 +5,10 @@ import { Places } from './places.ts'
 import { nodeGone, unpackWork } from './records.ts'
 import { type RunHost, TaskRun } from './run.ts'
 
-/** Limits tasks that crash their node each time. */
+/** Maximum runs of a task, for tasks that crash their node each time. */
 const MOST_RUNS = 5
 const MOST_LAPSED = 100
-/** Waiting tasks of a tool per running one that are not counted as running. */
+/** Waiting tasks that do not count as running, for each running task of a tool. */
 const WAITING_PER_RUNNING = 10
 
 const UNSERVED_AFTER = 60_000
@@ -32,7 +32,7 @@ export class TaskWorker {
   readonly #places: Places<TaskRun>
   #offered: ReadonlyMap<string, number> = new Map()
   #turn = 0
-  /** Queues whose next free slot is for a new task. */
+  /** Queues in which a new task gets the next free slot. */
   readonly #claimsNext = new Set<string>()
   #taking: Promise<void> | undefined
   #again = false
@@ -41,7 +41,7 @@ export class TaskWorker {
   #sweeping: Timer | undefined
   #unwatch: () => void = () => undefined
   #away = false
-  /** Leases count as expired only if the store has been available since then. */
+  /** Start of the store's current availability; leases that expired earlier are not taken over. */
   #steadySince = 0
   readonly #told = new Set<string>()
   depths: readonly QueueDepth[] = []
@@ -61,7 +61,7 @@ export class TaskWorker {
     const { store, settings, transport } = this.#host
     const { clock } = transport
     this.#offered = this.#host.queues()
-    // With a shared store, other nodes may have been unable to reach it.
+    // With a shared store, other nodes possibly could not reach it.
     this.#steadySince = store.shared === true ? clock.now() : Number.NEGATIVE_INFINITY
     this.#unwatch = store.watch(news => this.#hear(news))
     this.#sweeping = clock.setInterval(() => void this.#sweep(), (settings.lease * 2) / 3).unref()
@@ -126,7 +126,7 @@ export class TaskWorker {
     }
   }
 
-  /** New tasks and waiting runs of a queue take turns. */
+  /** Alternates between new tasks and waiting runs of a queue. */
   async #fillOne(): Promise<boolean> {
     return this.#beginNext(queue => !this.#claimsNext.has(queue)) || (await this.#claimOne()) || this.#beginNext()
   }
@@ -206,7 +206,7 @@ export class TaskWorker {
       this.#beating = undefined
     }
     leave()
-    // A handler that ignores its signal keeps its slot.
+    // A handler that ignores its signal keeps its slot until it ends.
     await handlerOver
     this.#places.leave(run)
     this.#wake()
@@ -239,11 +239,11 @@ export class TaskWorker {
     try {
       this.#offered = new Map([...this.#offered, ...this.#host.queues()])
       const asked = transport.clock.now()
-      // Own leases first: they expire without harm while this process is blocked.
+      // Own leases first, because they would expire while this process is blocked.
       if (this.#runs.size > 0) await this.#beat()
       this.depths = await store.depths()
       const now = transport.clock.now()
-      // After an outage other nodes need time to renew their leases.
+      // After an outage, other nodes need time to renew their leases.
       if (now - asked > settings.lease / 3) this.#steadySince = now
       else this.#steadySince = Math.min(this.#steadySince, now)
       if (store.shared && now - this.#steadySince >= settings.lease) await this.#settleLapsed()
@@ -269,7 +269,7 @@ export class TaskWorker {
     }
   }
 
-  /** Tasks of lost nodes are queued again, or fail if they are not retryable. */
+  /** Requeues tasks of lost nodes, or fails them if they are not retryable. */
   async #settleLapsed(): Promise<void> {
     const { store, settings, log, ended } = this.#host
     for (let count = 0; count < MOST_LAPSED && !this.#stopped; count++) {

@@ -54,7 +54,7 @@ function includingScopes(
 
 const SCOPE = /scope (?:or role )?"([^"]*)"/g
 
-/** Every requirement needs a token. A scope can be held through another one. */
+/** Formats the needs of a requirement. Every requirement needs a token. A scope can include another one. */
 function needsOf(asked: Requirement | undefined, { including }: Compiled): readonly string[] {
   const withIncluding = (part: string) =>
     part.replace(SCOPE, (written, scope: string) => {
@@ -64,7 +64,7 @@ function needsOf(asked: Requirement | undefined, { including }: Compiled): reado
   return asked ? ['a signed-in caller', ...asked.parts.map(withIncluding)] : []
 }
 
-/** On reload, problems were already reported. */
+/** During a reload, problems were already reported. */
 const refuse: Tell = (why, at) => {
   throw new StartError('MH2720', why, { at })
 }

@@ -6,7 +6,7 @@ import type { DetailedRule, FilledToolPolicy, Mode, Policy } from './options.ts'
 import { allOf, compilePolicy, needScopeOrRole, type Path, type Requirement, type Tell } from './requirement.ts'
 
 export interface Source {
-  /** Such as `rule "purge*"`. */
+  /** A name such as `rule "purge*"`. */
   readonly name: string
   readonly requirement: Requirement
   readonly mode: Mode
@@ -78,7 +78,7 @@ export function compileRules(
       name: `rule "${key}"${called}`,
       key,
       kind,
-      // URIs of skills are composed (NFC), file names may not be.
+      // URIs of skills are in NFC; file names can have another form.
       glob: prefix === SKILL ? key.slice(prefix.length).normalize('NFC') : key.slice(prefix.length),
       ofSkills: prefix === SKILL,
       requirement,
@@ -91,7 +91,7 @@ export function compileRules(
 
 const globOf = (template: string) => template.replace(/\{[^{}]*\}/g, '*')
 
-/** Returns an invalid encoding as it is. */
+/** Decodes a name. Returns an invalid encoding unchanged. */
 function decode(name: string): string {
   try {
     return decodeURIComponent(name).normalize('NFC')
@@ -102,7 +102,7 @@ function decode(name: string): string {
 
 const SKILL_URI = /^skill:\/\//i
 
-/** The folders of a skill file, by their paths from the first one; empty for other resources. */
+/** Returns the folders of a skill file, by their paths from the first one; empty for other resources. */
 export function skillFoldersOf(uri: string): string[] {
   if (!SKILL_URI.test(uri)) return []
   const names = uri.replace(SKILL_URI, '').split('/').slice(0, -1)
@@ -110,7 +110,7 @@ export function skillFoldersOf(uri: string): string[] {
   return decoded.map((_, at) => decoded.slice(0, at + 1).join('/'))
 }
 
-/** Whether a rule applies to an item; to a template, if it applies to any URI that the template can match. */
+/** True if a rule applies to an item. For a template: true if the rule applies to any URI that the template matches. */
 export function fits({ kind, glob, ofSkills }: Pick<Rule, 'kind' | 'glob' | 'ofSkills'>, item: CatalogItem): boolean {
   if (kind !== item.kind) return false
   if (item.kind === 'resources' && item.template !== undefined) {

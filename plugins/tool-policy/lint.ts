@@ -17,7 +17,7 @@ interface LintSubject {
 
 type Items = ReadonlyMap<Route, readonly CatalogItem[]>
 
-/** A rule over URIs without its prefix. */
+/** Advice for a rule over URIs without their prefix. */
 const prefixHint = ({ kind, glob }: Rule) =>
   kind === 'tools' && glob.includes('://') ? `; a rule over URIs begins with "resource:"` : ''
 
@@ -38,7 +38,7 @@ function lintRules({ host, services, rules }: LintSubject, items: readonly Catal
   }
 }
 
-/** Clients cannot find scopes that are missing from the metadata. */
+/** Warns about scopes that are missing from the metadata, where clients cannot find them. */
 function lintScopes({ host, services, access, routeScopes }: LintSubject, route: Route, items: readonly CatalogItem[]) {
   const supported = services.slot('protectedResource', route).scopesOf(route)
   if (!supported) return
@@ -95,7 +95,7 @@ function namesIn(policy: string | Policy | DetailedRule | true | undefined): str
 
 const FIX = "add a scope to plugins['resource-metadata'].scopesSupported, or name a role in a policy"
 
-/** Warns about an `access` that is no policy, scope or role of the config: the item is hidden. */
+/** Warns about an `access` that is no policy, scope or role of the config, which hides the item. */
 function lintAccess({ host, services, rules, options }: LintSubject, items: Items) {
   const { policies = {}, rules: written = {}, scopeHierarchy = {} } = options
   const general = [

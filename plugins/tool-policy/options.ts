@@ -22,9 +22,9 @@ const CONDITIONS = {
 
 /** A policy: all members must hold. Anonymous callers satisfy none. */
 export interface Policy extends OptionsOf<{ type: 'object'; properties: typeof CONDITIONS }> {
-  /** At least one of these. */
+  /** At least one of these policies must hold. */
   anyOf?: Policy[]
-  /** Each of these. */
+  /** All of these policies must hold. */
   allOf?: Policy[]
 }
 

@@ -1,11 +1,11 @@
-// Compiles policies to requirements, which state for a caller what is needed and missing.
+// Compiles policies to requirements, which determine the needed and missing rights of a caller.
 import { claimAt } from '../../core/auth.ts'
 import type { User } from '../../core/index.ts'
 import type { InternalHost } from '../../core/internal.ts'
 import type { Denial } from '../../core/plugin.ts'
 import type { ClaimValue, Policy } from './options.ts'
 
-/** The scopes of a caller with all that they include. */
+/** The scopes of a caller, including all implied scopes. */
 export interface Held {
   readonly scopes: ReadonlySet<string>
   readonly roles: readonly string[]
@@ -49,7 +49,7 @@ const need = (
   scopes: readonly string[] = [],
 ): Requirement => ({ id, text, parts: [text], scopes, standingOf })
 
-/** A requirement that no scope satisfies. */
+/** Creates a requirement that no scope satisfies. */
 const needElse = (id: string, text: string, isMet: (held: Held) => boolean) =>
   need(id, text, held => (isMet(held) ? met : { ...met, missingElse: [text] }))
 
@@ -85,7 +85,7 @@ export function allOf(parts: readonly Requirement[]): Requirement {
   }
 }
 
-/** Fewer missing parts; those that are no scopes count most. */
+/** True if fewer parts are missing. Parts without a scope count most. */
 const isNearer = (one: Standing, other: Standing) =>
   one.missingElse.length - other.missingElse.length < 0 ||
   (one.missingElse.length === other.missingElse.length && one.missingScopes.length < other.missingScopes.length)
@@ -98,7 +98,7 @@ function anyOf(parts: readonly Requirement[]): Requirement {
   return need(id, text, standingOf, unique(parts.flatMap(({ scopes }) => scopes)))
 }
 
-/** An `access` that is no policy: a scope or a role. `isScope` is false if the metadata lists other scopes only. */
+/** The requirement of an `access` that is no policy. `isScope`: false if the metadata lists only other scopes. */
 export function needScopeOrRole(name: string, isScope: boolean): Requirement {
   const { standingOf } = anyOf([needScope(name), needRole(name)])
   const text = `scope or role "${name}"`
@@ -110,7 +110,7 @@ export function needScopeOrRole(name: string, isScope: boolean): Requirement {
 
 export type Tell = (why: string, at: Path) => void
 
-/** Reports policies that no one can meet. `at`: place in the config. */
+/** Compiles a policy, and reports policies that cannot be met. `at`: its config path. */
 export function compilePolicy(policy: Policy, at: Path, tell: Tell): Requirement {
   const scopes = list(policy.scope)
   const spaced = scopes.find(scope => /\s/.test(scope))
@@ -145,7 +145,7 @@ export function createHolder(
   const included = new Map(Object.entries(hierarchy))
   return ({ scopes, roles, claims }) => {
     const all = new Set(scopes)
-    // A Set iterates over elements that are added meanwhile.
+    // A Set also iterates over elements that are added during the iteration.
     for (const scope of all) for (const below of included.get(scope) ?? []) all.add(below)
     return { scopes: all, roles, claims }
   }

@@ -29,7 +29,7 @@ export function createRouteAccess({ path, rules, holderOf, scopes }: RouteAccess
     items.set(item, rule)
     if (rule.enforced && !requirements.has(rule.enforced.id)) {
       requirements.set(rule.enforced.id, rule.enforced)
-      // Existing keys do not cover the new requirement.
+      // Existing keys do not include the new requirement.
       audiences = new WeakMap()
       anonymous = undefined
     }

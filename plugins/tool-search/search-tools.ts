@@ -6,7 +6,7 @@ import { type Call, isObject } from '../../core/plugin.ts'
 import { callOf, checkHeaderParams, shown, type View } from '../../core/transport.ts'
 import { CALL_TOOL, FIND_TOOLS, isForModels, isFound, isOwn, type Searches } from './searches.ts'
 
-/** Characters. */
+/** Maximum characters of a query. */
 const MAX_QUERY = 512
 const MAX_NAME = 256
 const LIMIT = { standard: 5, most: 20 }
@@ -122,7 +122,7 @@ export function createSearchTools(searches: Searches) {
   return [find, call]
 }
 
-/** Checks the `Mcp-Param-*` headers that are sent. A client that lists only `call_tool` sends none. */
+/** Checks the `Mcp-Param-*` headers that were sent. A client that lists only `call_tool` sends none. */
 function checkHeaders({ headers, modern }: Call, { headerParams }: ToolItem, args: Record<string, unknown>): void {
   if (!modern) return
   const sent = headerParams.filter(({ header }) => headers[header] !== undefined)
@@ -130,7 +130,7 @@ function checkHeaders({ headers, modern }: Call, { headerParams }: ToolItem, arg
   if (reason !== undefined) throw new HostError('headerMismatch', { detail: reason })
 }
 
-/** Undefined for other calls, and if `call_tool` itself must explain a mistake. */
+/** Returns the params of the named tool. Undefined for other calls, and if `call_tool` must explain a mistake. */
 export function redirectCall(call: Call): Record<string, unknown> | undefined {
   const { method, params, view } = call
   if (method !== 'tools/call' || params['name'] !== CALL_TOOL) return undefined

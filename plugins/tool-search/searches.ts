@@ -12,11 +12,11 @@ export const CALL_TOOL = 'call_tool'
 
 export const isOwn = (name: string): boolean => name === FIND_TOOLS || name === CALL_TOOL
 
-/** Indexed tools that are kept in all indexes. An index with more is kept alone. */
+/** Maximum tools in all cached indexes. An index with more tools is the only cached one. */
 const MAX_INDEXED = 10_000
 const MAX_INDEXES = 1_000
 
-/** Whether models can see a tool: an app can restrict a tool to its page (`_meta.ui.visibility`). */
+/** True if models can see a tool: an app can restrict a tool to its page (`_meta.ui.visibility`). */
 export function isForModels(tool: ToolItem, view: View): boolean {
   const { _meta } = view.wireOf(tool)
   const visibility = isObject(_meta) && isObject(_meta['ui']) ? _meta['ui']['visibility'] : undefined
@@ -27,7 +27,7 @@ export const isFound = (tool: ToolItem, view: View): boolean =>
   !isOwn(tool.key) && view.denialOf(tool) === undefined && isForModels(tool, view)
 
 export interface Searches {
-  /** The tools that this caller can call and that fit the query best, at most `limit`, the best first. */
+  /** Returns at most `limit` tools that this caller can call and that match the query, the best first. */
   find(view: View, query: string, limit: number): Promise<ToolItem[]>
 }
 

@@ -3,22 +3,22 @@ import MiniSearch from 'minisearch'
 import type { ToolItem } from '../../core/auth.ts'
 import { isObject } from '../../core/plugin.ts'
 
-/** Tools that are indexed before other requests are served. */
+/** Number of tools that are indexed before other requests are served. */
 const CHUNK_SIZE = 25
 /** Limits for an input schema: depth, and parameters per tool. */
 const MAX_DEPTH = 4
 const MAX_PARAMETERS = 100
-/** Characters per field. */
+/** Maximum characters per field. */
 const MAX_TEXT = 4_000
-/** Characters per compound name, and per word. */
+/** Maximum characters per compound name, and per word. */
 const MAX_CHUNK = 160
 const MAX_WORD = 40
-/** Words per query. With thousands of tools each word costs milliseconds. */
+/** Maximum words per query. With thousands of tools, each word costs milliseconds. */
 const MAX_WORDS = 8
-/** Minimum lengths of words that match as a prefix, and despite a misspelling. */
+/** Minimum lengths of words that match as a prefix, and with a misspelling. */
 const MIN_PREFIX = 3
 const MIN_FUZZY = 5
-/** Misspelled words per query: each is compared with the whole vocabulary. */
+/** Maximum misspelled words per query: each is compared with the whole vocabulary. */
 const MAX_FUZZY_WORDS = 3
 
 const BOOST = { name: 6, title: 4, description: 2, parameters: 1 }
@@ -32,7 +32,7 @@ const STOP_WORDS: ReadonlySet<string> = new Set(
 
 const CAMEL = /(?<=[\p{Ll}\p{N}])(?=\p{Lu})|(?<=\p{Lu})(?=\p{Lu}\p{Ll})/u
 
-/** The words of a text, in lower case and without accents. Compound names are split and also kept whole. */
+/** Returns the words of a text, in lower case and without accents. Compound names are split and also kept whole. */
 function wordsOf(text: string): string[] {
   const chunks = text
     .slice(0, MAX_TEXT)

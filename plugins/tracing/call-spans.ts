@@ -17,7 +17,7 @@ interface CallSpans {
   /** Returns the context with the call's span; undefined without an SDK. */
   begin(start: CallStart): Context | undefined
   end(record: CallRecord): void
-  /** Also for spans that are not sampled. */
+  /** Returns the trace id, also for spans that are not sampled. */
   traceIdOf(call: Call): string | undefined
 }
 
@@ -53,7 +53,7 @@ function startAttributes({ method = '_OTHER', item, revision, route, ip }: CallS
 
 const MAX_ID = 64
 
-/** More expensive attributes, for sampled spans only. */
+/** Returns more expensive attributes, for sampled spans only. */
 const idAttributes = ({ session, requestId, call: { id } }: CallStart): Attributes => ({
   'mcp.session.id': session,
   'mcp_host.request_id': requestId,
@@ -83,13 +83,13 @@ function createPlaces({ trace, propagation, context, isSpanContextValid }: OpenT
     return found && isSpanContextValid(found) ? found : undefined
   }
 
-  /** The active HTTP span, otherwise the context in the request headers. */
+  /** Returns the active HTTP span, otherwise the context in the request headers. */
   function transportOf(call: Call): Context {
     const active = context.active()
     return spanIn(active) ? active : propagation.extract(active, call.headers, SAID)
   }
 
-  /** The parent is the context in the message (SEP-414), because one HTTP request can contain several. */
+  /** Returns the parent: the context in the message (SEP-414), because an HTTP request can contain several messages. */
   function placeOf(call: Call): { readonly parent: Context; readonly links: Link[] } {
     const transport = transportOf(call)
     const message = propagation.extract(trace.deleteSpan(transport), call.meta, SAID)
@@ -101,7 +101,7 @@ function createPlaces({ trace, propagation, context, isSpanContextValid }: OpenT
     return { parent: message, links: outer && !isSame ? [{ context: outer }] : [] }
   }
 
-  /** A caller's baggage must not reach services that a tool calls. */
+  /** Removes baggage of the caller, which must not reach services that a tool calls. */
   const withoutBaggage = (place: Context) =>
     baggage || propagation.getBaggage(place) === undefined ? place : propagation.deleteBaggage(place)
 

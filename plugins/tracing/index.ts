@@ -13,9 +13,9 @@ const NAME = 'mcp-host'
 /** Timeout of the flush at shutdown, milliseconds. */
 const MAX_FLUSH = 5_000
 
-/** The registered SDK, as far as the API exposes it. */
+/** Describes the registered SDK, as far as the API exposes it. */
 function createSdk({ trace }: OpenTelemetry) {
-  /** Placeholder until an SDK is registered. */
+  /** A placeholder until an SDK is registered. */
   interface Proxy {
     getDelegate(): object
     getDelegateTracer(name: string): Tracer | undefined

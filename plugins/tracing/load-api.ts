@@ -10,7 +10,7 @@ const NAME = '@opentelemetry/api'
 const isMissing = (error: unknown): boolean =>
   error instanceof Error && 'code' in error && error.code === 'MODULE_NOT_FOUND' && error.message.includes(NAME)
 
-/** Prefers the copy of the config's folder. Throws a StartError if there is none. */
+/** Loads the API, preferably the copy of the config's folder. Throws a StartError if there is none. */
 export function loadApi(directory: string, here: string = import.meta.url): OpenTelemetry {
   // An API copy rejects an SDK that is older than the API, so the project's copy comes first.
   for (const from of [join(directory, 'package.json'), here]) {

@@ -6,13 +6,13 @@ import type { OpenTelemetry } from './load-api.ts'
 
 type Log = InternalHost['log']
 
-/** Milliseconds during which repeated errors are only counted. */
+/** Milliseconds during which repeated errors are counted but not logged. */
 const QUIET = 60_000
-/** Maximum characters of an error: a response can be a whole page. */
+/** Maximum characters of an error, because a response can be a whole page. */
 const MOST = 300
 const FIX = 'check the exporter and its receiver: docs/plugins/tracing.md#when-spans-cannot-be-sent'
 
-/** SDKs log errors as JSON with stack and response. */
+/** Extracts the message, because SDKs log errors as JSON with stack and response. */
 function messageIn(text: string): string {
   if (!text.startsWith('{')) return text
   try {
@@ -70,7 +70,7 @@ export function createFailureLog(log: Log, now: () => number = () => performance
   }
 }
 
-/** Global registry shared by all copies of the API, which has no getter. */
+/** The global registry of all copies of the API, for which the API has no getter. */
 const API = Symbol.for('opentelemetry.js.api.1')
 const loggerNow = (): unknown => Object(Reflect.get(globalThis, API)).diag
 
@@ -104,7 +104,7 @@ export function createFailureTelling({ diag, DiagLogLevel }: OpenTelemetry, log:
     end() {
       settle()
       listening.delete(logger)
-      // Another logger may have been set since.
+      // Another logger was possibly set since.
       if (listening.size === 0 && ours !== undefined && loggerNow() === ours) diag.disable()
     },
   }

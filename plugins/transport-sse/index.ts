@@ -14,7 +14,7 @@ import {
 } from '../../core/transport.ts'
 import { createMessagePost } from './message.ts'
 
-/** The path for messages of a session. The client resolves it against the URL of the stream. */
+/** Returns the path for messages of a session. The client resolves it against the URL of the stream. */
 function endpointOf(route: McpRoute, params: Readonly<Record<string, string>>, id: string): string {
   const { pathname } = new URL(route.url(params))
   return `${pathname.replace(/\/$/, '')}/message?sessionId=${id}`
@@ -22,7 +22,7 @@ function endpointOf(route: McpRoute, params: Readonly<Record<string, string>>, i
 
 function createStreamGet(host: Transport, route: McpRoute) {
   return async (ctx: HostContext) => {
-    // Only this node can send its responses, so the session would end with the node.
+    // Only this node can send the session's responses, so the session would end with the node.
     if (host.sessions.released) throw shuttingDown()
     const { params, user } = ctx.state
     const { headers } = ctx.req as { headers: IncomingHttpHeaders }
@@ -41,7 +41,7 @@ function createStreamGet(host: Transport, route: McpRoute) {
     session.connect({
       send: message => heard.send(message),
       close(retry) {
-        // A closing host first sends the responses of running calls, all of them on this stream.
+        // A closing host first sends the responses of running calls, which all use this stream.
         if (retry === undefined) stream.end(RETRY)
       },
     })
@@ -53,7 +53,7 @@ function createStreamGet(host: Transport, route: McpRoute) {
   }
 }
 
-/** Toolset names whose route paths would clash. */
+/** Toolset names whose route paths would conflict. */
 const RESERVED = ['sse', 'message']
 
 const OPTIONS = {

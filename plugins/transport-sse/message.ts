@@ -18,7 +18,7 @@ import {
 
 type Sender = Parameters<typeof serveRequests>[3]
 
-/** Parses a body. Throws `invalidRequest`, also for a batch if the session's version has none. */
+/** Parses a body. Throws `invalidRequest`, also for a batch if the session's version does not support batches. */
 function validated(text: string, { revision }: Session): readonly ValidMessage[] {
   const read = readMessages(text)
   if (!('kind' in read)) {
@@ -39,7 +39,7 @@ export function createMessagePost(host: Transport, route: McpRoute, maxConcurren
     return host.sessions.find(sessionId, { route, params, user, ip: ctx.ip, admitted: true }, host.name)
   }
 
-  /** Throws `tooManyRequests` and `unavailable` before any request begins. */
+  /** Handles messages. Throws `tooManyRequests` and `unavailable` before any request begins. */
   async function take(session: Session, messages: readonly ValidMessage[], sender: Sender) {
     const requests = messages.filter(message => message.kind === 'request')
     for (const message of messages) if (message.kind !== 'request') await receiveMessage(session, message)
@@ -50,7 +50,7 @@ export function createMessagePost(host: Transport, route: McpRoute, maxConcurren
     void serveRequests(host, session, requests, sender, () => createLineReply(session))
   }
 
-  /** Takes messages that another node answered with 202, so errors are sent on the stream. */
+  /** Handles messages for which another node responded with 202, so errors are sent on the stream. */
   async function takeForwarded(session: Session, { text, ...sender }: ForwardedMessage) {
     let messages: readonly ValidMessage[] = []
     try {

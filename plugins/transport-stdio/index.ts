@@ -27,7 +27,7 @@ const define = (setUp: (host: InternalHost, options: FilledTransportStdio) => vo
     },
   })
 
-/** The plugin of a config: it reads and writes nothing. */
+/** The plugin in a config, which reads and writes nothing. */
 export const transportStdio = define(() => undefined)
 
 /** Creates the plugin for one host, and functions to connect a client after startup. */
@@ -52,9 +52,9 @@ export function createStdioTransport() {
   return {
     plugin,
     routes: (): readonly string[] => [...served.keys()],
-    /** Throws like `connect`, without a connection. */
+    /** Checks access. Throws like `connect`, but does not connect. */
     admit: (path: string, params: Params): void => on(path).admit(params),
-    /** Throws a HostError `unauthorized` or `forbidden`, or an Error if the plugin is off for the route. */
+    /** Connects a client. Throws a HostError `unauthorized` or `forbidden`, or an Error if the plugin is off there. */
     connect: (path: string, params: Params, ends: StdioEnds): ServedLine => on(path).serve(params, ends),
   }
 }

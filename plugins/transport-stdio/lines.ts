@@ -4,11 +4,11 @@ import type { Readable, Writable } from 'node:stream'
 
 export interface StdioEnds {
   readonly input: Readable
-  /** To the client: protocol lines only. */
+  /** The stream to the client: protocol lines only. */
   readonly output: Writable
 }
 
-/** A line without its end, or why it has no text. */
+/** A line without its end, or the reason for its missing text. */
 export type Line = { readonly text: string } | { readonly fault: 'too long' | 'not UTF-8' }
 
 const NEWLINE = 0x0a
@@ -50,23 +50,23 @@ export async function* readLines(input: Readable, most: number): AsyncGenerator<
   if (size > 0) yield end()
 }
 
-/** Unread bytes above which no further input should be read. */
+/** Unread bytes above which input is paused. */
 const HIGH_WATER = 1024 * 1024
-/** Unread bytes above which a message that is no response closes the output. */
+/** Unread bytes above which a message that is not a response closes the output. */
 const MAX_WAITING = 16 * HIGH_WATER
 
 export interface Output {
-  /** Sends a message that is no response; closes the output if the reader does not read. */
+  /** Sends a message that is not a response. Closes the output if the reader does not read. */
   send(message: string): void
-  /** Sends a response, however much is unread. */
+  /** Sends a response, regardless of unread bytes. */
   respond(message: string): void
-  /** Resolves once little is unread, or the output is closed. */
+  /** Resolves when little is unread, or when the output is closed. */
   drained(): Promise<void>
   end(): Promise<void>
   readonly closed: boolean
 }
 
-/** `gone` is called once if the reader is gone or does not read, but not after `end`. */
+/** Creates the output. `gone` is called once if the reader is gone or does not read, but not after `end`. */
 export function createOutput(
   stream: Writable,
   { gone }: { readonly gone: (why: 'closed' | 'unread') => void },

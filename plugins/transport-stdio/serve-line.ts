@@ -6,7 +6,7 @@ import { createOutput, type Line, readLines, type StdioEnds } from './lines.ts'
 import { type Caller, createPerRequest } from './per-request.ts'
 
 export interface ServedLine {
-  /** Resolves when client or session has ended. Running requests can still be answered. */
+  /** Resolves when client or session has ended. Responses to running requests can still be sent. */
   readonly ended: Promise<void>
   /** Cancels running requests; resolves when all responses are written. */
   close(): Promise<void>
@@ -18,7 +18,7 @@ function textOf(line: Line, most: number): string {
   throw new HostError('parseError', { detail: 'the line is not UTF-8' })
 }
 
-/** Throws a HostError, `unauthorized` or `forbidden`, if the route's `authorize` refuses the user. */
+/** Serves a client. Throws a HostError `unauthorized` or `forbidden` if the route's `authorize` refuses the user. */
 export function serveLine(host: Transport, caller: Caller, ends: StdioEnds): ServedLine {
   let end = () => {}
   const ended = new Promise<void>(resolve => {

@@ -1,4 +1,4 @@
-// The response to a POST: JSON if all of it is ready soon and no message came before, else an event stream.
+// The response to a POST: JSON if it is ready soon and no other message was sent, otherwise an event stream.
 import type { HostError } from '../../core/index.ts'
 import type { HostContext, Revision } from '../../core/plugin.ts'
 import {
@@ -53,7 +53,7 @@ interface Post {
   readonly batch: boolean
   /** Undefined: a closed connection cancels the calls. */
   readonly session: Session | undefined
-  /** Of requests without a session. */
+  /** The protocol version of requests without a session. */
   readonly revision?: Revision
 }
 
@@ -158,7 +158,7 @@ export class PostExchange implements CallReply, Waiting {
     if (this.#left === 0) this.#finish(error)
   }
 
-  /** A request that was cancelled has no response. */
+  /** A cancelled request has no response. */
   skip() {
     if (this.#left === 0) return
     this.#left--
@@ -174,15 +174,15 @@ export class PostExchange implements CallReply, Waiting {
     const [only] = this.#ready
     if (only === undefined) return void this.#openSink()?.end()
     const answer = batch ? `[${this.#ready.join(',')}]` : only
-    // Node writes a short string together with the head.
+    // Node writes a short string together with the response head.
     const body = typeof answer !== 'string' ? answer.bytes : answer.length > LARGE_ANSWER ? Buffer.from(answer) : answer
-    // Released before the reader has read the body.
+    // Responses are released before the reader has read the body.
     this.#ready.length = 0
-    // A list is faster than merged objects.
+    // An array is faster than merged objects.
     const fields = ['Content-Type', 'application/json', 'Content-Length', String(Buffer.byteLength(body))]
     let status = 200
     if (requests.length === 1) {
-      // No id after a refused handshake.
+      // A refused handshake has no session id.
       if (session && revision !== undefined) fields.push('Mcp-Session-Id', session.id)
       if (error) {
         status = statusOf(error, rulesOf(revision ?? LATEST_HANDSHAKE))
@@ -191,7 +191,7 @@ export class PostExchange implements CallReply, Waiting {
     }
     res.writeHead(status, fields)
     if (typeof body !== 'string') return void res.end(body)
-    // One socket write. `end(body)` makes two, which costs 3 µs per call.
+    // A single socket write: `end(body)` makes two, which costs 3 µs per call.
     res.write(body)
     res.socket?.uncork()
     res.end()
@@ -214,7 +214,7 @@ export class PostExchange implements CallReply, Waiting {
   }
 }
 
-/** The reply to one request on an exchange that a batch shares. */
+/** The reply to one request of a batch, which shares its exchange. */
 class BatchReply implements CallReply {
   readonly cancellation = new Cancellation()
   readonly #exchange: PostExchange

@@ -36,7 +36,7 @@ function readAccept(accept: string): ReadonlySet<string> {
   return types
 }
 
-/** Throws `notAcceptable`. */
+/** Checks the header. Throws `notAcceptable`. */
 export function requireAccept(accept: string | undefined, needed: readonly string[] = BOTH_TYPES): void {
   // Without the header any type is accepted (RFC 9110 section 12.5.1).
   if (accept === undefined) return
@@ -67,7 +67,7 @@ const UNKNOWN_CLIENT: ClientFacts = { info: undefined, capabilities: {} }
 
 /** True if `_meta` or the version header names a version without handshake. */
 export function isModern(message: ValidMessage, header: string | undefined): boolean {
-  // `initialize` negotiates in its body, so only a version without handshake is decided by its header.
+  // `initialize` negotiates in its body, so its header matters only if it names a version without handshake.
   const opens = message.kind === 'request' && message.method === 'initialize' && !isModernRevision(header)
   if (header !== undefined && !isHandshakeRevision(header) && !opens) return true
   return message.kind !== 'response' && isObject(message.params['_meta']) && namesOwnVersion(message)
@@ -110,14 +110,14 @@ const NAMED_BY: ReadonlyMap<string, string> = new Map([
   ['resources/read', 'uri'],
 ])
 
-/** Names and URIs that are not encoded. */
+/** Matches names and URIs that are not encoded. */
 const PLAIN_NAME = /^[\w.:/-]+$/
 
 const mismatch = (detail: string) => new HostError('headerMismatch', { detail })
 
 const quoted = (value: unknown) => shown(JSON.stringify(value) ?? 'nothing')
 
-/** Prevents proxies from seeing another request (basic/transports/streamable-http, "Server Validation"). */
+/** Ensures that proxies see the same request as the host (basic/transports/streamable-http, "Server Validation"). */
 export function checkStandardHeaders(
   headers: IncomingHttpHeaders,
   { kind, method, params }: Spoken,
@@ -134,7 +134,7 @@ export function checkStandardHeaders(
   if (name !== params[key]) throw mismatch(`Mcp-Name is ${quoted(name)}, the body's ${key} is ${quoted(params[key])}`)
 }
 
-/** Checks the `Mcp-Param-*` headers of a tool, unless the caller may not use it. Throws `headerMismatch`. */
+/** Checks the `Mcp-Param-*` headers of a tool, unless the caller cannot use it. Throws `headerMismatch`. */
 export function checkToolHeaders({ headers, view, method, params }: Call): void {
   if (method !== 'tools/call') return
   const { name, arguments: args } = params

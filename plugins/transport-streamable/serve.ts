@@ -44,7 +44,7 @@ export function createPostHandler(host: Transport, route: McpRoute) {
   const { revisions } = route
   const serveSession = route.stateless ? undefined : createSessionPosts(host, route, parts)
 
-  /** `speech`: of all `requests`. */
+  /** `speech`: version and sender of all `requests`. */
   function servePerRequest(requests: readonly Request[], speech: Speech, ctx: HostContext, batch: boolean) {
     const { req, state } = ctx
     const { headers } = req
@@ -55,7 +55,7 @@ export function createPostHandler(host: Transport, route: McpRoute) {
     const facts = { route, params, user, headers, ip: ctx.ip, signal, admitted: true as const }
     const sender = { headers, user, state, refusalRecorded: requests.length === 1 }
     const checkCall = isModernRevision(revision) ? checkToolHeaders : undefined
-    // Listed, because a spread costs more than the rest of this function.
+    // Fields are listed, because a spread costs more than the rest of this function.
     return serveRequests(host, { facts, revision, client, logLevel, checkCall }, requests, sender, () => {
       ctx.respond = false
       exchange ??= new PostExchange(parts, { ctx, requests, batch, session: undefined, revision })

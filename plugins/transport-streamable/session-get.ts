@@ -19,7 +19,7 @@ import { isPrimed } from './exchange.ts'
 import { demandStream, versionOf } from './headers.ts'
 import { checkVersion, findSession } from './session-post.ts'
 
-/** Throws `methodNotAllowed` for a version without sessions. */
+/** Refuses a version without sessions with `methodNotAllowed`. */
 function refuseModern({ req, method }: HostContext) {
   const revision = versionOf(req.headers)
   if (!isModernRevision(revision)) return
@@ -53,7 +53,7 @@ export function createSessionGets(host: Transport, route: McpRoute) {
     return heardBy(reader, offer, user)
   }
 
-  /** Opens a stream for messages that belong to no call. The one before stays open and silent. */
+  /** Opens a stream for messages that belong to no call. The previous one stays open and silent. */
   async function openStandalone(session: Session, offer: Offer, ctx: HostContext) {
     const leave = enter(session)
     let stream: ResumableStream
@@ -71,7 +71,7 @@ export function createSessionGets(host: Transport, route: McpRoute) {
     if (host.sessions.released) stream.disconnect(RETRY)
   }
 
-  /** Counted until its response is closed and nothing is read for it, so closed connections count too. */
+  /** Resumes a stream. It counts until its response is closed and reading has ended, even after a disconnection. */
   async function resume(session: Session, offer: Offer, lastEventId: string, ctx: HostContext) {
     const place = parseEventId(lastEventId)
     const entered: Array<() => void> = []

@@ -23,7 +23,7 @@ const sessionHint = ({ method }: HostContext) =>
       'its _meta and headers; or have the server set stateless: true on this route'
     : 'send the Mcp-Session-Id of the response to initialize'
 
-/** `requests`: calls that this request begins. Throws `sessionIdMissing`, and like `SessionRegistry.find`. */
+/** Finds the session. `requests`: calls in this message. Throws `sessionIdMissing`, and like `SessionRegistry.find`. */
 export function findSession(
   host: Transport,
   route: McpRoute,
@@ -43,7 +43,7 @@ export function checkVersion({ req }: HostContext): void {
 }
 
 export function createSessionPosts(host: Transport, route: McpRoute, parts: ExchangeParts) {
-  /** Not async, which would cost a promise per call. */
+  /** Not async, because a promise per call would cost time. */
   function answerAll(session: Session, requests: readonly Request[], ctx: HostContext, batch: boolean) {
     const { req, state } = ctx
     const sender = { headers: req.headers, user: state.user, state, refusalRecorded: requests.length === 1 }

@@ -3,7 +3,7 @@ import type { HostContext, McpRoute } from '../../core/plugin.ts'
 import type { Transport } from '../../core/transport.ts'
 import { html, type Markup, safeHref, sendPage, shown, writePage } from '../families/pages/index.ts'
 
-/** Runs only where the clipboard is available: on https and loopback URLs. */
+/** Copies text. Runs only where the clipboard is available: on https and loopback URLs. */
 const COPY = `
 const status = document.querySelector('[role=status]')
 if (navigator.clipboard) for (const button of document.querySelectorAll('button.copy')) {
@@ -21,7 +21,7 @@ if (navigator.clipboard) for (const button of document.querySelectorAll('button.
 }
 `
 
-/** The URL without shell metacharacters, since sh, cmd and PowerShell quote differently. IPv6 brackets stay. */
+/** Returns the URL without shell metacharacters, since sh, cmd and PowerShell quote differently. IPv6 brackets stay. */
 const plainUrl = (url: string): string =>
   new URL(url).href.replace(/[^\w%:/.~@+=[\]-]/g, found => `%${found.charCodeAt(0).toString(16).toUpperCase()}`)
 
@@ -54,7 +54,7 @@ interface Tool {
 }
 
 const MAX_TOOLS = 100
-/** Longer lists are folded. */
+/** Maximum open entries; longer lists are folded. */
 const MAX_OPEN = 10
 const MAX_DESCRIPTION = 200
 

@@ -21,7 +21,7 @@ type ItemsByName = Readonly<Record<string, Item>>
 /** The entry of a server in the lock file. Items are as the server lists them, by their names at the server. */
 export interface AcceptedServer extends Readonly<Record<ListName, ItemsByName>> {
   readonly hash: string
-  /** Whether the server supports completion. */
+  /** True if the server supports completion. */
   readonly completions: boolean
 }
 
@@ -32,7 +32,7 @@ const isAccepted = (value: unknown): value is AcceptedServer =>
   typeof value['hash'] === 'string' &&
   hasOwnHash(value as { hash: string })
 
-/** The entry for the lists of a server, without items that the options exclude. */
+/** Returns the entry for the lists of a server, without items that the options exclude. */
 export function acceptLists(snapshot: Snapshot, completions: boolean, filters: Filters): AcceptedServer {
   const named = (list: ListName) =>
     Object.fromEntries(
@@ -62,7 +62,7 @@ export function readAccepted(file: string): ReadonlyMap<string, AcceptedServer> 
   )
 }
 
-/** Accepted lists as a server would send them. */
+/** Returns accepted lists in the form that a server sends. */
 export const listsOf = ({ tools, prompts }: AcceptedServer): Snapshot => ({
   tools: Object.values(tools),
   prompts: Object.values(prompts),
@@ -70,7 +70,7 @@ export const listsOf = ({ tools, prompts }: AcceptedServer): Snapshot => ({
   resourceTemplates: [],
 })
 
-/** False for values that are too deep to compare. */
+/** True if the item equals the accepted one. False for values that are too deep to compare. */
 function isAsAccepted(item: Item, known: Item): boolean {
   try {
     return isDeepStrictEqual(canonicalJson(item), known)
@@ -80,7 +80,7 @@ function isAsAccepted(item: Item, known: Item): boolean {
   }
 }
 
-/** Counts the differences of the current lists from the accepted ones, as text. Empty without differences. */
+/** Describes how the current lists differ from the accepted ones. Empty without differences. */
 export function describeDifferences(snapshot: Snapshot, accepted: AcceptedServer, filters: Filters): string {
   const count = { changed: 0, new: 0, removed: 0 }
   for (const list of LISTS) {

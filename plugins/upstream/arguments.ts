@@ -7,7 +7,7 @@ type Schema = Readonly<Record<string, unknown>>
 
 const isFixed = (override: ArgumentOverride | undefined) => override !== undefined && 'value' in override
 
-/** The input schema that callers see. */
+/** Returns the input schema that callers see. */
 export function changeInput(schema: Schema, overrides: Overrides | undefined): Schema {
   if (!overrides || !isObject(schema['properties'])) return schema
   const own = (name: string) => (Object.hasOwn(overrides, name) ? overrides[name] : undefined)

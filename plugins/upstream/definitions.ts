@@ -50,7 +50,7 @@ function annotationsOf(given: unknown, own: ToolAnnotations | undefined): ToolAn
   return { ...(title !== undefined && { title }), ...Object.fromEntries(hints), ...own }
 }
 
-/** Characters of a URI or template. */
+/** Maximum characters of a URI or template. */
 const MAX_URI = 8_192
 
 const variablesOf = (template: string): string[] =>
@@ -167,7 +167,7 @@ export function createDefiner(settings: ServerSettings, caller: Caller) {
       },
     }) as Definition
 
-  /** `canComplete`: whether the server supports completion. `changedTools`: names of withheld tools. */
+  /** `canComplete`: the server supports completion. `changedTools`: names of withheld tools. */
   return function define(snapshot: Snapshot, canComplete: boolean, changedTools: readonly string[] = []): DefinedItems {
     const next = new Map<string, Definition>()
     const left = new Map<string, string>()

@@ -7,7 +7,7 @@ import type { Json, Run } from './run.ts'
 interface HeldLimits {
   readonly max: number
   readonly maxPerUser: number
-  /** Milliseconds. */
+  /** Maximum duration, milliseconds. */
   readonly for: number
 }
 
@@ -16,7 +16,7 @@ export interface RunningCall {
   readonly run: Run
   readonly method: string
   readonly params: Json
-  /** Releases its session. */
+  /** Releases the session of the call. */
   end(): void
 }
 
@@ -58,7 +58,7 @@ export function createHeld(limits: HeldLimits, clock: Clock) {
     get expired() {
       return expired
     },
-    /** Throws a ToolError above the limits. */
+    /** Adds a call. Throws a ToolError above the limits. */
     add(running: RunningCall, owner: string): string {
       const ofOwner = owners.get(owner) ?? 0
       if (held.size >= limits.max || ofOwner >= limits.maxPerUser)

@@ -12,13 +12,13 @@ export interface Snapshot {
   readonly prompts: readonly Item[]
 }
 
-/** Limits of one list. */
+/** Maximum pages of one list. */
 const MAX_PAGES = 1_000
 const MAX_ITEMS = 10_000
-/** Characters of JSON. */
+/** Maximum characters of a list's JSON. */
 const MAX_TEXT = 4 * 1_024 * 1_024
 
-/** A list exceeds a limit or is invalid. */
+/** Thrown if a list exceeds a limit or is invalid. */
 export class ListFault extends Error {}
 
 type ListName = keyof Snapshot
@@ -70,7 +70,7 @@ export async function readLists(
     has === undefined ? [] : readList(connection, list, { ...common, most })
   const tools = await read('tools', capabilities.tools, maxTools)
   const resources = await read('resources', capabilities.resources)
-  // Some servers with resources do not have this method.
+  // Some servers with resources do not support this method.
   const resourceTemplates = await read('resourceTemplates', capabilities.resources).catch((error: unknown) => {
     if (isObject(error) && error['code'] === -32_601) return []
     throw error

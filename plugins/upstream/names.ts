@@ -31,19 +31,19 @@ export const toolName = ({ prefix, overrides }: Pick<ServerSettings, 'prefix' | 
 export const promptName = ({ prefix }: Pick<ServerSettings, 'prefix'>, name: string): string =>
   fitName(`${prefix}${name}`)
 
-/** Characters of a label. */
+/** Maximum characters of a label. */
 const MAX_LABEL = 200
 
-/** An item in messages, such as `tool search`. */
+/** Returns a label for messages, such as `tool search`. */
 export const labelOf = (kind: string, name: unknown): string => visibleLine(`${kind} ${name}`).slice(0, MAX_LABEL)
 
 const fits = (globs: readonly string[], text: string) => globs.some(glob => matchesGlob(glob, text))
 
-/** Whether `include` and `exclude` select a tool, by its name at the server. */
+/** True if `include` and `exclude` select a tool, by its name at the server. */
 export const isIncluded = ({ include, exclude }: Pick<ServerSettings, 'include' | 'exclude'>, name: string): boolean =>
   (include === undefined || fits(include, name)) && !fits(exclude, name)
 
-/** Filters and `overrides` that match no tool of the server, such as `include "serach"`. */
+/** Returns filters and `overrides` that match no tool of the server, such as `include "serach"`. */
 export function unmatchedFilters(
   { include = [], exclude, overrides }: Pick<ServerSettings, 'include' | 'exclude' | 'overrides'>,
   tools: readonly string[],
@@ -58,6 +58,6 @@ export function unmatchedFilters(
   ]
 }
 
-/** Whether a resource or prompt is served. */
+/** True if a resource or prompt is served. */
 export const isServed = (setting: boolean | readonly string[], text: string): boolean =>
   typeof setting === 'boolean' ? setting : fits(setting, text)

@@ -27,7 +27,7 @@ export interface UpstreamToolOverride {
   description?: string
   annotations?: ToolDefinition['annotations']
   access?: string
-  /** By the upstream server's argument names. */
+  /** Overrides by the upstream server's argument names. */
   arguments?: Record<string, ArgumentOverride>
   timeout?: Duration
   concurrency?: number

@@ -11,20 +11,20 @@ export interface Placed {
   close(): void
 }
 
-/** One holder has at most this part of the places, rounded up. */
+/** Maximum share of the slots that one holder can use, rounded up. */
 const SHARE = 1 / 4
 
-/** The one to end first: one that is closed already, or the one without calls that was used first. */
+/** Returns the session to end first: a closed one, or the least recently used one without calls. */
 const leastUsed = (list: readonly Placed[]): Placed | undefined =>
   list.find(({ isClosed }) => isClosed) ?? list.find(({ users }) => users === 0)
 
 export class Places {
   readonly #max: number
   readonly #share: number
-  /** The last used one is the last. */
+  /** Sessions in order of use; the most recently used session is last. */
   readonly #taken = new Set<Placed>()
 
-  /** `isShared`: false if all callers are one person. */
+  /** `isShared`: false if all callers are the same user. */
   constructor(max: number, isShared: boolean) {
     this.#max = max
     this.#share = isShared ? Math.ceil(max * SHARE) : max
@@ -34,7 +34,10 @@ export class Places {
     return [...this.#taken]
   }
 
-  /** The session whose place a new one of `holder` takes; undefined if a place is free. Throws a ToolError if there is none. */
+  /**
+   * Returns the session to replace with a new one of `holder`; undefined if a slot is free. Throws a ToolError if none
+   * can be replaced.
+   */
   toReplace(holder: string, server: string): Placed | undefined {
     const byHolder = new Map<string, Placed[]>()
     for (const one of this.#taken) byHolder.set(one.holder, [...(byHolder.get(one.holder) ?? []), one])
@@ -46,7 +49,7 @@ export class Places {
       return found
     }
     if (this.#taken.size < this.#max) return undefined
-    // A holder with fewer sessions loses none.
+    // Holders with fewer sessions lose none.
     const others = [...byHolder.values()].filter(list => list.length >= own.length)
     for (const list of others.sort((one, other) => other.length - one.length)) {
       const found = leastUsed(list)
@@ -55,7 +58,7 @@ export class Places {
     throw full()
   }
 
-  /** Takes the place of `replaced`, which ends before the new session begins. */
+  /** Takes the slot of `replaced`, which ends before the new session begins. */
   take(one: Placed, replaced: Placed | undefined): void {
     if (replaced) {
       this.#taken.delete(replaced)

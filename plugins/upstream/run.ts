@@ -33,7 +33,7 @@ interface RunParts {
   readonly clock: Clock
 }
 
-/** Milliseconds between progress notifications. */
+/** Minimum interval of progress notifications, milliseconds. */
 const PROGRESS_INTERVAL = 50
 
 const METHODS = {
@@ -220,7 +220,7 @@ export class Run {
       else reject(new RemoteError('rpc', 'the user did not respond', { code: -32_603 }))
     }
     this.#questions.clear()
-    // After the responses have been sent.
+    // Cancels after the responses were sent.
     setImmediate(() => this.cancel())
   }
 }

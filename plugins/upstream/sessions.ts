@@ -9,7 +9,7 @@ import type { ServerSettings } from './settings.ts'
 /** A session at a server, with its running calls. */
 export interface ServerSession {
   readonly connection: Connection
-  /** Undefined for the connection of the host, which all callers share. */
+  /** The running calls. Undefined for the host's connection, which all callers share. */
   readonly runs: Set<Run> | undefined
   /** The log level that was last requested from the server. */
   logLevel: string | undefined
@@ -36,9 +36,9 @@ export interface SessionEvents {
 interface SessionParts {
   readonly settings: Pick<ServerSettings, 'name' | 'sessions' | 'maxSessions' | 'idle' | 'command'>
   readonly clock: Clock
-  /** Of all servers. */
+  /** The processes of all servers. */
   readonly processes: Places
-  /** Only this machine can reach the host, so anonymous callers count as one user. */
+  /** True if only this machine can reach the host, so anonymous callers count as one user. */
   readonly isLocal: boolean
   readonly open: OpenSession
   /** Receives notifications that belong to no call. */
@@ -54,7 +54,7 @@ function runOf(owner: unknown, runs: ReadonlySet<Run>): Run | undefined {
   return [...runs].at(-1)
 }
 
-/** A caller that is gone does not wait for its session. */
+/** Rejects when the caller disconnects, because it need not wait for its session. */
 async function unlessAborted<Value>(work: Promise<Value>, signal: AbortSignal): Promise<Value> {
   let abort: () => void = () => undefined
   const aborted = new Promise<never>((_, reject) => {
@@ -124,7 +124,7 @@ export function createSessions({ settings, clock, processes, isLocal, ...parts }
     const ended = new Promise<void>(resolve => {
       finish = resolve
     })
-    // The connection is made after this turn, when `one` is complete.
+    // The connection is made after this turn, when `one` is initialised.
     const opening = Promise.resolve().then(connect)
     const one: SessionEntry = {
       key,
@@ -141,7 +141,7 @@ export function createSessions({ settings, clock, processes, isLocal, ...parts }
         clock.clear(one.timer)
         if (entries.get(key) === one) entries.delete(key)
         stop.abort(new RemoteError('closed', 'the session was closed'))
-        // It keeps its place until its process has ended.
+        // The session keeps its slot until its process has ended.
         opening
           .then(({ connection }) => connection.close())
           .catch(() => undefined)
@@ -163,7 +163,7 @@ export function createSessions({ settings, clock, processes, isLocal, ...parts }
     get size() {
       return entries.size
     },
-    /** Returns the session for a call. Call `leave` when the call ends. */
+    /** Returns the session for a call. `leave` must be called when the call ends. */
     async enter(call: Call): Promise<{ readonly session: ServerSession; leave(): void }> {
       const shared = keyOf(call)
       const key = shared ?? `call ${++lastCall}`

@@ -15,7 +15,7 @@ import { resolveServer, type ServerSettings } from './settings.ts'
 import { createTargets } from './targets.ts'
 import { Upstream } from './upstream.ts'
 
-/** Whether only this machine can reach the host. */
+/** True if only this machine can reach the host. */
 function isLocalHost({ config: { purpose, http } }: Pick<InternalHost, 'config'>): boolean {
   if (purpose === 'stdio') return true
   return isLoopback(http.host) && http.publicUrl === undefined && http.allowedHosts.length === 0

@@ -125,7 +125,7 @@ export interface ServerPlace {
   readonly lock?: { readonly isFrozen: boolean }
 }
 
-/** Throws a StartError if options contradict each other. */
+/** Resolves the options of a server. Throws a StartError if they contradict each other. */
 export function resolveServer(
   name: string,
   options: UpstreamOptions,

@@ -19,14 +19,14 @@ export type SupervisorState =
   /** `crash loop`: too many failures in a short time. */
   | {
       readonly status: 'down' | 'crash loop'
-      /** The end of the last connection, or the first failure. */
+      /** Time of the end of the last connection, or of the first failure. */
       readonly since: number
       readonly error: Error
       readonly nextAttempt: number
     }
 
 export interface SupervisorOptions {
-  /** Opens a connection. Call `closed` when the server ends the connection. */
+  /** Opens a connection. `closed` must be called when the server ends the connection. */
   readonly open: (closed: (error: RemoteError) => void) => Promise<Connection>
   /** `get` retries before the delay has passed, at most once a second. For servers with a URL. */
   readonly onDemand?: boolean
@@ -36,7 +36,7 @@ export interface SupervisorOptions {
 
 export interface Supervisor {
   readonly state: SupervisorState
-  /** Rejects at once with the last error until the next attempt. */
+  /** Returns the connection. Rejects at once with the last error until the next attempt. */
   get(): Promise<Connection>
   /** Reports that the server cannot be reached. Ends the connection and schedules the next attempt. */
   lost(error: RemoteError): void
@@ -44,12 +44,12 @@ export interface Supervisor {
   close(): Promise<void>
 }
 
-/** Milliseconds. */
+/** First retry delay, milliseconds. */
 const FIRST_PAUSE = 1_000
 const LONGEST_PAUSE = 60_000
 const WINDOW = 300_000
 const LOOP_PAUSE = 300_000
-/** Failures within the window. */
+/** Maximum failures within the window. */
 const MAX_FAILURES = 5
 
 export function createSupervisor({ open, onDemand = false, onState, clock }: SupervisorOptions): Supervisor {
@@ -83,7 +83,7 @@ export function createSupervisor({ open, onDemand = false, onState, clock }: Sup
     failures = [...(wasStable ? [] : failures.filter(at => now - at < WINDOW)), now]
     isLoop ||= !onDemand && failures.length >= MAX_FAILURES
     const longest = Math.min(FIRST_PAUSE * 2 ** (failures.length - 1), LONGEST_PAUSE)
-    // Full jitter, so that servers that failed together do not start together.
+    // Full jitter, so that servers that failed together do not restart together.
     const pause = isLoop ? LOOP_PAUSE : Math.max(FIRST_PAUSE / 2, Math.random() * longest)
     schedule(pause)
     enter({ status: isLoop ? 'crash loop' : 'down', since: downSince, error, nextAttempt: now + pause })

@@ -16,16 +16,16 @@ import type { HttpSettings, ServerSettings } from './settings.ts'
 export interface CallCredentials {
   /** The caller's token; undefined if the connection has the token. */
   readonly headers?: Readonly<Record<string, string>>
-  /** After a 401 response: true if a repetition with a new token can succeed. */
+  /** Called after a 401 response. Returns true if a repetition with a new token can succeed. */
   refused(): boolean
 }
 
 export interface Targets {
-  /** `credentials`: returns those of the session's caller. */
+  /** Creates a target. `credentials`: returns the credentials of the session's caller. */
   target(credentials?: () => CallCredentials): Promise<Target>
   /** Renews changing headers and the token of a call. */
   authorize(ctx: CallContext): Promise<CallCredentials>
-  /** After a 401 response to the connection for lists: true if a repetition with a new token can succeed. */
+  /** Called after a 401 response to the connection for lists. Returns true if a retry with a new token can succeed. */
   refused(): boolean
   /** Returns the headers of the caller to send with its call. */
   forwarded(call: Call): Readonly<Record<string, string>>
@@ -41,7 +41,7 @@ async function readHeaders({ headers }: HttpSettings, what: string): Promise<Rec
 
 export interface TokenHost extends Pick<InternalHost, 'clock'> {
   readonly services: Pick<Services, 'createTokenClient'>
-  /** For callers of servers with `login`. */
+  /** Logins of callers, for servers with `login`. */
   readonly logins?: Logins | undefined
 }
 
@@ -54,7 +54,7 @@ function createHttpTargets(http: HttpSettings, { at, name }: ServerSettings, hos
   const { origin } = new URL(url)
   const login = host?.logins && { logins: host.logins, id: name }
   const parts = host && { what: `${what}.auth`, apiUrl: url, services: () => host.services, clock: host.clock, login }
-  // Only the serving host has users.
+  // Only the serving host has users; other hosts skip logins.
   const source = auth && parts && (auth.kind !== 'login' || login) ? createTokenSource(auth, parts) : undefined
   const hostSource = isPerCaller(auth) ? undefined : source
   const isFixed = !hostSource && Object.values(http.headers).every(one => typeof one === 'string')
@@ -65,7 +65,7 @@ function createHttpTargets(http: HttpSettings, { at, name }: ServerSettings, hos
   async function renew() {
     if (isFixed && current) return
     const headers = await readHeaders(http, what)
-    // The token belongs to the host, so there is no caller.
+    // The token belongs to the host, so no caller is involved.
     used = await hostSource?.authorize({ ctx: undefined as never, method: 'POST', url })
     current = { ...headers, ...(used && toHeaders(used)) }
   }

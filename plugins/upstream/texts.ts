@@ -9,7 +9,7 @@ export function passedMeta(meta: unknown, setting: 'pass' | 'drop'): Record<stri
   return entries.length === 0 ? undefined : Object.fromEntries(entries)
 }
 
-/** Returns the icons that do not make clients load files from other origins; none above `most` characters. */
+/** Returns icons that do not make clients load files from other origins; none above `most` characters. */
 export function safeIcons(icons: unknown, origin: string | undefined, most: number): unknown[] | undefined {
   if (!Array.isArray(icons)) return undefined
   const safe = (icons as unknown[]).filter(icon => {

@@ -9,7 +9,6 @@ import {
   type Connection,
   type ConnectOptions,
   connect,
-  type Listening,
   operatorText,
   RemoteError,
   type RequestOptions,
@@ -29,6 +28,7 @@ import type { Places } from './places.ts'
 import { type Json, Run } from './run.ts'
 import { createSessions, type ServerSession, type SessionEvents, type Sessions } from './sessions.ts'
 import type { ServerSettings } from './settings.ts'
+import { createSubscriptions, type Subscriptions } from './subscriptions.ts'
 import { createSupervisor, type Supervisor, type SupervisorState } from './supervisor.ts'
 import { type CallCredentials, NO_CREDENTIALS, type Targets } from './targets.ts'
 
@@ -36,12 +36,11 @@ export type State = 'starting' | 'up' | 'needs login' | 'down' | 'crash loop'
 
 /** Minimum time between two reads of the lists, milliseconds. */
 const REFRESH_INTERVAL = 1_000
-const RESUBSCRIBE_DELAY = 50
 const JITTER = 0.1
 const MAX_LOGGED = 5
-/** The pause between two reads of the lists, as a multiple of the time that the last one took. */
+/** Pause between two reads of the lists, as a multiple of the duration of the last read. */
 const REFRESH_PAUSE = 10
-/** Bytes of requests to a client. They are part of `requestState`. */
+/** Maximum bytes of requests to a client, which are part of `requestState`. */
 const MAX_QUESTIONS = 48_000
 
 export interface UpstreamParts {
@@ -52,14 +51,14 @@ export interface UpstreamParts {
   readonly held: HeldCalls
   readonly processes: Places
   readonly isLocal: boolean
-  /** Its entry in the lock file. */
+  /** The server's entry in the lock file. */
   readonly accepted: AcceptedServer | undefined
   readonly record: RecordUpstreamCall
   /** Counts a reconnection. */
   countRestart(): void
 }
 
-/** For the log and the operator. */
+/** Returns the reason for the log and the operator. */
 const reasonOf = (error: unknown): string => visibleText(operatorText(error))
 
 interface RoundState {
@@ -79,25 +78,22 @@ export class Upstream implements Caller {
   readonly #supervisor: Supervisor
   readonly #stop = new AbortController()
   readonly #watched = new Set<string>()
-  /** Watched URIs whose subscription the server has confirmed. */
-  readonly #subscribed = new Set<string>()
   readonly #credentials = new WeakMap<Call, CallCredentials>()
-  /** The credentials of the last call of each session. */
+  /** The credentials of each session's last call. */
   readonly #sessionCredentials = new WeakMap<Connection, { credentials: CallCredentials }>()
   #connection: Connection | undefined
   #era: Connection['era'] | undefined
   #state: State = 'starting'
   #why = ''
-  /** The reason that callers read. */
+  /** The reason that callers see. */
   #shownWhy = ''
   #since: number
   #refreshTimer: Timer | undefined
   #refreshing: Promise<void> | undefined
-  /** When a notification can cause a refresh. */
+  /** The earliest time at which a notification can cause a refresh. */
   #refreshFrom = Number.NEGATIVE_INFINITY
   #isStale = false
-  #listening: Listening | undefined
-  #resubscribeTimer: Timer | undefined
+  #subscriptions: Subscriptions | undefined
   #snapshot: Snapshot | undefined
   #canComplete = false
   #accepted: AcceptedServer | undefined
@@ -147,7 +143,7 @@ export class Upstream implements Caller {
   get withheld(): ReadonlyMap<string, string> {
     return this.#withheld
   }
-  /** Whether a tool is left out of lists, by its name on the route. */
+  /** True if a tool is left out of lists, by its name on the route. */
   isWithheld(name: string): boolean {
     return this.#changedTools.has(name)
   }
@@ -166,7 +162,7 @@ export class Upstream implements Caller {
     return new Date(this.#since).toISOString()
   }
 
-  /** `describe`, or the lists that are served until the first connection. */
+  /** Returns `describe`, or the lists that are served until the first connection. */
   explain(): string {
     if (this.#state !== 'starting') return this.describe()
     const shown = this.#accepted ? 'its accepted tools and prompts are shown' : 'its tools are unknown'
@@ -179,7 +175,7 @@ export class Upstream implements Caller {
     if (this.#snapshot) this.#serve(this.#snapshot, this.#canComplete)
   }
 
-  /** Definitions of the lock file, which are served until the server is connected. */
+  /** Returns definitions of the lock file, which are served until the server is connected. */
   acceptedDefinitions(): readonly Definition[] {
     return this.#accepted ? this.#define(listsOf(this.#accepted), this.#accepted.completions).definitions : []
   }
@@ -196,7 +192,7 @@ export class Upstream implements Caller {
     else this.#parts.toolset.replace(this.acceptedDefinitions())
   }
 
-  /** Ends after the time limit of running calls. */
+  /** Ends this version after the time limit of running calls. */
   #retire(): void {
     this.#isRetired = true
     this.#parts.host.clock.setTimeout(() => void this.close(), this.settings.callTimeout).unref()
@@ -211,17 +207,21 @@ export class Upstream implements Caller {
     this.#stop.abort()
     const { clock } = this.#parts.host
     clock.clear(this.#refreshTimer)
-    clock.clear(this.#resubscribeTimer)
-    this.#listening?.end()
+    this.#endSubscriptions()
     await Promise.all([this.#sessions.close(), this.#supervisor.close()])
     await this.#parts.targets.close()
+  }
+
+  #endSubscriptions() {
+    this.#subscriptions?.end()
+    this.#subscriptions = undefined
   }
 
   #handleState(state: SupervisorState) {
     if (state.status === 'up') return this.#enter('up', '', state.since)
     if (state.status !== 'down' && state.status !== 'crash loop') return
     this.#connection = undefined
-    this.#listening?.end()
+    this.#endSubscriptions()
     this.#parts.host.clock.clear(this.#refreshTimer)
     const { error, since } = state
     this.#shownWhy = visibleText(error.message)
@@ -275,7 +275,6 @@ export class Upstream implements Caller {
     const connection = await connect(target, { ...this.#options(events), ...(era !== undefined && { era }) })
     try {
       this.#connection = connection
-      this.#subscribed.clear()
       await this.#refresh()
     } catch (error) {
       this.#connection = undefined
@@ -283,15 +282,14 @@ export class Upstream implements Caller {
       throw error
     }
     this.#era = connection.era
-    this.#watchLists()
+    this.#subscribe(connection)
     this.#scheduleRefresh()
     return connection
   }
 
   #reopened() {
-    this.#subscribed.clear()
     this.#refreshSoon()
-    for (const uri of this.#watched) this.#subscribe('resources/subscribe', uri)
+    this.#subscriptions?.reset()
   }
 
   #handleNotification({ method, params, owner }: ServerNotification) {
@@ -302,7 +300,7 @@ export class Upstream implements Caller {
       this.#parts.host.runtime.resourceUpdated(uri)
   }
 
-  /** Reads the lists again: at most once a second, and after 10 times as long as the last time took. */
+  /** Reads the lists again: at most once a second, and after a pause of ten times the last duration. */
   #refreshSoon() {
     if (this.#isStale || this.#stop.signal.aborted) return
     this.#isStale = true
@@ -377,7 +375,7 @@ export class Upstream implements Caller {
     this.#warnOfFilters(snapshot)
   }
 
-  /** Once per change: a misspelled name in `exclude` would serve the tool. */
+  /** Warns once per change: because of a misspelled name in `exclude`, the tool would be served. */
   #warnOfFilters({ tools }: Snapshot) {
     const unmatched = unmatchedFilters(
       this.settings,
@@ -414,63 +412,27 @@ export class Upstream implements Caller {
     this.#parts.host.log.warn({ code: 'MH2945', ...fields }, 'left out some items of an upstream server')
   }
 
-  /** Subscribes to changes of the lists and watched resources (2026-07-28). */
-  #watchLists() {
-    const connection = this.#connection
-    const previous = this.#listening
-    this.#listening = undefined
-    if (!connection) return previous?.end()
-    if (connection.era === 'legacy') {
-      for (const uri of this.#watched) this.#subscribe('resources/subscribe', uri)
-      return
-    }
-    const { tools, prompts, resources } = connection.capabilities
-    const uris = [...this.#watched]
-    const filters = {
-      ...(tools?.listChanged && { toolsListChanged: true }),
-      ...(prompts?.listChanged && { promptsListChanged: true }),
-      ...(resources?.listChanged && { resourcesListChanged: true }),
-      ...(uris.length > 0 && { resourceSubscriptions: uris }),
-    }
-    const replaced = () => previous?.end()
-    const listening = connection.listen(filters, () => {
-      replaced()
-      this.#noteSubscribed(uris)
+  #subscribe(connection: Connection) {
+    const { clock, log, runtime } = this.#parts.host
+    const { name } = this.settings
+    const subscriptions = createSubscriptions({
+      clock,
+      connection,
+      onConfirmed: uris => {
+        for (const uri of uris) if (this.#watched.has(uri)) runtime.resourceUpdated(uri)
+      },
+      onMissed: () => this.#refreshSoon(),
+      onRefused: (error, uris) =>
+        log.warn(
+          { code: 'MH2951', upstream: name, reason: reasonOf(error), uris },
+          'an upstream server refused a subscription: some changes are not reported',
+        ),
     })
-    this.#listening = listening
-    listening.ended.catch(() => undefined).finally(replaced)
+    this.#subscriptions = subscriptions
+    for (const uri of this.#watched) subscriptions.watch(uri)
   }
 
-  /** A resource can have changed before the server confirmed the subscription. */
-  #noteSubscribed(uris: readonly string[]) {
-    for (const uri of uris) {
-      if (this.#subscribed.has(uri) || !this.#watched.has(uri)) continue
-      this.#subscribed.add(uri)
-      this.#parts.host.runtime.resourceUpdated(uri)
-    }
-  }
-
-  /** Collects changes of watched resources into one subscription. */
-  #resubscribeSoon() {
-    const { clock } = this.#parts.host
-    this.#resubscribeTimer ??= clock
-      .setTimeout(() => {
-        this.#resubscribeTimer = undefined
-        this.#watchLists()
-      }, RESUBSCRIBE_DELAY)
-      .unref()
-  }
-
-  #subscribe(method: 'resources/subscribe' | 'resources/unsubscribe', uri: string) {
-    if (!this.#connection?.capabilities.resources?.subscribe) return
-    this.#connection.request(method, { uri }).then(
-      () => this.#noteSubscribed([uri]),
-      error =>
-        this.#parts.host.log.debug({ upstream: this.settings.name, uri, err: error }, 'a subscription was refused'),
-    )
-  }
-
-  /** Whether this server has a resource with this URI. */
+  /** True if this server has a resource with this URI. */
   has(uri: string): boolean {
     const { resources = [], resourceTemplates = [] } = this.#snapshot ?? {}
     if (resources.some(item => item['uri'] === uri)) return true
@@ -482,12 +444,10 @@ export class Upstream implements Caller {
 
   /** Called when the first client starts, or the last client stops, watching a resource. */
   watch(uri: string, isWatched: boolean) {
-    this.#subscribed.delete(uri)
     if (isWatched) this.#watched.add(uri)
     else if (!this.#watched.delete(uri)) return
-    if (!this.#connection) return
-    if (this.#connection.era === 'modern') this.#resubscribeSoon()
-    else this.#subscribe(isWatched ? 'resources/subscribe' : 'resources/unsubscribe', uri)
+    if (isWatched) this.#subscriptions?.watch(uri)
+    else this.#subscriptions?.unwatch(uri)
   }
 
   async #openSession(call: Call, events: SessionEvents, signal: AbortSignal): Promise<Connection> {
@@ -508,7 +468,7 @@ export class Upstream implements Caller {
     return isPerCaller(this.settings.http?.auth)
   }
 
-  /** Whether all callers can share a connection: the server has no sessions, or the options allow it. */
+  /** True if all callers can share a connection: the server has no sessions, or the options allow it. */
   #isShared(connection: Connection): boolean {
     const { sessions, http } = this.settings
     if (sessions === 'shared') return true
@@ -567,7 +527,7 @@ export class Upstream implements Caller {
     } catch (error) {
       this.#noteUnreachable(error)
       if (isUnknownItem(error)) this.#refreshSoon()
-      // No result: the resource does not exist.
+      // The resource does not exist, so there is no result.
       if (method === 'resources/read' && isNotFound(error)) return undefined as never
       throw this.#failure(error, call)
     }
@@ -576,7 +536,7 @@ export class Upstream implements Caller {
   #failure(error: unknown, call: Call): Error {
     const { http, name } = this.settings
     if (!isUnauthorized(error) || http?.auth?.kind !== 'bridge') return callFailure(name, error)
-    // The token is one of the caller's login at this host, which the client can renew.
+    // The token belongs to the caller's login at this host, which the client can renew.
     const { route, params } = call.offer
     const caller = { user: call.user, route, params }
     return loginEnded(this.#parts.host.services, caller, `the server "${name}" refused the token of the user`)
@@ -596,7 +556,7 @@ export class Upstream implements Caller {
     return this.#send(method, { ...paramsFor(this.settings, params, call), ...again }, ctx, call)
   }
 
-  /** Sends a call. Repeats it once if the server has certainly not executed it. */
+  /** Sends a call. Repeats it once if the server certainly did not execute it. */
   async #send(method: string, params: Json, ctx: CallContext, call: Call): Promise<object> {
     try {
       return await this.#sendOnce(method, params, ctx, call)
@@ -633,7 +593,7 @@ export class Upstream implements Caller {
     return Object.keys(trace).length === 0 ? params : { ...params, _meta: { ...(params['_meta'] as Json), ...trace } }
   }
 
-  /** Whether the server has certainly not executed the call, and a retry can succeed. */
+  /** True if the server certainly did not execute the call, and a retry can succeed. */
   #canRepeat(error: unknown, call: Call): boolean {
     if (!(error instanceof RemoteError) || error.executed !== 'no') return false
     if (isUnauthorized(error)) return this.#credentials.get(call)?.refused() === true
@@ -669,7 +629,8 @@ export class Upstream implements Caller {
       running.end()
       throw error
     }
-    // Only clients with a session can cancel the call during a request. For other clients, each request has ended.
+    // Only clients with a session can cancel the call during a request. For other clients, the request has already
+    // ended.
     if (typeof call.asks === 'object') call.signal.addEventListener('abort', () => held.giveUp(id), { once: true })
     return new InputRequired(requests, { held: id, node: host.config.node }, () => held.giveUp(id))
   }

@@ -67,7 +67,7 @@ export function createToolHeaders(note: (what: string) => void): ToolHeaders {
   }
 }
 
-/** Headers with lower-case names, so that the same header is never sent twice. */
+/** Converts header names to lower case, so that the same header is never sent twice. */
 export const lowerCase = (headers: Readonly<Record<string, string>>): Readonly<Record<string, string>> =>
   Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]))
 

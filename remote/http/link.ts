@@ -9,7 +9,7 @@ import type { Wire, WireRequest, WireResponse } from './wire.ts'
 
 /** Durations in milliseconds. */
 export interface Timing {
-  /** How long a message waits for an unreachable server before its error response. */
+  /** Time that a message waits for an unreachable server before its error response. */
   readonly patience: number
   readonly pause: number
   readonly longestPause: number
@@ -36,13 +36,13 @@ export interface Link {
   readonly timing: Timing
   /**
    * Passes on a message of the server and marks its request as done. Resolves when the next message can be passed.
-   * `exchange`: the one on whose response the message arrived; undefined for the stream of the session.
+   * `exchange`: the exchange on whose response the message arrived; undefined for the session's stream.
    */
   receive(text: string, exchange: Exchange | undefined): Promise<void> | void
   /** A new session has replaced a lost one. */
   reopened(): void
   note(what: string): void
-  /** True for errors that are no failure of the connection, such as a failed login. */
+  /** True for errors that are not connection failures, such as a failed login. */
   isFinal(thrown: unknown): boolean
   readonly over: Cancellation
 }
@@ -68,7 +68,7 @@ export function createBackOff({ pause, longestPause }: Timing) {
   }
 }
 
-/** Delay before a response is closed that the server leaves open after its last message, milliseconds. */
+/** Delay before a response is closed that the server keeps open after its last message, milliseconds. */
 const FAREWELL = 500
 
 export interface Farewell {
@@ -121,7 +121,7 @@ function tlsCode(thrown: unknown): string | undefined {
 const wasNotSent = (thrown: unknown): boolean =>
   NOT_SENT.has(networkCode(thrown) ?? '') || tlsCode(thrown) !== undefined
 
-/** Without credentials, query and control characters. */
+/** Removes credentials, query and control characters from a URL. */
 export function printableUrl(url: string | URL): string {
   const [text = ''] = String(url).split(/[?#]/, 1)
   return printable(text.replace(/^([^/]*\/\/)[^/]*@/, '$1'))
@@ -129,7 +129,7 @@ export function printableUrl(url: string | URL): string {
 
 const MAX_SHOWN = 300
 
-/** Text of a server for messages, without control and invisible characters. */
+/** Removes control and invisible characters from a server's text, for messages. */
 export const printable = (text: string): string =>
   text
     .slice(0, MAX_SHOWN)
@@ -159,7 +159,7 @@ export const isOk = ({ status }: WireResponse): boolean => status >= 200 && stat
 
 export const isStream = (response: WireResponse): boolean => isOk(response) && typeOf(response) === SSE_TYPE
 
-/** The text of a JSON response; undefined for other types. Rejects if it is too large or incomplete. */
+/** Reads the text of a JSON response; undefined for other types. Rejects if the response is too large or incomplete. */
 export async function readJson(response: WireResponse, limit = MAX_MESSAGE): Promise<string | undefined> {
   if (typeOf(response) === JSON_TYPE) return response.text(limit)
   response.discard()
@@ -196,7 +196,7 @@ const REFUSALS: Readonly<Record<number, string>> = {
   429: 'received too many requests; wait before the next one',
 }
 
-/** The error for a response that is no success. */
+/** Creates the error for an unsuccessful response. */
 export function refusal(url: string, response: WireResponse, text?: string): RemoteError {
   const { status } = response
   const error = errorIn(text)
@@ -230,7 +230,7 @@ export type Send = (sending: Sending) => Promise<WireResponse>
 
 const MAX_REDIRECTS = 5
 
-/** Only within the same origin, so that credentials are not sent elsewhere. */
+/** Follows redirects only within the same origin, so that credentials are not sent elsewhere. */
 function redirected(from: string, response: WireResponse): string | undefined {
   const { status } = response
   if (status < 300 || status >= 400) return undefined
@@ -291,7 +291,7 @@ export function createSend({ url, wire, timing, note, isFinal, over }: Link): Se
         if (sent && !again) throw broken(url, error)
         if (sent) again = false
         failure = unreachable(url, error)
-        // A socket that the server has closed: the next one can succeed at once.
+        // The server closed an idle socket: a retry on the next socket can succeed at once.
         if (sent && patience === 0) continue
       }
       const pause = Math.max(wait, backOff.pause)
@@ -305,7 +305,7 @@ export function createSend({ url, wire, timing, note, isFinal, over }: Link): Se
 /** Maximum timer delay in Node.js, milliseconds. */
 const MAX_TIMER = 2 ** 31 - 1
 
-/** Rejects when one of them aborts. */
+/** Rejects when one of the cancellations aborts. */
 export function sleep(milliseconds: number, ...cancellations: readonly Cancellation[]): Promise<void> {
   return new Promise((resolve, reject) => {
     const end = (): void => {

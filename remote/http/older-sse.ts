@@ -28,7 +28,7 @@ interface OpenStream {
   readonly ended: Promise<void>
 }
 
-/** Only URLs of the server's origin, so that the user's token is not sent elsewhere. */
+/** Accepts only URLs of the server's origin, so that the user's token is not sent elsewhere. */
 function endpointOf(url: string, data: string): string {
   const endpoint = URL.canParse(data, url) ? new URL(data, url) : undefined
   if (endpoint && endpoint.origin === new URL(url).origin) return endpoint.href
@@ -120,7 +120,7 @@ export function createOlderSse(link: Link): Transport {
     }
   }
 
-  /** While a stream is being opened, its failure is the failure of this message. */
+  /** The failure of a stream that is being opened is the failure of this message. */
   async function current(): Promise<OpenStream> {
     stream ??= connect()
     try {
@@ -155,7 +155,7 @@ export function createOlderSse(link: Link): Transport {
       }
     },
     leave: async () => undefined,
-    // The stream is the session; the server names it in this URL.
+    // The stream is the session; this URL contains the session id.
     get sessionId() {
       return session
     },

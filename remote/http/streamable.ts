@@ -37,7 +37,7 @@ const CHANGES: Readonly<Record<string, string>> = {
   resourcesListChanged: 'notifications/resources/list_changed',
 }
 
-/** Change notifications that may have been missed, according to the subscription. */
+/** The change notifications that were possibly missed, according to the subscription. */
 function missed(acknowledgement: Fields): string[] {
   const params = isObject(acknowledgement['params']) ? acknowledgement['params'] : {}
   const filters = isObject(params['notifications']) ? params['notifications'] : {}
@@ -145,7 +145,7 @@ function createOwnExchanges(link: Link, send: Send, tools: ToolHeaders) {
   }
 }
 
-/** The server refused the POST, so it may be a legacy server. `refused`: its response. */
+/** The server refused the POST, so it is possibly a legacy server. `refused`: its response. */
 class MaybeOlder extends Error {
   readonly refused: RemoteError
   constructor(refused: RemoteError) {
@@ -154,7 +154,7 @@ class MaybeOlder extends Error {
   }
 }
 
-/** For a success without a response to the request. */
+/** The error for a success without a response to the request. */
 function noResponse(url: string, response: WireResponse): RemoteError {
   const { status } = response
   const type = typeOf(response)
@@ -256,7 +256,7 @@ function createStreamable(link: Link, tools: ToolHeaders): Transport {
 
 export type TransportName = 'auto' | 'http' | 'sse'
 
-/** Streamable HTTP, or HTTP+SSE. */
+/** Creates a transport for Streamable HTTP, or HTTP+SSE. */
 export function createHttpTransport(link: Link, tools: ToolHeaders, transport: TransportName): Transport {
   let current = transport === 'sse' ? createOlderSse(link) : createStreamable(link, tools)
   return {

@@ -13,10 +13,10 @@ export interface WireRequest {
 
 export interface WireResponse {
   readonly status: number
-  /** Several values are joined with a comma. */
+  /** Returns a header; several values are joined with a comma. */
   header(name: string): string | undefined
   readonly setCookies: readonly string[]
-  /** The whole body. Rejects if it is larger than `limit` bytes, or incomplete. */
+  /** Reads the whole body. Rejects if the body is larger than `limit` bytes or incomplete. */
   text(limit: number): Promise<string>
   /** Cancels the response when the iteration ends early. */
   chunks(): AsyncIterable<Uint8Array>
@@ -31,7 +31,7 @@ const tooLarge = (limit: number) =>
 
 /** Unread bytes of a response above which its socket is paused. */
 const HIGH_WATER = 256 * 1_024
-/** Unwanted bytes that are read so that a socket can be used again. */
+/** Maximum unwanted bytes that are read so that a socket can be reused. */
 const MAX_DISCARDED = 64 * 1_024
 
 const withoutMark = (text: string): string => (text.charCodeAt(0) === 0xfeff ? text.slice(1) : text)
@@ -202,10 +202,10 @@ class PooledExchange implements WireResponse, Dispatcher.DispatchHandler {
   }
 }
 
-/** Milliseconds. */
+/** Connection timeout, milliseconds. */
 const CONNECT_TIMEOUT = 10_000
 
-/** Sockets for the server at `url`. `connections`: the maximum number; default: no limit. */
+/** Creates a pool of sockets for the server at `url`. `connections`: maximum number; default: no limit. */
 export async function createPool(
   url: string,
   { tls, connections }: { readonly tls?: TlsOptions | undefined; readonly connections?: number } = {},
@@ -214,7 +214,7 @@ export async function createPool(
   return new Pool(new URL(url).origin, {
     ...(connections !== undefined && { connections }),
     connect: { timeout: CONNECT_TIMEOUT, ...tls },
-    // Limits of calls are those of the caller.
+    // The caller sets the time limits of each call.
     headersTimeout: 0,
     bodyTimeout: 0,
   })

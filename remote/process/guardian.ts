@@ -1,8 +1,11 @@
-// A process that kills the process groups of servers when this process ends without ending them, by SIGKILL for example.
+// A process that kills the process groups of servers if this process ends without doing so, for example by SIGKILL.
 import { type ChildProcess, spawn } from 'node:child_process'
 import type { Socket } from 'node:net'
 
-/** Reads the groups from its stdin, which ends with this process. POSIX shells only have `kill` and `read` in common. */
+/**
+ * Reads the groups from its stdin, which ends with this process. Uses only `kill` and `read`, which all POSIX shells
+ * have.
+ */
 const SCRIPT = `trap '' HUP INT TERM
 groups=
 while read -r change group; do
@@ -22,7 +25,7 @@ function write(line: string): void {
 
 function start(): void {
   const child = spawn('/bin/sh', ['-c', SCRIPT], {
-    // A group of its own: Ctrl-C in a terminal must not end it first.
+    // In its own process group, because Ctrl-C in a terminal must not end this process first.
     detached: true,
     stdio: ['pipe', 'ignore', 'ignore'],
     env: {},
@@ -35,7 +38,7 @@ function start(): void {
   child.on('error', gone)
   child.on('exit', gone)
   child.stdin.on('error', gone)
-  // It must not keep this process running.
+  // The guardian must not keep this process running.
   child.unref()
   ;(child.stdin as Socket).unref()
   for (const group of groups) write(`+ ${group}\n`)

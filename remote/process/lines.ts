@@ -3,7 +3,10 @@
 const NEWLINE = 0x0a
 const RETURN = 0x0d
 
-/** Returns a function for chunks. `take` receives each line without its end; `tooLong` is called once per line above `most` bytes. */
+/**
+ * Returns a function that takes chunks. `take` receives each line without its end; `tooLong` is called once per line
+ * above `most` bytes.
+ */
 export function createLineSplitter(
   most: number,
   { take, tooLong }: { readonly take: (line: Buffer) => void; readonly tooLong: () => void },

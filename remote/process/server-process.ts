@@ -6,27 +6,27 @@ import { guard, unguard } from './guardian.ts'
 import { createLineSplitter } from './lines.ts'
 import { readStderr } from './stderr.ts'
 
-/** Variables that every server gets. */
+/** Environment variables that every server gets. */
 const PASSED = ['PATH', 'HOME', 'LANG', 'TZ', 'USER', 'LOGNAME', 'SHELL', 'TERM', 'TMPDIR'] as const
 const PASSED_ON_WINDOWS = ['SystemRoot', 'SystemDrive', 'ComSpec', 'PATHEXT', 'TEMP', 'USERPROFILE', 'APPDATA'] as const
 
-/** Consecutive lines without JSON after which the program is not considered an MCP server. */
+/** Maximum consecutive lines without JSON. A program with more is not considered an MCP server. */
 const MAX_FOREIGN = 10
-/** Unread bytes of messages to a server that does not read. */
+/** Maximum unsent bytes to a server that does not read. */
 const MAX_UNREAD = 16 * 1_024 * 1_024
-/** Milliseconds. */
+/** Time between closing stdin and SIGTERM, milliseconds. */
 const STOP_GRACE = 2_000
 const TERM_GRACE = 3_000
-/** How long the output of an ended process is read: a process that left the group can hold it open. */
+/** Time to read the output of an ended process, milliseconds: a process that left the group can hold it open. */
 const OUTPUT_GRACE = 1_000
 const MAX_SHOWN = 200
 
 export interface ServerProcessEvents {
-  /** A line that begins like JSON. */
+  /** Receives a line that begins like JSON. */
   line(text: string): void
   stderr(line: string): void
   note(text: string): void
-  /** The process has ended, or its output is unusable and it is being ended. Called once. */
+  /** Called once when the process has ended, or when its output is unusable and it is being ended. */
   ended(error: RemoteError): void
 }
 
@@ -58,7 +58,7 @@ function signalGroup(pid: number | undefined, signal: NodeJS.Signals): void {
   try {
     process.kill(-pid, signal)
   } catch {
-    // The group has ended.
+    // The process group has already ended.
   }
 }
 

@@ -4,7 +4,7 @@ import { createLineSplitter } from './lines.ts'
 
 const MAX_LINE = 8 * 1_024
 const MAX_LINES = 100
-/** Milliseconds. */
+/** Period of the line limit, milliseconds. */
 const WINDOW = 60_000
 const KEPT = 20
 

@@ -94,9 +94,11 @@ describe('mcp-host', () => {
     expect([values['cancel'], positionals]).to.deep.equal(['-Ab3', ['localhost:3000']])
   })
 
-  it('help CODE prints the messages of a code', async () => {
+  it('help CODE prints the message of a code, and its explanation as plain text', async () => {
     const [known, unknown] = await Promise.all(['MH2304', 'MH9999'].map(code => runCli(['help', code], process.cwd())))
-    expect(known?.stdout).to.match(/^MH2304/)
+    expect(known?.stdout)
+      .to.match(/^MH2304\n.+\n\n.*\breason\b/)
+      .and.not.match(/[\\`]/)
     expect(known?.code).to.equal(0)
     expect(unknown?.code).to.equal(2)
   })

@@ -2,7 +2,15 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect } from 'chai'
-import { AREAS, codesPages, errorsPage, readAll, readCodes } from '../../build/write-codes.ts'
+import {
+  AREAS,
+  codesPages,
+  errorsPage,
+  explanationsIn,
+  readAll,
+  readCodes,
+  readExplanations,
+} from '../../build/write-codes.ts'
 import { ROOT } from '../support/doc-blocks.ts'
 
 const pageAt = (path: string) => readFileSync(join(ROOT, path), 'utf8')
@@ -47,9 +55,22 @@ describe('Codes', () => {
   })
 
   it('are listed in docs/codes.md and docs/codes-plugins.md, as `npm run docs:codes` writes them', () => {
-    const pages = Object.entries(codesPages(uses))
+    const pages = Object.entries(codesPages(uses, readExplanations()))
     expect(pages).to.have.lengthOf(2)
     for (const [path, text] of pages) expect(pageAt(path), path).to.equal(text)
+  })
+
+  it('keep their explanations', () => {
+    const page =
+      codesPages(
+        uses,
+        new Map([
+          ['MH1001', '  Do this.\n'],
+          ['MH0000', '  Unused.\n'],
+        ]),
+      )['docs/codes.md'] ?? ''
+    expect([...explanationsIn(page)]).to.deep.equal([['MH1001', '  Do this.\n']])
+    expect(readExplanations().size).to.be.above(50)
   })
 
   it('of refusals are listed in docs/errors.md', () => {

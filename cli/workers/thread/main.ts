@@ -1,5 +1,5 @@
-// The watchdog thread of a worker: ends the process if the primary was killed and the main thread is blocked or does not finish
-// its drain.
+// The watchdog thread of a worker: ends the process if the primary is gone and the main thread blocks or does not
+// drain.
 import { writeSync } from 'node:fs'
 import { setInterval } from 'node:timers/promises'
 import { workerData } from 'node:worker_threads'

@@ -77,13 +77,12 @@ export const CHECKS: ReadonlyMap<string, Check> = new Map(
   } satisfies Record<keyof ParamsOf | `${string}/list`, Check>),
 )
 
-/** Example: `params.ref.name must be string`. Undefined for other methods. */
+/** Formats a problem, such as `params.ref.name must be string`. Undefined for other methods. */
 export const paramsText = (problem: string): string => `\`params${problem}`
 
 export const paramsOf = <Name extends keyof ParamsOf>(call: Call, _method: Name): ParamsOf[Name] =>
   call.params as unknown as ParamsOf[Name]
 
-/** The problem of a client's info, or undefined. */
 export function clientInfoProblem(info: unknown): string | undefined {
   const problem = clientInfo(info)
   return problem && `\`clientInfo${problem}`

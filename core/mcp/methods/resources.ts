@@ -14,7 +14,7 @@ import { resourceResult } from '../results.ts'
 import type { View } from '../view.ts'
 import { paramsOf } from './params.ts'
 
-/** Finds a resource by URI equivalence (RFC 3986 section 6.2.2). `uri`: for a template, the requested one. */
+/** Finds a resource by URI equivalence (RFC 3986 section 6.2.2). `uri`: the requested URI, if a template matched. */
 export function findResource(
   view: View,
   uri: string,
@@ -36,13 +36,13 @@ export function findResource(
   return undefined
 }
 
-/** Whether callers of a view can subscribe to a resource. Requires read access. */
+/** True if callers of a view can subscribe to a resource, which requires read access. */
 export function mayHear(view: View, uri: string): boolean {
   const found = findResource(view, uri)
   return found !== undefined && view.denialOf(found.item) === undefined
 }
 
-/** Like `mayHear`, for a user's current view. False if the view cannot be built. */
+/** Checks `mayHear` for a user's current view. False if the view cannot be built. */
 export function mayHearNow(offer: Pick<Offer, 'viewFor'>, user: User | undefined, uri: string): boolean {
   try {
     return mayHear(offer.viewFor(user), uri)

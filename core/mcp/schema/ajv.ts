@@ -11,7 +11,7 @@ const require = createRequire(import.meta.url)
 
 const loadAjv = (): typeof ForDraft07 => require('ajv')
 export const loadAjv2020 = (): typeof For2020 => require('ajv/dist/2020.js')
-// By file: Node caches a failed lookup of `main`, so a retry by name would fail.
+// Loads by file: Node caches a failed lookup of `main`, so a retry by name would fail.
 export const loadFormats = (): typeof Formats.default => require('ajv-formats/dist/index.js')
 
 export function loadCompiler(): void {
@@ -84,14 +84,14 @@ function formatOf(ajv: Ajv, name: string): (text: string) => boolean {
 let numbers = new Map<string, number>()
 let known = new Map<object, string>()
 
-/** Call after each validation: values can change. */
+/** Must be called after each validation, because values can change. */
 export function forgetKeys(): void {
   if (known.size === 0) return
   numbers = new Map()
   known = new Map()
 }
 
-/** Equal for equal JSON. Contains the numbers of children, not their texts. */
+/** Returns a key that is equal for equal JSON. Contains the numbers of children, not their texts. */
 function keyOf(value: unknown): string {
   if (typeof value !== 'object' || value === null) return typeof value === 'string' ? JSON.stringify(value) : `${value}`
   const found = known.get(value)

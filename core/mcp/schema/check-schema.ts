@@ -9,7 +9,7 @@ import { type SchemaRole, stepsOf } from './explain-errors.ts'
 import { subschemas } from './subschemas.ts'
 
 export class SchemaFault extends Error {
-  /** Starts with `input` or `output`. */
+  /** The path starts with `input` or `output`. */
   readonly at: readonly (string | number)[]
 
   constructor(at: SchemaFault['at'], text: string, options?: ErrorOptions) {
@@ -62,7 +62,7 @@ export function checkType(schema: JsonSchema, role: SchemaRole): void {
 const validators = new Map<Dialect, ValidateFunction | undefined>()
 
 const MAX_LOCATIONS = 3
-/** Characters of a quoted value. */
+/** Maximum length of a quoted value, characters. */
 const MAX_FOUND = 80
 
 function checkMetaSchema(schema: JsonSchema, dialect: Dialect, role: SchemaRole): void {
@@ -169,10 +169,10 @@ const DECIDED: Readonly<Record<string, (value: unknown, root: JsonSchema) => boo
   items: value => isObject(value) || typeof value === 'boolean',
 }
 
-/** Characters. Larger schemas are compiled at startup, because the first call would wait. */
+/** Characters. Larger schemas are compiled at startup, because compilation would delay the first call. */
 const MAX_LAZY = 8_192
 
-/** Allows lazy compilation. Compiling 1,000 tools at startup takes 2 s of CPU time. */
+/** True if compilation cannot fail and can be lazy. Compiling 1,000 tools at startup takes 2 s of CPU time. */
 export function surelyCompiles(root: JsonSchema, dialect: Dialect): boolean {
   if (JSON.stringify(root).length > MAX_LAZY) return false
   const isSound = ([keyword, value]: [string, unknown]): boolean => {

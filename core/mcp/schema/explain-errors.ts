@@ -124,7 +124,7 @@ function suggestion(name: string, { parentSchema, data }: ErrorObject): string {
 
 const PLAIN_NAME = /^[\p{L}_$][\p{L}\p{N}_$-]*$/u
 
-/** `items[2].price`; the whole value is `(arguments)` or `(result)`. */
+/** Formats a location such as `items[2].price`. The whole value is `(arguments)` or `(result)`. */
 function placeOf(steps: readonly PropertyKey[], role: SchemaRole): string {
   if (steps.length === 0) return role === 'input' ? '(arguments)' : '(result)'
   const texts = steps.map((step, index) => {
@@ -175,7 +175,7 @@ const isWithin = (error: ErrorObject, choice: ErrorObject) =>
     ? error.parentSchema !== choice.parentSchema
     : error.instancePath.startsWith(`${choice.instancePath}/`)
 
-/** RFC 6901. Array indices are numbers. */
+/** Splits a JSON pointer (RFC 6901). Array indices become numbers. */
 export function stepsOf(pointer: string, root: unknown): (string | number)[] {
   let value = root
   return pointer

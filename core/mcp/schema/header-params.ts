@@ -5,9 +5,8 @@ import { subschemas } from './subschemas.ts'
 
 const TYPES = ['string', 'integer', 'boolean'] as const
 
-/** A property with `x-mcp-header`. */
 export interface HeaderParam {
-  /** Lower-case: `mcp-param-region`. */
+  /** The header name in lower case: `mcp-param-region`. */
   readonly header: string
   readonly name: string
   readonly path: readonly string[]
@@ -61,7 +60,7 @@ const SUFFIX = '?='
 const PLAIN = /^[\t -~]*$/
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
-/** Accepts plain visible ASCII with spaces and tabs, or `=?base64?...?=` in UTF-8. Undefined if malformed. */
+/** Decodes plain visible ASCII with spaces and tabs, or `=?base64?...?=` in UTF-8. Undefined if malformed. */
 export function decodeHeaderValue(raw: string): string | undefined {
   if (!raw.startsWith(PREFIX) || !raw.endsWith(SUFFIX)) return PLAIN.test(raw) ? raw : undefined
   const payload = raw.slice(PREFIX.length, -SUFFIX.length)
@@ -78,7 +77,7 @@ export function decodeHeaderValue(raw: string): string | undefined {
 /** Only `headersDistinct` always shows repeated headers. */
 type Headers = Readonly<Record<string, string | readonly string[] | undefined>>
 
-/** The reason for `headerMismatch`. An absent or null argument must have no header. */
+/** Returns the reason for `headerMismatch`. An absent or null argument must have no header. */
 export function checkHeaderParams(params: readonly HeaderParam[], headers: Headers, args: unknown): string | undefined {
   for (const param of params) {
     const reason = mismatch(param, headers[param.header], valueAt(args, param.path))
@@ -105,7 +104,7 @@ function mismatch({ path, type }: HeaderParam, header: string | readonly string[
   return text === String(value) ? undefined : `does not equal ${argument}`
 }
 
-// `42.0` is 42. Other fractions could be equal after rounding.
+// `42.0` is 42. Other fractions could become equal by rounding.
 const isInteger = (text: string) => /^-?\d+(\.0+)?$/.test(text)
 
 function valueAt(args: unknown, path: readonly string[]): unknown {

@@ -57,11 +57,11 @@ export function compileSchema(schema: JsonSchema | StandardSchema, role: SchemaR
 
 export interface OutputSchema {
   readonly json: JsonSchema
-  /** The value as JSON, validated and parsed. Throws a TypeError for values that JSON cannot represent. */
+  /** Converts a value to JSON, validated and parsed. Throws a TypeError for values that JSON cannot represent. */
   encode(value: unknown): Checked | Promise<Checked>
 }
 
-/** Throws as `compileSchema`, also for a library's JSON Schema that ajv cannot compile. */
+/** Compiles an output schema. Throws like `compileSchema`, also for a library's JSON Schema that ajv cannot compile. */
 export function compileOutput(schema: JsonSchema | StandardSchema): OutputSchema {
   const { json, validate } = compileSchema(schema, 'output')
   if (!isStandardSchema(schema)) return { json, encode: value => encodeJson(value, validate) }
@@ -113,7 +113,7 @@ function createValidator(schema: JsonSchema, dialect: Dialect, options: Options)
   const ajv = createLinearAjv(dialect, {
     ...options,
     meta: parts.some(part => /^https?:\/\/json-schema\.org\//.test(`${part['$ref']}`)),
-    // Slower, and needed only for inherited property names.
+    // This option is slower, and needed only for inherited property names.
     ownProperties: parts.some(({ required, properties }) =>
       [required ?? [], Object.keys(properties ?? {})].flat().some(inherited),
     ),
@@ -159,7 +159,7 @@ function compileJsonSchema(schema: JsonSchema, role: SchemaRole): (value: unknow
   let failed: unknown
   function compileOnce(): ValidateFunction {
     if (failed !== undefined) throw failed
-    // Outside of the `try`: missing files can be back for the next call.
+    // Outside of the `try`, because a missing package can be installed again before the next call.
     loadCompiler()
     comparesItems = JSON.stringify(schema).includes('"uniqueItems"')
     try {
@@ -226,7 +226,7 @@ function isSmall(value: unknown, levels: number): boolean {
 
 function problemOf(error: unknown, role: SchemaRole): Checked {
   const problem = (message: string): Checked => ({ ok: false, problems: explainIssues([{ message }], role) })
-  // For `const` and `enum`, ajv calls `valueOf` and `toString` of the value.
+  // ajv calls `valueOf` and `toString` of the value for `const` and `enum`.
   if (error instanceof TypeError) return problem('has a key such as toString or valueOf')
   // V8 compiles a pattern at its first use, and can reject it then.
   if (error instanceof SyntaxError) return problem('cannot be checked: a pattern of its schema is too large')

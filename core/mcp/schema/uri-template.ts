@@ -5,8 +5,8 @@ export interface CompiledUriTemplate {
   readonly template: string
   readonly variables: readonly string[]
   /**
-   * Query variables can be absent. `{var}` never contains a slash and is never `.` or `..`; check `{+var}`, `{#var}`
-   * and `{/var*}` before use as file paths. URIs over 8,192 characters never match.
+   * Returns the variables of a URI. Query variables can be absent. `{var}` never contains a slash and is never `.` or
+   * `..`; check `{+var}`, `{#var}` and `{/var*}` before use as file paths. URIs over 8,192 characters never match.
    */
   match(uri: string): Record<string, string> | undefined
 }
@@ -50,7 +50,7 @@ export function compileUriTemplate(template: string): CompiledUriTemplate {
   }
 }
 
-/** For each part and the end: 1 at positions from which this and all later parts match. */
+/** Computes one row per part and one for the end, with 1 at positions from which this and all later parts match. */
 function fillRows(parts: readonly Part[], uri: string): Uint8Array[] | undefined {
   const rows: Uint8Array[] = []
   let next = new Uint8Array(uri.length + 1)
@@ -97,7 +97,7 @@ function collect(parts: readonly Part[], uri: string, rows: readonly Uint8Array[
         if (rows[index + 1]?.[to]) end = to
       }
       const value = decode(uri.slice(at, end))
-      // A segment must not become a path after decoding.
+      // A decoded segment must not become a path.
       if (value === undefined || (part.segment && /^\.{1,2}$|[/\\]/.test(value))) return false
       values.push([part.name, value])
       at = end

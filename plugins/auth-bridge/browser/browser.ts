@@ -13,7 +13,7 @@ export const asTexts = (value: unknown): string[] =>
 
 const SECRET_BYTES = 32
 const VALUE = /^[\w-]{43}$/
-/** Longer than any login, so that sign-out finds all of them. Seconds. */
+/** Seconds. Longer than any login, so that sign-out finds all logins. */
 const MAX_AGE = 400 * 24 * 3_600
 
 const nameFor = (issuer: string) => (issuer.startsWith('https:') ? '__Host-mcp_browser' : 'mcp_browser')
@@ -28,7 +28,7 @@ export function knowBrowser(ctx: HostContext, issuer: string): string {
   if (known !== undefined) return known
   const value = randomBytes(SECRET_BYTES).toString('base64url')
   const parts = [`${nameFor(issuer)}=${value}`, 'Path=/', `Max-Age=${MAX_AGE}`, 'HttpOnly', 'SameSite=Lax']
-  // Koa refuses a secure cookie behind a proxy that terminates TLS.
+  // Set without Koa, which refuses a secure cookie behind a proxy that terminates TLS.
   ctx.append('Set-Cookie', [...parts, ...(issuer.startsWith('https:') ? ['Secure'] : [])].join('; '))
   return digest(value)
 }

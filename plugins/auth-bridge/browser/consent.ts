@@ -38,7 +38,7 @@ const documentHostOf = (
 async function readAsked(bridge: Bridge, interaction: Interaction): Promise<Asked | undefined> {
   const { provider, accounts, logins } = bridge
   const { params, session } = interaction
-  // The client's metadata document may be unavailable now.
+  // The client's metadata document can be unavailable now.
   const client = await provider.Client.find(asText(params['client_id'])).catch((err: unknown) => {
     bridge.log.info({ code: 'MH2120', err }, 'cannot read the client of a consent page')
     return undefined

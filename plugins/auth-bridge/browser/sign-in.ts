@@ -3,7 +3,7 @@
 import { randomBytes } from 'node:crypto'
 import type Provider from 'oidc-provider'
 import type { Interaction, Session } from 'oidc-provider'
-import type { UserPages } from '../../../core/auth.ts'
+import type { UserPage } from '../../../core/auth.ts'
 import type { Clock, HostContext } from '../../../core/plugin.ts'
 import { pendingAt } from '../../families/credentials/index.ts'
 import { sendPage } from '../../families/pages/index.ts'
@@ -59,7 +59,7 @@ const STATE_BYTES = 32
 
 const attemptAt = (state: string) => pendingAt('attempt', state)
 
-/** Undefined in another browser. `again`: the state was used before. */
+/** Takes the sign-in attempt. Undefined in another browser. `again`: the state was used before. */
 async function takeAttempt(ctx: HostContext, { records, issuer }: Bridge, state: string) {
   const kept = await records.read<Attempt>(attemptAt(state))
   if (!kept || !isBrowser(ctx, issuer, kept.browser)) return undefined
@@ -77,7 +77,7 @@ interface Done {
 
 const doneAt = (uid: string) => pendingAt('signed in for', uid)
 
-/** Undefined in another browser. */
+/** Reads the login. Undefined in another browser. */
 async function readDone(ctx: HostContext, { records, issuer }: Bridge, uid: string): Promise<Done | undefined> {
   const done = await records.read<Done>(doneAt(uid))
   return done && isBrowser(ctx, issuer, done.browser) ? done : undefined
@@ -192,7 +192,7 @@ async function finish(ctx: HostContext, { provider }: Bridge, { id, person }: Lo
   const returnTo = await provider.interactionResult(ctx.req, ctx.res, result)
   const session = await openSession(provider, ctx)
   if (session.accountId !== undefined && session.accountId !== person.subject) {
-    // Another user was signed in; their consents must not apply.
+    // Another user was signed in, whose consents must not apply.
     session.accountId = undefined
     session.authorizations = undefined
     await session.persist()
@@ -203,7 +203,7 @@ async function finish(ctx: HostContext, { provider }: Bridge, { id, person }: Lo
 export const signInForAccount = (ctx: HostContext, bridge: Bridge): Promise<void> =>
   leave(ctx, bridge, 'account', ctx.query['prompt'] === 'select_account' ? { prompt: 'select_account' } : {})
 
-/** Pages per minute from one address, because each sign-in that starts is stored. */
+/** Maximum pages per minute and address, because each started sign-in is stored. */
 export const MOST_SIGN_INS = 300
 
 export function refusePeople(ctx: HostContext, { pages }: Bridge): void {
@@ -212,11 +212,11 @@ export function refusePeople(ctx: HostContext, { pages }: Bridge): void {
   sendPage(ctx, pages.message({ title: 'Too many sign-ins', text, isError: true }), 429)
 }
 
-/** For pages of other plugins. */
-export function pagesOf(getBridge: () => Promise<{ readonly bridge: Bridge }>, clock: Clock): UserPages {
+/** Provides sign-in for pages of other plugins. */
+export function pagesOf(getBridge: () => Promise<{ readonly bridge: Bridge }>, clock: Clock) {
   const may = createAddressLimit(MOST_SIGN_INS, clock)
   return {
-    async identify(ctx, path) {
+    async identify(ctx: HostContext, path: string) {
       const { bridge } = await getBridge()
       const current = await currentLogin(ctx, bridge)
       if (current) return current.login.person.subject
@@ -224,7 +224,7 @@ export function pagesOf(getBridge: () => Promise<{ readonly bridge: Bridge }>, c
       else refusePeople(ctx, bridge)
       return undefined
     },
-    async show(ctx, page, status) {
+    async show(ctx: HostContext, page: UserPage, status?: number) {
       sendPage(ctx, (await getBridge()).bridge.pages.message(page), status)
     },
   }

@@ -49,7 +49,7 @@ export function createRegisteredClients(keys: readonly Buffer[]) {
   const secretBy = (key: Buffer, id: string) => createHmac('sha256', key).update(`secret ${id}`).digest('base64url')
 
   return {
-    /** Throws an Error for the client if the metadata is too long. */
+    /** Returns the id of a client. Throws an Error for the client if the metadata is too long. */
     idOf(said: ClientMetadata): string {
       const text = JSON.stringify({ ...pick(said), nonce: randomBytes(NONCE_BYTES).toString('base64url') })
       const body = Buffer.byteLength(text) > MAX_SAID ? '' : deflateRawSync(text, { level: 9 }).toString('base64url')
@@ -83,7 +83,7 @@ function credentialsOf({ authMethod, clientSecret, keys }: FilledAuthBridge['cli
   return { client_secret: clientSecret, token_endpoint_auth_method: authMethod ?? 'client_secret_basic' }
 }
 
-/** Configured clients as metadata of oidc-provider. */
+/** Converts configured clients to metadata of oidc-provider. */
 export const fixedClients = ({ clients }: FilledAuthBridge): Metadata[] =>
   clients.fixed.map(client => ({
     client_id: client.clientId,
@@ -121,7 +121,7 @@ export const isConfidential = (client: Client) => client.metadata()['token_endpo
 /** False for public clients, because anyone can use their id, and for native clients (RFC 8252, 8.6). */
 export const isRemembered = (client: Client) => isConfidential(client) && client.applicationType === 'web'
 
-/** Redirects stay on the user's machine (RFC 8252). */
+/** True if redirects stay on the user's machine (RFC 8252). */
 const isNative = (uris: readonly string[]) => uris.some(uri => !uri.startsWith('https:'))
 
 function checkTexts(metadata: Metadata): void {

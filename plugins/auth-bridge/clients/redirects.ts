@@ -13,7 +13,7 @@ export interface RedirectPattern {
   readonly query: string
 }
 
-/** Schemes that browsers and other programs handle themselves, and that no client is reached by. */
+/** Schemes that browsers and other programs handle themselves, so they cannot reach a client. */
 const NO_APPS =
   /^(?:javascript|data|vbscript|file|blob|about|wss?|ftp|mailto|view-source|filesystem|jar|chrome|resource|intent):$/
 
@@ -47,21 +47,21 @@ export function parseRedirectPattern(text: string): RedirectPattern {
   return { scheme, host: authority === undefined ? undefined : host.toLowerCase(), port, path: segments, query }
 }
 
-/** An escaped slash, backslash or control character: servers that decode first see another path. */
+/** Matches an escaped slash, backslash or control character: servers that decode first see another path. */
 const ESCAPED = /%(?:2f|5c|[01][\da-f]|7f)/i
-/** Dot segments; some servers also recognize them before a `;`. */
+/** Matches dot segments; some servers also recognize them before a `;`. */
 const DOTS = /(?:^|\/)(?:\.|%2e){1,2}(?:\/|;|%3b|$)/i
 /** Response parameters that the bridge adds to the query. */
 const ANSWERS = ['code', 'state', 'iss', 'error', 'response'] as const
 
-/** Undefined for URLs that parsers interpret differently. */
+/** Parses a redirect URI. Undefined for URLs that parsers interpret differently. */
 function readRedirect(uri: string): URL | undefined {
   // Browsers treat a backslash as a slash, and remove tabs and line breaks.
   if (uri.length > 2_048 || /[\s\\\p{Cc}\p{Cf}]/u.test(uri) || !URL.canParse(uri)) return undefined
   const url = new URL(uri)
   if (url.username !== '' || url.password !== '' || url.hash !== '' || uri.includes('#')) return undefined
   const isWeb = url.protocol === 'https:' || url.protocol === 'http:'
-  // Only browsers read `https:/host` and `https:host` as hosts, and `..` leaves the path of the pattern.
+  // Only browsers read `https:/host` and `https:host` as hosts, and `..` can leave the path of the pattern.
   if (isWeb && !/^https?:\/\/[^/]/i.test(uri)) return undefined
   const [path = ''] = uri.slice(url.protocol.length).split('?')
   if (DOTS.test(path) || ESCAPED.test(path)) return undefined
@@ -82,7 +82,7 @@ function fits({ scheme, host, port, path, query }: RedirectPattern, url: URL): b
   const isWeb = scheme === 'https:' || scheme === 'http:'
   if (host !== '*' && url.hostname.toLowerCase() !== (host ?? '')) return false
   if (port !== '*' && url.port !== normalPort(port, scheme)) return false
-  // `cursor://*`: the app owns its whole scheme.
+  // With `cursor://*`, the app owns its whole scheme.
   if (!isWeb && host === '*' && path.join('') === '') return true
   return fitsPath(path, url.pathname)
 }

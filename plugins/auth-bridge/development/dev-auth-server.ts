@@ -25,7 +25,7 @@ const LOOPBACK = ['http://127.0.0.1:*/**?*', 'http://[::1]:*/**?*', 'http://loca
 const bridgeOptions = ({ scopes, ...provider }: FilledDevAuthServerOptions): FilledAuthBridge => ({
   provider: { type: 'development', ...provider },
   allow: { everyone: true },
-  // A rule without conditions grants the scope to every user.
+  // A rule without conditions grants the scope to all users.
   scopes: Object.fromEntries((scopes ?? []).map(scope => [scope, {}])),
   roles: {},
   clients: { metadataDocuments: true, registration: true, redirects: LOOPBACK, fixed: [] },

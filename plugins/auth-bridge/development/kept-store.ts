@@ -17,7 +17,7 @@ const modeWith = (mode: number, bits: number) =>
 /** Does not follow links or block on a pipe. Windows has neither flag. */
 const READ = constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0)
 
-/** Undefined if missing. Rejects with a StartError if other users can write the file. */
+/** Reads the file. Undefined if missing. Rejects with a StartError if other users can write the file. */
 async function readOwnFile(file: string): Promise<string | undefined> {
   const folder = dirname(file)
   const mode = (await stat(folder).catch(() => undefined))?.mode ?? 0
@@ -47,7 +47,7 @@ async function writeOwnFile(file: string, text: string): Promise<void> {
   const folder = dirname(file)
   const made = await mkdir(folder, { recursive: true, mode: 0o700 })
   if (made !== undefined) await writeFile(join(folder, '.gitignore'), '*\n')
-  // An unpredictable name: an existing file or link is never written to.
+  // The name is unpredictable, so that an existing file or link is never written to.
   const written = `${file}.${randomBytes(9).toString('base64url')}.new`
   try {
     await writeFile(written, text, { mode: 0o600, flag: 'wx' })
@@ -96,7 +96,7 @@ async function readStored(file: string, log: Logger): Promise<Stored | undefined
     return text === undefined ? undefined : parseStored(text)
   } catch (error) {
     if (error instanceof StartError) throw error
-    // A parser message can quote the secret.
+    // The parser's message can quote the secret.
     const why = error instanceof SyntaxError ? 'it is not JSON' : errorText(error)
     log.warn({ code: 'MH2128', file, why }, 'cannot read the stored logins; starting with new keys and without logins')
     return undefined

@@ -1,4 +1,5 @@
-// The provider of type `development`: anyone signs in as any user without a password, so it runs on this machine only.
+// The provider of type `development`: anyone can sign in as any user without a password, so it works only on this
+// machine.
 
 import { isLoopback } from '../../../core/auth.ts'
 import { HostError } from '../../../core/index.ts'
@@ -12,7 +13,7 @@ type DevUser = NonNullable<FilledProvider['users']>[number]
 
 /** Throws for a remote or tunnelled request, and for a host name that is not loopback (DNS rebinding). */
 export function refuseForeignRequest({ req }: HostContext): void {
-  // The server may belong to an embedding application (`Host.callback`), which may listen on all addresses.
+  // An embedding application (`Host.callback`) can own the server and listen on all addresses.
   const from = req.socket.remoteAddress?.replace(/^::ffff:/i, '') ?? ''
   if (!isLoopback(from)) throw new HostError('hostNotAllowed', { detail: `the request comes from ${from}` })
   const { host: named, ':authority': authority = named, 'x-forwarded-host': forwarded } = req.headers

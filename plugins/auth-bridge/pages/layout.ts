@@ -1,4 +1,4 @@
-// The layout of the pages: logo, name, contact and development banner; and how they show clients, users and URLs.
+// The layout of the pages (logo, name, contact, development banner), and the display of clients, users and URLs.
 
 import { readFileSync, statSync } from 'node:fs'
 import { extname, resolve } from 'node:path'
@@ -40,7 +40,7 @@ export function readDestination(uri: string): Destination {
     const isHierarchical = uri.trim().slice(protocol.length).startsWith('//')
     return { kind: 'app', place: shown(isHierarchical ? `${protocol}//` : protocol) }
   }
-  // A URL host can contain `;` or `*`, a machine name cannot.
+  // A host in a URL can contain `;` or `*`, a machine name cannot.
   if (!hostname.startsWith('[') && !/^[a-z0-9._-]+$/.test(hostname)) return unknown
   if (isLoopback(hostname)) return { kind: 'computer', place: 'This computer' }
   return { kind: 'web', place: shownHost(host) }

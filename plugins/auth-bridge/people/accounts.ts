@@ -30,7 +30,7 @@ const MOST = 200
 const placeOf = (grantId: string) => grantedAt('consent', grantId)
 const listOf = (subject: string) => grantedAt('consents of', subject)
 
-/** Metadata that consent depends on: excludes keys and images. */
+/** Returns a digest of the metadata that consent depends on: excludes keys and images. */
 export function digestOfDocument(client: Client): string | undefined {
   if (!client.clientIdMetadataDocument) return undefined
   const { client_name, client_uri, redirect_uris, grant_types, token_endpoint_auth_method } = client.metadata()
@@ -115,7 +115,7 @@ export interface Presented {
   readonly consumed?: unknown
 }
 
-/** Refreshes per grant and minute, because a refresh token is reusable in its grace period. */
+/** Maximum refreshes per grant and minute, because a refresh token is reusable in its grace period. */
 const MOST_RENEWALS = 60
 
 export type Accounts = ReturnType<typeof createAccounts>
@@ -139,7 +139,7 @@ export function createAccounts({ records, logins, consents, log, clock, session 
   async function ofBrowser(ctx: ProviderContext, accountId: string) {
     const { oidc } = ctx
     const begun = oidc.result?.['loginId']
-    // Another browser may have the cookies of the interaction, which oidc-provider would accept.
+    // Another browser can have the cookies of the interaction, which oidc-provider would accept.
     if (begun !== undefined && !isBrowser(ctx, oidc.provider.issuer, oidc.result?.['browser'])) return undefined
     const login = typeof begun === 'string' ? await logins.find(begun) : await loginOf(oidc.session.uid, accountId)
     if (login?.person.subject !== accountId) return undefined

@@ -16,7 +16,7 @@ export interface Login extends SignedIn {
   readonly id: string
   readonly since: number
   readonly asked: number
-  /** Start of an unfinished refresh, which may have replaced the refresh token. */
+  /** Start of an unfinished refresh, which possibly replaced the refresh token. */
   readonly renewing?: number
 }
 
@@ -36,17 +36,14 @@ export type Renewed =
   | { readonly ended: string }
   | { readonly unsure: string }
 
-/** Concurrent refreshes share one provider request, milliseconds. */
+/** Milliseconds within which refreshes share one provider request. */
 const JUST_ASKED = 1_000
 /** How long the last result is valid while the provider is unavailable, milliseconds. */
 const MAX_UNASKED = 3_600_000
-/** Lock lifetime, milliseconds: three consecutive provider requests fit. */
+/** Lock lifetime, milliseconds: enough for three consecutive provider requests. */
 const LOCK_TTL = 20_000
 /** Pause after a provider failure, milliseconds. */
 const LEFT_ALONE = 10_000
-const LOCK_PAUSE = 100
-
-const pause = (milliseconds: number) => new Promise<void>(resolve => setTimeout(resolve, milliseconds))
 
 const ENDED = { ended: 'the login has ended' } as const
 const NOT_TOLD = 'could not report a sign-out to the provider'
@@ -145,23 +142,14 @@ export function createLogins({ records, upstream, decide, log, clock, idle, most
     return renewed ?? ENDED
   }
 
-  /** One node at a time: concurrent refreshes can look like token theft. Undefined if the login has ended. */
+  /** Runs on one node at a time: concurrent refreshes look like token theft. Undefined if the login has ended. */
   async function alone<Value>(id: string, run: (login: Login) => Promise<Value>): Promise<Value | 'busy' | undefined> {
-    // Stored as granted: pending entries could evict the lock.
-    const lock = grantedAt('asking', id)
-    const owner = randomBytes(9).toString('base64url')
-    const until = Date.now() + LOCK_TTL
-    while (!(await records.add(lock, owner, LOCK_TTL))) {
-      if (Date.now() > until) return 'busy'
-      await pause(LOCK_PAUSE)
-    }
-    try {
+    // The lock is stored as granted, because pending entries can be evicted.
+    const done = await records.locked(grantedAt('asking', id), LOCK_TTL, async () => {
       const login = await find(id)
       return login && (await run(login))
-    } finally {
-      // The lock may have expired.
-      if ((await records.read(lock)) === owner) await records.delete(lock)
-    }
+    })
+    return done ? done.value : 'busy'
   }
 
   async function ask(login: Login): Promise<Renewed> {
@@ -179,7 +167,7 @@ export function createLogins({ records, upstream, decide, log, clock, idle, most
       if (error.fault === 'refused' && login.renewing !== undefined) return afterCrash(login)
       if (error.fault === 'refused') return refused(login, error)
       if (error.fault === 'unavailable') awayUntil = clock.now() + LEFT_ALONE
-      // An untrusted response does not disqualify the user: a clock or key may be wrong.
+      // An untrusted response does not disqualify the user: the cause can be a wrong clock or key.
       const level = error.fault === 'unavailable' ? 'warn' : 'error'
       log[level](
         { code: 'MH2149', err: error, fix: error.fix },
@@ -210,7 +198,7 @@ export function createLogins({ records, upstream, decide, log, clock, idle, most
     return { ended: 'the identity provider no longer accepts this user' }
   }
 
-  /** After a crash the new refresh token is lost. The login continues until the access token expires. */
+  /** After a crash, the new refresh token is lost. The login continues until the access token expires. */
   async function afterCrash(login: Login): Promise<Renewed> {
     const { refreshToken: _, ...tokens } = login.tokens
     const { renewing: __, ...rest } = login

@@ -29,7 +29,7 @@ interface AdapterSettings {
   readonly now: () => number
   readonly refreshGrace: number
   readonly refreshToken: number
-  /** Called for a reused code or refresh token, whose grant ends. */
+  /** Called when a code or refresh token is reused, which ends its grant. */
   readonly replayed: (model: string, grantId: string | undefined, reason: string) => void
 }
 
@@ -44,7 +44,7 @@ const PENDING = new Set(['Interaction', 'ReplayDetection', 'PushedAuthorizationR
 /** A refresh token can be used again in its grace period. */
 const USED_ONCE = new Set(['AuthorizationCode', 'RefreshToken'])
 
-/** A client refreshes at most 60 times a minute. */
+/** Maximum replacements of a refresh token. A client refreshes at most 60 times a minute. */
 const MOST_BRANCHES = 100
 
 const USED_AGAIN = 'it was used already'
@@ -59,7 +59,7 @@ const seconds = (time: number) => Math.floor(time / 1_000)
 export const createAdapter =
   ({ records, clients, now, refreshGrace, refreshToken, replayed }: AdapterSettings) =>
   (model: string) => {
-    /** By request. */
+    /** Pending replacements by request. */
     const pending = new WeakMap<object, readonly Branch[]>()
     function at(id: string): Place {
       return PENDING.has(model) ? pendingAt(model, id) : grantedAt(model, id)
@@ -106,7 +106,7 @@ export const createAdapter =
 
     async function keepSession(id: string, payload: Payload, ttl: number): Promise<void> {
       if (payload.accountId === undefined) {
-        // A cookie of an ended session gets a new, anonymous session.
+        // The cookie of an ended session gets a new, anonymous session.
         await records.write(pendingAt(model, id), payload, ttl)
         return records.delete(at(id))
       }
@@ -122,7 +122,8 @@ export const createAdapter =
     async function consume(id: string): Promise<void> {
       const isRefresh = model === 'RefreshToken'
       const payload = isRefresh ? await read(id) : undefined
-      // Written first and expires first, so that no unused token outlives the record of its use, even after a crash.
+      // The token is written first and expires first, so that it never outlives the record of its use, even after a
+      // crash.
       if (payload) await records.write(at(id), payload, USED_TTL)
       const time = now()
       if (await records.add(usedAt(id), time, USED_TTL + refreshGrace + MARGIN)) {
@@ -134,7 +135,7 @@ export const createAdapter =
         await records.add(forkAt(digest(id)), {}, refreshToken)
         return follow(id, payload, used + refreshGrace)
       }
-      // A concurrent request used it first; one of the two may be a thief.
+      // A concurrent request used the token first; one of the two is possibly a thief.
       await endGrant(payload ?? (await read(id)), USED_AGAIN)
     }
 
@@ -171,7 +172,7 @@ export const createAdapter =
     return {
       ...{ find, upsert, findByUid, consume, destroy },
       findByUserCode: async () => undefined,
-      /** oidc-provider also destroys the grant, which invalidates the rest. */
+      /** oidc-provider also destroys the grant, which invalidates all other tokens. */
       revokeByGrantId: async () => undefined,
     }
   }

@@ -17,7 +17,7 @@ import type { Resources } from './resources.ts'
 const TYPE = 'oauth-id-jag+jwt'
 /** Clock tolerance, seconds. */
 const TOLERANCE = 60
-/** Seconds from `iat` to `exp`. */
+/** Maximum seconds from `iat` to `exp`. */
 const MAX_LIFE = 600
 /** Maximum characters of an assertion. */
 const MAX_ASSERTION = 16_384
@@ -34,7 +34,7 @@ export interface Assertion {
 
 export type Checked =
   | { readonly assertion: Assertion }
-  /** Public; contains nothing of the assertion. */
+  /** A public text that contains nothing of the assertion. */
   | { readonly refused: string }
   | { readonly unavailable: string; readonly retryAfter: number }
 
@@ -162,7 +162,7 @@ function scopesFor({ claims }: Assertion, asked: unknown, standing: Standing, re
   )
 }
 
-/** Single use. Stored as granted, because pending entries could be evicted by anyone. */
+/** Marks an assertion as used. Stored as granted, because anyone could cause the eviction of pending entries. */
 async function useUp({ from, id, until }: Assertion, records: Records): Promise<void> {
   const isFirst = await records.add(grantedAt('assertion', `${from.issuer} ${id}`), 1, Math.max(1, until - Date.now()))
   if (!isFirst) throw refuse('the assertion was used already (jti)')

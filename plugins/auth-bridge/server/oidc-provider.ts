@@ -56,7 +56,7 @@ export function handOver(getProvider: () => Promise<Provider>): Serve {
   }
 }
 
-/** The `form_post` page has an inline script. Unsupported response types still use `fragment`. */
+/** Allows only `query`: the `form_post` page has an inline script. Unsupported response types still use `fragment`. */
 export const withQueryOnly = (Base: typeof Provider): typeof Provider =>
   class extends Base {
     constructor(issuer: string, configuration: object) {
@@ -72,16 +72,16 @@ export const withQueryOnly = (Base: typeof Provider): typeof Provider =>
     }
   }
 
-/** RFC 7591 section 2 has no null. */
+/** Removes null members, which RFC 7591 section 2 does not define. */
 export function dropNulls(metadata: Record<string, unknown>): void {
   for (const [name, value] of Object.entries(metadata)) if (value === null) delete metadata[name]
 }
 
-/** For clients in pages of any origin, without cookies. */
+/** Allows pages of any origin to send client requests, without cookies. */
 export const openToPages: HostMiddleware = (ctx, next) => {
   ctx.set('Access-Control-Allow-Origin', '*')
   if (ctx.method !== 'OPTIONS') {
-    // oidc-provider has its own CORS rules.
+    // The header is removed, because oidc-provider has its own CORS rules.
     delete ctx.req.headers.origin
     return next()
   }
@@ -93,7 +93,7 @@ export const openToPages: HostMiddleware = (ctx, next) => {
   ctx.status = 204
 }
 
-/** RFC 8414 inserts the well-known path before the issuer's path. A proxy may remove the prefix of `publicUrl`. */
+/** RFC 8414 inserts the well-known path before the issuer's path. A proxy can remove the prefix of `publicUrl`. */
 export function discoveryPaths(base: string, publicUrl: string | undefined): string[] {
   const prefix = publicUrl === undefined ? '' : new URL(publicUrl).pathname.replace(/\/+$/, '')
   const paths = ['oauth-authorization-server', 'openid-configuration'].flatMap(name => [

@@ -10,6 +10,7 @@ import Provider, {
 } from 'oidc-provider'
 import { readLimited } from '../../../core/auth.ts'
 import type { Clock, Logger } from '../../../core/plugin.ts'
+import { withTimeout } from '../../../core/transport.ts'
 import type { Records } from '../../families/credentials/index.ts'
 import { sendPage } from '../../families/pages/index.ts'
 import type { TrustedIssuers } from '../assertions/trusted-issuers.ts'
@@ -66,7 +67,7 @@ export function createClientFetch({ guardedFetch, mayFetch, clock }: ClientFetch
   async function load(url: string, given: RequestInit['headers'], signal: AbortSignal): Promise<Kept> {
     if (!url.startsWith('https:')) throw new Error('the URL is not https')
     const ip = Provider.ctx?.ip
-    // The consent page has no request context.
+    // On the consent page there is no request context.
     if (ip !== undefined && !mayFetch(ip)) throw new Error('too many documents for one address in a minute')
     const response = await guardedFetch(url, { redirect: 'manual', signal, ...(given && { headers: given }) })
     const { status, headers, body } = response
@@ -82,16 +83,11 @@ export function createClientFetch({ guardedFetch, mayFetch, clock }: ClientFetch
   /** oidc-provider waits for each fetch without a limit. */
   async function loadInTime(url: string, given: RequestInit['headers']): Promise<Kept> {
     const stop = new AbortController()
-    const { signal } = stop
-    const late = new Promise<never>((_, reject) => {
-      signal.addEventListener('abort', () => reject(signal.reason), { once: true })
-    })
-    const timer = clock.setTimeout(() => stop.abort(new Error(`no complete response within ${TIMEOUT} ms`)), TIMEOUT)
-    try {
-      return await Promise.race([load(url, given, signal), late])
-    } finally {
-      clock.clear(timer)
+    const late = () => {
+      stop.abort(new Error(`no complete response within ${TIMEOUT} ms`))
+      throw stop.signal.reason
     }
+    return withTimeout(load(url, given, stop.signal), TIMEOUT, late, clock)
   }
 
   return async (url: string, { headers: given }: RequestInit): Promise<Response> => {
@@ -150,7 +146,7 @@ function createPolicy(choosesUser: boolean) {
   const eachTime = ['asked_each_time', 'this client needs consent each time', 'consent_required'] as const
   addCheck(consent, eachTime, ctx => !isRemembered(ctx.oidc.client) && !wasAnswered(ctx), 0)
   addCheck(consent, ['not_asked_yet', 'the user has not allowed this client yet', 'consent_required'], ctx => {
-    // An unsaved grant has no id.
+    // A grant that is not saved has no id.
     return ctx.oidc.grant.jti === undefined && !wasAnswered(ctx)
   })
   addCheck(consent, ['more_resources', 'the client requests a token for another resource', 'consent_required'], ctx => {
@@ -168,7 +164,7 @@ const NO_SUCH_CLIENT = 'client is invalid'
 const UNKNOWN =
   'The client that sent you here is not registered, or its registration has ended. Remove this server in the client, add it again, and sign in.'
 
-/** `renderError` of oidc-provider. mcp-remote requests JSON to check its registration. */
+/** Implements `renderError` of oidc-provider. mcp-remote requests JSON to check its registration. */
 export const refusalPage = (pages: Pages) => (ctx: ProviderContext, out: Out) => {
   const { status } = ctx
   if (ctx.accepts('html', 'json') === 'json') {
@@ -253,7 +249,7 @@ function resourceIndicators(settings: ProviderSettings) {
       if (resource === undefined) throw new errors.InvalidTarget('resource is required: this server has several')
       return resource
     },
-    /** Without `resource` it may be a mix-up attack, unless the consent page prevents it. */
+    /** A request without `resource` is possibly a mix-up attack, unless the consent page prevents it. */
     useGrantedResource(ctx: ProviderContext, { kind }: { readonly kind: string }) {
       if (kind === 'AuthorizationCode' && isRemembered(ctx.oidc.client))
         throw new errors.InvalidTarget('resource is required in the token request of this client')
@@ -297,7 +293,7 @@ const CLIENT_DEFAULTS = {
 
 const ALWAYS_CHECKED = 'x_mcp_host'
 
-/** The only hook before a client is checked. */
+/** Applies the rules in the only hook that runs before oidc-provider checks a client. */
 function clientRules(options: FilledAuthBridge) {
   const patterns = options.clients.redirects.map(parseRedirectPattern)
   const own = new Map<string, RedirectPattern[]>(
@@ -321,7 +317,7 @@ function claimsFor(ctx: ProviderContext) {
   return account && { roles: account.standing.roles, ...account.login.person.tokenClaims, sid: account.login.id }
 }
 
-/** Uses the host's clock, which also verifies the tokens. */
+/** Returns times by the host's clock, which also verifies the tokens. */
 const timesFor =
   ({ now }: ProviderSettings) =>
   (_ctx: unknown, _token: unknown, { payload }: { readonly payload: { iat: number; exp: number } }) => {
@@ -408,7 +404,7 @@ export function createProvider(settings: ProviderSettings): Provider {
   const { issuer, log } = settings
   const provider = new (withQueryOnly(Provider))(issuer, configurationOf(settings))
   takeAssertions(provider, { ...settings, describe: describeResource(settings) })
-  // URLs are the issuer's: the caller sets X-Forwarded-*.
+  // The URLs are those of the issuer, because the caller sets X-Forwarded-*.
   provider.proxy = true
   const comeAgain = (ctx: KoaContextWithOIDC, error: Error) => {
     if ('status' in error && error.status === 503) ctx.set('Retry-After', RETRY_AFTER)

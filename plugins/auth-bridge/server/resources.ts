@@ -26,7 +26,7 @@ function paramsAt(route: Route, pathname: string): Params | undefined {
 
 export type Resources = ReturnType<typeof createResources>
 
-/** Clients send `/mcp` or `/mcp/`. */
+/** Removes the final slash, because clients send `/mcp` or `/mcp/`. */
 const withoutSlash = (resource: string) => resource.replace(/^(https?:\/\/[^?#]*[^/?#])\/$/i, '$1')
 
 const isSame = (one: string, other: string) => withoutSlash(one) === withoutSlash(other)
@@ -43,7 +43,7 @@ export const withFixed = (resources: Resources, fixed: readonly string[] | undef
 export function createResources(host: Host, services: Services, restricted: readonly string[]) {
   const resourceOf = (route: Route, params: Params) =>
     services.slot('protectedResource', route).resourceOf(route, params)
-  /** A proxy may remove a path prefix. */
+  /** A proxy can remove a path prefix. */
   const base = new URL(host.url('/')).pathname.replace(/\/$/, '')
 
   function findIn(route: Route, resource: string): string | undefined {
@@ -55,7 +55,7 @@ export function createResources(host: Host, services: Services, restricted: read
     if (!URL.canParse(resource)) return undefined
     const { pathname } = new URL(resource)
     const params = pathname.startsWith(base) ? paramsAt(route, pathname.slice(base.length)) : undefined
-    // A configured resource for all URLs of the route.
+    // A configured resource applies to all URLs of the route.
     return at(params ?? {})
   }
 
@@ -64,7 +64,7 @@ export function createResources(host: Host, services: Services, restricted: read
   const isOne = all.size === 1 && fixed.length === host.routes.length
   const promised = host.routes.flatMap(route => services.slot('protectedResource', route).scopesOf(route) ?? [])
   return {
-    /** The canonical resource, used as audience; undefined if unknown. */
+    /** Returns the canonical resource, used as audience; undefined if unknown. */
     find(resource: string): string | undefined {
       for (const route of host.routes) {
         const found = findIn(route, resource)
@@ -74,7 +74,7 @@ export function createResources(host: Host, services: Services, restricted: read
     },
     only: isOne ? fixed[0] : undefined,
     scopes: [...new Set([...promised, ...restricted])],
-    // A grant needs a scope; this one carries no rights.
+    // A grant needs a scope, so this scope without rights is added.
     defaultScope: [...new Set(promised)].filter(scope => !restricted.includes(scope)).join(' ') || 'openid',
   }
 }

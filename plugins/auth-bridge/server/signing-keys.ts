@@ -7,7 +7,7 @@ import { errorText } from '../../../core/plugin.ts'
 export const SIGNING = 'ES256'
 
 const ORDER = 0xffffffff00000000ffffffffffffffffbce6faada7179e84f3b9cac2fc632551n
-/** 64 extra bits avoid modulo bias (FIPS 186-5, A.2.1). */
+/** Includes 64 extra bits against modulo bias (FIPS 186-5, A.2.1). */
 const SEED_BYTES = 48
 const SCALAR_BYTES = 32
 
@@ -18,7 +18,7 @@ export interface SigningKey {
 
 function describe(key: KeyObject): SigningKey {
   const { kty, crv, x, y, d } = key.export({ format: 'jwk' })
-  // Key id: thumbprint of RFC 7638.
+  // The key id is the thumbprint of RFC 7638.
   const kid = hash('sha256', JSON.stringify({ crv, kty, x, y }), 'base64url')
   const named = { kid, use: 'sig', alg: SIGNING }
   return { privateJwk: { kty, crv, x, y, d, ...named }, publicJwk: { kty, crv, x, y, ...named } }
@@ -59,7 +59,7 @@ export function readSigningKeys(file: string): SigningKey[] {
     try {
       key = createPrivateKey(block)
     } catch (cause) {
-      // OpenSSL errors may contain the key.
+      // Errors of OpenSSL can contain the key.
       throw new Error(`${where} is not a valid private key`, { cause })
     }
     if (key.asymmetricKeyDetails?.namedCurve !== 'prime256v1') throw new Error(`${where} is not of the curve P-256`)

@@ -22,7 +22,7 @@ interface AskSettings {
   readonly timeout?: number | undefined
 }
 
-/** Rejects with an UpstreamError above 1 MiB. */
+/** Reads a response. Rejects with an UpstreamError above 1 MiB. */
 export async function readText(response: Response, shown: string): Promise<string> {
   const bytes = await readLimited(response, MAX_BYTES)
   if (bytes) return bytes.toString('utf8')
@@ -51,7 +51,7 @@ function reasonOf(thrown: unknown): string {
   return code ?? (cause instanceof Error ? errorText(cause).slice(0, 200) : 'it cannot be reached')
 }
 
-/** GitHub sends 403 if it is busy. */
+/** True if the provider is overloaded; GitHub then sends 403. */
 const isBusy = ({ status, headers }: Response) =>
   status >= 500 ||
   status === 408 ||
@@ -112,7 +112,7 @@ export interface Connection {
   readonly settings: Settings
   readonly log: Logger
   readonly oauth: typeof import('oauth4webapi')
-  /** For plain OAuth, from the options. oauth4webapi caches keys by this object. */
+  /** For plain OAuth, the metadata comes from the options. oauth4webapi caches keys by this object. */
   readonly server: AuthorizationServer & { readonly token_endpoint: string; readonly authorization_endpoint: string }
   readonly client: Client
   readonly authenticate: ClientAuth
@@ -134,7 +134,7 @@ const secretBasic =
     headers.set('authorization', basicCredentials(clientId, clientSecret))
 
 const sameIssuer = (found: unknown, issuer: string) =>
-  // A trailing slash is ignored for a bare host only.
+  // A trailing slash is ignored only for a host without a path.
   typeof found === 'string' && URL.canParse(found) && new URL(found).href === new URL(issuer).href
 
 async function readMetadata(settings: Settings, issuer: string, ask: Ask): Promise<AuthorizationServer> {

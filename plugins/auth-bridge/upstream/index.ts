@@ -30,7 +30,7 @@ export function scopesOf({ settings, server }: Connection): readonly string[] {
 
 function promptOf({ settings: { kind, type } }: Connection, scopes: readonly string[], prompt: LoginRequest['prompt']) {
   const consent = kind.consents === 'always' || (kind.consents === 'offline' && scopes.includes('offline_access'))
-  // Google lacks `login`; account selection is the closest prompt.
+  // Google does not support `login`; account selection is the closest prompt.
   const wanted = type === 'google' && prompt === 'login' ? 'select_account' : prompt
   return [wanted, consent ? 'consent' : undefined].filter(value => value !== undefined).join(' ')
 }
@@ -65,7 +65,7 @@ export async function begin(connection: Connection, request: LoginRequest) {
   return { url: url.href, underWay }
 }
 
-/** Checks the state, the issuer (RFC 9207) and repeated parameters. */
+/** Checks the state, the issuer (RFC 9207) and repeated parameters of a callback. */
 function readCallback({ oauth, settings, server, client }: Connection, callback: URL, state: string): URLSearchParams {
   const parameters = new URLSearchParams(callback.searchParams)
   // Plain OAuth has no issuer, and there is one provider, so no mix-up is possible.
@@ -135,7 +135,7 @@ async function read(connection: Connection, last: SignedIn): Promise<SignedIn> {
   }
 }
 
-/** An ID token is complete: missing groups and roles are removed. Userinfo keeps missing data unchanged. */
+/** Merges a renewal. An ID token replaces groups and roles; userinfo keeps missing data unchanged. */
 async function renew(connection: Connection, last: SignedIn): Promise<SignedIn> {
   const now = await read(connection, last)
   if (now.person.subject !== last.person.subject) throw another()

@@ -23,7 +23,7 @@ function graphOrigin({ server, settings }: Connection): string {
   return `${settings.local && isLoopback(host.replace(/:\d+$/, '')) ? 'http' : 'https'}://${host}`
 }
 
-/** An access token has one audience: Graph, unless a scope has another URI. */
+/** True if the access token is for Graph. A token has one audience: Graph, unless a scope has another URI. */
 const isForGraph = (scopes: readonly string[], origin: string) =>
   scopes.every(scope => !/^[a-z]+:\/\//i.test(scope) || scope.startsWith(`${origin}/`))
 
@@ -51,7 +51,7 @@ const GROUPS_FIX =
   'in the Microsoft Entra admin center, App registrations, your application: grant Microsoft Graph User.Read under API permissions, ' +
   'or set Token configuration, groups claim, to "Groups assigned to the application"'
 
-/** Undefined if the token has all groups. Rejects if Graph is unavailable, so that no user is refused for it. */
+/** Reads groups from Graph. Undefined if the token has all groups. Rejects if Graph is unavailable. */
 async function readGroupsOverage(connection: Connection, tokens: ProviderTokens, claims: Claims) {
   if (!isOverage(claims)) return undefined
   const origin = graphOrigin(connection)
@@ -73,7 +73,7 @@ async function readGroupsOverage(connection: Connection, tokens: ProviderTokens,
 interface Before {
   readonly idToken?: Claims | undefined
   readonly last?: SignedIn | undefined
-  /** Userinfo must respond, because it is the only proof that the user may sign in. */
+  /** Userinfo is required, because it is the only proof that the user can sign in. */
   readonly mustAnswer?: boolean
 }
 
@@ -96,7 +96,7 @@ export function groupsAt(claims: Claims, paths: readonly string[]): string[] | u
   return [...new Set(found.flat().filter((group): group is string => typeof group === 'string' && group !== ''))]
 }
 
-/** Exactly one `@`, and no ambiguous characters. */
+/** Matches addresses with exactly one `@` and no ambiguous characters. */
 const ADDRESS = /^[^\s@<>()",;:\\]+@[^\s@<>()",;:\\]+$/
 
 export function addressOf(value: unknown): string | undefined {
@@ -191,7 +191,7 @@ const ACCEPT = 'application/vnd.github+json'
 const PER_PAGE = 100
 const MAX_PAGES = 10
 
-/** `https://api.github.com/user`, or `https://<host>/api/v3/user` on GitHub Enterprise Server. */
+/** Returns `https://api.github.com/user`, or `https://<host>/api/v3/user` on GitHub Enterprise Server. */
 const userUrl = ({ server }: Connection) => (server.userinfo_endpoint ?? '').replace(/\/$/, '')
 
 const hasNext = (response: Response) => /<[^>]*>\s*;[^,]*\brel="?next\b/i.test(response.headers.get('link') ?? '')

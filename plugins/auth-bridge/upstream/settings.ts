@@ -12,7 +12,7 @@ type ClaimPlaces = Readonly<Record<'subject' | 'name' | 'email' | 'groups', read
 
 export interface Kind {
   readonly label: string
-  /** OpenID Connect with metadata and ID token; otherwise plain OAuth with userinfo. */
+  /** True: OpenID Connect with metadata and ID token. False: plain OAuth with userinfo. */
   readonly openid: boolean
   readonly uses: readonly PlaceOption[]
   readonly needs: readonly PlaceOption[]
@@ -49,7 +49,7 @@ const openid = {
     groups: ['groups'],
   },
   exchange: 'refresh',
-  // Some providers send a string.
+  // Accepts a string, which some providers send.
   verifiedEmail: ({ email_verified }: Claims) => isTrue(email_verified),
   separator: / +/,
 } as const
@@ -88,7 +88,7 @@ const KINDS: Readonly<Record<ProviderType, Kind>> = {
     uses: ['issuer'],
     needs: [],
     issuer: ({ issuer = 'https://accounts.google.com' }) => issuer,
-    // Google has no offline_access; these two request a refresh token.
+    // Google does not support offline_access; these two parameters request a refresh token.
     offline: false,
     parameters: { access_type: 'offline' },
     consents: 'always',

@@ -28,7 +28,7 @@ function settled(body: Record<string, unknown>): Record<string, unknown> {
 interface AnswerContext {
   readonly grant: string
   readonly secrets: readonly (string | undefined)[]
-  /** For other scopes, an ID token is ignored. */
+  /** True for requests with other scopes, whose ID token is ignored. */
   readonly forScopes?: boolean
 }
 
@@ -53,7 +53,7 @@ export async function checking<Value>(what: string, check: () => Promise<Value> 
     return await check()
   } catch (thrown) {
     if (thrown instanceof UpstreamError) throw thrown
-    // Messages of oauth4webapi are fixed texts; the cause may contain secrets.
+    // Messages of oauth4webapi are fixed texts, but the cause can contain secrets.
     const reason = thrown instanceof Error ? thrown.message : 'it does not match the request'
     throw new UpstreamError('untrusted', `${what}: ${reason}`)
   }
@@ -87,14 +87,14 @@ export function tokensOf(
     ...(expires_in !== undefined && { expiresAt: asked + expires_in * 1_000 }),
     ...(refresh_token !== undefined && { refreshToken: refresh_token }),
     ...(id_token !== undefined && { idToken: id_token }),
-    // Absent means as requested (RFC 6749, section 5.1).
+    // An absent `scope` means that all requested scopes are granted (RFC 6749, section 5.1).
     scopes: scope === undefined ? wanted : scope.split(settings.kind.separator).filter(one => one !== ''),
   }
 }
 
 interface Refreshed {
   readonly tokens: ProviderTokens
-  /** Signature, issuer, audience and time are checked, the subject is not. */
+  /** The claims after a check of signature, issuer, audience and time, but not of the subject. */
   readonly idToken: Claims | undefined
 }
 

@@ -3,15 +3,15 @@ import { isObject } from '../../../core/plugin.ts'
 import type { ProviderType } from './settings.ts'
 
 export interface Person {
-  /** Unique and never reused by this provider; not empty. */
+  /** Unique, not empty, and never reused by this provider. */
   readonly subject: string
   readonly name?: string
-  /** Verified, or owned by the provider's domain. Lower case. */
+  /** A verified address, or one owned by the provider's domain. Lower case. */
   readonly email?: string
-  /** Undefined if unknown: group rules then fail. */
+  /** Undefined if unknown; group rules then fail. */
   readonly groups: readonly string[] | undefined
   readonly claims: Readonly<Record<string, unknown>>
-  /** Claims copied into issued tokens. Development provider only. */
+  /** Claims copied into issued tokens, by the development provider only. */
   readonly tokenClaims?: Readonly<Record<string, unknown>>
 }
 
@@ -57,7 +57,7 @@ interface FaultDetails extends ErrorOptions {
   readonly fix?: string | undefined
 }
 
-/** For the operator's log; contains no token, code or secret. */
+/** An error for the operator's log; contains no token, code or secret. */
 export class UpstreamError extends Error {
   override readonly name = 'UpstreamError'
   readonly fault: UpstreamFault
@@ -72,7 +72,7 @@ export class UpstreamError extends Error {
   }
 }
 
-/** Compares the name, because a loader may load this file twice. */
+/** Compares the name, because a loader can load this file twice. */
 export const isUpstreamError = (thrown: unknown): thrown is UpstreamError =>
   thrown instanceof Error && thrown.name === 'UpstreamError' && 'fault' in thrown
 
@@ -197,7 +197,7 @@ const RULES: Readonly<Partial<Record<ProviderType, Rules>>> = {
       'grant type .{0,100}not allowed': `${APP.auth0}, Settings, Advanced, Grant Types: allow Authorization Code and Refresh Token.`,
       'service not found|audience':
         'In the Auth0 Dashboard, Applications, APIs: no API has this identifier; check `audience` in `parameters`.',
-      // Only as the whole text: `access_denied` with another text is about the person.
+      // Matches only the whole text: `access_denied` with another text is about the user.
       '^\\w*: unauthorized$': `${APP.auth0}, Settings, Credentials: check clientSecret. Otherwise see Monitoring, Logs.`,
     },
     unsure: { '^invalid_client:': `${APP.auth0}, Settings: ${CREDENTIALS}.` },
@@ -215,7 +215,7 @@ const RULES: Readonly<Partial<Record<ProviderType, Rules>>> = {
   },
 }
 
-/** For all providers, after the rules of their own. */
+/** Rules for all providers, which apply after the provider's own rules. */
 const ANY: readonly Rules[] = [
   { unsure: { '^invalid_grant:': 'The code or token was used, expired or revoked: the person must sign in again.' } },
   {
@@ -236,7 +236,7 @@ const ANY: readonly Rules[] = [
   },
 ]
 
-/** The advice for an error of a provider. */
+/** Returns the advice for an error of a provider. */
 export function explain({ type, code = '', description = '' }: ProviderRefusal): Explanation | undefined {
   const text = `${code}: ${description}`
   for (const rules of [RULES[type] ?? {}, ...ANY]) {
@@ -261,14 +261,14 @@ function faultOf(code = ''): UpstreamFault | undefined {
 
 const textAt = (value: unknown): string | undefined => (typeof value === 'string' && value !== '' ? value : undefined)
 
-/** RFC 6749, section 5.2; undefined for other bodies. */
+/** Reads an error response (RFC 6749, section 5.2); undefined for other bodies. */
 export function refusalIn(body: unknown): Refusal | undefined {
   if (!isObject(body)) return undefined
   const code = textAt(body['error'])
   return code === undefined ? undefined : { code, description: textAt(body['error_description']) }
 }
 
-/** Redacts secrets, tokens and control characters; at most 400 characters. */
+/** Redacts secrets, tokens and control characters, and limits the text to 400 characters. */
 export function safeText(text: string, secrets: readonly (string | undefined)[] = []): string {
   let safe = text
   for (const secret of secrets) if (secret !== undefined && secret !== '') safe = safe.replaceAll(secret, '…')
@@ -290,7 +290,7 @@ interface RefusalContext {
   readonly what: string
   readonly secrets: readonly (string | undefined)[]
   readonly otherwise?: UpstreamFault
-  /** For other scopes, `invalid_grant` may concern the scopes and not the user. */
+  /** True for requests with other scopes, where `invalid_grant` can concern the scopes and not the user. */
   readonly forScopes?: boolean
 }
 

@@ -31,6 +31,6 @@ export function withHash<Value extends object>(value: Value): Value & { readonly
   return { hash: hashOf(known), ...known }
 }
 
-/** Whether `hash` is the hash of the other keys. */
+/** True if `hash` is the hash of the other keys. */
 export const hasOwnHash = ({ hash, ...rest }: { readonly hash: string }): boolean =>
   hash === hashOf(canonicalJson(rest))

@@ -105,13 +105,13 @@ const authOf = (clientCredentials: object) => ({
   ],
 })
 
-/** The API could name another authorization server, which would receive the secret. */
+/** Requires `issuer`: otherwise the API could name another authorization server, which would receive the secret. */
 export const UPSTREAM_AUTH = authOf({
   ...CLIENT_CREDENTIALS,
   dependentRequired: { clientSecret: ['issuer'] },
 }) as unknown as JsonSchema & Typed<UpstreamAuth>
 
-/** For security schemes, which can have a token endpoint. */
+/** The schema for security schemes, which can have a token endpoint. */
 export const SCHEME_AUTH = authOf({
   ...CLIENT_CREDENTIALS,
   title: 'SchemeClientCredentials',

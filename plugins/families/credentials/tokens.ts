@@ -11,14 +11,14 @@ import { readKey } from './secret.ts'
 export interface AuthorizedRequest {
   readonly ctx: CallContext
   readonly method: string
-  /** Without the query. */
+  /** The URL without the query. */
   readonly url: string
 }
 
 export interface Authorization {
-  /** Names and values in turn. */
+  /** Alternating names and values. */
   readonly headers: readonly string[]
-  /** Values that no message contains. */
+  /** Secret values, which no message contains. */
   readonly secrets: readonly string[]
 }
 
@@ -37,15 +37,15 @@ export interface LoginPlace {
 }
 
 export interface TokenSourceParts {
-  /** Where the option is, for messages. */
+  /** The config path of the option, for messages. */
   readonly what: string
   readonly apiUrl: string
-  /** Of a document, for `client-credentials` without issuer. */
+  /** The token endpoint of a document, for `client-credentials` without issuer. */
   readonly tokenEndpoint?: string | undefined
   /** Hosts with private addresses that `tokenEndpoint` can have. */
   readonly allowHosts?: readonly string[]
   readonly services: () => Pick<Services, 'createTokenClient'>
-  /** For `login`. */
+  /** The login of the caller; required for `login`. */
   readonly login?: LoginPlace | undefined
   readonly clock: Clock
 }
@@ -55,13 +55,13 @@ type Issued = Awaited<ReturnType<TokenClient['request']>>
 
 interface Kept {
   readonly token: Issued
-  /** Milliseconds since the epoch. */
+  /** Expiry, milliseconds since the epoch. */
   readonly until: number
 }
 
 const EXCHANGE = 'urn:ietf:params:oauth:grant-type:token-exchange'
 const ACCESS_TOKEN = 'urn:ietf:params:oauth:token-type:access_token'
-/** Cached tokens of callers. */
+/** Maximum cached tokens of callers. */
 const MAX_TOKENS = 1_000
 /** Lifetime of a token without `expires_in`, and the longest time before expiry at which it is renewed, milliseconds. */
 const DEFAULT_LIFETIME = 300_000
@@ -92,7 +92,7 @@ function createTokenCache(clock: Clock) {
       pending.set(key, started)
       return started
     },
-    /** True if a token was dropped that is the refused one. */
+    /** Drops the refused token. Returns true if it was cached. */
     drop(accessToken: string): boolean {
       for (const [key, { token }] of kept.entries()) {
         if (token.accessToken === accessToken) return kept.delete(key)

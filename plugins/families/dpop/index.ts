@@ -36,7 +36,7 @@ const SHARED: Readonly<Record<string, (services: Services, route: Route) => bool
   'events of streams': ({ slot }, route) => slot('eventStore', route).shared !== undefined,
 }
 
-/** Undefined if proofs can be checked completely. */
+/** Returns why proofs cannot be checked completely; undefined if they can. */
 function gapOf({ config: { http, processes }, routes, services }: InternalHost): string | undefined {
   if (http.publicUrl === undefined && !isLoopback(http.host)) {
     return `proofs (DPoP) name the address that they are for, and ${http.host} is not how clients reach it; set http.publicUrl`
@@ -62,7 +62,10 @@ function checkOptions(
   }
 }
 
-/** Call it in `setup`. Without checks, startup fails for a configured `mode`, and bound tokens are refused. */
+/**
+ * Sets up proof checks; must be called in `setup`. Without checks, startup fails for a configured `mode`, and bound
+ * tokens are refused.
+ */
 export function enforceDPoP(host: InternalHost, options: FilledDPoP): () => Possession {
   const settings = parsed(options)
   const { mode, algorithms } = settings

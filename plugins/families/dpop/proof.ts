@@ -11,28 +11,28 @@ import { canonicalTarget } from './target.ts'
 
 /** Maximum clock difference between nodes, milliseconds: added to the time for which a used proof is remembered. */
 const SKEW = 10_000
-/** Characters. A proof signed by RSA with 4,096 bits has about 2,400. */
+/** Maximum length of a proof, characters. A proof signed by RSA with 4,096 bits has about 2,400. */
 const MAX_PROOF = 4_096
 const MAX_ID = 128
 /** Maximum characters of a URL echoed in a response header. */
 const MAX_SHOWN_URL = 300
-/** Seconds: for a store that does not respond, and for a key or user with too many proofs. */
+/** Value of `Retry-After`, seconds: for a store that does not respond, and for a key or user with too many proofs. */
 const RETRY_AFTER = 1
 const LIMITED_FOR = 5
 const MAX_KNOWN_KEYS = 1_000
-/** Base64url characters of an RSA exponent and of a 4,096 bit modulus: larger ones only cost time. */
+/** Maximum base64url characters of an RSA exponent and of a 4,096 bit modulus. Larger ones only cost time. */
 const RSA_SIZES = { e: 6, n: 683 } as const
 
 /** Required JWK members by key type, in the order of the thumbprint (RFC 7638 section 3.2, RFC 8037 section 2). */
 const REQUIRED = { EC: ['crv', 'kty', 'x', 'y'], OKP: ['crv', 'kty', 'x'], RSA: ['e', 'kty', 'n'] } as const
 const ALLOWED: ReadonlySet<string> = new Set(['alg', 'use', 'key_ops', 'kid', 'ext'])
 const CURVES: Readonly<Record<string, string>> = { ES256: 'P-256', ES384: 'P-384', ES512: 'P-521' }
-/** Bytes of `x` and of `y`. */
+/** Sizes of `x` and `y`, bytes. */
 const COORDINATE_SIZES: Readonly<Record<string, number>> = { 'P-256': 32, 'P-384': 48, 'P-521': 66, Ed25519: 32 }
 
 interface ProofSettings {
   readonly algorithms: readonly ProofAlgorithm[]
-  /** Milliseconds. */
+  /** Maximum age of a proof, milliseconds. */
   readonly maxAge: number
   /** How far a client's clock can be ahead, milliseconds. */
   readonly clockTolerance: number
@@ -49,12 +49,12 @@ interface ProvenRequest {
   /** Thumbprint of the key that the token is bound to. */
   readonly thumbprint: string
   readonly user: string
-  /** Proofs made before this time may have been used already, milliseconds since the epoch. */
+  /** Time in milliseconds since the epoch. Earlier proofs were possibly used already. */
   readonly since: number | undefined
   readonly useOnce: UseOnce
 }
 
-/** `nonce`: for the client's next proofs. */
+/** `nonce`: the nonce for the client's next proofs. */
 interface ProofOutcome {
   readonly outcome: 'accepted' | 'refused' | 'replayed' | 'nonce' | 'limited' | 'unavailable'
   readonly flaw?: ProofFlaw
@@ -76,7 +76,10 @@ function keyTypeOf(algorithm: ProofAlgorithm): keyof typeof REQUIRED {
   return algorithm.startsWith('ES') ? 'EC' : 'OKP'
 }
 
-/** Every other spelling of a key has its own thumbprint (RFC 7518 sections 6.2.1.2 and 6.3.1.1). `size`: bytes of a coordinate. */
+/**
+ * True for the canonical spelling of a key, because every other spelling has its own thumbprint (RFC 7518 sections
+ * 6.2.1.2 and 6.3.1.1). `size`: bytes of a coordinate.
+ */
 function isCanonical(member: string, size: number | undefined): boolean {
   const bytes = Buffer.from(member, 'base64url')
   if (bytes.toString('base64url') !== member) return false
@@ -89,7 +92,7 @@ function keyFlaw(jwk: Claims, algorithm: ProofAlgorithm): string | undefined {
   const { kty, alg, use, key_ops: operations, crv, e = '', n = '' } = jwk
   const curve = type === 'OKP' ? 'Ed25519' : CURVES[algorithm]
   const isOther = kty !== type || (alg !== undefined && alg !== algorithm)
-  // A private key has further members.
+  // Additional members belong to a private key.
   if (kty === type && Object.keys(jwk).some(name => !required.includes(name) && !ALLOWED.has(name))) {
     return 'the key (jwk) of the proof has more than a public key has'
   }
@@ -170,7 +173,7 @@ export function createProofCheck({ algorithms, maxAge, clockTolerance, nonces, n
       const [limit, where] = age > maxAge ? [maxAge, 'ago'] : [clockTolerance, 'ahead']
       return `the time (iat) of the proof is more than ${Math.round(limit / 1_000)} s ${where}: check the clock`
     }
-    // `iat` has whole seconds: the second in which the server started is accepted.
+    // `iat` has whole seconds, so proofs from the second in which the server started are accepted.
     if (since !== undefined && iat < Math.floor(since / 1_000)) {
       return 'the proof was created (iat) before this server started: create a proof for each request'
     }
@@ -212,7 +215,7 @@ export function createProofCheck({ algorithms, maxAge, clockTolerance, nonces, n
     const { refused, ...told } = checkNonce(claims['nonce'])
     if (refused !== undefined) return { outcome: 'nonce', flaw: { refused, error: 'use_dpop_nonce' }, ...told }
     const { jti, iat } = claims as { readonly jti: string; readonly iat: number }
-    // A hash, because a client chooses length and characters of its `jti`.
+    // The id is hashed, because a client chooses length and characters of its `jti`.
     const id = createHash('sha256').update(`${thumbprint} ${jti}`).digest('base64url')
     const left = Math.max(0, iat * 1_000 + maxAge - now())
     return { ...(await remember({ id, ttl: left + SKEW, thumbprint, user }, useOnce)), ...told }

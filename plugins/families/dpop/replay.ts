@@ -3,9 +3,9 @@ import { createHash, createHmac, timingSafeEqual } from 'node:crypto'
 import { GRANT_KINDS, type GrantStore } from '../../../core/auth.ts'
 import { HostError } from '../../../core/index.ts'
 
-/** Used proofs, about 200 bytes each: with a `maxAge` of 60 s, some 5,000 requests per second. */
+/** Maximum used proofs, about 200 bytes each: with a `maxAge` of 60 s, some 5,000 requests per second. */
 const MAX_PROOFS = 400_000
-/** One key can have 1/8 of the free entries, one user 1/4, so that room is left for others. */
+/** One key can use 1/8 of the free entries and one user 1/4, so that space is left for others. */
 const SHARES = { key: 8, user: 4 } as const
 const RETRY_AFTER = { 'Retry-After': '5' }
 
@@ -31,7 +31,7 @@ const tooMany = (whose: string, count: number) =>
     headers: RETRY_AFTER,
   })
 
-/** In this process. Valid proofs are never evicted: at the limit new proofs are refused. */
+/** Stores proofs in this process. Valid proofs are never evicted: at the limit, new proofs are refused. */
 export function createUsedProofs(most = MAX_PROOFS, now: () => number = Date.now): UseOnce {
   const used = new Map<string, { readonly until: number; readonly tallies: readonly Tally[] }>()
   const tallies = new Map<string, Tally>()
@@ -72,7 +72,7 @@ export function createUsedProofs(most = MAX_PROOFS, now: () => number = Date.now
   }
 }
 
-/** In a store that nodes share. `own` holds the proofs of this process too, for its limits. */
+/** Stores proofs in a store that nodes share. `own` also stores this process's proofs, for its limits. */
 export const usedIn =
   (store: GrantStore, own: UseOnce): UseOnce =>
   async proof =>
@@ -80,7 +80,7 @@ export const usedIn =
 
 /** Milliseconds for which one nonce is current. */
 const STEP = 60_000
-/** Earlier steps whose nonces are still valid, and later steps for clocks that are ahead. */
+/** Number of earlier steps whose nonces are still valid, and of later steps for clocks that are ahead. */
 const LATE = 2
 const AHEAD = 1
 const MAC_BYTES = 16
@@ -103,7 +103,7 @@ export function createNonces(keys: readonly Buffer[], now: () => number = Date.n
   let made = { step: -1, nonce: '' }
   const stepNow = () => Math.floor(now() / STEP)
 
-  /** The nonce for the next proofs; the same for all clients for a minute. */
+  /** Returns the nonce for the next proofs; the same for all clients for a minute. */
   function current(): string {
     const step = stepNow()
     if (made.step !== step) made = { step, nonce: makeNonce(first, step) }
@@ -112,7 +112,7 @@ export function createNonces(keys: readonly Buffer[], now: () => number = Date.n
 
   return {
     current,
-    /** `known` nonces are valid, but not current. */
+    /** Rates a nonce. `known` nonces are valid, but not current. */
     judge(nonce: unknown): 'current' | 'known' | 'unknown' {
       if (typeof nonce !== 'string' || !/^[\w-]{27}$/.test(nonce)) return 'unknown'
       if (isSame(nonce, current())) return 'current'

@@ -1,4 +1,4 @@
-// The URL of a request in the canonical form in which `htu` is compared (RFC 9449 section 4.3, RFC 3986 section 6.2).
+// Canonicalizes the URL of a request to compare it with `htu` (RFC 9449 section 4.3, RFC 3986 section 6.2).
 import { canonicalPath, isLoopback, parseHost } from '../../../core/auth.ts'
 import type { ResolvedHttp } from '../../../core/internal.ts'
 import type { HostContext } from '../../../core/plugin.ts'
@@ -7,7 +7,7 @@ const MAX_TARGET = 2_048
 
 const withoutRoot = (path: string) => (path === '/' ? '' : path)
 
-/** Origin and path without default port and trailing slash; undefined for an invalid URL. */
+/** Returns origin and path without default port and trailing slash; undefined for an invalid URL. */
 export function canonicalTarget(url: unknown): string | undefined {
   // `URL` would repair white space, control characters and backslashes.
   if (typeof url !== 'string' || url.length > MAX_TARGET || !/^https?:\/\/[\x21-\x5b\x5d-\x7e]+$/i.test(url)) {
@@ -26,7 +26,7 @@ function isOwn(asked: string, scheme: string, { socket }: HostContext['req'], al
   if (!host || !URL.canParse(`${scheme}://${host.full}`)) return false
   if (host.full !== host.name && allowed.has(host.full)) return true
   const { port } = new URL(`${scheme}://${host.full}`)
-  // An allowed name without a port is that of the default port, for example of a proxy.
+  // An allowed name without a port has the default port, for example at a proxy.
   if (port === '' && allowed.has(host.name)) return true
   const given = port === '' ? (scheme === 'https' ? 443 : 80) : Number(port)
   const isElsewhere =

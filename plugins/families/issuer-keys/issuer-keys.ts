@@ -37,7 +37,7 @@ export interface IssuerKeysSettings {
 
 export type IssuerKeys = ReturnType<typeof createIssuerKeys>
 
-/** Rejects for an invalid key set; an empty set is valid. */
+/** Fetches a key set. Rejects for an invalid key set; an empty set is valid. */
 async function readKeySet(jwksUri: string, signal: AbortSignal): Promise<SigningKey[]> {
   const { status, body } = await fetchJson(jwksUri, { signal })
   if (status !== 200) throw new Error(`${shownUrl(jwksUri)} answers ${status}`)
@@ -46,7 +46,7 @@ async function readKeySet(jwksUri: string, signal: AbortSignal): Promise<Signing
   if (set.keys.length === 0) return []
   const { JwksClient } = await import('jwks-rsa')
   const client = new JwksClient({ jwksUri, cache: false, rateLimit: false, fetcher: async () => set })
-  // Throws for a set without signature keys.
+  // `getSigningKeys` rejects for a set without signature keys.
   return client.getSigningKeys().catch(() => [])
 }
 
@@ -76,7 +76,7 @@ export function createIssuerKeys(settings: IssuerKeysSettings) {
   const serves = () => age() < (failing ? maxStale : maxAge)
 
   async function load() {
-    // Age counts from the request, so that a withdrawn key expires on time.
+    // The age starts with the request, so that a withdrawn key expires on time.
     const asked = now()
     jwksUri ??= await discoverKeys(issuer, closing.signal)
     keys = verificationKeys(await readKeySet(jwksUri, closing.signal), keys)
@@ -161,7 +161,7 @@ export function createIssuerKeys(settings: IssuerKeysSettings) {
   } satisfies KeySource & Record<string, unknown>
 }
 
-/** Metadata URLs in the order of requests: RFC 8414, then OpenID Connect Discovery. */
+/** Returns the metadata URLs in order of requests: RFC 8414, then OpenID Connect Discovery. */
 export function metadataUrls(issuer: string): string[] {
   const { origin, pathname } = new URL(issuer)
   const path = pathname.replace(/\/$/, '')
@@ -183,7 +183,7 @@ function readMetadata(body: unknown, issuer: string): { problem: string } | { jw
   return fits ? { jwksUri } : { problem: `has a jwks_uri of ${protocol}` }
 }
 
-/** Rejects with every attempt. `issuer` must match the document exactly. */
+/** Finds the key URL. Rejects with the failures of all attempts. `issuer` must match the document exactly. */
 async function discoverKeys(issuer: string, signal: AbortSignal): Promise<string> {
   const problems: string[] = []
   for (const url of metadataUrls(issuer)) {
@@ -206,7 +206,10 @@ export function announceIssuers(host: Pick<InternalHost, 'routes' | 'share'>, is
   acceptedIn(host).push((route, issuer) => routes.has(route) && issuers.has(issuer))
 }
 
-/** True for issuers of the route's `auth-jwt`, and for the authorization server of this host. Call it in `setup`. */
+/**
+ * Creates a check that is true for issuers of the route's `auth-jwt`, and for the authorization server of this host.
+ * Must be called in `setup`.
+ */
 export function createIssuerCheck(host: Pick<InternalHost, 'services' | 'share'>): Accepts {
   const accepted = acceptedIn(host)
   return (route, issuer) =>

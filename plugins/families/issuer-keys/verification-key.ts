@@ -26,7 +26,7 @@ export type KeyLookup =
 
 export interface KeySource {
   find(kid: string | undefined, algorithm: Algorithm): KeyLookup | Promise<KeyLookup>
-  /** Whether earlier verifications by the key are still valid. */
+  /** True if earlier verifications with the key are still valid. */
   isCurrent(key: VerificationKey): boolean
 }
 
@@ -47,7 +47,7 @@ function fitsType({ asymmetricKeyType, type }: KeyObject, algorithm: Algorithm):
   return asymmetricKeyType === 'rsa' || (algorithm.startsWith('PS') && asymmetricKeyType === 'rsa-pss')
 }
 
-/** The keys to try for a token. `loose` (`validate.signingKey: false`) ignores `kid`, `alg` and key size. */
+/** Returns the keys to try for a token. `loose` (`validate.signingKey: false`) ignores `kid`, `alg` and key size. */
 export function candidates(
   keys: readonly VerificationKey[],
   kid: string | undefined,
@@ -127,7 +127,7 @@ export function readToken(token: string): ReadToken | { readonly refused: string
 export const loadJsonWebToken = async () => (await import('jsonwebtoken')).default
 export type JsonWebToken = Awaited<ReturnType<typeof loadJsonWebToken>>
 
-/** A token without `kid` costs one signature check per key. */
+/** Maximum keys to try for a token without `kid`, which costs one signature check per key. */
 const MAX_TRIED = 32
 
 /** jsonwebtoken does not support Ed25519. Throws its error for a signature of another key. */

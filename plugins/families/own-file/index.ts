@@ -11,7 +11,7 @@ interface Owner {
 
 const FILES = Symbol('files that plugins write')
 
-/** `path`: absolute. `appendsOnly`: the folder of an existing file may be read-only. */
+/** Claims a file for the plugin. `path`: absolute. `appendsOnly`: the folder of an existing file can be read-only. */
 export function claimFile(host: InternalHost, path: string, { appendsOnly = false } = {}): void {
   const at = [...host.config.at, 'file']
   const owners = host.share(FILES, () => new Map<string, Owner>())
@@ -36,7 +36,7 @@ function checkWritable({ report, config: { at } }: InternalHost, path: string, a
   let folder = dirname(path)
   while (!existsSync(folder) && folder !== dirname(folder)) folder = dirname(folder)
   try {
-    // `/.` fails if the path is not a folder.
+    // A path with `/.` fails if it is not a folder.
     accessSync(appendsOnly && existsSync(path) ? path : `${folder}/.`, constants.W_OK)
   } catch (cause) {
     const why = `${path} cannot be written: ${folder} is not a folder, or this user cannot write to it (${errorText(cause)})`

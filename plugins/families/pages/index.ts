@@ -20,15 +20,15 @@ function write(part: Part): string {
   return part instanceof Markup ? part.text : part.map(write).join('')
 }
 
-/** Attribute values need double quotes. */
+/** Escapes values in a template. Attribute values need double quotes. */
 export const html = (strings: TemplateStringsArray, ...parts: readonly Part[]): Markup =>
   new Markup(strings.map((string, index) => string + write(parts[index])).join(''))
 
 const MAX_READ = 8_000
 const SPACES = /[\s\p{Zs}\p{Zl}\p{Zp}\u2800]+/gu
-/** Invisible characters, or characters that change their neighbours: control, format, private use, fillers. */
+/** Matches characters that are invisible or change their neighbours: control, format, private use, fillers. */
 const UNSEEN = /[\p{Cc}\p{Cf}\p{Co}\p{Cs}\p{Default_Ignorable_Code_Point}]/gu
-/** More than three combining marks overlap other lines. */
+/** Matches more than three combining marks, which overlap other lines. */
 const PILED = /(\p{M}{3})\p{M}+/gu
 
 const clean = (text: string) =>
@@ -52,7 +52,7 @@ export function shownHost(host: string, most = 253): string {
 
 export const quoted = (text: string): string => `“${text.replace(/["“”„‟«»″＂]/g, "'")}”`
 
-/** Undefined unless http, https, mailto or a local path. */
+/** Returns a safe URL; undefined unless http, https, mailto or a local path. */
 export function safeHref(href: string): string | undefined {
   if (/^\/(?![/\\])[\x21-\x7e]*$/.test(href)) return href
   if (!URL.canParse(href)) return undefined
@@ -139,12 +139,12 @@ header img{padding:.25rem;border-radius:.375rem;background:#fff}}
 
 interface Parts {
   readonly title: string
-  /** Inside the header of the page. */
+  /** Content of the page's header. */
   readonly header: Markup
   readonly content: Markup
   readonly footer?: Markup | undefined
   readonly head?: Markup | undefined
-  /** The only script that can run. */
+  /** The only script that the browser runs. */
   readonly script?: string
   readonly isWide?: boolean
   readonly formAction?: string
@@ -189,7 +189,7 @@ ${footer}${script === undefined ? undefined : html`<script>${new Markup(script)}
   }
 }
 
-/** Requires `Referrer-Policy: same-origin`: otherwise browsers send forms with `Origin: null`. */
+/** Sends a page. Requires `Referrer-Policy: same-origin`: otherwise browsers send forms with `Origin: null`. */
 export function sendPage(ctx: Pick<HostContext, 'status' | 'type' | 'body' | 'set'>, page: Page, status = 200): void {
   ctx.status = status
   ctx.type = 'html'

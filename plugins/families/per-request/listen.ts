@@ -165,7 +165,7 @@ export function addListen(host: ListenHost): void {
   }
 
   host.method('subscriptions/listen', listen)
-  // Each ends with its own result (basic/patterns/subscriptions, "Graceful Closure").
+  // Each stream ends with its own result (basic/patterns/subscriptions, "Graceful Closure").
   host.preClose(() => {
     draining = true
     for (const end of [...open]) end()

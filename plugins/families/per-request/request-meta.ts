@@ -19,7 +19,7 @@ export interface RequestMeta {
   readonly logLevel: LogLevel | undefined
 }
 
-/** Throws `invalidMeta`. */
+/** Reads `_meta`. Throws `invalidMeta`. */
 export function readRequestMeta(meta: unknown): RequestMeta {
   const refuse = (detail: string) => new HostError('invalidMeta', { detail })
   if (!isObject(meta)) throw refuse('`params._meta` is missing')
@@ -44,7 +44,7 @@ export function readRequestMeta(meta: unknown): RequestMeta {
   }
 }
 
-/** Whether `_meta` names a version without handshake, so that the message needs no session. */
+/** True if `_meta` names a version without handshake, so that the message needs no session. */
 export function namesOwnVersion(message: ValidMessage): boolean {
   const meta = message.kind === 'response' ? undefined : message.params['_meta']
   const named = isObject(meta) ? meta[META.protocolVersion] : undefined

@@ -1,4 +1,4 @@
-// The bus in Redis: a stream of numbered texts for all nodes, and for each node an inbox (a stream) and a key with a TTL.
+// The bus in Redis. All nodes share a stream of numbered texts. Each node has an inbox (a stream) and a key with a TTL.
 import { randomBytes } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { InternalHost } from '../../../core/internal.ts'
@@ -8,7 +8,7 @@ import { entriesOf, redisScript, type StreamEntry } from './commands.ts'
 import type { RedisConnection, RedisReader } from './connection.ts'
 import { isMomentary, within } from './failures.ts'
 
-/** Commands besides EVAL, including those in scripts. */
+/** Redis commands besides EVAL, including those in scripts. */
 export const BUS_COMMANDS = [
   ...(['exists', 'get', 'incr', 'pexpire', 'set', 'time', 'unlink'] as const),
   ...(['xadd', 'xrange', 'xread', 'xrevrange', 'xtrim'] as const),
@@ -70,9 +70,9 @@ const keysOf = (redis: RedisConnection) => {
     texts: key('changes'),
     count: key('count'),
     inbox: (node: string) => key('inbox', node),
-    /** Exists while the node runs. */
+    /** A key that exists while the node runs. */
     node: (node: string) => key('node', node),
-    /** Exists for a while after a node has left. */
+    /** A key that exists for a while after a node has left. */
     left: (node: string) => key('left', node),
     token: (token: string) => key('token', token),
   }
@@ -90,7 +90,7 @@ function readPlace(text: string): Place {
   return { id, number: Number(number) }
 }
 
-/** Ids are compared as numbers. */
+/** Compares ids as numbers. */
 function isAfter(one: string, other: string): boolean {
   const [a, b] = [one, other].map(place => readPlace(place).id.split('-').map(Number))
   const [time = 0, counter = 0] = a ?? []
@@ -109,7 +109,7 @@ const PUBLISH_PAUSE = 250
 interface Waiting {
   readonly text: string
   readonly acknowledged: () => void
-  /** The text stays queued, its caller does not wait. */
+  /** Called when a text stays queued and its caller no longer waits. */
   readonly late: (cause: unknown) => void
 }
 
@@ -120,7 +120,7 @@ function createOutbox(redis: RedisConnection, log: Logger) {
   let sending: Promise<void> | undefined
   let closed = false
 
-  /** Retries; the token reveals a batch whose reply was lost. */
+  /** Sends a batch with retries; the token identifies a batch whose reply was lost. */
   async function send(batch: readonly Waiting[], afterLoss: boolean) {
     const token = keys.token(randomBytes(12).toString('base64url'))
     const args = [KEPT, TOKEN_LIFETIME, afterLoss ? '1' : '', ...batch.map(({ text }) => text)]
@@ -138,7 +138,7 @@ function createOutbox(redis: RedisConnection, log: Logger) {
   }
 
   async function sendAll() {
-    // Collects the texts of one turn.
+    // Waits for all texts of one turn.
     await undefined
     while (waiting.length > 0 && !closed) {
       const afterLoss = hasLost
@@ -175,7 +175,7 @@ function createOutbox(redis: RedisConnection, log: Logger) {
   }
 }
 
-/** The texts for all nodes, as this node has read them. */
+/** Receives the texts for all nodes, in stream order. */
 function createFeed(redis: RedisConnection) {
   const { texts, count } = keysOf(redis)
   const listeners = new Set<(text: string | undefined, position?: string) => void>()
@@ -195,7 +195,7 @@ function createFeed(redis: RedisConnection) {
     const isWhole = next === '' ? Number(last) === before?.number : Number(next) === (before?.number ?? 0) + 1
     if (before && isWhole) return
     place = { id, number: Number(last) }
-    // Redis lost the bus.
+    // The bus was lost in Redis.
     if (before) dispatch(undefined)
   }
 
@@ -321,9 +321,9 @@ const READ_BATCH = 1_000
 const READ_PAUSE = 100
 
 export interface RedisBus extends Bus {
-  /** Call in `onStart`. */
+  /** Must be called in `onStart`. */
   begin(): Promise<void>
-  /** Call in `onClose`. */
+  /** Must be called in `onClose`. */
   close(): Promise<void>
 }
 
@@ -369,7 +369,7 @@ export function redisBus(
       deliver(message['m'] ?? '')
     }
     if (messages.length > 0) forgetRead()
-    // Messages that were sent before a text are delivered before it.
+    // A message that was sent before a text is delivered before it.
     if (messages.length >= READ_BATCH) return
     for (const entry of entriesOf(reply, keys.texts)) feed.deliver(entry)
   }
@@ -427,7 +427,7 @@ export function redisBus(
 
 const BUSES = new WeakMap<RedisConnection, Map<string, RedisBus>>()
 
-/** The bus of this connection, for all plugins with one name for this node. Call it in `setup`. */
+/** Returns the bus of this connection, for all plugins with one name for this node. Must be called in `setup`. */
 export function busOf(host: InternalHost, redis: RedisConnection): RedisBus {
   const { node } = host.config
   const buses = BUSES.get(redis) ?? new Map<string, RedisBus>()

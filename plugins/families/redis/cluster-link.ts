@@ -7,7 +7,7 @@ import { slotsWithoutMaster, within } from './failures.ts'
 import { backOff, clientOptions, type Link, type LinkSettings, noClient, silenceOf } from './link.ts'
 import { type RedisAddress, readTls } from './settings.ts'
 
-/** Milliseconds after which other nodes are asked for the slots of a lost one. */
+/** Milliseconds after which other nodes are queried for the slots of a lost node. */
 const ASK_OTHERS = 500
 
 const SLOTS = 16_384
@@ -73,7 +73,7 @@ class ClusterLink implements Link {
 
   async whenReady() {}
 
-  /** node-redis follows moved slots; detects slots without a master. */
+  /** node-redis follows moved slots; this method detects slots without a master. */
   reset() {
     const cluster = this.#cluster
     const client = this.#clients().find(one => one?.isReady)
@@ -111,7 +111,7 @@ class ClusterLink implements Link {
       const cluster = await this.#createCluster()
       if (this.#closed) return
       this.#cluster = cluster
-      // node-redis waits forever for a lost master.
+      // node-redis would wait forever for a lost master.
       const failed = new Promise<never>((_, reject) => void cluster.once('node-error', reject))
       await within(Promise.race([cluster.connect(), failed]), silenceOf(this.#settings.redis))
       if (this.#cluster !== cluster) return

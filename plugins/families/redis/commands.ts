@@ -88,7 +88,7 @@ export const redisScript = (source: string): RedisScript => ({
   sha: createHash('sha1').update(source).digest('hex'),
 })
 
-/** By source: one round trip on a restarted Redis. */
+/** Evaluates a script by source: one round trip on a restarted Redis. */
 export const evaluateWhole = (
   client: Pick<RedisCommands, 'eval'>,
   { source }: RedisScript,
@@ -116,7 +116,7 @@ export interface StreamEntry {
   readonly message: Readonly<Record<string, string>>
 }
 
-/** The entries of one stream in a reply to XREAD: pairs or an object, depending on the protocol version. */
+/** Returns the entries of one stream in a reply to XREAD: pairs or an object, depending on the protocol version. */
 export function entriesOf(reply: unknown, key: string): readonly StreamEntry[] {
   if (reply === null || typeof reply !== 'object') return []
   if (!Array.isArray(reply)) return (reply as Record<string, readonly StreamEntry[]>)[key] ?? []

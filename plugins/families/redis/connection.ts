@@ -28,7 +28,7 @@ export interface RedisReader {
   close(): void
 }
 
-/** What plugins use of the connection. */
+/** The members of the connection that plugins use. */
 export type RedisConnection = Pick<
   SharedConnection,
   | ('client' | 'commandTimeout' | 'key' | 'duplicate' | 'healthy' | 'trouble' | 'claim' | 'onChange')
@@ -40,7 +40,7 @@ type Measure = (milliseconds: number, outcome: 'ok' | 'refused' | 'unavailable')
 
 const CONNECTIONS = Symbol('connections to Redis')
 
-/** Call it in `setup`. `needs`: commands besides EVAL. Throws a StartError. */
+/** Opens the shared connection; must be called in `setup`. `needs`: commands besides EVAL. Throws a StartError. */
 export function redisConnection(
   host: RedisHost,
   options: RedisSettings = {},
@@ -80,7 +80,7 @@ function openConnection(host: RedisHost, redis: ResolvedRedis): SharedConnection
   return connection
 }
 
-/** For `mcp-host doctor`: connects and writes nothing. */
+/** Connects for `mcp-host doctor`, without writing anything. */
 export async function examineRedis(options: RedisSettings, about: InternalExamination): Promise<PluginFinding[]> {
   const [check, fix] = ['Redis', 'correct `redis` in the config, or let this machine reach Redis: docs/redis.md']
   try {
@@ -104,9 +104,9 @@ async function closeAll(connections: ReadonlySet<SharedConnection>) {
 }
 
 const RESET_AT_MOST_EVERY = 1_000
-/** Milliseconds: a replaced primary may still accept writes, which are lost. */
+/** Milliseconds. A replaced primary can still accept writes, which are lost. */
 const ASK_SENTINELS = 500
-/** Milliseconds before a refusing cluster is examined again. */
+/** Delay before a refusing cluster is examined again, milliseconds. */
 const HOLD = 5_000
 
 class SharedConnection {
@@ -182,12 +182,12 @@ class SharedConnection {
     return this.settings.commandTimeout
   }
 
-  /** Whether Redis responds and executes commands. */
+  /** True if Redis responds and executes commands. */
   get healthy() {
     return this.#health.healthy
   }
 
-  /** Why it is not healthy; public. */
+  /** The public reason if it is not healthy. */
   get trouble() {
     return this.#health.trouble
   }
@@ -201,7 +201,10 @@ class SharedConnection {
     return `${this.settings.keyPrefix}${parts.join(':')}`
   }
 
-  /** Call in `setup`. Startup fails if a running host has none of these secrets; later, commands get 503. */
+  /**
+   * Claims a key space; must be called in `setup`. Startup fails if a running host has none of these secrets; later,
+   * commands get 503.
+   */
   claim(claim: KeySpaceClaim) {
     this.examination.claim(claim)
   }
@@ -297,7 +300,7 @@ class SharedConnection {
     }
   }
 
-  /** `timeout`: milliseconds. Rejects with `unavailable`. */
+  /** Runs commands. `timeout`: milliseconds. Rejects with `unavailable`. */
   async run<Value>(act: (client: RedisCommands) => Promise<Value>, timeout = this.commandTimeout): Promise<Value> {
     const asked = performance.now()
     const deadline = asked + timeout
@@ -318,7 +321,7 @@ class SharedConnection {
     }
   }
 
-  /** `run` for a script: by digest, or by source if Redis does not know it. */
+  /** Runs a script like `run`: by digest, or by source if Redis does not have it. */
   evaluate(script: RedisScript, keys: readonly string[], args: readonly string[], timeout?: number) {
     return this.run(client => evaluateOn(client, script, keys, args), timeout)
   }

@@ -106,7 +106,7 @@ async function call(source: Source, timeout: number): Promise<unknown> {
   }
 }
 
-/** Counts as a network error. */
+/** Creates an error that counts as a network error. */
 const failure = (text: string) => Object.assign(new Error(text), { code: 'ERR_REDIS_PASSWORD' })
 
 const WRONG =

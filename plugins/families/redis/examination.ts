@@ -16,7 +16,7 @@ import {
 } from './key-space.ts'
 import type { ResolvedRedis } from './settings.ts'
 
-/** In an order in which each command finds its key. */
+/** Ordered so that each command finds its key. */
 const REHEARSED = {
   hset: ['$h', 'field', 'value'],
   hget: ['$h', 'field'],
@@ -115,7 +115,7 @@ function explainThrown(thrown: unknown, keyPrefix: string): Refusal | undefined 
 interface ExaminationSettings {
   readonly redis: ResolvedRedis
   readonly log: Logger
-  /** Milliseconds. */
+  /** Heartbeat interval, milliseconds. */
   readonly beat: number
   ask(script: RedisScript, keys: readonly string[], args: readonly string[]): Promise<unknown>
   askByDigest(sha: string): Promise<unknown>
@@ -280,7 +280,7 @@ export interface WatchSettings {
 
 /** Milliseconds between examinations while Redis refuses. */
 const ASK_AGAIN = 500
-/** The same if the examination finds nothing wrong. */
+/** The same interval if the examination finds no fault. */
 const SUSPECTED = 10_000
 
 export class Watch {
@@ -322,7 +322,7 @@ export class Watch {
     if (refusal) this.#askAgain(pause)
   }
 
-  /** For missing rights only the examination knows the command. */
+  /** If rights are missing, only the examination can name the command. */
   refused(refusal: Refusal, pause?: number) {
     if (refusal.code !== 'NOPERM' && refusal.code !== 'UNKNOWN') return this.judge(refusal, pause)
     const { examination, health, hear } = this.#settings
@@ -362,7 +362,7 @@ export class Watch {
       try {
         return this.judge(await examination.examine(hear))
       } catch (error) {
-        // An unexpected error is no refusal.
+        // An unexpected error is not a refusal.
         if (!isDisconnection(error)) return this.judge(undefined)
         // A hanging server is examined later, a new connection at once.
         if (connections === this.#connections || !isConnected()) return this.#askAgain(ASK_AGAIN)

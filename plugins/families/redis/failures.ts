@@ -4,14 +4,14 @@ import { HostError } from '../../../core/index.ts'
 import { isUnavailable, withTimeout } from '../../../core/transport.ts'
 
 export interface Refusal {
-  /** Public: usually the first word of the reply. */
+  /** A public code, usually the first word of the reply. */
   readonly code: string
   readonly commands?: string
-  /** For the log only. */
+  /** Text for the log only. */
   readonly text: string
-  /** For the log and startup errors. */
+  /** Advice for the log and startup errors. */
   readonly fix: string
-  /** Startup fails, because it does not pass by itself. */
+  /** True if startup fails, because the error is permanent. */
   readonly isLasting: boolean
 }
 
@@ -91,7 +91,7 @@ const RULES: readonly Rule[] = [
 export const slotsWithoutMaster = (which: string): Error =>
   new Error(`CLUSTERDOWN: ${which}, so no node of the Redis Cluster serves their keys`)
 
-/** node-redis fails like this for a slot without a master. */
+/** Matches the error of node-redis for a slot without a master. */
 const isSlotless = (thrown: Error) =>
   thrown instanceof TypeError && /reading '(?:master|replicas)'/.test(thrown.message)
 
@@ -124,7 +124,7 @@ export function withoutPassword(thrown: unknown, password: string | undefined): 
   return Object.assign(new Error(told), code !== undefined && { code })
 }
 
-/** Seconds. */
+/** Value of `Retry-After`, seconds. */
 const RETRY_AFTER = '2'
 
 const CLIENT_MESSAGE = /client is (?:closed|offline)|Disconnects client|[Ss]ocket|Connection timeout|root nodes/
@@ -139,14 +139,14 @@ export class RedisTimeout extends Error {
 
 const refusalOf = (thrown: unknown): string | undefined => explainRefusal(thrown)?.code
 
-/** The connection failed: the command may have been executed. */
+/** True if the connection failed: the command was possibly executed. */
 export function isDisconnection(thrown: unknown): boolean {
   if (thrown instanceof RedisTimeout) return true
   if (!(thrown instanceof Error)) return false
   return typeof (thrown as NodeJS.ErrnoException).code === 'string' || CLIENT_MESSAGE.test(thrown.message)
 }
 
-/** Redis returned an error: the command was not executed. */
+/** True if Redis returned an error: the command was not executed. */
 export const isRefused = (thrown: unknown): boolean => thrown instanceof Error && refusalOf(thrown.cause) !== undefined
 
 const SOON: ReadonlySet<string> = new Set(['BUSY', 'CLUSTERDOWN', 'LOADING', 'MASTERDOWN', 'READONLY', 'TRYAGAIN'])

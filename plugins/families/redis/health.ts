@@ -23,7 +23,7 @@ export class Health {
   #standing: 'unknown' | 'accepted' | Refusal = 'unknown'
   #told: 'nothing' | 'up' | 'down' | `refused ${string}` = 'nothing'
   #closed = false
-  /** Monotonic milliseconds. */
+  /** Start of the outage, monotonic milliseconds. */
   #downSince = performance.now()
   #heardAt = 0
 
@@ -39,7 +39,7 @@ export class Health {
     return typeof this.#standing === 'object' ? this.#standing : undefined
   }
 
-  /** Public. */
+  /** A public reason. */
   get trouble(): string {
     return this.refusal ? `Redis refuses: ${nameRefusal(this.refusal)}` : 'Redis does not respond'
   }

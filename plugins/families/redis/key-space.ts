@@ -1,4 +1,4 @@
-// Announces the secrets of nodes in Redis. A node without a shared secret is refused: it would end sessions.
+// Announces the secrets of nodes in Redis. A node without a shared secret is refused, because it would end sessions.
 
 import { createHash } from 'node:crypto'
 import type { InternalHost } from '../../../core/internal.ts'
@@ -13,7 +13,7 @@ export const FOREIGN_KEYS = 'keys of another host'
 
 export interface KeySpaceClaim {
   readonly node: string
-  /** One per secret, the signing one first. */
+  /** One fingerprint per secret, the signing one first. */
   readonly fingerprints: readonly string[]
 }
 
@@ -55,7 +55,7 @@ const OLD_KEYS = {
   'grants:{pending}:order': 'grants',
   '{tasks}:sums': 'tasks',
 } as const
-/** Begins the other keys of grants; each has its own hash tag. */
+/** Prefix of the other keys of grants, which each have their own hash tag. */
 const OLD_GRANTS = 'grants:{'
 
 /** KEYS: an old key. Returns -2 if the key does not exist. */
@@ -67,13 +67,13 @@ local found = redis.call('SCAN', ARGV[1], 'MATCH', ARGV[2], 'COUNT', ARGV[3])
 return {found[1], found[2][1]}
 `)
 const SCANNED_AT_ONCE = 5_000
-/** Up to a million keys of a node. */
+/** Maximum scans: up to a million keys of a node. */
 const MAX_SCANS = 200
 
 type Ask = (script: RedisScript, keys: readonly string[], args: readonly string[]) => Promise<unknown>
 type Named = Pick<ResolvedRedis, 'name' | 'keyPrefix'>
 
-/** Data of an older version would be lost silently. `ask`: evaluates a script. */
+/** Finds data of an older version, which would be lost silently. `ask`: evaluates a script. */
 export async function findOldKeys({ name, keyPrefix }: Named, ask: Ask): Promise<Refusal | undefined> {
   const keys = Object.entries(OLD_KEYS).map(([key, what]) => [`${keyPrefix}${key}`, what] as const)
   const left = await Promise.all(keys.map(([key]) => ask(LEFT_OF, [key], [])))
@@ -127,7 +127,7 @@ export function unevenSecrets({ fingerprints }: KeySpaceClaim, others: readonly 
   return undefined
 }
 
-/** A derived key, which reveals nothing of the secret. */
+/** Derives a fingerprint that reveals nothing about the secret. */
 const fingerprint = (key: Buffer) => createHash('sha256').update(key).digest('base64url').slice(0, 16)
 
 export const claimOf = ({ config: { node, keys } }: InternalHost): KeySpaceClaim => ({

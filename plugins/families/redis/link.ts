@@ -12,7 +12,7 @@ export interface Link {
   readonly commands: RedisCommands
   readonly isReady: boolean
   open(): Promise<void>
-  /** For commands that wait for a connection; rejects after `close`. */
+  /** Resolves when a command can be sent; rejects after `close`. */
   whenReady(): Promise<void>
   reset(): void
   moved(primary: RedisAddress): void
@@ -24,10 +24,10 @@ export interface LinkSettings {
   readonly redis: ResolvedRedis
   readonly log: Logger
   readonly sentinels: Sentinels | undefined
-  /** Maximum milliseconds of blocking commands; 0 without. */
+  /** Maximum duration of blocking commands, milliseconds; 0: none. */
   readonly blocking: number
   changed(cause?: unknown): void
-  /** From 0 to below 1; for tests. */
+  /** Returns a number from 0 to below 1; for tests. */
   readonly random?: () => number
 }
 
@@ -59,7 +59,8 @@ export function clientOptions({ redis, blocking }: LinkSettings, credentials: Cr
     disableOfflineQueue: true,
     disableClientInfo: true,
     maintNotifications: 'disabled' as const,
-    // Time-outs are in connection.ts: node-redis uses a signal per command, and only before it is sent.
+    // Time-outs are in connection.ts: node-redis creates a signal per command, which applies only before the command is
+    // sent.
     commandOptions: { timeout: 0 },
   }
 }

@@ -111,7 +111,7 @@ export interface RedisSettings extends OptionsOf<typeof REDIS> {}
 
 /** The config section of this family. */
 export interface RedisSections {
-  /** For all plugins that use Redis; a plugin can override it. */
+  /** Settings for all plugins that use Redis; a plugin can override them. */
   redis: RedisSettings
 }
 

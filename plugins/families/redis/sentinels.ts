@@ -1,4 +1,4 @@
-// Asks Sentinels for the primary. The client of node-redis is not used, because it repeats lost commands.
+// Queries Sentinels for the primary. The client of node-redis is not used, because it repeats lost commands.
 import { errorText, type Logger } from '../../../core/plugin.ts'
 import { within, withoutPassword } from './failures.ts'
 import { type RedisAddress, type ResolvedRedis, type ResolvedSentinel, readTls } from './settings.ts'

@@ -142,7 +142,7 @@ function readPlaces({ url, cluster, sentinel }: RedisSettings, stop: Stop): Plac
 }
 
 export function resolveRedis(host: Host, options: RedisSettings): ResolvedRedis {
-  // Most settings are in the section.
+  // Most settings are in the config section.
   const isOwn = KEYS.some(key => options[key] !== undefined)
   const at = isOwn || !host.config.section('redis') ? host.config.at : ['redis']
   const stop = (why: string) => new StartError('MH2302', why, { exitCode: 2, at })
@@ -153,7 +153,7 @@ export function resolveRedis(host: Host, options: RedisSettings): ResolvedRedis 
   if (given.tls && !first.secure) throw stop('redis.tls requires a rediss:// URL')
   const commandTimeout = parseDuration(given.commandTimeout ?? REDIS_DEFAULTS.commandTimeout)
   if (commandTimeout < MIN_TIMEOUT) throw stop(`redis.commandTimeout is less than ${MIN_TIMEOUT} ms`)
-  // Credentials in the URL of a Sentinel are for the Sentinel.
+  // Credentials in the URL of a Sentinel apply only to the Sentinel.
   const { username, password } = sentinel ? {} : (first as Partial<Place>)
   const database = sentinel?.database ?? first.database
   return {
@@ -196,7 +196,7 @@ function readPem(key: string, text: string): string {
   try {
     found = readFileSync(text, 'utf8')
   } catch (cause) {
-    // The text may be a key in another encoding.
+    // The text is possibly a key in another encoding.
     const { code } = cause as NodeJS.ErrnoException
     throw problem(`redis.tls.${key} is neither a PEM nor a readable file (${code})`)
   }
@@ -204,7 +204,7 @@ function readPem(key: string, text: string): string {
   throw problem(`the file of redis.tls.${key} contains no PEM: convert it with openssl x509, or openssl pkey`)
 }
 
-/** Counts as a network error. */
+/** Creates an error that counts as a network error. */
 const problem = (text: string) => Object.assign(new Error(text), { code: 'ERR_REDIS_TLS' })
 
 const CA = 'set redis.tls.ca to its certificate authority, including intermediate certificates'

@@ -208,7 +208,7 @@ for _, one in ipairs(ttls) do call('PEXPIREAT', one[1], text(math.ceil(now + one
 return reply
 `)
 
-/** KEYS: one for each query. ARGV: the queries as JSON. Returns the time, and an answer for each query. */
+/** KEYS: one for each query. ARGV: the queries as JSON. Returns the time, and a result for each query. */
 export const READ = redisScript(`${PRELUDE}
 local reply = {text(now)}
 for index, query in ipairs(cjson.decode(ARGV[1])) do

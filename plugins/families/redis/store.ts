@@ -8,7 +8,7 @@ import type { RedisConnection } from './connection.ts'
 import { isMomentary, isRefused, RedisTimeout, unavailable } from './failures.ts'
 import { READ, TRANSACT } from './store-scripts.ts'
 
-/** Milliseconds, doubled for each attempt. */
+/** First retry delay, milliseconds, doubled for each attempt. */
 const FIRST_PAUSE = 20
 const LONGEST_PAUSE = 320
 
@@ -28,7 +28,7 @@ const wellFormed = (value: unknown): unknown => {
   return Object.fromEntries(Object.entries(value).map(([key, one]) => [wellFormedText(key), wellFormed(one)]))
 }
 
-/** Lua refuses lone surrogates, which other adapters replace. */
+/** Replaces lone surrogates like other adapters, because Lua refuses them. */
 function writeJson(parts: readonly (Step | Query)[]): string {
   const text = JSON.stringify(parts)
   return text.includes('\\ud') ? JSON.stringify(wellFormed(parts)) : text
@@ -72,8 +72,8 @@ function readAnswer(query: Query, [first, list]: Answer, now: number) {
 }
 
 /**
- * Whether steps that Redis may have applied can be sent again: an append after a number changes nothing the second time. A
- * repetition of other conditions could fail because of the first attempt.
+ * True if steps that Redis possibly applied can be sent again. A numbered append changes nothing the second time; other
+ * conditions could fail because of the first attempt.
  */
 const isRepeatable = (steps: readonly Step[]) =>
   steps.some(step => 'log' in step && step.after !== undefined && (step.append ?? []).length > 0) &&
@@ -85,7 +85,7 @@ const isRepeatable = (steps: readonly Step[]) =>
         : step.after !== undefined || step.append === undefined,
   )
 
-/** The store of all nodes with this connection. */
+/** Creates the store of all nodes with this connection. */
 export function redisStore(redis: RedisConnection): Store {
   const keysOf = (partition: string, parts: readonly (Step | Query)[]) =>
     parts.map(part => {
@@ -113,7 +113,7 @@ export function redisStore(redis: RedisConnection): Store {
     }
   }
 
-  /** Does nothing after the deadline. Undefined if the clock of Redis was not known well enough. */
+  /** Evaluates a script that does nothing after the deadline. Undefined if the Redis clock is not known well enough. */
   async function evaluateInTime(script: RedisScript, keys: readonly string[], args: readonly string[], left: number) {
     const now = redis.now()
     if (now !== undefined) {

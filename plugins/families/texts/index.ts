@@ -3,7 +3,7 @@
 /** Bytes of a description. */
 const MAX_DESCRIPTION = 8_192
 
-/** Joins and styles emoji. */
+/** Characters that join and style emoji. */
 const OF_EMOJI =
   /(?<=\p{Extended_Pictographic})\ufe0f|(?<=\p{Extended_Pictographic}[\ufe0f\p{Emoji_Modifier}]?)\u200d(?=\p{Extended_Pictographic})/u
 const UNSEEN = /[\p{Default_Ignorable_Code_Point}\p{Cf}\u2028\u2029]/u
@@ -19,7 +19,7 @@ export const visibleText = (text: string): string => cut(text.replaceAll(INVISIB
 /** Escapes invisible characters, line breaks and tabs. */
 export const visibleLine = (text: string): string => cut(text.replaceAll(INVISIBLE_IN_LINE, escapeCharacter))
 
-/** A name cannot be escaped, because the server would not know it. */
+/** Refuses a name with invisible characters. It cannot be escaped, because the server would not recognise it. */
 export function checkVisible(name: string, what: string): string {
   const shown = visibleLine(name)
   if (shown !== name) throw new Error(`${what} "${shown}" has invisible characters or is too long`)

@@ -39,7 +39,7 @@ export const createFetchText =
     }
   }
 
-/** Messages of refused addresses show how to allow them. */
+/** Adds advice on how to allow a refused address. */
 function withFix(error: unknown): string {
   const { fix, code } = error as { readonly fix?: unknown; readonly code?: unknown }
   const text = errorText(error) || `${code}`

@@ -9,7 +9,7 @@ import { DocumentError, type DocumentFile, MissingDocument, type Place } from '.
 
 /** Bytes of the main document and of an overlay. GitHub's has 13 MB. */
 const MAX_DOCUMENT = 64 * 1_024 ** 2
-/** Documents that `$ref`s name, per main document: number, and bytes of all. */
+/** Limits for documents that `$ref`s name, per main document: number, and total bytes. */
 const MAX_OTHERS = 10
 const MAX_OTHER_BYTES = 10 * 1_024 ** 2
 
@@ -84,7 +84,7 @@ function parseJson(text: string): ReturnType<typeof readJson> {
   }
 }
 
-/** Keys of arrays as numbers. */
+/** Converts keys of arrays to numbers. */
 function numbered(path: readonly (string | number)[], root: unknown): (string | number)[] {
   let value = root
   return path.map(key => {
@@ -97,7 +97,7 @@ function numbered(path: readonly (string | number)[], root: unknown): (string | 
 /** A main document, with the documents that its `$ref`s name. */
 export interface Documents {
   readonly main: DocumentFile
-  /** The document that a `$ref` names: the main one, another one that is loaded, or a MissingDocument error. */
+  /** Returns the document that a `$ref` names, if it is loaded. Otherwise throws a MissingDocument error. */
   of(url: URL, from: Place): DocumentFile
   /** Loads a document that `of` missed. Throws a DocumentError if it is not allowed or cannot be loaded. */
   add(missing: MissingDocument): Promise<void>

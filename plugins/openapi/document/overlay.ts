@@ -30,12 +30,12 @@ export async function applyOverlay(overlay: DocumentFile, target: DocumentFile):
     else if (action['update'] !== undefined)
       for (const keys of found) update(valueAt(target.root, keys), action['update'])
   }
-  // Items of lists can have moved.
+  // True if a path contains an index, because items of lists can have moved.
   const hasIndex = (path: readonly Key[]) => path.some(key => /^\d+$/.test(`${key}`))
   return { ...target, lineOf: path => (hasIndex(path) ? undefined : target.lineOf(path)) }
 }
 
-/** Names in paths have the escapes of normalized paths (RFC 9535, 2.7). */
+/** Names in paths use the escapes of normalized paths (RFC 9535, 2.7). */
 const keysOf = (path: readonly Key[]): Key[] =>
   path.map(key => (typeof key === 'number' ? key : key.replaceAll(/\\(u[\da-fA-F]{4}|.)/gs, decodeEscape)))
 
@@ -53,7 +53,7 @@ function remove(root: unknown, keys: readonly Key[]): void {
   else if (isObject(parent) && key !== undefined) delete (parent as Record<string, unknown>)[key]
 }
 
-/** Objects are merged, lists get the value as a new item, or the items of a list. */
+/** Merges objects. Lists get the value as a new item, or the items of a list. */
 function update(target: unknown, value: unknown): void {
   if (Array.isArray(target)) target.push(...[structuredClone(value)].flat())
   else if (isObject(target) && isObject(value)) merge(target as Record<string, unknown>, value)
@@ -64,7 +64,7 @@ function merge(target: Record<string, unknown>, value: Readonly<Record<string, u
     const own = Object.hasOwn(target, key) ? target[key] : undefined
     if (isObject(own) && isObject(added)) merge(own as Record<string, unknown>, added)
     else if (Array.isArray(own) && Array.isArray(added)) own.push(...structuredClone(added))
-    // Unlike an assignment, this never sets a prototype.
+    // Unlike an assignment, `defineProperty` never sets a prototype.
     else Object.defineProperty(target, key, { value: structuredClone(added), ...OWN })
   }
 }

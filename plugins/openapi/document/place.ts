@@ -4,7 +4,7 @@ type Key = string | number
 
 /** A file or URL with its parsed value. */
 export interface DocumentFile {
-  /** For messages: the path as in the config, or the URL. */
+  /** The path as in the config, or the URL, for messages. */
   readonly name: string
   /** `file:` or `https:`; `http:` for allowed hosts. */
   readonly url: URL
@@ -13,7 +13,7 @@ export interface DocumentFile {
   lineOf(path: readonly Key[]): number | undefined
 }
 
-/** A value of a document, as the list of keys that lead to it, last key first. */
+/** The location of a value in a document, as the list of its keys, last key first. */
 export interface Place {
   readonly file: DocumentFile
   readonly key?: Key
@@ -38,7 +38,7 @@ const encode = (key: Key) => `${key}`.replaceAll('~', '~0').replaceAll('/', '~1'
 
 export const pointerOf = (place: Place): string => ['#', ...pathOf(place).map(encode)].join('/')
 
-/** The keys of a pointer such as `#/paths/~1pets/get`, or undefined if it is none. */
+/** Returns the keys of a pointer such as `#/paths/~1pets/get`; undefined for other fragments. */
 export function keysOf(fragment: string): string[] | undefined {
   if (fragment === '' || fragment === '#') return []
   try {
@@ -53,7 +53,7 @@ export function keysOf(fragment: string): string[] | undefined {
   }
 }
 
-/** Of the value, or of the nearest one that contains a missing one. */
+/** Returns the line of the value, or of the nearest value that contains a missing one. */
 function lineOf(place: Place): number | undefined {
   for (let path = pathOf(place); ; path = path.slice(0, -1)) {
     const line = place.file.lineOf(path)
@@ -61,13 +61,13 @@ function lineOf(place: Place): number | undefined {
   }
 }
 
-/** `orders.yaml:12 (#/paths/~1orders/get): text`. */
+/** Formats `orders.yaml:12 (#/paths/~1orders/get): text`. */
 export function located(place: Place, text: string): string {
   const line = lineOf(place)
   return `${place.file.name}${line === undefined ? '' : `:${line}`} (${pointerOf(place)}): ${text}`
 }
 
-/** A fault of a document at a place. */
+/** A fault of a document with its location. */
 export class DocumentError extends Error {
   readonly place: Place
   readonly fault: string

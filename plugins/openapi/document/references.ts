@@ -3,7 +3,7 @@ import { isObject } from '../../../core/plugin.ts'
 import type { Documents } from './load.ts'
 import { below, DocumentError, type DocumentFile, keysOf, type Place, rootOf } from './place.ts'
 
-/** A value with its place. */
+/** A value with its location. */
 export interface Found {
   readonly value: unknown
   readonly place: Place
@@ -15,16 +15,16 @@ const MAX_CHAIN = 32
 const MAX_SEARCHED = 100
 
 export interface References {
-  /** The value that a `$ref` names. `base`: the URL of the enclosing `$id`, default: that of the file. */
+  /** Returns the value that a `$ref` names. `base`: the URL of the enclosing `$id`, by default that of the file. */
   target(ref: string, from: Place, base?: string): Found
-  /** The value itself, or what its `$ref` leads to. */
+  /** Returns the value, or the target of its `$ref`. */
   follow(found: Found): Found
 }
 
 export function createReferences(documents: Documents): References {
   const anchors = new WeakMap<DocumentFile, ReadonlyMap<string, Found>>()
 
-  /** Values with an `$id` or `$anchor`, by URL. */
+  /** Returns values with an `$id` or `$anchor`, by URL. */
   function anchorsOf(file: DocumentFile): ReadonlyMap<string, Found> {
     const known = anchors.get(file)
     if (known) return known

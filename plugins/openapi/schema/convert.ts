@@ -14,12 +14,12 @@ export interface Conversion {
   readonly references: References
   readonly version: '3.0' | '3.1'
   readonly direction: Direction
-  /** The name under `$defs` for the target of a `$ref`. */
+  /** Returns the name under `$defs` for the target of a `$ref`. */
   readonly define: (target: Found) => string
   readonly note: (place: Place, text: string) => void
 }
 
-/** Names under `$defs` that a schema refers to. `inPlace`: those that apply to the same value. */
+/** Names under `$defs` that a schema refers to. `inPlace`: names that apply to the same value. */
 export interface Uses {
   readonly all: Set<string>
   readonly inPlace: Set<string>
@@ -40,11 +40,11 @@ interface Converting extends Conversion {
   readonly omitted: ReadonlySet<string>
 }
 
-/** Levels of one schema without `$ref`; core allows 64 of a whole one. */
+/** Maximum levels of one schema without `$ref`; core allows 64 of a complete schema. */
 const MAX_DEPTH = 40
-/** Branches of `allOf` that are searched for `readOnly` and `writeOnly` properties. */
+/** Maximum branches of `allOf` that are searched for `readOnly` and `writeOnly` properties. */
 const MAX_BRANCHES = 200
-/** `$ref`s that lead to a branch or a property. */
+/** Maximum `$ref`s that lead to a branch or a property. */
 const MAX_STEPS = 4
 
 type Schema = JsonSchema | boolean
@@ -119,7 +119,7 @@ function convertKeywords(schema: JsonSchema, at: Position, given: Converting): S
 const typesOf = ({ type }: Readonly<Record<string, unknown>>): string[] =>
   (type === undefined ? [] : [type].flat()) as string[]
 
-/** `format: binary` and `byte` are base64 in JSON. */
+/** Converts `format: binary` and `byte` to base64 in JSON. */
 function convertBinary(result: Record<string, unknown>): void {
   const { format, contentMediaType, contentEncoding, type } = result
   const isBinary = format === 'binary' || format === 'byte'
@@ -149,7 +149,7 @@ function addDiscriminator({ discriminator }: JsonSchema, result: Record<string, 
   result['description'] = typeof description === 'string' ? `${description}\n\n${text}` : text
 }
 
-/** In 3.0, `exclusiveMinimum: true` makes `minimum` exclusive. */
+/** Converts `exclusiveMinimum: true` of 3.0, which makes `minimum` exclusive. */
 function convertExclusive(schema: JsonSchema, result: Record<string, unknown>): void {
   for (const [exclusive, limit] of [
     ['exclusiveMinimum', 'minimum'],
@@ -161,7 +161,7 @@ function convertExclusive(schema: JsonSchema, result: Record<string, unknown>): 
   }
 }
 
-/** Values that do not fit the type would be reported as contradictions of the tool. */
+/** Drops values that do not fit the type, which would be reported as contradictions of the tool. */
 function dropUnfit(result: Record<string, unknown>): void {
   const types = typesOf(result)
   const { enum: values } = result
@@ -186,7 +186,7 @@ function addNull(schema: Record<string, unknown>): JsonSchema {
   }
 }
 
-/** The names of properties that are only for the other direction, also of branches of `allOf`. */
+/** Returns the names of properties that exist only in the other direction, also in branches of `allOf`. */
 function omittedFrom(
   schema: JsonSchema,
   place: Place,
@@ -204,7 +204,7 @@ function omittedFrom(
     }
     return found.value
   }
-  // A branch that is added while the set is iterated is visited, too.
+  // A Set also iterates over branches that are added during the iteration.
   const branches = new Set<unknown>([schema])
   for (const branch of branches) {
     if (!isObject(branch)) continue
@@ -228,7 +228,7 @@ const drop = (at: Position, { note }: Converting, text: string) => {
 const text: Keyword = (value, at, converting) =>
   typeof value === 'string' ? value : drop(at, converting, `must be a string, not ${kindOf(value)}: ignored`)
 
-/** A text that models read. */
+/** Cleans a text that models read. */
 const shownText: Keyword = (value, at, converting) => {
   const converted = text(value, at, converting)
   return typeof converted === 'string' ? visibleText(converted) : converted
@@ -268,7 +268,7 @@ const names: Keyword = (value, at, converting) => {
   return wanted.length > 0 ? wanted : undefined
 }
 
-/** A schema for the same value (`inPlace`) or a part of it. */
+/** Converts a schema for the same value (`inPlace`) or a part of it. */
 const oneSchema =
   (inPlace: boolean): Keyword =>
   (value, at, converting) =>

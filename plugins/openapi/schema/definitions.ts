@@ -15,14 +15,14 @@ interface DefinitionsOf {
 export interface Definitions {
   /** Converts a schema. `uses` receives the names of definitions that it refers to. */
   convert(found: Found, uses: Set<string>): JsonSchema | boolean
-  /** The definitions that these names lead to, nearest first. */
+  /** Returns the definitions that these names lead to, nearest first. */
   reachedFrom(names: Iterable<string>): Reached[]
 }
 
 export interface Reached {
   readonly name: string
   readonly schema: JsonSchema | boolean
-  /** The number of `$ref`s that lead to it. */
+  /** Number of `$ref`s on the way to the definition. */
   readonly distance: number
   readonly refersTo: ReadonlySet<string>
 }
@@ -60,7 +60,7 @@ export function createDefinitions(settings: DefinitionsOf): Definitions {
     return definition as Definition & { schema: JsonSchema | boolean }
   }
 
-  /** Replaces definitions that apply to their own value without end, such as `A: { allOf: [A] }`. */
+  /** Replaces definitions that refer to themselves without end, such as `A: { allOf: [A] }`. */
   function breakCircles(name: string, way: readonly string[]): void {
     if (sound.has(name)) return
     const definition = definitionOf(name)
@@ -103,7 +103,7 @@ export function createDefinitions(settings: DefinitionsOf): Definitions {
 
 const hashOf = (key: string) => createHash('sha256').update(key).digest('hex').slice(0, 6)
 
-/** `Pet` for `#/components/schemas/Pet`, otherwise the last keys of the pointer. Does not depend on the selected operations. */
+/** Returns `Pet` for `#/components/schemas/Pet`, otherwise the last keys. Independent of the selected operations. */
 function nameFor(key: string, place: Place, taken: ReadonlyMap<string, unknown>): string {
   const keys = pointerOf(place).split('/').slice(1).map(decodeKey)
   const [, kind, last = ''] = keys

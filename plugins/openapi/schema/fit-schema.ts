@@ -1,4 +1,4 @@
-// Keeps the schema of a tool within its size: deeper parts of larger ones accept any value.
+// Limits the size of a tool's schema: deeper parts of larger schemas accept any value.
 import type { JsonSchema } from '../../../core/index.ts'
 import { isObject } from '../../../core/plugin.ts'
 import type { Reached } from './definitions.ts'
@@ -6,7 +6,7 @@ import type { Reached } from './definitions.ts'
 export interface FittedSchema {
   readonly schema: JsonSchema
   readonly bytes: number
-  /** The definitions that accept any value, and whether deeper parts outside of definitions do. */
+  /** The definitions that accept any value, and whether deeper parts outside of definitions also do. */
   readonly simplified: readonly string[]
 }
 
@@ -22,14 +22,14 @@ function sizeOf(schema: JsonSchema | boolean): number {
   return size
 }
 
-/** `,"name":`, and the quotes. */
+/** Size of `,"name":` without the name. */
 const KEY = 4
-/** Minus the comma that the first definition does not have. */
+/** Size of an empty `$defs`, minus the comma that the first definition does not have. */
 const DEFS = Buffer.byteLength(',"$defs":{}') - 1
 
 /**
- * The schema with its definitions in at most `limit` bytes: first without examples, then without the deepest definitions, then
- * without deeper parts of the rest. Undefined if nothing helps.
+ * Fits the schema and its definitions into `limit` bytes: first without examples, then without the deepest definitions,
+ * then without deeper parts of the rest. Undefined if the schema is still too large.
  */
 export function fitSchema(root: JsonSchema, reached: readonly Reached[], limit: number): FittedSchema | undefined {
   const whole = sized(root, reached, new Set())
@@ -61,7 +61,7 @@ export function fitSchema(root: JsonSchema, reached: readonly Reached[], limit: 
   return simplify(enough)
 }
 
-/** Cuts the schema itself, after all of its definitions. */
+/** Cuts the schema itself, after its definitions. */
 function fitInline(root: JsonSchema, { schema: { $defs }, simplified }: FittedSchema, limit: number) {
   for (let depth = MAX_INLINE; depth >= 0; depth--) {
     const schema = depth === 0 ? typesOnly(root) : (cut(root, depth) as JsonSchema)
@@ -78,7 +78,7 @@ const MAX_INLINE = 12
 const kept = ({ $defs }: JsonSchema, names: ReadonlySet<string>) =>
   Object.keys(isObject($defs) ? $defs : {}).filter(name => names.has(name))
 
-/** The schema with the definitions that it still reaches, and its size in bytes. */
+/** Returns the schema with the definitions that it still reaches, and its size in bytes. */
 function sized(root: JsonSchema, reached: readonly Reached[], simplified: ReadonlySet<string>) {
   const byName = new Map(reached.map(one => [one.name, one]))
   const $defs: Record<string, JsonSchema | boolean> = {}
@@ -115,14 +115,14 @@ function refsIn(root: JsonSchema): Set<string> {
   return new Set(names)
 }
 
-/** The entries of a schema object to keep, under the same or another keyword. */
+/** Returns the entries of a schema object to keep, under the same or another keyword. */
 type Edit = (key: string, value: unknown) => readonly (readonly [string, unknown])[]
 
 const withoutExamples: Edit = (key, value) => (key === 'examples' && Array.isArray(value) ? [] : [[key, value]])
 
 const STRICT = new Set(['not', 'if', 'then', 'else', 'unevaluatedItems', 'unevaluatedProperties', 'maxContains'])
 
-/** Without keywords that reject values if a part accepts any value. */
+/** Drops keywords that would reject values if a part accepts any value. */
 const loosened: Edit = (key, value) => {
   if (key === 'oneOf' && Array.isArray(value)) return [['anyOf', value]]
   return STRICT.has(key) ? [] : withoutExamples(key, value)
@@ -161,7 +161,7 @@ function cut(schema: unknown, depth: number): unknown {
   return Object.fromEntries(Object.entries(schema).map(([key, value]) => [key, cutKeyword(key, value, depth)]))
 }
 
-/** The properties with their types, without descriptions. */
+/** Returns the properties with their types, without descriptions. */
 function typesOnly(root: JsonSchema): JsonSchema {
   const { properties } = root
   if (!isObject(properties)) return root

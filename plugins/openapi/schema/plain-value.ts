@@ -3,7 +3,7 @@ import { isObject } from '../../../core/plugin.ts'
 
 const MAX_DEPTH = 32
 
-/** A copy, or undefined for values that are nested too deeply, such as cycles of YAML aliases. */
+/** Copies a value. Undefined for values that are nested too deeply, such as cycles of YAML aliases. */
 export function plainValue(value: unknown, depth = 0): unknown {
   if (typeof value !== 'object' || value === null) return value
   if (depth === MAX_DEPTH) return undefined
@@ -25,6 +25,6 @@ const TYPE_OF: Readonly<Record<string, (value: unknown) => boolean>> = {
 
 export const isTypeName = (name: unknown): name is string => typeof name === 'string' && Object.hasOwn(TYPE_OF, name)
 
-/** Whether a value has one of the types. */
+/** True if a value has one of the types. */
 export const hasType = (value: unknown, types: readonly string[]): boolean =>
   types.length === 0 || types.some(type => TYPE_OF[type]?.(value))

@@ -3,7 +3,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { createPrivate, identityOf, restrict } from './database.ts'
 import { faultOf, StoreFault } from './messages.ts'
 
-/** Milliseconds: the first process may check a large file; a crew that ends may take a moment. */
+/** Lock timeouts, milliseconds: the first process can check a large file, and an ending crew needs a moment. */
 const PATIENCE = { same: 60_000, other: 2_000 }
 
 interface Joined<Value> {
@@ -24,7 +24,7 @@ function hold(db: DatabaseSync, crew: string): boolean {
   return false
 }
 
-/** Returns false if others hold the lock for longer. */
+/** Tries to lock out other crews. Returns false if they hold the lock for longer than `patience`. */
 function lockOut(db: DatabaseSync, patience: number): boolean {
   try {
     db.exec(`PRAGMA busy_timeout = ${patience}; BEGIN EXCLUSIVE`)
@@ -50,13 +50,13 @@ function holdOrBegin<Value>(
 ): { readonly value: Value } | undefined {
   let begun = lockOut(db, 0) ? begin(db, crew, prepare) : undefined
   if (hold(db, crew)) return begun
-  // Another crew came in between, or has the file and may be about to end.
+  // Another crew took the file in between, or still has it but is possibly ending.
   begun = !begun && lockOut(db, PATIENCE.other) ? begin(db, crew, prepare) : undefined
   if (begun && hold(db, crew)) return begun
   throw new StoreFault('crew', `another host has it (${nameIn(db) ?? 'it does not say which'})`)
 }
 
-/** Runs `act` while no other process of the crew does, if the lock file is still the same. */
+/** Runs `act` while no other process of the crew runs one, if the lock file is unchanged. */
 function alone<Value>(file: string, lock: string, act: () => Value): Value {
   const db = new DatabaseSync(file)
   try {
@@ -68,11 +68,11 @@ function alone<Value>(file: string, lock: string, act: () => Value): Value {
   }
 }
 
-/** Throws a StoreFault `crew` if another crew has the file. `prepare(isFirst)` runs in one process at a time. */
+/** Joins a crew. Throws a StoreFault `crew` if another crew has the file. `prepare` runs in one process at a time. */
 export function joinCrew<Value>(file: string, crew: string, prepare: (isFirst: boolean) => Value): Joined<Value> {
   createPrivate(file)
   restrict(file)
-  // Before it is opened, to detect a replacement.
+  // Read before opening, to detect a replacement.
   const lock = identityOf(file)
   const db = new DatabaseSync(file)
   try {

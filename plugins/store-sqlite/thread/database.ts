@@ -31,7 +31,7 @@ export function createPrivate(file: string) {
   try {
     closeSync(openSync(file, 'wx', 0o600))
   } catch (error) {
-    // Never opened otherwise: closing a descriptor would release the locks of this process.
+    // Opened only in this case, because closing a descriptor would release the locks of this process.
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
     if (statSync(file).isDirectory()) throw new StoreFault('path', 'it is a folder')
   }
@@ -81,11 +81,11 @@ function limitSize(db: DatabaseSync, maxSize: number) {
 
 export interface Opening {
   readonly maxSize: number
-  /** No other process has it: it is read completely, to detect damage. */
+  /** True if no other process has the file. It is then read completely, to detect damage. */
   readonly isFirst: boolean
 }
 
-/** No other process of this host opens it meanwhile. Throws what `faultOf` knows. */
+/** Opens the database, while no other process of this host does. Throws faults that `faultOf` knows. */
 export function openDatabase(file: string, opening: Opening): { readonly db: DatabaseSync; readonly identity: string } {
   if (file === MEMORY) return { db: openRestricted(file, opening), identity: MEMORY }
   // SQLite would write the log of a deleted file into the new one.
@@ -114,12 +114,12 @@ function openRestricted(file: string, { maxSize, isFirst }: Opening): DatabaseSy
     const mode = db.prepare('PRAGMA journal_mode = WAL').get()?.['journal_mode']
     if (mode !== 'wal' && file !== MEMORY)
       throw new StoreFault('path', `its file system allows no write-ahead log (${mode})`)
-    // Deleted data is overwritten; `FAST` would leave some in free pages.
+    // Overwrites deleted data; `FAST` would leave some in free pages.
     db.exec('PRAGMA secure_delete = ON')
     db.exec(`PRAGMA synchronous = FULL; PRAGMA journal_size_limit = ${LOG_LIMIT}; PRAGMA temp_store = MEMORY`)
     if (isEmpty) createTables(db)
     if (isFirst) checkWhole(db)
-    // Fails if another program holds the lock.
+    // This statement fails if another program holds the lock.
     if (isFirst) db.exec('BEGIN IMMEDIATE; COMMIT')
     limitSize(db, maxSize)
     db.exec(`PRAGMA busy_timeout = ${BUSY.serving}`)
@@ -140,7 +140,7 @@ export function replaceDamaged(file: string): string {
 
 const NONE = 'none'
 
-/** Identifies the file with this name while it is open: another value if it was deleted or replaced. */
+/** Identifies the file of this name while it is open: the value changes if the file was deleted or replaced. */
 export function identityOf(file: string): string {
   if (file === MEMORY) return MEMORY
   const found = statSync(file, { bigint: true, throwIfNoEntry: false })
@@ -151,7 +151,7 @@ export function closeDatabase(db: DatabaseSync): void {
   try {
     db.exec('PRAGMA wal_checkpoint(TRUNCATE)')
   } catch (error) {
-    // The log is read at the next start.
+    // The next start reads the log.
     if (faultOf(error).word === 'bug') throw error
   } finally {
     db.close()

@@ -1,16 +1,16 @@
 // Messages between the host and the thread with the file, and the faults of SQLite and the system.
 
 export interface ThreadSettings {
-  /** Absolute, or `:memory:`. */
+  /** An absolute path, or `:memory:`. */
   readonly file: string
-  /** Names the processes that share the file. */
+  /** A name for the processes that share the file. */
   readonly crew: string
   readonly ifDamaged: 'stop' | 'replace'
-  /** Bytes of the file. */
+  /** Maximum size of the file, bytes. */
   readonly maxSize: number
 }
 
-/** One operation; it does not start after `deadline` (by `clock`). */
+/** One operation. It must start before `deadline` (by `clock`). */
 export interface Ask {
   readonly name: 'transact' | 'read'
   readonly args: readonly unknown[]
@@ -56,7 +56,7 @@ export type News =
   | { readonly news: 'failed'; readonly fault: Fault }
   | { readonly news: 'answers'; readonly batch: number; readonly answers: readonly Answer[] }
   | { readonly news: 'committed'; readonly committed: Committed }
-  /** Undefined: it is available again. */
+  /** Undefined: the file is available again. */
   | { readonly news: 'trouble'; readonly fault: Fault | undefined }
   | { readonly news: 'size'; readonly bytes: number; readonly evicted: number }
   | { readonly news: 'closed' }
@@ -64,7 +64,7 @@ export type News =
 /** Monotonic milliseconds, equal in all threads. */
 export const clock = (): number => Number(process.hrtime.bigint() / 1_000_000n)
 
-/** By primary result code. */
+/** Faults by primary result code. */
 const WORDS: Readonly<Record<number, Word>> = {
   3: 'path',
   5: 'locked',
@@ -100,7 +100,7 @@ export class StoreFault extends Error {
 
 const textOf = (thrown: unknown) => (thrown instanceof Error ? thrown.message : String(thrown))
 
-/** Extended codes of a full disk: the shared index of the log could not grow or be written. */
+/** Extended codes for a full disk: the shared index of the log could not grow or be written. */
 const NO_ROOM: ReadonlySet<number> = new Set([4874, 5386])
 
 export function faultOf(thrown: unknown): Fault {

@@ -130,7 +130,7 @@ export class SqlPartition implements PartitionState {
     this.#now = now
   }
 
-  /** Writes the numbers of sets and logs; call it after the last change. */
+  /** Writes the numbers of sets and logs. Must be called after the last change. */
   save() {
     for (const set of this.#sets.values()) if (set?.isChanged) this.#sql.saveSet.run(set.size, set.expires, set.id)
     for (const log of this.#logs.values()) {

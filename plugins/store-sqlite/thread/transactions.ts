@@ -1,4 +1,4 @@
-// The operations of the store. All waiting ones run in one transaction, so they share one wait for the disk.
+// The operations of the store. All queued ones run in one transaction, so they share one disk sync.
 import type { DatabaseSync } from 'node:sqlite'
 import { applySteps, type Outcome, type Query, type Step } from '../../../core/store.ts'
 import { type Answer, type Ask, type Committed, clock, faultOf } from './messages.ts'
@@ -23,7 +23,7 @@ function operationsOn(db: DatabaseSync) {
 
 export type Operations = ReturnType<typeof operationsOn>
 
-/** `read`: no lock; `moment`: can be lost in a power cut; `durable`: on the disk when answered. */
+/** `read`: no lock; `moment`: can be lost in a power cut; `durable`: on the disk before the response. */
 type Weight = 'read' | 'moment' | 'durable'
 
 function weightOf({ name, args }: Ask): Weight {
@@ -77,7 +77,7 @@ export function createTransactions(db: DatabaseSync, told: (committed: Committed
     }
   }
 
-  /** SQLite rolls back itself after some errors. */
+  /** Rolls back, unless SQLite did so after an error. */
   function rollBack() {
     try {
       db.exec('ROLLBACK')
@@ -105,7 +105,7 @@ export function createTransactions(db: DatabaseSync, told: (committed: Committed
       const fault = faultOf(error)
       if (asks.length === 1) return [{ fault }]
       if (!OF_ALL.has(fault.word)) return asks.flatMap(ask => run([ask]))
-      // Reads can still succeed.
+      // Reads can succeed even if the transaction failed.
       return asks.flatMap(ask => (weightOf(ask) === 'read' ? run([ask]) : [{ fault }]))
     }
   }

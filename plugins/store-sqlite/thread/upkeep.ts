@@ -3,7 +3,7 @@ import type { DatabaseSync } from 'node:sqlite'
 import { numberOf } from './database.ts'
 import { faultOf } from './messages.ts'
 
-/** Rows of a table per step. */
+/** Maximum rows of a table per step. */
 const STEP = 300
 /** Share of `maxSize` above which logs are deleted. */
 const NEARLY_FULL = 0.8
@@ -37,7 +37,7 @@ interface OldestLog {
   readonly expires: number
 }
 
-/** Deletes logs, the least recently written first, and their oldest messages first. */
+/** Deletes the least recently written logs first, and their oldest messages first. */
 function dropOldestLogs(sql: Statements, isToGo: (expires: number) => boolean) {
   let rows = 0
   let logs = 0
@@ -57,7 +57,7 @@ function dropOldestLogs(sql: Statements, isToGo: (expires: number) => boolean) {
   return { rows, logs }
 }
 
-/** Skipped if the file is locked. */
+/** Returns pages to the file system. Skipped if the file is locked. */
 function giveBack(db: DatabaseSync) {
   try {
     db.exec(`PRAGMA incremental_vacuum(${PAGES_BACK})`)
@@ -89,7 +89,7 @@ export function createUpkeep(db: DatabaseSync, maxSize: number, write: (act: () 
   }
 
   return {
-    /** Returns whether there is more to do. */
+    /** Runs one step. Returns true if there is more to do. */
     step(): boolean {
       let more = false
       write(() => {

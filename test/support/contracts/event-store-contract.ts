@@ -149,6 +149,22 @@ const passed: Promises<EventStore>['together'] = {
     const state = await sharedOf(one).state('s', 'a')
     deepEqual([state?.facts, state?.last, state?.finished], [B.facts, 2, true])
   },
+  async 'returns the last number of the previous writer from a claim during its appends'(one, other) {
+    for (let round = 0; round < 20; round++) {
+      const stream = `s${round}`
+      await sharedOf(one).open('s', stream, A)
+      let last = 0
+      const append = async () => {
+        for (;;) last = await one.append('s', stream, `m${last + 1}`, last, A)
+      }
+      const writing = isFenced(append())
+      await one.append('s', `wait${round}`, 'm1', 0)
+      const claimed = await sharedOf(other).claim('s', stream, B)
+      await writing
+      equal(claimed?.last, last)
+      equal(await other.append('s', stream, 'of B', last, B), last + 1)
+    }
+  },
   async 'accepts a repeated claim and rejects another claim with the same epoch'(one, other) {
     await sharedOf(one).open('s', 'a', A)
     await sharedOf(other).claim('s', 'a', B)
