@@ -189,7 +189,7 @@ async function build(
   const faultsOf = (definition: Definition) => findFaults(definition).map(describeFault)
   const readerOf = (toolKey: string) => keys.toolKeys.get(toolKey)?.plugin ?? 'the plugin that reads it'
   const { context } = keys
-  const found = { config, secrets, plugins, isBuiltIn, toolsets, isWhole, problems, faultsOf, readerOf, context }
+  const found = { config, schema, secrets, plugins, isBuiltIn, toolsets, isWhole, problems, faultsOf, readerOf, context }
   const given = {
     ...found,
     directory,
@@ -212,7 +212,7 @@ export async function hostOf(
   const first = warnOnce(log, warned, false, warnings)
   const built = await buildAccepted(loaded, first.log, { ...options, warnings })
   first.end()
-  warnings.started()
+  warnings.built()
   const again = (next: LoadedConfig) =>
     buildAccepted(next, warnOnce(log, warned, true, warnings).log, { ...options, isReload: true })
   return reloadable(built, again)

@@ -9,12 +9,14 @@ import { itemsOn, type LeastScopesFacts, warnUnsupportedScopes, warnUntoldScopes
 import { type BuiltServices, buildServices, createNode, type ServiceParts } from './assembly.ts'
 import type { DeclaredKeys } from './config/declared-keys.ts'
 import type { FilledConfig } from './config/define-config.ts'
+import { isSecretPath } from './config/explain-problems.ts'
 import type { LoadedConfig } from './config/load-config.ts'
 import { noteRead as reads } from './config/module-graph.ts'
 import { planPlugins } from './config/plan-options.ts'
 import type { Problems } from './config/problems.ts'
 import { resolveHttp } from './config/resolve-settings.ts'
 import type { GivenSecrets } from './config/secrets-file.ts'
+import { isSecretAt } from './config/walk-schema.ts'
 import { warnOfNearMiss, warnOfPlaceholders, warnOfValues } from './config/warn-of-values.ts'
 import { declaring } from './declaring.ts'
 import { type Clock, systemClock } from './http/clock.ts'
@@ -226,6 +228,7 @@ export interface HostInput extends Pick<ServiceParts, 'outbound' | 'faultsOf'> {
   readonly clock?: Clock | undefined
   readonly program?: ((host: Host) => OperatorProgram) | undefined
   readonly warnings?: KeptWarnings | undefined
+  readonly schema: object
 }
 
 export const LOCK_NAME = 'mcp.lock.json'
@@ -472,6 +475,18 @@ async function assemble(input: HostInput, notes: KernelNotes): Promise<BuiltHost
     inspect: path => host.inspect(path),
     get config() {
       return offered.now
+    },
+    isSecret: path =>
+      isSecretPath(input.schema, path) ||
+      instances.some(
+        ({ at, plugin }) =>
+          at.every((key, index) => key === path[index]) && isSecretAt(plugin.options, path.slice(at.length)),
+      ),
+    get traffic() {
+      return { inFlight: inFlight.count(), streams: openStreams(), waitingBytes: waiting() }
+    },
+    get url() {
+      return listening
     },
     plugins: instances.map(({ name, general, routes }) => ({ name, general, routes: routes.map(({ path }) => path) })),
     pseudonymOf: createDisguise(secrets.keys('records')).user,

@@ -1,6 +1,8 @@
 // The view of a running host for operators: the services of the host, and those of the program that runs it.
 import type { InspectedAddress } from './access/inspect-access.ts'
 import type { HttpServerFactory } from './http/create-server.ts'
+import type { Path } from './http/errors.ts'
+import type { InternalKernelHost } from './kernel/kernel-host.ts'
 import type { UserName } from './kernel/user.ts'
 import type { RouteSummary } from './mcp/route-summary.ts'
 
@@ -25,8 +27,14 @@ export interface Operator {
     readonly authenticators: readonly string[]
   })[]
   inspect(path: string): InspectedAddress | undefined
-  /** The served config, with defaults and secrets. */
+  /** The served config, with defaults. Contains secrets: see `isSecret`. */
   readonly config: object
+  /** True if the value at this path of the config is a secret, by its schema or its name. */
+  isSecret(path: Path): boolean
+  /** Of this process. `waitingBytes`: bytes of responses that clients have not read. */
+  readonly traffic: { readonly inFlight: number; readonly streams: number; readonly waitingBytes: number }
+  /** The URL that this host listens on. */
+  readonly url: string
   readonly plugins: readonly { readonly name: string; readonly routes: readonly string[]; readonly general: boolean }[]
   /** As in records. */
   pseudonymOf(user: UserName): string
@@ -37,21 +45,35 @@ export interface Operator {
   readonly program: OperatorProgram | undefined
 }
 
+/** An action of an operator on the running host. */
+export interface OperatorAction {
+  readonly action: string
+  /** What it applied to, without secrets. */
+  readonly target: string
+  readonly outcome: 'ok' | 'failed'
+  readonly operator: string
+}
+
+const ACTIONS = Symbol('the actions of operators')
+
+/** The listeners for actions of operators, shared by the plugins of a host. */
+export const operatorActions = (host: Pick<InternalKernelHost, 'share'>) =>
+  host.share(ACTIONS, () => new Set<(action: OperatorAction) => void>())
+
 const MAX_WARNINGS = 100
 
-/** Keeps the warnings of startup, and later ones if a plugin shows them. Equal warnings are counted. */
+/** Keeps the warnings of the build, and later ones if a plugin shows them. Equal warnings are counted. */
 export function createKeptWarnings() {
   const kept = new Map<string, KeptWarning>()
   let isOpen = true
-  let isWanted = false
   return {
     list: () => [...kept.values()],
-    /** Also keeps warnings after startup. Called during startup, by a plugin that shows them. */
+    /** Also keeps later warnings. Called in `onStart`, by a plugin that shows them. */
     keepLater() {
-      isWanted = true
+      isOpen = true
     },
-    started() {
-      isOpen = isWanted
+    built() {
+      isOpen = false
     },
     add(fields: object, message: string) {
       if (!isOpen) return

@@ -14,6 +14,8 @@ import {
   sessionStoreRedis,
   taskStoreRedis,
 } from './cluster-redis/index.ts'
+import { console } from './console/index.ts'
+import type { ConsoleProgram } from './console/program.ts'
 import { cors } from './cors/index.ts'
 import { eventLoop } from './event-loop/index.ts'
 import type { RedisSections } from './families/redis/section.ts'
@@ -55,6 +57,7 @@ export const builtInPlugins = {
   health,
   'access-log': accessLog,
   metrics,
+  console,
   audit,
   tracing,
   apps,
@@ -96,6 +99,10 @@ declare module '../core/mcp/define.ts' {
     app?: AppDefinition
   }
   interface BuiltInContext extends UpstreamContext {}
+}
+
+declare module '../core/operator.ts' {
+  interface OperatorProgram extends ConsoleProgram {}
 }
 
 /** Enabled by default. */

@@ -214,9 +214,7 @@ describe('Source files', () => {
     const folders = [...new Set(files.flatMap(file => /^plugins\/((?:families\/)?[^/]+)\//.exec(file)?.[1] ?? []))]
     // dev-auth-server is in the folder of auth-bridge, the other Redis plugins in that of cluster-redis.
     const own = Object.keys(builtInPlugins).filter(name => !/^dev-auth-server$|-(?:bus|store)-redis$/.test(name))
-    // The page of the console, until its server is in the table.
-    const page = own.includes('console') ? [] : ['console']
-    expect(folders).to.have.members([...own, ...page, ...Object.keys(FAMILIES)])
+    expect(folders).to.have.members([...own, ...Object.keys(FAMILIES)])
     expect(Object.keys(builtInPlugins)).to.include.members(Object.values(FAMILIES).flat())
   })
 

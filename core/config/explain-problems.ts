@@ -326,6 +326,9 @@ export function describeKind(value: unknown): string {
 /** True if a key name on the path is typical of a secret, for keys without a schema. */
 const soundsSecret = (path: Path): boolean => path.some(key => SECRET_KEY.test(String(key)))
 
+/** True if a value is a secret by its schema or the names of its keys. */
+export const isSecretPath = (schema: object, path: Path): boolean => isSecretAt(schema, path) || soundsSecret(path)
+
 function describeValue(value: unknown): string {
   if (typeof value === 'string') return JSON.stringify(shorten(shownUrl(value)))
   return typeof value === 'number' || typeof value === 'boolean' ? String(value) : describeKind(value)

@@ -13,13 +13,14 @@ const TYPES: Readonly<Record<string, string>> = {
   woff2: 'font/woff2',
 }
 
-/** Of the package from its bundle, and of the repository from source. */
-const FOLDERS = ['../../dist/plugins/console/page/', '../../plugins/console/page/']
-
+const PAGE = 'dist/plugins/console/page/'
 const ENTRY = 'index.html'
 
+/** The folder of the built page in this package, for sources and for bundles; undefined before `npm run build`. */
 export const findPage = (): string | undefined =>
-  FOLDERS.map(folder => fileURLToPath(new URL(folder, import.meta.url))).find(folder => existsSync(folder + ENTRY))
+  ['../', '../../', '../../../']
+    .map(up => fileURLToPath(new URL(up + PAGE, import.meta.url)))
+    .find(folder => existsSync(folder + ENTRY))
 
 interface PageFile {
   readonly type: string

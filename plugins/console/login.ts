@@ -101,13 +101,12 @@ export function createLogins(token: string | undefined, now: () => number) {
       return made
     },
     logIn(given: string, address: string): LoginResult {
-      if (attempts.isBlocked(address)) return { kind: 'blocked' }
+      // First, so that failures of others at the same address cannot keep the operator out.
       const via = viaOf(given)
-      if (via === undefined) {
-        attempts.note(address)
-        return { kind: 'refused' }
-      }
-      return { kind: 'accepted', ...open(via) }
+      if (via !== undefined) return { kind: 'accepted', ...open(via) }
+      if (attempts.isBlocked(address)) return { kind: 'blocked' }
+      attempts.note(address)
+      return { kind: 'refused' }
     },
     find(cookie: string | undefined): OperatorSession | undefined {
       if (cookie === undefined) return undefined

@@ -14,7 +14,7 @@ export interface ConsoleProgram {
     readonly kind?: ItemKind
     readonly name?: string
   }): Promise<readonly string[]>
-  readConfig(): Promise<Pick<ConfigView, 'file' | 'config' | 'keys'>>
+  readConfig(): Promise<Pick<ConfigView, 'file' | 'keys'>>
   reload(): Promise<LastReload>
   /** The newest reload, whatever started it; undefined before the first. */
   lastReload(): LastReload | undefined

@@ -1,0 +1,129 @@
+// The plugin `console`: a page for operators on a separate port, with the state of this host and its calls.
+import { isLoopback, LISTEN_ADDRESS } from '../../core/auth.ts'
+import { definePlugin, type InternalHost, type Operator } from '../../core/internal.ts'
+import { type OptionsOf, StartError } from '../../core/plugin.ts'
+import { createHandlers } from './handlers.ts'
+import { createLogins } from './login.ts'
+import { createRecords } from './records.ts'
+import { type ConsoleServer, openConsoleServer } from './server.ts'
+
+/** Minimum characters of a token; a shorter token can be guessed. */
+const SHORTEST_TOKEN = 16
+
+const OWN_PORT = { port: 9465, host: '127.0.0.1' } as const
+
+const OPTIONS = {
+  type: 'object',
+  description: 'A page for operators, on a separate port: routes, access, calls, refusals, sessions, config.',
+  additionalProperties: false,
+  properties: {
+    port: {
+      type: 'integer',
+      minimum: 0,
+      maximum: 65_535,
+      default: OWN_PORT.port,
+      description: 'Port of the page. 0 selects a free port, which is logged.',
+    },
+    host: {
+      type: 'string',
+      default: OWN_PORT.host,
+      ...LISTEN_ADDRESS,
+      description: 'Address to listen on. An address other than loopback requires `token` and `http.tls`.',
+    },
+    token: {
+      type: 'string',
+      writeOnly: true,
+      description: 'Token for logins: at least 16 characters. Default: one-time tokens, printed at startup.',
+    },
+    allowedHosts: {
+      type: 'array',
+      items: { type: 'string', minLength: 1 },
+      default: [],
+      description: 'Host names of the page in addition to `host`. On a loopback address also loopback names.',
+    },
+    actions: {
+      type: 'boolean',
+      default: false,
+      description: 'Allows operators to end sessions, cancel tasks and reload the config.',
+    },
+  },
+} as const
+
+export interface ConsoleOptions extends OptionsOf<typeof OPTIONS> {}
+export interface FilledConsoleOptions extends OptionsOf<typeof OPTIONS, true> {}
+
+/** Reports settings that would expose the console. */
+function checkPlace(host: InternalHost, { host: address, token, port }: FilledConsoleOptions) {
+  const { at, http, processes } = host.config
+  const wrong = (code: string, key: string, text: string) =>
+    host.report(new StartError(code, text, { at: [...at, key] }))
+  if (at[0] === 'routes') {
+    const what =
+      'the console belongs to the whole host: set options in `plugins`; a route can only set `console: false`'
+    return host.report(new StartError('MH3601', what, { at }))
+  }
+  if (token !== undefined && token.length < SHORTEST_TOKEN) {
+    wrong('MH3601', 'token', `is shorter than ${SHORTEST_TOKEN} characters; make one with: openssl rand -base64 32`)
+  }
+  if (!isLoopback(address) && token === undefined) {
+    wrong('MH3602', 'host', `one-time tokens are for this machine only; set \`token\`, or \`host\` to ${OWN_PORT.host}`)
+  }
+  if (!isLoopback(address) && !http.tls) {
+    const what = `tokens and cookies would cross the network unencrypted; set \`http.tls\`, or \`host\` to ${OWN_PORT.host}`
+    wrong('MH3602', 'host', what)
+  }
+  if (port !== 0 && port === http.port) {
+    wrong('MH3601', 'port', `${port} is the host's own port (http.port); use another port for the console`)
+  }
+  if (processes > 1) {
+    const what = 'logins and records are kept in one process; start without --workers, or remove the console'
+    host.report(new StartError('MH3603', what, { at }))
+  }
+}
+
+const NO_OPERATOR = 'the console was started before the host was built'
+
+function setup(host: InternalHost, options: FilledConsoleOptions) {
+  checkPlace(host, options)
+  const { purpose, node } = host.config
+  if (purpose === 'stdio') {
+    const fix = 'the console requires a listening host: mcp-host start'
+    return host.onStart(() =>
+      host.log.info({ code: 'MH3604', fix }, 'The console is not served: each stdio client has its own process'),
+    )
+  }
+  if (purpose !== 'serve') return
+  let operator: Operator | undefined
+  let server: ConsoleServer | undefined
+  const samplePathOf = (path: string) => operator?.routes.find(route => route.path === path)?.samplePath
+  const records = createRecords(node, () => host.clock.now(), samplePathOf)
+  const logins = createLogins(options.token, () => host.clock.now())
+  host.onFinish(record => records.observe(record))
+  let end = () => logins.endAll()
+  host.onStart(async () => {
+    operator = host.operator
+    if (!operator) throw new Error(NO_OPERATOR)
+    operator.warnings?.keepLater()
+    const { port, host: address, allowedHosts } = options
+    const api = createHandlers({ host, operator, records, isActive: options.actions })
+    const makeServer = isLoopback(address) ? undefined : operator.makeServer
+    server = await openConsoleServer({ host, port, address, allowedHosts, makeServer, logins, ...api })
+    end = () => {
+      api.end()
+      logins.endAll()
+    }
+    const { url } = server
+    const isOneTime = options.token === undefined
+    const createLoginUrl = () => (isOneTime ? `${url}/#t=${logins.createToken()}` : url)
+    if (operator.program) operator.program.announce(createLoginUrl)
+    else host.log.info({ code: 'MH3608', url: createLoginUrl() }, 'serving the console')
+  })
+  host.preClose(() => end())
+  host.onClose(() => {
+    end()
+    server?.server.close()
+    server?.server.closeAllConnections()
+  })
+}
+
+export const console = definePlugin<ConsoleOptions, FilledConsoleOptions>({ options: OPTIONS, setup })
