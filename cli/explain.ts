@@ -151,20 +151,36 @@ function describePlugins(address: InspectedAddress, asked: ExplainOptions = {}):
   return steps.map((step, index) => line(index === 0 ? 'plugins' : '', step))
 }
 
+interface ExplainedCaller {
+  readonly token?: string | undefined
+  /** In place of a token. */
+  readonly user?: User
+  readonly hasTemporaryKeys?: boolean
+}
+
+/** Returns the lines that this command prints. */
+export async function explainAccess(host: Host, options: ExplainOptions, caller: ExplainedCaller): Promise<string[]> {
+  const { configureSession } = host.served.services.offered.now
+  const lines = await explanation(host, options, caller)
+  return configureSession ? [...lines, line('session', HOOK)] : lines
+}
+
 async function explanation(
   host: Host,
   options: ExplainOptions,
-  token: string | undefined,
-  hasTemporaryKeys: boolean,
+  { token, user: given, hasTemporaryKeys = false }: ExplainedCaller,
 ): Promise<string[]> {
   const [only, ...others] = host.routes
-  const { route: path = only && others.length === 0 ? only.samplePath : '/' } = options
+  const sample = host.routes.find(({ path }) => path === options.route)?.samplePath
+  const path = sample ?? options.route ?? (only && others.length === 0 ? only.samplePath : '/')
   const address = host.inspect(path)
   if (!address) {
     const known = host.routes.map(route => route.path).join(', ')
     throw usage(`--route: nothing is served at ${path}; there are: ${known}`)
   }
-  const { lines, user, refusal } = await identify(host, address, token, hasTemporaryKeys)
+  const { lines, user, refusal }: Identified = given
+    ? { lines: [], user: given }
+    : await identify(host, address, token, hasTemporaryKeys)
   const told = [
     line('address', `${path}, route ${address.route.path}, toolsets ${address.toolsets.join(', ')}`),
     ...(address.authenticators.length > 1 ? [line('checked by', address.authenticators.join(', then '))] : []),
@@ -201,16 +217,8 @@ export const explainVerb = defineVerb({
   async run(options, _positionals, context) {
     const token = await readToken(context, options.token)
     await inspectConfig(options, context, async (host, loaded) => {
-      const isTemporary = signsWithTemporaryKeys(loaded.config, context.env)
-      const sample = host.routes.find(({ path }) => path === options.route)?.samplePath
-      const lines = await explanation(
-        host,
-        { ...options, ...(sample !== undefined && { route: sample }) },
-        token,
-        isTemporary,
-      )
-      const isHooked = isObject(loaded.config) && loaded.config['configureSession'] !== undefined
-      context.print([...lines, ...(isHooked ? [line('session', HOOK)] : [])].join('\n'))
+      const hasTemporaryKeys = signsWithTemporaryKeys(loaded.config, context.env)
+      context.print((await explainAccess(host, options, { token, hasTemporaryKeys })).join('\n'))
     })
   },
 })

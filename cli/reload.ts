@@ -34,25 +34,24 @@ export async function readAnew({ host, config, env, cwd }: ReloadSettings): Prom
 /** Interval between checks for a hanging module, milliseconds. */
 const LOOK = 500
 
-/** Merges requests that arrive before the task starts. A hanging module is given up. */
-export function oneAtATime(task: () => Promise<void>): () => void {
-  let asked = false
-  let running = false
+/** Merges requests that arrive before the task starts, and resolves after it. A hanging module is given up. */
+export function oneAtATime(task: () => Promise<void>): () => Promise<void> {
+  let running: Promise<void> | undefined
+  let next: Promise<void> | undefined
   let looking: NodeJS.Timeout | undefined
-  async function run() {
-    running = true
-    while (asked) {
-      asked = false
-      await task()
-      clearInterval(looking)
-      looking = undefined
-    }
-    running = false
+  async function run(before: Promise<void> | undefined) {
+    await before
+    running = next
+    next = undefined
+    await task()
+    clearInterval(looking)
+    looking = undefined
+    if (!next) running = undefined
   }
   return () => {
-    asked = true
     if (running) looking ??= setInterval(giveUpStalled, LOOK).unref()
-    else void run()
+    next ??= run(running)
+    return next
   }
 }
 

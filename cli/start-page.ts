@@ -114,6 +114,8 @@ interface PageOptions {
   /** Keys that the user can press. */
   readonly keys?: string | undefined
   readonly processes?: Processes
+  /** The console's URL for one login. */
+  readonly console?: string | undefined
 }
 
 export const configLine = (file: string, cwd: string): string => `config ${shortName(file, cwd)}`
@@ -129,11 +131,13 @@ export function startPage(
   { url, routes }: Page,
   file: string,
   context: PageContext,
-  { keys, processes }: PageOptions = {},
+  { keys, processes, console }: PageOptions = {},
 ): string {
   const { isTTY = false, columns: width } = context.stdout ?? {}
   const actions = [
     ...actionRows(routes, selfCommand(context), width),
+    // On one line, because terminals recognize only such URLs.
+    ...(console === undefined ? [] : [['Console', [console]] as const]),
     ...(keys === undefined ? [] : [['Keys', keys] as const]),
   ]
   return [

@@ -8,6 +8,7 @@ import { isConfiguredPlugin } from '../core/kernel/define-plugin.ts'
 import type { Logger } from '../core/kernel/log.ts'
 import { isObject } from '../core/plugin.ts'
 import { loadEnvFiles } from './config.ts'
+import { createOperatorLink, type OperatorLink } from './console.ts'
 import { type CommandContext, usage } from './context.ts'
 import { listenOn } from './listen-options.ts'
 import { openLog } from './log.ts'
@@ -61,6 +62,7 @@ const FILES_GONE = 'Restart the host if node_modules was changed.'
 function onHangUp(
   log: Logger,
   context: CommandContext,
+  link: OperatorLink,
 ): {
   reloadWith(settings: ReloadSettings | undefined): void
   readonly gone: Promise<'SIGHUP'>
@@ -68,31 +70,40 @@ function onHangUp(
   const atTerminal = hasTerminal()
   let settings: ReloadSettings | undefined
   let asked = false
-  let ask: Promise<() => void> | undefined
+  let ask: Promise<() => Promise<void>> | undefined
   const gone = new Promise<'SIGHUP'>(resolve => {
     context.process.on('SIGHUP', () => {
       asked = true
       if (atTerminal && !hasTerminal()) resolve('SIGHUP')
-      else if (settings) reload(settings)
+      else if (settings) void reload(settings)
     })
   })
-  function load(settings: ReloadSettings): Promise<() => void> {
+  function load(settings: ReloadSettings): Promise<() => Promise<void>> {
     ask ??= import('./reload.ts')
-      .then(({ logReload, oneAtATime, readAnew }) => oneAtATime(async () => logReload(await readAnew(settings), log)))
+      .then(({ logReload, oneAtATime, readAnew }) =>
+        oneAtATime(async () => {
+          const reloaded = await readAnew(settings)
+          logReload(reloaded, log)
+          link.noteReload(reloaded)
+        }),
+      )
       .catch(error => {
         ask = undefined
         throw error
       })
     return ask
   }
-  const failed = (err: unknown) =>
-    log.error({ code: 'MH3101', err, fix: FILES_GONE }, 'Reload failed: cannot read a file of mcp-host')
-  const reload = (settings: ReloadSettings) => void load(settings).then(reloadNow => reloadNow(), failed)
+  const failed = (error: unknown) => {
+    log.error({ code: 'MH3101', err: error, fix: FILES_GONE }, 'Reload failed: cannot read a file of mcp-host')
+    link.noteReload({ error })
+  }
+  const reload = (settings: ReloadSettings) => load(settings).then(reloadNow => reloadNow(), failed)
   return {
     gone,
     reloadWith(served) {
       settings = served
-      if (asked && served) reload(served)
+      link.reload = served && (() => reload(served))
+      if (asked && served) void reload(served)
       // Preloads the module, because its files or file descriptors can be unavailable later.
       else if (served) setTimeout(() => void load(served).catch(() => undefined), AHEAD_AFTER).unref()
     },
@@ -113,7 +124,8 @@ async function serveAlone(options: StartOptions, context: CommandContext): Promi
   let listening = false
   const log = openLog(options, context, { delaysWarnings: true })
   surviveStdout(log, context)
-  const { gone, reloadWith } = onHangUp(log, context)
+  const link = createOperatorLink(context, options.lock)
+  const { gone, reloadWith } = onHangUp(log, context, link)
   const signalled = Promise.race([nextSignal(context.process, ...ENDING), gone]).then(signal => {
     // Before listening there is nothing to drain, and a hanging startup must also end.
     if (!listening) context.exit(1)
@@ -121,12 +133,12 @@ async function serveAlone(options: StartOptions, context: CommandContext): Promi
   })
   const env = loadEnvFiles(options['env-file'], context)
   trackModules()
-  const { host, file } = await serve(options.config, log, context, settingsOf(options))
+  const { host, file } = await serve(options.config, log, context, link.connect(settingsOf(options)))
   listening = true
   reloadWith({ host, config: options.config, env, cwd: context.cwd })
   surviveRejections(log, context.process)
   const crashed = new Promise<'crash'>(resolve => onCrash(log, context.process, () => resolve('crash')))
-  context.show(startPage(host, file, context))
+  context.show(startPage(host, file, context, { console: link.createLoginUrl() }))
   log.releaseWarnings()
   const why = await Promise.race([signalled, crashed])
   reloadWith(undefined)

@@ -166,6 +166,7 @@ interface ServedParts {
   readonly routes: readonly CompiledRoute[]
   readonly services: Pick<BuiltServices, 'slot' | 'offered' | 'viewOf' | 'unrouted'>
   readonly provides: Pick<Provides, 'by'>
+  readonly onReload: KernelNotes['onReload']
 }
 
 /** A host: it serves after `listen()`, or through `callback()`. */
@@ -174,7 +175,7 @@ export interface Host extends Ending {
   readonly url: string
   readonly routes: readonly RouteSummary[]
   readonly runtime: RuntimeHost
-  /** The parts that `mcp-host lock` compares. */
+  /** For the CLI, such as `mcp-host lock`. */
   readonly served: ServedParts
   /** Starts the plugins once; `listen` calls it. Rejects with a StartError after `close`. */
   start(): Promise<void>
@@ -421,7 +422,7 @@ async function assemble(input: HostInput, notes: KernelNotes): Promise<BuiltHost
       )
     },
     runtime,
-    served: { routes, services: builtServices, provides },
+    served: { routes, services: builtServices, provides, onReload: notes.onReload },
     start: startup.start,
     inspect(path) {
       listening ||= `http${secured ? 's' : ''}://${http.host}:${http.port}`

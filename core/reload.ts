@@ -71,6 +71,14 @@ function compareRoutes({ routes: before }: FilledConfig, { routes: after }: Fill
   }
 }
 
+/** True if only a restart applies a change of this value. A plugin can still refuse to apply a certain change. */
+export function needsRestart(path: Path, onReload: HostParts['onReload']): boolean {
+  const [first, , third] = path
+  if (first === 'toolsets' || RELOADABLE.has(String(first)) || isTls(path)) return false
+  if (first === 'routes' && third !== 'plugins') return !RELOADABLE_OF_ROUTES.has(String(third))
+  return !onReload.some(({ instance: { at } }) => at.every((key, index) => key === path[index]))
+}
+
 const keyOf = (instance: PluginInstance) => formatPath(instance.at)
 const byKey = (instances: readonly PluginInstance[]) => new Map(instances.map(one => [keyOf(one), one] as const))
 

@@ -7,6 +7,7 @@ import type { Host, ReloadReport } from '../../core/host.ts'
 import { errorText } from '../../core/http/errors.ts'
 import type { RouteSummary } from '../../core/mcp/route-summary.ts'
 import type { EnvFiles } from '../config.ts'
+import { createOperatorLink, withConsole } from '../console.ts'
 import { type CommandContext, failureText } from '../context.ts'
 import { listenOn } from '../listen-options.ts'
 import { type CliLog, openLog } from '../log.ts'
@@ -26,10 +27,10 @@ import type { CONFIG_OPTION, ENV_FILE_OPTION, LISTEN_OPTIONS, LOG_OPTIONS, VerbV
 
 type DevTold =
   | { readonly mcpHostDev: 'files'; readonly files: readonly string[] }
-  | { readonly mcpHostDev: 'serving'; readonly page: string }
+  | { readonly mcpHostDev: 'serving' | 'open'; readonly page: string }
 
 export interface DevOrder {
-  readonly mcpHostDev: 'reload' | 'stop'
+  readonly mcpHostDev: 'reload' | 'open' | 'stop'
   /** Printed before the outcome; omitted if there is no outcome. */
   readonly news?: string
 }
@@ -38,9 +39,10 @@ const nameOf = (message: unknown): unknown =>
   typeof message === 'object' && message !== null && 'mcpHostDev' in message ? message.mcpHostDev : undefined
 
 export const isDevTold = (message: unknown): message is DevTold =>
-  ['files', 'serving'].includes(String(nameOf(message)))
+  ['files', 'serving', 'open'].includes(String(nameOf(message)))
 
-const isDevOrder = (message: unknown): message is DevOrder => ['reload', 'stop'].includes(String(nameOf(message)))
+const isDevOrder = (message: unknown): message is DevOrder =>
+  ['reload', 'open', 'stop'].includes(String(nameOf(message)))
 
 /** Environment variable of the serving process: `keys` if the user can press keys, otherwise `yes`. */
 export const DEV_SERVER = 'MCP_HOST_DEV_SERVER'
@@ -127,7 +129,7 @@ async function serveOnFreePort(
   options: DevOptions,
   log: CliLog,
   context: CommandContext,
-  settings: ServeSettings,
+  connect: (settings: ServeSettings) => ServeSettings,
 ): Promise<Served> {
   let port: string | undefined
   let hasPublicUrl = false
@@ -135,11 +137,11 @@ async function serveOnFreePort(
     const loaded = listenOn({ ...options, ...(port !== undefined && { port }) })(read)
     const { http } = loaded.config as { readonly http?: { readonly publicUrl?: string } }
     hasPublicUrl = http?.publicUrl !== undefined
-    return loaded
+    return withConsole(loaded)
   }
   for (let left = MOST_PORTS; ; left--) {
     try {
-      return await serve(options.config, log, context, { ...settings, adapt })
+      return await serve(options.config, log, context, connect({ observe: createCallLines(context.show), adapt }))
     } catch (error) {
       const { code, port: used } = ((error as Error).cause ?? {}) as { readonly code?: string; readonly port?: number }
       if (code !== 'EADDRINUSE' || !used || used > 65_534 || left === 0 || hasPublicUrl) throw error
@@ -170,16 +172,18 @@ export async function serveForDevelopment(
   surviveStdout(log, context)
   let host: Host | undefined
   let served: Served
-  let reload: (() => void) | undefined
+  let open: (() => Promise<void>) | undefined
+  const link = createOperatorLink(context)
   const news: (string | undefined)[] = []
   const crashed = new Promise<void>(resolve => onCrash(log, context.process, () => resolve()))
   const stopped = new Promise<void>(resolve => {
     process.on('message', message => {
       if (!isDevOrder(message)) return
       if (message.mcpHostDev === 'stop') resolve()
+      else if (message.mcpHostDev === 'open') void open?.()
       else {
         news.push(message.news)
-        reload?.()
+        void link.reload?.()
       }
     })
     process.once('disconnect', resolve)
@@ -192,24 +196,28 @@ export async function serveForDevelopment(
   trackModules({ always: true })
   try {
     env.load()
-    served = await serveOnFreePort(options, log, context, { observe: createCallLines(say) })
+    served = await serveOnFreePort(options, log, context, link.connect)
     host = served.host
   } finally {
     await tellFiles()
   }
   const settings = { host: served.host, config, env, cwd: context.cwd }
-  reload = oneAtATime(async () => {
+  link.reload = oneAtATime(async () => {
     const told = news.splice(0)
     const reloaded = await readAnew(settings)
+    link.noteReload(reloaded)
     const isQuiet = 'report' in reloaded && reloaded.report.taken.length + reloaded.report.restart.length === 0
     const isOfNewFiles = told.every(line => line !== undefined)
     if (!isQuiet || !isOfNewFiles) say([...told, outcomeText(reloaded, hasKeys, context)].filter(Boolean).join('\n'))
     await tellFiles()
   })
   surviveRejections(log, context.process)
-  say(startPage(served.host, served.file, context, { keys: hasKeys ? KEYS : undefined }))
+  const keys = hasKeys ? KEYS : undefined
+  say(startPage(served.host, served.file, context, { keys, console: link.createLoginUrl() }))
   log.releaseWarnings()
-  await tell({ mcpHostDev: 'serving', page: pageOf(served.host.routes) ?? served.host.url })
+  const page = pageOf(served.host.routes) ?? served.host.url
+  open = () => tell({ mcpHostDev: 'open', page: link.createLoginUrl() ?? page })
+  await tell({ mcpHostDev: 'serving', page })
   const code = await Promise.race([stopped.then(() => 0), crashed.then(() => 1)])
   await stop(host, say)
   await log.flush()

@@ -87,6 +87,7 @@ function startServer(keep: string, { files, serving, died }: ServerEvents): Serv
   child.on('message', message => {
     if (!isDevTold(message)) return
     if (message.mcpHostDev === 'files') return files(message.files)
+    if (message.mcpHostDev === 'open') return void open(message.page)
     page = message.page
     serving()
   })
@@ -195,7 +196,8 @@ export async function watchAndServe(options: DevOptions, context: CommandContext
       if (key === 'q') quit()
       else if (quits > 0) return
       else if (key === 'r') void restart()
-      else if (key === 'o') void open(server?.page)
+      else if (key === 'o' && server?.page !== undefined) server.order('open')
+      else if (key === 'o' || key === 'e') void open(server?.page)
       else if (key === '?') say(KEY_HELP)
     })
     for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, quit)

@@ -85,15 +85,25 @@ const withBranches = (schema: JsonSchema, root: object): JsonSchema[] => [
   ...branchesOf(schema, root).flatMap(branch => withBranches(branch, root)),
 ]
 
-/** True if a value or its parent is a secret. `path` is relative to the schema. */
-export function isSecretAt(schema: object, path: Path): boolean {
-  let reached = withBranches(followRef(schema as JsonSchema, schema), schema)
-  for (const key of path) {
-    if (reached.some(({ writeOnly }) => writeOnly === true)) return true
-    reached = reached.flatMap(part => schemasBelow(part, key, schema)).flatMap(part => withBranches(part, schema))
-  }
-  return reached.some(({ writeOnly }) => writeOnly === true)
+const descend = (schemas: readonly JsonSchema[], key: string | number, root: object): JsonSchema[] =>
+  schemas.flatMap(part => schemasBelow(part, key, root)).flatMap(part => withBranches(part, root))
+
+/** The schemas of a value and of its parents, from the outside in. `path` is relative to the schema. */
+function schemasAlong(schema: object, path: Path): JsonSchema[][] {
+  const along = [withBranches(followRef(schema as JsonSchema, schema), schema)]
+  for (const key of path) along.push(descend(along.at(-1) ?? [], key, schema))
+  return along
 }
+
+/** The description of a value. `path` is relative to the schema. */
+export const descriptionAt = (schema: object, path: Path): string | undefined =>
+  schemasAlong(schema, path)
+    .at(-1)
+    ?.flatMap(({ description }) => (typeof description === 'string' ? description : []))[0]
+
+/** True if a value or its parent is a secret. `path` is relative to the schema. */
+export const isSecretAt = (schema: object, path: Path): boolean =>
+  schemasAlong(schema, path).some(schemas => schemas.some(({ writeOnly }) => writeOnly === true))
 
 /** Removes trailing line breaks of secrets. Returns the same object if nothing changes. */
 export function trimSecrets<Value>(value: Value, schema: object): Value
@@ -114,8 +124,7 @@ function namesSecrets(schema: object): boolean {
 function trim(value: unknown, schemas: readonly JsonSchema[], root: object, isInSecret: boolean): unknown {
   const isSecret = isInSecret || schemas.some(({ writeOnly }) => writeOnly === true)
   if (typeof value === 'string') return isSecret ? value.replace(/[\r\n]+$/, '') : value
-  const below = (key: string | number) =>
-    schemas.flatMap(part => schemasBelow(part, key, root)).flatMap(part => withBranches(part, root))
+  const below = (key: string | number) => descend(schemas, key, root)
   const inside = (item: unknown, inner: readonly JsonSchema[]) =>
     inner.length === 0 ? item : trim(item, inner, root, isSecret)
   if (Array.isArray(value)) {

@@ -14,7 +14,7 @@ import {
   utimesSync,
   writeFileSync,
 } from 'node:fs'
-import { join } from 'node:path'
+import { join, relative } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { buildSync } from 'esbuild'
 
@@ -36,7 +36,7 @@ const TEMPORARY = /\/blocks-/
 function digestSources(): string {
   const files = SOURCES.flatMap(folder =>
     readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' })
-      .filter(file => (file.endsWith('.ts') || folder === 'templates') && !TEMPORARY.test(file))
+      .filter(file => (/\.(?:tsx?|css)$/.test(file) || folder === 'templates') && !TEMPORARY.test(file))
       .map(file => join(folder, file)),
   )
   const hash = createHash('sha256')
@@ -138,6 +138,7 @@ function compile(folder: string): void {
   const options = ['--noCheck', '--noEmit', 'false', '--rootDir', ROOT, '--outDir', dist]
   run(join(ROOT, 'node_modules/.bin/tsc'), '-p', join(ROOT, 'tsconfig.json'), ...options)
   run(process.execPath, join(dist, 'build/write-validators.js'), dist)
+  run(join(ROOT, 'node_modules/.bin/tsx'), join(ROOT, 'build/bundle-console.ts'), relative(ROOT, dist))
   bundle(dist, join(made, 'bundle'))
   try {
     renameSync(made, folder)

@@ -1,0 +1,225 @@
+// Connects the plugin `console` to this program: surface and lock, explanations, sources of the config, and reloads.
+import { isPlain } from '../core/config/define-config.ts'
+import type { LoadedConfig } from '../core/config/load-config.ts'
+import { lineOf } from '../core/config/places.ts'
+import { shortName } from '../core/config/problems.ts'
+import { descriptionAt } from '../core/config/walk-schema.ts'
+import type { Host } from '../core/host.ts'
+import { errorText, type Path } from '../core/http/errors.ts'
+import type { User } from '../core/index.ts'
+import { isConfiguredPlugin } from '../core/kernel/define-plugin.ts'
+import { isObject } from '../core/plugin.ts'
+import { needsRestart } from '../core/reload.ts'
+import type { Caller, ConfigKey, LastReload, LockChange, LockState, SurfaceItem } from '../plugins/console/api.ts'
+import type { ConsoleProgram } from '../plugins/console/program.ts'
+import { type CommandContext, selfCommand } from './context.ts'
+import type { Change } from './lock/compare-surfaces.ts'
+import type { Lock, Surface, SurfaceList } from './lock/surface.ts'
+import type { Reloaded } from './reload.ts'
+import type { ServeSettings } from './serve.ts'
+
+/** The config of `dev`: the console is on, on a free port, unless the config contains it. */
+export function withConsole(loaded: LoadedConfig): LoadedConfig {
+  const { config } = loaded
+  if (!isObject(config)) return loaded
+  const { plugins = {} } = config
+  if (!isObject(plugins) || plugins['console'] !== undefined) return loaded
+  return { ...loaded, config: { ...config, plugins: { ...plugins, console: { port: 0 } } } }
+}
+
+interface Version {
+  /** As in its file. */
+  readonly read: LoadedConfig
+  /** With the settings of the command line. */
+  readonly adapted: LoadedConfig
+}
+
+const inside = (value: unknown) => (isConfiguredPlugin(value) ? value.options : value)
+
+/** True if the config sets the value, or a short form in place of one of its parents. */
+function isWritten(config: unknown, path: Path): boolean {
+  let value = config
+  for (const key of path) {
+    const parent = inside(value)
+    if (parent === undefined || !isPlain(parent)) return parent !== undefined
+    value = Object.hasOwn(parent, key) ? Reflect.get(parent, key) : undefined
+  }
+  return value !== undefined
+}
+
+/** The paths of a config; those of definitions are omitted. */
+function pathsIn(value: unknown, path: Path = []): Path[] {
+  const parent = inside(value)
+  if (!isPlain(parent) || (path[0] === 'toolsets' && path.length > 1)) return [path]
+  const below = Object.entries(parent).flatMap(([key, inner]) => pathsIn(inner, [...path, key]))
+  return path.length === 0 ? below : [path, ...below]
+}
+
+const KINDS = {
+  tools: 'tools',
+  resources: 'resources',
+  resourceTemplates: 'resources',
+  prompts: 'prompts',
+} as const satisfies Record<SurfaceList, SurfaceItem['kind']>
+
+const LISTS = Object.keys(KINDS) as SurfaceList[]
+
+const itemsOf = ({ routes }: Surface): Array<Omit<SurfaceItem, 'limits'>> =>
+  Object.entries(routes).flatMap(([path, route]) =>
+    LISTS.flatMap(list =>
+      Object.entries(route[list]).map(([name, { shown, needs, unlisted, task }]) => {
+        const { title, description } = shown
+        return {
+          path,
+          route: route.route,
+          kind: KINDS[list],
+          template: list === 'resourceTemplates',
+          name,
+          ...(typeof title === 'string' && { title }),
+          ...(typeof description === 'string' && { description }),
+          shown,
+          needs,
+          listed: unlisted !== true,
+          ...(task !== undefined && { task }),
+        }
+      }),
+    ),
+  )
+
+const KIND_WORDS: Readonly<Record<string, SurfaceItem['kind']>> = {
+  tool: 'tools',
+  resource: 'resources',
+  'resource template': 'resources',
+  prompt: 'prompts',
+}
+
+function describeChange({ at, of, impact, what }: Change): LockChange[] {
+  const kind = of && KIND_WORDS[of.kind]
+  const item = of ? [`${of.kind} ${of.name}`] : []
+  return (at.length === 0 ? [undefined] : at).map(path => ({
+    at: [...(path === undefined ? [] : [path]), ...item].join('  '),
+    impact,
+    text: what,
+    ...(path !== undefined && { path }),
+    ...(of && kind && { kind, name: of.name }),
+  }))
+}
+
+async function readLockState(surface: Surface, readLock: () => Promise<Lock | undefined>): Promise<LockState> {
+  const { compareSurfaces } = await import('./lock/compare-surfaces.ts')
+  try {
+    const lock = await readLock()
+    if (!lock) return { state: 'none', changes: [] }
+    const changes = compareSurfaces(lock, surface).flatMap(describeChange)
+    return { state: changes.length === 0 ? 'same' : 'changed', changes }
+  } catch (error) {
+    return { state: 'unreadable', problem: errorText(error), changes: [] }
+  }
+}
+
+/** A signed-in user with these roles and scopes; undefined for an anonymous caller. */
+function userOf({ label = 'example', roles = [], scopes = [] }: Caller): User | undefined {
+  if (roles.length + scopes.length === 0) return undefined
+  return { subject: label, roles, scopes, claims: {} }
+}
+
+const OPTION_OF = { tools: 'tool', resources: 'resource', prompts: 'prompt' } as const
+
+function describeReload(reloaded: Reloaded): LastReload {
+  const at = Date.now()
+  if ('report' in reloaded) return { at, ok: reloaded.report.restart.length === 0, ...reloaded.report }
+  return { at, ok: false, taken: [], restart: [], told: 0, problem: errorText(reloaded.error) }
+}
+
+export interface OperatorLink {
+  /** Adds this program to the settings of a host. */
+  connect(settings: ServeSettings): ServeSettings
+  /** The console's URL with a new one-time token; undefined while the console is off. */
+  createLoginUrl(): string | undefined
+  noteReload(reloaded: Reloaded): void
+  /** Set how to reload once the host serves. Resolves after `noteReload`. */
+  reload: (() => Promise<void>) | undefined
+}
+
+/** `lock`: the lock file, unless it is next to the config. */
+export function createOperatorLink(context: CommandContext, lock?: string): OperatorLink {
+  const { cwd } = context
+  let newest: Version | undefined
+  let served: Version | undefined
+  let last: LastReload | undefined
+  let createUrl: (() => string) | undefined
+
+  async function describeKeys(host: Host, { read, adapted }: Version): Promise<Record<string, ConfigKey>> {
+    const [{ writtenSchema }, { pluginsOf }, { builtInPlugins }] = await Promise.all([
+      import('../core/config/written-schema.ts'),
+      import('../core/create-host.ts'),
+      import('../plugins/index.ts'),
+    ])
+    const schema = writtenSchema(pluginsOf(builtInPlugins))
+    const describe = (path: Path): ConfigKey => {
+      const line = isWritten(read.config, path) ? lineOf(read, path) : undefined
+      const description = descriptionAt(schema, path)
+      return {
+        ...(line !== undefined && { source: `${shortName(read.file, cwd)}:${line}` }),
+        ...(description !== undefined && { description }),
+        isDefault: !isWritten(adapted.config, path),
+        restart: needsRestart(path, host.served.onReload),
+      }
+    }
+    const paths = pathsIn(host.served.services.offered.now)
+    return Object.fromEntries(paths.map(path => [path.join('.'), describe(path)]))
+  }
+
+  const createProgram = (host: Host): ConsoleProgram => ({
+    command: selfCommand(context),
+    announce(createLoginUrl) {
+      createUrl = createLoginUrl
+      served = newest
+    },
+    async readSurface() {
+      const [{ readSurface }, { readLockIfThere }, { lockFileOf }] = await Promise.all([
+        import('./lock/read-surface.ts'),
+        import('./lock.ts'),
+        import('./lock/lock-file.ts'),
+      ])
+      const surface = readSurface(host.served)
+      const file = served?.read.file
+      const readLock = async () =>
+        file === undefined ? undefined : readLockIfThere(lockFileOf(file, lock, cwd), context)
+      return { items: itemsOf(surface), lock: await readLockState(surface, readLock) }
+    },
+    async explain({ path, caller, kind, name }) {
+      const { explainAccess } = await import('./explain.ts')
+      const user = caller.token === undefined ? userOf(caller) : undefined
+      const item = kind === undefined || name === undefined ? {} : { [OPTION_OF[kind]]: name }
+      return explainAccess(host, { route: path, ...item }, { token: caller.token, ...(user && { user }) })
+    },
+    async readConfig() {
+      if (!served) return { keys: {} }
+      return { file: served.read.file, keys: await describeKeys(host, served) }
+    },
+    async reload() {
+      await link.reload?.()
+      return last ?? describeReload({ error: new Error('The host is starting or stopping.') })
+    },
+    lastReload: () => last,
+  })
+
+  const link: OperatorLink = {
+    connect: ({ adapt, ...settings }) => ({
+      ...settings,
+      adapt(read) {
+        newest = { read, adapted: adapt?.(read) ?? read }
+        return newest.adapted
+      },
+      program: createProgram,
+    }),
+    createLoginUrl: () => createUrl?.(),
+    noteReload(reloaded) {
+      last = describeReload(reloaded)
+      if (last.ok) served = newest
+    },
+    reload: undefined,
+  }
+  return link
+}
