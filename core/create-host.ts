@@ -189,7 +189,19 @@ async function build(
   const faultsOf = (definition: Definition) => findFaults(definition).map(describeFault)
   const readerOf = (toolKey: string) => keys.toolKeys.get(toolKey)?.plugin ?? 'the plugin that reads it'
   const { context } = keys
-  const found = { config, schema, secrets, plugins, isBuiltIn, toolsets, isWhole, problems, faultsOf, readerOf, context }
+  const found = {
+    config,
+    schema,
+    secrets,
+    plugins,
+    isBuiltIn,
+    toolsets,
+    isWhole,
+    problems,
+    faultsOf,
+    readerOf,
+    context,
+  }
   const given = {
     ...found,
     directory,

@@ -1,7 +1,7 @@
 // Writes an audit trail: a line for each executed or refused request, in a chain that reveals changes.
 import { blame } from '../../core/auth.ts'
 import { HostError } from '../../core/index.ts'
-import { definePlugin, type InternalHost, nearest, type Services } from '../../core/internal.ts'
+import { definePlugin, type InternalHost, nearest, operatorActions, type Services } from '../../core/internal.ts'
 import { type CallRecord, isObject, StartError } from '../../core/plugin.ts'
 import { entryOf, isSessionEnd } from './entry.ts'
 
@@ -109,6 +109,10 @@ function setup(host: InternalHost, options: FilledAuditOptions) {
       const items = route ? host.services.reachableItemsOf(route) : []
       return items.some(item => item.kind === kind && item.key === name)
     },
+  }
+  if (host.config.at[0] === 'plugins') {
+    const time = () => new Date().toISOString()
+    operatorActions(host).add(done => current()?.push(JSON.stringify({ time: time(), event: 'console', ...done })))
   }
   host.onFinish(record => {
     if (record.error && turnedAway.has(record.error)) return

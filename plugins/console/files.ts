@@ -22,6 +22,13 @@ export const findPage = (): string | undefined =>
     .map(up => fileURLToPath(new URL(up + PAGE, import.meta.url)))
     .find(folder => existsSync(folder + ENTRY))
 
+/** Of this package. */
+export function ownVersion(): string {
+  const files = ['../', '../../', '../../../'].map(up => fileURLToPath(new URL(`${up}package.json`, import.meta.url)))
+  const file = files.find(one => existsSync(one))
+  return file === undefined ? '' : String(JSON.parse(readFileSync(file, 'utf8')).version)
+}
+
 interface PageFile {
   readonly type: string
   readonly body: Buffer

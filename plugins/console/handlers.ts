@@ -1,8 +1,35 @@
 // The handlers of the API, by method and path.
-import type { InternalHost, Operator } from '../../core/internal.ts'
+import { resolve } from 'node:path'
+import { type InternalHost, type Operator, operatorActions } from '../../core/internal.ts'
+import { isObject } from '../../core/plugin.ts'
+import { addressAt, callerIn, commandFor, createHandles, itemsOf, programOf, readAccess, withLimits } from './access.ts'
+import {
+  type ActionResult,
+  type ConfigView,
+  type Denials,
+  type Envelope,
+  type ItemKind,
+  type Me,
+  type NodeRow,
+  type Overview,
+  PATHS,
+  type Reply,
+  type RouteRow,
+  type SearchHit,
+  type Surface,
+  type TryRequest,
+  type Unavailable,
+  type Warning,
+} from './api.ts'
+import { readAuditTail } from './audit-tail.ts'
+import { createFeed } from './feed.ts'
+import { ownVersion } from './files.ts'
+import { cancelTask, endSession, readSessions, readTasks } from './live.ts'
 import type { OperatorSession } from './login.ts'
-import type { Records } from './records.ts'
-import type { ApiHandler } from './server.ts'
+import { maskedConfig } from './mask.ts'
+import { CAPACITY, type Records } from './records.ts'
+import { ApiFailure, type ApiHandler, type ApiRequest } from './server.ts'
+import { tryTool } from './try-tool.ts'
 
 export interface HandlerParts {
   readonly host: InternalHost
@@ -11,7 +38,325 @@ export interface HandlerParts {
   readonly isActive: boolean
 }
 
-export function createHandlers(_parts: HandlerParts) {
-  const handlers: Record<string, ApiHandler> = {}
-  return { handlers, meOf: (_session: OperatorSession) => ({}), end: () => undefined }
+const KINDS: ReadonlySet<unknown> = new Set(['tools', 'resources', 'prompts'] satisfies ItemKind[])
+const isKind = (value: unknown): value is ItemKind => KINDS.has(value)
+
+const MAX_HITS = 20
+const MAX_QUERY = 200
+/** Milliseconds for which a result of the readiness checks is used again: they can call other services. */
+const READINESS_AGE = 5_000
+
+const badRequest = (message: string) => new ApiFailure(400, 'bad_request', message)
+
+function numberIn(query: URLSearchParams, name: string, usual: number, most: number): number {
+  const text = query.get(name)
+  if (text === null) return usual
+  const value = Number(text)
+  if (!/^\d{1,6}$/.test(text) || value < 1) throw badRequest(`\`${name}\` must be a positive number.`)
+  return Math.min(value, most)
+}
+
+function warningOf({ message, fields, count, firstAt, lastAt }: KeptWarning): Warning[] {
+  const { code, fix, path, file, line } = fields
+  if (typeof code !== 'string') return []
+  return [
+    {
+      code,
+      message,
+      ...(typeof fix === 'string' && { fix }),
+      ...(typeof path === 'string' && { at: path }),
+      ...(typeof file === 'string' && { source: `${file}${typeof line === 'number' ? `:${line}` : ''}` }),
+      count,
+      firstAt,
+      lastAt,
+    },
+  ]
+}
+
+type KeptWarning = NonNullable<Operator['warnings']> extends { list(): Array<infer One> } ? One : never
+
+export function createHandlers({ host, operator, records, isActive }: HandlerParts) {
+  const { node, http, directory } = host.config
+  const version = ownVersion()
+  const handleOf = createHandles()
+  const live = { host, operator, handleOf }
+  const actions = operatorActions(host)
+  const isOn = (name: string) => operator.plugins.some(plugin => plugin.name === name)
+  // A certificate of a public name does not fit the address of this machine.
+  const canTry = isActive && !http.tls
+  const uptime = () => Math.floor(process.uptime())
+
+  const envelope = (): Envelope => ({ node, at: host.clock.now(), scope: 'process' })
+  const reply = <Data extends object>(data: Data): Reply<Data> => ({ ...envelope(), available: true, ...data })
+  const unavailable = (reason: string, fix?: string): Unavailable => ({
+    ...envelope(),
+    available: false,
+    reason,
+    ...(fix !== undefined && { fix }),
+  })
+
+  let readiness: { readonly at: number; readonly result: ReturnType<InternalHost['checkReadiness']> } | undefined
+  function readReadiness() {
+    const now = host.clock.now()
+    if (!readiness || now - readiness.at >= READINESS_AGE) readiness = { at: now, result: host.checkReadiness() }
+    return readiness.result
+  }
+
+  let reloadedAt = operator.program?.lastReload()?.at
+  const feed = createFeed({
+    host,
+    records,
+    async readTick() {
+      const last = operator.program?.lastReload()
+      if (last && last.at !== reloadedAt) feed.send({ event: 'reload', node, reload: last })
+      reloadedAt = last?.at
+      const { ready } = await readReadiness()
+      return { inFlight: operator.traffic.inFlight, sessions: host.services.sessions.count, ready }
+    },
+  })
+
+  const meOf = ({ via, expiresAt }: OperatorSession): Me => {
+    const { name, version: own, title } = host.config.server
+    const server = { name, version: own, ...(title !== undefined && { title }) }
+    return { via, node, version, server, actions: isActive, try: canTry, expiresAt }
+  }
+
+  const warnings = () => (operator.warnings?.list() ?? []).flatMap(warningOf)
+
+  async function overview(): Promise<Overview> {
+    const { ready, checks, reasons } = await readReadiness()
+    const { rss, heapUsed } = process.memoryUsage()
+    const topTools = records
+      .items()
+      .filter(({ kind }) => kind === 'tools')
+      .sort((one, other) => other.calls - one.calls)
+    return {
+      version,
+      nodeVersion: process.versions.node,
+      pid: process.pid,
+      processes: host.config.processes,
+      uptime: uptime(),
+      ready,
+      checks: Object.entries(checks).map(([name, ok]) => {
+        const reason = reasons?.[name]
+        return { name, ok, ...(reason !== undefined && { reason }) }
+      }),
+      warnings: warnings(),
+      now: records.now(),
+      history: records.history(),
+      topTools: topTools.slice(0, 5),
+      inFlight: operator.traffic.inFlight,
+      sessions: host.services.sessions.count,
+      streams: operator.traffic.streams,
+      memory: { rss, heapUsed },
+      plugins: [...new Set(operator.plugins.map(({ name }) => name))],
+    }
+  }
+
+  const routes = (): RouteRow[] =>
+    operator.routes.map(route => ({
+      path: route.path,
+      samplePath: route.samplePath,
+      url: route.url,
+      toolsets: route.toolsets,
+      transports: route.transports,
+      revisions: route.revisions,
+      stateless: route.stateless,
+      listen: route.listen,
+      open: route.open,
+      callers: route.callers,
+      authenticators: route.authenticators,
+      issuers: route.logins.issuers,
+      tools: route.tools,
+      overrides: operator.plugins.flatMap(({ name, general, routes: own }) =>
+        !general && own.includes(route.path) ? name : [],
+      ),
+      commands: [
+        { label: 'Connect a client', command: `${programOf(operator)} connect ${route.url}` },
+        { label: 'Explain access', command: commandFor(operator, route.samplePath) },
+      ],
+    }))
+
+  async function surface(): Promise<Surface> {
+    const { program } = operator
+    const { items, lock } = program
+      ? await program.readSurface()
+      : { items: itemsOf(operator), lock: { state: 'none' as const, changes: [] } }
+    const commands = [{ label: 'Changes since the lock file', command: `${programOf(operator)} diff` }]
+    return { items: withLimits(operator, items), lock, figures: records.items(), commands }
+  }
+
+  async function explain({ body }: ApiRequest) {
+    const { path, caller, kind, name } = body
+    addressAt(operator, path)
+    const asked = callerIn(caller ?? {})
+    if (kind !== undefined && !isKind(kind)) throw badRequest('`kind` is tools, resources or prompts.')
+    if (name !== undefined && (typeof name !== 'string' || name.length > 1_024)) throw badRequest('`name` is a text.')
+    const { program } = operator
+    if (!program) return unavailable('The host runs inside of another program, without the command explain.')
+    const item = { ...(isKind(kind) && { kind }), ...(typeof name === 'string' && { name }) }
+    const lines = await program.explain({ path: path as string, caller: asked, ...item })
+    const command = commandFor(operator, path as string, item.kind, item.name)
+    return reply({ lines, command: { label: 'Same in the terminal', command } })
+  }
+
+  async function audit({ query }: ApiRequest) {
+    const lines = numberIn(query, 'lines', 100, 500)
+    const { plugins } = operator.config as { readonly plugins?: Readonly<Record<string, unknown>> }
+    const options = plugins?.['audit']
+    if (!isOn('audit') || !isObject(options)) {
+      return unavailable('The plugin `audit` is off for the whole host.', 'audit: { file: "audit.jsonl" }')
+    }
+    const file = typeof options['file'] === 'string' ? options['file'] : 'audit.jsonl'
+    try {
+      return reply(await readAuditTail(resolve(directory, file), file, lines, programOf(operator)))
+    } catch {
+      return unavailable(`The file ${file} cannot be read.`)
+    }
+  }
+
+  async function configView(): Promise<ConfigView> {
+    const { program } = operator
+    const { file, keys = {} } = (await program?.readConfig()) ?? {}
+    return {
+      ...(file !== undefined && { file }),
+      config: maskedConfig(operator),
+      keys,
+      reload: program?.lastReload() ?? null,
+      commands: [{ label: 'Check the config', command: `${programOf(operator)} check` }],
+    }
+  }
+
+  function clients() {
+    const { clients: rows, legacy, other } = records.clients()
+    const hasSse = isOn('transport-sse')
+    return { clients: rows, other, legacy: { ...legacy, ...(hasSse && { sseNeeded: legacy.sse > 0 }) } }
+  }
+
+  function self(): NodeRow {
+    const { callsPerSecond } = records.now()
+    const sessions = host.services.sessions.count
+    return { name: node, pid: process.pid, self: true, uptime: uptime(), callsPerSecond, sessions, version }
+  }
+
+  function search({ query }: ApiRequest) {
+    const text = (query.get('q') ?? '').slice(0, MAX_QUERY)
+    const wanted = text.trim().toLowerCase()
+    if (wanted === '') return { query: text, hits: [] }
+    const has = (...texts: readonly (string | undefined)[]) => texts.some(one => one?.toLowerCase().includes(wanted))
+    const found: SearchHit[] = [
+      ...operator.routes.flatMap(({ path }) => (has(path) ? { kind: 'route' as const, title: path, path } : [])),
+      ...itemsOf(operator).flatMap(({ kind, name, title, path }) =>
+        has(name, title) ? { kind, title: name, text: path, path, name } : [],
+      ),
+      ...warnings().flatMap(({ code, message }) =>
+        has(code, message) ? { kind: 'warning' as const, title: code, text: message, name: code } : [],
+      ),
+      ...records
+        .find(({ requestId, traceId }) => has(requestId, traceId), MAX_HITS)
+        .map(({ seq, requestId, traceId, name }) => ({
+          kind: 'call' as const,
+          title: requestId ?? traceId ?? String(seq),
+          ...(name !== undefined && { text: name }),
+          seq,
+        })),
+    ]
+    return { query: text, hits: found.slice(0, MAX_HITS) }
+  }
+
+  async function callTool({ body }: ApiRequest) {
+    if (!canTry) throw new ApiFailure(403, 'forbidden', 'Calls need `actions: true`, and a host without `http.tls`.')
+    const { path, tool, arguments: given = {}, token, confirm, inputResponses, requestState } = body
+    const address = addressAt(operator, path)
+    const { samplePath } = operator.routes.find(route => route.path === address.route.path) ?? {}
+    const isText = (value: unknown) => value === undefined || typeof value === 'string'
+    const isMap = (value: unknown) => value === undefined || isObject(value)
+    if (typeof tool !== 'string' || !isObject(given) || !isText(requestState) || !isMap(inputResponses)) {
+      throw badRequest('A call has `path`, `tool` and `arguments`.')
+    }
+    callerIn({ ...(token !== undefined && { token }) })
+    if (typeof token === 'string' && !/^[\x21-\x7e]+$/.test(token)) throw badRequest('The token is invalid.')
+    const item = address.items.find(({ kind, key }) => kind === 'tools' && key === tool)
+    const annotations = item?.wire['annotations']
+    if (isObject(annotations) && annotations['destructiveHint'] === true && confirm !== true) {
+      throw badRequest('This tool is destructive: the call needs `confirm: true`.')
+    }
+    const host = http.publicUrl === undefined ? undefined : new URL(http.publicUrl).host
+    const command = `${programOf(operator)} call ${new URL(samplePath ?? '/', operator.url)} ${tool}`
+    return tryTool(body as unknown as TryRequest, { url: operator.url, host, version, command })
+  }
+
+  type Act = (body: ApiRequest['body']) => Promise<Omit<ActionResult, 'ok'> & { readonly target: string }>
+
+  /** An action that is on, confirmed and recorded. */
+  const action =
+    (name: string, act: Act): ApiHandler =>
+    async ({ body, session }) => {
+      if (!isActive) throw new ApiFailure(403, 'forbidden', 'Actions are off: set `actions: true`.')
+      if (body['confirm'] !== true) throw badRequest('The action needs `confirm: true`.')
+      const note = (outcome: 'ok' | 'failed', target: string) => {
+        for (const listen of actions) listen({ action: name, target, outcome, operator: session.via })
+        host.log.info({ code: 'MH3609', action: name, target, outcome }, 'An operator used the console')
+      }
+      try {
+        const { target, ...result } = await act(body)
+        note('ok', target)
+        return { ok: true, ...result }
+      } catch (error) {
+        note('failed', '')
+        throw error
+      }
+    }
+
+  const handleIn = ({ handle }: ApiRequest['body']): string => {
+    if (typeof handle !== 'string' || !/^[\w-]{22}$/.test(handle)) throw badRequest('`handle` is invalid.')
+    return handle
+  }
+  const gone = (what: string) => new ApiFailure(404, 'not_found', `There is no such ${what} on this node.`)
+
+  const handlers: Readonly<Record<string, ApiHandler>> = {
+    [`GET ${PATHS.me}`]: ({ session }) => meOf(session),
+    [`GET ${PATHS.overview}`]: async () => reply(await overview()),
+    [`GET ${PATHS.routes}`]: () => reply({ routes: routes() }),
+    [`GET ${PATHS.surface}`]: async () => reply(await surface()),
+    [`POST ${PATHS.access}`]: async ({ body }) => reply(await readAccess(operator, body['path'], body['callers'])),
+    [`POST ${PATHS.explain}`]: explain,
+    [`GET ${PATHS.calls}`]: ({ query }) =>
+      reply({
+        calls: records.list(numberIn(query, 'limit', 500, CAPACITY.records)),
+        dropped: records.dropped(),
+        capacity: CAPACITY,
+      }),
+    [`GET ${PATHS.denials}`]: () => reply<Denials>(records.denials()),
+    [`GET ${PATHS.sessions}`]: () => reply(readSessions(live)),
+    [`GET ${PATHS.tasks}`]: async () =>
+      isOn('tasks') ? reply(await readTasks(live)) : unavailable('The plugin `tasks` is off.', 'tasks: {}'),
+    [`GET ${PATHS.clients}`]: () => reply(clients()),
+    [`GET ${PATHS.audit}`]: audit,
+    [`GET ${PATHS.config}`]: async () => reply(await configView()),
+    [`GET ${PATHS.nodes}`]: () => reply({ nodes: [self()] }),
+    [`GET ${PATHS.search}`]: request => reply(search(request)),
+    [`GET ${PATHS.events}`]({ req, res, session }) {
+      if (req.method === 'HEAD') throw new ApiFailure(405, 'bad_request', 'The stream is served for GET only.')
+      if (!feed.open(res, session)) throw new ApiFailure(503, 'unavailable', 'There are too many viewers.')
+      return undefined
+    },
+    [`POST ${PATHS.try}`]: callTool,
+    [`POST ${PATHS.endSession}`]: action('end-session', async body => {
+      const route = await endSession(live, handleIn(body))
+      if (route === undefined) throw gone('session')
+      return { target: route, message: 'The session ended.' }
+    }),
+    [`POST ${PATHS.cancelTask}`]: action('cancel-task', async body => {
+      const tool = isOn('tasks') ? await cancelTask(live, handleIn(body)) : undefined
+      if (tool === undefined) throw gone('task')
+      return { target: tool, message: 'The task was cancelled.' }
+    }),
+    [`POST ${PATHS.reload}`]: action('reload', async () => {
+      const reload = await operator.program?.reload()
+      if (!reload) throw new ApiFailure(503, 'unavailable', 'The host runs inside of another program.')
+      return { target: reload.ok ? 'config' : 'config, with problems', message: 'The config was read.', reload }
+    }),
+  }
+  return { handlers, meOf, end: () => feed.end() }
 }

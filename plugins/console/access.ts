@@ -1,0 +1,186 @@
+// Screen 4: what callers see and may call at a path, and the plain items of the routes.
+import { createHmac, randomBytes } from 'node:crypto'
+import type { User } from '../../core/index.ts'
+import type { Operator } from '../../core/internal.ts'
+import { type CatalogItem, HostError, isObject } from '../../core/plugin.ts'
+import type { AccessCell, AccessMatrix, AccessRow, Caller, ItemKind, SurfaceItem } from './api.ts'
+import { ApiFailure } from './server.ts'
+
+type Address = NonNullable<ReturnType<Operator['inspect']>>
+
+const MAX_CALLERS = 16
+const MAX_PATH = 1_024
+const MAX_TOKEN = 16_384
+const MAX_NAMES = 32
+
+/** Names of sessions and tasks for actions, which do not reveal their ids. They change with each start. */
+export function createHandles() {
+  const key = randomBytes(32)
+  return (id: string): string => createHmac('sha256', key).update(id).digest('base64url').slice(0, 22)
+}
+
+export function addressAt(operator: Operator, path: unknown): Address {
+  if (typeof path !== 'string' || path.length > MAX_PATH) throw new ApiFailure(400, 'bad_request', 'Set `path`.')
+  const address = operator.inspect(path)
+  if (!address) throw new ApiFailure(404, 'not_found', 'No route serves this path.')
+  return address
+}
+
+const isNames = (value: unknown): value is readonly string[] =>
+  Array.isArray(value) &&
+  value.length <= MAX_NAMES &&
+  value.every(name => typeof name === 'string' && name.length <= 256)
+
+export function callerIn(value: unknown): Caller {
+  if (!isObject(value)) throw new ApiFailure(400, 'bad_request', 'A caller must be an object.')
+  const { label, roles, scopes, token } = value
+  const isText = (text: unknown, most: number) =>
+    text === undefined || (typeof text === 'string' && text.length > 0 && text.length <= most)
+  const isValid =
+    isText(label, 256) &&
+    isText(token, MAX_TOKEN) &&
+    (roles === undefined || isNames(roles)) &&
+    (scopes === undefined || isNames(scopes))
+  if (!isValid) throw new ApiFailure(400, 'bad_request', 'A caller has `label`, `token`, `roles` and `scopes`.')
+  return value as Caller
+}
+
+/** Names of scopes and roles in the access rules of the config. */
+function namesIn(value: unknown, found: Record<'scopes' | 'roles', Set<string>>, depth = 0): void {
+  if (depth > 8 || typeof value !== 'object' || value === null) return
+  for (const [key, part] of Object.entries(value)) {
+    const into = /^scopes?$/.test(key) ? found.scopes : /^roles?$/.test(key) ? found.roles : undefined
+    const names = into ? [part].flat().filter(name => typeof name === 'string') : []
+    for (const name of names) into?.add(name)
+    if (names.length === 0) namesIn(part, found, depth + 1)
+  }
+}
+
+/** The callers of the config: anonymous, any user, and one for each scope and role. */
+function usualCallers({ config }: Operator, address: Address): Caller[] {
+  const found = { scopes: new Set<string>(), roles: new Set<string>() }
+  namesIn(address.route.authorize, found)
+  const { plugins } = config as { readonly plugins?: Readonly<Record<string, unknown>> }
+  namesIn(plugins?.['tool-policy'], found)
+  const all: Caller[] = [
+    { label: 'anonymous' },
+    { label: 'any user', scopes: [], roles: [] },
+    ...[...found.scopes].map(scope => ({ label: `scope ${scope}`, scopes: [scope] })),
+    ...[...found.roles].map(role => ({ label: `role ${role}`, roles: [role] })),
+  ]
+  return all.slice(0, MAX_CALLERS)
+}
+
+const userOf = ({ scopes = [], roles = [] }: Caller): User => ({ subject: 'example', scopes, roles, claims: {} })
+
+interface Judged {
+  readonly user: User | undefined
+  readonly token?: string
+  readonly refused?: AccessRow['refused']
+}
+
+async function judge(address: Address, caller: Caller): Promise<Judged> {
+  const { token, scopes, roles } = caller
+  if (token === undefined) return { user: scopes || roles ? userOf(caller) : undefined }
+  if (address.authenticators.length === 0) {
+    return { user: undefined, token: 'Ignored: no plugin of this route authenticates callers.' }
+  }
+  try {
+    const user = await address.identify(`Bearer ${token}`)
+    return { user, token: user ? 'Verified.' : 'No plugin accepted it.' }
+  } catch (error) {
+    if (!HostError.is(error)) throw error
+    const reason = error.detail ?? error.message
+    return { user: undefined, token: `Refused: ${reason}`, refused: { status: error.status, reason } }
+  }
+}
+
+function cellOf(address: Address, item: CatalogItem, user: User | undefined): AccessCell {
+  const denial = address.denialOf(item, user)
+  if (denial) return { state: denial.listed ? 'denied' : 'hidden', reason: denial.reason }
+  return { state: address.isUnlisted(item) ? 'unlisted' : 'allowed' }
+}
+
+async function rowOf(address: Address, caller: Caller): Promise<AccessRow> {
+  const { user, token, refused: refusedToken } = await judge(address, caller)
+  const denial = refusedToken ? undefined : address.authorize(user)
+  const refused = refusedToken ?? (denial && { status: address.refusal(denial, user).status, reason: denial.reason })
+  const { token: _, ...known } = caller
+  const label = known.label ?? (caller.token === undefined ? 'anonymous' : 'token')
+  return {
+    label,
+    caller: { ...known, label },
+    ...(token !== undefined && { token }),
+    ...(refused && { refused }),
+    cells: address.items.map(item =>
+      refused ? { state: 'denied', reason: refused.reason } : cellOf(address, item, user),
+    ),
+  }
+}
+
+export async function readAccess(operator: Operator, path: unknown, callers: unknown): Promise<AccessMatrix> {
+  const address = addressAt(operator, path)
+  if (callers !== undefined && (!Array.isArray(callers) || callers.length > MAX_CALLERS)) {
+    throw new ApiFailure(400, 'bad_request', `\`callers\` is a list of at most ${MAX_CALLERS} callers.`)
+  }
+  const asked = callers === undefined ? usualCallers(operator, address) : callers.map(callerIn)
+  const isChosen = 'configureSession' in operator.config
+  return {
+    path: path as string,
+    route: address.route.path,
+    items: address.items.map(({ kind, key }) => ({ kind, name: key })),
+    callers: await Promise.all(asked.map(caller => rowOf(address, caller))),
+    notes: isChosen ? ['`configureSession` can change the result for a caller; it is not evaluated here.'] : [],
+    commands: [{ label: 'Explain', command: commandFor(operator, path as string) }],
+  }
+}
+
+const OPTIONS = { tools: 'tool', prompts: 'prompt', resources: 'resource' } as const
+
+/** A word of a shell command. */
+const quoted = (word: string) => (/^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`)
+
+export const programOf = ({ program }: Operator): string => program?.command ?? 'npx mcp-host'
+
+export function commandFor(operator: Operator, path: string, kind?: ItemKind, name?: string): string {
+  const item = kind === undefined || name === undefined ? '' : ` --${OPTIONS[kind]} ${quoted(name)}`
+  return `${programOf(operator)} explain --route ${quoted(path)}${item}`
+}
+
+type PlainItem = Omit<SurfaceItem, 'limits'>
+
+const textOf = (value: unknown) => (typeof value === 'string' ? value : undefined)
+
+/** The configured items of all routes, read from the running host. */
+export function itemsOf(operator: Operator): PlainItem[] {
+  return operator.routes.flatMap(({ samplePath, path: route }) => {
+    const address = operator.inspect(samplePath)
+    return (address?.items ?? []).map(item => {
+      const { kind, key, wire } = item
+      const [title, description] = [textOf(wire['title']), textOf(wire['description'])]
+      const denial = address?.denialOf(item, undefined)
+      return {
+        path: samplePath,
+        route,
+        kind,
+        template: kind === 'resources' && item.template !== undefined,
+        name: key,
+        ...(title !== undefined && { title }),
+        ...(description !== undefined && { description }),
+        shown: wire,
+        needs: denial ? [denial.reason] : [],
+        listed: address?.isUnlisted(item) !== true,
+      }
+    })
+  })
+}
+
+/** Adds limits in words. */
+export function withLimits(operator: Operator, items: readonly PlainItem[]): SurfaceItem[] {
+  const addresses = new Map(items.map(({ path }) => [path, operator.inspect(path)] as const))
+  return items.map(item => {
+    const address = addresses.get(item.path)
+    const found = address?.items.find(({ kind, key }) => kind === item.kind && key === item.name)
+    return { ...item, limits: found ? [...(address?.explainPlugins(found) ?? [])] : [] }
+  })
+}

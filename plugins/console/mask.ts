@@ -1,0 +1,20 @@
+// Screen 12: the config without secrets, functions and code.
+import { shownUrl } from '../../core/auth.ts'
+import type { Operator } from '../../core/internal.ts'
+
+const MASK = '***'
+const MAX_DEPTH = 10
+
+function masked(value: unknown, path: readonly (string | number)[], operator: Operator): unknown {
+  if (typeof value === 'function') return '[function]'
+  if (typeof value === 'string') return operator.isSecret(path) ? MASK : shownUrl(value)
+  if (typeof value === 'bigint') return String(value)
+  if (typeof value !== 'object' || value === null) return value
+  if (path.length > MAX_DEPTH) return '[…]'
+  if (Array.isArray(value)) return value.map((item, index) => masked(item, [...path, index], operator))
+  const prototype = Object.getPrototypeOf(value)
+  if (prototype !== null && prototype !== Object.prototype) return '[object]'
+  return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, masked(item, [...path, key], operator)]))
+}
+
+export const maskedConfig = (operator: Operator) => masked(operator.config, [], operator) as Record<string, unknown>
