@@ -6,11 +6,11 @@ import { shortName } from '../core/config/problems.ts'
 import { descriptionAt } from '../core/config/walk-schema.ts'
 import type { Host } from '../core/host.ts'
 import { errorText, type Path } from '../core/http/errors.ts'
-import type { User } from '../core/index.ts'
 import { isConfiguredPlugin } from '../core/kernel/define-plugin.ts'
 import { isObject } from '../core/plugin.ts'
 import { needsRestart } from '../core/reload.ts'
-import type { Caller, ConfigKey, LastReload, LockChange, LockState, SurfaceItem } from '../plugins/console/api.ts'
+import { userOf } from '../plugins/console/access.ts'
+import type { ConfigKey, LastReload, LockChange, LockState, SurfaceItem } from '../plugins/console/api.ts'
 import type { ConsoleProgram } from '../plugins/console/program.ts'
 import { type CommandContext, selfCommand } from './context.ts'
 import type { Change } from './lock/compare-surfaces.ts'
@@ -117,12 +117,6 @@ async function readLockState(surface: Surface, readLock: () => Promise<Lock | un
   }
 }
 
-/** A signed-in user with these roles and scopes; undefined for an anonymous caller. */
-function userOf({ label = 'example', roles = [], scopes = [] }: Caller): User | undefined {
-  if (roles.length + scopes.length === 0) return undefined
-  return { subject: label, roles, scopes, claims: {} }
-}
-
 const OPTION_OF = { tools: 'tool', resources: 'resource', prompts: 'prompt' } as const
 
 function describeReload(reloaded: Reloaded): LastReload {
@@ -190,9 +184,10 @@ export function createOperatorLink(context: CommandContext, lock?: string): Oper
     },
     async explain({ path, caller, kind, name }) {
       const { explainAccess } = await import('./explain.ts')
-      const user = caller.token === undefined ? userOf(caller) : undefined
+      const { token, roles, scopes } = caller
+      const isUser = token === undefined && (roles ?? scopes) !== undefined
       const item = kind === undefined || name === undefined ? {} : { [OPTION_OF[kind]]: name }
-      return explainAccess(host, { route: path, ...item }, { token: caller.token, ...(user && { user }) })
+      return explainAccess(host, { route: path, ...item }, isUser ? { user: userOf(caller) } : { token })
     },
     async readConfig() {
       if (!served) return { keys: {} }

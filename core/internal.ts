@@ -5,6 +5,7 @@ import { type DefinePlugin, definePlugin as definePublic } from './plugin-host.t
 export { DocumentFault, readJson, readYaml } from './config/read-document.ts'
 export type { ResolvedHttp } from './http/guard.ts'
 export type { InternalExamination, InternalHost, Services } from './internal-host.ts'
+export { isConfiguredPlugin } from './kernel/define-plugin.ts'
 export type { CrossOrigin } from './kernel/endpoint.ts'
 export type { BuiltInContext } from './mcp/define.ts'
 export { FairQueue, type Queued } from './mcp/fair-queue.ts'

@@ -71,7 +71,8 @@ function usualCallers({ config }: Operator, address: Address): Caller[] {
   return all.slice(0, MAX_CALLERS)
 }
 
-const userOf = ({ scopes = [], roles = [] }: Caller): User => ({ subject: 'example', scopes, roles, claims: {} })
+/** The user that stands for a caller with roles or scopes. */
+export const userOf = ({ scopes = [], roles = [] }: Caller): User => ({ subject: 'example', scopes, roles, claims: {} })
 
 interface Judged {
   readonly user: User | undefined

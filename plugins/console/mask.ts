@@ -1,6 +1,6 @@
 // Screen 12: the config without secrets, functions and code.
 import { shownUrl } from '../../core/auth.ts'
-import type { Operator } from '../../core/internal.ts'
+import { isConfiguredPlugin, type Operator } from '../../core/internal.ts'
 
 const MASK = '***'
 const MAX_DEPTH = 10
@@ -11,6 +11,8 @@ function masked(value: unknown, path: readonly (string | number)[], operator: Op
   if (typeof value === 'bigint') return String(value)
   if (typeof value !== 'object' || value === null) return value
   if (path.length > MAX_DEPTH) return '[…]'
+  // Schemas describe the options alone.
+  if (isConfiguredPlugin(value)) return masked(value.options, path, operator)
   if (Array.isArray(value)) return value.map((item, index) => masked(item, [...path, index], operator))
   const prototype = Object.getPrototypeOf(value)
   if (prototype !== null && prototype !== Object.prototype) return '[object]'
