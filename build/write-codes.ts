@@ -36,6 +36,7 @@ export const AREAS = {
   MH33: 'Other commands',
   MH34: 'openapi, upstream',
   MH35: 'store-postgres',
+  MH36: 'console',
 }
 
 export interface Use {
