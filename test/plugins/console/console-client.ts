@@ -67,7 +67,10 @@ export async function startConsole(
   const plugins = { 'transport-streamable': {}, ...config.plugins, console: { port: 0, ...options } }
   const started = await startHost({ ...config, plugins }, directory, settings)
   const { origin, token } = placeOf(started)
-  const cookie = cookieIn(await logIn(origin, token))
+  const { token: own } = options as { readonly token?: string }
+  const login = await logIn(origin, own ?? token)
+  if (login.status !== 200) throw new Error(`the login was answered ${login.status}`)
+  const cookie = cookieIn(login)
   const headers = { Cookie: cookie }
   return {
     ...started,
