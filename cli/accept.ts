@@ -86,6 +86,17 @@ const asLists = (entry: AcceptedServer | undefined) => ({
   ),
 })
 
+const compareInstructions = (
+  name: string,
+  old: AcceptedServer | undefined,
+  { instructions: after }: AcceptedServer,
+): Change[] => {
+  const before = old?.instructions
+  if (before === after) return []
+  const sides = { ...(before !== undefined && { before }), ...(after !== undefined && { after }) }
+  return [{ at: [name], impact: 'read', what: 'instructions changed', ...sides }]
+}
+
 /** In a review every addition matters, because models read the text of a new tool. */
 const asReviewed = (change: Change): Change =>
   change.impact === 'harmless' && 'after' in change && !('before' in change) ? { ...change, impact: 'read' } : change
@@ -113,7 +124,8 @@ async function accept(
   const upstreams = Object.fromEntries([...kept, ...entries].sort(([one], [other]) => (one < other ? -1 : 1)))
   for (const [name, entry] of entries) {
     const old = Object.hasOwn(before?.upstreams ?? {}, name) ? before?.upstreams?.[name] : undefined
-    const changes = compareLists(name, asLists(old), asLists(entry)).map(asReviewed)
+    const lists = compareLists(name, asLists(old), asLists(entry)).map(asReviewed)
+    const changes = [...compareInstructions(name, old, entry), ...lists]
     const text = changes.length === 0 ? 'no changes' : `${countsText(changes)}\n\n${changesText(changes)}\n`
     for (const line of `${name}: ${text}`.split('\n')) print(printable(line))
   }

@@ -32,6 +32,8 @@ export interface ToolsetPlace {
   readonly isLate?: boolean
   /** The state of its source in one line, for the start page and `mcp-host explain`. */
   readonly describe?: () => string
+  /** Instructions for the model, added to those of the config. Callers who can list none of its items do not get them. */
+  readonly instructions?: () => string | undefined
 }
 
 /** Serves definitions of a plugin. */
@@ -190,7 +192,7 @@ function nameToolset(
   instance: PluginInstance,
   { toolsets, configToolsets }: Pick<McpRegistrations, 'toolsets' | 'configToolsets'>,
   name: string,
-  { isLate, at: own = [], fix, describe }: ToolsetPlace & Pick<ProvidedSource, 'isLate'>,
+  { isLate, at: own = [], fix, describe, instructions }: ToolsetPlace & Pick<ProvidedSource, 'isLate'>,
 ): ProvidedSource {
   if (!instance.plugin.provides?.includes('toolsets')) throw lacksCapability(instance, 'toolset', 'toolsets')
   const at = [...instance.at, ...own]
@@ -202,7 +204,7 @@ function nameToolset(
     const what = `there is another toolset "${name}", at ${formatPath(other)}; rename one of them`
     throw new StartError('MH1523', what, { at, also: [{ at: other }] })
   }
-  const toolset = { toolset: name, at, fix, isLate, describe }
+  const toolset = { toolset: name, at, fix, isLate, describe, instructions }
   toolsets.set(name, toolset)
   return toolset
 }

@@ -16,6 +16,7 @@ export interface ProvidedSource {
   readonly isLate: boolean
   /** Describes its state, in one line. */
   readonly describe?: (() => string) | undefined
+  readonly instructions?: (() => string | undefined) | undefined
 }
 
 export interface Clashing {
