@@ -1,6 +1,6 @@
 // The MCP part of the plugin host: definitions, methods, and hooks around each call.
 
-import { formatPath, type Path, type Report, StartError } from '../http/errors.ts'
+import { formatPath, type Report, StartError } from '../http/errors.ts'
 import type { PluginInstance } from '../kernel/plugin-plan.ts'
 import { lacksCapability, type Note, notesFor, startPlugin } from '../kernel/set-up.ts'
 import type { Call, Next } from './call.ts'
@@ -22,19 +22,8 @@ type Redirect = (call: Call) => Readonly<Record<string, unknown>> | undefined
 type IsHidden = (name: string, route: McpRoute) => boolean
 type Explain = (item: CatalogItem | undefined, route: McpRoute) => readonly string[]
 
-/** The location of a toolset in the options of its plugin. */
-export interface ToolsetPlace {
-  /** The path to the toolset in the plugin's options. */
-  readonly at?: Path
-  /** Advice for duplicate names on a route, used in messages. */
-  readonly fix?: string
-  /** True if definitions can be added after startup. Default: true without `definitions`. */
-  readonly isLate?: boolean
-  /** The state of its source in one line, for the start page and `mcp-host explain`. */
-  readonly describe?: () => string
-  /** Instructions for the model, added to those of the config. Callers who can list none of its items do not get them. */
-  readonly instructions?: () => string | undefined
-}
+/** The location of a toolset in the options of its plugin (`at`), and texts about it. */
+export type ToolsetPlace = Partial<Omit<ProvidedSource, 'toolset'>>
 
 /** Serves definitions of a plugin. */
 export interface AddToolset {

@@ -231,8 +231,7 @@ function buildView(catalog: Catalog, request: ViewRequest, audience: Audience): 
     metaJson: JSON.stringify(meta),
     // Those of a toolset can change while the view is cached.
     get instructions() {
-      const texts = [instructions, ...sources.map(read => read?.())].filter(text => text !== undefined)
-      return texts.length === 0 ? undefined : texts.join('\n\n')
+      return [instructions, ...sources.map(read => read?.())].filter(Boolean).join('\n\n') || undefined
     },
     capabilities: { ...capabilitiesOf(items, isLate), ...request.capabilities },
     tools: mapOf(tools),
