@@ -1,5 +1,6 @@
 // `mcp-host openapi`: shows the tools of an OpenAPI document, their sizes, and omitted operations.
-import { readSurvey, type Survey, type SurveyOptions } from './openapi/read-survey.ts'
+import type { Survey } from '../plugins/openapi/survey.ts'
+import { readSurvey, type SurveyOptions } from './openapi/read-survey.ts'
 import { tableLines } from './render.ts'
 import { jsonText } from './text.ts'
 import { defineVerb } from './verb.ts'

@@ -1,9 +1,10 @@
 // `mcp-host add openapi`: adds a document and a route for its toolset to the config.
 import { dirname, posix, relative, resolve, sep } from 'node:path'
 import { printable } from '../../client/text.ts'
+import type { Survey } from '../../plugins/openapi/survey.ts'
 import type { CommandContext } from '../context.ts'
 import { addToConfig, assertFree, freeRoute, loadOrCreateConfig } from '../edit-config.ts'
-import { readSurvey, type Survey } from './read-survey.ts'
+import { readSurvey } from './read-survey.ts'
 
 /** Derives a toolset name: `orders` for `apis/orders.openapi.yaml`. */
 function nameOf(document: string): string {
