@@ -100,7 +100,7 @@ export class Upstream implements Caller {
   #isRetired = false
   #left = ''
   #unmatched = ''
-  #changedTools: ReadonlySet<string> = new Set()
+  #changedTools: ReadonlyMap<string, string> = new Map()
   #withheld: ReadonlyMap<string, string> = new Map()
 
   constructor(parts: UpstreamParts) {
@@ -143,9 +143,9 @@ export class Upstream implements Caller {
   get withheld(): ReadonlyMap<string, string> {
     return this.#withheld
   }
-  /** True if a tool is left out of lists, by its name on the route. */
-  isWithheld(name: string): boolean {
-    return this.#changedTools.has(name)
+  /** Returns the reason for a withheld tool, by its name on the route. False for other tools. */
+  isWithheld(name: string): string | false {
+    return this.#changedTools.get(name) ?? false
   }
   /** Describes state, protocol version and counts in one line. */
   describe(): string {
@@ -397,7 +397,9 @@ export class Upstream implements Caller {
     const { served, changedTools, withheld } = reviewLists(snapshot, this.#accepted, this.settings)
     const { definitions, left } = this.#define(served, canComplete, changedTools)
     this.#withheld = withheld
-    this.#changedTools = new Set(changedTools.map(name => toolName(this.settings, name)))
+    this.#changedTools = new Map(
+      changedTools.map(name => [toolName(this.settings, name), withheld.get(labelOf('tool', name)) ?? '']),
+    )
     this.#parts.toolset.replace(definitions)
     this.#logLeftOut(new Map([...withheld, ...left]))
   }
