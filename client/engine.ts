@@ -3,7 +3,7 @@ import { type Acquirer, createAcquirer, type Need } from './acquire.ts'
 import type { ClientContext } from './context.ts'
 import { type Authority, createAuthorityFinder } from './discovery.ts'
 import { createDPoPSigner, type DPoPSigner } from './dpop.ts'
-import { AuthError, callOption } from './errors.ts'
+import { AuthError, callOption, InteractionRequiredError } from './errors.ts'
 import { isUnattended } from './grants.ts'
 import { withAbort } from './http.ts'
 import { isLoopback } from './resolve-options.ts'
@@ -184,18 +184,23 @@ export function createEngine(ctx: ClientContext, context: CacheContext) {
 
   async function obtain(want: Want, signal: AbortSignal | undefined): Promise<Outcome> {
     for (;;) {
-      const flight = flights.current
+      const flight = flights.current()
       if (flight) {
-        const adopted = await adopt(want, 'other-request', await withAbort(flight, signal))
+        const outcome = await withAbort(flight.outcome, signal).catch((error: unknown) => {
+          // The caller of the flight cannot ask the user in the same way as this one.
+          if (error instanceof InteractionRequiredError && flight.ask !== want.ask) return undefined
+          throw error
+        })
+        const adopted = await adopt(want, 'other-request', outcome)
         if (adopted) return adopted
         continue
       }
       const adopted = await adopt(want, 'cache', await store.read())
       if (adopted) return adopted
-      if (flights.current) continue
+      if (flights.current()) continue
       if (want.admit?.() === false) return undefined
       const start = () => callOption('getting a token failed', FAILED, () => acquire(want))
-      return withAbort(flights.start(start), signal)
+      return withAbort(flights.start(start, want.ask), signal)
     }
   }
 
@@ -224,7 +229,7 @@ export function createEngine(ctx: ClientContext, context: CacheContext) {
       const expired = accessToken === undefined || isExpired(stored, now())
       const due = expired || isDue(stored, now(), options.refreshLeewaySeconds, spread)
       const renewable = refreshToken !== undefined || (accessToken !== undefined && isUnattended(options.grant))
-      if (!due || (!expired && (!renewable || now() < backOffUntil || flights.current))) return stored
+      if (!due || (!expired && (!renewable || now() < backOffUntil || flights.current()))) return stored
       return renewable ? renew(stored, expired, signal) : undefined
     },
     obtain,

@@ -115,7 +115,7 @@ const describeBody = ({ headers, length }: Pick<HttpAnswer, 'headers' | 'length'
 export const describeAnswer = (answer: Pick<HttpAnswer, 'status' | 'headers' | 'length'>): string =>
   `HTTP ${answer.status} (${describeBody(answer)})`
 
-const TIMEOUT = 15_000
+export const TIMEOUT = 15_000
 const MAX_DOCUMENT = 256 * 1_024
 const MAX_ANSWER = 64 * 1_024
 const MAX_REDIRECTS = 3

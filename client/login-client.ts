@@ -53,6 +53,8 @@ export function createLoginClient({ apiUrl, issuer, resource, ...given }: LoginC
       }
       throw new AuthError('the login did not start', { code: 'login_failed' })
     },
+    isLoggedIn: async (): Promise<boolean> => (await session.status()).loggedIn,
+    disconnect: () => session.logout(),
     /** Stores the tokens of a callback URL. */
     complete: (callbackUrl: string): Promise<void> => logins.session.completeAuthorization(callbackUrl),
   }

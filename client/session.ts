@@ -6,7 +6,7 @@ import { createEngine, type Engine } from './engine.ts'
 import { AuthError, scrubError } from './errors.ts'
 import { createEmit } from './events.ts'
 import { isUnattended } from './grants.ts'
-import { createOAuthHttp, tellUnreached, withAbort } from './http.ts'
+import { createOAuthHttp, TIMEOUT, tellUnreached, withAbort } from './http.ts'
 import { knownClient } from './identity.ts'
 import { createNetPolicy } from './net-policy.ts'
 import { checkScopes, type ResolvedOptions } from './resolve-options.ts'
@@ -97,14 +97,16 @@ export function createSession(options: ResolvedOptions, { openRedirect, issuer }
 
   async function probe(signal: AbortSignal | undefined): Promise<AuthCue | undefined> {
     const headers = { accept: 'text/event-stream, application/json' }
+    const timeout = AbortSignal.timeout(TIMEOUT)
+    const either = signal ? AbortSignal.any([signal, timeout]) : timeout
     try {
-      const probing = options.fetch(options.serverUrl, { headers, redirect: 'manual', signal: signal ?? null })
-      const response = await withAbort(probing, signal)
+      const probing = options.fetch(options.serverUrl, { headers, redirect: 'manual', signal: either })
+      const response = await withAbort(probing, either)
       await response.body?.cancel()
       return readCue(response)
     } catch (cause) {
       if (AuthError.is(cause) || signal?.aborted) throw cause
-      const { what, fix } = tellUnreached(cause)
+      const { what, fix } = tellUnreached(cause, timeout.aborted ? 'TIMEOUT' : undefined)
       throw new AuthError(`${printableUrl(options.serverUrl)} ${what}`, {
         code: 'temporarily_unavailable',
         retryable: true,

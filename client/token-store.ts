@@ -11,20 +11,19 @@ import type { TokenAnswer } from './token-endpoint.ts'
 
 export type Outcome = TokenContainer | undefined
 
-const flights = new WeakMap<TokenCache, Map<string, Promise<Outcome>>>()
+type Flight = { readonly outcome: Promise<Outcome>; readonly ask: 'no' | 'ask' | 'defer' }
+const flights = new WeakMap<TokenCache, Map<string, Flight>>()
 
 export function createFlights(cache: TokenCache, key: string) {
-  const ofCache = flights.get(cache) ?? new Map<string, Promise<Outcome>>()
+  const ofCache = flights.get(cache) ?? new Map<string, Flight>()
   flights.set(cache, ofCache)
   return {
-    get current() {
-      return ofCache.get(key)
-    },
-    start(work: () => Promise<Outcome>): Promise<Outcome> {
-      const flight = work().finally(() => ofCache.delete(key))
-      ofCache.set(key, flight)
-      flight.catch(() => undefined)
-      return flight
+    current: () => ofCache.get(key),
+    start(work: () => Promise<Outcome>, ask: Flight['ask']): Promise<Outcome> {
+      const outcome = work().finally(() => ofCache.delete(key))
+      ofCache.set(key, { outcome, ask })
+      outcome.catch(() => undefined)
+      return outcome
     },
   }
 }

@@ -1,7 +1,7 @@
 // Errors of the MCP client engine.
 
 /**
- * - `rpc`: the server answered with a JSON-RPC error: `code`, `message` and `data` are the server's
+ * - `rpc`: the server sent a JSON-RPC error: `code`, `message` and `data` are the server's
  * - `refused`: an HTTP status without a JSON-RPC error; `status` has it, `challenge` the `WWW-Authenticate` header
  * - `unreachable`: no connection
  * - `lost`: the connection, process or session ended before the response

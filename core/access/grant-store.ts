@@ -233,16 +233,20 @@ export interface AuthorizationServer {
   keys(): readonly PublicJwk[]
   /** True if anyone can sign in (development). */
   readonly isDevelopment?: boolean
-  /** Pages of the host for its signed-in users. */
   readonly pages?: UserPages
 }
 
-export type UserPage = { title: string; text: string; isError: boolean; action?: { label: string; href: string } }
+export type UserPage = { title: string; text: string; isError: boolean; action?: { label: string; href: string } } & {
+  /** Texts by value. The button of an item sends its value as `name`, and the token as `csrf`. */
+  list?: { name: string; label: string; token: string; items: ReadonlyMap<string, string> }
+}
 
 export interface UserPages {
   /** The subject of the browser's user. Undefined: the response redirects to the sign-in, which returns to `path`. */
   identify(ctx: HostContext, path: string): Promise<string | undefined>
   show(ctx: HostContext, page: UserPage, status?: number): Promise<void>
+  /** `listener` receives subjects that can no longer sign in. */
+  onDenied(listener: (subject: string) => void): unknown
 }
 
 /** The default without an authorization server plugin. */

@@ -103,17 +103,14 @@ function mountedApps(
   return mounts
 }
 
-/** Redirects browsers at `/` to the first open endpoint with a page. A protected endpoint is named only if there is no other. */
+/** Redirects browsers at `/` to the first open endpoint with a page. Protected endpoints are not named. */
 function frontPage(served: readonly Served[]): Place['page'] {
-  const pages = served.flatMap(({ page, route }) => (page && route && !route.path.includes(':') ? route : []))
-  const front = pages.find(({ authorize }) => authorize === undefined) ?? (pages.length === 1 ? pages[0] : undefined)
-  return (
-    front &&
-    (ctx => {
-      ctx.set('Cache-Control', 'no-store')
-      ctx.redirect(new URL(front.url({})).pathname)
-    })
-  )
+  const front = served.find(({ page, route }) => page && route && !route.authorize && !route.path.includes(':'))?.route
+  if (!front) return undefined
+  return ctx => {
+    ctx.set('Cache-Control', 'no-store')
+    ctx.redirect(new URL(front.url({})).pathname)
+  }
 }
 
 export interface Places {

@@ -43,7 +43,7 @@ interface PipelineSettings extends Pick<ErrorWriterSettings, 'encode'> {
   readonly http: ResolvedHttp
   readonly log: Logger
   readonly report?: Report
-  /** Called at the start of a request. The result receives a promise of the request's end. */
+  /** Called at the start of a request. The returned function receives a promise that settles with its outcome. */
   readonly onBegin?: ((ctx: HostContext) => (decided: Promise<unknown>) => void) | undefined
 }
 

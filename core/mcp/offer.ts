@@ -183,7 +183,7 @@ async function runWith(runSession: RunSession, facts: RequestFacts, body: () => 
   let running: Promise<void> | undefined
   const once = () => {
     running ??= body()
-    // A `runSession` that does not await it must not end the process.
+    // Without this handler, a rejection that `runSession` does not await would end the process.
     running.catch(() => undefined)
     return running
   }

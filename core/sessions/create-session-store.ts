@@ -1,9 +1,9 @@
 // The session store above a shared `Store`. Each session has a partition with these records:
 //   session   opening, home, revision, client, level; w:<uri> for each watched resource, wn their number, wb their bytes;
-//             restoredFrom, restoredAt: the version of the copy that it was restored from, and when
-//   use       r:<request id> the node that runs it; n:<node> a node with a copy; b:<node> until when it is in use there;
+//             restoredFrom, restoredAt: the version of the copy that it was restored from, and the time
+//   use       r:<request id> the node that runs the request; n:<node> a node with a copy; b:<node> end of its use there;
 //             stream, streamNode, streamEpoch: the writer of messages that belong to no call
-//   ended     remembers the end
+//   ended     marks an ended session
 // The partition `sessions` has sorted sets: `of:<holder>` by last use, `idle:<holder>` and `idle` (<digest> <holder>) by
 // the start of idleness, `holders` by number of idle sessions.
 import { createHash } from 'node:crypto'

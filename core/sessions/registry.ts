@@ -111,7 +111,7 @@ export function createSessionRegistry(settings: RegistrySettings) {
       byDigest.delete(session.digest)
       if (elsewhere) return
       upkeep.forget(session)
-      // Each node with a copy runs this; only the home counts the end.
+      // Runs on each node with a copy, but only the session's home node counts the end.
       if (session.home === name) figures.ended(session)
       const dropped = Promise.resolve(events(session).drop(session.digest))
         .catch(err => log.warn({ code: 'MH1415', err }, 'the event store could not drop a session'))
@@ -119,7 +119,7 @@ export function createSessionRegistry(settings: RegistrySettings) {
       dropping.add(dropped)
     },
     finished: (session, requests) => store.leave(session.digest, requests),
-    // A call can outlive its session, which could no longer release the charge.
+    // An ended session is not charged: a call can outlive it, and nothing would release the charge.
     charge: (session, bytes, letIn) => session.disposed || charge(session.holder, bytes, letIn),
   }
 
@@ -380,7 +380,7 @@ function createEntrance({ node, runsAt, restore, rebuild, adoptRun }: EntrancePa
     if (session.home === name || !session.offer.spansRun) return
     if (await peers.isAlive(session.home)) return
     if (!(await store.adopt(session.digest, session.home))) return
-    // The version stays behind, so the next record brings the other changes.
+    // The version is not updated, so that a newer record with other changes is still applied.
     session.home = name
     await adoptRun(session)
   }

@@ -275,7 +275,7 @@ class Tasks {
       }),
     )
 
-  /** Answers open requests and returns their number. All or nothing if space is short. */
+  /** Stores responses to open requests and returns their number. All or nothing if space is short. */
   readonly answer = (id: string, answers: Readonly<Record<string, string>>, room: AnswerRoom = {}) =>
     this.#change<number | TaskRefusal | 'task'>(id, 0, ({ facts, work, now }, again) => {
       const questions = readQuestions(facts, work)

@@ -32,6 +32,7 @@ interface BridgeParts {
   readonly trusted: TrustedIssuers
   readonly signing: readonly SigningKey[]
   readonly logo: Logo | undefined
+  readonly listeners: ReadonlySet<(subject: string) => void>
 }
 
 const fetchAnywhere =
@@ -76,7 +77,7 @@ export function makeBridge(parts: BridgeParts) {
   const failed = (error: unknown) =>
     isUnavailable(error) ? Object.assign(unavailable(STORE_AWAY), { cause: error }) : error
   const records = createRecords(store, createSealer(keys('auth-bridge records')), failed)
-  const decide = createDecide(options)
+  const decide = createDecide(options, subject => parts.listeners.forEach(listener => void listener(subject)))
   const { login: most, refreshToken, session } = lifetimes
   const idle = Math.max(refreshToken, session)
   const renewed = (outcome: 'renewed' | 'ended' | 'unasked') => renewals(1, { outcome })

@@ -153,10 +153,11 @@ export async function setUpBridge(host: InternalHost, options: FilledAuthBridge)
     ? createDevelopmentUpstream(options.provider, () => `${issuer()}/sign-in`)
     : createUpstream(options.provider, { at: place, log: host.log, timeout: PROVIDER_TIMEOUT })
   const trusted = createTrustedIssuers(host, options)
-  const parts = { host, options, keys, upstream, trusted, signing, logo: logoOf(host, options) }
+  const listeners = new Set<(subject: string) => void>()
+  const parts = { listeners, host, options, keys, upstream, trusted, signing, logo: logoOf(host, options) }
   const issuer = () => host.url(options.path)
   const published = signing.map(({ publicJwk }) => publicJwk)
-  const pages = pagesOf(() => getBridge(), host.clock)
+  const pages = { ...pagesOf(() => getBridge(), host.clock), onDenied: listeners.add.bind(listeners) }
   host.provide('authorizationServer', { issuer, keys: () => published, isDevelopment: inDevelopment, pages })
   const getStore = () => kept?.store ?? storeOf(host)
   const make = async () => {

@@ -90,12 +90,12 @@ class CallEnd implements StepLimit {
   #reason: Error | undefined
   #step: Stoppable | undefined
 
-  constructor(clock: Clock, timeout: number, cancellation: Cancellation) {
+  constructor(clock: Clock, timeout: number, cancellation: Cancellation, advice: string) {
     this.#clock = clock
     this.#until = clock.monotonic() + timeout
     this.#cancellation = cancellation
     this.#timer = clock.setTimeout(
-      () => this.#end(new ToolError(`The API did not respond within ${timeout / 1_000} s.`)),
+      () => this.#end(new ToolError(`The API did not respond within ${timeout / 1_000} s.${advice}`)),
       timeout,
     )
     cancellation.add(this.#cancel)
@@ -168,9 +168,20 @@ function codeOf(error: unknown): string | undefined {
 const isRefusedAddress = (error: unknown): error is Error =>
   error instanceof Error && ['blocked_address', 'insecure_endpoint'].includes(Reflect.get(error, 'code') as string)
 
-const networkFailure = (error: unknown): ToolError => {
+/** Codes of connections that ended after the API could have received the request. */
+const ENDED = new Set(['UND_ERR_SOCKET', 'ECONNRESET', 'EPIPE'])
+const REPEATED = ' The API can have processed the request: check its result before you repeat the call.'
+
+/** `redirect`: the origin that the API redirected to. */
+function networkFailure(error: unknown, method: string, redirect: string | undefined): ToolError {
   const code = codeOf(error)
-  return new ToolError(`The API cannot be reached${code === undefined ? '' : ` (${code})`}.`)
+  const suffix = code === undefined ? '' : ` (${code})`
+  if (code !== undefined && ENDED.has(code)) {
+    const advice = REPEATABLE.has(method) ? ' Try again later.' : REPEATED
+    return new ToolError(`The API ended the connection without a response${suffix}.${advice}`)
+  }
+  const what = redirect === undefined ? 'The API' : `The API redirects to ${redirect}, which`
+  return new ToolError(`${what} cannot be reached${suffix}. Try again later.`)
 }
 
 interface Target {
@@ -305,11 +316,18 @@ export function createRequester(options: RequesterOptions): Requester {
     return { origin: one.origin, path, headers, body: built.body?.content ?? null }
   }
 
-  async function follow(method: string, first: Target, end: CallEnd): Promise<ReceivedResponse> {
+  /** `reached`: gets the origin of each request. */
+  async function follow(
+    method: string,
+    first: Target,
+    end: CallEnd,
+    reached: { origin: string },
+  ): Promise<ReceivedResponse> {
     const { maxResponse } = options
     let target = first
     for (let count = 0; ; count++) {
       const { origin: from } = target
+      reached.origin = from
       const dispatcher = connections ? connections.agentFor(from) : (await connect()).agentFor(from)
       const response = await send({ ...target, dispatcher, method }, maxResponse, end)
       if (!REDIRECTS.has(response.status) || !REPEATABLE.has(method) || count === MAX_REDIRECTS) return response
@@ -347,6 +365,14 @@ export function createRequester(options: RequesterOptions): Requester {
     throw new ToolError('The host has no valid credentials for the API. See the log of the host.')
   }
 
+  /** Without credentials, the document does not declare the security of the operation. */
+  function warnRefused({ id, security }: Operation, { secrets }: AddedCredentials): void {
+    const schemes = security.flatMap(alternative => [...alternative.keys()])
+    const fix =
+      secrets.length > 0 ? 'check `credentials`, `auth` and `headers`' : 'set `auth` or `headers`, which are not set'
+    log.warn({ code: 'MH3460', document: options.what, operation: id, schemes, fix }, 'an API responded with HTTP 401')
+  }
+
   async function attemptAll(
     one: CompiledOperation,
     built: BuiltRequest,
@@ -361,15 +387,17 @@ export function createRequester(options: RequesterOptions): Requester {
       const waiting = authorize(one, built, ctx, added)
       if (waiting) await end.within(waiting)
       const target = targetOf(one, built, ctx, added)
+      const reached = { origin }
       let response: ReceivedResponse | undefined
       try {
-        response = await follow(method, target, end)
+        response = await follow(method, target, end, reached)
       } catch (error) {
         if (ToolError.is(error)) throw error
         if (isRefusedAddress(error)) throw refuseAddress(error)
         if (error instanceof SendFailure) throw new ToolError(`The API sent no usable response: ${error.message}.`)
         const pause = mayRepeat ? pauseAfter(attempt++, end) : undefined
-        if (pause === undefined) throw networkFailure(error)
+        const redirect = reached.origin === origin ? undefined : reached.origin
+        if (pause === undefined) throw networkFailure(error, method, redirect)
         await end.wait(pause)
         continue
       }
@@ -380,6 +408,7 @@ export function createRequester(options: RequesterOptions): Requester {
       }
       const pause = mayRepeat ? pauseAfter(attempt++, end, response) : undefined
       if (pause === undefined) {
+        if (response.status === 401) warnRefused(operation, added)
         const facts = { operation, url: origin + built.path, query: built.query.join('&'), secrets: added.secrets }
         return toolResultOf(response, {
           ...facts,
@@ -394,7 +423,7 @@ export function createRequester(options: RequesterOptions): Requester {
   async function call(operation: Operation, args: OperationArguments, ctx: CallContext): Promise<CallToolResult> {
     const one = compile(operation)
     const built = build(one, args)
-    const end = new CallEnd(clock, timeout, contextCancellation(ctx))
+    const end = new CallEnd(clock, timeout, contextCancellation(ctx), REPEATABLE.has(one.method) ? '' : REPEATED)
     const owner = ownerOf(ctx)
     try {
       const turn = slots.take(owner, end)

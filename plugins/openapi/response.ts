@@ -158,6 +158,13 @@ function cutText(value: string, bytes: number): string {
   return `${new TextDecoder().decode(body.subarray(0, bytes), { stream: true })}… (cut after ${sizeText(bytes)})`
 }
 
+/** Error pages are mostly markup. Each pattern takes linear time. */
+const textOfHtml = (html: string): string =>
+  html
+    .replaceAll(/<(?:script|style)\b[^<]*/gi, '')
+    .replaceAll(/<[^<>]*>/g, ' ')
+    .replaceAll(/\s+/g, ' ')
+
 function excerptOf(response: ReceivedResponse, facts: ResponseFacts): string | undefined {
   const { type, charset } = mediaTypeOf(response)
   if (response.body.length === 0) return undefined
@@ -165,7 +172,8 @@ function excerptOf(response: ReceivedResponse, facts: ResponseFacts): string | u
   // A cut body can end within a character.
   const body = response.isCut ? new TextDecoder().decode(response.body) : decodeText(response.body, charset)
   if (body === undefined) return undefined
-  const clean = withoutSecrets(withoutMark(body), facts.secrets).trim()
+  const readable = type === 'text/html' ? textOfHtml(body) : withoutMark(body)
+  const clean = withoutSecrets(readable, facts.secrets).trim()
   const isProblem = type === 'application/problem+json'
   const problem = isProblem ? problemOf(parseResponse(clean)?.value) : undefined
   const excerpt = cutText(clean, facts.errorExcerpt)
@@ -175,6 +183,10 @@ function excerptOf(response: ReceivedResponse, facts: ResponseFacts): string | u
 function errorResult(response: ReceivedResponse, facts: ResponseFacts): CallToolResult {
   const retryAfter = headerOf(response.headers, 'retry-after')
   const lines = [statusLine(response.status)]
+  if (response.status === 401) {
+    const what = facts.secrets.length > 0 ? 'refused the credentials of the host' : 'requires credentials'
+    lines.push(`The API ${what}. Only the operator of the host can change them; the log of the host has details.`)
+  }
   if (retryAfter !== undefined && /^[\w ,:]{1,40}$/.test(retryAfter)) lines.push(`Retry-After: ${retryAfter}`)
   const excerpt = excerptOf(response, facts)
   if (excerpt) lines.push(excerpt)

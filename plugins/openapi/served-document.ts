@@ -77,6 +77,8 @@ export class ServedDocument {
   #read: ReadDocument | undefined
   #served: ServedToolset | undefined
   #requester: Requester | undefined
+  /** Tools without credentials. */
+  #left: readonly ApiTool[] = []
 
   constructor(host: InternalHost, name: string, source: Source, logins: Logins) {
     this.#host = host
@@ -115,7 +117,29 @@ export class ServedDocument {
     this.#served = this.#host.toolset(this.#name, definitions, {
       at: ['documents', this.#name],
       fix: `set \`prefix\` of plugins.openapi.documents.${this.#name}`,
+      describe: () => this.#describe(),
     })
+  }
+
+  /** The state for the start page and `explain`. */
+  #describe(): string {
+    if (!this.#read) return 'the document is read at startup'
+    const { tools, faults } = this.#read
+    const parts = [
+      [tools.length - this.#left.length, 'tools'],
+      [this.#left.length, 'left out: no credentials'],
+      [faults.length, 'left out: invalid'],
+      [tools.filter(isSimplified).length, 'with simplified schemas'],
+    ] as const
+    return parts.flatMap(([count, what], index) => (count > 0 || index === 0 ? `${count} ${what}` : [])).join(', ')
+  }
+
+  /** Reads and serves a document at a URL in `onReady`, so that `check`, `lock` and `start --frozen` include its tools. */
+  async addEarly(): Promise<ReadDocument> {
+    const read = await this.read()
+    this.#report(read)
+    this.#served?.replace(defineOrReport(this.#host.report, () => this.#define(read)))
+    return read
   }
 
   #error(code: string, at: readonly string[], text: string): StartError {
@@ -177,6 +201,7 @@ export class ServedDocument {
     this.#requester = requester
     this.#read = read
     const left = read.tools.filter(({ operation }) => plan.reasonFor(operation) !== undefined)
+    this.#left = left
     if (left.length > 0) {
       const reasons = [...new Set(left.map(({ operation }) => plan.reasonFor(operation)))]
       log.info(
@@ -216,8 +241,9 @@ export class ServedDocument {
     }
   }
 
-  /** Reads the document and serves it. */
+  /** Reads the document and serves it, unless it is already served. */
   async start(): Promise<void> {
+    if (this.#read) return
     const read = await this.read()
     this.#logProblems(read)
     this.#served?.replace(this.#define(read))
@@ -268,6 +294,9 @@ function defineOrReport(report: InternalHost['report'], define: () => ToolDefini
     return []
   }
 }
+
+const isSimplified = ({ input, output }: ApiTool): boolean =>
+  input.simplified.length > 0 || (output?.simplified.length ?? 0) > 0
 
 const limitList = (texts: readonly string[]): string[] =>
   texts.length <= MAX_REPORTED

@@ -1,7 +1,7 @@
 // Serves the toolset of each document, and replaces it on reload and when a document at a URL has changed.
 import { isDeepStrictEqual } from 'node:util'
 import type { InternalHost } from '../../core/internal.ts'
-import { parseDuration, type StartError } from '../../core/plugin.ts'
+import { parseDuration, StartError } from '../../core/plugin.ts'
 import { createLogins } from '../families/credentials/index.ts'
 import { loginsOf } from './credentials.ts'
 import type { FilledOptions } from './options.ts'
@@ -27,12 +27,26 @@ export async function setUpOpenApi(host: InternalHost, options: FilledOptions): 
   }
   readFor.set(options, read)
   const remote = [...served.values()].filter(({ isRemote }) => isRemote)
+  const { lock, purpose } = host.config
+  const readEarly = async (own: ServedDocument, name: string) => {
+    try {
+      read.set(name, await own.addEarly())
+    } catch (error) {
+      if (!(error instanceof StartError)) throw error
+      // Only a host that serves requires the document.
+      host.report(error, purpose === 'inspect' ? 'warning' : 'error')
+    }
+  }
   host.onReady(async () => {
+    if (purpose === 'inspect' || lock.isFrozen) {
+      await Promise.all([...served].map(([name, own]) => own.isRemote && readEarly(own, name)))
+    }
     for (const own of served.values()) await own.checkBaseUrl()
   })
   host.onStart(async () => {
     await Promise.all(remote.map(own => own.start()))
-    keepFresh(host, options, remote)
+    // With `--frozen`, a changed document is served only after a restart, which compares it with the lock file.
+    if (!lock.isFrozen) keepFresh(host, options, remote)
   })
   host.onClose(async () => {
     await Promise.all([...served.values()].map(own => own.close()))

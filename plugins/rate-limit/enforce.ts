@@ -158,7 +158,7 @@ function judgeCall(limit: Limit, tally: Tally | undefined, refusing: Refusing) {
   if (tally && tally.used > limit.rate.most) throw overLimit(limit, tally, refusing)
 }
 
-/** Counts concurrently in Redis. Synchronous counts are judged at once, because the counter is shared. */
+/** Counts concurrently in Redis. In memory, each limit is checked before the next one counts. */
 function chargeCall(rules: readonly ToolRule[], who: string, refusing: Refusing): Promise<unknown> | undefined {
   let counting: Promise<void>[] | undefined
   for (const { limit, forAll } of rules) {

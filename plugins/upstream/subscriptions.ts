@@ -13,7 +13,7 @@ const MAX_GROUPS = 50
 
 interface SubscriptionParts {
   readonly clock: Clock
-  /** Whether the confirmed subscription has the current filters. */
+  /** True if the confirmed subscription has the current filters. */
   isCurrent(): boolean
   listen(onActive: () => void): Listening
   confirmed(): void

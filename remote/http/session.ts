@@ -238,7 +238,7 @@ export function createSessionStreams(link: Link, send: Send, session: KeptSessio
     })
     if (!response || isStream(response)) return response
     const text = await readJson(response)
-    // Servers without these streams can also respond with 404.
+    // Servers that cannot resume streams also respond with 404, so a ping detects whether the session is lost.
     const lost = hasLost(id, response.status, text) && (await isLost())
     if (lost === undefined) return undefined
     if (lost || session.epoch !== epoch) {

@@ -24,6 +24,10 @@ export interface ApiWithLogin {
   callback: string
   /** All tokens that this server issued. */
   readonly tokens: string[]
+  /** Revocation requests (RFC 7009) by the type of token, in order. */
+  readonly revocations: string[]
+  /** Deletes all dynamic registrations. */
+  forgetClients(): void
   /** Ends the access tokens, or also the refresh tokens. */
   revoke(what: 'access' | 'all'): void
 }
@@ -109,6 +113,7 @@ function createProvider(state: ApiWithLogin, stored: Map<string, Payload>): Prov
     features: {
       devInteractions: { enabled: false },
       registration: { enabled: true },
+      revocation: { enabled: true },
       resourceIndicators: {
         enabled: true,
         useGrantedResource: () => true,
@@ -125,6 +130,7 @@ function createIssuer(provider: Provider, state: ApiWithLogin): RequestListener 
   const serve = provider.callback()
   provider.on('grant.success', ({ oidc }) => state.grants.push(String(oidc.params?.['grant_type'])))
   provider.on('grant.error', ({ oidc }) => state.grants.push(`refused ${oidc.params?.['grant_type']}`))
+  provider.on('grant.revoked', ({ oidc }) => state.revocations.push(String(oidc.params?.['token_type_hint'])))
   async function interact(request: IncomingMessage, response: ServerResponse) {
     const details = await provider.interactionDetails(request, response)
     const result =
@@ -153,6 +159,10 @@ export async function startApiWithLogin(): Promise<ApiWithLogin> {
     registrations: [],
     callback: 'http://127.0.0.1:1/nobody',
     tokens: [],
+    revocations: [],
+    forgetClients() {
+      for (const key of stored.keys()) if (key.startsWith('Client ')) stored.delete(key)
+    },
     revoke(what) {
       for (const key of stored.keys())
         if (key.startsWith('AccessToken ') || (what === 'all' && /^(RefreshToken|Grant|Session) /.test(key)))

@@ -3,7 +3,7 @@
 import { randomBytes } from 'node:crypto'
 import type Provider from 'oidc-provider'
 import type { Interaction, Session } from 'oidc-provider'
-import type { UserPages } from '../../../core/auth.ts'
+import type { UserPage } from '../../../core/auth.ts'
 import type { Clock, HostContext } from '../../../core/plugin.ts'
 import { pendingAt } from '../../families/credentials/index.ts'
 import { sendPage } from '../../families/pages/index.ts'
@@ -213,10 +213,10 @@ export function refusePeople(ctx: HostContext, { pages }: Bridge): void {
 }
 
 /** Provides sign-in for pages of other plugins. */
-export function pagesOf(getBridge: () => Promise<{ readonly bridge: Bridge }>, clock: Clock): UserPages {
+export function pagesOf(getBridge: () => Promise<{ readonly bridge: Bridge }>, clock: Clock) {
   const may = createAddressLimit(MOST_SIGN_INS, clock)
   return {
-    async identify(ctx, path) {
+    async identify(ctx: HostContext, path: string) {
       const { bridge } = await getBridge()
       const current = await currentLogin(ctx, bridge)
       if (current) return current.login.person.subject
@@ -224,7 +224,7 @@ export function pagesOf(getBridge: () => Promise<{ readonly bridge: Bridge }>, c
       else refusePeople(ctx, bridge)
       return undefined
     },
-    async show(ctx, page, status) {
+    async show(ctx: HostContext, page: UserPage, status?: number) {
       sendPage(ctx, (await getBridge()).bridge.pages.message(page), status)
     },
   }

@@ -1,4 +1,5 @@
 // The pages of auth-bridge: pure functions from data to HTML, without scripts and external resources.
+import type { UserPage } from '../../../core/auth.ts'
 import { html, type Markup, type Page, quoted, safeHref, shown, shownHost } from '../../families/pages/index.ts'
 import { type ConsentQuestion, writeConsent } from './consent.ts'
 import {
@@ -27,6 +28,7 @@ export interface Message {
   /** A link under the button, which can open an app. Omitted if the URL is unsafe. */
   readonly other?: { readonly label: string; readonly href: string }
   readonly isError: boolean
+  readonly list?: UserPage['list']
 }
 
 export interface SignInView {
@@ -58,13 +60,20 @@ function writeOther({ label, href }: NonNullable<Message['other']>): Markup | un
   return safe === undefined ? undefined : html`<p><a href="${safe}">${shown(label)}</a></p>`
 }
 
-function writeMessage({ title, text, detail, action, other, isError }: Message, layout: Layout): Page {
+const writeList = ({ name, label, token, items }: NonNullable<Message['list']>): Markup => html`<ul class="list">
+${[...items].map(
+  ([value, text]) => html`<li><form method="post"><p>${shown(text, 300)}</p>${tokenField(token)}
+<button name="${name}" value="${value}">${label}<span class="hidden"> ${shown(text, 300)}</span></button></form></li>`,
+)}</ul>`
+
+function writeMessage({ title, text, detail, action, other, isError, list }: Message, layout: Layout): Page {
   const said = shown(title, 120)
   return layout({
+    ...(list && { formAction: "'self'" }),
     title: isError ? `Error: ${said}` : said,
     content: html`<h1>${said}</h1>
 <p${isError ? html` class="note fault"` : undefined}>${shown(text, 1_000)}</p>
-${action && button(safeHref(action.href), action.label)}
+${list && writeList(list)}${action && button(safeHref(action.href), action.label)}
 ${other && writeOther(other)}
 ${detail === undefined ? undefined : html`<p class="small">${shown(detail, 200)}</p>`}`,
   })

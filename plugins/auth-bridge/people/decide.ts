@@ -47,7 +47,7 @@ function whyNot(person: Person, { domains = [], groups = [], subjects = [] }: Fi
   return lacking.join(', and ')
 }
 
-export function createDecide({ allow, scopes, roles }: Pick<FilledAuthBridge, 'allow' | 'scopes' | 'roles'>) {
+export function createDecide({ allow, scopes, roles }: FilledAuthBridge, denied: (subject: string) => void) {
   const isAllowed = (person: Person) =>
     allow.everyone === true ||
     isInDomain(person, allow.domains ?? []) ||
@@ -56,7 +56,10 @@ export function createDecide({ allow, scopes, roles }: Pick<FilledAuthBridge, 'a
   const byScope: Rules = scopes
 
   return (person: Person): Decision => {
-    if (!isAllowed(person)) return { refused: whyNot(person, allow) }
+    if (!isAllowed(person)) {
+      denied(person.subject)
+      return { refused: whyNot(person, allow) }
+    }
     const held = Object.entries(roles as Rules).flatMap(([role, rule]) => (meets(person, rule) ? [role] : []))
     const mayHave = (scope: string) => {
       const rule = Object.hasOwn(byScope, scope) ? byScope[scope] : undefined

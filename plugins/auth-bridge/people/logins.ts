@@ -44,9 +44,6 @@ const MAX_UNASKED = 3_600_000
 const LOCK_TTL = 20_000
 /** Pause after a provider failure, milliseconds. */
 const LEFT_ALONE = 10_000
-const LOCK_PAUSE = 100
-
-const pause = (milliseconds: number) => new Promise<void>(resolve => setTimeout(resolve, milliseconds))
 
 const ENDED = { ended: 'the login has ended' } as const
 const NOT_TOLD = 'could not report a sign-out to the provider'
@@ -148,20 +145,11 @@ export function createLogins({ records, upstream, decide, log, clock, idle, most
   /** Runs on one node at a time: concurrent refreshes look like token theft. Undefined if the login has ended. */
   async function alone<Value>(id: string, run: (login: Login) => Promise<Value>): Promise<Value | 'busy' | undefined> {
     // The lock is stored as granted, because pending entries can be evicted.
-    const lock = grantedAt('asking', id)
-    const owner = randomBytes(9).toString('base64url')
-    const until = Date.now() + LOCK_TTL
-    while (!(await records.add(lock, owner, LOCK_TTL))) {
-      if (Date.now() > until) return 'busy'
-      await pause(LOCK_PAUSE)
-    }
-    try {
+    const done = await records.locked(grantedAt('asking', id), LOCK_TTL, async () => {
       const login = await find(id)
       return login && (await run(login))
-    } finally {
-      // The lock has possibly expired.
-      if ((await records.read(lock)) === owner) await records.delete(lock)
-    }
+    })
+    return done ? done.value : 'busy'
   }
 
   async function ask(login: Login): Promise<Renewed> {

@@ -10,6 +10,7 @@ import Provider, {
 } from 'oidc-provider'
 import { readLimited } from '../../../core/auth.ts'
 import type { Clock, Logger } from '../../../core/plugin.ts'
+import { withTimeout } from '../../../core/transport.ts'
 import type { Records } from '../../families/credentials/index.ts'
 import { sendPage } from '../../families/pages/index.ts'
 import type { TrustedIssuers } from '../assertions/trusted-issuers.ts'
@@ -82,16 +83,11 @@ export function createClientFetch({ guardedFetch, mayFetch, clock }: ClientFetch
   /** oidc-provider waits for each fetch without a limit. */
   async function loadInTime(url: string, given: RequestInit['headers']): Promise<Kept> {
     const stop = new AbortController()
-    const { signal } = stop
-    const late = new Promise<never>((_, reject) => {
-      signal.addEventListener('abort', () => reject(signal.reason), { once: true })
-    })
-    const timer = clock.setTimeout(() => stop.abort(new Error(`no complete response within ${TIMEOUT} ms`)), TIMEOUT)
-    try {
-      return await Promise.race([load(url, given, signal), late])
-    } finally {
-      clock.clear(timer)
+    const late = () => {
+      stop.abort(new Error(`no complete response within ${TIMEOUT} ms`))
+      throw stop.signal.reason
     }
+    return withTimeout(load(url, given, stop.signal), TIMEOUT, late, clock)
   }
 
   return async (url: string, { headers: given }: RequestInit): Promise<Response> => {

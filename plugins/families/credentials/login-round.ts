@@ -24,14 +24,14 @@ export class LoginRequired extends ToolError {
   async ask(ctx: CallContext): Promise<InputRequired> {
     const call = callOf(ctx)
     const url = await this.createUrl()
-    const params = { mode: 'url' as const, url, message: `Log in at ${this.#what}.` }
+    const how = `Open this URL within 10 minutes, on any device where you can sign in to this service: ${url}`
+    const message = `Log in at ${this.#what}. ${how} If the call ends before you finish, call the tool again.`
+    const params = { mode: 'url' as const, url, message }
     const question: Question = { method: 'elicitation/create', params }
     // A request in another round would prevent this call from continuing.
     const canAsk = call?.asks && !roundOf(ctx) && !missingCapability(question, call.client.capabilities)
     if (canAsk) return new InputRequired({ [KEY]: question }, { [KEY]: true })
-    throw new ToolError(
-      `This requires a login at ${this.#what}. Open this URL within 10 minutes: ${url} Then call the tool again.`,
-    )
+    throw new ToolError(`This requires a login of the user at ${this.#what}. ${how} Then call the tool again.`)
   }
 
   refused(): ToolError {

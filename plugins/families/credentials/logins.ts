@@ -1,33 +1,37 @@
 // Logins of users at APIs: single-use links, pages of this host, and the tokens of each user, encrypted in the grant store.
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
-import type { AuthorizationServer, UserPage, UserPages } from '../../../core/auth.ts'
+import { type AuthorizationServer, type UserPage, type UserPages, userKey } from '../../../core/auth.ts'
 import { type CallContext, HostError, ToolError } from '../../../core/index.ts'
 import type { InternalHost, Services } from '../../../core/internal.ts'
-import { type HostContext, StartError } from '../../../core/plugin.ts'
+import { type HostContext, isObject, StartError } from '../../../core/plugin.ts'
 import { callOf, contextCancellation } from '../../../core/transport.ts'
 import { LoginRequired } from './login-round.ts'
-import { createRecords, createSealer, digest, grantedAt, pendingAt, type Records } from './records.ts'
+import { createLoginTokens, type LoginTokens } from './login-tokens.ts'
+import { createLoginWaits } from './login-waits.ts'
+import { createRecords, createSealer, digest, pendingAt, type Records } from './records.ts'
 import type { UpstreamAuth } from './schema.ts'
 import { readKey } from './secret.ts'
 import { callerTokens, type TokenSource } from './tokens.ts'
 
 type LoginAuth = Extract<UpstreamAuth, { readonly kind: 'login' }>
 type LoginClient = Awaited<ReturnType<Services['createLoginClient']>>
-type Options = Parameters<Services['createLoginClient']>[0]
-type TokenCache = Options['tokenCache']
-type FlowRecord = Parameters<Options['flowStore']['save']>[1]
-type Tokens = Parameters<TokenCache['storeTokens']>[0]
+type FlowRecord = Parameters<Parameters<Services['createLoginClient']>[0]['flowStore']['save']>[1]
 
+/** A user who signed in at this host, the `sub` of its tokens. */
 interface Owner {
   readonly issuer: string
   readonly subject: string
 }
 
-/** A login of one caller, which only this caller can start and finish. */
-interface Link {
+/** An API where users log in. */
+interface Api {
   readonly id: string
   readonly apiUrl: string
+}
+
+/** A login of one caller, which only this caller can start and finish. */
+interface Link extends Api {
   readonly owner: Owner
 }
 
@@ -35,25 +39,44 @@ interface Flow extends Link {
   readonly record: FlowRecord
 }
 
+/** The logins of one plugin, for the page of all of them. */
+interface Connections {
+  /** The APIs where a user is logged in, by the name of their button. */
+  of(owner: Owner): Promise<ReadonlyMap<string, Link>>
+  disconnect(link: Link): Promise<void>
+}
+
+const CONNECTIONS = Symbol('logins of users at APIs')
+const CONNECT = '/connect'
+
 /** Milliseconds. */
 const LINK_TTL = 600_000
-const TOKENS_TTL = 90 * 86_400_000
-const LOCK_TTL = 30_000
-const LOCK_PAUSE = 100
-const MAX_WAIT = 120_000
-/** Interval of checks for logins that another node finished. */
-const WAIT_PAUSE = 1_000
 const MAX_CLIENTS = 1_000
+/** Including URLs before a reload. */
+const MAX_APIS = 1_000
 const MAX_QUERY = 6_000
 /** The query parameters of the link page and of the callback. */
 const PARAMETERS = ['link', 'confirm', 'state', 'code', 'iss', 'error', 'error_description']
 
 const linkAt = (link: string) => pendingAt('api login link', link)
 const flowAt = (state: string) => pendingAt('api login', state)
-const tokensAt = (key: string) => grantedAt('api tokens', key)
 
 const asText = (value: unknown): string => (typeof value === 'string' ? value : '')
 const secretText = () => randomBytes(32).toString('base64url')
+const PROBE_TIMEOUT = 5_000
+/** Statuses of an error page, where a known client gets a redirect or a page. */
+const UNKNOWN_CLIENT = [400, 401, 404]
+
+/** True if the authorization server responds to the URL of a login with an error, because it does not know the client. */
+async function isRefused(url: string): Promise<boolean> {
+  const signal = AbortSignal.timeout(PROBE_TIMEOUT)
+  const response = await fetch(url, { redirect: 'manual', signal }).catch(() => undefined)
+  await response?.body?.cancel().catch(() => undefined)
+  return response !== undefined && UNKNOWN_CLIENT.includes(response.status)
+}
+
+const isClientRefused = (error: unknown) =>
+  isObject(error) && ['invalid_client', 'unauthorized_client'].includes(asText(error['code']))
 
 interface Access {
   readonly server: AuthorizationServer
@@ -67,10 +90,10 @@ export type Logins = ReturnType<typeof createLogins>
 export function createLogins(host: InternalHost) {
   const { log, clock, config } = host
   const auths = new Map<string, LoginAuth>()
-  const caches = new Map<string, TokenCache>()
+  const apis = new LRUCache<string, Api>({ max: MAX_APIS })
+  const tokens = new LRUCache<string, LoginTokens>({ max: MAX_APIS })
   const clients = new LRUCache<string, Promise<LoginClient>>({ max: MAX_CLIENTS })
-  /** Calls that wait for a login, by client. */
-  const waiting = new Map<string, Set<() => void>>()
+  const waits = createLoginWaits(clock, log)
   const keys = config.keys('api logins')
   const confirmKeys = config.keys('api login pages')
   let access: Access | undefined
@@ -100,53 +123,28 @@ export function createLogins(host: InternalHost) {
     }
   }
 
-  const keyOf = ({ id, apiUrl, owner }: Link) => digest(JSON.stringify([id, apiUrl, owner.issuer, owner.subject]))
-  const pathOf = (id: string) => `/connect/${encodeURIComponent(id)}`
-  const whatOf = ({ id, apiUrl }: Pick<Link, 'id' | 'apiUrl'>) => `"${id}" (${new URL(apiUrl).host})`
+  const apiKey = ({ id, apiUrl }: Api) => digest(JSON.stringify([id, apiUrl]))
+  const keyOf = (link: Link) => digest(JSON.stringify([apiKey(link), userKey(link.owner)]))
+  const pathOf = (id: string) => `${CONNECT}/${encodeURIComponent(id)}`
+  const whatOf = ({ id, apiUrl }: Api) => `"${id}" (${new URL(apiUrl).host})`
 
-  async function locked<Value>(records: Records, key: string, work: () => Promise<Value>): Promise<Value> {
-    const lock = grantedAt('api tokens lock', key)
-    const owner = secretText()
-    const end = clock.monotonic() + LOCK_TTL
-    while (!(await records.add(lock, owner, LOCK_TTL))) {
-      if (clock.monotonic() > end) throw new HostError('unavailable', { detail: 'another node renews the token' })
-      await new Promise<void>(resolve => void clock.setTimeout(resolve, LOCK_PAUSE))
-    }
-    try {
-      return await work()
-    } finally {
-      if ((await records.read(lock)) === owner) await records.delete(lock)
-    }
+  function authOf({ id }: Api): LoginAuth {
+    const auth = auths.get(id)
+    if (!auth) throw new Error(`there is no login "${id}"`)
+    return auth
   }
 
-  /** All users of an API share the registration of this host. */
-  function cacheOf({ id, apiUrl }: Link, auth: LoginAuth, records: Records): TokenCache {
-    const name = JSON.stringify([id, apiUrl, auth.clientId, auth.issuer])
-    const known = caches.get(name)
-    if (known) return known
-    const placeOf = (key: string) => tokensAt(JSON.stringify([name, key]))
-    const shared = grantedAt('api client', name)
-    const cache: TokenCache = {
-      async getTokens({ key }) {
-        const own = await records.read<Tokens>(placeOf(key))
-        if (own) return own
-        const registration = await records.read<NonNullable<Tokens['registration']>>(shared)
-        return registration && { v: 1, registration }
-      },
-      async storeTokens(tokens, { key }) {
-        await records.write(placeOf(key), tokens, TOKENS_TTL)
-        if (tokens.registration) await records.write(shared, tokens.registration, TOKENS_TTL)
-      },
-      withLock: ({ key }, work) => locked(records, JSON.stringify([name, key]), work),
-    }
-    caches.set(name, cache)
-    return cache
+  function tokensOf(api: Api): LoginTokens {
+    const { clientId, issuer } = authOf(api)
+    const name = JSON.stringify([api.id, api.apiUrl, clientId, issuer])
+    const made = tokens.get(name) ?? createLoginTokens(findAccess().records, clock, name, clientId === undefined)
+    tokens.set(name, made)
+    return made
   }
 
   async function clientOf(link: Link): Promise<LoginClient> {
     const { id, apiUrl, owner } = link
-    const auth = auths.get(id)
-    if (!auth) throw new Error(`there is no login "${id}"`)
+    const auth = authOf(link)
     const { clientId, issuer, scopes, resource } = auth
     const clientSecret = await readKey(auth.clientSecret, `auth of ${id}: clientSecret`)
     const key = JSON.stringify([keyOf(link), clientId, digest(clientSecret ?? ''), issuer, scopes, resource])
@@ -162,8 +160,8 @@ export function createLogins(host: InternalHost) {
       resource,
       redirectUri: `${host.url(pathOf(id))}/callback`,
       dynamicClientRegistration: { clientName: config.server.name, applicationType: 'web' },
-      profile: JSON.stringify([owner.issuer, owner.subject]),
-      tokenCache: cacheOf(link, auth, records),
+      profile: userKey(owner),
+      tokenCache: tokensOf(link).cache,
       flowStore: {
         save: (state, record) => records.write(flowAt(state), { ...link, record } satisfies Flow, LINK_TTL),
         take: async state => (await records.take<Flow>(flowAt(state)))?.record,
@@ -174,9 +172,10 @@ export function createLogins(host: InternalHost) {
     return made
   }
 
+  /** The caller, if a sign-in in the browser can identify the same user. */
   function ownerOf(ctx: CallContext, what: string): Owner {
-    const { issuer, subject } = callOf(ctx)?.user ?? {}
-    if (issuer !== undefined && subject !== undefined && host.routes.length > 0) {
+    const { issuer, subject, subjectClaim } = callOf(ctx)?.user ?? {}
+    if (issuer !== undefined && subject !== undefined && subjectClaim === undefined && host.routes.length > 0) {
       if (issuer === findAccess().server.issuer()) return { issuer, subject }
     }
     throw new ToolError(`${what} requires a user who signed in at this host.`)
@@ -188,31 +187,12 @@ export function createLogins(host: InternalHost) {
     return `${host.url(pathOf(link.id))}?link=${name}`
   }
 
-  /** Sleeps until a login of the same user on this node, or `time` has passed. */
-  function sleep(key: string, time: number): Promise<void> {
-    return new Promise(resolve => {
-      const wakes = waiting.get(key) ?? new Set()
-      waiting.set(key, wakes)
-      const wake = () => {
-        clock.clear(timer)
-        wakes.delete(wake)
-        if (wakes.size === 0) waiting.delete(key)
-        resolve()
-      }
-      const timer = clock.setTimeout(wake, time).unref()
-      wakes.add(wake)
-    })
-  }
-
   async function wait(link: Link, ctx: CallContext): Promise<void> {
     const client = await clientOf(link)
-    const end = clock.monotonic() + MAX_WAIT
-    while ((await client.token()) === undefined) {
-      if (contextCancellation(ctx).aborted || clock.monotonic() > end) {
-        throw new ToolError(`The login at ${whatOf(link)} is not finished. Finish it, then call the tool again.`)
-      }
-      await sleep(keyOf(link), WAIT_PAUSE)
-    }
+    const isDone = async () => (await client.token()) !== undefined
+    const about = { key: keyOf(link), owner: userKey(link.owner), isDone, signal: contextCancellation(ctx).signal }
+    if (await waits.wait(about)) return
+    throw new ToolError(`The login at ${whatOf(link)} is not finished. Finish it, then call the tool again.`)
   }
 
   /** Returns the token of the caller. Throws a LoginRequired error, or a ToolError without secrets. */
@@ -235,19 +215,27 @@ export function createLogins(host: InternalHost) {
   const showExpired = (ctx: HostContext) =>
     show(ctx, 'This login has expired', 'The link was used before, or is too old. Call the tool again for a new one.')
 
-  /** True if the browser's user is the caller. Otherwise a page is sent as the response. */
-  async function isOwner(ctx: HostContext, { id, owner }: Link, path: string): Promise<boolean> {
+  /** The browser's user. Undefined: the response redirects to the sign-in. */
+  async function identify(ctx: HostContext, path: string): Promise<Owner | undefined> {
     const { pages, server } = findAccess()
     // Only the parameters of these pages: the path is stored until the user has signed in.
     const query = new URLSearchParams()
     for (const name of PARAMETERS) if (name in ctx.query) query.set(name, asText(ctx.query[name]))
-    const subject = await pages.identify(ctx, `${new URL(host.url(path)).pathname}?${query}`)
-    if (subject === undefined) return false
-    if (subject === owner.subject && server.issuer() === owner.issuer) return true
+    const subject = await pages.identify(ctx, `${localPath(path)}${query.size === 0 ? '' : `?${query}`}`)
+    const issuer = server.issuer()
+    return subject === undefined || issuer === undefined ? undefined : { issuer, subject }
+  }
+
+  /** True if the browser's user is the caller. Otherwise a page is sent as the response. */
+  async function isOwner(ctx: HostContext, { id, owner }: Link, path: string): Promise<boolean> {
+    const user = await identify(ctx, path)
+    if (!user) return false
+    if (userKey(user) === userKey(owner)) return true
+    const { subject } = user
     log.warn({ code: 'MH3454', login: id, subject, owner: owner.subject }, 'refused a login that another user started')
     const text =
       'You are signed in here as another user. Sign out, and open the link again. If you did not request it, close this page.'
-    const action = { label: 'Account', href: `${server.issuer()}/account` }
+    const action = { label: 'Account', href: `${user.issuer}/account` }
     await show(ctx, 'This login belongs to another user', text, { action }, 403)
     return false
   }
@@ -263,6 +251,7 @@ export function createLogins(host: InternalHost) {
     )
   }
 
+  const localPath = (path: string) => new URL(host.url(path)).pathname
   const confirmationOf = (key: Buffer, name: string) => createHmac('sha256', key).update(name).digest('base64url')
 
   function isConfirmed(name: string, given: string): boolean {
@@ -273,6 +262,18 @@ export function createLogins(host: InternalHost) {
     })
   }
 
+  /** The URL where the user logs in. A registration that the authorization server has deleted is replaced. */
+  async function begin(link: Link): Promise<string> {
+    const known = tokensOf(link)
+    const before = await known.registered()
+    const client = await clientOf(link)
+    const url = await client.begin()
+    // The user would see an error page of the authorization server.
+    const isReused = before !== undefined && new URL(url).searchParams.get('client_id') === before
+    if (!isReused || !(await isRefused(url)) || !(await known.drop(before))) return url
+    return client.begin()
+  }
+
   async function showLink(ctx: HostContext, id: string): Promise<void> {
     const { records } = findAccess()
     const name = asText(ctx.query['link'])
@@ -281,13 +282,13 @@ export function createLogins(host: InternalHost) {
     if (!(await isOwner(ctx, link, pathOf(id)))) return
     const confirmation = asText(ctx.query['confirm'])
     if (!isConfirmed(name, confirmation)) {
-      const href = `${new URL(host.url(pathOf(id))).pathname}?link=${name}&confirm=${confirmationOf(confirmKeys[0] as Buffer, name)}`
+      const href = `${localPath(pathOf(id))}?link=${name}&confirm=${confirmationOf(confirmKeys[0] as Buffer, name)}`
       const text = `${config.server.name} requests access to ${whatOf(link)} in your name. Continue only if you started this.`
       return show(ctx, 'Log in', text, { action: { label: 'Continue', href }, isError: false }, 200)
     }
     let url: string
     try {
-      url = await (await clientOf(link)).begin()
+      url = await begin(link)
     } catch (error) {
       return showFailure(ctx, link, error)
     }
@@ -311,11 +312,81 @@ export function createLogins(host: InternalHost) {
     try {
       await (await clientOf({ id, apiUrl: flow.apiUrl, owner: flow.owner })).complete(`${host.url(path)}${ctx.search}`)
     } catch (error) {
+      if (isClientRefused(error)) await tokensOf(flow).drop(flow.record.client.clientId)
       return showFailure(ctx, flow, error)
     }
-    for (const wake of [...(waiting.get(keyOf(flow)) ?? [])]) wake()
+    waits.wake(keyOf(flow))
     log.info({ code: 'MH3456', login: id, subject: flow.owner.subject }, 'a user logged in at an API')
-    await show(ctx, 'You are logged in', 'Close this page, and return to your application.', { isError: false }, 200)
+    const action = { label: 'Connected servers', href: localPath(CONNECT) }
+    const text = 'Close this page, and return to your application.'
+    await show(ctx, 'You are logged in', text, { isError: false, action }, 200)
+  }
+
+  const connections: Connections = {
+    async of(owner) {
+      const links = [...apis.values()].map(api => ({ ...api, owner }))
+      const found = await Promise.all(
+        links.map(async link => ((await (await clientOf(link)).isLoggedIn()) ? [[apiKey(link), link] as const] : [])),
+      )
+      return new Map(found.flat())
+    },
+    async disconnect(link) {
+      const { revoked } = await (await clientOf(link)).disconnect()
+      const { id, owner } = link
+      log.info({ code: 'MH3458', login: id, subject: owner.subject, revoked }, 'deleted the tokens of a user at an API')
+    },
+  }
+
+  /** Lists the APIs where the user is logged in. POST: disconnects one. */
+  async function showConnections(ctx: HostContext, all: ReadonlySet<Connections>): Promise<void> {
+    const owner = await identify(ctx, CONNECT)
+    if (!owner) return
+    const form = `disconnect ${userKey(owner)}`
+    const fields = isObject(ctx.request.body) ? ctx.request.body : {}
+    let notice = ''
+    if (ctx.method === 'POST') {
+      if (!isConfirmed(form, asText(fields['csrf'])))
+        return show(ctx, 'Form not accepted', 'The form is out of date. Open this page again.', {}, 403)
+      for (const one of all) {
+        const link = (await one.of(owner)).get(asText(fields['disconnect']))
+        if (link) await one.disconnect(link)
+        if (link) notice = `You disconnected ${whatOf(link)}. `
+      }
+    }
+    const links = (await Promise.all([...all].map(one => one.of(owner)))).flatMap(found => [...found])
+    const items = new Map(links.map(([value, link]) => [value, whatOf(link)]))
+    const text = `${notice}${items.size === 0 ? 'You are not logged in at a server.' : 'This service has access to these servers in your name.'}`
+    const list = {
+      name: 'disconnect',
+      label: 'Disconnect',
+      token: confirmationOf(confirmKeys[0] as Buffer, form),
+      items,
+    }
+    await show(ctx, 'Connected servers', text, { isError: false, list }, 200)
+  }
+
+  /** auth-bridge no longer admits the user. */
+  async function forgetUser(subject: string) {
+    const issuer = findAccess().server.issuer()
+    if (issuer === undefined) return
+    try {
+      for (const link of (await connections.of({ issuer, subject })).values()) await connections.disconnect(link)
+    } catch (err) {
+      log.warn({ code: 'MH3459', err, subject }, 'cannot delete the tokens of a user')
+    }
+  }
+
+  function addFirst() {
+    host.onReady(check)
+    const all = host.share(CONNECTIONS, () => new Set<Connections>())
+    if (all.size === 0) {
+      const serve = (ctx: HostContext) => showConnections(ctx, all)
+      host.endpoint(CONNECT, { body: 'form', methods: { GET: serve, POST: serve } })
+    }
+    all.add(connections)
+    host.onStart(() => {
+      if (host.config.purpose === 'serve') findAccess().pages.onDenied(subject => void forgetUser(subject))
+    })
   }
 
   const page = (handle: (ctx: HostContext, id: string) => Promise<void>, id: string) => ({
@@ -331,13 +402,14 @@ export function createLogins(host: InternalHost) {
   return {
     /** Adds the pages of a login. */
     add(id: string): void {
-      if (auths.size === 0) host.onReady(check)
+      if (auths.size === 0) addFirst()
       auths.set(id, { kind: 'login' })
       host.endpoint(pathOf(id), page(showLink, id))
       host.endpoint(`${pathOf(id)}/callback`, page(finish, id))
     },
     source(id: string, auth: LoginAuth, apiUrl: string): TokenSource {
       auths.set(id, auth)
+      apis.set(apiKey({ id, apiUrl }), { id, apiUrl })
       return callerTokens((ctx, rejected) =>
         tokenOf({ id, apiUrl, owner: ownerOf(ctx, whatOf({ id, apiUrl })) }, rejected),
       )

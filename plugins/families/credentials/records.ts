@@ -58,6 +58,10 @@ export function createSealer(keys: readonly Buffer[]) {
 export type Records = ReturnType<typeof createRecords>
 
 const MAX_ATTEMPTS = 20
+/** Milliseconds between attempts to get a lock. */
+const LOCK_PAUSE = 100
+
+const pause = () => new Promise<void>(resolve => void setTimeout(resolve, LOCK_PAUSE).unref())
 
 /** `failed` replaces an error of the store. */
 export function createRecords(store: GrantStore, sealer: Sealer, failed = (error: unknown): unknown => error) {
@@ -83,6 +87,27 @@ export function createRecords(store: GrantStore, sealer: Sealer, failed = (error
         if (await asked(store.replace(place, sealed, sealer.seal(place, next), ttl))) return next
       }
       throw new Error('a record changes too often to be changed')
+    },
+    /** Runs one task at a time on all nodes. Undefined if others hold the lock for `ttl` milliseconds, after which it expires. */
+    async locked<Value>(place: Place, ttl: number, run: () => Promise<Value>): Promise<{ value: Value } | undefined> {
+      const mark = sealer.seal(place, randomBytes(16).toString('base64url'))
+      const end = performance.now() + ttl
+      while (!(await asked(store.add(place, mark, ttl)))) {
+        if (performance.now() > end) return undefined
+        await pause()
+      }
+      try {
+        return { value: await run() }
+      } finally {
+        // The lock can have expired, and be that of another node.
+        await asked(store.replace(place, mark, '', 0))
+      }
+    },
+    /** Deletes a record whose value fits, and returns whether it did. */
+    async remove<Value>(place: Place, fits: (value: Value) => boolean): Promise<boolean> {
+      const sealed = await asked(store.get(place))
+      const value = opened<Value>(place, sealed)
+      return sealed !== undefined && value !== undefined && fits(value) && asked(store.replace(place, sealed, '', 0))
     },
     delete: (...places: readonly Place[]) => asked(store.delete(...places)),
     join: (set: Place, member: string, ttl: number, most: number) => asked(store.join(set, member, ttl, most)),

@@ -27,6 +27,17 @@ describe('auth-bridge: fetch of client documents', () => {
     expect(clock.pending()).to.deep.equal([])
   })
 
+  it('accepts a response that arrived while the event loop was blocked', async () => {
+    const clock = createManualClock()
+    const guardedFetch: typeof fetch = () =>
+      new Promise(resolve => void setImmediate(() => resolve(new Response('{}'))))
+    const clientFetch = createClientFetch({ guardedFetch, mayFetch: () => true, clock })
+    const fetched = clientFetch(URL_OF_CLIENT, {})
+    clock.block(3_000)
+    await Promise.all([fetched, clock.advance(0)])
+    expect(await (await fetched).text()).to.equal('{}')
+  })
+
   it('ends after 2.5 s if the body does not', async () => {
     const clock = createManualClock()
     const guardedFetch: typeof fetch = async () => new Response(new ReadableStream({}))

@@ -1,7 +1,5 @@
 // Tests the auth-bridge pages in chromium under their content security policy: accessibility, layout and hostile text.
-import { mkdirSync } from 'node:fs'
 import { createRequire } from 'node:module'
-import { join } from 'node:path'
 import { expect } from 'chai'
 import fc from 'fast-check'
 import { defineTool } from '../../../core/index.ts'
@@ -15,7 +13,6 @@ import { ACCOUNT, allPages, IN_APP, KNOWN, SETTINGS, UNVERIFIED } from './page-e
 import { listen } from './page-server.ts'
 import { closeTabs, openTabs, type Tabs } from './page-tabs.ts'
 
-const PICTURES = join(import.meta.dirname, '../../../docs/pictures')
 const AXE = createRequire(import.meta.url).resolve('axe-core/axe.min.js')
 const pages = createPages(SETTINGS)
 
@@ -252,30 +249,4 @@ describe('auth-bridge pages in chromium', function () {
       expect(await tab.frames()[1]?.locator('button').count()).to.equal(0)
     })
   })
-
-  /** Writes the pictures of the documentation. */
-  if (process.env['UPDATE_PICTURES']) {
-    it('save screenshots', async () => {
-      const { consent, account, fault } = allPages(pages)
-      await tabs.inTab(
-        async tab => {
-          await tab.goto(`${endpoint}/mcp`)
-          await tab.setContent((await tab.content()).replaceAll(endpoint, 'https://tools.acme.example'))
-          await tab.screenshot({ path: join(PICTURES, 'endpoint-page.png') })
-        },
-        { bypassCSP: true, viewport: { width: 720, height: 800 } },
-      )
-      const pictures = { consent, account, message: fault, 'consent-unverified': pages.consent(UNVERIFIED) }
-      mkdirSync(PICTURES, { recursive: true })
-      for (const [name, page] of Object.entries(pictures)) {
-        const colorScheme = name === 'consent-unverified' ? 'dark' : 'light'
-        const path = join(PICTURES, `auth-bridge-${name}.png`)
-        const picture = await tabs.withPage(page, tab => tab.screenshot({ fullPage: true, path }), {
-          colorScheme,
-          viewport: { width: 560, height: 420 },
-        })
-        expect(picture.length, name).to.be.within(5_000, 300_000)
-      }
-    })
-  }
 })

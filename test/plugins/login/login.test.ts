@@ -1,25 +1,27 @@
 // Tests logins of callers at upstream servers and at APIs with an OpenAPI document.
 import { randomBytes } from 'node:crypto'
 import { expect } from 'chai'
-import { META } from '../../../core/mcp/protocol.ts'
-import { makeFolder, removeFolders } from '../../config/folder.ts'
+import { removeFolders } from '../../config/folder.ts'
 import type { ApiWithLogin } from '../../support/api-with-login.ts'
 import type { StartedBridge } from '../../support/bridge.ts'
 import { Browser } from '../../support/form-browser.ts'
-import type { IdentityProvider } from '../../support/identity-provider.ts'
 import { modern } from '../../support/rpc.ts'
 import { nextMessage, openSession } from '../../support/session-client.ts'
+import {
+  buttonOf,
+  call,
+  callbackOf,
+  type Loaded,
+  linkOf,
+  load,
+  logIn,
+  signIn,
+  startGateway,
+  URL_CLIENT,
+  type User,
+} from './gateway.ts'
 
-// The plugin loads parts on demand, which are ES modules: the host must not be a second copy of them.
-const load = async () => ({
-  ...(await import('../../../core/access/grant-store.ts')),
-  ...(await import('../../../core/store/memory-store.ts')),
-  ...(await import('../../fixtures/plugins.ts')),
-  ...(await import('../../support/api-with-login.ts')),
-  ...(await import('../../support/bridge.ts')),
-  ...(await import('../../support/start-host.ts')),
-})
-let loaded: Awaited<ReturnType<typeof load>>
+let loaded: Loaded
 
 before(async () => {
   loaded = await load()
@@ -27,114 +29,6 @@ before(async () => {
 after(() => loaded.stopBridges())
 after(() => loaded.stopApisWithLogin())
 after(removeFolders)
-
-const URL_CLIENT = { elicitation: { url: {} } }
-const DOCUMENT = (server: string) =>
-  JSON.stringify({
-    openapi: '3.1.0',
-    info: { title: 'things', version: '1' },
-    servers: [{ url: server }],
-    paths: { '/me': { get: { operationId: 'me', responses: { 200: { description: 'ok' } } } } },
-  })
-
-interface User {
-  readonly name: string
-  readonly browser: Browser
-  readonly headers: Readonly<Record<string, string>>
-}
-
-/** A user with a client of the gateway, signed in there. */
-async function signIn(gateway: StartedBridge, api: ApiWithLogin, name: string): Promise<User> {
-  gateway.idp.nextUser = name
-  const client = await gateway.client()
-  const { access_token } = await client.logIn()
-  const browser = new Browser(gateway.url, gateway.idp.origin, api.issuer)
-  for (const [key, cookie] of client.browser.cookies) browser.cookies.set(key, cookie)
-  return { name, browser, headers: { Authorization: `Bearer ${access_token}` } }
-}
-
-/** A browser with the cookies of a user that follows redirects to these origins only. */
-function browserOf({ browser }: User, ...homes: readonly string[]): Browser {
-  const other = new Browser(...homes)
-  for (const [key, cookie] of browser.cookies) other.cookies.set(key, cookie)
-  return other
-}
-
-const unescapeHtml = (text: string) => text.replace(/&#(\d+);/g, (_, code) => String.fromCharCode(Number(code)))
-
-/** The target of the button of a page. */
-function buttonOf({ html, url }: { readonly html: string; readonly url: string }): URL {
-  const href = /class="button main" href="([^"]*)"/.exec(html)?.[1]
-  if (href === undefined) throw new Error(`no button: ${html}`)
-  return new URL(unescapeHtml(href), url)
-}
-
-/** Opens a link, continues, and logs in at the API. */
-async function logIn({ browser }: User, link: string) {
-  return browser.page(buttonOf(await browser.page(link)))
-}
-
-/** The URL of the callback, which the browser has not opened yet. */
-async function callbackOf(gateway: StartedBridge, api: ApiWithLogin, user: User, link: string): Promise<URL> {
-  const here = browserOf(user, gateway.url)
-  const departure = await here.open(buttonOf(await here.page(link)))
-  if (!('redirect' in departure)) throw new Error(`no redirect: ${departure.html}`)
-  const back = await new Browser(api.issuer).open(departure.redirect)
-  if (!('redirect' in back)) throw new Error(`no callback: ${back.html}`)
-  return back.redirect
-}
-
-const call = (
-  gateway: StartedBridge,
-  { headers }: User,
-  name: string,
-  params: object = {},
-  capabilities: object = URL_CLIENT,
-) =>
-  modern(
-    gateway.resource,
-    'tools/call',
-    { name, ...params },
-    { headers, meta: { [META.clientCapabilities]: capabilities } },
-  ).then(({ message }) => message.result ?? message)
-
-const linkOf = (result: { inputRequests: { login: { params: { url: string } } } }) =>
-  result.inputRequests.login.params.url
-
-interface Settings {
-  readonly plugins?: object
-  readonly config?: object
-  readonly idp?: IdentityProvider
-}
-
-async function startGateway(api: ApiWithLogin, { plugins, config, idp }: Settings = {}): Promise<StartedBridge> {
-  const folder = await makeFolder({ 'things.json': DOCUMENT(api.apiUrl) })
-  const gateway = await loaded.startBridge({
-    idp: idp ?? { users: [{ sub: 'ann' }, { sub: 'ben' }] },
-    config: { routes: { '/mcp': { toolsets: ['far', 'things'], authorize: true } }, toolsets: {}, ...config },
-    plugins: {
-      upstream: { servers: { far: { url: api.mcpUrl, auth: { kind: 'login' } } } },
-      openapi: {
-        documents: {
-          things: {
-            document: `${folder}/things.json`,
-            allowHosts: [new URL(api.apiUrl).host],
-            auth: {
-              kind: 'login',
-              issuer: api.issuer,
-              clientId: loaded.KNOWN_CLIENT.id,
-              clientSecret: loaded.KNOWN_CLIENT.secret,
-              scopes: ['openid', 'offline_access'],
-            },
-          },
-        },
-      },
-      ...plugins,
-    },
-  })
-  api.callback = `${gateway.url}/connect/things/callback`
-  return gateway
-}
 
 describe('Login of a caller at an API', () => {
   let api: ApiWithLogin
@@ -144,7 +38,7 @@ describe('Login of a caller at an API', () => {
 
   before(async () => {
     api = await loaded.startApiWithLogin()
-    gateway = await startGateway(api)
+    gateway = await startGateway(loaded, api)
     ann = await signIn(gateway, api, 'ann')
     ben = await signIn(gateway, api, 'ben')
   })
@@ -207,7 +101,7 @@ describe('Login of a caller at an API', () => {
   it('is requested by text from clients without URL elicitation', async () => {
     const result = await call(gateway, ann, 'far_whoami', {}, {})
     expect(result.isError).to.equal(true)
-    const [, url = ''] = /Open this URL within 10 minutes: (\S+) /.exec(result.content[0].text) ?? []
+    const [, url = ''] = /Open this URL within 10 minutes, [^:]+: (\S+) /.exec(result.content[0].text) ?? []
     api.nextUser = 'ann-again'
     expect((await logIn(ann, url)).html).to.include('You are logged in')
     expect((await call(gateway, ann, 'far_whoami')).content[0].text).to.equal('ann-again')
@@ -271,8 +165,8 @@ describe('Logins of callers on two nodes', () => {
     store = createMemoryStore()
     shared = plugin(host => host.provide('grantStore', createGrantStore({ ...store, shared: true })))
     api = await loaded.startApiWithLogin()
-    first = await startGateway(api, { plugins: { shared }, config: { secrets } })
-    second = await startGateway(api, {
+    first = await startGateway(loaded, api, { plugins: { shared }, config: { secrets } })
+    second = await startGateway(loaded, api, {
       idp: first.idp,
       plugins: { shared },
       config: { secrets, http: { port: 0, publicUrl: first.url } },
@@ -302,7 +196,7 @@ describe('Logins of callers on two nodes', () => {
 
   it('are an error without secrets, or without a bridge', async () => {
     const errorOf = (start: Promise<unknown>) => start.then(() => undefined, String)
-    const temporary = startGateway(api, { plugins: { shared }, config: { secrets: undefined } })
+    const temporary = startGateway(loaded, api, { plugins: { shared }, config: { secrets: undefined } })
     expect(await errorOf(temporary)).to.include('the keys that encrypt tokens of users are temporary')
     const alone = loaded.startHost({
       toolsets: {},

@@ -621,7 +621,7 @@ describe('Attacks through an OpenAPI operation', () => {
         { status: 'argument-4711' },
         { schemes, given: { s: key }, retries: 0 },
       )
-      expect(textOf(result)).to.equal('The API cannot be reached (ECONNREFUSED).')
+      expect(textOf(result)).to.match(/^The API cannot be reached \(ECONNREFUSED\)/)
     })
   })
 })

@@ -26,10 +26,11 @@ describe('Requests to the API of a document', () => {
   })
 
   function open(options: Given = {}) {
-    const { request } = requesterOf(api, options)
+    const { request, lines } = requesterOf(api, options)
     opened.push(() => request.close())
     return {
       request,
+      lines,
       call: (method: 'get' | 'head' | 'post' | 'put' | 'delete' = 'get', ctx = contextOf()): Promise<CallToolResult> =>
         resultOf(request(operationAt(api.url, { method }), {}, ctx)),
     }
@@ -156,13 +157,39 @@ describe('Requests to the API of a document', () => {
       expect(api.requests).to.have.length(1)
     })
 
+    it('with a warning not to repeat a request that the API can have processed', async () => {
+      const warning = /can have processed the request/
+      api.answer = answers('drop', 'drop')
+      expect(textOf(await open({ retries: 0 }).call('post'))).to.match(warning)
+      expect(textOf(await open({ retries: 0 }).call('get'))).not.to.match(warning)
+      const clock = createManualClock()
+      api.answer = () => undefined
+      const late = open({ clock, timeout: 30_000 }).call('post')
+      const before = api.requests.length
+      await eventually('a request has arrived', () => api.requests.length >= before && clock.pending().length > 0)
+      await clock.advance(30_000)
+      expect(textOf(await late)).to.match(warning)
+    })
+
+    it('with the target of a redirect that cannot be reached, and a log line for refused credentials', async () => {
+      const gone = await startApi()
+      await gone[Symbol.asyncDispose]()
+      api.answer = (_, res) => res.writeHead(302, { location: `${gone.url}/login` }).end()
+      const redirected = open({ retries: 0, allowHosts: [api.host, gone.host] })
+      expect(textOf(await redirected.call('get'))).to.include(`redirects to ${gone.url}, which cannot be reached`)
+      api.answer = answers(401)
+      const { lines, call } = open()
+      await call()
+      expect(lines.map(({ fields }) => Reflect.get(fields, 'code'))).to.deep.equal(['MH3460'])
+    })
+
     it('when the requester is closed', async () => {
       api.answer = () => undefined
       const { request, call } = open()
       const result = call('post')
       await eventually('a request has arrived', () => api.requests.length === 1)
       await request.close()
-      expect(textOf(await result)).to.match(/^The API cannot be reached/)
+      expect(await result).to.have.property('isError', true)
     })
   })
 

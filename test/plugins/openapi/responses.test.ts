@@ -199,6 +199,26 @@ describe('The result of an OpenAPI operation', () => {
       expect(textOf(odd)).to.equal('HTTP 599')
     })
 
+    it('shows the text of an error page, at once for any markup', async () => {
+      const page = '<html><style>p { color: red }</style><body><h1>Down</h1>\n<script>go()</script><p>for\nrepair</p>'
+      expect(textOf(await resultFor(page, 'text/html', { status: 503 }))).to.equal(
+        'HTTP 503 Service Unavailable\nDown for repair',
+      )
+      for (const markup of ['<', '<script', '<script>', '<style ', ' \n']) {
+        const started = process.cpuUsage().user
+        await resultFor(markup.repeat(65_000 / markup.length), 'text/html', { status: 503 })
+        expect(process.cpuUsage().user - started, markup).to.be.below(1_000_000)
+      }
+    })
+
+    it('names the credentials as the cause of a 401 response', async () => {
+      const schemes = new Map([['key', { type: 'http', scheme: 'bearer' } as const]])
+      const operation = { security: [new Map([['key', []]])] }
+      const options = { schemes, given: { key: 'the-real-key' } }
+      expect(textOf(await resultFor('', {}, { status: 401, operation, options }))).to.match(/refused the credentials/)
+      expect(textOf(await resultFor('', {}, { status: 401 }))).to.match(/requires credentials/)
+    })
+
     it('reads a part of a large error', async () => {
       const result = await resultFor('a'.repeat(1_000_000), 'text/plain', { status: 500, options: { maxResponse: 10 } })
       expect(textOf(result)).to.match(/^HTTP 500 Internal Server Error\na{2048}… \(cut after 2 kB\)$/)

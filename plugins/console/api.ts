@@ -1,0 +1,658 @@
+// The contract between the console's server and its page: every JSON response and server-sent event.
+
+/**
+ * Rules of the API:
+ * - All paths start with `/api/`. Responses are JSON with `Cache-Control: no-store`.
+ * - Every request needs the session cookie, except `POST /api/login`. Without a session the response is 401.
+ * - Every request other than GET needs the header `X-Console: 1` and `Content-Type: application/json`.
+ * - Errors have the body `ApiError`.
+ * - Texts from clients and upstream servers are data. The page renders them as text.
+ * - No response contains arguments, results, tokens or session ids.
+ */
+export const CSRF_HEADER = 'x-console'
+
+/** Paths by name. `GET` unless stated otherwise. */
+export const PATHS = {
+  /** `POST LoginRequest`, replies `Me` and sets the cookie. The page reads the token from `location.hash` (`#t=`). */
+  login: '/api/login',
+  /** `POST`, without a body. Replies 204. */
+  logout: '/api/logout',
+  /** `Me`. */
+  me: '/api/me',
+  /** `Reply<Overview>`. */
+  overview: '/api/overview',
+  /** `Reply<Routes>`. */
+  routes: '/api/routes',
+  /** `Reply<Surface>`. */
+  surface: '/api/surface',
+  /** `POST AccessRequest`, replies `Reply<AccessMatrix>`. A POST, because a pasted token must not be part of a URL. */
+  access: '/api/access',
+  /** `POST ExplainRequest`, replies `Reply<Explanation>`. */
+  explain: '/api/explain',
+  /** `Reply<Calls>`: the records of the ring buffer, newest first. Query: `limit` (default 500). */
+  calls: '/api/calls',
+  /** `Reply<Denials>`. */
+  denials: '/api/denials',
+  /** `Reply<Sessions>`. */
+  sessions: '/api/sessions',
+  /** `Reply<Tasks>`. */
+  tasks: '/api/tasks',
+  /** `Reply<Clients>`. */
+  clients: '/api/clients',
+  /** `Reply<AuditTail>`. Query: `lines` (default 100, at most 500). */
+  audit: '/api/audit',
+  /** `Reply<ConfigView>`. */
+  config: '/api/config',
+  /** `Reply<Nodes>`. */
+  nodes: '/api/nodes',
+  /** `Reply<SearchResults>`. Query: `q`. */
+  search: '/api/search',
+  /** `text/event-stream` of `ConsoleEvent`. */
+  events: '/api/events',
+  /** `POST TryRequest`, replies `TryResult`. Only if `Me.try`. */
+  try: '/api/try',
+  /** `POST EndSessionRequest`, replies `ActionResult`. Only if `Me.actions`, otherwise 403. */
+  endSession: '/api/actions/end-session',
+  /** `POST CancelTaskRequest`, replies `ActionResult`. */
+  cancelTask: '/api/actions/cancel-task',
+  /** `POST Confirmed`, replies `ActionResult`. */
+  reload: '/api/actions/reload',
+} as const
+
+/** The body of every response with a status of 400 or more. */
+export interface ApiError {
+  /** Stable: `unauthorized`, `forbidden`, `bad_request`, `not_found`, `conflict`, `too_many_requests`, `unavailable`, `internal`. */
+  readonly error: string
+  readonly message: string
+}
+
+/** Common to all responses with data. */
+export interface Envelope {
+  /** The name of the node that replied. */
+  readonly node: string
+  /** When the data was read, milliseconds since the epoch. */
+  readonly at: number
+  /** Whose data it is: this process only, all worker processes of this machine, or all nodes of the cluster. */
+  readonly scope: 'process' | 'machine' | 'cluster'
+}
+
+/** State "plugin off", or a store that cannot list. */
+export interface Unavailable extends Envelope {
+  readonly available: false
+  /** A sentence, such as "The plugin `audit` is off." */
+  readonly reason: string
+  /** The config that changes this, such as `audit: { file: "audit.jsonl" }`. */
+  readonly fix?: string
+}
+
+export type Reply<Data> = (Envelope & { readonly available: true } & Data) | Unavailable
+
+export interface LoginRequest {
+  /** The one-time token of the start screen, or the configured `token`. */
+  readonly token: string
+}
+
+export interface Me {
+  /** `one-time token` or `token`: how the operator logged in. */
+  readonly via: string
+  readonly node: string
+  /** Version of mcp-host. */
+  readonly version: string
+  readonly server: { readonly name: string; readonly version: string; readonly title?: string }
+  /** Whether actions are enabled (`actions: true`). */
+  readonly actions: boolean
+  /** Whether tools can be called from the console. */
+  readonly try: boolean
+  /** When the console session expires, milliseconds since the epoch. */
+  readonly expiresAt: number
+}
+
+// Screen 1: overview
+
+export interface Overview {
+  readonly version: string
+  readonly nodeVersion: string
+  readonly pid: number
+  readonly processes: number
+  /** Seconds. */
+  readonly uptime: number
+  readonly ready: boolean
+  readonly checks: readonly Check[]
+  readonly warnings: readonly Warning[]
+  /** Figures of the last 60 seconds. */
+  readonly now: Figures
+  /** One value per second, oldest first, at most 300. The last second is complete. */
+  readonly history: readonly Second[]
+  readonly topTools: readonly ToolFigures[]
+  readonly inFlight: number
+  readonly sessions: number
+  readonly streams: number
+  /** Figures of the process. */
+  readonly memory: { readonly rss: number; readonly heapUsed: number }
+  /** Plugins that are on. */
+  readonly plugins: readonly string[]
+}
+
+export interface Check {
+  readonly name: string
+  readonly ok: boolean
+  readonly reason?: string
+}
+
+export interface Warning {
+  /** `MHnnnn`. */
+  readonly code: string
+  readonly message: string
+  /** How to remove the cause. */
+  readonly fix?: string
+  /** Path in the config, such as `http.host`. */
+  readonly at?: string
+  /** `file:line`. */
+  readonly source?: string
+  readonly count: number
+  readonly firstAt: number
+  readonly lastAt: number
+}
+
+export interface Figures {
+  readonly callsPerSecond: number
+  /** Shares of all calls, from 0 to 1. `errors` includes tool errors. */
+  readonly errors: number
+  readonly denials: number
+  /** Milliseconds; absent without calls. */
+  readonly p50?: number
+  readonly p99?: number
+}
+
+export interface Second {
+  /** Seconds since the epoch. */
+  readonly at: number
+  readonly calls: number
+  readonly errors: number
+  readonly denials: number
+  readonly p50?: number
+  readonly p99?: number
+}
+
+/** Since the console started, or since the item left the list of tracked items. */
+export interface ToolFigures {
+  readonly route: string
+  readonly kind: ItemKind
+  readonly name: string
+  readonly calls: number
+  readonly errors: number
+  readonly denials: number
+  readonly p50?: number
+  readonly p99?: number
+  readonly lastAt: number
+}
+
+export type ItemKind = 'tools' | 'resources' | 'prompts'
+
+// Screen 2: routes
+
+export interface Routes {
+  readonly routes: readonly RouteRow[]
+}
+
+export interface RouteRow {
+  /** As configured, such as `/t/:category?`. */
+  readonly path: string
+  /** A path with sample parameters, for `access` and `try`. */
+  readonly samplePath: string
+  readonly url: string
+  readonly toolsets: readonly string[]
+  readonly transports: readonly string[]
+  readonly revisions: readonly string[]
+  readonly stateless: boolean
+  readonly listen: boolean
+  /** Whether anonymous callers can use the route. */
+  readonly open: boolean
+  /** In words, such as `any signed-in user`. */
+  readonly callers: string
+  readonly authenticators: readonly string[]
+  readonly issuers: readonly string[]
+  readonly tools: number
+  /** Plugins with options of this route. */
+  readonly overrides: readonly string[]
+  /** CLI commands that can be copied. */
+  readonly commands: readonly Command[]
+}
+
+/** A CLI command that gives the same information. */
+export interface Command {
+  /** Such as `Connect Claude Code`. */
+  readonly label: string
+  readonly command: string
+}
+
+// Screen 3: surface
+
+export interface Surface {
+  readonly items: readonly SurfaceItem[]
+  readonly lock: LockState
+  readonly figures: readonly ToolFigures[]
+  readonly commands: readonly Command[]
+}
+
+export interface LockState {
+  /** `none`: there is no lock file. `same`, `changed`: compared with the lock file. `unreadable`: see `problem`. */
+  readonly state: 'none' | 'same' | 'changed' | 'unreadable'
+  readonly problem?: string
+  readonly changes: readonly LockChange[]
+}
+
+export interface LockChange {
+  /** As `mcp-host diff` names it: a path or path and item. */
+  readonly at: string
+  readonly impact: string
+  readonly text: string
+  /** Set for changes of one item, as in `SurfaceItem`. */
+  readonly path?: string
+  readonly kind?: ItemKind
+  readonly name?: string
+}
+
+export interface SurfaceItem {
+  /** The path with its parameter values, as in the lock file. */
+  readonly path: string
+  /** The configured route. */
+  readonly route: string
+  readonly kind: ItemKind
+  /** True for resource templates. */
+  readonly template: boolean
+  readonly name: string
+  readonly title?: string
+  readonly description?: string
+  /** The definition as clients receive it: schemas, annotations, icons. */
+  readonly shown: Readonly<Record<string, unknown>>
+  /** Requirements of callers, such as `scope "admin"`; empty: anyone who can use the route. */
+  readonly needs: readonly string[]
+  /** False if no list shows the item (tool-search, tool-policy). */
+  readonly listed: boolean
+  /** `required`, `optional` or a mode of the plugin `tasks`. */
+  readonly task?: string
+  /** Limits of the tool in words, such as isolation or concurrency. */
+  readonly limits: readonly string[]
+}
+
+// Screen 4: access
+
+/** One of `role`, `scope`, `token`; none: anonymous. */
+export interface Caller {
+  readonly label?: string
+  readonly roles?: readonly string[]
+  readonly scopes?: readonly string[]
+  /** A pasted token, checked by the route's own plugins. It is not stored or echoed. */
+  readonly token?: string
+}
+
+export interface AccessRequest {
+  /** A path such as `RouteRow.samplePath`. */
+  readonly path: string
+  /** At most 16. Absent: anonymous, and one caller per role and scope in the config. */
+  readonly callers?: readonly Caller[]
+}
+
+export interface AccessMatrix {
+  readonly path: string
+  readonly route: string
+  readonly items: readonly { readonly kind: ItemKind; readonly name: string }[]
+  readonly callers: readonly AccessRow[]
+  readonly notes: readonly string[]
+  readonly commands: readonly Command[]
+}
+
+export interface AccessRow {
+  readonly label: string
+  /** The caller without the token, to send back to `explain`. */
+  readonly caller: Omit<Caller, 'token'>
+  /** How the token was judged; absent for other callers. */
+  readonly token?: string
+  /** Set if the route refuses the caller; then all cells are `denied`. */
+  readonly refused?: Refusal
+  /** In the order of `items`. */
+  readonly cells: readonly AccessCell[]
+}
+
+export interface AccessCell {
+  /** `hidden`: not listed and not callable. `denied`: listed, but calls are refused. `unlisted`: callable, not listed. */
+  readonly state: 'allowed' | 'unlisted' | 'hidden' | 'denied'
+  readonly reason?: string
+}
+
+export interface Refusal {
+  readonly status: number
+  readonly reason: string
+}
+
+export interface ExplainRequest {
+  readonly path: string
+  readonly caller: Caller
+  readonly kind?: ItemKind
+  readonly name?: string
+}
+
+/** The text of `mcp-host explain`. */
+export interface Explanation {
+  readonly lines: readonly string[]
+  readonly command: Command
+}
+
+// Screens 6 and 7: calls and denials
+
+export interface CallRow {
+  /** Increases with each record of one process. Unique together with `process`. */
+  readonly seq: number
+  readonly node: string
+  /** Start, milliseconds since the epoch. */
+  readonly at: number
+  readonly ms: number
+  readonly outcome: 'ok' | 'input_required' | 'tool_error' | 'error' | 'refused' | 'cancelled'
+  readonly route?: string
+  readonly method?: string
+  readonly kind?: ItemKind
+  readonly name?: string
+  readonly client?: { readonly name: string; readonly version: string }
+  readonly oauthClient?: string
+  /** A pseudonym. */
+  readonly user?: string
+  readonly revision?: string
+  readonly transport?: string
+  readonly http?: { readonly verb: string; readonly status: number }
+  readonly bytesIn?: number
+  readonly bytesOut?: number
+  readonly requestId?: string
+  readonly traceId?: string
+  /** Requests to the client during the call, such as `elicitation/create`. */
+  readonly asked?: readonly string[]
+  readonly error?: CallError
+  /** Absent: the host does not measure stages. */
+  readonly stages?: readonly Stage[]
+}
+
+export interface CallError {
+  /** Error kind, such as `forbidden`. */
+  readonly kind: string
+  readonly status: number
+  readonly message: string
+  /** The plugin that refused the call. */
+  readonly refusedBy?: string
+}
+
+export interface Stage {
+  readonly name: string
+  /** Milliseconds after the start of the request. */
+  readonly from: number
+  readonly ms: number
+}
+
+export interface Calls {
+  readonly calls: readonly CallRow[]
+  /** Records that the ring buffer has dropped since the start. */
+  readonly dropped: number
+  readonly capacity: { readonly records: number; readonly bytes: number }
+}
+
+export interface Denials {
+  readonly groups: readonly DenialGroup[]
+  /** Denials that were counted without a group, because the number of groups is limited. */
+  readonly other: number
+}
+
+export interface DenialGroup {
+  readonly kind: string
+  readonly status: number
+  readonly refusedBy: string
+  readonly route?: string
+  /** A sample path of the route, for `explain`. */
+  readonly samplePath?: string
+  readonly method?: string
+  readonly item?: { readonly kind: ItemKind; readonly name: string }
+  readonly client?: string
+  /** The most recent message. */
+  readonly message: string
+  /** Next step for the operator. */
+  readonly fix?: string
+  readonly count: number
+  readonly firstAt: number
+  readonly lastAt: number
+}
+
+// Screen 8: sessions
+
+export interface Sessions {
+  readonly sessions: readonly SessionRow[]
+  /** All sessions, including those not listed. */
+  readonly total: number
+  readonly streams: number
+  /** Bytes of responses that clients have not read. */
+  readonly waitingBytes: number
+}
+
+export interface SessionRow {
+  /** Opaque; for the action `endSession`. Not the session id. */
+  readonly handle: string
+  readonly node: string
+  readonly route: string
+  /** Absent if the store does not report it. */
+  readonly openedAt?: number
+  readonly lastUsedAt?: number
+  /** A pseudonym; absent for anonymous sessions. */
+  readonly owner?: string
+  readonly client?: { readonly name: string; readonly version: string }
+  readonly revision?: string
+  readonly transport?: string
+  readonly streams: number
+}
+
+// Screen 9: tasks
+
+export interface Tasks {
+  readonly tasks: readonly TaskRow[]
+  readonly counts: Readonly<Record<string, number>>
+  /** Age of the oldest queued task, seconds. */
+  readonly queueAge?: number
+}
+
+export interface TaskRow {
+  /** Opaque; for the action `cancelTask`. Not the task id. */
+  readonly handle: string
+  readonly tool: string
+  readonly route?: string
+  /** `queued`, `working`, `input_required`, `completed`, `failed`, `cancelled`. */
+  readonly status: string
+  readonly createdAt: number
+  readonly updatedAt: number
+  readonly owner?: string
+}
+
+// Screen 10: clients
+
+export interface Clients {
+  readonly clients: readonly ClientRow[]
+  /** Legacy use, from the records since the console started. */
+  readonly legacy: LegacyUse
+  /** Clients counted together, because the number of rows is limited. */
+  readonly other: number
+}
+
+export interface ClientRow {
+  readonly name: string
+  readonly version: string
+  readonly revision: string
+  readonly transport: string
+  readonly calls: number
+  readonly lastAt: number
+}
+
+export interface LegacyUse {
+  readonly since: number
+  readonly calls: number
+  /** Calls with a protocol version that needs sessions. */
+  readonly handshake: number
+  /** Calls over HTTP+SSE. */
+  readonly sse: number
+  /** False if `transport-sse` is on and no call used it. */
+  readonly sseNeeded?: boolean
+}
+
+// Screen 11: audit
+
+export interface AuditTail {
+  readonly file: string
+  /** Newest last. Each line as the file holds it, parsed; an unreadable line is `{ "unreadable": true }`. */
+  readonly lines: readonly Readonly<Record<string, unknown>>[]
+  readonly chain: {
+    /** `ok`: the lines shown form an unbroken chain. `broken`: see `problem`. */
+    readonly state: 'ok' | 'broken'
+    /** First and last sequence number of the lines. */
+    readonly from?: number
+    readonly to?: number
+    /** Hash of the last line. */
+    readonly head?: string
+    readonly problem?: string
+  }
+  readonly commands: readonly Command[]
+}
+
+// Screen 12: config
+
+export interface ConfigView {
+  readonly file?: string
+  /** The resolved config: defaults filled in, secrets replaced by `***`, functions by `[function]`. */
+  readonly config: Readonly<Record<string, unknown>>
+  /** By config path, such as `plugins.metrics.port`. */
+  readonly keys: Readonly<Record<string, ConfigKey>>
+  readonly reload: LastReload | null
+  readonly commands: readonly Command[]
+}
+
+export interface ConfigKey {
+  /** `file:line`; absent for defaults. */
+  readonly source?: string
+  /** From the JSON Schema. */
+  readonly description?: string
+  readonly isDefault: boolean
+  /** Whether a change needs a restart. */
+  readonly restart: boolean
+}
+
+export interface LastReload {
+  readonly at: number
+  readonly ok: boolean
+  readonly taken: readonly string[]
+  readonly restart: readonly string[]
+  /** Clients that were notified. */
+  readonly told: number
+  readonly problem?: string
+}
+
+// Nodes, search, events
+
+export interface Nodes {
+  readonly nodes: readonly NodeRow[]
+}
+
+export interface NodeRow {
+  readonly name: string
+  readonly pid: number
+  readonly self: boolean
+  /** Seconds. */
+  readonly uptime: number
+  readonly callsPerSecond: number
+  readonly sessions: number
+  readonly version: string
+}
+
+export interface SearchResults {
+  readonly query: string
+  /** At most 20. */
+  readonly hits: readonly SearchHit[]
+}
+
+export interface SearchHit {
+  readonly kind: 'route' | ItemKind | 'call' | 'config' | 'warning'
+  readonly title: string
+  readonly text?: string
+  /** What identifies it: a route path, `path` and `name` of an item, `seq` of a call, a config path, a code. */
+  readonly path?: string
+  readonly name?: string
+  readonly seq?: number
+}
+
+/**
+ * One SSE message: `event` is the type and `data` the JSON of the rest. The stream sends one `calls` message per second while there
+ * are calls, and one `tick` per second. `: ping` comments keep the connection open. At most 8 viewers; further ones get 503.
+ */
+export type ConsoleEvent =
+  | {
+      readonly event: 'calls'
+      readonly node: string
+      /** Records since the last message, oldest first, at most 200. */
+      readonly calls: readonly CallRow[]
+      /** Records that this message leaves out. */
+      readonly skipped: number
+    }
+  | {
+      readonly event: 'tick'
+      readonly node: string
+      readonly at: number
+      readonly second: Second
+      readonly now: Figures
+      readonly inFlight: number
+      readonly sessions: number
+      readonly ready: boolean
+    }
+  /** The config was reloaded; the page reads its screens again. */
+  | { readonly event: 'reload'; readonly node: string; readonly reload: LastReload }
+  /** The console session ended or the host stops; the page stops reconnecting. */
+  | { readonly event: 'end'; readonly node: string; readonly reason: string }
+
+// Screen 5: try a tool
+
+/** One JSON-RPC request to the public endpoint, as an ordinary client sends it. */
+export interface TryRequest {
+  readonly path: string
+  readonly tool: string
+  readonly arguments: Readonly<Record<string, unknown>>
+  /** Bearer token of the operator's own login; absent: anonymous. Not stored. */
+  readonly token?: string
+  /** Required for tools with `destructiveHint`. */
+  readonly confirm?: true
+  /** The second round of a tool that requested input: as the result contained them. */
+  readonly inputResponses?: Readonly<Record<string, unknown>>
+  readonly requestState?: string
+}
+
+export interface TryResult {
+  readonly status: number
+  readonly ms: number
+  /** The JSON-RPC response as the client receives it. */
+  readonly response: Readonly<Record<string, unknown>>
+  /** Progress messages and log messages that preceded the response, at most 100. */
+  readonly notifications: readonly Readonly<Record<string, unknown>>[]
+  readonly commands: readonly Command[]
+}
+
+// Actions
+
+/** The server refuses an action without `confirm: true` with 400. */
+export interface Confirmed {
+  readonly confirm: true
+}
+
+export interface EndSessionRequest extends Confirmed {
+  readonly handle: string
+}
+
+export interface CancelTaskRequest extends Confirmed {
+  readonly handle: string
+}
+
+export interface ActionResult {
+  readonly ok: boolean
+  readonly message: string
+  /** For `reload`. */
+  readonly reload?: LastReload
+}

@@ -1,0 +1,2 @@
+// esbuild bundles styles that a module imports.
+declare module '*.css'

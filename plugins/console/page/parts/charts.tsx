@@ -1,0 +1,85 @@
+// Charts as SVG: sparkline, histogram of latencies, and bars of stages. Each has a text alternative.
+
+const WIDTH = 200
+const HEIGHT = 40
+
+interface SparklineProps {
+  readonly values: readonly number[]
+  /** Read by screen readers: what the line shows. */
+  readonly label: string
+  readonly isFault?: boolean
+}
+
+export function Sparkline({ values, label, isFault = false }: SparklineProps) {
+  const highest = Math.max(...values, 0)
+  const step = WIDTH / Math.max(1, values.length - 1)
+  const points = values.map(
+    (value, index) =>
+      `${(index * step).toFixed(1)},${(HEIGHT - 2 - (highest === 0 ? 0 : value / highest) * (HEIGHT - 4)).toFixed(1)}`,
+  )
+  const tone = isFault ? ' fault' : ''
+  return (
+    <svg viewBox={`0 0 ${WIDTH} ${HEIGHT}`} preserveAspectRatio="none" role="img" aria-label={label}>
+      {points.length > 1 && (
+        <>
+          <path class={`area${tone}`} d={`M0,${HEIGHT} L${points.join(' L')} L${WIDTH},${HEIGHT} Z`} />
+          <path class={`curve${tone}`} d={`M${points.join(' L')}`} />
+        </>
+      )}
+    </svg>
+  )
+}
+
+export interface Bucket {
+  /** Shown at the axis. */
+  readonly label: string
+  readonly count: number
+}
+
+export function Histogram({ buckets, label }: { readonly buckets: readonly Bucket[]; readonly label: string }) {
+  const highest = Math.max(1, ...buckets.map(({ count }) => count))
+  const wide = 100 / Math.max(1, buckets.length)
+  return (
+    <figure>
+      <svg class="chart" viewBox="0 0 100 60" preserveAspectRatio="none" role="img" aria-label={label}>
+        {buckets.map(({ label: name, count }, index) => {
+          const high = count === 0 ? 0 : Math.max(1, (count / highest) * 60)
+          return (
+            <rect key={name} class="bars" x={index * wide + wide * 0.1} y={60 - high} width={wide * 0.8} height={high}>
+              <title>{`${name}: ${count}`}</title>
+            </rect>
+          )
+        })}
+      </svg>
+      <div class="axis" aria-hidden="true">
+        <span>{buckets[0]?.label}</span>
+        <span>{buckets[Math.floor(buckets.length / 2)]?.label}</span>
+        <span>{buckets.at(-1)?.label}</span>
+      </div>
+    </figure>
+  )
+}
+
+/** A bar from `start` to `end` on a track from 0 to `total`. */
+export function Span({ start, end, total, isFault = false }: SpanProps) {
+  const scale = 100 / Math.max(total, Number.EPSILON)
+  return (
+    <svg viewBox="0 0 100 10" preserveAspectRatio="none" aria-hidden="true">
+      <rect class="track" x="0" y="3.5" width="100" height="3" />
+      <rect
+        class={isFault ? 'bars fault' : 'bars'}
+        x={Math.min(99, start * scale)}
+        y="1.5"
+        width={Math.max(1, (end - start) * scale)}
+        height="7"
+      />
+    </svg>
+  )
+}
+
+interface SpanProps {
+  readonly start: number
+  readonly end: number
+  readonly total: number
+  readonly isFault?: boolean
+}

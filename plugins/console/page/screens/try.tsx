@@ -1,0 +1,282 @@
+// Screen 5: call a tool over its public endpoint, with a form from its JSON Schema.
+import { useId, useState } from 'preact/hooks'
+import { PATHS, type Reply, type Surface, type SurfaceItem, type TryRequest, type TryResult } from '../../api.ts'
+import { useQuery } from '../data/query.ts'
+import { errorText, post } from '../data/request.ts'
+import { useResource } from '../data/resource.ts'
+import { initialValue, isObject, type JsonObject } from '../data/schema.ts'
+import { milliseconds, visibleText } from '../data/text.ts'
+import { Badge } from '../parts/badge.tsx'
+import { CodeBlock, Commands } from '../parts/copy.tsx'
+import { Confirm } from '../parts/dialogs.tsx'
+import { JsonField, SchemaForm } from '../parts/schema-form.tsx'
+import { Empty, Loaded } from '../parts/states.tsx'
+import { Text } from '../parts/text.tsx'
+
+const objectIn = (value: unknown, name: string): JsonObject =>
+  isObject(value) && isObject(value[name]) ? value[name] : {}
+
+const json = (value: unknown) => JSON.stringify(value, undefined, 2)
+
+function Content({ part }: { readonly part: unknown }) {
+  if (isObject(part) && part['type'] === 'text' && typeof part['text'] === 'string') {
+    return <CodeBlock text={part['text']} what="the text" />
+  }
+  return <CodeBlock text={json(part)} what="the content" />
+}
+
+function Result({ result: { status, ms, response, notifications, commands } }: { readonly result: TryResult }) {
+  const result = objectIn(response, 'result')
+  const isError = 'error' in response || result['isError'] === true || status >= 400
+  const content: readonly unknown[] = Array.isArray(result['content']) ? result['content'] : []
+  return (
+    <section class="card stack" aria-label="Result">
+      <div class="badges">
+        <Badge tone={isError ? 'fault' : 'good'}>{isError ? 'Error' : 'OK'}</Badge>
+        <Badge>HTTP {status}</Badge>
+        <Badge>{milliseconds(ms)}</Badge>
+      </div>
+      {'error' in response && (
+        <p class="note fault" role="alert">
+          <Text value={String(objectIn(response, 'error')['message'] ?? 'Error')} lines />
+        </p>
+      )}
+      {content.map((part, index) => (
+        <Content key={index} part={part} />
+      ))}
+      {result['structuredContent'] !== undefined && (
+        <div class="stack">
+          <h3>Structured content</h3>
+          <CodeBlock text={json(result['structuredContent'])} what="the structured content" />
+        </div>
+      )}
+      {notifications.length > 0 && (
+        <details>
+          <summary>Progress and log messages ({notifications.length})</summary>
+          <CodeBlock text={notifications.map(one => JSON.stringify(one)).join('\n')} what="the messages" />
+        </details>
+      )}
+      <details>
+        <summary>JSON-RPC response</summary>
+        <CodeBlock text={json(response)} what="the response" />
+      </details>
+      <Commands list={commands} />
+    </section>
+  )
+}
+
+interface InputProps {
+  readonly requests: JsonObject
+  readonly onSubmit: (responses: JsonObject) => void
+}
+
+/** What the tool asks the operator for, before it continues. */
+function InputForm({ requests, onSubmit }: InputProps) {
+  const asked = Object.entries(requests)
+  const schemaOf = (one: unknown) => objectIn(objectIn(one, 'params'), 'requestedSchema')
+  const [values, setValues] = useState<Readonly<Record<string, JsonObject>>>(() =>
+    Object.fromEntries(
+      asked.map(([key, one]) => {
+        const value = initialValue(schemaOf(one), schemaOf(one))
+        return [key, isObject(value) ? value : {}]
+      }),
+    ),
+  )
+  const respond = (action: 'accept' | 'decline') =>
+    onSubmit(
+      Object.fromEntries(
+        asked.map(([key]) => [key, action === 'accept' ? { action, content: values[key] } : { action }]),
+      ),
+    )
+  const canRespond = asked.every(([, one]) => isObject(one) && one['method'] === 'elicitation/create')
+  if (!canRespond) return <p class="note warn">The tool sent a request that the console cannot respond to.</p>
+  return (
+    <form
+      class="card stack"
+      onSubmit={event => {
+        event.preventDefault()
+        respond('accept')
+      }}
+    >
+      <h2>The tool requests input</h2>
+      {asked.map(([key, one]) => (
+        <div key={key} class="stack">
+          <p class="wrap">
+            <Text value={String(objectIn(one, 'params')['message'] ?? '')} lines />
+          </p>
+          <SchemaForm
+            schema={schemaOf(one)}
+            value={values[key] ?? {}}
+            onChange={value => setValues({ ...values, [key]: value })}
+          />
+        </div>
+      ))}
+      <div class="tools">
+        <button type="submit" class="main">
+          Send
+        </button>
+        <button type="button" onClick={() => respond('decline')}>
+          Decline
+        </button>
+      </div>
+    </form>
+  )
+}
+
+type Round = Pick<TryRequest, 'inputResponses' | 'requestState'>
+
+function TryTool({ item }: { readonly item: SurfaceItem }) {
+  const schema = objectIn(item.shown, 'inputSchema')
+  const start = initialValue(schema, schema)
+  const [values, setValues] = useState<JsonObject>(isObject(start) ? start : {})
+  const [isRaw, setRaw] = useState(false)
+  const [token, setToken] = useState('')
+  const [isAsking, setAsking] = useState(false)
+  const [state, setState] = useState<{ isRunning: boolean; result?: TryResult; error?: string }>({ isRunning: false })
+  const id = useId()
+  const isDestructive = objectIn(item.shown, 'annotations')['destructiveHint'] === true
+
+  async function call(round: Round = {}) {
+    setState({ isRunning: true })
+    try {
+      const result = await post<TryResult>(PATHS.try, {
+        path: item.path,
+        tool: item.name,
+        arguments: values,
+        ...(token !== '' && { token }),
+        ...(isDestructive && { confirm: true }),
+        ...round,
+      } satisfies TryRequest)
+      setState({ isRunning: false, result })
+    } catch (error) {
+      setState({ isRunning: false, error: errorText(error) })
+    }
+  }
+
+  const result = objectIn(state.result?.response, 'result')
+  const requests = objectIn(result, 'inputRequests')
+  const requestState = result['requestState']
+  return (
+    <div class="stack">
+      <form
+        class="card stack"
+        onSubmit={event => {
+          event.preventDefault()
+          if (isDestructive) setAsking(true)
+          else void call()
+        }}
+      >
+        <h2>
+          <Text value={item.title ?? item.name} /> {isDestructive && <Badge tone="warn">destructive</Badge>}
+        </h2>
+        {item.description !== undefined && (
+          <p class="muted wrap">
+            <Text value={item.description} lines />
+          </p>
+        )}
+        {isRaw ? (
+          <div class="field">
+            <label for={`${id}-raw`}>Arguments as JSON</label>
+            <JsonField
+              id={`${id}-raw`}
+              value={values}
+              isRequired={false}
+              describedBy={undefined}
+              onChange={value => setValues(isObject(value) ? value : {})}
+            />
+          </div>
+        ) : (
+          <SchemaForm schema={schema} value={values} onChange={setValues} />
+        )}
+        <details>
+          <summary>Caller</summary>
+          <div class="field">
+            <label for={`${id}-token`}>Access token</label>
+            <input
+              id={`${id}-token`}
+              type="password"
+              autocomplete="off"
+              value={token}
+              aria-describedby={`${id}-help`}
+              onInput={event => setToken(event.currentTarget.value.trim())}
+            />
+            <p class="small muted" id={`${id}-help`}>
+              Without a token the call is anonymous. <code>mcp-host token URL</code> prints the token of your login. The
+              console does not store it.
+            </p>
+          </div>
+        </details>
+        <div class="tools">
+          <button type="submit" class="main" disabled={state.isRunning}>
+            {state.isRunning ? 'Running…' : 'Call'}
+          </button>
+          <button type="button" aria-pressed={isRaw} onClick={() => setRaw(!isRaw)}>
+            Edit as JSON
+          </button>
+        </div>
+      </form>
+      {isAsking && (
+        <Confirm
+          title={`Call ${visibleText(item.name, 60)}?`}
+          action="Call"
+          isDanger
+          run={async () => void call()}
+          onClose={() => setAsking(false)}
+        >
+          The tool states that it makes destructive changes.
+        </Confirm>
+      )}
+      <div role="status" class="stack">
+        {state.error !== undefined && <p class="note fault">{state.error}</p>}
+        {state.result && result['resultType'] !== 'input_required' && <Result result={state.result} />}
+      </div>
+      {state.result && result['resultType'] === 'input_required' && (
+        <InputForm
+          requests={requests}
+          onSubmit={inputResponses =>
+            void call({ inputResponses, ...(typeof requestState === 'string' && { requestState }) })
+          }
+        />
+      )}
+    </div>
+  )
+}
+
+export default function TryScreen() {
+  const surface = useResource<Reply<Surface>>(PATHS.surface)
+  const [query, change] = useQuery()
+  return (
+    <Loaded from={surface}>
+      {data => {
+        const tools = data.items.filter(({ kind }) => kind === 'tools')
+        const item =
+          tools.find(({ path, name }) => path === query.get('path') && name === query.get('tool')) ?? tools[0]
+        if (!item) return <Empty title="No tools" />
+        const index = tools.indexOf(item)
+        return (
+          <>
+            <div class="tools">
+              <label class="inline">
+                <span>Tool</span>
+                <select
+                  value={String(index)}
+                  onChange={event => {
+                    const chosen = tools[Number(event.currentTarget.value)]
+                    if (chosen) change({ path: chosen.path, tool: chosen.name })
+                  }}
+                >
+                  {tools.map(({ path, name }, at) => (
+                    <option key={`${path} ${name}`} value={String(at)}>
+                      {visibleText(`${name} (${path})`, 100)}
+                    </option>
+                  ))}
+                </select>
+              </label>
+            </div>
+            <TryTool key={`${item.path} ${item.name}`} item={item} />
+          </>
+        )
+      }}
+    </Loaded>
+  )
+}

@@ -1,0 +1,98 @@
+// Stored tokens of users at one API, and the dynamic registration of this host, which all users share.
+import { LRUCache } from 'lru-cache'
+import { HostError } from '../../../core/index.ts'
+import type { Services } from '../../../core/internal.ts'
+import type { Clock } from '../../../core/plugin.ts'
+import { grantedAt, type Records } from './records.ts'
+
+type TokenCache = Parameters<Services['createLoginClient']>[0]['tokenCache']
+type Tokens = Parameters<TokenCache['storeTokens']>[0]
+type Registration = NonNullable<Tokens['registration']>
+
+/** Milliseconds. */
+const DAY = 86_400_000
+/** After the last use. */
+const TOKENS_TTL = 30 * DAY
+const REGISTRATION_TTL = 90 * DAY
+const LOCK_TTL = 30_000
+/** At most one registration is dropped in this time, because the next login registers again. */
+const DROP_PAUSE = 60_000
+const MAX_USED = 10_000
+const MAX_DROPPED = 100
+
+export interface LoginTokens {
+  readonly cache: TokenCache
+  /** The client id of the shared registration. */
+  registered(): Promise<string | undefined>
+  /** Drops a registration that the authorization server has deleted. False if another one was dropped just now. */
+  drop(clientId: string): Promise<boolean>
+}
+
+/** `name`: of the API and its settings. `isRegistered`: the client id is from a dynamic registration. */
+export function createLoginTokens(records: Records, clock: Clock, name: string, isRegistered: boolean): LoginTokens {
+  const shared = grantedAt('api client', name)
+  const used = new LRUCache<string, number>({ max: MAX_USED })
+  const dropped = new LRUCache<string, true>({ max: MAX_DROPPED })
+  let pausedUntil = Number.NEGATIVE_INFINITY
+
+  const placeOf = (key: string) => grantedAt('api tokens', JSON.stringify([name, key]))
+  const usable = (one: Registration | undefined) => (one && !dropped.has(one.clientId) ? one : undefined)
+  const readShared = async () => (isRegistered ? usable(await records.read<Registration>(shared)) : undefined)
+
+  async function find(key: string): Promise<Tokens | undefined> {
+    const own = await records.read<Tokens>(placeOf(key))
+    const registration = usable(own?.registration) ?? (await readShared())
+    if (!own) return registration && { v: 1, registration }
+    const { registration: _, ...rest } = own
+    return registration ? { ...rest, registration } : rest
+  }
+
+  async function noteUse(key: string) {
+    const now = clock.monotonic()
+    if (now - (used.get(key) ?? Number.NEGATIVE_INFINITY) < DAY) return
+    used.set(key, now)
+    await records.update<Tokens>(placeOf(key), TOKENS_TTL, tokens => tokens)
+  }
+
+  async function drop(clientId: string): Promise<boolean> {
+    const now = clock.monotonic()
+    if (now < pausedUntil) return false
+    pausedUntil = now + DROP_PAUSE
+    dropped.set(clientId, true)
+    await records.remove<Registration>(shared, one => one.clientId === clientId)
+    return true
+  }
+
+  async function keepShared(registration: Registration, before: Registration | undefined) {
+    const current = await readShared()
+    // Tokens of a user can have an older registration than the shared one.
+    const isNew = before?.clientId !== registration.clientId
+    if (isNew || !current || current.clientId === registration.clientId)
+      await records.write(shared, registration, REGISTRATION_TTL)
+  }
+
+  return {
+    cache: {
+      async getTokens({ key }) {
+        const tokens = await find(key)
+        if (tokens?.accessToken !== undefined) await noteUse(key)
+        return tokens
+      },
+      async storeTokens(tokens, { key }) {
+        const { registration, accessToken, refreshToken } = tokens
+        const before = (await find(key))?.registration
+        if (registration) await keepShared(registration, before)
+        else if (before) await drop(before.clientId)
+        if (accessToken === undefined && refreshToken === undefined) await records.delete(placeOf(key))
+        else await records.write(placeOf(key), tokens, TOKENS_TTL)
+      },
+      async withLock({ key }, work) {
+        const done = await records.locked(grantedAt('api tokens lock', JSON.stringify([name, key])), LOCK_TTL, work)
+        if (!done) throw new HostError('unavailable', { detail: 'another node renews the token' })
+        return done.value
+      },
+    },
+    registered: async () => (await readShared())?.clientId,
+    drop,
+  }
+}

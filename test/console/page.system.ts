@@ -1,0 +1,305 @@
+// Tests the page of the operator console in chromium: every screen, accessibility, keyboard, hostile text, and many calls.
+
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect } from 'chai'
+import type { Browser, BrowserContext, Page } from 'playwright-core'
+import { bundleConsole } from '../../build/bundle-console.ts'
+import { closeBrowsers, launchBrowser, watchFaults } from '../support/browser.ts'
+import { ATTACK, type ConsoleApi, callRow, startConsoleApi, tick } from '../support/console-api.ts'
+
+/** Evaluated, because the policy of the page forbids added scripts. */
+const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
+const RUN_AXE = `axe.run({ runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'] })
+  .then(({ violations }) => violations.map(({ id, nodes }) => id + ': ' + nodes.map(({ html }) => html).join(' ')))`
+
+/** Each screen, and a text that it shows once its data has arrived. */
+const SCREENS = [
+  ['/', 'Busiest tools'],
+  ['/calls', 'search_orders'],
+  ['/denials', 'unauthorized'],
+  ['/sessions', 'claude-code'],
+  ['/tasks', 'export_report'],
+  ['/routes', 'Protected'],
+  ['/tools', 'cancel_order'],
+  ['/access', 'scope orders:read'],
+  ['/try', 'Number of the customer'],
+  ['/clients', 'cursor'],
+  ['/audit', '41058'],
+  ['/config', 'http.port'],
+] as const
+
+/** Screens with an open drawer. */
+const DRAWERS = [
+  '/calls?seq=16',
+  '/calls?seq=9',
+  '/calls?seq=7',
+  '/sessions?session=b',
+  '/tasks?task=task-0',
+  '/routes?route=/mcp',
+  '/tools?path=/mcp&kind=tools&name=get_invoice',
+  '/audit?line=41005',
+  '/config?key=http.port',
+]
+
+const MAX_TABS = 200
+
+describe('Page of the console in chromium', function () {
+  this.timeout(180_000)
+  const folder = mkdtempSync(join(tmpdir(), 'mcp-host-console-'))
+  let browser: Browser
+  let api: ConsoleApi
+
+  before(async function () {
+    browser = await launchBrowser(this)
+    await bundleConsole(folder)
+  })
+  beforeEach(async () => {
+    api = await startConsoleApi(folder)
+  })
+  afterEach(() => api.close())
+  after(async () => {
+    await closeBrowsers()
+    rmSync(folder, { recursive: true })
+  })
+
+  type Settings = Parameters<Browser['newContext']>[0]
+
+  async function withPage(work: (page: Page, context: BrowserContext) => Promise<void>, settings: Settings = {}) {
+    const context = await browser.newContext({ viewport: { width: 1_280, height: 900 }, ...settings })
+    try {
+      const page = await context.newPage()
+      const outside: string[] = []
+      page.on('request', request => {
+        const { protocol, origin } = new URL(request.url())
+        if (protocol !== 'data:' && origin !== api.origin) outside.push(request.url())
+      })
+      const faults = watchFaults(page)
+      await page.goto(api.loginUrl)
+      await page.waitForSelector('text=Busiest tools')
+      await work(page, context)
+      expect(outside).to.deep.equal([])
+      // A stream that ends with its page is no fault. Violations of the Content-Security-Policy are console errors.
+      expect(faults.filter(fault => !fault.includes('net::ERR_ABORTED'))).to.deep.equal([])
+      expect(await page.evaluate('window.attacked')).to.equal(undefined)
+    } finally {
+      await context.close()
+    }
+  }
+
+  const open = async (page: Page, path: string, text: string) => {
+    await page.goto(api.origin + path)
+    await page.waitForSelector(`main >> text=${text}`)
+  }
+
+  async function checkAccessibility(page: Page, where: string) {
+    await page.evaluate(`document.getAnimations().forEach(animation => animation.finish())`)
+    await page.evaluate(AXE)
+    expect(await page.evaluate(RUN_AXE), where).to.deep.equal([])
+    expect(await page.evaluate('document.documentElement.scrollWidth <= innerWidth'), `${where} is wider`).to.equal(
+      true,
+    )
+  }
+
+  for (const colorScheme of ['light', 'dark'] as const) {
+    for (const width of [1_280, 390]) {
+      it(`passes all axe rules on every screen (${colorScheme}, ${width} px)`, () =>
+        withPage(
+          async page => {
+            for (const [path, text] of SCREENS) {
+              await open(page, path, text)
+              api.send(tick(Date.now()))
+              await checkAccessibility(page, path)
+            }
+            for (const path of DRAWERS) {
+              await page.goto(api.origin + path)
+              await page.waitForSelector('dialog[open]')
+              await checkAccessibility(page, path)
+            }
+          },
+          { colorScheme, viewport: { width, height: 844 } },
+        ))
+    }
+  }
+
+  it('removes the token from the URL, logs out, and shows the login for an invalid token', () =>
+    withPage(async page => {
+      expect(page.url()).to.equal(`${api.origin}/`)
+      expect(api.requests[0]).to.deep.equal({ method: 'POST', path: '/api/login', body: { token: 'one-time' } })
+      await page.goBack().catch(() => undefined)
+      expect(page.url()).not.to.include('one-time')
+      await page.goto(`${api.origin}/calls`)
+      await page.click('text=Log out')
+      await page.waitForSelector('input[type=password]')
+      await page.fill('input[type=password]', `${api.origin}/#t=one-time`)
+      await page.keyboard.press('Enter')
+      await page.waitForSelector('text=Live calls')
+    }))
+
+  it('shows hostile text of clients and servers as text', () =>
+    withPage(async page => {
+      const checkMarkup = async (path: string) =>
+        expect(
+          await page.evaluate('document.querySelectorAll("img, main script, dialog script").length'),
+          path,
+        ).to.equal(0)
+      for (const [path, text] of SCREENS) {
+        await open(page, path, text)
+        await checkMarkup(path)
+      }
+      for (const path of DRAWERS) {
+        await page.goto(api.origin + path)
+        await page.waitForSelector('dialog[open]')
+        await checkMarkup(path)
+      }
+      await page.goto(`${api.origin}/calls?seq=7`)
+      await page.waitForSelector('dialog[open] >> text=U+202E')
+      await page.goto(`${api.origin}/calls?seq=9`)
+      await page.waitForSelector('dialog[open]')
+      expect(await page.textContent('dialog[open]')).to.include(ATTACK)
+    }))
+
+  it('adds calls of the stream, filters and pauses', () =>
+    withPage(async page => {
+      await open(page, '/calls', 'search_orders')
+      api.send({ event: 'calls', node: 'n1', calls: [{ ...callRow(900), name: 'brand_new' }], skipped: 12 })
+      await page.waitForSelector('text=brand_new')
+      await page.waitForSelector('text=12 more not sent')
+      await page.fill('input[placeholder^=tool]', 'brand_new')
+      await page.waitForSelector('tr[data-row] >> nth=1', { state: 'detached' })
+      expect(page.url()).to.include('q=brand_new')
+      await page.click('text=Pause')
+      api.send({ event: 'calls', node: 'n1', calls: [{ ...callRow(901), name: 'brand_new' }], skipped: 0 })
+      await page.waitForSelector('text=1 new')
+      expect(await page.locator('tr[data-row]').count()).to.equal(1)
+      await page.click('text=Resume')
+      await page.waitForSelector('tr[data-row] >> nth=1')
+    }))
+
+  it('renders only visible rows and stays responsive with 10,000 calls per second', () =>
+    withPage(async page => {
+      await open(page, '/calls', 'search_orders')
+      for (let batch = 1; batch <= 15; batch++) {
+        const calls = Array.from({ length: 200 }, (_, index) => callRow(batch * 10_000 + index))
+        api.send({ event: 'calls', node: 'n1', calls, skipped: 9_800 })
+        api.send(tick(Date.now()))
+        await page.waitForSelector(`tr[data-row] >> nth=0`)
+      }
+      await page.waitForSelector('text=2,000 calls')
+      expect(await page.locator('tr[data-row]').count()).to.be.lessThan(60)
+      // The input of the operator is applied while the batches arrive.
+      await page.fill('input[placeholder^=tool]', 'req-150199')
+      await page.waitForSelector('tr[data-row] >> nth=1', { state: 'detached' })
+    }))
+
+  it('searches with /, opens a hit with Enter and focuses the title of the screen', () =>
+    withPage(async page => {
+      await page.keyboard.press('/')
+      await page.keyboard.type('order')
+      await page.waitForSelector('[role=option]')
+      await page.keyboard.press('ArrowDown')
+      await page.keyboard.press('Enter')
+      await page.waitForURL('**/routes?route=*')
+      await page.waitForSelector('dialog[open]')
+      await page.keyboard.press('Escape')
+      await page.waitForSelector('dialog[open]', { state: 'detached' })
+      expect(await page.title()).to.include('Routes')
+    }))
+
+  it('reaches every screen and its details by keyboard', () =>
+    withPage(async page => {
+      const press = async (isWanted: string, key: string) => {
+        for (let presses = 0; presses < MAX_TABS; presses++) {
+          await page.keyboard.press('Tab')
+          if (await page.evaluate(`(element => ${isWanted})(document.activeElement)`)) return page.keyboard.press(key)
+        }
+        throw new Error(`not reachable by keyboard: ${isWanted}`)
+      }
+      for (const [path, text] of SCREENS.slice(1)) {
+        await page.evaluate('document.activeElement.blur()')
+        await press(`element.getAttribute('href') === '${path}'`, 'Enter')
+        await page.waitForSelector(`main >> text=${text}`)
+        expect(await page.evaluate('document.activeElement.tagName'), path).to.equal('H1')
+        if (['/try', '/clients'].includes(path)) continue
+        await press(path === '/access' ? `element.closest('.matrix td')` : `element.closest('tr[data-row]')`, 'Enter')
+        await page.waitForSelector('dialog[open]')
+        await page.keyboard.press('Escape')
+        await page.waitForSelector('dialog[open]', { state: 'detached' })
+      }
+    }))
+
+  it('calls a tool with the values of the form, and a destructive one after confirmation', () =>
+    withPage(async page => {
+      await open(page, '/try', 'Number of the customer')
+      await page.fill('.field:has(> label:has-text("customer")) input', 'c7')
+      await page.selectOption('.field:has(> label:has-text("state")) select', { label: 'shipped' })
+      await page.click('text=Add tags')
+      await page.click('text=Add item')
+      await page.fill('fieldset input', 'urgent')
+      await page.click('form button[type=submit]')
+      await page.waitForSelector('text=3 orders')
+      expect(api.requests.at(-1)).to.deep.equal({
+        method: 'POST',
+        path: '/api/try',
+        body: {
+          path: '/mcp',
+          tool: 'search_orders',
+          arguments: { customer: 'c7', state: 'shipped', limit: 20, tags: ['urgent'] },
+        },
+      })
+      await open(page, '/try?path=/mcp&tool=cancel_order', 'destructive')
+      await page.fill('.field:has(> label:has-text("customer")) input', 'c7')
+      await page.selectOption('.field:has(> label:has-text("state")) select', { label: 'open' })
+      const before = api.requests.filter(({ path }) => path === '/api/try').length
+      await page.click('form button[type=submit]')
+      await page.waitForSelector('dialog[open]')
+      expect(api.requests.filter(({ path }) => path === '/api/try')).to.have.lengthOf(before)
+      await page.click('dialog[open] >> button.danger')
+      await page.waitForSelector('text=3 orders')
+      expect(api.requests.findLast(({ path }) => path === '/api/try')?.body).to.include({ confirm: true })
+    }))
+
+  it('ends a session only after confirmation', () =>
+    withPage(async page => {
+      await page.goto(`${api.origin}/sessions?session=a`)
+      const ended = () => api.requests.filter(({ path }) => path === '/api/actions/end-session')
+      await page.click('dialog[open] >> text=End session')
+      await page.waitForSelector('dialog.confirm')
+      expect(ended()).to.deep.equal([])
+      await page.click('dialog.confirm >> button.danger')
+      await page.waitForSelector('dialog[open]', { state: 'detached' })
+      expect(ended().map(({ body }) => body)).to.deep.equal([{ handle: 'a', confirm: true }])
+    }))
+
+  it('shows how to enable a plugin that is off, and empty states', () =>
+    withPage(async page => {
+      api.replace('audit', {
+        node: 'n1',
+        at: 0,
+        scope: 'process',
+        available: false,
+        reason: 'The plugin audit is off.',
+        fix: 'audit: { file: "audit.jsonl" }',
+      })
+      await open(page, '/audit', 'The plugin audit is off.')
+      expect(await page.textContent('main')).to.include('audit: { file: "audit.jsonl" }')
+      api.replace('denials', { node: 'n1', at: 0, scope: 'process', available: true, groups: [], other: 0 })
+      await open(page, '/denials', 'No denials')
+      await checkAccessibility(page, 'empty')
+    }))
+
+  it('sends no requests while the tab is hidden', () =>
+    withPage(async page => {
+      await page.evaluate(`Object.defineProperty(document, 'visibilityState', { get: () => window.visible ?? 'hidden' })
+        document.dispatchEvent(new Event('visibilitychange'))`)
+      const before = api.requests.length
+      // A hidden page has no timers left: three intervals of the overview pass in the page's own clock.
+      await page.clock.install()
+      await page.clock.fastForward(15_000)
+      expect(api.requests).to.have.lengthOf(before)
+      await page.evaluate(`window.visible = 'visible'; document.dispatchEvent(new Event('visibilitychange'))`)
+      await page.waitForResponse(`${api.origin}/api/overview`)
+    }))
+})
