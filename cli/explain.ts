@@ -78,11 +78,8 @@ async function identify(
     return { lines: [line('token', how)], user }
   } catch (error) {
     if (HostError.is(error) && error.kind !== 'unavailable' && !hasTemporaryKeys) {
-      return {
-        lines: [line('token', `refused: ${error.detail ?? error.message}`), ...read],
-        user: undefined,
-        refusal: error,
-      }
+      const lines = [line('token', `refused: ${error.detail ?? error.message}`), ...read]
+      return { lines, user: undefined, refusal: error }
     }
     const { iss } = claims ?? {}
     const user = claims && readUser(claims, typeof iss === 'string' ? iss : '')
@@ -209,12 +206,8 @@ export const explainVerb = defineVerb({
     await inspectConfig(options, context, async (host, loaded) => {
       const isTemporary = signsWithTemporaryKeys(loaded.config, context.env)
       const sample = host.routes.find(({ path }) => path === options.route)?.samplePath
-      const lines = await explanation(
-        host,
-        { ...options, ...(sample !== undefined && { route: sample }) },
-        token,
-        isTemporary,
-      )
+      const asked = { ...options, ...(sample !== undefined && { route: sample }) }
+      const lines = await explanation(host, asked, token, isTemporary)
       const isHooked = isObject(loaded.config) && loaded.config['configureSession'] !== undefined
       context.print([...lines, ...(isHooked ? [line('session', HOOK)] : [])].join('\n'))
     })
