@@ -109,7 +109,8 @@ export function setUpUpstreams(host: InternalHost, options: UpstreamOptions): vo
     live.set(name, upstream)
     const fix = 'set another `prefix`, or exclude items with `exclude`, `resources` or `prompts`'
     const describe = () => live.get(name)?.describe() ?? ''
-    const place = { at: ['servers', name], fix, isLate: true, describe }
+    const instructions = () => live.get(name)?.instructions
+    const place = { at: ['servers', name], fix, isLate: true, describe, instructions }
     toolsets.set(name, host.toolset(name, upstream.acceptedDefinitions(), place))
   }
   const all = () => [...live.values()]

@@ -101,6 +101,7 @@ export class Upstream implements Caller {
   #left = ''
   #unmatched = ''
   #changedTools: ReadonlyMap<string, string> = new Map()
+  #instructions: string | undefined
   #withheld: ReadonlyMap<string, string> = new Map()
 
   constructor(parts: UpstreamParts) {
@@ -146,6 +147,15 @@ export class Upstream implements Caller {
   /** Returns the reason for a withheld tool, by its name on the route. False for other tools. */
   isWithheld(name: string): string | false {
     return this.#changedTools.get(name) ?? false
+  }
+  /** The instructions of the server for models, if the options pass them on. */
+  get instructions(): string | undefined {
+    const { name, prefix, instructions } = this.settings
+    const accepted = instructions === 'append' ? this.#accepted?.instructions : undefined
+    const text = this.#snapshot ? this.#instructions : accepted
+    if (text === undefined) return undefined
+    const names = prefix === '' ? '' : `, whose tool names begin with "${prefix}"`
+    return `Instructions of the server "${name}"${names}:\n${text}`
   }
   /** Describes state, protocol version and counts in one line. */
   describe(): string {
@@ -397,6 +407,7 @@ export class Upstream implements Caller {
     const { served, changedTools, withheld } = reviewLists(snapshot, this.#accepted, this.settings)
     const { definitions, left } = this.#define(served, canComplete, changedTools)
     this.#withheld = withheld
+    this.#instructions = served.instructions
     this.#changedTools = new Map(
       changedTools.map(name => [toolName(this.settings, name), withheld.get(labelOf('tool', name)) ?? '']),
     )
