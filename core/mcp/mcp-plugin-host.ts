@@ -19,7 +19,8 @@ import { createToolKeys, type RouteToolKeys, type ToolKey } from './tool-key-han
 type Wrap = (call: Call, next: Next) => Promise<object>
 type Answer = (call: Call) => object | Promise<object>
 type Redirect = (call: Call) => Readonly<Record<string, unknown>> | undefined
-type IsHidden = (name: string, route: McpRoute) => boolean
+/** A text is the reason that calls fail as well. */
+type IsHidden = (name: string, route: McpRoute) => boolean | string
 type Explain = (item: CatalogItem | undefined, route: McpRoute) => readonly string[]
 
 /** The location of a toolset in the options of its plugin (`at`), and texts about it. */
@@ -61,7 +62,7 @@ export interface InternalMcpPluginHost extends McpPluginHost {
   method(name: string, answer: Answer): void
   /** Replaces params before access checks and limits. Undefined: unchanged. A HostError becomes the response. */
   redirect(paramsFor: Redirect): void
-  /** Hides tools from lists, by name. They can still be called: use a policy to protect them. */
+  /** Hides tools from lists, by name. They can still be called: use a policy to protect them. A text states why calls fail. */
   unlist(isHidden: IsHidden): void
   /** Registers a file or folder that the plugin reads. `mcp-host dev` reloads after a change. */
   reads(path: string): void
@@ -208,7 +209,7 @@ export function createUnlisting(notes: McpRegistrations): (route: CompiledRoute)
     let list: IsHidden[] | undefined
     const isHidden = (name: string) => {
       list ??= notesFor(notes.unlisted, route)
-      return list.some(hides => hides(name, route))
+      return list.some(hides => hides(name, route) !== false)
     }
     const known = found.get(route) ?? isHidden
     found.set(route, known)

@@ -118,7 +118,12 @@ export function setUpUpstreams(host: InternalHost, options: UpstreamOptions): vo
   const all = () => [...live.values()]
   addMetrics(host, all)
   const servedOn = ({ toolsets }: McpRoute) => all().filter(({ settings: { name } }) => toolsets.includes(name))
-  host.unlist((tool, route) => servedOn(route).some(one => one.isWithheld(tool)))
+  host.unlist(
+    (tool, route) =>
+      servedOn(route)
+        .find(one => one.isWithheld(tool))
+        ?.isWithheld(tool) ?? false,
+  )
   for (const [name, { settings }] of live) {
     if (settings.whenDown !== 'fail') continue
     host.readiness(`upstream ${name}`, () => {

@@ -105,7 +105,7 @@ export class Upstream implements Caller {
   #whenIdle: (() => void) | undefined
   #left = ''
   #unmatched = ''
-  #changedTools: ReadonlySet<string> = new Set()
+  #changedTools: ReadonlyMap<string, string> = new Map()
   #instructions: string | undefined
   #withheld: ReadonlyMap<string, string> = new Map()
 
@@ -149,9 +149,9 @@ export class Upstream implements Caller {
   get withheld(): ReadonlyMap<string, string> {
     return this.#withheld
   }
-  /** True if a tool is left out of lists, by its name on the route. */
-  isWithheld(name: string): boolean {
-    return this.#changedTools.has(name)
+  /** Returns the reason for a withheld tool, by its name on the route. False for other tools. */
+  isWithheld(name: string): string | false {
+    return this.#changedTools.get(name) ?? false
   }
   /** The instructions of the server for models, if the options pass them on. */
   get instructions(): string | undefined {
@@ -443,7 +443,9 @@ export class Upstream implements Caller {
     const { definitions, left } = this.#define(served, canComplete, changedTools)
     this.#withheld = withheld
     this.#instructions = served.instructions
-    this.#changedTools = new Set(changedTools.map(name => toolName(this.settings, name)))
+    this.#changedTools = new Map(
+      changedTools.map(name => [toolName(this.settings, name), withheld.get(labelOf('tool', name)) ?? '']),
+    )
     this.#parts.toolset.replace(definitions)
     this.#logLeftOut(new Map([...withheld, ...left]))
   }
