@@ -60,7 +60,7 @@ import type { Observer } from './mcp/observe.ts'
 import { type RouteFacts, type RouteSummary, summarizeRoute } from './mcp/route-summary.ts'
 import { type CompiledRoute, compileRoutes, isInternal, sampleParams } from './mcp/routes.ts'
 import { loadNeededCompiler } from './mcp/schema/ajv.ts'
-import { reportNameClashes, soundDefinitions, warnOfPages } from './mcp/sound-definitions.ts'
+import { reportNameClashes, validDefinitions, warnOfPages } from './mcp/valid-definitions.ts'
 import type { PluginHost } from './plugin-host.ts'
 import { createReadiness } from './readiness.ts'
 import { type ConnectedClient, connectClient } from './sessions/connect-client.ts'
@@ -250,7 +250,7 @@ async function assemble(input: HostInput, notes: KernelNotes): Promise<BuiltHost
   const author = createMcpRegistrations(reads, input.context, config.toolsets)
   let settled = false
   const routes = compileRoutes(config, { address, revisions: createRevisions(author, () => settled) }, report)
-  const sound = soundDefinitions(toolsets, input.faultsOf, report)
+  const sound = validDefinitions(toolsets, input.faultsOf, report)
   const stopHere = () => {
     reportNameClashes(routes, sound, report)
     problems.assertNone()
