@@ -2,6 +2,9 @@
 import { isLoopback, LISTEN_ADDRESS } from '../../core/auth.ts'
 import { definePlugin, type InternalHost, type Operator } from '../../core/internal.ts'
 import { type OptionsOf, StartError } from '../../core/plugin.ts'
+
+export type { ConsoleProgram } from './program.ts'
+
 import { createHandlers } from './handlers.ts'
 import { createLogins } from './login.ts'
 import { createRecords } from './records.ts'

@@ -27,6 +27,7 @@ import {
 /** What some configs read. */
 const ENVIRONMENT = {
   INTROSPECTION_SECRET: 'of the introspection',
+  ORDERS_KEY: 'of an API',
   HEALTH_TOKEN: 'a-token-of-the-operator',
   DESK_SECRET: 'of a client that the bridge knows, in a config',
   PROVIDER_SECRET: 'of the application at the provider',
