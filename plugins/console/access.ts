@@ -98,7 +98,7 @@ async function judge(address: Address, caller: Caller): Promise<Judged> {
 function cellOf(address: Address, item: CatalogItem, user: User | undefined): AccessCell {
   const denial = address.denialOf(item, user)
   if (denial) return { state: denial.listed ? 'denied' : 'hidden', reason: denial.reason }
-  return { state: address.isUnlisted(item) ? 'unlisted' : 'allowed' }
+  return { state: address.unlistedBy(item) !== undefined ? 'unlisted' : 'allowed' }
 }
 
 async function rowOf(address: Address, caller: Caller): Promise<AccessRow> {
@@ -169,7 +169,7 @@ export function itemsOf(operator: Operator): PlainItem[] {
         ...(description !== undefined && { description }),
         shown: wire,
         needs: denial ? [denial.reason] : [],
-        listed: address?.isUnlisted(item) !== true,
+        listed: address?.unlistedBy(item) === undefined,
       }
     })
   })
