@@ -599,13 +599,21 @@ export class Upstream implements Caller {
     const state = round?.state as RoundState | undefined
     if (round && state?.held !== undefined) {
       const running = state.node === this.#parts.host.config.node ? this.#parts.held.take(state.held) : undefined
-      if (!running) throw new ToolError(TOO_LATE)
+      if (!running) throw this.#notHeld(state, params)
       running.run.answer(round.responses)
       return this.#follow(running, ctx, call)
     }
     const again = round &&
       !isLoginRound(round.state) && { inputResponses: round.responses, requestState: state?.upstream }
     return this.#send(method, { ...paramsFor(this.settings, params, call), ...again }, ctx, call)
+  }
+
+  #notHeld({ node }: RoundState, { name: tool }: Json): ToolError {
+    const { log, config } = this.#parts.host
+    const reason = node === config.node ? 'the call has ended' : 'the call belongs to another node'
+    const fields = { upstream: this.settings.name, upstreamTool: tool, node, reason }
+    log.info({ code: 'MH2952', ...fields }, 'a response arrived for a call that this node does not hold')
+    return new ToolError(TOO_LATE)
   }
 
   /** Sends a call. Repeats it once if the server certainly did not execute it. */
@@ -721,4 +729,4 @@ export class Upstream implements Caller {
 }
 
 const TOO_LATE =
-  'The response arrived too late, twice, or at another node. The call may have been executed: check before you repeat it.'
+  'The response arrived too late, twice, or at another node. The call may have been executed: check before you repeat it (MH2952).'
