@@ -121,6 +121,7 @@ const ORDERS = {
     },
   },
   servers: [{ url: 'https://orders.example' }],
+  components: { securitySchemes: { apiKey: { type: 'apiKey', in: 'header', name: 'x-key' } } },
 }
 
 /** Starts it as `mcp-host start` would, with tool files where it names some, and ends it. Throws what stops the start. */
