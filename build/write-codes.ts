@@ -36,6 +36,7 @@ export const AREAS = {
   MH33: 'Other commands',
   MH34: 'openapi, upstream',
   MH35: 'store-postgres',
+  MH36: 'console',
 }
 
 export interface Use {
@@ -238,7 +239,7 @@ export const readExplanations = () =>
 /** The text of each page with codes, by its path. */
 export function codesPages(uses: readonly Use[], explanations: ReadonlyMap<string, string>): Record<string, string> {
   const areas = Object.keys(AREAS) as (keyof typeof AREAS)[]
-  const ofPlugins = areas.filter(area => /^MH(?:2\d|34|35)$/.test(area))
+  const ofPlugins = areas.filter(area => /^MH(?:2\d|34|35|36)$/.test(area))
   const ofHost = areas.filter(area => !ofPlugins.includes(area))
   return {
     'docs/codes.md': `# Codes

@@ -7,7 +7,7 @@ import { systemClock } from '../core/http/clock.ts'
 import { errorText } from '../core/http/errors.ts'
 import type { JsonObject } from '../core/mcp/protocol.ts'
 import { withHash } from '../plugins/families/canonical-json/index.ts'
-import { type AcceptedServer, acceptLists, LISTS } from '../plugins/upstream/accepted.ts'
+import { type AcceptedServer, acceptLists } from '../plugins/upstream/accepted.ts'
 import { readServer } from '../plugins/upstream/examine.ts'
 import { isLoginNeeded } from '../plugins/upstream/failures.ts'
 import type { UpstreamOptions } from '../plugins/upstream/options.ts'
@@ -68,27 +68,26 @@ async function readEntry(settings: ServerSettings, token: string | undefined): P
   }
 }
 
-const NONE = { resources: {}, resourceTemplates: {}, tools: {}, prompts: {} }
+const asItems = (items: AcceptedServer['tools'] = {}) =>
+  Object.fromEntries(
+    Object.entries(items).map(([name, item]) => [name, withHash({ needs: [], shown: item as JsonObject })]),
+  )
 
 /** Presents the lists of an upstream server as a route, so that surfaces can be compared. */
-const asLists = (entry: AcceptedServer | undefined) => ({
-  ...NONE,
-  ...Object.fromEntries(
-    LISTS.map(list => [
-      list,
-      Object.fromEntries(
-        Object.entries(entry?.[list] ?? {}).map(([name, item]) => [
-          name,
-          withHash({ needs: [], shown: item as JsonObject }),
-        ]),
-      ),
-    ]),
-  ),
-})
+const asLists = ({ tools, prompts }: Partial<AcceptedServer> = {}) => {
+  return { resources: {}, resourceTemplates: {}, tools: asItems(tools), prompts: asItems(prompts) }
+}
 
 /** In a review every addition matters, because models read the text of a new tool. */
 const asReviewed = (change: Change): Change =>
   change.impact === 'harmless' && 'after' in change && !('before' in change) ? { ...change, impact: 'read' } : change
+
+function compareEntries(name: string, old: AcceptedServer | undefined, entry: AcceptedServer): Change[] {
+  const lists = compareLists(name, asLists(old), asLists(entry)).map(asReviewed)
+  if (old?.instructions === entry.instructions) return lists
+  const sides = { before: old?.instructions ?? '', after: entry.instructions ?? '' }
+  return [{ at: [name], impact: 'read', what: 'instructions changed', ...sides }, ...lists]
+}
 
 async function accept(
   { token: given, 'dry-run': isDryRun, ...options }: AcceptOptions,
@@ -113,7 +112,7 @@ async function accept(
   const upstreams = Object.fromEntries([...kept, ...entries].sort(([one], [other]) => (one < other ? -1 : 1)))
   for (const [name, entry] of entries) {
     const old = Object.hasOwn(before?.upstreams ?? {}, name) ? before?.upstreams?.[name] : undefined
-    const changes = compareLists(name, asLists(old), asLists(entry)).map(asReviewed)
+    const changes = compareEntries(name, old, entry)
     const text = changes.length === 0 ? 'no changes' : `${countsText(changes)}\n\n${changesText(changes)}\n`
     for (const line of `${name}: ${text}`.split('\n')) print(printable(line))
   }

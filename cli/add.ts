@@ -184,9 +184,12 @@ export const addVerb = defineVerb({
   positionals: ['tool|resource|prompt|plugin|openapi|upstream', 'NAME', '[ARGUMENT...]'],
   options: CONFIG_OPTION,
   notes: `Existing files are never overwritten.
-mcp-host add openapi FILE  add the document FILE, or its https URL, and a route to the config
-mcp-host add upstream NAME URL  add the MCP server at URL, and a route to the config
-mcp-host add upstream NAME -- COMMAND ARGUMENT...  the same for a stdio server`,
+
+openapi and upstream also add a route:
+  mcp-host add openapi FILE
+  mcp-host add openapi https://api.example.com/openapi.json
+  mcp-host add upstream NAME https://mcp.example.com/mcp
+  mcp-host add upstream NAME -- COMMAND ARGUMENT...`,
   async run({ config }, [kindText = '', name = '', ...more], context) {
     const { cwd, print } = context
     if (kindText === 'openapi') {

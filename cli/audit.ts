@@ -6,7 +6,7 @@ import { loadConfig } from '../core/config/load-config.ts'
 import { inEnvironment, readSecrets } from '../core/config/secrets-file.ts'
 import { errorText, StartError } from '../core/http/errors.ts'
 import { createSecrets, type Secrets } from '../core/kernel/secrets.ts'
-import { createDisguise } from '../core/mcp/disguise.ts'
+import { createPseudonyms } from '../core/mcp/pseudonyms.ts'
 import { isObject } from '../core/plugin.ts'
 import { keySigner } from '../plugins/audit/chain.ts'
 import { type Broken, type ChainReport, verifyTrail } from '../plugins/audit/verify-trail.ts'
@@ -157,7 +157,7 @@ async function who(subject: string | undefined, values: AuditValues, context: Co
     ...(issuer !== undefined && { issuer }),
     ...(claim !== undefined && claim !== 'sub' && { subjectClaim: claim }),
   }
-  context.print(createDisguise(secrets.keys('records')).user(user))
+  context.print(createPseudonyms(secrets.keys('records')).user(user))
 }
 
 export const auditVerb = defineVerb({

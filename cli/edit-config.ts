@@ -118,11 +118,16 @@ const editCode = (text: string, added: readonly AddedToolset[]) =>
 
 const NEW_CONFIG = 'mcp.config.yaml'
 
+interface EditedConfig extends LoadedConfig {
+  /** Created by this command: no previous version is kept. */
+  readonly isNew?: boolean
+}
+
 /** Loads the config. Without one, writes a new config in the working directory. */
 export async function loadOrCreateConfig(
   { config }: { readonly config?: string | undefined },
   context: CommandContext,
-): Promise<LoadedConfig> {
+): Promise<EditedConfig> {
   try {
     return await readConfig({ config }, context)
   } catch (error) {
@@ -132,12 +137,12 @@ export async function loadOrCreateConfig(
   const text = stringify({ server: { name, version: '1.0.0' }, plugins: { 'transport-streamable': {} } })
   await writeFile(join(context.cwd, NEW_CONFIG), text, { flag: 'wx' })
   context.print(`Created ${NEW_CONFIG}.`)
-  return readConfig({}, context)
+  return { ...(await readConfig({}, context)), isNew: true }
 }
 
 /** Adds toolsets to the config, and a transport if it has none. Prints the additions if a config in code has no object literals. */
 export async function addToConfig(
-  { config, file: name }: LoadedConfig,
+  { config, file: name, isNew = false }: EditedConfig,
   added: readonly AddedToolset[],
   { cwd, print }: CommandContext,
 ): Promise<void> {
@@ -152,8 +157,9 @@ export async function addToConfig(
     for (const [keys, value] of added.flatMap(entriesOf)) print(printable(`  ${keys.join('.')}: ${literalOf(value)}`))
     return
   }
-  const old = await writeConfig(file, text, edited)
+  const old = isNew ? undefined : await writeConfig(file, text, edited)
+  if (isNew) await writeFile(file, edited)
   for (const { name, route } of added) print(printable(`Added toolset "${name}" to ${shown}, served at ${route}.`))
   if (!edit && transport.length > 0) print("Add a transport to `plugins`: 'transport-streamable': {}")
-  print(`The previous version is ${printable(relative(cwd, old ?? file))}.`)
+  if (old !== undefined) print(`The previous version is ${printable(relative(cwd, old))}.`)
 }

@@ -78,11 +78,8 @@ async function identify(
     return { lines: [line('token', how)], user }
   } catch (error) {
     if (HostError.is(error) && error.kind !== 'unavailable' && !hasTemporaryKeys) {
-      return {
-        lines: [line('token', `refused: ${error.detail ?? error.message}`), ...read],
-        user: undefined,
-        refusal: error,
-      }
+      const lines = [line('token', `refused: ${error.detail ?? error.message}`), ...read]
+      return { lines, user: undefined, refusal: error }
     }
     const { iss } = claims ?? {}
     const user = claims && readUser(claims, typeof iss === 'string' ? iss : '')
@@ -118,21 +115,25 @@ function explainItem(address: InspectedAddress, kind: ItemKind, key: string, use
   }
   const denial = address.denialOf(item, user)
   const steps = [...address.explain(item, user), ...address.explainPlugins(item)]
-  const isListed = (!denial || denial.listed) && !address.isUnlisted(item)
-  const listed = isListed ? 'listed' : 'hidden from lists'
+  const unlisted = address.unlistedBy(item)
+  const listed = (!denial || denial.listed) && unlisted === false ? 'listed' : 'hidden from lists'
   const answer = denial
     ? `denied: ${denial.reason}; ${listed}; ${describeRefusal(address.refusal(denial, user))}`
-    : `allowed, ${listed}`
+    : typeof unlisted === 'string'
+      ? `withheld, calls fail: ${unlisted}`
+      : `allowed, ${listed}`
   return [
     ...steps.map((step, index) => line(index === 0 ? label : '', index === 0 ? `${item.key}: ${step}` : step)),
     line('result', answer),
   ]
 }
 
-function listItems({ items, denialOf, isUnlisted }: InspectedAddress, user: User | undefined): string[] {
+function listItems({ items, denialOf, unlistedBy }: InspectedAddress, user: User | undefined): string[] {
   function verdict(item: CatalogItem, denial: Denial | undefined) {
-    if (denial) return `${denial.listed && !isUnlisted(item) ? 'listed' : 'hidden'}, denied: ${denial.reason}`
-    return isUnlisted(item) ? 'allowed, hidden from lists' : 'allowed'
+    const unlisted = unlistedBy(item)
+    if (denial) return `${denial.listed && unlisted === false ? 'listed' : 'hidden'}, denied: ${denial.reason}`
+    if (typeof unlisted === 'string') return `withheld, calls fail: ${unlisted}`
+    return unlisted ? 'allowed, hidden from lists' : 'allowed'
   }
   return items.map(item => line(item.kind.slice(0, -1), `${item.key}: ${verdict(item, denialOf(item, user))}`))
 }
@@ -173,14 +174,16 @@ async function explanation(
   const [only, ...others] = host.routes
   const sample = host.routes.find(({ path }) => path === options.route)?.samplePath
   const path = sample ?? options.route ?? (only && others.length === 0 ? only.samplePath : '/')
-  const address = host.inspect(path)
-  if (!address) {
+  const inspected = host.inspect(path)
+  if (!inspected) {
     const known = host.routes.map(route => route.path).join(', ')
     throw usage(`--route: nothing is served at ${path}; there are: ${known}`)
   }
   const { lines, user, refusal }: Identified = given
     ? { lines: [], user: given }
-    : await identify(host, address, token, hasTemporaryKeys)
+    : await identify(host, inspected, token, hasTemporaryKeys)
+  // Authentication starts the host: upstream servers then have their current tools.
+  const address = host.inspect(path) ?? inspected
   const told = [
     line('address', `${path}, route ${address.route.path}, toolsets ${address.toolsets.join(', ')}`),
     ...(address.authenticators.length > 1 ? [line('checked by', address.authenticators.join(', then '))] : []),

@@ -1,5 +1,6 @@
 // `mcp-host openapi`: shows the tools of an OpenAPI document, their sizes, and omitted operations.
-import { readSurvey, type Survey, type SurveyOptions } from './openapi/read-survey.ts'
+import type { Survey } from '../plugins/openapi/survey.ts'
+import { readSurvey, type SurveyOptions } from './openapi/read-survey.ts'
 import { tableLines } from './render.ts'
 import { jsonText } from './text.ts'
 import { defineVerb } from './verb.ts'
@@ -7,7 +8,7 @@ import { defineVerb } from './verb.ts'
 const sizeText = (bytes: number): string => (bytes < 1_024 ? `${bytes} B` : `${(bytes / 1_024).toFixed(1)} kB`)
 
 function inText(survey: Survey, all: boolean, width: number | undefined): string {
-  const { document, version, operations, tools, leftOut, skipped, notes, securitySchemes } = survey
+  const { document, version, operations, tools, leftOut, skipped, notes, securitySchemes, blocked } = survey
   const total = tools.reduce((sum, { input, output = 0 }) => sum + input + output, 0)
   const head = `${document}: OpenAPI ${version}, ${operations} operations, ${tools.length} tools with ${sizeText(total)} of schemas`
   const rows = tools.map(({ name, operation, input, output, simplified }) => [
@@ -39,6 +40,10 @@ function inText(survey: Survey, all: boolean, width: number | undefined): string
     ),
     ...part('Invalid parts of the document:', notes),
     ...part('Security schemes that require `credentials`:', schemes),
+    ...part(
+      'Blocked servers:',
+      blocked.map(({ server, reason }) => `${server}: ${reason}`),
+    ),
   ].join('\n')
 }
 

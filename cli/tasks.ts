@@ -77,7 +77,7 @@ const askOf =
     const result = await server.request(method, params, { signal, timeout: 0, maxTime: 0 })
     postpone()
     if (isDeeper(result, MAX_LEVELS))
-      throw new StartError('MH3210', 'the server answered with JSON that is too deep to be shown')
+      throw new StartError('MH3210', 'the response of the server is nested too deeply to print')
     return result
   }
 

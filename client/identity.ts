@@ -205,7 +205,7 @@ function reusable(ctx: ClientContext, issuer: string, want: IdentityWish): Regis
   return undefined
 }
 
-function nobody(ctx: ClientContext, server: ServerInfo): AuthError {
+function noClientIdentity(ctx: ClientContext, server: ServerInfo): AuthError {
   const { grant, dynamicClientRegistration, clientMetadataDocumentUri } = ctx.options
   const reasons = [
     clientMetadataDocumentUri !== undefined && 'it does not support client id metadata documents',
@@ -246,7 +246,7 @@ export async function identifyClient(
   if (known) return known
   const { dynamicClientRegistration, grant } = ctx.options
   const may = dynamicClientRegistration.enabled && !isUnattended(grant)
-  if (!may || server.registrationEndpoint === undefined) throw nobody(ctx, server)
+  if (!may || server.registrationEndpoint === undefined) throw noClientIdentity(ctx, server)
   return identityOf(await registerClient(ctx, server, want.scope, signal))
 }
 

@@ -31,13 +31,13 @@ import {
 import type { OfferedConfig } from './mcp/configure-session.ts'
 import type { HandlerSettings } from './mcp/context.ts'
 import type { Definition } from './mcp/define.ts'
-import { createDisguise } from './mcp/disguise.ts'
 import { createCallFailureLog, createDispatch } from './mcp/dispatch.ts'
 import { watchOverdue } from './mcp/handler-outcome.ts'
 import { addContributions, contributedTo, createUnlisting, type McpRegistrations } from './mcp/mcp-plugin-host.ts'
 import { createMethodTable } from './mcp/methods/index.ts'
 import { createRefusalWatch, createRequestWatch } from './mcp/observe.ts'
 import { createOffers, plainView, prepareViews } from './mcp/offer.ts'
+import { createPseudonyms } from './mcp/pseudonyms.ts'
 import type { CompiledRoute, McpRoute } from './mcp/routes.ts'
 import { createToolLimits } from './mcp/tool-limits.ts'
 import { createViews } from './mcp/view.ts'
@@ -139,7 +139,7 @@ export function buildServices(parts: ServiceParts) {
   const methods = createMethodTable(settings)
   const ids = createSessionIds(secrets.keys('session-id'), node.number)
   const isSessionId = (id: string) => ids.verify(id) !== undefined
-  const observing = { log, has: methods.has, isSessionId, disguise: createDisguise(secrets.keys('records')) }
+  const observing = { log, has: methods.has, isSessionId, pseudonyms: createPseudonyms(secrets.keys('records')) }
   const offered: OfferedConfig = { now: config, reloads: 0 }
   const offers = {
     log,
@@ -176,7 +176,7 @@ export function buildServices(parts: ServiceParts) {
   const { start, ...sessions } = createSessionsByRoute({
     routes,
     storesOn: route => stores.get(route) as RouteStores,
-    nobody: createPeers(createMemoryBus(node.name)),
+    noPeers: createPeers(createMemoryBus(node.name)),
     bounds: resolveSessions(config.sessions),
     ids,
     questionKeys: secrets.keys('question-id'),

@@ -56,14 +56,14 @@ import {
 import { createSlots } from './kernel/slots.ts'
 import type { User } from './kernel/user.ts'
 import type { Definition, RuntimeHost } from './mcp/define.ts'
-import { createDisguise } from './mcp/disguise.ts'
 import { createMcpPluginHost, createMcpRegistrations, createRevisions } from './mcp/mcp-plugin-host.ts'
 import { encodeError } from './mcp/message.ts'
 import type { Observer } from './mcp/observe.ts'
+import { createPseudonyms } from './mcp/pseudonyms.ts'
 import { type RouteFacts, type RouteSummary, summarizeRoute } from './mcp/route-summary.ts'
 import { type CompiledRoute, compileRoutes, isInternal, sampleParams } from './mcp/routes.ts'
 import { loadNeededCompiler } from './mcp/schema/ajv.ts'
-import { reportNameClashes, soundDefinitions, warnOfPages } from './mcp/sound-definitions.ts'
+import { reportNameClashes, validDefinitions, warnOfPages } from './mcp/valid-definitions.ts'
 import type { KeptWarnings, Operator, OperatorProgram } from './operator.ts'
 import type { PluginHost } from './plugin-host.ts'
 import { createReadiness } from './readiness.ts'
@@ -258,7 +258,7 @@ async function assemble(input: HostInput, notes: KernelNotes): Promise<BuiltHost
   const author = createMcpRegistrations(reads, input.context, config.toolsets)
   let settled = false
   const routes = compileRoutes(config, { address, revisions: createRevisions(author, () => settled) }, report)
-  const sound = soundDefinitions(toolsets, input.faultsOf, report)
+  const sound = validDefinitions(toolsets, input.faultsOf, report)
   const stopHere = () => {
     reportNameClashes(routes, sound, report)
     problems.assertNone()
@@ -490,7 +490,7 @@ async function assemble(input: HostInput, notes: KernelNotes): Promise<BuiltHost
       return listening
     },
     plugins: instances.map(({ name, general, routes }) => ({ name, general, routes: routes.map(({ path }) => path) })),
-    pseudonymOf: createDisguise(secrets.keys('records')).user,
+    pseudonymOf: createPseudonyms(secrets.keys('records')).user,
     makeServer: tls?.make,
     warnings: input.warnings,
     program: input.program?.(host as Host),

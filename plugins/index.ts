@@ -14,8 +14,7 @@ import {
   sessionStoreRedis,
   taskStoreRedis,
 } from './cluster-redis/index.ts'
-import { console } from './console/index.ts'
-import type { ConsoleProgram } from './console/program.ts'
+import { type ConsoleProgram, console } from './console/index.ts'
 import { cors } from './cors/index.ts'
 import { eventLoop } from './event-loop/index.ts'
 import type { RedisSections } from './families/redis/section.ts'

@@ -6,7 +6,7 @@ import { type Connection, RemoteError } from '../../remote/index.ts'
 import { MAX_MESSAGE } from '../../remote/messages.ts'
 
 export const tooLarge = () =>
-  new StartError('MH3210', `the server sent more than ${MAX_MESSAGE / 2 ** 20} MB in one answer`)
+  new StartError('MH3210', `the server sent more than ${MAX_MESSAGE / 2 ** 20} MB in one response`)
 
 type Members = Readonly<Record<string, unknown>>
 type IsValid = (value: unknown) => boolean
@@ -164,7 +164,7 @@ export async function readList<Method extends keyof Entries>(
     }
     if (left < 0) throw tooLarge()
     const { [list.key]: entries, nextCursor } = result
-    if (!Array.isArray(entries)) throw new StartError('MH3211', `the server answered ${method} without \`${list.key}\``)
+    if (!Array.isArray(entries)) throw new StartError('MH3211', `the response to ${method} has no \`${list.key}\``)
     for (const entry of repairEntries(entries, list, server.era === 'modern', warn)) found.push(entry)
     if (typeof nextCursor !== 'string' || nextCursor === cursor) break
     cursor = nextCursor

@@ -94,10 +94,10 @@ export function explainFailure(
   const isMisplaced = status === 405 || (status === 404 && code !== METHOD_NOT_FOUND)
   const fix = isMisplaced ? '; check the path of the URL' : ''
   if (reason === 'rpc' && !isMisplaced)
-    return new StartError('MH3206', `the server answered error ${code}: ${words}`, about)
-  if (status !== undefined) return new StartError('MH3207', `the server answered HTTP ${status}: ${words}${fix}`, about)
+    return new StartError('MH3206', `the server returned error ${code}: ${words}`, about)
+  if (status !== undefined) return new StartError('MH3207', `the server returned HTTP ${status}: ${words}${fix}`, about)
   if (reason === 'lost' || reason === 'invalid')
-    return new StartError('MH3211', 'the server ended its response without an answer', about)
+    return new StartError('MH3211', 'the server ended its response without a result', about)
   return new StartError('MH3203', words, about)
 }
 

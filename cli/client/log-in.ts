@@ -211,7 +211,7 @@ async function checkServer(accounts: Accounts, login: Login, credentials: Creden
   }
   if (status === 401) {
     const doctor = `mcp-host doctor ${shellWord(login.url)}`
-    throw new StartError('MH3208', `${login.url} refuses the new token (HTTP 401); find out why with: ${doctor}`)
+    throw new StartError('MH3208', `${login.url} rejected the new token (HTTP 401). To find the cause, run: ${doctor}`)
   }
   step(accounts.context, 'note', `cannot verify the MCP server (${status === 0 ? 'no answer' : `HTTP ${status}`})`)
 }

@@ -350,7 +350,7 @@ export const loginVerb = defineVerb({
     const { issuer, clientId, scope, expiresAt, refreshable } = status
     const scopes = scope ? `scopes ${scope}` : 'no scopes named'
     const until = expiresAt === undefined ? 'until it is revoked' : `until ${localTime(expiresAt)}`
-    const end = refreshable ? `${until}, then renewed by itself` : until
+    const end = refreshable ? `${until}, then refreshed automatically` : until
     context.print(printable(`logged in at ${issuer} as client ${clientId}, ${scopes}, ${end}`))
     return tellRefused(scope, wanted, values, context)
   },

@@ -75,7 +75,7 @@ function table(logins: readonly LoginStatus[], width?: number): string {
     until(login),
     login.refreshable ? 'yes' : 'no',
   ])
-  const head = ['server', 'profile', 'issuer', 'scopes', 'until', 'renews itself']
+  const head = ['server', 'profile', 'issuer', 'scopes', 'until', 'refreshes']
   return tableLines(head, rows, width, '   ').join('\n')
 }
 

@@ -41,7 +41,8 @@ function createDeadline(timeout: number, expire: (reason: StartError) => void) {
     stop()
     const seconds = timeout / 1_000
     timer = setTimeout(
-      () => expire(new StartError('MH3205', `no answer within ${seconds} s; --timeout <seconds> waits longer`)),
+      () =>
+        expire(new StartError('MH3205', `no response within ${seconds} s; to wait longer, use --timeout <seconds>`)),
       timeout,
     )
   }

@@ -1,6 +1,7 @@
 // `mcp-host add openapi`: adds a document and a route for its toolset to the config.
 import { dirname, posix, relative, resolve, sep } from 'node:path'
 import { printable } from '../../client/text.ts'
+import type { Survey } from '../../plugins/openapi/survey.ts'
 import type { CommandContext } from '../context.ts'
 import { addToConfig, assertFree, freeRoute, loadOrCreateConfig } from '../edit-config.ts'
 import { readSurvey } from './read-survey.ts'
@@ -12,6 +13,22 @@ function nameOf(document: string): string {
     .replace(/(?:[.-](?:openapi|swagger))?\.(?:json|ya?ml)(?:[?#].*)?$/i, '')
     .replaceAll(/[^A-Za-z0-9_-]+/g, '-')
   return name.replace(/^-+|-+$/g, '') || 'api'
+}
+
+/** Describes the served tools, and the options that the other operations require. */
+function describeTools({ tools, operations, blocked }: Survey, at: string): string[] {
+  const served = tools.filter(({ requires }) => requires === undefined).length
+  const left = new Map<string, number>()
+  for (const { requires } of tools) {
+    if (requires !== undefined) left.set(requires, (left.get(requires) ?? 0) + 1)
+  }
+  return [
+    `${served} of ${operations} operations become tools. Default: GET only; \`methods\` adds others.`,
+    ...[...left].map(
+      ([schemes, count]) => `Left out: ${count}, without credentials. Set them in ${at}.credentials: ${schemes}`,
+    ),
+    ...blocked.map(({ server, reason }) => `All requests to ${server} are blocked: ${reason} (${at}.allowHosts)`),
+  ]
 }
 
 export async function addDocument(
@@ -30,10 +47,5 @@ export async function addDocument(
   assertFree(loaded.config, name, 'rename the file, or edit the config')
   const route = freeRoute(loaded.config, name, 'openapi')
   await addToConfig(loaded, [{ plugin: 'openapi', key: 'documents', name, value: { document }, route }], context)
-  const { tools, operations, securitySchemes } = survey
-  print(`${tools.length} of ${operations} operations become tools. Default: GET only; \`methods\` adds others.`)
-  const schemes = Object.keys(securitySchemes)
-  if (schemes.length > 0) {
-    print(`Set \`credentials\` to add operations with: ${schemes.map(one => printable(one)).join(', ')}`)
-  }
+  for (const line of describeTools(survey, `plugins.openapi.documents.${name}`)) print(printable(line))
 }

@@ -2,13 +2,12 @@
 import { openConnections } from '../../client/node/fetch.ts'
 import { validateValue } from '../../core/config/validate-value.ts'
 import { StartError } from '../../core/http/errors.ts'
-import { createFetchText } from '../../plugins/openapi/document/fetch-text.ts'
 import { LoadError } from '../../plugins/openapi/document/load.ts'
 import { DocumentError, located } from '../../plugins/openapi/document/place.ts'
 import { openapi } from '../../plugins/openapi/index.ts'
 import type { HttpMethod } from '../../plugins/openapi/operation.ts'
 import { METHODS, type Source } from '../../plugins/openapi/options.ts'
-import { readApi } from '../../plugins/openapi/read-api.ts'
+import { type Survey, surveyDocument } from '../../plugins/openapi/survey.ts'
 import { usage } from '../context.ts'
 
 export interface SurveyOptions {
@@ -21,30 +20,6 @@ export interface SurveyOptions {
   readonly maxSchema?: string | undefined
   readonly allowHosts?: readonly string[] | undefined
   readonly output?: Source['output'] | undefined
-}
-
-interface LeftOut {
-  readonly operation: string
-  readonly reason: string
-}
-
-export interface Survey {
-  readonly document: string
-  readonly version: string
-  readonly operations: number
-  readonly tools: ReadonlyArray<{
-    readonly name: string
-    readonly operation: string
-    /** Size of the input schema, bytes. */
-    readonly input: number
-    readonly output?: number
-    /** Parts of the schemas that accept any value because of their size. */
-    readonly simplified: readonly string[]
-  }>
-  readonly leftOut: readonly LeftOut[]
-  readonly skipped: readonly LeftOut[]
-  readonly notes: readonly string[]
-  readonly securitySchemes: Readonly<Record<string, string>>
 }
 
 function methodsOf(text: string | undefined): HttpMethod[] {
@@ -67,26 +42,8 @@ export async function readSurvey(document: string, options: SurveyOptions, direc
   const [fault] = validateValue(plugin, openapi.plugin.options, [])
   if (fault) throw usage(`${fault.path.slice(2).join('.')}: found ${fault.found}; expected ${fault.expected}`)
   const source = { ...STANDARD, ...plugin.documents.api } as unknown as Source
-  const allowHosts = source.allowHosts ?? []
-  const fetchText = createFetchText(() => openConnections({ allowHosts, connections: 1 }))
   try {
-    const { api, candidates, tools, skipped, faulty } = await readApi(source, { directory, fetchText, reads: () => {} })
-    return {
-      document,
-      version: api.version,
-      operations: candidates.length,
-      tools: tools.map(({ name, operation, input, output }) => ({
-        name,
-        operation: `${operation.method.toUpperCase()} ${operation.path}`,
-        input: input.bytes,
-        ...(output && { output: output.bytes }),
-        simplified: [...input.simplified, ...(output?.simplified ?? [])],
-      })),
-      leftOut: faulty.map(({ id, reason }) => ({ operation: id, reason })),
-      skipped: skipped.map(({ id, reason }) => ({ operation: id, reason })),
-      notes: [...api.notes.values()].map(({ place, text }) => located(place, text)),
-      securitySchemes: Object.fromEntries([...api.securitySchemes].map(([name, { type }]) => [name, type])),
-    }
+    return await surveyDocument(source, directory, openConnections)
   } catch (error) {
     if (error instanceof LoadError) throw new StartError('MH3401', error.message, { exitCode: 2 })
     if (!(error instanceof DocumentError)) throw error

@@ -61,9 +61,11 @@ function inspect(path: string, { target: route, params }: Matched<CompiledRoute>
       route.authorize === undefined ? undefined : access.authorize(route.authorize, user, route),
     denialOf: (item: CatalogItem, user: User | undefined): Denial | undefined =>
       denialOnRoute(access.audienceOf(user, route).denialOf(item), user, route, access),
-    /** True if plugins hide the item from lists. */
-    isUnlisted: ({ kind, key }: CatalogItem): boolean =>
-      kind === 'tools' && notesFor(author.unlisted, route).some(isHidden => isHidden(key, route)),
+    /** True if plugins hide the item from lists. A text is the reason that its calls fail. */
+    unlistedBy: ({ kind, key }: CatalogItem): boolean | string => {
+      const found = kind === 'tools' ? notesFor(author.unlisted, route).map(isHidden => isHidden(key, route)) : []
+      return found.find(one => typeof one === 'string') ?? found.includes(true)
+    },
     explain: (item: CatalogItem, user: User | undefined): readonly string[] =>
       access.explain?.(item, user, route) ?? [],
     explainPlugins: (item?: CatalogItem): readonly string[] => [

@@ -157,7 +157,7 @@ export const http = closed(
       ],
       default: false,
       description:
-        'Trusted proxies, whose X-Forwarded-For and X-Forwarded-Host are used: their number (true is one), or their addresses and ranges.',
+        'Proxies to trust for X-Forwarded-For and X-Forwarded-Host: the number of proxies (`true` means 1), or a list of addresses and ranges.',
       examples: [1, ['10.0.0.0/8']],
     },
   },
@@ -227,7 +227,7 @@ const routeToolsets = {
     ),
   ],
   description:
-    "Toolsets of the route. `{ param, of }`: the toolset of the `of` list that the parameter selects. `':name'`: the named toolset, unless it is internal.",
+    "Toolsets of the route. `{ param, of }`: the toolset that the path parameter names; only names in `of` are allowed. `':name'`: the same, for every toolset that is not internal.",
   examples: [['clock']],
 } as const
 

@@ -17,7 +17,7 @@ export type PluginTable = Readonly<Record<string, { readonly plugin: unknown }>>
 function checkPlugin(plugin: Plugin<object>, at: Path): Plugin<object> {
   const given = Object.fromEntries(Object.entries(plugin).filter(([, value]) => value !== undefined))
   const [fault] = validateValue(given, PLUGIN_SCHEMA, [])
-  if (fault) throw new StartError('MH1024', `what definePlugin was given: ${describeFault(fault)}`, { at })
+  if (fault) throw new StartError('MH1024', `the argument of definePlugin is invalid: ${describeFault(fault)}`, { at })
   return plugin
 }
 

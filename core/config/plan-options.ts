@@ -82,7 +82,7 @@ export function withLongForms(
     for (const [key, name] of short) {
       if (!Object.hasOwn(plugins, name)) continue
       const of = at.length > 0 ? ' of the route' : ''
-      const what = `\`${formatPath(key)}\` is short for plugins['${name}']${of}, which is there as well; remove one of them`
+      const what = `\`${formatPath(key)}\` and plugins['${name}']${of} set the same options; remove one of them`
       report(new StartError('MH1019', what, { at: [...at, ...key], also: [{ at: [...at, 'plugins', name] }] }))
     }
     return { ...plugins, ...Object.fromEntries(short.map(([, name, options]) => [name, options])) }

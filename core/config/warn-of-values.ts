@@ -66,7 +66,7 @@ export function warnOfNearMiss(wanted: string, environment: NodeJS.ProcessEnv, r
   if (environment[wanted]) return
   for (const [name, value] of Object.entries(environment)) {
     if (!value || OURS.has(name) || !/mcp/i.test(name) || nearest(name, [wanted]) === undefined) continue
-    const what = `the environment has ${name}, which nothing reads; did you mean "${wanted}"?`
+    const what = `the environment variable ${name} is not used; did you mean "${wanted}"?`
     report(new StartError('MH1018', what, { exitCode: 2 }), 'warning')
   }
 }

@@ -36,7 +36,7 @@ export function orderByNeeds(
     if (ordered.includes(instance)) return
     if (visiting.has(instance)) {
       const circle = [...visiting].map(({ name }) => name).join(', ')
-      return report(new StartError('MH1501', `the plugins ${circle} need each other in a circle`, { at: instance.at }))
+      return report(new StartError('MH1501', `circular dependency of plugins: ${circle}`, { at: instance.at }))
     }
     visiting.add(instance)
     for (const need of instance.plugin.needs ?? []) {

@@ -6,9 +6,9 @@ import { requestIdIn } from '../http/request-target.ts'
 import type { User } from '../kernel/user.ts'
 import type { Call, ClientFacts, UpstreamNote } from './call.ts'
 import type { ItemKind } from './catalog-item.ts'
-import type { Disguise } from './disguise.ts'
 import { findResource } from './methods/resources.ts'
 import { plainText } from './plain-text.ts'
+import type { Pseudonyms } from './pseudonyms.ts'
 import { isRevision } from './revisions.ts'
 
 /** `refused`: rejected before it became a call. `cancelled`: the client no longer waits. */
@@ -68,7 +68,7 @@ export interface CallStart
 
 export interface RecordSettings {
   has(method: string, route: object): boolean
-  readonly disguise: Disguise
+  readonly pseudonyms: Pseudonyms
   isSessionId(text: string): boolean
 }
 
@@ -194,7 +194,7 @@ export class RequestRecord implements CallRecord {
   }
   get user() {
     const { user } = this.#request
-    return user && this.#settings.disguise.user(user)
+    return user && this.#settings.pseudonyms.user(user)
   }
   get oauthClient() {
     const id = this.#request.user?.clientId
@@ -202,9 +202,9 @@ export class RequestRecord implements CallRecord {
   }
   get session() {
     const { sessionId: id } = this.#request
-    const { isSessionId, disguise } = this.#settings
+    const { isSessionId, pseudonyms } = this.#settings
     // Without a Call, the id is untrusted client text.
-    return id === undefined || (this.http && !isSessionId(id)) ? undefined : disguise.session(id)
+    return id === undefined || (this.http && !isSessionId(id)) ? undefined : pseudonyms.session(id)
   }
   get requestId() {
     return requestIdIn(this.#request.headers)

@@ -1,6 +1,6 @@
 // The MCP part of the plugin host: definitions, methods, and hooks around each call.
 
-import { formatPath, type Path, type Report, StartError } from '../http/errors.ts'
+import { formatPath, type Report, StartError } from '../http/errors.ts'
 import type { PluginInstance } from '../kernel/plugin-plan.ts'
 import { lacksCapability, type Note, notesFor, startPlugin } from '../kernel/set-up.ts'
 import type { Call, Next } from './call.ts'
@@ -19,20 +19,12 @@ import { createToolKeys, type RouteToolKeys, type ToolKey } from './tool-key-han
 type Wrap = (call: Call, next: Next) => Promise<object>
 type Answer = (call: Call) => object | Promise<object>
 type Redirect = (call: Call) => Readonly<Record<string, unknown>> | undefined
-type IsHidden = (name: string, route: McpRoute) => boolean
+/** A text is the reason that calls fail as well. */
+type IsHidden = (name: string, route: McpRoute) => boolean | string
 type Explain = (item: CatalogItem | undefined, route: McpRoute) => readonly string[]
 
-/** The location of a toolset in the options of its plugin. */
-export interface ToolsetPlace {
-  /** The path to the toolset in the plugin's options. */
-  readonly at?: Path
-  /** Advice for duplicate names on a route, used in messages. */
-  readonly fix?: string
-  /** True if definitions can be added after startup. Default: true without `definitions`. */
-  readonly isLate?: boolean
-  /** The state of its source in one line, for the start page and `mcp-host explain`. */
-  readonly describe?: () => string
-}
+/** The location of a toolset in the options of its plugin (`at`), and texts about it. */
+export type ToolsetPlace = Partial<Omit<ProvidedSource, 'toolset'>>
 
 /** Serves definitions of a plugin. */
 export interface AddToolset {
@@ -70,7 +62,7 @@ export interface InternalMcpPluginHost extends McpPluginHost {
   method(name: string, answer: Answer): void
   /** Replaces params before access checks and limits. Undefined: unchanged. A HostError becomes the response. */
   redirect(paramsFor: Redirect): void
-  /** Hides tools from lists, by name. They can still be called: use a policy to protect them. */
+  /** Hides tools from lists, by name. They can still be called: use a policy to protect them. A text states why calls fail. */
   unlist(isHidden: IsHidden): void
   /** Registers a file or folder that the plugin reads. `mcp-host dev` reloads after a change. */
   reads(path: string): void
@@ -190,7 +182,7 @@ function nameToolset(
   instance: PluginInstance,
   { toolsets, configToolsets }: Pick<McpRegistrations, 'toolsets' | 'configToolsets'>,
   name: string,
-  { isLate, at: own = [], fix, describe }: ToolsetPlace & Pick<ProvidedSource, 'isLate'>,
+  { isLate, at: own = [], fix, describe, instructions }: ToolsetPlace & Pick<ProvidedSource, 'isLate'>,
 ): ProvidedSource {
   if (!instance.plugin.provides?.includes('toolsets')) throw lacksCapability(instance, 'toolset', 'toolsets')
   const at = [...instance.at, ...own]
@@ -202,7 +194,7 @@ function nameToolset(
     const what = `there is another toolset "${name}", at ${formatPath(other)}; rename one of them`
     throw new StartError('MH1523', what, { at, also: [{ at: other }] })
   }
-  const toolset = { toolset: name, at, fix, isLate, describe }
+  const toolset = { toolset: name, at, fix, isLate, describe, instructions }
   toolsets.set(name, toolset)
   return toolset
 }
@@ -217,7 +209,7 @@ export function createUnlisting(notes: McpRegistrations): (route: CompiledRoute)
     let list: IsHidden[] | undefined
     const isHidden = (name: string) => {
       list ??= notesFor(notes.unlisted, route)
-      return list.some(hides => hides(name, route))
+      return list.some(hides => hides(name, route) !== false)
     }
     const known = found.get(route) ?? isHidden
     found.set(route, known)

@@ -8,14 +8,16 @@ import { type Definition, kindOf } from './define.ts'
 /** A toolset of a plugin. */
 export interface ProvidedSource {
   readonly toolset: string
-  /** The config keys of the toolset. */
+  /** The path to the toolset in the plugin's options or, as a source, in the config. */
   readonly at: Path
-  /** How to avoid duplicate names, such as a prefix. */
+  /** Advice for duplicate names on a route, used in messages. */
   readonly fix?: string | undefined
-  /** True if its definitions are known only after startup. */
+  /** True if definitions can be added after startup. Default: true without `definitions`. */
   readonly isLate: boolean
-  /** Describes its state, in one line. */
+  /** The state of its source in one line, for the start page and `mcp-host explain`. */
   readonly describe?: (() => string) | undefined
+  /** Instructions for the model, added to those of the config. Callers who can list none of its items do not get them. */
+  readonly instructions?: (() => string | undefined) | undefined
 }
 
 export interface Clashing {

@@ -96,7 +96,7 @@ function chooseToolsets({ path, config, pattern, places, report }: Subject): Too
   }
   const part = pattern.find(part => part.parameter === parameter)
   if (listed.length > 1 || !part) {
-    const why = listed.length > 1 ? `"${first}" stands alone` : `the path has no parameter ":${parameter}"`
+    const why = listed.length > 1 ? `"${first}" must be the only entry` : `the path has no parameter ":${parameter}"`
     report(new StartError('MH1204', why, { at: own ? [...at, 'param'] : at }))
   }
   if (settings.default && part && !part.optional) {

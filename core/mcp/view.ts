@@ -223,10 +223,16 @@ function buildView(catalog: Catalog, request: ViewRequest, audience: Audience): 
     resourceTemplates: createPager('resourceTemplates', shown(templates), listed),
     prompts: createPager('prompts', shown(prompts), listed),
   }
+  const sources = request.toolsets.flatMap(name =>
+    [...catalog.items(name)].some(isListed) ? [catalog.sourceOf(name)?.instructions] : [],
+  )
   return {
     serverInfo,
     metaJson: JSON.stringify(meta),
-    instructions,
+    // Those of a toolset can change while the view is cached.
+    get instructions() {
+      return [instructions, ...sources.map(read => read?.())].filter(Boolean).join('\n\n') || undefined
+    },
     capabilities: { ...capabilitiesOf(items, isLate), ...request.capabilities },
     tools: mapOf(tools),
     resources: mapOf(resources),

@@ -26,7 +26,7 @@ export interface RouteStores {
 interface SessionsSettings {
   readonly routes: readonly McpRoute[]
   readonly storesOn: (route: McpRoute) => RouteStores
-  readonly nobody: Peers
+  readonly noPeers: Peers
   readonly bounds: SessionBounds
   readonly ids: SessionIds
   /** Keys of 32 bytes; the first signs, all verify. */
@@ -55,7 +55,7 @@ interface Group {
 }
 
 /** Throws a StartError if a route's session store and peers have different names for this node. */
-function groupRoutes({ routes, storesOn, nobody }: SessionsSettings): Group[] {
+function groupRoutes({ routes, storesOn, noPeers }: SessionsSettings): Group[] {
   const groups: Group[] = []
   for (const route of routes) {
     const { sessionStore, peers: others } = storesOn(route)
@@ -64,7 +64,7 @@ function groupRoutes({ routes, storesOn, nobody }: SessionsSettings): Group[] {
       const fix = 'set the same options for the session store and the message bus of this route, or none'
       throw new StartError('MH1401', `${why}; ${fix}`, { at: ['routes', route.path] })
     }
-    const peers = sessionStore.shared ? others : nobody
+    const peers = sessionStore.shared ? others : noPeers
     const group = groups.find(other => other.sessionStore === sessionStore && other.peers === peers)
     if (group) group.routes.push(route)
     else groups.push({ sessionStore, peers, routes: [route] })

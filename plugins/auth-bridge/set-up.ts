@@ -31,7 +31,7 @@ function checkKeys(
 ): void {
   const make = 'make a secret with `openssl rand -base64 32` and put it into `secrets`, or into MCP_HOST_SECRETS'
   if (ownKeys && isShared)
-    report(new StartError('MH2107', `every node needs the keys that sign tokens; ${make}`, { at }))
+    report(new StartError('MH2107', `all nodes must sign tokens with the same keys; ${make}`, { at }))
   else if (ownKeys && !isKept)
     log.warn({ code: 'MH2107', fix: make }, 'The keys that sign tokens are temporary: a restart signs all users out')
   if (!isShared && !isKept && purpose === 'serve' && processes === 1)

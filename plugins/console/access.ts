@@ -99,7 +99,9 @@ async function judge(address: Address, caller: Caller): Promise<Judged> {
 function cellOf(address: Address, item: CatalogItem, user: User | undefined): AccessCell {
   const denial = address.denialOf(item, user)
   if (denial) return { state: denial.listed ? 'denied' : 'hidden', reason: denial.reason }
-  return { state: address.isUnlisted(item) ? 'unlisted' : 'allowed' }
+  const unlisted = address.unlistedBy(item)
+  if (typeof unlisted === 'string') return { state: 'hidden', reason: unlisted }
+  return { state: unlisted ? 'unlisted' : 'allowed' }
 }
 
 async function rowOf(address: Address, caller: Caller): Promise<AccessRow> {
@@ -170,7 +172,7 @@ export function itemsOf(operator: Operator): PlainItem[] {
         ...(description !== undefined && { description }),
         shown: wire,
         needs: denial ? [denial.reason] : [],
-        listed: address?.isUnlisted(item) !== true,
+        listed: address?.unlistedBy(item) === false,
       }
     })
   })

@@ -2,10 +2,13 @@
 import { isLoopback, LISTEN_ADDRESS } from '../../core/auth.ts'
 import { definePlugin, type InternalHost, type Operator } from '../../core/internal.ts'
 import { type OptionsOf, StartError } from '../../core/plugin.ts'
+
 import { createHandlers } from './handlers.ts'
 import { createLogins } from './login.ts'
 import { createRecords } from './records.ts'
 import { type ConsoleServer, openConsoleServer } from './server.ts'
+
+export type { ConsoleProgram } from './program.ts'
 
 /** Minimum characters of a token; a shorter token can be guessed. */
 const SHORTEST_TOKEN = 16
@@ -63,7 +66,11 @@ function checkPlace(host: InternalHost, { host: address, token, port }: FilledCo
     return host.report(new StartError('MH3601', what, { at }))
   }
   if (token !== undefined && token.length < SHORTEST_TOKEN) {
-    wrong('MH3601', 'token', `is shorter than ${SHORTEST_TOKEN} characters; make one with: openssl rand -base64 32`)
+    wrong(
+      'MH3601',
+      'token',
+      `a token for logins has at least ${SHORTEST_TOKEN} characters; make one with: openssl rand -base64 32`,
+    )
   }
   if (!isLoopback(address) && token === undefined) {
     wrong('MH3602', 'host', `one-time tokens are for this machine only; set \`token\`, or \`host\` to ${OWN_PORT.host}`)

@@ -187,7 +187,7 @@ export function openConsoleServer(settings: ServerSettings): Promise<ConsoleServ
     server.once('error', (cause: NodeJS.ErrnoException) => {
       const why =
         cause.code === 'EADDRINUSE'
-          ? `port ${port} of ${address} is in use; set another \`port\` (0: any free port), or stop the program that uses it`
+          ? `another program uses ${address}:${port}, the place of the console; set another \`port\` (0: any free port)`
           : `the console cannot be served on ${address}:${port}: ${cause.message}`
       reject(new StartError('MH3607', why, { at: [...host.config.at, 'port'], exitCode: 1, cause }))
     })

@@ -221,6 +221,30 @@ export interface CredentialPlan {
 
 const NOTHING: Adder[] = []
 
+type Secured = Pick<Operation, 'security'>
+type IsGiven = (scheme: string) => boolean
+
+/** Selects the first alternative whose schemes all have a credential, otherwise one without schemes. */
+function selectAlternative({ security }: Secured, isGiven: IsGiven) {
+  const usable = security.filter(alternative => alternative.size > 0 && [...alternative.keys()].every(isGiven))
+  return usable[0] ?? security.find(alternative => alternative.size === 0)
+}
+
+/** Returns the schemes that an operation requires; undefined if the given credentials suffice. */
+export function findMissingSchemes(
+  operation: Secured,
+  schemes: SecuritySchemes,
+  isGiven: IsGiven = () => false,
+): string | undefined {
+  const { security } = operation
+  if (security.length === 0 || selectAlternative(operation, isGiven)) return undefined
+  const describe = (name: string) => {
+    const scheme = schemes.get(name)
+    return `"${name}"${scheme && acceptedBy(scheme).length === 0 ? ` (${describeScheme(scheme)}: not supported)` : ''}`
+  }
+  return security.map(alternative => [...alternative.keys()].map(describe).join(' and ')).join(', or ')
+}
+
 /** Assigns credentials to operations. Requires an earlier call of `findCredentialFaults`. */
 export function planCredentials({
   what,
@@ -260,22 +284,14 @@ export function planCredentials({
 
   const isGiven = (name: string) => Object.hasOwn(credentials, name) && schemes.has(name)
 
-  /** Selects the first alternative whose schemes all have a credential, otherwise one without schemes. */
-  function select({ security }: Pick<Operation, 'security'>) {
-    const usable = security.filter(alternative => alternative.size > 0 && [...alternative.keys()].every(isGiven))
-    return usable[0] ?? security.find(alternative => alternative.size === 0)
-  }
-
   return {
     reasonFor(operation) {
-      const { security } = operation
-      if (security.length === 0 || select(operation)) return undefined
-      const wanted = security.map(alternative => [...alternative.keys()].map(name => `"${name}"`).join(' and '))
-      return `no credential for the security scheme ${wanted.join(', or ')}`
+      const missing = findMissingSchemes(operation, schemes, isGiven)
+      return missing === undefined ? undefined : `no credential for the security scheme ${missing}`
     },
     of(operation) {
       const { baseUrl, security } = operation
-      const names = [...(select(operation)?.keys() ?? [])]
+      const names = [...(selectAlternative(operation, isGiven)?.keys() ?? [])]
       const own = names.flatMap(name => adderOf(name, baseUrl) ?? NOTHING)
       const isUndeclared = security.length === 0 && auth !== undefined
       const chosen = isUndeclared ? [tokens(`${what}.auth`, auth, baseUrl)] : own

@@ -63,6 +63,16 @@ interface BuiltRequest {
   readonly body: EncodedBody | undefined
 }
 
+/** Returns why connections to a URL are refused; undefined if they are allowed. */
+export function reasonAgainst(connections: Pick<Connections, 'agentFor'>, baseUrl: string): string | undefined {
+  try {
+    connections.agentFor(new URL(baseUrl).origin)
+    return undefined
+  } catch (error) {
+    return errorText(error)
+  }
+}
+
 const REPEATABLE = new Set(['GET', 'HEAD'])
 const BUSY = new Set([429, 502, 503, 504])
 const REDIRECTS = new Set([301, 302, 303, 307, 308])
@@ -441,9 +451,7 @@ export function createRequester(options: RequesterOptions): Requester {
   return Object.assign(call, {
     async reasonAgainst(baseUrl: string) {
       try {
-        const opened = await connect()
-        opened.agentFor(new URL(baseUrl).origin)
-        return undefined
+        return reasonAgainst(await connect(), baseUrl)
       } catch (error) {
         return errorText(error)
       }

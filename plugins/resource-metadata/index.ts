@@ -70,10 +70,12 @@ function sayServers(host: InternalHost, options: FilledResourceMetadata): Said {
   if (options.authorizationServers) return () => options
   const serverOn = (route: Route) => host.services.slot('authorizationServer', route)
   host.onReady(() => {
-    const nobody = host.routes.filter(route => serverOn(route).keys().length === 0)
-    if (nobody.length === 0) return
+    const withoutIssuer = host.routes.filter(route => serverOn(route).keys().length === 0)
+    if (withoutIssuer.length === 0) return
     const where =
-      nobody.length === host.routes.length ? '' : ` for ${nobody.map(({ path }) => `routes['${path}']`).join(', ')}`
+      withoutIssuer.length === host.routes.length
+        ? ''
+        : ` for ${withoutIssuer.map(({ path }) => `routes['${path}']`).join(', ')}`
     const why = `missing${where}; set the authorization servers, such as ["https://login.acme.example"], or switch on auth-bridge`
     host.report(new StartError('MH2041', why, { at: [...host.config.at, 'authorizationServers'] }))
   })

@@ -84,7 +84,7 @@ export const transportSse = definePlugin<TransportSseOptions>({
       }
       const clash = path.includes(':') ? toolsets.find(name => RESERVED.includes(name)) : undefined
       if (clash !== undefined) {
-        const why = `the toolset "${clash}" would have the address of the SSE transport; rename it`
+        const why = `the path of the toolset "${clash}" is a path of the SSE transport; rename the toolset`
         host.report(new StartError('MH1205', why, { at, also: [{ at: ['toolsets', clash] }] }))
       }
     }

@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs'
 import { isDeepStrictEqual } from 'node:util'
 import { isObject, StartError } from '../../core/plugin.ts'
 import { canonicalJson, hasOwnHash, withHash } from '../families/canonical-json/index.ts'
+import { visibleText } from '../families/texts/index.ts'
 import type { Item, Snapshot } from './lists.ts'
 import { isIncluded, isServed, labelOf } from './names.ts'
 import type { ServerSettings } from './settings.ts'
@@ -11,7 +12,7 @@ import type { ServerSettings } from './settings.ts'
 export const LISTS = ['tools', 'prompts'] as const
 type ListName = (typeof LISTS)[number]
 
-type Filters = Pick<ServerSettings, 'include' | 'exclude' | 'prompts'>
+type Filters = Pick<ServerSettings, 'include' | 'exclude' | 'prompts' | 'instructions'>
 
 const isChosen = (list: ListName, name: unknown, filters: Filters): name is string =>
   typeof name === 'string' && (list === 'tools' ? isIncluded(filters, name) : isServed(filters.prompts, name))
@@ -23,14 +24,20 @@ export interface AcceptedServer extends Readonly<Record<ListName, ItemsByName>> 
   readonly hash: string
   /** True if the server supports completion. */
   readonly completions: boolean
+  /** Set if the options pass on the instructions of the server. */
+  readonly instructions?: string
 }
 
 const isAccepted = (value: unknown): value is AcceptedServer =>
   isObject(value) &&
   typeof value['completions'] === 'boolean' &&
+  ['string', 'undefined'].includes(typeof value['instructions']) &&
   LISTS.every(list => isObject(value[list]) && Object.values(value[list]).every(isObject)) &&
   typeof value['hash'] === 'string' &&
   hasOwnHash(value as { hash: string })
+
+const shownInstructions = ({ instructions }: Snapshot, options: Filters): string | undefined =>
+  options.instructions === 'append' && instructions !== undefined ? visibleText(instructions) : undefined
 
 /** Returns the entry for the lists of a server, without items that the options exclude. */
 export function acceptLists(snapshot: Snapshot, completions: boolean, filters: Filters): AcceptedServer {
@@ -38,7 +45,9 @@ export function acceptLists(snapshot: Snapshot, completions: boolean, filters: F
     Object.fromEntries(
       snapshot[list].flatMap(item => (isChosen(list, item['name'], filters) ? [[item['name'], item] as const] : [])),
     )
-  return withHash({ completions, tools: named('tools'), prompts: named('prompts') })
+  const instructions = shownInstructions(snapshot, filters)
+  const entry = { completions, tools: named('tools'), prompts: named('prompts') }
+  return withHash({ ...entry, ...(instructions !== undefined && { instructions }) })
 }
 
 /** Returns the entries of a lock file by server; none without a file. Throws a StartError for invalid entries. */
@@ -63,11 +72,12 @@ export function readAccepted(file: string): ReadonlyMap<string, AcceptedServer> 
 }
 
 /** Returns accepted lists in the form that a server sends. */
-export const listsOf = ({ tools, prompts }: AcceptedServer): Snapshot => ({
+export const listsOf = ({ tools, prompts, instructions }: AcceptedServer): Snapshot => ({
   tools: Object.values(tools),
   prompts: Object.values(prompts),
   resources: [],
   resourceTemplates: [],
+  instructions,
 })
 
 /** True if the item equals the accepted one. False for values that are too deep to compare. */
@@ -97,6 +107,12 @@ export function describeDifferences(snapshot: Snapshot, accepted: AcceptedServer
       name => isChosen(list, name, filters) && !names.has(name),
     ).length
   }
+  const instructions = shownInstructions(snapshot, filters)
+  if (filters.instructions === 'append' && instructions !== accepted.instructions) {
+    if (accepted.instructions === undefined) count.new++
+    else if (instructions === undefined) count.removed++
+    else count.changed++
+  }
   return Object.entries(count)
     .flatMap(([what, number]) => (number === 0 ? [] : [`${number} ${what}`]))
     .join(', ')
@@ -119,18 +135,30 @@ export function reviewLists(
   const { newTools, changed } = settings
   const withheld = new Map<string, string>()
   const changedTools: string[] = []
+  const isWithheld = (label: string, isNew: boolean, isSame: () => boolean) => {
+    if (isNew ? newTools === 'serve' : changed === 'serve' || isSame()) return false
+    const what = isNew ? 'it has not been accepted' : 'it has changed since it was accepted'
+    withheld.set(label, `${what}: run \`mcp-host accept ${settings.name}\``)
+    return true
+  }
   const keep = (list: ListName) =>
     snapshot[list].filter(item => {
       const { name } = item
       if (!isChosen(list, name, settings)) return true
       const known = accepted && Object.hasOwn(accepted[list], name) ? accepted[list][name] : undefined
-      const isNew = known === undefined
-      if (isNew ? newTools === 'serve' : changed === 'serve' || isAsAccepted(item, known)) return true
-      const what = isNew ? 'it has not been accepted' : 'it has changed since it was accepted'
-      withheld.set(labelOf(list.slice(0, -1), name), `${what}: run \`mcp-host accept ${settings.name}\``)
-      if (!isNew && list === 'tools') changedTools.push(name)
+      const isSame = () => known !== undefined && isAsAccepted(item, known)
+      if (!isWithheld(labelOf(list.slice(0, -1), name), known === undefined, isSame)) return true
+      if (known !== undefined && list === 'tools') changedTools.push(name)
       return false
     })
-  const served = { ...snapshot, tools: keep('tools'), prompts: keep('prompts') }
+  const text = shownInstructions(snapshot, settings)
+  const known = accepted?.instructions
+  const isLeftOut = text !== undefined && isWithheld('instructions', known === undefined, () => text === known)
+  const served = {
+    ...snapshot,
+    tools: keep('tools'),
+    prompts: keep('prompts'),
+    instructions: isLeftOut ? undefined : text,
+  }
   return { served, changedTools, withheld }
 }

@@ -10,6 +10,8 @@ export interface Snapshot {
   readonly resources: readonly Item[]
   readonly resourceTemplates: readonly Item[]
   readonly prompts: readonly Item[]
+  /** Instructions for the model. */
+  readonly instructions?: string | undefined
 }
 
 /** Maximum pages of one list. */
@@ -21,7 +23,7 @@ const MAX_TEXT = 4 * 1_024 * 1_024
 /** Thrown if a list exceeds a limit or is invalid. */
 export class ListFault extends Error {}
 
-type ListName = keyof Snapshot
+type ListName = Exclude<keyof Snapshot, 'instructions'>
 
 const METHODS: Readonly<Record<ListName, string>> = {
   tools: 'tools/list',
@@ -61,10 +63,10 @@ async function readList(
 
 /** Rejects with a `ListFault` above the limits, or a `RemoteError`. */
 export async function readLists(
-  connection: Pick<Connection, 'request' | 'capabilities'>,
+  connection: Pick<Connection, 'request' | 'capabilities' | 'instructions'>,
   limits: { readonly maxTools: number; readonly timeout: number; readonly signal: AbortSignal },
 ): Promise<Snapshot> {
-  const { capabilities } = connection
+  const { capabilities, instructions } = connection
   const { maxTools, ...common } = limits
   const read = async (list: ListName, has: unknown, most = MAX_ITEMS) =>
     has === undefined ? [] : readList(connection, list, { ...common, most })
@@ -75,5 +77,6 @@ export async function readLists(
     if (isObject(error) && error['code'] === -32_601) return []
     throw error
   })
-  return { tools, resources, resourceTemplates, prompts: await read('prompts', capabilities.prompts) }
+  const prompts = await read('prompts', capabilities.prompts)
+  return { tools, resources, resourceTemplates, prompts, instructions: instructions || undefined }
 }

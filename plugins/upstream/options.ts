@@ -66,6 +66,7 @@ export interface UpstreamServer extends UpstreamDefaults {
   resources?: boolean | string[]
   prompts?: boolean | string[]
   overrides?: Record<string, UpstreamToolOverride>
+  instructions?: 'ignore' | 'append'
   access?: string
   asks?: { elicit?: boolean; sample?: boolean; roots?: boolean }
   input?: 'pass' | 'check'
@@ -229,6 +230,10 @@ const server = {
       resources: items('resources'),
       prompts: items('prompts'),
       overrides: record(override, 'Changes to tools, by their names at the server.'),
+      instructions: choice(
+        ['ignore', 'append'],
+        'Instructions of the server for models. `ignore` (default): not passed on. `append`: added to those of the host.',
+      ),
       access: text('The policy, scope or role that all items require.'),
       asks: closed(
         {

@@ -8,7 +8,7 @@ import { operatorText } from '../../remote/index.ts'
 import { createLogins } from '../families/credentials/index.ts'
 import { upstreamCallsOf } from '../families/upstream-calls/index.ts'
 import { type AcceptedServer, readAccepted } from './accepted.ts'
-import { createHeld } from './held.ts'
+import { createHeld, type HeldCalls } from './held.ts'
 import type { UpstreamOptions } from './options.ts'
 import { Places } from './places.ts'
 import { resolveServer, type ServerSettings } from './settings.ts'
@@ -77,7 +77,8 @@ export function setUpUpstreams(host: InternalHost, options: UpstreamOptions): vo
     const { name } = settings
     const countRestart = () => restarts(1, { upstream: name })
     const targets = createTargets(settings, tokenHost)
-    const held = createHeld(limits, clock)
+    const held = heldOf.get(name) ?? createHeld(limits, clock)
+    heldOf.set(name, held)
     const toolset = { replace: (definitions: readonly Definition[]) => toolsets.get(name)?.replace(definitions) }
     return new Upstream({ host, settings, toolset, targets, held, processes, isLocal, accepted, record, countRestart })
   }
@@ -95,7 +96,8 @@ export function setUpUpstreams(host: InternalHost, options: UpstreamOptions): vo
   }
   const toolsets = new Map<string, ServedToolset>()
   const live = new Map<string, Upstream>()
-  const retired: Upstream[] = []
+  const retired = new Set<Upstream>()
+  const heldOf = new Map<string, HeldCalls>()
   const accepted = readAccepted(lock.file)
   host.reads(lock.file)
   for (const name of Object.keys(options.servers)) {
@@ -109,13 +111,19 @@ export function setUpUpstreams(host: InternalHost, options: UpstreamOptions): vo
     live.set(name, upstream)
     const fix = 'set another `prefix`, or exclude items with `exclude`, `resources` or `prompts`'
     const describe = () => live.get(name)?.describe() ?? ''
-    const place = { at: ['servers', name], fix, isLate: true, describe }
+    const instructions = () => live.get(name)?.instructions
+    const place = { at: ['servers', name], fix, isLate: true, describe, instructions }
     toolsets.set(name, host.toolset(name, upstream.acceptedDefinitions(), place))
   }
   const all = () => [...live.values()]
   addMetrics(host, all)
   const servedOn = ({ toolsets }: McpRoute) => all().filter(({ settings: { name } }) => toolsets.includes(name))
-  host.unlist((tool, route) => servedOn(route).some(one => one.isWithheld(tool)))
+  host.unlist(
+    (tool, route) =>
+      servedOn(route)
+        .find(one => one.isWithheld(tool))
+        ?.isWithheld(tool) ?? false,
+  )
   for (const [name, { settings }] of live) {
     if (settings.whenDown !== 'fail') continue
     host.readiness(`upstream ${name}`, () => {
@@ -142,7 +150,7 @@ export function setUpUpstreams(host: InternalHost, options: UpstreamOptions): vo
     for (const result of started) if (result.status === 'rejected') throw result.reason
   })
   host.preClose(() => {
-    for (const { held } of [...all(), ...retired]) held.close()
+    for (const held of heldOf.values()) held.close()
   })
   host.onClose(async () => {
     const closed = await Promise.allSettled([...all(), ...retired].map(one => one.close()))
@@ -156,8 +164,8 @@ export function setUpUpstreams(host: InternalHost, options: UpstreamOptions): vo
     const next = create(settings, entry)
     live.set(settings.name, next)
     if (before) {
-      next.succeed(before)
-      retired.push(before)
+      retired.add(before)
+      next.succeed(before, () => retired.delete(before))
     }
     for (const uri of before?.watched ?? []) next.watch(uri, true)
     if (purpose !== 'test') await next.start().catch(() => undefined)

@@ -39,6 +39,7 @@ export interface ServerSettings {
   readonly resources: boolean | readonly string[]
   readonly prompts: boolean | readonly string[]
   readonly overrides: Readonly<Record<string, UpstreamToolOverride>>
+  readonly instructions: 'ignore' | 'append'
   readonly access: string | undefined
   readonly asks: { readonly elicit: boolean; readonly sample: boolean; readonly roots: boolean }
   readonly input: 'pass' | 'check'
@@ -157,6 +158,7 @@ export function resolveServer(
     resources: server.resources ?? true,
     prompts: server.prompts ?? true,
     overrides: server.overrides ?? {},
+    instructions: server.instructions ?? 'ignore',
     access: server.access,
     asks: { elicit: asks.elicit ?? true, sample: asks.sample ?? true, roots: asks.roots ?? true },
     input: server.input ?? 'pass',

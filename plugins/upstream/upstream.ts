@@ -48,6 +48,7 @@ export interface UpstreamParts {
   readonly settings: ServerSettings
   readonly toolset: Pick<ServedToolset, 'replace'>
   readonly targets: Targets
+  /** The held calls of this server, of all versions of its options. */
   readonly held: HeldCalls
   readonly processes: Places
   readonly isLocal: boolean
@@ -98,9 +99,14 @@ export class Upstream implements Caller {
   #canComplete = false
   #accepted: AcceptedServer | undefined
   #isRetired = false
+  #closing: Promise<void> | undefined
+  /** Calls in progress, including held calls. */
+  #active = 0
+  #whenIdle: (() => void) | undefined
   #left = ''
   #unmatched = ''
-  #changedTools: ReadonlySet<string> = new Set()
+  #changedTools: ReadonlyMap<string, string> = new Map()
+  #instructions: string | undefined
   #withheld: ReadonlyMap<string, string> = new Map()
 
   constructor(parts: UpstreamParts) {
@@ -143,9 +149,18 @@ export class Upstream implements Caller {
   get withheld(): ReadonlyMap<string, string> {
     return this.#withheld
   }
-  /** True if a tool is left out of lists, by its name on the route. */
-  isWithheld(name: string): boolean {
-    return this.#changedTools.has(name)
+  /** Returns the reason for a withheld tool, by its name on the route. False for other tools. */
+  isWithheld(name: string): string | false {
+    return this.#changedTools.get(name) ?? false
+  }
+  /** The instructions of the server for models, if the options pass them on. */
+  get instructions(): string | undefined {
+    const { name, prefix, instructions } = this.settings
+    const accepted = instructions === 'append' ? this.#accepted?.instructions : undefined
+    const text = this.#snapshot ? this.#instructions : accepted
+    if (text === undefined) return undefined
+    const names = prefix === '' ? '' : `, whose tool names begin with "${prefix}"`
+    return `Instructions of the server "${name}"${names}:\n${text}`
   }
   /** Describes state, protocol version and counts in one line. */
   describe(): string {
@@ -180,22 +195,42 @@ export class Upstream implements Caller {
     return this.#accepted ? this.#define(listsOf(this.#accepted), this.#accepted.completions).definitions : []
   }
 
-  /** Replaces the version with other settings: serves its lists until it has read its own. */
-  succeed(before: Upstream): void {
+  /** Replaces the version with other settings: serves its lists until it has read its own. `onClosed`: the version has ended. */
+  succeed(before: Upstream, onClosed: () => void): void {
     const placeOf = ({ http, command }: ServerSettings) => [http?.url, command]
     const isSame = isDeepStrictEqual(placeOf(this.settings), placeOf(before.settings))
     const isShown = before.#state === 'up' || this.settings.whenDown !== 'hide'
-    before.#retire()
+    before.#retire(onClosed)
     this.#canComplete = before.#canComplete
     if (isSame && isShown) this.#snapshot = before.#snapshot
     if (this.#snapshot) this.#serve(this.#snapshot, this.#canComplete)
     else this.#parts.toolset.replace(this.acceptedDefinitions())
   }
 
-  /** Ends this version after the time limit of running calls. */
-  #retire(): void {
+  /** Ends this version after `callTimeout`; with calls in progress, when the last one has ended or after `maxCallTime`. */
+  #retire(onClosed: () => void): void {
+    const { clock } = this.#parts.host
+    const { callTimeout, maxCallTime } = this.settings
     this.#isRetired = true
-    this.#parts.host.clock.setTimeout(() => void this.close(), this.settings.callTimeout).unref()
+    clock.clear(this.#refreshTimer)
+    this.#endSubscriptions()
+    const close = () => void this.close().then(onClosed, onClosed)
+    // Calls that have just begun do not count yet.
+    const closeWhenIdle = () => {
+      if (this.#active === 0) return close()
+      this.#whenIdle = close
+      if (maxCallTime > 0) clock.setTimeout(close, Math.max(0, maxCallTime - callTimeout)).unref()
+    }
+    clock.setTimeout(closeWhenIdle, callTimeout).unref()
+  }
+
+  #leave() {
+    if (--this.#active === 0) this.#whenIdle?.()
+  }
+
+  /** True if the lists no longer matter. */
+  get #isOver(): boolean {
+    return this.#isRetired || this.#stop.signal.aborted
   }
 
   /** Connects and reads the lists. Rejects with the reason. */
@@ -203,7 +238,12 @@ export class Upstream implements Caller {
     await this.#supervisor.get()
   }
 
-  async close(): Promise<void> {
+  close(): Promise<void> {
+    this.#closing ??= this.#close()
+    return this.#closing
+  }
+
+  async #close() {
     this.#stop.abort()
     const { clock } = this.#parts.host
     clock.clear(this.#refreshTimer)
@@ -296,13 +336,18 @@ export class Upstream implements Caller {
     if (method === 'notifications/message' && owner instanceof Run) owner.log(params)
     if (method.endsWith('/list_changed')) this.#refreshSoon()
     const { uri } = params
-    if (method === 'notifications/resources/updated' && typeof uri === 'string' && this.#watched.has(uri))
+    if (
+      method === 'notifications/resources/updated' &&
+      typeof uri === 'string' &&
+      !this.#isOver &&
+      this.#watched.has(uri)
+    )
       this.#parts.host.runtime.resourceUpdated(uri)
   }
 
   /** Reads the lists again: at most once a second, and after a pause of ten times the last duration. */
   #refreshSoon() {
-    if (this.#isStale || this.#stop.signal.aborted) return
+    if (this.#isStale || this.#isOver) return
     this.#isStale = true
     if (!this.#refreshing) this.#refreshLater()
   }
@@ -314,7 +359,7 @@ export class Upstream implements Caller {
   }
 
   #refreshNow() {
-    if (this.#stop.signal.aborted) return
+    if (this.#isOver) return
     this.#refreshing ??= this.#refresh()
       .catch(error => {
         this.#noteUnreachable(error)
@@ -336,7 +381,7 @@ export class Upstream implements Caller {
     const { clock } = this.#parts.host
     const { refresh } = this.settings
     clock.clear(this.#refreshTimer)
-    if (refresh === 0 || !this.#connection || this.#stop.signal.aborted) return
+    if (refresh === 0 || !this.#connection || this.#isOver) return
     const delay = refresh * (1 - JITTER + 2 * JITTER * Math.random())
     this.#refreshTimer = clock.setTimeout(() => this.#refreshNow(), delay).unref()
   }
@@ -397,7 +442,10 @@ export class Upstream implements Caller {
     const { served, changedTools, withheld } = reviewLists(snapshot, this.#accepted, this.settings)
     const { definitions, left } = this.#define(served, canComplete, changedTools)
     this.#withheld = withheld
-    this.#changedTools = new Set(changedTools.map(name => toolName(this.settings, name)))
+    this.#instructions = served.instructions
+    this.#changedTools = new Map(
+      changedTools.map(name => [toolName(this.settings, name), withheld.get(labelOf('tool', name)) ?? '']),
+    )
     this.#parts.toolset.replace(definitions)
     this.#logLeftOut(new Map([...withheld, ...left]))
   }
@@ -413,6 +461,7 @@ export class Upstream implements Caller {
   }
 
   #subscribe(connection: Connection) {
+    if (this.#isOver) return
     const { clock, log, runtime } = this.#parts.host
     const { name } = this.settings
     const subscriptions = createSubscriptions({
@@ -521,6 +570,7 @@ export class Upstream implements Caller {
   async call(method: string, params: Json, ctx: CallContext): Promise<object> {
     const call = callOf(ctx)
     if (!call) throw new Error('the context is not one of a call')
+    this.#active++
     try {
       const about = { name: this.settings.name, tool: params['name'] }
       return await this.#parts.record(call, about, () => withLogin(ctx, () => this.#call(method, params, ctx, call)))
@@ -530,6 +580,8 @@ export class Upstream implements Caller {
       // The resource does not exist, so there is no result.
       if (method === 'resources/read' && isNotFound(error)) return undefined as never
       throw this.#failure(error, call)
+    } finally {
+      this.#leave()
     }
   }
 
@@ -547,13 +599,21 @@ export class Upstream implements Caller {
     const state = round?.state as RoundState | undefined
     if (round && state?.held !== undefined) {
       const running = state.node === this.#parts.host.config.node ? this.#parts.held.take(state.held) : undefined
-      if (!running) throw new ToolError(TOO_LATE)
+      if (!running) throw this.#notHeld(state, params)
       running.run.answer(round.responses)
       return this.#follow(running, ctx, call)
     }
     const again = round &&
       !isLoginRound(round.state) && { inputResponses: round.responses, requestState: state?.upstream }
     return this.#send(method, { ...paramsFor(this.settings, params, call), ...again }, ctx, call)
+  }
+
+  #notHeld({ node }: RoundState, { name: tool }: Json): ToolError {
+    const { log, config } = this.#parts.host
+    const reason = node === config.node ? 'the call has ended' : 'the call belongs to another node'
+    const fields = { upstream: this.settings.name, upstreamTool: tool, node, reason }
+    log.info({ code: 'MH2952', ...fields }, 'a response arrived for a call that this node does not hold')
+    return new ToolError(TOO_LATE)
   }
 
   /** Sends a call. Repeats it once if the server certainly did not execute it. */
@@ -579,9 +639,11 @@ export class Upstream implements Caller {
     this.#setLogLevel(call, session)
     const run = new Run({ settings: this.settings, clock: host.clock })
     session.runs?.add(run)
+    this.#active++
     const end = () => {
       session.runs?.delete(run)
       leave()
+      this.#leave()
     }
     run.start(session.connection, method, this.#traced(params, call), this.#requestOptions(call, session))
     return this.#follow({ run, method, params, end }, ctx, call)
@@ -638,6 +700,7 @@ export class Upstream implements Caller {
   async complete(ref: Json, argument: Json, context: Json, ctx: CallContext): Promise<{ values: string[] }> {
     const call = callOf(ctx)
     if (!call) throw new Error('the context is not one of a call')
+    this.#active++
     try {
       this.#credentials.set(call, await this.#parts.targets.authorize(ctx))
       const { session, leave } = await this.#enterSession(call)
@@ -659,9 +722,11 @@ export class Upstream implements Caller {
       }
     } catch (error) {
       throw this.#failure(error, call)
+    } finally {
+      this.#leave()
     }
   }
 }
 
 const TOO_LATE =
-  'The response arrived too late, twice, or at another node. The call may have been executed: check before you repeat it.'
+  'The response arrived too late, twice, or at another node. The call may have been executed: check before you repeat it (MH2952).'

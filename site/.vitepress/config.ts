@@ -39,6 +39,7 @@ const sections: DefaultTheme.SidebarItem[] = [
       page('Protection', '/docs/protection'),
       page('Lock file', '/docs/lock'),
       page('Existing MCP servers', '/docs/upstream'),
+      page('HTTP APIs', '/docs/openapi'),
       page('Connect a client', '/docs/connect'),
       page('Proxy', '/docs/proxy'),
       page('Operation', '/docs/operating'),

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { expect } from 'chai'
 import { auditVerb } from '../../cli/audit.ts'
 import { createSecrets } from '../../core/kernel/secrets.ts'
-import { createDisguise } from '../../core/mcp/disguise.ts'
+import { createPseudonyms } from '../../core/mcp/pseudonyms.ts'
 import { StartError } from '../../core/plugin.ts'
 import { lockFile } from '../../plugins/audit/file-lock.ts'
 import { makeFolder, removeFolders } from '../config/folder.ts'
@@ -138,8 +138,8 @@ describe('mcp-host audit', () => {
 
   it('who prints what stands for a person', async () => {
     const { text } = await run(['who', 'ada'], { issuer: 'https://login.example' })
-    const disguise = createDisguise(createSecrets([SECRET]).keys('records'))
-    expect(text).to.equal(disguise.user({ issuer: 'https://login.example', subject: 'ada' }))
+    const pseudonyms = createPseudonyms(createSecrets([SECRET]).keys('records'))
+    expect(text).to.equal(pseudonyms.user({ issuer: 'https://login.example', subject: 'ada' }))
     expect((await run(['who'])).error?.message).to.match(/^SUBJECT/)
   })
 

@@ -123,7 +123,7 @@ describe('mcp-host call and list at a server that attacks', function () {
       await run(['list', '--tools'], { 'tools/list': manyPages }),
     ]
     for (const { code, stderr } of ends) {
-      expect(stderr).to.include('the server sent more than 64 MB in one answer')
+      expect(stderr).to.include('the server sent more than 64 MB in one response')
       expect(code).to.equal(1)
     }
     expect(pages).to.be.within(7, 8)
@@ -216,7 +216,7 @@ describe('mcp-host call and list at a server that attacks', function () {
   })
 
   it('end at once if a response ends without an answer', async () => {
-    const ended = 'mcp-host: error MH3211: the server ended its response without an answer\n'
+    const ended = 'mcp-host: error MH3211: the server ended its response without a result\n'
     const headers = { 'Content-Type': 'text/event-stream' }
     const silent: Reply = response => void response.writeHead(200, headers).end(': nothing\n\n')
     const noise: Reply = response => {
@@ -247,7 +247,7 @@ describe('mcp-host call and list at a server that attacks', function () {
   it('have one deadline for the whole command', async () => {
     const never: Reply = () => {}
     const lists = { 'tools/list': { tools: [tool('a')] } }
-    const late = 'mcp-host: error MH3205: no answer within 0.2 s; --timeout <seconds> waits longer\n'
+    const late = 'mcp-host: error MH3205: no response within 0.2 s; to wait longer, use --timeout <seconds>\n'
     for (const [args, replies] of [
       [['list'], { initialize: never }],
       [['list'], { 'tools/list': never }],
@@ -323,7 +323,7 @@ describe('mcp-host call and list at a server that attacks', function () {
       }
     const tools = { tools: [tool(`backup${ESCAPES}`)] }
     const required = await run(['call', 'backups'], { 'tools/list': tools, 'tools/call': failing(-32_021) })
-    expect(required.stderr).to.match(/^mcp-host: error \w+: the server answered error -32021: m/)
+    expect(required.stderr).to.match(/^mcp-host: error \w+: the server returned error -32021: m/)
     const unknown = await run(['call', 'nothing'], { 'tools/list': tools, 'tools/call': failing(-32_602) })
     expect(unknown.stderr).to.match(/^mcp-host: error \w+: the server has no tool "nothing"; there are: backup/)
     for (const ended of [required, unknown]) {

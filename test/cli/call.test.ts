@@ -292,7 +292,7 @@ describe('mcp-host call and list', function () {
 
   it('say what is wrong with an address', async () => {
     const cases = [
-      [`${url}/nope`, 1, /^mcp-host: error \w+: the server answered HTTP 404: .*; check the path of the URL\n$/],
+      [`${url}/nope`, 1, /^mcp-host: error \w+: the server returned HTTP 404: .*; check the path of the URL\n$/],
       [
         'http://127.0.0.1:9999999/',
         2,
@@ -302,7 +302,7 @@ describe('mcp-host call and list', function () {
       [
         `${url.slice('http://'.length)}/nope`,
         1,
-        /^mcp-host: error \w+: the server answered HTTP 404: Not found: nothing is served/,
+        /^mcp-host: error \w+: the server returned HTTP 404: Not found: nothing is served/,
       ],
     ] as const
     const ends = await Promise.all(cases.map(([address]) => run('list', address)))

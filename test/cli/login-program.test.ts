@@ -27,7 +27,7 @@ describe('mcp-host login as a program, with client_credentials', function () {
     desk.fake.as.settings.tokenLifetime = 0
     const { code, stdout } = await desk.run(['login', desk.url, ...programOf(desk)], secret)
     expect(code).to.equal(0)
-    expect(stdout).to.match(/as client robot, no scopes named, until [-0-9: ]+, then renewed by itself\n$/)
+    expect(stdout).to.match(/as client robot, no scopes named, until [-0-9: ]+, then refreshed automatically\n$/)
     // It has ended, and the next one needs nobody.
     const status = await desk.run(['status', desk.url, '--json'])
     expect(status.code).to.equal(0)

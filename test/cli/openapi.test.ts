@@ -1,5 +1,5 @@
 // Tests `mcp-host openapi` and `mcp-host add openapi`.
-import { readFileSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import { addVerb } from '../../cli/add.ts'
@@ -69,7 +69,8 @@ describe('mcp-host add openapi', () => {
     const folder = await makeFolder({ 'orders.openapi.yaml': API, 'mcp.config.yaml': YAML })
     const printed = await add(folder, 'mcp.config.yaml')
     expect(printed).to.match(/Added toolset "orders" to mcp\.config\.yaml, served at \/orders\./)
-    expect(printed).to.match(/Set `credentials` to add operations with: key/)
+    expect(printed).to.match(/^1 of 3 operations become tools/m)
+    expect(printed).not.to.match(/credentials|allowHosts/)
     const text = readFileSync(join(folder, 'mcp.config.yaml'), 'utf8')
     expect(text)
       .to.include('# The routes.')
@@ -84,6 +85,35 @@ describe('mcp-host add openapi', () => {
     const text = readFileSync(join(folder, 'mcp.config.mjs'), 'utf8')
     expect(text).to.include("openapi: { documents: { orders: { document: './orders.openapi.yaml' } } },")
     expect(text).to.include("'/orders': { toolsets: 'orders' },")
+  })
+
+  it('counts served operations, and names missing credentials and blocked servers', async () => {
+    const secured = API.replace('https://api.example', 'http://orders.internal:8080/v2')
+      .replace('operationId: listOrders,', 'operationId: listOrders, security: [{ key: [], cert: [] }, { token: [] }],')
+      .replace('components: { securitySchemes: {', '  /free: { get: { responses: {} } }\n$& cert: { type: mutualTLS },')
+      .replace('x-key }', 'x-key }, token: { type: http, scheme: bearer }')
+    const folder = await makeFolder({ 'orders.openapi.yaml': secured })
+    const printed = await printedBy(context => addVerb.run({}, ['openapi', 'orders.openapi.yaml'], context), {
+      cwd: folder,
+    })
+    expect(printed).to.match(/^1 of 4 operations become tools/m)
+    expect(printed).to.match(
+      /: 1, .*plugins\.openapi\.documents\.orders\.credentials: "key" and "cert" \(mutualTLS: not supported\), or "token"$/m,
+    )
+    expect(printed).to.match(
+      /http:\/\/orders\.internal:8080\/v2 .* list "orders\.internal:8080" in allowHosts \(plugins\.openapi\.documents\.orders\.allowHosts\)$/m,
+    )
+    expect(await openapi(folder)).to.match(/Blocked servers:\n {2}http:\/\/orders\.internal:8080\/v2: /)
+  })
+
+  it('leaves no backup next to a config that it creates', async () => {
+    const folder = await makeFolder({ 'orders.openapi.yaml': API })
+    const printed = await printedBy(context => addVerb.run({}, ['openapi', 'orders.openapi.yaml'], context), {
+      cwd: folder,
+    })
+    expect(printed).to.include('Created mcp.config.yaml.').and.not.include('.bak')
+    expect(readdirSync(folder).filter(name => name.startsWith('mcp.config'))).to.deep.equal(['mcp.config.yaml'])
+    expect(readFileSync(join(folder, 'mcp.config.yaml'), 'utf8')).to.include('document: ./orders.openapi.yaml')
   })
 
   it('prints what to add if the config is not a literal', async () => {

@@ -47,7 +47,9 @@ describe('the verbs of the client, at the protected example', function () {
 
     const login = await run('login', url)
     expect(login.stdout).to.match(
-      new RegExp(`^logged in at ${url}dev-auth as client \\S+, scopes mcp.tools, until .*, then renewed by itself\n$`),
+      new RegExp(
+        `^logged in at ${url}dev-auth as client \\S+, scopes mcp.tools, until .*, then refreshed automatically\n$`,
+      ),
     )
 
     const [list, call, token] = await Promise.all([
@@ -75,7 +77,7 @@ describe('the verbs of the client, at the protected example', function () {
     const [, command = ''] = /log in with: mcp-host (.*)\n$/.exec(refused.stderr) ?? []
     expect(command).to.equal(`login ${url} --add-scope mcp.admin`)
     const added = await run(...command.split(' '))
-    expect(added.stdout).to.contain(', scopes mcp.tools mcp.admin, ').and.contain(', then renewed by itself')
+    expect(added.stdout).to.contain(', scopes mcp.tools mcp.admin, ').and.contain(', then refreshed automatically')
     expect(browser.opened.at(-1)?.searchParams.get('scope')?.split(' ')).to.include('offline_access')
     expect(await run('call', url, 'clear_cache')).to.deep.equal({
       code: 0,

@@ -53,6 +53,6 @@ describe('The config key `store`', () => {
 
   it('refuses options under the name of the plugin as well', async () => {
     const both = await refusal({ store: { redis }, plugins: { 'cluster-redis': redis } })
-    expect(both).to.include("`store.redis` is short for plugins['cluster-redis'], which is there as well")
+    expect(both).to.include("`store.redis` and plugins['cluster-redis'] set the same options")
   })
 })

@@ -89,7 +89,7 @@ describe('Keys and context members of a plugin', () => {
       /routes\['\/'\]\.billing\.fre[\s\S]*did you mean "free"/,
     )
     const both = { billing: {}, plugins: { billing: { free: 1 } } }
-    await expectStopped(config(keyed(both)), "`billing` is short for plugins['billing'] of the route")
+    await expectStopped(config(keyed(both)), "`billing` and plugins['billing'] of the route set the same options")
     const costly = defineTool({ name: 'costly', price: 0, handler: () => '' })
     await expectStopped({ ...config(keyed({})), toolsets: { all: [costly] } }, /costly[\s\S]*price|price[\s\S]*costly/)
   })

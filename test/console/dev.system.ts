@@ -15,10 +15,10 @@ export default defineConfig({
     staff: [defineTool({ name: 'purge', handler: () => 'done' })],
   },
   routes: {
-    '/mcp': { toolsets: 'open', plugins: { 'dev-auth-server': false } },
+    '/mcp': { toolsets: 'open', plugins: { 'auth-jwt': false } },
     '/staff': { toolsets: 'staff', authorize: true },
   },
-  plugins: { 'transport-streamable': {}, 'dev-auth-server': { users: [{ id: 'ada' }] } },
+  plugins: { 'transport-streamable': {}, 'auth-jwt': {}, 'dev-auth-server': { users: [{ id: 'ada' }] } },
 })
 `
 
@@ -47,8 +47,8 @@ describe('Console of mcp-host dev in chromium', function () {
     await page.waitForSelector('text=Busiest tools')
     expect(page.url()).not.to.contain('#t=')
 
-    await openScreen(page, 'Calls')
-    await page.waitForSelector('h1 >> text=calls')
+    await openScreen(page, 'Live calls')
+    await page.waitForSelector('h1 >> text=Live calls')
     expect(await page.locator('main >> text=say_hello').count()).to.equal(0)
     expect((await modern(`${url}/mcp`, 'tools/call', { name: 'say_hello' })).status).to.equal(200)
     await page.waitForSelector('main >> text=say_hello')
@@ -64,7 +64,7 @@ describe('Console of mcp-host dev in chromium', function () {
     // The token was for one login.
     const other = await (await browser.newContext()).newPage()
     await other.goto(loginUrl)
-    await other.waitForSelector('input[type=password], input[name=token], form input')
+    await other.waitForSelector('input[name=token]')
     running.child.kill('SIGTERM')
     expect((await running.ended).code).to.equal(0)
   })

@@ -27,6 +27,7 @@ import {
 /** What some configs read. */
 const ENVIRONMENT = {
   INTROSPECTION_SECRET: 'of the introspection',
+  ORDERS_KEY: 'of an API',
   HEALTH_TOKEN: 'a-token-of-the-operator',
   DESK_SECRET: 'of a client that the bridge knows, in a config',
   PROVIDER_SECRET: 'of the application at the provider',
@@ -120,6 +121,7 @@ const ORDERS = {
     },
   },
   servers: [{ url: 'https://orders.example' }],
+  components: { securitySchemes: { apiKey: { type: 'apiKey', in: 'header', name: 'x-key' } } },
 }
 
 /** Starts it as `mcp-host start` would, with tool files where it names some, and ends it. Throws what stops the start. */

@@ -46,7 +46,7 @@ describe('CLI client commands with auth-bridge', function () {
     const login = await run('login', url)
     expect(login.code, login.stderr).to.equal(0)
     expect(login.stdout).to.match(new RegExp(`^logged in at ${bridge.issuer} as client \\S+, scopes read, until `))
-    expect(login.stdout).to.include('then renewed by itself')
+    expect(login.stdout).to.include('then refreshed automatically')
 
     const [list, call, token] = await Promise.all([
       run('list', url, '--tools', '--json'),

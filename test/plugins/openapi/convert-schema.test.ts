@@ -6,6 +6,9 @@ import { type Api, createApi } from '../../../plugins/openapi/api.ts'
 import type { Documents } from '../../../plugins/openapi/document/load.ts'
 import { located, rootOf } from '../../../plugins/openapi/document/place.ts'
 import { fitSchema } from '../../../plugins/openapi/schema/fit-schema.ts'
+import { count, printCounts } from './attack-counts.ts'
+
+after(printCounts)
 
 function apiOf(schemas: object, version: string): Api {
   const root = { openapi: version, info: {}, paths: {}, components: { schemas } }
@@ -182,6 +185,7 @@ describe('Conversion of schemas', () => {
   })
 
   it('replaces schemas that lead back to themselves without a step into the value', () => {
+    count('huge and deep documents', 2)
     const schemas = {
       A: { $ref: '#/components/schemas/A' },
       B: { allOf: [{ $ref: '#/components/schemas/C' }] },
@@ -196,6 +200,7 @@ describe('Conversion of schemas', () => {
   })
 
   it('visits each branch of `allOf` once, also of schemas that lead back to themselves', () => {
+    count('huge and deep documents')
     const refs = Array.from({ length: 300 }, () => ({ $ref: '#/components/schemas/A' }))
     const secret = { properties: { at: { type: 'string', readOnly: true }, name: {} } }
     const deep = Array.from({ length: 8 }).reduce<object>(inner => ({ allOf: [inner] }), secret)
@@ -231,6 +236,7 @@ describe('Conversion of schemas', () => {
   })
 
   it('accepts any value below 40 levels', () => {
+    count('huge and deep documents')
     let schema: object = { type: 'string' }
     for (let depth = 0; depth < 10_000; depth++) schema = { properties: { a: schema } }
     const { notes } = convert(schema)

@@ -7,6 +7,9 @@ import { expect } from 'chai'
 import { readSurvey, type SurveyOptions } from '../../../cli/openapi/read-survey.ts'
 import { makeFolder, removeFolders } from '../../config/folder.ts'
 import { rejectionOf } from '../../fixtures/rejection-of.ts'
+import { count, printCounts } from './attack-counts.ts'
+
+after(printCounts)
 
 after(removeFolders)
 
@@ -48,6 +51,7 @@ describe('A document that cannot be used', () => {
     ],
   ] as const) {
     it(`${what} is refused with its place`, async () => {
+      if (what.includes('aliases')) count('huge and deep documents')
       expect(await faultOf(text)).to.match(message)
     })
   }
@@ -61,6 +65,7 @@ describe('A document that cannot be used', () => {
   it('is refused if it is missing, a folder or too large', async () => {
     const folder = await makeFolder({})
     await mkdir(join(folder, 'inner.yaml'))
+    count('huge and deep documents')
     await writeFile(join(folder, 'large.json'), `{"a":"${'x'.repeat(65 * 1_024 ** 2)}"}`)
     const message = async (name: string) => ((await rejectionOf(readSurvey(name, {}, folder))) as Error).message
     expect(await message('none.yaml')).to.equal('none.yaml does not exist')
@@ -147,6 +152,7 @@ describe('A $ref to another document', () => {
       await writeFile(join(folder, 'api/api.yaml'), text)
       return (await readSurvey('api/api.yaml', {}, folder)).leftOut.map(({ reason }) => reason)
     }
+    count('$ref and overlays', 4)
     expect(await reasonsOf(withRef('../secret.yaml'))).to.match(/references a file outside its folder/)
     expect(await reasonsOf(withRef('file:///etc/passwd'))).to.match(/outside its folder/)
     await symlink('../secret.yaml', join(folder, 'api/link.yaml'))
@@ -158,6 +164,7 @@ describe('A $ref to another document', () => {
   })
 
   it('is followed to at most 10 documents', async () => {
+    count('huge and deep documents')
     const files = Object.fromEntries(
       Array.from({ length: 12 }, (_, index) => [`s${index}.yaml`, `properties: { a: { $ref: s${index + 1}.yaml } }\n`]),
     )
@@ -204,11 +211,13 @@ describe('A document at a URL', () => {
       expect(await message('/api.json')).to.match(/cannot fetch .*: .*plain http.*list .* in allowHosts/)
       expect(server.asked).to.deep.equal([])
       const allowHosts = [server.host]
+      count('$ref and overlays')
       expect(await message('/moved', allowHosts)).to.match(/HTTP 302, redirect to http:\/\/169/)
       expect(await message('/none', allowHosts)).to.match(/cannot fetch .*: HTTP 404/)
       const read = await readSurvey(`${server.url}/api.json`, { allowHosts }, '/')
       expect(read.tools.map(({ name }) => name)).to.deep.equal(['get_a'])
       expect(server.asked).to.include('/pet.json')
+      count('$ref and overlays')
       const foreign = await readSurvey(`${server.url}/foreign.json`, { allowHosts }, '/')
       expect(foreign.leftOut[0]?.reason).to.match(/only documents of http:\/\/127\.0\.0\.1:\d+ can be referenced/)
     } finally {
@@ -226,6 +235,7 @@ describe('A document at a URL', () => {
     }))
     try {
       const allowHosts = [server.host]
+      count('$ref and overlays')
       const { leftOut } = await readSurvey(`${server.url}/api.json`, { allowHosts }, '/')
       expect(leftOut[0]?.reason).to.match(
         /the server https:\/\/evil\.example has another origin than the document.*set `baseUrl`/,
@@ -256,6 +266,7 @@ describe('An overlay at a URL', () => {
       survey(files, { overlay: ['o.json', `http://${host}/o.json`], allowHosts: [host], ...more })
     try {
       expect((await read()).tools).to.have.length(2)
+      count('$ref and overlays')
       update = { url: 'https://evil.example' }
       const { tools, leftOut } = await read()
       expect(tools.map(({ name }) => name)).to.deep.equal(['get_a'])
@@ -291,6 +302,7 @@ describe('An overlay', () => {
   })
 
   it('does not reach the prototype of objects', async () => {
+    count('$ref and overlays')
     await withOverlay([{ target: '$', update: JSON.parse('{"__proto__":{"polluted":true}}') }])
     expect(({} as { polluted?: unknown }).polluted).to.equal(undefined)
   })
@@ -310,6 +322,7 @@ describe('An overlay', () => {
   })
 
   it('cannot refer to other hosts', async () => {
+    count('$ref and overlays')
     const { leftOut } = await withOverlay([
       {
         target: "$.paths['/a'].get",

@@ -10,6 +10,9 @@ import { linesIn } from '../audit/audited-host.ts'
 import { taskClient } from '../tasks/support/task-client.ts'
 import { as, bearerJson } from '../tool-policy/bearer-json.ts'
 import { type Api, startApi } from './api.ts'
+import { count, printCounts } from './attack-counts.ts'
+
+after(printCounts)
 
 after(removeFolders)
 
@@ -218,6 +221,7 @@ describe('Tools of an OpenAPI document', () => {
   })
 
   it('answer at once for a pattern that takes exponential time', async () => {
+    count('exploding regular expressions')
     const { call } = await serve({})
     const { message } = await call('getOrder', { id: `${'a'.repeat(5_000)}!` })
     expect(message.error).to.equal(undefined)

@@ -5,9 +5,7 @@ import { brotliCompressSync, deflateRawSync, gzipSync } from 'node:zlib'
 import { expect } from 'chai'
 import type { Operation } from '../../../plugins/openapi/operation.ts'
 import { type Api, contextOf, operationAt, parameter, requesterOf, resultOf, sentBy, startApi, textOf } from './api.ts'
-
-const counts = new Map<string, number>()
-const count = (kind: string) => void counts.set(kind, (counts.get(kind) ?? 0) + 1)
+import { count, printCounts } from './attack-counts.ts'
 
 const inPath = (given: Partial<Operation> = {}): Partial<Operation> => ({
   path: '/users/{id}/profile',
@@ -89,8 +87,7 @@ describe('Attacks through an OpenAPI operation', () => {
   })
   after(async () => {
     await api[Symbol.asyncDispose]()
-    const lines = [...counts].map(([kind, number]) => `      ${kind}: ${number}`)
-    process.stdout.write(`\n      attacks\n${lines.join('\n')}\n`)
+    printCounts()
   })
   afterEach(() => {
     api.answer = (_, res) => res.setHeader('Content-Type', 'application/json').end('{"ok":true}')

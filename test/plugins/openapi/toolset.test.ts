@@ -9,6 +9,9 @@ import { startReloading, stopReloading } from '../../support/reloading-host.ts'
 import { modern, type RpcMessage } from '../../support/rpc.ts'
 import { startHost, stopHosts, type TestConfig } from '../../support/start-host.ts'
 import { type Api, startApi } from './api.ts'
+import { count, printCounts } from './attack-counts.ts'
+
+after(printCounts)
 
 afterEach(stopHosts)
 after(removeFolders)
@@ -108,6 +111,7 @@ describe('A toolset of an OpenAPI document', () => {
   })
 
   it('reports invalid arguments without a request, and leaves patterns to the API', async () => {
+    count('exploding regular expressions')
     const { url } = await start()
     const before = api.requests.length
     const invalid = await call(url, 'getOrder', { id: 'five', nme: 1 })

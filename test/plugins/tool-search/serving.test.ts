@@ -175,8 +175,8 @@ describe('`search` configuration errors', () => {
     await stopped({ pinned: ['order_0'], limit: 3 }, /routes\['\/'\]\.search\.limit[\s\S]*unknown option/)
     await stopped({ pined: [] }, 'did you mean "pinned"?')
     await stopped({ pinned: 'order_0' }, /routes\['\/'\]\.search\.pinned[\s\S]*expected/)
-    await stopped({}, '`search` is short for plugins', { plugins: { 'tool-search': {} } })
-    await stopped({}, '`search` is short for plugins', { plugins: { 'tool-search': false } })
+    await stopped({}, "`search` and plugins['tool-search']", { plugins: { 'tool-search': {} } })
+    await stopped({}, "`search` and plugins['tool-search']", { plugins: { 'tool-search': false } })
     const twin = defineTool({ name: 'call_tool', handler: () => '' })
     const routes = { '/': { toolsets: 'all', search: {} } }
     await expectStopped({ toolsets: { all: [twin] }, routes }, 'two tools are called "call_tool"')

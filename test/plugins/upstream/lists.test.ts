@@ -14,7 +14,7 @@ import { plugin } from '../../fixtures/plugins.ts'
 import { serve, serveModern, serveScript, stopServers } from '../../remote/support/servers.ts'
 import { eventually } from '../../support/eventually.ts'
 import { modern } from '../../support/rpc.ts'
-import { listen, nextMessage } from '../../support/session-client.ts'
+import { listen, nextMessage, openSession } from '../../support/session-client.ts'
 import { createTestLog, type StartedHost, startHost, stopHosts } from '../../support/start-host.ts'
 import { startMetered } from '../metrics/scrape.ts'
 
@@ -254,6 +254,47 @@ describe('Changes of an upstream server', () => {
     })
     expect((await updates).params.uri).to.equal('test://page')
     stream.drop()
+  })
+})
+
+describe('Instructions of an upstream server', () => {
+  async function served(instructions: 'ignore' | 'append' | undefined, text: string, own: object = {}) {
+    const origin = await startHost({
+      server: { name: 'origin', version: '1.0.0', instructions: text },
+      toolsets: { all: [tool('one')] },
+      routes: { '/': { toolsets: 'all' } },
+    })
+    const { url } = await startHost({
+      server: { name: 'gateway', version: '1.0.0', instructions: 'Own text.' },
+      toolsets: { own: [tool('local')] },
+      routes: { '/': { toolsets: ['own', 'far'] }, '/other': { toolsets: ['own'] } },
+      plugins: {
+        'transport-streamable': {},
+        upstream: { servers: { far: { url: `${origin.url}/`, ...(instructions && { instructions }), ...own } } },
+      },
+    })
+    const shown = async (path: string) => (await modern(`${url}${path}`, 'server/discover')).message.result.instructions
+    return { url, shown }
+  }
+
+  it('are not passed on by default', async () => {
+    const { shown } = await served(undefined, 'Foreign text.')
+    expect(await shown('/')).to.equal('Own text.')
+  })
+
+  it('follow those of the host with `append`, on routes with its toolset', async () => {
+    const { url, shown } = await served('append', 'Foreign\u200b text.')
+    expect(await shown('/other')).to.equal('Own text.')
+    expect(await shown('/')).to.match(/^Own text\.\n\n.*"far".*"far_".*\nForeign\\u\{200b\} text\.$/s)
+    const session = await openSession(url)
+    expect(session.initialized.message.result.instructions).to.equal(await shown('/'))
+  })
+
+  it('are cut, and hidden from callers who can list none of its items', async () => {
+    const { shown } = await served('append', 'x'.repeat(20_000))
+    expect((await shown('/')).length).to.be.within(8_192, 8_400)
+    const hidden = await served('append', 'Foreign text.', { include: ['none'] })
+    expect(await hidden.shown('/')).to.equal('Own text.')
   })
 })
 

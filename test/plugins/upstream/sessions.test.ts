@@ -139,6 +139,19 @@ describe('Calls that wait for a response of their client', () => {
     expect(again.content[0].text).to.match(/too late, twice, or at another node.*may have been executed/)
   })
 
+  it('are lost with their node, which the error and the log of other nodes report', async () => {
+    const [first, second] = [await started(), await started()]
+    const { message } = await callTool(first.url, 'ask', { headers: { 'x-user': 'ada' } })
+    await first.host.close({ grace: 0 })
+    const retry = { state: message.result.requestState, answers: { 'elicit-1': accept }, headers: { 'x-user': 'ada' } }
+    const { result } = (await callTool(second.url, 'ask', retry)).message
+    expect(result.isError).to.equal(true)
+    expect(result.content[0].text).to.include('MH2952')
+    const line = second.log.find(({ code }) => code === 'MH2952')
+    expect(line).to.include({ upstream: 'old', upstreamTool: 'ask' })
+    expect(line?.reason).to.match(/another node/)
+  })
+
   it('belong to their user', async () => {
     const { url } = await started()
     const { message } = await callTool(url, 'ask', { headers: { 'x-user': 'ada' } })

@@ -7,12 +7,12 @@ import { warningsOf } from './definition-warnings.ts'
 import type { CompiledRoute } from './routes.ts'
 import { collect, PAGE_SIZE, type View } from './view.ts'
 
-export function soundDefinitions(
+export function validDefinitions(
   toolsets: ReadonlyMap<string, readonly Definition[]>,
   faultsOf: FaultsOf,
   report: Report,
 ): Map<string, readonly Definition[]> {
-  const sound = new Map<string, readonly Definition[]>()
+  const valid = new Map<string, readonly Definition[]>()
   const seen = new Set<Definition>()
   for (const [toolset, definitions] of toolsets) {
     const where = describeToolset(toolset)
@@ -24,9 +24,9 @@ export function soundDefinitions(
       seen.add(definition)
       return item !== undefined
     })
-    sound.set(toolset, compiled)
+    valid.set(toolset, compiled)
   }
-  return sound
+  return valid
 }
 
 export function reportNameClashes(

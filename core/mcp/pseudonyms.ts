@@ -7,17 +7,17 @@ const MAX_KNOWN = 10_000
 const MAX_KEPT = 512
 
 /** Pseudonyms of 16 hexadecimal digits. A user and a session with the same name have different ones. */
-export interface Disguise {
+export interface Pseudonyms {
   user(user: UserName): string
   session(id: string): string
 }
 
-export function createDisguise([key]: readonly Buffer[]): Disguise {
+export function createPseudonyms([key]: readonly Buffer[]): Pseudonyms {
   if (!key) throw new Error('no key for pseudonyms')
   const known = new LRUCache<string, string>({ max: MAX_KNOWN })
   const ofUsers = new WeakMap<UserName, string>()
 
-  function standIn(what: 'user' | 'session', text: string): string {
+  function pseudonymOf(what: 'user' | 'session', text: string): string {
     const named = `${what} ${text}`
     const found =
       known.get(named) ??
@@ -31,10 +31,10 @@ export function createDisguise([key]: readonly Buffer[]): Disguise {
 
   return {
     user(user) {
-      const found = ofUsers.get(user) ?? standIn('user', userKey(user))
+      const found = ofUsers.get(user) ?? pseudonymOf('user', userKey(user))
       ofUsers.set(user, found)
       return found
     },
-    session: id => standIn('session', id),
+    session: id => pseudonymOf('session', id),
   }
 }

@@ -1,0 +1,268 @@
+// Attacks on the console: from other origins, other sites and other programs of the machine, and by clients of the host.
+import { expect } from 'chai'
+import { defineTool } from '../../../core/index.ts'
+import { PATHS } from '../../../plugins/console/api.ts'
+import { modern } from '../../support/rpc.ts'
+import { startHost, stopHosts } from '../../support/start-host.ts'
+import { exchange } from '../../support/stream-exchange.ts'
+import {
+  type Asked,
+  ask,
+  cookieIn,
+  logIn,
+  type Operator,
+  PAGE_HEADERS,
+  placeOf,
+  startConsole,
+} from './console-client.ts'
+
+afterEach(stopHosts)
+
+const config = {
+  toolsets: { all: [defineTool({ name: 'say', handler: () => 'said' })] },
+  routes: { '/mcp': { toolsets: 'all' } },
+}
+const TOKEN = 'a-token-long-enough-to-be-one'
+const open = (options: object = {}) => startConsole(config, options)
+
+const GETS = [
+  '/',
+  '/calls?seq=1',
+  ...Object.values(PATHS).filter(path => !/login|logout|actions|try|access|explain/.test(path)),
+]
+const POSTS = [PATHS.access, PATHS.explain, PATHS.try, PATHS.endSession, PATHS.cancelTask, PATHS.reload, PATHS.logout]
+
+/** The statuses of requests with the operator's session, without repetition. */
+async function statusesOf({ origin, cookie }: Operator, paths: readonly string[], { headers, ...asked }: Asked) {
+  const requests = paths.map(path => ask(`${origin}${path}`, { ...asked, headers: { Cookie: cookie, ...headers } }))
+  return [...new Set((await Promise.all(requests)).map(({ status }) => status))]
+}
+
+describe('Attacks on the console', () => {
+  it('by DNS rebinding are refused on every path', async () => {
+    const operator = await open()
+    const { port } = new URL(operator.origin)
+    const names = [
+      'evil.example',
+      `evil.example:${port}`,
+      `127.0.0.1.evil.example:${port}`,
+      '10.0.0.7',
+      'localhost.evil',
+    ]
+    for (const Host of names) {
+      const statuses = await statusesOf(operator, GETS, { headers: { Host } })
+      expect(
+        statuses.every(status => status === 403 || status === 400),
+        `${Host}: ${statuses}`,
+      ).to.equal(true)
+    }
+    for (const name of ['localhost', '127.0.0.1', '[::1]']) {
+      const headers = { Host: `${name}:${port}` }
+      expect(await statusesOf(operator, [PATHS.me], { headers }), name).to.deep.equal([200])
+    }
+  })
+
+  it('from other origins and sites are refused', async () => {
+    const operator = await open({ actions: true })
+    const { origin } = operator
+    const origins = [
+      'http://evil.example',
+      'null',
+      'http://127.0.0.1:1',
+      origin.replace('http:', 'https:'),
+      `${origin}.evil`,
+    ]
+    for (const Origin of origins) {
+      expect(await statusesOf(operator, GETS, { headers: { Origin } }), Origin).to.deep.equal([403])
+      const asked = { method: 'POST', headers: { ...PAGE_HEADERS, Origin }, body: {} }
+      expect(await statusesOf(operator, [...POSTS, PATHS.login], asked), Origin).to.deep.equal([403])
+      expect((await ask(origin, { headers: { Origin } })).headers['access-control-allow-origin']).to.equal(undefined)
+    }
+    for (const site of ['cross-site', 'same-site']) {
+      const headers = { 'Sec-Fetch-Site': site }
+      expect(await statusesOf(operator, [PATHS.me, PATHS.calls, PATHS.events], { headers })).to.deep.equal([403])
+    }
+    expect((await operator.get(PATHS.me)).status).to.equal(200)
+  })
+
+  it('by forms without the header or the content type of the page are refused', async () => {
+    const operator = await open({ actions: true })
+    const body = { confirm: true }
+    const json = { 'Content-Type': 'application/json' }
+    const form = { 'X-Console': '1', 'Content-Type': 'text/plain' }
+    expect(await statusesOf(operator, POSTS, { method: 'POST', headers: json, body })).to.deep.equal([403])
+    expect(await statusesOf(operator, POSTS, { method: 'POST', headers: form, body })).to.deep.equal([415])
+    for (const method of ['PUT', 'DELETE', 'OPTIONS', 'PATCH']) {
+      expect(await statusesOf(operator, POSTS, { method, headers: PAGE_HEADERS }), method).to.deep.equal([405])
+    }
+    expect((await operator.get(PATHS.me)).status).to.equal(200)
+  })
+
+  it('without a session are refused on every path of the API', async () => {
+    const { origin } = await open({ actions: true })
+    for (const path of GETS.filter(one => one.startsWith('/api/'))) {
+      expect((await ask(origin + path)).status, path).to.equal(401)
+    }
+    for (const path of POSTS) {
+      expect((await ask(origin + path, { method: 'POST', headers: PAGE_HEADERS, body: {} })).status, path).to.equal(401)
+    }
+  })
+
+  it('by frames, scripts and referrers are prevented by headers of every response', async () => {
+    const operator = await open()
+    for (const path of ['/', PATHS.me, '/none.js', '/api/none']) {
+      const { headers } = await operator.get(path)
+      const policy = String(headers['content-security-policy'])
+      for (const part of ["default-src 'none'", "script-src 'self'", "frame-ancestors 'none'", "form-action 'none'"]) {
+        expect(policy, path).to.include(part)
+      }
+      expect(policy).not.to.match(/unsafe|http|\*/)
+      expect(headers).to.deep.include({
+        'x-frame-options': 'DENY',
+        'referrer-policy': 'no-referrer',
+        'x-content-type-options': 'nosniff',
+        'cross-origin-resource-policy': 'same-origin',
+      })
+    }
+    expect((await operator.get(PATHS.me)).headers['cache-control']).to.equal('no-store')
+  })
+
+  it('by a second use of the one-time token are refused', async () => {
+    const { origin, oneTimeToken } = await open()
+    const again = await logIn(origin, oneTimeToken)
+    expect([again.status, again.headers['set-cookie']]).to.deep.equal([401, undefined])
+  })
+
+  it('by tokens in the query are refused, and the token stays unused', async () => {
+    const started = await startHost({ ...config, plugins: { 'transport-streamable': {}, console: { port: 0 } } })
+    const { origin, token } = placeOf(started)
+    for (const name of ['t', 'token', 'access_token']) {
+      for (const path of ['/', PATHS.me]) {
+        const { status, text } = await ask(`${origin}${path}?${name}=${token}`)
+        expect(status).to.equal(400)
+        expect(text).not.to.include(token)
+      }
+    }
+    expect((await logIn(origin, token)).status).to.equal(200)
+  })
+
+  it('by session fixation have no effect', async () => {
+    const { origin, cookie } = await open({ token: TOKEN })
+    const [name = ''] = cookie.split('=')
+    const planted = `${name}=${'A'.repeat(43)}`
+    expect((await ask(origin + PATHS.me, { headers: { Cookie: planted } })).status).to.equal(401)
+    const login = await logIn(origin, TOKEN, { Cookie: planted })
+    expect(login.status).to.equal(200)
+    expect(cookieIn(login)).not.to.equal(planted)
+    expect((await ask(origin + PATHS.me, { headers: { Cookie: planted } })).status).to.equal(401)
+    const both = `${planted}; ${cookieIn(login)}`
+    expect((await ask(origin + PATHS.me, { headers: { Cookie: both } })).status).to.equal(401)
+    expect(String(login.headers['set-cookie'])).to.match(/; Path=\/; HttpOnly; SameSite=Strict; Max-Age=\d+$/)
+  })
+
+  it('with the cookie of an ended session are refused', async () => {
+    const operator = await open()
+    expect((await operator.post(PATHS.logout, {})).status).to.equal(204)
+    expect((await operator.get(PATHS.me)).status).to.equal(401)
+  })
+
+  it('by actions without `actions: true` or without a confirmation are refused', async () => {
+    const confirmed = { handle: 'x'.repeat(22), confirm: true, path: '/mcp', tool: 'say', arguments: {} }
+    const off = await open()
+    for (const path of [PATHS.endSession, PATHS.cancelTask, PATHS.reload, PATHS.try]) {
+      expect((await off.post(path, confirmed)).status, path).to.equal(403)
+    }
+    const on = await open({ actions: true })
+    for (const path of [PATHS.endSession, PATHS.cancelTask, PATHS.reload]) {
+      for (const confirm of [undefined, false, 'true', 1]) {
+        expect((await on.post(path, { ...confirmed, confirm })).status, `${path} ${confirm}`).to.equal(400)
+      }
+    }
+  })
+
+  it('by guessing tokens are limited, without an effect on the operator', async () => {
+    const { origin } = await open({ token: TOKEN })
+    const statuses: number[] = []
+    for (let guess = 0; guess < 8; guess++) statuses.push((await logIn(origin, `guess-${guess}`)).status)
+    expect(statuses).to.deep.equal([401, 401, 401, 401, 401, 429, 429, 429])
+    expect((await logIn(origin, TOKEN)).status).to.equal(200)
+  })
+
+  it('by many logins end the oldest sessions', async () => {
+    const operator = await open({ token: TOKEN })
+    for (let login = 0; login < 16; login++) await logIn(operator.origin, TOKEN)
+    expect((await operator.get(PATHS.me)).status).to.equal(401)
+  })
+
+  it('by many viewers are refused', async () => {
+    const { origin, cookie, get } = await open()
+    const view = () => exchange(origin + PATHS.events, { headers: { Cookie: cookie } })
+    const viewers = await Promise.all(Array.from({ length: 8 }, view))
+    expect(viewers.map(({ status }) => status)).to.deep.equal(Array.from({ length: 8 }, () => 200))
+    expect((await view()).status).to.equal(503)
+    expect((await get(PATHS.me)).status).to.equal(200)
+    for (const viewer of viewers) viewer.drop()
+  })
+
+  it('by many calls are limited to the ring buffer', async () => {
+    const operator = await open()
+    const names = Array.from({ length: 2_100 }, (_, index) => `client-${index}`)
+    for (let from = 0; from < names.length; from += 100) {
+      const batch = names.slice(from, from + 100)
+      await Promise.all(
+        batch.map(name => {
+          const meta = { 'io.modelcontextprotocol/clientInfo': { name: name.padEnd(2_000, 'x'), version: '1' } }
+          return modern(`${operator.url}/mcp`, 'tools/call', { name: 'say' }, { meta })
+        }),
+      )
+    }
+    const { calls, dropped } = (await operator.get(`${PATHS.calls}?limit=999999`)).body
+    expect(calls.length).to.be.within(1, 2_000)
+    expect(calls.length + dropped).to.equal(2_100)
+    const { clients, other } = (await operator.get(PATHS.clients)).body
+    expect([clients.length, other]).to.deep.equal([500, 1_600])
+    expect(clients[0].name).to.have.length(64)
+  })
+
+  it('by large or broken bodies and URLs are refused', async () => {
+    const operator = await open()
+    const send = (body: string) =>
+      ask(operator.origin + PATHS.access, {
+        method: 'POST',
+        headers: { ...PAGE_HEADERS, Cookie: operator.cookie },
+        body,
+      })
+    expect((await send('x'.repeat(300_000))).status).to.equal(413)
+    for (const body of ['{', '[]', 'null', '7']) expect((await send(body)).status, body).to.equal(400)
+    expect((await operator.get(`/api/search?q=${'x'.repeat(5_000)}`)).status).to.equal(414)
+    for (const path of [
+      '/api/__proto__',
+      '/api/constructor',
+      '/api/..%2f..%2fetc',
+      '/../package.json',
+      '/assets/../../x.js',
+    ]) {
+      expect((await operator.get(path)).status, path).to.equal(404)
+    }
+  })
+})
+
+describe('The console at startup', () => {
+  const codesOf = (options: object, settings = {}): Promise<unknown[]> =>
+    startHost(
+      { ...config, plugins: { 'transport-streamable': {}, console: { port: 0, ...options } } },
+      undefined,
+      settings,
+    ).then(
+      () => [],
+      (error: Error) => [...new Set(error.message.match(/MH\d{4}/g) ?? [(error as { code?: string }).code])],
+    )
+
+  it('refuses settings that would expose it', async () => {
+    expect(await codesOf({ host: '0.0.0.0' })).to.deep.equal(['MH3602'])
+    expect(await codesOf({ host: '0.0.0.0', token: TOKEN })).to.deep.equal(['MH3602'])
+    expect(await codesOf({ token: 'short' })).to.deep.equal(['MH3601'])
+    expect(await codesOf({}, { processes: 2 })).to.include('MH3603')
+    expect(await codesOf({})).to.deep.equal([])
+  })
+})
