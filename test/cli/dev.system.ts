@@ -162,7 +162,7 @@ describe('mcp-host dev', function () {
     expect((await quit(running)).stderr).not.to.include('hunter2')
   })
 
-  it('opens a browser with o, restarts with r and quits with q at a terminal', async function () {
+  it('opens the console with o and an endpoint with e, restarts with r and quits with q at a terminal', async function () {
     needsTerminals(this)
     const folder = await makeFolder({ ...FILES, 'browser.sh': 'echo "$1" > opened' })
     const running = startInTerminal(['dev'], folder, { BROWSER: 'sh browser.sh %s' })
@@ -173,7 +173,11 @@ describe('mcp-host dev', function () {
     const [, page] = await running.printed(/Opening (http:\S+)/)
     const opened = () => readFile(join(folder, 'opened'), 'utf8').catch(() => '')
     expect(await eventually('the browser', opened)).to.equal(`${page}\n`)
-    expect((await fetch(`${page}`, { headers: { Accept: 'text/html' } })).status).to.equal(200)
+    expect(page).to.contain('/#t=')
+    expect(await (await fetch(`${page}`)).text()).to.contain('<title>Operator console</title>')
+    running.child.stdin.write('e')
+    const [, endpoint] = await running.printed(/Opening (http:\S+\/mcp)\r$/m)
+    expect((await fetch(`${endpoint}`, { headers: { Accept: 'text/html' } })).status).to.equal(200)
     running.child.stdin.write('r')
     await running.printed(/Restarting[\s\S]* http:\S+\/mcp [\s\S]* {2}Keys /)
     await writeFile(join(folder, '.env'), 'no variable\n')
