@@ -3,12 +3,12 @@ import { isPlain } from '../core/config/define-config.ts'
 import type { LoadedConfig } from '../core/config/load-config.ts'
 import { lineOf } from '../core/config/places.ts'
 import { shortName } from '../core/config/problems.ts'
-import { descriptionAt } from '../core/config/walk-schema.ts'
+import { schemasAlong } from '../core/config/walk-schema.ts'
 import type { Host } from '../core/host.ts'
 import { errorText, type Path } from '../core/http/errors.ts'
 import { isConfiguredPlugin } from '../core/kernel/define-plugin.ts'
 import { isObject } from '../core/plugin.ts'
-import { needsRestart } from '../core/reload.ts'
+import { isTls, RELOADABLE, RELOADABLE_OF_ROUTES } from '../core/reload.ts'
 import { userOf } from '../plugins/console/access.ts'
 import type { ConfigKey, LastReload, LockChange, LockState, SurfaceItem } from '../plugins/console/api.ts'
 import type { ConsoleProgram } from '../plugins/console/program.ts'
@@ -54,6 +54,19 @@ function pathsIn(value: unknown, path: Path = []): Path[] {
   const below = Object.entries(parent).flatMap(([key, inner]) => pathsIn(inner, [...path, key]))
   return path.length === 0 ? below : [path, ...below]
 }
+
+/** True if only a restart applies a change of this value. A plugin can still refuse to apply a certain change. */
+function needsRestart(path: Path, onReload: Host['served']['onReload']): boolean {
+  const [first, , third] = path
+  if (first === 'toolsets' || RELOADABLE.has(String(first)) || isTls(path)) return false
+  if (first === 'routes' && third !== 'plugins') return !RELOADABLE_OF_ROUTES.has(String(third))
+  return !onReload.some(({ instance: { at } }) => at.every((key, index) => key === path[index]))
+}
+
+const descriptionAt = (schema: object, path: Path): string | undefined =>
+  schemasAlong(schema, path)
+    .at(-1)
+    ?.flatMap(({ description }) => (typeof description === 'string' ? description : []))[0]
 
 const KINDS = {
   tools: 'tools',

@@ -31,9 +31,9 @@ function differences(before: unknown, after: unknown, path: Path = []): Path[] {
 const keysOf = (one: object, other: object) => [...new Set([...Object.keys(one), ...Object.keys(other)])]
 
 const SEPARATE = new Set(['toolsets', 'routes', 'plugins', 'store'])
-const RELOADABLE = new Set(['server', 'configureSession', 'runSession'])
+export const RELOADABLE = new Set(['server', 'configureSession', 'runSession'])
 const RELOADABLE_OF_TLS = new Set(['cert', 'key', 'passphrase', 'minVersion'])
-const RELOADABLE_OF_ROUTES = new Set(['toolsets', 'default'])
+export const RELOADABLE_OF_ROUTES = new Set(['toolsets', 'default'])
 
 interface Comparison {
   readonly restart: string[]
@@ -41,7 +41,8 @@ interface Comparison {
 }
 
 /** These keys are reported once, as `http.tls`. */
-const isTls = ([first, second, key]: Path) => first === 'http' && second === 'tls' && RELOADABLE_OF_TLS.has(String(key))
+export const isTls = ([first, second, key]: Path) =>
+  first === 'http' && second === 'tls' && RELOADABLE_OF_TLS.has(String(key))
 
 function compareValues(before: FilledConfig, after: FilledConfig, { restart, taken }: Comparison) {
   for (const key of keysOf(before, after)) {
@@ -69,14 +70,6 @@ function compareRoutes({ routes: before }: FilledConfig, { routes: after }: Fill
       comparison[RELOADABLE_OF_ROUTES.has(key) ? 'taken' : 'restart'].push(formatPath(['routes', path, key]))
     }
   }
-}
-
-/** True if only a restart applies a change of this value. A plugin can still refuse to apply a certain change. */
-export function needsRestart(path: Path, onReload: HostParts['onReload']): boolean {
-  const [first, , third] = path
-  if (first === 'toolsets' || RELOADABLE.has(String(first)) || isTls(path)) return false
-  if (first === 'routes' && third !== 'plugins') return !RELOADABLE_OF_ROUTES.has(String(third))
-  return !onReload.some(({ instance: { at } }) => at.every((key, index) => key === path[index]))
 }
 
 const keyOf = (instance: PluginInstance) => formatPath(instance.at)

@@ -26,7 +26,8 @@ const CEILINGS = [
 ]
 /** The floors of core, from the ground up; those of one row stand side by side. Above all of them are the files of core itself. */
 /** Code for upstream servers and documents, and the console, which the limits do not count. */
-const GATEWAY = /^plugins\/(?:console|upstream|openapi|families\/(?:credentials|texts|upstream-calls))\//
+const GATEWAY =
+  /^(?:cli\/console\.ts$|plugins\/(?:console|upstream|openapi|families\/(?:credentials|texts|upstream-calls))\/)/
 const FLOORS = [['http', 'threads'], ['store'], ['kernel'], ['mcp'], ['sessions', 'access', 'config', 'tasks']]
 /** Stands on all of that, for it makes hosts; only its entry, `core/testing.ts`, imports from there. */
 const ROOF = 'testing'

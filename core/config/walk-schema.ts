@@ -89,17 +89,11 @@ const descend = (schemas: readonly JsonSchema[], key: string | number, root: obj
   schemas.flatMap(part => schemasBelow(part, key, root)).flatMap(part => withBranches(part, root))
 
 /** The schemas of a value and of its parents, from the outside in. `path` is relative to the schema. */
-function schemasAlong(schema: object, path: Path): JsonSchema[][] {
+export function schemasAlong(schema: object, path: Path): JsonSchema[][] {
   const along = [withBranches(followRef(schema as JsonSchema, schema), schema)]
   for (const key of path) along.push(descend(along.at(-1) ?? [], key, schema))
   return along
 }
-
-/** The description of a value. `path` is relative to the schema. */
-export const descriptionAt = (schema: object, path: Path): string | undefined =>
-  schemasAlong(schema, path)
-    .at(-1)
-    ?.flatMap(({ description }) => (typeof description === 'string' ? description : []))[0]
 
 /** True if a value or its parent is a secret. `path` is relative to the schema. */
 export const isSecretAt = (schema: object, path: Path): boolean =>

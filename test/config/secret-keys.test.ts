@@ -128,7 +128,7 @@ describe('Secret config keys', () => {
         .concat('store.redis', 'routes./.store.redis')
         .flatMap(at => redis.map(key => `${at}.${key}`)),
       ...[...under('store-postgres'), 'store.postgres', 'routes./.store.postgres'].map(at => `${at}.url`),
-      ...['health', 'metrics'].flatMap(name => under(name).map(at => `${at}.token`)),
+      ...['console', 'health', 'metrics'].flatMap(name => under(name).map(at => `${at}.token`)),
       ...under('auth-introspection').map(at => `${at}.clientSecret`),
       ...under('auth-bridge').flatMap(at => [`${at}.provider.clientSecret`, `${at}.clients.fixed.0.clientSecret`]),
       ...under('upstream')
