@@ -55,6 +55,9 @@ const MAX_TOKEN = 1_024
 const NETWORK = 64
 const MAX_URL = 4_096
 
+const NOT_BUILT =
+  '<!doctype html><html lang="en"><title>Console</title><p>The page is not built. Run <code>npm run build</code>.</p></html>'
+
 const parse = (text: string): Readonly<Record<string, unknown>> => {
   try {
     const body = text === '' ? {} : parseJson(text)
@@ -158,13 +161,9 @@ export function openConsoleServer(settings: ServerSettings): Promise<ConsoleServ
       if (refused) throw new ApiFailure(refused.status, refused.error, refused.message)
       if (path.startsWith('/api/')) return await serveApi(path, req, res)
       if (req.method === 'POST') throw new ApiFailure(404, 'not_found', 'There is no such path.')
-      if (!page.serve(path, req, res)) {
-        throw new ApiFailure(
-          404,
-          'not_found',
-          page.isBuilt ? 'There is no such file.' : 'The page is not built: npm run build.',
-        )
-      }
+      if (page.serve(path, req, res)) return
+      if (page.isBuilt || /\.\w+$/.test(path)) throw new ApiFailure(404, 'not_found', 'There is no such file.')
+      res.writeHead(503, { 'Cache-Control': 'no-store', 'Content-Type': 'text/html; charset=utf-8' }).end(NOT_BUILT)
     } catch (error) {
       const isKnown = error instanceof ApiFailure
       if (!isKnown)
