@@ -16,7 +16,7 @@ import { planPlugins } from './config/plan-options.ts'
 import type { Problems } from './config/problems.ts'
 import { resolveHttp } from './config/resolve-settings.ts'
 import type { GivenSecrets } from './config/secrets-file.ts'
-import { isSecretAt } from './config/walk-schema.ts'
+import { isSecretAt, schemasAlong } from './config/walk-schema.ts'
 import { warnOfNearMiss, warnOfPlaceholders, warnOfValues } from './config/warn-of-values.ts'
 import { declaring } from './declaring.ts'
 import { type Clock, systemClock } from './http/clock.ts'
@@ -479,10 +479,12 @@ async function assemble(input: HostInput, notes: KernelNotes): Promise<BuiltHost
     },
     isSecret: path =>
       isSecretPath(input.schema, path) ||
-      instances.some(
-        ({ at, plugin }) =>
-          at.every((key, index) => key === path[index]) && isSecretAt(plugin.options, path.slice(at.length)),
-      ),
+      instances.some(({ at, plugin }) => {
+        const rest = path.slice(at.length)
+        if (rest.length === 0 || at.some((key, index) => key !== path[index])) return false
+        // A plugin that does not declare an option does not declare it secret either.
+        return isSecretAt(plugin.options, rest) || schemasAlong(plugin.options, rest).at(-1)?.length === 0
+      }),
     get traffic() {
       return { inFlight: inFlight.count(), streams: openStreams(), waitingBytes: waiting() }
     },

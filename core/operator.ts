@@ -29,7 +29,7 @@ export interface Operator {
   inspect(path: string): InspectedAddress | undefined
   /** The served config, with defaults. Contains secrets: see `isSecret`. */
   readonly config: object
-  /** True if the value at this path of the config is a secret, by its schema or its name. */
+  /** True if the value at this path of the config is a secret, by its schema or its name, or is not declared by its plugin. */
   isSecret(path: Path): boolean
   /** Of this process. `waitingBytes`: bytes of responses that clients have not read. */
   readonly traffic: { readonly inFlight: number; readonly streams: number; readonly waitingBytes: number }
@@ -66,6 +66,7 @@ const MAX_WARNINGS = 100
 export function createKeptWarnings() {
   const kept = new Map<string, KeptWarning>()
   let isOpen = true
+  let isBuilt = false
   return {
     list: () => [...kept.values()],
     /** Also keeps later warnings. Called in `onStart`, by a plugin that shows them. */
@@ -74,11 +75,13 @@ export function createKeptWarnings() {
     },
     built() {
       isOpen = false
+      isBuilt = true
     },
     add(fields: object, message: string) {
       if (!isOpen) return
       const { code, path } = fields as { readonly code?: unknown; readonly path?: unknown }
-      const key = `${code} ${path} ${message}`
+      // Clients choose the paths of later warnings.
+      const key = isBuilt ? `${code} ${message}` : `${code} ${path} ${message}`
       const now = Date.now()
       const known = kept.get(key)
       if (known) {

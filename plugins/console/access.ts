@@ -141,7 +141,7 @@ export async function readAccess(operator: Operator, path: unknown, callers: unk
 const OPTIONS = { tools: 'tool', prompts: 'prompt', resources: 'resource' } as const
 
 /** A word of a shell command. */
-const quoted = (word: string) => (/^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`)
+export const quoted = (word: string) => (/^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`)
 
 export const programOf = ({ program }: Operator): string => program?.command ?? 'npx mcp-host'
 

@@ -54,9 +54,13 @@ function followChain(lines: AuditTail['lines']): AuditTail['chain'] {
   return { state: 'broken', ...facts, problem }
 }
 
+/** Members of audit lines that the console does not show. */
+const PERSONAL = ['arguments', 'ip', 'session', 'subject', 'issuer']
+
 /** Rejects if the file cannot be read. */
 export async function readAuditTail(file: string, name: string, most: number, program: string): Promise<AuditTail> {
   const lines = (await readEnd(file)).slice(-most).map(parse)
   const commands = [{ label: 'Verify the whole file', command: `${program} audit verify ${name}` }]
-  return { file: name, lines, chain: followChain(lines), commands }
+  const shown = lines.map(line => Object.fromEntries(Object.entries(line).filter(([key]) => !PERSONAL.includes(key))))
+  return { file: name, lines: shown, chain: followChain(lines), commands }
 }

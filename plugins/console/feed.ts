@@ -68,11 +68,12 @@ export function createFeed({ host, records, readTick }: FeedParts) {
       const viewer = openEventStream(res, { log: host.log })
       viewers.add(viewer)
       stop ??= start()
-      session.onEnd(() => end(viewer, 'The console session ended.'))
+      const forget = session.onEnd(() => end(viewer, 'The console session ended.'))
       const left = session.expiresAt - host.clock.now()
       const expiry = host.clock.setTimeout(() => end(viewer, 'The console session expired.'), left).unref()
       viewer.whenClosed(() => {
         host.clock.clear(expiry)
+        forget()
         viewers.delete(viewer)
         if (viewers.size > 0) return
         stop?.()

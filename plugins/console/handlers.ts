@@ -2,7 +2,17 @@
 import { resolve } from 'node:path'
 import { type InternalHost, type Operator, operatorActions } from '../../core/internal.ts'
 import { isObject } from '../../core/plugin.ts'
-import { addressAt, callerIn, commandFor, createHandles, itemsOf, programOf, readAccess, withLimits } from './access.ts'
+import {
+  addressAt,
+  callerIn,
+  commandFor,
+  createHandles,
+  itemsOf,
+  programOf,
+  quoted,
+  readAccess,
+  withLimits,
+} from './access.ts'
 import {
   type ActionResult,
   type ConfigView,
@@ -277,12 +287,15 @@ export function createHandlers({ host, operator, records, isActive }: HandlerPar
     callerIn({ ...(token !== undefined && { token }) })
     if (typeof token === 'string' && !/^[\x21-\x7e]+$/.test(token)) throw badRequest('The token is invalid.')
     const item = address.items.find(({ kind, key }) => kind === 'tools' && key === tool)
-    const annotations = item?.wire['annotations']
-    if (isObject(annotations) && annotations['destructiveHint'] === true && confirm !== true) {
-      throw badRequest('This tool is destructive: the call needs `confirm: true`.')
+    if (!item) throw badRequest('This path has no such tool.')
+    const { annotations } = item.wire
+    const hints = isObject(annotations) ? annotations : {}
+    // By default a tool is destructive, as in the MCP schema.
+    if (hints['readOnlyHint'] !== true && hints['destructiveHint'] !== false && confirm !== true) {
+      throw badRequest('This tool can be destructive: the call needs `confirm: true`.')
     }
     const host = http.publicUrl === undefined ? undefined : new URL(http.publicUrl).host
-    const command = `${programOf(operator)} call ${new URL(samplePath ?? '/', operator.url)} ${tool}`
+    const command = `${programOf(operator)} call ${new URL(samplePath ?? '/', operator.url)} ${quoted(tool)}`
     return tryTool(body as unknown as TryRequest, { url: operator.url, host, version, command })
   }
 

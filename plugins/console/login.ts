@@ -18,7 +18,8 @@ const WINDOW = 60_000
 export interface OperatorSession {
   readonly via: 'one-time token' | 'token'
   readonly expiresAt: number
-  onEnd(task: () => void): void
+  /** Returns a function that removes the task. */
+  onEnd(task: () => void): () => void
 }
 
 interface KeptSession extends OperatorSession {
@@ -70,11 +71,6 @@ export function createLogins(token: string | undefined, now: () => number) {
     for (const task of session.ending) task()
   }
 
-  function viaOf(given: string): OperatorSession['via'] | undefined {
-    if (oneTime.delete(keyOf(given))) return 'one-time token'
-    return wanted && timingSafeEqual(digest(given), wanted) ? 'token' : undefined
-  }
-
   function open(via: OperatorSession['via']) {
     for (const key of [...sessions.keys()].slice(0, Math.max(0, sessions.size - MAX_SESSIONS + 1))) end(key)
     // Never an id of the client, so that no one can fix the session of an operator.
@@ -85,7 +81,10 @@ export function createLogins(token: string | undefined, now: () => number) {
       expiresAt: now() + SESSION_TTL,
       usedAt: now(),
       ending,
-      onEnd: task => void ending.add(task),
+      onEnd(task) {
+        ending.add(task)
+        return () => void ending.delete(task)
+      },
     }
     sessions.set(keyOf(cookie), session)
     return { cookie, session }
@@ -101,10 +100,10 @@ export function createLogins(token: string | undefined, now: () => number) {
       return made
     },
     logIn(given: string, address: string): LoginResult {
-      // First, so that failures of others at the same address cannot keep the operator out.
-      const via = viaOf(given)
-      if (via !== undefined) return { kind: 'accepted', ...open(via) }
+      // Too long to guess: failures of others at the same address do not keep the operator out.
+      if (oneTime.delete(keyOf(given))) return { kind: 'accepted', ...open('one-time token') }
       if (attempts.isBlocked(address)) return { kind: 'blocked' }
+      if (wanted && timingSafeEqual(digest(given), wanted)) return { kind: 'accepted', ...open('token') }
       attempts.note(address)
       return { kind: 'refused' }
     },

@@ -8,11 +8,14 @@ const MAX_DEPTH = 10
 function masked(value: unknown, path: readonly (string | number)[], operator: Operator): unknown {
   if (typeof value === 'function') return '[function]'
   if (typeof value === 'string') return operator.isSecret(path) ? MASK : shownUrl(value)
+  if (typeof value === 'number') return operator.isSecret(path) ? MASK : value
   if (typeof value === 'bigint') return String(value)
   if (typeof value !== 'object' || value === null) return value
   if (path.length > MAX_DEPTH) return '[…]'
   // Schemas describe the options alone.
   if (isConfiguredPlugin(value)) return masked(value.options, path, operator)
+  // Arguments of commands can be secrets.
+  if (path.at(-1) === 'command' && Array.isArray(value)) return [value[0], ...value.slice(1).map(() => MASK)]
   if (Array.isArray(value)) return value.map((item, index) => masked(item, [...path, index], operator))
   const prototype = Object.getPrototypeOf(value)
   if (prototype !== null && prototype !== Object.prototype) return '[object]'

@@ -125,12 +125,9 @@ export function openConsoleServer(settings: ServerSettings): Promise<ConsoleServ
       const maxAge = Math.floor((session.expiresAt - host.clock.now()) / 1_000)
       return send(req, res, 200, meOf(session), { 'Set-Cookie': cookieOf(cookie, maxAge) })
     }
-    host.log.warn(
-      { code: 'MH3605', ip: from, blocked: result.kind === 'blocked' },
-      'A login to the console was refused',
-    )
     if (result.kind === 'blocked')
       throw new ApiFailure(429, 'too_many_requests', 'Too many failed logins. Try again in a minute.')
+    host.log.warn({ code: 'MH3605', ip: from }, 'A login to the console was refused')
     throw new ApiFailure(401, 'unauthorized', 'This token is invalid or was already used.')
   }
 

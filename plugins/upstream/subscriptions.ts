@@ -241,7 +241,8 @@ function createModernSubscriptions({ clock, connection, ...parts }: Subscription
   /** Moves URIs to another group: those that the server has not confirmed, or half of them. */
   function divide(group: Group) {
     const all = [...group.uris]
-    if (all.length === 1 || groups.length >= MAX_GROUPS) return
+    if (all.length === 1) return drop(group)
+    if (groups.length >= MAX_GROUPS) return
     const fresh = all.filter(uri => !group.confirmed.has(uri))
     const moved = fresh.length < all.length ? fresh : all.slice(all.length >> 1)
     if (moved.length === 0) return
@@ -252,6 +253,23 @@ function createModernSubscriptions({ clock, connection, ...parts }: Subscription
     }
     group.most = group.uris.size
     other.most = Math.max(1, moved.length)
+  }
+
+  /** Ends the group of a URI that the server refuses, so that it does not take the place of others. */
+  function drop(group: Group) {
+    for (const uri of group.uris) remove(uri, group)
+    free(group)
+  }
+
+  /** Removes an empty group and gives its place to a URI that waits. */
+  function free(group: Group) {
+    group.subscription.end()
+    groups.splice(groups.indexOf(group), 1)
+    isFull = false
+    const [next] = waiting
+    if (next === undefined) return
+    waiting.delete(next)
+    watch(next)
   }
 
   function put(uri: string, group: Group) {
@@ -308,11 +326,8 @@ function createModernSubscriptions({ clock, connection, ...parts }: Subscription
       const group = groupOf.get(uri)
       if (!group) return
       remove(uri, group)
-      if (group.uris.size > 0) group.subscription.renew()
-      else {
-        group.subscription.end()
-        groups.splice(groups.indexOf(group), 1)
-      }
+      if (group.uris.size === 0) return free(group)
+      group.subscription.renew()
       const [next] = waiting
       if (next === undefined) return
       waiting.delete(next)

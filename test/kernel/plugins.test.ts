@@ -110,7 +110,7 @@ describe('Plugin setup order', () => {
   it('stops startup for circular dependencies', async () => {
     const one = named('one', { needs: ['b'], provides: ['a'] })
     const other = named('other', { needs: ['a'], provides: ['b'] })
-    await expectStopped(withPlugins({ one, other }), /one.*other.*circle/)
+    await expectStopped(withPlugins({ one, other }), /circular.*one.*other/)
   })
 })
 

@@ -246,10 +246,12 @@ describe('The API of the console', () => {
 
   it('calls a tool as an ordinary client', async () => {
     const asked = { path: '/open', tool: 'say', arguments: { text: 'x' } }
-    const { status, body } = await operator.post(PATHS.try, asked)
+    expect((await operator.post(PATHS.try, asked)).status, 'without a hint').to.equal(400)
+    expect((await operator.post(PATHS.try, { ...asked, tool: 'none', confirm: true })).status).to.equal(400)
+    const { status, body } = await operator.post(PATHS.try, { ...asked, confirm: true })
     expect([status, body.status]).to.deep.equal([200, 200])
     expect(JSON.stringify(body.response.result)).to.include(RESULT)
-    expect((await operator.post(PATHS.try, { ...asked, path: '/guarded' })).body.status).to.equal(401)
+    expect((await operator.post(PATHS.try, { ...asked, path: '/guarded', confirm: true })).body.status).to.equal(401)
     const wiped = { path: '/open', tool: 'wipe', arguments: {} }
     expect((await operator.post(PATHS.try, wiped)).status).to.equal(400)
     const denied = await operator.post(PATHS.try, { ...wiped, confirm: true })

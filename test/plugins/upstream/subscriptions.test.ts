@@ -135,6 +135,21 @@ describe('Subscriptions to an upstream server', () => {
     await eventually('no URI is subscribed', () => server.open().length === 0)
   })
 
+  it('of URIs that the server refuses do not take the place of other URIs', async () => {
+    const refused = new Set<string>()
+    const server = await scripted(uris => {
+      const isBad = uris.some(uri => uri.includes('/bad'))
+      if (isBad && uris.length === 1) refused.add(uris[0] ?? '')
+      return !isBad
+    })
+    const gateway = await gatewayOf(server.url)
+    const bad = await watching(gateway.url, { resourceSubscriptions: urisOf('bad', 60) })
+    await eventually('most URIs were refused alone', () => refused.size >= 45)
+    const good = await watching(gateway.url, { resourceSubscriptions: urisOf('good', 2) })
+    await eventually('the other URIs are subscribed', () => new Set(server.open()).size === 2)
+    for (const stream of [bad, good]) stream.drop()
+  })
+
   it('are tried again with growing delays, and end without a confirmation', async () => {
     const clock = createManualClock()
     const answers: Array<boolean | 'silent'> = [true, 'silent', false, true]

@@ -134,7 +134,8 @@ function TryTool({ item }: { readonly item: SurfaceItem }) {
   const [isAsking, setAsking] = useState(false)
   const [state, setState] = useState<{ isRunning: boolean; result?: TryResult; error?: string }>({ isRunning: false })
   const id = useId()
-  const isDestructive = objectIn(item.shown, 'annotations')['destructiveHint'] === true
+  const hints = objectIn(item.shown, 'annotations')
+  const isDestructive = hints['readOnlyHint'] !== true && hints['destructiveHint'] !== false
 
   async function call(round: Round = {}) {
     setState({ isRunning: true })
@@ -167,7 +168,7 @@ function TryTool({ item }: { readonly item: SurfaceItem }) {
         }}
       >
         <h2>
-          <Text value={item.title ?? item.name} /> {isDestructive && <Badge tone="warn">destructive</Badge>}
+          <Text value={item.title ?? item.name} /> {isDestructive && <Badge tone="warn">can be destructive</Badge>}
         </h2>
         {item.description !== undefined && (
           <p class="muted wrap">
@@ -223,7 +224,7 @@ function TryTool({ item }: { readonly item: SurfaceItem }) {
           run={async () => void call()}
           onClose={() => setAsking(false)}
         >
-          The tool states that it makes destructive changes.
+          This tool can make destructive changes.
         </Confirm>
       )}
       <div role="status" class="stack">
