@@ -12,6 +12,7 @@ import { readServer } from '../plugins/upstream/examine.ts'
 import { isLoginNeeded } from '../plugins/upstream/failures.ts'
 import type { UpstreamOptions } from '../plugins/upstream/options.ts'
 import { resolveServer, type ServerSettings } from '../plugins/upstream/settings.ts'
+import { type CommandValues, defineCommand } from './command.ts'
 import { readConfig } from './config.ts'
 import { type CommandContext, readToken, usage } from './context.ts'
 import { type Change, compareLists } from './lock/compare-surfaces.ts'
@@ -20,7 +21,6 @@ import { lockFileOf, nameOf, writeLockFile } from './lock/lock-file.ts'
 import { readLockIfThere, SURFACE_OPTIONS, surfaceOfConfig } from './lock.ts'
 import { openLog } from './log.ts'
 import { nearestHint } from './text.ts'
-import { defineVerb, type VerbValues } from './verb.ts'
 
 const OPTIONS = {
   ...SURFACE_OPTIONS,
@@ -32,7 +32,7 @@ const OPTIONS = {
   },
 } as const
 
-type AcceptOptions = VerbValues<typeof OPTIONS>
+type AcceptOptions = CommandValues<typeof OPTIONS>
 
 async function readSettings(options: AcceptOptions, context: CommandContext) {
   const loaded = await readConfig(options, context)
@@ -125,7 +125,7 @@ async function accept(
     print('The config has other changes that the lock file does not contain: run mcp-host diff, then mcp-host lock.')
 }
 
-export const acceptVerb = defineVerb({
+export const acceptCommand = defineCommand({
   summary: 'Accept the current tools and prompts of upstream servers',
   example: 'github',
   positionals: ['[NAME...]'],

@@ -8,12 +8,12 @@ import { sourceOf } from '../core/config/define-config.ts'
 import { installLine } from '../core/http/optional-packages.ts'
 import { utf8Text } from '../core/http/utf8-text.ts'
 import { isObject } from '../core/plugin.ts'
+import { CONFIG_OPTION, defineCommand } from './command.ts'
 import { readConfig } from './config.ts'
 import { type CommandContext, usage } from './context.ts'
 import { capitalize, readTemplate, toIdentifier } from './init/project-files.ts'
 import { assertFree, type NewFiles, writeNew } from './init/write-new.ts'
 import { nearestHint } from './text.ts'
-import { CONFIG_OPTION, defineVerb } from './verb.ts'
 
 interface Project {
   readonly folder: string
@@ -178,7 +178,7 @@ async function checkPluginName(name: string): Promise<void> {
 
 const neededBy = (kind: Kind): string[] => (kind === 'plugin' ? ['@modelcontextprotocol/client'] : [])
 
-export const addVerb = defineVerb({
+export const addCommand = defineCommand({
   summary: 'Add a tool, resource, prompt or plugin with a test, an OpenAPI document, or an MCP server',
   example: 'tool convert_time',
   positionals: ['tool|resource|prompt|plugin|openapi|upstream', 'NAME', '[ARGUMENT...]'],

@@ -10,9 +10,9 @@ import { createPseudonyms } from '../core/mcp/pseudonyms.ts'
 import { isObject } from '../core/plugin.ts'
 import { keySigner } from '../plugins/audit/chain.ts'
 import { type Broken, type ChainReport, verifyTrail } from '../plugins/audit/verify-trail.ts'
+import { CONFIG_OPTION, type CommandValues, defineCommand, ENV_FILE_OPTION } from './command.ts'
 import { loadEnvFiles } from './config.ts'
 import { type CommandContext, usage } from './context.ts'
-import { CONFIG_OPTION, defineVerb, ENV_FILE_OPTION, type VerbValues } from './verb.ts'
 
 const OPTIONS = {
   config: { ...CONFIG_OPTION.config, help: 'Config with the secrets of the audit [MCP_HOST_SECRETS]' },
@@ -28,7 +28,7 @@ const OPTIONS = {
   claim: { type: 'string', value: '<name>', help: 'who: claim that contains the subject [sub]' },
 } as const
 
-type AuditValues = VerbValues<typeof OPTIONS>
+type AuditValues = CommandValues<typeof OPTIONS>
 
 async function secretsOf({ config, 'env-file': files }: AuditValues, { env, cwd }: CommandContext): Promise<Secrets> {
   loadEnvFiles(files, { env, cwd })
@@ -160,7 +160,7 @@ async function who(subject: string | undefined, values: AuditValues, context: Co
   context.print(createPseudonyms(secrets.keys('records')).user(user))
 }
 
-export const auditVerb = defineVerb({
+export const auditCommand = defineCommand({
   summary: 'Verify audit files (verify FILE...), or print the pseudonym of a user (who SUBJECT)',
   example: 'verify audit.log',
   positionals: ['verify|who', '[FILE|SUBJECT...]'],

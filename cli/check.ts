@@ -7,13 +7,13 @@ import { hostOf } from '../core/create-host.ts'
 import type { Host } from '../core/host.ts'
 import { errorText, StartError } from '../core/http/errors.ts'
 import type { Logger } from '../core/kernel/log.ts'
+import { CONFIG_OPTION, type CommandValues, defineCommand, ENV_FILE_OPTION, LOG_OPTIONS } from './command.ts'
 import { readConfig } from './config.ts'
 import type { CommandContext } from './context.ts'
 import { type CliLog, openLog } from './log.ts'
 import { describeWarning, type Reported } from './render.ts'
 import { configLine, routeTable } from './start-page.ts'
 import { jsonText } from './text.ts'
-import { CONFIG_OPTION, defineVerb, ENV_FILE_OPTION, LOG_OPTIONS, type VerbValues } from './verb.ts'
 
 interface CheckReport {
   readonly ok: boolean
@@ -98,7 +98,7 @@ const OPTIONS = {
 } as const
 
 type EnvContext = Pick<CommandContext, 'env' | 'cwd'>
-type CheckOptions = Omit<VerbValues<typeof OPTIONS>, 'format'>
+type CheckOptions = Omit<CommandValues<typeof OPTIONS>, 'format'>
 
 /** Builds the host as `start` does. */
 async function runChecks({ config, 'env-file': files, workers }: CheckOptions, context: EnvContext, inner?: CliLog) {
@@ -135,7 +135,7 @@ export async function reportOn(
   return { ok: false, config, problems: describeProblems(error), warnings, exitCode }
 }
 
-export const checkVerb = defineVerb({
+export const checkCommand = defineCommand({
   summary: 'Check the config and report all errors, without serving',
   example: '--format json',
   options: OPTIONS,

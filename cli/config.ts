@@ -8,9 +8,9 @@ import type { Host } from '../core/host.ts'
 import { errorText } from '../core/http/errors.ts'
 import { utf8Text } from '../core/http/utf8-text.ts'
 import type { LockSettings } from '../core/kernel/kernel-host.ts'
+import type { LogValues } from './command.ts'
 import { type CommandContext, usage } from './context.ts'
 import { openLog } from './log.ts'
-import type { LogValues } from './verb.ts'
 
 const NAMED = /^\s*(?:export\s+)?[A-Za-z_][\w.-]*\s*=\s*(.*)$/
 

@@ -3,12 +3,12 @@ import { printable } from '../client/text.ts'
 import { errorText, StartError } from '../core/plugin.ts'
 import { homeOf } from './client/logins.ts'
 import { ask, hasPerson } from './client/terminal.ts'
+import { CONFIG_OPTION, defineCommand } from './command.ts'
 import { CLIENTS, type ClientName, type ClientRow, type Machine, type Reached } from './connect/clients.ts'
 import { checkName, endpointAt, endpointHere, throughProxy, throughStdio } from './connect/endpoint.ts'
 import { assertInside, readConfig, resolveFile, setEntry, writeConfig } from './connect/write-config.ts'
 import { type CommandContext, usage } from './context.ts'
 import { nearestHint, shellWord } from './text.ts'
-import { CONFIG_OPTION, defineVerb } from './verb.ts'
 
 function findClient(given: string): ClientRow {
   const found = Object.keys(CLIENTS).find((name): name is ClientName => name === given)
@@ -117,7 +117,7 @@ async function checkLocal(
   await checkStdio({ config: file, route, cwd: context.cwd }, openLog({ 'log-level': 'fatal' }, context))
 }
 
-export const connectVerb = defineVerb({
+export const connectCommand = defineCommand({
   summary: 'Print or write the settings of an MCP client, for example claude-code, cursor, codex',
   example: 'claude-code https://mcp.example/mcp',
   positionals: ['CLIENT', '[URL]'],

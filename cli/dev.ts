@@ -1,14 +1,15 @@
 // `mcp-host dev`: serves a config during development and reloads edits without a restart where possible.
+
+import { CONFIG_OPTION, defineCommand, ENV_FILE_OPTION, LISTEN_OPTIONS, LOG_OPTIONS } from './command.ts'
 import { KEY_HELP } from './dev/keys.ts'
 import { DEV_SERVER } from './dev/server.ts'
-import { CONFIG_OPTION, defineVerb, ENV_FILE_OPTION, LISTEN_OPTIONS, LOG_OPTIONS } from './verb.ts'
 
 const NOTES = `Keys in a terminal:
 ${KEY_HELP}
 
 Without --env-file, dev reads .env next to the config. NODE_ENV defaults to "development". If a port is in use, dev uses the next free one. After an invalid change, dev reports the error and continues to serve the previous version.`
 
-export const devVerb = defineVerb({
+export const devCommand = defineCommand({
   summary: 'Serve the config and reload it after each change',
   example: '--port 3001',
   options: { ...CONFIG_OPTION, ...LISTEN_OPTIONS, ...ENV_FILE_OPTION, ...LOG_OPTIONS },

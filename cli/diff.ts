@@ -1,6 +1,7 @@
 // `mcp-host diff`: compares the config with its lock and reports breaking changes.
 import { printable } from '../client/text.ts'
 import { LOCK_NAME } from '../core/host.ts'
+import { type CommandValues, defineCommand } from './command.ts'
 import { type CommandContext, usage } from './context.ts'
 import { type Change, compareSurfaces } from './lock/compare-surfaces.ts'
 import { changesText, countsOf, countsText } from './lock/describe-changes.ts'
@@ -8,7 +9,6 @@ import { lockFileOf, nameOf, readLockFile } from './lock/lock-file.ts'
 import type { Surface } from './lock/surface.ts'
 import { notLocked, SURFACE_OPTIONS, surfaceOfConfig } from './lock.ts'
 import { jsonText } from './text.ts'
-import { defineVerb, type VerbValues } from './verb.ts'
 
 const OPTIONS = {
   ...SURFACE_OPTIONS,
@@ -20,7 +20,7 @@ const OPTIONS = {
   },
 } as const
 
-type DiffOptions = VerbValues<typeof OPTIONS>
+type DiffOptions = CommandValues<typeof OPTIONS>
 
 interface Sides {
   readonly names: readonly [before: string, after: string]
@@ -65,7 +65,7 @@ function inText({ names: [before, after], ...sides }: Sides, changes: readonly C
   return [...head.split('\n').map(line => printable(line)), ...(note === '' ? [] : ['', printable(note)])].join('\n')
 }
 
-export const diffVerb = defineVerb({
+export const diffCommand = defineCommand({
   summary: 'Show what changed since the lock file, and whether it breaks clients',
   example: '--fail-on breaking',
   positionals: ['[OLD]', '[NEW]'],

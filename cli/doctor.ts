@@ -1,12 +1,12 @@
 // `mcp-host doctor`: checks a running server from outside, and a config's dependencies, and suggests fixes.
 
 import { printable } from '../client/text.ts'
+import { defineCommand, ENV_FILE_OPTION } from './command.ts'
 import { readConfig } from './config.ts'
 import { type CommandContext, readToken, usage } from './context.ts'
 import type { Finding } from './doctor/ask.ts'
 import { LEAST_TEXT, wrapText } from './render.ts'
 import { jsonText } from './text.ts'
-import { defineVerb, ENV_FILE_OPTION } from './verb.ts'
 
 const SIGNS = { ok: 'ok   ', note: 'note ', wrong: 'WRONG' } as const
 
@@ -52,7 +52,7 @@ function urlOf(option: string | undefined, positional: string | undefined, neede
   return url
 }
 
-export const doctorVerb = defineVerb({
+export const doctorCommand = defineCommand({
   summary: 'Diagnose a running server as its clients see it, or the services that a config depends on',
   example: 'https://mcp.example/mcp',
   positionals: ['[URL]'],

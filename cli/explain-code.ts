@@ -1,7 +1,7 @@
 // `mcp-host help MH1012`: the messages of a code, and the pages of the documentation that name it.
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { usageError } from './verb.ts'
+import { usageError } from './command.ts'
 import { ownPackage } from './version.ts'
 
 /** Formats an entry of docs/codes.md as plain text: the message, an empty line, the explanation. */

@@ -7,10 +7,10 @@ import type { Host } from '../core/host.ts'
 import { errorText } from '../core/http/errors.ts'
 import { HostError, type User } from '../core/index.ts'
 import { type CatalogItem, type Denial, isObject, readUser } from '../core/plugin.ts'
+import { CONFIG_OPTION, type CommandValues, defineCommand, ENV_FILE_OPTION } from './command.ts'
 import { inspectConfig } from './config.ts'
 import { readToken, usage } from './context.ts'
 import { isoTime, nearestHint, parseObject } from './text.ts'
-import { CONFIG_OPTION, defineVerb, ENV_FILE_OPTION, type VerbValues } from './verb.ts'
 
 const OPTIONS = {
   ...CONFIG_OPTION,
@@ -22,7 +22,7 @@ const OPTIONS = {
   resource: { type: 'string', value: '<uri>', help: 'Explain one resource' },
 } as const
 
-type ExplainOptions = VerbValues<typeof OPTIONS>
+type ExplainOptions = CommandValues<typeof OPTIONS>
 
 const KINDS: ReadonlyArray<readonly ['tool' | 'prompt' | 'resource', ItemKind]> = [
   ['tool', 'tools'],
@@ -213,7 +213,7 @@ function signsWithTemporaryKeys(config: unknown, env: NodeJS.ProcessEnv): boolea
 
 const HOOK = 'configureSession can change the result for this caller; this command does not run it'
 
-export const explainVerb = defineVerb({
+export const explainCommand = defineCommand({
   summary: 'Explain, step by step, what a caller can access',
   example: '--route /admin --token @token.txt --tool purge',
   options: OPTIONS,

@@ -4,10 +4,10 @@ import { resolve } from 'node:path'
 import { printable } from '../client/text.ts'
 import { errorText } from '../core/http/errors.ts'
 import { utf8Text } from '../core/http/utf8-text.ts'
+import { CONFIG_OPTION, defineCommand } from './command.ts'
 import { usage } from './context.ts'
 import { addToConfig, findToolset, freeRoute, isCode, loadOrCreateConfig } from './edit-config.ts'
 import { readClientFile } from './upstream/read-client-file.ts'
-import { CONFIG_OPTION, defineVerb } from './verb.ts'
 
 function readFile(file: string, given: string): string {
   try {
@@ -17,7 +17,7 @@ function readFile(file: string, given: string): string {
   }
 }
 
-export const importVerb = defineVerb({
+export const importCommand = defineCommand({
   summary: 'Add the MCP servers of a client to the config',
   example: '~/.cursor/mcp.json',
   positionals: ['FILE'],

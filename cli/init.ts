@@ -6,6 +6,7 @@ import { printable } from '../client/text.ts'
 import { SEARCHED } from '../core/config/load-config.ts'
 import { StartError } from '../core/http/errors.ts'
 import { assertInstalled } from '../core/http/optional-packages.ts'
+import { type CommandValues, defineCommand } from './command.ts'
 import { type CommandContext, usage } from './context.ts'
 import { addToPackage, readManifest } from './init/existing-package.ts'
 import {
@@ -24,7 +25,6 @@ import {
 import { assertFree, writeNew } from './init/write-new.ts'
 import { columns } from './render.ts'
 import { shellWord } from './text.ts'
-import { defineVerb, type VerbValues } from './verb.ts'
 
 const ADDRESS = 'http://127.0.0.1:3000/mcp'
 
@@ -83,7 +83,7 @@ const OPTIONS = {
   yes: { type: 'boolean', short: 'y', help: 'Use the defaults instead of asking; always without a terminal' },
 } as const
 
-type InitOptions = VerbValues<typeof OPTIONS>
+type InitOptions = CommandValues<typeof OPTIONS>
 
 function readGiven(options: InitOptions, folder: string | undefined): Given {
   const { name, format, store, plugin: isPlugin = false } = options
@@ -131,7 +131,7 @@ async function install(folder: string, command: string, { print }: CommandContex
     throw new StartError('MH3311', `the files were created, but ${command} failed; run it in ${printable(folder)}`)
 }
 
-export const initVerb = defineVerb({
+export const initCommand = defineCommand({
   summary: 'Create a server project or a plugin package',
   example: 'my-server --protected',
   positionals: ['[FOLDER]'],

@@ -1,8 +1,8 @@
 // The options --host and --port, which replace `http.host` and `http.port` of the config.
 import type { LoadedConfig } from '../core/config/load-config.ts'
 import { isObject } from '../core/plugin.ts'
+import type { ListenValues } from './command.ts'
 import { usage } from './context.ts'
-import type { ListenValues } from './verb.ts'
 
 /** Throws a StartError (exit code 2) for an invalid port. */
 export function listenOn({ host, port }: ListenValues): (loaded: LoadedConfig) => LoadedConfig {

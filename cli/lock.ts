@@ -6,6 +6,7 @@ import type { CreateHostOptions } from '../core/create-host.ts'
 import type { Host } from '../core/host.ts'
 import { LOCK_NAME } from '../core/host.ts'
 import type { LockSettings } from '../core/kernel/kernel-host.ts'
+import { CONFIG_OPTION, type CommandValues, defineCommand, ENV_FILE_OPTION } from './command.ts'
 import { inspectConfig } from './config.ts'
 import { type CommandContext, usage } from './context.ts'
 import { compareSurfaces } from './lock/compare-surfaces.ts'
@@ -13,14 +14,13 @@ import { changeLine, countsText } from './lock/describe-changes.ts'
 import { type LockContext, lockFileOf, nameOf, readLockFile, writeLockFile } from './lock/lock-file.ts'
 import { readSurface } from './lock/read-surface.ts'
 import { type Lock, SURFACE_LISTS, type Surface } from './lock/surface.ts'
-import { CONFIG_OPTION, defineVerb, ENV_FILE_OPTION, type VerbValues } from './verb.ts'
 
 export const SURFACE_OPTIONS = { ...CONFIG_OPTION, ...ENV_FILE_OPTION } as const
 
 /** `lock`: the lock file with the accepted definitions of upstream servers. */
 export const surfaceOfConfig = (
   context: CommandContext,
-  values: VerbValues<typeof SURFACE_OPTIONS>,
+  values: CommandValues<typeof SURFACE_OPTIONS>,
   lock?: string,
 ): Promise<{ readonly file: string; readonly surface: Surface }> =>
   inspectConfig(
@@ -58,7 +58,7 @@ export async function readLockIfThere(file: string, context: CommandContext): Pr
 const acceptedIn = (lock: Lock | undefined): Pick<Lock, 'upstreams'> =>
   lock?.upstreams ? { upstreams: lock.upstreams } : {}
 
-export const lockVerb = defineVerb({
+export const lockCommand = defineCommand({
   summary: 'Write the lock file: everything that the config serves, for diff and start --frozen',
   example: '',
   options: {

@@ -2,9 +2,9 @@
 import { createRequire } from 'node:module'
 import { assertInstalled, installLine, isInstalled } from '../core/http/optional-packages.ts'
 import { createLogger, type ProcessLog } from '../core/kernel/log.ts'
+import type { LogValues } from './command.ts'
 import type { CommandContext } from './context.ts'
 import { describeWarning, hasColors, render, wrapText } from './render.ts'
-import type { LogValues } from './verb.ts'
 
 const PRETTY = 'pino-pretty'
 

@@ -6,10 +6,18 @@ import { isLoading } from '../core/config/while-loading.ts'
 import { describeThrown, isError } from '../core/http/describe-thrown.ts'
 import { errorText, StartError } from '../core/http/errors.ts'
 import { inFlags } from './client/flag-words.ts'
+import {
+  type Command,
+  defineCommand,
+  describeCommand,
+  listCommands,
+  readArguments,
+  START_OPTIONS,
+  usageError,
+} from './command.ts'
 import { type CommandContext, type CommandEnvironment, createContext, failureText } from './context.ts'
 import { render, withFrames, wrapLines } from './render.ts'
 import { nearestHint } from './text.ts'
-import { defineVerb, describeVerb, listVerbs, readArguments, START_OPTIONS, usageError, type Verb } from './verb.ts'
 import { version } from './version.ts'
 
 /**
@@ -24,7 +32,7 @@ function keepStdout({ stdout }: Pick<CommandContext, 'stdout'>): void {
   Object.assign(console, new Console({ stdout: stderr, stderr }))
 }
 
-const startVerb = defineVerb({
+const startCommand = defineCommand({
   summary: 'Serve the config until SIGTERM or SIGINT; SIGHUP reloads it',
   options: START_OPTIONS,
   example: '--config mcp.config.ts --log-format json',
@@ -34,72 +42,72 @@ const startVerb = defineVerb({
   },
 })
 
-const GROUPS: ReadonlyArray<readonly [title: string, Readonly<Record<string, () => Promise<Verb>>>]> = [
+const GROUPS: ReadonlyArray<readonly [title: string, Readonly<Record<string, () => Promise<Command>>>]> = [
   [
     'Create',
     {
-      init: async () => (await import('./init.ts')).initVerb,
-      add: async () => (await import('./add.ts')).addVerb,
-      import: async () => (await import('./import.ts')).importVerb,
+      init: async () => (await import('./init.ts')).initCommand,
+      add: async () => (await import('./add.ts')).addCommand,
+      import: async () => (await import('./import.ts')).importCommand,
     },
   ],
   [
     'Serve',
     {
-      start: async () => startVerb,
-      dev: async () => (await import('./dev.ts')).devVerb,
-      stdio: async () => (await import('./stdio.ts')).stdioVerb,
-      openapi: async () => (await import('./openapi.ts')).openapiVerb,
-      check: async () => (await import('./check.ts')).checkVerb,
-      explain: async () => (await import('./explain.ts')).explainVerb,
-      lock: async () => (await import('./lock.ts')).lockVerb,
-      accept: async () => (await import('./accept.ts')).acceptVerb,
-      diff: async () => (await import('./diff.ts')).diffVerb,
-      schema: async () => (await import('./schema.ts')).schemaVerb,
-      audit: async () => (await import('./audit.ts')).auditVerb,
+      start: async () => startCommand,
+      dev: async () => (await import('./dev.ts')).devCommand,
+      stdio: async () => (await import('./stdio.ts')).stdioCommand,
+      openapi: async () => (await import('./openapi.ts')).openapiCommand,
+      check: async () => (await import('./check.ts')).checkCommand,
+      explain: async () => (await import('./explain.ts')).explainCommand,
+      lock: async () => (await import('./lock.ts')).lockCommand,
+      accept: async () => (await import('./accept.ts')).acceptCommand,
+      diff: async () => (await import('./diff.ts')).diffCommand,
+      schema: async () => (await import('./schema.ts')).schemaCommand,
+      audit: async () => (await import('./audit.ts')).auditCommand,
     },
   ],
   [
     'Watch',
     {
-      report: async () => (await import('./report.ts')).reportVerb,
-      tasks: async () => (await import('./tasks.ts')).tasksVerb,
+      report: async () => (await import('./report.ts')).reportCommand,
+      tasks: async () => (await import('./tasks.ts')).tasksCommand,
     },
   ],
   [
     'Connect',
     {
-      list: async () => (await import('./client/list.ts')).listVerb,
-      call: async () => (await import('./client/call.ts')).callVerb,
-      connect: async () => (await import('./connect.ts')).connectVerb,
-      login: async () => (await import('./client/login.ts')).loginVerb,
-      logout: async () => (await import('./client/tokens.ts')).logoutVerb,
-      status: async () => (await import('./client/tokens.ts')).statusVerb,
-      token: async () => (await import('./client/tokens.ts')).tokenVerb,
-      proxy: async () => (await import('./proxy.ts')).proxyVerb,
-      doctor: async () => (await import('./doctor.ts')).doctorVerb,
+      list: async () => (await import('./client/list.ts')).listCommand,
+      call: async () => (await import('./client/call.ts')).callCommand,
+      connect: async () => (await import('./connect.ts')).connectCommand,
+      login: async () => (await import('./client/login.ts')).loginCommand,
+      logout: async () => (await import('./client/tokens.ts')).logoutCommand,
+      status: async () => (await import('./client/tokens.ts')).statusCommand,
+      token: async () => (await import('./client/tokens.ts')).tokenCommand,
+      proxy: async () => (await import('./proxy.ts')).proxyCommand,
+      doctor: async () => (await import('./doctor.ts')).doctorCommand,
     },
   ],
   [
     'Shell',
     {
-      completion: async () => (await import('./completion.ts')).completionVerb(() => VERBS),
+      completion: async () => (await import('./completion.ts')).completionCommand(() => COMMANDS),
     },
   ],
 ]
 
 const SHARES_STDOUT: ReadonlySet<string> = new Set(['init', 'add', 'start', 'dev'])
 
-export const VERBS: ReadonlyMap<string, () => Promise<Verb>> = new Map(
-  GROUPS.flatMap(([, verbs]) => Object.entries(verbs)),
+export const COMMANDS: ReadonlyMap<string, () => Promise<Command>> = new Map(
+  GROUPS.flatMap(([, commands]) => Object.entries(commands)),
 )
 
 async function describeAll(width: number): Promise<string> {
-  const groups = GROUPS.map(async ([title, verbs]) => {
-    const loaded = Object.entries(verbs).map(async ([name, load]) => [name, await load()] as const)
-    return { title, verbs: await Promise.all(loaded) }
+  const groups = GROUPS.map(async ([title, commands]) => {
+    const loaded = Object.entries(commands).map(async ([name, load]) => [name, await load()] as const)
+    return { title, commands: await Promise.all(loaded) }
   })
-  return listVerbs(await Promise.all(groups), width)
+  return listCommands(await Promise.all(groups), width)
 }
 
 /** Width of help that is not printed to a terminal. */
@@ -118,7 +126,7 @@ async function run(argv: readonly string[], context: CommandContext, release: ()
     return 0
   }
   if (argv[0] === 'help') return run([...argv.slice(1), '--help'], context, release)
-  const at = isFlag(argv[0]) ? argv.findIndex(argument => VERBS.has(argument)) : 0
+  const at = isFlag(argv[0]) ? argv.findIndex(argument => COMMANDS.has(argument)) : 0
   const name = argv[at]
   const width = context.stdout.columns || HELP_WIDTH
   const help = (text: string) => {
@@ -131,16 +139,16 @@ async function run(argv: readonly string[], context: CommandContext, release: ()
     if (flag === undefined || flag === '-h' || flag === '--help') return help(await describeAll(width))
     throw usageError(`Unknown option '${flag}'; a command comes first`, SEE_HELP)
   }
-  const load = VERBS.get(name)
+  const load = COMMANDS.get(name)
   if (!load) {
-    throw usageError(`unknown command "${name}"${nearestHint(name, VERBS.keys())}`, SEE_HELP)
+    throw usageError(`unknown command "${name}"${nearestHint(name, COMMANDS.keys())}`, SEE_HELP)
   }
-  const verb = await load()
-  const { values, positionals } = readArguments(name, verb, [...argv.slice(0, at), ...argv.slice(at + 1)])
-  if (values['help'] === true) return help(describeVerb(name, verb, width))
+  const command = await load()
+  const { values, positionals } = readArguments(name, command, [...argv.slice(0, at), ...argv.slice(at + 1)])
+  if (values['help'] === true) return help(describeCommand(name, command, width))
   if (!SHARES_STDOUT.has(name)) keepStdout(context)
   if (HANDLES_STDOUT.has(name)) release()
-  return (await verb.run(values, positionals, context)) ?? 0
+  return (await command.run(values, positionals, context)) ?? 0
 }
 
 /** 2: the input must change; 1: the command failed; undefined: unexpected. */

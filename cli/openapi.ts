@@ -1,9 +1,9 @@
 // `mcp-host openapi`: shows the tools of an OpenAPI document, their sizes, and omitted operations.
 import type { Survey } from '../plugins/openapi/survey.ts'
+import { defineCommand } from './command.ts'
 import { readSurvey, type SurveyOptions } from './openapi/read-survey.ts'
 import { tableLines } from './render.ts'
 import { jsonText } from './text.ts'
-import { defineVerb } from './verb.ts'
 
 const sizeText = (bytes: number): string => (bytes < 1_024 ? `${bytes} B` : `${(bytes / 1_024).toFixed(1)} kB`)
 
@@ -47,7 +47,7 @@ function inText(survey: Survey, all: boolean, width: number | undefined): string
   ].join('\n')
 }
 
-export const openapiVerb = defineVerb({
+export const openapiCommand = defineCommand({
   summary: 'Show the tools of an OpenAPI document, their sizes, and omitted operations',
   example: "openapi.yaml --methods get,post --include 'GET /orders/*'",
   positionals: ['FILE'],

@@ -18,6 +18,7 @@ import { inFlags } from './client/flag-words.ts'
 import { LOGIN_OPTIONS, readLogin, SECRET_INSTEAD } from './client/login.ts'
 import { checkServerUrl, type Login } from './client/logins.ts'
 import { headersOf, REACH_OPTIONS, type Reach, readHeaderFile, readReach } from './client/reach.ts'
+import { type CommandValues, defineCommand, readSeconds } from './command.ts'
 import { type CommandContext, usage } from './context.ts'
 import { Failure } from './proxy/messages.ts'
 import { createPatientFetch } from './proxy/patient-fetch.ts'
@@ -25,7 +26,6 @@ import { createIgnoredTools, type Relay, startRelay } from './proxy/relay.ts'
 import { signInFetch } from './proxy/sign-in.ts'
 import { nextSignal } from './serve.ts'
 import { shellWord } from './text.ts'
-import { defineVerb, readSeconds, type VerbValues } from './verb.ts'
 
 const PROXY_OPTIONS = {
   ...LOGIN_OPTIONS,
@@ -53,7 +53,7 @@ const PROXY_OPTIONS = {
   },
 } as const
 
-export type ProxyValues = VerbValues<typeof PROXY_OPTIONS>
+export type ProxyValues = CommandValues<typeof PROXY_OPTIONS>
 
 /** Validates the URL; plain HTTP requires `--allow-http`, because traffic could be intercepted. */
 export function readUrl(given: string, { 'allow-http': allowed = false }: ProxyValues): string {
@@ -195,7 +195,7 @@ export async function startProxy(
 
 const ENDING = ['SIGTERM', 'SIGINT', 'SIGHUP'] as const
 
-export const proxyVerb = defineVerb({
+export const proxyCommand = defineCommand({
   summary: 'Connect a stdio client to a remote server, with login',
   example: 'https://mcp.example/mcp',
   positionals: ['URL'],

@@ -4,13 +4,13 @@ import { readdir, stat } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { printable } from '../client/text.ts'
 import { errorText } from '../core/http/errors.ts'
+import { type CommandValues, defineCommand } from './command.ts'
 import { type CommandContext, usage } from './context.ts'
 import type { LineCounts, Report } from './report/counts.ts'
 import { readLines } from './report/log-lines.ts'
 import { Tally, type Window } from './report/tally.ts'
 import { reportText } from './report/text.ts'
 import { jsonText } from './text.ts'
-import { defineVerb, type VerbValues } from './verb.ts'
 
 const OPTIONS = {
   since: {
@@ -35,7 +35,7 @@ function readWhen(option: string, given: string, now: number): number {
   throw usage(`--${option} is no time: give a duration such as 24h or 7d, or a time such as 2026-11-22T15:00Z`)
 }
 
-function readWindow({ since, until }: VerbValues<typeof OPTIONS>, now: number): Window {
+function readWindow({ since, until }: CommandValues<typeof OPTIONS>, now: number): Window {
   const window = {
     since: since === undefined ? -Infinity : readWhen('since', since, now),
     until: until === undefined ? Infinity : readWhen('until', until, now),
@@ -107,7 +107,7 @@ function whyNothing({ outside, future, skipped }: LineCounts): string {
   return `${skipped} lines, none of an access log or audit; report reads JSON lines, which access-log writes with format: 'json'`
 }
 
-export const reportVerb = defineVerb({
+export const reportCommand = defineCommand({
   summary: 'Summarize an access log: calls, errors, slow tools, refused requests, legacy clients',
   example: 'access.log --since 24h',
   positionals: ['FILE', '[FILE...]'],

@@ -5,11 +5,11 @@ import { writtenSchema } from '../core/config/written-schema.ts'
 import { pluginsOf } from '../core/create-host.ts'
 import { errorText, StartError } from '../core/http/errors.ts'
 import { builtInPlugins } from '../plugins/index.ts'
-import { defineVerb } from './verb.ts'
+import { defineCommand } from './command.ts'
 
 export const schemaText = (): string => `${JSON.stringify(writtenSchema(pluginsOf(builtInPlugins)), null, 2)}\n`
 
-export const schemaVerb = defineVerb({
+export const schemaCommand = defineCommand({
   summary: 'Print the JSON Schema of the config, for editors',
   example: '--write config.schema.json',
   options: { write: { type: 'string', value: '<file>', help: 'Write to this file instead of stdout' } },

@@ -4,10 +4,10 @@ import { hostOf } from '../core/create-host.ts'
 import type { Host } from '../core/host.ts'
 import { describeThrown } from '../core/http/describe-thrown.ts'
 import type { Logger, ProcessLog } from '../core/kernel/log.ts'
+import type { StartOptions } from './command.ts'
 import { readConfig } from './config.ts'
 import type { CommandContext, ProcessEvents } from './context.ts'
 import type { CliLog } from './log.ts'
-import type { StartOptions } from './verb.ts'
 
 export function tellParent(message: object): Promise<void> {
   return new Promise(resolve => {

@@ -7,10 +7,10 @@ import { HostError } from '../core/http/errors.ts'
 import type { Logger } from '../core/kernel/log.ts'
 import { isObject } from '../core/mcp/is-object.ts'
 import { createStdioTransport, type StdioEnds } from '../plugins/transport-stdio/index.ts'
+import { CONFIG_OPTION, defineCommand, LOG_OPTIONS } from './command.ts'
 import { usage } from './context.ts'
 import { openLog } from './log.ts'
 import { nextSignal, onCrash, surviveRejections } from './serve.ts'
-import { CONFIG_OPTION, defineVerb, LOG_OPTIONS } from './verb.ts'
 
 const NAME = 'transport-stdio'
 const OVER_HTTP = ['transport-streamable', 'transport-sse']
@@ -142,7 +142,7 @@ export async function serveStdio(settings: StdioSettings, ends: StdioEnds, log: 
 
 const ENDING = ['SIGTERM', 'SIGINT', 'SIGHUP'] as const
 
-export const stdioVerb = defineVerb({
+export const stdioCommand = defineCommand({
   summary: 'Serve one route over stdin and stdout',
   example: '--route /clock',
   options: {

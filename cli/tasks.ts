@@ -6,11 +6,11 @@ import type { JsonObject } from '../core/index.ts'
 import { isObject, StartError } from '../core/plugin.ts'
 import { RemoteError } from '../remote/index.ts'
 import { SERVER_OPTIONS, type ServerWork, TIMEOUT_OPTION, withServer } from './client/with-server.ts'
+import { defineCommand } from './command.ts'
 import { type CommandContext, usage } from './context.ts'
 import { isDeeper } from './lock/lock-file.ts'
 import { tableLines } from './render.ts'
 import { jsonText, serverText } from './text.ts'
-import { defineVerb } from './verb.ts'
 
 const MAX_LEVELS = 200
 const MOST_LISTED = 1_000
@@ -88,7 +88,7 @@ function withHint(error: unknown): unknown {
   })
 }
 
-export const tasksVerb = defineVerb({
+export const tasksCommand = defineCommand({
   summary: 'List, follow or cancel your tasks on a server',
   example: 'https://mcp.example/mcp',
   positionals: ['URL'],

@@ -8,9 +8,9 @@ import { didYouMean } from '../../core/mcp/nearest.ts'
 import type { CallToolResult, ContentBlock, ElicitParams, ElicitResult, JsonObject } from '../../core/mcp/protocol.ts'
 import { startThread } from '../../core/threads/start-thread.ts'
 import { type Connection, type Progress, RemoteError } from '../../remote/index.ts'
+import { defineCommand } from '../command.ts'
 import type { CommandContext } from '../context.ts'
 import { jsonText, serverText, shellWord } from '../text.ts'
-import { defineVerb } from '../verb.ts'
 import { type ListedTool, readList, repairResult } from './answers.ts'
 import { readElicitation } from './elicit.ts'
 import { createProgressLine } from './terminal.ts'
@@ -218,7 +218,7 @@ interface Called {
   readonly task?: { readonly taskId: string }
 }
 
-export const callVerb = defineVerb({
+export const callCommand = defineCommand({
   summary: 'Call a tool of an MCP server',
   example: 'https://mcp.example/mcp convert_time time=12:00 to=Asia/Tokyo',
   positionals: ['URL', 'TOOL', '[ARGUMENT...]'],

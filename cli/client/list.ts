@@ -1,8 +1,8 @@
 // `mcp-host list`: lists tools, resources and prompts of any MCP server.
 import { isObject, printable } from '../../client/text.ts'
+import { type CommandValues, defineCommand } from '../command.ts'
 import { columns } from '../render.ts'
 import { jsonText } from '../text.ts'
-import { defineVerb, type VerbValues } from '../verb.ts'
 import { type ListedPrompt, type ListedResource, type ListedTool, readList } from './answers.ts'
 import { SERVER_OPTIONS, type ServerWork, TIMEOUT_OPTION, withServer } from './with-server.ts'
 
@@ -15,7 +15,7 @@ const OPTIONS = {
   json: { type: 'boolean', help: 'Print complete definitions as JSON' },
 } as const
 
-type ListValues = VerbValues<typeof OPTIONS>
+type ListValues = CommandValues<typeof OPTIONS>
 
 interface Offer {
   readonly server: { readonly name: string; readonly version: string } | null
@@ -99,7 +99,7 @@ function describe(offer: Offer, width?: number): string {
   ].join('\n\n')
 }
 
-export const listVerb = defineVerb({
+export const listCommand = defineCommand({
   summary: 'List the tools, resources and prompts of an MCP server',
   example: 'https://mcp.example/mcp --tools',
   positionals: ['URL'],

@@ -3,9 +3,9 @@
 import { resolve } from 'node:path'
 import { isLoopback, RESERVED_PARAMETERS } from '../../client/resolve-options.ts'
 import { isScope, printable } from '../../client/text.ts'
+import { type CommandOptionTable, type CommandValues, defineCommand, readSeconds } from '../command.ts'
 import { type CommandContext, usage } from '../context.ts'
 import { localTime } from '../text.ts'
-import { defineVerb, readSeconds, type VerbOptionTable, type VerbValues } from '../verb.ts'
 import { openAccounts } from './account.ts'
 import { findSecret, readKeyFile, SECRET_VARIABLE } from './credentials.ts'
 import { logIn } from './log-in.ts'
@@ -59,7 +59,7 @@ const WAY_OPTIONS = {
     multiple: true,
     help: 'Allow the server to refer to this host in a private network; repeatable',
   },
-} as const satisfies VerbOptionTable
+} as const satisfies CommandOptionTable
 
 function readPair(option: string, text: string, example: string): readonly [string, string] {
   const at = text.indexOf('=')
@@ -91,7 +91,7 @@ function readTokenEndpoint(text: string | undefined): string | undefined {
   throw usage('--token-endpoint is auto or an https URL (http on loopback) without user and fragment')
 }
 
-function readResource(values: VerbValues<typeof WAY_OPTIONS>): string | undefined {
+function readResource(values: CommandValues<typeof WAY_OPTIONS>): string | undefined {
   const { resource, 'no-resource': none } = values
   if (none && resource !== undefined) throw usage('--resource and --no-resource exclude each other')
   if (none) return 'omit'
@@ -103,7 +103,7 @@ function readResource(values: VerbValues<typeof WAY_OPTIONS>): string | undefine
 const given = <T extends object>(ways: T): T =>
   Object.fromEntries(Object.entries(ways).filter(([, value]) => value !== undefined)) as T
 
-function readWays(values: VerbValues<typeof WAY_OPTIONS>, before: ServerWays | undefined): ServerWays {
+function readWays(values: CommandValues<typeof WAY_OPTIONS>, before: ServerWays | undefined): ServerWays {
   const trusted = values['trusted-issuer']
   const parameters = values['authorize-param']?.map(readParameter)
   const hosts = values['allow-host']
@@ -183,7 +183,7 @@ export const LOGIN_OPTIONS = {
   ...REACH_OPTIONS,
 } as const
 
-type LoginValues = VerbValues<typeof LOGIN_OPTIONS>
+type LoginValues = CommandValues<typeof LOGIN_OPTIONS>
 
 function readGrant({ grant, device }: LoginValues): GrantName | undefined {
   if (device && grant !== undefined && grant !== 'device')
@@ -319,7 +319,7 @@ export const SECRET_INSTEAD = {
   token: 'login obtains tokens and accepts none; to check a token that you have, use doctor --token',
 } as const
 
-export const loginVerb = defineVerb({
+export const loginCommand = defineCommand({
   summary: 'Log in to a protected server; other commands reuse this login',
   example: 'https://mcp.example/mcp',
   positionals: ['URL'],

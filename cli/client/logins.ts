@@ -12,9 +12,9 @@ import {
   writePrivateFile,
 } from '../../client/node/private-files.ts'
 import { StartError } from '../../core/http/errors.ts'
+import type { CommandOptionTable } from '../command.ts'
 import { usage } from '../context.ts'
 import { shellWord } from '../text.ts'
-import type { VerbOptionTable } from '../verb.ts'
 
 export const homeOf = (env: NodeJS.ProcessEnv): string =>
   env[process.platform === 'win32' ? 'USERPROFILE' : 'HOME'] || homedir()
@@ -27,7 +27,7 @@ export function tokenDirectory(env: NodeJS.ProcessEnv): string {
 
 export const PROFILE_OPTION = {
   profile: { type: 'string', value: '<name>', help: 'Name of one of several logins on the same server' },
-} as const satisfies VerbOptionTable
+} as const satisfies CommandOptionTable
 
 export const loginCommand = (url: string, profile: string | undefined): string =>
   `mcp-host login ${shellWord(url)}${profile === undefined ? '' : ` --profile ${shellWord(profile)}`}`

@@ -7,9 +7,9 @@ import { withinOrigin } from '../../client/replay.ts'
 import { printable } from '../../client/text.ts'
 import { errorText } from '../../core/http/errors.ts'
 import { utf8Text } from '../../core/http/utf8-text.ts'
+import type { CommandOptionTable, CommandValues } from '../command.ts'
 import { type CommandContext, usage } from '../context.ts'
 import { parseObject } from '../text.ts'
-import type { VerbOptionTable, VerbValues } from '../verb.ts'
 import type { Login } from './logins.ts'
 
 export const REACH_OPTIONS = {
@@ -24,7 +24,7 @@ export const REACH_OPTIONS = {
     value: '<url>',
     help: 'HTTP proxy; env uses HTTPS_PROXY and NO_PROXY; none disables it',
   },
-} as const satisfies VerbOptionTable
+} as const satisfies CommandOptionTable
 
 export interface Reach {
   readonly headers: readonly (readonly [name: string, value: string])[]
@@ -73,7 +73,7 @@ function readProxy(proxy: string | undefined): string | undefined {
   throw usage('--proxy contains a password that other programs can read; set HTTPS_PROXY and use --proxy env')
 }
 
-export function readReach(context: CommandContext, { header = [], proxy }: VerbValues<typeof REACH_OPTIONS>): Reach {
+export function readReach(context: CommandContext, { header = [], proxy }: CommandValues<typeof REACH_OPTIONS>): Reach {
   const files = header.filter(text => text.startsWith('@')).map(text => resolve(context.cwd, text.slice(1)))
   const headers = header.filter(text => !text.startsWith('@')).map(text => readHeader(text, '--header', context))
   return { headers, headerFiles: files, proxy: readProxy(proxy) }

@@ -2,10 +2,10 @@
 import type { CachedLogin } from '../../client/node/file-cache.ts'
 import { printable } from '../../client/text.ts'
 import { StartError } from '../../core/http/errors.ts'
+import { defineCommand } from '../command.ts'
 import { usage } from '../context.ts'
 import { tableLines } from '../render.ts'
 import { isoTime, jsonText, localTime, parseObject } from '../text.ts'
-import { defineVerb } from '../verb.ts'
 import { type Accounts, loginsByKey, openAccounts, openAuthFetch, readTokens } from './account.ts'
 import { checkServerUrl, type GrantName, type Login, loginCommand, PROFILE_OPTION } from './logins.ts'
 import { REACH_OPTIONS, readReach } from './reach.ts'
@@ -82,7 +82,7 @@ function table(logins: readonly LoginStatus[], width?: number): string {
 const sameUrl = (one: string, other: string): boolean =>
   one === other || (URL.canParse(one) && URL.canParse(other) && new URL(one).href === new URL(other).href)
 
-export const statusVerb = defineVerb({
+export const statusCommand = defineCommand({
   summary: 'Show saved logins; with a URL, exit with 1 if there is none',
   example: 'https://mcp.example/mcp',
   positionals: ['[URL]'],
@@ -135,7 +135,7 @@ async function logOutEverywhere(accounts: Accounts, forgetClient: boolean, signa
   return done.length > 0 ? done : ['there were no logins']
 }
 
-export const logoutVerb = defineVerb({
+export const logoutCommand = defineCommand({
   summary: 'Revoke and delete saved tokens',
   example: 'https://mcp.example/mcp',
   positionals: ['[URL]'],
@@ -165,7 +165,7 @@ export const logoutVerb = defineVerb({
 const BOUND =
   'this token is bound to a key (DPoP), so servers refuse it as a bearer token; use `mcp-host call`, `list` or `proxy`'
 
-export const tokenVerb = defineVerb({
+export const tokenCommand = defineCommand({
   summary: 'Print a valid access token, for use in scripts',
   example: 'https://mcp.example/mcp',
   positionals: ['URL'],

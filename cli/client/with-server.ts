@@ -3,8 +3,8 @@ import { withTimeout } from '../../core/http/clock.ts'
 import { StartError } from '../../core/http/errors.ts'
 import type { ElicitParams, ElicitResult } from '../../core/mcp/protocol.ts'
 import type { Connection } from '../../remote/index.ts'
+import { type CommandValues, readSeconds } from '../command.ts'
 import type { CommandContext } from '../context.ts'
-import { readSeconds, type VerbValues } from '../verb.ts'
 import { openAccounts, readTokens } from './account.ts'
 import { createWarnings, type Warn } from './answers.ts'
 import { connect, explainFailure } from './connect.ts'
@@ -61,7 +61,7 @@ const withoutHanging = (closing: Promise<void>): Promise<void> =>
 export async function withServer<T>(
   context: CommandContext,
   given: string,
-  values: VerbValues<typeof SERVER_OPTIONS & typeof TIMEOUT_OPTION>,
+  values: CommandValues<typeof SERVER_OPTIONS & typeof TIMEOUT_OPTION>,
   work: (server: ServerWork) => Promise<T>,
 ): Promise<T> {
   const timeout = readSeconds('timeout', values.timeout) ?? DEFAULT_TIMEOUT

@@ -6,6 +6,7 @@ import type { CreateHostOptions } from '../../core/create-host.ts'
 import type { Host, ReloadReport } from '../../core/host.ts'
 import { errorText } from '../../core/http/errors.ts'
 import type { RouteSummary } from '../../core/mcp/route-summary.ts'
+import type { CONFIG_OPTION, CommandValues, ENV_FILE_OPTION, LISTEN_OPTIONS, LOG_OPTIONS } from '../command.ts'
 import type { EnvFiles } from '../config.ts'
 import { createOperatorLink, withConsole } from '../console.ts'
 import { type CommandContext, failureText } from '../context.ts'
@@ -23,7 +24,6 @@ import {
   tellParent,
 } from '../serve.ts'
 import { startPage } from '../start-page.ts'
-import type { CONFIG_OPTION, ENV_FILE_OPTION, LISTEN_OPTIONS, LOG_OPTIONS, VerbValues } from '../verb.ts'
 
 type DevTold =
   | { readonly mcpHostDev: 'files'; readonly files: readonly string[] }
@@ -47,7 +47,7 @@ const isDevOrder = (message: unknown): message is DevOrder =>
 /** Environment variable of the serving process: `keys` if the user can press keys, otherwise `yes`. */
 export const DEV_SERVER = 'MCP_HOST_DEV_SERVER'
 
-export type DevOptions = VerbValues<
+export type DevOptions = CommandValues<
   typeof CONFIG_OPTION & typeof LISTEN_OPTIONS & typeof ENV_FILE_OPTION & typeof LOG_OPTIONS
 >
 

@@ -5,6 +5,7 @@ import type { CloseReport } from '../../core/kernel/ending.ts'
 import type { ProcessLog } from '../../core/kernel/log.ts'
 import { errorText, StartError } from '../../core/plugin.ts'
 import { startThread } from '../../core/threads/start-thread.ts'
+import type { StartOptions } from '../command.ts'
 import type { CommandContext, ProcessEvents } from '../context.ts'
 import { type CliLog, openLog } from '../log.ts'
 import {
@@ -16,7 +17,6 @@ import {
   surviveStdout,
   tellParent,
 } from '../serve.ts'
-import type { StartOptions } from '../verb.ts'
 import { FIRST_WORKER, isFromPrimary, type Order, type StopOrder, type WorkerMessage } from './message.ts'
 import { createNeighbours, hubOfPrimary } from './neighbours.ts'
 

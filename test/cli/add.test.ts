@@ -2,9 +2,9 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect } from 'chai'
-import { addVerb } from '../../cli/add.ts'
+import { addCommand } from '../../cli/add.ts'
 import { writeNew } from '../../cli/init/write-new.ts'
-import { initVerb } from '../../cli/init.ts'
+import { initCommand } from '../../cli/init.ts'
 import type { StartError } from '../../core/plugin.ts'
 import { makeFolder, removeFolders } from '../config/folder.ts'
 import { rejectionOf } from '../fixtures/rejection-of.ts'
@@ -15,7 +15,7 @@ after(removeFolders)
 /** A project as `init` writes it, with a config in YAML: nothing of it has to be imported. */
 async function project(): Promise<string> {
   const folder = join(await makeFolder({}), 'project')
-  await printedBy(context => initVerb.run({ yes: true, format: 'yaml' }, [folder], context))
+  await printedBy(context => initCommand.run({ yes: true, format: 'yaml' }, [folder], context))
   return folder
 }
 
@@ -24,7 +24,7 @@ const withConfig = (name: string, text: string, more: Record<string, string> = {
   makeFolder({ [name]: text, ...more })
 
 const add = (folder: string, config: string, ...words: string[]) =>
-  printedBy(context => addVerb.run({ config: join(folder, config) }, words, context))
+  printedBy(context => addCommand.run({ config: join(folder, config) }, words, context))
 
 const CONFIG = (toolsets: string) =>
   `export default { server: { name: 'a', version: '1.0.0' }, toolsets: ${toolsets}, routes: {} }`
@@ -159,7 +159,7 @@ describe('mcp-host add', () => {
   it('names the way to a project where there is none', async () => {
     const folder = await makeFolder({})
     const error = await rejectionOf(
-      addVerb.run({ config: join(folder, 'mcp.config.ts') }, ['tool', 'x'], testContext()),
+      addCommand.run({ config: join(folder, 'mcp.config.ts') }, ['tool', 'x'], testContext()),
     )
     expect((error as StartError).exitCode).to.equal(2)
   })

@@ -4,7 +4,7 @@ import { execFileSync } from 'node:child_process'
 import { readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect } from 'chai'
-import { auditVerb } from '../../cli/audit.ts'
+import { auditCommand } from '../../cli/audit.ts'
 import { createSecrets } from '../../core/kernel/secrets.ts'
 import { createPseudonyms } from '../../core/mcp/pseudonyms.ts'
 import { StartError } from '../../core/plugin.ts'
@@ -38,7 +38,7 @@ async function run(
   let error: unknown
   const text = await printedBy(
     context =>
-      auditVerb.run({ ...values }, words, context).catch((thrown: unknown) => {
+      auditCommand.run({ ...values }, words, context).catch((thrown: unknown) => {
         error = thrown
       }),
     { env },

@@ -10,7 +10,7 @@ import { createTestLog } from '../support/start-host.ts'
 import { startFakeBrowser, stopFakeBrowsers } from './fake-browser.ts'
 import { runCli, stopAll } from './in-process.ts'
 
-describe('the verbs of the client, with tokens that are bound to a key', () => {
+describe('the commands of the client, with tokens that are bound to a key', () => {
   after(async () => {
     await stopAll()
     await stopFakeBrowsers()

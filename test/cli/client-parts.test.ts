@@ -1,4 +1,4 @@
-// Parts of the client's verbs by themselves: where tokens are kept, and how what a person types is read.
+// Parts of the client's commands by themselves: where tokens are kept, and how what a person types is read.
 import { homedir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'

@@ -2,11 +2,11 @@
 import { chmod, mkdir, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect } from 'chai'
+import { readArguments } from '../../cli/command.ts'
 import { CLIENTS, type ClientRow, type Machine, type Reached } from '../../cli/connect/clients.ts'
 import { endpointAt, throughProxy } from '../../cli/connect/endpoint.ts'
 import { writeConfig } from '../../cli/connect/write-config.ts'
-import { connectVerb } from '../../cli/connect.ts'
-import { readArguments } from '../../cli/verb.ts'
+import { connectCommand } from '../../cli/connect.ts'
 import { makeFolder, removeFolders } from '../config/folder.ts'
 import { rejectionOf } from '../fixtures/rejection-of.ts'
 import { configText, runCli, stopAll } from './in-process.ts'
@@ -142,8 +142,8 @@ describe('mcp-host connect', () => {
     ['a client without a file', ['inspector', URL_GIVEN, '--write', '--yes'], 'MCP Inspector has no settings file'],
   ] as const) {
     it(`refuses ${what}`, async () => {
-      const { values, positionals } = readArguments('connect', connectVerb, args)
-      const error = await rejectionOf(connectVerb.run(values, positionals, testContext()))
+      const { values, positionals } = readArguments('connect', connectCommand, args)
+      const error = await rejectionOf(connectCommand.run(values, positionals, testContext()))
       expect(String(error)).to.contain(message)
       expect(error).to.have.property('exitCode', 2)
     })
@@ -158,8 +158,8 @@ describe('mcp-host connect', () => {
     const folder = await makeFolder({ 'mcp.config.mjs': config })
     const file = join(folder, 'mcp.config.mjs')
     const args = ['claude-desktop', '--stdio', '--write', '--yes', '--config', file]
-    const { values, positionals } = readArguments('connect', connectVerb, args)
-    const error = await rejectionOf(connectVerb.run(values, positionals, testContext()))
+    const { values, positionals } = readArguments('connect', connectCommand, args)
+    const error = await rejectionOf(connectCommand.run(values, positionals, testContext()))
     expect(String(error))
       .to.match(/routes\['\/'\]/)
       .and.to.contain("plugins['transport-stdio'].user")

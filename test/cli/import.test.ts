@@ -3,8 +3,8 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { expect } from 'chai'
-import { addVerb } from '../../cli/add.ts'
-import { importVerb } from '../../cli/import.ts'
+import { addCommand } from '../../cli/add.ts'
+import { importCommand } from '../../cli/import.ts'
 import { makeFolder, removeFolders } from '../config/folder.ts'
 import { rejectionOf } from '../fixtures/rejection-of.ts'
 import { testContext } from './printed-by.ts'
@@ -25,7 +25,7 @@ const CODE_CONFIG = `export default {
 async function imported(config: string, configText: string, file: string, text: string) {
   const folder = await makeFolder({ [config]: configText, [file]: text })
   const context = testContext({ cwd: folder })
-  await importVerb.run({ config }, [file], context)
+  await importCommand.run({ config }, [file], context)
   return { written: readFileSync(join(folder, config), 'utf8'), ...context.text, folder }
 }
 
@@ -108,7 +108,7 @@ describe('mcp-host add upstream', () => {
   const add = async (...words: string[]) => {
     const folder = await makeFolder({ 'a.json': JSON_CONFIG })
     const context = testContext({ cwd: folder })
-    await addVerb.run({ config: 'a.json' }, ['upstream', ...words], context)
+    await addCommand.run({ config: 'a.json' }, ['upstream', ...words], context)
     return JSON.parse(readFileSync(join(folder, 'a.json'), 'utf8'))
   }
 
@@ -137,7 +137,7 @@ describe('mcp-host add upstream', () => {
   it('creates a config in a folder without one', async () => {
     const folder = await makeFolder({ 'package.json': '{}' })
     const context = testContext({ cwd: folder })
-    await addVerb.run({}, ['upstream', 'near', 'localhost:3901/mcp'], context)
+    await addCommand.run({}, ['upstream', 'near', 'localhost:3901/mcp'], context)
     const written = readFileSync(join(folder, 'mcp.config.yaml'), 'utf8')
     expect(written).to.contain('transport-streamable: {}').and.contain('http://localhost:3901/mcp')
     expect(context.text.stdout).to.contain('Created mcp.config.yaml.')

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { expect } from 'chai'
 import { packageCommandsOf, type Store, toIdentifier, toPackageName } from '../../cli/init/project-files.ts'
 import { writeNew } from '../../cli/init/write-new.ts'
-import { initVerb } from '../../cli/init.ts'
+import { initCommand } from '../../cli/init.ts'
 import { ownPackage } from '../../cli/version.ts'
 import { loadConfig } from '../../core/config/load-config.ts'
 import { StartError } from '../../core/plugin.ts'
@@ -21,7 +21,7 @@ after(removeFolders)
 /** Runs `init` for a folder that is not there, in one that is; returns its path and what was printed. */
 async function init(name: string, values: Record<string, unknown> = {}) {
   const folder = join(await makeFolder({}), name)
-  const printed = await printedBy(context => initVerb.run({ yes: true, ...values }, [folder], context))
+  const printed = await printedBy(context => initCommand.run({ yes: true, ...values }, [folder], context))
   return { folder, printed, read: (file: string) => readFileSync(join(folder, file), 'utf8') }
 }
 
@@ -195,7 +195,7 @@ describe('mcp-host init', () => {
     const inWay = async (files: Record<string, string>, values = {}) => {
       const folder = await makeFolder(files)
       const before = filesIn(folder)
-      const error = await rejectionOf(initVerb.run({ yes: true, ...values }, [folder], testContext()))
+      const error = await rejectionOf(initCommand.run({ yes: true, ...values }, [folder], testContext()))
       expect(filesIn(folder)).to.deep.equal(before)
       expect(error).to.be.instanceOf(StartError)
       return error as StartError
@@ -210,10 +210,10 @@ describe('mcp-host init', () => {
     expect((await inWay({ 'package.json': '[]' })).message).to.include('is not a JSON object')
     expect((await inWay({ 'package.json': '{}' }, { plugin: true })).message).to.include('\n  package.json\n')
     const beside = join(outer, 'beside')
-    await printedBy(context => initVerb.run({ yes: true }, [beside], context))
+    await printedBy(context => initCommand.run({ yes: true }, [beside], context))
     expect(readFileSync(join(beside, 'LICENSE'), 'utf8')).to.equal('mine')
     expect(existsSync(join(beside, 'mcp.config.ts'))).to.equal(true)
-    const file = await rejectionOf(initVerb.run({ yes: true }, [join(beside, 'LICENSE')], testContext()))
+    const file = await rejectionOf(initCommand.run({ yes: true }, [join(beside, 'LICENSE')], testContext()))
     expect(String(file)).to.include('is a file, not a folder')
   })
 
@@ -225,7 +225,7 @@ describe('mcp-host init', () => {
       'README.md': 'mine',
     })
     const read = (file: string) => readFileSync(join(folder, file), 'utf8')
-    const printed = await printedBy(context => initVerb.run({ yes: true, store: 'memory' }, [folder], context))
+    const printed = await printedBy(context => initCommand.run({ yes: true, store: 'memory' }, [folder], context))
     const { name, scripts, dependencies, devDependencies } = JSON.parse(read('package.json'))
     expect([name, scripts.dev, scripts['mcp:dev']]).to.deep.equal(['shop', 'vite', 'mcp-host dev'])
     expect(dependencies).to.include.keys('mcp-host').and.include({ typescript: '1.0.0' })
@@ -253,7 +253,7 @@ describe('mcp-host init', () => {
       [{ plugin: true, protected: true }, '--format, --protected and --store are for servers'],
       [{ plugin: true, store: 'file' }, '--format, --protected and --store are for servers'],
     ] as const) {
-      const error = await rejectionOf(initVerb.run(values, ['never-made'], testContext()))
+      const error = await rejectionOf(initCommand.run(values, ['never-made'], testContext()))
       expect((error as StartError).exitCode).to.equal(2)
       expect(String(error)).to.include(words)
     }

@@ -2,8 +2,8 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect } from 'chai'
-import { addVerb } from '../../cli/add.ts'
-import { openapiVerb } from '../../cli/openapi.ts'
+import { addCommand } from '../../cli/add.ts'
+import { openapiCommand } from '../../cli/openapi.ts'
 import { makeFolder, removeFolders } from '../config/folder.ts'
 import { rejectionOf } from '../fixtures/rejection-of.ts'
 import { printedBy } from './printed-by.ts'
@@ -38,7 +38,7 @@ const CODE = `export default {
 const openapi = (folder: string, ...words: string[]) =>
   printedBy(
     context =>
-      openapiVerb.run(
+      openapiCommand.run(
         { methods: 'all', ...(words.includes('--json') && { json: true }) },
         ['orders.openapi.yaml'],
         context,
@@ -46,7 +46,7 @@ const openapi = (folder: string, ...words: string[]) =>
     { cwd: folder },
   )
 const add = (folder: string, config: string) =>
-  printedBy(context => addVerb.run({ config }, ['openapi', 'orders.openapi.yaml'], context), { cwd: folder })
+  printedBy(context => addCommand.run({ config }, ['openapi', 'orders.openapi.yaml'], context), { cwd: folder })
 
 describe('mcp-host openapi', () => {
   it('prints the tools, their sizes, and what is left out and why', async () => {
@@ -93,7 +93,7 @@ describe('mcp-host add openapi', () => {
       .replace('components: { securitySchemes: {', '  /free: { get: { responses: {} } }\n$& cert: { type: mutualTLS },')
       .replace('x-key }', 'x-key }, token: { type: http, scheme: bearer }')
     const folder = await makeFolder({ 'orders.openapi.yaml': secured })
-    const printed = await printedBy(context => addVerb.run({}, ['openapi', 'orders.openapi.yaml'], context), {
+    const printed = await printedBy(context => addCommand.run({}, ['openapi', 'orders.openapi.yaml'], context), {
       cwd: folder,
     })
     expect(printed).to.match(/^1 of 4 operations become tools/m)
@@ -108,7 +108,7 @@ describe('mcp-host add openapi', () => {
 
   it('leaves no backup next to a config that it creates', async () => {
     const folder = await makeFolder({ 'orders.openapi.yaml': API })
-    const printed = await printedBy(context => addVerb.run({}, ['openapi', 'orders.openapi.yaml'], context), {
+    const printed = await printedBy(context => addCommand.run({}, ['openapi', 'orders.openapi.yaml'], context), {
       cwd: folder,
     })
     expect(printed).to.include('Created mcp.config.yaml.').and.not.include('.bak')

@@ -1,4 +1,4 @@
-// Servers that write secrets back, or hand them out in forms that are no tokens, to the verbs of the CLI: nothing of it
+// Servers that write secrets back, or hand them out in forms that are no tokens, to the commands of the CLI: nothing of it
 // is printed, with `--verbose` neither (R-97).
 import { randomBytes } from 'node:crypto'
 import { expect } from 'chai'

@@ -1,4 +1,4 @@
-// The verbs of the client against the real thing: the protected example, whose authorization server is oidc-provider.
+// The commands of the client against the real thing: the protected example, whose authorization server is oidc-provider.
 import { expect } from 'chai'
 import type { Host } from '../../core/host.ts'
 import { makeFolder, removeFolders } from '../config/folder.ts'
@@ -7,7 +7,7 @@ import { startProtectedExample } from '../support/protected-example.ts'
 import { type FakeBrowser, startFakeBrowser, stopFakeBrowsers } from './fake-browser.ts'
 import { type Ended, runCli, stopAll } from './in-process.ts'
 
-describe('the verbs of the client, at the protected example', function () {
+describe('the commands of the client, at the protected example', function () {
   this.timeout(60_000)
   let host: Host
   let url: string

@@ -1,8 +1,8 @@
 // Commands in the docs name existing commands and options, as the CLI itself reads them.
 import { expect } from 'chai'
-import { VERBS } from '../../cli/main.ts'
-import type { Verb } from '../../cli/verb.ts'
-import { readArguments } from '../../cli/verb.ts'
+import type { Command } from '../../cli/command.ts'
+import { readArguments } from '../../cli/command.ts'
+import { COMMANDS } from '../../cli/main.ts'
 import { blocksOf, PAGES, readPage } from '../support/doc-blocks.ts'
 
 /** A command as it stands in a page: `whole` where it is to be typed as it is, else it is spoken of. */
@@ -36,10 +36,10 @@ function shownIn(page: string): Shown[] {
 const wordsOf = (text: string) =>
   (text.match(/(?:"[^"]*"|'[^']*'|[^\s"'])+/g) ?? []).map(word => word.replaceAll(/["']/g, ''))
 
-const loadVerbs = async (): Promise<ReadonlyMap<string, Verb>> =>
-  new Map(await Promise.all([...VERBS].map(async ([name, load]) => [name, await load()] as const)))
+const loadCommands = async (): Promise<ReadonlyMap<string, Command>> =>
+  new Map(await Promise.all([...COMMANDS].map(async ([name, load]) => [name, await load()] as const)))
 
-function faultOf({ text, whole }: Shown, verbs: ReadonlyMap<string, Verb>): string | undefined {
+function faultOf({ text, whole }: Shown, verbs: ReadonlyMap<string, Command>): string | undefined {
   const given = wordsOf(text)
   const words = given[0] === 'help' ? given.slice(1) : given
   const [name = ''] = words
@@ -58,7 +58,7 @@ function faultOf({ text, whole }: Shown, verbs: ReadonlyMap<string, Verb>): stri
 
 describe('Command lines of the docs', () => {
   it('use existing commands and options', async () => {
-    const verbs = await loadVerbs()
+    const verbs = await loadCommands()
     expect([...verbs.keys()]).to.include.members(['start', 'check', 'explain', 'call', 'doctor'])
     // These pages list messages, which are not commands.
     const shown = PAGES.filter(page => !page.startsWith('docs/codes')).flatMap(shownIn)
@@ -68,7 +68,7 @@ describe('Command lines of the docs', () => {
   })
 
   it('are recognized, and invalid ones are reported', () => {
-    const verb: Verb = { summary: '', example: '', positionals: ['URL'], options: {}, run: async () => undefined }
+    const verb: Command = { summary: '', example: '', positionals: ['URL'], options: {}, run: async () => undefined }
     const verbs = new Map([['list', verb]])
     const fault = (text: string, whole = true) => faultOf({ place: '', text, whole }, verbs)
     expect([fault('list https://a.example'), fault('list', false), fault('--help')]).to.deep.equal([

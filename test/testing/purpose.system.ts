@@ -10,7 +10,7 @@ import { expect } from 'chai'
 import { type Config, defineTool } from 'mcp-host'
 import { definePlugin, type PluginHost } from 'mcp-host/plugin'
 import { type TestHostSettings, testHost, testPlugin } from 'mcp-host/testing'
-import { explainVerb } from '../../cli/explain.ts'
+import { explainCommand } from '../../cli/explain.ts'
 import { createHost, loadHost } from '../../core/create-host.ts'
 import { printedBy } from '../cli/printed-by.ts'
 import { CORE } from '../cli/run-cli.ts'
@@ -101,7 +101,7 @@ describe('Test of a config that is served at the same time', () => {
     const taken = createServer().listen(port, '127.0.0.1')
     try {
       const config = join(folder, 'mcp.config.mjs')
-      const told = await printedBy(context => explainVerb.run({ config, token: 'anything' }, [], context))
+      const told = await printedBy(context => explainCommand.run({ config, token: 'anything' }, [], context))
       expect(told).to.include("verified by the config's own plugins").and.include('subject ada')
       expect((await readdir(folder)).sort()).to.deep.equal(['caller.mjs', 'mcp.config.mjs', 'package.json'])
     } finally {

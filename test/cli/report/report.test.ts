@@ -6,7 +6,7 @@ import { expect } from 'chai'
 import type { Report } from '../../../cli/report/counts.ts'
 import { Tally } from '../../../cli/report/tally.ts'
 import { reportText } from '../../../cli/report/text.ts'
-import { reportVerb } from '../../../cli/report.ts'
+import { reportCommand } from '../../../cli/report.ts'
 import { makeFolder, removeFolders } from '../../config/folder.ts'
 import { startCli, stopAll } from '../in-process.ts'
 import { printedBy, testContext } from '../printed-by.ts'
@@ -30,7 +30,7 @@ async function reportOf(files: Readonly<Record<string, string | Buffer>>, values
     writeFileSync(join(folder, name), content)
     return join(folder, name)
   })
-  return JSON.parse(await printedBy(context => reportVerb.run({ json: true, ...values }, paths, context)))
+  return JSON.parse(await printedBy(context => reportCommand.run({ json: true, ...values }, paths, context)))
 }
 
 const rowOf = ({ legacy }: Report, feature: string) => legacy.features.find(row => row.feature === feature)
@@ -300,7 +300,7 @@ describe('mcp-host report', () => {
 
   it('prints tables for people, most important first', async () => {
     const folder = await makeFolder({ log: `${oldLine(recent(60_000), 'ada 1.0')}\n` })
-    const text = await printedBy(context => reportVerb.run({}, [join(folder, 'log')], context))
+    const text = await printedBy(context => reportCommand.run({}, [join(folder, 'log')], context))
     expect(text).to.match(/^\d{4}-\d\d-\d\d \d\d:\d\d to .* UTC\n1 call, 0 errors/)
     expect(text).to.match(/\n {2}tool +route +calls +errors +p50 ms/)
     expect(text).to.match(/\n {2}ada 1\.0 +2025-06-18 +sessions +1 /)
@@ -319,7 +319,7 @@ describe('mcp-host report', () => {
     ] as const) {
       const folder = await makeFolder({ log })
       const context = testContext({ cwd: folder })
-      expect(await reportVerb.run(values, ['log'], context)).to.equal(1)
+      expect(await reportCommand.run(values, ['log'], context)).to.equal(1)
       expect(context.text.stdout).to.equal('')
       expect(context.text.stderr.trimEnd())
         .to.match(/^mcp-host: nothing was counted/)
@@ -343,7 +343,7 @@ describe('mcp-host report', () => {
       'logs/audit.jsonl.lock': '{}',
       'logs/notes.txt': line('zoe 1.0'),
     })
-    const text = await printedBy(context => reportVerb.run({}, [join(cwd, 'logs')], context))
+    const text = await printedBy(context => reportCommand.run({}, [join(cwd, 'logs')], context))
     expect(text).to.contain('ada').and.contain('bob').and.contain('cy').and.not.contain('zoe')
   })
 
@@ -355,7 +355,7 @@ describe('mcp-host report', () => {
     ['no number of rows', { top: '0' }, ['a'], /^--top/],
   ] as const) {
     it(`refuses ${what}, and says what to do`, async () => {
-      const refusal = await reportVerb.run(values, sources, testContext()).then(
+      const refusal = await reportCommand.run(values, sources, testContext()).then(
         () => undefined,
         (error: unknown) => error,
       )

@@ -30,7 +30,7 @@ const NAMES = [
   'X-HTTP-Method-Override',
   '__proto__',
 ]
-const VERBS = ['POST', 'POST', 'POST', 'GET', 'DELETE', 'OPTIONS', 'HEAD', 'PUT', 'PATCH', 'TRACE', 'PROPFIND']
+const COMMANDS = ['POST', 'POST', 'POST', 'GET', 'DELETE', 'OPTIONS', 'HEAD', 'PUT', 'PATCH', 'TRACE', 'PROPFIND']
 
 const spoiled: Attack = {
   kind: 'headers',
@@ -40,7 +40,7 @@ const spoiled: Attack = {
     for (let request = 0; request < 12; request++) {
       const [method, params] = chance.pick(METHODS)
       const body = message({ id: 1, method, params: { _meta: modernMeta(), ...params } })
-      const verb = chance.pick(VERBS)
+      const verb = chance.pick(COMMANDS)
       const headers: Headers = {
         Host: target.host,
         Accept: 'application/json, text/event-stream',

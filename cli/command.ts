@@ -8,7 +8,7 @@ import { columns, wrapLines } from './render.ts'
 import { nearestHint } from './text.ts'
 import { ownPackage } from './version.ts'
 
-interface VerbOption {
+interface CommandOption {
   readonly type: 'string' | 'boolean'
   readonly short?: string
   readonly multiple?: boolean
@@ -17,9 +17,9 @@ interface VerbOption {
   readonly help: string
 }
 
-export type VerbOptionTable = Readonly<Record<string, VerbOption>>
+export type CommandOptionTable = Readonly<Record<string, CommandOption>>
 
-type ValueOf<Option extends VerbOption> = Option extends { readonly type: 'boolean' }
+type ValueOf<Option extends CommandOption> = Option extends { readonly type: 'boolean' }
   ? boolean
   : Option extends { readonly multiple: true }
     ? readonly string[]
@@ -27,11 +27,11 @@ type ValueOf<Option extends VerbOption> = Option extends { readonly type: 'boole
       ? Choice
       : string
 
-export type VerbValues<Table extends VerbOptionTable> = {
+export type CommandValues<Table extends CommandOptionTable> = {
   readonly [Name in keyof Table]?: ValueOf<Table[Name]>
 } & { readonly verbose?: boolean }
 
-interface VerbDeclaration<Table extends VerbOptionTable> {
+interface CommandDeclaration<Table extends CommandOptionTable> {
   readonly summary: string
   /** `URL` is required, `[URL]` is optional, `[X...]` takes the rest. */
   readonly positionals?: readonly string[]
@@ -41,19 +41,20 @@ interface VerbDeclaration<Table extends VerbOptionTable> {
   /** Arguments of a typical call, without `mcp-host` and the command name. */
   readonly example: string
   /** Returns the exit code; undefined means 0. */
-  run(values: VerbValues<Table>, positionals: readonly string[], context: CommandContext): Result
+  run(values: CommandValues<Table>, positionals: readonly string[], context: CommandContext): Result
 }
 
 type Result = Promise<number | undefined> | Promise<void>
 
-export type Verb = Omit<VerbDeclaration<VerbOptionTable>, 'run'> & {
+export type Command = Omit<CommandDeclaration<CommandOptionTable>, 'run'> & {
   run(values: Readonly<Record<string, unknown>>, positionals: readonly string[], context: CommandContext): Result
 }
 
-export const defineVerb = <const Table extends VerbOptionTable>(declaration: VerbDeclaration<Table>): Verb =>
-  declaration as unknown as Verb
+export const defineCommand = <const Table extends CommandOptionTable>(
+  declaration: CommandDeclaration<Table>,
+): Command => declaration as unknown as Command
 
-export const COMMON_OPTIONS: VerbOptionTable = {
+export const COMMON_OPTIONS: CommandOptionTable = {
   verbose: { type: 'boolean', help: 'Log debug messages, print error stacks' },
   help: { type: 'boolean', short: 'h', help: 'Print this help' },
 }
@@ -65,7 +66,7 @@ export const ENV_FILE_OPTION = {
     multiple: true,
     help: 'File with NAME=value lines; variables that are set take precedence; repeatable, the last file wins',
   },
-} as const satisfies VerbOptionTable
+} as const satisfies CommandOptionTable
 
 export const CONFIG_OPTION = {
   config: {
@@ -74,7 +75,7 @@ export const CONFIG_OPTION = {
     value: '<file>',
     help: 'Config file [mcp.config.{ts,js,json,yaml,...} here or in a parent folder]',
   },
-} as const satisfies VerbOptionTable
+} as const satisfies CommandOptionTable
 
 export const LOG_OPTIONS = {
   'log-format': { type: 'string', choices: ['json', 'pretty'], help: 'Log format [pretty in a terminal, else json]' },
@@ -83,16 +84,16 @@ export const LOG_OPTIONS = {
     choices: ['debug', 'info', 'warn', 'error', 'fatal'],
     help: 'Lowest logged level [info]',
   },
-} as const satisfies VerbOptionTable
+} as const satisfies CommandOptionTable
 
-export type LogValues = VerbValues<typeof LOG_OPTIONS>
+export type LogValues = CommandValues<typeof LOG_OPTIONS>
 
 export const LISTEN_OPTIONS = {
   host: { type: 'string', value: '<host>', help: 'Host to listen on [http.host of the config]' },
   port: { type: 'string', value: '<port>', help: 'Port to listen on; 0 selects a free port [http.port of the config]' },
-} as const satisfies VerbOptionTable
+} as const satisfies CommandOptionTable
 
-export type ListenValues = VerbValues<typeof LISTEN_OPTIONS>
+export type ListenValues = CommandValues<typeof LISTEN_OPTIONS>
 
 export const START_OPTIONS = {
   ...CONFIG_OPTION,
@@ -111,9 +112,9 @@ export const START_OPTIONS = {
     choices: ['worker', 'front', 'both'],
     help: 'Role of this process for tasks: front accepts them, worker runs them [role of plugins.tasks]',
   },
-} as const satisfies VerbOptionTable
+} as const satisfies CommandOptionTable
 
-export type StartOptions = VerbValues<typeof START_OPTIONS>
+export type StartOptions = CommandValues<typeof START_OPTIONS>
 
 export function readSeconds(option: string, text: string | undefined): number | undefined {
   if (text === undefined) return undefined
@@ -122,15 +123,15 @@ export function readSeconds(option: string, text: string | undefined): number | 
   throw usage(`--${option} is a number of seconds, at most 86400`)
 }
 
-interface VerbGroup {
+interface CommandGroup {
   readonly title: string
-  readonly verbs: ReadonlyArray<readonly [name: string, verb: Verb]>
+  readonly commands: ReadonlyArray<readonly [name: string, command: Command]>
 }
 
-export function listVerbs(groups: readonly VerbGroup[], lineWidth: number): string {
-  const width = Math.max(...groups.flatMap(({ verbs }) => verbs.map(([name]) => name.length)))
-  const lines = groups.map(({ title, verbs }) => {
-    const rows = verbs.map(([name, { summary }]) => [name.padEnd(width), summary] as const)
+export function listCommands(groups: readonly CommandGroup[], lineWidth: number): string {
+  const width = Math.max(...groups.flatMap(({ commands }) => commands.map(([name]) => name.length)))
+  const lines = groups.map(({ title, commands }) => {
+    const rows = commands.map(([name, { summary }]) => [name.padEnd(width), summary] as const)
     return `${title}\n${columns(rows, lineWidth)}`
   })
   const more = columns([
@@ -141,30 +142,30 @@ export function listVerbs(groups: readonly VerbGroup[], lineWidth: number): stri
   return ['Usage: mcp-host <command> [options]', ...lines, `Options\n${more}`].join('\n\n')
 }
 
-const valueName = ({ choices, value = '<text>' }: VerbOption) => (choices ? `<${choices.join('|')}>` : value)
+const valueName = ({ choices, value = '<text>' }: CommandOption) => (choices ? `<${choices.join('|')}>` : value)
 
-const usageLine = (name: string, { positionals = [] }: Verb): string =>
+const usageLine = (name: string, { positionals = [] }: Command): string =>
   `Usage: ${['mcp-host', name, ...positionals, '[options]'].join(' ')}`
 
-export function describeVerb(name: string, verb: Verb, width: number): string {
-  const rows = Object.entries({ ...verb.options, ...COMMON_OPTIONS }).map(([option, about]) => {
+export function describeCommand(name: string, command: Command, width: number): string {
+  const rows = Object.entries({ ...command.options, ...COMMON_OPTIONS }).map(([option, about]) => {
     const short = about.short === undefined ? '    ' : `-${about.short}, `
     return [`${short}--${option}${about.type === 'string' ? ` ${valueName(about)}` : ''}`, about.help] as const
   })
-  const notes = verb.notes === undefined ? [] : [wrapLines(verb.notes, width)]
-  const example = `Example\n  ${['mcp-host', name, verb.example].join(' ').trimEnd()}`
+  const notes = command.notes === undefined ? [] : [wrapLines(command.notes, width)]
+  const example = `Example\n  ${['mcp-host', name, command.example].join(' ').trimEnd()}`
   const docs = `Documentation\n  ${join(ownPackage.folder, 'docs/cli.md')}`
   const options = `Options\n${columns(rows, width)}`
-  return [usageLine(name, verb), wrapLines(verb.summary, width), example, options, ...notes, docs].join('\n\n')
+  return [usageLine(name, command), wrapLines(command.summary, width), example, options, ...notes, docs].join('\n\n')
 }
 
 export const usageError = (what: string, help: string): StartError => usage(`${what}\n\n${help}`)
 
 /** Parses options and arguments. Throws a StartError (exit code 2) that never quotes a value, which can be a secret. */
-export function readArguments(name: string, verb: Verb, argv: readonly string[]) {
-  const known: VerbOptionTable = { ...verb.options, ...COMMON_OPTIONS }
+export function readArguments(name: string, command: Command, argv: readonly string[]) {
+  const known: CommandOptionTable = { ...command.options, ...COMMON_OPTIONS }
   const fail = (what: string) =>
-    usageError(what, `${usageLine(name, verb)}\nmcp-host ${name} --help lists the options.`)
+    usageError(what, `${usageLine(name, command)}\nmcp-host ${name} --help lists the options.`)
   const options = Object.fromEntries(
     Object.entries(known).map(([option, { type, short }]) => [option, { type, ...(short !== undefined && { short }) }]),
   )
@@ -176,7 +177,7 @@ export function readArguments(name: string, verb: Verb, argv: readonly string[])
     if (token.kind !== 'option') continue
     const { value, inlineValue, rawName } = token
     const option = Object.hasOwn(known, token.name) ? known[token.name] : undefined
-    if (!option) throw fail(unknownOption(name, verb, rawName, Object.keys(known)))
+    if (!option) throw fail(unknownOption(name, command, rawName, Object.keys(known)))
     const { type, multiple, choices } = option
     if (type === 'boolean' && value !== undefined) throw fail(`Option '${rawName}' takes no value`)
     // Values can begin with a dash, such as task ids.
@@ -189,23 +190,23 @@ export function readArguments(name: string, verb: Verb, argv: readonly string[])
     const before = values[token.name]
     values[token.name] = multiple ? [...(Array.isArray(before) ? before : []), value] : (value ?? true)
   }
-  if (values['help'] !== true) checkCount(verb, given, fail)
+  if (values['help'] !== true) checkCount(command, given, fail)
   return { values, positionals: given }
 }
 
-function isOption(text: string, known: VerbOptionTable): boolean {
+function isOption(text: string, known: CommandOptionTable): boolean {
   const [name = ''] = text.replace(/^--?/, '').split('=')
   return /^-./.test(text) && (Object.hasOwn(known, name) || Object.values(known).some(({ short }) => short === name))
 }
 
-function checkCount({ positionals = [] }: Verb, given: readonly string[], fail: (what: string) => StartError): void {
+function checkCount({ positionals = [] }: Command, given: readonly string[], fail: (what: string) => StartError): void {
   const missing = positionals.filter(positional => !positional.startsWith('['))[given.length]
   if (missing !== undefined) throw fail(`${missing} is missing`)
   const extra = given[positionals.length]
   if (extra !== undefined && !positionals.at(-1)?.includes('...')) throw fail(`unexpected "${extra}"`)
 }
 
-function unknownOption(name: string, { instead = {} }: Verb, rawName: string, known: readonly string[]): string {
+function unknownOption(name: string, { instead = {} }: Command, rawName: string, known: readonly string[]): string {
   const plain = rawName.replace(/^-+/, '')
   const unknown = `Unknown option '${rawName}' of ${name}`
   if (Object.hasOwn(instead, plain)) return `${unknown}: ${instead[plain]}`

@@ -1,13 +1,13 @@
-// The verbs beside `start`, what the CLI says of itself, and what it does not know.
+// The commands beside `start`, what the CLI says of itself, and what it does not know.
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
 import { expect } from 'chai'
+import { readArguments } from '../../cli/command.ts'
 import { schemaText } from '../../cli/schema.ts'
-import { tasksVerb } from '../../cli/tasks.ts'
-import { readArguments } from '../../cli/verb.ts'
+import { tasksCommand } from '../../cli/tasks.ts'
 import { makeFolder, removeFolders } from '../config/folder.ts'
 import { configText, runCli, stopAll } from './in-process.ts'
 import { ROOT } from './running.ts'
@@ -90,7 +90,7 @@ describe('mcp-host schema', () => {
 
 describe('mcp-host', () => {
   it('accepts values that begin with a dash', () => {
-    const { values, positionals } = readArguments('tasks', tasksVerb, ['localhost:3000', '--cancel', '-Ab3'])
+    const { values, positionals } = readArguments('tasks', tasksCommand, ['localhost:3000', '--cancel', '-Ab3'])
     expect([values['cancel'], positionals]).to.deep.equal(['-Ab3', ['localhost:3000']])
   })
 
@@ -115,8 +115,8 @@ describe('mcp-host', () => {
     expect(asked.stdout).to.match(USAGE)
     const [, serve = '', watch = '', call = ''] =
       /^Serve\n([\s\S]*)^Watch\n([\s\S]*)^Connect\n([\s\S]*)^Shell\n {2}completion /m.exec(asked.stdout) ?? []
-    const verbsOf = (group: string) => [...group.matchAll(/^ {2}(\w+) /gm)].map(([, verb]) => verb)
-    expect(verbsOf(serve)).to.deep.equal([
+    const commandsOf = (group: string) => [...group.matchAll(/^ {2}(\w+) /gm)].map(([, verb]) => verb)
+    expect(commandsOf(serve)).to.deep.equal([
       'start',
       'dev',
       'stdio',
@@ -129,8 +129,8 @@ describe('mcp-host', () => {
       'schema',
       'audit',
     ])
-    expect(verbsOf(watch)).to.deep.equal(['report', 'tasks'])
-    expect(verbsOf(call)).to.deep.equal([
+    expect(commandsOf(watch)).to.deep.equal(['report', 'tasks'])
+    expect(commandsOf(call)).to.deep.equal([
       'list',
       'call',
       'connect',
@@ -173,7 +173,7 @@ describe('mcp-host', () => {
       "Unknown option '--confg' of start; did you mean '--config'?",
       USAGE_OF_START,
     ],
-    ["another verb's option", ['start', '--interval', '1'], "Unknown option '--interval' of start", USAGE_OF_START],
+    ["another command's option", ['start', '--interval', '1'], "Unknown option '--interval' of start", USAGE_OF_START],
     ['an option without its value', ['start', '--config'], "Option '--config <file>' needs a value", USAGE_OF_START],
     ['an option for a value', ['start', '-c', '--verbose'], "Option '-c <file>' needs a value", USAGE_OF_START],
     [
@@ -183,7 +183,7 @@ describe('mcp-host', () => {
       USAGE_OF_START,
     ],
     ['a value of a switch', ['start', '--verbose=1'], "Option '--verbose' takes no value", USAGE_OF_START],
-    ['a second verb', ['start', 'check'], 'unexpected "check"', USAGE_OF_START],
+    ['a second command', ['start', 'check'], 'unexpected "check"', USAGE_OF_START],
     ['a missing argument', ['login'], 'URL is missing', /^Usage: mcp-host login URL \[options\]$/m],
   ] as const) {
     it(`answers ${what} with the usage on stderr, and exits 2`, async () => {
