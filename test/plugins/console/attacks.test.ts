@@ -1,6 +1,7 @@
 // Attacks on the console: from other origins, other sites and other programs of the machine, and by clients of the host.
 import { expect } from 'chai'
 import { defineTool } from '../../../core/index.ts'
+import { definePlugin } from '../../../core/plugin.ts'
 import { PATHS } from '../../../plugins/console/api.ts'
 import { modern } from '../../support/rpc.ts'
 import { startHost, stopHosts } from '../../support/start-host.ts'
@@ -178,6 +179,22 @@ describe('Attacks on the console', () => {
         expect((await on.post(path, { ...confirmed, confirm })).status, `${path} ${confirm}`).to.equal(400)
       }
     }
+  })
+
+  it('on secrets of the config read none: keys without a schema and arguments of commands are masked', async () => {
+    // A plugin in JavaScript can allow options that its schema does not declare.
+    const schema = {
+      type: 'object',
+      additionalProperties: true,
+      properties: { command: { type: 'array', items: { type: 'string' } } },
+    } as const
+    const loose = definePlugin<object>({ options: schema as never, setup: () => undefined })
+    const options = { dsn: 'password=PLANTED', pin: 1_234, list: ['PLANTED'], command: ['node', '--api-key=PLANTED'] }
+    const { get } = await startConsole({ ...config, plugins: { loose: loose(options) } })
+    const { body } = await get(PATHS.config)
+    expect(body.config.plugins.loose).to.include({ dsn: '***', pin: '***' })
+    expect(body.config.plugins.loose.command).to.deep.equal(['node', '***'])
+    expect(JSON.stringify(body)).not.to.match(/PLANTED|1234/)
   })
 
   it('by guessing tokens are limited per address', async () => {
