@@ -48,7 +48,7 @@ export interface Operator {
 /** An action of an operator on the running host. */
 export interface OperatorAction {
   readonly action: string
-  /** What it applied to, without secrets. */
+  /** The object of the action, without secrets. */
   readonly target: string
   readonly outcome: 'ok' | 'failed'
   readonly operator: string

@@ -72,7 +72,7 @@ export interface Envelope {
   readonly node: string
   /** When the data was read, milliseconds since the epoch. */
   readonly at: number
-  /** Whose data it is: this process only, all worker processes of this machine, or all nodes of the cluster. */
+  /** Origin of the data: this process, all worker processes of this machine, or all nodes of the cluster. */
   readonly scope: 'process' | 'machine' | 'cluster'
 }
 
@@ -575,7 +575,7 @@ export interface SearchHit {
   readonly kind: 'route' | ItemKind | 'call' | 'config' | 'warning'
   readonly title: string
   readonly text?: string
-  /** What identifies it: a route path, `path` and `name` of an item, `seq` of a call, a config path, a code. */
+  /** Identifies the hit: a route path, `path` and `name` of an item, `seq` of a call, a config path, a code. */
   readonly path?: string
   readonly name?: string
   readonly seq?: number

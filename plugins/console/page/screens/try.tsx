@@ -70,7 +70,7 @@ interface InputProps {
   readonly onSubmit: (responses: JsonObject) => void
 }
 
-/** What the tool asks the operator for, before it continues. */
+/** The input that the tool requests from the operator. */
 function InputForm({ requests, onSubmit }: InputProps) {
   const asked = Object.entries(requests)
   const schemaOf = (one: unknown) => objectIn(objectIn(one, 'params'), 'requestedSchema')
