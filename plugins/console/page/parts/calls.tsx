@@ -38,7 +38,7 @@ export const explainCommand = (route: string, item?: { readonly kind: ItemKind; 
 
 function Timeline({ call }: { readonly call: CallRow }) {
   const { stages = [], ms } = call
-  const total = Math.max(ms, ...stages.map(stage => stage.from + stage.ms))
+  const total = Math.max(ms, ...stages.map(stage => stage.start + stage.ms))
   return (
     <section class="stack">
       <h3>Stages</h3>
@@ -51,7 +51,7 @@ function Timeline({ call }: { readonly call: CallRow }) {
               <span class="mono">
                 <Text value={stage.name} most={40} />
               </span>
-              <Span start={stage.from} end={stage.from + stage.ms} total={total} />
+              <Span start={stage.start} end={stage.start + stage.ms} total={total} />
               <span class="number small">{milliseconds(stage.ms)}</span>
             </>
           ))}
