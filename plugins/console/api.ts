@@ -383,7 +383,7 @@ export interface CallError {
 export interface Stage {
   readonly name: string
   /** Milliseconds after the start of the request. */
-  readonly from: number
+  readonly start: number
   readonly ms: number
 }
 
