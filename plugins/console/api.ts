@@ -389,7 +389,7 @@ export interface CallError {
 export interface Stage {
   readonly name: string
   /** Milliseconds after the start of the request. */
-  readonly from: number
+  readonly start: number
   readonly ms: number
 }
 

@@ -70,10 +70,10 @@ export function callRow(seq: number): CallRow {
       error: { kind: 'forbidden', status: 403, message: `Requires scope "admin" ${ATTACK}`, refusedBy: 'tool-policy' },
     }),
     stages: [
-      { name: 'authenticate', from: 0, ms: 1.2 },
-      { name: 'authorize', from: 1.2, ms: 0.3 },
-      { name: 'body', from: 1.5, ms: 0.4 },
-      { name: 'handler', from: 2, ms: 3 + ((seq * 37) % 380) },
+      { name: 'authenticate', start: 0, ms: 1.2 },
+      { name: 'authorize', start: 1.2, ms: 0.3 },
+      { name: 'body', start: 1.5, ms: 0.4 },
+      { name: 'handler', start: 2, ms: 3 + ((seq * 37) % 380) },
     ],
   }
 }
