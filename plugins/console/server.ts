@@ -187,7 +187,8 @@ export function openConsoleServer(settings: ServerSettings): Promise<ConsoleServ
           : `the console cannot be served on ${address}:${port}: ${cause.message}`
       reject(new StartError('MH3607', why, { at: [...host.config.at, 'port'], exitCode: 1, cause }))
     })
-    server.listen(port, address, () => {
+    // Workers would share the port, but not the logins.
+    server.listen({ port, host: address, exclusive: true }, () => {
       server.on('error', err => host.log.error({ code: 'MH3606', err }, 'The server of the console failed'))
       const { port: open } = server.address() as AddressInfo
       // Cookies do not distinguish ports.
