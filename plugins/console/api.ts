@@ -76,7 +76,7 @@ export interface Envelope {
   /** Origin of the data: one process, all worker processes of this machine, or all nodes of the cluster. */
   readonly scope: 'process' | 'machine' | 'cluster'
   /** The nodes of the cluster or machine. Absent if there is one process only. */
-  readonly nodes?: readonly NodeState[]
+  readonly nodeStates?: readonly NodeState[]
 }
 
 export interface NodeState {
@@ -623,7 +623,7 @@ export type ConsoleEvent =
   | {
       readonly event: 'tick'
       readonly node: string
-      readonly nodes?: readonly NodeState[]
+      readonly nodeStates?: readonly NodeState[]
       readonly at: number
       readonly second: Second
       readonly now: Figures

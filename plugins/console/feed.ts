@@ -54,7 +54,7 @@ export function createFeed({ host, records, nodes, readTick }: FeedParts) {
     sendTo(chosen, {
       event: 'tick',
       node: name,
-      ...(nodes.scope !== 'process' && { nodes: nodes.states() }),
+      ...(nodes.scope !== 'process' && { nodeStates: nodes.states() }),
       at,
       second: secondOf(
         Math.floor(at / 1_000) - 1,

@@ -151,7 +151,7 @@ export function createHandlers({ host, operator, records, isActive }: HandlerPar
     const found = await nodes.ask(what, params, only)
     const all = {
       ...(only === undefined ? { scope: nodes.scope } : { node: only }),
-      ...(!isAlone && { nodes: nodes.states() }),
+      ...(!isAlone && { nodeStates: nodes.states() }),
     }
     const data = found.length === 0 ? undefined : merge(found)
     return data ? { ...reply(data), ...all } : { ...unavailable('The node does not answer.'), ...all }
