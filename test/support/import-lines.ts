@@ -89,6 +89,7 @@ export const FAMILIES: Readonly<Record<string, readonly string[]>> = {
   'families/upstream-calls': ['openapi', 'upstream'],
   'families/issuer-keys': ['auth-jwt', 'auth-introspection', 'auth-bridge'],
   'families/own-file': ['access-log', 'audit', 'store-sqlite'],
+  'families/own-port': ['console', 'metrics'],
   'families/pages': ['auth-bridge', 'transport-streamable'],
   'families/per-request': ['transport-streamable', 'transport-stdio'],
   'families/stores': ['cluster-redis', 'store-sqlite', 'store-postgres'],
