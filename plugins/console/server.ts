@@ -127,7 +127,7 @@ export async function openConsoleServer(settings: ServerSettings): Promise<Conso
     if (result.kind === 'blocked')
       throw new ApiFailure(429, 'too_many_requests', 'Too many failed logins. Try again in a minute.')
     host.log.warn({ code: 'MH3605', ip: from }, 'A login to the console was refused')
-    throw new ApiFailure(401, 'unauthorized', 'This token is invalid or was already used.')
+    throw new ApiFailure(401, 'unauthorized', 'This token is invalid, expired or was already used.')
   }
 
   async function serveApi(path: string, req: IncomingMessage, res: ServerResponse): Promise<void> {
