@@ -33,11 +33,10 @@ export class Cancellation {
   abort(reason: Error): void {
     if (this.reason) return
     this.reason = reason
-    const [listener, more] = [this.#listener, this.#more]
+    const listeners = [this.#listener, ...(this.#more ?? [])]
     this.#listener = this.#more = undefined
     this.#controller?.abort(reason)
-    listener?.(reason)
-    for (const another of more ?? []) another(reason)
+    for (const listener of listeners) listener?.(reason)
   }
 
   /** Calls the listener at once if it is aborted. */
