@@ -16,6 +16,7 @@ import type { Item, Snapshot } from './lists.ts'
 import { isIncluded, isServed, labelOf, promptName, toolName } from './names.ts'
 import type { ServerSettings } from './settings.ts'
 import { passedMeta, safeIcons } from './texts.ts'
+import { changeMeta, routeUri, serverUri } from './uris.ts'
 
 type ToolAnnotations = NonNullable<ToolDefinition['annotations']>
 type Completer = NonNullable<ResourceDefinition['complete']>[string]
@@ -75,7 +76,7 @@ export function createDefiner(settings: ServerSettings, caller: Caller) {
       title: text(item['title']),
       description: text(item['description']),
       icons: safeIcons(item['icons'], origin, maxSchema) as never,
-      _meta: visibleTexts(passedMeta(item['_meta'], meta)),
+      _meta: visibleTexts(changeMeta(settings, passedMeta(item['_meta'], meta))),
       access,
     })
 
@@ -135,11 +136,12 @@ export function createDefiner(settings: ServerSettings, caller: Caller) {
         annotations: isObject(annotations) ? (visibleTexts(annotations) as object) : undefined,
       }),
       name: text(item['name']) ?? uri,
-      [key]: uri,
+      [key]: routeUri(settings, uri),
       ...(completes && {
         complete: Object.fromEntries(variablesOf(uri).map(name => [name, completer(ref, name)])),
       }),
-      handler: (args, ctx) => caller.call('resources/read', { uri: args['uri'] }, ctx) as never,
+      handler: (args, ctx) =>
+        caller.call('resources/read', { uri: serverUri(settings, String(args['uri'])) }, ctx) as never,
     })
   }
 

@@ -74,6 +74,7 @@ export interface UpstreamServer extends UpstreamDefaults {
   input?: 'pass' | 'check'
   output?: 'pass' | 'omit'
   meta?: 'pass' | 'drop'
+  uris?: 'keep' | 'wrap'
   maxResult?: Size
   maxSchema?: Size
   maxTools?: number
@@ -254,6 +255,10 @@ const server = {
       meta: choice(
         ['pass', 'drop'],
         '`_meta` of calls and results. `pass` (default): passed on without protocol fields. `drop`: removed.',
+      ),
+      uris: choice(
+        ['keep', 'wrap'],
+        'Resource URIs. `keep` (default): unchanged. `wrap`: with the toolset name, such as `files+file:///a.txt`.',
       ),
       maxResult: size('Maximum size of a result. Default `1mb`.'),
       maxSchema: size(

@@ -5,6 +5,7 @@ import { parseDuration, parseSize, type Revision, StartError } from '../../core/
 import type { CommandTarget, TlsOptions } from '../../remote/index.ts'
 import { isPerCaller, type SecretSource } from '../families/credentials/index.ts'
 import type { ServerAuth, UpstreamDefaults, UpstreamOptions, UpstreamServer, UpstreamToolOverride } from './options.ts'
+import { WRAPPING_NAME } from './uris.ts'
 
 type Path = readonly (string | number)[]
 
@@ -45,6 +46,7 @@ export interface ServerSettings {
   readonly input: 'pass' | 'check'
   readonly output: 'pass' | 'omit'
   readonly meta: 'pass' | 'drop'
+  readonly uris: 'keep' | 'wrap'
   readonly maxResult: number
   readonly maxSchema: number
   readonly maxTools: number
@@ -137,6 +139,10 @@ export function resolveServer(
   const either = <Key extends keyof UpstreamDefaults>(key: Key) => server[key] ?? options[key]
   const { asks = {}, revision } = server
   const isFrozen = lock?.isFrozen === true
+  if (server.uris === 'wrap' && !WRAPPING_NAME.test(name)) {
+    const why = 'requires a toolset name of letters, digits, `.` and `-` that begins with a letter'
+    throw new StartError('MH2943', why, { at: [...at, 'uris'] })
+  }
   return {
     name,
     at,
@@ -164,6 +170,7 @@ export function resolveServer(
     input: server.input ?? 'pass',
     output: server.output ?? 'pass',
     meta: server.meta ?? 'pass',
+    uris: server.uris ?? 'keep',
     maxResult: parseSize(server.maxResult ?? '1mb'),
     maxSchema: parseSize(server.maxSchema ?? '64kb'),
     maxTools: server.maxTools ?? 1_000,

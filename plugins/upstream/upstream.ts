@@ -31,6 +31,7 @@ import type { ServerSettings } from './settings.ts'
 import { createSubscriptions, type Subscriptions } from './subscriptions.ts'
 import { createSupervisor, type Supervisor, type SupervisorState } from './supervisor.ts'
 import { type CallCredentials, NO_CREDENTIALS, type Targets } from './targets.ts'
+import { routeUri, serverUri } from './uris.ts'
 
 export type State = 'starting' | 'up' | 'needs login' | 'down' | 'crash loop'
 
@@ -336,13 +337,13 @@ export class Upstream implements Caller {
     if (method === 'notifications/message' && owner instanceof Run) owner.log(params)
     if (method.endsWith('/list_changed')) this.#refreshSoon()
     const { uri } = params
-    if (
-      method === 'notifications/resources/updated' &&
-      typeof uri === 'string' &&
-      !this.#isOver &&
-      this.#watched.has(uri)
-    )
-      this.#parts.host.runtime.resourceUpdated(uri)
+    if (method === 'notifications/resources/updated' && typeof uri === 'string' && !this.#isOver) this.#updated(uri)
+  }
+
+  /** `uri`: the URI at the server. */
+  #updated(uri: string) {
+    const own = routeUri(this.settings, uri)
+    if (this.#watched.has(own)) this.#parts.host.runtime.resourceUpdated(own)
   }
 
   /** Reads the lists again: at most once a second, and after a pause of ten times the last duration. */
@@ -462,13 +463,13 @@ export class Upstream implements Caller {
 
   #subscribe(connection: Connection) {
     if (this.#isOver) return
-    const { clock, log, runtime } = this.#parts.host
+    const { clock, log } = this.#parts.host
     const { name } = this.settings
     const subscriptions = createSubscriptions({
       clock,
       connection,
       onConfirmed: uris => {
-        for (const uri of uris) if (this.#watched.has(uri)) runtime.resourceUpdated(uri)
+        for (const uri of uris) this.#updated(uri)
       },
       onMissed: () => this.#refreshSoon(),
       onRefused: (error, uris) =>
@@ -478,11 +479,20 @@ export class Upstream implements Caller {
         ),
     })
     this.#subscriptions = subscriptions
-    for (const uri of this.#watched) subscriptions.watch(uri)
+    for (const uri of this.#watched) this.#subscribeTo(uri, true)
+  }
+
+  #subscribeTo(watched: string, isWatched: boolean) {
+    const uri = serverUri(this.settings, watched)
+    if (uri === undefined) return
+    if (isWatched) this.#subscriptions?.watch(uri)
+    else this.#subscriptions?.unwatch(uri)
   }
 
   /** True if this server has a resource with this URI. */
-  has(uri: string): boolean {
+  has(watched: string): boolean {
+    const uri = serverUri(this.settings, watched)
+    if (uri === undefined) return false
     const { resources = [], resourceTemplates = [] } = this.#snapshot ?? {}
     if (resources.some(item => item['uri'] === uri)) return true
     return resourceTemplates.some(({ uriTemplate }) => {
@@ -495,8 +505,7 @@ export class Upstream implements Caller {
   watch(uri: string, isWatched: boolean) {
     if (isWatched) this.#watched.add(uri)
     else if (!this.#watched.delete(uri)) return
-    if (isWatched) this.#subscriptions?.watch(uri)
-    else this.#subscriptions?.unwatch(uri)
+    this.#subscribeTo(uri, isWatched)
   }
 
   async #openSession(call: Call, events: SessionEvents, signal: AbortSignal): Promise<Connection> {
