@@ -24,6 +24,7 @@ export interface OperatorSession {
 
 interface KeptSession extends OperatorSession {
   usedAt: number
+  readonly cookie: Buffer
   readonly ending: Set<() => void>
 }
 
@@ -53,8 +54,14 @@ function createAttempts(now: () => number) {
   }
 }
 
+/** Both are needed. Other ports of the address receive the cookie, but not the secret, which the page sends as a header. */
+export interface Credentials {
+  readonly cookie: string
+  readonly secret: string
+}
+
 export type LoginResult =
-  | { readonly kind: 'accepted'; readonly cookie: string; readonly session: OperatorSession }
+  | ({ readonly kind: 'accepted'; readonly session: OperatorSession } & Credentials)
   | { readonly kind: 'refused' | 'blocked' }
 
 /** `token`: the configured token, valid for any number of logins. */
@@ -74,20 +81,21 @@ export function createLogins(token: string | undefined, now: () => number) {
   function open(via: OperatorSession['via']) {
     for (const key of [...sessions.keys()].slice(0, Math.max(0, sessions.size - MAX_SESSIONS + 1))) end(key)
     // Never an id of the client, so that no one can fix the session of an operator.
-    const cookie = createSecret()
+    const [cookie, secret] = [createSecret(), createSecret()]
     const ending = new Set<() => void>()
     const session: KeptSession = {
       via,
       expiresAt: now() + SESSION_TTL,
       usedAt: now(),
+      cookie: digest(cookie),
       ending,
       onEnd(task) {
         ending.add(task)
         return () => void ending.delete(task)
       },
     }
-    sessions.set(keyOf(cookie), session)
-    return { cookie, session }
+    sessions.set(keyOf(secret), session)
+    return { cookie, secret, session }
   }
 
   return {
@@ -107,17 +115,17 @@ export function createLogins(token: string | undefined, now: () => number) {
       attempts.note(address)
       return { kind: 'refused' }
     },
-    find(cookie: string | undefined): OperatorSession | undefined {
-      if (cookie === undefined) return undefined
-      const key = keyOf(cookie)
+    /** `cookies`: of the session's name; other ports of the address can add some. */
+    find(secret: string, cookies: readonly string[]): OperatorSession | undefined {
+      const key = keyOf(secret)
       const session = sessions.get(key)
-      if (!session) return undefined
+      if (!session || !cookies.some(cookie => timingSafeEqual(digest(cookie), session.cookie))) return undefined
       const at = now()
       if (at >= session.expiresAt || at - session.usedAt >= SESSION_IDLE) return void end(key)
       session.usedAt = at
       return session
     },
-    logOut: (cookie: string) => end(keyOf(cookie)),
+    logOut: (secret: string) => end(keyOf(secret)),
     endAll() {
       for (const key of [...sessions.keys()]) end(key)
     },

@@ -5,7 +5,7 @@ import { addressKey, parseJson } from '../../core/auth.ts'
 import type { InternalHost } from '../../core/internal.ts'
 import { isObject, StartError } from '../../core/plugin.ts'
 import { createHttpServer, readBody } from '../../core/transport.ts'
-import { PATHS } from './api.ts'
+import { type Login, type Me, PATHS, SECRET_HEADER } from './api.ts'
 import { createPageServer, findPage } from './files.ts'
 import { createGuard, type Refusal, refusal, SECURITY_HEADERS } from './guard.ts'
 import type { Logins, OperatorSession } from './login.ts'
@@ -39,7 +39,7 @@ interface ServerSettings {
   readonly allowedHosts: readonly string[]
   readonly makeServer: Parameters<typeof createHttpServer>[3]
   readonly logins: Logins
-  readonly meOf: (session: OperatorSession) => object
+  readonly meOf: (session: OperatorSession) => Me
   /** By `METHOD path`. */
   readonly handlers: Readonly<Record<string, ApiHandler>>
 }
@@ -79,12 +79,11 @@ async function readJson(req: IncomingMessage) {
   }
 }
 
-function cookieIn({ headers }: IncomingMessage, name: string): string | undefined {
-  const found = (headers.cookie ?? '').split(';').map(part => part.trim().split('='))
-  const values = found.filter(([key]) => key === name)
-  // A second cookie of this name was set by another site of the same host.
-  return values.length === 1 ? values[0]?.[1] : undefined
-}
+const cookiesIn = ({ headers }: IncomingMessage, name: string): string[] =>
+  (headers.cookie ?? '').split(';').flatMap(part => {
+    const [key, value = ''] = part.trim().split('=')
+    return key === name ? value : []
+  })
 
 function send(req: IncomingMessage, res: ServerResponse, status: number, value: object | undefined, headers = {}) {
   const body = value === undefined ? undefined : Buffer.from(JSON.stringify(value))
@@ -121,9 +120,10 @@ export function openConsoleServer(settings: ServerSettings): Promise<ConsoleServ
     const from = addressKey(req.socket.remoteAddress ?? '', NETWORK)
     const result = logins.logIn(token, from)
     if (result.kind === 'accepted') {
-      const { cookie, session } = result
+      const { cookie, secret, session } = result
       const maxAge = Math.floor((session.expiresAt - host.clock.now()) / 1_000)
-      return send(req, res, 200, meOf(session), { 'Set-Cookie': cookieOf(cookie, maxAge) })
+      const login: Login = { ...meOf(session), secret }
+      return send(req, res, 200, login, { 'Set-Cookie': cookieOf(cookie, maxAge) })
     }
     if (result.kind === 'blocked')
       throw new ApiFailure(429, 'too_many_requests', 'Too many failed logins. Try again in a minute.')
@@ -134,11 +134,11 @@ export function openConsoleServer(settings: ServerSettings): Promise<ConsoleServ
   async function serveApi(path: string, req: IncomingMessage, res: ServerResponse): Promise<void> {
     const method = req.method === 'HEAD' ? 'GET' : (req.method ?? '')
     if (path === PATHS.login && method === 'POST') return logIn(req, res, await readJson(req))
-    const cookie = cookieIn(req, cookieName)
-    const session = logins.find(cookie)
-    if (!session || cookie === undefined) throw new ApiFailure(401, 'unauthorized', 'Log in first.')
+    const secret = String(req.headers[SECRET_HEADER] ?? '')
+    const session = logins.find(secret, cookiesIn(req, cookieName))
+    if (!session) throw new ApiFailure(401, 'unauthorized', 'Log in first.')
     if (path === PATHS.logout && method === 'POST') {
-      logins.logOut(cookie)
+      logins.logOut(secret)
       return send(req, res, 204, undefined, { 'Set-Cookie': cookieOf('', 0), 'Clear-Site-Data': '"cache", "storage"' })
     }
     const handler = Object.hasOwn(handlers, `${method} ${path}`) ? handlers[`${method} ${path}`] : undefined

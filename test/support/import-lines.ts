@@ -88,6 +88,7 @@ export const FAMILIES: Readonly<Record<string, readonly string[]>> = {
   'families/texts': ['openapi', 'upstream'],
   'families/upstream-calls': ['openapi', 'upstream'],
   'families/issuer-keys': ['auth-jwt', 'auth-introspection', 'auth-bridge'],
+  'families/operator-actions': ['audit', 'console'],
   'families/own-file': ['access-log', 'audit', 'store-sqlite'],
   'families/pages': ['auth-bridge', 'transport-streamable'],
   'families/per-request': ['transport-streamable', 'transport-stdio'],

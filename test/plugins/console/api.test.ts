@@ -261,7 +261,7 @@ describe('The API of the console', () => {
   })
 
   it('sends calls and figures in batches', async () => {
-    const stream = await exchange(`${operator.origin}${PATHS.events}`, { headers: { Cookie: operator.cookie } })
+    const stream = await exchange(`${operator.origin}${PATHS.events}`, { headers: operator.headers })
     await call('/open', 'say', { 'X-Request-Id': 'request-of-the-feed' })
     const events = await stream.until(({ event }) => event === 'tick')
     expect(events.map(({ event }) => event)).to.deep.equal(['calls', 'tick'])

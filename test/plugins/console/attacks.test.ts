@@ -10,6 +10,7 @@ import {
   type Asked,
   ask,
   cookieIn,
+  headersIn,
   logIn,
   type Operator,
   PAGE_HEADERS,
@@ -34,8 +35,8 @@ const GETS = [
 const POSTS = [PATHS.access, PATHS.explain, PATHS.try, PATHS.endSession, PATHS.cancelTask, PATHS.reload, PATHS.logout]
 
 /** The statuses of requests with the operator's session, without repetition. */
-async function statusesOf({ origin, cookie }: Operator, paths: readonly string[], { headers, ...asked }: Asked) {
-  const requests = paths.map(path => ask(`${origin}${path}`, { ...asked, headers: { Cookie: cookie, ...headers } }))
+async function statusesOf({ origin, headers: own }: Operator, paths: readonly string[], { headers, ...asked }: Asked) {
+  const requests = paths.map(path => ask(`${origin}${path}`, { ...asked, headers: { ...own, ...headers } }))
   return [...new Set((await Promise.all(requests)).map(({ status }) => status))]
 }
 
@@ -75,7 +76,7 @@ describe('Attacks on the console', () => {
     ]
     for (const Origin of origins) {
       expect(await statusesOf(operator, GETS, { headers: { Origin } }), Origin).to.deep.equal([403])
-      const asked = { method: 'POST', headers: { ...PAGE_HEADERS, Origin }, body: {} }
+      const asked = { method: 'POST', headers: { 'Content-Type': 'application/json', Origin }, body: {} }
       expect(await statusesOf(operator, [...POSTS, PATHS.login], asked), Origin).to.deep.equal([403])
       expect((await ask(origin, { headers: { Origin } })).headers['access-control-allow-origin']).to.equal(undefined)
     }
@@ -88,13 +89,17 @@ describe('Attacks on the console', () => {
 
   it('by forms without the header or the content type of the page are refused', async () => {
     const operator = await open({ actions: true })
+    const { origin, cookie } = operator
     const body = { confirm: true }
     const json = { 'Content-Type': 'application/json' }
-    const form = { 'X-Console': '1', 'Content-Type': 'text/plain' }
-    expect(await statusesOf(operator, POSTS, { method: 'POST', headers: json, body })).to.deep.equal([403])
+    const form = { 'Content-Type': 'text/plain' }
+    for (const path of POSTS) {
+      const asked = { method: 'POST', headers: { Cookie: cookie, ...json }, body }
+      expect((await ask(origin + path, asked)).status, path).to.equal(403)
+    }
     expect(await statusesOf(operator, POSTS, { method: 'POST', headers: form, body })).to.deep.equal([415])
     for (const method of ['PUT', 'DELETE', 'OPTIONS', 'PATCH']) {
-      expect(await statusesOf(operator, POSTS, { method, headers: PAGE_HEADERS }), method).to.deep.equal([405])
+      expect(await statusesOf(operator, POSTS, { method, headers: json }), method).to.deep.equal([405])
     }
     expect((await operator.get(PATHS.me)).status).to.equal(200)
   })
@@ -107,6 +112,25 @@ describe('Attacks on the console', () => {
     for (const path of POSTS) {
       expect((await ask(origin + path, { method: 'POST', headers: PAGE_HEADERS, body: {} })).status, path).to.equal(401)
     }
+  })
+
+  it('by other ports of the address, which receive and replace the cookie, are refused', async () => {
+    const { origin, cookie, headers } = await open({ token: TOKEN })
+    const { Cookie: _, ...secret } = headers
+    const other = headersIn(await logIn(origin, TOKEN))
+    const refused = { cookie: { Cookie: cookie }, secret, replaced: { ...headers, Cookie: other['Cookie'] ?? '' } }
+    for (const [kind, sent] of Object.entries(refused)) {
+      for (const path of GETS.filter(one => one.startsWith('/api/'))) {
+        const { status, body } = await ask(origin + path, { headers: sent })
+        expect([status, body.error], `${kind} ${path}`).to.deep.equal([401, 'unauthorized'])
+      }
+      for (const path of POSTS) {
+        const asked = { method: 'POST', headers: { ...PAGE_HEADERS, ...sent }, body: { confirm: true } }
+        expect((await ask(origin + path, asked)).status, `${kind} ${path}`).to.equal(401)
+      }
+    }
+    expect((await ask(origin + PATHS.me, { headers })).status).to.equal(200)
+    expect((await ask(origin + PATHS.me, { headers: other })).status, 'another tab').to.equal(200)
   })
 
   it('by frames, scripts and referrers are prevented by headers of every response', async () => {
@@ -155,9 +179,12 @@ describe('Attacks on the console', () => {
     const login = await logIn(origin, TOKEN, { Cookie: planted })
     expect(login.status).to.equal(200)
     expect(cookieIn(login)).not.to.equal(planted)
-    expect((await ask(origin + PATHS.me, { headers: { Cookie: planted } })).status).to.equal(401)
-    const both = `${planted}; ${cookieIn(login)}`
-    expect((await ask(origin + PATHS.me, { headers: { Cookie: both } })).status).to.equal(401)
+    const own = headersIn(login)
+    expect((await ask(origin + PATHS.me, { headers: { ...own, Cookie: planted } })).status).to.equal(401)
+    // A second cookie of this name does not lock the operator out.
+    for (const Cookie of [`${planted}; ${own['Cookie']}`, `${own['Cookie']}; ${planted}`]) {
+      expect((await ask(origin + PATHS.me, { headers: { ...own, Cookie } })).status).to.equal(200)
+    }
     expect(String(login.headers['set-cookie'])).to.match(/; Path=\/; HttpOnly; SameSite=Strict; Max-Age=\d+$/)
   })
 
@@ -212,8 +239,8 @@ describe('Attacks on the console', () => {
   })
 
   it('by many viewers are refused', async () => {
-    const { origin, cookie, get } = await open()
-    const view = () => exchange(origin + PATHS.events, { headers: { Cookie: cookie } })
+    const { origin, headers, get } = await open()
+    const view = () => exchange(origin + PATHS.events, { headers })
     const viewers = await Promise.all(Array.from({ length: 8 }, view))
     expect(viewers.map(({ status }) => status)).to.deep.equal(Array.from({ length: 8 }, () => 200))
     expect((await view()).status).to.equal(503)
@@ -246,7 +273,7 @@ describe('Attacks on the console', () => {
     const send = (body: string) =>
       ask(operator.origin + PATHS.access, {
         method: 'POST',
-        headers: { ...PAGE_HEADERS, Cookie: operator.cookie },
+        headers: { ...PAGE_HEADERS, ...operator.headers },
         body,
       })
     expect((await send('x'.repeat(300_000))).status).to.equal(413)
