@@ -5,6 +5,7 @@ import {
   definePrompt,
   defineResource,
   defineTool,
+  type JsonSchema,
   type ResourceDefinition,
   type ToolDefinition,
   ToolError,
@@ -23,7 +24,7 @@ type Completer = NonNullable<ResourceDefinition['complete']>[string]
 
 /** Calls the server. */
 export interface Caller {
-  call(method: string, params: Item, ctx: CallContext): Promise<object>
+  call(method: string, params: Item, ctx: CallContext, outputSchema?: JsonSchema): Promise<object>
   /** Values of `completion/complete`. */
   complete(ref: Item, argument: Item, context: Item, ctx: CallContext): Promise<{ values: string[] }>
 }
@@ -92,7 +93,9 @@ export function createDefiner(settings: ServerSettings, caller: Caller) {
       throw new Error('it requires tasks, which are not passed on')
     if (refersOutside([inputSchema, outputSchema])) throw new Error('its schemas reference another document')
     const listed = changeInput(inputSchema, override?.arguments)
-    const isListed = outputSchema !== undefined && (override?.output ?? output) === 'pass'
+    const mode = override?.output ?? output
+    const listedOutput = mode === 'omit' ? undefined : outputSchema
+    const checkedOutput = mode === 'check' ? outputSchema : undefined
     return defineTool({
       ...common(item),
       ...present({
@@ -106,10 +109,10 @@ export function createDefiner(settings: ServerSettings, caller: Caller) {
       }),
       name: toolName(settings, name),
       input: input === 'check' ? listed : uncheckedSchema({ ...listed }),
-      ...(isListed && { output: uncheckedSchema({ ...outputSchema }) }),
+      ...(listedOutput && { output: uncheckedSchema(listedOutput) }),
       handler: (args: object, ctx) => {
         const sent = changeArguments(args as Item, override?.arguments)
-        return caller.call('tools/call', { name, arguments: sent }, ctx)
+        return caller.call('tools/call', { name, arguments: sent }, ctx, checkedOutput)
       },
     }) as Definition
   }

@@ -5,7 +5,6 @@ import { parseDuration, parseSize, type Revision, StartError } from '../../core/
 import type { CommandTarget, TlsOptions } from '../../remote/index.ts'
 import { isPerCaller, type SecretSource } from '../families/credentials/index.ts'
 import type { ServerAuth, UpstreamDefaults, UpstreamOptions, UpstreamServer, UpstreamToolOverride } from './options.ts'
-import { WRAPPING_NAME } from './uris.ts'
 
 type Path = readonly (string | number)[]
 
@@ -44,7 +43,7 @@ export interface ServerSettings {
   readonly access: string | undefined
   readonly asks: { readonly elicit: boolean; readonly sample: boolean; readonly roots: boolean }
   readonly input: 'pass' | 'check'
-  readonly output: 'pass' | 'omit'
+  readonly output: 'pass' | 'check' | 'omit'
   readonly meta: 'pass' | 'drop'
   readonly uris: 'keep' | 'wrap'
   readonly maxResult: number
@@ -58,6 +57,8 @@ const durationOrOff = (value: string | number) => (value === 'off' ? 0 : parseDu
 const NEVER_FORWARDED =
   /^(authorization|proxy-.*|cookie2?|set-cookie|host|forwarded|x-forwarded-.*|x-real-ip|connection|keep-alive|transfer-encoding|te|trailer|upgrade|content-.*|accept|origin|referer|last-event-id|dpop|mcp-.*|traceparent|tracestate|baggage)$/i
 const NEVER_SET = /^(host|connection|content-length|content-type|transfer-encoding|accept|mcp-.*|last-event-id)$/i
+/** Toolset names that can be part of a URI scheme. The first `+` ends the name. */
+const WRAPPING_NAME = /^[A-Za-z][A-Za-z0-9.-]*$/
 const HEADER_NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/
 
 function checkHeaders({ headers = {}, forwardHeaders = [] }: UpstreamServer, at: Path): void {

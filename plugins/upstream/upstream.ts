@@ -1,7 +1,7 @@
 // One upstream server: its own connection for lists, its state, reconnection, and the sessions of callers.
 import { isDeepStrictEqual } from 'node:util'
 import { loginEnded } from '../../core/auth.ts'
-import { type CallContext, type Definition, ToolError } from '../../core/index.ts'
+import { type CallContext, type CallToolResult, type Definition, type JsonSchema, ToolError } from '../../core/index.ts'
 import type { InternalHost } from '../../core/internal.ts'
 import type { Call, ServedToolset, Timer } from '../../core/plugin.ts'
 import { callOf, contextCancellation, holderOf, InputRequired, roundOf } from '../../core/transport.ts'
@@ -16,7 +16,7 @@ import {
 } from '../../remote/index.ts'
 import { isLoginRound, isPerCaller, withLogin } from '../families/credentials/index.ts'
 import { visibleLine, visibleText } from '../families/texts/index.ts'
-import type { RecordUpstreamCall } from '../families/upstream-calls/index.ts'
+import { problemsOf, type RecordUpstreamCall } from '../families/upstream-calls/index.ts'
 import { type AcceptedServer, listsOf, reviewLists } from './accepted.ts'
 import { capabilitiesFor, cleanResult, listCapabilities, paramsFor, readInputRequests } from './calls.ts'
 import { type Caller, changedError, createDefiner } from './definitions.ts'
@@ -80,6 +80,8 @@ export class Upstream implements Caller {
   readonly #supervisor: Supervisor
   readonly #stop = new AbortController()
   readonly #watched = new Set<string>()
+  /** Output schemas of tools whose results do not match. */
+  readonly #mismatched = new WeakSet<JsonSchema>()
   readonly #credentials = new WeakMap<Call, CallCredentials>()
   /** The credentials of each session's last call. */
   readonly #sessionCredentials = new WeakMap<Connection, { credentials: CallCredentials }>()
@@ -576,13 +578,16 @@ export class Upstream implements Caller {
     connection.request('logging/setLevel', { level: logLevel }).catch(() => undefined)
   }
 
-  async call(method: string, params: Json, ctx: CallContext): Promise<object> {
+  async call(method: string, params: Json, ctx: CallContext, outputSchema?: JsonSchema): Promise<object> {
     const call = callOf(ctx)
     if (!call) throw new Error('the context is not one of a call')
     this.#active++
     try {
       const about = { name: this.settings.name, tool: params['name'] }
-      return await this.#parts.record(call, about, () => withLogin(ctx, () => this.#call(method, params, ctx, call)))
+      return await this.#parts.record(call, about, async () => {
+        const result = await withLogin(ctx, () => this.#call(method, params, ctx, call))
+        return outputSchema ? this.#checkOutput(result, outputSchema, about.tool) : result
+      })
     } catch (error) {
       this.#noteUnreachable(error)
       if (isUnknownItem(error)) this.#refreshSoon()
@@ -592,6 +597,26 @@ export class Upstream implements Caller {
     } finally {
       this.#leave()
     }
+  }
+
+  /** Returns an error for a result that does not match its schema. Logs the first one of each definition. */
+  async #checkOutput(result: object, schema: JsonSchema, upstreamTool: unknown): Promise<object> {
+    const { structuredContent, content = [], isError } = result as Partial<CallToolResult>
+    if (result instanceof InputRequired || isError) return result
+    const isMissing = structuredContent === undefined
+    const problems = isMissing ? 'it has no structured content' : await problemsOf(structuredContent, schema, 'output')
+    if (problems === undefined) return result
+    const { name: upstream } = this.settings
+    if (!this.#mismatched.has(schema)) {
+      const fields = { upstream, upstreamTool, problems }
+      this.#parts.host.log.warn(
+        { code: 'MH2953', ...fields },
+        'a result of an upstream server does not match its output schema',
+      )
+    }
+    this.#mismatched.add(schema)
+    const text = `The result of the server "${upstream}" does not match the output schema of the tool (MH2953):\n${problems}`
+    return { content: [{ type: 'text', text }, ...content], isError: true }
   }
 
   #failure(error: unknown, call: Call): Error {

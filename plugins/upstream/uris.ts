@@ -5,8 +5,6 @@ import type { ServerSettings } from './settings.ts'
 
 type UriSettings = Pick<ServerSettings, 'name' | 'uris'>
 
-/** Toolset names that can be part of a scheme. The first `+` of a URI ends the name. */
-export const WRAPPING_NAME = /^[A-Za-z][A-Za-z0-9.-]*$/
 /** Clients recognise these schemes, so the name follows them. */
 const KEPT_SCHEME = /^(?:ui|skill):\/\//i
 /** Clients read these URIs from the web. */
