@@ -315,15 +315,15 @@ export interface AccessRow {
   readonly caller: Omit<Caller, 'token'>
   /** How the token was judged; absent for other callers. */
   readonly token?: string
-  /** Set if the route refuses the caller; then all cells are `denied`. */
+  /** Set if the route refuses the caller; then all cells are `denied`, or `error` if a plugin threw an error. */
   readonly refused?: Refusal
   /** In the order of `items`. */
   readonly cells: readonly AccessCell[]
 }
 
 export interface AccessCell {
-  /** `hidden`: not listed and not callable. `denied`: listed, but calls are refused. `unlisted`: callable, not listed. */
-  readonly state: 'allowed' | 'unlisted' | 'hidden' | 'denied'
+  /** `hidden`: not listed and not callable. `denied`: listed, but calls are refused. `unlisted`: callable, not listed. `error`: a plugin threw an error. */
+  readonly state: 'allowed' | 'unlisted' | 'hidden' | 'denied' | 'error'
   readonly reason?: string
 }
 

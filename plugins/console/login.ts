@@ -9,6 +9,8 @@ const SESSION_IDLE = 2 * 3_600_000
 export const MAX_SESSIONS = 16
 /** Unused one-time tokens. */
 const MAX_TOKENS = 8
+/** A one-time token is valid for this time, milliseconds. */
+const TOKEN_TTL = 10 * 60_000
 
 /** Failed logins within the window: of one address, and of all. */
 export const MAX_FAILURES = 5
@@ -67,7 +69,8 @@ export type LoginResult =
 /** `token`: the configured token, valid for any number of logins. */
 export function createLogins(token: string | undefined, now: () => number) {
   const wanted = token === undefined ? undefined : digest(token)
-  const oneTime = new Set<string>()
+  /** When each token expires. */
+  const oneTime = new Map<string, number>()
   const sessions = new Map<string, KeptSession>()
   const attempts = createAttempts(now)
 
@@ -102,14 +105,17 @@ export function createLogins(token: string | undefined, now: () => number) {
     /** A new one-time token. */
     createToken(): string {
       const made = createSecret()
-      oneTime.add(keyOf(made))
-      const [oldest] = oneTime
+      oneTime.set(keyOf(made), now() + TOKEN_TTL)
+      const [oldest] = oneTime.keys()
       if (oneTime.size > MAX_TOKENS && oldest !== undefined) oneTime.delete(oldest)
       return made
     },
     logIn(given: string, address: string): LoginResult {
       // Too long to guess: failures of others at the same address do not keep the operator out.
-      if (oneTime.delete(keyOf(given))) return { kind: 'accepted', ...open('one-time token') }
+      const key = keyOf(given)
+      const expiresAt = oneTime.get(key) ?? 0
+      oneTime.delete(key)
+      if (now() < expiresAt) return { kind: 'accepted', ...open('one-time token') }
       if (attempts.isBlocked(address)) return { kind: 'blocked' }
       if (wanted && timingSafeEqual(digest(given), wanted)) return { kind: 'accepted', ...open('token') }
       attempts.note(address)

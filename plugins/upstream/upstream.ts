@@ -610,12 +610,12 @@ export class Upstream implements Caller {
     if (!this.#mismatched.has(schema)) {
       const fields = { upstream, upstreamTool, problems }
       this.#parts.host.log.warn(
-        { code: 'MH2953', ...fields },
+        { code: 'MH2957', ...fields },
         'a result of an upstream server does not match its output schema',
       )
     }
     this.#mismatched.add(schema)
-    const text = `The result of the server "${upstream}" does not match the output schema of the tool (MH2953):\n${problems}`
+    const text = `The result of the server "${upstream}" does not match the output schema of the tool (MH2957):\n${problems}`
     return { content: [{ type: 'text', text }, ...content], isError: true }
   }
 

@@ -3,6 +3,8 @@ import { expect } from 'chai'
 import { defineTool } from '../../../core/index.ts'
 import { definePlugin } from '../../../core/plugin.ts'
 import { PATHS } from '../../../plugins/console/api.ts'
+import { createLogins } from '../../../plugins/console/login.ts'
+import { createManualClock } from '../../support/manual-clock.ts'
 import { modern } from '../../support/rpc.ts'
 import { startHost, stopHosts } from '../../support/start-host.ts'
 import { exchange } from '../../support/stream-exchange.ts'
@@ -158,6 +160,24 @@ describe('Attacks on the console', () => {
     expect([again.status, again.headers['set-cookie']]).to.deep.equal([401, undefined])
   })
 
+  it('with an expired one-time token are refused', async () => {
+    const clock = createManualClock()
+    const started = await startHost(
+      { ...config, plugins: { 'transport-streamable': {}, console: { port: 0 } } },
+      undefined,
+      { clock },
+    )
+    const { origin, token } = placeOf(started)
+    await clock.advance(10 * 60_000)
+    expect((await logIn(origin, token)).status).to.equal(401)
+  })
+
+  it('with an old one of many one-time tokens are refused', () => {
+    const { createToken, logIn: use } = createLogins(undefined, Date.now)
+    const [oldest = '', second = ''] = Array.from({ length: 9 }, createToken)
+    expect([use(oldest, '').kind, use(second, '').kind]).to.deep.equal(['refused', 'accepted'])
+  })
+
   it('by tokens in the query are refused, and the token stays unused', async () => {
     const started = await startHost({ ...config, plugins: { 'transport-streamable': {}, console: { port: 0 } } })
     const { origin, token } = placeOf(started)
@@ -250,22 +270,27 @@ describe('Attacks on the console', () => {
 
   it('by many calls are limited to the ring buffer', async () => {
     const operator = await open()
+    const callAs = (name: string) => {
+      const meta = { 'io.modelcontextprotocol/clientInfo': { name, version: '1' } }
+      return modern(`${operator.url}/mcp`, 'tools/call', { name: 'say' }, { meta })
+    }
+    await callAs('regular')
     const names = Array.from({ length: 2_100 }, (_, index) => `client-${index}`)
     for (let from = 0; from < names.length; from += 100) {
       const batch = names.slice(from, from + 100)
-      await Promise.all(
-        batch.map(name => {
-          const meta = { 'io.modelcontextprotocol/clientInfo': { name: name.padEnd(2_000, 'x'), version: '1' } }
-          return modern(`${operator.url}/mcp`, 'tools/call', { name: 'say' }, { meta })
-        }),
-      )
+      await Promise.all(batch.map(name => callAs(name.padEnd(2_000, 'x'))))
+      await callAs('regular')
     }
+    await callAs('late')
     const { calls, dropped } = (await operator.get(`${PATHS.calls}?limit=999999`)).body
     expect(calls.length).to.be.within(1, 2_000)
-    expect(calls.length + dropped).to.equal(2_100)
+    expect(calls.length + dropped).to.equal(2_123)
     const { clients, other } = (await operator.get(PATHS.clients)).body
-    expect([clients.length, other]).to.deep.equal([500, 1_600])
-    expect(clients[0].name).to.have.length(64)
+    expect([clients.length, other]).to.deep.equal([500, 1_602])
+    // Active clients stay.
+    expect([clients[0].name, clients[0].calls]).to.deep.equal(['regular', 22])
+    expect(clients.map(({ name }: { name: string }) => name)).to.include('late')
+    expect(clients[1].name.length).to.be.at.most(64)
   })
 
   it('by large or broken bodies and URLs are refused', async () => {

@@ -63,11 +63,11 @@ describe('Results that do not match the output schema', () => {
       const wrong = await call('number', { n })
       expect(wrong).to.include({ isError: true }).and.not.to.have.property('structuredContent')
       const [first, second] = wrong.content as Array<{ text: string }>
-      expect(first?.text).to.match(/MH2953[\s\S]*n: .*integer/)
+      expect(first?.text).to.match(/MH2957[\s\S]*n: .*integer/)
       expect(second?.text).to.equal('text of the server')
     }
     expect((await call('number', {})).isError, 'no structured content').to.equal(true)
-    const lines = log.filter(({ code }) => code === 'MH2953')
+    const lines = log.filter(({ code }) => code === 'MH2957')
     expect(lines).to.have.lengthOf(1)
     expect(lines[0]).to.include({ upstream: 'far', upstreamTool: 'number', level: 'warn' })
     await client.close()
