@@ -12,7 +12,7 @@ export interface Peers {
   send(node: string, message: PeerMessage): Promise<boolean>
   /** True after a heartbeat within the last 15 seconds. Can be cached for one second. */
   isAlive(node: string): Promise<boolean>
-  /** Messages arrive in `send` order. */
+  /** Adds a listener. Messages arrive in `send` order. */
   receive(listener: (message: PeerMessage) => void): void
   /** Stops this node: others can take over its sessions at once. */
   leave(): Promise<void>
@@ -46,11 +46,21 @@ export type PeerMessage =
       readonly headers: IncomingHttpHeaders
       readonly user: User | undefined
     }
+  /** A message of a plugin. `session`: the unit of fairness. */
+  | { readonly type: 'plugin'; readonly session: string; readonly plugin: string; readonly body: object }
 
-export const createPeers = (bus: Bus): Peers => ({
-  node: bus.node,
-  send: (node, message) => bus.send(node, JSON.stringify(message), message.session),
-  isAlive: node => bus.isAlive(node),
-  receive: listener => bus.receive(text => listener(JSON.parse(text))),
-  leave: () => bus.leave(),
-})
+export function createPeers(bus: Bus): Peers {
+  const listeners: ((message: PeerMessage) => void)[] = []
+  return {
+    node: bus.node,
+    send: (node, message) => bus.send(node, JSON.stringify(message), message.session),
+    isAlive: node => bus.isAlive(node),
+    receive(listener) {
+      listeners.push(listener)
+      bus.receive(text => {
+        for (const each of listeners) each(JSON.parse(text))
+      })
+    },
+    leave: () => bus.leave(),
+  }
+}
