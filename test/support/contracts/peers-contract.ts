@@ -47,6 +47,11 @@ const together: Promises<Peers>['together'] = {
     deepEqual(there, sent)
     deepEqual(here, [])
   },
+  async 'delivers messages to each listener'(one, other) {
+    const listeners = [hear(other), hear(other)]
+    await one.send(other.node, message('s'))
+    await eventually(() => listeners.every(({ length }) => length === 1))
+  },
   async 'delivers messages of two senders in the order of each sender'(one, other) {
     const [here, there] = [hear(one), hear(other)]
     const send = async (from: Peers, to: Peers) => {
