@@ -83,7 +83,7 @@ export {
   StreamFenced,
   type StreamState,
 } from './sessions/event-store.ts'
-export { createPeers, type PeerMessage, type Peers } from './sessions/peers.ts'
+export { createPeers, type PeerMessage, type Peers, type PluginMessage } from './sessions/peers.ts'
 export type { ResumableStream } from './sessions/resumable-stream.ts'
 export {
   createLineReply,

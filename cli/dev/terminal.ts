@@ -111,8 +111,7 @@ function startServer(keep: string, { files, serving, died }: ServerEvents): Serv
   }
 }
 
-async function open(page: string | undefined) {
-  if (page === undefined) return say('Nothing is served yet.')
+async function open(page: string) {
   say(`Opening ${page}`)
   await openBrowser(new URL(page)).catch((error: unknown) => say(errorText(error)))
 }
@@ -128,9 +127,20 @@ export async function watchAndServe(options: DevOptions, context: CommandContext
   let server: Server | undefined
   let restarting: Promise<void> | undefined
   let isBehind = false
+  /** The key that was pressed while the server started. */
+  let pressed: 'o' | 'e' | undefined
   const types = createTypeCheck(folder, () => known, say)
   const isAtTerminal = hasKeys()
   const isWithout = !hasConfig(config, cwd)
+
+  /** Opens the console for `o` and the first URL for `e`, after the start if the server is not ready. */
+  function openFor(key: 'o' | 'e') {
+    pressed = undefined
+    if (!server) say('Nothing is served yet.')
+    else if (server.page === undefined) pressed = key
+    else if (key === 'o') server.order('open')
+    else void open(server.page)
+  }
 
   function start() {
     server = startServer(join(folder, '.mcp-host'), {
@@ -140,9 +150,10 @@ export async function watchAndServe(options: DevOptions, context: CommandContext
       },
       serving() {
         types.run()
+        if (pressed !== undefined) openFor(pressed)
       },
       died(why) {
-        server = undefined
+        server = pressed = undefined
         if (isWithout && !isAtTerminal) process.exit(2)
         say(`Server stopped (${why}). It restarts after the next change${isAtTerminal ? ', or press r' : ''}.`)
       },
@@ -196,8 +207,7 @@ export async function watchAndServe(options: DevOptions, context: CommandContext
       if (key === 'q') quit()
       else if (quits > 0) return
       else if (key === 'r') void restart()
-      else if (key === 'o' && server?.page !== undefined) server.order('open')
-      else if (key === 'o' || key === 'e') void open(server?.page)
+      else if (key === 'o' || key === 'e') openFor(key)
       else if (key === '?') say(KEY_HELP)
     })
     for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, quit)

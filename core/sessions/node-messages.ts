@@ -38,6 +38,7 @@ export function createNodeMessages(node: ThisNode) {
   }
 
   function receive(message: Exclude<PeerMessage, StreamMessage>) {
+    if (message.type === 'plugin') return
     const session = sessions.get(message.session)
     if (message.type === 'runs?') {
       const { request } = message
@@ -46,7 +47,7 @@ export function createNodeMessages(node: ThisNode) {
       peers.send(message.node, { type: 'runs', session: message.session, request, running }).catch(() => undefined)
     } else if (message.type === 'runs') {
       for (const settle of [...(asked.get(keyOf(message.session, message.request)) ?? [])]) settle(message.running)
-    } else if (!session || message.type === 'plugin') return
+    } else if (!session) return
     else if (message.type === 'answer') void session.answer(message.id, message.body)
     else if (message.type === 'cancel') session.cancelHere(message.request, message.reason)
     else if (message.type === 'ended') session.dispose(new Error(message.reason))

@@ -1,7 +1,8 @@
 // The handlers of the API, by method and path.
 import { resolve } from 'node:path'
-import { type InternalHost, type Operator, operatorActions } from '../../core/internal.ts'
+import type { InternalHost, Operator } from '../../core/internal.ts'
 import { isObject } from '../../core/plugin.ts'
+import { operatorActions } from '../families/operator-actions/index.ts'
 import {
   addressAt,
   callerIn,

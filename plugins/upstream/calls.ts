@@ -2,21 +2,31 @@
 import { ToolError } from '../../core/index.ts'
 import { type Call, isObject } from '../../core/plugin.ts'
 import type { Question } from '../../core/transport.ts'
+import { visibleLine } from '../families/texts/index.ts'
+import { MAY_BE_DONE, UI } from './failures.ts'
 import { type Json, questionOf } from './run.ts'
 import type { ServerSettings } from './settings.ts'
 import { passedMeta } from './texts.ts'
 
 type Capabilities = Call['client']['capabilities']
 
-const EVERYTHING: Capabilities = { elicitation: { form: {}, url: {} }, sampling: {}, roots: {} }
+const UI_CAPABILITY: Capabilities = { extensions: { [UI]: { mimeTypes: ['text/html;profile=mcp-app'] } } }
+const EVERYTHING: Capabilities = {
+  elicitation: { form: {}, url: {} },
+  sampling: {},
+  roots: {},
+  ...UI_CAPABILITY,
+}
 
-/** Returns the client's capabilities, without requests that the options disable. */
+/** Returns the client's capabilities, without requests that the options disable, and without other extensions. */
 export function capabilitiesFor(
   { asks }: Pick<ServerSettings, 'asks'>,
   client: Capabilities = EVERYTHING,
 ): Capabilities {
-  const { elicitation, sampling, roots } = client
+  const { elicitation, sampling, roots, extensions } = client
+  const ui: unknown = isObject(extensions) && Object.hasOwn(extensions, UI) ? extensions[UI] : undefined
   return {
+    ...(isObject(ui) && { extensions: { [UI]: ui } }),
     ...(asks.elicit && elicitation && { elicitation }),
     ...(asks.sample && sampling && { sampling }),
     ...(asks.roots && roots && { roots: {} }),
@@ -24,11 +34,11 @@ export function capabilitiesFor(
 }
 
 /**
- * Capabilities of the connection for lists: some servers list a tool only if the client supports its requests. On a shared
- * connection, requests of the server belong to no caller.
+ * Capabilities of the connection for lists: some servers list a tool only if the client supports its requests or its
+ * page. On a shared connection, requests of the server belong to no caller.
  */
 export const listCapabilities = (settings: Pick<ServerSettings, 'asks' | 'sessions'>): Capabilities =>
-  settings.sessions === 'shared' ? {} : capabilitiesFor(settings)
+  settings.sessions === 'shared' ? UI_CAPABILITY : capabilitiesFor(settings)
 
 /** Returns the params for the server. */
 export function paramsFor({ meta }: Pick<ServerSettings, 'meta'>, params: Json, call: Call): Json {
@@ -36,6 +46,8 @@ export function paramsFor({ meta }: Pick<ServerSettings, 'meta'>, params: Json, 
   return _meta ? { ...params, _meta } : params
 }
 
+/** Maximum characters of a result type in an error. */
+const MAX_TYPE = 100
 /** Maximum nesting of a result. Clients fail on deeper ones. */
 const MAX_DEPTH = 64
 
@@ -48,8 +60,13 @@ function isTooDeep(value: unknown): boolean {
   return false
 }
 
-/** Removes fields of the connection from a result. Throws a ToolError if the result is nested too deeply. */
+/** Removes fields of the connection from a result. Throws a ToolError for unknown types and too deeply nested results. */
 export function cleanResult(result: Json, { meta, name }: Pick<ServerSettings, 'meta' | 'name'>): Json {
+  const { resultType = 'complete' } = result
+  if (resultType !== 'complete') {
+    const type = visibleLine(String(resultType)).slice(0, MAX_TYPE)
+    throw new ToolError(`The server "${name}" sent a result of the unsupported type "${type}". ${MAY_BE_DONE}`)
+  }
   if (isTooDeep(result)) throw new ToolError(`The result of the server "${name}" has more than ${MAX_DEPTH} levels.`)
   const { _meta, resultType: _, ttlMs: _ttl, cacheScope: _scope, ...rest } = result
   const own = passedMeta(_meta, meta)

@@ -86,6 +86,9 @@ export function createDefiner(settings: ServerSettings, caller: Caller) {
       inputSchema: isObject(item['inputSchema']) ? item['inputSchema'] : { type: 'object' },
       outputSchema: isObject(item['outputSchema']) ? item['outputSchema'] : undefined,
     })
+    const { execution } = item
+    if (isObject(execution) && execution['taskSupport'] === 'required')
+      throw new Error('it requires tasks, which are not passed on')
     if (refersOutside([inputSchema, outputSchema])) throw new Error('its schemas reference another document')
     const listed = changeInput(inputSchema, override?.arguments)
     const isListed = outputSchema !== undefined && (override?.output ?? output) === 'pass'
@@ -97,6 +100,7 @@ export function createDefiner(settings: ServerSettings, caller: Caller) {
         access: override?.access,
         timeout: override?.timeout,
         concurrency: override?.concurrency,
+        task: override?.task as ToolDefinition['task'],
         annotations: annotationsOf(item['annotations'], override?.annotations),
       }),
       name: toolName(settings, name),

@@ -13,7 +13,10 @@ const short = (text: string) => {
   return shown.length <= MAX_MESSAGE ? shown : `${shown.slice(0, MAX_MESSAGE)}…`
 }
 
-const MAY_BE_DONE = 'The call may have been executed: check before you repeat it.'
+/** MCP Apps: the only extension that is passed on. */
+export const UI = 'io.modelcontextprotocol/ui'
+
+export const MAY_BE_DONE = 'The call may have been executed: check before you repeat it.'
 
 /** True for a resource that the server does not have. */
 export const isNotFound = (error: unknown): boolean =>
@@ -43,6 +46,10 @@ export function callFailure(name: string, error: unknown): Error {
   const done = executed === 'maybe' ? ` ${MAY_BE_DONE}` : ''
   if (reason === 'rpc' && code === MISSING_CAPABILITY && isObject(data)) {
     const { requiredCapabilities } = data
+    const { extensions } = isObject(requiredCapabilities) ? requiredCapabilities : {}
+    const [unsupported] = Object.keys(isObject(extensions) ? extensions : {}).filter(id => id !== UI)
+    if (unsupported !== undefined)
+      return new ToolError(`The server "${name}" requires the extension ${short(unsupported)}, which is not passed on.`)
     return new HostError('missingCapability', { detail: short(error.message), data: { requiredCapabilities } })
   }
   if (isLoginNeeded(error)) {

@@ -32,6 +32,8 @@ export interface UpstreamToolOverride {
   timeout?: Duration
   concurrency?: number
   output?: 'pass' | 'omit'
+  /** The key `task` of the tool, for the plugin `tasks`. */
+  task?: unknown
 }
 
 /** Settings that apply to all servers, or to one. */
@@ -162,6 +164,7 @@ const override = {
       timeout: duration('Time limit for a call.'),
       concurrency: count('Maximum concurrent calls per process.'),
       output,
+      task: { description: 'The key `task` of the tool, for the plugin `tasks`.' },
     },
     'Changes to a tool.',
   ),

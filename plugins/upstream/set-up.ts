@@ -105,7 +105,12 @@ export function setUpUpstreams(host: InternalHost, options: UpstreamOptions): vo
   host.reads(lock.file)
   for (const name of Object.keys(options.servers)) {
     const settings = resolveServer(name, options, host.config)
-    const { at } = settings
+    const { at, command } = settings
+    for (const [index, variable] of (command?.passEnv ?? []).entries()) {
+      if (process.env[variable] !== undefined) continue
+      const what = `the environment variable ${variable} is not set, so the server "${name}" does not receive it`
+      host.report(new StartError('MH2953', what, { at: [...at, 'passEnv', index] }), 'warning')
+    }
     if (lock.isFrozen && !accepted.has(name)) {
       const what = `the lock file does not contain the tools of the server "${name}": run \`mcp-host accept ${name}\``
       throw new StartError('MH2948', what, { at })

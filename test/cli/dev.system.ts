@@ -1,10 +1,10 @@
 // `mcp-host dev`: each edit is taken while sessions and streams go on; what is broken is shown, what takes a restart is said.
 import { once } from 'node:events'
-import { readFile, stat, writeFile } from 'node:fs/promises'
+import { readFile, stat } from 'node:fs/promises'
 import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
 import { expect } from 'chai'
-import { makeFolder, removeFolders } from '../config/folder.ts'
+import { makeFolder, removeFolders, replaceFile } from '../config/folder.ts'
 import { eventually } from '../support/eventually.ts'
 import { modern, type RpcMessage } from '../support/rpc.ts'
 import { nextMessage, openSession } from '../support/session-client.ts'
@@ -41,7 +41,7 @@ async function startDev(files: Record<string, string> = FILES, args: string[] = 
   const folder = await makeFolder(files)
   const running = startCli(['dev', ...args], folder)
   const url = `${await running.listening()}/mcp`
-  return { running, url, write: (name, text) => writeFile(join(folder, name), text) }
+  return { running, url, write: (name, text) => replaceFile(join(folder, name), text) }
 }
 
 async function quit({ child, ended }: Running) {
@@ -98,14 +98,14 @@ describe('mcp-host dev', function () {
     const running = startCli(['dev'], folder)
     await running.logged(/did you mean "server"/)
     await running.printed(/^Server stopped \(exit code 2\)\. It restarts after the next change\.$/m)
-    await writeFile(join(folder, 'mcp.config.ts'), CONFIG)
+    await replaceFile(join(folder, 'mcp.config.ts'), CONFIG)
     await running.listening()
-    await writeFile(join(folder, 'tools/say.ts'), `${tool('say', 'one')}process.exit(6)\n`)
+    await replaceFile(join(folder, 'tools/say.ts'), `${tool('say', 'one')}process.exit(6)\n`)
     await running.printed(/say\.ts:4: .*it calls process\.exit\(6\) while it is loaded/)
     const crash = 'setTimeout(() => process.exit(7), 500)'
-    await writeFile(join(folder, 'tools/say.ts'), `${tool('say', 'one')}${crash}\n`)
+    await replaceFile(join(folder, 'tools/say.ts'), `${tool('say', 'one')}${crash}\n`)
     await running.printed(/^Server stopped \(exit code 7\)/m)
-    await writeFile(join(folder, 'tools/say.ts'), tool('say', 'back'))
+    await replaceFile(join(folder, 'tools/say.ts'), tool('say', 'back'))
     const [, url] = await running.printed(/listening on [\s\S]*listening on (http:\S+)$/m)
     expect(textOf((await modern(`${url}/mcp`, 'tools/call', { name: 'say' })).message)).to.equal('back.')
     expect((await quit(running)).code).to.equal(0)
@@ -119,17 +119,17 @@ describe('mcp-host dev', function () {
     const running = startCli(['dev'], folder)
     await running.printed(new RegExp(`^Port ${port} is in use\\. Trying port ${port + 1}\\.$`, 'm'))
     expect(Number(new URL(await running.listening()).port)).to.be.greaterThan(port)
-    await writeFile(join(folder, 'tools/say.ts'), tool('say', 'two'))
+    await replaceFile(join(folder, 'tools/say.ts'), tool('say', 'two'))
     await running.printed(/^Reloaded: toolsets\.talk$/m)
     expect((await quit(running)).code).to.equal(0)
 
     const fixed = CONFIG.replace('port: 0', `port: ${port}, publicUrl: 'http://127.0.0.1:${port}'`)
-    await writeFile(join(folder, 'mcp.config.ts'), fixed)
+    await replaceFile(join(folder, 'mcp.config.ts'), fixed)
     const second = startCli(['dev'], folder)
     await second.logged(/error MH1301: /)
     await second.printed(/^Server stopped \(exit code 1\)\. It restarts after the next change\.$/m)
     other.close()
-    await writeFile(join(folder, 'mcp.config.ts'), `${fixed}\n`)
+    await replaceFile(join(folder, 'mcp.config.ts'), `${fixed}\n`)
     expect(await second.listening()).to.contain(`:${port}`)
     expect((await quit(second)).code).to.equal(0)
   })
@@ -180,7 +180,7 @@ describe('mcp-host dev', function () {
     expect((await fetch(`${endpoint}`, { headers: { Accept: 'text/html' } })).status).to.equal(200)
     running.child.stdin.write('r')
     await running.printed(/Restarting[\s\S]* http:\S+\/mcp [\s\S]* {2}Keys /)
-    await writeFile(join(folder, '.env'), 'no variable\n')
+    await replaceFile(join(folder, '.env'), 'no variable\n')
     await running.printed(/Changed: \.env[\s\S]*Still serving the previous version/)
     running.child.stdin.write('r')
     await running.printed(

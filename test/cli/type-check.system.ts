@@ -1,9 +1,9 @@
 // The type errors that `mcp-host dev` shows beside its server: by the project's own compiler, short, and once they are gone.
-import { symlink, writeFile } from 'node:fs/promises'
+import { symlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import { createTypeCheck } from '../../cli/dev/type-check.ts'
-import { makeFolder, removeFolders } from '../config/folder.ts'
+import { makeFolder, removeFolders, replaceFile } from '../config/folder.ts'
 import { eventually } from '../support/eventually.ts'
 import { ROOT } from './run-cli.ts'
 
@@ -36,12 +36,12 @@ describe('the type errors of a project', function () {
     check.run()
     await saidAfter(1)
     expect(said).to.deep.equal(["types: word.ts:1:14  Type 'string' is not assignable to type 'number'. (TS2322)"])
-    await writeFile(join(folder, 'word.ts'), "export const word: string = 'one'\n")
+    await replaceFile(join(folder, 'word.ts'), "export const word: string = 'one'\n")
     check.run()
     // The check that runs is overtaken by the next: one answer.
     check.run()
     await saidAfter(2)
-    await writeFile(join(folder, 'word.ts'), WRONG)
+    await replaceFile(join(folder, 'word.ts'), WRONG)
     check.run()
     await saidAfter(3)
     expect(said.slice(1)).to.deep.equal(['types: fine again', said[0]])

@@ -1,5 +1,5 @@
 // A temporary folder with the files of one test. It is a package of its own, so that no config above is found.
-import { mkdir, mkdtemp, realpath, rm, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, realpath, rename, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 
@@ -14,6 +14,15 @@ export async function makeFolder(files: Record<string, string | Uint8Array>): Pr
     await writeFile(join(folder, name), text)
   }
   return folder
+}
+
+let replaced = 0
+
+/** Writes a file that a process watches. The process sees either the old or the new text, never an empty or partial file. */
+export async function replaceFile(path: string, text: string): Promise<void> {
+  const written = join(tmpdir(), `mcp-host-file-${process.pid}-${++replaced}`)
+  await writeFile(written, text)
+  await rename(written, path)
 }
 
 /** For `after`. */

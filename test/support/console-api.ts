@@ -16,6 +16,7 @@ import type {
   Denials,
   Envelope,
   Explanation,
+  Login,
   Me,
   Nodes,
   Overview,
@@ -69,10 +70,10 @@ export function callRow(seq: number): CallRow {
       error: { kind: 'forbidden', status: 403, message: `Requires scope "admin" ${ATTACK}`, refusedBy: 'tool-policy' },
     }),
     stages: [
-      { name: 'authenticate', from: 0, ms: 1.2 },
-      { name: 'authorize', from: 1.2, ms: 0.3 },
-      { name: 'body', from: 1.5, ms: 0.4 },
-      { name: 'handler', from: 2, ms: 3 + ((seq * 37) % 380) },
+      { name: 'authenticate', start: 0, ms: 1.2 },
+      { name: 'authorize', start: 1.2, ms: 0.3 },
+      { name: 'body', start: 1.5, ms: 0.4 },
+      { name: 'handler', start: 2, ms: 3 + ((seq * 37) % 380) },
     ],
   }
 }
@@ -396,6 +397,8 @@ const me: Me = {
   expiresAt: START + 3_600_000,
 }
 
+const login: Login = { ...me, secret: 'second-secret' }
+
 const tried: TryResult = {
   status: 200,
   ms: 31,
@@ -477,14 +480,15 @@ export async function startConsoleApi(folder: string): Promise<ConsoleApi> {
     const path = (req.url ?? '').split('?')[0] ?? ''
     if (!path.startsWith('/api/')) return sendFile(path, res)
     const isPost = req.method === 'POST'
-    if (isPost && req.headers['x-console'] !== '1') return send(res, 403, { error: 'forbidden', message: 'No header.' })
+    const key = req.headers['x-console']
+    if (isPost && !key) return send(res, 403, { error: 'forbidden', message: 'No header.' })
     const body = isPost ? await json(req) : undefined
     requests.push({ method: req.method ?? '', path, body })
     if (path === '/api/login') {
       isLoggedIn = (body as { token: string }).token === SECRET
-      return isLoggedIn ? send(res, 200, me) : send(res, 401, { error: 'unauthorized', message: 'Invalid token.' })
+      return isLoggedIn ? send(res, 200, login) : send(res, 401, { error: 'unauthorized', message: 'Invalid token.' })
     }
-    if (!isLoggedIn) return send(res, 401, { error: 'unauthorized', message: 'Log in first.' })
+    if (!isLoggedIn || key !== login.secret) return send(res, 401, { error: 'unauthorized', message: 'Log in first.' })
     const name = path.slice('/api/'.length)
     if (name === 'me') return send(res, 200, me)
     if (name === 'logout') {

@@ -322,11 +322,13 @@ export function createLogins(host: InternalHost) {
     await show(ctx, 'You are logged in', text, { isError: false, action }, 200)
   }
 
+  const linksOf = (owner: Owner): Link[] => [...apis.values()].map(api => ({ ...api, owner }))
+  const isConnected = async (link: Link) => (await clientOf(link)).isLoggedIn()
+
   const connections: Connections = {
     async of(owner) {
-      const links = [...apis.values()].map(api => ({ ...api, owner }))
       const found = await Promise.all(
-        links.map(async link => ((await (await clientOf(link)).isLoggedIn()) ? [[apiKey(link), link] as const] : [])),
+        linksOf(owner).map(async link => ((await isConnected(link)) ? [[apiKey(link), link] as const] : [])),
       )
       return new Map(found.flat())
     },
@@ -369,11 +371,14 @@ export function createLogins(host: InternalHost) {
   async function forgetUser(subject: string) {
     const issuer = findAccess().server.issuer()
     if (issuer === undefined) return
-    try {
-      for (const link of (await connections.of({ issuer, subject })).values()) await connections.disconnect(link)
-    } catch (err) {
-      log.warn({ code: 'MH3459', err, subject }, 'cannot delete the tokens of a user')
+    const forget = async (link: Link) => {
+      try {
+        if (await isConnected(link)) await connections.disconnect(link)
+      } catch (err) {
+        log.warn({ code: 'MH3459', err, login: link.id, subject }, 'cannot delete the tokens of a user')
+      }
     }
+    await Promise.all(linksOf({ issuer, subject }).map(forget))
   }
 
   function addFirst() {

@@ -1,11 +1,11 @@
 // `mcp-host dev` with apps: rebundling on file changes, and bundling errors.
-import { readdir, writeFile } from 'node:fs/promises'
+import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { expect } from 'chai'
 import { editedConfig } from '../../cli/edited-config.ts'
 import { CORE, runCli, startCli, stopAll } from '../../cli/run-cli.ts'
-import { makeFolder, removeFolders } from '../../config/folder.ts'
+import { makeFolder, removeFolders, replaceFile } from '../../config/folder.ts'
 import { bundledFile } from '../../support/compiled.ts'
 import { modern } from '../../support/rpc.ts'
 import { nextMessage, openSession } from '../../support/session-client.ts'
@@ -35,7 +35,7 @@ describe('mcp-host dev with apps', function () {
 
   it('rebundles the page when a source file changes and keeps the previous page on errors', async () => {
     const folder = await makeFolder(FILES)
-    const write = (name: string, text: string) => writeFile(join(folder, name), text)
+    const write = (name: string, text: string) => replaceFile(join(folder, name), text)
     const running = startCli(['dev'], folder)
     const url = `${await running.listening()}/mcp`
     const page = async () => (await modern(url, 'resources/read', { uri: URI })).message.result.contents[0].text
@@ -84,7 +84,7 @@ describe('mcp-host dev with apps', function () {
     const folder = await makeFolder({ ...FILES, 'page/mark.ts': 'export const mark: string =' })
     const running = startCli(['dev'], folder)
     await running.logged(/tools\/draw\.ts:4: .*app "chart": its module cannot be bundled:\n.*page\/mark\.ts:1:28: /)
-    await writeFile(join(folder, 'page/mark.ts'), FILES['page/mark.ts'])
+    await replaceFile(join(folder, 'page/mark.ts'), FILES['page/mark.ts'])
     const url = `${await running.listening()}/mcp`
     expect((await modern(url, 'resources/read', { uri: URI })).message.result.contents[0].text).to.contain('"one"')
     running.child.kill('SIGTERM')

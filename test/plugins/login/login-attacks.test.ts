@@ -56,6 +56,10 @@ function watchedStore(report: (operation: string, key: string, ttl?: number) => 
       await report('replace', key, ttl)
       return store.replace(key, from, to, ttl)
     },
+    async delete(...keys) {
+      for (const key of keys) await report('delete', key)
+      return store.delete(...keys)
+    },
   }
   const keys = () => JSON.stringify(memory.dump())
   return { plugin: loaded.plugin(host => host.provide('grantStore', watched)), store, keys }
@@ -292,6 +296,35 @@ describe('Stored tokens of a login', () => {
     expect(api.revocations).to.include('refresh_token')
     expect(await textOf(gateway, ben)).to.equal('ben-there')
   })
+
+  for (const operation of ['get', 'delete']) {
+    it(`are deleted at the other APIs if one fails (${operation})`, async () => {
+      const clock = createManualClock()
+      let broken: string | undefined
+      let isArmed = false
+      const { plugin, keys } = watchedStore((done, key) => {
+        if (!isArmed || done !== operation || !IS_TOKENS.test(key)) return
+        broken ??= key
+        if (key === broken) throw new Error('the store failed')
+      })
+      const options = { allow: { groups: ['staff'] }, scopes: {} }
+      const idp = { users: [{ sub: 'ann', groups: ['staff'] }] }
+      const { api, gateway } = await start({ clock, options, idp: idp as never }, { plugin })
+      const client: BridgeClient = await gateway.client()
+      gateway.idp.nextUser = 'ann'
+      const { refresh_token = '' } = await client.logIn()
+      const ann = await logInAs(gateway, api, 'ann')
+      await logIn(ann, linkOf(await call(gateway, ann, 'me')))
+      const count = () => new Set(keys().match(/granted:api tokens:[\w-]+/g)).size
+      expect(count()).to.equal(2)
+      isArmed = true
+      gateway.idp.users.set('ann', { sub: 'ann', groups: [] })
+      await client.refreshLater(refresh_token).catch(() => ({}))
+      await eventually('the tokens of the other API are deleted', count, found => found < 2)
+      expect(count()).to.equal(1)
+      expect(keys()).to.include(broken ?? 'no failure')
+    })
+  }
 })
 
 /** Identifies callers by a header. */

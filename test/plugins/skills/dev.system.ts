@@ -1,9 +1,9 @@
 // `mcp-host dev` with skills: changes are served without a restart, and errors are reported with their line.
-import { mkdir, rm, writeFile } from 'node:fs/promises'
+import { mkdir, rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { expect } from 'chai'
 import { CORE, startCli, stopAll } from '../../cli/run-cli.ts'
-import { makeFolder, removeFolders } from '../../config/folder.ts'
+import { makeFolder, removeFolders, replaceFile } from '../../config/folder.ts'
 import { eventually } from '../../support/eventually.ts'
 import { modern } from '../../support/rpc.ts'
 import { nextMessage, openSession } from '../../support/session-client.ts'
@@ -30,7 +30,7 @@ describe('mcp-host dev with skills', function () {
     const folder = await makeFolder({ 'mcp.config.ts': CONFIG, ...files })
     const write = async (name: string, text: string) => {
       await mkdir(dirname(join(folder, name)), { recursive: true })
-      await writeFile(join(folder, name), text)
+      await replaceFile(join(folder, name), text)
     }
     return { folder, write, running: startCli(['dev'], folder) }
   }

@@ -47,11 +47,6 @@ const together: Promises<Peers>['together'] = {
     deepEqual(there, sent)
     deepEqual(here, [])
   },
-  async 'delivers messages to each listener'(one, other) {
-    const listeners = [hear(other), hear(other)]
-    await one.send(other.node, message('s'))
-    await eventually(() => listeners.every(({ length }) => length === 1))
-  },
   async 'delivers messages of two senders in the order of each sender'(one, other) {
     const [here, there] = [hear(one), hear(other)]
     const send = async (from: Peers, to: Peers) => {
@@ -73,6 +68,16 @@ const together: Promises<Peers>['together'] = {
         numbers,
       )
     }
+  },
+  async 'delivers published messages to every listener of every node, in order'(one, other) {
+    const heard = [hear(one), hear(one), hear(other), hear(other)]
+    const sent = Array.from(
+      { length: COUNT },
+      (_, body) => ({ type: 'plugin', plugin: 'p', session: 's', body }) as const,
+    )
+    await Promise.all(sent.map(each => one.publish(each)))
+    await eventually(() => heard.every(({ length }) => length >= COUNT))
+    for (const each of heard) deepEqual(each, sent)
   },
   async 'reports a node as not alive soon after it leaves and stores no messages for it'(one, other) {
     equal(await one.isAlive(other.node), true)

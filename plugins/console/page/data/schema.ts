@@ -5,6 +5,9 @@ export type JsonObject = Readonly<Record<string, unknown>>
 export const isObject = (value: unknown): value is JsonObject =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
+export const objectIn = (value: unknown, name: string): JsonObject =>
+  isObject(value) && isObject(value[name]) ? value[name] : {}
+
 /** References to `$defs`, as deep as a chain of references is followed. */
 const MAX_REFERENCES = 8
 

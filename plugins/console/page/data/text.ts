@@ -85,6 +85,9 @@ export function duration(ms: number): string {
   return `${Math.floor(value / DAY)} d ${Math.floor((value % DAY) / HOUR)} h`
 }
 
+/** For display. */
+export const json = (value: unknown): string => JSON.stringify(value, undefined, 2) ?? ''
+
 const two = (value: number) => String(value).padStart(2, '0')
 
 export function clockTime(at: number): string {

@@ -1,13 +1,12 @@
-// Parts that several screens of calls share: outcome, item, client, and the drawer of one call.
+// Parts that several screens of calls share: outcome, item, client, and the details of one call.
 import { Link } from 'wouter-preact'
 import type { CallRow, ItemKind } from '../../api.ts'
 import { urlOf } from '../data/query.ts'
 import { bytes, fullTime, milliseconds, shellWord } from '../data/text.ts'
 import { Badge, type Tone } from './badge.tsx'
-import { Span } from './charts.tsx'
+import { Timeline } from './charts.tsx'
 import { Commands, Copy } from './copy.tsx'
-import { Drawer } from './dialogs.tsx'
-import { Code, Optional, Text } from './text.tsx'
+import { Code, Facts, Text } from './text.tsx'
 
 const OUTCOMES: Readonly<Record<CallRow['outcome'], readonly [Tone, string]>> = {
   ok: ['good', 'OK'],
@@ -33,43 +32,25 @@ export const itemText = ({ method, name }: Pick<CallRow, 'method' | 'name'>): st
 
 const OPTIONS: Readonly<Record<ItemKind, string>> = { tools: '--tool', resources: '--resource', prompts: '--prompt' }
 
+export const RouteLink = ({ route, path = route }: { readonly route: string; readonly path?: string }) => (
+  <Link href={urlOf('/routes', { route })}>
+    <Code value={path} />
+  </Link>
+)
+
 export const explainCommand = (route: string, item?: { readonly kind: ItemKind; readonly name: string }): string =>
   `mcp-host explain --route ${shellWord(route)}${item ? ` ${OPTIONS[item.kind]} ${shellWord(item.name)}` : ''}`
 
-function Timeline({ call }: { readonly call: CallRow }) {
-  const { stages = [], ms } = call
-  const total = Math.max(ms, ...stages.map(stage => stage.from + stage.ms))
-  return (
-    <section class="stack">
-      <h3>Stages</h3>
-      {stages.length === 0 ? (
-        <p class="muted">This call was not sampled.</p>
-      ) : (
-        <div class="stages">
-          {stages.map(stage => (
-            <>
-              <span class="mono">
-                <Text value={stage.name} most={40} />
-              </span>
-              <Span start={stage.from} end={stage.from + stage.ms} total={total} />
-              <span class="number small">{milliseconds(stage.ms)}</span>
-            </>
-          ))}
-        </div>
-      )}
-    </section>
-  )
-}
-
-export function CallDrawer({ call, onClose }: { readonly call: CallRow; readonly onClose: () => void }) {
-  const { error, route, kind, name } = call
+export function CallDetails({ call }: { readonly call: CallRow }) {
+  const { error, route, kind, name, stages, ms, requestId, traceId } = call
   const item = kind !== undefined && name !== undefined ? { kind, name } : undefined
+  const size = (value: number | undefined) => (value === undefined ? '–' : bytes(value))
   return (
-    <Drawer title={<Text value={itemText(call)} most={120} />} onClose={onClose}>
+    <>
       <div class="badges">
         <OutcomeBadge outcome={call.outcome} />
         {call.http && <Badge>{`${call.http.verb} ${call.http.status}`}</Badge>}
-        <Badge>{milliseconds(call.ms)}</Badge>
+        <Badge>{milliseconds(ms)}</Badge>
       </div>
       {error && (
         <div class="note fault">
@@ -88,78 +69,39 @@ export function CallDrawer({ call, onClose }: { readonly call: CallRow; readonly
           </div>
         </div>
       )}
-      <Timeline call={call} />
-      <dl class="facts">
-        <dt>Time</dt>
-        <dd class="number">{fullTime(call.at)}</dd>
-        <dt>Route</dt>
-        <dd>
-          {route === undefined ? (
-            '–'
-          ) : (
-            <Link href={urlOf('/routes', { route })}>
-              <Code value={route} />
-            </Link>
-          )}
-        </dd>
-        <dt>Item</dt>
-        <dd>
-          <Optional value={name} />
-        </dd>
-        <dt>User</dt>
-        <dd>
-          <Optional value={call.user} none="anonymous" />
-        </dd>
-        <dt>Client</dt>
-        <dd>
-          <Optional value={clientText(call)} none="not stated" />
-        </dd>
-        <dt>OAuth client</dt>
-        <dd>
-          <Optional value={call.oauthClient} />
-        </dd>
-        <dt>Protocol version</dt>
-        <dd>
-          <Optional value={call.revision} />
-        </dd>
-        <dt>Transport</dt>
-        <dd>
-          <Optional value={call.transport} />
-        </dd>
-        <dt>Bytes in, out</dt>
-        <dd class="number">
-          {call.bytesIn === undefined ? '–' : bytes(call.bytesIn)},{' '}
-          {call.bytesOut === undefined ? '–' : bytes(call.bytesOut)}
-        </dd>
-        {call.asked && call.asked.length > 0 && (
-          <>
-            <dt>Client requests</dt>
-            <dd>
-              <Text value={call.asked.join(', ')} />
-            </dd>
-          </>
-        )}
-        <dt>Node</dt>
-        <dd>
-          <Text value={call.node} />
-        </dd>
-        <dt>Request ID</dt>
-        <dd>
-          <Optional value={call.requestId} />
-        </dd>
-        <dt>Trace ID</dt>
-        <dd>
-          <Optional value={call.traceId} />
-        </dd>
-      </dl>
+      {stages && (
+        <Timeline
+          title="Stages"
+          spans={stages}
+          total={Math.max(ms, ...stages.map(stage => stage.start + stage.ms))}
+          textOf={milliseconds}
+        />
+      )}
+      <Facts
+        list={[
+          ['Time', fullTime(call.at)],
+          ['Route', route === undefined ? undefined : <RouteLink route={route} />],
+          ['Item', name],
+          ['User', call.user ?? 'anonymous'],
+          ['Client', clientText(call) ?? 'not stated'],
+          ['OAuth client', call.oauthClient],
+          ['Protocol version', call.revision],
+          ['Transport', call.transport],
+          ['Bytes in, out', `${size(call.bytesIn)}, ${size(call.bytesOut)}`],
+          ['Client requests', call.asked?.join(', ')],
+          ['Node', call.node],
+          ['Request ID', requestId],
+          ['Trace ID', traceId],
+        ]}
+      />
       <div class="tools">
-        {call.requestId !== undefined && <Copy text={call.requestId} what="" label="Copy request ID" />}
-        {call.traceId !== undefined && <Copy text={call.traceId} what="" label="Copy trace ID" />}
+        {requestId !== undefined && <Copy text={requestId} what="" label="Copy request ID" />}
+        {traceId !== undefined && <Copy text={traceId} what="" label="Copy trace ID" />}
         <Copy text={location.href} what="" label="Copy link" />
       </div>
       {route !== undefined && (
         <Commands list={[{ label: 'Explain access in the terminal', command: explainCommand(route, item) }]} />
       )}
-    </Drawer>
+    </>
   )
 }

@@ -1,4 +1,7 @@
 // Charts as SVG: sparkline, histogram of latencies, and bars of stages. Each has a text alternative.
+import { Fragment } from 'preact'
+import type { Stage } from '../../api.ts'
+import { Text } from './text.tsx'
 
 const WIDTH = 200
 const HEIGHT = 40
@@ -60,26 +63,40 @@ export function Histogram({ buckets, label }: { readonly buckets: readonly Bucke
   )
 }
 
-/** A bar from `start` to `end` on a track from 0 to `total`. */
-export function Span({ start, end, total, isFault = false }: SpanProps) {
-  const scale = 100 / Math.max(total, Number.EPSILON)
-  return (
-    <svg viewBox="0 0 100 10" preserveAspectRatio="none" aria-hidden="true">
-      <rect class="track" x="0" y="3.5" width="100" height="3" />
-      <rect
-        class={isFault ? 'bars fault' : 'bars'}
-        x={Math.min(99, start * scale)}
-        y="1.5"
-        width={Math.max(1, (end - start) * scale)}
-        height="7"
-      />
-    </svg>
-  )
+interface TimelineProps {
+  readonly title: string
+  /** Milliseconds. */
+  readonly spans: ReadonlyArray<Stage & { readonly isFault?: boolean }>
+  readonly total: number
+  readonly textOf: (milliseconds: number) => string
 }
 
-interface SpanProps {
-  readonly start: number
-  readonly end: number
-  readonly total: number
-  readonly isFault?: boolean
+/** One bar per span, on a track from 0 to `total`. */
+export function Timeline({ title, spans, total, textOf }: TimelineProps) {
+  const scale = 100 / Math.max(total, Number.EPSILON)
+  return (
+    <section class="stack">
+      <h3>{title}</h3>
+      <div class="stages">
+        {spans.map(({ name, start, ms, isFault = false }) => (
+          <Fragment key={`${name} ${start}`}>
+            <span class="mono">
+              <Text value={name} most={40} />
+            </span>
+            <svg viewBox="0 0 100 10" preserveAspectRatio="none" aria-hidden="true">
+              <rect class="track" x="0" y="3.5" width="100" height="3" />
+              <rect
+                class={isFault ? 'bars fault' : 'bars'}
+                x={Math.min(99, start * scale)}
+                y="1.5"
+                width={Math.max(1, ms * scale)}
+                height="7"
+              />
+            </svg>
+            <span class="number small">{textOf(ms)}</span>
+          </Fragment>
+        ))}
+      </div>
+    </section>
+  )
 }

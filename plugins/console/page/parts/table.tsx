@@ -1,6 +1,7 @@
 // A table that renders only visible rows, with sorting and arrow keys. Rows have one height, so that their position is known.
 import type { ComponentChildren } from 'preact'
 import { useLayoutEffect, useRef, useState } from 'preact/hooks'
+import { Optional } from './text.tsx'
 
 /** Pixels; the same in style.css. */
 const ROW = 40
@@ -9,15 +10,16 @@ const MARGIN = 8
 
 export interface Column<Row> {
   readonly title: string
-  readonly cell: (row: Row) => ComponentChildren
+  /** Enables sorting. Shown unless there is a `cell`. */
+  readonly value?: (row: Row) => string | number | undefined
+  /** Strings are shown as text of others. */
+  readonly cell?: (row: Row) => ComponentChildren
   /** CSS width. The columns without one share the rest. */
   readonly width?: string
   /** Right-aligned. */
   readonly isNumber?: boolean
   /** Hidden on narrow screens. */
   readonly isExtra?: boolean
-  /** Enables sorting. */
-  readonly by?: (row: Row) => string | number
 }
 
 interface TableProps<Row> {
@@ -27,9 +29,9 @@ interface TableProps<Row> {
   readonly rows: readonly Row[]
   readonly keyOf: (row: Row) => string | number
   /** Opens the details of a row: by click, or with the button in its first cell. */
-  readonly onOpen?: (row: Row) => void
+  readonly onOpen?: ((row: Row) => void) | undefined
   /** Called when the first row leaves or enters the view. */
-  readonly onScroll?: (isAtTop: boolean) => void
+  readonly onScroll?: ((isAtTop: boolean) => void) | undefined
 }
 
 interface Order {
@@ -38,14 +40,18 @@ interface Order {
 }
 
 function sorted<Row>(rows: readonly Row[], columns: readonly Column<Row>[], order: Order | undefined): readonly Row[] {
-  const by = order && columns[order.column]?.by
+  const by = order && columns[order.column]?.value
   if (!by) return rows
   const sign = order.isDescending ? -1 : 1
   return rows.toSorted((a, b) => {
-    const [left, right] = [by(a), by(b)]
+    const [left = '', right = ''] = [by(a), by(b)]
     return left === right ? 0 : left < right ? -sign : sign
   })
 }
+
+const Cell = <Row,>({ column: { cell, value }, row }: { readonly column: Column<Row>; readonly row: Row }) => (
+  <Optional value={(cell ?? value)?.(row)} />
+)
 
 const classOf = <Row,>({ isNumber = false, isExtra = false }: Column<Row>) =>
   [isNumber && 'right', isExtra && 'wide-only'].filter(Boolean).join(' ') || undefined
@@ -111,7 +117,7 @@ export function Table<Row>({ caption, columns, rows: given, keyOf, onOpen, onScr
                   style={column.width === undefined ? undefined : { width: column.width }}
                   aria-sort={isSorted ? (order.isDescending ? 'descending' : 'ascending') : undefined}
                 >
-                  {column.by ? (
+                  {column.value ? (
                     <button
                       type="button"
                       onClick={() => setOrder({ column: index, isDescending: isSorted && !order.isDescending })}
@@ -143,10 +149,10 @@ export function Table<Row>({ caption, columns, rows: given, keyOf, onOpen, onScr
                 <td key={column.title} class={classOf(column)}>
                   {at === 0 && onOpen ? (
                     <button type="button" class="link" onClick={() => onOpen(row)}>
-                      {column.cell(row)}
+                      <Cell column={column} row={row} />
                     </button>
                   ) : (
-                    column.cell(row)
+                    <Cell column={column} row={row} />
                   )}
                 </td>
               ))}

@@ -1,4 +1,5 @@
 // Text that clients or upstream servers control.
+import { type ComponentChildren, Fragment } from 'preact'
 import { pieces } from '../data/text.ts'
 
 interface Shown {
@@ -27,5 +28,27 @@ export const Code = ({ value, most = 200 }: Shown) => (
   </code>
 )
 
-export const Optional = ({ value, none = '–' }: { readonly value: string | undefined; readonly none?: string }) =>
-  value === undefined || value === '' ? <span class="muted">{none}</span> : <Text value={value} />
+/** A dash for an absent value. Strings are shown as text of others. */
+export const Optional = ({ value, none = '–' }: { readonly value: ComponentChildren; readonly none?: string }) =>
+  value === undefined || value === '' ? (
+    <span class="muted">{none}</span>
+  ) : typeof value === 'string' ? (
+    <Text value={value} />
+  ) : (
+    value
+  )
+
+export type Fact = readonly [label: string, value: ComponentChildren]
+
+export const Facts = ({ list }: { readonly list: readonly Fact[] }) => (
+  <dl class="facts number">
+    {list.map(([label, value]) => (
+      <Fragment key={label}>
+        <dt>{label}</dt>
+        <dd>
+          <Optional value={value} />
+        </dd>
+      </Fragment>
+    ))}
+  </dl>
+)

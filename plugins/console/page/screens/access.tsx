@@ -19,6 +19,7 @@ import { Badge, type Tone } from '../parts/badge.tsx'
 import { Commands } from '../parts/copy.tsx'
 import { Drawer } from '../parts/dialogs.tsx'
 import { Explained } from '../parts/explained.tsx'
+import { Choice } from '../parts/list.tsx'
 import { Empty, Loaded } from '../parts/states.tsx'
 import { Code, Text } from '../parts/text.tsx'
 
@@ -27,6 +28,7 @@ const STATES: Readonly<Record<AccessCell['state'], readonly [string, string, Ton
   unlisted: ['allowed', 'Not listed', 'good'],
   hidden: ['concealed', 'Hidden', 'plain'],
   denied: ['denied', 'Denied', 'fault'],
+  error: ['denied', 'Error', 'fault'],
 }
 
 /** Callers that the operator adds. In memory only, since they can contain tokens. */
@@ -144,19 +146,16 @@ function AddCaller() {
   }
   return (
     <form class="tools" onSubmit={add}>
-      <label class="inline">
-        <span>Add caller with</span>
-        <select
-          value={kind}
-          onChange={({ currentTarget: { value } }) =>
-            setKind(value === 'roles' || value === 'token' ? value : 'scopes')
-          }
-        >
-          <option value="scopes">scopes</option>
-          <option value="roles">roles</option>
-          <option value="token">a token</option>
-        </select>
-      </label>
+      <Choice
+        label="Add caller with"
+        value={kind}
+        options={[
+          ['scopes', 'scopes'],
+          ['roles', 'roles'],
+          ['token', 'a token'],
+        ]}
+        onChange={value => setKind(value === 'roles' || value === 'token' ? value : 'scopes')}
+      />
       <input
         name="value"
         type={kind === 'token' ? 'password' : 'text'}
@@ -196,16 +195,12 @@ function ForRoutes({ routes }: { readonly routes: Routes['routes'] }) {
   return (
     <>
       <div class="tools">
-        <label class="inline">
-          <span>Path</span>
-          <select value={path} onChange={event => change({ path: event.currentTarget.value })}>
-            {paths.map(one => (
-              <option key={one} value={one}>
-                {visibleText(one)}
-              </option>
-            ))}
-          </select>
-        </label>
+        <Choice
+          label="Path"
+          value={path}
+          options={paths.map(one => [one, one])}
+          onChange={value => change({ path: value })}
+        />
         <AddCaller />
       </div>
       <Loaded from={matrix}>

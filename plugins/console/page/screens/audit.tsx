@@ -1,14 +1,13 @@
 // Screen 11: the last lines of the audit, and whether their chain of hashes is intact.
 import { type AuditTail, PATHS, type Reply } from '../../api.ts'
-import { useQuery } from '../data/query.ts'
 import { useResource } from '../data/resource.ts'
-import { count, fullTime } from '../data/text.ts'
+import { count, fullTime, json } from '../data/text.ts'
 import { Badge, type Tone } from '../parts/badge.tsx'
 import { CodeBlock, Commands, Copy } from '../parts/copy.tsx'
-import { Drawer } from '../parts/dialogs.tsx'
-import { Empty, Loaded } from '../parts/states.tsx'
-import { type Column, Table } from '../parts/table.tsx'
-import { Code, Optional, Text } from '../parts/text.tsx'
+import { List } from '../parts/list.tsx'
+import { Loaded } from '../parts/states.tsx'
+import type { Column } from '../parts/table.tsx'
+import { Code, Text } from '../parts/text.tsx'
 
 type Line = AuditTail['lines'][number]
 
@@ -29,39 +28,30 @@ function toneOf(line: Line): Tone {
   return line['decision'] === 'refused' ? 'warn' : 'plain'
 }
 
-const timeOf = (line: Line): string => {
+const timeOf = (line: Line): string | undefined => {
   const at = Date.parse(textOf(line, 'time') ?? '')
-  return Number.isNaN(at) ? '–' : fullTime(at)
+  return Number.isNaN(at) ? undefined : fullTime(at)
 }
 
+const eventOf = (line: Line): string => (line['unreadable'] === true ? 'unreadable' : (textOf(line, 'event') ?? ''))
+
 const COLUMNS: readonly Column<Row>[] = [
-  { title: 'Line', cell: ({ line }) => textOf(line, 'seq') ?? '–', width: '5.5rem' },
+  { title: 'Line', value: ({ line }) => textOf(line, 'seq'), width: '5.5rem' },
   {
     title: 'Event',
+    value: ({ line }) => eventOf(line),
     cell: ({ line }) => (
       <Badge tone={toneOf(line)}>
-        <Text value={line['unreadable'] === true ? 'unreadable' : (textOf(line, 'event') ?? '')} most={40} />
+        <Text value={eventOf(line)} most={40} />
       </Badge>
     ),
     width: '8rem',
   },
-  {
-    title: 'Item',
-    cell: ({ line }) => <Optional value={[textOf(line, 'method'), textOf(line, 'name')].filter(Boolean).join(' ')} />,
-  },
-  {
-    title: 'Decision',
-    cell: ({ line }) => <Optional value={textOf(line, 'decision')} />,
-    width: '6.5rem',
-    isExtra: true,
-  },
-  {
-    title: 'Reason',
-    cell: ({ line }) => <Optional value={textOf(line, 'reason') ?? textOf(line, 'error')} />,
-    isExtra: true,
-  },
-  { title: 'User', cell: ({ line }) => <Optional value={textOf(line, 'user')} />, isExtra: true },
-  { title: 'Time', cell: ({ line }) => timeOf(line), width: '13.5rem', isExtra: true },
+  { title: 'Item', value: ({ line }) => [textOf(line, 'method'), textOf(line, 'name')].filter(Boolean).join(' ') },
+  { title: 'Decision', value: ({ line }) => textOf(line, 'decision'), width: '6.5rem', isExtra: true },
+  { title: 'Reason', value: ({ line }) => textOf(line, 'reason') ?? textOf(line, 'error'), isExtra: true },
+  { title: 'User', value: ({ line }) => textOf(line, 'user'), isExtra: true },
+  { title: 'Time', value: ({ line }) => timeOf(line), width: '13.5rem', isExtra: true },
 ]
 
 const Chain = ({ chain }: { readonly chain: AuditTail['chain'] }) => (
@@ -77,53 +67,29 @@ const Chain = ({ chain }: { readonly chain: AuditTail['chain'] }) => (
 )
 
 export default function AuditScreen() {
-  const [query, change] = useQuery()
   const audit = useResource<Reply<AuditTail>>(`${PATHS.audit}?lines=500`, { every: 5 })
-  const words = (query.get('q') ?? '').toLowerCase()
   return (
     <Loaded from={audit}>
-      {data => {
-        const rows = data.lines.map((line, index) => ({ index, line })).toReversed()
-        const shown =
-          words === '' ? rows : rows.filter(({ line }) => JSON.stringify(line).toLowerCase().includes(words))
-        const opened = rows.find(({ line }) => textOf(line, 'seq') === query.get('line'))
-        return (
-          <>
-            <Chain chain={data.chain} />
-            <div class="tools">
-              <label class="inline">
-                <span>Filter</span>
-                <input
-                  type="search"
-                  value={query.get('q') ?? ''}
-                  placeholder="tool, user, decision"
-                  onInput={event => change({ q: event.currentTarget.value })}
-                />
-              </label>
-              <span class="muted small">
-                {count(shown.length)} of the last {count(rows.length)} lines of <Code value={data.file} />
-              </span>
-            </div>
-            {shown.length === 0 ? (
-              <Empty title={rows.length === 0 ? 'No lines yet' : 'No line matches the filter'} />
-            ) : (
-              <Table
-                caption="Audit lines, newest first"
-                columns={COLUMNS}
-                rows={shown}
-                keyOf={({ index, line }) => textOf(line, 'seq') ?? `unreadable ${index}`}
-                onOpen={({ line }) => change({ line: textOf(line, 'seq') })}
-              />
-            )}
-            <Commands list={data.commands} />
-            {opened && (
-              <Drawer title={`Line ${textOf(opened.line, 'seq')}`} onClose={() => change({ line: undefined })}>
-                <CodeBlock text={JSON.stringify(opened.line, undefined, 2)} what="the line" />
-              </Drawer>
-            )}
-          </>
-        )
-      }}
+      {data => (
+        <>
+          <Chain chain={data.chain} />
+          <List
+            noun="line"
+            caption="Audit lines, newest first"
+            columns={COLUMNS}
+            rows={data.lines.map((line, index) => ({ index, line })).toReversed()}
+            keyOf={({ index, line }) => ({ line: textOf(line, 'seq') ?? `unreadable ${index}` })}
+            textOf={({ line }) => JSON.stringify(line)}
+            placeholder="tool, user, decision"
+            summary={shown => `${count(shown)} of the last ${count(data.lines.length)} lines of ${data.file}`}
+            details={{
+              title: ({ line }) => `Line ${textOf(line, 'seq') ?? ''}`,
+              content: ({ line }) => <CodeBlock text={json(line)} what="the line" />,
+            }}
+          />
+          <Commands list={data.commands} />
+        </>
+      )}
     </Loaded>
   )
 }

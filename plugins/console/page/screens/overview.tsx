@@ -19,7 +19,7 @@ import { Badge, Dot } from '../parts/badge.tsx'
 import { Sparkline } from '../parts/charts.tsx'
 import { Loaded, Scope } from '../parts/states.tsx'
 import { Table } from '../parts/table.tsx'
-import { Code, Text } from '../parts/text.tsx'
+import { Code, Facts, Text } from '../parts/text.tsx'
 
 /** Seconds of the sparklines. */
 const SHOWN = 300
@@ -119,7 +119,7 @@ const Warnings = ({ warnings }: { readonly warnings: readonly Warning[] }) => (
             {(at ?? source) !== undefined && (
               <p class="small">
                 {at !== undefined && (
-                  <Link href={urlOf('/config', { key: at })}>
+                  <Link href={urlOf('/config', { q: at })}>
                     <Code value={at} />
                   </Link>
                 )}{' '}
@@ -163,31 +163,24 @@ const TopTools = ({ tools }: { readonly tools: readonly ToolFigures[] }) => (
 const Host = ({ data }: { readonly data: Overview }) => (
   <section class="card">
     <h2>Host</h2>
-    <dl class="facts">
-      <dt>mcp-host</dt>
-      <dd>
-        <Text value={data.version} />
-      </dd>
-      <dt>Node.js</dt>
-      <dd>
-        <Text value={data.nodeVersion} />, process {data.pid}
-        {data.processes > 1 && ` of ${data.processes}`}
-      </dd>
-      <dt>Uptime</dt>
-      <dd>{duration(data.uptime * 1_000)}</dd>
-      <dt>Memory</dt>
-      <dd>
-        {bytes(data.memory.rss)}, heap {bytes(data.memory.heapUsed)}
-      </dd>
-      <dt>Plugins</dt>
-      <dd class="badges">
-        {data.plugins.map(name => (
-          <Badge key={name}>
-            <Text value={name} most={40} />
-          </Badge>
-        ))}
-      </dd>
-    </dl>
+    <Facts
+      list={[
+        ['mcp-host', data.version],
+        ['Node.js', `${data.nodeVersion}, process ${data.pid}${data.processes > 1 ? ` of ${data.processes}` : ''}`],
+        ['Uptime', duration(data.uptime * 1_000)],
+        ['Memory', `${bytes(data.memory.rss)}, heap ${bytes(data.memory.heapUsed)}`],
+        [
+          'Plugins',
+          <span class="badges">
+            {data.plugins.map(name => (
+              <Badge key={name}>
+                <Text value={name} most={40} />
+              </Badge>
+            ))}
+          </span>,
+        ],
+      ]}
+    />
   </section>
 )
 

@@ -9,16 +9,18 @@ import {
   type SurfaceItem,
   type ToolFigures,
 } from '../../api.ts'
-import { urlOf, useQuery } from '../data/query.ts'
+import { urlOf } from '../data/query.ts'
 import { useResource } from '../data/resource.ts'
+import { objectIn } from '../data/schema.ts'
 import { me } from '../data/session.ts'
-import { count, fullTime, milliseconds, percent, plural } from '../data/text.ts'
+import { count, fullTime, json, milliseconds, percent, plural } from '../data/text.ts'
 import { Badge } from '../parts/badge.tsx'
+import { RouteLink } from '../parts/calls.tsx'
 import { CodeBlock, Commands } from '../parts/copy.tsx'
-import { Drawer } from '../parts/dialogs.tsx'
-import { Empty, Loaded } from '../parts/states.tsx'
-import { type Column, Table } from '../parts/table.tsx'
-import { Code, Text } from '../parts/text.tsx'
+import { List } from '../parts/list.tsx'
+import { Loaded } from '../parts/states.tsx'
+import type { Column } from '../parts/table.tsx'
+import { Code, Facts, Text } from '../parts/text.tsx'
 
 interface Row extends SurfaceItem {
   readonly figures: ToolFigures | undefined
@@ -26,8 +28,6 @@ interface Row extends SurfaceItem {
 }
 
 const KINDS = { tools: 'Tool', resources: 'Resource', prompts: 'Prompt' } as const
-
-const keyOf = ({ path, kind, name }: SurfaceItem): string => `${path} ${kind} ${name}`
 
 function rowsOf({ items, figures, lock }: Surface): Row[] {
   const measured = new Map(figures.map(one => [`${one.route} ${one.kind} ${one.name}`, one]))
@@ -43,49 +43,50 @@ function rowsOf({ items, figures, lock }: Surface): Row[] {
 const Needs = ({ needs }: SurfaceItem) =>
   needs.length === 0 ? <span class="muted">any caller of the route</span> : <Text value={needs.join(', ')} />
 
+const rateOf = ({ figures }: Row) => (figures && figures.calls > 0 ? figures.errors / figures.calls : undefined)
+const time = (value: number | undefined) => value && milliseconds(value)
+
 const COLUMNS: readonly Column<Row>[] = [
   {
     title: 'Name',
+    value: ({ name }) => name,
     cell: ({ name, changes }) => (
       <>
         <Code value={name} /> {changes.length > 0 && <Badge tone="warn">changed</Badge>}
       </>
     ),
-    by: ({ name }) => name,
   },
-  { title: 'Kind', cell: ({ kind }) => KINDS[kind], by: ({ kind }) => kind, width: '6.5rem', isExtra: true },
-  { title: 'Route', cell: ({ path }) => <Code value={path} />, by: ({ path }) => path, width: '9rem', isExtra: true },
+  { title: 'Kind', value: ({ kind }) => KINDS[kind], width: '6.5rem', isExtra: true },
+  {
+    title: 'Route',
+    value: ({ path }) => path,
+    cell: ({ path }) => <Code value={path} />,
+    width: '9rem',
+    isExtra: true,
+  },
   { title: 'Requires', cell: item => <Needs {...item} />, isExtra: true },
   {
     title: 'Calls',
+    value: ({ figures }) => figures?.calls ?? 0,
     cell: ({ figures }) => count(figures?.calls ?? 0),
-    by: ({ figures }) => figures?.calls ?? 0,
     isNumber: true,
     width: '5.5rem',
   },
   {
     title: 'Errors',
-    cell: ({ figures }) => (figures && figures.calls > 0 ? percent(figures.errors / figures.calls) : '–'),
-    by: ({ figures }) => (figures && figures.calls > 0 ? figures.errors / figures.calls : 0),
+    value: row => rateOf(row) ?? 0,
+    cell: row => (rateOf(row) === undefined ? undefined : percent(rateOf(row) ?? 0)),
     isNumber: true,
     width: '5.5rem',
   },
-  {
-    title: 'p50',
-    cell: ({ figures }) => (figures?.p50 === undefined ? '–' : milliseconds(figures.p50)),
-    by: ({ figures }) => figures?.p50 ?? 0,
+  ...(['p50', 'p99'] as const).map(name => ({
+    title: name,
+    value: ({ figures }: Row) => figures?.[name] ?? 0,
+    cell: ({ figures }: Row) => time(figures?.[name]),
     isNumber: true,
     isExtra: true,
     width: '6rem',
-  },
-  {
-    title: 'p99',
-    cell: ({ figures }) => (figures?.p99 === undefined ? '–' : milliseconds(figures.p99)),
-    by: ({ figures }) => figures?.p99 ?? 0,
-    isNumber: true,
-    isExtra: true,
-    width: '6rem',
-  },
+  })),
 ]
 
 const LOCK_STATES: Readonly<Record<LockState['state'], readonly ['good' | 'warn' | 'plain' | 'fault', string]>> = {
@@ -112,16 +113,24 @@ const HINTS: ReadonlyArray<readonly [string, string, 'good' | 'warn' | 'plain']>
   ['openWorldHint', 'open world', 'plain'],
 ]
 
-const isObject = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
+const SHOWN = {
+  inputSchema: 'Input schema',
+  outputSchema: 'Output schema',
+  arguments: 'Arguments',
+  annotations: 'Annotations',
+} as const
 
-const json = (value: unknown) => JSON.stringify(value, undefined, 2)
+const Impact = ({ impact }: LockChange) => (
+  <Badge tone="warn">
+    <Text value={impact} most={30} />
+  </Badge>
+)
 
-function ItemDrawer({ item, onClose }: { readonly item: Row; readonly onClose: () => void }) {
+function Details({ item }: { readonly item: Row }) {
   const { shown, figures } = item
-  const annotations = isObject(shown['annotations']) ? shown['annotations'] : {}
+  const annotations = objectIn(shown, 'annotations')
   return (
-    <Drawer title={<Text value={item.name} />} onClose={onClose}>
+    <>
       <div class="badges">
         <Badge>
           {KINDS[item.kind]}
@@ -159,40 +168,26 @@ function ItemDrawer({ item, onClose }: { readonly item: Row; readonly onClose: (
       {item.changes.length > 0 && (
         <div class="note warn">
           <ul>
-            {item.changes.map(({ text, impact, at }) => (
-              <li key={`${at} ${text}`}>
-                <Badge tone="warn">
-                  <Text value={impact} most={30} />
-                </Badge>{' '}
-                <Text value={text} />
+            {item.changes.map(change => (
+              <li key={`${change.at} ${change.text}`}>
+                <Impact {...change} /> <Text value={change.text} />
               </li>
             ))}
           </ul>
         </div>
       )}
-      <dl class="facts">
-        <dt>Route</dt>
-        <dd>
-          <Link href={urlOf('/routes', { route: item.route })}>
-            <Code value={item.path} />
-          </Link>
-        </dd>
-        <dt>Requires</dt>
-        <dd>
-          <Needs {...item} />
-        </dd>
-        <dt>Calls</dt>
-        <dd class="number">
-          {count(figures?.calls ?? 0)}, {count(figures?.errors ?? 0)} with errors, {count(figures?.denials ?? 0)} denied
-        </dd>
-        <dt>Latency</dt>
-        <dd class="number">
-          p50 {figures?.p50 === undefined ? '–' : milliseconds(figures.p50)}, p99{' '}
-          {figures?.p99 === undefined ? '–' : milliseconds(figures.p99)}
-        </dd>
-        <dt>Last call</dt>
-        <dd class="number">{figures ? fullTime(figures.lastAt) : '–'}</dd>
-      </dl>
+      <Facts
+        list={[
+          ['Route', <RouteLink route={item.route} path={item.path} />],
+          ['Requires', <Needs {...item} />],
+          [
+            'Calls',
+            `${count(figures?.calls ?? 0)}, ${count(figures?.errors ?? 0)} with errors, ${count(figures?.denials ?? 0)} denied`,
+          ],
+          ['Latency', `p50 ${time(figures?.p50) ?? '–'}, p99 ${time(figures?.p99) ?? '–'}`],
+          ['Last call', figures && fullTime(figures.lastAt)],
+        ]}
+      />
       <div class="tools">
         <Link class="button" href={urlOf('/calls', { q: item.name })}>
           Show calls
@@ -206,20 +201,11 @@ function ItemDrawer({ item, onClose }: { readonly item: Row; readonly onClose: (
           </Link>
         )}
       </div>
-      {(['inputSchema', 'outputSchema', 'arguments', 'annotations'] as const).map(
-        name =>
+      {Object.entries(SHOWN).map(
+        ([name, label]) =>
           shown[name] !== undefined && (
             <section key={name} class="stack">
-              <h3>
-                {
-                  {
-                    inputSchema: 'Input schema',
-                    outputSchema: 'Output schema',
-                    arguments: 'Arguments',
-                    annotations: 'Annotations',
-                  }[name]
-                }
-              </h3>
+              <h3>{label}</h3>
               <CodeBlock text={json(shown[name])} what="the JSON" />
             </section>
           ),
@@ -228,105 +214,59 @@ function ItemDrawer({ item, onClose }: { readonly item: Row; readonly onClose: (
         <summary>Definition as clients receive it</summary>
         <CodeBlock text={json(shown)} what="the definition" />
       </details>
-    </Drawer>
+    </>
   )
 }
 
 export default function ToolsScreen() {
   const surface = useResource<Reply<Surface>>(PATHS.surface, { every: 10 })
-  const [query, change] = useQuery()
-  const words = (query.get('q') ?? '').toLowerCase()
-  const [route, only] = [query.get('route'), query.get('only') ?? '']
   return (
     <Loaded from={surface}>
-      {data => {
-        const rows = rowsOf(data)
-        const routes = [...new Set(rows.map(item => item.route))]
-        const shown = rows.filter(
-          item =>
-            (route === null || item.route === route) &&
-            (only === '' || item.kind === only) &&
-            `${item.name} ${item.title ?? ''} ${item.description ?? ''}`.toLowerCase().includes(words),
-        )
-        const opened = rows.find(
-          ({ path, kind, name }) =>
-            path === query.get('path') && kind === query.get('kind') && name === query.get('name'),
-        )
-        return (
-          <>
-            <div class="tools">
-              <label class="inline">
-                <span>Filter</span>
-                <input
-                  type="search"
-                  value={query.get('q') ?? ''}
-                  onInput={event => change({ q: event.currentTarget.value })}
-                />
-              </label>
-              <label class="inline">
-                <span>Route</span>
-                <select value={route ?? ''} onChange={event => change({ route: event.currentTarget.value })}>
-                  <option value="">All</option>
-                  {routes.map(one => (
-                    <option key={one} value={one}>
-                      {one}
-                    </option>
-                  ))}
-                </select>
-              </label>
-              <label class="inline">
-                <span>Kind</span>
-                <select value={only} onChange={event => change({ only: event.currentTarget.value })}>
-                  <option value="">All</option>
-                  {Object.entries(KINDS).map(([kind, label]) => (
-                    <option key={kind} value={kind}>
-                      {label}s
-                    </option>
-                  ))}
-                </select>
-              </label>
-              <LockBadge lock={data.lock} />
-            </div>
-            {data.lock.problem !== undefined && (
-              <p class="note fault">
-                <Text value={data.lock.problem} />
-              </p>
-            )}
-            {shown.length === 0 ? (
-              <Empty title={rows.length === 0 ? 'No tools' : 'Nothing matches the filter'} />
-            ) : (
-              <Table
-                caption="Tools, resources and prompts"
-                columns={COLUMNS}
-                rows={shown}
-                keyOf={keyOf}
-                onOpen={({ path, kind, name }) => change({ path, kind, name })}
-              />
-            )}
-            {data.lock.changes.length > 0 && (
-              <section class="card">
-                <h2>Changes since the lock file</h2>
-                <ul class="rows">
-                  {data.lock.changes.map(({ at, impact, text }) => (
-                    <li key={`${at} ${text}`}>
-                      <Badge tone="warn">
-                        <Text value={impact} most={30} />
-                      </Badge>
-                      <span class="grow wrap">
-                        <Code value={at} /> <Text value={text} />
-                      </span>
-                    </li>
-                  ))}
-                </ul>
-              </section>
-            )}
-            <Commands list={data.commands} />
-            {opened && (
-              <ItemDrawer item={opened} onClose={() => change({ path: undefined, kind: undefined, name: undefined })} />
-            )}
-          </>
-        )
-      }}
+      {data => (
+        <>
+          {data.lock.problem !== undefined && (
+            <p class="note fault">
+              <Text value={data.lock.problem} />
+            </p>
+          )}
+          <List
+            noun="item"
+            caption="Tools, resources and prompts"
+            columns={COLUMNS}
+            rows={rowsOf(data)}
+            keyOf={({ name, kind, path }) => ({ name, kind, path })}
+            textOf={({ name, title, description }) => [name, title, description].join(' ')}
+            filters={[
+              {
+                name: 'route',
+                label: 'Route',
+                options: [...new Set(data.items.map(({ route }) => route))].map(route => [route, route]),
+                of: ({ route }) => route,
+              },
+              { name: 'only', label: 'Kind', options: Object.entries(KINDS), of: ({ kind }) => kind },
+            ]}
+            details={{ title: ({ name }) => name, content: item => <Details item={item} /> }}
+          >
+            <LockBadge lock={data.lock} />
+          </List>
+          {data.lock.changes.length > 0 && (
+            <section class="card">
+              <h2>Changes since the lock file</h2>
+              <ul class="rows">
+                {data.lock.changes.map(change => (
+                  <li key={`${change.at} ${change.text}`}>
+                    <Impact {...change} />
+                    <span class="grow wrap">
+                      <Code value={change.at} /> <Text value={change.text} />
+                    </span>
+                  </li>
+                ))}
+              </ul>
+            </section>
+          )}
+          <Commands list={data.commands} />
+        </>
+      )}
     </Loaded>
   )
 }

@@ -4,19 +4,15 @@ import { PATHS, type Reply, type Surface, type SurfaceItem, type TryRequest, typ
 import { useQuery } from '../data/query.ts'
 import { errorText, post } from '../data/request.ts'
 import { useResource } from '../data/resource.ts'
-import { initialValue, isObject, type JsonObject } from '../data/schema.ts'
-import { milliseconds, visibleText } from '../data/text.ts'
+import { initialValue, isObject, type JsonObject, objectIn } from '../data/schema.ts'
+import { json, milliseconds, visibleText } from '../data/text.ts'
 import { Badge } from '../parts/badge.tsx'
 import { CodeBlock, Commands } from '../parts/copy.tsx'
 import { Confirm } from '../parts/dialogs.tsx'
+import { Choice } from '../parts/list.tsx'
 import { JsonField, SchemaForm } from '../parts/schema-form.tsx'
 import { Empty, Loaded } from '../parts/states.tsx'
 import { Text } from '../parts/text.tsx'
-
-const objectIn = (value: unknown, name: string): JsonObject =>
-  isObject(value) && isObject(value[name]) ? value[name] : {}
-
-const json = (value: unknown) => JSON.stringify(value, undefined, 2)
 
 function Content({ part }: { readonly part: unknown }) {
   if (isObject(part) && part['type'] === 'text' && typeof part['text'] === 'string') {
@@ -253,26 +249,18 @@ export default function TryScreen() {
         const item =
           tools.find(({ path, name }) => path === query.get('path') && name === query.get('tool')) ?? tools[0]
         if (!item) return <Empty title="No tools" />
-        const index = tools.indexOf(item)
         return (
           <>
             <div class="tools">
-              <label class="inline">
-                <span>Tool</span>
-                <select
-                  value={String(index)}
-                  onChange={event => {
-                    const chosen = tools[Number(event.currentTarget.value)]
-                    if (chosen) change({ path: chosen.path, tool: chosen.name })
-                  }}
-                >
-                  {tools.map(({ path, name }, at) => (
-                    <option key={`${path} ${name}`} value={String(at)}>
-                      {visibleText(`${name} (${path})`, 100)}
-                    </option>
-                  ))}
-                </select>
-              </label>
+              <Choice
+                label="Tool"
+                value={String(tools.indexOf(item))}
+                options={tools.map(({ path, name }, at) => [String(at), `${name} (${path})`])}
+                onChange={value => {
+                  const chosen = tools[Number(value)]
+                  if (chosen) change({ path: chosen.path, tool: chosen.name })
+                }}
+              />
             </div>
             <TryTool key={`${item.path} ${item.name}`} item={item} />
           </>
