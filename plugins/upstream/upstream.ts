@@ -21,11 +21,12 @@ import { type AcceptedServer, listsOf, reviewLists } from './accepted.ts'
 import { capabilitiesFor, cleanResult, listCapabilities, paramsFor, readInputRequests } from './calls.ts'
 import { type Caller, changedError, createDefiner } from './definitions.ts'
 import { callFailure, isLoginNeeded, isNotFound, isUnauthorized, isUnknownItem } from './failures.ts'
+import type { Forwarded, Forwarding } from './forwarding.ts'
 import type { HeldCalls, RunningCall } from './held.ts'
 import { readLists, type Snapshot } from './lists.ts'
 import { labelOf, toolName, unmatchedFilters } from './names.ts'
 import type { Places } from './places.ts'
-import { type Json, Run } from './run.ts'
+import { callerOf, type Json, Run, type RunCaller } from './run.ts'
 import { createSessions, type ServerSession, type SessionEvents, type Sessions } from './sessions.ts'
 import type { ServerSettings } from './settings.ts'
 import { createSubscriptions, type Subscriptions } from './subscriptions.ts'
@@ -51,6 +52,7 @@ export interface UpstreamParts {
   readonly targets: Targets
   /** The held calls of this server, of all versions of its options. */
   readonly held: HeldCalls
+  readonly forwarding: Forwarding
   readonly processes: Places
   readonly isLocal: boolean
   /** The server's entry in the lock file. */
@@ -632,8 +634,10 @@ export class Upstream implements Caller {
     const round = roundOf(ctx)
     const state = round?.state as RoundState | undefined
     if (round && state?.held !== undefined) {
-      const running = state.node === this.#parts.host.config.node ? this.#parts.held.take(state.held) : undefined
-      if (!running) throw this.#notHeld(state, params)
+      const { held, node = '' } = state
+      if (node !== this.#parts.forwarding.nodeOf(call)) return this.#forward({ held, node }, params, ctx, call)
+      const running = this.#parts.held.take(held)
+      if (!running) throw this.#notHeld(node, 'the call has ended', params)
       running.run.answer(round.responses)
       return this.#follow(running, ctx, call)
     }
@@ -642,12 +646,59 @@ export class Upstream implements Caller {
     return this.#send(method, { ...paramsFor(this.settings, params, call), ...again }, ctx, call)
   }
 
-  #notHeld({ node }: RoundState, { name: tool }: Json): ToolError {
-    const { log, config } = this.#parts.host
-    const reason = node === config.node ? 'the call has ended' : 'the call belongs to another node'
+  #notHeld(node: string, reason: string, { name: tool }: Json): ToolError {
     const fields = { upstream: this.settings.name, upstreamTool: tool, node, reason }
-    log.info({ code: 'MH2952', ...fields }, 'a response arrived for a call that this node does not hold')
+    this.#parts.host.log.info({ code: 'MH2952', ...fields }, 'a response arrived for a call that is no longer held')
     return new ToolError(TOO_LATE)
+  }
+
+  /** Continues a call that another node holds. */
+  async #forward(
+    { held, node }: { readonly held: string; readonly node: string },
+    params: Json,
+    ctx: CallContext,
+    call: Call,
+  ): Promise<object> {
+    const { forwarding } = this.#parts
+    const { name, callTimeout: timeout } = this.settings
+    const { logLevel } = call
+    const { capabilities } = callerOf(ctx, call)
+    const responses = roundOf(ctx)?.responses ?? {}
+    const resume = { server: name, held, responses, capabilities, logLevel }
+    const end = await forwarding.forward({ ctx, call, node, resume, timeout })
+    if ('gone' in end) throw this.#notHeld(node, 'the call has ended at its node', params)
+    if ('isLost' in end) throw this.#notHeld(node, 'the node of the call does not respond', params)
+    if ('refusal' in end) throw new ToolError(end.refusal)
+    if ('failure' in end) throw new RemoteError(end.failure.reason, end.failure.message, end.failure)
+    if ('result' in end) return this.#read(end.result, params)
+    return new InputRequired(end.requests as InputRequired['requests'], { held: end.held, node }, () =>
+      forwarding.giveUp(call, node, name, end.held),
+    )
+  }
+
+  /** Continues a held call for a client at another node. */
+  async continueHeld(id: string, responses: Json, caller: RunCaller): Promise<Forwarded> {
+    const running = this.#parts.held.take(id)
+    if (!running) return { gone: true }
+    const { run } = running
+    run.answer(responses)
+    await run.next(caller)
+    const { outcome, requests } = run
+    try {
+      if (!outcome) return { requests, held: this.#keep(running, true) }
+    } catch (error) {
+      return { refusal: (error as Error).message }
+    }
+    running.end()
+    if ('result' in outcome) return outcome
+    const { error } = outcome
+    const known = error instanceof RemoteError ? error : new RemoteError('lost', String(error), { executed: 'maybe' })
+    const { reason, message, code, data, status, executed } = known
+    return { failure: { reason, message, code, data, status, executed } }
+  }
+
+  giveUpHeld(id: string): void {
+    this.#parts.held.giveUp(id)
   }
 
   /** Sends a call. Repeats it once if the server certainly did not execute it. */
@@ -680,7 +731,8 @@ export class Upstream implements Caller {
       this.#leave()
     }
     run.start(session.connection, method, this.#traced(params, call), this.#requestOptions(call, session))
-    return this.#follow({ run, method, params, end }, ctx, call)
+    const owner = holderOf({ user: call.user, ip: call.offer.ip })
+    return this.#follow({ run, params, owner, end }, ctx, call)
   }
 
   /** Adds the trace context of the call, in place of the caller's. */
@@ -698,37 +750,46 @@ export class Upstream implements Caller {
 
   /** Waits for the result, or for requests of the server to the caller. */
   async #follow(running: RunningCall, ctx: CallContext, call: Call): Promise<object> {
-    const { run, method, params, end } = running
-    await run.next(ctx)
+    const { run, params, end } = running
+    await run.next(callerOf(ctx, call))
     const { outcome } = run
     if (!outcome) return this.#hold(running, call)
     end()
     if ('error' in outcome) throw outcome.error
-    const input = readInputRequests(outcome.result, this.settings)
-    if (!input) return cleanResult(outcome.result, this.settings)
+    return this.#read(outcome.result, params)
+  }
+
+  #read(result: Json, params: Json): object {
+    const { name } = this.settings
+    const input = readInputRequests(result, this.settings)
+    if (!input) return cleanResult(result, this.settings)
     if (Object.keys(input.requests).length > 0) return new InputRequired(input.requests, { upstream: input.state })
-    throw new ToolError(
-      `The server "${this.settings.name}" cannot execute ${method} ${params['name'] ?? ''} now. Try again later.`,
-    )
+    const what = params['name'] ?? params['uri']
+    throw new ToolError(`The server "${name}" cannot execute "${what}" now. Try again later.`)
   }
 
   #hold(running: RunningCall, call: Call): object {
-    const { held, host } = this.#parts
+    const { held, forwarding } = this.#parts
     const { requests } = running.run
-    let id: string
-    try {
-      const isTooLarge = call.asks === 'input_required' && Buffer.byteLength(JSON.stringify(requests)) > MAX_QUESTIONS
-      if (isTooLarge) throw new ToolError(`A request of the server "${this.settings.name}" to the user is too large.`)
-      id = held.add(running, holderOf({ user: call.user, ip: call.offer.ip }))
-    } catch (error) {
-      running.run.giveUp()
-      running.end()
-      throw error
-    }
+    const id = this.#keep(running, call.asks === 'input_required')
     // Only clients with a session can cancel the call during a request. For other clients, the request has already
     // ended.
     if (typeof call.asks === 'object') call.signal.addEventListener('abort', () => held.giveUp(id), { once: true })
-    return new InputRequired(requests, { held: id, node: host.config.node }, () => held.giveUp(id))
+    return new InputRequired(requests, { held: id, node: forwarding.nodeOf(call) }, () => held.giveUp(id))
+  }
+
+  /** Holds a call, or gives it up. `isSealed`: its requests are part of `requestState`. */
+  #keep(running: RunningCall, isSealed: boolean): string {
+    const { run, end } = running
+    try {
+      if (isSealed && Buffer.byteLength(JSON.stringify(run.requests)) > MAX_QUESTIONS)
+        throw new ToolError(`A request of the server "${this.settings.name}" to the user is too large.`)
+      return this.#parts.held.add(running)
+    } catch (error) {
+      run.giveUp()
+      end()
+      throw error
+    }
   }
 
   async complete(ref: Json, argument: Json, context: Json, ctx: CallContext): Promise<{ values: string[] }> {
@@ -763,4 +824,4 @@ export class Upstream implements Caller {
 }
 
 const TOO_LATE =
-  'The response arrived too late, twice, or at another node. The call may have been executed: check before you repeat it (MH2952).'
+  'The response arrived too late or twice, or the node of the call has ended. The call may have been executed: check before you repeat it (MH2952).'
