@@ -50,7 +50,7 @@ export const PATHS = {
   search: '/api/search',
   /** `text/event-stream` of `ConsoleEvent`. NODE. */
   events: '/api/events',
-  /** `POST TryRequest`, replies `TryResult`. Only if `Me.try`. */
+  /** `POST TryRequest`. Only if `Me.try`. Replies one line of JSON per notification (at most 100), then a `TryResult`. */
   try: '/api/try',
   /** `POST EndSessionRequest`, replies `ActionResult`. Only if `Me.actions`, otherwise 403. */
   endSession: '/api/actions/end-session',
@@ -657,8 +657,6 @@ export interface TryResult {
   readonly ms: number
   /** The JSON-RPC response as the client receives it. */
   readonly response: Readonly<Record<string, unknown>>
-  /** Progress messages and log messages that preceded the response, at most 100. */
-  readonly notifications: readonly Readonly<Record<string, unknown>>[]
   readonly commands: readonly Command[]
 }
 

@@ -326,7 +326,7 @@ export function createHandlers({ host, operator, records, isActive }: HandlerPar
     return { query: text, hits: found.slice(0, MAX_HITS) }
   }
 
-  async function callTool({ body }: ApiRequest) {
+  async function callTool({ body, res }: ApiRequest) {
     if (!canTry) throw new ApiFailure(403, 'forbidden', 'Calls need `actions: true`, and a host without `http.tls`.')
     const { path, tool, arguments: given = {}, token, confirm, inputResponses, requestState } = body
     const address = addressAt(operator, path)
@@ -348,7 +348,8 @@ export function createHandlers({ host, operator, records, isActive }: HandlerPar
     }
     const host = http.publicUrl === undefined ? undefined : new URL(http.publicUrl).host
     const command = `${programOf(operator)} call ${new URL(samplePath ?? '/', operator.url)} ${quoted(tool)}`
-    return tryTool(body as unknown as TryRequest, { url: operator.url, host, version, command })
+    await tryTool(body as unknown as TryRequest, { url: operator.url, host, version, command }, res)
+    return undefined
   }
 
   type Act = (params: Readonly<Record<string, unknown>>) => Promise<Omit<ActionResult, 'ok'> & { target: string }>
