@@ -254,6 +254,15 @@ describe('Attacks on the console', () => {
     expect((await logIn(origin, TOKEN)).status, 'a correct guess').to.equal(429)
   })
 
+  it('by refused logins are shown as one warning with their number', async () => {
+    const { origin, get, log } = await open()
+    for (let guess = 0; guess < 3; guess++) await logIn(origin, `guess-${guess}`)
+    const { warnings } = (await get(PATHS.overview)).body
+    const shown = warnings.filter(({ code }: { code: string }) => code === 'MH3605')
+    expect(shown.map(({ count }: { count: number }) => count)).to.deep.equal([3])
+    expect(log.filter(({ code }) => code === 'MH3605')).to.have.length(3)
+  })
+
   it('by many logins end the oldest sessions', async () => {
     const operator = await open({ token: TOKEN })
     for (let login = 0; login < 16; login++) await logIn(operator.origin, TOKEN)
