@@ -1,8 +1,8 @@
 // The plugin `console`: a page for operators on a separate port, with the state of this host and its calls.
-import { isLoopback, LISTEN_ADDRESS } from '../../core/auth.ts'
+import { isLoopback } from '../../core/auth.ts'
 import { definePlugin, type InternalHost, type Operator } from '../../core/internal.ts'
 import { type OptionsOf, StartError } from '../../core/plugin.ts'
-
+import { checkPort, checkToken, LOOPBACK, portOptions } from '../families/own-port/index.ts'
 import { createHandlers } from './handlers.ts'
 import { createLogins } from './login.ts'
 import { createRecords } from './records.ts'
@@ -10,29 +10,12 @@ import { type ConsoleServer, openConsoleServer } from './server.ts'
 
 export type { ConsoleProgram } from './program.ts'
 
-/** Minimum characters of a token; a shorter token can be guessed. */
-const SHORTEST_TOKEN = 16
-
-const OWN_PORT = { port: 9465, host: '127.0.0.1' } as const
-
 const OPTIONS = {
   type: 'object',
   description: 'A page for operators, on a separate port: routes, access, calls, refusals, sessions, config.',
   additionalProperties: false,
   properties: {
-    port: {
-      type: 'integer',
-      minimum: 0,
-      maximum: 65_535,
-      default: OWN_PORT.port,
-      description: 'Port of the page. 0 selects a free port, which is logged.',
-    },
-    host: {
-      type: 'string',
-      default: OWN_PORT.host,
-      ...LISTEN_ADDRESS,
-      description: 'Address to listen on. An address other than loopback requires `token` and `http.tls`.',
-    },
+    ...portOptions(9465, 'the page', '`token` and `http.tls`'),
     token: {
       type: 'string',
       writeOnly: true,
@@ -65,28 +48,27 @@ function checkPlace(host: InternalHost, { host: address, token, port }: FilledCo
       'the console belongs to the whole host: set options in `plugins`; a route can only set `console: false`'
     return host.report(new StartError('MH3601', what, { at }))
   }
-  if (token !== undefined && token.length < SHORTEST_TOKEN) {
-    wrong(
-      'MH3601',
-      'token',
-      `a token for logins has at least ${SHORTEST_TOKEN} characters; make one with: openssl rand -base64 32`,
-    )
-  }
+  checkToken(host, 'MH3601', token)
   if (!isLoopback(address) && token === undefined) {
-    wrong('MH3602', 'host', `one-time tokens are for this machine only; set \`token\`, or \`host\` to ${OWN_PORT.host}`)
+    wrong('MH3602', 'host', `one-time tokens are for this machine only; set \`token\`, or \`host\` to ${LOOPBACK}`)
   }
   if (!isLoopback(address) && !http.tls) {
-    const what = `tokens and cookies would cross the network unencrypted; set \`http.tls\`, or \`host\` to ${OWN_PORT.host}`
+    const what = `tokens and cookies would cross the network unencrypted; set \`http.tls\`, or \`host\` to ${LOOPBACK}`
     wrong('MH3602', 'host', what)
   }
-  if (port !== 0 && port === http.port) {
-    wrong('MH3601', 'port', `${port} is the host's own port (http.port); use another port for the console`)
-  }
-  if (processes > 1) {
-    const what = 'logins and records are kept in one process; start without --workers, or remove the console'
-    host.report(new StartError('MH3603', what, { at }))
+  host.onReady(() => checkPort(host, { code: 'MH3601', port, host: address }))
+  if (processes > 1 && port === 0) {
+    wrong('MH3603', 'port', 'each worker would select another free port; set a port, which one worker then serves')
   }
 }
+
+/** Milliseconds until a worker tries again to serve the console. */
+const RETRY = 2_000
+
+type Handlers = ReturnType<typeof createHandlers>
+
+const isPortUsed = (error: unknown) =>
+  error instanceof StartError && (error.cause as NodeJS.ErrnoException | undefined)?.code === 'EADDRINUSE'
 
 const NO_OPERATOR = 'the console was started before the host was built'
 
@@ -106,28 +88,50 @@ function setup(host: InternalHost, options: FilledConsoleOptions) {
   const records = createRecords(node, () => host.clock.now(), samplePathOf)
   const logins = createLogins(options.token, () => host.clock.now())
   host.onFinish(record => records.observe(record))
-  let end = () => logins.endAll()
+  let retry: ReturnType<typeof host.clock.setTimeout> | undefined
+  let isOver = false
+
+  async function serve(of: Operator, api: Handlers): Promise<void> {
+    const { port, host: address, allowedHosts } = options
+    const makeServer = isLoopback(address) ? undefined : of.makeServer
+    try {
+      server = await openConsoleServer({ host, port, address, allowedHosts, makeServer, logins, ...api })
+    } catch (error) {
+      if (host.config.processes === 1 || !isPortUsed(error)) throw error
+      if (!retry) host.log.info({ code: 'MH3610', port }, 'Another worker or program uses the port of the console')
+      const failed = (err: unknown) => host.log.error({ code: 'MH3607', err }, 'The console cannot be served')
+      retry = host.clock.setTimeout(() => void serve(of, api).catch(failed), RETRY).unref()
+      return
+    }
+    if (isOver) return void server.server.close()
+    const { url } = server
+    const isOneTime = options.token === undefined
+    const createLoginUrl = () => (isOneTime ? `${url}/#t=${logins.createToken()}` : url)
+    of.program?.announce(createLoginUrl)
+    // The start page of the primary process does not show it.
+    if (!of.program || host.config.processes > 1) {
+      host.log.info({ code: 'MH3608', url: createLoginUrl() }, 'serving the console')
+    }
+  }
+
+  let end = async () => logins.endAll()
   host.onStart(async () => {
     operator = host.operator
     if (!operator) throw new Error(NO_OPERATOR)
     operator.warnings?.keepLater()
-    const { port, host: address, allowedHosts } = options
     const api = createHandlers({ host, operator, records, isActive: options.actions })
-    const makeServer = isLoopback(address) ? undefined : operator.makeServer
-    server = await openConsoleServer({ host, port, address, allowedHosts, makeServer, logins, ...api })
-    end = () => {
-      api.end()
+    api.begin()
+    end = async () => {
+      isOver = true
+      if (retry) host.clock.clear(retry)
       logins.endAll()
+      await api.end()
     }
-    const { url } = server
-    const isOneTime = options.token === undefined
-    const createLoginUrl = () => (isOneTime ? `${url}/#t=${logins.createToken()}` : url)
-    if (operator.program) operator.program.announce(createLoginUrl)
-    else host.log.info({ code: 'MH3608', url: createLoginUrl() }, 'serving the console')
+    await serve(operator, api)
   })
-  host.preClose(() => end())
-  host.onClose(() => {
-    end()
+  host.preClose(() => void end())
+  host.onClose(async () => {
+    await end()
     server?.server.close()
     server?.server.closeAllConnections()
   })

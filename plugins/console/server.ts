@@ -1,10 +1,10 @@
 // The server of the console's port: guard, session, routing of the API, and the page.
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { addressKey, parseJson } from '../../core/auth.ts'
 import type { InternalHost } from '../../core/internal.ts'
-import { isObject, StartError } from '../../core/plugin.ts'
+import { isObject } from '../../core/plugin.ts'
 import { createHttpServer, readBody } from '../../core/transport.ts'
+import { authorityOf, listenOn } from '../families/own-port/index.ts'
 import { type Login, type Me, PATHS, SECRET_HEADER } from './api.ts'
 import { createPageServer, findPage } from './files.ts'
 import { createGuard, type Refusal, refusal, SECURITY_HEADERS } from './guard.ts'
@@ -99,11 +99,10 @@ export interface ConsoleServer {
   readonly server: Server
   /** Such as `http://127.0.0.1:9465`. */
   readonly url: string
-  readonly isBuilt: boolean
 }
 
 /** Resolves once the server listens; rejects with a StartError. Does not keep the process alive. */
-export function openConsoleServer(settings: ServerSettings): Promise<ConsoleServer> {
+export async function openConsoleServer(settings: ServerSettings): Promise<ConsoleServer> {
   const { host, port, address, makeServer, logins, handlers, meOf } = settings
   const isTls = makeServer !== undefined
   const guard = createGuard({ host: address, isTls, allowedHosts: settings.allowedHosts })
@@ -178,22 +177,11 @@ export function openConsoleServer(settings: ServerSettings): Promise<ConsoleServ
   }
   const { server } = createHttpServer((req, res) => void respond(req, res), TIME_LIMITS, news, makeServer, host.clock)
   server.maxConnections = MAX_CONNECTIONS
-  server.unref()
-  return new Promise((resolve, reject) => {
-    server.once('error', (cause: NodeJS.ErrnoException) => {
-      const why =
-        cause.code === 'EADDRINUSE'
-          ? `another program uses ${address}:${port}, the place of the console; set another \`port\` (0: any free port)`
-          : `the console cannot be served on ${address}:${port}: ${cause.message}`
-      reject(new StartError('MH3607', why, { at: [...host.config.at, 'port'], exitCode: 1, cause }))
-    })
-    server.listen(port, address, () => {
-      server.on('error', err => host.log.error({ code: 'MH3606', err }, 'The server of the console failed'))
-      const { port: open } = server.address() as AddressInfo
-      // Cookies do not distinguish ports.
-      cookieName = isTls ? `__Host-mcp-console-${open}` : `mcp-console-${open}`
-      const name = address.includes(':') ? `[${address}]` : address
-      resolve({ server, url: `${isTls ? 'https' : 'http'}://${name}:${open}`, isBuilt: page.isBuilt })
-    })
-  })
+  const failed = (err: unknown) => host.log.error({ code: 'MH3606', err }, 'The server of the console failed')
+  // Workers would share the port, but not the logins.
+  const place = { code: 'MH3607', port, host: address, isExclusive: true }
+  const { port: open } = await listenOn(server, host.config.at, place, failed)
+  // Cookies do not distinguish ports.
+  cookieName = `${isTls ? '__Host-' : ''}mcp-console-${open}`
+  return { server, url: `${isTls ? 'https' : 'http'}://${authorityOf(address, open)}` }
 }
