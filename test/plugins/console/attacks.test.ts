@@ -148,6 +148,13 @@ describe('Attacks on the console', () => {
     expect((await ask(origin + PATHS.me, { headers: other })).status, 'another tab').to.equal(200)
   })
 
+  it('from other addresses get no connection', async () => {
+    const { origin } = await open()
+    const other = origin.replace('127.0.0.1', '127.0.0.2')
+    const failure = await ask(other).catch((error: NodeJS.ErrnoException) => error.code)
+    expect(failure).to.equal('ECONNREFUSED')
+  })
+
   it('by frames, scripts and referrers are prevented by headers of every response', async () => {
     const operator = await open()
     for (const path of ['/', PATHS.me, '/none.js', '/api/none']) {
