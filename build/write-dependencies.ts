@@ -22,7 +22,7 @@ export function updatePage(page: string): string {
   )
   return page.replace(LIST, () => {
     const lines = (lists.shift() ?? []).map(name => {
-      const { license } = packages[`node_modules/${name}`]
+      const { license = 'see its LICENSE file' } = packages[`node_modules/${name}`]
       return `- \`${name}\` (${license}): ${reasons.get(name) ?? ''}\n`
     })
     return lines.join('')

@@ -189,7 +189,7 @@ async function build(
   const faultsOf = (definition: Definition) => findFaults(definition).map(describeFault)
   const readerOf = (toolKey: string) => keys.toolKeys.get(toolKey)?.plugin ?? 'the plugin that reads it'
   const { context } = keys
-  const found = {
+  const given = {
     config,
     schema,
     secrets,
@@ -201,9 +201,6 @@ async function build(
     faultsOf,
     readerOf,
     context,
-  }
-  const given = {
-    ...found,
     directory,
     log,
     suggest: suggestPlugin,

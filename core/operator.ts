@@ -2,7 +2,6 @@
 import type { InspectedAddress } from './access/inspect-access.ts'
 import type { HttpServerFactory } from './http/create-server.ts'
 import type { Path } from './http/errors.ts'
-import type { InternalKernelHost } from './kernel/kernel-host.ts'
 import type { UserName } from './kernel/user.ts'
 import type { RouteSummary } from './mcp/route-summary.ts'
 
@@ -44,21 +43,6 @@ export interface Operator {
   /** Undefined for an embedded host. */
   readonly program: OperatorProgram | undefined
 }
-
-/** An action of an operator on the running host. */
-export interface OperatorAction {
-  readonly action: string
-  /** The object of the action, without secrets. */
-  readonly target: string
-  readonly outcome: 'ok' | 'failed'
-  readonly operator: string
-}
-
-const ACTIONS = Symbol('the actions of operators')
-
-/** The listeners for actions of operators, shared by the plugins of a host. */
-export const operatorActions = (host: Pick<InternalKernelHost, 'share'>) =>
-  host.share(ACTIONS, () => new Set<(action: OperatorAction) => void>())
 
 const MAX_WARNINGS = 100
 

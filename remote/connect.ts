@@ -30,9 +30,14 @@ const isCommand = (target: Target): target is CommandTarget => 'command' in targ
 /** Sends the headers of the target with each request. */
 function withHeaders(wire: Wire, headers: HttpTarget['headers']): Wire {
   if (headers === undefined) return wire
-  const fixed = typeof headers === 'function' ? undefined : lowerCase(headers)
-  const read = () => fixed ?? (typeof headers === 'function' ? lowerCase(headers()) : {})
-  return (request, cancellations) => wire({ ...request, headers: { ...read(), ...request.headers } }, cancellations)
+  let known: HttpTarget['headers']
+  let own: Readonly<Record<string, string>> = {}
+  return (request, cancellations) => {
+    const given = typeof headers === 'function' ? headers() : headers
+    if (given !== known) own = lowerCase(given)
+    known = given
+    return wire({ ...request, headers: { ...own, ...request.headers } }, cancellations)
+  }
 }
 
 interface Opened {

@@ -44,13 +44,31 @@ const PERMITTED_BY = {
   'roots/list': 'roots',
 } as const
 
-interface Pending {
+/** A request without a response yet. */
+class Pending {
   readonly id: number
   readonly method: string
   readonly options: RequestOptions
   readonly exchange: Exchange
-  settle(result: JsonObject | undefined, error?: Error): void
-  touch(): void
+  readonly resolve: (result: JsonObject) => void
+  readonly reject: (error: Error | undefined) => void
+  idle: NodeJS.Timeout | undefined = undefined
+  total: NodeJS.Timeout | undefined = undefined
+  abort: (() => void) | undefined = undefined
+
+  constructor(
+    { id, method }: Pick<Pending, 'id' | 'method'>,
+    options: RequestOptions,
+    exchange: Exchange,
+    { resolve, reject }: Pick<Pending, 'resolve' | 'reject'>,
+  ) {
+    this.id = id
+    this.method = method
+    this.options = options
+    this.exchange = exchange
+    this.resolve = resolve
+    this.reject = reject
+  }
 }
 
 export interface ServerState {
@@ -148,16 +166,19 @@ export class BaseConnection implements Connection {
     return this.#transport?.sessionId
   }
 
-  #metaOf({ capabilities, logLevel, onProgress }: RequestOptions, id: number): JsonObject | undefined {
-    const progress = onProgress && { progressToken: id }
-    if (this.state.era === 'legacy') return progress
-    return {
-      [META.protocolVersion]: this.state.revision,
-      [META.clientInfo]: this.#options.client,
-      [META.clientCapabilities]: capabilities ?? this.#options.capabilities ?? {},
-      ...(logLevel !== undefined && { [META.logLevel]: logLevel }),
-      ...progress,
+  /** Adds the metadata of the request. Assignments give all requests the same hidden class; spreads do not. */
+  #withMeta(params: JsonObject, { capabilities, logLevel, onProgress }: RequestOptions, id: number): JsonObject {
+    const isModern = this.state.era === 'modern'
+    if (!isModern && !onProgress) return params
+    const meta: Record<string, unknown> = { ...(params['_meta'] as object | undefined) }
+    if (isModern) {
+      meta[META.protocolVersion] = this.state.revision
+      meta[META.clientInfo] = this.#options.client
+      meta[META.clientCapabilities] = capabilities ?? this.#options.capabilities ?? {}
+      if (logLevel !== undefined) meta[META.logLevel] = logLevel
     }
+    if (onProgress) meta['progressToken'] = id
+    return { ...params, _meta: meta }
   }
 
   request(method: string, params: JsonObject = {}, options: RequestOptions = {}): Promise<JsonObject> {
@@ -167,54 +188,52 @@ export class BaseConnection implements Connection {
     if (this.#count >= MAX_PENDING)
       return Promise.reject(new RemoteError('refused', `${MAX_PENDING} requests are pending at the server`))
     const id = ++this.#lastId
-    const meta = this.#metaOf(options, id)
-    const sent = meta === undefined ? params : { ...params, _meta: { ...(params['_meta'] as object), ...meta } }
-    const call = { id, method, params: sent }
-    const out = { text: messageOf(call), calls: [call], requests: [call], notification: undefined }
+    const call = { jsonrpc: '2.0', id, method, params: this.#withMeta(params, options, id) }
+    const out = { text: JSON.stringify(call), calls: [call], requests: [call], notification: undefined }
     const exchange = createExchange(out, {
       version: this.state.era === 'modern' ? this.state.revision : undefined,
       headers: options.headers && lowerCase(options.headers),
       limit: maxResult ?? this.#options.maxMessage ?? MAX_MESSAGE,
     })
     return new Promise((resolve, reject) => {
-      let idle: NodeJS.Timeout | undefined
-      let total: NodeJS.Timeout | undefined
-      const abort = () => cancel(new RemoteError('cancelled', 'the request was cancelled', { executed: 'maybe' }))
-      const pending: Pending = {
-        id,
-        method,
-        options,
-        exchange,
-        touch: () => void idle?.refresh(),
-        settle: (result, error) => {
-          if (!this.#pending[id]) return
-          Reflect.deleteProperty(this.#pending, id)
-          this.#count--
-          clearTimeout(idle)
-          clearTimeout(total)
-          if (signal instanceof Cancellation) signal.remove(abort)
-          else signal?.removeEventListener('abort', abort)
-          if (result) resolve(result)
-          else reject(error)
-        },
-      }
-      const cancel = (error: RemoteError) => {
-        if (!this.#pending[id]) return
-        pending.settle(undefined, error)
-        this.#cancel(pending, error.message)
-      }
-      const late = (what: string) => () =>
-        cancel(new RemoteError('timeout', `the server did not respond ${what}`, { executed: 'maybe' }))
+      const pending = new Pending(call, options, exchange, { resolve, reject })
       this.#pending[id] = pending
       this.#count++
-      if (timeout > 0) idle = setTimeout(late(`within ${timeout / 1_000} s`), timeout)
-      if (maxTime > 0) total = setTimeout(late(`in ${maxTime / 1_000} s, the maximum time`), maxTime)
-      if (signal instanceof Cancellation) signal.add(abort)
-      else signal?.addEventListener('abort', abort, { once: true })
+      const late = (what: string) => () =>
+        this.#abandon(pending, new RemoteError('timeout', `the server did not respond ${what}`, { executed: 'maybe' }))
+      if (timeout > 0) pending.idle = setTimeout(late(`within ${timeout / 1_000} s`), timeout)
+      if (maxTime > 0) pending.total = setTimeout(late(`in ${maxTime / 1_000} s, the maximum time`), maxTime)
+      if (signal) {
+        pending.abort = () =>
+          this.#abandon(pending, new RemoteError('cancelled', 'the request was cancelled', { executed: 'maybe' }))
+        if (signal instanceof Cancellation) signal.add(pending.abort)
+        else signal.addEventListener('abort', pending.abort, { once: true })
+      }
       this.#transport?.perform(exchange).catch((error: unknown) => {
-        if (exchange.open.size > 0) pending.settle(undefined, asRemoteError(error))
+        if (exchange.open.size > 0) this.#settle(pending, undefined, asRemoteError(error))
       })
     })
+  }
+
+  /** False if the request is no longer pending. */
+  #settle(pending: Pending, result: JsonObject | undefined, error?: Error): boolean {
+    const { id, idle, total, abort } = pending
+    if (!this.#pending[id]) return false
+    Reflect.deleteProperty(this.#pending, id)
+    this.#count--
+    clearTimeout(idle)
+    clearTimeout(total)
+    const { signal } = pending.options
+    if (signal instanceof Cancellation) {
+      if (abort) signal.remove(abort)
+    } else if (abort) signal?.removeEventListener('abort', abort)
+    if (result) pending.resolve(result)
+    else pending.reject(error)
+    return true
+  }
+
+  #abandon(pending: Pending, error: RemoteError): void {
+    if (this.#settle(pending, undefined, error)) this.#cancel(pending, error.message)
   }
 
   #cancel({ id, method, exchange }: Pending, reason: string): void {
@@ -285,17 +304,17 @@ export class BaseConnection implements Connection {
     const { exchange: own, method, options } = pending
     own.open.delete(pending.id)
     if (options.maxResult !== undefined && text.length > options.maxResult) {
-      pending.settle(undefined, tooLarge(options.maxResult))
+      this.#settle(pending, undefined, tooLarge(options.maxResult))
       return
     }
     if (isObject(error) || !isObject(result)) {
-      pending.settle(undefined, isObject(error) ? rpcError(error) : noResult())
+      this.#settle(pending, undefined, isObject(error) ? rpcError(error) : noResult())
       return
     }
     if (method === 'tools/list' && own.version !== undefined && Array.isArray(result['tools']))
       result['tools'] = this.tools.learn(result['tools'])
     options.onText?.(text)
-    pending.settle(result)
+    this.#settle(pending, result)
   }
 
   /** Returns the request that a message of the server belongs to: by its stream, or the only possible one. */
@@ -322,7 +341,7 @@ export class BaseConnection implements Connection {
       const pending = this.#find(params['progressToken'])
       const progress = readProgress(params)
       if (!pending || !progress) return
-      pending.touch()
+      pending.idle?.refresh()
       pending.options.onProgress?.(progress)
     } else if (method === CANCELLED) this.#running.get(params['requestId'])?.abort()
     else if (method === ACKNOWLEDGED) this.#confirm(exchange)
@@ -381,7 +400,7 @@ export class BaseConnection implements Connection {
     this.#closed = new RemoteError(error.reason, error.message, about)
     const inFlight = new RemoteError(error.reason, error.message, { ...about, executed: 'maybe' })
     for (const pending of Object.values(this.#pending)) {
-      pending.settle(undefined, inFlight)
+      this.#settle(pending, undefined, inFlight)
       pending.exchange.drop(pending.id, error.message)
     }
     for (const stop of this.#running.values()) stop.abort()

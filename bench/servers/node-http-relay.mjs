@@ -1,9 +1,11 @@
-// Two bare hops: plain node:http that parses the request's JSON, calls the API by an agent of node:http, and parses its JSON.
+// Two bare hops: plain node:http that parses the request's JSON, calls the other server by an agent of node:http, and parses its JSON.
+// Argument `post`: sends the request's JSON on and returns the JSON of the response, as for MCP. Without it calls `GET /echo`.
 import { Agent, createServer, request as send } from 'node:http'
 import { answerOf, listen } from './tools.mjs'
 
 const api = new URL(process.env.API_URL)
 const agent = new Agent({ keepAlive: true })
+const relaysPosts = process.argv[2] === 'post'
 
 function read(stream, use) {
   const chunks = []
@@ -11,18 +13,30 @@ function read(stream, use) {
   stream.on('end', () => use(JSON.parse(Buffer.concat(chunks).toString())))
 }
 
+const headersOf = body => ({ 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) })
+
+function call({ params, ...message }, use) {
+  const to = { host: api.hostname, port: api.port, agent }
+  if (relaysPosts) {
+    const body = JSON.stringify({ ...message, params })
+    return send({ ...to, method: 'POST', path: '/1', headers: headersOf(body) }, answer => read(answer, use)).end(body)
+  }
+  const path = `/echo?message=${encodeURIComponent(params.arguments.message)}`
+  return send({ ...to, path }, answer =>
+    read(answer, structuredContent => {
+      const content = [{ type: 'text', text: JSON.stringify(structuredContent) }]
+      use(answerOf(message.id, { content, structuredContent }))
+    }),
+  ).end()
+}
+
 const server = createServer((request, response) => {
-  read(request, ({ id, params }) => {
-    const path = `/echo?message=${encodeURIComponent(params.arguments.message)}`
-    const call = send({ host: api.hostname, port: api.port, path, agent }, answer => {
-      read(answer, structuredContent => {
-        const content = [{ type: 'text', text: JSON.stringify(structuredContent) }]
-        const body = JSON.stringify(answerOf(id, { content, structuredContent }))
-        response.writeHead(200, { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) })
-        response.end(body)
-      })
+  read(request, message => {
+    call(message, answer => {
+      const body = JSON.stringify(answer)
+      response.writeHead(200, headersOf(body))
+      response.end(body)
     })
-    call.end()
   })
 })
 

@@ -1,4 +1,5 @@
 // Validates a loaded config and reports all problems with lines. The valid part is then checked further.
+import { readFileSync } from 'node:fs'
 import { formatPath, type Path } from '../http/errors.ts'
 import { type ConfiguredPlugin, isConfiguredPlugin, isPluginFactory } from '../kernel/define-plugin.ts'
 import { type Definition, kindOf, labelOf } from '../mcp/define.ts'
@@ -99,7 +100,17 @@ export function checkDefinition(
 
 function problemAt(loaded: Pick<LoadedConfig, 'file' | 'locate'>, at: Path, { path: _, ...finding }: Finding): Problem {
   const line = lineOf(loaded, at)
-  return { ...finding, file: loaded.file, path: formatPath(at), ...(line !== undefined && { line }) }
+  const unset = /^(NaN|nothing|an empty string)\b/.exec(finding.found) && unsetVariableAt(loaded, at)
+  const found = unset ? `nothing, because the environment variable ${unset} is not set` : finding.found
+  return { ...finding, found, file: loaded.file, path: formatPath(at), ...(line !== undefined && { line }) }
+}
+
+/** Returns the name of an unset environment variable on the line of a key. */
+function unsetVariableAt({ file, locate }: Pick<LoadedConfig, 'file' | 'locate'>, at: Path): string | undefined {
+  const line = locate(at)
+  const text = line === undefined ? '' : (readFileSync(file, 'utf8').split('\n')[line - 1] ?? '')
+  const names = [...text.matchAll(/\bprocess\.env(?:\.|\[['"])(\w+)/g)].map(([, name = '']) => name)
+  return names.find(name => !process.env[name])
 }
 
 function plainView(value: unknown, path: Path, held: Held, parents: readonly unknown[] = []): unknown {

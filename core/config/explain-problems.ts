@@ -19,6 +19,7 @@ import { ROUTE_PATH_PATTERN } from './config-schema.ts'
 import type { Problem } from './problems.ts'
 import { ENDPOINT_URL_PATTERN, HTTP_URL_PATTERN, IDENTIFIER, ISSUER_URL, KEYS_URL, SCOPE } from './schema-parts.ts'
 import { branchesOf, followRef, isSchema, isSecretAt } from './walk-schema.ts'
+import { isPlaceholder } from './warn-of-values.ts'
 
 export interface Finding extends Pick<Problem, 'kind' | 'found' | 'expected' | 'suggestion'> {
   readonly path: Path
@@ -330,7 +331,8 @@ const soundsSecret = (path: Path): boolean => path.some(key => SECRET_KEY.test(S
 export const isSecretPath = (schema: object, path: Path): boolean => isSecretAt(schema, path) || soundsSecret(path)
 
 function describeValue(value: unknown): string {
-  if (typeof value === 'string') return JSON.stringify(shorten(shownUrl(value)))
+  const note = isPlaceholder(value) ? ', a placeholder that is not replaced' : ''
+  if (typeof value === 'string') return `${JSON.stringify(shorten(shownUrl(value)))}${note}`
   return typeof value === 'number' || typeof value === 'boolean' ? String(value) : describeKind(value)
 }
 

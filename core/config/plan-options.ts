@@ -43,16 +43,8 @@ export function planPlugins(
     if (general !== undefined && general !== false) {
       const covered = routes.filter(route => own(route) === undefined)
       const options = withDefaults(plugin.options, optionsOf(general))
-      instances.push({
-        name,
-        plugin,
-        options,
-        routes: covered,
-        general: true,
-        issuer,
-        at: placeOf(config, [], name, general),
-        order,
-      })
+      const at = placeOf(config, [], name, general)
+      instances.push({ name, plugin, options, routes: covered, general: true, issuer, at, order })
     }
     for (const route of routes) {
       const special = own(route)

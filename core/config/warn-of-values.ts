@@ -2,6 +2,7 @@
 import { type Path, type Report, StartError } from '../http/errors.ts'
 import type { Plugin } from '../kernel/define-plugin.ts'
 import type { PluginInstance } from '../kernel/plugin-plan.ts'
+import { isObject } from '../mcp/is-object.ts'
 import { nearest } from '../mcp/nearest.ts'
 import { type FilledConfig, isPlain } from './define-config.ts'
 
@@ -15,19 +16,13 @@ interface ValueFacts {
 /** Milliseconds. Smaller numbers are probably intended as seconds. */
 const LEAST_NUMBER = 1_000
 
-function durationsOf({ http, sessions, tools }: FilledConfig): ReadonlyArray<readonly [Path, unknown]> {
-  return [
-    [['http', 'requestTimeout'], http.requestTimeout],
-    [['http', 'writeTimeout'], http.writeTimeout],
-    [['sessions', 'idleTimeout'], sessions.idleTimeout],
-    [['tools', 'fetchTimeout'], tools.fetchTimeout],
-    [['tools', 'callTimeout'], tools.callTimeout],
-  ]
-}
+const TIMEOUTS =
+  'http.requestTimeout http.writeTimeout sessions.idleTimeout tools.fetchTimeout tools.callTimeout'.split(' ')
 
 export function warnOfValues({ config, instances, plugins, report }: ValueFacts): void {
   const warn = (code: string, why: string, ...at: Path) => report(new StartError(code, why, { at }), 'warning')
-  for (const [at, value] of durationsOf(config)) {
+  for (const at of TIMEOUTS.map(one => one.split('.'))) {
+    const value = at.reduce<unknown>((part, key) => (isObject(part) ? part[key] : undefined), config)
     if (typeof value !== 'number' || value <= 0 || value >= LEAST_NUMBER) continue
     warn('MH1015', `${value} is in milliseconds; for seconds write '${value}s'`, ...at)
   }
@@ -46,15 +41,19 @@ export function warnOfValues({ config, instances, plugins, report }: ValueFacts)
 }
 
 const PLACEHOLDER = /^(\$\{[^{}]*\}|\$\{\{.*\}\}|\{\{.*\}\}|\$[A-Z][A-Z0-9_]+|%[A-Z][A-Z0-9_]+%)$/
+const PLACEHOLDERS = 'placeholders are not replaced; use a config in TypeScript or JavaScript with process.env'
+const UNSET = 'the text contains "undefined": is its environment variable set?'
+const UNDEFINED = /^(?:\w+ )?undefined$|^https?:\/\/undefined\b/
 const MAX_DEPTH = 8
 
-/** Warns about placeholders such as `${SECRET}`: they are not substituted, and the secret would be publicly known. */
+export const isPlaceholder = (value: unknown): boolean => typeof value === 'string' && PLACEHOLDER.test(value)
+
+/** Warns about placeholders such as `${SECRET}` and about `undefined` in templates: such a secret is publicly known. */
 export function warnOfPlaceholders({ toolsets: _, ...config }: FilledConfig, report: Report): void {
   function visit(value: unknown, at: Path): void {
-    if (typeof value === 'string' && PLACEHOLDER.test(value)) {
-      const why = 'placeholders are not replaced; use a config in TypeScript or JavaScript with process.env'
-      report(new StartError('MH1016', why, { at }), 'warning')
-    }
+    const unset = typeof value === 'string' && UNDEFINED.test(value) && UNSET
+    const why = isPlaceholder(value) ? PLACEHOLDERS : unset
+    if (why) report(new StartError('MH1016', why, { at }), 'warning')
     if (at.length > MAX_DEPTH || (!Array.isArray(value) && !isPlain(value))) return
     for (const [key, inner] of Object.entries(value)) visit(inner, [...at, Array.isArray(value) ? Number(key) : key])
   }

@@ -4,7 +4,9 @@ type Listener = (reason: Error) => void
 
 export class Cancellation {
   reason: Error | undefined
-  #listeners: Set<Listener> | undefined
+  /** Most calls have one listener, without a Set. */
+  #listener: Listener | undefined
+  #more: Set<Listener> | undefined
   #controller: AbortController | undefined
 
   static of(signal: AbortSignal): Cancellation {
@@ -31,22 +33,24 @@ export class Cancellation {
   abort(reason: Error): void {
     if (this.reason) return
     this.reason = reason
-    const listeners = this.#listeners
-    this.#listeners = undefined
+    const listeners = [this.#listener, ...(this.#more ?? [])]
+    this.#listener = this.#more = undefined
     this.#controller?.abort(reason)
-    for (const listener of listeners ?? []) listener(reason)
+    for (const listener of listeners) listener?.(reason)
   }
 
   /** Calls the listener at once if it is aborted. */
   add(listener: Listener): void {
     if (this.reason) listener(this.reason)
+    else if (!this.#listener) this.#listener = listener
     else {
-      this.#listeners ??= new Set()
-      this.#listeners.add(listener)
+      this.#more ??= new Set()
+      this.#more.add(listener)
     }
   }
 
   remove(listener: Listener): void {
-    this.#listeners?.delete(listener)
+    if (this.#listener === listener) this.#listener = undefined
+    else this.#more?.delete(listener)
   }
 }

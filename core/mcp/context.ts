@@ -334,7 +334,7 @@ export class HandlerContext implements PlainContext {
 
   // Getters return functions, so handlers can destructure `ctx`.
   get progress() {
-    return (progress: number, total?: number, message?: string) => this.#reportProgress({ progress, total, message })
+    return (progress: number, total?: number, message?: string) => this.#reportProgress(progress, total, message)
   }
   get log() {
     return (level: LogLevel, data: unknown, logger?: string) => this.#sendLog(level, data, logger)
@@ -357,15 +357,7 @@ export class HandlerContext implements PlainContext {
     })
   }
 
-  #reportProgress({
-    progress,
-    total,
-    message,
-  }: {
-    progress: number
-    total?: number | undefined
-    message?: string | undefined
-  }) {
+  #reportProgress(progress: number, total?: number, message?: string) {
     if (!Number.isFinite(progress)) throw new TypeError(`progress must be a finite number, was ${progress}`)
     const { progressToken } = this.#call
     // Progress must increase (basic/patterns/progress).

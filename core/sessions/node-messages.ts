@@ -38,6 +38,7 @@ export function createNodeMessages(node: ThisNode) {
   }
 
   function receive(message: Exclude<PeerMessage, StreamMessage>) {
+    if (message.type === 'plugin') return
     const session = sessions.get(message.session)
     if (message.type === 'runs?') {
       const { request } = message

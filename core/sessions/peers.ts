@@ -8,17 +8,24 @@ import type { SessionState, StateChange } from './session-store.ts'
 /** Methods except `receive` reject with `unavailable` if nodes cannot be reached. */
 export interface Peers {
   readonly node: string
+  readonly shared: Bus['shared']
   /** Resolves once the message is stored; false if the node does not exist. */
   send(node: string, message: PeerMessage): Promise<boolean>
   /** True after a heartbeat within the last 15 seconds. Can be cached for one second. */
   isAlive(node: string): Promise<boolean>
-  /** Messages arrive in `send` order. */
+  /** Sends to all nodes, this one included. */
+  publish(message: PluginMessage): void | Promise<void>
+  /** Each listener receives all messages, in `send` order. */
   receive(listener: (message: PeerMessage) => void): void
   /** Stops this node: others can take over its sessions at once. */
   leave(): Promise<void>
 }
 
+/** A message between the instances of a plugin. `session`: unit of fairness. */
+export type PluginMessage = Readonly<{ type: 'plugin'; plugin: string; session: string; body: unknown }>
+
 export type PeerMessage =
+  | PluginMessage
   | {
       readonly type: 'answer'
       readonly session: string
@@ -47,10 +54,24 @@ export type PeerMessage =
       readonly user: User | undefined
     }
 
-export const createPeers = (bus: Bus): Peers => ({
-  node: bus.node,
-  send: (node, message) => bus.send(node, JSON.stringify(message), message.session),
-  isAlive: node => bus.isAlive(node),
-  receive: listener => bus.receive(text => listener(JSON.parse(text))),
-  leave: () => bus.leave(),
-})
+const PREFIX = 'peers:'
+
+export function createPeers(bus: Bus): Peers {
+  const listeners: Array<(message: PeerMessage) => void> = []
+  const deliver = (text: string) => {
+    for (const listener of listeners) listener(JSON.parse(text))
+  }
+  return {
+    node: bus.node,
+    shared: bus.shared,
+    send: (to, message) => bus.send(to, JSON.stringify(message), message.session),
+    publish: message => bus.publish(PREFIX + JSON.stringify(message)),
+    isAlive: other => bus.isAlive(other),
+    receive(listener) {
+      if (listeners.push(listener) > 1) return
+      bus.receive(deliver)
+      bus.subscribe(text => (text?.startsWith(PREFIX) ? deliver(text.slice(PREFIX.length)) : undefined))
+    },
+    leave: () => bus.leave(),
+  }
+}

@@ -1,8 +1,9 @@
 // Writes an audit trail: a line for each executed or refused request, in a chain that reveals changes.
 import { blame } from '../../core/auth.ts'
 import { HostError } from '../../core/index.ts'
-import { definePlugin, type InternalHost, nearest, operatorActions, type Services } from '../../core/internal.ts'
+import { definePlugin, type InternalHost, nearest, type Services } from '../../core/internal.ts'
 import { type CallRecord, isObject, StartError } from '../../core/plugin.ts'
+import { operatorActions } from '../families/operator-actions/index.ts'
 import { entryOf, isSessionEnd } from './entry.ts'
 
 import { type AuditOptions, type FilledAuditOptions, OPTIONS } from './options.ts'

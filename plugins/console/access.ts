@@ -2,7 +2,7 @@
 import { createHmac, randomBytes } from 'node:crypto'
 import type { User } from '../../core/index.ts'
 import type { Operator } from '../../core/internal.ts'
-import { type CatalogItem, HostError, isObject } from '../../core/plugin.ts'
+import { type CatalogItem, errorText, HostError, isObject } from '../../core/plugin.ts'
 import type { AccessCell, AccessMatrix, AccessRow, Caller, ItemKind, SurfaceItem } from './api.ts'
 import { ApiFailure } from './server.ts'
 
@@ -74,6 +74,12 @@ function usualCallers({ config }: Operator, address: Address): Caller[] {
 /** The user that stands for a caller with roles or scopes. */
 export const userOf = ({ scopes = [], roles = [] }: Caller): User => ({ subject: 'example', scopes, roles, claims: {} })
 
+/** Of an error that a plugin threw. A request would get this status. */
+const failure = (error: unknown) => ({
+  status: 500,
+  reason: `A plugin threw an error: ${errorText(error).slice(0, 256)}`,
+})
+
 interface Judged {
   readonly user: User | undefined
   readonly token?: string
@@ -90,13 +96,13 @@ async function judge(address: Address, caller: Caller): Promise<Judged> {
     const user = await address.identify(`Bearer ${token}`)
     return { user, token: user ? 'Verified.' : 'No plugin accepted it.' }
   } catch (error) {
-    if (!HostError.is(error)) throw error
+    if (!HostError.is(error)) return { user: undefined, refused: failure(error) }
     const reason = error.detail ?? error.message
     return { user: undefined, token: `Refused: ${reason}`, refused: { status: error.status, reason } }
   }
 }
 
-function cellOf(address: Address, item: CatalogItem, user: User | undefined): AccessCell {
+function readCell(address: Address, item: CatalogItem, user: User | undefined): AccessCell {
   const denial = address.denialOf(item, user)
   if (denial) return { state: denial.listed ? 'denied' : 'hidden', reason: denial.reason }
   const unlisted = address.unlistedBy(item)
@@ -104,10 +110,26 @@ function cellOf(address: Address, item: CatalogItem, user: User | undefined): Ac
   return { state: unlisted ? 'unlisted' : 'allowed' }
 }
 
+function cellOf(address: Address, item: CatalogItem, user: User | undefined): AccessCell {
+  try {
+    return readCell(address, item, user)
+  } catch (error) {
+    return { state: 'error', reason: failure(error).reason }
+  }
+}
+
+function refusalOf(address: Address, user: User | undefined): AccessRow['refused'] {
+  try {
+    const denial = address.authorize(user)
+    return denial && { status: address.refusal(denial, user).status, reason: denial.reason }
+  } catch (error) {
+    return failure(error)
+  }
+}
+
 async function rowOf(address: Address, caller: Caller): Promise<AccessRow> {
   const { user, token, refused: refusedToken } = await judge(address, caller)
-  const denial = refusedToken ? undefined : address.authorize(user)
-  const refused = refusedToken ?? (denial && { status: address.refusal(denial, user).status, reason: denial.reason })
+  const refused = refusedToken ?? refusalOf(address, user)
   const { token: _, ...known } = caller
   const label = known.label ?? (caller.token === undefined ? 'anonymous' : 'token')
   return {
@@ -116,7 +138,9 @@ async function rowOf(address: Address, caller: Caller): Promise<AccessRow> {
     ...(token !== undefined && { token }),
     ...(refused && { refused }),
     cells: address.items.map(item =>
-      refused ? { state: 'denied', reason: refused.reason } : cellOf(address, item, user),
+      refused
+        ? { state: refused.status === 500 ? 'error' : 'denied', reason: refused.reason }
+        : cellOf(address, item, user),
     ),
   }
 }
@@ -154,6 +178,16 @@ type PlainItem = Omit<SurfaceItem, 'limits'>
 
 const textOf = (value: unknown) => (typeof value === 'string' ? value : undefined)
 
+/** The reason that an anonymous caller is refused. */
+function needsOf(address: Address, item: CatalogItem): string[] {
+  try {
+    const denial = address.denialOf(item, undefined)
+    return denial ? [denial.reason] : []
+  } catch (error) {
+    return [failure(error).reason]
+  }
+}
+
 /** The configured items of all routes, read from the running host. */
 export function itemsOf(operator: Operator): PlainItem[] {
   return operator.routes.flatMap(({ samplePath, path: route }) => {
@@ -161,7 +195,6 @@ export function itemsOf(operator: Operator): PlainItem[] {
     return (address?.items ?? []).map(item => {
       const { kind, key, wire } = item
       const [title, description] = [textOf(wire['title']), textOf(wire['description'])]
-      const denial = address?.denialOf(item, undefined)
       return {
         path: samplePath,
         route,
@@ -171,7 +204,7 @@ export function itemsOf(operator: Operator): PlainItem[] {
         ...(title !== undefined && { title }),
         ...(description !== undefined && { description }),
         shown: wire,
-        needs: denial ? [denial.reason] : [],
+        needs: address ? needsOf(address, item) : [],
         listed: address?.unlistedBy(item) === false,
       }
     })

@@ -3,17 +3,18 @@
 /**
  * Rules of the API:
  * - All paths start with `/api/`. Responses are JSON with `Cache-Control: no-store`.
- * - Every request needs the session cookie, except `POST /api/login`. Without a session the response is 401.
- * - Every request other than GET needs the header `X-Console: 1` and `Content-Type: application/json`.
+ * - Every request needs the session cookie and the header `X-Console` with the secret of the login. Otherwise the response is 401.
+ * - `POST /api/login` needs only the header `X-Console: 1`.
+ * - Every POST needs `Content-Type: application/json`.
  * - Errors have the body `ApiError`.
  * - Texts from clients and upstream servers are data. The page renders them as text.
  * - No response contains arguments, results, tokens or session ids.
  */
-export const CSRF_HEADER = 'x-console'
+export const SECRET_HEADER = 'x-console'
 
 /** Paths by name. `GET` unless stated otherwise. */
 export const PATHS = {
-  /** `POST LoginRequest`, replies `Me` and sets the cookie. The page reads the token from `location.hash` (`#t=`). */
+  /** `POST LoginRequest`, replies `Login` and sets the cookie. The page reads the token from `location.hash` (`#t=`). */
   login: '/api/login',
   /** `POST`, without a body. Replies 204. */
   logout: '/api/logout',
@@ -49,7 +50,7 @@ export const PATHS = {
   search: '/api/search',
   /** `text/event-stream` of `ConsoleEvent`. */
   events: '/api/events',
-  /** `POST TryRequest`, replies `TryResult`. Only if `Me.try`. */
+  /** `POST TryRequest`. Only if `Me.try`. Replies one line of JSON per notification (at most 100), then a `TryResult`. */
   try: '/api/try',
   /** `POST EndSessionRequest`, replies `ActionResult`. Only if `Me.actions`, otherwise 403. */
   endSession: '/api/actions/end-session',
@@ -105,6 +106,11 @@ export interface Me {
   readonly try: boolean
   /** When the console session expires, milliseconds since the epoch. */
   readonly expiresAt: number
+}
+
+export interface Login extends Me {
+  /** Value of `X-Console`. All ports of an address share cookies, but not the storage of the page. */
+  readonly secret: string
 }
 
 // Screen 1: overview
@@ -309,15 +315,15 @@ export interface AccessRow {
   readonly caller: Omit<Caller, 'token'>
   /** How the token was judged; absent for other callers. */
   readonly token?: string
-  /** Set if the route refuses the caller; then all cells are `denied`. */
+  /** Set if the route refuses the caller; then all cells are `denied`, or `error` if a plugin threw an error. */
   readonly refused?: Refusal
   /** In the order of `items`. */
   readonly cells: readonly AccessCell[]
 }
 
 export interface AccessCell {
-  /** `hidden`: not listed and not callable. `denied`: listed, but calls are refused. `unlisted`: callable, not listed. */
-  readonly state: 'allowed' | 'unlisted' | 'hidden' | 'denied'
+  /** `hidden`: not listed and not callable. `denied`: listed, but calls are refused. `unlisted`: callable, not listed. `error`: a plugin threw an error. */
+  readonly state: 'allowed' | 'unlisted' | 'hidden' | 'denied' | 'error'
   readonly reason?: string
 }
 
@@ -630,8 +636,6 @@ export interface TryResult {
   readonly ms: number
   /** The JSON-RPC response as the client receives it. */
   readonly response: Readonly<Record<string, unknown>>
-  /** Progress messages and log messages that preceded the response, at most 100. */
-  readonly notifications: readonly Readonly<Record<string, unknown>>[]
   readonly commands: readonly Command[]
 }
 

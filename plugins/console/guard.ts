@@ -1,7 +1,7 @@
-// Checks each request before authentication: Host, Origin, fetch metadata, CSRF header and tokens in URLs.
+// Checks each request before authentication: Host, Origin, fetch metadata, header of the page and tokens in URLs.
 import type { IncomingMessage } from 'node:http'
 import { isLoopback, parseHost } from '../../core/auth.ts'
-import { CSRF_HEADER } from './api.ts'
+import { SECRET_HEADER } from './api.ts'
 
 export interface Refusal {
   readonly status: number
@@ -63,7 +63,7 @@ export function createGuard({ host, isTls, allowedHosts }: GuardSettings) {
     }
     if (method === 'GET' || method === 'HEAD') return undefined
     if (method !== 'POST') return refusal(405, 'bad_request', 'Only GET, HEAD and POST are served.')
-    if (headers[CSRF_HEADER] !== '1') return refusal(403, 'forbidden', `The header ${CSRF_HEADER}: 1 is missing.`)
+    if (!headers[SECRET_HEADER]) return refusal(403, 'forbidden', `The header ${SECRET_HEADER} is missing.`)
     if (!/^application\/json(?:;|$)/i.test(headers['content-type'] ?? '')) {
       return refusal(415, 'bad_request', 'The Content-Type must be application/json.')
     }

@@ -1,7 +1,8 @@
 // The handlers of the API, by method and path.
 import { resolve } from 'node:path'
-import { type InternalHost, type Operator, operatorActions } from '../../core/internal.ts'
+import type { InternalHost, Operator } from '../../core/internal.ts'
 import { isObject } from '../../core/plugin.ts'
+import { operatorActions } from '../families/operator-actions/index.ts'
 import {
   addressAt,
   callerIn,
@@ -274,7 +275,7 @@ export function createHandlers({ host, operator, records, isActive }: HandlerPar
     return { query: text, hits: found.slice(0, MAX_HITS) }
   }
 
-  async function callTool({ body }: ApiRequest) {
+  async function callTool({ body, res }: ApiRequest) {
     if (!canTry) throw new ApiFailure(403, 'forbidden', 'Calls need `actions: true`, and a host without `http.tls`.')
     const { path, tool, arguments: given = {}, token, confirm, inputResponses, requestState } = body
     const address = addressAt(operator, path)
@@ -296,7 +297,8 @@ export function createHandlers({ host, operator, records, isActive }: HandlerPar
     }
     const host = http.publicUrl === undefined ? undefined : new URL(http.publicUrl).host
     const command = `${programOf(operator)} call ${new URL(samplePath ?? '/', operator.url)} ${quoted(tool)}`
-    return tryTool(body as unknown as TryRequest, { url: operator.url, host, version, command })
+    await tryTool(body as unknown as TryRequest, { url: operator.url, host, version, command }, res)
+    return undefined
   }
 
   type Act = (body: ApiRequest['body']) => Promise<Omit<ActionResult, 'ok'> & { readonly target: string }>

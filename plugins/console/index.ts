@@ -1,8 +1,8 @@
 // The plugin `console`: a page for operators on a separate port, with the state of this host and its calls.
-import { isLoopback, LISTEN_ADDRESS } from '../../core/auth.ts'
+import { isLoopback } from '../../core/auth.ts'
 import { definePlugin, type InternalHost, type Operator } from '../../core/internal.ts'
 import { type OptionsOf, StartError } from '../../core/plugin.ts'
-
+import { checkPort, checkToken, LOOPBACK, portOptions } from '../families/own-port/index.ts'
 import { createHandlers } from './handlers.ts'
 import { createLogins } from './login.ts'
 import { createRecords } from './records.ts'
@@ -10,29 +10,12 @@ import { type ConsoleServer, openConsoleServer } from './server.ts'
 
 export type { ConsoleProgram } from './program.ts'
 
-/** Minimum characters of a token; a shorter token can be guessed. */
-const SHORTEST_TOKEN = 16
-
-const OWN_PORT = { port: 9465, host: '127.0.0.1' } as const
-
 const OPTIONS = {
   type: 'object',
   description: 'A page for operators, on a separate port: routes, access, calls, refusals, sessions, config.',
   additionalProperties: false,
   properties: {
-    port: {
-      type: 'integer',
-      minimum: 0,
-      maximum: 65_535,
-      default: OWN_PORT.port,
-      description: 'Port of the page. 0 selects a free port, which is logged.',
-    },
-    host: {
-      type: 'string',
-      default: OWN_PORT.host,
-      ...LISTEN_ADDRESS,
-      description: 'Address to listen on. An address other than loopback requires `token` and `http.tls`.',
-    },
+    ...portOptions(9465, 'the page', '`token` and `http.tls`'),
     token: {
       type: 'string',
       writeOnly: true,
@@ -65,23 +48,15 @@ function checkPlace(host: InternalHost, { host: address, token, port }: FilledCo
       'the console belongs to the whole host: set options in `plugins`; a route can only set `console: false`'
     return host.report(new StartError('MH3601', what, { at }))
   }
-  if (token !== undefined && token.length < SHORTEST_TOKEN) {
-    wrong(
-      'MH3601',
-      'token',
-      `a token for logins has at least ${SHORTEST_TOKEN} characters; make one with: openssl rand -base64 32`,
-    )
-  }
+  checkToken(host, 'MH3601', token)
   if (!isLoopback(address) && token === undefined) {
-    wrong('MH3602', 'host', `one-time tokens are for this machine only; set \`token\`, or \`host\` to ${OWN_PORT.host}`)
+    wrong('MH3602', 'host', `one-time tokens are for this machine only; set \`token\`, or \`host\` to ${LOOPBACK}`)
   }
   if (!isLoopback(address) && !http.tls) {
-    const what = `tokens and cookies would cross the network unencrypted; set \`http.tls\`, or \`host\` to ${OWN_PORT.host}`
+    const what = `tokens and cookies would cross the network unencrypted; set \`http.tls\`, or \`host\` to ${LOOPBACK}`
     wrong('MH3602', 'host', what)
   }
-  if (port !== 0 && port === http.port) {
-    wrong('MH3601', 'port', `${port} is the host's own port (http.port); use another port for the console`)
-  }
+  host.onReady(() => checkPort(host, { code: 'MH3601', port, host: address }))
   if (processes > 1) {
     const what = 'logins and records are kept in one process; start without --workers, or remove the console'
     host.report(new StartError('MH3603', what, { at }))

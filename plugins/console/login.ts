@@ -9,6 +9,8 @@ const SESSION_IDLE = 2 * 3_600_000
 export const MAX_SESSIONS = 16
 /** Unused one-time tokens. */
 const MAX_TOKENS = 8
+/** A one-time token is valid for this time, milliseconds. */
+const TOKEN_TTL = 10 * 60_000
 
 /** Failed logins within the window: of one address, and of all. */
 export const MAX_FAILURES = 5
@@ -24,6 +26,7 @@ export interface OperatorSession {
 
 interface KeptSession extends OperatorSession {
   usedAt: number
+  readonly cookie: Buffer
   readonly ending: Set<() => void>
 }
 
@@ -53,14 +56,21 @@ function createAttempts(now: () => number) {
   }
 }
 
+/** Both are needed. Other ports of the address receive the cookie, but not the secret, which the page sends as a header. */
+export interface Credentials {
+  readonly cookie: string
+  readonly secret: string
+}
+
 export type LoginResult =
-  | { readonly kind: 'accepted'; readonly cookie: string; readonly session: OperatorSession }
+  | ({ readonly kind: 'accepted'; readonly session: OperatorSession } & Credentials)
   | { readonly kind: 'refused' | 'blocked' }
 
 /** `token`: the configured token, valid for any number of logins. */
 export function createLogins(token: string | undefined, now: () => number) {
   const wanted = token === undefined ? undefined : digest(token)
-  const oneTime = new Set<string>()
+  /** When each token expires. */
+  const oneTime = new Map<string, number>()
   const sessions = new Map<string, KeptSession>()
   const attempts = createAttempts(now)
 
@@ -74,50 +84,54 @@ export function createLogins(token: string | undefined, now: () => number) {
   function open(via: OperatorSession['via']) {
     for (const key of [...sessions.keys()].slice(0, Math.max(0, sessions.size - MAX_SESSIONS + 1))) end(key)
     // Never an id of the client, so that no one can fix the session of an operator.
-    const cookie = createSecret()
+    const [cookie, secret] = [createSecret(), createSecret()]
     const ending = new Set<() => void>()
     const session: KeptSession = {
       via,
       expiresAt: now() + SESSION_TTL,
       usedAt: now(),
+      cookie: digest(cookie),
       ending,
       onEnd(task) {
         ending.add(task)
         return () => void ending.delete(task)
       },
     }
-    sessions.set(keyOf(cookie), session)
-    return { cookie, session }
+    sessions.set(keyOf(secret), session)
+    return { cookie, secret, session }
   }
 
   return {
     /** A new one-time token. */
     createToken(): string {
       const made = createSecret()
-      oneTime.add(keyOf(made))
-      const [oldest] = oneTime
+      oneTime.set(keyOf(made), now() + TOKEN_TTL)
+      const [oldest] = oneTime.keys()
       if (oneTime.size > MAX_TOKENS && oldest !== undefined) oneTime.delete(oldest)
       return made
     },
     logIn(given: string, address: string): LoginResult {
       // Too long to guess: failures of others at the same address do not keep the operator out.
-      if (oneTime.delete(keyOf(given))) return { kind: 'accepted', ...open('one-time token') }
+      const key = keyOf(given)
+      const expiresAt = oneTime.get(key) ?? 0
+      oneTime.delete(key)
+      if (now() < expiresAt) return { kind: 'accepted', ...open('one-time token') }
       if (attempts.isBlocked(address)) return { kind: 'blocked' }
       if (wanted && timingSafeEqual(digest(given), wanted)) return { kind: 'accepted', ...open('token') }
       attempts.note(address)
       return { kind: 'refused' }
     },
-    find(cookie: string | undefined): OperatorSession | undefined {
-      if (cookie === undefined) return undefined
-      const key = keyOf(cookie)
+    /** `cookies`: of the session's name; other ports of the address can add some. */
+    find(secret: string, cookies: readonly string[]): OperatorSession | undefined {
+      const key = keyOf(secret)
       const session = sessions.get(key)
-      if (!session) return undefined
+      if (!session || !cookies.some(cookie => timingSafeEqual(digest(cookie), session.cookie))) return undefined
       const at = now()
       if (at >= session.expiresAt || at - session.usedAt >= SESSION_IDLE) return void end(key)
       session.usedAt = at
       return session
     },
-    logOut: (cookie: string) => end(keyOf(cookie)),
+    logOut: (secret: string) => end(keyOf(secret)),
     endAll() {
       for (const key of [...sessions.keys()]) end(key)
     },

@@ -177,13 +177,24 @@ function createSeconds(now: () => number) {
   }
 }
 
-/** The entry of a key; undefined for a further key of a full map. */
-function entryOf<Entry>(map: Map<string, Entry>, key: string, most: number, create: () => Entry): Entry | undefined {
-  const known = map.get(key)
-  if (known || map.size >= most) return known
-  const made = create()
-  map.set(key, made)
-  return made
+/** The entry of a key. A full map loses the entry that was used least recently, because clients choose some keys. */
+function entryOf<Entry>(
+  map: Map<string, Entry>,
+  key: string,
+  most: number,
+  { create, removed }: { create: () => Entry; removed?: (entry: Entry) => void },
+): Entry {
+  const entry = map.get(key) ?? create()
+  // A map iterates in the order of insertion.
+  map.delete(key)
+  map.set(key, entry)
+  if (map.size <= most) return entry
+  for (const [oldest, last] of map) {
+    map.delete(oldest)
+    removed?.(last)
+    break
+  }
+  return entry
 }
 
 export function createRecords(node: string, now: () => number, samplePathOf: (route: string) => string | undefined) {
@@ -217,8 +228,7 @@ export function createRecords(node: string, now: () => number, samplePathOf: (ro
   function countItem({ route = '', kind, name = '', ...row }: CallRow) {
     if (kind === undefined) return
     const create = () => ({ route, kind, name, lastAt: 0, ...createSum() })
-    const sum = entryOf(items, `${route}\n${kind}\n${name}`, MAX_ITEMS, create)
-    if (!sum) return
+    const sum = entryOf(items, `${route}\n${kind}\n${name}`, MAX_ITEMS, { create })
     count(sum, row)
     sum.lastAt = row.at
   }
@@ -229,7 +239,7 @@ export function createRecords(node: string, now: () => number, samplePathOf: (ro
     const by = error.refusedBy ?? 'mcp-host'
     const parts = [error.kind, by, route, method, kind, name, client?.name]
     const fix = FIXES[error.kind]
-    const group = entryOf(groups, JSON.stringify(parts), MAX_GROUPS, () => {
+    const create = () => {
       const samplePath = route === undefined ? undefined : samplePathOf(route)
       return {
         kind: error.kind,
@@ -246,8 +256,11 @@ export function createRecords(node: string, now: () => number, samplePathOf: (ro
         firstAt: at,
         lastAt: at,
       }
-    })
-    if (!group) return void otherGroups++
+    }
+    const removed = (oldest: DenialGroup) => {
+      otherGroups += oldest.count
+    }
+    const group = entryOf<Mutable<DenialGroup>>(groups, JSON.stringify(parts), MAX_GROUPS, { create, removed })
     group.count++
     group.lastAt = at
     group.message = error.message
@@ -261,8 +274,12 @@ export function createRecords(node: string, now: () => number, samplePathOf: (ro
     if (!client) return
     const { name, version } = client
     const key = JSON.stringify([name, version, revision, transport])
-    const row = entryOf(clients, key, MAX_CLIENTS, () => ({ name, version, revision, transport, calls: 0, lastAt: at }))
-    if (!row) return void otherClients++
+    const row = entryOf(clients, key, MAX_CLIENTS, {
+      create: () => ({ name, version, revision, transport, calls: 0, lastAt: at }),
+      removed(oldest) {
+        otherClients += oldest.calls
+      },
+    })
     row.calls++
     row.lastAt = at
   }

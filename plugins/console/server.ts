@@ -1,11 +1,11 @@
 // The server of the console's port: guard, session, routing of the API, and the page.
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { addressKey, parseJson } from '../../core/auth.ts'
 import type { InternalHost } from '../../core/internal.ts'
-import { isObject, StartError } from '../../core/plugin.ts'
+import { isObject } from '../../core/plugin.ts'
 import { createHttpServer, readBody } from '../../core/transport.ts'
-import { PATHS } from './api.ts'
+import { authorityOf, listenOn } from '../families/own-port/index.ts'
+import { type Login, type Me, PATHS, SECRET_HEADER } from './api.ts'
 import { createPageServer, findPage } from './files.ts'
 import { createGuard, type Refusal, refusal, SECURITY_HEADERS } from './guard.ts'
 import type { Logins, OperatorSession } from './login.ts'
@@ -39,7 +39,7 @@ interface ServerSettings {
   readonly allowedHosts: readonly string[]
   readonly makeServer: Parameters<typeof createHttpServer>[3]
   readonly logins: Logins
-  readonly meOf: (session: OperatorSession) => object
+  readonly meOf: (session: OperatorSession) => Me
   /** By `METHOD path`. */
   readonly handlers: Readonly<Record<string, ApiHandler>>
 }
@@ -79,12 +79,11 @@ async function readJson(req: IncomingMessage) {
   }
 }
 
-function cookieIn({ headers }: IncomingMessage, name: string): string | undefined {
-  const found = (headers.cookie ?? '').split(';').map(part => part.trim().split('='))
-  const values = found.filter(([key]) => key === name)
-  // A second cookie of this name was set by another site of the same host.
-  return values.length === 1 ? values[0]?.[1] : undefined
-}
+const cookiesIn = ({ headers }: IncomingMessage, name: string): string[] =>
+  (headers.cookie ?? '').split(';').flatMap(part => {
+    const [key, value = ''] = part.trim().split('=')
+    return key === name ? value : []
+  })
 
 function send(req: IncomingMessage, res: ServerResponse, status: number, value: object | undefined, headers = {}) {
   const body = value === undefined ? undefined : Buffer.from(JSON.stringify(value))
@@ -100,11 +99,10 @@ export interface ConsoleServer {
   readonly server: Server
   /** Such as `http://127.0.0.1:9465`. */
   readonly url: string
-  readonly isBuilt: boolean
 }
 
 /** Resolves once the server listens; rejects with a StartError. Does not keep the process alive. */
-export function openConsoleServer(settings: ServerSettings): Promise<ConsoleServer> {
+export async function openConsoleServer(settings: ServerSettings): Promise<ConsoleServer> {
   const { host, port, address, makeServer, logins, handlers, meOf } = settings
   const isTls = makeServer !== undefined
   const guard = createGuard({ host: address, isTls, allowedHosts: settings.allowedHosts })
@@ -121,24 +119,25 @@ export function openConsoleServer(settings: ServerSettings): Promise<ConsoleServ
     const from = addressKey(req.socket.remoteAddress ?? '', NETWORK)
     const result = logins.logIn(token, from)
     if (result.kind === 'accepted') {
-      const { cookie, session } = result
+      const { cookie, secret, session } = result
       const maxAge = Math.floor((session.expiresAt - host.clock.now()) / 1_000)
-      return send(req, res, 200, meOf(session), { 'Set-Cookie': cookieOf(cookie, maxAge) })
+      const login: Login = { ...meOf(session), secret }
+      return send(req, res, 200, login, { 'Set-Cookie': cookieOf(cookie, maxAge) })
     }
     if (result.kind === 'blocked')
       throw new ApiFailure(429, 'too_many_requests', 'Too many failed logins. Try again in a minute.')
     host.log.warn({ code: 'MH3605', ip: from }, 'A login to the console was refused')
-    throw new ApiFailure(401, 'unauthorized', 'This token is invalid or was already used.')
+    throw new ApiFailure(401, 'unauthorized', 'This token is invalid, expired or was already used.')
   }
 
   async function serveApi(path: string, req: IncomingMessage, res: ServerResponse): Promise<void> {
     const method = req.method === 'HEAD' ? 'GET' : (req.method ?? '')
     if (path === PATHS.login && method === 'POST') return logIn(req, res, await readJson(req))
-    const cookie = cookieIn(req, cookieName)
-    const session = logins.find(cookie)
-    if (!session || cookie === undefined) throw new ApiFailure(401, 'unauthorized', 'Log in first.')
+    const secret = String(req.headers[SECRET_HEADER] ?? '')
+    const session = logins.find(secret, cookiesIn(req, cookieName))
+    if (!session) throw new ApiFailure(401, 'unauthorized', 'Log in first.')
     if (path === PATHS.logout && method === 'POST') {
-      logins.logOut(cookie)
+      logins.logOut(secret)
       return send(req, res, 204, undefined, { 'Set-Cookie': cookieOf('', 0), 'Clear-Site-Data': '"cache", "storage"' })
     }
     const handler = Object.hasOwn(handlers, `${method} ${path}`) ? handlers[`${method} ${path}`] : undefined
@@ -178,22 +177,9 @@ export function openConsoleServer(settings: ServerSettings): Promise<ConsoleServ
   }
   const { server } = createHttpServer((req, res) => void respond(req, res), TIME_LIMITS, news, makeServer, host.clock)
   server.maxConnections = MAX_CONNECTIONS
-  server.unref()
-  return new Promise((resolve, reject) => {
-    server.once('error', (cause: NodeJS.ErrnoException) => {
-      const why =
-        cause.code === 'EADDRINUSE'
-          ? `another program uses ${address}:${port}, the place of the console; set another \`port\` (0: any free port)`
-          : `the console cannot be served on ${address}:${port}: ${cause.message}`
-      reject(new StartError('MH3607', why, { at: [...host.config.at, 'port'], exitCode: 1, cause }))
-    })
-    server.listen(port, address, () => {
-      server.on('error', err => host.log.error({ code: 'MH3606', err }, 'The server of the console failed'))
-      const { port: open } = server.address() as AddressInfo
-      // Cookies do not distinguish ports.
-      cookieName = isTls ? `__Host-mcp-console-${open}` : `mcp-console-${open}`
-      const name = address.includes(':') ? `[${address}]` : address
-      resolve({ server, url: `${isTls ? 'https' : 'http'}://${name}:${open}`, isBuilt: page.isBuilt })
-    })
-  })
+  const failed = (err: unknown) => host.log.error({ code: 'MH3606', err }, 'The server of the console failed')
+  const { port: open } = await listenOn(server, host.config.at, { code: 'MH3607', port, host: address }, failed)
+  // Cookies do not distinguish ports.
+  cookieName = `${isTls ? '__Host-' : ''}mcp-console-${open}`
+  return { server, url: `${isTls ? 'https' : 'http'}://${authorityOf(address, open)}` }
 }

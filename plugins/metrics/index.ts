@@ -3,11 +3,12 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import Negotiator from 'negotiator'
-import { assertInstalled, isLoopback, LISTEN_ADDRESS } from '../../core/auth.ts'
+import { assertInstalled, isLoopback } from '../../core/auth.ts'
 import { HostError } from '../../core/index.ts'
 import { definePlugin, type InternalHost } from '../../core/internal.ts'
 import { errorText, type HostContext, type OptionsOf, StartError } from '../../core/plugin.ts'
 import { withTimeout } from '../../core/transport.ts'
+import { checkPort, checkToken, LOOPBACK, portOptions } from '../families/own-port/index.ts'
 import { createRequestCounts } from './count-requests.ts'
 import {
   type Exposition,
@@ -58,10 +59,7 @@ function createTokenCheck(token: string): (headers: IncomingHttpHeaders) => bool
   }
 }
 
-/** Minimum characters of a token; a shorter token can be guessed. */
-const SHORTEST_TOKEN = 16
-
-const OWN_PORT = { port: 9464, host: '127.0.0.1' } as const
+const PORT = 9464
 
 /** Reports settings that expose metrics to anyone. */
 function checkPlace(host: InternalHost, { path, port, host: address, token }: FilledMetricsOptions) {
@@ -71,9 +69,7 @@ function checkPlace(host: InternalHost, { path, port, host: address, token }: Fi
     const what = 'the metrics belong to the whole host: set options in `plugins`; a route can only set `metrics: false`'
     return host.report(new StartError('MH2601', what, { at: host.config.at }))
   }
-  if (token !== undefined && token.length < SHORTEST_TOKEN) {
-    wrong('token', `is shorter than ${SHORTEST_TOKEN} characters; make one with: openssl rand -base64 32`)
-  }
+  checkToken(host, 'MH2601', token)
   if (path === undefined && token === undefined && !isLoopback(address)) {
     const what = `anyone who can reach ${address} could read the metrics; set \`token\`, or \`host\` to 127.0.0.1`
     wrong('host', what)
@@ -81,7 +77,7 @@ function checkPlace(host: InternalHost, { path, port, host: address, token }: Fi
   if (path !== undefined && token === undefined) {
     wrong('path', 'anyone could read the metrics; set `token`, or omit `path` to use a separate port')
   }
-  if (path !== undefined && (port !== OWN_PORT.port || address !== OWN_PORT.host)) {
+  if (path !== undefined && (port !== PORT || address !== LOOPBACK)) {
     wrong('path', 'the metrics have either a path of the host or a separate port: set `path`, or `port` and `host`')
   }
 }
@@ -132,19 +128,6 @@ async function setup(host: InternalHost, options: FilledMetricsOptions) {
   host.endpoint(path, { methods: { GET: show, HEAD: show } })
 }
 
-const ANY_ADDRESS = ['0.0.0.0', '::']
-
-/** A conflict with the host's own port is detected only when it listens. */
-function checkPort({ config: { at, http }, report }: InternalHost, port: number, address: string) {
-  const isSame = http.port === port && port !== 0
-  const meet = [address, http.host].some(one => ANY_ADDRESS.includes(one)) || nameOf(address) === nameOf(http.host)
-  if (!isSame || !meet) return
-  const what = `${port} is the host's own port (http.port); use another port for the metrics, such as ${port === OWN_PORT.port ? port + 1 : OWN_PORT.port}`
-  report(new StartError('MH1301', what, { at: [...at, 'port'] }))
-}
-
-const nameOf = (address: string) => (address === 'localhost' ? '127.0.0.1' : address)
-
 /** `http.tls` protects the port of the host only. */
 function warnOfPlainPort({ config: { at, http }, report }: InternalHost, address: string) {
   if (!http.tls || isLoopback(address)) return
@@ -166,7 +149,7 @@ function serveOnOwnPort(
       host.log.info({ code: 'MH2603', fix }, 'Metrics are not served: each stdio client has its own process'),
     )
   }
-  host.onReady(() => checkPort(host, port, address))
+  host.onReady(() => checkPort(host, { code: 'MH1301', port, host: address }))
   warnOfPlainPort(host, address)
   if (host.config.purpose !== 'serve') return
   let close: (() => void) | undefined
@@ -204,19 +187,7 @@ const OPTIONS = {
   description: 'Metrics for Prometheus, on a separate port or at a path of the host.',
   additionalProperties: false,
   properties: {
-    port: {
-      type: 'integer',
-      minimum: 0,
-      maximum: 65_535,
-      default: OWN_PORT.port,
-      description: 'Port of `/metrics`. 0 selects a free port, which is logged.',
-    },
-    host: {
-      type: 'string',
-      default: OWN_PORT.host,
-      ...LISTEN_ADDRESS,
-      description: 'Address to listen on. An address other than loopback requires `token`.',
-    },
+    ...portOptions(PORT, '`/metrics`', '`token`'),
     path: {
       type: 'string',
       pattern: '^/',

@@ -1,10 +1,10 @@
 // The server of the metrics port. It responds while the host drains, and limits unauthenticated connections.
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
-import type { AddressInfo, Socket } from 'node:net'
+import type { Socket } from 'node:net'
 import { addressKey, isLoopback } from '../../core/auth.ts'
 import type { InternalHost } from '../../core/internal.ts'
-import { StartError } from '../../core/plugin.ts'
 import { createHttpServer, type ServerNews } from '../../core/transport.ts'
+import { authorityOf, listenOn } from '../families/own-port/index.ts'
 import type { Exposition } from './exposition.ts'
 
 const OWN_PATH = '/metrics'
@@ -73,28 +73,14 @@ async function answer(req: IncomingMessage, res: ServerResponse, own: OwnPort, p
 }
 
 /** Resolves once the server listens; rejects with a StartError. Does not keep the process alive. */
-export function openOwnPort(own: OwnPort): Promise<{ readonly server: Server; readonly url: string }> {
-  const { host, port } = own
+export async function openOwnPort(own: OwnPort): Promise<{ readonly server: Server; readonly url: string }> {
   const serve = (req: IncomingMessage, res: ServerResponse) => void answer(req, res, own, places)
   const { server } = createHttpServer(serve, TIME_LIMITS, own.news)
   // Without a token, only local callers connect.
   const perAddress = own.mayRead ? MOST_OF_ADDRESS : MOST_CONNECTIONS
   const places = limitPlaces(server, MOST_CONNECTIONS, perAddress)
-  server.unref()
-  return new Promise((resolve, reject) => {
-    server.once('error', (cause: NodeJS.ErrnoException) => {
-      const why =
-        cause.code === 'EADDRINUSE'
-          ? `port ${port} of ${host} is in use; set another \`port\` (0: any free port), or stop the program that uses it`
-          : `the metrics cannot be served on ${host}:${port}: ${cause.message}`
-      reject(new StartError('MH1301', why, { at: [...own.at, 'port'], exitCode: 1, cause }))
-    })
-    server.listen(port, host, () => {
-      server.on('error', own.failed)
-      const { address, family, port: open } = server.address() as AddressInfo
-      resolve({ server, url: `http://${family === 'IPv6' ? `[${address}]` : address}:${open}${OWN_PATH}` })
-    })
-  })
+  const { address, port } = await listenOn(server, own.at, { ...own, code: 'MH1301' }, own.failed)
+  return { server, url: `http://${authorityOf(address, port)}${OWN_PATH}` }
 }
 
 const NETWORK = 64

@@ -24,6 +24,8 @@ export interface Arguments {
   readonly input: JsonSchema
   /** Adds fixed and default values. */
   fill(args: OperationArguments): OperationArguments
+  /** The arguments that each call must have. */
+  readonly required: readonly ArgumentPath[]
   /** Names in `overrides` that match no argument. */
   readonly unknownArguments: readonly string[]
 }
@@ -50,11 +52,13 @@ export function mapArguments(
   const renamed = new Map(list.map(one => [one.path, pathWith(one.path, overrideOf(one)?.name)]))
   const final = (path: ArgumentPath) => renamed.get(path) ?? path
   const changed = list.map(one => ({ ...one, path: final(one.path), override: overrideOf(one) }))
+  const listed = changed.filter(({ override }) => !override || !('value' in override)).map(withOverride)
   const values = changed.filter(({ override }) => override && ('value' in override || 'default' in override))
   return {
     parameters: placed.parameters.map(one => ({ ...one, argument: final(one.argument) })),
     ...(body && from && { body: bodyWith(body, from, final) }),
-    input: inputOf(changed.filter(({ override }) => !override || !('value' in override)).map(withOverride)),
+    input: inputOf(listed),
+    required: listed.filter(({ required }) => required).map(({ path }) => path),
     fill: args => values.reduce((filled, { path, override = {} }) => fillIn(filled, path, override), args),
     unknownArguments: Object.keys(overrides).filter(name => !list.some(one => one.name === name)),
   }

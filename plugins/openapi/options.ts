@@ -170,6 +170,12 @@ const source = {
     },
     include: filters('Operations that become tools. Default: all.'),
     exclude: filters('Operations that do not become tools. Takes precedence over `include`.'),
+    resources: {
+      anyOf: [flag('Whether all are resources.'), filters('Operations that are resources.')],
+      default: false,
+      description:
+        'GET operations that are also resources, if all required arguments are in the path: `true` for all, or filters.',
+    },
     prefix: {
       type: 'string',
       pattern: '^[A-Za-z0-9_.-]{0,64}$',

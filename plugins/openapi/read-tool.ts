@@ -7,13 +7,13 @@ import { type Api, type Candidate, childOf, idByPath, objectAt, securityOf } fro
 import { mapArguments } from './arguments.ts'
 import { DocumentError } from './document/place.ts'
 import { jsonTypeIn } from './media-types.ts'
-import type { Operation, OperationArguments, SecurityRequirement } from './operation.ts'
+import type { Operation, OperationArguments, Parameter, SecurityRequirement } from './operation.ts'
 import type { Source } from './options.ts'
 import { readBody } from './read-body.ts'
 import { readParameters } from './read-parameters.ts'
 import type { Definitions } from './schema/definitions.ts'
 import { type FittedSchema, fitSchema } from './schema/fit-schema.ts'
-import { overrideKeyOf } from './select.ts'
+import { isResource, overrideKeyOf } from './select.ts'
 import { baseUrlOf } from './servers.ts'
 
 /** Contains no references to the document, which can be large. */
@@ -28,6 +28,8 @@ export interface ApiTool {
   /** The key in `overrides`. */
   readonly override: string | undefined
   fill(args: OperationArguments): OperationArguments
+  /** The required arguments of an operation that is also a resource. All are in the path. */
+  readonly pathArguments?: readonly Parameter[]
   /** Names in the override's `arguments` that no argument has. */
   readonly unknownArguments: readonly string[]
 }
@@ -47,6 +49,7 @@ export function readTool(api: Api, candidate: Candidate, source: Source, name: s
     parameters: placed,
     body,
     fill,
+    required,
     unknownArguments,
   } = mapArguments(parameters, readBody(api, candidate, uses), source.arguments, override?.arguments)
   const input = fitTo(api.request, inputSchema, uses, maxSchema)
@@ -58,6 +61,7 @@ export function readTool(api: Api, candidate: Candidate, source: Source, name: s
   const success = successOf(api, candidate)
   const outputMode = override?.output ?? source.output
   const output = outputMode === 'omit' ? undefined : outputOf(api, success, maxSchema)
+  const pathArguments = placed.filter(one => one.in === 'path' && required.includes(one.argument))
   return {
     name,
     description: override?.description ?? descriptionOf(candidate),
@@ -66,6 +70,7 @@ export function readTool(api: Api, candidate: Candidate, source: Source, name: s
     outputMode,
     override: key,
     fill,
+    ...(isResource(candidate, source) && pathArguments.length === required.length && { pathArguments }),
     unknownArguments,
     operation: {
       id: candidate.id,

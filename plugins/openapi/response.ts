@@ -32,6 +32,10 @@ function statusLine(status: number): string {
   return name === undefined ? `HTTP ${status}` : `HTTP ${status} ${name}`
 }
 
+/** True for the result of a response with status 404. */
+export const isNotFound = ({ content: [first], isError }: CallToolResult): boolean =>
+  isError === true && first?.type === 'text' && first.text.split('\n', 1)[0] === statusLine(404)
+
 const REDACTED = '[redacted]'
 /** Minimum length of redacted values, because shorter ones occur by chance. */
 const MIN_SECRET = 6

@@ -26,10 +26,17 @@ export function reasonToSkip(candidate: Candidate, { methods, include, exclude =
   return index === -1 ? undefined : `\`exclude[${index}]\` matches`
 }
 
-/** Returns entries of `include` and `exclude` that match no operation, such as `include[0]`. */
+const filtersIn = (value: boolean | readonly Filter[] = []): readonly Filter[] =>
+  typeof value === 'boolean' ? [] : value
+
+/** True if `resources` selects a GET operation. */
+export const isResource = (candidate: Candidate, { resources }: Source): boolean =>
+  candidate.method === 'get' && (resources === true || filtersIn(resources).some(filter => matches(filter, candidate)))
+
+/** Returns entries of the filters that match no operation, such as `include[0]`. */
 export const unmatchedFilters = (candidates: readonly Candidate[], source: Source): string[] =>
-  (['include', 'exclude'] as const).flatMap(list =>
-    (source[list] ?? []).flatMap((filter, index) =>
+  (['include', 'exclude', 'resources'] as const).flatMap(list =>
+    filtersIn(source[list]).flatMap((filter, index) =>
       candidates.some(candidate => matches(filter, candidate)) ? [] : `${list}[${index}]`,
     ),
   )

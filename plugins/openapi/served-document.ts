@@ -1,12 +1,13 @@
 // Reads one document, and serves and replaces its toolset.
 import { isDeepStrictEqual } from 'node:util'
-import type { ToolDefinition } from '../../core/index.ts'
+import type { ResourceDefinition, ToolDefinition } from '../../core/index.ts'
 import { didYouMean, type InternalHost } from '../../core/internal.ts'
 import { parseDuration, parseSize, type ServedToolset, StartError } from '../../core/plugin.ts'
 import { callOf } from '../../core/transport.ts'
 import type { Logins } from '../families/credentials/index.ts'
 import { type RecordUpstreamCall, upstreamCallsOf } from '../families/upstream-calls/index.ts'
 import { findCredentialFaults, planCredentials } from './credentials.ts'
+import { defineApiResource } from './define-resource.ts'
 import { defineApiTool, type SendRequest } from './define-tools.ts'
 import { createFetchText } from './document/fetch-text.ts'
 import { LoadError } from './document/load.ts'
@@ -17,6 +18,8 @@ import { type ApiReading, readApi } from './read-api.ts'
 import type { ApiTool } from './read-tool.ts'
 import { createRequester, type Requester } from './request.ts'
 import { namesOf, unknownOverrides, unmatchedFilters } from './select.ts'
+
+type ApiDefinition = ToolDefinition | ResourceDefinition
 
 interface UnknownKey {
   /** Path relative to the options of the document. */
@@ -127,6 +130,7 @@ export class ServedDocument {
     const { tools, faults } = this.#read
     const parts = [
       [tools.length - this.#left.length, 'tools'],
+      [tools.filter(tool => tool.pathArguments && !this.#left.includes(tool)).length, 'resources'],
       [this.#left.length, 'left out: no credentials'],
       [faults.length, 'left out: invalid'],
       [tools.filter(isSimplified).length, 'with simplified schemas'],
@@ -163,7 +167,7 @@ export class ServedDocument {
   }
 
   /** Creates the definitions of a document, with a new requester. Throws a StartError for unusable credentials. */
-  #define(read: ReadDocument, source = this.#source): ToolDefinition[] {
+  #define(read: ReadDocument, source = this.#source): ApiDefinition[] {
     const { allowHosts = [], credentials = {}, headers = {}, auth, forwardHeaders, retries, concurrency } = source
     const { clock, log } = this.#host
     const what = formatPath(this.#at)
@@ -211,7 +215,11 @@ export class ServedDocument {
     }
     return read.tools
       .filter(tool => !left.includes(tool))
-      .map(tool => defineApiTool(tool, source.overrides?.[tool.override ?? ''], source, request))
+      .flatMap(tool => {
+        const override = source.overrides?.[tool.override ?? '']
+        const resource = defineApiResource(this.#name, tool, override, source, request)
+        return [defineApiTool(tool, override, source, request), ...(resource ? [resource] : [])]
+      })
   }
 
   /** Closes the requester of the previous version after the time limit of its calls. */
@@ -285,7 +293,7 @@ export class ServedDocument {
 }
 
 /** Returns no definitions, and reports the error, if the credentials are unusable. */
-function defineOrReport(report: InternalHost['report'], define: () => ToolDefinition[]): ToolDefinition[] {
+function defineOrReport(report: InternalHost['report'], define: () => ApiDefinition[]): ApiDefinition[] {
   try {
     return define()
   } catch (error) {

@@ -57,7 +57,9 @@ export function createToolHeaders(note: (what: string) => void): ToolHeaders {
     of({ method, params }) {
       const { name, arguments: args } = params
       if (method !== 'tools/call' || typeof name !== 'string') return {}
-      const values = (known.get(name) ?? []).map(param => [param.header, valueAt(args, param.path)] as const)
+      const found = known.get(name)
+      if (!found) return {}
+      const values = found.map(param => [param.header, valueAt(args, param.path)] as const)
       return Object.fromEntries(
         values
           .filter(([, value]) => ['string', 'number', 'boolean'].includes(typeof value))
@@ -76,20 +78,21 @@ export const SSE_TYPE = 'text/event-stream'
 const ACCEPT = `${JSON_TYPE}, ${SSE_TYPE}`
 export const POST_HEADERS: Readonly<Record<string, string>> = { 'content-type': JSON_TYPE, accept: ACCEPT }
 
-function mirrored(request: Request, tools: ToolHeaders): Record<string, string> {
-  const { method, params }: { method: string; params: Fields } = request
-  const name = params[NAMED_BY.get(method) ?? '']
-  return {
-    'mcp-method': method,
-    ...(typeof name === 'string' && { 'mcp-name': encodeHeaderValue(name) }),
-    ...tools.of(request),
-  }
-}
-
 export function ownHeaders(
   { out, version = '' }: Pick<Exchange, 'out' | 'version'>,
   tools: ToolHeaders,
 ): Record<string, string> {
   const [request] = out.requests
-  return { ...POST_HEADERS, 'mcp-protocol-version': version, ...(request && mirrored(request, tools)) }
+  // Assignments give all requests the same hidden class. Spreads do not.
+  const headers: Record<string, string> = {
+    'content-type': JSON_TYPE,
+    accept: ACCEPT,
+    'mcp-protocol-version': version,
+  }
+  if (!request) return headers
+  const { method, params }: { method: string; params: Fields } = request
+  headers['mcp-method'] = method
+  const name = params[NAMED_BY.get(method) ?? '']
+  if (typeof name === 'string') headers['mcp-name'] = encodeHeaderValue(name)
+  return Object.assign(headers, tools.of(request))
 }

@@ -68,6 +68,8 @@ export function createBackOff({ pause, longestPause }: Timing) {
   }
 }
 
+export type BackOff = ReturnType<typeof createBackOff>
+
 /** Delay before a response is closed that the server keeps open after its last message, milliseconds. */
 const FAREWELL = 500
 
@@ -152,8 +154,10 @@ export const broken = (url: string, cause?: unknown): RemoteError =>
     { executed: 'maybe', cause },
   )
 
-export const typeOf = (response: WireResponse) =>
-  response.header('content-type')?.split(';', 1)[0]?.trim().toLowerCase()
+export function typeOf(response: WireResponse): string | undefined {
+  const type = response.header('content-type')
+  return type === JSON_TYPE || type === SSE_TYPE ? type : type?.split(';', 1)[0]?.trim().toLowerCase()
+}
 
 export const isOk = ({ status }: WireResponse): boolean => status >= 200 && status < 300
 
@@ -254,32 +258,35 @@ export function createSend({ url, wire, timing, note, isFinal, over }: Link): Se
   let address = url
   const cookies = createCookies()
 
-  async function once({ method, headers, body, cancellations, isPersonal }: Sending): Promise<WireResponse> {
+  function sendOnce({ method, headers, body, cancellations, isPersonal }: Sending): Promise<WireResponse> {
     const cookie = isPersonal ? undefined : cookies.header
-    const all = [...cancellations, over]
-    for (let hops = 0; ; hops++) {
-      const sent = cookie === undefined ? headers : { ...headers, cookie }
-      const response = await wire({ method, url: address, headers: sent, body }, all)
-      if (!isPersonal && response.setCookies.length > 0) cookies.keep(response.setCookies)
-      const next = redirected(address, response)
-      if (next === undefined) return response
-      response.discard()
-      if (hops === MAX_REDIRECTS)
-        throw new RemoteError('refused', `${printableUrl(url)} redirects in a loop; check the URL`)
-      address = next
-    }
+    const sent = cookie === undefined ? headers : { ...headers, cookie }
+    return wire({ method, url: address, headers: sent, body }, [...cancellations, over])
+  }
+
+  /** Keeps the cookies of a response. Returns true for a redirect, which changes the address. */
+  function follow(response: WireResponse, { isPersonal }: Sending, hops: number): boolean {
+    if (!isPersonal && response.setCookies.length > 0) cookies.keep(response.setCookies)
+    const next = redirected(address, response)
+    if (next === undefined) return false
+    response.discard()
+    if (hops === MAX_REDIRECTS)
+      throw new RemoteError('refused', `${printableUrl(url)} redirects in a loop; check the URL`)
+    address = next
+    return true
   }
 
   return async sending => {
     const begun = performance.now()
     const patience = sending.patience ?? timing.patience
-    const backOff = createBackOff(timing)
+    let backOff: BackOff | undefined
     let again = sending.harmless
     for (;;) {
       let failure: RemoteError
       let wait = 0
       try {
-        const response = await once(sending)
+        let response = await sendOnce(sending)
+        for (let hops = 0; follow(response, sending, hops); hops++) response = await sendOnce(sending)
         if (response.status !== 503 || patience === 0) return response
         response.discard()
         failure = refusal(url, response)
@@ -294,6 +301,7 @@ export function createSend({ url, wire, timing, note, isFinal, over }: Link): Se
         // The server closed an idle socket: a retry on the next socket can succeed at once.
         if (sent && patience === 0) continue
       }
+      backOff ??= createBackOff(timing)
       const pause = Math.max(wait, backOff.pause)
       if (performance.now() + pause > begun + patience) throw failure
       note(`${failure.message}; retrying`)

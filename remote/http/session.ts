@@ -7,6 +7,7 @@ import { answeredId, type Exchange, type Fields, MAX_MESSAGE, readMessages } fro
 import { EventTooLarge, readEvents } from './event-stream.ts'
 import { POST_HEADERS, SSE_TYPE } from './headers.ts'
 import {
+  type BackOff,
   broken,
   createBackOff,
   createFarewell,
@@ -167,8 +168,6 @@ interface Place {
 }
 
 const start = (): Place => ({ id: undefined, retry: undefined, wasOpen: false })
-
-type BackOff = ReturnType<typeof createBackOff>
 
 /** An event id as a header value, one character per byte (HTML, "Last-Event-ID"). */
 const toHeader = (id: string): string | undefined =>

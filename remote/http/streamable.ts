@@ -7,6 +7,7 @@ import { type Exchange, type Fields, isHarmless, readMessages, resultIn } from '
 import { EventTooLarge, readEvents } from './event-stream.ts'
 import { JSON_TYPE, ownHeaders, POST_HEADERS, type ToolHeaders } from './headers.ts'
 import {
+  type BackOff,
   broken,
   createBackOff,
   createFarewell,
@@ -136,10 +137,11 @@ function createOwnExchanges(link: Link, send: Send, tools: ToolHeaders) {
 
   return {
     async perform(exchange: Exchange): Promise<void> {
-      const backOff = createBackOff(timing)
+      let backOff: BackOff | undefined
       for (let tries = 0; await attempt(exchange, tries); tries++) {
-        if (exchange.out.requests[0]?.method === 'subscriptions/listen')
-          await sleep(backOff.pause, exchange.cancellation, over)
+        if (exchange.out.requests[0]?.method !== 'subscriptions/listen') continue
+        backOff ??= createBackOff(timing)
+        await sleep(backOff.pause, exchange.cancellation, over)
       }
     },
   }

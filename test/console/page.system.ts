@@ -138,6 +138,22 @@ describe('Page of the console in chromium', function () {
       await page.waitForSelector('text=Live calls')
     }))
 
+  it('shares the secret of a login with open tabs only', () =>
+    withPage(async (page, context) => {
+      const second = await context.newPage()
+      await second.goto(`${api.origin}/calls`)
+      await second.waitForSelector('main >> text=search_orders')
+      api.send({ event: 'calls', node: 'n1', calls: [{ ...callRow(900), name: 'brand_new' }], skipped: 0 })
+      await second.waitForSelector('text=brand_new')
+      await page.goto('about:blank')
+      await second.close()
+      const third = await context.newPage()
+      await third.goto(`${api.origin}/calls`)
+      await third.waitForSelector('input[type=password]')
+      await third.goto(api.loginUrl)
+      await third.waitForSelector('text=Busiest tools')
+    }))
+
   it('shows hostile text of clients and servers as text', () =>
     withPage(async page => {
       const checkMarkup = async (path: string) =>

@@ -16,6 +16,7 @@ import type {
   Denials,
   Envelope,
   Explanation,
+  Login,
   Me,
   Nodes,
   Overview,
@@ -396,6 +397,8 @@ const me: Me = {
   expiresAt: START + 3_600_000,
 }
 
+const login: Login = { ...me, secret: 'second-secret' }
+
 const tried: TryResult = {
   status: 200,
   ms: 31,
@@ -404,7 +407,6 @@ const tried: TryResult = {
     id: 1,
     result: { content: [{ type: 'text', text: `3 orders ${ATTACK}` }], structuredContent: { orders: 3 } },
   },
-  notifications: [{ method: 'notifications/progress', params: { progress: 1, total: 1 } }],
   commands: [
     command('Same in the terminal', 'npx mcp-host call https://tools.acme.example/mcp search_orders customer=7'),
   ],
@@ -477,21 +479,26 @@ export async function startConsoleApi(folder: string): Promise<ConsoleApi> {
     const path = (req.url ?? '').split('?')[0] ?? ''
     if (!path.startsWith('/api/')) return sendFile(path, res)
     const isPost = req.method === 'POST'
-    if (isPost && req.headers['x-console'] !== '1') return send(res, 403, { error: 'forbidden', message: 'No header.' })
+    const key = req.headers['x-console']
+    if (isPost && !key) return send(res, 403, { error: 'forbidden', message: 'No header.' })
     const body = isPost ? await json(req) : undefined
     requests.push({ method: req.method ?? '', path, body })
     if (path === '/api/login') {
       isLoggedIn = (body as { token: string }).token === SECRET
-      return isLoggedIn ? send(res, 200, me) : send(res, 401, { error: 'unauthorized', message: 'Invalid token.' })
+      return isLoggedIn ? send(res, 200, login) : send(res, 401, { error: 'unauthorized', message: 'Invalid token.' })
     }
-    if (!isLoggedIn) return send(res, 401, { error: 'unauthorized', message: 'Log in first.' })
+    if (!isLoggedIn || key !== login.secret) return send(res, 401, { error: 'unauthorized', message: 'Log in first.' })
     const name = path.slice('/api/'.length)
     if (name === 'me') return send(res, 200, me)
     if (name === 'logout') {
       isLoggedIn = false
       return res.writeHead(204).end()
     }
-    if (name === 'try') return send(res, 200, tried)
+    if (name === 'try') {
+      const progress = { method: 'notifications/progress', params: { progress: 1, total: 2, message: ATTACK } }
+      res.writeHead(200, { 'Content-Type': 'application/x-ndjson' })
+      return res.end(`${JSON.stringify(progress)}\n${JSON.stringify(tried)}\n`)
+    }
     if (name.startsWith('actions/')) return send(res, 200, done)
     if (name === 'events') {
       res.writeHead(200, { 'Content-Type': 'text/event-stream' }).write(': open\n\n')

@@ -1,5 +1,5 @@
 // Values of the right type that can never work.
-import { config, ofTools, type Row, withPlugin } from './row.ts'
+import { code, config, GOOD_TOOL, ofTools, type Row, tools, withPlugin } from './row.ts'
 
 const ISSUER = 'https://login.acme.example'
 const DISCOVERY = `${ISSUER}/.well-known/openid-configuration`
@@ -7,6 +7,16 @@ const METADATA = `  resource-metadata: { authorizationServers: ["${ISSUER}"], sc
 const JWT = `  auth-jwt: { authority: "${ISSUER}" }\n`
 const GUARDED = 'routes:\n  /:\n    toolsets: a\n    authorize: true'
 const http = (text: string) => config({ more: `http:\n  ${text} # HERE` })
+const configInCode = (text: string) => ({
+  ...code(
+    `export default defineConfig({\n  server: { name: 'a', version: '1' },\n  toolsets: { a: './tools.mjs' },\n  routes: { '/': { toolsets: 'a' } },\n${text}\n})`,
+  ),
+  ...tools(GOOD_TOOL),
+})
+const upstreamInCode = (headers: string) =>
+  configInCode(
+    `  plugins: {\n    'transport-streamable': {},\n    upstream: { servers: { far: {\n      url: 'http://127.0.0.1:1',\n      headers: ${headers}, // HERE\n    } } },\n  },`,
+  )
 const guarded = (text: string) => withPlugin(text, { routes: GUARDED })
 const route = (text: string) =>
   withPlugin(JWT + METADATA, { routes: `routes:\n  /:\n    toolsets: a\n    ${text} # HERE` })
@@ -212,6 +222,35 @@ export const VALUE_ROWS: readonly Row[] = [
     files: config({ more: 'sessions:\n  idleTimeout: 30 # HERE' }),
     severity: 'warning',
     names: ["'30s'"],
+  },
+  {
+    mistake: 'a port of an environment variable that is not set',
+    files: configInCode("  http: { port: Number(process.env['NO_SUCH_PORT']) }, // HERE"),
+    names: ['NO_SUCH_PORT', 'not set'],
+  },
+  {
+    mistake: 'a secret of an environment variable that is not set',
+    files: upstreamInCode("{ authorization: process.env['NO_SUCH_SECRET'] }"),
+    names: ['NO_SUCH_SECRET', 'not set'],
+  },
+  {
+    mistake: 'an environment variable that is not set in a template string',
+    files: upstreamInCode(`{ authorization: \`Bearer \${process.env.NO_SUCH_SECRET}\` }`),
+    severity: 'warning',
+    names: ['undefined', 'environment variable'],
+  },
+  {
+    mistake: 'a placeholder as a port',
+    files: http(`port: "\${PORT}"`),
+    names: ['placeholder'],
+  },
+  {
+    mistake: 'a passed environment variable that is not set',
+    files: withPlugin(
+      '  upstream:\n    servers:\n      far:\n        command: [node, far.js]\n        passEnv: [NO_SUCH_VARIABLE] # HERE',
+    ),
+    severity: 'warning',
+    names: ['NO_SUCH_VARIABLE'],
   },
   {
     mistake: 'a placeholder as a secret',

@@ -4,7 +4,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import { defineTool, ToolError } from '../../../core/index.ts'
-import { PATHS } from '../../../plugins/console/api.ts'
+import { definePlugin } from '../../../core/internal.ts'
+import { type AccessRow, PATHS } from '../../../plugins/console/api.ts'
 import { eventually } from '../../support/eventually.ts'
 import { modern } from '../../support/rpc.ts'
 import { openSession } from '../../support/session-client.ts'
@@ -152,6 +153,47 @@ describe('The API of the console', () => {
     expect(statesOf('role admin')).to.deep.equal(['allowed', 'allowed', 'allowed'])
   })
 
+  it('shows an error of a plugin in its cell of the access matrix', async () => {
+    const broken = definePlugin<object>({
+      options: { type: 'object', additionalProperties: false, properties: {} },
+      setup: host =>
+        host.provide('access', {
+          audienceOf: user => ({
+            key: String(user?.scopes),
+            denialOf({ key }) {
+              if (user && key === 'wipe') throw new TypeError('broken rule')
+              return undefined
+            },
+          }),
+          authorize(_, user) {
+            if (user?.roles.includes('odd')) throw new TypeError('broken authorize')
+            return undefined
+          },
+          deniesInBody: () => false,
+        }),
+    })
+    const { post } = await startConsole({
+      toolsets: { all: [say, defineTool({ name: 'wipe', handler: () => '' })] },
+      routes: { '/mcp': { toolsets: 'all', authorize: true } },
+      plugins: { broken: broken({}), 'bearer-json': bearerJson() },
+    })
+    const callers = [{}, { scopes: [] }, { roles: ['odd'] }, { token: 'no JSON' }]
+    const { status, body } = await post(PATHS.access, { path: '/mcp', callers })
+    expect(status).to.equal(200)
+    const shown = body.callers.map(({ refused, cells }: AccessRow) => [
+      refused?.status,
+      ...cells.map(({ state }) => state),
+    ])
+    expect(shown).to.deep.equal([
+      [undefined, 'allowed', 'allowed'],
+      [undefined, 'allowed', 'error'],
+      [500, 'error', 'error'],
+      [500, 'error', 'error'],
+    ])
+    expect(body.callers[1].cells[1].reason).to.include('broken rule')
+    expect(body.callers[2].refused.reason).to.include('broken authorize')
+  })
+
   it('refuses invalid questions about access', async () => {
     for (const [body, status] of [
       [{}, 400],
@@ -261,7 +303,7 @@ describe('The API of the console', () => {
   })
 
   it('sends calls and figures in batches', async () => {
-    const stream = await exchange(`${operator.origin}${PATHS.events}`, { headers: { Cookie: operator.cookie } })
+    const stream = await exchange(`${operator.origin}${PATHS.events}`, { headers: operator.headers })
     await call('/open', 'say', { 'X-Request-Id': 'request-of-the-feed' })
     const events = await stream.until(({ event }) => event === 'tick')
     expect(events.map(({ event }) => event)).to.deep.equal(['calls', 'tick'])

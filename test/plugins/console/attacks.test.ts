@@ -3,6 +3,8 @@ import { expect } from 'chai'
 import { defineTool } from '../../../core/index.ts'
 import { definePlugin } from '../../../core/plugin.ts'
 import { PATHS } from '../../../plugins/console/api.ts'
+import { createLogins } from '../../../plugins/console/login.ts'
+import { createManualClock } from '../../support/manual-clock.ts'
 import { modern } from '../../support/rpc.ts'
 import { startHost, stopHosts } from '../../support/start-host.ts'
 import { exchange } from '../../support/stream-exchange.ts'
@@ -10,6 +12,7 @@ import {
   type Asked,
   ask,
   cookieIn,
+  headersIn,
   logIn,
   type Operator,
   PAGE_HEADERS,
@@ -34,8 +37,8 @@ const GETS = [
 const POSTS = [PATHS.access, PATHS.explain, PATHS.try, PATHS.endSession, PATHS.cancelTask, PATHS.reload, PATHS.logout]
 
 /** The statuses of requests with the operator's session, without repetition. */
-async function statusesOf({ origin, cookie }: Operator, paths: readonly string[], { headers, ...asked }: Asked) {
-  const requests = paths.map(path => ask(`${origin}${path}`, { ...asked, headers: { Cookie: cookie, ...headers } }))
+async function statusesOf({ origin, headers: own }: Operator, paths: readonly string[], { headers, ...asked }: Asked) {
+  const requests = paths.map(path => ask(`${origin}${path}`, { ...asked, headers: { ...own, ...headers } }))
   return [...new Set((await Promise.all(requests)).map(({ status }) => status))]
 }
 
@@ -75,7 +78,7 @@ describe('Attacks on the console', () => {
     ]
     for (const Origin of origins) {
       expect(await statusesOf(operator, GETS, { headers: { Origin } }), Origin).to.deep.equal([403])
-      const asked = { method: 'POST', headers: { ...PAGE_HEADERS, Origin }, body: {} }
+      const asked = { method: 'POST', headers: { 'Content-Type': 'application/json', Origin }, body: {} }
       expect(await statusesOf(operator, [...POSTS, PATHS.login], asked), Origin).to.deep.equal([403])
       expect((await ask(origin, { headers: { Origin } })).headers['access-control-allow-origin']).to.equal(undefined)
     }
@@ -88,13 +91,17 @@ describe('Attacks on the console', () => {
 
   it('by forms without the header or the content type of the page are refused', async () => {
     const operator = await open({ actions: true })
+    const { origin, cookie } = operator
     const body = { confirm: true }
     const json = { 'Content-Type': 'application/json' }
-    const form = { 'X-Console': '1', 'Content-Type': 'text/plain' }
-    expect(await statusesOf(operator, POSTS, { method: 'POST', headers: json, body })).to.deep.equal([403])
+    const form = { 'Content-Type': 'text/plain' }
+    for (const path of POSTS) {
+      const asked = { method: 'POST', headers: { Cookie: cookie, ...json }, body }
+      expect((await ask(origin + path, asked)).status, path).to.equal(403)
+    }
     expect(await statusesOf(operator, POSTS, { method: 'POST', headers: form, body })).to.deep.equal([415])
     for (const method of ['PUT', 'DELETE', 'OPTIONS', 'PATCH']) {
-      expect(await statusesOf(operator, POSTS, { method, headers: PAGE_HEADERS }), method).to.deep.equal([405])
+      expect(await statusesOf(operator, POSTS, { method, headers: json }), method).to.deep.equal([405])
     }
     expect((await operator.get(PATHS.me)).status).to.equal(200)
   })
@@ -107,6 +114,25 @@ describe('Attacks on the console', () => {
     for (const path of POSTS) {
       expect((await ask(origin + path, { method: 'POST', headers: PAGE_HEADERS, body: {} })).status, path).to.equal(401)
     }
+  })
+
+  it('by other ports of the address, which receive and replace the cookie, are refused', async () => {
+    const { origin, cookie, headers } = await open({ token: TOKEN })
+    const { Cookie: _, ...secret } = headers
+    const other = headersIn(await logIn(origin, TOKEN))
+    const refused = { cookie: { Cookie: cookie }, secret, replaced: { ...headers, Cookie: other['Cookie'] ?? '' } }
+    for (const [kind, sent] of Object.entries(refused)) {
+      for (const path of GETS.filter(one => one.startsWith('/api/'))) {
+        const { status, body } = await ask(origin + path, { headers: sent })
+        expect([status, body.error], `${kind} ${path}`).to.deep.equal([401, 'unauthorized'])
+      }
+      for (const path of POSTS) {
+        const asked = { method: 'POST', headers: { ...PAGE_HEADERS, ...sent }, body: { confirm: true } }
+        expect((await ask(origin + path, asked)).status, `${kind} ${path}`).to.equal(401)
+      }
+    }
+    expect((await ask(origin + PATHS.me, { headers })).status).to.equal(200)
+    expect((await ask(origin + PATHS.me, { headers: other })).status, 'another tab').to.equal(200)
   })
 
   it('by frames, scripts and referrers are prevented by headers of every response', async () => {
@@ -134,6 +160,24 @@ describe('Attacks on the console', () => {
     expect([again.status, again.headers['set-cookie']]).to.deep.equal([401, undefined])
   })
 
+  it('with an expired one-time token are refused', async () => {
+    const clock = createManualClock()
+    const started = await startHost(
+      { ...config, plugins: { 'transport-streamable': {}, console: { port: 0 } } },
+      undefined,
+      { clock },
+    )
+    const { origin, token } = placeOf(started)
+    await clock.advance(10 * 60_000)
+    expect((await logIn(origin, token)).status).to.equal(401)
+  })
+
+  it('with an old one of many one-time tokens are refused', () => {
+    const { createToken, logIn: use } = createLogins(undefined, Date.now)
+    const [oldest = '', second = ''] = Array.from({ length: 9 }, createToken)
+    expect([use(oldest, '').kind, use(second, '').kind]).to.deep.equal(['refused', 'accepted'])
+  })
+
   it('by tokens in the query are refused, and the token stays unused', async () => {
     const started = await startHost({ ...config, plugins: { 'transport-streamable': {}, console: { port: 0 } } })
     const { origin, token } = placeOf(started)
@@ -155,9 +199,12 @@ describe('Attacks on the console', () => {
     const login = await logIn(origin, TOKEN, { Cookie: planted })
     expect(login.status).to.equal(200)
     expect(cookieIn(login)).not.to.equal(planted)
-    expect((await ask(origin + PATHS.me, { headers: { Cookie: planted } })).status).to.equal(401)
-    const both = `${planted}; ${cookieIn(login)}`
-    expect((await ask(origin + PATHS.me, { headers: { Cookie: both } })).status).to.equal(401)
+    const own = headersIn(login)
+    expect((await ask(origin + PATHS.me, { headers: { ...own, Cookie: planted } })).status).to.equal(401)
+    // A second cookie of this name does not lock the operator out.
+    for (const Cookie of [`${planted}; ${own['Cookie']}`, `${own['Cookie']}; ${planted}`]) {
+      expect((await ask(origin + PATHS.me, { headers: { ...own, Cookie } })).status).to.equal(200)
+    }
     expect(String(login.headers['set-cookie'])).to.match(/; Path=\/; HttpOnly; SameSite=Strict; Max-Age=\d+$/)
   })
 
@@ -212,8 +259,8 @@ describe('Attacks on the console', () => {
   })
 
   it('by many viewers are refused', async () => {
-    const { origin, cookie, get } = await open()
-    const view = () => exchange(origin + PATHS.events, { headers: { Cookie: cookie } })
+    const { origin, headers, get } = await open()
+    const view = () => exchange(origin + PATHS.events, { headers })
     const viewers = await Promise.all(Array.from({ length: 8 }, view))
     expect(viewers.map(({ status }) => status)).to.deep.equal(Array.from({ length: 8 }, () => 200))
     expect((await view()).status).to.equal(503)
@@ -223,22 +270,27 @@ describe('Attacks on the console', () => {
 
   it('by many calls are limited to the ring buffer', async () => {
     const operator = await open()
+    const callAs = (name: string) => {
+      const meta = { 'io.modelcontextprotocol/clientInfo': { name, version: '1' } }
+      return modern(`${operator.url}/mcp`, 'tools/call', { name: 'say' }, { meta })
+    }
+    await callAs('regular')
     const names = Array.from({ length: 2_100 }, (_, index) => `client-${index}`)
     for (let from = 0; from < names.length; from += 100) {
       const batch = names.slice(from, from + 100)
-      await Promise.all(
-        batch.map(name => {
-          const meta = { 'io.modelcontextprotocol/clientInfo': { name: name.padEnd(2_000, 'x'), version: '1' } }
-          return modern(`${operator.url}/mcp`, 'tools/call', { name: 'say' }, { meta })
-        }),
-      )
+      await Promise.all(batch.map(name => callAs(name.padEnd(2_000, 'x'))))
+      await callAs('regular')
     }
+    await callAs('late')
     const { calls, dropped } = (await operator.get(`${PATHS.calls}?limit=999999`)).body
     expect(calls.length).to.be.within(1, 2_000)
-    expect(calls.length + dropped).to.equal(2_100)
+    expect(calls.length + dropped).to.equal(2_123)
     const { clients, other } = (await operator.get(PATHS.clients)).body
-    expect([clients.length, other]).to.deep.equal([500, 1_600])
-    expect(clients[0].name).to.have.length(64)
+    expect([clients.length, other]).to.deep.equal([500, 1_602])
+    // Active clients stay.
+    expect([clients[0].name, clients[0].calls]).to.deep.equal(['regular', 22])
+    expect(clients.map(({ name }: { name: string }) => name)).to.include('late')
+    expect(clients[1].name.length).to.be.at.most(64)
   })
 
   it('by large or broken bodies and URLs are refused', async () => {
@@ -246,7 +298,7 @@ describe('Attacks on the console', () => {
     const send = (body: string) =>
       ask(operator.origin + PATHS.access, {
         method: 'POST',
-        headers: { ...PAGE_HEADERS, Cookie: operator.cookie },
+        headers: { ...PAGE_HEADERS, ...operator.headers },
         body,
       })
     expect((await send('x'.repeat(300_000))).status).to.equal(413)

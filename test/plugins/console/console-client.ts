@@ -1,6 +1,6 @@
 // A host with the console, and an operator who uses its API.
 import type { Config } from '../../../core/index.ts'
-import { CSRF_HEADER } from '../../../plugins/console/api.ts'
+import { SECRET_HEADER } from '../../../plugins/console/api.ts'
 import { type StartedHost, type StartOptions, startHost, type TestConfig } from '../../support/start-host.ts'
 import { exchange, type StreamExchange } from '../../support/stream-exchange.ts'
 
@@ -31,13 +31,20 @@ export async function ask(url: string, { method = 'GET', headers = {}, body }: A
     status: sent.status,
     headers: sent.headers,
     text: answer,
-    body: String(sent.headers['content-type']).startsWith('application/json') ? JSON.parse(answer) : undefined,
+    // Of several lines of JSON, the last.
+    body: /json/.test(String(sent.headers['content-type']))
+      ? JSON.parse(answer.trim().split('\n').at(-1) ?? '')
+      : undefined,
   }
 }
 
-export const PAGE_HEADERS = { [CSRF_HEADER]: '1', 'Content-Type': 'application/json' }
+/** Of a login. Other requests have the secret of the login in the same header. */
+export const PAGE_HEADERS = { [SECRET_HEADER]: '1', 'Content-Type': 'application/json' }
 
 export const cookieIn = ({ headers }: ApiReply): string => String(headers['set-cookie']).split(';')[0] ?? ''
+
+/** The cookie and the secret of a login. */
+export const headersIn = (login: ApiReply): Headers => ({ Cookie: cookieIn(login), [SECRET_HEADER]: login.body.secret })
 
 export const logIn = (origin: string, token: string, headers: Headers = {}): Promise<ApiReply> =>
   ask(`${origin}/api/login`, { method: 'POST', headers: { ...PAGE_HEADERS, ...headers }, body: { token } })
@@ -47,6 +54,8 @@ export interface Operator extends StartedHost {
   /** Of the log; it was used. */
   readonly oneTimeToken: string
   readonly cookie: string
+  /** The cookie and the secret of the login. */
+  readonly headers: Headers
   get(path: string): Promise<ApiReply>
   post(path: string, body: object): Promise<ApiReply>
 }
@@ -71,13 +80,14 @@ export async function startConsole(
   const login = await logIn(origin, own ?? token)
   if (login.status !== 200) throw new Error(`the login was answered ${login.status}`)
   const cookie = cookieIn(login)
-  const headers = { Cookie: cookie }
+  const headers = headersIn(login)
   return {
     ...started,
     origin,
     oneTimeToken: token,
     cookie,
+    headers,
     get: path => ask(`${origin}${path}`, { headers }),
-    post: (path, body) => ask(`${origin}${path}`, { method: 'POST', headers: { ...headers, ...PAGE_HEADERS }, body }),
+    post: (path, body) => ask(`${origin}${path}`, { method: 'POST', headers: { ...PAGE_HEADERS, ...headers }, body }),
   }
 }

@@ -14,7 +14,7 @@ import {
   stopAll,
 } from '../../cli/in-process.ts'
 import { makeFolder, removeFolders } from '../../config/folder.ts'
-import { ask, cookieIn, logIn, PAGE_HEADERS } from './console-client.ts'
+import { ask, headersIn, logIn, PAGE_HEADERS } from './console-client.ts'
 
 after(async () => {
   await stopAll()
@@ -30,7 +30,7 @@ async function openConsole(running: Running) {
   const token = hash.slice('#t='.length)
   const first = await logIn(origin, token)
   expect(first.status).to.equal(200)
-  const headers = { Cookie: cookieIn(first), ...PAGE_HEADERS }
+  const headers = { ...PAGE_HEADERS, ...headersIn(first) }
   const get = async (path: string) => (await ask(`${origin}/api/${path}`, { headers })).body
   const post = async (path: string, body: object) =>
     (await ask(`${origin}/api/${path}`, { method: 'POST', headers, body })).body

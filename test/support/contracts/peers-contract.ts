@@ -69,6 +69,16 @@ const together: Promises<Peers>['together'] = {
       )
     }
   },
+  async 'delivers published messages to every listener of every node, in order'(one, other) {
+    const heard = [hear(one), hear(one), hear(other), hear(other)]
+    const sent = Array.from(
+      { length: COUNT },
+      (_, body) => ({ type: 'plugin', plugin: 'p', session: 's', body }) as const,
+    )
+    await Promise.all(sent.map(each => one.publish(each)))
+    await eventually(() => heard.every(({ length }) => length >= COUNT))
+    for (const each of heard) deepEqual(each, sent)
+  },
   async 'reports a node as not alive soon after it leaves and stores no messages for it'(one, other) {
     equal(await one.isAlive(other.node), true)
     await other.leave()

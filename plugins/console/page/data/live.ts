@@ -1,8 +1,9 @@
-// The stream of live data: one EventSource for all screens, closed while the tab is hidden.
+// The stream of live data: one for all screens, closed while the tab is hidden.
 import { batch, effect, signal } from '@preact/signals'
 import { type CallRow, type Calls, type ConsoleEvent, PATHS, type Reply, type Second } from '../../api.ts'
 import { isVisible } from './clock.ts'
-import { access, request } from './request.ts'
+import { access, request, send } from './request.ts'
+import { partsOf } from './stream.ts'
 
 /** Calls that the page keeps, as many as the ring buffer of the host. */
 const MAX_CALLS = 2_000
@@ -26,7 +27,7 @@ export const skippedCalls = signal(0)
 /** Increases with each reload of the config. */
 export const reloads = signal(0)
 
-let source: EventSource | undefined
+let stream: AbortController | undefined
 let retry = 0
 
 export const callKey = ({ node, seq }: CallRow): string => `${node} ${seq}`
@@ -37,31 +38,10 @@ function addCalls(newest: readonly CallRow[]): void {
   if (added.length > 0) calls.value = [...added, ...calls.value].slice(0, MAX_CALLS)
 }
 
-function on<Name extends ConsoleEvent['event']>(name: Name, apply: (data: EventOf<Name>) => void): void {
-  source?.addEventListener(name, ({ data }: MessageEvent<string>) =>
-    batch(() => {
-      lastMessageAt.value = Date.now()
-      connection.value = 'live'
-      apply(JSON.parse(data))
-    }),
-  )
-}
-
 function close(): void {
   clearTimeout(retry)
-  source?.close()
-  source = undefined
-}
-
-async function reopen(): Promise<void> {
-  close()
-  try {
-    // An EventSource hides the status of a failure: this request shows whether the session has ended.
-    await request(PATHS.me)
-    if (isVisible.value) open()
-  } catch {
-    if (isVisible.value && access.value === 'granted') retry = window.setTimeout(reopen, RETRY)
-  }
+  stream?.abort()
+  stream = undefined
 }
 
 /** Fills in what happened while the stream was closed. */
@@ -70,41 +50,61 @@ async function loadCalls(): Promise<void> {
   if (found?.available) addCalls(found.calls)
 }
 
-function open(): void {
-  close()
-  source = new EventSource(PATHS.events)
-  source.addEventListener('open', () => {
-    connection.value = 'live'
-    void loadCalls()
-  })
-  source.addEventListener('error', () => {
-    if (connection.value === 'ended') return
-    connection.value = 'lost'
-    close()
-    retry = window.setTimeout(reopen, RETRY)
-  })
-  on('calls', ({ calls: added, skipped }) => {
+const EVENTS: { readonly [Name in ConsoleEvent['event']]: (data: EventOf<Name>) => void } = {
+  calls({ calls: added, skipped }) {
     addCalls(added.toReversed())
     skippedCalls.value += skipped
-  })
-  on('tick', tick => {
+  },
+  tick(tick) {
     lastTick.value = tick
     seconds.value = [...seconds.value, tick.second].slice(-MAX_SECONDS)
-  })
-  on('reload', () => {
+  },
+  reload() {
     reloads.value += 1
-  })
-  on('end', ({ reason }) => {
+  },
+  end({ reason }) {
     connection.value = 'ended'
     endReason.value = reason
     close()
+  },
+}
+
+const isEvent = (name: string): name is keyof typeof EVENTS => Object.hasOwn(EVENTS, name)
+
+/** One event, as the host sends it: each field on a line of its own. */
+function receive(text: string): void {
+  const [, name = ''] = /^event: (\w+)$/m.exec(text) ?? []
+  const [, data] = /^data: (.*)$/m.exec(text) ?? []
+  if (data === undefined || !isEvent(name)) return
+  batch(() => {
+    lastMessageAt.value = Date.now()
+    connection.value = 'live'
+    EVENTS[name](JSON.parse(data))
   })
+}
+
+/** An EventSource cannot send the secret as a header. */
+async function open(): Promise<void> {
+  close()
+  const own = new AbortController()
+  stream = own
+  try {
+    const response = await send(PATHS.events, { signal: own.signal })
+    connection.value = 'live'
+    void loadCalls()
+    for await (const event of partsOf(response, '\n\n')) receive(event)
+  } catch {
+    // Reported as lost below.
+  }
+  if (stream !== own) return
+  connection.value = 'lost'
+  if (access.value === 'granted') retry = window.setTimeout(open, RETRY)
 }
 
 /** Opens the stream whenever a session exists and the tab is visible. */
 export function follow(): void {
   effect(() => {
-    if (access.value === 'granted' && isVisible.value) open()
+    if (access.value === 'granted' && isVisible.value) void open()
     else close()
   })
 }

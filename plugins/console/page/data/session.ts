@@ -1,16 +1,25 @@
 // The session of the operator: login with the token of the URL fragment, and what the operator may do.
-import { signal } from '@preact/signals'
-import { type Me, PATHS } from '../../api.ts'
+import { effect, signal } from '@preact/signals'
+import { type Login, type Me, PATHS } from '../../api.ts'
 import { access, post, request } from './request.ts'
+import { findSecret, forgetSecret, received, shareSecret } from './secret.ts'
 
 export const me = signal<Me | undefined>(undefined)
 
+function grant(own: Me): void {
+  me.value = own
+  access.value = 'granted'
+}
+
 export async function login(token: string): Promise<void> {
-  me.value = await post<Me>(PATHS.login, { token })
+  const { secret, ...own } = await post<Login>(PATHS.login, { token })
+  shareSecret(secret)
+  grant(own)
 }
 
 export async function logout(): Promise<void> {
   await post(PATHS.logout, {})
+  forgetSecret()
   me.value = undefined
   access.value = 'missing'
 }
@@ -26,10 +35,15 @@ function takeToken(): string | undefined {
 export async function begin(): Promise<unknown> {
   const token = takeToken()
   try {
-    if (token === undefined) me.value = await request<Me>(PATHS.me)
-    else await login(token)
+    if (token !== undefined) await login(token)
+    else if (await findSecret()) grant(await request<Me>(PATHS.me))
+    else access.value = 'missing'
     return undefined
   } catch (error) {
     return token === undefined && access.value === 'missing' ? undefined : error
   }
 }
+
+effect(() => {
+  if (received.value > 0 && access.peek() === 'missing') void begin()
+})

@@ -28,6 +28,7 @@ const STATES: Readonly<Record<AccessCell['state'], readonly [string, string, Ton
   unlisted: ['allowed', 'Not listed', 'good'],
   hidden: ['concealed', 'Hidden', 'plain'],
   denied: ['denied', 'Denied', 'fault'],
+  error: ['denied', 'Error', 'fault'],
 }
 
 /** Callers that the operator adds. In memory only, since they can contain tokens. */

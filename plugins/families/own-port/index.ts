@@ -1,0 +1,81 @@
+// Options, checks and startup of plugins with a port of their own.
+import type { Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { LISTEN_ADDRESS } from '../../../core/auth.ts'
+import type { InternalHost } from '../../../core/internal.ts'
+import { StartError } from '../../../core/plugin.ts'
+
+export const LOOPBACK = '127.0.0.1'
+
+/** Minimum characters of a token; a shorter token can be guessed. */
+const SHORTEST_TOKEN = 16
+
+/** `content`: what the port serves. `needs`: options that another address requires. */
+export const portOptions = (port: number, content: string, needs: string) =>
+  ({
+    port: {
+      type: 'integer',
+      minimum: 0,
+      maximum: 65_535,
+      default: port,
+      description: `Port of ${content}. 0 selects a free port, which is logged.`,
+    },
+    host: {
+      type: 'string',
+      default: LOOPBACK,
+      ...LISTEN_ADDRESS,
+      description: `Address to listen on. An address other than loopback requires ${needs}.`,
+    },
+  }) as const
+
+/** `code`: of the plugin. */
+export function checkToken({ config, report }: InternalHost, code: string, token: string | undefined) {
+  if (token === undefined || token.length >= SHORTEST_TOKEN) return
+  const what = `is shorter than ${SHORTEST_TOKEN} characters; make one with: openssl rand -base64 32`
+  report(new StartError(code, what, { at: [...config.at, 'token'] }))
+}
+
+const ANY_ADDRESS = ['0.0.0.0', '::']
+
+const nameOf = (address: string) => (address === 'localhost' ? LOOPBACK : address)
+
+interface Place {
+  readonly code: string
+  readonly port: number
+  readonly host: string
+}
+
+/** A conflict with the host's own port is detected only when it listens. */
+export function checkPort({ config: { at, http }, report }: InternalHost, { code, port, host }: Place) {
+  const isSame = http.port === port && port !== 0
+  const meet = [host, http.host].some(one => ANY_ADDRESS.includes(one)) || nameOf(host) === nameOf(http.host)
+  if (!isSame || !meet) return
+  const what = `${port} is the host's own port (http.port); use another port for this plugin, such as ${port + 1}`
+  report(new StartError(code, what, { at: [...at, 'port'] }))
+}
+
+export const authorityOf = (address: string, port: number) =>
+  `${address.includes(':') ? `[${address}]` : address}:${port}`
+
+/** Resolves once the server listens; rejects with a StartError. Does not keep the process alive. */
+export function listenOn(
+  server: Server,
+  at: InternalHost['config']['at'],
+  { code, port, host }: Place,
+  failed: (error: unknown) => void,
+): Promise<AddressInfo> {
+  server.unref()
+  return new Promise((resolve, reject) => {
+    server.once('error', (cause: NodeJS.ErrnoException) => {
+      const why =
+        cause.code === 'EADDRINUSE'
+          ? `port ${port} of ${host} is in use; set another \`port\` (0: any free port), or stop the program that uses it`
+          : `the plugin cannot listen on ${host}:${port}: ${cause.message}`
+      reject(new StartError(code, why, { at: [...at, 'port'], exitCode: 1, cause }))
+    })
+    server.listen(port, host, () => {
+      server.on('error', failed)
+      resolve(server.address() as AddressInfo)
+    })
+  })
+}

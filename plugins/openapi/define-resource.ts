@@ -1,0 +1,108 @@
+// Creates resources and resource templates from GET operations.
+import {
+  type CallContext,
+  type CallToolResult,
+  type ContentBlock,
+  defineResource,
+  type ResourceDefinition,
+  ToolError,
+} from '../../core/index.ts'
+import { isObject } from '../../core/plugin.ts'
+import { InputRequired } from '../../core/transport.ts'
+import { withLogin } from '../families/credentials/index.ts'
+import { problemsOf } from '../families/upstream-calls/index.ts'
+import type { SendRequest } from './define-tools.ts'
+import { freeName } from './names.ts'
+import type { OperationArguments, Parameter } from './operation.ts'
+import type { Override, Source } from './options.ts'
+import type { ApiTool } from './read-tool.ts'
+import { isNotFound } from './response.ts'
+
+interface Variable {
+  readonly name: string
+  readonly parameter: Parameter
+  readonly schema: Parameter['schema']
+}
+
+/** A text contains no media type, so the declared one of the operation applies. */
+function contentsOf(block: ContentBlock, isJson: boolean) {
+  if (block.type === 'text') return { text: block.text, ...(isJson && { mimeType: 'application/json' }) }
+  if (block.type === 'resource') {
+    const { uri: _, ...contents } = block.resource
+    return contents
+  }
+  const { data, mimeType } = block as Extract<ContentBlock, { type: 'image' }>
+  return { blob: data, mimeType }
+}
+
+/** Converts a variable, which is text, to a number or boolean if the schema requires it. */
+async function typedValue(text: string, { schema }: Variable): Promise<unknown> {
+  if ((await problemsOf(text, schema, 'output')) === undefined) return text
+  try {
+    const value: unknown = JSON.parse(text)
+    return typeof value === 'object' ? text : value
+  } catch {
+    return text
+  }
+}
+
+function withArgument(args: OperationArguments, [key, ...rest]: readonly string[], value: unknown): OperationArguments {
+  if (key === undefined) return args
+  if (rest.length === 0) return { ...args, [key]: value }
+  const group = args[key]
+  return { ...args, [key]: withArgument(isObject(group) ? group : {}, rest, value) }
+}
+
+/** Returns the resource of an operation; undefined if the options do not select one. */
+export function defineApiResource(
+  toolset: string,
+  { name, description, input, operation, pathArguments, fill }: ApiTool,
+  override: Override = {},
+  source: Source,
+  request: SendRequest,
+): ResourceDefinition | undefined {
+  if (!pathArguments) return undefined
+  const taken = new Set<string>(['uri'])
+  const variables = pathArguments.map((parameter): Variable => {
+    const free = freeName(parameter.name.replaceAll(/\W/g, '_'), 'path', taken)
+    taken.add(free)
+    return { name: free, parameter, schema: { ...parameter.schema, $defs: operation.schemas } }
+  })
+  const uri = [`openapi://${encodeURIComponent(toolset)}/${name}`, ...variables.map(one => `{${one.name}}`)].join('/')
+  const access = override.access ?? source.access
+  const [mimeType] = operation.accepts
+
+  async function read(args: Readonly<Record<string, string>>, ctx: CallContext): Promise<CallToolResult> {
+    let given: OperationArguments = {}
+    for (const variable of variables) {
+      const value = await typedValue(args[variable.name] ?? '', variable)
+      given = withArgument(given, variable.parameter.argument, value)
+    }
+    const problems = await problemsOf(given, input.schema, 'input')
+    if (problems !== undefined) throw new ToolError(`Invalid URI for ${name}:\n${problems}`)
+    return request(operation, fill(given), ctx)
+  }
+
+  return defineResource({
+    name,
+    description,
+    ...(variables.length > 0 ? { uriTemplate: uri } : { uri }),
+    ...(operation.accepts.length === 1 && mimeType !== undefined && !mimeType.includes('*') && { mimeType }),
+    ...(override.title !== undefined && { title: override.title }),
+    ...(access !== undefined && { access }),
+    async handler(args, ctx) {
+      const result = await withLogin(ctx, () => read(args, ctx))
+      // The host sends these requests to the client.
+      if (result instanceof InputRequired) return result as never
+      const { content, structuredContent, isError } = result
+      if (isNotFound(result)) return undefined
+      const [first, ...notes] = content
+      if (isError) throw new ToolError(first?.type === 'text' ? first.text : 'The API responded with an error.')
+      // The notes are about the response, such as how to get the next page.
+      return [
+        ...(first ? [contentsOf(first, structuredContent !== undefined)] : []),
+        ...notes.map(one => ({ mimeType: 'text/plain', ...contentsOf(one, false) })),
+      ] as never
+    },
+  })
+}
