@@ -178,7 +178,9 @@ export async function openConsoleServer(settings: ServerSettings): Promise<Conso
   const { server } = createHttpServer((req, res) => void respond(req, res), TIME_LIMITS, news, makeServer, host.clock)
   server.maxConnections = MAX_CONNECTIONS
   const failed = (err: unknown) => host.log.error({ code: 'MH3606', err }, 'The server of the console failed')
-  const { port: open } = await listenOn(server, host.config.at, { code: 'MH3607', port, host: address }, failed)
+  // Workers would share the port, but not the logins.
+  const place = { code: 'MH3607', port, host: address, isExclusive: true }
+  const { port: open } = await listenOn(server, host.config.at, place, failed)
   // Cookies do not distinguish ports.
   cookieName = `${isTls ? '__Host-' : ''}mcp-console-${open}`
   return { server, url: `${isTls ? 'https' : 'http'}://${authorityOf(address, open)}` }
