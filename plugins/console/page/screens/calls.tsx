@@ -7,17 +7,29 @@ import { clockTime, count, milliseconds, plural, visibleText } from '../data/tex
 import { CallDetails, clientText, itemText, OUTCOME_NAMES, OutcomeBadge } from '../parts/calls.tsx'
 import { List } from '../parts/list.tsx'
 import type { Column } from '../parts/table.tsx'
-import { Code } from '../parts/text.tsx'
+import { Code, Text } from '../parts/text.tsx'
 
 /** Not sortable: new calls arrive at the top. */
 const COLUMNS: readonly Column<CallRow>[] = [
   { title: 'Time', cell: ({ at }) => clockTime(at), width: '6.5rem' },
-  { title: 'Call', cell: call => <Code value={itemText(call)} /> },
+  {
+    title: 'Call',
+    cell: call => (
+      <>
+        <Code value={call.name ?? itemText(call)} />{' '}
+        {call.name !== undefined && (
+          <span class="muted small">
+            <Text value={call.method ?? ''} most={40} />
+          </span>
+        )}
+      </>
+    ),
+  },
   { title: 'Outcome', cell: ({ outcome }) => <OutcomeBadge outcome={outcome} />, width: '8.5rem' },
   { title: 'Duration', cell: ({ ms }) => milliseconds(ms), width: '6rem', isNumber: true, isExtra: true },
-  { title: 'Route', cell: ({ route }) => route, width: '8rem', isExtra: true },
+  { title: 'Route', cell: ({ route }) => route, width: '7rem', isExtra: true },
   { title: 'Client', cell: clientText, width: '11rem', isExtra: true },
-  { title: 'User', cell: ({ user = 'anonymous' }) => user, width: '9rem', isExtra: true },
+  { title: 'User', cell: ({ user = 'anonymous' }) => user, width: '8rem', isExtra: true },
 ]
 
 const NODE: Column<CallRow> = { title: 'Node', cell: ({ node }) => node, width: '6rem', isExtra: true }
