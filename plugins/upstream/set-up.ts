@@ -131,7 +131,8 @@ export function setUpUpstreams(host: InternalHost, options: UpstreamOptions): vo
     }
     const upstream = create(settings, accepted.get(name))
     live.set(name, upstream)
-    const fix = 'set another `prefix`, or exclude items with `exclude`, `resources` or `prompts`'
+    const fix =
+      'set another `prefix`, set `uris: wrap` for resources, or exclude items with `exclude`, `resources` or `prompts`'
     const describe = () => live.get(name)?.describe() ?? ''
     const instructions = () => live.get(name)?.instructions
     const place = { at: ['servers', name], fix, isLate: true, describe, instructions }

@@ -1,7 +1,7 @@
 // One upstream server: its own connection for lists, its state, reconnection, and the sessions of callers.
 import { isDeepStrictEqual } from 'node:util'
 import { loginEnded } from '../../core/auth.ts'
-import { type CallContext, type Definition, ToolError } from '../../core/index.ts'
+import { type CallContext, type CallToolResult, type Definition, type JsonSchema, ToolError } from '../../core/index.ts'
 import { CallQueue, type InternalHost } from '../../core/internal.ts'
 import type { Call, ServedToolset, Timer } from '../../core/plugin.ts'
 import { callOf, contextCancellation, holderOf, InputRequired, type LinkedList, roundOf } from '../../core/transport.ts'
@@ -16,7 +16,7 @@ import {
 } from '../../remote/index.ts'
 import { isLoginRound, isPerCaller, withLogin } from '../families/credentials/index.ts'
 import { visibleLine, visibleText } from '../families/texts/index.ts'
-import type { RecordUpstreamCall } from '../families/upstream-calls/index.ts'
+import { problemsOf, type RecordUpstreamCall } from '../families/upstream-calls/index.ts'
 import { type AcceptedServer, listsOf, reviewLists } from './accepted.ts'
 import { capabilitiesFor, cleanResult, listCapabilities, paramsFor, readInputRequests } from './calls.ts'
 import { type Caller, changedError, createDefiner } from './definitions.ts'
@@ -32,6 +32,7 @@ import type { ServerSettings } from './settings.ts'
 import { createSubscriptions, type Subscriptions } from './subscriptions.ts'
 import { createSupervisor, type Supervisor, type SupervisorState } from './supervisor.ts'
 import { type CallCredentials, NO_CREDENTIALS, type Targets } from './targets.ts'
+import { routeUri, serverUri } from './uris.ts'
 
 export type State = 'starting' | 'up' | 'needs login' | 'down' | 'crash loop'
 
@@ -84,6 +85,10 @@ export class Upstream implements Caller {
   readonly #queue: CallQueue
   readonly #stop = new AbortController()
   readonly #watched = new Set<string>()
+  /** Listed tools that the server did not have for a user. */
+  readonly #unknown = new Set<string>()
+  /** Output schemas of tools whose results do not match. */
+  readonly #mismatched = new WeakSet<JsonSchema>()
   readonly #credentials = new WeakMap<Call, CallCredentials>()
   /** The credentials of each session's last call. */
   readonly #sessionCredentials = new WeakMap<Connection, { credentials: CallCredentials }>()
@@ -344,13 +349,13 @@ export class Upstream implements Caller {
     if (method === 'notifications/message' && owner instanceof Run) owner.log(params)
     if (method.endsWith('/list_changed')) this.#refreshSoon()
     const { uri } = params
-    if (
-      method === 'notifications/resources/updated' &&
-      typeof uri === 'string' &&
-      !this.#isOver &&
-      this.#watched.has(uri)
-    )
-      this.#parts.host.runtime.resourceUpdated(uri)
+    if (method === 'notifications/resources/updated' && typeof uri === 'string' && !this.#isOver) this.#updated(uri)
+  }
+
+  /** `uri`: the URI at the server. */
+  #updated(uri: string) {
+    const own = routeUri(this.settings, uri)
+    if (this.#watched.has(own)) this.#parts.host.runtime.resourceUpdated(own)
   }
 
   /** Reads the lists again: at most once a second, and after a pause of ten times the last duration. */
@@ -470,13 +475,13 @@ export class Upstream implements Caller {
 
   #subscribe(connection: Connection) {
     if (this.#isOver) return
-    const { clock, log, runtime } = this.#parts.host
+    const { clock, log } = this.#parts.host
     const { name } = this.settings
     const subscriptions = createSubscriptions({
       clock,
       connection,
       onConfirmed: uris => {
-        for (const uri of uris) if (this.#watched.has(uri)) runtime.resourceUpdated(uri)
+        for (const uri of uris) this.#updated(uri)
       },
       onMissed: () => this.#refreshSoon(),
       onRefused: (error, uris) =>
@@ -486,11 +491,20 @@ export class Upstream implements Caller {
         ),
     })
     this.#subscriptions = subscriptions
-    for (const uri of this.#watched) subscriptions.watch(uri)
+    for (const uri of this.#watched) this.#subscribeTo(uri, true)
+  }
+
+  #subscribeTo(watched: string, isWatched: boolean) {
+    const uri = serverUri(this.settings, watched)
+    if (uri === undefined) return
+    if (isWatched) this.#subscriptions?.watch(uri)
+    else this.#subscriptions?.unwatch(uri)
   }
 
   /** True if this server has a resource with this URI. */
-  has(uri: string): boolean {
+  has(watched: string): boolean {
+    const uri = serverUri(this.settings, watched)
+    if (uri === undefined) return false
     const { resources = [], resourceTemplates = [] } = this.#snapshot ?? {}
     if (resources.some(item => item['uri'] === uri)) return true
     return resourceTemplates.some(({ uriTemplate }) => {
@@ -503,8 +517,7 @@ export class Upstream implements Caller {
   watch(uri: string, isWatched: boolean) {
     if (isWatched) this.#watched.add(uri)
     else if (!this.#watched.delete(uri)) return
-    if (isWatched) this.#subscriptions?.watch(uri)
-    else this.#subscriptions?.unwatch(uri)
+    this.#subscribeTo(uri, isWatched)
   }
 
   async #openSession(call: Call, events: SessionEvents, signal: AbortSignal): Promise<Connection> {
@@ -575,22 +588,56 @@ export class Upstream implements Caller {
     connection.request('logging/setLevel', { level: logLevel }).catch(() => undefined)
   }
 
-  async call(method: string, params: Json, ctx: CallContext): Promise<object> {
+  async call(method: string, params: Json, ctx: CallContext, outputSchema?: JsonSchema): Promise<object> {
     const call = callOf(ctx)
     if (!call) throw new Error('the context is not one of a call')
     this.#active++
     try {
       const about = { name: this.settings.name, tool: params['name'] }
-      return await this.#parts.record(call, about, () => withLogin(ctx, () => this.#call(method, params, ctx, call)))
+      return await this.#parts.record(call, about, async () => {
+        const result = await withLogin(ctx, () => this.#call(method, params, ctx, call))
+        return outputSchema ? this.#checkOutput(result, outputSchema, about.tool) : result
+      })
     } catch (error) {
       this.#noteUnreachable(error)
-      if (isUnknownItem(error)) this.#refreshSoon()
+      if (isUnknownItem(error)) this.#noteUnknown(params['name'], error as Error)
       // The resource does not exist, so there is no result.
       if (method === 'resources/read' && isNotFound(error)) return undefined as never
       throw this.#failure(error, call)
     } finally {
       this.#leave()
     }
+  }
+
+  /** Reads the lists again. With tokens of callers, a server can list a tool only to some of them. */
+  #noteUnknown(tool: unknown, { message }: Error) {
+    this.#refreshSoon()
+    if (!this.#isPerCaller || typeof tool !== 'string' || !message.includes(tool) || this.#unknown.has(tool)) return
+    this.#unknown.add(tool)
+    this.#parts.host.log.warn(
+      { code: 'MH2958', upstream: this.settings.name, upstreamTool: tool },
+      'an upstream server does not have a listed tool for the user of a call: all users see the same lists',
+    )
+  }
+
+  /** Returns an error for a result that does not match its schema. Logs the first one of each definition. */
+  async #checkOutput(result: object, schema: JsonSchema, upstreamTool: unknown): Promise<object> {
+    const { structuredContent, content = [], isError } = result as Partial<CallToolResult>
+    if (result instanceof InputRequired || isError) return result
+    const isMissing = structuredContent === undefined
+    const problems = isMissing ? 'it has no structured content' : await problemsOf(structuredContent, schema, 'output')
+    if (problems === undefined) return result
+    const { name: upstream } = this.settings
+    if (!this.#mismatched.has(schema)) {
+      const fields = { upstream, upstreamTool, problems }
+      this.#parts.host.log.warn(
+        { code: 'MH2957', ...fields },
+        'a result of an upstream server does not match its output schema',
+      )
+    }
+    this.#mismatched.add(schema)
+    const text = `The result of the server "${upstream}" does not match the output schema of the tool (MH2957):\n${problems}`
+    return { content: [{ type: 'text', text }, ...content], isError: true }
   }
 
   #failure(error: unknown, call: Call): Error {
