@@ -6,6 +6,7 @@ import { isObject } from '../../core/plugin.ts'
 import { createHttpServer, readBody } from '../../core/transport.ts'
 import { authorityOf, listenOn } from '../families/own-port/index.ts'
 import { type Login, type Me, PATHS, SECRET_HEADER } from './api.ts'
+import { limitConnections } from './connections.ts'
 import { createPageServer, findPage } from './files.ts'
 import { createGuard, type Refusal, refusal, SECURITY_HEADERS } from './guard.ts'
 import type { Logins, OperatorSession } from './login.ts'
@@ -45,7 +46,7 @@ interface ServerSettings {
 }
 
 /** Milliseconds. */
-const TIME_LIMITS = { requestTimeout: 10_000, keepAliveTimeout: 5_000, writeTimeout: 10_000 }
+const TIME_LIMITS = { requestTimeout: 5_000, keepAliveTimeout: 5_000, writeTimeout: 10_000 }
 const MAX_CONNECTIONS = 64
 /** Bytes. */
 const MAX_BODY = 256 * 1_024
@@ -109,8 +110,10 @@ export async function openConsoleServer(settings: ServerSettings): Promise<Conso
   const page = createPageServer(findPage())
   let cookieName = ''
 
-  const cookieOf = (value: string, maxAge: number) =>
-    `${cookieName}=${value}; Path=/; HttpOnly; SameSite=Strict; Max-Age=${maxAge}${isTls ? '; Secure' : ''}`
+  function cookieOf({ headers }: IncomingMessage, value: string, maxAge: number): string {
+    const isSecure = isTls || headers.origin?.startsWith('https:')
+    return `${cookieName}=${value}; Path=/; HttpOnly; SameSite=Strict; Max-Age=${maxAge}${isSecure ? '; Secure' : ''}`
+  }
 
   function logIn(req: IncomingMessage, res: ServerResponse, { token }: Readonly<Record<string, unknown>>) {
     if (typeof token !== 'string' || token === '' || token.length > MAX_TOKEN) {
@@ -122,7 +125,7 @@ export async function openConsoleServer(settings: ServerSettings): Promise<Conso
       const { cookie, secret, session } = result
       const maxAge = Math.floor((session.expiresAt - host.clock.now()) / 1_000)
       const login: Login = { ...meOf(session), secret }
-      return send(req, res, 200, login, { 'Set-Cookie': cookieOf(cookie, maxAge) })
+      return send(req, res, 200, login, { 'Set-Cookie': cookieOf(req, cookie, maxAge) })
     }
     if (result.kind === 'blocked')
       throw new ApiFailure(429, 'too_many_requests', 'Too many failed logins. Try again in a minute.')
@@ -136,9 +139,13 @@ export async function openConsoleServer(settings: ServerSettings): Promise<Conso
     const secret = String(req.headers[SECRET_HEADER] ?? '')
     const session = logins.find(secret, cookiesIn(req, cookieName))
     if (!session) throw new ApiFailure(401, 'unauthorized', 'Log in first.')
+    connections.keep(req, res)
     if (path === PATHS.logout && method === 'POST') {
       logins.logOut(secret)
-      return send(req, res, 204, undefined, { 'Set-Cookie': cookieOf('', 0), 'Clear-Site-Data': '"cache", "storage"' })
+      return send(req, res, 204, undefined, {
+        'Set-Cookie': cookieOf(req, '', 0),
+        'Clear-Site-Data': '"cache", "storage"',
+      })
     }
     const handler = Object.hasOwn(handlers, `${method} ${path}`) ? handlers[`${method} ${path}`] : undefined
     if (!handler) throw new ApiFailure(404, 'not_found', 'There is no such path.')
@@ -176,7 +183,7 @@ export async function openConsoleServer(settings: ServerSettings): Promise<Conso
       host.log.debug({ ...readers }, 'closed connections to the console because their clients do not read'),
   }
   const { server } = createHttpServer((req, res) => void respond(req, res), TIME_LIMITS, news, makeServer, host.clock)
-  server.maxConnections = MAX_CONNECTIONS
+  const connections = limitConnections(server, MAX_CONNECTIONS)
   const failed = (err: unknown) => host.log.error({ code: 'MH3606', err }, 'The server of the console failed')
   // Workers would share the port, but not the logins.
   const place = { code: 'MH3607', port, host: address, isExclusive: true }

@@ -14,7 +14,7 @@ import {
   type RequestOptions,
   type ServerNotification,
 } from '../../remote/index.ts'
-import { isLoginRound, isPerCaller, withLogin } from '../families/credentials/index.ts'
+import { isLoginRound, isPerCaller, stepUpOf, withLogin } from '../families/credentials/index.ts'
 import { visibleLine, visibleText } from '../families/texts/index.ts'
 import { problemsOf, type RecordUpstreamCall } from '../families/upstream-calls/index.ts'
 import { type AcceptedServer, listsOf, reviewLists } from './accepted.ts'
@@ -82,6 +82,8 @@ export class Upstream implements Caller {
   readonly #supervisor: Supervisor
   readonly #stop = new AbortController()
   readonly #watched = new Set<string>()
+  /** Listed tools that the server did not have for a user. */
+  readonly #unknown = new Set<string>()
   /** Output schemas of tools whose results do not match. */
   readonly #mismatched = new WeakSet<JsonSchema>()
   readonly #credentials = new WeakMap<Call, CallCredentials>()
@@ -592,13 +594,24 @@ export class Upstream implements Caller {
       })
     } catch (error) {
       this.#noteUnreachable(error)
-      if (isUnknownItem(error)) this.#refreshSoon()
+      if (isUnknownItem(error)) this.#noteUnknown(params['name'], error as Error)
       // The resource does not exist, so there is no result.
       if (method === 'resources/read' && isNotFound(error)) return undefined as never
       throw this.#failure(error, call)
     } finally {
       this.#leave()
     }
+  }
+
+  /** Reads the lists again. With tokens of callers, a server can list a tool only to some of them. */
+  #noteUnknown(tool: unknown, { message }: Error) {
+    this.#refreshSoon()
+    if (!this.#isPerCaller || typeof tool !== 'string' || !message.includes(tool) || this.#unknown.has(tool)) return
+    this.#unknown.add(tool)
+    this.#parts.host.log.warn(
+      { code: 'MH2958', upstream: this.settings.name, upstreamTool: tool },
+      'an upstream server does not have a listed tool for the user of a call: all users see the same lists',
+    )
   }
 
   /** Returns an error for a result that does not match its schema. Logs the first one of each definition. */
@@ -744,7 +757,8 @@ export class Upstream implements Caller {
   /** True if the server certainly did not execute the call, and a retry can succeed. */
   #canRepeat(error: unknown, call: Call): boolean {
     if (!(error instanceof RemoteError) || error.executed !== 'no') return false
-    if (isUnauthorized(error)) return this.#credentials.get(call)?.refused() === true
+    const stepUp = stepUpOf(error.status, error.challenge)
+    if (isUnauthorized(error) || stepUp !== undefined) return this.#credentials.get(call)?.refused(stepUp) === true
     return error.reason === 'lost'
   }
 
