@@ -14,7 +14,7 @@ import {
   type RequestOptions,
   type ServerNotification,
 } from '../../remote/index.ts'
-import { isLoginRound, isPerCaller, withLogin } from '../families/credentials/index.ts'
+import { isLoginRound, isPerCaller, stepUpOf, withLogin } from '../families/credentials/index.ts'
 import { visibleLine, visibleText } from '../families/texts/index.ts'
 import { problemsOf, type RecordUpstreamCall } from '../families/upstream-calls/index.ts'
 import { type AcceptedServer, listsOf, reviewLists } from './accepted.ts'
@@ -798,7 +798,8 @@ export class Upstream implements Caller {
   /** True if the server certainly did not execute the call, and a retry can succeed. */
   #canRepeat(error: unknown, call: Call): boolean {
     if (!(error instanceof RemoteError) || error.executed !== 'no') return false
-    if (isUnauthorized(error)) return this.#credentials.get(call)?.refused() === true
+    const stepUp = stepUpOf(error.status, error.challenge)
+    if (isUnauthorized(error) || stepUp !== undefined) return this.#credentials.get(call)?.refused(stepUp) === true
     return error.reason === 'lost'
   }
 
