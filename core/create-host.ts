@@ -269,8 +269,8 @@ function warnOfOthers({ file, others = [] }: LoadedConfig, { report }: Problems)
 
 /** Builds the host of a config object. It starts serving with `listen()`. */
 export function createHost(config: Config, options: CreateHostOptions = {}): Promise<Host> {
-  const { directory = process.cwd(), log } = options
-  return hostOf({ file: join(directory, 'config'), config, locate: () => undefined, isInHand: true }, log, options)
+  const { directory = process.cwd(), log, ...settings } = options
+  return hostOf({ file: join(directory, 'config'), config, locate: () => undefined, isInHand: true }, log, settings)
 }
 
 /** Finds and loads the config like the CLI, and builds its host. */

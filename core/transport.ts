@@ -93,35 +93,24 @@ export {
 } from './sessions/serve.ts'
 export type { Session } from './sessions/session.ts'
 export type {
-  Entered,
-  HeldHere,
   SessionBounds,
   SessionRecord,
   SessionStore,
-  SessionUse,
-  StateChange,
-  StreamClaim,
   Victim,
-  Visit,
 } from './sessions/session-store.ts'
 export type { ForwardedMessage } from './sessions/session-streams.ts'
 export { createTaskStore, type TaskStore } from './tasks/create-task-store.ts'
 export {
-  type AnswerRoom,
   hasEnded,
   type NewTask,
   type QueueDepth,
   type QueueOffer,
-  SMALL_OUTCOME,
-  shareOf,
   type TaskBounds,
   type TaskEnd,
   type TaskLease,
   type TaskNews,
   type TaskQuestion,
   type TaskRecord,
-  type TaskRefusal,
-  type TaskRoom,
   type TaskState,
   type TaskSummary,
 } from './tasks/task-store.ts'

@@ -1,7 +1,7 @@
 // Screen 4: what callers see and may call at a path, and the plain items of the routes.
 import { createHmac, randomBytes } from 'node:crypto'
 import type { User } from '../../core/index.ts'
-import type { Operator } from '../../core/internal.ts'
+import type { InternalHost, Operator } from '../../core/internal.ts'
 import { type CatalogItem, errorText, HostError, isObject } from '../../core/plugin.ts'
 import type { AccessCell, AccessMatrix, AccessRow, Caller, ItemKind, SurfaceItem } from './api.ts'
 import { ApiFailure } from './server.ts'
@@ -13,9 +13,9 @@ const MAX_PATH = 1_024
 const MAX_TOKEN = 16_384
 const MAX_NAMES = 32
 
-/** Names of sessions and tasks for actions, which do not reveal their ids. They change with each start. */
-export function createHandles() {
-  const key = randomBytes(32)
+/** Names of sessions and tasks for actions, which do not reveal their ids. The same on nodes with the same secrets. */
+export function createHandles({ config }: InternalHost) {
+  const [key = randomBytes(32)] = config.keys('console handles')
   return (id: string): string => createHmac('sha256', key).update(id).digest('base64url').slice(0, 22)
 }
 

@@ -12,7 +12,7 @@
  */
 export const SECRET_HEADER = 'x-console'
 
-/** Paths by name. `GET` unless stated otherwise. */
+/** Paths by name. `GET` unless stated otherwise. `NODE`: data of all nodes, or of the node in the query parameter `node`. */
 export const PATHS = {
   /** `POST LoginRequest`, replies `Login` and sets the cookie. The page reads the token from `location.hash` (`#t=`). */
   login: '/api/login',
@@ -20,7 +20,7 @@ export const PATHS = {
   logout: '/api/logout',
   /** `Me`. */
   me: '/api/me',
-  /** `Reply<Overview>`. */
+  /** `Reply<Overview>`. NODE. */
   overview: '/api/overview',
   /** `Reply<Routes>`. */
   routes: '/api/routes',
@@ -30,15 +30,15 @@ export const PATHS = {
   access: '/api/access',
   /** `POST ExplainRequest`, replies `Reply<Explanation>`. */
   explain: '/api/explain',
-  /** `Reply<Calls>`: the records of the ring buffer, newest first. Query: `limit` (default 500). */
+  /** `Reply<Calls>`: the records of the ring buffer, newest first. Query: `limit` (default 500). NODE. */
   calls: '/api/calls',
-  /** `Reply<Denials>`. */
+  /** `Reply<Denials>`. NODE. */
   denials: '/api/denials',
-  /** `Reply<Sessions>`. */
+  /** `Reply<Sessions>`. NODE. */
   sessions: '/api/sessions',
-  /** `Reply<Tasks>`. */
+  /** `Reply<Tasks>`. NODE. */
   tasks: '/api/tasks',
-  /** `Reply<Clients>`. */
+  /** `Reply<Clients>`. NODE. */
   clients: '/api/clients',
   /** `Reply<AuditTail>`. Query: `lines` (default 100, at most 500). */
   audit: '/api/audit',
@@ -48,9 +48,9 @@ export const PATHS = {
   nodes: '/api/nodes',
   /** `Reply<SearchResults>`. Query: `q`. */
   search: '/api/search',
-  /** `text/event-stream` of `ConsoleEvent`. */
+  /** `text/event-stream` of `ConsoleEvent`. NODE. */
   events: '/api/events',
-  /** `POST TryRequest`, replies `TryResult`. Only if `Me.try`. */
+  /** `POST TryRequest`. Only if `Me.try`. Replies one line of JSON per notification (at most 100), then a `TryResult`. */
   try: '/api/try',
   /** `POST EndSessionRequest`, replies `ActionResult`. Only if `Me.actions`, otherwise 403. */
   endSession: '/api/actions/end-session',
@@ -73,8 +73,18 @@ export interface Envelope {
   readonly node: string
   /** When the data was read, milliseconds since the epoch. */
   readonly at: number
-  /** Origin of the data: this process, all worker processes of this machine, or all nodes of the cluster. */
+  /** Origin of the data: one process, all worker processes of this machine, or all nodes of the cluster. */
   readonly scope: 'process' | 'machine' | 'cluster'
+  /** The nodes of the cluster or machine. Absent if there is one process only. */
+  readonly nodeStates?: readonly NodeState[]
+}
+
+export interface NodeState {
+  readonly name: string
+  /** The host name of its machine. */
+  readonly machine: string
+  /** `no_answer`: it did not reply in time, and the data is without it. `cut`: its last reply was shortened. */
+  readonly state: 'ok' | 'no_answer' | 'cut'
 }
 
 /** State "plugin off", or a store that cannot list. */
@@ -420,6 +430,8 @@ export interface DenialGroup {
   readonly message: string
   /** Next step for the operator. */
   readonly fix?: string
+  /** Absent if there is one process only. */
+  readonly nodes?: readonly string[]
   readonly count: number
   readonly firstAt: number
   readonly lastAt: number
@@ -439,6 +451,7 @@ export interface Sessions {
 export interface SessionRow {
   /** Opaque; for the action `endSession`. Not the session id. */
   readonly handle: string
+  /** The home of the session. Other nodes can serve it, too. */
   readonly node: string
   readonly route: string
   /** Absent if the store does not report it. */
@@ -471,6 +484,8 @@ export interface TaskRow {
   readonly createdAt: number
   readonly updatedAt: number
   readonly owner?: string
+  /** Absent if several nodes share the task. */
+  readonly node?: string
 }
 
 // Screen 10: clients
@@ -488,6 +503,8 @@ export interface ClientRow {
   readonly version: string
   readonly revision: string
   readonly transport: string
+  /** Absent if there is one process only. */
+  readonly nodes?: readonly string[]
   readonly calls: number
   readonly lastAt: number
 }
@@ -562,6 +579,7 @@ export interface Nodes {
 
 export interface NodeRow {
   readonly name: string
+  readonly machine?: string
   readonly pid: number
   readonly self: boolean
   /** Seconds. */
@@ -585,11 +603,13 @@ export interface SearchHit {
   readonly path?: string
   readonly name?: string
   readonly seq?: number
+  /** The node of a call. */
+  readonly node?: string
 }
 
 /**
  * One SSE message: `event` is the type and `data` the JSON of the rest. The stream sends one `calls` message per second while there
- * are calls, and one `tick` per second. `: ping` comments keep the connection open. At most 8 viewers; further ones get 503.
+ * and node while there are calls, and one `tick` per second. `: ping` comments keep the connection open. At most 8 viewers; further ones get 503.
  */
 export type ConsoleEvent =
   | {
@@ -603,6 +623,7 @@ export type ConsoleEvent =
   | {
       readonly event: 'tick'
       readonly node: string
+      readonly nodeStates?: readonly NodeState[]
       readonly at: number
       readonly second: Second
       readonly now: Figures
@@ -636,8 +657,6 @@ export interface TryResult {
   readonly ms: number
   /** The JSON-RPC response as the client receives it. */
   readonly response: Readonly<Record<string, unknown>>
-  /** Progress messages and log messages that preceded the response, at most 100. */
-  readonly notifications: readonly Readonly<Record<string, unknown>>[]
   readonly commands: readonly Command[]
 }
 
@@ -646,6 +665,8 @@ export interface TryResult {
 /** The server refuses an action without `confirm: true` with 400. */
 export interface Confirmed {
   readonly confirm: true
+  /** The node that runs the action. Default: the node of the console. */
+  readonly node?: string
 }
 
 export interface EndSessionRequest extends Confirmed {

@@ -1,9 +1,11 @@
-// The live feed: one server-sent event stream per viewer, with records in batches of one second.
+// The live feed: one server-sent event stream per viewer, with records of all nodes in batches of one second.
 import type { ServerResponse } from 'node:http'
 import type { InternalHost } from '../../core/internal.ts'
 import { type EventStream, openEventStream } from '../../core/transport.ts'
 import type { CallRow, ConsoleEvent } from './api.ts'
+import { figuresOf, secondOf } from './figures.ts'
 import type { OperatorSession } from './login.ts'
+import type { NodeLive, Nodes, NodeTick } from './nodes.ts'
 import type { Records } from './records.ts'
 
 export const MAX_VIEWERS = 8
@@ -11,34 +13,79 @@ export const MAX_VIEWERS = 8
 const MAX_BATCH = 200
 /** Milliseconds. */
 const INTERVAL = 1_000
+/** Milliseconds for which the figures of another node are part of the sum. */
+const FRESH = 5_000
 
 interface FeedParts {
   readonly host: Pick<InternalHost, 'clock' | 'log' | 'config'>
   readonly records: Records
-  readTick(): Promise<Omit<Extract<ConsoleEvent, { event: 'tick' }>, 'event' | 'node' | 'at' | 'second' | 'now'>>
+  readonly nodes: Pick<Nodes, 'scope' | 'states' | 'watch'>
+  readTick(): Promise<NodeTick>
 }
 
 /** Nothing is collected and no timer runs without a viewer. */
-export function createFeed({ host, records, readTick }: FeedParts) {
+export function createFeed({ host, records, nodes, readTick }: FeedParts) {
   const { node } = host.config
-  const viewers = new Set<EventStream>()
+  /** Each viewer, with the node that it selected. */
+  const viewers = new Map<EventStream, string | undefined>()
+  const ticks = new Map<string, { readonly at: number; readonly tick: NodeTick }>()
   let batch: CallRow[] = []
   let skipped = 0
   let stop: (() => void) | undefined
 
-  function send({ event, ...data }: ConsoleEvent) {
+  function sendTo(chosen: Iterable<EventStream>, { event, ...data }: ConsoleEvent) {
     // Viewers share one text.
     const text = JSON.stringify(data)
-    for (const viewer of viewers) viewer.event({ event, data: text })
+    for (const viewer of chosen) viewer.event({ event, data: text })
+  }
+
+  const viewersOf = (name: string) =>
+    [...viewers].flatMap(([viewer, only]) => (only === undefined || only === name ? viewer : []))
+
+  function sendCalls(name: string, calls: readonly CallRow[], left: number) {
+    if (calls.length > 0 || left > 0) sendTo(viewersOf(name), { event: 'calls', node: name, calls, skipped: left })
+  }
+
+  /** `name`: of the node; all nodes: of this node. */
+  function sendTick(chosen: readonly EventStream[], name: string, summed: readonly NodeTick[]) {
+    if (summed.length === 0 || chosen.length === 0) return
+    const at = host.clock.now()
+    const total = (of: (tick: NodeTick) => number) => summed.reduce((sum, tick) => sum + of(tick), 0)
+    sendTo(chosen, {
+      event: 'tick',
+      node: name,
+      ...(nodes.scope !== 'process' && { nodeStates: nodes.states() }),
+      at,
+      second: secondOf(
+        Math.floor(at / 1_000) - 1,
+        summed.map(({ second }) => second),
+      ),
+      now: figuresOf(summed.map(({ now }) => now)),
+      inFlight: total(({ inFlight }) => inFlight),
+      sessions: total(({ sessions }) => sessions),
+      ready: summed.every(({ ready }) => ready),
+    })
   }
 
   async function tick() {
-    if (batch.length > 0) send({ event: 'calls', node, calls: batch, skipped })
+    sendCalls(node, batch, skipped)
     batch = []
     skipped = 0
-    const facts = await readTick()
+    const own = await readTick()
     if (viewers.size === 0) return
-    send({ event: 'tick', node, at: host.clock.now(), second: records.second(), now: records.now(), ...facts })
+    const now = host.clock.now()
+    for (const [name, { at }] of ticks) if (now - at > FRESH) ticks.delete(name)
+    const all = new Map([[node, own], ...[...ticks].map(([name, { tick: one }]) => [name, one] as const)])
+    for (const only of new Set(viewers.values())) {
+      const chosen = [...viewers].flatMap(([viewer, one]) => (one === only ? viewer : []))
+      const summed = only === undefined ? [...all.values()] : [all.get(only)].filter(one => one !== undefined)
+      sendTick(chosen, only ?? node, summed)
+    }
+  }
+
+  function takeLive({ name, calls, skipped: left, tick: one }: NodeLive) {
+    ticks.set(name, { at: host.clock.now(), tick: one })
+    sendCalls(name, calls, left)
   }
 
   function start() {
@@ -46,11 +93,14 @@ export function createFeed({ host, records, readTick }: FeedParts) {
       if (batch.length < MAX_BATCH) batch.push(row)
       else skipped++
     })
+    const unwatch = nodes.watch(takeLive)
     const failed = (err: unknown) => host.log.error({ code: 'MH3606', err }, 'The live feed of the console failed')
     const timer = host.clock.setInterval(() => void tick().catch(failed), INTERVAL).unref()
     return () => {
       unlisten()
+      unwatch()
       host.clock.clear(timer)
+      ticks.clear()
       batch = []
       skipped = 0
     }
@@ -62,11 +112,11 @@ export function createFeed({ host, records, readTick }: FeedParts) {
   }
 
   return {
-    /** False if there are too many viewers. */
-    open(res: ServerResponse, session: OperatorSession): boolean {
+    /** `only`: the node that the viewer selected. False if there are too many viewers. */
+    open(res: ServerResponse, session: OperatorSession, only?: string): boolean {
       if (viewers.size >= MAX_VIEWERS) return false
       const viewer = openEventStream(res, { log: host.log })
-      viewers.add(viewer)
+      viewers.set(viewer, only)
       stop ??= start()
       const forget = session.onEnd(() => end(viewer, 'The console session ended.'))
       const left = session.expiresAt - host.clock.now()
@@ -81,9 +131,9 @@ export function createFeed({ host, records, readTick }: FeedParts) {
       })
       return true
     },
-    send,
+    send: (event: ConsoleEvent) => sendTo(viewers.keys(), event),
     end() {
-      for (const viewer of [...viewers]) end(viewer, 'The host stops.')
+      for (const viewer of [...viewers.keys()]) end(viewer, 'The host stops.')
     },
   }
 }

@@ -1,4 +1,5 @@
 // The handlers of the API, by method and path.
+import { hostname } from 'node:os'
 import { resolve } from 'node:path'
 import type { InternalHost, Operator } from '../../core/internal.ts'
 import { isObject } from '../../core/plugin.ts'
@@ -17,12 +18,9 @@ import {
 import {
   type ActionResult,
   type ConfigView,
-  type Denials,
   type Envelope,
   type ItemKind,
   type Me,
-  type NodeRow,
-  type Overview,
   PATHS,
   type Reply,
   type RouteRow,
@@ -34,10 +32,24 @@ import {
 } from './api.ts'
 import { readAuditTail } from './audit-tail.ts'
 import { createFeed } from './feed.ts'
+import { figuresOf } from './figures.ts'
 import { ownVersion } from './files.ts'
-import { cancelTask, endSession, readSessions, readTasks } from './live.ts'
+import { cancelTask, countSessions, endSession, readSessions, readTasks } from './live.ts'
 import type { OperatorSession } from './login.ts'
 import { maskedConfig } from './mask.ts'
+import {
+  mergeCalls,
+  mergeClients,
+  mergeDenials,
+  mergeItems,
+  mergeOverviews,
+  mergeSessions,
+  mergeTasks,
+  type OverviewPart,
+  type Parts,
+  valuesOf,
+} from './merge.ts'
+import { type Answer, createNodes, type NodeTick, peersOf } from './nodes.ts'
 import { CAPACITY, type Records } from './records.ts'
 import { ApiFailure, type ApiHandler, type ApiRequest } from './server.ts'
 import { tryTool } from './try-tool.ts'
@@ -53,6 +65,8 @@ const KINDS: ReadonlySet<unknown> = new Set(['tools', 'resources', 'prompts'] sa
 const isKind = (value: unknown): value is ItemKind => KINDS.has(value)
 
 const MAX_HITS = 20
+/** Tools of an overview of one node, of which the sum of all nodes shows the busiest. */
+const MAX_TOOLS = 50
 const MAX_QUERY = 200
 /** Milliseconds for which a result of the readiness checks is used again: they can call other services. */
 const READINESS_AGE = 5_000
@@ -89,13 +103,27 @@ type KeptWarning = NonNullable<Operator['warnings']> extends { list(): Array<inf
 export function createHandlers({ host, operator, records, isActive }: HandlerParts) {
   const { node, http, directory } = host.config
   const version = ownVersion()
-  const handleOf = createHandles()
+  const handleOf = createHandles(host)
   const live = { host, operator, handleOf }
   const actions = operatorActions(host)
   const isOn = (name: string) => operator.plugins.some(plugin => plugin.name === name)
   // A certificate of a public name does not fit the address of this machine.
   const canTry = isActive && !http.tls
   const uptime = () => Math.floor(process.uptime())
+
+  const nodes = createNodes({
+    host,
+    peers: peersOf(host),
+    name: node,
+    listen: records.listen,
+    readTick,
+    answer: async (what, params) => {
+      const read = Object.hasOwn(answers, what) ? answers[what] : undefined
+      if (!read) throw new ApiFailure(404, 'not_found', 'This node has another version of the console.')
+      return read(params)
+    },
+  })
+  const isAlone = nodes.scope === 'process'
 
   const envelope = (): Envelope => ({ node, at: host.clock.now(), scope: 'process' })
   const reply = <Data extends object>(data: Data): Reply<Data> => ({ ...envelope(), available: true, ...data })
@@ -106,6 +134,29 @@ export function createHandlers({ host, operator, records, isActive }: HandlerPar
     ...(fix !== undefined && { fix }),
   })
 
+  function nodeIn(value: unknown): string | undefined {
+    if (value === undefined || value === null || value === '') return undefined
+    if (typeof value === 'string' && nodes.has(value)) return value
+    throw new ApiFailure(404, 'not_found', 'There is no such node.')
+  }
+
+  /** Data of all nodes, or of the node in the query. */
+  async function gather<Data extends object>(
+    what: string,
+    { query }: Pick<ApiRequest, 'query'>,
+    merge: (answers: readonly Answer[]) => Data | undefined,
+    params: Readonly<Record<string, unknown>> = {},
+  ): Promise<Reply<Data>> {
+    const only = nodeIn(query.get('node'))
+    const found = await nodes.ask(what, params, only)
+    const all = {
+      ...(only === undefined ? { scope: nodes.scope } : { node: only }),
+      ...(!isAlone && { nodeStates: nodes.states() }),
+    }
+    const data = found.length === 0 ? undefined : merge(found)
+    return data ? { ...reply(data), ...all } : { ...unavailable('The node does not answer.'), ...all }
+  }
+
   let readiness: { readonly at: number; readonly result: ReturnType<InternalHost['checkReadiness']> } | undefined
   function readReadiness() {
     const now = host.clock.now()
@@ -114,17 +165,15 @@ export function createHandlers({ host, operator, records, isActive }: HandlerPar
   }
 
   let reloadedAt = operator.program?.lastReload()?.at
-  const feed = createFeed({
-    host,
-    records,
-    async readTick() {
-      const last = operator.program?.lastReload()
-      if (last && last.at !== reloadedAt) feed.send({ event: 'reload', node, reload: last })
-      reloadedAt = last?.at
-      const { ready } = await readReadiness()
-      return { inFlight: operator.traffic.inFlight, sessions: host.services.sessions.count, ready }
-    },
-  })
+  async function readTick(): Promise<NodeTick> {
+    const last = operator.program?.lastReload()
+    if (last && last.at !== reloadedAt) feed.send({ event: 'reload', node, reload: last })
+    reloadedAt = last?.at
+    const { ready } = await readReadiness()
+    const { inFlight } = operator.traffic
+    return { second: records.second(), now: records.now(), inFlight, sessions: countSessions(host), ready }
+  }
+  const feed = createFeed({ host, records, readTick, nodes })
 
   const meOf = ({ via, expiresAt }: OperatorSession): Me => {
     const { name, version: own, title } = host.config.server
@@ -134,13 +183,9 @@ export function createHandlers({ host, operator, records, isActive }: HandlerPar
 
   const warnings = () => (operator.warnings?.list() ?? []).flatMap(warningOf)
 
-  async function overview(): Promise<Overview> {
+  async function overview(): Promise<OverviewPart> {
     const { ready, checks, reasons } = await readReadiness()
     const { rss, heapUsed } = process.memoryUsage()
-    const topTools = records
-      .items()
-      .filter(({ kind }) => kind === 'tools')
-      .sort((one, other) => other.calls - one.calls)
     return {
       version,
       nodeVersion: process.versions.node,
@@ -155,9 +200,9 @@ export function createHandlers({ host, operator, records, isActive }: HandlerPar
       warnings: warnings(),
       now: records.now(),
       history: records.history(),
-      topTools: topTools.slice(0, 5),
+      tools: records.items('tools', MAX_TOOLS),
       inFlight: operator.traffic.inFlight,
-      sessions: host.services.sessions.count,
+      sessions: countSessions(host),
       streams: operator.traffic.streams,
       memory: { rss, heapUsed },
       plugins: [...new Set(operator.plugins.map(({ name }) => name))],
@@ -194,7 +239,7 @@ export function createHandlers({ host, operator, records, isActive }: HandlerPar
       ? await program.readSurface()
       : { items: itemsOf(operator), lock: { state: 'none' as const, changes: [] } }
     const commands = [{ label: 'Changes since the lock file', command: `${programOf(operator)} diff` }]
-    return { items: withLimits(operator, items), lock, figures: records.items(), commands }
+    return { items: withLimits(operator, items), lock, figures: mergeItems(await nodes.ask('items')), commands }
   }
 
   async function explain({ body }: ApiRequest) {
@@ -244,17 +289,24 @@ export function createHandlers({ host, operator, records, isActive }: HandlerPar
     return { clients: rows, other, legacy: { ...legacy, ...(hasSse && { sseNeeded: legacy.sse > 0 }) } }
   }
 
-  function self(): NodeRow {
-    const { callsPerSecond } = records.now()
-    const sessions = host.services.sessions.count
-    return { name: node, pid: process.pid, self: true, uptime: uptime(), callsPerSecond, sessions, version }
+  function self(): Parts['node']['nodes'][number] {
+    const { callsPerSecond } = figuresOf([records.now()])
+    const sessions = countSessions(host)
+    const { pid } = process
+    return { name: node, machine: hostname(), pid, self: false, uptime: uptime(), callsPerSecond, sessions, version }
   }
 
-  function search({ query }: ApiRequest) {
+  const callsOf = (text: string) => {
+    const has = (id: string | undefined) => id?.toLowerCase().includes(text)
+    return records.find(({ requestId, traceId }) => has(requestId) === true || has(traceId) === true, MAX_HITS)
+  }
+
+  async function search({ query }: ApiRequest) {
     const text = (query.get('q') ?? '').slice(0, MAX_QUERY)
     const wanted = text.trim().toLowerCase()
     if (wanted === '') return { query: text, hits: [] }
     const has = (...texts: readonly (string | undefined)[]) => texts.some(one => one?.toLowerCase().includes(wanted))
+    const calls = valuesOf('find', await nodes.ask('find', { text: wanted })).flatMap(part => part.calls)
     const found: SearchHit[] = [
       ...operator.routes.flatMap(({ path }) => (has(path) ? { kind: 'route' as const, title: path, path } : [])),
       ...itemsOf(operator).flatMap(({ kind, name, title, path }) =>
@@ -263,19 +315,18 @@ export function createHandlers({ host, operator, records, isActive }: HandlerPar
       ...warnings().flatMap(({ code, message }) =>
         has(code, message) ? { kind: 'warning' as const, title: code, text: message, name: code } : [],
       ),
-      ...records
-        .find(({ requestId, traceId }) => has(requestId, traceId), MAX_HITS)
-        .map(({ seq, requestId, traceId, name }) => ({
-          kind: 'call' as const,
-          title: requestId ?? traceId ?? String(seq),
-          ...(name !== undefined && { text: name }),
-          seq,
-        })),
+      ...calls.map(({ seq, node: at, requestId, traceId, name }) => ({
+        kind: 'call' as const,
+        title: requestId ?? traceId ?? String(seq),
+        ...(name !== undefined && { text: name }),
+        seq,
+        node: at,
+      })),
     ]
     return { query: text, hits: found.slice(0, MAX_HITS) }
   }
 
-  async function callTool({ body }: ApiRequest) {
+  async function callTool({ body, res }: ApiRequest) {
     if (!canTry) throw new ApiFailure(403, 'forbidden', 'Calls need `actions: true`, and a host without `http.tls`.')
     const { path, tool, arguments: given = {}, token, confirm, inputResponses, requestState } = body
     const address = addressAt(operator, path)
@@ -297,80 +348,142 @@ export function createHandlers({ host, operator, records, isActive }: HandlerPar
     }
     const host = http.publicUrl === undefined ? undefined : new URL(http.publicUrl).host
     const command = `${programOf(operator)} call ${new URL(samplePath ?? '/', operator.url)} ${quoted(tool)}`
-    return tryTool(body as unknown as TryRequest, { url: operator.url, host, version, command })
+    await tryTool(body as unknown as TryRequest, { url: operator.url, host, version, command }, res)
+    return undefined
   }
 
-  type Act = (body: ApiRequest['body']) => Promise<Omit<ActionResult, 'ok'> & { readonly target: string }>
+  type Act = (params: Readonly<Record<string, unknown>>) => Promise<Omit<ActionResult, 'ok'> & { target: string }>
 
-  /** An action that is on, confirmed and recorded. */
-  const action =
-    (name: string, act: Act): ApiHandler =>
-    async ({ body, session }) => {
-      if (!isActive) throw new ApiFailure(403, 'forbidden', 'Actions are off: set `actions: true`.')
-      if (body['confirm'] !== true) throw badRequest('The action needs `confirm: true`.')
-      const note = (outcome: 'ok' | 'failed', target: string) => {
-        for (const listen of actions) listen({ action: name, target, outcome, operator: session.via })
-        host.log.info({ code: 'MH3609', action: name, target, outcome }, 'An operator used the console')
+  function note(action: string, outcome: 'ok' | 'failed', target: string, by: string) {
+    for (const listen of actions) listen({ action, target, outcome, operator: by })
+    host.log.info({ code: 'MH3609', action, target, outcome }, 'An operator used the console')
+  }
+
+  /** Runs an action on this node, and records it. */
+  const recorded =
+    (name: string, act: Act): Act =>
+    async params => {
+      if (!isActive) {
+        throw new ApiFailure(403, 'forbidden', `Actions are off on node ${node}: set \`actions: true\`.`)
       }
+      const by = typeof params['operator'] === 'string' ? params['operator'].slice(0, 100) : ''
       try {
-        const { target, ...result } = await act(body)
-        note('ok', target)
-        return { ok: true, ...result }
+        const result = await act(params)
+        note(name, 'ok', result.target, by)
+        return result
       } catch (error) {
-        note('failed', '')
+        note(name, 'failed', '', by)
         throw error
       }
     }
 
-  const handleIn = ({ handle }: ApiRequest['body']): string => {
+  const handleIn = ({ handle }: Readonly<Record<string, unknown>>): string => {
     if (typeof handle !== 'string' || !/^[\w-]{22}$/.test(handle)) throw badRequest('`handle` is invalid.')
     return handle
   }
-  const gone = (what: string) => new ApiFailure(404, 'not_found', `There is no such ${what} on this node.`)
+  const gone = (what: string) => new ApiFailure(404, 'not_found', `There is no such ${what} on node ${node}.`)
 
-  const handlers: Readonly<Record<string, ApiHandler>> = {
-    [`GET ${PATHS.me}`]: ({ session }) => meOf(session),
-    [`GET ${PATHS.overview}`]: async () => reply(await overview()),
-    [`GET ${PATHS.routes}`]: () => reply({ routes: routes() }),
-    [`GET ${PATHS.surface}`]: async () => reply(await surface()),
-    [`POST ${PATHS.access}`]: async ({ body }) => reply(await readAccess(operator, body['path'], body['callers'])),
-    [`POST ${PATHS.explain}`]: explain,
-    [`GET ${PATHS.calls}`]: ({ query }) =>
-      reply({
-        calls: records.list(numberIn(query, 'limit', 500, CAPACITY.records)),
-        dropped: records.dropped(),
-        capacity: CAPACITY,
-      }),
-    [`GET ${PATHS.denials}`]: () => reply<Denials>(records.denials()),
-    [`GET ${PATHS.sessions}`]: () => reply(readSessions(live)),
-    [`GET ${PATHS.tasks}`]: async () =>
-      isOn('tasks') ? reply(await readTasks(live)) : unavailable('The plugin `tasks` is off.', 'tasks: {}'),
-    [`GET ${PATHS.clients}`]: () => reply(clients()),
-    [`GET ${PATHS.audit}`]: audit,
-    [`GET ${PATHS.config}`]: async () => reply(await configView()),
-    [`GET ${PATHS.nodes}`]: () => reply({ nodes: [self()] }),
-    [`GET ${PATHS.search}`]: request => reply(search(request)),
-    [`GET ${PATHS.events}`]({ req, res, session }) {
-      if (req.method === 'HEAD') throw new ApiFailure(405, 'bad_request', 'The stream is served for GET only.')
-      if (!feed.open(res, session)) throw new ApiFailure(503, 'unavailable', 'There are too many viewers.')
-      return undefined
-    },
-    [`POST ${PATHS.try}`]: callTool,
-    [`POST ${PATHS.endSession}`]: action('end-session', async body => {
-      const route = await endSession(live, handleIn(body))
+  const acts: Readonly<Record<string, Act>> = {
+    'end-session': recorded('end-session', async params => {
+      const route = await endSession(live, handleIn(params))
       if (route === undefined) throw gone('session')
       return { target: route, message: 'The session ended.' }
     }),
-    [`POST ${PATHS.cancelTask}`]: action('cancel-task', async body => {
-      const tool = isOn('tasks') ? await cancelTask(live, handleIn(body)) : undefined
+    'cancel-task': recorded('cancel-task', async params => {
+      const tool = isOn('tasks') ? await cancelTask(live, handleIn(params)) : undefined
       if (tool === undefined) throw gone('task')
       return { target: tool, message: 'The task was cancelled.' }
     }),
-    [`POST ${PATHS.reload}`]: action('reload', async () => {
+    reload: recorded('reload', async () => {
       const reload = await operator.program?.reload()
       if (!reload) throw new ApiFailure(503, 'unavailable', 'The host runs inside of another program.')
       return { target: reload.ok ? 'config' : 'config, with problems', message: 'The config was read.', reload }
     }),
   }
-  return { handlers, meOf, end: () => feed.end() }
+
+  /** Runs a confirmed action on the node of the body, which also records it. */
+  const action =
+    (name: keyof typeof acts): ApiHandler =>
+    async ({ body, session }) => {
+      if (!isActive) throw new ApiFailure(403, 'forbidden', 'Actions are off: set `actions: true`.')
+      if (body['confirm'] !== true) throw badRequest('The action needs `confirm: true`.')
+      const { handle } = body
+      const at = nodeIn(body['node']) ?? node
+      const by = { operator: at === node ? session.via : `${session.via}, node ${node}` }
+      if (at === node) {
+        const { target: _, ...result } = (await acts[name]?.({ handle, ...by })) ?? {}
+        return { ok: true, ...result }
+      }
+      const found = await nodes.act(at, name, { handle, ...by })
+      const { value, refusal } = found ?? {}
+      note(name, isObject(value) ? 'ok' : 'failed', isObject(value) ? String(value['target']) : '', by.operator)
+      if (isObject(value)) return { ok: true, message: value['message'], reload: value['reload'] }
+      if (!isObject(refusal)) {
+        throw new ApiFailure(503, 'unavailable', `Node ${at} does not answer. It can have run the action.`)
+      }
+      throw new ApiFailure(Number(refusal['status']), String(refusal['error']), String(refusal['message']))
+    }
+
+  /** What this node answers to other nodes. */
+  const answers: Readonly<Record<string, (params: Readonly<Record<string, unknown>>) => object | Promise<object>>> = {
+    overview,
+    calls: ({ limit }) => ({
+      calls: records.list(typeof limit === 'number' ? Math.min(limit, CAPACITY.records) : 500),
+      dropped: records.dropped(),
+    }),
+    denials: () => records.denials(),
+    sessions: () => readSessions(live),
+    tasks: () => readTasks(live),
+    clients,
+    items: () => ({ items: records.items() }),
+    node: () => ({ nodes: [self()] }),
+    find: ({ text }) => ({ calls: typeof text === 'string' ? callsOf(text.slice(0, MAX_QUERY)) : [] }),
+    ...acts,
+  }
+
+  const handlers: Readonly<Record<string, ApiHandler>> = {
+    [`GET ${PATHS.me}`]: ({ session }) => meOf(session),
+    [`GET ${PATHS.overview}`]: request => gather('overview', request, found => mergeOverviews(found, isAlone)),
+    [`GET ${PATHS.routes}`]: () => reply({ routes: routes() }),
+    [`GET ${PATHS.surface}`]: async () => reply(await surface()),
+    [`POST ${PATHS.access}`]: async ({ body }) => reply(await readAccess(operator, body['path'], body['callers'])),
+    [`POST ${PATHS.explain}`]: explain,
+    [`GET ${PATHS.calls}`]: request => {
+      const limit = numberIn(request.query, 'limit', 500, CAPACITY.records)
+      return gather('calls', request, found => mergeCalls(found, limit), { limit })
+    },
+    [`GET ${PATHS.denials}`]: request => gather('denials', request, found => mergeDenials(found, isAlone)),
+    [`GET ${PATHS.sessions}`]: request => gather('sessions', request, mergeSessions),
+    [`GET ${PATHS.tasks}`]: request =>
+      isOn('tasks')
+        ? gather('tasks', request, found => mergeTasks(found, isAlone))
+        : unavailable('The plugin `tasks` is off.', 'tasks: {}'),
+    [`GET ${PATHS.clients}`]: request => gather('clients', request, found => mergeClients(found, isAlone)),
+    [`GET ${PATHS.audit}`]: audit,
+    [`GET ${PATHS.config}`]: async () => reply(await configView()),
+    [`GET ${PATHS.nodes}`]: request =>
+      gather('node', request, found => ({
+        nodes: valuesOf('node', found).flatMap(part => part.nodes.map(row => ({ ...row, self: row.name === node }))),
+      })),
+    [`GET ${PATHS.search}`]: async request => reply(await search(request)),
+    [`GET ${PATHS.events}`]({ req, res, session, query }) {
+      if (req.method === 'HEAD') throw new ApiFailure(405, 'bad_request', 'The stream is served for GET only.')
+      if (!feed.open(res, session, nodeIn(query.get('node'))))
+        throw new ApiFailure(503, 'unavailable', 'There are too many viewers.')
+      return undefined
+    },
+    [`POST ${PATHS.try}`]: callTool,
+    [`POST ${PATHS.endSession}`]: action('end-session'),
+    [`POST ${PATHS.cancelTask}`]: action('cancel-task'),
+    [`POST ${PATHS.reload}`]: action('reload'),
+  }
+  return {
+    handlers,
+    meOf,
+    begin: () => nodes.begin(),
+    end: () => {
+      feed.end()
+      return nodes.end()
+    },
+  }
 }

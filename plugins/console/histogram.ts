@@ -16,6 +16,18 @@ export function measure(histogram: Histogram, milliseconds: number): void {
   histogram[index] = (histogram[index] ?? 0) + 1
 }
 
+/** Index and count of each bucket that is not empty: the form of histograms in messages between nodes. */
+export type PackedHistogram = readonly number[]
+
+export const packHistogram = (histogram: Histogram): PackedHistogram =>
+  [...histogram].flatMap((count, index) => (count > 0 ? [index, count] : []))
+
+export function unpackHistogram(packed: PackedHistogram): Histogram {
+  const histogram = createHistogram()
+  for (let at = 0; at + 1 < packed.length; at += 2) histogram[packed[at] as number] = packed[at + 1] as number
+  return histogram
+}
+
 /** Milliseconds; undefined without measurements. */
 export function quantile(histograms: Iterable<Histogram>, share: number): number | undefined {
   const sums = new Array<number>(BUCKETS).fill(0)

@@ -57,11 +57,18 @@ function checkPlace(host: InternalHost, { host: address, token, port }: FilledCo
     wrong('MH3602', 'host', what)
   }
   host.onReady(() => checkPort(host, { code: 'MH3601', port, host: address }))
-  if (processes > 1) {
-    const what = 'logins and records are kept in one process; start without --workers, or remove the console'
-    host.report(new StartError('MH3603', what, { at }))
+  if (processes > 1 && port === 0) {
+    wrong('MH3603', 'port', 'each worker would select another free port; set a port, which one worker then serves')
   }
 }
+
+/** Milliseconds until a worker tries again to serve the console. */
+const RETRY = 2_000
+
+type Handlers = ReturnType<typeof createHandlers>
+
+const isPortUsed = (error: unknown) =>
+  error instanceof StartError && (error.cause as NodeJS.ErrnoException | undefined)?.code === 'EADDRINUSE'
 
 const NO_OPERATOR = 'the console was started before the host was built'
 
@@ -81,28 +88,50 @@ function setup(host: InternalHost, options: FilledConsoleOptions) {
   const records = createRecords(node, () => host.clock.now(), samplePathOf)
   const logins = createLogins(options.token, () => host.clock.now())
   host.onFinish(record => records.observe(record))
-  let end = () => logins.endAll()
+  let retry: ReturnType<typeof host.clock.setTimeout> | undefined
+  let isOver = false
+
+  async function serve(of: Operator, api: Handlers): Promise<void> {
+    const { port, host: address, allowedHosts } = options
+    const makeServer = isLoopback(address) ? undefined : of.makeServer
+    try {
+      server = await openConsoleServer({ host, port, address, allowedHosts, makeServer, logins, ...api })
+    } catch (error) {
+      if (host.config.processes === 1 || !isPortUsed(error)) throw error
+      if (!retry) host.log.info({ code: 'MH3610', port }, 'Another worker or program uses the port of the console')
+      const failed = (err: unknown) => host.log.error({ code: 'MH3607', err }, 'The console cannot be served')
+      retry = host.clock.setTimeout(() => void serve(of, api).catch(failed), RETRY).unref()
+      return
+    }
+    if (isOver) return void server.server.close()
+    const { url } = server
+    const isOneTime = options.token === undefined
+    const createLoginUrl = () => (isOneTime ? `${url}/#t=${logins.createToken()}` : url)
+    of.program?.announce(createLoginUrl)
+    // The start page of the primary process does not show it.
+    if (!of.program || host.config.processes > 1) {
+      host.log.info({ code: 'MH3608', url: createLoginUrl() }, 'serving the console')
+    }
+  }
+
+  let end = async () => logins.endAll()
   host.onStart(async () => {
     operator = host.operator
     if (!operator) throw new Error(NO_OPERATOR)
     operator.warnings?.keepLater()
-    const { port, host: address, allowedHosts } = options
     const api = createHandlers({ host, operator, records, isActive: options.actions })
-    const makeServer = isLoopback(address) ? undefined : operator.makeServer
-    server = await openConsoleServer({ host, port, address, allowedHosts, makeServer, logins, ...api })
-    end = () => {
-      api.end()
+    api.begin()
+    end = async () => {
+      isOver = true
+      if (retry) host.clock.clear(retry)
       logins.endAll()
+      await api.end()
     }
-    const { url } = server
-    const isOneTime = options.token === undefined
-    const createLoginUrl = () => (isOneTime ? `${url}/#t=${logins.createToken()}` : url)
-    if (operator.program) operator.program.announce(createLoginUrl)
-    else host.log.info({ code: 'MH3608', url: createLoginUrl() }, 'serving the console')
+    await serve(operator, api)
   })
-  host.preClose(() => end())
-  host.onClose(() => {
-    end()
+  host.preClose(() => void end())
+  host.onClose(async () => {
+    await end()
     server?.server.close()
     server?.server.closeAllConnections()
   })

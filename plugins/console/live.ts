@@ -1,4 +1,4 @@
-// Screens 8 and 9: sessions of this process and tasks of its stores, with the actions on them.
+// Screens 8 and 9: sessions of this node and tasks of its stores, with the actions on them.
 import type { InternalHost, Operator } from '../../core/internal.ts'
 import { isObject } from '../../core/plugin.ts'
 import { hasEnded, plainText, type Session, type TaskStore, type TaskSummary } from '../../core/transport.ts'
@@ -20,12 +20,12 @@ function clientOf({ client: { info } }: Session): SessionRow['client'] {
   return { name: plainText(String(name ?? ''), MAX_TEXT), version: plainText(String(version ?? ''), MAX_TEXT) }
 }
 
-function sessionRow(session: Session, { host, operator, handleOf }: LiveParts): SessionRow {
-  const { digest, offer, lastUsed, revision, transport, streams } = session
+function sessionRow(session: Session, { operator, handleOf }: LiveParts): SessionRow {
+  const { digest, home, offer, lastUsed, revision, transport, streams } = session
   const client = clientOf(session)
   return {
     handle: handleOf(digest),
-    node: host.config.node,
+    node: home,
     route: offer.route.path,
     lastUsedAt: Math.round(lastUsed),
     ...(offer.user && { owner: operator.pseudonymOf(offer.user) }),
@@ -36,12 +36,21 @@ function sessionRow(session: Session, { host, operator, handleOf }: LiveParts): 
   }
 }
 
+/** Sessions whose home is this node. It has copies of others. */
+export function countSessions({ services }: InternalHost): number {
+  let count = 0
+  for (const { home, offer } of services.sessions.list()) {
+    if (home === services.slot('sessionStore', offer.route).node) count++
+  }
+  return count
+}
+
 export function readSessions(parts: LiveParts): Sessions {
   const { services } = parts.host
   const newest = [...services.sessions.list()].sort((one, other) => other.lastUsed - one.lastUsed)
   const { streams, waitingBytes } = parts.operator.traffic
   const sessions = newest.slice(0, MAX_SESSIONS).map(session => sessionRow(session, parts))
-  return { sessions, total: services.sessions.count, streams, waitingBytes }
+  return { sessions, total: countSessions(parts.host), streams, waitingBytes }
 }
 
 /** The route of the session; undefined if there is no such session on this node. */

@@ -1,24 +1,14 @@
 // Keeps the newest call records within a limit of bytes, and sums them up: per second, per item, per denial and per client.
 import type { CallRecord } from '../../core/plugin.ts'
 import { isHandshakeRevision } from '../../core/transport.ts'
-import type {
-  CallRow,
-  ClientRow,
-  Clients,
-  DenialGroup,
-  Denials,
-  Figures,
-  ItemKind,
-  LegacyUse,
-  Second,
-  ToolFigures,
-} from './api.ts'
-import { createHistogram, type Histogram, measure, quantilesOf } from './histogram.ts'
+import type { CallRow, ClientRow, Clients, DenialGroup, Denials, ItemKind, LegacyUse } from './api.ts'
+import type { PackedHistory, PackedItem, PackedNow, PackedSecond, PackedSum } from './figures.ts'
+import { createHistogram, type Histogram, measure, packHistogram } from './histogram.ts'
 
 /** Records in the ring buffer, and their estimated bytes. */
 export const CAPACITY = { records: 2_000, bytes: 2 * 1_048_576 }
 /** Seconds of history. */
-const HISTORY = 300
+export const HISTORY = 300
 /** Seconds of `Overview.now`. */
 const NOW = 60
 const MAX_ITEMS = 1_000
@@ -107,7 +97,12 @@ function count(sum: Sum, row: CallRow): void {
   measure(sum.histogram, row.ms)
 }
 
-const share = (part: number, whole: number) => (whole === 0 ? 0 : part / whole)
+const packSum = ({ calls, errors, denials, histogram }: Sum): PackedSum => ({
+  calls,
+  errors,
+  denials,
+  times: calls === 0 ? [] : packHistogram(histogram),
+})
 
 /** Next step for the operator, by error kind. */
 const FIXES: Readonly<Record<string, string>> = {
@@ -136,43 +131,40 @@ function createSeconds(now: () => number) {
     return found
   }
 
-  const shownOf = ({ at, calls, errors, denials, histogram }: SecondSum): Second => ({
-    at,
-    calls,
-    errors,
-    denials,
-    ...quantilesOf(calls === 0 ? [] : [histogram]),
-  })
   const current = () => Math.floor(now() / 1_000)
-  const empty = (second: number): SecondSum => ({ at: second, ...createSum() })
   const readAt = (second: number) => {
     const found = ring[second % HISTORY]
     return found?.at === second ? found : undefined
+  }
+  /** The newest complete seconds with calls. */
+  const newest = (most: number) => {
+    const until = current()
+    return Array.from({ length: most }, (_, index) => readAt(until - most + index)).filter(sum => sum !== undefined)
   }
 
   return {
     count: (row: CallRow) => count(at(current()), row),
     /** The last complete second. */
-    last: (): Second => shownOf(readAt(current() - 1) ?? empty(current() - 1)),
-    history(began: number): Second[] {
+    last(): PackedSecond {
+      const second = current() - 1
+      return { at: second, ...packSum(readAt(second) ?? createSum()) }
+    },
+    history(began: number): PackedHistory {
       const until = current()
       const from = Math.max(until - HISTORY + 1, Math.floor(began / 1_000))
-      return Array.from({ length: Math.max(0, until - from) }, (_, index) =>
-        shownOf(readAt(from + index) ?? empty(from + index)),
-      )
+      const seconds = newest(HISTORY - 1).map(sum => ({ at: sum.at, ...packSum(sum) }))
+      return { from, until, seconds }
     },
-    now(began: number): Figures {
-      const until = current()
-      const sums = Array.from({ length: NOW }, (_, index) => readAt(until - 1 - index)).filter(sum => sum !== undefined)
-      const total = (key: 'calls' | 'errors' | 'denials') => sums.reduce((all, sum) => all + sum[key], 0)
-      const calls = total('calls')
-      const seconds = Math.min(NOW, Math.max(1, until - Math.floor(began / 1_000)))
-      return {
-        callsPerSecond: calls / seconds,
-        errors: share(total('errors'), calls),
-        denials: share(total('denials'), calls),
-        ...quantilesOf(sums.map(({ histogram }) => histogram)),
+    now(began: number): PackedNow {
+      const sum = createSum()
+      for (const { calls, errors, denials, histogram } of newest(NOW)) {
+        sum.calls += calls
+        sum.errors += errors
+        sum.denials += denials
+        for (const [index, value] of histogram.entries()) sum.histogram[index] = (sum.histogram[index] ?? 0) + value
       }
+      const seconds = Math.min(NOW, Math.max(1, current() - Math.floor(began / 1_000)))
+      return { seconds, ...packSum(sum) }
     },
   }
 }
@@ -307,8 +299,13 @@ export function createRecords(node: string, now: () => number, samplePathOf: (ro
     second: seconds.last,
     history: () => seconds.history(began),
     now: () => seconds.now(began),
-    items: (): ToolFigures[] =>
-      [...items.values()].map(({ histogram, ...sum }) => ({ ...sum, ...quantilesOf([histogram]) })),
+    /** The items with the most calls, of one kind or all kinds. */
+    items: (of?: ItemKind, most = MAX_ITEMS): PackedItem[] =>
+      [...items.values()]
+        .filter(({ kind }) => of === undefined || kind === of)
+        .sort((one, other) => other.calls - one.calls)
+        .slice(0, most)
+        .map(sum => ({ route: sum.route, kind: sum.kind, name: sum.name, lastAt: sum.lastAt, ...packSum(sum) })),
     denials: (): Denials => ({
       groups: [...groups.values()].sort((one, other) => other.lastAt - one.lastAt),
       other: otherGroups,

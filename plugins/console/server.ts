@@ -6,6 +6,7 @@ import { isObject } from '../../core/plugin.ts'
 import { createHttpServer, readBody } from '../../core/transport.ts'
 import { authorityOf, listenOn } from '../families/own-port/index.ts'
 import { type Login, type Me, PATHS, SECRET_HEADER } from './api.ts'
+import { limitConnections } from './connections.ts'
 import { createPageServer, findPage } from './files.ts'
 import { createGuard, type Refusal, refusal, SECURITY_HEADERS } from './guard.ts'
 import type { Logins, OperatorSession } from './login.ts'
@@ -45,7 +46,7 @@ interface ServerSettings {
 }
 
 /** Milliseconds. */
-const TIME_LIMITS = { requestTimeout: 10_000, keepAliveTimeout: 5_000, writeTimeout: 10_000 }
+const TIME_LIMITS = { requestTimeout: 5_000, keepAliveTimeout: 5_000, writeTimeout: 10_000 }
 const MAX_CONNECTIONS = 64
 /** Bytes. */
 const MAX_BODY = 256 * 1_024
@@ -136,6 +137,7 @@ export async function openConsoleServer(settings: ServerSettings): Promise<Conso
     const secret = String(req.headers[SECRET_HEADER] ?? '')
     const session = logins.find(secret, cookiesIn(req, cookieName))
     if (!session) throw new ApiFailure(401, 'unauthorized', 'Log in first.')
+    connections.keep(req, res)
     if (path === PATHS.logout && method === 'POST') {
       logins.logOut(secret)
       return send(req, res, 204, undefined, { 'Set-Cookie': cookieOf('', 0), 'Clear-Site-Data': '"cache", "storage"' })
@@ -176,9 +178,11 @@ export async function openConsoleServer(settings: ServerSettings): Promise<Conso
       host.log.debug({ ...readers }, 'closed connections to the console because their clients do not read'),
   }
   const { server } = createHttpServer((req, res) => void respond(req, res), TIME_LIMITS, news, makeServer, host.clock)
-  server.maxConnections = MAX_CONNECTIONS
+  const connections = limitConnections(server, MAX_CONNECTIONS)
   const failed = (err: unknown) => host.log.error({ code: 'MH3606', err }, 'The server of the console failed')
-  const { port: open } = await listenOn(server, host.config.at, { code: 'MH3607', port, host: address }, failed)
+  // Workers would share the port, but not the logins.
+  const place = { code: 'MH3607', port, host: address, isExclusive: true }
+  const { port: open } = await listenOn(server, host.config.at, place, failed)
   // Cookies do not distinguish ports.
   cookieName = `${isTls ? '__Host-' : ''}mcp-console-${open}`
   return { server, url: `${isTls ? 'https' : 'http'}://${authorityOf(address, open)}` }

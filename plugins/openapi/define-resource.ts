@@ -10,7 +10,7 @@ import {
 import { isObject } from '../../core/plugin.ts'
 import { InputRequired } from '../../core/transport.ts'
 import { withLogin } from '../families/credentials/index.ts'
-import { problemsOf } from './check-values.ts'
+import { problemsOf } from '../families/upstream-calls/index.ts'
 import type { SendRequest } from './define-tools.ts'
 import { freeName } from './names.ts'
 import type { OperationArguments, Parameter } from './operation.ts'

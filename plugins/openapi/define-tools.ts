@@ -3,7 +3,7 @@ import { type CallContext, type CallToolResult, defineTool, type ToolDefinition,
 import { uncheckedSchema } from '../../core/plugin.ts'
 import { InputRequired } from '../../core/transport.ts'
 import { withLogin } from '../families/credentials/index.ts'
-import { problemsOf } from './check-values.ts'
+import { problemsOf } from '../families/upstream-calls/index.ts'
 import type { HttpMethod, Operation, OperationArguments } from './operation.ts'
 import type { Override, Source } from './options.ts'
 import type { ApiTool } from './read-tool.ts'

@@ -16,7 +16,27 @@ export interface ParsedJson {
 /** Maximum nesting of a response. */
 const MAX_DEPTH = 512
 
-const TOKEN = /"(?:[^"\\]|\\.)*"|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?|[{}[\],:]/g
+const [QUOTE, COMMA, MINUS, COLON, BACKSLASH] = [0x22, 0x2c, 0x2d, 0x3a, 0x5c]
+const [OPEN_LIST, CLOSE_LIST, OPEN_OBJECT, CLOSE_OBJECT] = [0x5b, 0x5d, 0x7b, 0x7d]
+
+const isDigit = (code: number): boolean => code >= 0x30 && code <= 0x39
+
+/** Returns the index after a string. Regular expressions overflow the stack for strings of some megabytes. */
+function endOfString(json: string, start: number): number {
+  for (let index = start + 1; index < json.length; index++) {
+    const code = json.charCodeAt(index)
+    if (code === BACKSLASH) index++
+    else if (code === QUOTE) return index + 1
+  }
+  return json.length
+}
+
+/** Returns the index after a number. */
+function endOfNumber(json: string, start: number): number {
+  let index = start + 1
+  while (index < json.length && (isDigit(json.charCodeAt(index)) || '+-.eE'.includes(json.charAt(index)))) index++
+  return index
+}
 
 /** Longer numbers are not compared: a double has no more than 17 significant digits and an exponent of three. */
 const LONGEST_NUMBER = 400
@@ -57,46 +77,48 @@ function scan(json: string): Scan {
   let from = 0
   let inexact = 0
   let duplicate: string | undefined
-  for (const match of json.matchAll(TOKEN)) {
-    const [token] = match
+  for (let index = 0; index < json.length; ) {
+    const start = index++
+    const code = json.charCodeAt(start)
     const top = open.at(-1)
-    const first = token.charCodeAt(0)
-    if (token === '{' || token === '[') open.push({ keys: token === '{' ? new Set() : undefined, isKey: token === '{' })
-    else if (token === '}' || token === ']') open.pop()
-    else if (token === ',') {
+    if (code === OPEN_OBJECT) open.push({ keys: new Set(), isKey: true })
+    else if (code === OPEN_LIST) open.push({ keys: undefined, isKey: false })
+    else if (code === CLOSE_OBJECT || code === CLOSE_LIST) open.pop()
+    else if (code === COMMA) {
       if (top) top.isKey = top.keys !== undefined
-    } else if (token === ':') {
+    } else if (code === COLON) {
       if (top) top.isKey = false
-    } else if (first === 0x22) {
+    } else if (code === QUOTE) {
+      index = endOfString(json, start)
       if (!top?.isKey || !top.keys) continue
+      const token = json.slice(start, index)
       const key: string = token.includes('\\') ? JSON.parse(token) : token.slice(1, -1)
       if (top.keys.has(key)) duplicate ??= key
       top.keys.add(key)
-    } else if (!isExact(token)) {
+    } else if (code === MINUS || isDigit(code)) {
+      index = endOfNumber(json, start)
+      const token = json.slice(start, index)
+      if (isExact(token)) continue
       inexact++
-      pieces.push(json.slice(from, match.index), `"${token}"`)
-      from = match.index + token.length
+      pieces.push(json.slice(from, start), `"${token}"`)
+      from = index
     }
   }
   return { text: inexact === 0 ? json : pieces.join('') + json.slice(from), inexact, duplicate }
 }
 
-function isDeeper(json: string, most: number): boolean {
-  let depth = 0
-  for (const [token] of json.matchAll(TOKEN)) {
-    if (token === '{' || token === '[') depth++
-    else if (token === '}' || token === ']') depth--
-    if (depth > most) return true
-  }
-  return false
-}
-
-/** True if JSON is nested too deeply. Text with fewer brackets than the limit cannot be. */
+/** True if JSON is nested too deeply, also if the end is invalid. */
 function isTooDeep(json: string): boolean {
-  let brackets = 0
-  for (let index = 0; index < json.length; index++) {
+  let depth = 0
+  for (let index = 0; index < json.length; ) {
     const code = json.charCodeAt(index)
-    if ((code === 0x5b || code === 0x7b) && ++brackets > MAX_DEPTH) return isDeeper(json, MAX_DEPTH)
+    if (code === QUOTE) {
+      index = endOfString(json, index)
+      continue
+    }
+    if ((code === OPEN_LIST || code === OPEN_OBJECT) && ++depth > MAX_DEPTH) return true
+    if (code === CLOSE_LIST || code === CLOSE_OBJECT) depth--
+    index++
   }
   return false
 }

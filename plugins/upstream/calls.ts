@@ -7,6 +7,7 @@ import { MAY_BE_DONE, UI } from './failures.ts'
 import { type Json, questionOf } from './run.ts'
 import type { ServerSettings } from './settings.ts'
 import { passedMeta } from './texts.ts'
+import { changeResult } from './uris.ts'
 
 type Capabilities = Call['client']['capabilities']
 
@@ -59,15 +60,16 @@ function isTooDeep(value: unknown, depth = 0): boolean {
   return false
 }
 
-/** Removes fields of the connection from a result. Throws a ToolError for unknown types and too deeply nested results. */
-export function cleanResult(result: Json, { meta, name }: Pick<ServerSettings, 'meta' | 'name'>): Json {
+/** Removes fields of the connection from a result, and changes its URIs. Throws a ToolError for unknown types and too deeply nested results. */
+export function cleanResult(result: Json, settings: Pick<ServerSettings, 'meta' | 'name' | 'uris'>): Json {
+  const { meta, name } = settings
   const { resultType = 'complete' } = result
   if (resultType !== 'complete') {
     const type = visibleLine(String(resultType)).slice(0, MAX_TYPE)
     throw new ToolError(`The server "${name}" sent a result of the unsupported type "${type}". ${MAY_BE_DONE}`)
   }
   if (isTooDeep(result)) throw new ToolError(`The result of the server "${name}" has more than ${MAX_DEPTH} levels.`)
-  const { _meta, resultType: _, ttlMs: _ttl, cacheScope: _scope, ...rest } = result
+  const { _meta, resultType: _, ttlMs: _ttl, cacheScope: _scope, ...rest } = changeResult(settings, result)
   const own = passedMeta(_meta, meta)
   return own ? { ...rest, _meta: own } : rest
 }

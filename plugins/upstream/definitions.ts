@@ -5,6 +5,7 @@ import {
   definePrompt,
   defineResource,
   defineTool,
+  type JsonSchema,
   type ResourceDefinition,
   type ToolDefinition,
   ToolError,
@@ -16,13 +17,14 @@ import type { Item, Snapshot } from './lists.ts'
 import { isIncluded, isServed, labelOf, promptName, toolName } from './names.ts'
 import type { ServerSettings } from './settings.ts'
 import { passedMeta, safeIcons } from './texts.ts'
+import { changeMeta, routeUri, serverUri } from './uris.ts'
 
 type ToolAnnotations = NonNullable<ToolDefinition['annotations']>
 type Completer = NonNullable<ResourceDefinition['complete']>[string]
 
 /** Calls the server. */
 export interface Caller {
-  call(method: string, params: Item, ctx: CallContext): Promise<object>
+  call(method: string, params: Item, ctx: CallContext, outputSchema?: JsonSchema): Promise<object>
   /** Values of `completion/complete`. */
   complete(ref: Item, argument: Item, context: Item, ctx: CallContext): Promise<{ values: string[] }>
 }
@@ -75,7 +77,7 @@ export function createDefiner(settings: ServerSettings, caller: Caller) {
       title: text(item['title']),
       description: text(item['description']),
       icons: safeIcons(item['icons'], origin, maxSchema) as never,
-      _meta: visibleTexts(passedMeta(item['_meta'], meta)),
+      _meta: visibleTexts(changeMeta(settings, passedMeta(item['_meta'], meta))),
       access,
     })
 
@@ -91,7 +93,9 @@ export function createDefiner(settings: ServerSettings, caller: Caller) {
       throw new Error('it requires tasks, which are not passed on')
     if (refersOutside([inputSchema, outputSchema])) throw new Error('its schemas reference another document')
     const listed = changeInput(inputSchema, override?.arguments)
-    const isListed = outputSchema !== undefined && (override?.output ?? output) === 'pass'
+    const mode = override?.output ?? output
+    const listedOutput = mode === 'omit' ? undefined : outputSchema
+    const checkedOutput = mode === 'check' ? outputSchema : undefined
     return defineTool({
       ...common(item),
       ...present({
@@ -105,10 +109,10 @@ export function createDefiner(settings: ServerSettings, caller: Caller) {
       }),
       name: toolName(settings, name),
       input: input === 'check' ? listed : uncheckedSchema({ ...listed }),
-      ...(isListed && { output: uncheckedSchema({ ...outputSchema }) }),
+      ...(listedOutput && { output: uncheckedSchema(listedOutput) }),
       handler: (args: object, ctx) => {
         const sent = changeArguments(args as Item, override?.arguments)
-        return caller.call('tools/call', { name, arguments: sent }, ctx)
+        return caller.call('tools/call', { name, arguments: sent }, ctx, checkedOutput)
       },
     }) as Definition
   }
@@ -135,11 +139,12 @@ export function createDefiner(settings: ServerSettings, caller: Caller) {
         annotations: isObject(annotations) ? (visibleTexts(annotations) as object) : undefined,
       }),
       name: text(item['name']) ?? uri,
-      [key]: uri,
+      [key]: routeUri(settings, uri),
       ...(completes && {
         complete: Object.fromEntries(variablesOf(uri).map(name => [name, completer(ref, name)])),
       }),
-      handler: (args, ctx) => caller.call('resources/read', { uri: args['uri'] }, ctx) as never,
+      handler: (args, ctx) =>
+        caller.call('resources/read', { uri: serverUri(settings, String(args['uri'])) }, ctx) as never,
     })
   }
 

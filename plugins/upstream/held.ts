@@ -14,15 +14,15 @@ interface HeldLimits {
 /** A call at a server. */
 export interface RunningCall {
   readonly run: Run
-  readonly method: string
   readonly params: Json
+  /** The user or address that the call counts for. */
+  readonly owner: string
   /** Releases the session of the call. */
   end(): void
 }
 
 interface Held {
   readonly running: RunningCall
-  readonly owner: string
   readonly timer: Timer
 }
 
@@ -37,9 +37,10 @@ export function createHeld(limits: HeldLimits, clock: Clock) {
     if (!found) return undefined
     held.delete(id)
     clock.clear(found.timer)
-    const left = (owners.get(found.owner) ?? 1) - 1
-    if (left > 0) owners.set(found.owner, left)
-    else owners.delete(found.owner)
+    const { owner } = found.running
+    const left = (owners.get(owner) ?? 1) - 1
+    if (left > 0) owners.set(owner, left)
+    else owners.delete(owner)
     return found.running
   }
 
@@ -59,7 +60,8 @@ export function createHeld(limits: HeldLimits, clock: Clock) {
       return expired
     },
     /** Adds a call. Throws a ToolError above the limits. */
-    add(running: RunningCall, owner: string): string {
+    add(running: RunningCall): string {
+      const { owner } = running
       const ofOwner = owners.get(owner) ?? 0
       if (held.size >= limits.max || ofOwner >= limits.maxPerUser)
         throw new ToolError('Too many calls wait for a response of the user. Respond to one of them, or cancel it.')
@@ -68,7 +70,7 @@ export function createHeld(limits: HeldLimits, clock: Clock) {
         expired++
         giveUp(id)
       }
-      held.set(id, { running, owner, timer: clock.setTimeout(expire, limits.for).unref() })
+      held.set(id, { running, timer: clock.setTimeout(expire, limits.for).unref() })
       owners.set(owner, ofOwner + 1)
       return id
     },

@@ -31,7 +31,7 @@ export interface UpstreamToolOverride {
   arguments?: Record<string, ArgumentOverride>
   timeout?: Duration
   concurrency?: number
-  output?: 'pass' | 'omit'
+  output?: 'pass' | 'check' | 'omit'
   /** The key `task` of the tool, for the plugin `tasks`. */
   task?: unknown
 }
@@ -72,8 +72,9 @@ export interface UpstreamServer extends UpstreamDefaults {
   access?: string
   asks?: { elicit?: boolean; sample?: boolean; roots?: boolean }
   input?: 'pass' | 'check'
-  output?: 'pass' | 'omit'
+  output?: 'pass' | 'check' | 'omit'
   meta?: 'pass' | 'drop'
+  uris?: 'keep' | 'wrap'
   maxResult?: Size
   maxSchema?: Size
   maxTools?: number
@@ -125,7 +126,10 @@ const defaults = {
   ),
 }
 
-const output = choice(['pass', 'omit'], 'Output schemas. `pass` (default): listed, not validated. `omit`: not listed.')
+const output = choice(
+  ['pass', 'check', 'omit'],
+  'Output schemas. `pass` (default): listed, not validated. `check`: listed, and a result that does not match is an error. `omit`: not listed.',
+)
 
 const override = {
   title: 'UpstreamToolOverride',
@@ -254,6 +258,10 @@ const server = {
       meta: choice(
         ['pass', 'drop'],
         '`_meta` of calls and results. `pass` (default): passed on without protocol fields. `drop`: removed.',
+      ),
+      uris: choice(
+        ['keep', 'wrap'],
+        'Resource URIs. `keep` (default): unchanged. `wrap`: with the toolset name, such as `files+file:///a.txt`.',
       ),
       maxResult: size('Maximum size of a result. Default `1mb`.'),
       maxSchema: size(

@@ -3,7 +3,6 @@ import type { CallContext } from '../../core/index.ts'
 import { type Call, type Clock, isObject, type Timer } from '../../core/plugin.ts'
 import {
   Cancellation,
-  callOf,
   contextCancellation,
   LOG_LEVELS,
   missingCapability,
@@ -25,6 +24,20 @@ interface OpenQuestion {
   resolve(answer: Json): void
   reject(error: Error): void
 }
+
+/** The client of a call, at this node or at another one. */
+export interface RunCaller extends Pick<CallContext, 'progress' | 'log'> {
+  readonly cancellation: Cancellation
+  /** The capabilities of a client that accepts requests. */
+  readonly capabilities: Call['client']['capabilities'] | undefined
+}
+
+export const callerOf = (ctx: CallContext, { asks, client }: Call): RunCaller => ({
+  progress: (...values) => ctx.progress(...values),
+  log: (...values) => ctx.log(...values),
+  cancellation: contextCancellation(ctx),
+  capabilities: asks && client.capabilities,
+})
 
 export type Outcome = { readonly result: Json } | { readonly error: unknown }
 
@@ -58,8 +71,8 @@ export class Run {
   readonly #parts: RunParts
   readonly #cancellation = new Cancellation()
   readonly #questions = new Map<string, OpenQuestion>()
-  #ctx: CallContext | undefined
-  #call: Call | undefined
+  /** The client of the last request. */
+  #caller: RunCaller | undefined
   #outcome: Outcome | undefined
   #wake: (() => void) | undefined
   #asked = 0
@@ -113,11 +126,10 @@ export class Run {
     this.#wake?.()
   }
 
-  /** Waits for the outcome, or for requests to the caller. Aborting `ctx` cancels the call. */
-  async next(ctx: CallContext): Promise<void> {
-    this.#ctx = ctx
-    this.#call = callOf(ctx)
-    const cancellation = contextCancellation(ctx)
+  /** Waits for the outcome, or for requests to the caller. */
+  async next(caller: RunCaller): Promise<void> {
+    const { cancellation } = caller
+    this.#caller = caller
     const abort = () => this.cancel()
     cancellation.add(abort)
     this.#resume()
@@ -127,7 +139,7 @@ export class Run {
     })
     this.#pause()
     cancellation.remove(abort)
-    this.#wake = this.#ctx = undefined
+    this.#wake = undefined
   }
 
   cancel(): void {
@@ -180,23 +192,23 @@ export class Run {
     this.#flushTimer = undefined
     this.#progressAt = clock.monotonic()
     const progress = this.#unsent
-    if (!progress || !this.#ctx || !Number.isFinite(progress.progress)) return
+    if (!progress || !this.#wake || !Number.isFinite(progress.progress)) return
     this.#unsent = undefined
-    this.#ctx.progress(progress.progress, progress.total, progress.message)
+    this.#caller?.progress(progress.progress, progress.total, progress.message)
   }
 
   log({ level, data, logger }: Json): void {
     const known = LOG_LEVELS.find(one => one === level)
-    if (known) this.#ctx?.log(known, data, typeof logger === 'string' ? logger : undefined)
+    if (known && this.#wake) this.#caller?.log(known, data, typeof logger === 'string' ? logger : undefined)
   }
 
   /** Passes a request of the server to the caller. */
   async ask({ method, params, signal }: ServerRequest): Promise<Json> {
     const question = questionOf(method, params)
     if (!question) throw new RemoteError('rpc', `${method} is not supported`, { code: -32_601 })
-    const call = this.#call
+    const capabilities = this.#caller?.capabilities
     const isAllowed = this.#parts.settings.asks[METHODS[question.method]]
-    if (!call?.asks || !isAllowed || missingCapability(question, call.client.capabilities)) return decline(question)
+    if (!capabilities || !isAllowed || missingCapability(question, capabilities)) return decline(question)
     const key = `${METHODS[question.method]}-${++this.#asked}`
     return new Promise<Json>((resolve, reject) => {
       this.#questions.set(key, { question, resolve, reject })

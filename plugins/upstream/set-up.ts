@@ -8,6 +8,7 @@ import { operatorText } from '../../remote/index.ts'
 import { createLogins } from '../families/credentials/index.ts'
 import { upstreamCallsOf } from '../families/upstream-calls/index.ts'
 import { type AcceptedServer, readAccepted } from './accepted.ts'
+import { createForwarding } from './forwarding.ts'
 import { createHeld, type HeldCalls } from './held.ts'
 import type { UpstreamOptions } from './options.ts'
 import { Places } from './places.ts'
@@ -80,7 +81,8 @@ export function setUpUpstreams(host: InternalHost, options: UpstreamOptions): vo
     const held = heldOf.get(name) ?? createHeld(limits, clock)
     heldOf.set(name, held)
     const toolset = { replace: (definitions: readonly Definition[]) => toolsets.get(name)?.replace(definitions) }
-    return new Upstream({ host, settings, toolset, targets, held, processes, isLocal, accepted, record, countRestart })
+    const own = { settings, toolset, targets, held, accepted, countRestart }
+    return new Upstream({ host, processes, isLocal, record, forwarding, ...own })
   }
 
   const loginsOf = ({ servers }: UpstreamOptions) =>
@@ -98,6 +100,7 @@ export function setUpUpstreams(host: InternalHost, options: UpstreamOptions): vo
   const live = new Map<string, Upstream>()
   const retired = new Set<Upstream>()
   const heldOf = new Map<string, HeldCalls>()
+  const forwarding = createForwarding(host, server => live.get(server))
   const accepted = readAccepted(lock.file)
   host.reads(lock.file)
   for (const name of Object.keys(options.servers)) {
@@ -114,7 +117,8 @@ export function setUpUpstreams(host: InternalHost, options: UpstreamOptions): vo
     }
     const upstream = create(settings, accepted.get(name))
     live.set(name, upstream)
-    const fix = 'set another `prefix`, or exclude items with `exclude`, `resources` or `prompts`'
+    const fix =
+      'set another `prefix`, set `uris: wrap` for resources, or exclude items with `exclude`, `resources` or `prompts`'
     const describe = () => live.get(name)?.describe() ?? ''
     const instructions = () => live.get(name)?.instructions
     const place = { at: ['servers', name], fix, isLate: true, describe, instructions }

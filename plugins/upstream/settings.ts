@@ -43,8 +43,9 @@ export interface ServerSettings {
   readonly access: string | undefined
   readonly asks: { readonly elicit: boolean; readonly sample: boolean; readonly roots: boolean }
   readonly input: 'pass' | 'check'
-  readonly output: 'pass' | 'omit'
+  readonly output: 'pass' | 'check' | 'omit'
   readonly meta: 'pass' | 'drop'
+  readonly uris: 'keep' | 'wrap'
   readonly maxResult: number
   readonly maxSchema: number
   readonly maxTools: number
@@ -56,6 +57,8 @@ const durationOrOff = (value: string | number) => (value === 'off' ? 0 : parseDu
 const NEVER_FORWARDED =
   /^(authorization|proxy-.*|cookie2?|set-cookie|host|forwarded|x-forwarded-.*|x-real-ip|connection|keep-alive|transfer-encoding|te|trailer|upgrade|content-.*|accept|origin|referer|last-event-id|dpop|mcp-.*|traceparent|tracestate|baggage)$/i
 const NEVER_SET = /^(host|connection|content-length|content-type|transfer-encoding|accept|mcp-.*|last-event-id)$/i
+/** Toolset names that can be part of a URI scheme. The first `+` ends the name. */
+const WRAPPING_NAME = /^[A-Za-z][A-Za-z0-9.-]*$/
 const HEADER_NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/
 
 function checkHeaders({ headers = {}, forwardHeaders = [] }: UpstreamServer, at: Path): void {
@@ -137,6 +140,10 @@ export function resolveServer(
   const either = <Key extends keyof UpstreamDefaults>(key: Key) => server[key] ?? options[key]
   const { asks = {}, revision } = server
   const isFrozen = lock?.isFrozen === true
+  if (server.uris === 'wrap' && !WRAPPING_NAME.test(name)) {
+    const why = 'requires a toolset name of letters, digits, `.` and `-` that begins with a letter'
+    throw new StartError('MH2943', why, { at: [...at, 'uris'] })
+  }
   return {
     name,
     at,
@@ -164,6 +171,7 @@ export function resolveServer(
     input: server.input ?? 'pass',
     output: server.output ?? 'pass',
     meta: server.meta ?? 'pass',
+    uris: server.uris ?? 'keep',
     maxResult: parseSize(server.maxResult ?? '1mb'),
     maxSchema: parseSize(server.maxSchema ?? '64kb'),
     maxTools: server.maxTools ?? 1_000,

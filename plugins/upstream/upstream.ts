@@ -1,7 +1,7 @@
 // One upstream server: its own connection for lists, its state, reconnection, and the sessions of callers.
 import { isDeepStrictEqual } from 'node:util'
 import { loginEnded } from '../../core/auth.ts'
-import { type CallContext, type Definition, ToolError } from '../../core/index.ts'
+import { type CallContext, type CallToolResult, type Definition, type JsonSchema, ToolError } from '../../core/index.ts'
 import type { InternalHost } from '../../core/internal.ts'
 import type { Call, ServedToolset, Timer } from '../../core/plugin.ts'
 import { callOf, contextCancellation, holderOf, InputRequired, roundOf } from '../../core/transport.ts'
@@ -16,21 +16,23 @@ import {
 } from '../../remote/index.ts'
 import { isLoginRound, isPerCaller, withLogin } from '../families/credentials/index.ts'
 import { visibleLine, visibleText } from '../families/texts/index.ts'
-import type { RecordUpstreamCall } from '../families/upstream-calls/index.ts'
+import { problemsOf, type RecordUpstreamCall } from '../families/upstream-calls/index.ts'
 import { type AcceptedServer, listsOf, reviewLists } from './accepted.ts'
 import { capabilitiesFor, cleanResult, listCapabilities, paramsFor, readInputRequests } from './calls.ts'
 import { type Caller, changedError, createDefiner } from './definitions.ts'
 import { callFailure, isLoginNeeded, isNotFound, isUnauthorized, isUnknownItem } from './failures.ts'
+import type { Forwarded, Forwarding } from './forwarding.ts'
 import type { HeldCalls, RunningCall } from './held.ts'
 import { readLists, type Snapshot } from './lists.ts'
 import { labelOf, toolName, unmatchedFilters } from './names.ts'
 import type { Places } from './places.ts'
-import { type Json, Run } from './run.ts'
+import { callerOf, type Json, Run, type RunCaller } from './run.ts'
 import { createSessions, type ServerSession, type SessionEvents, type Sessions } from './sessions.ts'
 import type { ServerSettings } from './settings.ts'
 import { createSubscriptions, type Subscriptions } from './subscriptions.ts'
 import { createSupervisor, type Supervisor, type SupervisorState } from './supervisor.ts'
 import { type CallCredentials, NO_CREDENTIALS, type Targets } from './targets.ts'
+import { routeUri, serverUri } from './uris.ts'
 
 export type State = 'starting' | 'up' | 'needs login' | 'down' | 'crash loop'
 
@@ -50,6 +52,7 @@ export interface UpstreamParts {
   readonly targets: Targets
   /** The held calls of this server, of all versions of its options. */
   readonly held: HeldCalls
+  readonly forwarding: Forwarding
   readonly processes: Places
   readonly isLocal: boolean
   /** The server's entry in the lock file. */
@@ -79,6 +82,10 @@ export class Upstream implements Caller {
   readonly #supervisor: Supervisor
   readonly #stop = new AbortController()
   readonly #watched = new Set<string>()
+  /** Listed tools that the server did not have for a user. */
+  readonly #unknown = new Set<string>()
+  /** Output schemas of tools whose results do not match. */
+  readonly #mismatched = new WeakSet<JsonSchema>()
   readonly #credentials = new WeakMap<Call, CallCredentials>()
   /** The credentials of each session's last call. */
   readonly #sessionCredentials = new WeakMap<Connection, { credentials: CallCredentials }>()
@@ -336,13 +343,13 @@ export class Upstream implements Caller {
     if (method === 'notifications/message' && owner instanceof Run) owner.log(params)
     if (method.endsWith('/list_changed')) this.#refreshSoon()
     const { uri } = params
-    if (
-      method === 'notifications/resources/updated' &&
-      typeof uri === 'string' &&
-      !this.#isOver &&
-      this.#watched.has(uri)
-    )
-      this.#parts.host.runtime.resourceUpdated(uri)
+    if (method === 'notifications/resources/updated' && typeof uri === 'string' && !this.#isOver) this.#updated(uri)
+  }
+
+  /** `uri`: the URI at the server. */
+  #updated(uri: string) {
+    const own = routeUri(this.settings, uri)
+    if (this.#watched.has(own)) this.#parts.host.runtime.resourceUpdated(own)
   }
 
   /** Reads the lists again: at most once a second, and after a pause of ten times the last duration. */
@@ -462,13 +469,13 @@ export class Upstream implements Caller {
 
   #subscribe(connection: Connection) {
     if (this.#isOver) return
-    const { clock, log, runtime } = this.#parts.host
+    const { clock, log } = this.#parts.host
     const { name } = this.settings
     const subscriptions = createSubscriptions({
       clock,
       connection,
       onConfirmed: uris => {
-        for (const uri of uris) if (this.#watched.has(uri)) runtime.resourceUpdated(uri)
+        for (const uri of uris) this.#updated(uri)
       },
       onMissed: () => this.#refreshSoon(),
       onRefused: (error, uris) =>
@@ -478,11 +485,20 @@ export class Upstream implements Caller {
         ),
     })
     this.#subscriptions = subscriptions
-    for (const uri of this.#watched) subscriptions.watch(uri)
+    for (const uri of this.#watched) this.#subscribeTo(uri, true)
+  }
+
+  #subscribeTo(watched: string, isWatched: boolean) {
+    const uri = serverUri(this.settings, watched)
+    if (uri === undefined) return
+    if (isWatched) this.#subscriptions?.watch(uri)
+    else this.#subscriptions?.unwatch(uri)
   }
 
   /** True if this server has a resource with this URI. */
-  has(uri: string): boolean {
+  has(watched: string): boolean {
+    const uri = serverUri(this.settings, watched)
+    if (uri === undefined) return false
     const { resources = [], resourceTemplates = [] } = this.#snapshot ?? {}
     if (resources.some(item => item['uri'] === uri)) return true
     return resourceTemplates.some(({ uriTemplate }) => {
@@ -495,8 +511,7 @@ export class Upstream implements Caller {
   watch(uri: string, isWatched: boolean) {
     if (isWatched) this.#watched.add(uri)
     else if (!this.#watched.delete(uri)) return
-    if (isWatched) this.#subscriptions?.watch(uri)
-    else this.#subscriptions?.unwatch(uri)
+    this.#subscribeTo(uri, isWatched)
   }
 
   async #openSession(call: Call, events: SessionEvents, signal: AbortSignal): Promise<Connection> {
@@ -579,22 +594,56 @@ export class Upstream implements Caller {
     connection.request('logging/setLevel', { level: logLevel }).catch(() => undefined)
   }
 
-  async call(method: string, params: Json, ctx: CallContext): Promise<object> {
+  async call(method: string, params: Json, ctx: CallContext, outputSchema?: JsonSchema): Promise<object> {
     const call = callOf(ctx)
     if (!call) throw new Error('the context is not one of a call')
     this.#active++
     try {
       const about = { name: this.settings.name, tool: params['name'] }
-      return await this.#parts.record(call, about, () => withLogin(ctx, () => this.#call(method, params, ctx, call)))
+      return await this.#parts.record(call, about, async () => {
+        const result = await withLogin(ctx, () => this.#call(method, params, ctx, call))
+        return outputSchema ? this.#checkOutput(result, outputSchema, about.tool) : result
+      })
     } catch (error) {
       this.#noteUnreachable(error)
-      if (isUnknownItem(error)) this.#refreshSoon()
+      if (isUnknownItem(error)) this.#noteUnknown(params['name'], error as Error)
       // The resource does not exist, so there is no result.
       if (method === 'resources/read' && isNotFound(error)) return undefined as never
       throw this.#failure(error, call)
     } finally {
       this.#leave()
     }
+  }
+
+  /** Reads the lists again. With tokens of callers, a server can list a tool only to some of them. */
+  #noteUnknown(tool: unknown, { message }: Error) {
+    this.#refreshSoon()
+    if (!this.#isPerCaller || typeof tool !== 'string' || !message.includes(tool) || this.#unknown.has(tool)) return
+    this.#unknown.add(tool)
+    this.#parts.host.log.warn(
+      { code: 'MH2958', upstream: this.settings.name, upstreamTool: tool },
+      'an upstream server does not have a listed tool for the user of a call: all users see the same lists',
+    )
+  }
+
+  /** Returns an error for a result that does not match its schema. Logs the first one of each definition. */
+  async #checkOutput(result: object, schema: JsonSchema, upstreamTool: unknown): Promise<object> {
+    const { structuredContent, content = [], isError } = result as Partial<CallToolResult>
+    if (result instanceof InputRequired || isError) return result
+    const isMissing = structuredContent === undefined
+    const problems = isMissing ? 'it has no structured content' : await problemsOf(structuredContent, schema, 'output')
+    if (problems === undefined) return result
+    const { name: upstream } = this.settings
+    if (!this.#mismatched.has(schema)) {
+      const fields = { upstream, upstreamTool, problems }
+      this.#parts.host.log.warn(
+        { code: 'MH2957', ...fields },
+        'a result of an upstream server does not match its output schema',
+      )
+    }
+    this.#mismatched.add(schema)
+    const text = `The result of the server "${upstream}" does not match the output schema of the tool (MH2957):\n${problems}`
+    return { content: [{ type: 'text', text }, ...content], isError: true }
   }
 
   #failure(error: unknown, call: Call): Error {
@@ -610,8 +659,10 @@ export class Upstream implements Caller {
     const round = roundOf(ctx)
     const state = round?.state as RoundState | undefined
     if (round && state?.held !== undefined) {
-      const running = state.node === this.#parts.host.config.node ? this.#parts.held.take(state.held) : undefined
-      if (!running) throw this.#notHeld(state, params)
+      const { held, node = '' } = state
+      if (node !== this.#parts.forwarding.nodeOf(call)) return this.#forward({ held, node }, params, ctx, call)
+      const running = this.#parts.held.take(held)
+      if (!running) throw this.#notHeld(node, 'the call has ended', params)
       running.run.answer(round.responses)
       return this.#follow(running, ctx, call)
     }
@@ -621,12 +672,59 @@ export class Upstream implements Caller {
     return this.#send(method, { ...sent, ...again }, ctx, call)
   }
 
-  #notHeld({ node }: RoundState, { name: tool }: Json): ToolError {
-    const { log, config } = this.#parts.host
-    const reason = node === config.node ? 'the call has ended' : 'the call belongs to another node'
+  #notHeld(node: string, reason: string, { name: tool }: Json): ToolError {
     const fields = { upstream: this.settings.name, upstreamTool: tool, node, reason }
-    log.info({ code: 'MH2952', ...fields }, 'a response arrived for a call that this node does not hold')
+    this.#parts.host.log.info({ code: 'MH2952', ...fields }, 'a response arrived for a call that is no longer held')
     return new ToolError(TOO_LATE)
+  }
+
+  /** Continues a call that another node holds. */
+  async #forward(
+    { held, node }: { readonly held: string; readonly node: string },
+    params: Json,
+    ctx: CallContext,
+    call: Call,
+  ): Promise<object> {
+    const { forwarding } = this.#parts
+    const { name, callTimeout: timeout } = this.settings
+    const { logLevel } = call
+    const { capabilities } = callerOf(ctx, call)
+    const responses = roundOf(ctx)?.responses ?? {}
+    const resume = { server: name, held, responses, capabilities, logLevel }
+    const end = await forwarding.forward({ ctx, call, node, resume, timeout })
+    if ('gone' in end) throw this.#notHeld(node, 'the call has ended at its node', params)
+    if ('isLost' in end) throw this.#notHeld(node, 'the node of the call does not respond', params)
+    if ('refusal' in end) throw new ToolError(end.refusal)
+    if ('failure' in end) throw new RemoteError(end.failure.reason, end.failure.message, end.failure)
+    if ('result' in end) return this.#read(end.result, params)
+    return new InputRequired(end.requests as InputRequired['requests'], { held: end.held, node }, () =>
+      forwarding.giveUp(call, node, name, end.held),
+    )
+  }
+
+  /** Continues a held call for a client at another node. */
+  async continueHeld(id: string, responses: Json, caller: RunCaller): Promise<Forwarded> {
+    const running = this.#parts.held.take(id)
+    if (!running) return { gone: true }
+    const { run } = running
+    run.answer(responses)
+    await run.next(caller)
+    const { outcome, requests } = run
+    try {
+      if (!outcome) return { requests, held: this.#keep(running, true) }
+    } catch (error) {
+      return { refusal: (error as Error).message }
+    }
+    running.end()
+    if ('result' in outcome) return outcome
+    const { error } = outcome
+    const known = error instanceof RemoteError ? error : new RemoteError('lost', String(error), { executed: 'maybe' })
+    const { reason, message, code, data, status, executed } = known
+    return { failure: { reason, message, code, data, status, executed } }
+  }
+
+  giveUpHeld(id: string): void {
+    this.#parts.held.giveUp(id)
   }
 
   /** Sends a call. Repeats it once if the server certainly did not execute it. */
@@ -660,7 +758,8 @@ export class Upstream implements Caller {
       this.#leave()
     }
     run.start(session.connection, method, this.#traced(params, call), this.#requestOptions(call, session))
-    return this.#follow({ run, method, params, end }, ctx, call)
+    const owner = holderOf({ user: call.user, ip: call.offer.ip })
+    return this.#follow({ run, params, owner, end }, ctx, call)
   }
 
   /** Adds the trace context of the call, in place of the caller's. */
@@ -678,37 +777,46 @@ export class Upstream implements Caller {
 
   /** Waits for the result, or for requests of the server to the caller. */
   async #follow(running: RunningCall, ctx: CallContext, call: Call): Promise<object> {
-    const { run, method, params, end } = running
-    await run.next(ctx)
+    const { run, params, end } = running
+    await run.next(callerOf(ctx, call))
     const { outcome } = run
     if (!outcome) return this.#hold(running, call)
     end()
     if ('error' in outcome) throw outcome.error
-    const input = readInputRequests(outcome.result, this.settings)
-    if (!input) return cleanResult(outcome.result, this.settings)
+    return this.#read(outcome.result, params)
+  }
+
+  #read(result: Json, params: Json): object {
+    const { name } = this.settings
+    const input = readInputRequests(result, this.settings)
+    if (!input) return cleanResult(result, this.settings)
     if (Object.keys(input.requests).length > 0) return new InputRequired(input.requests, { upstream: input.state })
-    throw new ToolError(
-      `The server "${this.settings.name}" cannot execute ${method} ${params['name'] ?? ''} now. Try again later.`,
-    )
+    const what = params['name'] ?? params['uri']
+    throw new ToolError(`The server "${name}" cannot execute "${what}" now. Try again later.`)
   }
 
   #hold(running: RunningCall, call: Call): object {
-    const { held, host } = this.#parts
+    const { held, forwarding } = this.#parts
     const { requests } = running.run
-    let id: string
-    try {
-      const isTooLarge = call.asks === 'input_required' && Buffer.byteLength(JSON.stringify(requests)) > MAX_QUESTIONS
-      if (isTooLarge) throw new ToolError(`A request of the server "${this.settings.name}" to the user is too large.`)
-      id = held.add(running, holderOf({ user: call.user, ip: call.offer.ip }))
-    } catch (error) {
-      running.run.giveUp()
-      running.end()
-      throw error
-    }
+    const id = this.#keep(running, call.asks === 'input_required')
     // Only clients with a session can cancel the call during a request. For other clients, the request has already
     // ended.
     if (typeof call.asks === 'object') call.signal.addEventListener('abort', () => held.giveUp(id), { once: true })
-    return new InputRequired(requests, { held: id, node: host.config.node }, () => held.giveUp(id))
+    return new InputRequired(requests, { held: id, node: forwarding.nodeOf(call) }, () => held.giveUp(id))
+  }
+
+  /** Holds a call, or gives it up. `isSealed`: its requests are part of `requestState`. */
+  #keep(running: RunningCall, isSealed: boolean): string {
+    const { run, end } = running
+    try {
+      if (isSealed && Buffer.byteLength(JSON.stringify(run.requests)) > MAX_QUESTIONS)
+        throw new ToolError(`A request of the server "${this.settings.name}" to the user is too large.`)
+      return this.#parts.held.add(running)
+    } catch (error) {
+      run.giveUp()
+      end()
+      throw error
+    }
   }
 
   async complete(ref: Json, argument: Json, context: Json, ctx: CallContext): Promise<{ values: string[] }> {
@@ -743,4 +851,4 @@ export class Upstream implements Caller {
 }
 
 const TOO_LATE =
-  'The response arrived too late, twice, or at another node. The call may have been executed: check before you repeat it (MH2952).'
+  'The response arrived too late or twice, or the node of the call has ended. The call may have been executed: check before you repeat it (MH2952).'

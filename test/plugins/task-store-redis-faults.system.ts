@@ -186,11 +186,10 @@ describe('Task store in Redis: killed Redis', () => {
   })
 
   it('answers every operation with 503 and Retry-After during the outage', async () => {
-    const { redis, store, connection } = await open({}, 300)
+    const { redis, store, connection } = await open({}, 3_000)
     await redis.kill()
     await whenHealthy(connection, false)
-    for (const act of everything(store)) {
-      const error = await rejectionOf(act())
+    for (const error of await Promise.all(everything(store).map(act => rejectionOf(act())))) {
       expect(isUnavailable(error), String(error)).to.equal(true)
       expect((error as HostError).headers).to.have.property('Retry-After')
     }
@@ -237,7 +236,7 @@ describe('Task store in Redis: killed Redis', () => {
 
 describe('Task store in Redis: hanging Redis', () => {
   it('does not execute refused operations later', async () => {
-    const { redis, store, connection } = await open({}, 1_000)
+    const { redis, store, connection } = await open({}, 3_000)
     for (let index = 0; index < 10; index++) await store.create(newTask(`there-${index}`), WIDE)
     const runs = [await store.claim([OFFER], MINUTE), await store.claim([OFFER], MINUTE)]
     redis.pause()

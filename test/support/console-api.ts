@@ -407,7 +407,6 @@ const tried: TryResult = {
     id: 1,
     result: { content: [{ type: 'text', text: `3 orders ${ATTACK}` }], structuredContent: { orders: 3 } },
   },
-  notifications: [{ method: 'notifications/progress', params: { progress: 1, total: 1 } }],
   commands: [
     command('Same in the terminal', 'npx mcp-host call https://tools.acme.example/mcp search_orders customer=7'),
   ],
@@ -495,7 +494,11 @@ export async function startConsoleApi(folder: string): Promise<ConsoleApi> {
       isLoggedIn = false
       return res.writeHead(204).end()
     }
-    if (name === 'try') return send(res, 200, tried)
+    if (name === 'try') {
+      const progress = { method: 'notifications/progress', params: { progress: 1, total: 2, message: ATTACK } }
+      res.writeHead(200, { 'Content-Type': 'application/x-ndjson' })
+      return res.end(`${JSON.stringify(progress)}\n${JSON.stringify(tried)}\n`)
+    }
     if (name.startsWith('actions/')) return send(res, 200, done)
     if (name === 'events') {
       res.writeHead(200, { 'Content-Type': 'text/event-stream' }).write(': open\n\n')

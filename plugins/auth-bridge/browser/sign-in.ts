@@ -7,7 +7,7 @@ import type { UserPage } from '../../../core/auth.ts'
 import type { Clock, HostContext } from '../../../core/plugin.ts'
 import { pendingAt } from '../../families/credentials/index.ts'
 import { sendPage } from '../../families/pages/index.ts'
-import { createAddressLimit } from '../limits.ts'
+import { createAddressLimit, createLimit } from '../limits.ts'
 import type { Bridge } from '../make.ts'
 import type { Login } from '../people/logins.ts'
 import { longCookie, nameIssuer, SIGN_IN_TTL } from '../server/oidc-provider.ts'
@@ -208,19 +208,21 @@ export const MOST_SIGN_INS = 300
 
 export function refusePeople(ctx: HostContext, { pages }: Bridge): void {
   ctx.set('Retry-After', '60')
-  const text = 'Too many sign-ins came from your network. Wait one minute, then reload this page.'
-  sendPage(ctx, pages.message({ title: 'Too many sign-ins', text, isError: true }), 429)
+  const text = 'Wait one minute, then reload this page.'
+  sendPage(ctx, pages.message({ title: 'Too many requests', text, isError: true }), 429)
 }
 
 /** Provides sign-in for pages of other plugins. */
 export function pagesOf(getBridge: () => Promise<{ readonly bridge: Bridge }>, clock: Clock) {
-  const may = createAddressLimit(MOST_SIGN_INS, clock)
+  const mayStart = createAddressLimit(MOST_SIGN_INS, clock)
+  const mayUse = createLimit(MOST_SIGN_INS, clock)
   return {
     async identify(ctx: HostContext, path: string) {
       const { bridge } = await getBridge()
-      const current = await currentLogin(ctx, bridge)
-      if (current) return current.login.person.subject
-      if (may(ctx.ip)) await leave(ctx, bridge, { path }, {})
+      const subject = (await currentLogin(ctx, bridge))?.login.person.subject
+      const may = subject === undefined ? mayStart(ctx.ip) : mayUse(subject)
+      if (may && subject !== undefined) return subject
+      if (may) await leave(ctx, bridge, { path }, {})
       else refusePeople(ctx, bridge)
       return undefined
     },

@@ -43,6 +43,8 @@ interface Place {
   readonly code: string
   readonly port: number
   readonly host: string
+  /** True: worker processes do not share the port. */
+  readonly isExclusive?: boolean
 }
 
 /** A conflict with the host's own port is detected only when it listens. */
@@ -61,7 +63,7 @@ export const authorityOf = (address: string, port: number) =>
 export function listenOn(
   server: Server,
   at: InternalHost['config']['at'],
-  { code, port, host }: Place,
+  { code, port, host, isExclusive = false }: Place,
   failed: (error: unknown) => void,
 ): Promise<AddressInfo> {
   server.unref()
@@ -73,7 +75,7 @@ export function listenOn(
           : `the plugin cannot listen on ${host}:${port}: ${cause.message}`
       reject(new StartError(code, why, { at: [...at, 'port'], exitCode: 1, cause }))
     })
-    server.listen(port, host, () => {
+    server.listen({ port, host, exclusive: isExclusive }, () => {
       server.on('error', failed)
       resolve(server.address() as AddressInfo)
     })

@@ -3,6 +3,8 @@ import type { InternalHost } from '../../../core/internal.ts'
 import { type Call, isObject } from '../../../core/plugin.ts'
 import { InputRequired } from '../../../core/transport.ts'
 
+export { problemsOf } from './check-values.ts'
+
 const KEY = Symbol('calls to upstream servers and APIs')
 
 function outcomeOf(result: object | undefined): string {

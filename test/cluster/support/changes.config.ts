@@ -19,7 +19,7 @@ const page = defineResource({ name: 'page', uriTemplate: 'page://{name}', handle
 export default defineConfig({
   server: { name: 'changes', version: '1.0.0' },
   http: { port: Number(process.env['PORT'] ?? 0) },
-  redis: { url: String(process.env['REDIS_URL']), commandTimeout: '1s' },
+  redis: { url: String(process.env['REDIS_URL']), commandTimeout: '4s' },
   secrets: ['a secret for tests, long enough to be one'],
   toolsets: { all: [change, page] },
   routes: { '/': { toolsets: 'all' } },

@@ -1,5 +1,5 @@
 // The config of the nodes that clients travel through: `/mcp` for sessions, `/modern` for clients of 2026-07-28, and
-// `/guarded` for users with tokens of the issuer in ISSUER.
+// `/guarded` for users with tokens of the issuer in ISSUER. `/far` has the tools of the legacy server in UPSTREAM.
 import { defineConfig } from 'mcp-host'
 import { journey } from '../../fixtures/journey-toolset.ts'
 import { sessionToolset } from '../../fixtures/session-toolset.ts'
@@ -7,6 +7,8 @@ import { createNodeHalf } from './remote-puppet.ts'
 
 const { puppet, addTool, strings } = createNodeHalf()
 const issuer = process.env['ISSUER']
+const upstream = process.env['UPSTREAM']
+const far = { url: String(upstream), prefix: '', revision: '2025-11-25' as const }
 
 export const AUDIENCE = 'https://mcp.example'
 
@@ -19,12 +21,14 @@ export default defineConfig({
     '/mcp': { toolsets: 'session' },
     '/modern': { toolsets: 'journey' },
     ...(issuer !== undefined && { '/guarded': { toolsets: 'session', authorize: true as const } }),
+    ...(upstream !== undefined && { '/far': { toolsets: 'far' } }),
   },
   plugins: {
     'transport-streamable': {},
     'transport-sse': {},
     'cluster-redis': {},
     ...(issuer !== undefined && { 'auth-jwt': { authority: issuer, audience: AUDIENCE } }),
+    ...(upstream !== undefined && { upstream: { servers: { far } } }),
     strings,
   },
 })

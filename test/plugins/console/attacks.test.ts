@@ -1,4 +1,6 @@
 // Attacks on the console: from other origins, other sites and other programs of the machine, and by clients of the host.
+import { once } from 'node:events'
+import { connect, type Socket } from 'node:net'
 import { expect } from 'chai'
 import { defineTool } from '../../../core/index.ts'
 import { definePlugin } from '../../../core/plugin.ts'
@@ -252,6 +254,15 @@ describe('Attacks on the console', () => {
     expect((await logIn(origin, TOKEN)).status, 'a correct guess').to.equal(429)
   })
 
+  it('by refused logins are shown as one warning with their number', async () => {
+    const { origin, get, log } = await open()
+    for (let guess = 0; guess < 3; guess++) await logIn(origin, `guess-${guess}`)
+    const { warnings } = (await get(PATHS.overview)).body
+    const shown = warnings.filter(({ code }: { code: string }) => code === 'MH3605')
+    expect(shown.map(({ count }: { count: number }) => count)).to.deep.equal([3])
+    expect(log.filter(({ code }) => code === 'MH3605')).to.have.length(3)
+  })
+
   it('by many logins end the oldest sessions', async () => {
     const operator = await open({ token: TOKEN })
     for (let login = 0; login < 16; login++) await logIn(operator.origin, TOKEN)
@@ -266,6 +277,27 @@ describe('Attacks on the console', () => {
     expect((await view()).status).to.equal(503)
     expect((await get(PATHS.me)).status).to.equal(200)
     for (const viewer of viewers) viewer.drop()
+  })
+
+  it('by idle and slow connections keep no operator out', async () => {
+    const { origin, headers, get, post } = await open()
+    const viewer = await exchange(origin + PATHS.events, { headers })
+    const { port } = new URL(origin)
+    const slow = `POST /api/login HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\nX-Console: 1\r\nContent-Type: application/json\r\nContent-Length: 99\r\n\r\n{`
+    const sockets: Socket[] = []
+    for (const sent of ['', 'GET / HTTP/1.1\r\n', slow]) {
+      for (let count = 0; count < 80; count++) {
+        const socket = connect(Number(port), '127.0.0.1').on('error', () => undefined)
+        sockets.push(socket)
+        await once(socket, 'connect')
+        socket.write(sent)
+      }
+      expect((await get(PATHS.me)).status).to.equal(200)
+    }
+    for (const socket of sockets) socket.destroy()
+    await post(PATHS.logout, {})
+    const events = await viewer.rest()
+    expect(events.at(-1)?.event, 'the stream of the operator').to.equal('end')
   })
 
   it('by many calls are limited to the ring buffer', async () => {

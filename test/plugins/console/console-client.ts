@@ -31,7 +31,10 @@ export async function ask(url: string, { method = 'GET', headers = {}, body }: A
     status: sent.status,
     headers: sent.headers,
     text: answer,
-    body: String(sent.headers['content-type']).startsWith('application/json') ? JSON.parse(answer) : undefined,
+    // Of several lines of JSON, the last.
+    body: /json/.test(String(sent.headers['content-type']))
+      ? JSON.parse(answer.trim().split('\n').at(-1) ?? '')
+      : undefined,
   }
 }
 

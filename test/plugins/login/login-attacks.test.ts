@@ -243,6 +243,18 @@ describe('Stored tokens of a login', () => {
     expect(page.html).to.include('You are not logged in at a server')
   })
 
+  it('are shown to a signed-in user 300 times per minute at most', async () => {
+    const clock = createManualClock()
+    const { api, gateway } = await start({ clock })
+    const [ann, ben] = [await signIn(gateway, api, 'ann'), await signIn(gateway, api, 'ben')]
+    const show = async ({ browser }: User) => (await browser.page(`${gateway.url}/connect`)).status
+    await clock.advance(1_000)
+    for (let count = 0; count < 300; count++) expect(await show(ann)).to.equal(200)
+    expect([await show(ann), await show(ben)]).to.deep.equal([429, 200])
+    await clock.advance(61_000)
+    expect(await show(ann)).to.equal(200)
+  })
+
   it('are deleted when the authorization server no longer accepts them', async () => {
     const { plugin, keys } = watchedStore(() => undefined)
     const { api, gateway } = await start({}, { plugin })

@@ -7,57 +7,45 @@ const STRING = 'blue'
 const ARRAY = ['blue', 'black', 'brown']
 const OBJECT = { R: 100, G: 200, B: 150 }
 
-type Row = readonly [
-  style: ParameterStyle,
-  explode: boolean,
-  values: Readonly<Partial<Record<'empty' | 'string' | 'array' | 'object', string>>>,
+const TYPES = ['empty', 'string', 'array', 'object'] as const
+/** An undefined text is refused: a path segment cannot be empty. */
+type Row = readonly [style: ParameterStyle, explode: boolean, ...texts: readonly (string | undefined)[]]
+
+/** "Style Examples" of OpenAPI 3.1.2, which corrects the label row of 3.0.3. */
+const STYLE_EXAMPLES: readonly Row[] = [
+  ['matrix', false, ';color', ';color=blue', ';color=blue,black,brown', ';color=R,100,G,200,B,150'],
+  ['matrix', true, ';color', ';color=blue', ';color=blue;color=black;color=brown', ';R=100;G=200;B=150'],
+  ['label', false, undefined, '.blue', '.blue,black,brown', '.R,100,G,200,B,150'],
+  ['label', true, undefined, '.blue', '.blue.black.brown', '.R=100.G=200.B=150'],
+  ['simple', false, undefined, 'blue', 'blue,black,brown', 'R,100,G,200,B,150'],
+  ['simple', true, undefined, 'blue', 'blue,black,brown', 'R=100,G=200,B=150'],
+  ['form', false, 'color=', 'color=blue', 'color=blue,black,brown', 'color=R,100,G,200,B,150'],
+  ['form', true, 'color=', 'color=blue', 'color=blue&color=black&color=brown', 'R=100&G=200&B=150'],
+  [
+    ...(['spaceDelimited', false, 'color=', 'color=blue'] as const),
+    ...['color=blue%20black%20brown', 'color=R%20100%20G%20200%20B%20150'],
+  ],
+  ['spaceDelimited', true, 'color=', 'color=blue', 'color=blue&color=black&color=brown', 'R=100&G=200&B=150'],
+  [
+    ...(['pipeDelimited', false, 'color=', 'color=blue'] as const),
+    ...['color=blue%7Cblack%7Cbrown', 'color=R%7C100%7CG%7C200%7CB%7C150'],
+  ],
+  ['pipeDelimited', true, 'color=', 'color=blue', 'color=blue&color=black&color=brown', 'R=100&G=200&B=150'],
+  ...[false, true].map(
+    (explode): Row => [
+      ...(['deepObject', explode, 'color=', 'color=blue'] as const),
+      ...['color%5B0%5D=blue&color%5B1%5D=black&color%5B2%5D=brown'],
+      ...['color%5BR%5D=100&color%5BG%5D=200&color%5BB%5D=150'],
+    ],
+  ),
 ]
 
-/** "Style Examples" of OpenAPI 3.1.1, which corrects the label row of 3.0.3. Cells without a value are "n/a" there. */
-const STYLE_EXAMPLES: readonly Row[] = [
-  [
-    'matrix',
-    false,
-    {
-      empty: ';color',
-      string: ';color=blue',
-      array: ';color=blue,black,brown',
-      object: ';color=R,100,G,200,B,150',
-    },
-  ],
-  [
-    'matrix',
-    true,
-    {
-      empty: ';color',
-      string: ';color=blue',
-      array: ';color=blue;color=black;color=brown',
-      object: ';R=100;G=200;B=150',
-    },
-  ],
-  ['label', false, { string: '.blue', array: '.blue,black,brown', object: '.R,100,G,200,B,150' }],
-  ['label', true, { string: '.blue', array: '.blue.black.brown', object: '.R=100.G=200.B=150' }],
-  ['simple', false, { string: 'blue', array: 'blue,black,brown', object: 'R,100,G,200,B,150' }],
-  ['simple', true, { string: 'blue', array: 'blue,black,brown', object: 'R=100,G=200,B=150' }],
-  [
-    'form',
-    false,
-    { empty: 'color=', string: 'color=blue', array: 'color=blue,black,brown', object: 'color=R,100,G,200,B,150' },
-  ],
-  [
-    'form',
-    true,
-    {
-      empty: 'color=',
-      string: 'color=blue',
-      array: 'color=blue&color=black&color=brown',
-      object: 'R=100&G=200&B=150',
-    },
-  ],
-  ['spaceDelimited', false, { array: 'color=blue%20black%20brown', object: 'color=R%20100%20G%20200%20B%20150' }],
-  ['pipeDelimited', false, { array: 'color=blue%7Cblack%7Cbrown', object: 'color=R%7C100%7CG%7C200%7CB%7C150' }],
-  ['deepObject', true, { object: 'color%5BR%5D=100&color%5BG%5D=200&color%5BB%5D=150' }],
-]
+/** The cells that the specification marks "n/a": their behavior is undefined. They are sent like `form`, or with indices. */
+const UNDEFINED: Readonly<Partial<Record<ParameterStyle, readonly [unexploded: string, exploded: string]>>> = {
+  spaceDelimited: ['empty string', 'empty string array object'],
+  pipeDelimited: ['empty string', 'empty string array object'],
+  deepObject: ['empty string array object', 'empty string array'],
+}
 
 const PLACES: Readonly<Record<ParameterStyle, readonly ParameterPlace[]>> = {
   matrix: ['path'],
@@ -105,19 +93,32 @@ describe('Parameters of an OpenAPI operation', () => {
   }
 
   let cells = 0
-  for (const [style, explode, examples] of STYLE_EXAMPLES) {
+  let undefinedCells = 0
+  for (const [style, explode, ...texts] of STYLE_EXAMPLES) {
+    const others = UNDEFINED[style]?.[explode ? 1 : 0].split(' ') ?? []
+    undefinedCells += others.length
     for (const place of PLACES[style]) {
-      for (const [type, text] of Object.entries(examples)) {
+      for (const [index, type] of TYPES.entries()) {
+        // A header value can be empty.
+        const text = texts[index] ?? (place === 'header' ? '' : undefined)
+        const expected = text === undefined ? 'refused' : expectedIn(place, text) || 'empty'
+        const note = others.includes(type) ? ' ("n/a")' : ''
         cells++
-        it(`in ${place}, ${style}, explode ${explode}: ${type} is ${expectedIn(place, text)}`, async () => {
-          const value = VALUES[type as keyof typeof VALUES]
-          expect(await written({ name: 'color', in: place, style, explode }, value)).to.equal(expectedIn(place, text))
+        it(`in ${place}, ${style}, explode ${explode}: ${type}${note} is ${expected}`, async () => {
+          const sent = await written({ name: 'color', in: place, style, explode }, VALUES[type])
+          if (text === undefined) expect(sent).to.match(/^The argument "color" must not be empty/)
+          else expect(sent).to.equal(expectedIn(place, text))
         })
       }
     }
   }
 
-  it('cover every cell of the table that is not "n/a"', () => expect(cells).to.equal(47))
+  it('cover every cell of the table', () => {
+    expect(STYLE_EXAMPLES.map(([style, explode]) => `${style} ${explode}`)).to.have.members(
+      Object.keys(PLACES).flatMap(style => [`${style} false`, `${style} true`]),
+    )
+    expect([cells, undefinedCells]).to.deep.equal([72, 19])
+  })
 
   describe('with other values', () => {
     for (const [what, given, value, expected] of [

@@ -17,12 +17,14 @@ import { makeFolder, removeFolders } from '../../config/folder.ts'
 import { identifyByHeader } from '../../fixtures/identify-by-header.ts'
 import { ownServer } from '../../fixtures/own-server.ts'
 import { plugin } from '../../fixtures/plugins.ts'
+import { serveModern, stopServers } from '../../remote/support/servers.ts'
 import { modern } from '../../support/rpc.ts'
 import { startHost, stopHosts } from '../../support/start-host.ts'
 
 after(stopAll)
 afterEach(stopHosts)
 after(removeFolders)
+after(stopServers)
 
 type Server = UpstreamOptions['servers'][string]
 
@@ -183,6 +185,67 @@ describe('Exchanged tokens of callers at a server', () => {
     }
   })
 })
+
+for (const revision of ['2026-07-28', '2025-11-25'] as const) {
+  describe(`A server whose lists depend on the user (${revision})`, () => {
+    async function startBoth(more: Partial<Server>) {
+      const listedTo = new Set<string>()
+      const calledBy: string[] = []
+      const url = await serveModern(
+        ({ id, method, params, request, json }) => {
+          const token = request.headers.authorization?.replace('Bearer ', '') ?? 'nobody'
+          const names = ['operator', 'ann-1'].includes(token) ? ['open', 'admin'] : ['open']
+          const respond = (result: object) =>
+            json({ jsonrpc: '2.0', id, result: { resultType: 'complete', ...result } })
+          if (method === 'initialize')
+            return respond({ protocolVersion: '2025-11-25', capabilities: { tools: {} }, serverInfo: { name: 'a' } })
+          if (method !== 'tools/call') {
+            if (method === 'tools/list') listedTo.add(token)
+            return respond({ tools: names.map(name => ({ name, inputSchema: { type: 'object' } })) })
+          }
+          const name = String(params['name'])
+          if (!names.includes(name))
+            return json({ jsonrpc: '2.0', id, error: { code: -32_602, message: `Unknown tool: ${name}` } })
+          calledBy.push(`${name} ${token}`)
+          return respond({ content: [{ type: 'text', text: `for ${token}` }] })
+        },
+        { tools: {} },
+      )
+      const gateway = await startGateway({ url, revision, prefix: '', auth: { kind: 'bridge' }, ...more })
+      const as = async (user: string, method: string, params: Record<string, unknown> = {}) =>
+        (await modern(gateway.url, method, params, { headers: { 'X-User': user } })).message
+      const namesFor = async (user: string) =>
+        (await as(user, 'tools/list')).result.tools.map(({ name }: { name: string }) => name)
+      return { ...gateway, as, namesFor, listedTo, calledBy }
+    }
+
+    it('is read with the token of the host only: users see the same lists, and call with their own tokens', async () => {
+      const headers = { Authorization: 'Bearer operator' }
+      const { as, namesFor, listedTo, calledBy, log } = await startBoth({ headers })
+      for (const user of ['ann', 'ben']) expect(await namesFor(user)).to.have.members(['open', 'admin'])
+      expect((await as('ann', 'tools/call', { name: 'admin' })).result.content[0].text).to.equal('for ann-1')
+      for (const _ of [1, 2]) {
+        const { result } = await as('ben', 'tools/call', { name: 'admin' })
+        expect(result.isError).to.equal(true)
+        expect(result.content[0].text).to.contain('Unknown tool')
+      }
+      expect(calledBy).to.deep.equal(['admin ann-1'])
+      expect([...listedTo]).to.deep.equal(['operator'])
+      const lines = log.filter(({ code }) => code === 'MH2958')
+      expect(lines).to.have.lengthOf(1)
+      expect(lines[0]).to.include({ upstream: 'far', upstreamTool: 'admin' })
+    })
+
+    it('serves no tool that it lists only to a user', async () => {
+      const { as, namesFor, listedTo, calledBy } = await startBoth({})
+      for (const user of ['ann', 'ben']) expect(await namesFor(user)).to.deep.equal(['open'])
+      expect((await as('ann', 'tools/call', { name: 'admin' })).error.code).to.equal(-32_602)
+      expect((await as('ann', 'tools/call', { name: 'open' })).result.content[0].text).to.equal('for ann-1')
+      expect(calledBy).to.deep.equal(['open ann-1'])
+      expect([...listedTo]).to.deep.equal(['nobody'])
+    })
+  })
+}
 
 describe('A server that lists tools only with a token', () => {
   it('serves the accepted tools, with the token of each caller', async () => {

@@ -515,9 +515,9 @@ describe('An upstream server whose lists depend on the client', () => {
     })
     let tools: string[] = []
     for (const [server, expected] of [
-      [{}, ['elicitation', 'roots', 'sampling']],
-      [{ asks: { sample: false } }, ['elicitation', 'roots']],
-      [{ sessions: 'shared' }, []],
+      [{}, ['elicitation', 'extensions', 'roots', 'sampling']],
+      [{ asks: { sample: false } }, ['elicitation', 'extensions', 'roots']],
+      [{ sessions: 'shared' }, ['extensions']],
     ] as const) {
       const servers = { far: { url, prefix: '', revision: '2025-11-25', ...server } } as const
       const plugins = { 'transport-streamable': {}, upstream: { servers } }

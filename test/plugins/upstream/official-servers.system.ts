@@ -213,7 +213,10 @@ async function outcomeOf(work: Promise<object>): Promise<unknown> {
 async function travel(client: Client | OldClient, plan: Plan): Promise<Record<string, unknown>> {
   // The methods of both generations are called alike.
   const one = client as OldClient
-  const seen: Record<string, unknown> = { tools: pick((await one.listTools()).tools) }
+  const { tools } = await one.listTools()
+  // The host does not offer tools that work only as tasks of the upstream server.
+  const callable = tools.filter(({ execution }) => execution?.taskSupport !== 'required')
+  const seen: Record<string, unknown> = { tools: pick(callable) }
   if (plan.reads) {
     seen['resources'] = pick((await one.listResources()).resources)
     seen['templates'] = pick((await one.listResourceTemplates()).resourceTemplates)

@@ -3,6 +3,7 @@ import { batch, effect, signal } from '@preact/signals'
 import { type CallRow, type Calls, type ConsoleEvent, PATHS, type Reply, type Second } from '../../api.ts'
 import { isVisible } from './clock.ts'
 import { access, request, send } from './request.ts'
+import { partsOf } from './stream.ts'
 
 /** Calls that the page keeps, as many as the ring buffer of the host. */
 const MAX_CALLS = 2_000
@@ -82,26 +83,16 @@ function receive(text: string): void {
   })
 }
 
-async function readEvents(body: ReadableStream<Uint8Array<ArrayBuffer>>): Promise<void> {
-  const reader = body.pipeThrough(new TextDecoderStream()).getReader()
-  let pending = ''
-  for (let part = await reader.read(); !part.done; part = await reader.read()) {
-    const events = (pending + part.value).split('\n\n')
-    pending = events.pop() ?? ''
-    for (const event of events) receive(event)
-  }
-}
-
 /** An EventSource cannot send the secret as a header. */
 async function open(): Promise<void> {
   close()
   const own = new AbortController()
   stream = own
   try {
-    const { body } = await send(PATHS.events, { signal: own.signal })
+    const response = await send(PATHS.events, { signal: own.signal })
     connection.value = 'live'
     void loadCalls()
-    if (body) await readEvents(body)
+    for await (const event of partsOf(response, '\n\n')) receive(event)
   } catch {
     // Reported as lost below.
   }

@@ -1,10 +1,11 @@
 // Screen 5: call a tool over its public endpoint, with a form from its JSON Schema.
-import { useId, useState } from 'preact/hooks'
+import { useEffect, useId, useRef, useState } from 'preact/hooks'
 import { PATHS, type Reply, type Surface, type SurfaceItem, type TryRequest, type TryResult } from '../../api.ts'
 import { useQuery } from '../data/query.ts'
-import { errorText, post } from '../data/request.ts'
+import { errorText, RequestError, send } from '../data/request.ts'
 import { useResource } from '../data/resource.ts'
 import { initialValue, isObject, type JsonObject, objectIn } from '../data/schema.ts'
+import { partsOf } from '../data/stream.ts'
 import { json, milliseconds, visibleText } from '../data/text.ts'
 import { Badge } from '../parts/badge.tsx'
 import { CodeBlock, Commands } from '../parts/copy.tsx'
@@ -12,7 +13,7 @@ import { Confirm } from '../parts/dialogs.tsx'
 import { Choice } from '../parts/list.tsx'
 import { JsonField, SchemaForm } from '../parts/schema-form.tsx'
 import { Empty, Loaded } from '../parts/states.tsx'
-import { Text } from '../parts/text.tsx'
+import { Code, Text } from '../parts/text.tsx'
 
 function Content({ part }: { readonly part: unknown }) {
   if (isObject(part) && part['type'] === 'text' && typeof part['text'] === 'string') {
@@ -21,7 +22,12 @@ function Content({ part }: { readonly part: unknown }) {
   return <CodeBlock text={json(part)} what="the content" />
 }
 
-function Result({ result: { status, ms, response, notifications, commands } }: { readonly result: TryResult }) {
+interface ResultProps {
+  readonly result: TryResult
+  readonly notifications: readonly JsonObject[]
+}
+
+function Result({ result: { status, ms, response, commands }, notifications }: ResultProps) {
   const result = objectIn(response, 'result')
   const isError = 'error' in response || result['isError'] === true || status >= 400
   const content: readonly unknown[] = Array.isArray(result['content']) ? result['content'] : []
@@ -61,6 +67,43 @@ function Result({ result: { status, ms, response, notifications, commands } }: {
   )
 }
 
+/** The last progress notification. */
+function Progress({ notifications }: Pick<ResultProps, 'notifications'>) {
+  const { progress, total, message } = objectIn(
+    notifications.findLast(({ method }) => method === 'notifications/progress'),
+    'params',
+  )
+  return (
+    <p class="tools">
+      <progress
+        aria-label="Progress"
+        max={typeof total === 'number' ? total : undefined}
+        value={typeof total === 'number' && typeof progress === 'number' ? progress : undefined}
+      />
+      <Text value={typeof message === 'string' ? message : 'Running'} most={200} />
+    </p>
+  )
+}
+
+/** A page of another server, which the operator opens. */
+function Visit({ url }: { readonly url: string }) {
+  const isWeb = /^https?:\/\//i.test(url)
+  return (
+    <div class="stack">
+      <Code value={url} most={2_000} />
+      {isWeb ? (
+        <div>
+          <a class="button" href={url} target="_blank" rel="noopener noreferrer">
+            Open in a new tab
+          </a>
+        </div>
+      ) : (
+        <p class="note warn">The console opens only http and https URLs.</p>
+      )}
+    </div>
+  )
+}
+
 interface InputProps {
   readonly requests: JsonObject
   readonly onSubmit: (responses: JsonObject) => void
@@ -69,7 +112,11 @@ interface InputProps {
 /** The input that the tool requests from the operator. */
 function InputForm({ requests, onSubmit }: InputProps) {
   const asked = Object.entries(requests)
-  const schemaOf = (one: unknown) => objectIn(objectIn(one, 'params'), 'requestedSchema')
+  const paramsOf = (one: unknown) => objectIn(one, 'params')
+  const isVisit = (one: unknown) => paramsOf(one)['mode'] === 'url'
+  const schemaOf = (one: unknown) => objectIn(paramsOf(one), 'requestedSchema')
+  const title = useRef<HTMLHeadingElement>(null)
+  useEffect(() => title.current?.focus(), [])
   const [values, setValues] = useState<Readonly<Record<string, JsonObject>>>(() =>
     Object.fromEntries(
       asked.map(([key, one]) => {
@@ -81,7 +128,10 @@ function InputForm({ requests, onSubmit }: InputProps) {
   const respond = (action: 'accept' | 'decline') =>
     onSubmit(
       Object.fromEntries(
-        asked.map(([key]) => [key, action === 'accept' ? { action, content: values[key] } : { action }]),
+        asked.map(([key, one]) => [
+          key,
+          action === 'accept' && !isVisit(one) ? { action, content: values[key] } : { action },
+        ]),
       ),
     )
   const canRespond = asked.every(([, one]) => isObject(one) && one['method'] === 'elicitation/create')
@@ -94,22 +144,28 @@ function InputForm({ requests, onSubmit }: InputProps) {
         respond('accept')
       }}
     >
-      <h2>The tool requests input</h2>
+      <h2 ref={title} tabIndex={-1}>
+        The tool requests input
+      </h2>
       {asked.map(([key, one]) => (
         <div key={key} class="stack">
           <p class="wrap">
-            <Text value={String(objectIn(one, 'params')['message'] ?? '')} lines />
+            <Text value={String(paramsOf(one)['message'] ?? '')} lines />
           </p>
-          <SchemaForm
-            schema={schemaOf(one)}
-            value={values[key] ?? {}}
-            onChange={value => setValues({ ...values, [key]: value })}
-          />
+          {isVisit(one) ? (
+            <Visit url={String(paramsOf(one)['url'] ?? '')} />
+          ) : (
+            <SchemaForm
+              schema={schemaOf(one)}
+              value={values[key] ?? {}}
+              onChange={value => setValues({ ...values, [key]: value })}
+            />
+          )}
         </div>
       ))}
       <div class="tools">
         <button type="submit" class="main">
-          Send
+          {asked.every(([, one]) => isVisit(one)) ? 'Continue' : 'Send'}
         </button>
         <button type="button" onClick={() => respond('decline')}>
           Decline
@@ -118,6 +174,16 @@ function InputForm({ requests, onSubmit }: InputProps) {
     </form>
   )
 }
+
+interface State {
+  /** While the call runs. */
+  readonly running?: AbortController
+  readonly notifications: readonly JsonObject[]
+  readonly result?: TryResult
+  readonly error?: string
+}
+
+const isResult = (line: JsonObject | TryResult): line is TryResult => 'response' in line
 
 type Round = Pick<TryRequest, 'inputResponses' | 'requestState'>
 
@@ -128,25 +194,40 @@ function TryTool({ item }: { readonly item: SurfaceItem }) {
   const [isRaw, setRaw] = useState(false)
   const [token, setToken] = useState('')
   const [isAsking, setAsking] = useState(false)
-  const [state, setState] = useState<{ isRunning: boolean; result?: TryResult; error?: string }>({ isRunning: false })
+  const [state, setState] = useState<State>({ notifications: [] })
   const id = useId()
   const hints = objectIn(item.shown, 'annotations')
   const isDestructive = hints['readOnlyHint'] !== true && hints['destructiveHint'] !== false
 
   async function call(round: Round = {}) {
-    setState({ isRunning: true })
+    const running = new AbortController()
+    const notifications: JsonObject[] = []
+    let result: TryResult | undefined
+    setState({ running, notifications })
+    const asked: TryRequest = {
+      path: item.path,
+      tool: item.name,
+      arguments: values,
+      ...(token !== '' && { token }),
+      ...(isDestructive && { confirm: true }),
+      ...round,
+    }
     try {
-      const result = await post<TryResult>(PATHS.try, {
-        path: item.path,
-        tool: item.name,
-        arguments: values,
-        ...(token !== '' && { token }),
-        ...(isDestructive && { confirm: true }),
-        ...round,
-      } satisfies TryRequest)
-      setState({ isRunning: false, result })
+      const { signal } = running
+      const headers = { 'Content-Type': 'application/json' }
+      const response = await send(PATHS.try, { method: 'POST', headers, body: JSON.stringify(asked), signal })
+      for await (const text of partsOf(response, '\n')) {
+        const line: JsonObject | TryResult = JSON.parse(text)
+        if (isResult(line)) result = line
+        else {
+          notifications.push(line)
+          setState({ running, notifications: [...notifications] })
+        }
+      }
+      if (!result) throw new RequestError(502, 'The response is incomplete.')
+      setState({ notifications, result })
     } catch (error) {
-      setState({ isRunning: false, error: errorText(error) })
+      setState({ notifications, error: running.signal.aborted ? 'Cancelled.' : errorText(error) })
     }
   }
 
@@ -204,9 +285,14 @@ function TryTool({ item }: { readonly item: SurfaceItem }) {
           </div>
         </details>
         <div class="tools">
-          <button type="submit" class="main" disabled={state.isRunning}>
-            {state.isRunning ? 'Running…' : 'Call'}
+          <button type="submit" class="main" disabled={state.running !== undefined}>
+            Call
           </button>
+          {state.running && (
+            <button type="button" onClick={() => state.running?.abort()}>
+              Cancel
+            </button>
+          )}
           <button type="button" aria-pressed={isRaw} onClick={() => setRaw(!isRaw)}>
             Edit as JSON
           </button>
@@ -224,8 +310,11 @@ function TryTool({ item }: { readonly item: SurfaceItem }) {
         </Confirm>
       )}
       <div role="status" class="stack">
+        {state.running && <Progress notifications={state.notifications} />}
         {state.error !== undefined && <p class="note fault">{state.error}</p>}
-        {state.result && result['resultType'] !== 'input_required' && <Result result={state.result} />}
+        {state.result && result['resultType'] !== 'input_required' && (
+          <Result result={state.result} notifications={state.notifications} />
+        )}
       </div>
       {state.result && result['resultType'] === 'input_required' && (
         <InputForm

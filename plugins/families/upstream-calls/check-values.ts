@@ -1,19 +1,29 @@
-// Checks arguments and results against schemas of documents, which are compiled at their first use.
+// Checks arguments and results against schemas of documents and servers, which are compiled at their first use.
 import { LRUCache } from 'lru-cache'
-import type { JsonSchema } from '../../core/index.ts'
-import { compileSchema } from '../../core/internal.ts'
-import { isObject } from '../../core/plugin.ts'
+import type { JsonSchema } from '../../../core/index.ts'
+import { compileSchema } from '../../../core/internal.ts'
+import { errorText, isObject } from '../../../core/plugin.ts'
 
 type Role = 'input' | 'output'
 
 /** Maximum compiled schemas of a process. */
 const MAX_COMPILED = 500
 
-const compiled = new LRUCache<JsonSchema, ReturnType<typeof compileSchema>>({ max: MAX_COMPILED })
+type Compiled = Pick<ReturnType<typeof compileSchema>, 'validate'>
+
+const compiled = new LRUCache<JsonSchema, Compiled>({ max: MAX_COMPILED })
+
+function compile(schema: JsonSchema, role: Role): Compiled {
+  try {
+    return compileSchema(withoutPatterns(schema) as JsonSchema, role)
+  } catch (error) {
+    return { validate: () => ({ ok: false, problems: `the schema is invalid: ${errorText(error)}` }) }
+  }
+}
 
 /** Returns the problems of a value, one per line; undefined for a valid value. */
 export async function problemsOf(value: unknown, schema: JsonSchema, role: Role): Promise<string | undefined> {
-  const known = compiled.get(schema) ?? compileSchema(withoutPatterns(schema) as JsonSchema, role)
+  const known = compiled.get(schema) ?? compile(schema, role)
   compiled.set(schema, known)
   const checked = await known.validate(value)
   return checked.ok ? undefined : checked.problems

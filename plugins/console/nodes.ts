@@ -1,0 +1,374 @@
+// The consoles of other nodes: requests with a time limit, actions, and live records while a viewer looks.
+import { randomUUID } from 'node:crypto'
+import { hostname } from 'node:os'
+import type { InternalHost, Slots } from '../../core/internal.ts'
+import { isObject } from '../../core/plugin.ts'
+import type { CallRow, NodeState } from './api.ts'
+import type { PackedNow, PackedSecond } from './figures.ts'
+
+type Peers = Slots['peers']
+
+const PLUGIN = 'console'
+/** Nodes with another version of these messages are ignored. */
+const VERSION = 1
+const MAX_NODES = 64
+const MAX_NAME = 64
+/** Characters of a reply. */
+const MAX_REPLY = 262_144
+/** Milliseconds until a node counts as silent. Further requests do not wait for it until it replies. */
+const REPLY_TIME = 1_000
+const ACTION_TIME = 10_000
+/** Milliseconds for which a silent node stays in the list. */
+const KEPT = 60_000
+/** Milliseconds that the first request waits for nodes to introduce themselves. */
+const FIRST_REPLIES = 250
+/** Milliseconds for which a node sends records to a viewer's node. */
+const LEASE = 15_000
+const RENEWAL = 5_000
+const INTRODUCTION = 30_000
+const INTERVAL = 1_000
+const MAX_WATCHERS = 8
+/** Records of all other nodes per second. */
+const MAX_BATCH = 400
+const LEAST_BATCH = 20
+
+export interface NodeTick {
+  readonly second: PackedSecond
+  readonly now: PackedNow
+  readonly inFlight: number
+  readonly sessions: number
+  readonly ready: boolean
+}
+
+export interface NodeLive {
+  readonly name: string
+  readonly calls: readonly CallRow[]
+  readonly skipped: number
+  readonly tick: NodeTick
+}
+
+export interface Answer {
+  readonly name: string
+  readonly value: object
+}
+
+type Params = Readonly<Record<string, unknown>>
+
+interface KnownNode {
+  readonly address: string
+  readonly name: string
+  readonly machine: string
+  seenAt: number
+  isSilent: boolean
+  /** True if its last reply was shortened. */
+  isCut: boolean
+}
+
+type Body = Params & { readonly v: typeof VERSION; readonly type: string; readonly node: string }
+
+const isBody = (body: unknown): body is Body =>
+  isObject(body) &&
+  body['v'] === VERSION &&
+  typeof body['type'] === 'string' &&
+  typeof body['node'] === 'string' &&
+  body['node'].length <= MAX_NAME
+
+const textIn = (value: unknown) => (typeof value === 'string' ? value.slice(0, MAX_NAME) : '')
+
+/** Shortens the longest lists of a reply until it fits. */
+function shorten(value: object): { readonly value: object; readonly isCut: boolean } {
+  let shortened: Record<string, unknown> = { ...value }
+  let isCut = false
+  while (JSON.stringify(shortened).length > MAX_REPLY) {
+    const sizes = Object.entries(shortened).map(([key, part]) => [key, JSON.stringify(part)?.length ?? 0] as const)
+    const [key] = sizes.sort(([, one], [, other]) => other - one)[0] ?? ['']
+    const list = shortened[key]
+    if (!Array.isArray(list) || list.length === 0) throw new Error(`the reply is larger than ${MAX_REPLY} characters`)
+    shortened = { ...shortened, [key]: list.slice(0, Math.floor(list.length / 2)) }
+    isCut = true
+  }
+  return { value: shortened, isCut }
+}
+
+interface NodesParts {
+  readonly host: Pick<InternalHost, 'clock' | 'log'>
+  /** Undefined for a host without routes. */
+  readonly peers: Peers | undefined
+  /** The name of this node on the page. */
+  readonly name: string
+  /** The data of this node. Rejects with an error for the operator. */
+  readonly answer: (what: string, params: Params) => Promise<object>
+  readonly listen: (listener: (row: CallRow) => void) => () => void
+  readonly readTick: () => Promise<NodeTick>
+}
+
+/** The peers with which most nodes can be reached. */
+export function peersOf({ routes, services }: InternalHost): Peers | undefined {
+  const all = routes.map(route => services.slot('peers', route))
+  return all.find(({ shared }) => shared === true) ?? all.find(({ shared }) => shared === 'host') ?? all[0]
+}
+
+export function createNodes({ host: { clock, log }, peers, name, answer, listen, readTick }: NodesParts) {
+  const { node: address = name, shared = false } = peers ?? {}
+  const known = new Map<string, KnownNode>()
+  const open = new Map<string, { readonly from: string; readonly settle: (body: Body) => void }>()
+  const watchers = new Map<string, { until: number; most: number; isSending: boolean; skipped: number }>()
+  const listeners = new Set<(live: NodeLive) => void>()
+  const introduction = { name, machine: hostname() }
+  let introducedAt = -Infinity
+  let others = 0
+  let stopWatching: (() => void) | undefined
+  let stopSending: (() => void) | undefined
+  let ending: Promise<void> | undefined
+
+  const failed = (err: unknown) => log.debug({ err }, 'a message of the console was not sent to other nodes')
+  const messageOf = (body: object) =>
+    ({ type: 'plugin', plugin: PLUGIN, session: PLUGIN, body: { v: VERSION, node: address, ...body } }) as const
+  /** False if the node is gone or cannot be reached. */
+  async function send(to: string, body: object): Promise<boolean> {
+    try {
+      return (await peers?.send(to, messageOf(body))) === true
+    } catch (err) {
+      failed(err)
+      return false
+    }
+  }
+
+  async function publish(body: object) {
+    try {
+      await peers?.publish(messageOf(body))
+    } catch (err) {
+      failed(err)
+    }
+  }
+
+  function introduce(): Promise<void> | undefined {
+    if (shared === false || clock.now() - introducedAt < INTRODUCTION) return undefined
+    introducedAt = clock.now()
+    return publish({ type: 'here', ...introduction })
+  }
+
+  function noteSeen(node: KnownNode): void {
+    node.seenAt = clock.now()
+    node.isSilent = false
+  }
+
+  function noteNode(body: Body): void {
+    const found = known.get(body.node)
+    if (found) noteSeen(found)
+    else if (known.size >= MAX_NODES) others++
+    else {
+      const node = { address: body.node, name: textIn(body['name']), machine: textIn(body['machine']) }
+      known.set(body.node, { ...node, seenAt: clock.now(), isSilent: false, isCut: false })
+      if (stopWatching) void send(body.node, { type: 'watch', most: batchOf() })
+    }
+  }
+
+  function forgetOld(): void {
+    for (const node of known.values()) if (node.isSilent && clock.now() - node.seenAt > KEPT) known.delete(node.address)
+  }
+
+  const batchOf = () => Math.max(LEAST_BATCH, Math.floor(MAX_BATCH / Math.max(1, known.size)))
+
+  async function reply({ node: to, id, what, params }: Body): Promise<void> {
+    const respond = async () => {
+      try {
+        return shorten(await answer(textIn(what), isObject(params) ? params : {}))
+      } catch (error) {
+        const refusal = isObject(error) && 'refusal' in error ? error.refusal : undefined
+        if (!refusal) log.error({ code: 'MH3606', err: error }, 'A request of another console failed')
+        return { refusal: refusal ?? { status: 500, error: 'internal', message: 'The request failed. See the log.' } }
+      }
+    }
+    await send(to, { type: 'reply', id, ...introduction, ...(await respond()) })
+  }
+
+  function takeLive({ node: from, ...live }: Body): void {
+    const found = known.get(from)
+    if (found) noteSeen(found)
+    if (!found || !Array.isArray(live['calls']) || !isObject(live['tick'])) return
+    for (const listener of listeners) listener({ ...(live as unknown as NodeLive), name: found.name })
+  }
+
+  function takeWatcher({ node: from, most }: Body): void {
+    const watcher = watchers.get(from) ?? { until: 0, most: 0, isSending: false, skipped: 0 }
+    if (!watchers.has(from) && watchers.size >= MAX_WATCHERS) return
+    watcher.until = clock.now() + LEASE
+    watcher.most = typeof most === 'number' ? Math.min(MAX_BATCH, Math.max(0, most)) : LEAST_BATCH
+    watchers.set(from, watcher)
+    stopSending ??= startSending()
+  }
+
+  function startSending(): () => void {
+    let batch: CallRow[] = []
+    let skipped = 0
+    const unlisten = listen(row => {
+      if (batch.length < MAX_BATCH) batch.push(row)
+      else skipped++
+    })
+
+    async function sendTo(to: string, calls: readonly CallRow[], left: number, tick: NodeTick) {
+      const watcher = watchers.get(to)
+      if (!watcher) return
+      // The bus did not take the last batch yet.
+      if (watcher.isSending) {
+        watcher.skipped += calls.length + left
+        return
+      }
+      watcher.isSending = true
+      const sent = calls.slice(0, watcher.most)
+      const missed = watcher.skipped + left + calls.length - sent.length
+      watcher.skipped = 0
+      const isThere = await send(to, { type: 'live', calls: sent, skipped: missed, tick })
+      watcher.isSending = false
+      if (!isThere) watcher.skipped += sent.length + missed
+    }
+
+    async function sendAll() {
+      for (const [to, { until }] of watchers) if (until < clock.now()) watchers.delete(to)
+      if (watchers.size === 0) {
+        stopSending?.()
+        stopSending = undefined
+        return
+      }
+      const [calls, left] = [batch, skipped]
+      batch = []
+      skipped = 0
+      const tick = await readTick()
+      await Promise.all([...watchers.keys()].map(to => sendTo(to, calls, left, tick)))
+    }
+
+    const timer = clock.setInterval(() => void sendAll().catch(failed), INTERVAL).unref()
+    return () => {
+      clock.clear(timer)
+      unlisten()
+    }
+  }
+
+  function receive(body: Body): void {
+    if (ending || body.node === address) return
+    if (body.type === 'gone') {
+      known.delete(body.node)
+      watchers.delete(body.node)
+      for (const { settle } of open.values()) settle(body)
+      return
+    }
+    if (body.type === 'here' || body.type === 'reply') noteNode(body)
+    if (body.type === 'here' && body['replied'] !== true) {
+      void send(body.node, { type: 'here', replied: true, ...introduction })
+    } else if (body.type === 'ask') void reply(body)
+    else if (body.type === 'reply') open.get(textIn(body['id']))?.settle(body)
+    else if (body.type === 'watch') takeWatcher(body)
+    else if (body.type === 'unwatch') watchers.delete(body.node)
+    else if (body.type === 'live') takeLive(body)
+  }
+
+  /** Undefined: no reply in time. */
+  function askNode(node: KnownNode, what: string, params: Params, limit: number): Promise<Body | undefined> {
+    const id = randomUUID()
+    return new Promise<Body | undefined>(resolve => {
+      const settle = (body?: Body) => {
+        if (body && body.node !== node.address) return
+        clock.clear(timer)
+        open.delete(id)
+        if (!body) node.isSilent = true
+        resolve(body?.type === 'reply' ? body : undefined)
+      }
+      const timer = clock.setTimeout(() => settle(), limit)
+      open.set(id, { from: node.address, settle })
+      void send(node.address, { type: 'ask', id, what, params }).then(isThere => isThere || settle())
+    })
+  }
+
+  async function whenIntroduced() {
+    const isFirst = introducedAt === -Infinity || known.size === 0
+    const introduced = introduce()
+    if (!isFirst || !introduced) return
+    await introduced
+    await new Promise<void>(resolve => clock.setTimeout(resolve, FIRST_REPLIES))
+  }
+
+  const stateOf = ({ isSilent, isCut }: KnownNode): NodeState['state'] =>
+    isSilent ? 'no_answer' : isCut ? 'cut' : 'ok'
+
+  const states = (): NodeState[] => {
+    forgetOld()
+    const rows = [...known.values()].map(node => ({ name: node.name, machine: node.machine, state: stateOf(node) }))
+    return [{ ...introduction, state: 'ok' as const }, ...rows.sort((one, other) => (one.name < other.name ? -1 : 1))]
+  }
+
+  return {
+    /** `machine` and `cluster`: other nodes can exist. */
+    scope: shared === false ? ('process' as const) : shared === 'host' ? ('machine' as const) : ('cluster' as const),
+    begin(): void {
+      if (shared === false) return
+      peers?.receive(message => {
+        if (message.type === 'plugin' && message.plugin === PLUGIN && isBody(message.body)) receive(message.body)
+      })
+      void introduce()
+    },
+    states,
+    /** True for this node and known nodes. */
+    has: (node: string) => node === name || [...known.values()].some(one => one.name === node),
+    /** The data of all nodes that reply in time, this node first. `only`: the name of one node. */
+    async ask(what: string, params: Params = {}, only?: string): Promise<readonly Answer[]> {
+      await whenIntroduced()
+      const asked = [...known.values()].filter(node => only === undefined || node.name === only)
+      const isAsked = only === undefined || only === name
+      const own = async () => (isAsked ? [{ name, value: await answer(what, params) }] : [])
+      const replies = await Promise.all([
+        own(),
+        ...asked.map(async node => {
+          const { isSilent } = node
+          const replied = askNode(node, what, params, REPLY_TIME)
+          const body = isSilent ? undefined : await replied
+          if (body) node.isCut = body['isCut'] === true
+          return body && isObject(body['value']) ? [{ name: node.name, value: body['value'] }] : []
+        }),
+      ])
+      return replies.flat()
+    },
+    /** Runs an action at another node. Undefined: no reply in time. */
+    async act(node: string, what: string, params: Params): Promise<Params | undefined> {
+      const found = [...known.values()].find(one => one.name === node)
+      return found && askNode(found, what, params, ACTION_TIME)
+    },
+    /** Receives the calls and figures of other nodes, until the returned function is called. */
+    watch(listener: (live: NodeLive) => void): () => void {
+      if (shared === false) return () => undefined
+      listeners.add(listener)
+      const subscribe = () => {
+        void introduce()
+        for (const node of known.values()) {
+          // It sends figures every second.
+          if (stopWatching && clock.now() - node.seenAt > RENEWAL) node.isSilent = true
+          void send(node.address, { type: 'watch', most: batchOf() })
+        }
+      }
+      if (!stopWatching) {
+        subscribe()
+        const timer = clock.setInterval(subscribe, RENEWAL).unref()
+        stopWatching = () => {
+          clock.clear(timer)
+          for (const node of known.keys()) void send(node, { type: 'unwatch' })
+        }
+      }
+      return () => {
+        listeners.delete(listener)
+        if (listeners.size > 0) return
+        stopWatching?.()
+        stopWatching = undefined
+      }
+    },
+    others: () => others,
+    end(): Promise<void> {
+      if (ending || shared === false) return ending ?? Promise.resolve()
+      stopSending?.()
+      ending = publish({ type: 'gone' })
+      for (const { from, settle } of [...open.values()]) settle({ v: VERSION, type: 'gone', node: from })
+      return ending
+    },
+  }
+}
+
+export type Nodes = ReturnType<typeof createNodes>

@@ -1,0 +1,14 @@
+// Reads a response part by part.
+
+/** The texts before each separator, and the rest. */
+export async function* partsOf({ body }: Response, separator: string): AsyncGenerator<string> {
+  if (!body) return
+  const reader = body.pipeThrough(new TextDecoderStream()).getReader()
+  let pending = ''
+  for (let chunk = await reader.read(); !chunk.done; chunk = await reader.read()) {
+    const parts = (pending + chunk.value).split(separator)
+    pending = parts.pop() ?? ''
+    yield* parts
+  }
+  if (pending !== '') yield pending
+}

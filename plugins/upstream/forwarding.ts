@@ -1,0 +1,182 @@
+// Continues held calls at the node that holds them, when the response of the client arrives at another node.
+import { randomUUID } from 'node:crypto'
+import type { CallContext } from '../../core/index.ts'
+import type { InternalHost } from '../../core/internal.ts'
+import type { Call } from '../../core/plugin.ts'
+import { Cancellation, contextCancellation, LOG_LEVELS, type PeerMessage, type Peers } from '../../core/transport.ts'
+import { RemoteError } from '../../remote/index.ts'
+import type { Json, RunCaller } from './run.ts'
+
+/** The end of a forwarded round. `gone`: the node does not hold the call. `isLost`: it stopped responding. */
+export type Forwarded =
+  | { readonly result: Json }
+  | { readonly requests: Json; readonly held: string }
+  | { readonly failure: Pick<RemoteError, 'reason' | 'message' | 'code' | 'data' | 'status' | 'executed'> }
+  | { readonly refusal: string }
+  | { readonly gone: true }
+  | { readonly isLost: true }
+
+/** A response of the client, for the node that holds the call. */
+export interface Resume {
+  readonly server: string
+  /** The id of the held call. */
+  readonly held: string
+  readonly responses: Json
+  readonly capabilities: RunCaller['capabilities']
+  readonly logLevel: Call['logLevel']
+}
+
+type Body =
+  | (Resume & { readonly kind: 'resume'; readonly request: string; readonly node: string })
+  | { readonly kind: 'cancel'; readonly request: string }
+  | { readonly kind: 'giveUp'; readonly server: string; readonly held: string }
+  | Answer
+type Answer =
+  | { readonly kind: 'accepted'; readonly request: string }
+  | { readonly kind: 'progress'; readonly request: string; readonly values: Parameters<CallContext['progress']> }
+  | { readonly kind: 'log'; readonly request: string; readonly values: Parameters<CallContext['log']> }
+  | { readonly kind: 'ended'; readonly request: string; readonly end: Forwarded }
+
+/** Time in which the other node must accept a request, milliseconds. */
+const ACCEPT_TIMEOUT = 5_000
+/** Interval of checks that the other node is alive, milliseconds. */
+const CHECK_INTERVAL = 2_000
+/** Maximum notifications of a call that are on their way to another node. Further ones are dropped. */
+const MAX_UNSENT = 32
+
+/** A server with held calls. Both methods ignore unknown ids. */
+interface Holder {
+  continueHeld(id: string, responses: Json, caller: RunCaller): Promise<Forwarded>
+  giveUpHeld(id: string): void
+}
+
+export interface ForwardedCall {
+  readonly ctx: CallContext
+  readonly call: Call
+  readonly node: string
+  readonly resume: Resume
+  /** Maximum time without a message of the other node, milliseconds. */
+  readonly timeout: number
+}
+
+type ForwardingHost = Pick<InternalHost, 'services' | 'clock' | 'log' | 'name' | 'routes' | 'onStart'>
+
+export function createForwarding(host: ForwardingHost, holderOf: (server: string) => Holder | undefined) {
+  const { clock, log } = host
+  const waiting = new Map<string, (answer: Answer) => void>()
+  const running = new Map<string, Cancellation>()
+
+  const post = (peers: Peers, node: string, session: string, body: Body) =>
+    peers.send(node, { type: 'plugin', plugin: host.name, session, body })
+  const postQuietly = (...message: Parameters<typeof post>) =>
+    post(...message).catch(err => log.debug({ err }, 'could not notify a node about a held call'))
+
+  async function serve(peers: Peers, { request, node, held, ...resume }: Extract<Body, { kind: 'resume' }>) {
+    const holder = holderOf(resume.server)
+    if (!holder) return
+    const answer = (body: Answer) => postQuietly(peers, node, held, body)
+    const cancellation = new Cancellation()
+    let leave: () => void
+    try {
+      leave = host.services.inFlight(reason => cancellation.abort(reason))
+    } catch {
+      return answer({ kind: 'ended', request, end: { gone: true } })
+    }
+    let unsent = 0
+    const notify = (body: Answer) => {
+      if (unsent >= MAX_UNSENT) return
+      unsent++
+      void answer(body).finally(() => unsent--)
+    }
+    const caller: RunCaller = {
+      cancellation,
+      capabilities: resume.capabilities,
+      progress: (...values) => notify({ kind: 'progress', request, values }),
+      log(...values) {
+        const least = resume.logLevel === undefined ? Number.POSITIVE_INFINITY : LOG_LEVELS.indexOf(resume.logLevel)
+        if (LOG_LEVELS.indexOf(values[0]) >= least) notify({ kind: 'log', request, values })
+      },
+    }
+    running.set(request, cancellation)
+    try {
+      notify({ kind: 'accepted', request })
+      await answer({ kind: 'ended', request, end: await holder.continueHeld(held, resume.responses, caller) })
+    } finally {
+      running.delete(request)
+      leave()
+    }
+  }
+
+  function receive(peers: Peers, message: PeerMessage) {
+    if (message.type !== 'plugin' || message.plugin !== host.name) return
+    const body = message.body as Body
+    if (body.kind === 'resume') void serve(peers, body)
+    else if (body.kind === 'cancel') running.get(body.request)?.abort(new Error('the call was cancelled'))
+    else if (body.kind === 'giveUp') holderOf(body.server)?.giveUpHeld(body.held)
+    else waiting.get(body.request)?.(body)
+  }
+
+  host.onStart(() => {
+    for (const peers of new Set(host.routes.map(route => host.services.slot('peers', route))))
+      peers.receive(message => receive(peers, message))
+  })
+
+  const peersOf = ({ offer }: Call) => host.services.slot('peers', offer.route)
+
+  return {
+    nodeOf: (call: Call) => peersOf(call).node,
+    giveUp: (call: Call, node: string, server: string, held: string) =>
+      void postQuietly(peersOf(call), node, held, { kind: 'giveUp', server, held }),
+    /** Sends the response to the node of the call, and waits for the end of the round. */
+    async forward({ ctx, call, node, resume, timeout }: ForwardedCall): Promise<Forwarded> {
+      const peers = peersOf(call)
+      // If the nodes cannot be reached, the client can retry: nothing was sent.
+      if (!(await peers.isAlive(node))) return { isLost: true }
+      const cancellation = contextCancellation(ctx)
+      if (cancellation.aborted) return { failure: cancelled() }
+      const request = randomUUID()
+      return new Promise(resolve => {
+        let silence = clock.setTimeout(() => end({ isLost: true }), ACCEPT_TIMEOUT)
+        let check = clock.setTimeout(checkNode, CHECK_INTERVAL)
+        let wasAlive = true
+        const cancel = () => void postQuietly(peers, node, resume.held, { kind: 'cancel', request })
+        const abort = () => {
+          cancel()
+          end({ failure: cancelled() })
+        }
+        function end(result: Forwarded) {
+          clock.clear(silence)
+          clock.clear(check)
+          cancellation.remove(abort)
+          if (!waiting.delete(request)) return
+          if ('isLost' in result) cancel()
+          resolve(result)
+        }
+        async function checkNode() {
+          const isAlive = await peers.isAlive(node).catch(() => true)
+          // The last message of a node that has ended can still arrive.
+          if (!isAlive && !wasAlive) end({ isLost: true })
+          wasAlive = isAlive
+          if (waiting.has(request)) check = clock.setTimeout(checkNode, CHECK_INTERVAL)
+        }
+        waiting.set(request, answer => {
+          if (answer.kind === 'ended') return end(answer.end)
+          clock.clear(silence)
+          silence = clock.setTimeout(() => end({ isLost: true }), timeout + ACCEPT_TIMEOUT)
+          if (answer.kind === 'progress') ctx.progress(...answer.values)
+          else if (answer.kind === 'log') ctx.log(...answer.values)
+        })
+        cancellation.add(abort)
+        const body = { kind: 'resume', ...resume, request, node: peers.node } as const
+        post(peers, node, resume.held, body).then(
+          isSent => isSent || end({ isLost: true }),
+          () => end({ isLost: true }),
+        )
+      })
+    },
+  }
+}
+
+export type Forwarding = ReturnType<typeof createForwarding>
+
+const cancelled = () => new RemoteError('cancelled', 'the call was cancelled')

@@ -1,0 +1,66 @@
+// Resource URIs of a server on routes: unchanged, or with the toolset name (`uris: wrap`).
+import { isObject } from '../../core/plugin.ts'
+import type { Json } from './run.ts'
+import type { ServerSettings } from './settings.ts'
+
+type UriSettings = Pick<ServerSettings, 'name' | 'uris'>
+
+/** Clients recognise these schemes, so the name follows them. */
+const KEPT_SCHEME = /^(?:ui|skill):\/\//i
+/** Clients read these URIs from the web. */
+const OF_WEB = /^https?:/i
+
+const wrapIn = ({ name, uris }: UriSettings): string | undefined =>
+  uris === 'wrap' ? `${name.toLowerCase()}+` : undefined
+
+/** Returns the URI or URI template that clients use. */
+export function routeUri(settings: UriSettings, uri: string): string {
+  const wrap = wrapIn(settings)
+  if (wrap === undefined || OF_WEB.test(uri)) return uri
+  const [scheme = ''] = KEPT_SCHEME.exec(uri) ?? []
+  return `${scheme}${wrap}${uri.slice(scheme.length)}`
+}
+
+/** Returns the URI at the server. Undefined: the URI belongs to another server. */
+export function serverUri(settings: UriSettings, uri: string): string | undefined {
+  const wrap = wrapIn(settings)
+  if (wrap === undefined || OF_WEB.test(uri)) return uri
+  const [scheme = ''] = KEPT_SCHEME.exec(uri) ?? []
+  const rest = uri.slice(scheme.length)
+  return rest.slice(0, wrap.length).toLowerCase() === wrap ? `${scheme}${rest.slice(wrap.length)}` : undefined
+}
+
+/** Changes the member `key` of a value, if it is a URI. */
+function changeUri<Value>(settings: UriSettings, value: Value, key = 'uri'): Value {
+  const uri = isObject(value) ? value[key] : undefined
+  return typeof uri === 'string' ? { ...value, [key]: routeUri(settings, uri) } : value
+}
+
+/** Changes the link from a tool to its page (MCP Apps). */
+export function changeMeta(settings: UriSettings, meta: Json | undefined): Json | undefined {
+  if (settings.uris === 'keep' || !meta) return meta
+  const changed = changeUri(settings, meta, 'ui/resourceUri')
+  return isObject(meta['ui']) ? { ...changed, ui: changeUri(settings, meta['ui'], 'resourceUri') } : changed
+}
+
+/** Changes a link, or an embedded resource. */
+function changeBlock(settings: UriSettings, block: unknown): unknown {
+  if (!isObject(block)) return block
+  if (block['type'] === 'resource') return { ...block, resource: changeUri(settings, block['resource']) }
+  return block['type'] === 'resource_link' ? changeUri(settings, block) : block
+}
+
+/** Changes the URIs of a result: of links, embedded resources and resource contents. Texts stay unchanged. */
+export function changeResult(settings: UriSettings, result: Json): Json {
+  if (settings.uris === 'keep') return result
+  const { content, contents, messages } = result
+  const blocks = (list: readonly unknown[]) => list.map(block => changeBlock(settings, block))
+  const changeMessage = (message: unknown) =>
+    isObject(message) ? { ...message, content: changeBlock(settings, message['content']) } : message
+  return {
+    ...result,
+    ...(Array.isArray(content) && { content: blocks(content) }),
+    ...(Array.isArray(contents) && { contents: contents.map((one: unknown) => changeUri(settings, one)) }),
+    ...(Array.isArray(messages) && { messages: messages.map(changeMessage) }),
+  }
+}

@@ -1,0 +1,201 @@
+// The console on several nodes, in one process: data, actions and live records of all of them, over the peers.
+import { expect } from 'chai'
+import { defineTool } from '../../../core/index.ts'
+import { createPeers, type Peers } from '../../../core/sessions/peers.ts'
+import { PATHS } from '../../../plugins/console/api.ts'
+import { eventually } from '../../support/eventually.ts'
+import { startNeighbours, type TestNeighbour } from '../../support/neighbours.ts'
+import { modern } from '../../support/rpc.ts'
+import { openSession } from '../../support/session-client.ts'
+import { stopHosts } from '../../support/start-host.ts'
+import { exchange } from '../../support/stream-exchange.ts'
+import { bearerJson } from '../tool-policy/bearer-json.ts'
+import { type Operator, startConsole } from './console-client.ts'
+
+const SECRETS = ['planted-secret-of-the-config'.padEnd(40, 'x')]
+const ARGUMENT = 'planted-argument-of-a-call'
+const RESULT = 'planted-result-of-a-call'
+
+const say = defineTool({ name: 'say', handler: () => RESULT })
+
+type Json = Record<string, unknown>
+
+describe('The console on several nodes', () => {
+  let here: Operator
+  let there: Operator
+  let spare: TestNeighbour
+  let spy: Peers
+  const seen: Json[] = []
+  const ofType = (type: string) => seen.filter(body => body['type'] === type)
+  /** A message as the consoles of other nodes send it. */
+  const tell = (to: string, body: Json) =>
+    spy.send(to, { type: 'plugin', plugin: 'console', session: '', body: { v: 1, node: spy.node, ...body } })
+
+  before(async () => {
+    const [one, two, three] = startNeighbours(3) as [TestNeighbour, TestNeighbour, TestNeighbour]
+    const config = {
+      toolsets: { all: [say] },
+      routes: { '/open': { toolsets: 'all' }, '/guarded': { toolsets: 'all', authorize: true as const } },
+      secrets: SECRETS,
+      plugins: { 'bearer-json': bearerJson() },
+    }
+    here = await startConsole(config, { actions: true }, { neighbours: one })
+    there = await startConsole(config, { actions: true }, { neighbours: two })
+    spare = three
+    spy = createPeers(spare.bus('spy'))
+    spy.receive(message => message.type === 'plugin' && seen.push(message.body as Json))
+    const nodesOf = async () => (await here.get(PATHS.nodes)).body.nodes
+    await eventually('both nodes', nodesOf, nodes => nodes.length === 2)
+  })
+  after(async () => {
+    await stopHosts()
+    spare.end()
+  })
+
+  const call = ({ url }: Operator, path = '/open', headers: Record<string, string> = {}) =>
+    modern(`${url}${path}`, 'tools/call', { name: 'say', arguments: { text: ARGUMENT } }, { headers })
+  const nodeOf = async (operator: Operator): Promise<string> => (await operator.get(PATHS.me)).body.node
+
+  it('lists all nodes, with the own one marked', async () => {
+    const { body } = await here.get(PATHS.nodes)
+    expect(body).to.deep.include({ available: true, scope: 'machine' })
+    const names = [await nodeOf(here), await nodeOf(there)]
+    expect(body.nodes.map(({ name, self }: Json) => [name, self])).to.have.deep.members([
+      [names[0], true],
+      [names[1], false],
+    ])
+  })
+
+  it('sums up calls, denials, clients and figures, and selects one node', async () => {
+    await call(here)
+    await call(there)
+    await call(there, '/guarded')
+    await call(here, '/guarded')
+    const [first, second] = [await nodeOf(here), await nodeOf(there)]
+    const read = async (path: string, node = '') => (await here.get(`${path}?node=${node}`)).body
+
+    const { calls } = await read(PATHS.calls)
+    expect(calls.map(({ node, route }: Json) => [node, route])).to.deep.equal([
+      [first, '/guarded'],
+      [second, '/guarded'],
+      [second, '/open'],
+      [first, '/open'],
+    ])
+    const only = await read(PATHS.calls, second)
+    expect(only).to.deep.include({ node: second, scope: 'process' })
+    expect(only.calls).to.have.length(2)
+
+    const { groups } = await read(PATHS.denials)
+    expect(groups.map(({ count, nodes }: Json) => [count, nodes])).to.deep.equal([[2, [first, second]]])
+    const [client] = (await read(PATHS.clients)).clients
+    expect([client.calls, client.nodes]).to.deep.equal([2, [first, second]])
+
+    const overview = await read(PATHS.overview)
+    expect(overview.topTools.map(({ name, calls }: Json) => [name, calls])).to.deep.equal([['say', 2]])
+    expect((await read(PATHS.overview, second)).topTools[0].calls).to.equal(1)
+    expect((await read(PATHS.surface)).figures[0].calls).to.equal(2)
+    expect((await here.get(`${PATHS.overview}?node=none`)).status).to.equal(404)
+  })
+
+  it('finds a request of another node by its id', async () => {
+    await call(there, '/open', { 'X-Request-Id': 'request-of-another-node' })
+    const { hits } = (await here.get(`${PATHS.search}?q=request-of-another-node`)).body
+    expect(hits.map(({ kind, node }: Json) => [kind, node])).to.deep.equal([['call', await nodeOf(there)]])
+  })
+
+  it('lists sessions of all nodes, and ends one at its node', async () => {
+    const session = await openSession(`${there.url}/open`)
+    await openSession(`${here.url}/open`)
+    const { sessions, total } = (await here.get(PATHS.sessions)).body
+    expect(total).to.equal(2)
+    const node = await nodeOf(there)
+    const { handle } = sessions.find((row: Json) => row['node'] === node)
+    const end = (body: Json) => here.post(PATHS.endSession, { handle, ...body })
+    expect((await end({ node })).status, 'without a confirmation').to.equal(400)
+    expect((await end({ confirm: true })).status, 'at the wrong node').to.equal(404)
+    expect((await end({ confirm: true, node: 'none' })).status, 'at an unknown node').to.equal(404)
+    expect((await session.request('ping')).status).to.equal(200)
+    expect((await end({ confirm: true, node })).body.ok).to.equal(true)
+    expect((await session.request('ping')).status).to.equal(404)
+    const noted = (operator: Operator) =>
+      operator.log.filter(({ code, outcome }) => code === 'MH3609' && outcome === 'ok')
+    expect([noted(here).length, noted(there).length]).to.deep.equal([1, 1])
+    expect((await end({ confirm: true, node })).status, 'the session is gone').to.equal(404)
+  })
+
+  it('streams calls and figures of all nodes, or of one', async () => {
+    const all = await exchange(`${here.origin}${PATHS.events}`, { headers: here.headers })
+    const node = await nodeOf(there)
+    const one = await exchange(`${here.origin}${PATHS.events}?node=${node}`, { headers: here.headers })
+    await all.until(({ event, message }) => event === 'tick' && message.nodeStates.length >= 2)
+    await call(there, '/open', { 'X-Request-Id': 'live-there' })
+    await call(here, '/open', { 'X-Request-Id': 'live-here' })
+    const idsOf = (events: readonly { readonly message: Json }[]) =>
+      events.flatMap(({ message }) => ((message['calls'] ?? []) as Json[]).map(({ requestId }) => requestId))
+    const wanted = new Set(['live-there', 'live-here'])
+    const read = await all.until(({ message }) => {
+      for (const { requestId } of message.calls ?? []) wanted.delete(requestId)
+      return wanted.size === 0
+    })
+    expect(idsOf(read)).to.include.members(['live-there', 'live-here'])
+    const filtered = await one.until(({ event }) => event === 'calls')
+    expect(filtered.every(({ message }) => message.node === node)).to.equal(true)
+    expect(idsOf(filtered)).to.deep.equal(['live-there'])
+    all.drop()
+    one.drop()
+  })
+
+  it('sends other nodes nothing that the page does not show, and no records without a viewer', async () => {
+    const to = await nodeOf(there)
+    const asked = ['overview', 'calls', 'denials', 'sessions', 'tasks', 'clients', 'items', 'node', 'find']
+    for (const what of [...asked, 'config', 'constructor', 'end-session']) {
+      await tell(to, { type: 'ask', id: what, what, params: { text: 'say', handle: 'x'.repeat(22) } })
+    }
+    await eventually('all replies', () => ofType('reply').length >= asked.length + 3)
+    const replies = new Map(ofType('reply').map(reply => [reply['id'], reply]))
+    for (const what of asked) expect(replies.get(what)?.['value'], what).to.be.an('object')
+    for (const what of ['config', 'constructor', 'end-session']) {
+      expect(replies.get(what)?.['refusal'], what).to.deep.include({ status: 404 })
+    }
+    expect(ofType('live')).to.deep.equal([])
+    await tell(to, { type: 'watch', most: 1 })
+    await call(here)
+    await call(here)
+    await call(there)
+    await call(there)
+    const [live] = await eventually(
+      'live records',
+      () => ofType('live').filter(({ calls }) => (calls as Json[]).length > 0),
+      list => list.length > 0,
+    )
+    expect(live?.['calls']).to.have.length(1)
+    expect(live?.['skipped']).to.be.at.least(1)
+    await tell(to, { type: 'unwatch' })
+    const text = JSON.stringify(seen)
+    const cookies = [here, there].map(({ oneTimeToken }) => oneTimeToken)
+    for (const planted of [ARGUMENT, RESULT, SECRETS[0] as string, ...cookies]) expect(text).not.to.include(planted)
+  })
+
+  it('shows a silent node as such, and replies without it', async () => {
+    const read = async () => (await here.get(PATHS.sessions)).body
+    const stateOf = ({ nodeStates }: { readonly nodeStates: readonly Json[] }) =>
+      nodeStates.find(({ name }) => name === 'mute')?.['state']
+    const to = await nodeOf(here)
+    await tell(to, { type: 'here', name: 'mute', machine: 'spare', replied: true })
+    const found = await eventually('the silent node', async () => {
+      const body = await read()
+      return stateOf(body) === 'no_answer' ? body : undefined
+    })
+    expect(found?.available).to.equal(true)
+    expect((await here.get(`${PATHS.calls}?node=mute`)).body).to.deep.include({ available: false })
+    await tell(to, { type: 'gone' })
+    await eventually('no silent node', async () => stateOf(await read()) === undefined)
+  })
+
+  it('forgets a node that closes', async () => {
+    await there.host.close({ grace: 0 })
+    const read = async () => (await here.get(PATHS.nodes)).body
+    const { nodes, available } = await eventually('one node', read, body => body.nodes.length === 1)
+    expect([available, nodes[0].self]).to.deep.equal([true, true])
+  })
+})
