@@ -52,8 +52,7 @@ async function openHttp(target: HttpTarget, options: ConnectOptions, connection:
   const over = new Cancellation()
   const own = target.fetch || target.dispatcher ? undefined : await createPool(url, { tls })
   const dispatcher = target.dispatcher ?? own
-  const wire =
-    target.fetch || !dispatcher ? createFetchWire(target.fetch ?? fetch, over) : createPoolWire(dispatcher, over)
+  const wire = target.fetch || !dispatcher ? createFetchWire(target.fetch ?? fetch) : createPoolWire(dispatcher)
   const note = (text: string) => options.onNote?.(text)
   const link: Link = {
     url,

@@ -93,7 +93,7 @@ export function startRelay(settings: RelaySettings, ends: { input: Readable; out
   const output = createOutput(ends.output, { gone: () => end() })
   const link: Link = {
     url,
-    wire: createFetchWire(settings.fetch, over),
+    wire: createFetchWire(settings.fetch),
     timing,
     receive,
     reopened: () => undefined,

@@ -261,7 +261,7 @@ export function createSend({ url, wire, timing, note, isFinal, over }: Link): Se
   function sendOnce({ method, headers, body, cancellations, isPersonal }: Sending): Promise<WireResponse> {
     const cookie = isPersonal ? undefined : cookies.header
     const sent = cookie === undefined ? headers : { ...headers, cookie }
-    return wire({ method, url: address, headers: sent, body }, cancellations)
+    return wire({ method, url: address, headers: sent, body }, [...cancellations, over])
   }
 
   /** Keeps the cookies of a response. Returns true for a redirect, which changes the address. */

@@ -1,6 +1,5 @@
 // Sends one HTTP request through a pool of sockets, or through a `fetch`, which is slower.
 import type { Dispatcher } from 'undici'
-import { type Linked, LinkedList } from '../../core/http/linked-list.ts'
 import type { Cancellation } from '../../core/mcp/cancellation.ts'
 import type { TlsOptions } from '../connection-types.ts'
 import { RemoteError } from '../errors.ts'
@@ -39,12 +38,8 @@ const withoutMark = (text: string): string => (text.charCodeAt(0) === 0xfeff ? t
 
 type Headers = Readonly<Record<string, string | string[] | undefined>>
 
-class PooledExchange implements WireResponse, Dispatcher.DispatchHandler, Linked {
-  older?: this | undefined = undefined
-  newer?: this | undefined = undefined
-  linked = false
+class PooledExchange implements WireResponse, Dispatcher.DispatchHandler {
   status = 0
-  readonly #open: LinkedList<PooledExchange>
   readonly #cancellations: readonly Cancellation[]
   readonly #resolve: (response: WireResponse) => void
   readonly #reject: (error: Error) => void
@@ -61,27 +56,23 @@ class PooledExchange implements WireResponse, Dispatcher.DispatchHandler, Linked
   #wake: (() => void) | undefined
 
   constructor(
-    open: LinkedList<PooledExchange>,
     cancellations: readonly Cancellation[],
     resolve: (response: WireResponse) => void,
     reject: (error: Error) => void,
   ) {
-    this.#open = open
-    open.add(this)
     this.#cancellations = cancellations
     this.#resolve = resolve
     this.#reject = reject
-    for (const one of cancellations) one.add(this.cancel)
+    for (const one of cancellations) one.add(this.#cancel)
   }
 
-  readonly cancel = (reason: Error): void => {
+  readonly #cancel = (reason: Error): void => {
     this.#fail(reason)
     this.#controller?.abort(reason)
   }
 
   #finish(): void {
-    this.#open.delete(this)
-    for (const one of this.#cancellations) one.remove(this.cancel)
+    for (const one of this.#cancellations) one.remove(this.#cancel)
     this.#wake?.()
   }
 
@@ -200,7 +191,7 @@ class PooledExchange implements WireResponse, Dispatcher.DispatchHandler, Linked
         await this.#event()
       }
     } finally {
-      if (!this.#ended) this.cancel(new Error('the response is not needed'))
+      if (!this.#ended) this.#cancel(new Error('the response is not needed'))
     }
   }
 
@@ -229,13 +220,7 @@ export async function createPool(
   })
 }
 
-/** `over`: cancels all requests. */
-export function createPoolWire(dispatcher: Dispatcher, over: Cancellation): Wire {
-  /** Not listeners in a Set: its internal tables keep removed entries alive until a full garbage collection. */
-  const open = new LinkedList<PooledExchange>()
-  over.add(reason => {
-    for (const exchange of open) exchange.cancel(reason)
-  })
+export function createPoolWire(dispatcher: Dispatcher): Wire {
   let known = { url: '', origin: '', path: '' }
   return ({ method, url, headers, body }, cancellations) => {
     if (known.url !== url) {
@@ -243,9 +228,8 @@ export function createPoolWire(dispatcher: Dispatcher, over: Cancellation): Wire
       known = { url, origin, path: `${pathname}${search}` }
     }
     const { origin, path } = known
-    if (over.reason) return Promise.reject(over.reason)
     return new Promise((resolve, reject) => {
-      const exchange = new PooledExchange(open, cancellations, resolve, reject)
+      const exchange = new PooledExchange(cancellations, resolve, reject)
       dispatcher.dispatch({ origin, path, method, headers, body: body ?? null }, exchange)
     })
   }
@@ -297,10 +281,9 @@ class FetchedResponse implements WireResponse {
   }
 }
 
-/** The size limits count decompressed bytes. `over`: cancels all requests. */
-export function createFetchWire(base: typeof fetch, over: Cancellation): Wire {
-  return async ({ method, url, headers, body }, own) => {
-    const cancellations = [...own, over]
+/** The size limits count decompressed bytes. */
+export function createFetchWire(base: typeof fetch): Wire {
+  return async ({ method, url, headers, body }, cancellations) => {
     const stop = new AbortController()
     const abort = (reason: Error): void => stop.abort(reason)
     const end = (): void => {
