@@ -1,16 +1,22 @@
 // `npm run docs:pictures`: writes the screenshots of docs/pictures with chromium and `script` of util-linux.
-// `npm run docs` first builds the website. Check each picture before a commit.
+// Names select pictures: `npm run docs:pictures -- console`. `npm run docs` first builds the website. Check each picture before a commit.
 import { spawn, spawnSync } from 'node:child_process'
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { delimiter, extname, join } from 'node:path'
+import { setTimeout } from 'node:timers/promises'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { constants, crc32, deflateSync } from 'node:zlib'
 import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core'
-import { createHost } from '../core/embed.ts'
-import { defineTool } from '../core/index.ts'
+import { createHost } from '../core/create-host.ts'
+import { defineTool, ToolError } from '../core/index.ts'
+import { createKeptLog } from '../core/testing/kept-log.ts'
+import { META } from '../core/transport.ts'
 import { createPages } from '../plugins/auth-bridge/pages/index.ts'
 import { ACCOUNT, KNOWN, SETTINGS } from '../test/plugins/auth-bridge/page-examples.ts'
+import { as, bearerJson } from '../test/plugins/tool-policy/bearer-json.ts'
+import { modern } from '../test/support/rpc.ts'
+import { bundleConsole } from './bundle-console.ts'
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
 const SITE = join(ROOT, 'site/dist')
@@ -119,6 +125,81 @@ async function saveBridgePages(browser: Browser): Promise<void> {
     })
 }
 
+const CLIENTS = ['claude-code', 'cursor', 'vscode'] as const
+
+async function saveConsole(browser: Browser): Promise<void> {
+  await bundleConsole(join(ROOT, 'dist/plugins/console/page'))
+  const tool = (name: string, access: string | undefined, milliseconds: number, isSafe = true) =>
+    defineTool({
+      name,
+      ...(access !== undefined && { access }),
+      annotations: { readOnlyHint: isSafe },
+      input: { type: 'object', properties: { customer: { type: 'string' } } },
+      handler: async ({ customer }) => {
+        await setTimeout(milliseconds)
+        if (customer === 'none') throw new ToolError('There is no such customer.')
+        return 'done'
+      },
+    })
+  const log = createKeptLog()
+  const config = {
+    server: { name: 'acme-tools', version: '1.4.0', title: 'Acme Tools' },
+    http: { host: '127.0.0.1', port: 0 },
+    secrets: ['for pictures only, at least 32 characters'],
+    toolsets: {
+      orders: [
+        tool('orders_search', undefined, 14),
+        tool('orders_get', undefined, 5),
+        tool('orders_cancel', 'orders', 30, false),
+        tool('invoices_export', 'finance', 60),
+        tool('customers_delete', 'admin', 20, false),
+      ],
+    },
+    routes: { '/mcp': { toolsets: 'orders', authorize: true as const } },
+    plugins: {
+      'transport-streamable': {},
+      'bearer-json': bearerJson(),
+      'tool-policy': {
+        policies: { orders: { scope: 'orders:write' }, finance: { role: 'finance' }, admin: { role: 'admin' } },
+      },
+      console: { port: 0 },
+    },
+  }
+  const host = await createHost(config, { log })
+  await host.listen()
+  const loginUrl = new URL(String(log.lines.find(({ code }) => code === 'MH3608')?.['url']))
+  const tools = ['orders_search', 'orders_search', 'orders_get', 'orders_search', 'orders_cancel', 'invoices_export']
+  const call = (index: number) =>
+    modern(
+      `${host.url}/mcp`,
+      'tools/call',
+      { name: tools[index % tools.length], arguments: { customer: index % 23 === 0 ? 'none' : 'c7' } },
+      {
+        headers: as({
+          subject: `user-${index % 5}`,
+          scopes: index % 4 === 0 ? [] : ['orders:write'],
+          roles: ['finance'],
+        }),
+        meta: { [META.clientInfo]: { name: CLIENTS[index % CLIENTS.length], version: '2.1.0' } },
+      },
+    )
+  await inTab(browser, { viewport: { width: 1_280, height: 720 } }, async tab => {
+    await tab.goto(loginUrl.href)
+    await tab.waitForSelector('text=Busiest tools')
+    for (let second = 0, index = 0; second < 20; second++) {
+      const calls = Array.from({ length: 12 + Math.round(8 * Math.sin(second / 3)) }, () => call(index++))
+      await Promise.all([...calls, setTimeout(1_000)])
+    }
+    for (const [name, path] of Object.entries({ overview: '/', calls: '/calls', access: '/access' })) {
+      await tab.goto(loginUrl.origin + path)
+      await tab.waitForSelector('main table, main .tiles')
+      await tab.waitForSelector('text=Live')
+      await savePicture(tab, `console-${name}.png`)
+    }
+  })
+  await host.close()
+}
+
 const TYPES: Readonly<Record<string, string>> = {
   '.js': 'text/javascript',
   '.css': 'text/css',
@@ -191,8 +272,14 @@ const browser = await chromium.launch({
   executablePath: places.find(place => existsSync(place)) ?? 'chromium',
   chromiumSandbox: process.getuid?.() !== 0,
 })
-await saveEndpointPage(browser)
-await saveBridgePages(browser)
-await saveWebsite(browser)
+/** Without names on the command line: all. */
+const wanted = process.argv.slice(2)
+const savers = {
+  'endpoint-page': saveEndpointPage,
+  'auth-bridge': saveBridgePages,
+  console: saveConsole,
+  website: saveWebsite,
+  'start-screen': saveStartScreen,
+}
+for (const [name, save] of Object.entries(savers)) if (wanted.length === 0 || wanted.includes(name)) await save(browser)
 await browser.close()
-await saveStartScreen()

@@ -31,7 +31,7 @@ interface GuardSettings {
   /** The address that the console listens on. */
   readonly host: string
   readonly isTls: boolean
-  /** Host names of the console on other interfaces, in lower case. */
+  /** Host names of the console on other interfaces, and of proxies, which can terminate TLS. */
   readonly allowedHosts: readonly string[]
 }
 
@@ -39,7 +39,8 @@ const isLoopbackName = (name: string) => isLoopback(name) || name === '[::1]'
 
 /** Undefined: the request can be authenticated. */
 export function createGuard({ host, isTls, allowedHosts }: GuardSettings) {
-  const names = new Set([host.includes(':') ? `[${host}]` : host, ...allowedHosts])
+  const others = new Set(allowedHosts.map(name => name.toLowerCase()))
+  const names = new Set([host.includes(':') ? `[${host}]` : host, ...others])
   const isLocal = isLoopback(host)
   const isAllowed = (name: string) => names.has(name) || (isLocal && isLoopbackName(name))
 
@@ -50,9 +51,9 @@ export function createGuard({ host, isTls, allowedHosts }: GuardSettings) {
       return refusal(403, 'forbidden', 'This host name is not allowed. Add it to plugins.console.allowedHosts.')
     }
     const { origin, 'sec-fetch-site': site } = headers
-    const own = `${isTls ? 'https' : 'http'}://${headers.host?.toLowerCase()}`
-    if (origin !== undefined && origin !== own)
-      return refusal(403, 'forbidden', 'Requests of other origins are refused.')
+    const schemes = isTls ? ['https'] : others.has(named.name) ? ['http', 'https'] : ['http']
+    const isOwn = schemes.some(scheme => origin === `${scheme}://${headers.host?.toLowerCase()}`)
+    if (origin !== undefined && !isOwn) return refusal(403, 'forbidden', 'Requests of other origins are refused.')
     // A navigation from another site can only open the page itself: a session cookie is not sent with it.
     if (site !== undefined && site !== 'same-origin' && site !== 'none' && url.startsWith('/api/')) {
       return refusal(403, 'forbidden', 'Requests of other sites are refused.')

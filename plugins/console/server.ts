@@ -110,8 +110,10 @@ export async function openConsoleServer(settings: ServerSettings): Promise<Conso
   const page = createPageServer(findPage())
   let cookieName = ''
 
-  const cookieOf = (value: string, maxAge: number) =>
-    `${cookieName}=${value}; Path=/; HttpOnly; SameSite=Strict; Max-Age=${maxAge}${isTls ? '; Secure' : ''}`
+  function cookieOf({ headers }: IncomingMessage, value: string, maxAge: number): string {
+    const isSecure = isTls || headers.origin?.startsWith('https:')
+    return `${cookieName}=${value}; Path=/; HttpOnly; SameSite=Strict; Max-Age=${maxAge}${isSecure ? '; Secure' : ''}`
+  }
 
   function logIn(req: IncomingMessage, res: ServerResponse, { token }: Readonly<Record<string, unknown>>) {
     if (typeof token !== 'string' || token === '' || token.length > MAX_TOKEN) {
@@ -123,7 +125,7 @@ export async function openConsoleServer(settings: ServerSettings): Promise<Conso
       const { cookie, secret, session } = result
       const maxAge = Math.floor((session.expiresAt - host.clock.now()) / 1_000)
       const login: Login = { ...meOf(session), secret }
-      return send(req, res, 200, login, { 'Set-Cookie': cookieOf(cookie, maxAge) })
+      return send(req, res, 200, login, { 'Set-Cookie': cookieOf(req, cookie, maxAge) })
     }
     if (result.kind === 'blocked')
       throw new ApiFailure(429, 'too_many_requests', 'Too many failed logins. Try again in a minute.')
@@ -140,7 +142,10 @@ export async function openConsoleServer(settings: ServerSettings): Promise<Conso
     connections.keep(req, res)
     if (path === PATHS.logout && method === 'POST') {
       logins.logOut(secret)
-      return send(req, res, 204, undefined, { 'Set-Cookie': cookieOf('', 0), 'Clear-Site-Data': '"cache", "storage"' })
+      return send(req, res, 204, undefined, {
+        'Set-Cookie': cookieOf(req, '', 0),
+        'Clear-Site-Data': '"cache", "storage"',
+      })
     }
     const handler = Object.hasOwn(handlers, `${method} ${path}`) ? handlers[`${method} ${path}`] : undefined
     if (!handler) throw new ApiFailure(404, 'not_found', 'There is no such path.')

@@ -16,8 +16,8 @@ import type { HttpSettings, ServerSettings } from './settings.ts'
 export interface CallCredentials {
   /** The caller's token; undefined if the connection has the token. */
   readonly headers?: Readonly<Record<string, string>>
-  /** Called after a 401 response. Returns true if a repetition with a new token can succeed. */
-  refused(): boolean
+  /** Called after a 401 response, or a 403 response that requires more scopes. True if a repetition can succeed. */
+  refused(stepUp?: string): boolean
 }
 
 export interface Targets {
@@ -75,7 +75,7 @@ function createHttpTargets(http: HttpSettings, { at, name }: ServerSettings, hos
     await renew()
     if (!source || hostSource) return undefined
     const own = await source.authorize({ ctx, method: 'POST', url })
-    return { headers: toHeaders(own), refused: () => source.refused(own, { origin }) }
+    return { headers: toHeaders(own), refused: stepUp => source.refused(own, { origin, stepUp }) }
   }
   const refused = () => used !== undefined && hostSource?.refused(used, { origin }) === true
 

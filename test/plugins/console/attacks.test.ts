@@ -91,6 +91,17 @@ describe('Attacks on the console', () => {
     expect((await operator.get(PATHS.me)).status).to.equal(200)
   })
 
+  it('from other origins are refused behind a proxy that terminates TLS', async () => {
+    const { origin } = await open({ token: TOKEN, allowedHosts: ['Console.example'] })
+    const proxied = (Origin: string) => logIn(origin, TOKEN, { Host: 'console.example', Origin })
+    const login = await proxied('https://console.example')
+    expect(login.status).to.equal(200)
+    expect(String(login.headers['set-cookie'])).to.match(/; Secure$/)
+    for (const other of ['https://evil.example', 'https://console.example:8443', 'https://127.0.0.1', 'null']) {
+      expect((await proxied(other)).status, other).to.equal(403)
+    }
+  })
+
   it('by forms without the header or the content type of the page are refused', async () => {
     const operator = await open({ actions: true })
     const { origin, cookie } = operator
@@ -135,6 +146,13 @@ describe('Attacks on the console', () => {
     }
     expect((await ask(origin + PATHS.me, { headers })).status).to.equal(200)
     expect((await ask(origin + PATHS.me, { headers: other })).status, 'another tab').to.equal(200)
+  })
+
+  it('from other addresses get no connection', async () => {
+    const { origin } = await open()
+    const other = origin.replace('127.0.0.1', '127.0.0.2')
+    const failure = await ask(other).catch((error: NodeJS.ErrnoException) => error.code)
+    expect(failure).to.equal('ECONNREFUSED')
   })
 
   it('by frames, scripts and referrers are prevented by headers of every response', async () => {

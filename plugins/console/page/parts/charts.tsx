@@ -1,4 +1,4 @@
-// Charts as SVG: sparkline, histogram of latencies, and bars of stages. Each has a text alternative.
+// Charts as SVG: sparkline and timeline. Each has a text alternative.
 import { Fragment } from 'preact'
 import type { Stage } from '../../api.ts'
 import { Text } from './text.tsx'
@@ -30,36 +30,6 @@ export function Sparkline({ values, label, isFault = false }: SparklineProps) {
         </>
       )}
     </svg>
-  )
-}
-
-export interface Bucket {
-  /** Shown at the axis. */
-  readonly label: string
-  readonly count: number
-}
-
-export function Histogram({ buckets, label }: { readonly buckets: readonly Bucket[]; readonly label: string }) {
-  const highest = Math.max(1, ...buckets.map(({ count }) => count))
-  const wide = 100 / Math.max(1, buckets.length)
-  return (
-    <figure>
-      <svg class="chart" viewBox="0 0 100 60" preserveAspectRatio="none" role="img" aria-label={label}>
-        {buckets.map(({ label: name, count }, index) => {
-          const high = count === 0 ? 0 : Math.max(1, (count / highest) * 60)
-          return (
-            <rect key={name} class="bars" x={index * wide + wide * 0.1} y={60 - high} width={wide * 0.8} height={high}>
-              <title>{`${name}: ${count}`}</title>
-            </rect>
-          )
-        })}
-      </svg>
-      <div class="axis" aria-hidden="true">
-        <span>{buckets[0]?.label}</span>
-        <span>{buckets[Math.floor(buckets.length / 2)]?.label}</span>
-        <span>{buckets.at(-1)?.label}</span>
-      </div>
-    </figure>
   )
 }
 

@@ -1,24 +1,38 @@
 // Screen 6: calls as they happen, with a filter, pause, and the stages of one call.
 import { useSignal } from '@preact/signals'
 import type { CallRow } from '../../api.ts'
-import { calls, skippedCalls } from '../data/live.ts'
+import { calls, lastTick, skippedCalls } from '../data/live.ts'
 import { useQuery } from '../data/query.ts'
 import { clockTime, count, milliseconds, plural, visibleText } from '../data/text.ts'
 import { CallDetails, clientText, itemText, OUTCOME_NAMES, OutcomeBadge } from '../parts/calls.tsx'
 import { List } from '../parts/list.tsx'
 import type { Column } from '../parts/table.tsx'
-import { Code } from '../parts/text.tsx'
+import { Code, Text } from '../parts/text.tsx'
 
 /** Not sortable: new calls arrive at the top. */
 const COLUMNS: readonly Column<CallRow>[] = [
   { title: 'Time', cell: ({ at }) => clockTime(at), width: '6.5rem' },
-  { title: 'Call', cell: call => <Code value={itemText(call)} /> },
+  {
+    title: 'Call',
+    cell: call => (
+      <>
+        <Code value={call.name ?? itemText(call)} />{' '}
+        {call.name !== undefined && (
+          <span class="muted small">
+            <Text value={call.method ?? ''} most={40} />
+          </span>
+        )}
+      </>
+    ),
+  },
   { title: 'Outcome', cell: ({ outcome }) => <OutcomeBadge outcome={outcome} />, width: '8.5rem' },
   { title: 'Duration', cell: ({ ms }) => milliseconds(ms), width: '6rem', isNumber: true, isExtra: true },
-  { title: 'Route', cell: ({ route }) => route, width: '8rem', isExtra: true },
+  { title: 'Route', cell: ({ route }) => route, width: '7rem', isExtra: true },
   { title: 'Client', cell: clientText, width: '11rem', isExtra: true },
-  { title: 'User', cell: ({ user = 'anonymous' }) => user, width: '9rem', isExtra: true },
+  { title: 'User', cell: ({ user = 'anonymous' }) => user, width: '8rem', isExtra: true },
 ]
+
+const NODE: Column<CallRow> = { title: 'Node', cell: ({ node }) => node, width: '6rem', isExtra: true }
 
 const textOf = (call: CallRow): string =>
   [
@@ -55,9 +69,9 @@ export default function CallsScreen() {
       <List
         noun="call"
         caption="Calls, newest first"
-        columns={COLUMNS}
+        columns={lastTick.value?.nodeStates ? [...COLUMNS, NODE] : COLUMNS}
         rows={list}
-        keyOf={call => ({ seq: String(call.seq), node: call.node })}
+        keyOf={call => ({ seq: String(call.seq), from: call.node })}
         textOf={textOf}
         placeholder="tool, client, user, request ID"
         filters={[{ name: 'outcome', label: 'Outcome', options: OUTCOME_NAMES, of: ({ outcome }) => outcome }]}
