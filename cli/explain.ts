@@ -78,7 +78,8 @@ async function identify(
     return { lines: [line('token', how)], user }
   } catch (error) {
     if (HostError.is(error) && error.kind !== 'unavailable' && !hasTemporaryKeys) {
-      const lines = [line('token', `refused: ${error.detail ?? error.message}`), ...read]
+      const fix = claims ? '' : '; pass the access token that a client sends, which `mcp-host token <url>` prints'
+      const lines = [line('token', `refused: ${error.detail ?? error.message}${fix}`), ...read]
       return { lines, user: undefined, refusal: error }
     }
     const { iss } = claims ?? {}
@@ -103,9 +104,15 @@ function findItem({ items }: InspectedAddress, kind: ItemKind, key: string): Cat
   return own.find(item => item.key === key) ?? own.find(item => template(item))
 }
 
-function explainItem(address: InspectedAddress, kind: ItemKind, key: string, user: User | undefined): string[] {
+function explainItem(host: Host, address: InspectedAddress, kind: ItemKind, key: string, user: User | undefined) {
   const label = kind.slice(0, -1)
   const item = findItem(address, kind, key)
+  const { sources = [] } = host.routes.find(({ path }) => path === address.route.path) ?? {}
+  const unknown = sources.flatMap(({ toolset, isEmpty }) => (isEmpty ? toolset : []))
+  if (!item && unknown.length > 0) {
+    const why = `the items of ${unknown.join(', ')} are unknown: run \`mcp-host accept\`, which adds them to the lock file`
+    return [line(label, `there is no ${label} "${key}" among the known items of this path`), line('result', why)]
+  }
   if (!item) {
     const hint = nearestHint(
       key,
@@ -177,7 +184,7 @@ async function explanation(
   const inspected = host.inspect(path)
   if (!inspected) {
     const known = host.routes.map(route => route.path).join(', ')
-    throw usage(`--route: nothing is served at ${path}; there are: ${known}`)
+    throw usage(`nothing is served at ${path}; select a path with --route; there are: ${known}`)
   }
   const { lines, user, refusal }: Identified = given
     ? { lines: [], user: given }
@@ -200,7 +207,7 @@ async function explanation(
   told.push(...describePlugins(address))
   const asked = KINDS.flatMap(([option, kind]) => {
     const key = options[option]
-    return key === undefined ? [] : explainItem(address, kind, key, user)
+    return key === undefined ? [] : explainItem(host, address, kind, key, user)
   })
   return [...told, ...(asked.length > 0 ? asked : listItems(address, user))]
 }

@@ -41,10 +41,7 @@ const PROXY_OPTIONS = {
     choices: ['auto', 'http', 'sse'],
     help: 'Transport; sse is the one of protocol version 2024-11-05 [auto]',
   },
-  'allow-http': {
-    type: 'boolean',
-    help: 'Allow an unencrypted http URL on another machine',
-  },
+  'allow-http': { type: 'boolean', help: 'Allow an unencrypted http URL on another machine' },
   'ignore-tool': {
     type: 'string',
     value: '<glob>',

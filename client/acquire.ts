@@ -15,6 +15,8 @@ import { createContainer, earlierScopes, fits, renewContainer, type TokenStore }
 export interface Need extends WantedScopes {
   readonly authority: Authority
   readonly dpop: DPoPSigner | undefined
+  /** A registration that a login replaces. */
+  readonly refusedClientId?: string | undefined
 }
 
 export interface Prompt {
@@ -202,7 +204,7 @@ export function createAcquirer(ctx: ClientContext, store: TokenStore, key: strin
         return askPerson(before, need, prompt, { client, choice }, signal)
       }
       try {
-        return await attempt()
+        return await attempt(need.refusedClientId)
       } catch (error) {
         const gone = client
         if (!gone || !(isGone(error, gone) || isTooNarrow(error, gone, before))) throw error

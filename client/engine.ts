@@ -47,16 +47,14 @@ export interface Want extends WantedScopes {
   readonly scheme: string | undefined
   readonly unasked?: boolean
   readonly anew?: boolean
+  readonly refusedClientId?: string | undefined
   readonly ask: 'no' | 'ask' | 'defer'
   readonly admit?: () => boolean
 }
 
 export type Engine = ReturnType<typeof createEngine>
 
-const FAILED = {
-  code: 'login_failed',
-  fix: 'see `cause`: a function of the options failed, or this client has a bug',
-}
+const FAILED = { code: 'login_failed', fix: 'see `cause`: a function of the options failed, or this client has a bug' }
 
 /** Requires TLS for bearer tokens (RFC 6750 §5.3). */
 function refuseClearText(serverUrl: string): void {
@@ -170,8 +168,9 @@ export function createEngine(ctx: ClientContext, context: CacheContext) {
     const stored = await store.read()
     const find = want.unasked ? finder.known : finder.find
     const authority = await find(want.metadataUrls, signal)
-    const { challenged, stepUp, added } = want
-    const need = { authority, challenged, stepUp, added, dpop: await signerWanted(authority, stored, want.scheme) }
+    const { challenged, stepUp, added, refusedClientId } = want
+    const dpop = await signerWanted(authority, stored, want.scheme)
+    const need = { authority, challenged, stepUp, added, refusedClientId, dpop }
     if (isUnattended(options.grant)) return alone(want, latest => acquirer.request(latest, need, signal))
     if (!stepUp && !want.anew && stored?.refreshToken !== undefined) {
       const renewed = await alone(want, async latest =>

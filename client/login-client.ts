@@ -1,7 +1,9 @@
 // Tokens of one user at one API. The user logs in with a browser that the host redirects.
+import { readCue } from './challenge.ts'
 import { AuthError, InteractionRequiredError } from './errors.ts'
 import type { ClientOAuthOptions } from './options.ts'
 import { resolveOptions } from './resolve-options.ts'
+import { splitScope } from './scopes.ts'
 import { createSession } from './session.ts'
 
 export interface LoginClientOptions
@@ -43,10 +45,16 @@ export function createLoginClient({ apiUrl, issuer, resource, ...given }: LoginC
         return stored?.accessToken === refused ? (await store.drop(stored))?.accessToken : stored?.accessToken
       })
     },
-    /** Returns the URL where the user logs in. */
-    async begin(): Promise<string> {
+    /** The scopes that a 403 response requires and the token does not have. */
+    async missingScopes(challenge: string): Promise<readonly string[]> {
+      const cue = readCue({ status: 403, headers: new Headers({ 'www-authenticate': challenge }) })
+      const granted = splitScope((await session.status()).scope)
+      return (cue?.scope ?? []).filter(scope => !granted.includes(scope))
+    },
+    /** Returns the URL where the user logs in. `scopes` are added. `refusedClientId`: a registration to replace. */
+    async begin(scopes: readonly string[] = [], refusedClientId?: string): Promise<string> {
       try {
-        await logins.session.login()
+        await logins.login({ scopes, refusedClientId })
       } catch (error) {
         if (error instanceof InteractionRequiredError) return error.authorizationUrl
         throw error

@@ -38,6 +38,12 @@ interface Abortable {
   readonly signal?: AbortSignal | undefined
 }
 
+interface LoginWish extends Abortable {
+  readonly scopes?: readonly string[]
+  /** A registration that does not permit the scopes. */
+  readonly refusedClientId?: string | undefined
+}
+
 /** Tokens of one server and identity. Only `token()` returns a token. */
 export interface AuthSession {
   /** Returns a valid token, refreshed if necessary; undefined if a login is required. */
@@ -136,20 +142,23 @@ export function createSession(options: ResolvedOptions, { openRedirect, issuer }
     return true
   }
 
+  const login = guarded(async ({ scopes, refusedClientId, signal }: LoginWish = {}) => {
+    if (scopes !== undefined) checkScopes('scopes of login', scopes)
+    const { engine } = await ready()
+    const cue = await probe(signal)
+    const ask = options.interactive === 'defer' ? 'defer' : 'ask'
+    const about = { used: await engine.store.read(), metadataUrls: cue?.resourceMetadata ?? [], scheme: cue?.scheme }
+    const wanted = { challenged: cue?.scope, added: scopes, refusedClientId }
+    await engine.obtain({ ...about, ...wanted, stepUp: false, anew: true, ask }, signal)
+  })
+
   const session: AuthSession = {
     token: guarded(async ({ signal }: Abortable = {}) => {
       const { engine } = await ready()
       return (await engine.current(signal))?.accessToken
     }),
 
-    login: guarded(async ({ scopes, signal }: Abortable & { readonly scopes?: readonly string[] } = {}) => {
-      if (scopes !== undefined) checkScopes('scopes of login', scopes)
-      const { engine } = await ready()
-      const cue = await probe(signal)
-      const ask = options.interactive === 'defer' ? 'defer' : 'ask'
-      const about = { used: await engine.store.read(), metadataUrls: cue?.resourceMetadata ?? [], scheme: cue?.scheme }
-      await engine.obtain({ ...about, challenged: cue?.scope, added: scopes, stepUp: false, anew: true, ask }, signal)
-    }),
+    login,
 
     logout: guarded(async (about: Abortable & { readonly forgetClient?: boolean } = {}) => {
       const { signal = new AbortController().signal, forgetClient = false } = about
@@ -215,6 +224,7 @@ export function createSession(options: ResolvedOptions, { openRedirect, issuer }
   }
   return {
     session,
+    login,
     engine: async () => (await ready()).engine,
     guarded: <T>(work: () => Promise<T>) => guarded(work)(),
   }

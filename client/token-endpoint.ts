@@ -285,11 +285,7 @@ function checkBinding({ options }: ClientContext, { server, dpop }: TokenRequest
   if (dpop && tokenType === 'Bearer' && options.dpop === true) {
     throw new AuthError(`${server.issuer} issued a bearer token instead of the requested DPoP-bound token`, {
       code: 'unsupported_token_type',
-      fix: {
-        text: 'enable DPoP at the server; to accept bearer tokens too,',
-        option: 'dpop',
-        value: 'auto',
-      },
+      fix: { text: 'enable DPoP at the server; to accept bearer tokens too,', option: 'dpop', value: 'auto' },
     })
   }
   if (!dpop && tokenType === 'DPoP') {

@@ -42,11 +42,7 @@ const WAY_OPTIONS = {
     multiple: true,
     help: 'Use PKCE with S256 at this issuer although its metadata does not list it; repeatable',
   },
-  'token-endpoint': {
-    type: 'string',
-    value: '<url>',
-    help: 'Token endpoint; auto uses the metadata of the server',
-  },
+  'token-endpoint': { type: 'string', value: '<url>', help: 'Token endpoint; auto uses the metadata of the server' },
   'authorize-param': {
     type: 'string',
     value: '<name=value>',
@@ -129,17 +125,8 @@ export const LOGIN_OPTIONS = {
     multiple: true,
     help: 'Request this scope instead of the suggested ones; repeatable',
   },
-  'add-scope': {
-    type: 'string',
-    value: '<scope>',
-    multiple: true,
-    help: 'Request this scope in addition; repeatable',
-  },
-  'client-id': {
-    type: 'string',
-    value: '<id>',
-    help: 'Client id that was registered before [automatic registration]',
-  },
+  'add-scope': { type: 'string', value: '<scope>', multiple: true, help: 'Request this scope in addition; repeatable' },
+  'client-id': { type: 'string', value: '<id>', help: 'Client id that was registered before [automatic registration]' },
   'client-issuer': {
     type: 'string',
     value: '<url>',
@@ -173,11 +160,7 @@ export const LOGIN_OPTIONS = {
     help: 'Host of the redirect URI [127.0.0.1]',
   },
   'redirect-port': { type: 'string', value: '<port>', help: 'Port of the redirect URI [any free port]' },
-  'callback-path': {
-    type: 'string',
-    value: '<path>',
-    help: 'Path of the redirect URI [/callback]',
-  },
+  'callback-path': { type: 'string', value: '<path>', help: 'Path of the redirect URI [/callback]' },
   'login-timeout': { type: 'string', value: '<seconds>', help: 'Time to wait for the login [300]' },
   ...WAY_OPTIONS,
   ...REACH_OPTIONS,

@@ -19,11 +19,7 @@ export const REACH_OPTIONS = {
     multiple: true,
     help: `Send this header, with \${NAME} from the environment; @file reads one header per line; repeatable`,
   },
-  proxy: {
-    type: 'string',
-    value: '<url>',
-    help: 'HTTP proxy; env uses HTTPS_PROXY and NO_PROXY; none disables it',
-  },
+  proxy: { type: 'string', value: '<url>', help: 'HTTP proxy; env uses HTTPS_PROXY and NO_PROXY; none disables it' },
 } as const satisfies CommandOptionTable
 
 export interface Reach {

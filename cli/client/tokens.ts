@@ -143,10 +143,7 @@ export const logoutCommand = defineCommand({
     ...PROFILE_OPTION,
     ...REACH_OPTIONS,
     all: { type: 'boolean', help: 'All saved logins' },
-    'forget-client': {
-      type: 'boolean',
-      help: 'Also delete the client registration and the login settings',
-    },
+    'forget-client': { type: 'boolean', help: 'Also delete the client registration and the login settings' },
   },
   async run(values, [given], context) {
     const { profile, all = false, 'forget-client': forgetClient = false } = values

@@ -6,6 +6,7 @@ import {
   type AuthorizedRequest,
   createTokenSource,
   type Logins,
+  type Refusal,
   readSecret,
   type SecretSource,
   type TokenSource,
@@ -25,13 +26,7 @@ export interface AddedCredentials {
   readonly tokens: { readonly source: TokenSource; readonly used: Authorization }[]
 }
 
-/** The response that refused a token. */
-interface Refusal {
-  readonly origin: string
-  readonly dpopNonce?: string | undefined
-}
-
-/** Discards tokens after a 401 response. Returns whether a retry with new tokens can succeed. */
+/** Discards tokens after a 401 or 403 response. Returns whether a retry with new tokens can succeed. */
 export const refuseTokens = ({ tokens }: AddedCredentials, refusal: Refusal): boolean =>
   tokens.some(({ source, used }) => source.refused(used, refusal))
 

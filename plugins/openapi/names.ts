@@ -20,7 +20,7 @@ const clean = (text: string): string => trimEndOf(text.replaceAll(/[^A-Za-z0-9_-
 
 /** Derives a name: `get_pets_by_id` for `GET /pets/{id}`. */
 const nameByPath = ({ method, path }: Candidate): string =>
-  `${method}_${clean(path.replaceAll(/\{([^}]*)\}/g, 'by_$1')) || 'root'}`
+  `${method}_${clean(path.replaceAll(/\{([^{}]*)\}/g, 'by_$1')) || 'root'}`
 
 /** Returns the names of tools by candidate. A tool name does not depend on the selection of other tools. */
 export function createNames(candidates: readonly Candidate[], prefix: string): (candidate: Candidate) => string {

@@ -3,7 +3,7 @@ import { type CallContext, type CallToolResult, ToolError } from '../../core/ind
 import type { Services } from '../../core/internal.ts'
 import { type Clock, errorText, HostError, type Logger } from '../../core/plugin.ts'
 import { type Cancellation, callOf, contextCancellation, holderOf } from '../../core/transport.ts'
-import { readSecret, type SecretSource } from '../families/credentials/index.ts'
+import { readSecret, type SecretSource, stepUpOf } from '../families/credentials/index.ts'
 import { type AddedCredentials, type CredentialPlan, type OperationCredentials, refuseTokens } from './credentials.ts'
 import type { Operation, OperationArguments } from './operation.ts'
 import { type EncodedBody, encodeBody } from './request-body.ts'
@@ -411,10 +411,11 @@ export function createRequester(options: RequesterOptions): Requester {
         await end.wait(pause)
         continue
       }
-      if (response.status === 401 && !isRenewed) {
+      const stepUp = stepUpOf(response.status, headerOf(response.headers, 'www-authenticate'))
+      if ((response.status === 401 && !isRenewed) || stepUp !== undefined) {
         isRenewed = true
         // The API did not process the request, so every method can be repeated.
-        if (refuseTokens(added, { origin, dpopNonce: headerOf(response.headers, 'dpop-nonce') })) continue
+        if (refuseTokens(added, { origin, dpopNonce: headerOf(response.headers, 'dpop-nonce'), stepUp })) continue
       }
       const pause = mayRepeat ? pauseAfter(attempt++, end, response) : undefined
       if (pause === undefined) {

@@ -13,8 +13,8 @@ export interface ParsedJson {
   readonly duplicate?: string
 }
 
-/** Maximum nesting of a response. */
-const MAX_DEPTH = 512
+/** Maximum nesting of responses and documents. */
+export const MAX_DEPTH = 512
 
 const [QUOTE, COMMA, MINUS, COLON, BACKSLASH] = [0x22, 0x2c, 0x2d, 0x3a, 0x5c]
 const [OPEN_LIST, CLOSE_LIST, OPEN_OBJECT, CLOSE_OBJECT] = [0x5b, 0x5d, 0x7b, 0x7d]
@@ -23,10 +23,10 @@ const isDigit = (code: number): boolean => code >= 0x30 && code <= 0x39
 
 /** Returns the index after a string. Regular expressions overflow the stack for strings of some megabytes. */
 function endOfString(json: string, start: number): number {
-  for (let index = start + 1; index < json.length; index++) {
-    const code = json.charCodeAt(index)
-    if (code === BACKSLASH) index++
-    else if (code === QUOTE) return index + 1
+  for (let end = json.indexOf('"', start + 1); end !== -1; end = json.indexOf('"', end + 1)) {
+    let slash = end
+    while (json.charCodeAt(slash - 1) === BACKSLASH) slash--
+    if ((end - slash) % 2 === 0) return end + 1
   }
   return json.length
 }
@@ -108,7 +108,7 @@ function scan(json: string): Scan {
 }
 
 /** True if JSON is nested too deeply, also if the end is invalid. */
-function isTooDeep(json: string): boolean {
+export function isTooDeep(json: string): boolean {
   let depth = 0
   for (let index = 0; index < json.length; ) {
     const code = json.charCodeAt(index)

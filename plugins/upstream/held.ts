@@ -11,12 +11,20 @@ interface HeldLimits {
   readonly for: number
 }
 
+/** A slot of the server's `concurrency`. */
+export interface CallSlot {
+  leave(): void
+  /** Takes a slot for a call that continues. */
+  retake(): Promise<void>
+}
+
 /** A call at a server. */
 export interface RunningCall {
   readonly run: Run
   readonly params: Json
   /** The user or address that the call counts for. */
   readonly owner: string
+  readonly slot: CallSlot
   /** Releases the session of the call. */
   end(): void
 }

@@ -62,6 +62,7 @@ export interface UpstreamServer extends UpstreamDefaults {
   auth?: ServerAuth
   sessions?: 'auto' | 'shared' | 'per-session' | 'per-user' | 'per-call'
   maxSessions?: number
+  concurrency?: number
   prefix?: string
   include?: string[]
   exclude?: string[]
@@ -227,6 +228,9 @@ const server = {
         'Which calls share a session. `auto` (default): all if the server has no sessions, otherwise as `per-session`. `per-session`: those of a client session; without one, `per-user`. `per-user`: those of a user. `per-call`: none. `shared`: all.',
       ),
       maxSessions: count('Maximum sessions at the server. Default 1000.'),
+      concurrency: count(
+        'Maximum concurrent calls per process, without held calls. Default 64 with `url`, 16 with `command`.',
+      ),
       prefix: {
         type: 'string',
         pattern: '^[A-Za-z0-9_.-]{0,64}$',

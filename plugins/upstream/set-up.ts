@@ -2,8 +2,9 @@
 import { isDeepStrictEqual } from 'node:util'
 import { isLoopback } from '../../core/auth.ts'
 import type { Definition } from '../../core/index.ts'
-import type { InternalHost } from '../../core/internal.ts'
+import type { CallQueue, InternalHost } from '../../core/internal.ts'
 import { type McpRoute, parseDuration, type ServedToolset, StartError } from '../../core/plugin.ts'
+import { LinkedList } from '../../core/transport.ts'
 import { operatorText } from '../../remote/index.ts'
 import { createLogins } from '../families/credentials/index.ts'
 import { upstreamCallsOf } from '../families/upstream-calls/index.ts'
@@ -68,6 +69,19 @@ export function setUpUpstreams(host: InternalHost, options: UpstreamOptions): vo
     for: parseDuration(heldOptions.for ?? '5m'),
   }
   const record = upstreamCallsOf(host)
+  const busy = new LinkedList<CallQueue>()
+  metrics.gauge(
+    {
+      name: 'mcp_host_upstream_active_calls',
+      help: 'Running and queued calls to upstream servers.',
+      labels: ['upstream', 'state'],
+    },
+    () =>
+      [...busy].flatMap(({ facts: { tool: upstream }, running, waiting }) => [
+        [running, { upstream, state: 'running' }] as const,
+        [waiting, { upstream, state: 'waiting' }] as const,
+      ]),
+  )
   const restarts = metrics.counter({
     name: 'mcp_host_upstream_reconnections_total',
     help: 'Reconnection attempts to upstream servers.',
@@ -82,7 +96,7 @@ export function setUpUpstreams(host: InternalHost, options: UpstreamOptions): vo
     heldOf.set(name, held)
     const toolset = { replace: (definitions: readonly Definition[]) => toolsets.get(name)?.replace(definitions) }
     const own = { settings, toolset, targets, held, accepted, countRestart }
-    return new Upstream({ host, processes, isLocal, record, forwarding, ...own })
+    return new Upstream({ host, processes, isLocal, record, forwarding, busy, ...own })
   }
 
   const loginsOf = ({ servers }: UpstreamOptions) =>

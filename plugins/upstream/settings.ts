@@ -32,6 +32,7 @@ export interface ServerSettings {
   readonly changed: 'serve' | 'withhold'
   readonly sessions: NonNullable<UpstreamServer['sessions']>
   readonly maxSessions: number
+  readonly concurrency: number
   readonly idle: number
   readonly prefix: string
   readonly include: readonly string[] | undefined
@@ -158,6 +159,7 @@ export function resolveServer(
     changed: isFrozen ? 'withhold' : (either('changed') ?? 'withhold'),
     sessions: server.sessions ?? 'auto',
     maxSessions: server.maxSessions ?? 1_000,
+    concurrency: server.concurrency ?? (server.url === undefined ? 16 : 64),
     idle: durationOrOff(options.processes?.idle ?? '5m'),
     prefix: server.prefix ?? `${name.replaceAll(/[^A-Za-z0-9_.-]/g, '_')}_`,
     include: server.include,

@@ -16,8 +16,8 @@ import type { HttpSettings, ServerSettings } from './settings.ts'
 export interface CallCredentials {
   /** The caller's token; undefined if the connection has the token. */
   readonly headers?: Readonly<Record<string, string>>
-  /** Called after a 401 response. Returns true if a repetition with a new token can succeed. */
-  refused(): boolean
+  /** Called after a 401 response, or a 403 response that requires more scopes. True if a repetition can succeed. */
+  refused(stepUp?: string): boolean
 }
 
 export interface Targets {
@@ -80,9 +80,9 @@ function createHttpTargets(http: HttpSettings, { at, name }: ServerSettings, hos
     },
     async authorize(ctx) {
       await renew()
-      if (!source || hostSource) return { refused }
+      if (!source || hostSource) return { refused: stepUp => stepUp === undefined && refused() }
       const own = await source.authorize({ ctx, method: 'POST', url })
-      return { headers: toHeaders(own), refused: () => source.refused(own, { origin }) }
+      return { headers: toHeaders(own), refused: stepUp => source.refused(own, { origin, stepUp }) }
     },
     forwarded({ headers }) {
       const found = forwardHeaders.flatMap(name => {

@@ -2,9 +2,9 @@
 import { isDeepStrictEqual } from 'node:util'
 import { loginEnded } from '../../core/auth.ts'
 import { type CallContext, type CallToolResult, type Definition, type JsonSchema, ToolError } from '../../core/index.ts'
-import type { InternalHost } from '../../core/internal.ts'
+import { CallQueue, type InternalHost } from '../../core/internal.ts'
 import type { Call, ServedToolset, Timer } from '../../core/plugin.ts'
-import { callOf, contextCancellation, holderOf, InputRequired, roundOf } from '../../core/transport.ts'
+import { callOf, contextCancellation, holderOf, InputRequired, type LinkedList, roundOf } from '../../core/transport.ts'
 import {
   type Connection,
   type ConnectOptions,
@@ -14,7 +14,7 @@ import {
   type RequestOptions,
   type ServerNotification,
 } from '../../remote/index.ts'
-import { isLoginRound, isPerCaller, withLogin } from '../families/credentials/index.ts'
+import { isLoginRound, isPerCaller, stepUpOf, withLogin } from '../families/credentials/index.ts'
 import { visibleLine, visibleText } from '../families/texts/index.ts'
 import { problemsOf, type RecordUpstreamCall } from '../families/upstream-calls/index.ts'
 import { type AcceptedServer, listsOf, reviewLists } from './accepted.ts'
@@ -22,7 +22,7 @@ import { capabilitiesFor, cleanResult, listCapabilities, paramsFor, readInputReq
 import { type Caller, changedError, createDefiner } from './definitions.ts'
 import { callFailure, isLoginNeeded, isNotFound, isUnauthorized, isUnknownItem } from './failures.ts'
 import type { Forwarded, Forwarding } from './forwarding.ts'
-import type { HeldCalls, RunningCall } from './held.ts'
+import type { CallSlot, HeldCalls, RunningCall } from './held.ts'
 import { readLists, type Snapshot } from './lists.ts'
 import { labelOf, toolName, unmatchedFilters } from './names.ts'
 import type { Places } from './places.ts'
@@ -53,6 +53,8 @@ export interface UpstreamParts {
   /** The held calls of this server, of all versions of its options. */
   readonly held: HeldCalls
   readonly forwarding: Forwarding
+  /** Queues with calls, for metrics. */
+  readonly busy: LinkedList<CallQueue>
   readonly processes: Places
   readonly isLocal: boolean
   /** The server's entry in the lock file. */
@@ -80,6 +82,7 @@ export class Upstream implements Caller {
   readonly #sessions: Sessions
   readonly #define: ReturnType<typeof createDefiner>
   readonly #supervisor: Supervisor
+  readonly #queue: CallQueue
   readonly #stop = new AbortController()
   readonly #watched = new Set<string>()
   /** Listed tools that the server did not have for a user. */
@@ -123,6 +126,9 @@ export class Upstream implements Caller {
     this.#since = host.clock.now()
     this.#accepted = parts.accepted
     this.#define = createDefiner(settings, this)
+    const { name, concurrency, callTimeout } = settings
+    const limits = { tool: name, most: concurrency, timeout: callTimeout, clock: host.clock }
+    this.#queue = new CallQueue(limits, parts.busy, () => undefined)
     this.#supervisor = createSupervisor({
       open: closed => this.#open(closed),
       onDemand: settings.http !== undefined,
@@ -651,6 +657,7 @@ export class Upstream implements Caller {
       if (node !== this.#parts.forwarding.nodeOf(call)) return this.#forward({ held, node }, params, ctx, call)
       const running = this.#parts.held.take(held)
       if (!running) throw this.#notHeld(node, 'the call has ended', params)
+      await running.slot.retake()
       running.run.answer(round.responses)
       return this.#follow(running, ctx, call)
     }
@@ -694,6 +701,7 @@ export class Upstream implements Caller {
     const running = this.#parts.held.take(id)
     if (!running) return { gone: true }
     const { run } = running
+    await running.slot.retake()
     run.answer(responses)
     await run.next(caller)
     const { outcome, requests } = run
@@ -724,7 +732,40 @@ export class Upstream implements Caller {
     }
   }
 
+  /** Waits for a slot of `concurrency`. Rejects with `tooManyRequests` if the queue is full. */
+  async #takeSlot(call: Call, ctx: CallContext): Promise<CallSlot> {
+    let turn = this.#queue.enter(call)
+    await turn.ready
+    if (contextCancellation(ctx).aborted) {
+      turn.leave()
+      throw new RemoteError('cancelled', 'the call was cancelled')
+    }
+    return {
+      leave: () => turn.leave(),
+      retake: async () => {
+        turn = this.#queue.enterAgain(call)
+        await turn.ready
+      },
+    }
+  }
+
   async #sendOnce(method: string, params: Json, ctx: CallContext, call: Call): Promise<object> {
+    const slot = await this.#takeSlot(call, ctx)
+    let running: RunningCall
+    try {
+      running = await this.#start(method, params, { ctx, call, slot })
+    } catch (error) {
+      slot.leave()
+      throw error
+    }
+    return this.#follow(running, ctx, call)
+  }
+
+  async #start(
+    method: string,
+    params: Json,
+    { ctx, call, slot }: { readonly ctx: CallContext; readonly call: Call; readonly slot: CallSlot },
+  ): Promise<RunningCall> {
     const { targets, host } = this.#parts
     this.#credentials.set(call, await targets.authorize(ctx))
     const { session, leave } = await this.#enterSession(call)
@@ -741,11 +782,11 @@ export class Upstream implements Caller {
     const end = () => {
       session.runs?.delete(run)
       leave()
+      slot.leave()
       this.#leave()
     }
     run.start(session.connection, method, this.#traced(params, call), this.#requestOptions(call, session))
-    const owner = holderOf({ user: call.user, ip: call.offer.ip })
-    return this.#follow({ run, params, owner, end }, ctx, call)
+    return { run, params, owner: holderOf({ user: call.user, ip: call.offer.ip }), slot, end }
   }
 
   /** Adds the trace context of the call, in place of the caller's. */
@@ -757,7 +798,8 @@ export class Upstream implements Caller {
   /** True if the server certainly did not execute the call, and a retry can succeed. */
   #canRepeat(error: unknown, call: Call): boolean {
     if (!(error instanceof RemoteError) || error.executed !== 'no') return false
-    if (isUnauthorized(error)) return this.#credentials.get(call)?.refused() === true
+    const stepUp = stepUpOf(error.status, error.challenge)
+    if (isUnauthorized(error) || stepUp !== undefined) return this.#credentials.get(call)?.refused(stepUp) === true
     return error.reason === 'lost'
   }
 
@@ -797,7 +839,9 @@ export class Upstream implements Caller {
     try {
       if (isSealed && Buffer.byteLength(JSON.stringify(run.requests)) > MAX_QUESTIONS)
         throw new ToolError(`A request of the server "${this.settings.name}" to the user is too large.`)
-      return this.#parts.held.add(running)
+      const id = this.#parts.held.add(running)
+      running.slot.leave()
+      return id
     } catch (error) {
       run.giveUp()
       end()
@@ -809,7 +853,9 @@ export class Upstream implements Caller {
     const call = callOf(ctx)
     if (!call) throw new Error('the context is not one of a call')
     this.#active++
+    let slot: CallSlot | undefined
     try {
+      slot = await this.#takeSlot(call, ctx)
       this.#credentials.set(call, await this.#parts.targets.authorize(ctx))
       const { session, leave } = await this.#enterSession(call)
       try {
@@ -831,6 +877,7 @@ export class Upstream implements Caller {
     } catch (error) {
       throw this.#failure(error, call)
     } finally {
+      slot?.leave()
       this.#leave()
     }
   }

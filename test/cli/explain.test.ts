@@ -89,7 +89,37 @@ function expectTold({ code, stdout, stderr }: Ended, ...lines: Array<string | Re
   }
 }
 
+describe('mcp-host explain of an upstream server that is not connected', () => {
+  it('reports that its tools are unknown, not that a tool is missing', async () => {
+    const upstream = "{ servers: { far: { url: 'http://127.0.0.1:9/' } } }"
+    const config = configText({
+      routes: "{ '/far': { toolsets: ['far'] }, '/own': { toolsets: ['first'] } }",
+      plugins: `upstream: ${upstream}`,
+    })
+    const cwd = await makeFolder({ 'mcp.config.mjs': config })
+    const ask = (route: string) => runCli(['explain', '--route', route, '--tool', 'far_search'], cwd)
+    const { stdout, stderr } = await ask('/far')
+    expect(stdout, stderr).to.match(/^result .*unknown.*mcp-host accept/m)
+    expect(stdout).not.to.include('-32602')
+    expectTold(await ask('/own'), 'result    error -32602')
+  })
+})
+
 describe('mcp-host explain', () => {
+  it('shows how to get a token, if the given one is not a JWT', async () => {
+    const { stdout } = await explain('--token', 'abc', '--route', '/admin')
+    expect(stdout).to.match(/^token .*refused.*mcp-host token/m)
+  })
+
+  it('lists the routes, if none is selected and none is at /', async () => {
+    const cwd = await makeFolder({
+      'mcp.config.mjs': configText({ routes: "{ '/a': { toolsets: ['first'] }, '/b': { toolsets: ['first'] } }" }),
+    })
+    const { code, stderr } = await runCli(['explain'], cwd)
+    expect(code).to.equal(2)
+    expect(stderr).to.match(/--route.*\/a, \/b/)
+  })
+
   it('asks about the only route by default', async () => {
     const only = await makeFolder({ 'mcp.config.mjs': configText({ routes: "{ '/mcp': { toolsets: ['first'] } }" }) })
     expectTold(await runCli(['explain'], only), 'address   /mcp, route /mcp, toolsets first')

@@ -17,6 +17,10 @@ export interface ApiWithLogin {
   /** The HTTP API. */
   readonly apiUrl: string
   nextUser: string
+  /** A scope that both servers require. */
+  requiredScope: string | undefined
+  /** Requires the scope although the token has it. */
+  refusesAll: boolean
   /** Token requests by grant type, in order. */
   readonly grants: string[]
   readonly registrations: string[]
@@ -88,8 +92,10 @@ function createAdapter(stored: Map<string, Payload>, state: ApiWithLogin) {
 
 type Interaction = Awaited<ReturnType<Provider['interactionDetails']>>
 
-async function consent(provider: Provider, { session, params, prompt }: Interaction) {
-  const grant = new provider.Grant({ accountId: session?.accountId ?? '', clientId: String(params['client_id']) })
+async function consent(provider: Provider, { grantId, session, params, prompt }: Interaction) {
+  const known = grantId === undefined ? undefined : await provider.Grant.find(grantId)
+  const about = { accountId: session?.accountId ?? '', clientId: String(params['client_id']) }
+  const grant = known ?? new provider.Grant(about)
   const { missingOIDCScope, missingResourceScopes } = prompt.details as {
     missingOIDCScope?: string[]
     missingResourceScopes?: Record<string, string[]>
@@ -107,7 +113,7 @@ function createProvider(state: ApiWithLogin, stored: Map<string, Payload>): Prov
     cookies: { keys: ['of a test'] },
     clientDefaults: { id_token_signed_response_alg: 'ES256' },
     enabledJWA: { idTokenSigningAlgValues: ['ES256'] },
-    scopes: ['openid', 'offline_access', 'read'],
+    scopes: ['openid', 'offline_access', 'read', 'write'],
     rotateRefreshToken: true,
     issueRefreshToken: () => true,
     features: {
@@ -117,7 +123,7 @@ function createProvider(state: ApiWithLogin, stored: Map<string, Payload>): Prov
       resourceIndicators: {
         enabled: true,
         useGrantedResource: () => true,
-        getResourceServerInfo: () => ({ scope: 'read', accessTokenFormat: 'opaque' }),
+        getResourceServerInfo: () => ({ scope: 'read write', accessTokenFormat: 'opaque' }),
       },
     },
     interactions: { url: (_ctx: unknown, { uid }: { uid: string }) => `${state.issuer}/interaction/${uid}` },
@@ -155,6 +161,8 @@ export async function startApiWithLogin(): Promise<ApiWithLogin> {
     mcpUrl: '',
     apiUrl: '',
     nextUser: 'ann-there',
+    requiredScope: undefined,
+    refusesAll: false,
     grants: [],
     registrations: [],
     callback: 'http://127.0.0.1:1/nobody',
@@ -171,13 +179,20 @@ export async function startApiWithLogin(): Promise<ApiWithLogin> {
   }
   const provider = createProvider(state, stored)
   issue = createIssuer(provider, state)
-  const userOf = async (authorization: string | undefined) =>
-    (await provider.AccessToken.find((authorization ?? '').replace('Bearer ', '')))?.accountId
+  async function userOf(authorization: string | undefined) {
+    const token = await provider.AccessToken.find((authorization ?? '').replace('Bearer ', ''))
+    const { requiredScope } = state
+    const isNarrow =
+      token && requiredScope !== undefined && (state.refusesAll || !token.scope?.split(' ').includes(requiredScope))
+    const stepUp = isNarrow ? `Bearer error="insufficient_scope", scope="${requiredScope}"` : undefined
+    return { subject: token?.accountId, stepUp }
+  }
   const tokens = plugin(
     host =>
       host.authenticate(async (ctx, next) => {
         const { authorization } = ctx.req.headers
-        const subject = await userOf(authorization)
+        const { subject, stepUp } = await userOf(authorization)
+        if (stepUp !== undefined) throw new HostError('forbidden', { headers: { 'WWW-Authenticate': stepUp } })
         if (authorization !== undefined && subject === undefined)
           throw new HostError('unauthorized', { detail: 'the token is invalid' })
         if (subject !== undefined) ctx.state.user = { subject, scopes: [], roles: [], claims: {} }
@@ -196,9 +211,11 @@ export async function startApiWithLogin(): Promise<ApiWithLogin> {
   })
   state.mcpUrl = `${url}/mcp`
   const port = await listening((request, response) => {
-    userOf(request.headers.authorization).then(user => {
-      response.writeHead(user === undefined ? 401 : 200, { 'content-type': 'application/json' })
-      response.end(JSON.stringify({ user: user ?? null }))
+    userOf(request.headers.authorization).then(({ subject, stepUp }) => {
+      if (stepUp !== undefined) response.setHeader('www-authenticate', stepUp)
+      const status = stepUp === undefined ? 200 : 403
+      response.writeHead(subject === undefined ? 401 : status, { 'content-type': 'application/json' })
+      response.end(JSON.stringify({ user: subject ?? null }))
     })
   }, '127.0.0.1')
   state.apiUrl = `http://127.0.0.1:${port}`

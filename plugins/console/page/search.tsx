@@ -19,9 +19,9 @@ const KINDS: Readonly<Record<SearchHit['kind'], string>> = {
   warning: 'Warning',
 }
 
-function targetOf({ kind, path, name, seq }: SearchHit): string {
+function targetOf({ kind, path, name, seq, node }: SearchHit): string {
   if (kind === 'route') return urlOf('/routes', { route: path })
-  if (kind === 'call') return urlOf('/calls', { seq: seq === undefined ? undefined : String(seq) })
+  if (kind === 'call') return urlOf('/calls', { seq: seq === undefined ? undefined : String(seq), from: node })
   if (kind === 'config') return urlOf('/config', { key: path })
   if (kind === 'warning') return '/'
   return urlOf('/tools', { path, kind, name })

@@ -3,9 +3,11 @@ import type { ComponentType } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { Link, useLocation } from 'wouter-preact'
 import { clock } from './data/clock.ts'
-import { connection, endReason, lastMessageAt } from './data/live.ts'
+import { connection, endReason, lastMessageAt, lastTick } from './data/live.ts'
+import { selectedNode } from './data/node.ts'
+import { useQuery } from './data/query.ts'
 import { logout, me } from './data/session.ts'
-import { duration } from './data/text.ts'
+import { duration, visibleText } from './data/text.ts'
 import { Dot } from './parts/badge.tsx'
 import { Toast } from './parts/copy.tsx'
 import { Empty } from './parts/states.tsx'
@@ -38,6 +40,42 @@ function Connection() {
     <span class="tools" role="status">
       <Dot tone="warn" /> {text}
     </span>
+  )
+}
+
+/** The selection stays when the screen changes. */
+function NodePicker() {
+  const [query, change] = useQuery()
+  const inUrl = query.get('node') ?? ''
+  const selected = selectedNode.value
+  const states = lastTick.value?.nodeStates
+  useEffect(() => {
+    if (inUrl !== '') selectedNode.value = inUrl
+    else if (selected !== '') change({ node: selected })
+  })
+  if (states === undefined) {
+    return (
+      <span class="small muted">
+        {me.value === undefined ? '' : <Text value={`node ${selected || me.value.node}`} most={60} />}
+      </span>
+    )
+  }
+  const choose = (node: string) => {
+    selectedNode.value = node
+    change({ node })
+  }
+  const isListed = selected === '' || states.some(({ name }) => name === selected)
+  return (
+    <select class="small" aria-label="Node" value={selected} onChange={event => choose(event.currentTarget.value)}>
+      <option value="">All nodes ({states.length})</option>
+      {!isListed && <option value={selected}>{visibleText(selected, 64)} (no answer)</option>}
+      {states.map(({ name, machine, state }) => (
+        <option key={name} value={name}>
+          {visibleText(name, 64)}, {visibleText(machine, 64)}
+          {state === 'no_answer' && ' (no answer)'}
+        </option>
+      ))}
+    </select>
   )
 }
 
@@ -133,9 +171,7 @@ export function Shell() {
           <span>
             {server === undefined ? 'Operator console' : <Text value={server.title ?? server.name} most={60} />}
           </span>
-          <span class="small muted">
-            {me.value === undefined ? '' : <Text value={`node ${me.value.node}`} most={60} />}
-          </span>
+          <NodePicker />
         </div>
         <Search />
         <div class="state">

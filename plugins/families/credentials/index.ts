@@ -16,5 +16,7 @@ export {
   type Authorization,
   type AuthorizedRequest,
   createTokenSource,
+  type Refusal,
+  stepUpOf,
   type TokenSource,
 } from './tokens.ts'

@@ -12,7 +12,7 @@ import { createLoginWaits } from './login-waits.ts'
 import { createRecords, createSealer, digest, pendingAt, type Records } from './records.ts'
 import type { UpstreamAuth } from './schema.ts'
 import { readKey } from './secret.ts'
-import { callerTokens, type TokenSource } from './tokens.ts'
+import { callerTokens, type Rejected, type TokenSource } from './tokens.ts'
 
 type LoginAuth = Extract<UpstreamAuth, { readonly kind: 'login' }>
 type LoginClient = Awaited<ReturnType<Services['createLoginClient']>>
@@ -33,6 +33,8 @@ interface Api {
 /** A login of one caller, which only this caller can start and finish. */
 interface Link extends Api {
   readonly owner: Owner
+  /** Scopes that the API requires in addition. */
+  readonly scopes?: readonly string[]
 }
 
 interface Flow extends Link {
@@ -55,6 +57,8 @@ const MAX_CLIENTS = 1_000
 /** Including URLs before a reload. */
 const MAX_APIS = 1_000
 const MAX_QUERY = 6_000
+/** Characters of scopes that an API requires in addition. */
+const MAX_SCOPES = 1_000
 /** The query parameters of the link page and of the callback. */
 const PARAMETERS = ['link', 'confirm', 'state', 'code', 'iss', 'error', 'error_description']
 
@@ -67,12 +71,15 @@ const PROBE_TIMEOUT = 5_000
 /** Statuses of an error page, where a known client gets a redirect or a page. */
 const UNKNOWN_CLIENT = [400, 401, 404]
 
-/** True if the authorization server responds to the URL of a login with an error, because it does not know the client. */
-async function isRefused(url: string): Promise<boolean> {
+/** What the authorization server refuses in response to the URL of a login: the client, or a scope. */
+async function refusalOf(url: string): Promise<'client' | 'scope' | undefined> {
   const signal = AbortSignal.timeout(PROBE_TIMEOUT)
   const response = await fetch(url, { redirect: 'manual', signal }).catch(() => undefined)
   await response?.body?.cancel().catch(() => undefined)
-  return response !== undefined && UNKNOWN_CLIENT.includes(response.status)
+  if (response && UNKNOWN_CLIENT.includes(response.status)) return 'client'
+  const location = response?.headers.get('location') ?? ''
+  const error = URL.canParse(location, url) ? new URL(location, url).searchParams.get('error') : undefined
+  return error === 'invalid_scope' ? 'scope' : undefined
 }
 
 const isClientRefused = (error: unknown) =>
@@ -125,6 +132,7 @@ export function createLogins(host: InternalHost) {
 
   const apiKey = ({ id, apiUrl }: Api) => digest(JSON.stringify([id, apiUrl]))
   const keyOf = (link: Link) => digest(JSON.stringify([apiKey(link), userKey(link.owner)]))
+  const waitKeyOf = (link: Link) => JSON.stringify([keyOf(link), link.scopes])
   const pathOf = (id: string) => `${CONNECT}/${encodeURIComponent(id)}`
   const whatOf = ({ id, apiUrl }: Api) => `"${id}" (${new URL(apiUrl).host})`
 
@@ -187,26 +195,43 @@ export function createLogins(host: InternalHost) {
     return `${host.url(pathOf(link.id))}?link=${name}`
   }
 
-  async function wait(link: Link, ctx: CallContext): Promise<void> {
+  async function wait(link: Link, ctx: CallContext, refused: string | undefined): Promise<void> {
     const client = await clientOf(link)
-    const isDone = async () => (await client.token()) !== undefined
-    const about = { key: keyOf(link), owner: userKey(link.owner), isDone, signal: contextCancellation(ctx).signal }
+    const isDone = async () => ![undefined, refused].includes(await client.token())
+    const about = { key: waitKeyOf(link), owner: userKey(link.owner), isDone, signal: contextCancellation(ctx).signal }
     if (await waits.wait(about)) return
     throw new ToolError(`The login at ${whatOf(link)} is not finished. Finish it, then call the tool again.`)
   }
 
+  /** The scopes that a login adds. Throws a ToolError if the token has them, so that a login does not help. */
+  async function addedScopes(client: LoginClient, link: Link, stepUp: string): Promise<readonly string[]> {
+    const scopes = await client.missingScopes(stepUp)
+    if (scopes.length > 0 && scopes.join(' ').length <= MAX_SCOPES) return scopes
+    throw new ToolError(`${whatOf(link)} does not permit this request (HTTP 403).`)
+  }
+
   /** Returns the token of the caller. Throws a LoginRequired error, or a ToolError without secrets. */
-  async function tokenOf(link: Link, refused: string | undefined): Promise<string> {
+  async function tokenOf(link: Link, refused: Rejected | undefined): Promise<string> {
+    const isStepUp = refused?.stepUp !== undefined
     let token: string | undefined
+    let required = link
     try {
       const client = await clientOf(link)
-      token = await (refused === undefined ? client.token() : client.renew(refused))
+      token = await (refused && !isStepUp ? client.renew(refused.token) : client.token())
+      if (isStepUp && token === refused.token) {
+        token = undefined
+        required = { ...link, scopes: await addedScopes(client, link, refused.stepUp) }
+      }
     } catch (err) {
+      if (ToolError.is(err)) throw err
       log.warn({ code: 'MH3453', err, login: link.id }, 'cannot get the token of a user for an API')
       throw new ToolError(`The host cannot get a token for ${whatOf(link)} now. Try again later.`)
     }
     if (token !== undefined) return token
-    throw new LoginRequired(whatOf(link), { createUrl: () => createUrl(link), wait: ctx => wait(link, ctx) })
+    throw new LoginRequired(whatOf(link), {
+      createUrl: () => createUrl(required),
+      wait: ctx => wait(required, ctx, refused?.token),
+    })
   }
 
   const show = (ctx: HostContext, title: string, text: string, more: Partial<UserPage> = {}, status = 400) =>
@@ -262,16 +287,22 @@ export function createLogins(host: InternalHost) {
     })
   }
 
-  /** The URL where the user logs in. A registration that the authorization server has deleted is replaced. */
+  /** The URL where the user logs in. A registration that was deleted, or does not permit the scopes, is replaced. */
   async function begin(link: Link): Promise<string> {
+    const { scopes } = link
     const known = tokensOf(link)
     const before = await known.registered()
     const client = await clientOf(link)
-    const url = await client.begin()
+    const url = await client.begin(scopes)
+    const clientId = new URL(url).searchParams.get('client_id') ?? ''
     // The user would see an error page of the authorization server.
-    const isReused = before !== undefined && new URL(url).searchParams.get('client_id') === before
-    if (!isReused || !(await isRefused(url)) || !(await known.drop(before))) return url
-    return client.begin()
+    const isReused = before !== undefined && clientId === before
+    const isRegistered = authOf(link).clientId === undefined
+    if (!isReused && !(isRegistered && scopes)) return url
+    const refusal = await refusalOf(url)
+    // Other users keep the registration of their tokens.
+    if (refusal === 'scope' && scopes) return client.begin(scopes, clientId)
+    return refusal === 'client' && (await known.drop(clientId)) ? client.begin(scopes) : url
   }
 
   async function showLink(ctx: HostContext, id: string): Promise<void> {
@@ -283,7 +314,8 @@ export function createLogins(host: InternalHost) {
     const confirmation = asText(ctx.query['confirm'])
     if (!isConfirmed(name, confirmation)) {
       const href = `${localPath(pathOf(id))}?link=${name}&confirm=${confirmationOf(confirmKeys[0] as Buffer, name)}`
-      const text = `${config.server.name} requests access to ${whatOf(link)} in your name. Continue only if you started this.`
+      const more = link.scopes ? `, with more permissions: ${link.scopes.join(', ')}` : ''
+      const text = `${config.server.name} requests access to ${whatOf(link)} in your name${more}. Continue only if you started this.`
       return show(ctx, 'Log in', text, { action: { label: 'Continue', href }, isError: false }, 200)
     }
     let url: string
@@ -315,7 +347,7 @@ export function createLogins(host: InternalHost) {
       if (isClientRefused(error)) await tokensOf(flow).drop(flow.record.client.clientId)
       return showFailure(ctx, flow, error)
     }
-    waits.wake(keyOf(flow))
+    waits.wake(waitKeyOf(flow))
     log.info({ code: 'MH3456', login: id, subject: flow.owner.subject }, 'a user logged in at an API')
     const action = { label: 'Connected servers', href: localPath(CONNECT) }
     const text = 'Close this page, and return to your application.'
@@ -415,9 +447,8 @@ export function createLogins(host: InternalHost) {
     source(id: string, auth: LoginAuth, apiUrl: string): TokenSource {
       auths.set(id, auth)
       apis.set(apiKey({ id, apiUrl }), { id, apiUrl })
-      return callerTokens((ctx, rejected) =>
-        tokenOf({ id, apiUrl, owner: ownerOf(ctx, whatOf({ id, apiUrl })) }, rejected),
-      )
+      const ownLink = (ctx: CallContext): Link => ({ id, apiUrl, owner: ownerOf(ctx, whatOf({ id, apiUrl })) })
+      return callerTokens((ctx, rejected) => tokenOf(ownLink(ctx), rejected), true)
     },
   }
 }

@@ -22,10 +22,22 @@ export interface Authorization {
   readonly secrets: readonly string[]
 }
 
+/** The response that refused a token. */
+export interface Refusal {
+  readonly origin: string
+  readonly dpopNonce?: string | undefined
+  /** The `WWW-Authenticate` header of a 403 response that requires more scopes. */
+  readonly stepUp?: string | undefined
+}
+
+/** The header if a response requires more scopes. */
+export const stepUpOf = (status: number | undefined, challenge: string | undefined): string | undefined =>
+  status === 403 && challenge?.includes('insufficient_scope') ? challenge : undefined
+
 export interface TokenSource {
   authorize(request: AuthorizedRequest): Promise<Authorization>
-  /** After a 401 response: true if a repetition can succeed. */
-  refused(used: Authorization, response: { readonly origin: string; readonly dpopNonce?: string | undefined }): boolean
+  /** After a 401 or 403 response: true if a repetition can succeed. */
+  refused(used: Authorization, refusal: Refusal): boolean
 }
 
 /** A login of callers, by its id. */
@@ -161,9 +173,9 @@ function createRequestedTokens(auth: Requested, parts: TokenSourceParts): TokenS
       tokens.set(authorization, { client, token })
       return authorization
     },
-    refused(used, { origin, dpopNonce }) {
+    refused(used, { origin, dpopNonce, stepUp }) {
       const sent = tokens.get(used)
-      if (!sent) return false
+      if (!sent || stepUp !== undefined) return false
       if (dpopNonce !== undefined && sent.token.tokenType === 'DPoP') {
         sent.client.rememberNonce(origin, dpopNonce)
         return true
@@ -173,12 +185,22 @@ function createRequestedTokens(auth: Requested, parts: TokenSourceParts): TokenS
   }
 }
 
-/** Tokens of callers. `readToken` gets the token that the API refused in the same call; a call requests one new token. */
+/** A token that the API refused. */
+export interface Rejected {
+  readonly token: string
+  readonly stepUp?: string | undefined
+}
+
+/**
+ * Tokens of callers. `readToken` gets the token that the API refused in the same call; a call requests one new token, and with
+ * `canStepUp` one with more scopes.
+ */
 export function callerTokens(
-  readToken: (ctx: CallContext, rejected: string | undefined) => Promise<string>,
+  readToken: (ctx: CallContext, rejected: Rejected | undefined) => Promise<string>,
+  canStepUp = false,
 ): TokenSource {
   const sent = new WeakMap<Authorization, { readonly ctx: CallContext; readonly token: string }>()
-  const rejected = new WeakMap<CallContext, string>()
+  const rejected = new WeakMap<CallContext, Rejected>()
   return {
     async authorize({ ctx }) {
       const token = await readToken(ctx, rejected.get(ctx))
@@ -186,10 +208,12 @@ export function callerTokens(
       sent.set(authorization, { ctx, token })
       return authorization
     },
-    refused(used) {
+    refused(used, { stepUp }) {
       const last = sent.get(used)
-      if (!last || rejected.has(last.ctx)) return false
-      rejected.set(last.ctx, last.token)
+      if (!last || (stepUp !== undefined && !canStepUp)) return false
+      const before = rejected.get(last.ctx)
+      if (before && (stepUp === undefined || before.stepUp !== undefined)) return false
+      rejected.set(last.ctx, { token: last.token, stepUp })
       return true
     },
   }
@@ -199,7 +223,10 @@ export function callerTokens(
 function createBridgeTokens({ scope }: Extract<UpstreamAuth, { readonly kind: 'bridge' }>): TokenSource {
   const wanted = typeof scope === 'object' ? scope.join(' ') : scope
   return callerTokens((ctx, rejected) =>
-    ctx.upstreamToken({ ...(wanted !== undefined && { scope: wanted }), ...(rejected !== undefined && { rejected }) }),
+    ctx.upstreamToken({
+      ...(wanted !== undefined && { scope: wanted }),
+      ...(rejected && { rejected: rejected.token }),
+    }),
   )
 }
 

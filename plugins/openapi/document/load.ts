@@ -4,6 +4,7 @@ import { dirname, join, relative, sep } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { DocumentFault, readJson, readYaml } from '../../../core/internal.ts'
 import { errorText, isObject } from '../../../core/plugin.ts'
+import { isTooDeep, MAX_DEPTH } from '../response-json.ts'
 import type { FetchText } from './fetch-text.ts'
 import { DocumentError, type DocumentFile, MissingDocument, type Place } from './place.ts'
 
@@ -57,6 +58,7 @@ async function fetchText(url: URL, name: string, settings: LoadSettings, limit: 
 
 function parse(url: URL, name: string, text: string): DocumentFile {
   const isJson = /^\uFEFF?\s*[{[]/.test(text) && !/\.ya?ml$/i.test(url.pathname)
+  if (isJson && isTooDeep(text)) throw new LoadError(`${name} is nested more than ${MAX_DEPTH} levels`)
   try {
     const { config: root, locate } = isJson ? parseJson(text) : readYaml(text)
     return { name, url, root, lineOf: path => locate(numbered(path, root)) }

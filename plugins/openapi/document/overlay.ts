@@ -20,6 +20,8 @@ export async function applyOverlay(overlay: DocumentFile, target: DocumentFile):
     if (!isObject(action)) throw new DocumentError(at, 'an action must be an object')
     const path = action['target']
     if (typeof path !== 'string') throw new DocumentError(below(at, 'target'), 'must be a JSONPath')
+    if (overlay.url.protocol !== 'file:' && !isSimple(path))
+      throw new DocumentError(below(at, 'target'), 'is too complex for an overlay at a URL')
     const found: Key[][] = []
     try {
       exec(target.root as Parameters<typeof exec>[0], path, (_, keys) => void found.push(keysOf(keys)))
@@ -33,6 +35,16 @@ export async function applyOverlay(overlay: DocumentFile, target: DocumentFile):
   // True if a path contains an index, because items of lists can have moved.
   const hasIndex = (path: readonly Key[]) => path.some(key => /^\d+$/.test(`${key}`))
   return { ...target, lineOf: path => (hasIndex(path) ? undefined : target.lineOf(path)) }
+}
+
+/** Maximum length of a target in an overlay at a URL. */
+const MAX_TARGET = 1_000
+
+/** True if the time for a target is about linear: without regular expressions and nested searches. */
+function isSimple(target: string): boolean {
+  if (target.length > MAX_TARGET) return false
+  const syntax = target.replaceAll(/'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"/g, '')
+  return !/\b(?:match|search)\s*\(/.test(syntax) && ['..', '?', '$'].every(one => syntax.split(one).length <= 2)
 }
 
 /** Names in paths use the escapes of normalized paths (RFC 9535, 2.7). */
@@ -55,15 +67,20 @@ function remove(root: unknown, keys: readonly Key[]): void {
 
 /** Merges objects. Lists get the value as a new item, or the items of a list. */
 function update(target: unknown, value: unknown): void {
-  if (Array.isArray(target)) target.push(...[structuredClone(value)].flat())
+  if (Array.isArray(target)) addItems(target, [structuredClone(value)].flat())
   else if (isObject(target) && isObject(value)) merge(target as Record<string, unknown>, value)
+}
+
+/** `push(...items)` overflows the stack for long lists. */
+function addItems(list: unknown[], items: readonly unknown[]): void {
+  for (const item of items) list.push(item)
 }
 
 function merge(target: Record<string, unknown>, value: Readonly<Record<string, unknown>>): void {
   for (const [key, added] of Object.entries(value)) {
     const own = Object.hasOwn(target, key) ? target[key] : undefined
     if (isObject(own) && isObject(added)) merge(own as Record<string, unknown>, added)
-    else if (Array.isArray(own) && Array.isArray(added)) own.push(...structuredClone(added))
+    else if (Array.isArray(own) && Array.isArray(added)) addItems(own, structuredClone(added))
     // Unlike an assignment, `defineProperty` never sets a prototype.
     else Object.defineProperty(target, key, { value: structuredClone(added), ...OWN })
   }

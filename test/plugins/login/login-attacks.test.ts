@@ -210,6 +210,47 @@ describe('A dynamic registration that the authorization server has deleted', () 
   })
 })
 
+describe('An API that requires more scopes than a login has', () => {
+  for (const tool of ['far_whoami', 'me']) {
+    it(`gets them by another login, and the call continues (${tool})`, async () => {
+      const { api, gateway } = await start()
+      const ben = await logInAs(gateway, api, 'ben')
+      const ann = await signIn(gateway, api, 'ann')
+      api.nextUser = 'ann-there'
+      await logIn(ann, linkOf(await call(gateway, ann, tool)))
+      const before = await call(gateway, ann, tool)
+      expect(before.content[0].text).to.include('ann-there')
+      api.requiredScope = 'write'
+      const { link, result } = await waitingCall(gateway, ann, tool)
+      expect((await ann.browser.page(link)).html).to.include('write')
+      await logIn(ann, link)
+      expect((await result).content[0].text).to.include('ann-there')
+      expect((await call(gateway, ann, tool)).content[0].text, 'later calls').to.include('ann-there')
+      api.requiredScope = undefined
+      api.revoke('access')
+      expect(await textOf(gateway, ben), 'the registration of others').to.equal('ben-there')
+    })
+
+    it(`keeps the tokens, if the scope does not exist (${tool})`, async () => {
+      const { api, gateway } = await start()
+      const ann = await signIn(gateway, api, 'ann')
+      await logIn(ann, linkOf(await call(gateway, ann, tool)))
+      api.requiredScope = 'unknown'
+      await logIn(ann, linkOf(await call(gateway, ann, tool)))
+      api.requiredScope = undefined
+      expect((await call(gateway, ann, tool)).content[0].text).to.include('ann-there')
+    })
+  }
+
+  it('does not request a login for scopes that the token has', async () => {
+    const { api, gateway } = await start()
+    const ann = await logInAs(gateway, api, 'ann')
+    api.requiredScope = 'read'
+    api.refusesAll = true
+    expect(await call(gateway, ann, 'far_whoami')).to.include({ isError: true })
+  })
+})
+
 describe('Stored tokens of a login', () => {
   it('are revoked and deleted by their user on the page of connected servers', async () => {
     const { plugin, keys } = watchedStore(() => undefined)
@@ -269,7 +310,7 @@ describe('Stored tokens of a login', () => {
     const clock = createManualClock()
     const written: Array<readonly [string, number | undefined]> = []
     const { plugin } = watchedStore((operation, key, ttl) => {
-      if (operation !== 'get' && IS_TOKENS.test(key)) written.push([operation, ttl])
+      if (!['get', 'delete'].includes(operation) && IS_TOKENS.test(key)) written.push([operation, ttl])
     })
     const { api, gateway } = await start({ clock }, { plugin, asUser: asUser() })
     const signedIn = await logInAs(gateway, api, 'ann')

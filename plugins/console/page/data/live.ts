@@ -2,6 +2,7 @@
 import { batch, effect, signal } from '@preact/signals'
 import { type CallRow, type Calls, type ConsoleEvent, PATHS, type Reply, type Second } from '../../api.ts'
 import { isVisible } from './clock.ts'
+import { selectedNode, withNode } from './node.ts'
 import { access, request, send } from './request.ts'
 import { partsOf } from './stream.ts'
 
@@ -46,7 +47,7 @@ function close(): void {
 
 /** Fills in what happened while the stream was closed. */
 async function loadCalls(): Promise<void> {
-  const found = await request<Reply<Calls>>(`${PATHS.calls}?limit=${MAX_CALLS}`).catch(() => undefined)
+  const found = await request<Reply<Calls>>(withNode(`${PATHS.calls}?limit=${MAX_CALLS}`)).catch(() => undefined)
   if (found?.available) addCalls(found.calls)
 }
 
@@ -89,7 +90,7 @@ async function open(): Promise<void> {
   const own = new AbortController()
   stream = own
   try {
-    const response = await send(PATHS.events, { signal: own.signal })
+    const response = await send(withNode(PATHS.events), { signal: own.signal })
     connection.value = 'live'
     void loadCalls()
     for await (const event of partsOf(response, '\n\n')) receive(event)
@@ -103,7 +104,14 @@ async function open(): Promise<void> {
 
 /** Opens the stream whenever a session exists and the tab is visible. */
 export function follow(): void {
+  let last = selectedNode.peek()
   effect(() => {
+    if (last !== selectedNode.value) {
+      last = selectedNode.value
+      calls.value = []
+      seconds.value = []
+      skippedCalls.value = 0
+    }
     if (access.value === 'granted' && isVisible.value) void open()
     else close()
   })

@@ -2,6 +2,7 @@
 import { useEffect, useState } from 'preact/hooks'
 import { isVisible } from './clock.ts'
 import { reloads } from './live.ts'
+import { withNode } from './node.ts'
 import { errorText, post, request } from './request.ts'
 
 export interface Resource<T> {
@@ -28,7 +29,8 @@ interface State<T> {
 }
 
 /** `path` undefined: nothing to load. Data of another path is never shown. */
-export function useResource<T>(url: string | undefined, { every, body }: Settings = {}): Resource<T> {
+export function useResource<T>(given: string | undefined, { every, body }: Settings = {}): Resource<T> {
+  const url = given === undefined ? undefined : withNode(given)
   const path = url === undefined ? undefined : `${url} ${body ?? ''}`
   const [state, setState] = useState<State<T>>({})
   const [attempt, setAttempt] = useState(0)

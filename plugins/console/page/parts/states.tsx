@@ -72,8 +72,24 @@ const SCOPES: Readonly<Record<Envelope['scope'], string>> = {
   cluster: 'All nodes',
 }
 
-export const Scope = ({ scope, node }: Envelope) => (
-  <Badge>
-    <Text value={scope === 'cluster' ? SCOPES.cluster : `${SCOPES[scope]}, node ${node}`} most={80} />
-  </Badge>
-)
+export const Scope = ({ scope, node, nodeStates = [] }: Envelope) => {
+  const silent = nodeStates.flatMap(({ name, state }) => (state === 'no_answer' ? name : []))
+  const cut = nodeStates.flatMap(({ name, state }) => (state === 'cut' ? name : []))
+  return (
+    <>
+      <Badge>
+        <Text value={scope === 'process' ? `${SCOPES.process}, node ${node}` : SCOPES[scope]} most={80} />
+      </Badge>
+      {silent.length > 0 && (
+        <Badge tone="warn">
+          <Text value={`No answer: ${silent.join(', ')}`} most={120} />
+        </Badge>
+      )}
+      {cut.length > 0 && (
+        <Badge tone="warn">
+          <Text value={`Shortened: ${cut.join(', ')}`} most={120} />
+        </Badge>
+      )}
+    </>
+  )
+}

@@ -1,7 +1,7 @@
 // Screen 6: calls as they happen, with a filter, pause, and the stages of one call.
 import { useSignal } from '@preact/signals'
 import type { CallRow } from '../../api.ts'
-import { calls, skippedCalls } from '../data/live.ts'
+import { calls, lastTick, skippedCalls } from '../data/live.ts'
 import { useQuery } from '../data/query.ts'
 import { clockTime, count, milliseconds, plural, visibleText } from '../data/text.ts'
 import { CallDetails, clientText, itemText, OUTCOME_NAMES, OutcomeBadge } from '../parts/calls.tsx'
@@ -31,6 +31,8 @@ const COLUMNS: readonly Column<CallRow>[] = [
   { title: 'Client', cell: clientText, width: '11rem', isExtra: true },
   { title: 'User', cell: ({ user = 'anonymous' }) => user, width: '8rem', isExtra: true },
 ]
+
+const NODE: Column<CallRow> = { title: 'Node', cell: ({ node }) => node, width: '6rem', isExtra: true }
 
 const textOf = (call: CallRow): string =>
   [
@@ -67,9 +69,9 @@ export default function CallsScreen() {
       <List
         noun="call"
         caption="Calls, newest first"
-        columns={COLUMNS}
+        columns={lastTick.value?.nodeStates ? [...COLUMNS, NODE] : COLUMNS}
         rows={list}
-        keyOf={call => ({ seq: String(call.seq), node: call.node })}
+        keyOf={call => ({ seq: String(call.seq), from: call.node })}
         textOf={textOf}
         placeholder="tool, client, user, request ID"
         filters={[{ name: 'outcome', label: 'Outcome', options: OUTCOME_NAMES, of: ({ outcome }) => outcome }]}

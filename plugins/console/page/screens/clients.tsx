@@ -10,6 +10,8 @@ import { Loaded, Scope } from '../parts/states.tsx'
 import type { Column } from '../parts/table.tsx'
 import { Facts } from '../parts/text.tsx'
 
+const NODES: Column<ClientRow> = { title: 'Nodes', value: ({ nodes }) => nodes?.join(', '), isExtra: true }
+
 const COLUMNS: readonly Column<ClientRow>[] = [
   { title: 'Client', value: ({ name }) => name },
   { title: 'Version', value: ({ version }) => version, width: '8rem', isExtra: true },
@@ -61,7 +63,7 @@ export default function ClientsScreen() {
           <List
             noun="client"
             caption="Clients"
-            columns={COLUMNS}
+            columns={data.nodeStates ? [...COLUMNS, NODES] : COLUMNS}
             rows={data.clients}
             keyOf={({ name, version, revision, transport }) => ({ name, version, revision, transport })}
             summary={() => (data.other > 0 ? `${count(data.other)} calls of clients without a row` : '')}

@@ -20,6 +20,8 @@ const keyOf = ({ kind, refusedBy, route, method, item, client }: DenialGroup): s
 
 const ago = (at: number) => `${duration(clock.value - at)} ago`
 
+const NODES: Column<DenialGroup> = { title: 'Nodes', value: ({ nodes }) => nodes?.join(', '), isExtra: true }
+
 const COLUMNS: readonly Column<DenialGroup>[] = [
   {
     title: 'Cause',
@@ -114,7 +116,7 @@ export default function DenialsScreen() {
         <List
           noun="denial"
           caption="Denials"
-          columns={COLUMNS}
+          columns={data.nodeStates ? [...COLUMNS, NODES] : COLUMNS}
           rows={data.groups}
           keyOf={group => ({ group: keyOf(group) })}
           summary={() => (data.other > 0 ? `${count(data.other)} more without a group` : '')}

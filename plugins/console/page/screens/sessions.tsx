@@ -62,7 +62,7 @@ const Details = ({ row, onEnded }: DetailsProps) => (
       label="End session"
       title="End this session?"
       path={PATHS.endSession}
-      body={{ handle: row.handle }}
+      body={{ handle: row.handle, node: row.node }}
       isDanger
       onDone={onEnded}
     >

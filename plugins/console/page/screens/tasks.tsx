@@ -91,7 +91,7 @@ function Details({ row, onCancelled }: DetailsProps) {
           label="Cancel task"
           title="Cancel this task?"
           path={PATHS.cancelTask}
-          body={{ handle: row.handle }}
+          body={{ handle: row.handle, node: row.node }}
           isDanger
           onDone={onCancelled}
         >
