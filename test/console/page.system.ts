@@ -286,7 +286,7 @@ describe('Page of the console in chromium', function () {
       expect(ended()).to.deep.equal([])
       await page.click('dialog.confirm >> button.danger')
       await page.waitForSelector('dialog[open]', { state: 'detached' })
-      expect(ended().map(({ body }) => body)).to.deep.equal([{ handle: 'a', confirm: true }])
+      expect(ended().map(({ body }) => body)).to.deep.equal([{ handle: 'a', node: 'n1', confirm: true }])
     }))
 
   it('shows how to enable a plugin that is off, and empty states', () =>
