@@ -683,3 +683,15 @@ export interface ActionResult {
   /** For `reload`. */
   readonly reload?: LastReload
 }
+
+const SAFE = /^[\w@%+=:,./-]+$/
+
+/** A word of a shell command that operators copy. A terminal would run control characters in pasted text. */
+export function shellWord(word: string): string {
+  if (SAFE.test(word)) return word
+  if (!/\p{Cc}/u.test(word)) return `'${word.replaceAll("'", `'\\''`)}'`
+  const escaped = word
+    .replaceAll(/[\\']/g, '\\$&')
+    .replaceAll(/\p{Cc}/gu, character => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`)
+  return `$'${escaped}'`
+}

@@ -11,6 +11,7 @@ type Peers = Slots['peers']
 const PLUGIN = 'console'
 /** Nodes with another version of these messages are ignored. */
 const VERSION = 1
+/** Further nodes are left out. */
 const MAX_NODES = 64
 const MAX_NAME = 64
 /** Characters of a reply. */
@@ -116,7 +117,6 @@ export function createNodes({ host: { clock, log }, peers, name, answer, listen,
   const listeners = new Set<(live: NodeLive) => void>()
   const introduction = { name, machine: hostname() }
   let introducedAt = -Infinity
-  let others = 0
   let stopWatching: (() => void) | undefined
   let stopSending: (() => void) | undefined
   let ending: Promise<void> | undefined
@@ -156,8 +156,7 @@ export function createNodes({ host: { clock, log }, peers, name, answer, listen,
   function noteNode(body: Body): void {
     const found = known.get(body.node)
     if (found) noteSeen(found)
-    else if (known.size >= MAX_NODES) others++
-    else {
+    else if (known.size < MAX_NODES) {
       const node = { address: body.node, name: textIn(body['name']), machine: textIn(body['machine']) }
       known.set(body.node, { ...node, seenAt: clock.now(), isSilent: false, isCut: false })
       if (stopWatching) void send(body.node, { type: 'watch', most: batchOf() })
@@ -360,7 +359,6 @@ export function createNodes({ host: { clock, log }, peers, name, answer, listen,
         stopWatching = undefined
       }
     },
-    others: () => others,
     end(): Promise<void> {
       if (ending || shared === false) return ending ?? Promise.resolve()
       stopSending?.()
