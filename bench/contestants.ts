@@ -77,6 +77,9 @@ export const relayed = (
 /** Two bare hops: a server of node:http that calls the API itself. */
 export const twoHops = relayed('node:http, two hops', () => [fileAt('servers/node-http-relay.mjs')])
 
+/** The same, with a POST of the whole message to the API: what a proxied MCP call is at least. */
+export const twoPosts = relayed('node:http, two hops with POST', () => [fileAt('servers/node-http-relay.mjs'), 'post'])
+
 const CLUSTER = { plugins: { 'transport-streamable': {}, 'cluster-redis': {} } }
 
 /** Our package as nodes that share a Redis, behind nginx where they are several. All processes count, Redis and nginx too. */

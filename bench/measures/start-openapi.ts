@@ -10,7 +10,7 @@ import { measureRest, timeStart } from './start.ts'
 
 const LIMITS = { start: 1_500, memory: 80 }
 const PACKAGE = '@octokit/openapi'
-const DOCUMENT = fileURLToPath(new URL(`../node_modules/${PACKAGE}/generated/api.github.com.json`, import.meta.url))
+const DOCUMENT = fileURLToPath(new URL(`../../node_modules/${PACKAGE}/generated/api.github.com.json`, import.meta.url))
 
 /** All methods, so that each operation is a tool. The own tool is for the calls of the measurement. */
 const CONFIG = `${CONFIG_IMPORTS}
@@ -32,7 +32,7 @@ export const measure: Measure = {
   name: 'start with the OpenAPI document of GitHub',
   quick: false,
   async run({ scratch, signal, quick }) {
-    if (!existsSync(DOCUMENT)) return notMeasured(`run \`npm --prefix bench install --no-save ${PACKAGE}@23.0.2\``)
+    if (!existsSync(DOCUMENT)) return notMeasured(`run \`npm ci\`, which installs ${PACKAGE}`)
     const empty = ours(1, callEcho).command(scratch)
     const github = startOurs(scratch, 'github', CONFIG)
     const took: number[] = []

@@ -1,5 +1,5 @@
 // tools/call of a tool of an upstream server, against two bare hops, and of an own tool next to 20 upstream servers.
-import { CONFIG_IMPORTS, relayed, startOurs, twoHops } from '../contestants.ts'
+import { CONFIG_IMPORTS, relayed, startOurs, twoPosts } from '../contestants.ts'
 import { callEcho, callEchoApi } from '../requests.ts'
 import { type Row, ratio } from '../row.ts'
 
@@ -34,7 +34,7 @@ const start = (file: string, toolsets: readonly string[], servers: object) => (s
 export const row: Row = {
   name: 'tools/call, upstream',
   contestants: [
-    twoHops,
+    twoPosts,
     {
       ...relayed(PROXIED, start('upstream', ['far'], { far: { url: '/1', prefix: '' } }), callEchoApi),
       ours: true,
@@ -42,6 +42,6 @@ export const row: Row = {
     { ...relayed(ALONE, start('own-alone', ['own'], {}), callEcho), ours: true },
     { ...relayed(NEXT_TO, start('own-next-to', ['own', ...names], far), callEcho), ours: true },
   ],
-  targets: [ratio(PROXIED, twoHops.name, '<=', 1.5), ratio(NEXT_TO, ALONE, '<=', 1.05)],
-  quick: [twoHops.name, PROXIED],
+  targets: [ratio(PROXIED, twoPosts.name, '<=', 1.5), ratio(NEXT_TO, ALONE, '<=', 1.05)],
+  quick: [twoPosts.name, PROXIED],
 }

@@ -3,13 +3,22 @@ import { createHmac, randomBytes } from 'node:crypto'
 import type { User } from '../../core/index.ts'
 import type { InternalHost, Operator } from '../../core/internal.ts'
 import { type CatalogItem, errorText, HostError, isObject } from '../../core/plugin.ts'
-import type { AccessCell, AccessMatrix, AccessRow, Caller, ItemKind, SurfaceItem } from './api.ts'
+import {
+  type AccessCell,
+  type AccessMatrix,
+  type AccessRow,
+  type Caller,
+  type ItemKind,
+  type SurfaceItem,
+  shellWord,
+} from './api.ts'
 import { ApiFailure } from './server.ts'
 
 type Address = NonNullable<ReturnType<Operator['inspect']>>
 
 const MAX_CALLERS = 16
 const MAX_PATH = 1_024
+const BASE = 'http://host.invalid'
 const MAX_TOKEN = 16_384
 const MAX_NAMES = 32
 
@@ -20,7 +29,13 @@ export function createHandles({ config }: InternalHost) {
 }
 
 export function addressAt(operator: Operator, path: unknown): Address {
-  if (typeof path !== 'string' || path.length > MAX_PATH) throw new ApiFailure(400, 'bad_request', 'Set `path`.')
+  // A path such as `//other.example` would lead to another server.
+  const isLocal =
+    typeof path === 'string' &&
+    path.length <= MAX_PATH &&
+    URL.canParse(path, BASE) &&
+    new URL(path, BASE).origin === BASE
+  if (!isLocal) throw new ApiFailure(400, 'bad_request', 'Set `path`.')
   const address = operator.inspect(path)
   if (!address) throw new ApiFailure(404, 'not_found', 'No route serves this path.')
   return address
@@ -163,9 +178,6 @@ export async function readAccess(operator: Operator, path: unknown, callers: unk
 }
 
 const OPTIONS = { tools: 'tool', prompts: 'prompt', resources: 'resource' } as const
-
-/** A word of a shell command. */
-export const shellWord = (word: string) => (/^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`)
 
 export const programOf = ({ program }: Operator): string => program?.command ?? 'npx mcp-host'
 

@@ -672,3 +672,15 @@ export interface ActionResult {
   /** For `reload`. */
   readonly reload?: LastReload
 }
+
+const SAFE = /^[\w@%+=:,./-]+$/
+
+/** Quotes a word of a shell command. Escapes control characters, because a terminal executes them in pasted text. */
+export function shellWord(word: string): string {
+  if (SAFE.test(word)) return word
+  if (!/\p{Cc}/u.test(word)) return `'${word.replaceAll("'", `'\\''`)}'`
+  const escaped = word
+    .replaceAll(/[\\']/g, '\\$&')
+    .replaceAll(/\p{Cc}/gu, character => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`)
+  return `$'${escaped}'`
+}

@@ -4,17 +4,7 @@ import { resolve } from 'node:path'
 import type { InternalHost, KeptWarning, Operator } from '../../core/internal.ts'
 import { isObject } from '../../core/plugin.ts'
 import { operatorActions } from '../families/operator-actions/index.ts'
-import {
-  addressAt,
-  callerIn,
-  commandFor,
-  createHandles,
-  itemsOf,
-  programOf,
-  readAccess,
-  shellWord,
-  withLimits,
-} from './access.ts'
+import { addressAt, callerIn, commandFor, createHandles, itemsOf, programOf, readAccess, withLimits } from './access.ts'
 import {
   type ActionResult,
   type ConfigView,
@@ -26,6 +16,7 @@ import {
   type RouteRow,
   type SearchHit,
   type Surface,
+  shellWord,
   type TryRequest,
   type Unavailable,
   type Warning,

@@ -11,6 +11,7 @@ type Peers = Slots['peers']
 const PLUGIN = 'console'
 /** Nodes with another version of these messages are ignored. */
 const VERSION = 1
+/** Further nodes are left out. */
 const MAX_NODES = 64
 const MAX_NAME = 64
 /** Characters of a reply. */

@@ -26,12 +26,13 @@ export function capabilitiesFor(
 ): Capabilities {
   const { elicitation, sampling, roots, extensions } = client
   const ui: unknown = isObject(extensions) && Object.hasOwn(extensions, UI) ? extensions[UI] : undefined
-  return {
-    ...(isObject(ui) && { extensions: { [UI]: ui } }),
-    ...(asks.elicit && elicitation && { elicitation }),
-    ...(asks.sample && sampling && { sampling }),
-    ...(asks.roots && roots && { roots: {} }),
-  }
+  // Assignments give all calls the same hidden class. Conditional spreads do not.
+  const passed: Capabilities = {}
+  if (isObject(ui)) passed.extensions = { [UI]: ui }
+  if (asks.elicit && elicitation) passed.elicitation = elicitation
+  if (asks.sample && sampling) passed.sampling = sampling
+  if (asks.roots && roots) passed.roots = {}
+  return passed
 }
 
 /**
@@ -52,12 +53,10 @@ const MAX_TYPE = 100
 /** Maximum nesting of a result. Clients fail on deeper ones. */
 const MAX_DEPTH = 64
 
-function isTooDeep(value: unknown): boolean {
-  let level: unknown[] = [value]
-  for (let depth = 0; level.length > 0; depth++) {
-    if (depth > MAX_DEPTH) return true
-    level = level.flatMap(one => (typeof one === 'object' && one !== null ? Object.values(one) : []))
-  }
+function isTooDeep(value: unknown, depth = 0): boolean {
+  if (depth > MAX_DEPTH) return true
+  if (typeof value !== 'object' || value === null) return false
+  for (const one of Object.values(value)) if (isTooDeep(one, depth + 1)) return true
   return false
 }
 

@@ -77,8 +77,8 @@ export class Run {
   #outcome: Outcome | undefined
   #wake: (() => void) | undefined
   #asked = 0
-  #idle: Timer | undefined
-  #total: Timer | undefined
+  #timer: Timer | undefined
+  /** Remaining part of `maxCallTime`, milliseconds. */
   #left: number
   #since: number | undefined
   #late: RemoteError | undefined
@@ -102,9 +102,16 @@ export class Run {
   /** Sends the call. The time limits of `options` are ignored: the run has its own. */
   start(connection: Connection, method: string, params: Json, options: RequestOptions): void {
     const { maxResult } = this.#parts.settings
-    const own = { signal: this.#cancellation, timeout: 0, maxTime: 0, maxResult, owner: this }
-    const onProgress = (progress: Progress) => this.#receiveProgress(progress)
-    connection.request(method, params, { ...options, ...own, onProgress }).then(
+    const own = {
+      ...options,
+      signal: this.#cancellation,
+      timeout: 0,
+      maxTime: 0,
+      maxResult,
+      owner: this,
+      onProgress: (progress: Progress) => this.#receiveProgress(progress),
+    }
+    connection.request(method, params, own).then(
       result => this.#settle({ result }),
       error => this.#settle({ error: this.#late ?? error }),
     )
@@ -147,28 +154,28 @@ export class Run {
 
   #pause() {
     const { clock } = this.#parts
-    clock.clear(this.#idle)
-    clock.clear(this.#total)
+    clock.clear(this.#timer)
     if (this.#since !== undefined) this.#left -= clock.monotonic() - this.#since
-    this.#idle = this.#total = this.#since = undefined
+    this.#timer = this.#since = undefined
   }
 
   #resume() {
-    const { clock, settings } = this.#parts
     if (this.#outcome) return
-    this.#since = clock.monotonic()
+    this.#since = this.#parts.clock.monotonic()
     this.#touch()
-    if (settings.maxCallTime > 0)
-      this.#total = clock.setTimeout(
-        () => this.#expire('the maximum time of the call has passed'),
-        Math.max(0, this.#left),
-      )
   }
 
+  /** Starts the timer of the limit that is reached first. */
   #touch() {
     const { clock, settings } = this.#parts
-    clock.clear(this.#idle)
-    this.#idle = clock.setTimeout(() => this.#expire('no response and no progress'), settings.callTimeout)
+    const { callTimeout, maxCallTime } = settings
+    const now = clock.monotonic()
+    const left = maxCallTime > 0 ? this.#left - (now - (this.#since ?? now)) : Number.POSITIVE_INFINITY
+    const isLast = left <= callTimeout
+    const expire = () =>
+      this.#expire(isLast ? 'the maximum time of the call has passed' : 'no response and no progress')
+    clock.clear(this.#timer)
+    this.#timer = clock.setTimeout(expire, isLast ? Math.max(0, left) : callTimeout)
   }
 
   #receiveProgress(progress: Progress) {

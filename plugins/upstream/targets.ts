@@ -23,8 +23,8 @@ export interface CallCredentials {
 export interface Targets {
   /** Creates a target. `credentials`: returns the credentials of the session's caller. */
   target(credentials?: () => CallCredentials): Promise<Target>
-  /** Renews changing headers and the token of a call. */
-  authorize(ctx: CallContext): Promise<CallCredentials>
+  /** Renews changing headers and the token of a call. Undefined if the connection has the credentials. */
+  authorize(ctx: CallContext): Promise<CallCredentials | undefined> | undefined
   /** Called after a 401 response to the connection for lists. Returns true if a retry with a new token can succeed. */
   refused(): boolean
   /** Returns the headers of the caller to send with its call. */
@@ -44,6 +44,8 @@ export interface TokenHost extends Pick<InternalHost, 'clock'> {
   /** Logins of callers, for servers with `login`. */
   readonly logins?: Logins | undefined
 }
+
+const NO_HEADERS: Readonly<Record<string, string>> = {}
 
 const toHeaders = ({ headers }: Authorization): Record<string, string> =>
   Object.fromEntries(headers.flatMap((name, at) => (at % 2 === 0 ? [[name, headers[at + 1] ?? '']] : [])))
@@ -69,6 +71,12 @@ function createHttpTargets(http: HttpSettings, { at, name }: ServerSettings, hos
     used = await hostSource?.authorize({ ctx: undefined as never, method: 'POST', url })
     current = { ...headers, ...(used && toHeaders(used)) }
   }
+  async function authorize(ctx: CallContext): Promise<CallCredentials | undefined> {
+    await renew()
+    if (!source || hostSource) return undefined
+    const own = await source.authorize({ ctx, method: 'POST', url })
+    return { headers: toHeaders(own), refused: stepUp => source.refused(own, { origin, stepUp }) }
+  }
   const refused = () => used !== undefined && hostSource?.refused(used, { origin }) === true
 
   return {
@@ -76,15 +84,15 @@ function createHttpTargets(http: HttpSettings, { at, name }: ServerSettings, hos
     async target(credentials) {
       await renew()
       pool ??= createPool(url, { tls })
-      return { url, headers: () => ({ ...current, ...credentials?.().headers }), dispatcher: await pool }
+      const headers = () => {
+        const own = credentials?.().headers
+        return own ? { ...current, ...own } : (current ?? NO_HEADERS)
+      }
+      return { url, headers, dispatcher: await pool }
     },
-    async authorize(ctx) {
-      await renew()
-      if (!source || hostSource) return { refused: stepUp => stepUp === undefined && refused() }
-      const own = await source.authorize({ ctx, method: 'POST', url })
-      return { headers: toHeaders(own), refused: stepUp => source.refused(own, { origin, stepUp }) }
-    },
+    authorize: ctx => (isFixed && !source && current ? undefined : authorize(ctx)),
     forwarded({ headers }) {
+      if (forwardHeaders.length === 0) return NO_HEADERS
       const found = forwardHeaders.flatMap(name => {
         const value = headers[name.toLowerCase()]
         return typeof value === 'string' ? [[name, value] as const] : []
@@ -105,9 +113,9 @@ export function createTargets(settings: ServerSettings, host?: TokenHost): Targe
   if (http) return createHttpTargets(http, settings, host)
   return {
     target: async () => command as Target,
-    authorize: async () => NO_CREDENTIALS,
+    authorize: () => undefined,
     refused: () => false,
-    forwarded: () => ({}),
+    forwarded: () => NO_HEADERS,
     close: async () => undefined,
   }
 }

@@ -3,10 +3,13 @@
 /** Returns the `_meta` fields to pass on: fields that belong to a connection are removed. */
 export function passedMeta(meta: unknown, setting: 'pass' | 'drop'): Record<string, unknown> | undefined {
   if (setting === 'drop' || typeof meta !== 'object' || meta === null || Array.isArray(meta)) return undefined
-  const entries = Object.entries(meta).filter(
-    ([key]) => !key.startsWith('io.modelcontextprotocol/') && key !== 'progressToken',
-  )
-  return entries.length === 0 ? undefined : Object.fromEntries(entries)
+  let passed: Record<string, unknown> | undefined
+  for (const [key, value] of Object.entries(meta)) {
+    if (key.startsWith('io.modelcontextprotocol/') || key === 'progressToken') continue
+    passed ??= {}
+    passed[key] = value
+  }
+  return passed
 }
 
 /** Returns icons that do not make clients load files from other origins; none above `most` characters. */

@@ -546,16 +546,27 @@ export class Upstream implements Caller {
     return connection.era === 'modern' || (http !== undefined && connection.sessionId === undefined)
   }
 
+  async #keepCredentials(call: Call, authorized: ReturnType<Targets['authorize']>) {
+    const credentials = await authorized
+    if (credentials) this.#credentials.set(call, credentials)
+  }
+
+  /** Returns the connection for lists, if all callers share it and it is open. */
+  #enterShared(): { readonly session: ServerSession; leave(): void } | undefined {
+    const { state } = this.#supervisor
+    if (state.status !== 'up' || !this.#isShared(state.connection)) return undefined
+    return { session: { connection: state.connection, runs: undefined, logLevel: undefined }, leave: () => undefined }
+  }
+
   async #enterSession(call: Call): Promise<{ readonly session: ServerSession; leave(): void }> {
     // The connection for lists has no token, and calls do not need it.
     if (this.#isPerCaller && this.#state === 'needs login') return this.#enterOwnSession(call)
-    const connection = await this.#supervisor.get().catch(() => {
+    await this.#supervisor.get().catch(() => {
       throw new ToolError(
         `The server "${this.settings.name}" has been unavailable since ${this.#sinceText} (${this.#shownWhy}). Try again later.`,
       )
     })
-    if (!this.#isShared(connection)) return this.#enterOwnSession(call)
-    return { session: { connection, runs: undefined, logLevel: undefined }, leave: () => undefined }
+    return this.#enterShared() ?? this.#enterOwnSession(call)
   }
 
   async #enterOwnSession(call: Call) {
@@ -568,14 +579,15 @@ export class Upstream implements Caller {
 
   #requestOptions(call: Call, { connection }: ServerSession): RequestOptions {
     const { logLevel } = call
-    const headers = { ...this.#parts.targets.forwarded(call), ...this.#credentials.get(call)?.headers }
-    return {
-      ...(Object.keys(headers).length > 0 && { headers }),
-      ...(connection.era === 'modern' && {
-        capabilities: call.asks ? capabilitiesFor(this.settings, call.client.capabilities) : {},
-        ...(logLevel !== undefined && { logLevel }),
-      }),
-    }
+    const forwarded = this.#parts.targets.forwarded(call)
+    const own = this.#credentials.get(call)?.headers
+    const headers = own ? { ...forwarded, ...own } : forwarded
+    const isModern = connection.era === 'modern'
+    const options: { -readonly [Key in keyof RequestOptions]: RequestOptions[Key] } = {}
+    if (Object.keys(headers).length > 0) options.headers = headers
+    if (isModern) options.capabilities = call.asks ? capabilitiesFor(this.settings, call.client.capabilities) : {}
+    if (isModern && logLevel !== undefined) options.logLevel = logLevel
+    return options
   }
 
   /** Requests the caller's log level from a legacy server. */
@@ -661,9 +673,10 @@ export class Upstream implements Caller {
       running.run.answer(round.responses)
       return this.#follow(running, ctx, call)
     }
-    const again = round &&
-      !isLoginRound(round.state) && { inputResponses: round.responses, requestState: state?.upstream }
-    return this.#send(method, { ...paramsFor(this.settings, params, call), ...again }, ctx, call)
+    const sent = paramsFor(this.settings, params, call)
+    if (!round || isLoginRound(round.state)) return this.#send(method, sent, ctx, call)
+    const again = { inputResponses: round.responses, requestState: state?.upstream }
+    return this.#send(method, { ...sent, ...again }, ctx, call)
   }
 
   #notHeld(node: string, reason: string, { name: tool }: Json): ToolError {
@@ -767,8 +780,9 @@ export class Upstream implements Caller {
     { ctx, call, slot }: { readonly ctx: CallContext; readonly call: Call; readonly slot: CallSlot },
   ): Promise<RunningCall> {
     const { targets, host } = this.#parts
-    this.#credentials.set(call, await targets.authorize(ctx))
-    const { session, leave } = await this.#enterSession(call)
+    const authorized = targets.authorize(ctx)
+    if (authorized) await this.#keepCredentials(call, authorized)
+    const { session, leave } = this.#enterShared() ?? (await this.#enterSession(call))
     // The lists can have changed since the call began.
     const kind = method === 'tools/call' ? 'tool' : 'prompt'
     if (method !== 'resources/read' && this.#withheld.has(labelOf(kind, params['name']))) {
@@ -799,7 +813,10 @@ export class Upstream implements Caller {
   #canRepeat(error: unknown, call: Call): boolean {
     if (!(error instanceof RemoteError) || error.executed !== 'no') return false
     const stepUp = stepUpOf(error.status, error.challenge)
-    if (isUnauthorized(error) || stepUp !== undefined) return this.#credentials.get(call)?.refused(stepUp) === true
+    if (isUnauthorized(error) || stepUp !== undefined) {
+      const own = this.#credentials.get(call)
+      return own ? own.refused(stepUp) : stepUp === undefined && this.#parts.targets.refused()
+    }
     return error.reason === 'lost'
   }
 
@@ -855,7 +872,7 @@ export class Upstream implements Caller {
     let slot: CallSlot | undefined
     try {
       slot = await this.#takeSlot(call, ctx)
-      this.#credentials.set(call, await this.#parts.targets.authorize(ctx))
+      await this.#keepCredentials(call, this.#parts.targets.authorize(ctx))
       const { session, leave } = await this.#enterSession(call)
       try {
         const options = {

@@ -1,10 +1,11 @@
 // Attacks on the console: from other origins, other sites and other programs of the machine, and by clients of the host.
 import { once } from 'node:events'
-import { connect, type Socket } from 'node:net'
+import { createServer } from 'node:http'
+import { type AddressInfo, connect, type Socket } from 'node:net'
 import { expect } from 'chai'
 import { defineTool } from '../../../core/index.ts'
 import { definePlugin } from '../../../core/plugin.ts'
-import { PATHS } from '../../../plugins/console/api.ts'
+import { PATHS, shellWord } from '../../../plugins/console/api.ts'
 import { createLogins } from '../../../plugins/console/login.ts'
 import { createManualClock } from '../../support/manual-clock.ts'
 import { modern } from '../../support/rpc.ts'
@@ -153,6 +154,33 @@ describe('Attacks on the console', () => {
     const other = origin.replace('127.0.0.1', '127.0.0.2')
     const failure = await ask(other).catch((error: NodeJS.ErrnoException) => error.code)
     expect(failure).to.equal('ECONNREFUSED')
+  })
+
+  it('by links whose path leads to another server get no call and no token', async () => {
+    const operator = await open({ actions: true })
+    const requests: unknown[] = []
+    const server = createServer((req, res) => {
+      requests.push(req.headers)
+      res.end('{}')
+    })
+    await once(server.listen(0, '127.0.0.1'), 'listening')
+    const authority = `127.0.0.1:${(server.address() as AddressInfo).port}`
+    for (const path of [
+      `http://${authority}/mcp`,
+      `//${authority}/mcp`,
+      `/\\${authority}/mcp`,
+      `\\\\${authority}/mcp`,
+    ]) {
+      const body = { path, tool: 'say', arguments: {}, token: 'planted', confirm: true }
+      expect((await operator.post(PATHS.try, body)).status, path).to.be.within(400, 404)
+    }
+    expect(requests).to.deep.equal([])
+    server.close()
+  })
+
+  it('by control characters in copied commands are escaped', () => {
+    expect(shellWord("a\u0003b'c")).to.equal("$'a\\u0003b\\'c'")
+    expect(shellWord('a\u001b[201~\n')).to.equal("$'a\\u001b[201~\\u000a'")
   })
 
   it('by frames, scripts and referrers are prevented by headers of every response', async () => {
