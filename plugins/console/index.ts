@@ -30,7 +30,7 @@ const OPTIONS = {
     actions: {
       type: 'boolean',
       default: false,
-      description: 'Allows operators to end sessions, cancel tasks and reload the config.',
+      description: 'Allows operators to end sessions, cancel tasks, reload the config and call tools.',
     },
   },
 } as const
