@@ -83,8 +83,8 @@ export interface NodeState {
   readonly name: string
   /** The host name of its machine. */
   readonly machine: string
-  /** `no_answer`: the node did not reply in time, so its data is missing. `cut`: its last reply was shortened. */
-  readonly state: 'ok' | 'no_answer' | 'cut'
+  /** `silent`: the node did not reply in time, so its data is missing. `shortened`: its last reply was shortened. */
+  readonly state: 'ok' | 'silent' | 'shortened'
 }
 
 /** The data does not exist, such as that of a plugin that is off. */
