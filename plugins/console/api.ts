@@ -383,7 +383,7 @@ export interface CallRow {
   /** Requests to the client during the call, such as `elicitation/create`. */
   readonly asked?: readonly string[]
   readonly error?: CallError
-  /** Absent: the host does not measure stages. */
+  /** Measured for up to 50 requests per second, while a page is open. */
   readonly stages?: readonly Stage[]
 }
 
