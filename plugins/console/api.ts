@@ -383,6 +383,8 @@ export interface CallRow {
   /** Requests to the client during the call, such as `elicitation/create`. */
   readonly asked?: readonly string[]
   readonly error?: CallError
+  /** Measured for up to 50 requests per second, while a page is open. */
+  readonly stages?: readonly Stage[]
 }
 
 export interface CallError {
@@ -392,6 +394,13 @@ export interface CallError {
   readonly message: string
   /** The plugin that refused the call. */
   readonly refusedBy?: string
+}
+
+export interface Stage {
+  readonly name: string
+  /** Milliseconds after the start of the request. */
+  readonly start: number
+  readonly ms: number
 }
 
 export interface Calls {
