@@ -1,7 +1,7 @@
 // Screen 10: OAuth clients and grants of the authorization server.
 import type { Operator } from '../../core/internal.ts'
 import { plainText } from '../../core/transport.ts'
-import type { GrantSource, OperatorGrant } from '../families/operator-actions/index.ts'
+import type { GrantSource, OperatorGrant } from '../families/credentials/index.ts'
 import type { GrantRow, Grants, OAuthClientRow } from './api.ts'
 import { groupBy } from './figures.ts'
 

@@ -3,7 +3,8 @@ import { hostname } from 'node:os'
 import { resolve } from 'node:path'
 import type { InternalHost, KeptWarning, Operator } from '../../core/internal.ts'
 import { isObject } from '../../core/plugin.ts'
-import { grantSources, operatorActions } from '../families/operator-actions/index.ts'
+import { grantSources } from '../families/credentials/index.ts'
+import { operatorActions } from '../families/operator-actions/index.ts'
 import { addressAt, callerIn, commandFor, createHandles, itemsOf, programOf, readAccess, withLimits } from './access.ts'
 import {
   type ActionResult,

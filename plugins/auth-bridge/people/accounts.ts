@@ -2,8 +2,7 @@
 
 import { type Client, errors } from 'oidc-provider'
 import type { Clock, Logger } from '../../../core/plugin.ts'
-import { digest, grantedAt, type Records } from '../../families/credentials/index.ts'
-import type { OperatorGrant } from '../../families/operator-actions/index.ts'
+import { digest, grantedAt, type OperatorGrant, type Records } from '../../families/credentials/index.ts'
 import { asText, isBrowser } from '../browser/browser.ts'
 import { sameRedirect } from '../clients/redirects.ts'
 import { createLimit } from '../limits.ts'
