@@ -1,7 +1,7 @@
 // The plugin `console`: a page for operators on a separate port, with the state of this host and its calls.
 import { isLoopback } from '../../core/auth.ts'
 import { definePlugin, type InternalHost, type Operator } from '../../core/internal.ts'
-import { type OptionsOf, StartError } from '../../core/plugin.ts'
+import { type CallRecord, type OptionsOf, StartError } from '../../core/plugin.ts'
 import { checkPort, checkToken, LOOPBACK, portOptions } from '../families/own-port/index.ts'
 import { createHandlers } from './handlers.ts'
 import { createLogins } from './login.ts'
@@ -30,7 +30,7 @@ const OPTIONS = {
     actions: {
       type: 'boolean',
       default: false,
-      description: 'Allows operators to end sessions, cancel tasks and reload the config.',
+      description: 'Allows operators to end sessions, cancel tasks, reload the config and call tools.',
     },
   },
 } as const
@@ -39,7 +39,7 @@ export interface ConsoleOptions extends OptionsOf<typeof OPTIONS> {}
 export interface FilledConsoleOptions extends OptionsOf<typeof OPTIONS, true> {}
 
 /** Reports settings that would expose the console. */
-function checkPlace(host: InternalHost, { host: address, token, port }: FilledConsoleOptions) {
+function checkOptions(host: InternalHost, { host: address, token, port }: FilledConsoleOptions) {
   const { at, http, processes } = host.config
   const wrong = (code: string, key: string, text: string) =>
     host.report(new StartError(code, text, { at: [...at, key] }))
@@ -62,8 +62,8 @@ function checkPlace(host: InternalHost, { host: address, token, port }: FilledCo
   }
 }
 
-/** Milliseconds until a worker tries again to serve the console. */
-const RETRY = 2_000
+/** Milliseconds until a worker tries again to listen on the port. */
+const RETRY_DELAY = 2_000
 
 type Handlers = ReturnType<typeof createHandlers>
 
@@ -73,7 +73,7 @@ const isPortUsed = (error: unknown) =>
 const NO_OPERATOR = 'the console was started before the host was built'
 
 function setup(host: InternalHost, options: FilledConsoleOptions) {
-  checkPlace(host, options)
+  checkOptions(host, options)
   const { purpose, node } = host.config
   if (purpose === 'stdio') {
     const fix = 'the console requires a listening host: mcp-host start'
@@ -87,29 +87,30 @@ function setup(host: InternalHost, options: FilledConsoleOptions) {
   const samplePathOf = (path: string) => operator?.routes.find(route => route.path === path)?.samplePath
   const records = createRecords(node, () => host.clock.now(), samplePathOf)
   const logins = createLogins(options.token, () => host.clock.now())
-  host.onFinish(record => records.observe(record))
+  const { observe, startTimeline } = records
+  host.onFinish(Object.assign((record: CallRecord) => observe(record), { startTimeline }))
   let retry: ReturnType<typeof host.clock.setTimeout> | undefined
-  let isOver = false
+  let isClosed = false
 
-  async function serve(of: Operator, api: Handlers): Promise<void> {
+  async function serve(running: Operator, api: Handlers): Promise<void> {
     const { port, host: address, allowedHosts } = options
-    const makeServer = isLoopback(address) ? undefined : of.makeServer
+    const makeServer = isLoopback(address) ? undefined : running.makeServer
     try {
       server = await openConsoleServer({ host, port, address, allowedHosts, makeServer, logins, ...api })
     } catch (error) {
       if (host.config.processes === 1 || !isPortUsed(error)) throw error
       if (!retry) host.log.info({ code: 'MH3610', port }, 'Another worker or program uses the port of the console')
       const failed = (err: unknown) => host.log.error({ code: 'MH3607', err }, 'The console cannot be served')
-      retry = host.clock.setTimeout(() => void serve(of, api).catch(failed), RETRY).unref()
+      retry = host.clock.setTimeout(() => void serve(running, api).catch(failed), RETRY_DELAY).unref()
       return
     }
-    if (isOver) return void server.server.close()
+    if (isClosed) return void server.server.close()
     const { url } = server
     const isOneTime = options.token === undefined
     const createLoginUrl = () => (isOneTime ? `${url}/#t=${logins.createToken()}` : url)
-    of.program?.announce(createLoginUrl)
-    // The start page of the primary process does not show it.
-    if (!of.program || host.config.processes > 1) {
+    running.program?.announce(createLoginUrl)
+    // The start page shows the URL, but not that of a worker.
+    if (!running.program || host.config.processes > 1) {
       host.log.info({ code: 'MH3608', url: createLoginUrl() }, 'serving the console')
     }
   }
@@ -122,7 +123,7 @@ function setup(host: InternalHost, options: FilledConsoleOptions) {
     const api = createHandlers({ host, operator, records, isActive: options.actions })
     api.begin()
     end = async () => {
-      isOver = true
+      isClosed = true
       if (retry) host.clock.clear(retry)
       logins.endAll()
       await api.end()

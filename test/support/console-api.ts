@@ -70,10 +70,12 @@ export function callRow(seq: number): CallRow {
       error: { kind: 'forbidden', status: 403, message: `Requires scope "admin" ${ATTACK}`, refusedBy: 'tool-policy' },
     }),
     stages: [
-      { name: 'authenticate', start: 0, ms: 1.2 },
-      { name: 'authorize', start: 1.2, ms: 0.3 },
-      { name: 'body', start: 1.5, ms: 0.4 },
-      { name: 'handler', start: 2, ms: 3 + ((seq * 37) % 380) },
+      { name: 'guard', start: 0, ms: 0.2 },
+      { name: 'authenticate', start: 0.2, ms: 1.2 },
+      { name: 'authorize', start: 1.4, ms: 0.3 },
+      { name: 'receive', start: 1.7, ms: 0.4 },
+      { name: 'check', start: 2.1, ms: 0.2 },
+      { name: 'handler', start: 2.3, ms: 3 + ((seq * 37) % 380) },
     ],
   }
 }
@@ -289,7 +291,6 @@ const sessions: Sessions = {
     handle,
     node: 'n1',
     route: '/mcp',
-    openedAt: START - 900_000,
     lastUsedAt: START - 4_000,
     owner: '5d2c1f0e9a8b7c6d',
     client: { name: index === 0 ? 'claude-code' : ATTACK, version: '2.1.0' },

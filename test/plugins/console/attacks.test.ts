@@ -5,7 +5,6 @@ import { type AddressInfo, connect, type Socket } from 'node:net'
 import { expect } from 'chai'
 import { defineTool } from '../../../core/index.ts'
 import { definePlugin } from '../../../core/plugin.ts'
-import { quoted } from '../../../plugins/console/access.ts'
 import { PATHS, shellWord } from '../../../plugins/console/api.ts'
 import { createLogins } from '../../../plugins/console/login.ts'
 import { createManualClock } from '../../support/manual-clock.ts'
@@ -157,7 +156,7 @@ describe('Attacks on the console', () => {
     expect(failure).to.equal('ECONNREFUSED')
   })
 
-  it('by links whose path leads to another server get no call and no token', async () => {
+  it('by links to paths of other servers cause no call and reveal no token', async () => {
     const operator = await open({ actions: true })
     const requests: unknown[] = []
     const server = createServer((req, res) => {
@@ -180,7 +179,7 @@ describe('Attacks on the console', () => {
   })
 
   it('by control characters in copied commands are escaped', () => {
-    expect(quoted("a\u0003b'c")).to.equal("$'a\\u0003b\\'c'")
+    expect(shellWord("a\u0003b'c")).to.equal("$'a\\u0003b\\'c'")
     expect(shellWord('a\u001b[201~\n')).to.equal("$'a\\u001b[201~\\u000a'")
   })
 
@@ -221,7 +220,7 @@ describe('Attacks on the console', () => {
     expect((await logIn(origin, token)).status).to.equal(401)
   })
 
-  it('with an old one of many one-time tokens are refused', () => {
+  it('with the oldest of too many one-time tokens are refused', () => {
     const { createToken, logIn: use } = createLogins(undefined, Date.now)
     const [oldest = '', second = ''] = Array.from({ length: 9 }, createToken)
     expect([use(oldest, '').kind, use(second, '').kind]).to.deep.equal(['refused', 'accepted'])
@@ -277,7 +276,7 @@ describe('Attacks on the console', () => {
     }
   })
 
-  it('on secrets of the config read none: keys without a schema and arguments of commands are masked', async () => {
+  it('on secrets of the config fail: keys without a schema and arguments of commands are masked', async () => {
     // A plugin in JavaScript can allow options that its schema does not declare.
     const schema = {
       type: 'object',
@@ -301,7 +300,7 @@ describe('Attacks on the console', () => {
     expect((await logIn(origin, TOKEN)).status, 'a correct guess').to.equal(429)
   })
 
-  it('by refused logins are shown as one warning with their number', async () => {
+  it('by refused logins are one warning with a count', async () => {
     const { origin, get, log } = await open()
     for (let guess = 0; guess < 3; guess++) await logIn(origin, `guess-${guess}`)
     const { warnings } = (await get(PATHS.overview)).body
@@ -326,7 +325,7 @@ describe('Attacks on the console', () => {
     for (const viewer of viewers) viewer.drop()
   })
 
-  it('by idle and slow connections keep no operator out', async () => {
+  it('by idle and slow connections do not lock out operators', async () => {
     const { origin, headers, get, post } = await open()
     const viewer = await exchange(origin + PATHS.events, { headers })
     const { port } = new URL(origin)

@@ -1,8 +1,8 @@
 // Parts that several screens of calls share: outcome, item, client, and the details of one call.
 import { Link } from 'wouter-preact'
-import type { CallRow, ItemKind } from '../../api.ts'
+import { type CallRow, type ItemKind, shellWord } from '../../api.ts'
 import { urlOf } from '../data/query.ts'
-import { bytes, fullTime, milliseconds, shellWord } from '../data/text.ts'
+import { bytes, fullTime, milliseconds } from '../data/text.ts'
 import { Badge, type Tone } from './badge.tsx'
 import { Timeline } from './charts.tsx'
 import { Commands, Copy } from './copy.tsx'

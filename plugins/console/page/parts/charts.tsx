@@ -35,7 +35,6 @@ export function Sparkline({ values, label, isFault = false }: SparklineProps) {
 
 interface TimelineProps {
   readonly title: string
-  /** Milliseconds. */
   readonly spans: ReadonlyArray<Stage & { readonly isFault?: boolean }>
   readonly total: number
   readonly textOf: (milliseconds: number) => string
@@ -47,7 +46,7 @@ export function Timeline({ title, spans, total, textOf }: TimelineProps) {
   return (
     <section class="stack">
       <h3>{title}</h3>
-      <div class="stages">
+      <div class="timeline">
         {spans.map(({ name, start, ms, isFault = false }) => (
           <Fragment key={`${name} ${start}`}>
             <span class="mono">
