@@ -123,8 +123,7 @@ export async function work(
   let serving = false
   const failing = whenFailing(log, context.process, () => serving)
   link.reload = () => tell({ mcpHost: 'reload' })
-  const linked = link.connect({ ...settings, processes: count })
-  const { host, file } = await startHost(options.config, log, context, linked)
+  const { host, file } = await startHost(options.config, log, context, link.connect({ ...settings, processes: count }))
   serving = true
   const orphaned = whenOrphaned()
   void orphaned.then(notice)
