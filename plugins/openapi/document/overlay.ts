@@ -46,7 +46,7 @@ export async function applyOverlay(overlay: DocumentFile, target: DocumentFile):
 const MAX_TARGET = 1_000
 
 /** Maximum characters that the actions of an overlay at a URL write. */
-const MAX_WRITTEN = 16 * 1_024 ** 2
+const MAX_WRITTEN = 8 * 1_024 ** 2
 
 /** True if the time for a target is about linear: without regular expressions, unions and nested searches. */
 function isSimple(target: string): boolean {
