@@ -42,8 +42,8 @@ export class Cancellation {
   /** Calls the listener at once if it is aborted. */
   add(listener: Listener): void {
     if (this.reason) listener(this.reason)
-    else if (!this.#listener) this.#listener = listener
-    else {
+    else if (!this.#listener && !this.#more?.has(listener)) this.#listener = listener
+    else if (this.#listener !== listener) {
       this.#more ??= new Set()
       this.#more.add(listener)
     }

@@ -29,9 +29,10 @@ export function createHandles({ config }: InternalHost) {
 }
 
 export function addressAt(operator: Operator, path: unknown): Address {
-  // A path such as `//other.example` would lead to another server.
+  // URLs, and paths such as `//other.example`, would lead to another server.
   const isLocal =
     typeof path === 'string' &&
+    path.startsWith('/') &&
     path.length <= MAX_PATH &&
     URL.canParse(path, BASE) &&
     new URL(path, BASE).origin === BASE

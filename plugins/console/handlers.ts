@@ -331,7 +331,7 @@ export function createHandlers({ host, operator, records, isActive }: HandlerPar
     return { query: text, hits: found.slice(0, MAX_HITS) }
   }
 
-  async function callTool({ body, res }: ApiRequest) {
+  async function callTool({ body, res, session }: ApiRequest) {
     if (!canTry) throw new ApiFailure(403, 'forbidden', 'Calls need `actions: true`, and a host without `http.tls`.')
     const { path, tool, arguments: given = {}, token, confirm, inputResponses, requestState } = body
     const address = addressAt(operator, path)
@@ -353,6 +353,11 @@ export function createHandlers({ host, operator, records, isActive }: HandlerPar
     }
     const host = http.publicUrl === undefined ? undefined : new URL(http.publicUrl).host
     const command = `${programOf(operator)} call ${new URL(samplePath ?? '/', operator.url)} ${shellWord(tool)}`
+    // The end of the response cancels the call.
+    res.once(
+      'close',
+      session.onEnd(() => res.destroy()),
+    )
     await tryTool(body as unknown as TryRequest, { url: operator.url, host, version, command }, res)
     return undefined
   }

@@ -65,7 +65,7 @@ export function cleanResult(result: Json, settings: Pick<ServerSettings, 'meta' 
   const { meta, name } = settings
   const { resultType = 'complete' } = result
   if (resultType !== 'complete') {
-    const type = visibleLine(String(resultType)).slice(0, MAX_TYPE)
+    const type = visibleLine(typeof resultType === 'string' ? resultType : typeof resultType).slice(0, MAX_TYPE)
     throw new ToolError(`The server "${name}" sent a result of the unsupported type "${type}". ${MAY_BE_DONE}`)
   }
   if (isTooDeep(result)) throw new ToolError(`The result of the server "${name}" has more than ${MAX_DEPTH} levels.`)

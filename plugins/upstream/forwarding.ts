@@ -33,9 +33,21 @@ type Body =
   | Reply
 type Reply =
   | { readonly kind: 'accepted'; readonly request: string }
-  | { readonly kind: 'progress'; readonly request: string; readonly values: Parameters<CallContext['progress']> }
-  | { readonly kind: 'log'; readonly request: string; readonly values: Parameters<CallContext['log']> }
+  | { readonly kind: 'progress'; readonly request: string; readonly values: Progress }
+  | { readonly kind: 'log'; readonly request: string; readonly values: LogMessage }
   | { readonly kind: 'ended'; readonly request: string; readonly end: Forwarded }
+
+// Objects: in a list, JSON turns `undefined` into `null`.
+interface Progress {
+  readonly progress: number
+  readonly total: number | undefined
+  readonly message: string | undefined
+}
+interface LogMessage {
+  readonly level: Parameters<CallContext['log']>[0]
+  readonly data: unknown
+  readonly logger: string | undefined
+}
 
 /** Time in which the other node must accept a request, milliseconds. */
 const ACCEPT_TIMEOUT = 5_000
@@ -91,10 +103,11 @@ export function createForwarding(host: ForwardingHost, holderOf: (server: string
     const caller: RunCaller = {
       cancellation,
       capabilities: resume.capabilities,
-      progress: (...values) => notify({ kind: 'progress', request, values }),
-      log(...values) {
+      progress: (progress, total, message) =>
+        notify({ kind: 'progress', request, values: { progress, total, message } }),
+      log(level, data, logger) {
         const least = resume.logLevel === undefined ? Number.POSITIVE_INFINITY : LOG_LEVELS.indexOf(resume.logLevel)
-        if (LOG_LEVELS.indexOf(values[0]) >= least) notify({ kind: 'log', request, values })
+        if (LOG_LEVELS.indexOf(level) >= least) notify({ kind: 'log', request, values: { level, data, logger } })
       },
     }
     running.set(request, cancellation)
@@ -163,8 +176,8 @@ export function createForwarding(host: ForwardingHost, holderOf: (server: string
           if (reply.kind === 'ended') return end(reply.end)
           clock.clear(silence)
           silence = clock.setTimeout(() => end({ isLost: true }), timeout + ACCEPT_TIMEOUT)
-          if (reply.kind === 'progress') ctx.progress(...reply.values)
-          else if (reply.kind === 'log') ctx.log(...reply.values)
+          if (reply.kind === 'progress') ctx.progress(reply.values.progress, reply.values.total, reply.values.message)
+          else if (reply.kind === 'log') ctx.log(reply.values.level, reply.values.data, reply.values.logger)
         })
         cancellation.add(abort)
         const body = { kind: 'resume', ...resume, request, node: peers.node } as const

@@ -15,6 +15,18 @@ describe('A cancellation', () => {
     expect(heard).to.deep.equal(['first gone', 'late gone'])
   })
 
+  it('calls a listener once that was added twice', () => {
+    const cancellation = new Cancellation()
+    const calls: string[] = []
+    const first = () => calls.push('first')
+    const second = () => calls.push('second')
+    for (const listener of [first, first, second]) cancellation.add(listener)
+    cancellation.remove(first)
+    cancellation.add(second)
+    cancellation.abort(new Error('gone'))
+    expect(calls).to.deep.equal(['second'])
+  })
+
   it('has a signal that aborts with the same reason, read before or after', () => {
     const before = new Cancellation()
     const { signal } = before

@@ -15,6 +15,7 @@ export async function applyOverlay(overlay: DocumentFile, target: DocumentFile):
   const { overlay: version, actions } = root
   if (!/^1\.\d/.test(`${version}`)) throw new DocumentError(below(place, 'overlay'), 'must be version 1.0')
   if (!Array.isArray(actions)) throw new DocumentError(below(place, 'actions'), 'must be a list')
+  let written = 0
   for (const [index, action] of actions.entries()) {
     const at = below(place, 'actions', index)
     if (!isObject(action)) throw new DocumentError(at, 'an action must be an object')
@@ -23,11 +24,15 @@ export async function applyOverlay(overlay: DocumentFile, target: DocumentFile):
     if (overlay.url.protocol !== 'file:' && !isSimple(path))
       throw new DocumentError(below(at, 'target'), 'is too complex for an overlay at a URL')
     const found: Key[][] = []
+    const { length } = JSON.stringify(action['update'] ?? null)
     try {
       exec(target.root as Parameters<typeof exec>[0], path, (_, keys) => void found.push(keysOf(keys)))
     } catch (error) {
       throw new DocumentError(below(at, 'target'), `is not a JSONPath: ${errorText(error)}`)
     }
+    if (action['remove'] !== true) written += found.length * length
+    if (overlay.url.protocol !== 'file:' && written > MAX_WRITTEN)
+      throw new DocumentError(below(at, 'update'), 'writes too much for an overlay at a URL')
     if (action['remove'] === true) for (const keys of found.reverse()) remove(target.root, keys)
     else if (action['update'] !== undefined)
       for (const keys of found) update(valueAt(target.root, keys), action['update'])
@@ -40,11 +45,14 @@ export async function applyOverlay(overlay: DocumentFile, target: DocumentFile):
 /** Maximum length of a target in an overlay at a URL. */
 const MAX_TARGET = 1_000
 
-/** True if the time for a target is about linear: without regular expressions and nested searches. */
+/** Maximum characters that the actions of an overlay at a URL write. */
+const MAX_WRITTEN = 8 * 1_024 ** 2
+
+/** True if the time for a target is about linear: without regular expressions, unions and nested searches. */
 function isSimple(target: string): boolean {
   if (target.length > MAX_TARGET) return false
   const syntax = target.replaceAll(/'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"/g, '')
-  return !/\b(?:match|search)\s*\(/.test(syntax) && ['..', '?', '$'].every(one => syntax.split(one).length <= 2)
+  return !/,|\b(?:match|search)\s*\(/.test(syntax) && ['..', '?', '$'].every(one => syntax.split(one).length <= 2)
 }
 
 /** Names in paths use the escapes of normalized paths (RFC 9535, 2.7). */

@@ -7,6 +7,7 @@ import { defineTool } from '../../../core/index.ts'
 import { definePlugin } from '../../../core/plugin.ts'
 import { PATHS, shellWord } from '../../../plugins/console/api.ts'
 import { createLogins } from '../../../plugins/console/login.ts'
+import { eventually } from '../../support/eventually.ts'
 import { createManualClock } from '../../support/manual-clock.ts'
 import { modern } from '../../support/rpc.ts'
 import { startHost, stopHosts } from '../../support/start-host.ts'
@@ -170,6 +171,10 @@ describe('Attacks on the console', () => {
       `//${authority}/mcp`,
       `/\\${authority}/mcp`,
       `\\\\${authority}/mcp`,
+      'http://host.invalid/mcp',
+      '//host.invalid/mcp',
+      `/\t/${authority}/mcp`,
+      `/.//${authority}/mcp`,
     ]) {
       const body = { path, tool: 'say', arguments: {}, token: 'planted', confirm: true }
       expect((await operator.post(PATHS.try, body)).status, path).to.be.within(400, 404)
@@ -262,6 +267,28 @@ describe('Attacks on the console', () => {
     expect((await operator.get(PATHS.me)).status).to.equal(401)
   })
 
+  it('with a call that runs at the logout end the call', async () => {
+    let isCancelled = false
+    const wait = defineTool({
+      name: 'wait',
+      annotations: { readOnlyHint: true },
+      async handler(_args, { progress, signal }) {
+        progress(1)
+        await once(signal, 'abort')
+        isCancelled = true
+      },
+    })
+    const operator = await startConsole({ ...config, toolsets: { all: [wait] } }, { actions: true })
+    const headers = { ...PAGE_HEADERS, ...operator.headers }
+    const body = JSON.stringify({ path: '/mcp', tool: 'wait', arguments: {} })
+    // Resolves with the first notification.
+    const call = await exchange(`${operator.origin}${PATHS.try}`, { method: 'POST', headers, body })
+    const rest = call.text().catch(() => 'destroyed')
+    await operator.post(PATHS.logout, {})
+    await eventually('the call is cancelled', () => isCancelled)
+    expect(await rest).not.to.include('"result"')
+  })
+
   it('by actions without `actions: true` or without a confirmation are refused', async () => {
     const confirmed = { handle: 'x'.repeat(22), confirm: true, path: '/mcp', tool: 'say', arguments: {} }
     const off = await open()
@@ -297,7 +324,14 @@ describe('Attacks on the console', () => {
     const statuses: number[] = []
     for (let guess = 0; guess < 8; guess++) statuses.push((await logIn(origin, `guess-${guess}`)).status)
     expect(statuses).to.deep.equal([401, 401, 401, 401, 401, 429, 429, 429])
-    expect((await logIn(origin, TOKEN)).status, 'a correct guess').to.equal(429)
+  })
+
+  it('by wrong tokens through a proxy do not lock the operator out', async () => {
+    const { origin } = await open({ token: TOKEN, allowedHosts: ['console.example'] })
+    const proxied = (token: string) => logIn(origin, token, { Host: 'console.example' })
+    for (let guess = 0; guess < 8; guess++) await proxied(`guess-${guess}`)
+    expect((await proxied(TOKEN)).status).to.equal(200)
+    expect((await proxied(`${TOKEN}x`)).status, 'a login does not reset the limit').to.equal(429)
   })
 
   it('by refused logins are one warning with a count', async () => {

@@ -257,6 +257,27 @@ describe('Attacks at upstream servers', () => {
     end(tally, 'forms', 2 * forms.length)
   })
 
+  it('result types: values that are no text are refused', async () => {
+    const nested = `${'['.repeat(20_000)}${']'.repeat(20_000)}`
+    const url = await serveModern(
+      ({ id, method, params, json, response }) => {
+        const { type } = (params['arguments'] ?? {}) as { type?: string }
+        if (method === 'tools/list') return json({ jsonrpc: '2.0', id, result: { tools: [tool('far')] } })
+        const text = `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":{"resultType":${type},"content":[]}}`
+        response.writeHead(200, { 'Content-Type': 'application/json' }).end(text)
+      },
+      { tools: {} },
+    )
+    const gateway = await startGateway({ url })
+    const tally = new Tally('result types')
+    const types = { object: '{"toString":1,"valueOf":1}', nested, null: 'null', number: '5', text: '"task"' }
+    for (const [name, type] of Object.entries(types)) {
+      const { result } = await call(gateway.url, 'far', { type })
+      tally.add(name, result?.isError === true && JSON.stringify(result).includes('unsupported type'), result)
+    }
+    end(tally, 'result types', 5)
+  })
+
   it('id confusion: a response reaches the call that it belongs to, or no call', async () => {
     const held: Array<() => void> = []
     const ids: unknown[] = []

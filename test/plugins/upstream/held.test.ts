@@ -55,6 +55,7 @@ async function startOrigin() {
             log('debug', 'hidden')
             log('warning', 'shown')
             progress(1, 2, 'half')
+            progress(1.5)
             await finished
             return 'worked'
           },
@@ -157,8 +158,12 @@ describe('A held call of another node', () => {
     const { opening } = await work({ progressToken: 'p', 'io.modelcontextprotocol/logLevel': 'info' })
     finish()
     const { messages } = await readWhole(opening)
-    const notices = messages.slice(0, -1).map(({ params }) => params.data ?? params.message)
-    expect(notices).to.have.members(['shown', 'half'])
+    const notices = messages.slice(0, -1).map(({ params }) => params)
+    expect(notices).to.have.deep.members([
+      { level: 'warning', data: 'shown' },
+      { progressToken: 'p', progress: 1, total: 2, message: 'half' },
+      { progressToken: 'p', progress: 1.5 },
+    ])
     expect(messages.at(-1)?.result.content[0].text).to.equal('worked')
   })
 
