@@ -1,11 +1,16 @@
 // The login screen: for a session that has ended, or a token that was used before.
-import { useState } from 'preact/hooks'
+import { useEffect, useState } from 'preact/hooks'
 import { errorText } from './data/request.ts'
-import { login } from './data/session.ts'
+import { findSignIn, login, signIn } from './data/session.ts'
 
 export function Login({ error: first }: { readonly error: string | undefined }) {
   const [error, setError] = useState(first)
   const [isRunning, setRunning] = useState(false)
+  const [place, setPlace] = useState<string>()
+
+  useEffect(() => {
+    void findSignIn().then(setPlace, thrown => setError(errorText(thrown)))
+  }, [])
 
   async function submit(event: SubmitEvent) {
     event.preventDefault()
@@ -31,6 +36,11 @@ export function Login({ error: first }: { readonly error: string | undefined }) 
           <p class="note fault" role="alert" id="login-error">
             {error}
           </p>
+        )}
+        {place !== undefined && (
+          <button type="button" class="main" onClick={() => void signIn(place)}>
+            Sign in
+          </button>
         )}
         <form class="stack" onSubmit={submit}>
           <div class="field">
