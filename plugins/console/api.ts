@@ -120,6 +120,8 @@ export interface Me {
 
 /** How operators can log in. */
 export interface LoginWays {
+  /** False: there are no tokens, only `signIn`. */
+  readonly tokens: boolean
   /** The page where users with the role sign in. The console's page adds `challenge`: the SHA-256 of its `verifier`, base64url. */
   readonly signIn?: string
 }

@@ -107,9 +107,20 @@ function setup(host: InternalHost, options: FilledConsoleOptions) {
 
   async function serve(of: Operator, api: Handlers): Promise<void> {
     const { port, host: address, allowedHosts } = options
+    const takesTokens = options.token !== undefined || !roleLogin
     const makeServer = isLoopback(address) ? undefined : of.makeServer
     try {
-      server = await openConsoleServer({ host, port, address, allowedHosts, makeServer, logins, roleLogin, ...api })
+      server = await openConsoleServer({
+        host,
+        port,
+        address,
+        allowedHosts,
+        makeServer,
+        logins,
+        roleLogin,
+        takesTokens,
+        ...api,
+      })
     } catch (error) {
       if (host.config.processes === 1 || !isPortUsed(error)) throw error
       if (!retry) host.log.info({ code: 'MH3610', port }, 'Another worker or program uses the port of the console')

@@ -42,6 +42,7 @@ interface ServerSettings {
   readonly makeServer: Parameters<typeof createHttpServer>[3]
   readonly logins: Logins
   readonly roleLogin: RoleLogin | undefined
+  readonly takesTokens: boolean
   readonly meOf: (session: OperatorSession) => Me
   /** By `METHOD path`. */
   readonly handlers: Readonly<Record<string, ApiHandler>>
@@ -106,7 +107,7 @@ export interface ConsoleServer {
 
 /** Resolves once the server listens; rejects with a StartError. Does not keep the process alive. */
 export async function openConsoleServer(settings: ServerSettings): Promise<ConsoleServer> {
-  const { host, port, address, makeServer, logins, roleLogin, handlers, meOf } = settings
+  const { host, port, address, makeServer, logins, roleLogin, takesTokens, handlers, meOf } = settings
   const isTls = makeServer !== undefined
   const guard = createGuard({ host: address, isTls, allowedHosts: settings.allowedHosts })
   const page = createPageServer(findPage())
@@ -145,7 +146,8 @@ export async function openConsoleServer(settings: ServerSettings): Promise<Conso
     const method = req.method === 'HEAD' ? 'GET' : (req.method ?? '')
     if (path === PATHS.login && method === 'GET') {
       const signIn = roleLogin?.signInUrl(originsOf(req))
-      return send(req, res, 200, { ...(signIn !== undefined && { signIn }) } satisfies LoginWays)
+      const ways: LoginWays = { tokens: takesTokens, ...(signIn !== undefined && { signIn }) }
+      return send(req, res, 200, ways)
     }
     if (path === PATHS.login && method === 'POST') return logIn(req, res, await readJson(req))
     const secret = String(req.headers[SECRET_HEADER] ?? '')

@@ -17,11 +17,7 @@ export async function login(token: string): Promise<void> {
   grant(own)
 }
 
-/** The page where operators sign in, if there is one. */
-export async function findSignIn(): Promise<string | undefined> {
-  const { signIn } = await request<LoginWays>(PATHS.login)
-  return signIn
-}
+export const findWays = (): Promise<LoginWays> => request<LoginWays>(PATHS.login)
 
 export async function signIn(at: string): Promise<void> {
   const url = new URL(at)
