@@ -12,7 +12,7 @@ export type { BuiltInContext } from './mcp/define.ts'
 export { FairQueue, type Queued } from './mcp/fair-queue.ts'
 export { didYouMean, nearest } from './mcp/nearest.ts'
 export { compileSchema } from './mcp/schema/schema.ts'
-export type { Operator } from './operator.ts'
+export type { KeptWarning, Operator } from './operator.ts'
 export type { Slots } from './slots.ts'
 
 export const definePlugin = definePublic as unknown as DefinePlugin<InternalHost>

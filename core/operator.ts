@@ -9,7 +9,7 @@ import type { RouteSummary } from './mcp/route-summary.ts'
 // biome-ignore lint/suspicious/noEmptyInterface: plugins/index.ts declares its members
 export interface OperatorProgram {}
 
-/** A log line at level `warn`; equal lines are counted. */
+/** A log line at level `warn`. Equal lines are one warning with a count. */
 export interface KeptWarning {
   readonly message: string
   readonly fields: Readonly<Record<string, unknown>>
@@ -18,7 +18,7 @@ export interface KeptWarning {
   count: number
 }
 
-/** For built-in plugins. Access decisions are evaluated, not bypassed. */
+/** Describes the running host to built-in plugins. Does not bypass access rules. */
 export interface Operator {
   readonly routes: readonly (RouteSummary & {
     readonly listen: boolean
@@ -35,7 +35,7 @@ export interface Operator {
   /** The URL that this host listens on. */
   readonly url: string
   readonly plugins: readonly { readonly name: string; readonly routes: readonly string[]; readonly general: boolean }[]
-  /** As in records. */
+  /** Returns the pseudonym of a user in records. */
   pseudonymOf(user: UserName): string
   /** Creates servers with the certificate of `http.tls`; undefined without it. */
   readonly makeServer: HttpServerFactory | undefined
@@ -46,14 +46,14 @@ export interface Operator {
 
 const MAX_WARNINGS = 100
 
-/** Keeps the warnings of the build, and later ones if a plugin shows them. Equal warnings are counted. */
+/** Keeps the warnings of startup, and later ones if a plugin shows them. Counts equal warnings. */
 export function createKeptWarnings() {
   const kept = new Map<string, KeptWarning>()
   let isOpen = true
   let isBuilt = false
   return {
     list: () => [...kept.values()],
-    /** Also keeps later warnings. Called in `onStart`, by a plugin that shows them. */
+    /** Also keeps later warnings. Called in `onStart` by a plugin that shows them. */
     keepLater() {
       isOpen = true
     },

@@ -1,4 +1,4 @@
-// Screen 4: what callers see and may call at a path, and the plain items of the routes.
+// Screen 4: the items that callers see and can call at a path, and the configured items of all routes.
 import { createHmac, randomBytes } from 'node:crypto'
 import type { User } from '../../core/index.ts'
 import type { InternalHost, Operator } from '../../core/internal.ts'
@@ -22,7 +22,7 @@ const BASE = 'http://host.invalid'
 const MAX_TOKEN = 16_384
 const MAX_NAMES = 32
 
-/** Names of sessions and tasks for actions, which do not reveal their ids. The same on nodes with the same secrets. */
+/** Creates opaque handles for session and task ids. Nodes with the same secrets create the same handles. */
 export function createHandles({ config }: InternalHost) {
   const [key = randomBytes(32)] = config.keys('console handles')
   return (id: string): string => createHmac('sha256', key).update(id).digest('base64url').slice(0, 22)
@@ -86,10 +86,10 @@ function usualCallers({ config }: Operator, address: Address): Caller[] {
   return all.slice(0, MAX_CALLERS)
 }
 
-/** The user that stands for a caller with roles or scopes. */
+/** An example user with the roles and scopes of a caller. */
 export const userOf = ({ scopes = [], roles = [] }: Caller): User => ({ subject: 'example', scopes, roles, claims: {} })
 
-/** Of an error that a plugin threw. A request would get this status. */
+/** The refusal for an error that a plugin threw. */
 const failure = (error: unknown) => ({
   status: 500,
   reason: `A plugin threw an error: ${errorText(error).slice(0, 256)}`,
@@ -163,30 +163,27 @@ async function rowOf(address: Address, caller: Caller): Promise<AccessRow> {
 export async function readAccess(operator: Operator, path: unknown, callers: unknown): Promise<AccessMatrix> {
   const address = addressAt(operator, path)
   if (callers !== undefined && (!Array.isArray(callers) || callers.length > MAX_CALLERS)) {
-    throw new ApiFailure(400, 'bad_request', `\`callers\` is a list of at most ${MAX_CALLERS} callers.`)
+    throw new ApiFailure(400, 'bad_request', `\`callers\` must be a list of at most ${MAX_CALLERS} callers.`)
   }
   const asked = callers === undefined ? usualCallers(operator, address) : callers.map(callerIn)
-  const isChosen = 'configureSession' in operator.config
+  const hasHook = 'configureSession' in operator.config
   return {
     path: path as string,
     route: address.route.path,
     items: address.items.map(({ kind, key }) => ({ kind, name: key })),
     callers: await Promise.all(asked.map(caller => rowOf(address, caller))),
-    notes: isChosen ? ['`configureSession` can change the result for a caller; it is not evaluated here.'] : [],
+    notes: hasHook ? ['`configureSession` can change the result for a caller; it is not evaluated here.'] : [],
     commands: [{ label: 'Explain', command: commandFor(operator, path as string) }],
   }
 }
 
 const OPTIONS = { tools: 'tool', prompts: 'prompt', resources: 'resource' } as const
 
-/** A word of a shell command. */
-export const quoted = shellWord
-
 export const programOf = ({ program }: Operator): string => program?.command ?? 'npx mcp-host'
 
 export function commandFor(operator: Operator, path: string, kind?: ItemKind, name?: string): string {
-  const item = kind === undefined || name === undefined ? '' : ` --${OPTIONS[kind]} ${quoted(name)}`
-  return `${programOf(operator)} explain --route ${quoted(path)}${item}`
+  const item = kind === undefined || name === undefined ? '' : ` --${OPTIONS[kind]} ${shellWord(name)}`
+  return `${programOf(operator)} explain --route ${shellWord(path)}${item}`
 }
 
 type PlainItem = Omit<SurfaceItem, 'limits'>
@@ -226,7 +223,7 @@ export function itemsOf(operator: Operator): PlainItem[] {
   })
 }
 
-/** Adds limits in words. */
+/** Adds the limits of each item, as text. */
 export function withLimits(operator: Operator, items: readonly PlainItem[]): SurfaceItem[] {
   const addresses = new Map(items.map(({ path }) => [path, operator.inspect(path)] as const))
   return items.map(item => {

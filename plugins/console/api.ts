@@ -12,7 +12,7 @@
  */
 export const SECRET_HEADER = 'x-console'
 
-/** Paths by name. `GET` unless stated otherwise. `NODE`: data of all nodes, or of the node in the query parameter `node`. */
+/** Paths by name. The method is GET unless stated otherwise. NODE: data of all nodes, or of the node in the query parameter `node`. */
 export const PATHS = {
   /** `POST LoginRequest`, replies `Login` and sets the cookie. The page reads the token from `location.hash` (`#t=`). */
   login: '/api/login',
@@ -75,7 +75,7 @@ export interface Envelope {
   readonly at: number
   /** Origin of the data: one process, all worker processes of this machine, or all nodes of the cluster. */
   readonly scope: 'process' | 'machine' | 'cluster'
-  /** The nodes of the cluster or machine. Absent if there is one process only. */
+  /** The nodes of the cluster or machine. Absent if only one process exists. */
   readonly nodeStates?: readonly NodeState[]
 }
 
@@ -83,11 +83,11 @@ export interface NodeState {
   readonly name: string
   /** The host name of its machine. */
   readonly machine: string
-  /** `no_answer`: it did not reply in time, and the data is without it. `cut`: its last reply was shortened. */
+  /** `no_answer`: the node did not reply in time, so its data is missing. `cut`: its last reply was shortened. */
   readonly state: 'ok' | 'no_answer' | 'cut'
 }
 
-/** State "plugin off", or a store that cannot list. */
+/** The data does not exist, such as that of a plugin that is off. */
 export interface Unavailable extends Envelope {
   readonly available: false
   /** A sentence, such as "The plugin `audit` is off." */
@@ -198,7 +198,7 @@ export interface Second {
   readonly p99?: number
 }
 
-/** Since the console started, or since the item left the list of tracked items. */
+/** Since the console started. A limited number of items is kept: an item that returns starts again at 0. */
 export interface ToolFigures {
   readonly route: string
   readonly kind: ItemKind
@@ -366,7 +366,7 @@ export interface Explanation {
 // Screens 6 and 7: calls and denials
 
 export interface CallRow {
-  /** Increases with each record of one process. Unique together with `process`. */
+  /** Increases with each record of a node. Unique together with `node`. */
   readonly seq: number
   readonly node: string
   /** Start, milliseconds since the epoch. */
@@ -391,8 +391,6 @@ export interface CallRow {
   /** Requests to the client during the call, such as `elicitation/create`. */
   readonly asked?: readonly string[]
   readonly error?: CallError
-  /** Absent: the host does not measure stages. */
-  readonly stages?: readonly Stage[]
 }
 
 export interface CallError {
@@ -402,13 +400,6 @@ export interface CallError {
   readonly message: string
   /** The plugin that refused the call. */
   readonly refusedBy?: string
-}
-
-export interface Stage {
-  readonly name: string
-  /** Milliseconds after the start of the request. */
-  readonly start: number
-  readonly ms: number
 }
 
 export interface Calls {
@@ -438,7 +429,7 @@ export interface DenialGroup {
   readonly message: string
   /** Next step for the operator. */
   readonly fix?: string
-  /** Absent if there is one process only. */
+  /** Absent if only one process exists. */
   readonly nodes?: readonly string[]
   readonly count: number
   readonly firstAt: number
@@ -462,9 +453,7 @@ export interface SessionRow {
   /** The home of the session. Other nodes can serve it, too. */
   readonly node: string
   readonly route: string
-  /** Absent if the store does not report it. */
-  readonly openedAt?: number
-  readonly lastUsedAt?: number
+  readonly lastUsedAt: number
   /** A pseudonym; absent for anonymous sessions. */
   readonly owner?: string
   readonly client?: { readonly name: string; readonly version: string }
@@ -511,7 +500,7 @@ export interface ClientRow {
   readonly version: string
   readonly revision: string
   readonly transport: string
-  /** Absent if there is one process only. */
+  /** Absent if only one process exists. */
   readonly nodes?: readonly string[]
   readonly calls: number
   readonly lastAt: number
@@ -616,8 +605,8 @@ export interface SearchHit {
 }
 
 /**
- * One SSE message: `event` is the type and `data` the JSON of the rest. The stream sends one `calls` message per second while there
- * and node while there are calls, and one `tick` per second. `: ping` comments keep the connection open. At most 8 viewers; further ones get 503.
+ * One SSE message: `event` is the type, and `data` is the JSON of the other members. Every second, the stream sends one
+ * `tick`, and one `calls` message for each node with calls. Comments keep the connection open. At most 8 viewers.
  */
 export type ConsoleEvent =
   | {
@@ -694,7 +683,7 @@ export interface ActionResult {
 
 const SAFE = /^[\w@%+=:,./-]+$/
 
-/** A word of a shell command that operators copy. A terminal would run control characters in pasted text. */
+/** Quotes a word of a shell command. Escapes control characters, because a terminal executes them in pasted text. */
 export function shellWord(word: string): string {
   if (SAFE.test(word)) return word
   if (!/\p{Cc}/u.test(word)) return `'${word.replaceAll("'", `'\\''`)}'`

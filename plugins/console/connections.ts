@@ -1,10 +1,10 @@
-// Limits the connections of the console, so that idle or slow clients keep no operator out.
+// Limits the connections of the console, so that idle or slow clients cannot lock out operators.
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 
 const keyOf = ({ remoteAddress, remotePort }: Socket) => `${remoteAddress} ${remotePort}`
 
-/** A further connection closes the oldest one without a request of an operator. With TLS, also before the handshake. */
+/** Above the limit, a new connection closes the oldest one that serves no operator. This includes connections in the TLS handshake. */
 export function limitConnections(server: Server, most: number) {
   const all = new Map<string, Socket>()
   const busy = new Set<string>()
@@ -17,7 +17,7 @@ export function limitConnections(server: Server, most: number) {
     oldest?.[1].destroy()
   })
   return {
-    /** The connection stays open until the response has ended. */
+    /** Protects a connection until its response has ended. */
     keep({ socket }: IncomingMessage, res: ServerResponse) {
       const key = keyOf(socket)
       busy.add(key)

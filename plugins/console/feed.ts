@@ -8,13 +8,13 @@ import type { OperatorSession } from './login.ts'
 import type { NodeLive, Nodes, NodeTick } from './nodes.ts'
 import type { Records } from './records.ts'
 
-export const MAX_VIEWERS = 8
-/** Records of one batch. */
+const MAX_VIEWERS = 8
+/** Maximum records of one batch. */
 const MAX_BATCH = 200
 /** Milliseconds. */
 const INTERVAL = 1_000
-/** Milliseconds for which the figures of another node are part of the sum. */
-const FRESH = 5_000
+/** Milliseconds for which the figures of another node count. */
+const TICK_TTL = 5_000
 
 interface FeedParts {
   readonly host: Pick<InternalHost, 'clock' | 'log' | 'config'>
@@ -23,7 +23,7 @@ interface FeedParts {
   readTick(): Promise<NodeTick>
 }
 
-/** Nothing is collected and no timer runs without a viewer. */
+/** Without viewers, the feed collects nothing and runs no timer. */
 export function createFeed({ host, records, nodes, readTick }: FeedParts) {
   const { node } = host.config
   /** Each viewer, with the node that it selected. */
@@ -46,7 +46,7 @@ export function createFeed({ host, records, nodes, readTick }: FeedParts) {
     if (calls.length > 0 || left > 0) sendTo(viewersOf(name), { event: 'calls', node: name, calls, skipped: left })
   }
 
-  /** `name`: of the node; all nodes: of this node. */
+  /** `name`: the selected node, or this node for the sum of all nodes. */
   function sendTick(chosen: readonly EventStream[], name: string, summed: readonly NodeTick[]) {
     if (summed.length === 0 || chosen.length === 0) return
     const at = host.clock.now()
@@ -74,7 +74,7 @@ export function createFeed({ host, records, nodes, readTick }: FeedParts) {
     const own = await readTick()
     if (viewers.size === 0) return
     const now = host.clock.now()
-    for (const [name, { at }] of ticks) if (now - at > FRESH) ticks.delete(name)
+    for (const [name, { at }] of ticks) if (now - at > TICK_TTL) ticks.delete(name)
     const all = new Map([[node, own], ...[...ticks].map(([name, { tick: one }]) => [name, one] as const)])
     for (const only of new Set(viewers.values())) {
       const chosen = [...viewers].flatMap(([viewer, one]) => (one === only ? viewer : []))
@@ -83,7 +83,7 @@ export function createFeed({ host, records, nodes, readTick }: FeedParts) {
     }
   }
 
-  function takeLive({ name, calls, skipped: left, tick: one }: NodeLive) {
+  function receiveLive({ name, calls, skipped: left, tick: one }: NodeLive) {
     ticks.set(name, { at: host.clock.now(), tick: one })
     sendCalls(name, calls, left)
   }
@@ -93,7 +93,7 @@ export function createFeed({ host, records, nodes, readTick }: FeedParts) {
       if (batch.length < MAX_BATCH) batch.push(row)
       else skipped++
     })
-    const unwatch = nodes.watch(takeLive)
+    const unwatch = nodes.watch(receiveLive)
     const failed = (err: unknown) => host.log.error({ code: 'MH3606', err }, 'The live feed of the console failed')
     const timer = host.clock.setInterval(() => void tick().catch(failed), INTERVAL).unref()
     return () => {
@@ -133,9 +133,7 @@ export function createFeed({ host, records, nodes, readTick }: FeedParts) {
     },
     send: (event: ConsoleEvent) => sendTo(viewers.keys(), event),
     end() {
-      for (const viewer of [...viewers.keys()]) end(viewer, 'The host stops.')
+      for (const viewer of [...viewers.keys()]) end(viewer, 'The host is shutting down.')
     },
   }
 }
-
-export type Feed = ReturnType<typeof createFeed>

@@ -1,4 +1,4 @@
-// Figures of one node in messages, and the sums of several nodes as the page shows them.
+// Adds the figures of several nodes. Packed figures are those of one node in a message.
 import type { Figures, ItemKind, Second, ToolFigures } from './api.ts'
 import { type PackedHistogram, quantilesOf, unpackHistogram } from './histogram.ts'
 
@@ -33,7 +33,7 @@ export interface PackedHistory {
   readonly seconds: readonly PackedSecond[]
 }
 
-export function addSums(sums: readonly PackedSum[]) {
+function addSums(sums: readonly PackedSum[]) {
   const total = (key: 'calls' | 'errors' | 'denials') => sums.reduce((all, sum) => all + sum[key], 0)
   const times = sums.filter(sum => sum.calls > 0).map(sum => unpackHistogram(sum.times))
   return { calls: total('calls'), errors: total('errors'), denials: total('denials'), ...quantilesOf(times) }
@@ -60,7 +60,7 @@ export function groupBy<Entry>(entries: readonly Entry[], keyOf: (entry: Entry) 
   return [...groups.values()]
 }
 
-/** At most `most` seconds, the newest. */
+/** Returns the newest seconds, at most `most`. */
 export function historyOf(nodes: readonly PackedHistory[], most: number): Second[] {
   const until = Math.max(...nodes.map(node => node.until))
   const from = Math.max(until - most, Math.min(...nodes.map(node => node.from)))

@@ -1,20 +1,10 @@
 // The handlers of the API, by method and path.
 import { hostname } from 'node:os'
 import { resolve } from 'node:path'
-import type { InternalHost, Operator } from '../../core/internal.ts'
+import type { InternalHost, KeptWarning, Operator } from '../../core/internal.ts'
 import { isObject } from '../../core/plugin.ts'
 import { operatorActions } from '../families/operator-actions/index.ts'
-import {
-  addressAt,
-  callerIn,
-  commandFor,
-  createHandles,
-  itemsOf,
-  programOf,
-  quoted,
-  readAccess,
-  withLimits,
-} from './access.ts'
+import { addressAt, callerIn, commandFor, createHandles, itemsOf, programOf, readAccess, withLimits } from './access.ts'
 import {
   type ActionResult,
   type ConfigView,
@@ -26,6 +16,7 @@ import {
   type RouteRow,
   type SearchHit,
   type Surface,
+  shellWord,
   type TryRequest,
   type Unavailable,
   type Warning,
@@ -49,12 +40,12 @@ import {
   type Parts,
   valuesOf,
 } from './merge.ts'
-import { type Answer, createNodes, type NodeTick, peersOf } from './nodes.ts'
+import { createNodes, type NodeReply, type NodeTick, peersOf } from './nodes.ts'
 import { CAPACITY, type Records } from './records.ts'
 import { ApiFailure, type ApiHandler, type ApiRequest } from './server.ts'
 import { tryTool } from './try-tool.ts'
 
-export interface HandlerParts {
+interface HandlerParts {
   readonly host: InternalHost
   readonly operator: Operator
   readonly records: Records
@@ -65,17 +56,17 @@ const KINDS: ReadonlySet<unknown> = new Set(['tools', 'resources', 'prompts'] sa
 const isKind = (value: unknown): value is ItemKind => KINDS.has(value)
 
 const MAX_HITS = 20
-/** Tools of an overview of one node, of which the sum of all nodes shows the busiest. */
+/** Tools in the overview of one node. The page shows the busiest of all nodes. */
 const MAX_TOOLS = 50
 const MAX_QUERY = 200
-/** Milliseconds for which a result of the readiness checks is used again: they can call other services. */
-const READINESS_AGE = 5_000
+/** Milliseconds for which the result of the readiness checks is cached: they can call other services. */
+const READINESS_TTL = 5_000
 
 const badRequest = (message: string) => new ApiFailure(400, 'bad_request', message)
 
-function numberIn(query: URLSearchParams, name: string, usual: number, most: number): number {
+function numberIn(query: URLSearchParams, name: string, fallback: number, most: number): number {
   const text = query.get(name)
-  if (text === null) return usual
+  if (text === null) return fallback
   const value = Number(text)
   if (!/^\d{1,6}$/.test(text) || value < 1) throw badRequest(`\`${name}\` must be a positive number.`)
   return Math.min(value, most)
@@ -98,8 +89,6 @@ function warningOf({ message, fields, count, firstAt, lastAt }: KeptWarning): Wa
   ]
 }
 
-type KeptWarning = NonNullable<Operator['warnings']> extends { list(): Array<infer One> } ? One : never
-
 export function createHandlers({ host, operator, records, isActive }: HandlerParts) {
   const { node, http, directory } = host.config
   const version = ownVersion()
@@ -107,7 +96,7 @@ export function createHandlers({ host, operator, records, isActive }: HandlerPar
   const live = { host, operator, handleOf }
   const actions = operatorActions(host)
   const isOn = (name: string) => operator.plugins.some(plugin => plugin.name === name)
-  // A certificate of a public name does not fit the address of this machine.
+  // Calls use the local address, which the certificate does not contain.
   const canTry = isActive && !http.tls
   const uptime = () => Math.floor(process.uptime())
 
@@ -118,7 +107,7 @@ export function createHandlers({ host, operator, records, isActive }: HandlerPar
     listen: records.listen,
     readTick,
     answer: async (what, params) => {
-      const read = Object.hasOwn(answers, what) ? answers[what] : undefined
+      const read = Object.hasOwn(readers, what) ? readers[what] : undefined
       if (!read) throw new ApiFailure(404, 'not_found', 'This node has another version of the console.')
       return read(params)
     },
@@ -144,23 +133,23 @@ export function createHandlers({ host, operator, records, isActive }: HandlerPar
   async function gather<Data extends object>(
     what: string,
     { query }: Pick<ApiRequest, 'query'>,
-    merge: (answers: readonly Answer[]) => Data | undefined,
+    merge: (replies: readonly NodeReply[]) => Data | undefined,
     params: Readonly<Record<string, unknown>> = {},
   ): Promise<Reply<Data>> {
     const only = nodeIn(query.get('node'))
-    const found = await nodes.ask(what, params, only)
+    const replies = await nodes.ask(what, params, only)
     const all = {
       ...(only === undefined ? { scope: nodes.scope } : { node: only }),
       ...(!isAlone && { nodeStates: nodes.states() }),
     }
-    const data = found.length === 0 ? undefined : merge(found)
-    return data ? { ...reply(data), ...all } : { ...unavailable('The node does not answer.'), ...all }
+    const data = replies.length === 0 ? undefined : merge(replies)
+    return data ? { ...reply(data), ...all } : { ...unavailable('The node does not respond.'), ...all }
   }
 
   let readiness: { readonly at: number; readonly result: ReturnType<InternalHost['checkReadiness']> } | undefined
   function readReadiness() {
     const now = host.clock.now()
-    if (!readiness || now - readiness.at >= READINESS_AGE) readiness = { at: now, result: host.checkReadiness() }
+    if (!readiness || now - readiness.at >= READINESS_TTL) readiness = { at: now, result: host.checkReadiness() }
     return readiness.result
   }
 
@@ -246,10 +235,11 @@ export function createHandlers({ host, operator, records, isActive }: HandlerPar
     const { path, caller, kind, name } = body
     addressAt(operator, path)
     const asked = callerIn(caller ?? {})
-    if (kind !== undefined && !isKind(kind)) throw badRequest('`kind` is tools, resources or prompts.')
-    if (name !== undefined && (typeof name !== 'string' || name.length > 1_024)) throw badRequest('`name` is a text.')
+    if (kind !== undefined && !isKind(kind)) throw badRequest('`kind` must be tools, resources or prompts.')
+    if (name !== undefined && (typeof name !== 'string' || name.length > 1_024))
+      throw badRequest('`name` must be a string.')
     const { program } = operator
-    if (!program) return unavailable('The host runs inside of another program, without the command explain.')
+    if (!program) return unavailable('The host is embedded in another program, without the command explain.')
     const item = { ...(isKind(kind) && { kind }), ...(typeof name === 'string' && { name }) }
     const lines = await program.explain({ path: path as string, caller: asked, ...item })
     const command = commandFor(operator, path as string, item.kind, item.name)
@@ -342,12 +332,12 @@ export function createHandlers({ host, operator, records, isActive }: HandlerPar
     if (!item) throw badRequest('This path has no such tool.')
     const { annotations } = item.wire
     const hints = isObject(annotations) ? annotations : {}
-    // By default a tool is destructive, as in the MCP schema.
+    // In MCP, a tool without hints is destructive.
     if (hints['readOnlyHint'] !== true && hints['destructiveHint'] !== false && confirm !== true) {
       throw badRequest('This tool can be destructive: the call needs `confirm: true`.')
     }
     const host = http.publicUrl === undefined ? undefined : new URL(http.publicUrl).host
-    const command = `${programOf(operator)} call ${new URL(samplePath ?? '/', operator.url)} ${quoted(tool)}`
+    const command = `${programOf(operator)} call ${new URL(samplePath ?? '/', operator.url)} ${shellWord(tool)}`
     await tryTool(body as unknown as TryRequest, { url: operator.url, host, version, command }, res)
     return undefined
   }
@@ -396,12 +386,12 @@ export function createHandlers({ host, operator, records, isActive }: HandlerPar
     }),
     reload: recorded('reload', async () => {
       const reload = await operator.program?.reload()
-      if (!reload) throw new ApiFailure(503, 'unavailable', 'The host runs inside of another program.')
+      if (!reload) throw new ApiFailure(503, 'unavailable', 'The host is embedded in another program.')
       return { target: reload.ok ? 'config' : 'config, with problems', message: 'The config was read.', reload }
     }),
   }
 
-  /** Runs a confirmed action on the node of the body, which also records it. */
+  /** Runs a confirmed action on the node in the body. That node also records the action. */
   const action =
     (name: keyof typeof acts): ApiHandler =>
     async ({ body, session }) => {
@@ -420,13 +410,13 @@ export function createHandlers({ host, operator, records, isActive }: HandlerPar
       note(name, isObject(value) ? 'ok' : 'failed', isObject(value) ? String(value['target']) : '', by.operator)
       if (isObject(value)) return { ok: true, message: value['message'], reload: value['reload'] }
       if (!isObject(refusal)) {
-        throw new ApiFailure(503, 'unavailable', `Node ${at} does not answer. It can have run the action.`)
+        throw new ApiFailure(503, 'unavailable', `Node ${at} does not respond. The action may have been executed.`)
       }
       throw new ApiFailure(Number(refusal['status']), String(refusal['error']), String(refusal['message']))
     }
 
-  /** What this node answers to other nodes. */
-  const answers: Readonly<Record<string, (params: Readonly<Record<string, unknown>>) => object | Promise<object>>> = {
+  /** Data and actions for the consoles of all nodes, including this one. */
+  const readers: Readonly<Record<string, (params: Readonly<Record<string, unknown>>) => object | Promise<object>>> = {
     overview,
     calls: ({ limit }) => ({
       calls: records.list(typeof limit === 'number' ? Math.min(limit, CAPACITY.records) : 500),

@@ -38,7 +38,7 @@ const OPTIONS = {
     actions: {
       type: 'boolean',
       default: false,
-      description: 'Allows operators to end sessions, cancel tasks and reload the config.',
+      description: 'Allows operators to end sessions, cancel tasks, reload the config and call tools.',
     },
   },
 } as const
@@ -47,7 +47,7 @@ export interface ConsoleOptions extends OptionsOf<typeof OPTIONS> {}
 export interface FilledConsoleOptions extends OptionsOf<typeof OPTIONS, true> {}
 
 /** Reports settings that would expose the console. */
-function checkPlace(host: InternalHost, { host: address, token, role, port }: FilledConsoleOptions) {
+function checkOptions(host: InternalHost, { host: address, token, role, port }: FilledConsoleOptions) {
   const { at, http, processes } = host.config
   const wrong = (code: string, key: string, text: string) =>
     host.report(new StartError(code, text, { at: [...at, key] }))
@@ -74,8 +74,8 @@ function checkPlace(host: InternalHost, { host: address, token, role, port }: Fi
   }
 }
 
-/** Milliseconds until a worker tries again to serve the console. */
-const RETRY = 2_000
+/** Milliseconds until a worker tries again to listen on the port. */
+const RETRY_DELAY = 2_000
 
 type Handlers = ReturnType<typeof createHandlers>
 
@@ -85,7 +85,7 @@ const isPortUsed = (error: unknown) =>
 const NO_OPERATOR = 'the console was started before the host was built'
 
 function setup(host: InternalHost, options: FilledConsoleOptions) {
-  checkPlace(host, options)
+  checkOptions(host, options)
   const { at, purpose, node } = host.config
   const { role, ...place } = options
   const roleLogin = role === undefined || at[0] === 'routes' ? undefined : createRoleLogin(host, { ...place, role })
@@ -103,12 +103,12 @@ function setup(host: InternalHost, options: FilledConsoleOptions) {
   const logins = createLogins(options.token, () => host.clock.now())
   host.onFinish(record => records.observe(record))
   let retry: ReturnType<typeof host.clock.setTimeout> | undefined
-  let isOver = false
+  let isClosed = false
 
-  async function serve(of: Operator, api: Handlers): Promise<void> {
+  async function serve(running: Operator, api: Handlers): Promise<void> {
     const { port, host: address, allowedHosts } = options
     const takesTokens = options.token !== undefined || !roleLogin
-    const makeServer = isLoopback(address) ? undefined : of.makeServer
+    const makeServer = isLoopback(address) ? undefined : running.makeServer
     try {
       server = await openConsoleServer({
         host,
@@ -125,17 +125,17 @@ function setup(host: InternalHost, options: FilledConsoleOptions) {
       if (host.config.processes === 1 || !isPortUsed(error)) throw error
       if (!retry) host.log.info({ code: 'MH3610', port }, 'Another worker or program uses the port of the console')
       const failed = (err: unknown) => host.log.error({ code: 'MH3607', err }, 'The console cannot be served')
-      retry = host.clock.setTimeout(() => void serve(of, api).catch(failed), RETRY).unref()
+      retry = host.clock.setTimeout(() => void serve(running, api).catch(failed), RETRY_DELAY).unref()
       return
     }
-    if (isOver) return void server.server.close()
+    if (isClosed) return void server.server.close()
     const { url } = server
     roleLogin?.opened((server.server.address() as AddressInfo).port)
     const isOneTime = options.token === undefined && !roleLogin
     const createLoginUrl = () => (isOneTime ? `${url}/#t=${logins.createToken()}` : url)
-    of.program?.announce(createLoginUrl)
-    // The start page of the primary process does not show it.
-    if (!of.program || host.config.processes > 1) {
+    running.program?.announce(createLoginUrl)
+    // The start page shows the URL, but not that of a worker.
+    if (!running.program || host.config.processes > 1) {
       host.log.info({ code: 'MH3608', url: createLoginUrl() }, 'serving the console')
     }
   }
@@ -148,7 +148,7 @@ function setup(host: InternalHost, options: FilledConsoleOptions) {
     const api = createHandlers({ host, operator, records, isActive: options.actions })
     api.begin()
     end = async () => {
-      isOver = true
+      isClosed = true
       if (retry) host.clock.clear(retry)
       logins.endAll()
       await api.end()

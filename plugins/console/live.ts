@@ -36,7 +36,7 @@ function sessionRow(session: Session, { operator, handleOf }: LiveParts): Sessio
   }
 }
 
-/** Sessions whose home is this node. It has copies of others. */
+/** Counts the sessions whose home is this node, without copies of other sessions. */
 export function countSessions({ services }: InternalHost): number {
   let count = 0
   for (const { home, offer } of services.sessions.list()) {
@@ -53,7 +53,7 @@ export function readSessions(parts: LiveParts): Sessions {
   return { sessions, total: countSessions(parts.host), streams, waitingBytes }
 }
 
-/** The route of the session; undefined if there is no such session on this node. */
+/** Returns the route of the session; undefined if this node has no such session. */
 export async function endSession({ host, handleOf }: LiveParts, handle: string): Promise<string | undefined> {
   const { sessions } = host.services
   const found = [...sessions.list()].find(({ digest }) => handleOf(digest) === handle)
@@ -72,7 +72,7 @@ function queueOf(queue: string): Pick<TaskRow, 'tool' | 'route'> {
     const [route, tool] = Array.isArray(parts) ? parts : []
     if (typeof route === 'string' && typeof tool === 'string') return { route, tool }
   } catch {
-    // Another plugin named it.
+    // The queue belongs to another plugin.
   }
   return { tool: queue.slice(0, MAX_TEXT) }
 }
@@ -103,7 +103,7 @@ export async function readTasks(parts: LiveParts): Promise<Tasks> {
   return { tasks, counts, ...(queued > 0 && { queueAge: Math.max(...depths.map(({ waited }) => waited)) / 1_000 }) }
 }
 
-/** The tool of the task; undefined if no task of this handle still runs or waits. */
+/** Returns the tool of the task; undefined if the task does not exist or has ended. */
 export async function cancelTask(parts: LiveParts, handle: string): Promise<string | undefined> {
   for (const store of storesOf(parts)) {
     const found = (await store.listAll(MAX_TASKS)).find(task => parts.handleOf(task.id) === handle)

@@ -14,7 +14,7 @@ const MAX_TOKENS = 8
 /** A one-time token is valid for this time, milliseconds. */
 const TOKEN_TTL = 10 * 60_000
 
-/** Failed logins within the window: of one address, and of all. */
+/** Maximum failed logins per window: of one address, and of all addresses. */
 export const MAX_FAILURES = 5
 const MAX_FAILURES_OF_ALL = 50
 const WINDOW = 60_000
@@ -60,13 +60,13 @@ function createAttempts(now: () => number) {
   }
 }
 
-/** Both are needed. Other ports of the address receive the cookie, but not the secret, which the page sends as a header. */
+/** A request needs both. Other ports of the address receive the cookie, but not the secret, which is a header. */
 export interface Credentials {
   readonly cookie: string
   readonly secret: string
 }
 
-export type LoginResult =
+type LoginResult =
   | ({ readonly kind: 'accepted'; readonly session: OperatorSession } & Credentials)
   | { readonly kind: 'refused' | 'blocked' }
 
@@ -87,7 +87,7 @@ export function createLogins(token: string | undefined, now: () => number) {
 
   function open(via: OperatorSession['via'], user?: string) {
     for (const key of [...sessions.keys()].slice(0, Math.max(0, sessions.size - MAX_SESSIONS + 1))) end(key)
-    // Never an id of the client, so that no one can fix the session of an operator.
+    // Not chosen by the client, which prevents session fixation.
     const [cookie, secret] = [createSecret(), createSecret()]
     const ending = new Set<() => void>()
     const session: KeptSession = {
@@ -107,7 +107,6 @@ export function createLogins(token: string | undefined, now: () => number) {
   }
 
   return {
-    /** A new one-time token. */
     createToken(): string {
       const made = createSecret()
       oneTime.set(keyOf(made), now() + TOKEN_TTL)
@@ -118,7 +117,7 @@ export function createLogins(token: string | undefined, now: () => number) {
     /** `user`: of a ticket, which is then not compared with tokens. */
     logIn(given: string, address: string, user?: string): LoginResult {
       if (user !== undefined) return { kind: 'accepted', ...open('role', user) }
-      // Too long to guess: failures of others at the same address do not keep the operator out.
+      // One-time tokens cannot be guessed, so the limit on failures does not apply to them.
       const key = keyOf(given)
       const expiresAt = oneTime.get(key) ?? 0
       oneTime.delete(key)
@@ -128,7 +127,7 @@ export function createLogins(token: string | undefined, now: () => number) {
       attempts.note(address)
       return { kind: 'refused' }
     },
-    /** `cookies`: of the session's name; other ports of the address can add some. */
+    /** `cookies`: values with the name of the console's cookie. Other ports of the address can set further ones. */
     find(secret: string, cookies: readonly string[]): OperatorSession | undefined {
       const key = keyOf(secret)
       const session = sessions.get(key)

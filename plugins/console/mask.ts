@@ -12,7 +12,7 @@ function masked(value: unknown, path: readonly (string | number)[], operator: Op
   if (typeof value === 'bigint') return String(value)
   if (typeof value !== 'object' || value === null) return value
   if (path.length > MAX_DEPTH) return '[…]'
-  // Schemas describe the options alone.
+  // Schemas describe only the options.
   if (isConfiguredPlugin(value)) return masked(value.options, path, operator)
   // Arguments of commands can be secrets.
   if (path.at(-1) === 'command' && Array.isArray(value)) return [value[0], ...value.slice(1).map(() => MASK)]

@@ -1,4 +1,4 @@
-// Sums up the data of several nodes for one screen.
+// Merges the data of several nodes for each screen.
 import type {
   CallRow,
   Calls,
@@ -25,14 +25,11 @@ import {
   type PackedNow,
   toolFiguresOf,
 } from './figures.ts'
-import type { Answer } from './nodes.ts'
+import type { NodeReply } from './nodes.ts'
 import { CAPACITY, HISTORY } from './records.ts'
 
-type Own = 'version' | 'nodeVersion' | 'pid' | 'processes' | 'uptime' | 'ready' | 'checks' | 'warnings' | 'plugins'
-type Counted = 'inFlight' | 'sessions' | 'streams' | 'memory'
-
 /** The overview of one node, in a form that can be summed up. */
-export interface OverviewPart extends Pick<Overview, Own | Counted> {
+export interface OverviewPart extends Omit<Overview, 'now' | 'history' | 'topTools'> {
   readonly history: PackedHistory
   readonly now: PackedNow
   readonly tools: readonly PackedItem[]
@@ -51,27 +48,27 @@ export interface Parts {
   readonly find: { readonly calls: readonly CallRow[] }
 }
 
-/** Rows of a reply. */
-const MOST = { warnings: 100, groups: 500, clients: 500, sessions: 500, tasks: 200, tools: 5 }
+/** Maximum rows of a reply. */
+const MAX_ROWS = { warnings: 100, groups: 500, clients: 500, sessions: 500, tasks: 200, tools: 5 }
 
 const sum = <Entry>(list: readonly Entry[], of: (entry: Entry) => number) =>
   list.reduce((total, entry) => total + of(entry), 0)
-const most = (list: readonly number[]) => Math.max(...list)
-const least = (list: readonly number[]) => Math.min(...list)
+const largest = (list: readonly number[]) => Math.max(...list)
+const smallest = (list: readonly number[]) => Math.min(...list)
 
 /** The rows of all nodes, each with the name of its node. */
-const rowsOf = <Value extends object, Row>(answers: readonly Answer[], of: (value: Value) => readonly Row[]) =>
-  answers.flatMap(({ name, value }) => of(value as Value).map(row => ({ name, row })))
+const rowsOf = <Value extends object, Row>(replies: readonly NodeReply[], of: (value: Value) => readonly Row[]) =>
+  replies.flatMap(({ name, value }) => of(value as Value).map(row => ({ name, row })))
 
-export const valuesOf = <What extends keyof Parts>(_what: What, answers: readonly Answer[]) =>
-  answers.map(({ value }) => value as Parts[What])
+export const valuesOf = <What extends keyof Parts>(_what: What, replies: readonly NodeReply[]) =>
+  replies.map(({ value }) => value as Parts[What])
 
-/** The names of nodes, unless there is only one process. */
+/** The names of the nodes of rows; nothing for a single process. */
 const nodesIn = (rows: readonly { readonly name: string }[], isAlone: boolean) =>
   isAlone ? {} : { nodes: [...new Set(rows.map(({ name }) => name))] }
 
-function mergeChecks(answers: readonly Answer[], isAlone: boolean): Check[] {
-  const rows = rowsOf(answers, ({ checks }: OverviewPart) => checks)
+function mergeChecks(replies: readonly NodeReply[], isAlone: boolean): Check[] {
+  const rows = rowsOf(replies, ({ checks }: OverviewPart) => checks)
   return groupBy(rows, ({ row }) => row.name).map(group => {
     const failed = group.filter(({ row }) => !row.ok)
     const reasons = failed.flatMap(({ name, row }) => {
@@ -85,33 +82,35 @@ function mergeChecks(answers: readonly Answer[], isAlone: boolean): Check[] {
 
 const mergeWarnings = (warnings: readonly Warning[]): Warning[] =>
   groupBy(warnings, ({ code, message, at }) => [code, message, at])
-    .slice(0, MOST.warnings)
+    .slice(0, MAX_ROWS.warnings)
     .map(group => ({
       ...(group[0] as Warning),
       count: sum(group, ({ count }) => count),
-      firstAt: least(group.map(({ firstAt }) => firstAt)),
-      lastAt: most(group.map(({ lastAt }) => lastAt)),
+      firstAt: smallest(group.map(({ firstAt }) => firstAt)),
+      lastAt: largest(group.map(({ lastAt }) => lastAt)),
     }))
 
-/** Without answers there is no overview. */
-export function mergeOverviews(answers: readonly Answer[], isAlone: boolean): Overview | undefined {
-  const parts = valuesOf('overview', answers)
+/** Undefined without replies. */
+export function mergeOverviews(replies: readonly NodeReply[], isAlone: boolean): Overview | undefined {
+  const parts = valuesOf('overview', replies)
   const [first] = parts
   if (!first) return undefined
-  const { version, nodeVersion, pid, processes } = first
   const tools = toolFiguresOf(parts.flatMap(part => part.tools)).sort((one, other) => other.calls - one.calls)
   return {
-    ...{ version, nodeVersion, pid, processes },
-    uptime: least(parts.map(({ uptime }) => uptime)),
+    version: first.version,
+    nodeVersion: first.nodeVersion,
+    pid: first.pid,
+    processes: first.processes,
+    uptime: smallest(parts.map(({ uptime }) => uptime)),
     ready: parts.every(({ ready }) => ready),
-    checks: mergeChecks(answers, isAlone),
+    checks: mergeChecks(replies, isAlone),
     warnings: mergeWarnings(parts.flatMap(({ warnings }) => warnings)),
     now: figuresOf(parts.map(({ now }) => now)),
     history: historyOf(
       parts.map(({ history }) => history),
       HISTORY - 1,
     ),
-    topTools: tools.slice(0, MOST.tools),
+    topTools: tools.slice(0, MAX_ROWS.tools),
     inFlight: sum(parts, ({ inFlight }) => inFlight),
     sessions: sum(parts, ({ sessions }) => sessions),
     streams: sum(parts, ({ streams }) => streams),
@@ -120,11 +119,11 @@ export function mergeOverviews(answers: readonly Answer[], isAlone: boolean): Ov
   }
 }
 
-export const mergeItems = (answers: readonly Answer[]): ToolFigures[] =>
-  toolFiguresOf(valuesOf('items', answers).flatMap(({ items }) => items))
+export const mergeItems = (replies: readonly NodeReply[]): ToolFigures[] =>
+  toolFiguresOf(valuesOf('items', replies).flatMap(({ items }) => items))
 
-export function mergeCalls(answers: readonly Answer[], limit: number): Calls {
-  const parts = valuesOf('calls', answers)
+export function mergeCalls(replies: readonly NodeReply[], limit: number): Calls {
+  const parts = valuesOf('calls', replies)
   const calls = parts.flatMap(part => part.calls)
   return {
     // The calls of one node are in order.
@@ -134,10 +133,16 @@ export function mergeCalls(answers: readonly Answer[], limit: number): Calls {
   }
 }
 
-export function mergeDenials(answers: readonly Answer[], isAlone: boolean): Denials {
-  const rows = rowsOf(answers, ({ groups }: Denials) => groups)
+export function mergeDenials(replies: readonly NodeReply[], isAlone: boolean): Denials {
+  const rows = rowsOf(replies, ({ groups }: Denials) => groups)
   const groups = groupBy(rows, ({ row: { kind, refusedBy, route, method, item, client } }) => [
-    ...[kind, refusedBy, route, method, item?.kind, item?.name, client],
+    kind,
+    refusedBy,
+    route,
+    method,
+    item?.kind,
+    item?.name,
+    client,
   ])
     .map(group => {
       const byTime = group.map(({ row }) => row).sort((one, other) => other.lastAt - one.lastAt)
@@ -145,37 +150,40 @@ export function mergeDenials(answers: readonly Answer[], isAlone: boolean): Deni
         ...(byTime[0] as DenialGroup),
         ...nodesIn(group, isAlone),
         count: sum(byTime, ({ count }) => count),
-        firstAt: least(byTime.map(({ firstAt }) => firstAt)),
+        firstAt: smallest(byTime.map(({ firstAt }) => firstAt)),
       }
     })
     .sort((one, other) => other.lastAt - one.lastAt)
-  const omitted = sum(groups.slice(MOST.groups), ({ count }) => count)
+  const omitted = sum(groups.slice(MAX_ROWS.groups), ({ count }) => count)
   return {
-    groups: groups.slice(0, MOST.groups),
-    other: omitted + sum(valuesOf('denials', answers), ({ other }) => other),
+    groups: groups.slice(0, MAX_ROWS.groups),
+    other: omitted + sum(valuesOf('denials', replies), ({ other }) => other),
   }
 }
 
-export function mergeClients(answers: readonly Answer[], isAlone: boolean): Clients {
-  const parts = valuesOf('clients', answers)
-  const rows = rowsOf(answers, ({ clients }: Clients) => clients)
+export function mergeClients(replies: readonly NodeReply[], isAlone: boolean): Clients {
+  const parts = valuesOf('clients', replies)
+  const rows = rowsOf(replies, ({ clients }: Clients) => clients)
   const clients = groupBy(rows, ({ row: { name, version, revision, transport } }) => [
-    ...[name, version, revision, transport],
+    name,
+    version,
+    revision,
+    transport,
   ])
     .map(group => ({
       ...(group[0]?.row as ClientRow),
       ...nodesIn(group, isAlone),
       calls: sum(group, ({ row }) => row.calls),
-      lastAt: most(group.map(({ row }) => row.lastAt)),
+      lastAt: largest(group.map(({ row }) => row.lastAt)),
     }))
     .sort((one, other) => other.calls - one.calls)
   const legacies = parts.map(({ legacy }) => legacy)
   const sse = sum(legacies, legacy => legacy.sse)
   return {
-    clients: clients.slice(0, MOST.clients),
-    other: sum(clients.slice(MOST.clients), ({ calls }) => calls) + sum(parts, ({ other }) => other),
+    clients: clients.slice(0, MAX_ROWS.clients),
+    other: sum(clients.slice(MAX_ROWS.clients), ({ calls }) => calls) + sum(parts, ({ other }) => other),
     legacy: {
-      since: least(legacies.map(({ since }) => since)),
+      since: smallest(legacies.map(({ since }) => since)),
       calls: sum(legacies, ({ calls }) => calls),
       handshake: sum(legacies, ({ handshake }) => handshake),
       sse,
@@ -185,19 +193,19 @@ export function mergeClients(answers: readonly Answer[], isAlone: boolean): Clie
 }
 
 /** Several nodes can have a copy of one session. */
-export function mergeSessions(answers: readonly Answer[]): Sessions {
-  const parts = valuesOf('sessions', answers)
+export function mergeSessions(replies: readonly NodeReply[]): Sessions {
+  const parts = valuesOf('sessions', replies)
   const sessions = groupBy(
     parts.flatMap(part => part.sessions),
     ({ handle }) => handle,
   )
     .map(copies => {
-      const byUse = copies.sort((one, other) => (other.lastUsedAt ?? 0) - (one.lastUsedAt ?? 0))
+      const byUse = copies.sort((one, other) => other.lastUsedAt - one.lastUsedAt)
       return { ...(byUse[0] as SessionRow), streams: sum(copies, ({ streams }) => streams) }
     })
-    .sort((one, other) => (other.lastUsedAt ?? 0) - (one.lastUsedAt ?? 0))
+    .sort((one, other) => other.lastUsedAt - one.lastUsedAt)
   return {
-    sessions: sessions.slice(0, MOST.sessions),
+    sessions: sessions.slice(0, MAX_ROWS.sessions),
     total: sum(parts, ({ total }) => total),
     streams: sum(parts, ({ streams }) => streams),
     waitingBytes: sum(parts, ({ waitingBytes }) => waitingBytes),
@@ -205,12 +213,12 @@ export function mergeSessions(answers: readonly Answer[]): Sessions {
 }
 
 /** Nodes that share a store list the same tasks. */
-export function mergeTasks(answers: readonly Answer[], isAlone: boolean): Tasks {
-  const parts = valuesOf('tasks', answers)
+export function mergeTasks(replies: readonly NodeReply[], isAlone: boolean): Tasks {
+  const parts = valuesOf('tasks', replies)
   const [only] = parts
   if (only && parts.length === 1 && isAlone) return only
   const groups = groupBy(
-    rowsOf(answers, ({ tasks }: Tasks) => tasks),
+    rowsOf(replies, ({ tasks }: Tasks) => tasks),
     ({ row }) => row.handle,
   )
   const isShared = groups.some(group => group.length > 1)
@@ -223,8 +231,8 @@ export function mergeTasks(answers: readonly Answer[], isAlone: boolean): Tasks 
   const counts: Record<string, number> = {}
   for (const { status } of tasks) counts[status] = (counts[status] ?? 0) + 1
   const queued = parts.map(part => part.counts['queued'] ?? 0)
-  const allQueued = isShared ? most(queued) : sum(queued, number => number)
+  const allQueued = isShared ? largest(queued) : sum(queued, depth => depth)
   const ages = parts.flatMap(({ queueAge }) => queueAge ?? [])
   if (allQueued > 0) counts['queued'] = allQueued
-  return { tasks: tasks.slice(0, MOST.tasks), counts, ...(ages.length > 0 && { queueAge: most(ages) }) }
+  return { tasks: tasks.slice(0, MAX_ROWS.tasks), counts, ...(ages.length > 0 && { queueAge: largest(ages) }) }
 }

@@ -1,4 +1,4 @@
-// The consoles of other nodes: requests with a time limit, actions, and live records while a viewer looks.
+// Connects the consoles of several nodes: requests, actions, and live records for viewers.
 import { randomUUID } from 'node:crypto'
 import { hostname } from 'node:os'
 import type { InternalHost, Slots } from '../../core/internal.ts'
@@ -16,22 +16,23 @@ const MAX_NODES = 64
 const MAX_NAME = 64
 /** Characters of a reply. */
 const MAX_REPLY = 262_144
-/** Milliseconds until a node counts as silent. Further requests do not wait for it until it replies. */
-const REPLY_TIME = 1_000
-const ACTION_TIME = 10_000
-/** Milliseconds for which a silent node stays in the list. */
-const KEPT = 60_000
-/** Milliseconds that the first request waits for nodes to introduce themselves. */
-const FIRST_REPLIES = 250
-/** Milliseconds for which a node sends records to a viewer's node. */
-const LEASE = 15_000
-const RENEWAL = 5_000
-const INTRODUCTION = 30_000
-const INTERVAL = 1_000
+// Durations in milliseconds.
+/** A node that does not reply in this time is silent: until it replies, requests do not wait for it. */
+const REPLY_TIMEOUT = 1_000
+const ACTION_TIMEOUT = 10_000
+/** A silent node stays in the list for this time. */
+const SILENT_TTL = 60_000
+/** The first request waits this time for the introductions of other nodes. */
+const FIRST_WAIT = 250
+/** A node sends live records for this time after a `watch` message. */
+const WATCH_TTL = 15_000
+const WATCH_INTERVAL = 5_000
+const INTRODUCTION_INTERVAL = 30_000
+const SEND_INTERVAL = 1_000
 const MAX_WATCHERS = 8
-/** Records of all other nodes per second. */
+/** Records per second that a node receives from all other nodes, and at least from each. */
 const MAX_BATCH = 400
-const LEAST_BATCH = 20
+const MIN_BATCH = 20
 
 export interface NodeTick {
   readonly second: PackedSecond
@@ -48,7 +49,7 @@ export interface NodeLive {
   readonly tick: NodeTick
 }
 
-export interface Answer {
+export interface NodeReply {
   readonly name: string
   readonly value: object
 }
@@ -61,7 +62,7 @@ interface KnownNode {
   readonly machine: string
   seenAt: number
   isSilent: boolean
-  /** True if its last reply was shortened. */
+  /** True if the last reply was shortened. */
   isCut: boolean
 }
 
@@ -97,13 +98,13 @@ interface NodesParts {
   readonly peers: Peers | undefined
   /** The name of this node on the page. */
   readonly name: string
-  /** The data of this node. Rejects with an error for the operator. */
+  /** Returns the data of this node. Rejects with an error for the operator. */
   readonly answer: (what: string, params: Params) => Promise<object>
   readonly listen: (listener: (row: CallRow) => void) => () => void
   readonly readTick: () => Promise<NodeTick>
 }
 
-/** The peers with which most nodes can be reached. */
+/** Returns the peers of the route that reaches the most nodes. */
 export function peersOf({ routes, services }: InternalHost): Peers | undefined {
   const all = routes.map(route => services.slot('peers', route))
   return all.find(({ shared }) => shared === true) ?? all.find(({ shared }) => shared === 'host') ?? all[0]
@@ -112,7 +113,7 @@ export function peersOf({ routes, services }: InternalHost): Peers | undefined {
 export function createNodes({ host: { clock, log }, peers, name, answer, listen, readTick }: NodesParts) {
   const { node: address = name, shared = false } = peers ?? {}
   const known = new Map<string, KnownNode>()
-  const open = new Map<string, { readonly from: string; readonly settle: (body: Body) => void }>()
+  const pending = new Map<string, { readonly from: string; readonly settle: (body: Body) => void }>()
   const watchers = new Map<string, { until: number; most: number; isSending: boolean; skipped: number }>()
   const listeners = new Set<(live: NodeLive) => void>()
   const introduction = { name, machine: hostname() }
@@ -143,7 +144,7 @@ export function createNodes({ host: { clock, log }, peers, name, answer, listen,
   }
 
   function introduce(): Promise<void> | undefined {
-    if (shared === false || clock.now() - introducedAt < INTRODUCTION) return undefined
+    if (shared === false || clock.now() - introducedAt < INTRODUCTION_INTERVAL) return undefined
     introducedAt = clock.now()
     return publish({ type: 'here', ...introduction })
   }
@@ -164,10 +165,11 @@ export function createNodes({ host: { clock, log }, peers, name, answer, listen,
   }
 
   function forgetOld(): void {
-    for (const node of known.values()) if (node.isSilent && clock.now() - node.seenAt > KEPT) known.delete(node.address)
+    for (const node of known.values())
+      if (node.isSilent && clock.now() - node.seenAt > SILENT_TTL) known.delete(node.address)
   }
 
-  const batchOf = () => Math.max(LEAST_BATCH, Math.floor(MAX_BATCH / Math.max(1, known.size)))
+  const batchOf = () => Math.max(MIN_BATCH, Math.floor(MAX_BATCH / Math.max(1, known.size)))
 
   async function reply({ node: to, id, what, params }: Body): Promise<void> {
     const respond = async () => {
@@ -182,18 +184,18 @@ export function createNodes({ host: { clock, log }, peers, name, answer, listen,
     await send(to, { type: 'reply', id, ...introduction, ...(await respond()) })
   }
 
-  function takeLive({ node: from, ...live }: Body): void {
+  function receiveLive({ node: from, ...live }: Body): void {
     const found = known.get(from)
     if (found) noteSeen(found)
     if (!found || !Array.isArray(live['calls']) || !isObject(live['tick'])) return
     for (const listener of listeners) listener({ ...(live as unknown as NodeLive), name: found.name })
   }
 
-  function takeWatcher({ node: from, most }: Body): void {
+  function renewWatcher({ node: from, most }: Body): void {
     const watcher = watchers.get(from) ?? { until: 0, most: 0, isSending: false, skipped: 0 }
     if (!watchers.has(from) && watchers.size >= MAX_WATCHERS) return
-    watcher.until = clock.now() + LEASE
-    watcher.most = typeof most === 'number' ? Math.min(MAX_BATCH, Math.max(0, most)) : LEAST_BATCH
+    watcher.until = clock.now() + WATCH_TTL
+    watcher.most = typeof most === 'number' ? Math.min(MAX_BATCH, Math.max(0, most)) : MIN_BATCH
     watchers.set(from, watcher)
     stopSending ??= startSending()
   }
@@ -209,7 +211,7 @@ export function createNodes({ host: { clock, log }, peers, name, answer, listen,
     async function sendTo(to: string, calls: readonly CallRow[], left: number, tick: NodeTick) {
       const watcher = watchers.get(to)
       if (!watcher) return
-      // The bus did not take the last batch yet.
+      // The bus has not accepted the last batch yet.
       if (watcher.isSending) {
         watcher.skipped += calls.length + left
         return
@@ -237,7 +239,7 @@ export function createNodes({ host: { clock, log }, peers, name, answer, listen,
       await Promise.all([...watchers.keys()].map(to => sendTo(to, calls, left, tick)))
     }
 
-    const timer = clock.setInterval(() => void sendAll().catch(failed), INTERVAL).unref()
+    const timer = clock.setInterval(() => void sendAll().catch(failed), SEND_INTERVAL).unref()
     return () => {
       clock.clear(timer)
       unlisten()
@@ -249,17 +251,17 @@ export function createNodes({ host: { clock, log }, peers, name, answer, listen,
     if (body.type === 'gone') {
       known.delete(body.node)
       watchers.delete(body.node)
-      for (const { settle } of open.values()) settle(body)
+      for (const { settle } of pending.values()) settle(body)
       return
     }
     if (body.type === 'here' || body.type === 'reply') noteNode(body)
     if (body.type === 'here' && body['replied'] !== true) {
       void send(body.node, { type: 'here', replied: true, ...introduction })
     } else if (body.type === 'ask') void reply(body)
-    else if (body.type === 'reply') open.get(textIn(body['id']))?.settle(body)
-    else if (body.type === 'watch') takeWatcher(body)
+    else if (body.type === 'reply') pending.get(textIn(body['id']))?.settle(body)
+    else if (body.type === 'watch') renewWatcher(body)
     else if (body.type === 'unwatch') watchers.delete(body.node)
-    else if (body.type === 'live') takeLive(body)
+    else if (body.type === 'live') receiveLive(body)
   }
 
   /** Undefined: no reply in time. */
@@ -269,12 +271,12 @@ export function createNodes({ host: { clock, log }, peers, name, answer, listen,
       const settle = (body?: Body) => {
         if (body && body.node !== node.address) return
         clock.clear(timer)
-        open.delete(id)
+        pending.delete(id)
         if (!body) node.isSilent = true
         resolve(body?.type === 'reply' ? body : undefined)
       }
       const timer = clock.setTimeout(() => settle(), limit)
-      open.set(id, { from: node.address, settle })
+      pending.set(id, { from: node.address, settle })
       void send(node.address, { type: 'ask', id, what, params }).then(isThere => isThere || settle())
     })
   }
@@ -284,7 +286,7 @@ export function createNodes({ host: { clock, log }, peers, name, answer, listen,
     const introduced = introduce()
     if (!isFirst || !introduced) return
     await introduced
-    await new Promise<void>(resolve => clock.setTimeout(resolve, FIRST_REPLIES))
+    await new Promise<void>(resolve => clock.setTimeout(resolve, FIRST_WAIT))
   }
 
   const stateOf = ({ isSilent, isCut }: KnownNode): NodeState['state'] =>
@@ -309,8 +311,8 @@ export function createNodes({ host: { clock, log }, peers, name, answer, listen,
     states,
     /** True for this node and known nodes. */
     has: (node: string) => node === name || [...known.values()].some(one => one.name === node),
-    /** The data of all nodes that reply in time, this node first. `only`: the name of one node. */
-    async ask(what: string, params: Params = {}, only?: string): Promise<readonly Answer[]> {
+    /** Returns the data of all nodes that reply in time, this node first. `only`: the name of one node. */
+    async ask(what: string, params: Params = {}, only?: string): Promise<readonly NodeReply[]> {
       await whenIntroduced()
       const asked = [...known.values()].filter(node => only === undefined || node.name === only)
       const isAsked = only === undefined || only === name
@@ -319,7 +321,7 @@ export function createNodes({ host: { clock, log }, peers, name, answer, listen,
         own(),
         ...asked.map(async node => {
           const { isSilent } = node
-          const replied = askNode(node, what, params, REPLY_TIME)
+          const replied = askNode(node, what, params, REPLY_TIMEOUT)
           const body = isSilent ? undefined : await replied
           if (body) node.isCut = body['isCut'] === true
           return body && isObject(body['value']) ? [{ name: node.name, value: body['value'] }] : []
@@ -327,26 +329,26 @@ export function createNodes({ host: { clock, log }, peers, name, answer, listen,
       ])
       return replies.flat()
     },
-    /** Runs an action at another node. Undefined: no reply in time. */
+    /** Runs an action on another node. Undefined: no reply in time. */
     async act(node: string, what: string, params: Params): Promise<Params | undefined> {
       const found = [...known.values()].find(one => one.name === node)
-      return found && askNode(found, what, params, ACTION_TIME)
+      return found && askNode(found, what, params, ACTION_TIMEOUT)
     },
-    /** Receives the calls and figures of other nodes, until the returned function is called. */
+    /** Reports calls and figures of other nodes until the returned function is called. */
     watch(listener: (live: NodeLive) => void): () => void {
       if (shared === false) return () => undefined
       listeners.add(listener)
       const subscribe = () => {
         void introduce()
         for (const node of known.values()) {
-          // It sends figures every second.
-          if (stopWatching && clock.now() - node.seenAt > RENEWAL) node.isSilent = true
+          // A watched node sends figures every second.
+          if (stopWatching && clock.now() - node.seenAt > WATCH_INTERVAL) node.isSilent = true
           void send(node.address, { type: 'watch', most: batchOf() })
         }
       }
       if (!stopWatching) {
         subscribe()
-        const timer = clock.setInterval(subscribe, RENEWAL).unref()
+        const timer = clock.setInterval(subscribe, WATCH_INTERVAL).unref()
         stopWatching = () => {
           clock.clear(timer)
           for (const node of known.keys()) void send(node, { type: 'unwatch' })
@@ -363,7 +365,7 @@ export function createNodes({ host: { clock, log }, peers, name, answer, listen,
       if (ending || shared === false) return ending ?? Promise.resolve()
       stopSending?.()
       ending = publish({ type: 'gone' })
-      for (const { from, settle } of [...open.values()]) settle({ v: VERSION, type: 'gone', node: from })
+      for (const { from, settle } of [...pending.values()]) settle({ v: VERSION, type: 'gone', node: from })
       return ending
     },
   }

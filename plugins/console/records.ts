@@ -27,7 +27,7 @@ const isFailure = ({ outcome }: Pick<CallRow, 'outcome'>): boolean => outcome ==
 
 const cut = (text: string) => (text.length <= MAX_TEXT ? text : `${text.slice(0, MAX_TEXT)}…`)
 
-/** Without arguments, results, tokens, IP addresses and session ids. */
+/** Leaves out arguments, results, tokens, IP addresses and session ids. */
 function rowOf(record: CallRecord, seq: number, node: string): CallRow {
   const { at, milliseconds, outcome, route, method, item, client, oauthClient, user, revision, transport } = record
   const { http, bytesIn, bytesOut, requestId, traceId, asked, error, refusedBy } = record
@@ -169,7 +169,7 @@ function createSeconds(now: () => number) {
   }
 }
 
-/** The entry of a key. A full map loses the entry that was used least recently, because clients choose some keys. */
+/** Returns the entry of a key. A full map loses the least recently used entry, because clients choose some keys. */
 function entryOf<Entry>(
   map: Map<string, Entry>,
   key: string,

@@ -25,7 +25,7 @@ export interface ApiRequest {
 /** Returns the JSON of the response; undefined if it has responded itself. Throws an `ApiFailure`. */
 export type ApiHandler = (request: ApiRequest) => object | undefined | Promise<object | undefined>
 
-/** An error that the operator can read. */
+/** An error whose message is sent to the page. */
 export class ApiFailure extends Error {
   readonly refusal: Refusal
   constructor(status: number, error: string, message: string) {
@@ -186,8 +186,8 @@ export async function openConsoleServer(settings: ServerSettings): Promise<Conso
       if (!isKnown)
         host.log.error({ code: 'MH3606', err: error, path: path.slice(0, 100) }, 'A request to the console failed')
       if (res.headersSent) return void res.destroy()
-      const { status, ...told } = isKnown ? error.refusal : refusal(500, 'internal', 'The request failed. See the log.')
-      send(req, res, status, told)
+      const { status, ...body } = isKnown ? error.refusal : refusal(500, 'internal', 'The request failed. See the log.')
+      send(req, res, status, body)
     }
   }
 

@@ -24,7 +24,7 @@ interface Variable {
   readonly schema: Parameter['schema']
 }
 
-/** A text contains no media type, so the declared one of the operation applies. */
+/** A text block has no media type. The host then uses that of the definition. */
 function contentsOf(block: ContentBlock, isJson: boolean) {
   if (block.type === 'text') return { text: block.text, ...(isJson && { mimeType: 'application/json' }) }
   if (block.type === 'resource') {
@@ -53,7 +53,7 @@ function withArgument(args: OperationArguments, [key, ...rest]: readonly string[
   return { ...args, [key]: withArgument(isObject(group) ? group : {}, rest, value) }
 }
 
-/** Returns the resource of an operation; undefined if the options do not select one. */
+/** Creates the resource of a tool; undefined if the options do not select its operation. */
 export function defineApiResource(
   toolset: string,
   { name, description, input, operation, pathArguments, fill }: ApiTool,
@@ -98,7 +98,7 @@ export function defineApiResource(
       if (isNotFound(result)) return undefined
       const [first, ...notes] = content
       if (isError) throw new ToolError(first?.type === 'text' ? first.text : 'The API responded with an error.')
-      // The notes are about the response, such as how to get the next page.
+      // Notes describe the response, such as how to get the next page.
       return [
         ...(first ? [contentsOf(first, structuredContent !== undefined)] : []),
         ...notes.map(one => ({ mimeType: 'text/plain', ...contentsOf(one, false) })),

@@ -9,7 +9,7 @@ export interface ParsedJson {
   readonly text: string
   /** Numbers that are texts in `value`. */
   readonly inexact: number
-  /** A key that an object has more than once: `value` has its last member only. */
+  /** A key that an object has more than once. `value` has only the last member. */
   readonly duplicate?: string
 }
 
@@ -38,7 +38,7 @@ function endOfNumber(json: string, start: number): number {
   return index
 }
 
-/** Longer numbers are not compared: a double has no more than 17 significant digits and an exponent of three. */
+/** Longer numbers are not compared. A double has at most 17 significant digits and an exponent of three. */
 const LONGEST_NUMBER = 400
 const LARGE_EXPONENT = /[eE][+-]?\d{6}/
 
@@ -52,13 +52,14 @@ function digitsOf(text: string): string {
   return `${sign}${significant}e${Number(exponent) - fraction.length + digits.length - significant.length}`
 }
 
-/** True if a double preserves the number: digits after the 17th and numbers beyond its range are lost. */
+/** True if a double preserves the number. A double loses digits after the 17th, and numbers out of its range. */
 function isExact(token: string): boolean {
   if (token.length < 16 && !/[eE]/.test(token)) return true
   if (token.length > LONGEST_NUMBER || LARGE_EXPONENT.test(token)) return false
   return digitsOf(String(Number(token))) === digitsOf(token)
 }
 
+/** An open object or list. */
 interface Open {
   readonly keys: Set<string> | undefined
   isKey: boolean
@@ -107,7 +108,7 @@ function scan(json: string): Scan {
   return { text: inexact === 0 ? json : pieces.join('') + json.slice(from), inexact, duplicate }
 }
 
-/** True if JSON is nested too deeply, also if the end is invalid. */
+/** True if JSON is nested too deeply. Also accepts invalid JSON. */
 export function isTooDeep(json: string): boolean {
   let depth = 0
   for (let index = 0; index < json.length; ) {

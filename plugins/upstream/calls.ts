@@ -4,7 +4,7 @@ import { type Call, isObject } from '../../core/plugin.ts'
 import type { Question } from '../../core/transport.ts'
 import { visibleLine } from '../families/texts/index.ts'
 import { MAY_BE_DONE, UI } from './failures.ts'
-import { type Json, questionOf } from './run.ts'
+import { type Json, OPTION_OF, questionOf } from './run.ts'
 import type { ServerSettings } from './settings.ts'
 import { passedMeta } from './texts.ts'
 import { changeResult } from './uris.ts'
@@ -60,7 +60,7 @@ function isTooDeep(value: unknown, depth = 0): boolean {
   return false
 }
 
-/** Removes fields of the connection from a result, and changes its URIs. Throws a ToolError for unknown types and too deeply nested results. */
+/** Removes fields of the connection from a result, and changes its URIs. Throws a ToolError for unknown types and too many levels. */
 export function cleanResult(result: Json, settings: Pick<ServerSettings, 'meta' | 'name' | 'uris'>): Json {
   const { meta, name } = settings
   const { resultType = 'complete' } = result
@@ -88,16 +88,10 @@ export function readInputRequests(
   const { inputRequests, requestState } = result
   const requests = Object.entries(isObject(inputRequests) ? inputRequests : {}).map(([key, request]) => {
     const question = isObject(request) ? questionOf(request['method'], request['params']) : undefined
-    const isAllowed = question && asks[ALLOWED_BY[question.method]]
+    const isAllowed = question && asks[OPTION_OF[question.method]]
     if (!question || !isAllowed)
       throw new ToolError(`The server "${name}" sent a request that this host does not support or allow.`)
     return [key, question] as const
   })
   return { requests: Object.fromEntries(requests), state: requestState }
 }
-
-const ALLOWED_BY = {
-  'elicitation/create': 'elicit',
-  'sampling/createMessage': 'sample',
-  'roots/list': 'roots',
-} as const

@@ -1,4 +1,4 @@
-// Continues held calls at the node that holds them, when the response of the client arrives at another node.
+// Forwards the response of a client to the node that holds the call.
 import { randomUUID } from 'node:crypto'
 import type { CallContext } from '../../core/index.ts'
 import type { InternalHost } from '../../core/internal.ts'
@@ -7,7 +7,7 @@ import { Cancellation, contextCancellation, LOG_LEVELS, type PeerMessage, type P
 import { RemoteError } from '../../remote/index.ts'
 import type { Json, RunCaller } from './run.ts'
 
-/** The end of a forwarded round. `gone`: the node does not hold the call. `isLost`: it stopped responding. */
+/** The result of a forwarded response. `gone`: the node does not hold the call. `isLost`: the node does not respond. */
 export type Forwarded =
   | { readonly result: Json }
   | { readonly requests: Json; readonly held: string }
@@ -16,7 +16,7 @@ export type Forwarded =
   | { readonly gone: true }
   | { readonly isLost: true }
 
-/** A response of the client, for the node that holds the call. */
+/** The response of the client, as sent to the node of the call. */
 export interface Resume {
   readonly server: string
   /** The id of the held call. */
@@ -30,8 +30,8 @@ type Body =
   | (Resume & { readonly kind: 'resume'; readonly request: string; readonly node: string })
   | { readonly kind: 'cancel'; readonly request: string }
   | { readonly kind: 'giveUp'; readonly server: string; readonly held: string }
-  | Answer
-type Answer =
+  | Reply
+type Reply =
   | { readonly kind: 'accepted'; readonly request: string }
   | { readonly kind: 'progress'; readonly request: string; readonly values: Parameters<CallContext['progress']> }
   | { readonly kind: 'log'; readonly request: string; readonly values: Parameters<CallContext['log']> }
@@ -41,7 +41,7 @@ type Answer =
 const ACCEPT_TIMEOUT = 5_000
 /** Interval of checks that the other node is alive, milliseconds. */
 const CHECK_INTERVAL = 2_000
-/** Maximum notifications of a call that are on their way to another node. Further ones are dropped. */
+/** Maximum unsent notifications of a call. Further ones are dropped. */
 const MAX_UNSENT = 32
 
 /** A server with held calls. Both methods ignore unknown ids. */
@@ -55,7 +55,7 @@ export interface ForwardedCall {
   readonly call: Call
   readonly node: string
   readonly resume: Resume
-  /** Maximum time without a message of the other node, milliseconds. */
+  /** Maximum time between messages of the other node, milliseconds. */
   readonly timeout: number
 }
 
@@ -63,7 +63,7 @@ type ForwardingHost = Pick<InternalHost, 'services' | 'clock' | 'log' | 'name' |
 
 export function createForwarding(host: ForwardingHost, holderOf: (server: string) => Holder | undefined) {
   const { clock, log } = host
-  const waiting = new Map<string, (answer: Answer) => void>()
+  const pending = new Map<string, (reply: Reply) => void>()
   const running = new Map<string, Cancellation>()
 
   const post = (peers: Peers, node: string, session: string, body: Body) =>
@@ -74,19 +74,19 @@ export function createForwarding(host: ForwardingHost, holderOf: (server: string
   async function serve(peers: Peers, { request, node, held, ...resume }: Extract<Body, { kind: 'resume' }>) {
     const holder = holderOf(resume.server)
     if (!holder) return
-    const answer = (body: Answer) => postQuietly(peers, node, held, body)
+    const reply = (body: Reply) => postQuietly(peers, node, held, body)
     const cancellation = new Cancellation()
     let leave: () => void
     try {
       leave = host.services.inFlight(reason => cancellation.abort(reason))
     } catch {
-      return answer({ kind: 'ended', request, end: { gone: true } })
+      return reply({ kind: 'ended', request, end: { gone: true } })
     }
     let unsent = 0
-    const notify = (body: Answer) => {
+    const notify = (body: Reply) => {
       if (unsent >= MAX_UNSENT) return
       unsent++
-      void answer(body).finally(() => unsent--)
+      void reply(body).finally(() => unsent--)
     }
     const caller: RunCaller = {
       cancellation,
@@ -100,7 +100,7 @@ export function createForwarding(host: ForwardingHost, holderOf: (server: string
     running.set(request, cancellation)
     try {
       notify({ kind: 'accepted', request })
-      await answer({ kind: 'ended', request, end: await holder.continueHeld(held, resume.responses, caller) })
+      await reply({ kind: 'ended', request, end: await holder.continueHeld(held, resume.responses, caller) })
     } finally {
       running.delete(request)
       leave()
@@ -113,7 +113,7 @@ export function createForwarding(host: ForwardingHost, holderOf: (server: string
     if (body.kind === 'resume') void serve(peers, body)
     else if (body.kind === 'cancel') running.get(body.request)?.abort(new Error('the call was cancelled'))
     else if (body.kind === 'giveUp') holderOf(body.server)?.giveUpHeld(body.held)
-    else waiting.get(body.request)?.(body)
+    else pending.get(body.request)?.(body)
   }
 
   host.onStart(() => {
@@ -127,10 +127,10 @@ export function createForwarding(host: ForwardingHost, holderOf: (server: string
     nodeOf: (call: Call) => peersOf(call).node,
     giveUp: (call: Call, node: string, server: string, held: string) =>
       void postQuietly(peersOf(call), node, held, { kind: 'giveUp', server, held }),
-    /** Sends the response to the node of the call, and waits for the end of the round. */
+    /** Sends the response to the node of the call, and waits for the next requests or the result. */
     async forward({ ctx, call, node, resume, timeout }: ForwardedCall): Promise<Forwarded> {
       const peers = peersOf(call)
-      // If the nodes cannot be reached, the client can retry: nothing was sent.
+      // If this check fails, nothing was sent, so the client can retry.
       if (!(await peers.isAlive(node))) return { isLost: true }
       const cancellation = contextCancellation(ctx)
       if (cancellation.aborted) return { failure: cancelled() }
@@ -148,7 +148,7 @@ export function createForwarding(host: ForwardingHost, holderOf: (server: string
           clock.clear(silence)
           clock.clear(check)
           cancellation.remove(abort)
-          if (!waiting.delete(request)) return
+          if (!pending.delete(request)) return
           if ('isLost' in result) cancel()
           resolve(result)
         }
@@ -157,14 +157,14 @@ export function createForwarding(host: ForwardingHost, holderOf: (server: string
           // The last message of a node that has ended can still arrive.
           if (!isAlive && !wasAlive) end({ isLost: true })
           wasAlive = isAlive
-          if (waiting.has(request)) check = clock.setTimeout(checkNode, CHECK_INTERVAL)
+          if (pending.has(request)) check = clock.setTimeout(checkNode, CHECK_INTERVAL)
         }
-        waiting.set(request, answer => {
-          if (answer.kind === 'ended') return end(answer.end)
+        pending.set(request, reply => {
+          if (reply.kind === 'ended') return end(reply.end)
           clock.clear(silence)
           silence = clock.setTimeout(() => end({ isLost: true }), timeout + ACCEPT_TIMEOUT)
-          if (answer.kind === 'progress') ctx.progress(...answer.values)
-          else if (answer.kind === 'log') ctx.log(...answer.values)
+          if (reply.kind === 'progress') ctx.progress(...reply.values)
+          else if (reply.kind === 'log') ctx.log(...reply.values)
         })
         cancellation.add(abort)
         const body = { kind: 'resume', ...resume, request, node: peers.node } as const

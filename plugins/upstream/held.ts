@@ -1,4 +1,4 @@
-// Keeps calls that wait for a response of the client, with limits on number and time.
+// Holds calls that wait for a response of the client. Limits their number and time.
 import { randomUUID } from 'node:crypto'
 import { ToolError } from '../../core/index.ts'
 import type { Clock, Timer } from '../../core/plugin.ts'
@@ -29,13 +29,8 @@ export interface RunningCall {
   end(): void
 }
 
-interface Held {
-  readonly running: RunningCall
-  readonly timer: Timer
-}
-
-export function createHeld(limits: HeldLimits, clock: Clock) {
-  const held = new Map<string, Held>()
+export function createHeldCalls(limits: HeldLimits, clock: Clock) {
+  const held = new Map<string, { readonly running: RunningCall; readonly timer: Timer }>()
   const owners = new Map<string, number>()
   let expired = 0
 
@@ -88,4 +83,4 @@ export function createHeld(limits: HeldLimits, clock: Clock) {
   }
 }
 
-export type HeldCalls = ReturnType<typeof createHeld>
+export type HeldCalls = ReturnType<typeof createHeldCalls>

@@ -25,10 +25,10 @@ interface OpenQuestion {
   reject(error: Error): void
 }
 
-/** The client of a call, at this node or at another one. */
+/** The client of a call, on this node or another one. */
 export interface RunCaller extends Pick<CallContext, 'progress' | 'log'> {
   readonly cancellation: Cancellation
-  /** The capabilities of a client that accepts requests. */
+  /** Undefined if the client does not accept requests. */
   readonly capabilities: Call['client']['capabilities'] | undefined
 }
 
@@ -49,14 +49,15 @@ interface RunParts {
 /** Minimum interval of progress notifications, milliseconds. */
 const PROGRESS_INTERVAL = 50
 
-const METHODS = {
+/** The option of `asks` for each request of a server. */
+export const OPTION_OF = {
   'elicitation/create': 'elicit',
   'sampling/createMessage': 'sample',
   'roots/list': 'roots',
 } as const
 
 export function questionOf(method: unknown, params: unknown): Question | undefined {
-  if (typeof method !== 'string' || !Object.hasOwn(METHODS, method)) return undefined
+  if (typeof method !== 'string' || !Object.hasOwn(OPTION_OF, method)) return undefined
   return { method, params: isObject(params) ? params : {} } as unknown as Question
 }
 
@@ -207,9 +208,9 @@ export class Run {
     const question = questionOf(method, params)
     if (!question) throw new RemoteError('rpc', `${method} is not supported`, { code: -32_601 })
     const capabilities = this.#caller?.capabilities
-    const isAllowed = this.#parts.settings.asks[METHODS[question.method]]
+    const isAllowed = this.#parts.settings.asks[OPTION_OF[question.method]]
     if (!capabilities || !isAllowed || missingCapability(question, capabilities)) return decline(question)
-    const key = `${METHODS[question.method]}-${++this.#asked}`
+    const key = `${OPTION_OF[question.method]}-${++this.#asked}`
     return new Promise<Json>((resolve, reject) => {
       this.#questions.set(key, { question, resolve, reject })
       signal.addEventListener('abort', () => {

@@ -10,7 +10,7 @@ import { createLogins } from '../families/credentials/index.ts'
 import { upstreamCallsOf } from '../families/upstream-calls/index.ts'
 import { type AcceptedServer, readAccepted } from './accepted.ts'
 import { createForwarding } from './forwarding.ts'
-import { createHeld, type HeldCalls } from './held.ts'
+import { createHeldCalls, type HeldCalls } from './held.ts'
 import type { UpstreamOptions } from './options.ts'
 import { Places } from './places.ts'
 import { resolveServer, type ServerSettings } from './settings.ts'
@@ -92,7 +92,7 @@ export function setUpUpstreams(host: InternalHost, options: UpstreamOptions): vo
     const { name } = settings
     const countRestart = () => restarts(1, { upstream: name })
     const targets = createTargets(settings, tokenHost)
-    const held = heldOf.get(name) ?? createHeld(limits, clock)
+    const held = heldOf.get(name) ?? createHeldCalls(limits, clock)
     heldOf.set(name, held)
     const toolset = { replace: (definitions: readonly Definition[]) => toolsets.get(name)?.replace(definitions) }
     const own = { settings, toolset, targets, held, accepted, countRestart }

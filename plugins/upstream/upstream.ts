@@ -85,7 +85,7 @@ export class Upstream implements Caller {
   readonly #queue: CallQueue
   readonly #stop = new AbortController()
   readonly #watched = new Set<string>()
-  /** Listed tools that the server did not have for a user. */
+  /** Listed tools that were missing in a call with the token of a user. */
   readonly #unknown = new Set<string>()
   /** Output schemas of tools whose results do not match. */
   readonly #mismatched = new WeakSet<JsonSchema>()
@@ -190,14 +190,14 @@ export class Upstream implements Caller {
     return new Date(this.#since).toISOString()
   }
 
-  /** Returns `describe`, or the lists that are served until the first connection. */
+  /** Returns `describe`, or the origin of the lists that are served until the first connection. */
   explain(): string {
     if (this.#state !== 'starting') return this.describe()
     const shown = this.#accepted ? 'its accepted tools and prompts are shown' : 'its tools are unknown'
     return `not connected by this command: ${shown}; run \`mcp-host doctor --config\` to connect`
   }
 
-  /** Uses another entry of the lock file: the lists are compared again. */
+  /** Compares the lists with another entry of the lock file. */
   accept(accepted: AcceptedServer | undefined): void {
     this.#accepted = accepted
     if (this.#snapshot) this.#serve(this.#snapshot, this.#canComplete)
@@ -208,7 +208,7 @@ export class Upstream implements Caller {
     return this.#accepted ? this.#define(listsOf(this.#accepted), this.#accepted.completions).definitions : []
   }
 
-  /** Replaces the version with other settings: serves its lists until it has read its own. `onClosed`: the version has ended. */
+  /** Takes over from a version with other settings, and serves its lists until the first read. `onClosed`: that version has ended. */
   succeed(before: Upstream, onClosed: () => void): void {
     const placeOf = ({ http, command }: ServerSettings) => [http?.url, command]
     const isSame = isDeepStrictEqual(placeOf(this.settings), placeOf(before.settings))
@@ -220,7 +220,7 @@ export class Upstream implements Caller {
     else this.#parts.toolset.replace(this.acceptedDefinitions())
   }
 
-  /** Ends this version after `callTimeout`; with calls in progress, when the last one has ended or after `maxCallTime`. */
+  /** Ends this version after `callTimeout`. With calls in progress, it ends after the last one, or after `maxCallTime`. */
   #retire(onClosed: () => void): void {
     const { clock } = this.#parts.host
     const { callTimeout, maxCallTime } = this.settings
@@ -228,7 +228,7 @@ export class Upstream implements Caller {
     clock.clear(this.#refreshTimer)
     this.#endSubscriptions()
     const close = () => void this.close().then(onClosed, onClosed)
-    // Calls that have just begun do not count yet.
+    // Calls that have just started are not counted yet.
     const closeWhenIdle = () => {
       if (this.#active === 0) return close()
       this.#whenIdle = close
@@ -358,7 +358,7 @@ export class Upstream implements Caller {
     if (this.#watched.has(own)) this.#parts.host.runtime.resourceUpdated(own)
   }
 
-  /** Reads the lists again: at most once a second, and after a pause of ten times the last duration. */
+  /** Reads the lists again: at most once a second, and after a pause of ten times the last read. */
   #refreshSoon() {
     if (this.#isStale || this.#isOver) return
     this.#isStale = true
@@ -621,7 +621,7 @@ export class Upstream implements Caller {
     }
   }
 
-  /** Reads the lists again. With tokens of callers, a server can list a tool only to some of them. */
+  /** Reads the lists again. With tokens of callers, a server can have a tool for some of them only. */
   #noteUnknown(tool: unknown, { message }: Error) {
     this.#refreshSoon()
     if (!this.#isPerCaller || typeof tool !== 'string' || !message.includes(tool) || this.#unknown.has(tool)) return
@@ -632,7 +632,7 @@ export class Upstream implements Caller {
     )
   }
 
-  /** Returns an error for a result that does not match its schema. Logs the first one of each definition. */
+  /** Replaces a result that does not match its schema with an error. Logs the first one of each definition. */
   async #checkOutput(result: object, schema: JsonSchema, upstreamTool: unknown): Promise<object> {
     const { structuredContent, content = [], isError } = result as Partial<CallToolResult>
     if (result instanceof InputRequired || isError) return result
@@ -844,13 +844,12 @@ export class Upstream implements Caller {
     const { held, forwarding } = this.#parts
     const { requests } = running.run
     const id = this.#keep(running, call.asks === 'input_required')
-    // Only clients with a session can cancel the call during a request. For other clients, the request has already
-    // ended.
+    // Only clients with a session can cancel the call now: for other clients, the request has already ended.
     if (typeof call.asks === 'object') call.signal.addEventListener('abort', () => held.giveUp(id), { once: true })
     return new InputRequired(requests, { held: id, node: forwarding.nodeOf(call) }, () => held.giveUp(id))
   }
 
-  /** Holds a call, or gives it up. `isSealed`: its requests are part of `requestState`. */
+  /** Holds a call. Gives it up and throws above the limits. `isSealed`: its requests are part of `requestState`. */
   #keep(running: RunningCall, isSealed: boolean): string {
     const { run, end } = running
     try {

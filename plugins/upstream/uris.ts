@@ -1,11 +1,11 @@
-// Resource URIs of a server on routes: unchanged, or with the toolset name (`uris: wrap`).
+// Converts resource URIs between server and route (`uris: wrap`).
 import { isObject } from '../../core/plugin.ts'
 import type { Json } from './run.ts'
 import type { ServerSettings } from './settings.ts'
 
 type UriSettings = Pick<ServerSettings, 'name' | 'uris'>
 
-/** Clients recognise these schemes, so the name follows them. */
+/** Clients recognise these schemes, so the toolset name follows them. */
 const KEPT_SCHEME = /^(?:ui|skill):\/\//i
 /** Clients read these URIs from the web. */
 const OF_WEB = /^https?:/i
@@ -36,14 +36,14 @@ function changeUri<Value>(settings: UriSettings, value: Value, key = 'uri'): Val
   return typeof uri === 'string' ? { ...value, [key]: routeUri(settings, uri) } : value
 }
 
-/** Changes the link from a tool to its page (MCP Apps). */
+/** Changes the page URI of a tool (MCP Apps). */
 export function changeMeta(settings: UriSettings, meta: Json | undefined): Json | undefined {
   if (settings.uris === 'keep' || !meta) return meta
   const changed = changeUri(settings, meta, 'ui/resourceUri')
   return isObject(meta['ui']) ? { ...changed, ui: changeUri(settings, meta['ui'], 'resourceUri') } : changed
 }
 
-/** Changes a link, or an embedded resource. */
+/** Changes the URI of a link or embedded resource. */
 function changeBlock(settings: UriSettings, block: unknown): unknown {
   if (!isObject(block)) return block
   if (block['type'] === 'resource') return { ...block, resource: changeUri(settings, block['resource']) }

@@ -67,12 +67,3 @@ export async function startCrew(
     workers: pids.split(', ').map(Number),
   }
 }
-
-/** Whether a process exists. */
-export function isAlive(pid: number): boolean {
-  try {
-    return process.kill(pid, 0)
-  } catch {
-    return false
-  }
-}

@@ -1,9 +1,10 @@
 // A worker with a blocked event loop is ended: at a stop, at a reload, and when its primary was killed.
 import { expect } from 'chai'
 import { removeFolders } from '../config/folder.ts'
+import { isAlive } from '../support/is-alive.ts'
 import { sideBySide } from '../support/side-by-side.ts'
 import { callText } from '../support/steady-load.ts'
-import { crewConfig, isAlive, linesOf, startCrew } from './crew.ts'
+import { crewConfig, linesOf, startCrew } from './crew.ts'
 import { stopAll } from './run-cli.ts'
 
 after(stopAll)

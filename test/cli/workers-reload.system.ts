@@ -1,8 +1,9 @@
 // SIGHUP: new workers read the config anew and take over one by one; no caller notices, but for the new answers.
 import { expect } from 'chai'
 import { removeFolders } from '../config/folder.ts'
+import { isAlive } from '../support/is-alive.ts'
 import { callText, startLoad, stopLoads } from '../support/steady-load.ts'
-import { isAlive, linesOf, reload, startCrew, version } from './crew.ts'
+import { linesOf, reload, startCrew, version } from './crew.ts'
 import { stopAll } from './run-cli.ts'
 
 after(stopLoads)

@@ -5,6 +5,7 @@ import { expect } from 'chai'
 import { CORE, type Running, startCli, stopAll } from '../cli/run-cli.ts'
 import { makeFolder, removeFolders } from '../config/folder.ts'
 import { eventually } from '../support/eventually.ts'
+import { isAlive } from '../support/is-alive.ts'
 import { modern } from '../support/rpc.ts'
 
 after(stopAll)
@@ -66,14 +67,6 @@ function peakOf(pid: number | undefined): number {
     return Math.round(Number(/VmHWM:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) / 1_024)
   } catch {
     return 0
-  }
-}
-
-function isAlive(pid: number): boolean {
-  try {
-    return process.kill(pid, 0)
-  } catch {
-    return false
   }
 }
 

@@ -69,12 +69,6 @@ export function callRow(seq: number): CallRow {
     ...(outcome === 'refused' && {
       error: { kind: 'forbidden', status: 403, message: `Requires scope "admin" ${ATTACK}`, refusedBy: 'tool-policy' },
     }),
-    stages: [
-      { name: 'authenticate', start: 0, ms: 1.2 },
-      { name: 'authorize', start: 1.2, ms: 0.3 },
-      { name: 'body', start: 1.5, ms: 0.4 },
-      { name: 'handler', start: 2, ms: 3 + ((seq * 37) % 380) },
-    ],
   }
 }
 
@@ -289,7 +283,6 @@ const sessions: Sessions = {
     handle,
     node: 'n1',
     route: '/mcp',
-    openedAt: START - 900_000,
     lastUsedAt: START - 4_000,
     owner: '5d2c1f0e9a8b7c6d',
     client: { name: index === 0 ? 'claude-code' : ATTACK, version: '2.1.0' },

@@ -5,7 +5,6 @@ import { type AddressInfo, connect, type Socket } from 'node:net'
 import { expect } from 'chai'
 import { defineTool } from '../../../core/index.ts'
 import { definePlugin } from '../../../core/plugin.ts'
-import { quoted } from '../../../plugins/console/access.ts'
 import { PATHS, shellWord } from '../../../plugins/console/api.ts'
 import { createLogins } from '../../../plugins/console/login.ts'
 import { createManualClock } from '../../support/manual-clock.ts'
@@ -180,7 +179,7 @@ describe('Attacks on the console', () => {
   })
 
   it('by control characters in copied commands are escaped', () => {
-    expect(quoted("a\u0003b'c")).to.equal("$'a\\u0003b\\'c'")
+    expect(shellWord("a\u0003b'c")).to.equal("$'a\\u0003b\\'c'")
     expect(shellWord('a\u001b[201~\n')).to.equal("$'a\\u001b[201~\\u000a'")
   })
 

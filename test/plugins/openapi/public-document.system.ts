@@ -14,7 +14,6 @@ const DOCUMENTS = {
   '@figma/rest-api-spec': { file: 'openapi/openapi.yaml', tools: 54 },
   '@directus/specs': { file: 'dist/openapi.json', tools: 136 },
   '@blockfrost/openapi': { file: 'openapi.yaml', tools: 129 },
-  '@octokit/openapi': { file: 'generated/api.github.com.json', tools: 1_223 },
 }
 
 afterEach(stopHosts)

@@ -12,6 +12,7 @@ import { makeFolder, removeFolders } from '../../config/folder.ts'
 import { journey } from '../../fixtures/journey-toolset.ts'
 import { sessionToolset } from '../../fixtures/session-toolset.ts'
 import { eventually } from '../../support/eventually.ts'
+import { isAlive } from '../../support/is-alive.ts'
 import { createPuppet } from '../../support/puppet-tool.ts'
 import { startHost, stopHosts } from '../../support/start-host.ts'
 import { describeElicitation, describeSessionJourney, listenTo, type Traveller } from '../../support/v1-journey.ts'
@@ -23,15 +24,6 @@ import {
 } from '../../support/v2-journey.ts'
 
 const COUNTER = [process.execPath, join(import.meta.dirname, 'support/stdio-server.mjs')]
-
-function isRunning(pid: number): boolean {
-  try {
-    process.kill(pid, 0)
-    return true
-  } catch {
-    return false
-  }
-}
 
 /** Returns the parameters of a client's process: the host of this config, on this route. */
 async function hostOn(route: string, servers: object) {
@@ -94,8 +86,8 @@ describe('mcp-host stdio with upstream servers', function () {
       ((await client.callTool({ name, arguments: {} })).content as Array<{ text: string }>)[0]?.text ?? ''
     expect([await call('count'), await call('count')]).to.deep.equal(['1', '2'])
     const pids = (await call('pids')).split(' ').map(Number)
-    expect(pids.map(isRunning)).to.deep.equal([true, true])
+    expect(pids.map(isAlive)).to.deep.equal([true, true])
     await client.close()
-    await eventually('the processes end', () => !pids.some(isRunning))
+    await eventually('the processes end', () => !pids.some(isAlive))
   })
 })

@@ -8,6 +8,7 @@ import { expect } from 'chai'
 import type { UpstreamOptions } from '../../../plugins/upstream/index.ts'
 import { callTool, questionsIn } from '../../fixtures/asking-client.ts'
 import { eventually } from '../../support/eventually.ts'
+import { isAlive } from '../../support/is-alive.ts'
 import { modern } from '../../support/rpc.ts'
 import { openSession } from '../../support/session-client.ts'
 import { type StartedHost, startHost, stopHosts } from '../../support/start-host.ts'
@@ -30,14 +31,6 @@ const started = (server: Partial<UpstreamOptions['servers'][string]> = {}, more:
 const textOf = async (url: string, name: string) =>
   (await modern(url, 'tools/call', { name, arguments: {} })).message.result.content[0].text as string
 
-function isRunning(pid: number): boolean {
-  try {
-    process.kill(pid, 0)
-    return true
-  } catch {
-    return false
-  }
-}
 const pidsAt = async (url: string) => (await textOf(url, 'pids')).split(' ').map(Number)
 const logged = ({ log }: StartedHost, code: string) => log.filter(line => line.code === code)
 
@@ -58,7 +51,7 @@ describe('Upstream processes', () => {
       }),
     )
     for (const client of clients) await client.end()
-    await eventually('the processes and their children end', () => pids.flat().every(pid => !isRunning(pid)))
+    await eventually('the processes and their children end', () => pids.flat().every(pid => !isAlive(pid)))
   })
 
   it('ask the client of a call', async () => {
@@ -97,7 +90,7 @@ describe('Upstream processes', () => {
     const host = await started()
     const pids = await pidsAt(host.url)
     await host.host.close({ grace: 0 })
-    await eventually('the processes end', () => pids.every(pid => !isRunning(pid)))
+    await eventually('the processes end', () => pids.every(pid => !isAlive(pid)))
   })
 
   it('are not more than the limit when clients open and leave sessions', async () => {
@@ -151,7 +144,7 @@ describe('Upstream processes of a host that is killed', () => {
       const ended = new Promise(resolve => host.once('exit', resolve))
       host.kill(signal)
       await ended
-      await eventually('the processes end', () => (pids ?? []).every(pid => !isRunning(pid)))
+      await eventually('the processes end', () => (pids ?? []).every(pid => !isAlive(pid)))
     })
   }
 })

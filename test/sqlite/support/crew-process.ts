@@ -2,9 +2,9 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
-import { isAlive } from '../../cli/crew.ts'
 import { type BundledFile, bundledFile } from '../../support/compiled.ts'
 import { eventually } from '../../support/eventually.ts'
+import { isAlive } from '../../support/is-alive.ts'
 
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url))
 /** Milliseconds until all workers must serve. */

@@ -42,8 +42,6 @@ export function pieces(text: string, { most = MAX_LENGTH, lines = false } = {}):
 export const visibleText = (text: string, most = 200): string =>
   cut(text, most).replace(EACH_UNSEEN, character => `[${codePoint(character)}]`)
 
-export { shellWord } from '../../api.ts'
-
 const number = new Intl.NumberFormat('en')
 const short = new Intl.NumberFormat('en', { notation: 'compact', maximumFractionDigits: 1 })
 

@@ -1,6 +1,5 @@
 // Charts as SVG: sparkline and timeline. Each has a text alternative.
 import { Fragment } from 'preact'
-import type { Stage } from '../../api.ts'
 import { Text } from './text.tsx'
 
 const WIDTH = 200
@@ -33,10 +32,17 @@ export function Sparkline({ values, label, isFault = false }: SparklineProps) {
   )
 }
 
+interface Span {
+  readonly name: string
+  /** Milliseconds. */
+  readonly start: number
+  readonly ms: number
+  readonly isFault?: boolean
+}
+
 interface TimelineProps {
   readonly title: string
-  /** Milliseconds. */
-  readonly spans: ReadonlyArray<Stage & { readonly isFault?: boolean }>
+  readonly spans: readonly Span[]
   readonly total: number
   readonly textOf: (milliseconds: number) => string
 }
@@ -47,7 +53,7 @@ export function Timeline({ title, spans, total, textOf }: TimelineProps) {
   return (
     <section class="stack">
       <h3>{title}</h3>
-      <div class="stages">
+      <div class="timeline">
         {spans.map(({ name, start, ms, isFault = false }) => (
           <Fragment key={`${name} ${start}`}>
             <span class="mono">

@@ -10,8 +10,6 @@ import { Loaded, Scope } from '../parts/states.tsx'
 import type { Column } from '../parts/table.tsx'
 import { Facts } from '../parts/text.tsx'
 
-const since = (at: number | undefined) => at && duration(clock.value - at)
-const time = (at: number | undefined) => at && fullTime(at)
 const ownerText = ({ owner = 'anonymous' }: SessionRow) => owner
 
 const COLUMNS: readonly Column<SessionRow>[] = [
@@ -23,19 +21,11 @@ const COLUMNS: readonly Column<SessionRow>[] = [
   { title: 'Node', value: ({ node }) => node, isExtra: true },
   { title: 'Streams', value: ({ streams }) => streams, isNumber: true, width: '6rem' },
   {
-    title: 'Age',
-    cell: ({ openedAt }) => since(openedAt),
-    value: ({ openedAt = 0 }) => -openedAt,
-    isNumber: true,
-    width: '7rem',
-  },
-  {
     title: 'Idle',
-    cell: ({ lastUsedAt }) => since(lastUsedAt),
-    value: ({ lastUsedAt = 0 }) => -lastUsedAt,
+    cell: ({ lastUsedAt }) => duration(clock.value - lastUsedAt),
+    value: ({ lastUsedAt }) => -lastUsedAt,
     isNumber: true,
     width: '7rem',
-    isExtra: true,
   },
 ]
 
@@ -48,8 +38,7 @@ const Details = ({ row, onEnded }: DetailsProps) => (
   <>
     <Facts
       list={[
-        ['Opened', time(row.openedAt)],
-        ['Last used', time(row.lastUsedAt)],
+        ['Last used', fullTime(row.lastUsedAt)],
         ['Owner', ownerText(row)],
         ['Route', row.route],
         ['Protocol version', row.revision],
