@@ -384,8 +384,9 @@ async function assemble(input: HostInput, notes: KernelNotes): Promise<BuiltHost
   checkServed({ routes, provides, endpoints: served, isServed, isDescribed, suggest, report })
   if (problems.count() === declared) await runTasks(notes.onReady, report)
   const onBegin = author.onFinish.length > 0 ? builtServices.watchRequest : undefined
+  const isTimed = author.onFinish.some(({ value }) => value.startTimeline !== undefined)
   const app = await problems.attempt(() =>
-    createPipeline(served, notFoundPlace, { http, log, encode: encodeError, report, onBegin }),
+    createPipeline(served, notFoundPlace, { http, log, encode: encodeError, report, isTimed, onBegin }),
   )
   problems.assertNone('last')
   if (!app) throw new Error('the pipeline failed without an error')

@@ -14,9 +14,7 @@ import type { KeptWarnings } from './operator.ts'
 /** A new import creates new functions, so functions with the same source text count as equal. */
 function differences(before: unknown, after: unknown, path: Path = []): Path[] {
   if (Object.is(before, after)) return []
-  if (typeof before === 'function' && typeof after === 'function') {
-    return String(before) === String(after) ? [] : [path]
-  }
+  if (typeof before === 'function' && typeof after === 'function') return String(before) === String(after) ? [] : [path]
   if (Array.isArray(before) && Array.isArray(after) && before.length === after.length) {
     return before.flatMap((item, index) => differences(item, after[index], [...path, index]))
   }
@@ -62,11 +60,8 @@ function compareRoutes({ routes: before }: FilledConfig, { routes: after }: Fill
     }
     for (const key of keysOf(one, other)) {
       // `comparePlugins` compares plugin options.
-      if (
-        !Object.hasOwn(route.properties, key) ||
-        differences(Reflect.get(one, key), Reflect.get(other, key)).length === 0
-      )
-        continue
+      const isSame = differences(Reflect.get(one, key), Reflect.get(other, key)).length === 0
+      if (isSame || !Object.hasOwn(route.properties, key)) continue
       comparison[RELOADABLE_OF_ROUTES.has(key) ? 'taken' : 'restart'].push(formatPath(['routes', path, key]))
     }
   }

@@ -26,9 +26,7 @@ export function parseCode(source: string): ParsedCode {
 
 export function nodesIn(root: Node | undefined): Node[] {
   const nodes: Node[] = root ? [root] : []
-  for (const node of nodes) {
-    for (const child of Object.values(node).flat()) if (isNode(child)) nodes.push(child)
-  }
+  for (const node of nodes) for (const child of Object.values(node).flat()) if (isNode(child)) nodes.push(child)
   return nodes.sort((a, b) => (a.start ?? 0) - (b.start ?? 0))
 }
 

@@ -47,9 +47,7 @@ async function textIn(path: string, file: FileHandle, warn: Warn): Promise<strin
   await warnOfOpenFolder(dirname(path), warn)
   const buffer = Buffer.alloc(MAX_SIZE + 1)
   let size = 0
-  for (let count = 1; count > 0; size += count) {
-    count = (await file.read(buffer, size, buffer.length - size)).bytesRead
-  }
+  for (let count = 1; count > 0; size += count) count = (await file.read(buffer, size, buffer.length - size)).bytesRead
   if (size <= MAX_SIZE) return buffer.toString('utf8', 0, size)
   throw stop(`${path} has more than 64 kB; a secrets file contains one secret per line`)
 }

@@ -30,15 +30,8 @@ function fixedEndpoints(notes: KernelNotes, routes: readonly Route[], fallback: 
     .filter(({ value }) => (value.fallback ?? false) === fallback)
     .map(({ instance, value: { path, endpoint, route: place } }) => {
       const route = routes.find(compiled => compiled === place)
-      return {
-        ...endpoint,
-        path,
-        route,
-        plugin: instance.name,
-        at: instance.at,
-        kind: kindOf(endpoint),
-        hooks: hooksAt(notes, route),
-      }
+      const { name: plugin, at } = instance
+      return { ...endpoint, path, route, plugin, at, kind: kindOf(endpoint), hooks: hooksAt(notes, route) }
     })
 }
 
@@ -84,18 +77,13 @@ function mountedApps(
 ): Served[] {
   const mounts: Served[] = []
   for (const { instance, value } of notes.mounts) {
-    const { path, app, settings } = value
+    const { path, settings } = value
     const place = parsePattern(path, `plugins.${instance.name}: mount('${path}')`)
-    const mount: Served = {
-      path,
-      matchesSubpaths: true,
-      plugin: instance.name,
-      at: instance.at,
-      kind: kindOf(settings),
-      cors: settings.cors,
-      hooks: hooksAt(notes, undefined),
-      app: serveMounted(shapeOf(place), app),
-    }
+    const { name: plugin, at } = instance
+    const hooks = hooksAt(notes, undefined)
+    const app = serveMounted(shapeOf(place), value.app)
+    const kind = kindOf(settings)
+    const mount: Served = { path, matchesSubpaths: true, plugin, at, kind, cors: settings.cors, hooks, app }
     const tell: Report = clash => report(clash.orAt(instance.at))
     reporting(tell, () => checkMount(mount, place, [...others, ...mounts], routes))
     mounts.push(mount)

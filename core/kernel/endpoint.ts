@@ -5,6 +5,16 @@ import type { HostError } from '../http/errors.ts'
 import type { Route } from './route.ts'
 import type { User } from './user.ts'
 
+export type Stage = 'guard' | 'authenticate' | 'authorize' | 'receive' | 'check' | 'queue' | 'handler' | 'respond'
+
+/** Measures one request. Exists only while an observer creates it. A stage ends when the next one begins. */
+export interface Timeline {
+  mark(stage: Stage): void
+  /** For one message of several in a request. */
+  fork(): Timeline
+  end(): void
+}
+
 /** The type of `ctx.state`; each field has one writer. */
 export interface RequestState {
   /** The canonical path, same as `ctx.path`. Undefined if the request target contains no path. */
@@ -25,6 +35,7 @@ export interface RequestState {
   refusal?: HostError
   /** Set by transports: observers then receive message records and no record of the HTTP request. */
   hasRecords?: true
+  timeline?: Timeline | undefined
 }
 
 /** The Koa context of handlers and middleware. */

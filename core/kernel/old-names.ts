@@ -117,7 +117,5 @@ export function addOldNames(host: { readonly name: string; readonly log: Logger 
   }
   // All values are read before the first member is replaced.
   const retired = RETIRED.map(name => [name, read(host, name === 'crossOrigin' ? 'cors' : name)] as const)
-  for (const [name, value] of retired) {
-    deprecate(name, () => value, `, and not part of the plugin API; ${SEE}.`)
-  }
+  for (const [name, value] of retired) deprecate(name, () => value, `, and not part of the plugin API; ${SEE}.`)
 }

@@ -5,7 +5,7 @@ import { HostError, type Path, type Report, reporting, stopAtFirst } from '../ht
 import { createForwarded, createGuard, type ResolvedHttp } from '../http/guard.ts'
 import { readTarget } from '../http/request-target.ts'
 import { createBodyReader } from './body.ts'
-import type { BodyKind, Endpoint, HostContext, HostMiddleware, RequestState } from './endpoint.ts'
+import type { BodyKind, Endpoint, HostContext, HostMiddleware, RequestState, Stage } from './endpoint.ts'
 import type { Logger } from './log.ts'
 import { type EndpointKind, type HookPoint, type Step, stepsOf } from './order.ts'
 import { createPathTable, NO_PARAMS } from './path-table.ts'
@@ -43,6 +43,8 @@ interface PipelineSettings extends Pick<ErrorWriterSettings, 'encode'> {
   readonly http: ResolvedHttp
   readonly log: Logger
   readonly report?: Report
+  /** True if an observer creates timelines. */
+  readonly isTimed?: boolean
   /** Called at the start of a request. The returned function receives a promise that settles with its outcome. */
   readonly onBegin?: ((ctx: HostContext) => (decided: Promise<unknown>) => void) | undefined
 }
@@ -55,6 +57,8 @@ function dispatchVerb(methods: Endpoint['methods']): HostMiddleware {
   return ctx => {
     const handler = table.get(ctx.method)
     if (!handler) throw new HostError('methodNotAllowed', { detail: ctx.method, headers: { Allow: allow } })
+    // Transports mark the stages of a POST themselves.
+    if (ctx.method !== 'POST') ctx.state.timeline?.mark('handler')
     return handler(ctx)
   }
 }
@@ -84,11 +88,13 @@ function createSteps(
   http: ResolvedHttp,
   errors: ErrorWriterSettings,
   served: readonly Served[],
+  isTimed: boolean,
 ): Record<Step, (place: Place) => readonly Layer[]> {
   const writeErrors = createErrorWriter(errors)
   const sparing = createErrorWriter(errors, { spare: true })
   const guard = createGuard(http)
   const readBody = createBodyReader(http.maxBodySize)
+  const mark = (stage: Stage): Layer[] => (isTimed ? [[({ state }) => state.timeline?.mark(stage)]] : [])
 
   return {
     // `next()` never throws, because inner errors are already responses.
@@ -120,20 +126,20 @@ function createSteps(
       return [[check]]
     },
     onRequest: ({ hooks }) => hooks.onRequest,
-    authenticate: ({ authenticate = [] }) => authenticate,
-    authorize: ({ hooks }) => hooks.authorize,
-    body: ({ body }) => (body ? [readBody(body)] : []),
-    verb: ({ app, methods }) => (app ? [app] : methods ? [dispatchVerb(methods)] : []),
+    authenticate: ({ authenticate = [] }) => [...mark('authenticate'), ...authenticate],
+    authorize: ({ hooks }) => [...mark('authorize'), ...hooks.authorize],
+    body: ({ body }) => [...mark('receive'), ...(body ? [readBody(body), ...mark('handler')] : [])],
+    verb: ({ app, methods }) => (app ? [...mark('handler'), app] : methods ? [dispatchVerb(methods)] : []),
   }
 }
 
 export async function createPipeline(
   served: readonly Served[],
   notFoundPlace: Place,
-  { http, log, encode, report = stopAtFirst, onBegin }: PipelineSettings,
+  { http, log, encode, report = stopAtFirst, isTimed = false, onBegin }: PipelineSettings,
 ): Promise<Koa<RequestState>> {
   const tellFailure = createFailureLog(log)
-  const steps = createSteps(http, { tellFailure, encode }, served)
+  const steps = createSteps(http, { tellFailure, encode }, served, isTimed)
   const compile = (place: Place): Run =>
     compose<HostContext>(
       joinChecks(

@@ -218,9 +218,7 @@ export async function isAnswer(question: Question, given: unknown): Promise<bool
   const { method, params } = question
   const answer = readAnswer(question, given)
   if (!isObject(answer)) return false
-  if (method === 'roots/list') {
-    return Array.isArray(answer['roots']) && answer['roots'].every(isRoot)
-  }
+  if (method === 'roots/list') return Array.isArray(answer['roots']) && answer['roots'].every(isRoot)
   if (method === 'sampling/createMessage') {
     const { model, role, content } = answer
     const blocks = Array.isArray(content) ? content : [content]

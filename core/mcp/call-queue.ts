@@ -193,6 +193,7 @@ export class CallQueue implements Linked {
     const { owner } = turn
     const { most, clock } = this.facts
     const { signal, deferred } = call
+    call.notes.timeline?.mark('queue')
     if (!deferred) this.#demandRoom(owner)
     const timeout = deferred ? undefined : this.facts.timeout
     if (signal.aborted) return Promise.reject(cancelled())

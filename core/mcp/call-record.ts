@@ -3,6 +3,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import { blamed } from '../http/describe-thrown.ts'
 import type { HostError } from '../http/errors.ts'
 import { requestIdIn } from '../http/request-target.ts'
+import type { Timeline } from '../kernel/endpoint.ts'
 import type { User } from '../kernel/user.ts'
 import type { Call, ClientFacts, UpstreamNote } from './call.ts'
 import type { ItemKind } from './catalog-item.ts'
@@ -56,6 +57,8 @@ export interface CallRecord {
   readonly bytesIn: number | undefined
   /** Bytes of the response, without earlier messages. */
   readonly bytesOut: number | undefined
+  /** Set if an observer created it. */
+  readonly timeline?: Timeline | undefined
 }
 
 export interface CallStart
@@ -87,15 +90,11 @@ interface Tracer {
 export const traceIdOf = (call: Call, tracer: Tracer): string | undefined =>
   tracer.traceIdOf?.(call) ?? traceIn(call.meta['traceparent']) ?? traceIn(call.headers['traceparent'])
 
-interface RecordedRequest {
+interface RecordedRequest extends Pick<CallRecord, 'ip' | 'method' | 'revision' | 'transport' | 'timeline'> {
   readonly headers: Readonly<IncomingHttpHeaders>
   readonly user: User | undefined
   readonly route: { readonly path: string } | undefined
-  readonly ip: string
-  readonly method: string | undefined
   readonly client: ClientFacts | undefined
-  readonly revision: string | undefined
-  readonly transport: string | undefined
   readonly sessionId: string | undefined
 }
 
@@ -227,6 +226,9 @@ export class RequestRecord implements CallRecord {
   }
   get asked() {
     return this.call?.notes.asked ?? NOTHING
+  }
+  get timeline() {
+    return this.call ? this.call.notes.timeline : this.#request.timeline
   }
   get upstream() {
     return this.call?.notes.upstream

@@ -1,6 +1,7 @@
 // One JSON-RPC request or notification, between its transport and its handler.
 import type { IncomingHttpHeaders } from 'node:http'
 import type { HostError } from '../http/errors.ts'
+import type { Timeline } from '../kernel/endpoint.ts'
 import type { Route } from '../kernel/route.ts'
 import { freezeUser, type User } from '../kernel/user.ts'
 import type { Cancellation } from './cancellation.ts'
@@ -122,6 +123,7 @@ interface CallFacts {
 export interface CallRequest extends CallFacts {
   readonly logLevel: LogLevel | undefined
   readonly channel: CallChannel
+  readonly timeline?: Timeline | undefined
 }
 
 /** One JSON-RPC message. Frozen, including `params`, `user`, scopes, roles and claims. */
@@ -159,6 +161,7 @@ interface CallNotes {
   /** Methods of the client requests. */
   asked: readonly string[] | undefined
   upstream: UpstreamNote | undefined
+  readonly timeline?: Timeline | undefined
 }
 
 /** Fields are always present and in one order, so all calls share one hidden class. */
@@ -199,7 +202,7 @@ export class TransportCall implements Call {
     this.asks = request.asks
     this.deferred = request.deferred === true
     this.meta = isObject(_meta) ? _meta : NO_META
-    this.notes = notes ?? { answer: undefined, asked: undefined, upstream: undefined }
+    this.notes = notes ?? { answer: undefined, asked: undefined, upstream: undefined, timeline: request.timeline }
     this.request = request
     Object.freeze(this)
   }

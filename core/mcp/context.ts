@@ -132,6 +132,7 @@ export class HandlerContext implements PlainContext {
   }
 
   static run(run: HandlerRun, handle: Handle): unknown {
+    run.call.notes.timeline?.mark('handler')
     let ctx: (HandlerContext & CallContext) | undefined
     let value: PromiseLike<unknown> | undefined
     try {
@@ -438,20 +439,19 @@ export function runHandler(
   limits: ItemLimits = settings.limits.of(item),
   turn?: Turn,
 ): unknown {
-  const { timeout, isolate } = limits
-  const { queue } = limits
+  const { timeout, isolate, queue } = limits
   const enterAgain = queue && (() => queue.enterAgain(call))
   const run = { call, item, settings, timeout, turn, replay: undefined, enterAgain }
   if (isolate && typeof call.asks === 'object') return runReplayed(run, handle, limits)
-  return turn?.ready ? turn.ready.then(() => HandlerContext.run(run, handle)) : HandlerContext.run(run, handle)
+  return runInTurn(run, handle)
 }
+
+const runInTurn = (run: HandlerRun, handle: Handle): unknown =>
+  run.turn?.ready ? run.turn.ready.then(() => HandlerContext.run(run, handle)) : HandlerContext.run(run, handle)
 
 /** Runs a handler that ends with its client requests, and again with their responses. */
 function runReplayed(first: HandlerRun, handle: Handle, { queue }: ItemLimits): unknown {
-  const start = (turn: Turn | undefined) => {
-    const run = { ...first, turn, replay }
-    return turn?.ready ? turn.ready.then(() => HandlerContext.run(run, handle)) : HandlerContext.run(run, handle)
-  }
+  const start = (turn: Turn | undefined) => runInTurn({ ...first, turn, replay }, handle)
   const replay: Replay = {
     answers: new Map(),
     questions: 0,

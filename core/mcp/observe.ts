@@ -2,7 +2,7 @@
 import { withTimeout } from '../http/clock.ts'
 import { blamed } from '../http/describe-thrown.ts'
 import { HostError } from '../http/errors.ts'
-import type { HostContext } from '../kernel/endpoint.ts'
+import type { HostContext, Timeline } from '../kernel/endpoint.ts'
 import type { Logger } from '../kernel/log.ts'
 import type { Route } from '../kernel/route.ts'
 import { type Note, notesFor } from '../kernel/set-up.ts'
@@ -24,7 +24,11 @@ export interface ObserveSettings extends RecordSettings {
 }
 
 /** The host does not await the promise. Errors are logged. */
-export type Observer = (record: CallRecord) => void | Promise<void>
+export interface Observer {
+  (record: CallRecord): void | Promise<void>
+  /** For built-in plugins: measures the stages of the next request. Undefined: not this one. */
+  readonly startTimeline?: () => Timeline | undefined
+}
 
 /** The slot `tracer`: runs each Call in a context for its whole duration. */
 export interface CallTracer {
@@ -79,7 +83,7 @@ export function createRequestWatch(
   function notify(ctx: HostContext, began: number) {
     const { req, res, state, ip } = ctx
     if (state.hasRecords) return
-    const { refusal: error, route, user } = state
+    const { refusal: error, route, user, timeline } = state
     const { headers } = req
     const id = headers['mcp-session-id']
     // A refused request can contain any session id.
@@ -95,13 +99,18 @@ export function createRequestWatch(
       http: { verb: VERBS.has(ctx.method) ? ctx.method : OTHER, status: res.statusCode },
       isCut: !req.complete,
     }
-    const record = new RequestRecord({ headers, user, route, ip, sessionId, ...none }, recorded, settings)
+    const record = new RequestRecord({ headers, user, route, ip, sessionId, timeline, ...none }, recorded, settings)
     notifyAll(route ? notesFor(notes, route) : everywhere, record, log)
   }
 
+  const starts = notes.flatMap(({ value }) => value.startTimeline ?? [])
+
   return ctx => {
     const began = performance.now()
-    return decided =>
+    for (const start of starts) ctx.state.timeline ??= start()
+    return decided => {
+      const { timeline } = ctx.state
+      if (timeline) void decided.catch(() => undefined).then(() => timeline.end())
       ctx.res.on('close', () => {
         if (ctx.state.hasRecords) return
         if (ctx.res.writableFinished) return notify(ctx, began)
@@ -109,6 +118,7 @@ export function createRequestWatch(
         const settled = decided.catch(() => undefined)
         void withTimeout(settled, DECIDED_WITHIN, () => undefined).then(() => notify(ctx, began))
       })
+    }
   }
 }
 
@@ -149,9 +159,11 @@ export function observed(
     let thrown: unknown
     try {
       result = await tracer.run(record as CallStart, answer)
+      call.notes.timeline?.mark('respond')
       return result
     } catch (error) {
       thrown = error
+      call.notes.timeline?.end()
       throw error
     } finally {
       record.milliseconds = performance.now() - begun

@@ -75,9 +75,7 @@ export function createToolKeys(): RouteToolKeys {
     add({ name, key, plugin, declared, routes }) {
       const refuse = (why: string) =>
         new StartError('MH1508', `plugins.${plugin}: the tool key "${name}" ${why}`, { exitCode: 2 })
-      if (!declared.includes(name)) {
-        throw refuse(`is not in its \`toolKeys\`; ${didYouMean(name, declared)}`)
-      }
+      if (!declared.includes(name)) throw refuse(`is not in its \`toolKeys\`; ${didYouMean(name, declared)}`)
       const fault = keyPartsFault(name, key)
       if (fault !== undefined) throw new StartError('MH1508', `plugins.${plugin}: ${fault}`, { exitCode: 2 })
       for (const route of routes) {

@@ -154,9 +154,7 @@ export function connectClient(
     if (take(message)) return
     if (!session) {
       if (message.kind !== 'request') return
-      if (message.method !== 'initialize') {
-        throw new HostError('invalidRequest', { detail: 'initialize comes first' })
-      }
+      if (message.method !== 'initialize') throw new HostError('invalidRequest', { detail: 'initialize comes first' })
       session = await open()
     }
     if (message.kind !== 'request') return receiveMessage(session, message)

@@ -107,9 +107,7 @@ export function createMemoryEventStore(bounds: Partial<MemoryBounds> = {}, now: 
     },
     drop(session, name) {
       const streams = sessions.get(session)
-      for (const stream of streams?.values() ?? []) {
-        if (name === undefined || stream.name === name) forget(stream)
-      }
+      for (const stream of streams?.values() ?? []) if (name === undefined || stream.name === name) forget(stream)
     },
   }
 }

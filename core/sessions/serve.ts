@@ -1,6 +1,7 @@
 // Serves requests for every transport, with and without a session; delivers responses and notifications of sessions.
 import type { IncomingHttpHeaders } from 'node:http'
 import { HostError } from '../http/errors.ts'
+import type { Timeline } from '../kernel/endpoint.ts'
 import type { Logger } from '../kernel/log.ts'
 import type { Route } from '../kernel/route.ts'
 import type { User } from '../kernel/user.ts'
@@ -28,7 +29,7 @@ import { Session } from './session.ts'
 export interface Sender {
   readonly headers: IncomingHttpHeaders
   readonly user: User | undefined
-  readonly state?: { hasRecords?: true }
+  readonly state?: { hasRecords?: true; readonly timeline?: Timeline | undefined }
   /** True for a single request with its own HTTP response, whose refusal is already recorded. */
   readonly refusalRecorded?: boolean
 }
@@ -68,6 +69,8 @@ async function serveRequest(
   const session = origin instanceof Session ? origin : undefined
   const perRequest = origin instanceof Session ? undefined : origin
   const { revision = LATEST_HANDSHAKE } = origin
+  const timeline = sender.refusalRecorded ? state?.timeline : state?.timeline?.fork()
+  timeline?.mark('check')
   let stage = 'new' as 'new' | 'begun' | 'called'
   try {
     if (session) {
@@ -92,6 +95,7 @@ async function serveRequest(
       client: origin.client,
       logLevel: perRequest?.logLevel,
       channel: reply,
+      timeline,
       asks: session ?? (rulesOf(revision).handshake ? undefined : 'input_required'),
     })
     perRequest?.checkCall?.(call)
@@ -119,11 +123,12 @@ async function serveRequest(
     if (stage !== 'called' && !sender.refusalRecorded) {
       if (state) state.hasRecords = true
       const { client, revision } = origin
-      const from = { transport: session?.transport, sessionId: session?.id }
+      const from = { transport: session?.transport, sessionId: session?.id, timeline }
       host.tellRefused({ error, method, headers, user, route, ip, client, revision, ...from })
     }
     reply.respond(encodeError(error, { id, revision }), error)
   } finally {
+    timeline?.end()
     if (session && stage !== 'new') session.finish(id)
     if (session) host.sessions.calls.leave(session, 1)
     leaveHost?.()

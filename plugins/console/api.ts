@@ -83,8 +83,8 @@ export interface NodeState {
   readonly name: string
   /** The host name of its machine. */
   readonly machine: string
-  /** `no_answer`: the node did not reply in time, so its data is missing. `cut`: its last reply was shortened. */
-  readonly state: 'ok' | 'no_answer' | 'cut'
+  /** `silent`: the node did not reply in time, so its data is missing. `shortened`: its last reply was shortened. */
+  readonly state: 'ok' | 'silent' | 'shortened'
 }
 
 /** The data does not exist, such as that of a plugin that is off. */
@@ -391,6 +391,8 @@ export interface CallRow {
   /** Requests to the client during the call, such as `elicitation/create`. */
   readonly asked?: readonly string[]
   readonly error?: CallError
+  /** Measured for up to 50 requests per second, while a page is open. */
+  readonly stages?: readonly Stage[]
 }
 
 export interface CallError {
@@ -400,6 +402,13 @@ export interface CallError {
   readonly message: string
   /** The plugin that refused the call. */
   readonly refusedBy?: string
+}
+
+export interface Stage {
+  readonly name: string
+  /** Milliseconds after the start of the request. */
+  readonly start: number
+  readonly ms: number
 }
 
 export interface Calls {

@@ -2,7 +2,7 @@
 import type { AddressInfo } from 'node:net'
 import { isLoopback } from '../../core/auth.ts'
 import { definePlugin, type InternalHost, type Operator } from '../../core/internal.ts'
-import { type OptionsOf, StartError } from '../../core/plugin.ts'
+import { type CallRecord, type OptionsOf, StartError } from '../../core/plugin.ts'
 import { checkPort, checkToken, LOOPBACK, portOptions } from '../families/own-port/index.ts'
 import { createHandlers } from './handlers.ts'
 import { createLogins } from './login.ts'
@@ -101,7 +101,8 @@ function setup(host: InternalHost, options: FilledConsoleOptions) {
   const samplePathOf = (path: string) => operator?.routes.find(route => route.path === path)?.samplePath
   const records = createRecords(node, () => host.clock.now(), samplePathOf)
   const logins = createLogins(options.token, () => host.clock.now())
-  host.onFinish(record => records.observe(record))
+  const { observe, startTimeline } = records
+  host.onFinish(Object.assign((record: CallRecord) => observe(record), { startTimeline }))
   let retry: ReturnType<typeof host.clock.setTimeout> | undefined
   let isClosed = false
 

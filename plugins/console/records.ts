@@ -4,6 +4,7 @@ import { isHandshakeRevision } from '../../core/transport.ts'
 import type { CallRow, ClientRow, Clients, DenialGroup, Denials, ItemKind, LegacyUse } from './api.ts'
 import type { PackedHistory, PackedItem, PackedNow, PackedSecond, PackedSum } from './figures.ts'
 import { createHistogram, type Histogram, measure, packHistogram } from './histogram.ts'
+import { RequestTimeline } from './timeline.ts'
 
 /** Records in the ring buffer, and their estimated bytes. */
 export const CAPACITY = { records: 2_000, bytes: 2 * 1_048_576 }
@@ -18,6 +19,9 @@ const MAX_CLIENTS = 500
 const MAX_TEXT = 256
 /** Estimated bytes of a record without its texts. */
 const ROW_BYTES = 400
+const STAGE_BYTES = 100
+/** Requests per second with stages. */
+export const MAX_TIMED = 50
 
 const isDenial = ({ outcome, error }: Pick<CallRow, 'outcome' | 'error'>): boolean =>
   outcome === 'refused' ||
@@ -30,7 +34,7 @@ const cut = (text: string) => (text.length <= MAX_TEXT ? text : `${text.slice(0,
 /** Leaves out arguments, results, tokens, IP addresses and session ids. */
 function rowOf(record: CallRecord, seq: number, node: string): CallRow {
   const { at, milliseconds, outcome, route, method, item, client, oauthClient, user, revision, transport } = record
-  const { http, bytesIn, bytesOut, requestId, traceId, asked, error, refusedBy } = record
+  const { http, bytesIn, bytesOut, requestId, traceId, asked, error, refusedBy, timeline } = record
   return {
     seq,
     node,
@@ -60,11 +64,13 @@ function rowOf(record: CallRecord, seq: number, node: string): CallRow {
         ...(refusedBy !== undefined && { refusedBy }),
       },
     }),
+    ...(timeline instanceof RequestTimeline && { stages: timeline.stages() }),
   }
 }
 
-const sizeOf = ({ name = '', requestId = '', client, oauthClient = '', error }: CallRow): number =>
+const sizeOf = ({ name = '', requestId = '', client, oauthClient = '', error, stages }: CallRow): number =>
   ROW_BYTES +
+  STAGE_BYTES * (stages?.length ?? 0) +
   2 * (name.length + requestId.length + oauthClient.length + (error?.message.length ?? 0)) +
   2 * ((client?.name.length ?? 0) + (client?.version.length ?? 0))
 
@@ -203,6 +209,7 @@ export function createRecords(node: string, now: () => number, samplePathOf: (ro
   let first = 0
   let otherGroups = 0
   let otherClients = 0
+  const timed = { second: 0, count: 0 }
 
   function keep(row: CallRow) {
     ring.push(row)
@@ -285,6 +292,13 @@ export function createRecords(node: string, now: () => number, samplePathOf: (ro
       countDenial(row)
       countClient(row)
       for (const listen of listeners) listen(row)
+    },
+    /** Undefined without a viewer, and for the other requests of a second with many. */
+    startTimeline(): RequestTimeline | undefined {
+      if (listeners.size === 0) return undefined
+      const second = Math.floor(now() / 1_000)
+      if (timed.second !== second) Object.assign(timed, { second, count: 0 })
+      return timed.count++ < MAX_TIMED ? new RequestTimeline() : undefined
     },
     /** Newest first. */
     list: (most: number): CallRow[] => ring.slice(Math.max(first, ring.length - most)).reverse(),

@@ -1,4 +1,4 @@
-// The console in chromium on three nodes with Redis under live traffic, one of which dies, and on two workers.
+// Tests the console in chromium: three nodes with Redis, of which one dies, and two workers.
 import { expect } from 'chai'
 import type { Browser, Page } from 'playwright-core'
 import { CORE, startCli, stopAll } from '../cli/run-cli.ts'
@@ -93,11 +93,11 @@ describe('Console of several nodes in chromium', function () {
 
     running[2]?.child.kill('SIGKILL')
     await openScreen(page, 'Sessions')
-    await page.waitForSelector('main >> text=No answer')
+    await page.waitForSelector('main >> text=No response')
     await eventually(
       'the dead node',
       () => optionsOf(page),
-      list => list.some(text => text.includes('no answer')),
+      list => list.some(text => text.includes('no response')),
     )
     isOver = true
     await Promise.all(traffic)

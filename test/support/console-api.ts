@@ -69,6 +69,14 @@ export function callRow(seq: number): CallRow {
     ...(outcome === 'refused' && {
       error: { kind: 'forbidden', status: 403, message: `Requires scope "admin" ${ATTACK}`, refusedBy: 'tool-policy' },
     }),
+    stages: [
+      { name: 'guard', start: 0, ms: 0.2 },
+      { name: 'authenticate', start: 0.2, ms: 1.2 },
+      { name: 'authorize', start: 1.4, ms: 0.3 },
+      { name: 'receive', start: 1.7, ms: 0.4 },
+      { name: 'check', start: 2.1, ms: 0.2 },
+      { name: 'handler', start: 2.3, ms: 3 + ((seq * 37) % 380) },
+    ],
   }
 }
 

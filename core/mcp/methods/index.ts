@@ -89,6 +89,7 @@ export function createMethodTable(settings: HandlerSettings): MethodTable {
     },
     answer(call, method = find(call)) {
       if (!method) throw unknownMethod(call)
+      if (!method.capability) call.notes.timeline?.mark('handler')
       return method.answer(call, settings)
     },
   }

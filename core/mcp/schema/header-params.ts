@@ -22,14 +22,10 @@ export function collectHeaderParams(inputSchema: JsonSchema): HeaderParam[] {
   for (const { schema, path } of subschemas(inputSchema)) {
     if (!Object.hasOwn(schema, ANNOTATION)) continue
     const where = `${ANNOTATION} at ${path.join('.') || 'the root of the schema'}`
-    if (!isReachable(path)) {
-      throw new Error(`${where}: only a property below \`properties\` of the root can have it`)
-    }
+    if (!isReachable(path)) throw new Error(`${where}: only a property below \`properties\` of the root can have it`)
     const param = readParam(schema, path, where)
     const twin = params.get(param.header)
-    if (twin) {
-      throw new Error(`${where}: "${param.name}" is used by property ${twin.path.join('.')} (case-insensitive)`)
-    }
+    if (twin) throw new Error(`${where}: "${param.name}" is used by property ${twin.path.join('.')} (case-insensitive)`)
     params.set(param.header, param)
   }
   return [...params.values()]

@@ -4,6 +4,7 @@ import { type CallRow, type ItemKind, shellWord } from '../../api.ts'
 import { urlOf } from '../data/query.ts'
 import { bytes, fullTime, milliseconds } from '../data/text.ts'
 import { Badge, type Tone } from './badge.tsx'
+import { Timeline } from './charts.tsx'
 import { Commands, Copy } from './copy.tsx'
 import { Code, Facts, Text } from './text.tsx'
 
@@ -41,7 +42,7 @@ export const explainCommand = (route: string, item?: { readonly kind: ItemKind; 
   `mcp-host explain --route ${shellWord(route)}${item ? ` ${OPTIONS[item.kind]} ${shellWord(item.name)}` : ''}`
 
 export function CallDetails({ call }: { readonly call: CallRow }) {
-  const { error, route, kind, name, ms, requestId, traceId } = call
+  const { error, route, kind, name, stages, ms, requestId, traceId } = call
   const item = kind !== undefined && name !== undefined ? { kind, name } : undefined
   const size = (value: number | undefined) => (value === undefined ? '–' : bytes(value))
   return (
@@ -67,6 +68,14 @@ export function CallDetails({ call }: { readonly call: CallRow }) {
             </p>
           </div>
         </div>
+      )}
+      {stages && (
+        <Timeline
+          title="Stages"
+          spans={stages}
+          total={Math.max(ms, ...stages.map(stage => stage.start + stage.ms))}
+          textOf={milliseconds}
+        />
       )}
       <Facts
         list={[

@@ -1,5 +1,6 @@
 // Charts as SVG: sparkline and timeline. Each has a text alternative.
 import { Fragment } from 'preact'
+import type { Stage } from '../../api.ts'
 import { Text } from './text.tsx'
 
 const WIDTH = 200
@@ -32,17 +33,9 @@ export function Sparkline({ values, label, isFault = false }: SparklineProps) {
   )
 }
 
-interface Span {
-  readonly name: string
-  /** Milliseconds. */
-  readonly start: number
-  readonly ms: number
-  readonly isFault?: boolean
-}
-
 interface TimelineProps {
   readonly title: string
-  readonly spans: readonly Span[]
+  readonly spans: ReadonlyArray<Stage & { readonly isFault?: boolean }>
   readonly total: number
   readonly textOf: (milliseconds: number) => string
 }

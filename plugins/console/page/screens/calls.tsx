@@ -1,4 +1,4 @@
-// Screen 6: calls as they happen, with a filter, pause, and the details of one call.
+// Screen 6: calls as they happen, with a filter, pause, and the stages of one call.
 import { useSignal } from '@preact/signals'
 import type { CallRow } from '../../api.ts'
 import { calls, lastTick, skippedCalls } from '../data/live.ts'
