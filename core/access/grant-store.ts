@@ -244,6 +244,8 @@ export type UserPage = { title: string; text: string; isError: boolean; action?:
 export interface UserPages {
   /** The subject of the browser's user. Undefined: the response redirects to the sign-in, which returns to `path`. */
   identify(ctx: HostContext, path: string): Promise<string | undefined>
+  /** The roles of the browser's user, checked with the identity provider. Undefined: the user has to sign in again. */
+  rolesOf(ctx: HostContext): Promise<readonly string[] | undefined>
   show(ctx: HostContext, page: UserPage, status?: number): Promise<void>
   /** `listener` receives subjects that can no longer sign in. */
   onDenied(listener: (subject: string) => void): unknown

@@ -106,7 +106,7 @@ export interface LoginRequest {
 }
 
 export interface Me {
-  /** `one-time token` or `token`: how the operator logged in. */
+  /** `one-time token`, `token` or `role`: how the operator logged in. */
   readonly via: string
   readonly node: string
   /** Version of mcp-host. */
@@ -118,6 +118,14 @@ export interface Me {
   readonly try: boolean
   /** When the console session expires, milliseconds since the epoch. */
   readonly expiresAt: number
+}
+
+/** How operators can log in. */
+export interface LoginWays {
+  /** False: there are no tokens, only `signIn`. */
+  readonly tokens: boolean
+  /** The page where users with the role sign in. The console's page adds `challenge`: the SHA-256 of its `verifier`, base64url. */
+  readonly signIn?: string
 }
 
 export interface Login extends Me {

@@ -421,7 +421,8 @@ export function createHandlers({ host, operator, records, isActive }: HandlerPar
       if (body['confirm'] !== true) throw badRequest('The action needs `confirm: true`.')
       const { handle } = body
       const at = nodeIn(body['node']) ?? node
-      const by = { operator: at === node ? session.via : `${session.via}, node ${node}` }
+      const who = session.user ?? session.via
+      const by = { operator: at === node ? who : `${who}, node ${node}` }
       if (at === node) {
         const { target: _, ...result } = (await acts[name]?.({ handle, ...by })) ?? {}
         return { ok: true, ...result }

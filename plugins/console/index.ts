@@ -1,4 +1,5 @@
 // The plugin `console`: a page for operators on a separate port, with the state of this host and its calls.
+import type { AddressInfo } from 'node:net'
 import { isLoopback } from '../../core/auth.ts'
 import { definePlugin, type InternalHost, type Operator } from '../../core/internal.ts'
 import { type CallRecord, type OptionsOf, StartError } from '../../core/plugin.ts'
@@ -6,6 +7,7 @@ import { checkPort, checkToken, LOOPBACK, portOptions } from '../families/own-po
 import { createHandlers } from './handlers.ts'
 import { createLogins } from './login.ts'
 import { createRecords } from './records.ts'
+import { createRoleLogin } from './role-login.ts'
 import { type ConsoleServer, openConsoleServer } from './server.ts'
 
 export type { ConsoleProgram } from './program.ts'
@@ -15,11 +17,17 @@ const OPTIONS = {
   description: 'A page for operators, on a separate port: routes, access, calls, refusals, sessions, config.',
   additionalProperties: false,
   properties: {
-    ...portOptions(9465, 'the page', '`token` and `http.tls`'),
+    ...portOptions(9465, 'the page', '`http.tls`, and `token` or `role`'),
     token: {
       type: 'string',
       writeOnly: true,
-      description: 'Token for logins: at least 16 characters. Default: one-time tokens, printed at startup.',
+      description:
+        'Token for logins: at least 16 characters. Default without `role`: one-time tokens, printed at startup.',
+    },
+    role: {
+      type: 'string',
+      minLength: 1,
+      description: 'Users of auth-bridge with this role can log in. Default: logins by token only.',
     },
     allowedHosts: {
       type: 'array',
@@ -39,7 +47,7 @@ export interface ConsoleOptions extends OptionsOf<typeof OPTIONS> {}
 export interface FilledConsoleOptions extends OptionsOf<typeof OPTIONS, true> {}
 
 /** Reports settings that would expose the console. */
-function checkOptions(host: InternalHost, { host: address, token, port }: FilledConsoleOptions) {
+function checkOptions(host: InternalHost, { host: address, token, role, port }: FilledConsoleOptions) {
   const { at, http, processes } = host.config
   const wrong = (code: string, key: string, text: string) =>
     host.report(new StartError(code, text, { at: [...at, key] }))
@@ -49,8 +57,12 @@ function checkOptions(host: InternalHost, { host: address, token, port }: Filled
     return host.report(new StartError('MH3601', what, { at }))
   }
   checkToken(host, 'MH3601', token)
-  if (!isLoopback(address) && token === undefined) {
-    wrong('MH3602', 'host', `one-time tokens are for this machine only; set \`token\`, or \`host\` to ${LOOPBACK}`)
+  if (!isLoopback(address) && token === undefined && role === undefined) {
+    wrong(
+      'MH3602',
+      'host',
+      `one-time tokens are for this machine only; set \`token\` or \`role\`, or \`host\` to ${LOOPBACK}`,
+    )
   }
   if (!isLoopback(address) && !http.tls) {
     const what = `tokens and cookies would cross the network unencrypted; set \`http.tls\`, or \`host\` to ${LOOPBACK}`
@@ -74,7 +86,9 @@ const NO_OPERATOR = 'the console was started before the host was built'
 
 function setup(host: InternalHost, options: FilledConsoleOptions) {
   checkOptions(host, options)
-  const { purpose, node } = host.config
+  const { at, purpose, node } = host.config
+  const { role, ...place } = options
+  const roleLogin = role === undefined || at[0] === 'routes' ? undefined : createRoleLogin(host, { ...place, role })
   if (purpose === 'stdio') {
     const fix = 'the console requires a listening host: mcp-host start'
     return host.onStart(() =>
@@ -94,9 +108,20 @@ function setup(host: InternalHost, options: FilledConsoleOptions) {
 
   async function serve(running: Operator, api: Handlers): Promise<void> {
     const { port, host: address, allowedHosts } = options
+    const takesTokens = options.token !== undefined || !roleLogin
     const makeServer = isLoopback(address) ? undefined : running.makeServer
     try {
-      server = await openConsoleServer({ host, port, address, allowedHosts, makeServer, logins, ...api })
+      server = await openConsoleServer({
+        host,
+        port,
+        address,
+        allowedHosts,
+        makeServer,
+        logins,
+        roleLogin,
+        takesTokens,
+        ...api,
+      })
     } catch (error) {
       if (host.config.processes === 1 || !isPortUsed(error)) throw error
       if (!retry) host.log.info({ code: 'MH3610', port }, 'Another worker or program uses the port of the console')
@@ -106,7 +131,8 @@ function setup(host: InternalHost, options: FilledConsoleOptions) {
     }
     if (isClosed) return void server.server.close()
     const { url } = server
-    const isOneTime = options.token === undefined
+    roleLogin?.opened((server.server.address() as AddressInfo).port)
+    const isOneTime = options.token === undefined && !roleLogin
     const createLoginUrl = () => (isOneTime ? `${url}/#t=${logins.createToken()}` : url)
     running.program?.announce(createLoginUrl)
     // The start page shows the URL, but not that of a worker.

@@ -3,6 +3,8 @@ import { createHash, randomBytes, timingSafeEqual } from 'node:crypto'
 
 /** A session ends after this time, milliseconds. */
 const SESSION_TTL = 12 * 3_600_000
+/** The same for a login by role, because the role can be withdrawn. */
+const ROLE_TTL = 3_600_000
 /** A session without requests ends after this time, milliseconds. */
 const SESSION_IDLE = 2 * 3_600_000
 /** Maximum sessions; a further login ends the oldest one. */
@@ -18,7 +20,9 @@ const MAX_FAILURES_OF_ALL = 50
 const WINDOW = 60_000
 
 export interface OperatorSession {
-  readonly via: 'one-time token' | 'token'
+  readonly via: 'one-time token' | 'token' | 'role'
+  /** The pseudonym of a user who logged in by role. */
+  readonly user?: string
   readonly expiresAt: number
   /** Returns a function that removes the task. */
   onEnd(task: () => void): () => void
@@ -81,14 +85,15 @@ export function createLogins(token: string | undefined, now: () => number) {
     for (const task of session.ending) task()
   }
 
-  function open(via: OperatorSession['via']) {
+  function open(via: OperatorSession['via'], user?: string) {
     for (const key of [...sessions.keys()].slice(0, Math.max(0, sessions.size - MAX_SESSIONS + 1))) end(key)
     // Not chosen by the client, which prevents session fixation.
     const [cookie, secret] = [createSecret(), createSecret()]
     const ending = new Set<() => void>()
     const session: KeptSession = {
       via,
-      expiresAt: now() + SESSION_TTL,
+      ...(user !== undefined && { user }),
+      expiresAt: now() + (user === undefined ? SESSION_TTL : ROLE_TTL),
       usedAt: now(),
       cookie: digest(cookie),
       ending,
@@ -109,7 +114,9 @@ export function createLogins(token: string | undefined, now: () => number) {
       if (oneTime.size > MAX_TOKENS && oldest !== undefined) oneTime.delete(oldest)
       return made
     },
-    logIn(given: string, address: string): LoginResult {
+    /** `user`: of a ticket, which is then not compared with tokens. */
+    logIn(given: string, address: string, user?: string): LoginResult {
+      if (user !== undefined) return { kind: 'accepted', ...open('role', user) }
       // One-time tokens cannot be guessed, so the limit on failures does not apply to them.
       const key = keyOf(given)
       const expiresAt = oneTime.get(key) ?? 0

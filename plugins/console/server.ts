@@ -5,11 +5,12 @@ import type { InternalHost } from '../../core/internal.ts'
 import { isObject } from '../../core/plugin.ts'
 import { createHttpServer, readBody } from '../../core/transport.ts'
 import { authorityOf, listenOn } from '../families/own-port/index.ts'
-import { type Login, type Me, PATHS, SECRET_HEADER } from './api.ts'
+import { type Login, type LoginWays, type Me, PATHS, SECRET_HEADER } from './api.ts'
 import { limitConnections } from './connections.ts'
 import { createPageServer, findPage } from './files.ts'
 import { createGuard, type Refusal, refusal, SECURITY_HEADERS } from './guard.ts'
 import type { Logins, OperatorSession } from './login.ts'
+import type { RoleLogin } from './role-login.ts'
 
 /** A request with a valid session. */
 export interface ApiRequest {
@@ -40,6 +41,8 @@ interface ServerSettings {
   readonly allowedHosts: readonly string[]
   readonly makeServer: Parameters<typeof createHttpServer>[3]
   readonly logins: Logins
+  readonly roleLogin: RoleLogin | undefined
+  readonly takesTokens: boolean
   readonly meOf: (session: OperatorSession) => Me
   /** By `METHOD path`. */
   readonly handlers: Readonly<Record<string, ApiHandler>>
@@ -104,7 +107,7 @@ export interface ConsoleServer {
 
 /** Resolves once the server listens; rejects with a StartError. Does not keep the process alive. */
 export async function openConsoleServer(settings: ServerSettings): Promise<ConsoleServer> {
-  const { host, port, address, makeServer, logins, handlers, meOf } = settings
+  const { host, port, address, makeServer, logins, roleLogin, takesTokens, handlers, meOf } = settings
   const isTls = makeServer !== undefined
   const guard = createGuard({ host: address, isTls, allowedHosts: settings.allowedHosts })
   const page = createPageServer(findPage())
@@ -115,12 +118,18 @@ export async function openConsoleServer(settings: ServerSettings): Promise<Conso
     return `${cookieName}=${value}; Path=/; HttpOnly; SameSite=Strict; Max-Age=${maxAge}${isSecure ? '; Secure' : ''}`
   }
 
-  function logIn(req: IncomingMessage, res: ServerResponse, { token }: Readonly<Record<string, unknown>>) {
+  /** The origins that the browser can have opened: a proxy can terminate TLS. */
+  const originsOf = ({ headers }: IncomingMessage) =>
+    (isTls ? ['https'] : ['http', 'https']).map(scheme => `${scheme}://${headers.host?.toLowerCase()}`)
+
+  function logIn(req: IncomingMessage, res: ServerResponse, body: Readonly<Record<string, unknown>>) {
+    const { token, verifier } = body
     if (typeof token !== 'string' || token === '' || token.length > MAX_TOKEN) {
       throw new ApiFailure(400, 'bad_request', 'The token is missing.')
     }
     const from = addressKey(req.socket.remoteAddress ?? '', NETWORK)
-    const result = logins.logIn(token, from)
+    const user = typeof verifier === 'string' ? roleLogin?.redeem(token, verifier, originsOf(req)) : undefined
+    const result = logins.logIn(token, from, user)
     if (result.kind === 'accepted') {
       const { cookie, secret, session } = result
       const maxAge = Math.floor((session.expiresAt - host.clock.now()) / 1_000)
@@ -135,6 +144,11 @@ export async function openConsoleServer(settings: ServerSettings): Promise<Conso
 
   async function serveApi(path: string, req: IncomingMessage, res: ServerResponse): Promise<void> {
     const method = req.method === 'HEAD' ? 'GET' : (req.method ?? '')
+    if (path === PATHS.login && method === 'GET') {
+      const signIn = roleLogin?.signInUrl(originsOf(req))
+      const ways: LoginWays = { tokens: takesTokens, ...(signIn !== undefined && { signIn }) }
+      return send(req, res, 200, ways)
+    }
     if (path === PATHS.login && method === 'POST') return logIn(req, res, await readJson(req))
     const secret = String(req.headers[SECRET_HEADER] ?? '')
     const session = logins.find(secret, cookiesIn(req, cookieName))

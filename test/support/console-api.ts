@@ -498,6 +498,7 @@ export async function startConsoleApi(folder: string): Promise<ConsoleApi> {
     if (isPost && !key) return send(res, 403, { error: 'forbidden', message: 'No header.' })
     const body = isPost ? await json(req) : undefined
     requests.push({ method: req.method ?? '', path, body })
+    if (path === '/api/login' && !isPost) return send(res, 200, { tokens: true })
     if (path === '/api/login') {
       isLoggedIn = (body as { token: string }).token === SECRET
       return isLoggedIn ? send(res, 200, login) : send(res, 401, { error: 'unauthorized', message: 'Invalid token.' })

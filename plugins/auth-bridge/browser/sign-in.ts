@@ -4,12 +4,13 @@ import { randomBytes } from 'node:crypto'
 import type Provider from 'oidc-provider'
 import type { Interaction, Session } from 'oidc-provider'
 import type { UserPage } from '../../../core/auth.ts'
+import { HostError } from '../../../core/index.ts'
 import type { Clock, HostContext } from '../../../core/plugin.ts'
 import { pendingAt } from '../../families/credentials/index.ts'
 import { sendPage } from '../../families/pages/index.ts'
 import { createAddressLimit, createLimit } from '../limits.ts'
 import type { Bridge } from '../make.ts'
-import type { Login } from '../people/logins.ts'
+import { type Login, rolesIn } from '../people/logins.ts'
 import { longCookie, nameIssuer, SIGN_IN_TTL } from '../server/oidc-provider.ts'
 import { isUpstreamError, type LoginUnderWay, type SignedIn, type UpstreamError } from '../upstream/upstream.ts'
 import { asText, isBrowser, knowBrowser, pathOf } from './browser.ts'
@@ -225,6 +226,13 @@ export function pagesOf(getBridge: () => Promise<{ readonly bridge: Bridge }>, c
       if (may) await leave(ctx, bridge, { path }, {})
       else refusePeople(ctx, bridge)
       return undefined
+    },
+    async rolesOf(ctx: HostContext) {
+      const { bridge } = await getBridge()
+      const current = await currentLogin(ctx, bridge)
+      const renewed = current && (await bridge.logins.renew(current.login.id))
+      if (renewed && 'unsure' in renewed) throw new HostError('unavailable', { detail: renewed.unsure })
+      return renewed && 'login' in renewed ? rolesIn(renewed) : undefined
     },
     async show(ctx: HostContext, page: UserPage, status?: number) {
       sendPage(ctx, (await getBridge()).bridge.pages.message(page), status)

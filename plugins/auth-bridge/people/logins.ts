@@ -36,6 +36,12 @@ export type Renewed =
   | { readonly ended: string }
   | { readonly unsure: string }
 
+/** The roles in tokens of the user. Test users of a development server have their own. */
+export function rolesIn({ login, standing }: Extract<Renewed, { readonly login: Login }>): readonly string[] {
+  const own = login.person.tokenClaims?.['roles']
+  return Array.isArray(own) ? own.filter(role => typeof role === 'string') : standing.roles
+}
+
 /** Milliseconds within which refreshes share one provider request. */
 const JUST_ASKED = 1_000
 /** How long the last result is valid while the provider is unavailable, milliseconds. */

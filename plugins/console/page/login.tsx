@@ -1,11 +1,17 @@
 // The login screen: for a session that has ended, or a token that was used before.
-import { useState } from 'preact/hooks'
+import { useEffect, useState } from 'preact/hooks'
+import type { LoginWays } from '../api.ts'
 import { errorText } from './data/request.ts'
-import { login } from './data/session.ts'
+import { findWays, login, signIn } from './data/session.ts'
 
 export function Login({ error: first }: { readonly error: string | undefined }) {
   const [error, setError] = useState(first)
   const [isRunning, setRunning] = useState(false)
+  const [{ signIn: place, tokens }, setWays] = useState<LoginWays>({ tokens: true })
+
+  useEffect(() => {
+    void findWays().then(setWays, thrown => setError(errorText(thrown)))
+  }, [])
 
   async function submit(event: SubmitEvent) {
     event.preventDefault()
@@ -26,28 +32,37 @@ export function Login({ error: first }: { readonly error: string | undefined }) 
     <main class="gate">
       <div class="card">
         <h1>Operator console</h1>
-        <p class="muted">Paste the token or the URL that mcp-host printed at startup. A one-time token works once.</p>
+        {tokens && (
+          <p class="muted">Paste the token or the URL that mcp-host printed at startup. A one-time token works once.</p>
+        )}
         {error !== undefined && (
           <p class="note fault" role="alert" id="login-error">
             {error}
           </p>
         )}
-        <form class="stack" onSubmit={submit}>
-          <div class="field">
-            <label for="token">Token</label>
-            <input
-              id="token"
-              name="token"
-              type="password"
-              required
-              autocomplete="off"
-              aria-describedby={error === undefined ? undefined : 'login-error'}
-            />
-          </div>
-          <button type="submit" class="main" disabled={isRunning}>
-            Log in
+        {place !== undefined && (
+          <button type="button" class="main" onClick={() => void signIn(place)}>
+            Sign in
           </button>
-        </form>
+        )}
+        {tokens && (
+          <form class="stack" onSubmit={submit}>
+            <div class="field">
+              <label for="token">Token</label>
+              <input
+                id="token"
+                name="token"
+                type="password"
+                required
+                autocomplete="off"
+                aria-describedby={error === undefined ? undefined : 'login-error'}
+              />
+            </div>
+            <button type="submit" class="main" disabled={isRunning}>
+              Log in
+            </button>
+          </form>
+        )}
       </div>
     </main>
   )

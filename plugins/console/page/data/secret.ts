@@ -18,6 +18,27 @@ const send = (message: Message) => channel.postMessage(message)
 export const received = signal(0)
 
 export const readSecret = (): string | undefined => sessionStorage.getItem(NAME) ?? undefined
+const VERIFIER = 'verifier'
+
+const base64url = (bytes: Uint8Array) =>
+  btoa(String.fromCharCode(...bytes))
+    .replaceAll('+', '-')
+    .replaceAll('/', '_')
+    .replaceAll('=', '')
+
+/** Keeps a new verifier in this tab. Only the tab that started a sign-in can finish it. */
+export async function createChallenge(): Promise<string> {
+  const verifier = base64url(crypto.getRandomValues(new Uint8Array(32)))
+  sessionStorage.setItem(VERIFIER, verifier)
+  return base64url(new Uint8Array(await crypto.subtle.digest('SHA-256', new TextEncoder().encode(verifier))))
+}
+
+export function takeVerifier(): string | undefined {
+  const verifier = sessionStorage.getItem(VERIFIER) ?? undefined
+  sessionStorage.removeItem(VERIFIER)
+  return verifier
+}
+
 export const forgetSecret = (): void => sessionStorage.removeItem(NAME)
 
 channel.addEventListener('message', ({ data: { secret, isNew } }: MessageEvent<Message>) => {

@@ -1,8 +1,8 @@
 // The session of the operator: login with the token of the URL fragment, and what the operator may do.
 import { effect, signal } from '@preact/signals'
-import { type Login, type Me, PATHS } from '../../api.ts'
+import { type Login, type LoginWays, type Me, PATHS } from '../../api.ts'
 import { access, post, request } from './request.ts'
-import { findSecret, forgetSecret, received, shareSecret } from './secret.ts'
+import { createChallenge, findSecret, forgetSecret, received, shareSecret, takeVerifier } from './secret.ts'
 
 export const me = signal<Me | undefined>(undefined)
 
@@ -12,9 +12,17 @@ function grant(own: Me): void {
 }
 
 export async function login(token: string): Promise<void> {
-  const { secret, ...own } = await post<Login>(PATHS.login, { token })
+  const { secret, ...own } = await post<Login>(PATHS.login, { token, verifier: takeVerifier() })
   shareSecret(secret)
   grant(own)
+}
+
+export const findWays = (): Promise<LoginWays> => request<LoginWays>(PATHS.login)
+
+export async function signIn(at: string): Promise<void> {
+  const url = new URL(at)
+  url.searchParams.set('challenge', await createChallenge())
+  location.assign(url)
 }
 
 export async function logout(): Promise<void> {
