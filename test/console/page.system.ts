@@ -133,6 +133,8 @@ describe('Page of the console in chromium', function () {
       await page.goto(`${api.origin}/calls`)
       await page.click('text=Log out')
       await page.waitForSelector('input[type=password]')
+      await page.goto(`${api.origin}/#t=used`)
+      await page.waitForSelector('#login-error')
       await page.fill('input[type=password]', `${api.origin}/#t=one-time`)
       await page.keyboard.press('Enter')
       await page.waitForSelector('text=Live calls')
