@@ -12,7 +12,7 @@ export interface OperatorProgram {}
 /** A log line at level `warn`. Equal lines are one warning with a count. */
 export interface KeptWarning {
   readonly message: string
-  readonly fields: Readonly<Record<string, unknown>>
+  fields: Readonly<Record<string, unknown>>
   readonly firstAt: number
   lastAt: number
   count: number
@@ -63,12 +63,13 @@ export function createKeptWarnings() {
     },
     add(fields: object, message: string) {
       if (!isOpen) return
-      const { code, path } = fields as { readonly code?: unknown; readonly path?: unknown }
+      const { code, path, upstream = '' } = fields as Readonly<Record<string, unknown>>
       // Clients choose the paths of later warnings.
-      const key = isBuilt ? `${code} ${message}` : `${code} ${path} ${message}`
+      const key = isBuilt ? `${code} ${upstream} ${message}` : `${code} ${path} ${message}`
       const now = Date.now()
       const known = kept.get(key)
       if (known) {
+        known.fields = { ...fields }
         known.lastAt = now
         known.count++
       } else if (kept.size < MAX_WARNINGS) {

@@ -175,6 +175,10 @@ export interface Warning {
   readonly at?: string
   /** `file:line`. */
   readonly source?: string
+  /** The upstream server. */
+  readonly upstream?: string
+  /** The most recent reason. */
+  readonly reason?: string
   readonly count: number
   readonly firstAt: number
   readonly lastAt: number
@@ -374,6 +378,7 @@ export interface CallRow {
   /** Start, milliseconds since the epoch. */
   readonly at: number
   readonly ms: number
+  /** `refused`: a denial. */
   readonly outcome: 'ok' | 'input_required' | 'tool_error' | 'error' | 'refused' | 'cancelled'
   readonly route?: string
   readonly method?: string
@@ -402,6 +407,8 @@ export interface CallError {
   readonly kind: string
   readonly status: number
   readonly message: string
+  /** The reason in the log and the audit, such as `lacks role "admin"`. Clients do not receive it. */
+  readonly reason?: string
   /** The plugin that refused the call. */
   readonly refusedBy?: string
 }
@@ -436,8 +443,9 @@ export interface DenialGroup {
   readonly method?: string
   readonly item?: { readonly kind: ItemKind; readonly name: string }
   readonly client?: string
-  /** The most recent message. */
+  /** The most recent message and reason. */
   readonly message: string
+  readonly reason?: string
   /** Next step for the operator. */
   readonly fix?: string
   /** Absent if only one process exists. */

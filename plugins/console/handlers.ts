@@ -4,7 +4,7 @@ import { resolve } from 'node:path'
 import type { InternalHost, KeptWarning, Operator } from '../../core/internal.ts'
 import { isObject } from '../../core/plugin.ts'
 import { grantSources } from '../families/credentials/index.ts'
-import { operatorActions } from '../families/operator-actions/index.ts'
+import { type OperatorAction, operatorActions } from '../families/operator-actions/index.ts'
 import { addressAt, callerIn, commandFor, createHandles, itemsOf, programOf, readAccess, withLimits } from './access.ts'
 import {
   type ActionResult,
@@ -12,6 +12,7 @@ import {
   type Envelope,
   type Grants,
   type ItemKind,
+  type LastReload,
   type Me,
   PATHS,
   type Reply,
@@ -62,8 +63,12 @@ const MAX_HITS = 20
 /** Tools in the overview of one node. The page shows the busiest of all nodes. */
 const MAX_TOOLS = 50
 const MAX_QUERY = 200
+const MAX_REASON = 1_000
 /** Milliseconds for which the result of the readiness checks is cached: they can call other services. */
 const READINESS_TTL = 5_000
+
+const problemOf = ({ problem, restart }: LastReload): string =>
+  problem ?? `These changes require a restart: ${restart.join(', ')}.`
 
 const badRequest = (message: string) => new ApiFailure(400, 'bad_request', message)
 
@@ -76,7 +81,7 @@ function numberIn(query: URLSearchParams, name: string, fallback: number, most: 
 }
 
 function warningOf({ message, fields, count, firstAt, lastAt }: KeptWarning): Warning[] {
-  const { code, fix, path, file, line } = fields
+  const { code, fix, path, file, line, upstream, reason } = fields
   if (typeof code !== 'string') return []
   return [
     {
@@ -85,6 +90,8 @@ function warningOf({ message, fields, count, firstAt, lastAt }: KeptWarning): Wa
       ...(typeof fix === 'string' && { fix }),
       ...(typeof path === 'string' && { at: path }),
       ...(typeof file === 'string' && { source: `${file}${typeof line === 'number' ? `:${line}` : ''}` }),
+      ...(typeof upstream === 'string' && { upstream }),
+      ...(typeof reason === 'string' && { reason: reason.slice(0, MAX_REASON) }),
       count,
       firstAt,
       lastAt,
@@ -173,7 +180,26 @@ export function createHandlers({ host, operator, records, isActive }: HandlerPar
     return { via, node, version, server, actions: isActive, try: canTry, expiresAt }
   }
 
-  const warnings = () => (operator.warnings?.list() ?? []).flatMap(warningOf)
+  /** Problems of the last reload are errors or logged by the program, so they are not among the kept warnings. */
+  function reloadWarning(): Warning[] {
+    const last = operator.program?.lastReload()
+    if (!last || last.ok) return []
+    const { at, problem } = last
+    const code = problem === undefined ? 'MH3102' : 'MH3101'
+    const reason = problemOf(last).slice(0, MAX_REASON)
+    return [
+      {
+        code,
+        message: 'Reload failed. Still serving the previous version.',
+        reason,
+        count: 1,
+        firstAt: at,
+        lastAt: at,
+      },
+    ]
+  }
+
+  const warnings = () => [...reloadWarning(), ...(operator.warnings?.list() ?? []).flatMap(warningOf)]
 
   async function overview(): Promise<OverviewPart> {
     const { ready, checks, reasons } = await readReadiness()
@@ -220,7 +246,10 @@ export function createHandlers({ host, operator, records, isActive }: HandlerPar
         !general && own.includes(route.path) ? name : [],
       ),
       commands: [
-        { label: 'Connect a client', command: `${programOf(operator)} connect ${route.url}` },
+        {
+          label: 'Connect a client, such as Claude Code',
+          command: `${programOf(operator)} connect claude-code ${route.url}`,
+        },
         { label: 'Explain access', command: commandFor(operator, route.samplePath) },
       ],
     }))
@@ -362,11 +391,19 @@ export function createHandlers({ host, operator, records, isActive }: HandlerPar
     return undefined
   }
 
-  type Act = (params: Readonly<Record<string, unknown>>) => Promise<Omit<ActionResult, 'ok'> & { target: string }>
+  type Target = Pick<OperatorAction, 'target' | 'handle' | 'owner'>
+  type Act = (params: Readonly<Record<string, unknown>>) => Promise<Omit<ActionResult, 'ok'> & { ok?: false } & Target>
 
-  function note(action: string, outcome: 'ok' | 'failed', target: string, by: string) {
-    for (const listen of actions) listen({ action, target, outcome, operator: by })
-    host.log.info({ code: 'MH3609', action, target, outcome }, 'An operator used the console')
+  function note(action: string, outcome: 'ok' | 'failed', { target, handle, owner }: Target, by: string) {
+    const fields = {
+      action,
+      target,
+      ...(handle !== undefined && { handle }),
+      ...(owner !== undefined && { owner }),
+      outcome,
+    }
+    for (const listen of actions) listen({ ...fields, operator: by })
+    host.log.info({ code: 'MH3609', ...fields }, 'An operator used the console')
   }
 
   /** Runs an action on this node, and records it. */
@@ -379,10 +416,10 @@ export function createHandlers({ host, operator, records, isActive }: HandlerPar
       const by = typeof params['operator'] === 'string' ? params['operator'].slice(0, 100) : ''
       try {
         const result = await act(params)
-        note(name, 'ok', result.target, by)
+        note(name, result.ok === false ? 'failed' : 'ok', result, by)
         return result
       } catch (error) {
-        note(name, 'failed', '', by)
+        note(name, 'failed', { target: '' }, by)
         throw error
       }
     }
@@ -395,21 +432,24 @@ export function createHandlers({ host, operator, records, isActive }: HandlerPar
 
   const acts: Readonly<Record<string, Act>> = {
     'end-session': recorded('end-session', async params => {
-      const route = await endSession(live, handleIn(params))
-      if (route === undefined) throw gone('session')
-      return { target: route, message: 'The session ended.' }
+      const handle = handleIn(params)
+      const ended = await endSession(live, handle)
+      if (ended === undefined) throw gone('session')
+      return { ...ended, handle, message: 'The session ended.' }
     }),
     'cancel-task': recorded('cancel-task', async params => {
       const tool = isOn('tasks') ? await cancelTask(live, handleIn(params)) : undefined
       if (tool === undefined) throw gone('task')
-      return { target: tool, message: 'The task was cancelled.' }
+      return { target: tool, handle: handleIn(params), message: 'The task was cancelled.' }
     }),
     reload: recorded('reload', async () => {
       const { program } = operator
       if (!program) throw new ApiFailure(503, 'unavailable', 'The host is embedded in another program.')
       const reload = await program.reload()
       if (!reload) return { target: 'config', message: 'New workers read the config. The log contains the result.' }
-      return { target: reload.ok ? 'config' : 'config, with problems', message: 'The config was read.', reload }
+      if (reload.ok) return { target: 'config', message: `Node ${node} has read the config.`, reload }
+      const message = `The reload of node ${node} failed. ${problemOf(reload)}`
+      return { ok: false, target: 'config', message, reload }
     }),
   }
 
@@ -424,13 +464,16 @@ export function createHandlers({ host, operator, records, isActive }: HandlerPar
       const who = session.user ?? session.via
       const by = { operator: at === node ? who : `${who}, node ${node}` }
       if (at === node) {
-        const { target: _, ...result } = (await acts[name]?.({ handle, ...by })) ?? {}
-        return { ok: true, ...result }
+        const result = await acts[name]?.({ handle, ...by })
+        return { ok: result?.ok !== false, message: result?.message, reload: result?.reload }
       }
       const found = await nodes.act(at, name, { handle, ...by })
       const { value, refusal } = found ?? {}
-      note(name, isObject(value) ? 'ok' : 'failed', isObject(value) ? String(value['target']) : '', by.operator)
-      if (isObject(value)) return { ok: true, message: value['message'], reload: value['reload'] }
+      const isDone = isObject(value) && value['ok'] !== false
+      const text = (key: string) => (isObject(value) && typeof value[key] === 'string' ? value[key] : undefined)
+      const target = { target: text('target') ?? '', handle: text('handle'), owner: text('owner') }
+      note(name, isDone ? 'ok' : 'failed', target, by.operator)
+      if (isObject(value)) return { ok: isDone, message: value['message'], reload: value['reload'] }
       if (!isObject(refusal)) {
         throw new ApiFailure(503, 'unavailable', `Node ${at} does not respond. The action may have been executed.`)
       }

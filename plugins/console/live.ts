@@ -53,13 +53,14 @@ export function readSessions(parts: LiveParts): Sessions {
   return { sessions, total: countSessions(parts.host), streams, waitingBytes }
 }
 
-/** Returns the route of the session; undefined if this node has no such session. */
-export async function endSession({ host, handleOf }: LiveParts, handle: string): Promise<string | undefined> {
+/** Returns route and owner of the session; undefined if this node has no such session. */
+export async function endSession({ host, operator, handleOf }: LiveParts, handle: string) {
   const { sessions } = host.services
   const found = [...sessions.list()].find(({ digest }) => handleOf(digest) === handle)
   if (!found) return undefined
   await sessions.end(found, new Error('an operator ended the session'))
-  return found.offer.route.path
+  const { route, user } = found.offer
+  return { target: route.path, ...(user && { owner: operator.pseudonymOf(user) }) }
 }
 
 const storesOf = ({ host }: LiveParts): ReadonlySet<TaskStore> =>

@@ -81,7 +81,7 @@ function mergeChecks(replies: readonly NodeReply[], isAlone: boolean): Check[] {
 }
 
 const mergeWarnings = (warnings: readonly Warning[]): Warning[] =>
-  groupBy(warnings, ({ code, message, at }) => [code, message, at])
+  groupBy(warnings, ({ code, message, at, upstream }) => [code, message, at, upstream])
     .slice(0, MAX_ROWS.warnings)
     .map(group => ({
       ...(group[0] as Warning),

@@ -1,6 +1,6 @@
 // Keeps the newest call records within a limit of bytes, and sums them up: per second, per item, per denial and per client.
 import type { CallRecord } from '../../core/plugin.ts'
-import { isHandshakeRevision } from '../../core/transport.ts'
+import { isHandshakeRevision, plainText } from '../../core/transport.ts'
 import type { CallRow, ClientRow, Clients, DenialGroup, Denials, ItemKind, LegacyUse } from './api.ts'
 import type { PackedHistory, PackedItem, PackedNow, PackedSecond, PackedSum } from './figures.ts'
 import { createHistogram, type Histogram, measure, packHistogram } from './histogram.ts'
@@ -23,9 +23,15 @@ const STAGE_BYTES = 100
 /** Requests per second with stages. */
 export const MAX_TIMED = 50
 
-const isDenial = ({ outcome, error }: Pick<CallRow, 'outcome' | 'error'>): boolean =>
-  outcome === 'refused' ||
-  (outcome === 'error' && (error?.status === 401 || error?.status === 403 || error?.status === 429))
+const DENIED: ReadonlySet<number | undefined> = new Set([401, 403, 429])
+
+/** All screens and figures count as denials the rows with the outcome `refused`. A host that cannot serve denies no one. */
+function outcomeOf({ outcome, error }: CallRecord): CallRow['outcome'] {
+  if (outcome === 'error' && DENIED.has(error?.status)) return 'refused'
+  return outcome === 'refused' && error && error.status >= 500 ? 'error' : outcome
+}
+
+const isDenial = ({ outcome }: Pick<CallRow, 'outcome'>): boolean => outcome === 'refused'
 
 const isFailure = ({ outcome }: Pick<CallRow, 'outcome'>): boolean => outcome === 'error' || outcome === 'tool_error'
 
@@ -33,14 +39,14 @@ const cut = (text: string) => (text.length <= MAX_TEXT ? text : `${text.slice(0,
 
 /** Leaves out arguments, results, tokens, IP addresses and session ids. */
 function rowOf(record: CallRecord, seq: number, node: string): CallRow {
-  const { at, milliseconds, outcome, route, method, item, client, oauthClient, user, revision, transport } = record
+  const { at, milliseconds, route, method, item, client, oauthClient, user, revision, transport } = record
   const { http, bytesIn, bytesOut, requestId, traceId, asked, error, refusedBy, timeline } = record
   return {
     seq,
     node,
     at: Math.round(at),
     ms: Math.round(milliseconds * 100) / 100,
-    outcome,
+    outcome: outcomeOf(record),
     ...(route !== undefined && { route }),
     ...(method !== undefined && { method }),
     ...(item && { kind: item.kind, name: cut(item.name) }),
@@ -61,6 +67,7 @@ function rowOf(record: CallRecord, seq: number, node: string): CallRow {
         status: error.status,
         // Without `detail`, which can quote arguments.
         message: error.message.split(':', 1)[0] ?? '',
+        ...(error.reason !== undefined && { reason: plainText(error.reason, MAX_TEXT) }),
         ...(refusedBy !== undefined && { refusedBy }),
       },
     }),
@@ -71,7 +78,8 @@ function rowOf(record: CallRecord, seq: number, node: string): CallRow {
 const sizeOf = ({ name = '', requestId = '', client, oauthClient = '', error, stages }: CallRow): number =>
   ROW_BYTES +
   STAGE_BYTES * (stages?.length ?? 0) +
-  2 * (name.length + requestId.length + oauthClient.length + (error?.message.length ?? 0)) +
+  2 * (name.length + requestId.length + oauthClient.length) +
+  2 * ((error?.message.length ?? 0) + (error?.reason?.length ?? 0)) +
   2 * ((client?.name.length ?? 0) + (client?.version.length ?? 0))
 
 interface Sum {
@@ -113,7 +121,7 @@ const packSum = ({ calls, errors, denials, histogram }: Sum): PackedSum => ({
 /** Next step for the operator, by error kind. */
 const FIXES: Readonly<Record<string, string>> = {
   unauthorized: 'The client needs a valid token: mcp-host doctor <url> shows how it can log in.',
-  forbidden: 'Compare the caller with the access rule: mcp-host explain --route <path> --token <token>.',
+  forbidden: 'Compare the caller with the access rule: mcp-host explain --route <path> --token @file.',
   hostNotAllowed: 'Add the host name to http.allowedHosts, or set http.publicUrl.',
   originNotAllowed: 'Add the origin to http.allowedOrigins, or configure the plugin cors.',
   tooManyRequests: 'The caller exceeded a limit: see the options of the plugin that refused the call.',
@@ -263,6 +271,8 @@ export function createRecords(node: string, now: () => number, samplePathOf: (ro
     group.count++
     group.lastAt = at
     group.message = error.message
+    if (error.reason === undefined) delete group.reason
+    else group.reason = error.reason
   }
 
   function countClient({ client, revision = '', transport = '', method, at }: CallRow) {

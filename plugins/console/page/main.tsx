@@ -14,7 +14,7 @@ function App() {
     void begin().then(failed => failed !== undefined && setError(errorText(failed)))
   }, [])
   if (access.value === 'granted') return <Shell />
-  if (access.value === 'missing' || error !== undefined) return <Login error={error} />
+  if (access.value === 'missing' || error !== undefined) return <Login key={error} error={error} />
   return (
     <main class="gate">
       <p class="muted">Connecting…</p>

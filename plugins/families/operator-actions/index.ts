@@ -6,6 +6,10 @@ export interface OperatorAction {
   readonly action: string
   /** The object of the action, without secrets. */
   readonly target: string
+  /** The session or task, as the console identifies it. */
+  readonly handle?: string | undefined
+  /** The pseudonym of the session's owner. */
+  readonly owner?: string | undefined
   readonly outcome: 'ok' | 'failed'
   readonly operator: string
 }

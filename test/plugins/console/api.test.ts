@@ -12,7 +12,7 @@ import { openSession } from '../../support/session-client.ts'
 import { stopHosts } from '../../support/start-host.ts'
 import { exchange } from '../../support/stream-exchange.ts'
 import { createBench } from '../tasks/support/task-tools.ts'
-import { bearerJson } from '../tool-policy/bearer-json.ts'
+import { as, bearerJson } from '../tool-policy/bearer-json.ts'
 import { type Operator, startConsole } from './console-client.ts'
 
 const SECRET = 'planted-secret-of-the-config'
@@ -113,6 +113,15 @@ describe('The API of the console', () => {
     const found = groups.find(({ route }: { route: string }) => route === '/guarded')
     expect(found).to.deep.include({ kind: 'unauthorized', status: 401, samplePath: '/guarded' })
     expect(found.count).to.be.at.least(2)
+  })
+
+  it('shows the calls of each denial with the outcome of denials, and the reason', async () => {
+    await call('/guarded', 'wipe', as({ subject: 'ada' }))
+    const { groups } = (await operator.get(PATHS.denials)).body
+    const denied = groups.find(({ refusedBy }: { refusedBy: string }) => refusedBy === 'tool-policy')
+    expect(denied.reason).to.equal('lacks role "admin"')
+    const [row] = (await operator.get(`${PATHS.calls}?limit=1`)).body.calls
+    expect([row.outcome, row.name, row.error.reason]).to.deep.equal(['refused', denied.item.name, denied.reason])
   })
 
   it('lists clients with their revision', async () => {

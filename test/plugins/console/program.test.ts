@@ -197,9 +197,19 @@ describe('console of a host that the CLI runs', () => {
     const failed = await reload()
     expect(failed.ok).to.equal(false)
     expect(failed.problem).to.match(/http\.port/)
+    const result = await post('actions/reload', { confirm: true })
+    expect(result.ok, 'the result of the action').to.equal(false)
+    expect(result.message).to.match(/http\.port/)
+    await running.logged(/"code":"MH3609".*"outcome":"failed"/)
+    const warned = async () =>
+      (await get('overview')).warnings.flatMap(({ code, reason = '' }: Record<string, string>) =>
+        code === 'MH3101' ? [reason] : [],
+      )
+    expect((await warned())[0]).to.match(/http\.port/)
     await write({ server: { ...written.server, title: 'Signalled' } })
     running.child.kill('SIGHUP')
     await running.logged(/"code":"MH3103".*"taken":\["server"\][\s\S]*"code":"MH3103".*"taken":\["server"\]/)
     expect((await get('config')).reload).to.deep.include({ ok: true, taken: ['server'] })
+    expect(await warned(), 'after a successful reload').to.deep.equal([])
   })
 })

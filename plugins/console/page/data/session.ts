@@ -1,7 +1,7 @@
 // The session of the operator: login with the token of the URL fragment, and what the operator may do.
 import { effect, signal } from '@preact/signals'
 import { type Login, type LoginWays, type Me, PATHS } from '../../api.ts'
-import { access, post, request } from './request.ts'
+import { access, post, RequestError, request } from './request.ts'
 import { createChallenge, findSecret, forgetSecret, received, shareSecret, takeVerifier } from './secret.ts'
 
 export const me = signal<Me | undefined>(undefined)
@@ -32,6 +32,8 @@ export async function logout(): Promise<void> {
   access.value = 'missing'
 }
 
+const USED = 'This login link was used or has expired. Restart mcp-host, or press o in mcp-host dev, for a new one.'
+
 /** Removes the token from the URL and the history, and returns it. */
 function takeToken(): string | undefined {
   const token = new URLSearchParams(location.hash.slice(1)).get('t') ?? undefined
@@ -48,7 +50,8 @@ export async function begin(): Promise<unknown> {
     else access.value = 'missing'
     return undefined
   } catch (error) {
-    return token === undefined && access.value === 'missing' ? undefined : error
+    if (token === undefined) return access.value === 'missing' ? undefined : error
+    return error instanceof RequestError && error.status === 401 ? new RequestError(401, USED) : error
   }
 }
 

@@ -41,6 +41,12 @@ export const RouteLink = ({ route, path = route }: { readonly route: string; rea
 export const explainCommand = (route: string, item?: { readonly kind: ItemKind; readonly name: string }): string =>
   `mcp-host explain --route ${shellWord(route)}${item ? ` ${OPTIONS[item.kind]} ${shellWord(item.name)}` : ''}`
 
+export const Reason = ({ reason }: { readonly reason: string }) => (
+  <>
+    : <Text value={reason} />
+  </>
+)
+
 export function CallDetails({ call }: { readonly call: CallRow }) {
   const { error, route, kind, name, stages, ms, requestId, traceId } = call
   const item = kind !== undefined && name !== undefined ? { kind, name } : undefined
@@ -57,6 +63,7 @@ export function CallDetails({ call }: { readonly call: CallRow }) {
           <div>
             <p>
               <Text value={error.message} lines />
+              {error.reason !== undefined && <Reason reason={error.reason} />}
             </p>
             <p class="small">
               <Code value={error.kind} />, status {error.status}

@@ -35,6 +35,9 @@ const timeOf = (line: Line): string | undefined => {
 
 const eventOf = (line: Line): string => (line['unreadable'] === true ? 'unreadable' : (textOf(line, 'event') ?? ''))
 
+/** Of calls, or of console actions. */
+const ITEM = ['method', 'name', 'action', 'target', 'handle']
+
 const COLUMNS: readonly Column<Row>[] = [
   { title: 'Line', value: ({ line }) => textOf(line, 'seq'), width: '5.5rem' },
   {
@@ -47,10 +50,21 @@ const COLUMNS: readonly Column<Row>[] = [
     ),
     width: '8rem',
   },
-  { title: 'Item', value: ({ line }) => [textOf(line, 'method'), textOf(line, 'name')].filter(Boolean).join(' ') },
-  { title: 'Decision', value: ({ line }) => textOf(line, 'decision'), width: '6.5rem', isExtra: true },
+  {
+    title: 'Item',
+    value: ({ line }) =>
+      ITEM.map(name => textOf(line, name))
+        .filter(Boolean)
+        .join(' '),
+  },
+  {
+    title: 'Decision',
+    value: ({ line }) => textOf(line, 'decision') ?? textOf(line, 'outcome'),
+    width: '6.5rem',
+    isExtra: true,
+  },
   { title: 'Reason', value: ({ line }) => textOf(line, 'reason') ?? textOf(line, 'error'), isExtra: true },
-  { title: 'User', value: ({ line }) => textOf(line, 'user'), isExtra: true },
+  { title: 'User', value: ({ line }) => textOf(line, 'user') ?? textOf(line, 'owner'), isExtra: true },
   { title: 'Time', value: ({ line }) => timeOf(line), width: '13.5rem', isExtra: true },
 ]
 

@@ -2,7 +2,7 @@
 import { type ConfigKey, type ConfigView, type LastReload, PATHS, type Reply } from '../../api.ts'
 import { useResource } from '../data/resource.ts'
 import { isObject } from '../data/schema.ts'
-import { fullTime, json, plural } from '../data/text.ts'
+import { fullTime, json, plural, visibleText } from '../data/text.ts'
 import { Action, ActionsOff } from '../parts/action.tsx'
 import { Badge } from '../parts/badge.tsx'
 import { CodeBlock, Commands, Copy } from '../parts/copy.tsx'
@@ -106,8 +106,13 @@ export default function ConfigScreen() {
             details={{ title: ({ path }) => path, content: row => <Details row={row} /> }}
           >
             <Copy text={json(data.config)} what="" label="Copy as JSON" />
-            <Action label="Reload" title="Reload the config?" path={PATHS.reload} onDone={() => config.reload()}>
-              The host reads the config again. An invalid config changes nothing.
+            <Action
+              label={`Reload ${visibleText(data.node, 40)}`}
+              title={`Reload the config of node ${visibleText(data.node, 80)}?`}
+              path={PATHS.reload}
+              onDone={() => config.reload()}
+            >
+              This node reads the config again. Other nodes keep theirs. An invalid config changes nothing.
             </Action>
             {data.file !== undefined && <Code value={data.file} />}
           </List>

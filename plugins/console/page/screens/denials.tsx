@@ -7,7 +7,7 @@ import { urlOf } from '../data/query.ts'
 import { useResource } from '../data/resource.ts'
 import { count, duration, fullTime } from '../data/text.ts'
 import { Badge } from '../parts/badge.tsx'
-import { explainCommand } from '../parts/calls.tsx'
+import { explainCommand, Reason } from '../parts/calls.tsx'
 import { Commands } from '../parts/copy.tsx'
 import { Explained } from '../parts/explained.tsx'
 import { List } from '../parts/list.tsx'
@@ -59,7 +59,10 @@ function Details({ group }: { readonly group: DenialGroup }) {
   return (
     <>
       <div class="note fault">
-        <Text value={group.message} lines />
+        <p class="wrap">
+          <Text value={group.message} lines />
+          {group.reason !== undefined && <Reason reason={group.reason} />}
+        </p>
       </div>
       {group.fix !== undefined && (
         <div class="note good">
@@ -90,11 +93,11 @@ function Details({ group }: { readonly group: DenialGroup }) {
         {samplePath !== undefined && (
           <>
             <Link class="button" href={urlOf('/access', { path: samplePath })}>
-              Show access
+              Explain for a token
             </Link>
             {!isExplained && (
               <button type="button" onClick={() => setExplained(true)}>
-                Explain this
+                Explain for an anonymous caller
               </button>
             )}
           </>
@@ -102,7 +105,9 @@ function Details({ group }: { readonly group: DenialGroup }) {
       </div>
       {isExplained && <ExplainAnonymous group={group} />}
       {!isExplained && samplePath !== undefined && (
-        <Commands list={[{ label: 'Same in the terminal', command: explainCommand(samplePath, item) }]} />
+        <Commands
+          list={[{ label: 'The anonymous caller in the terminal', command: explainCommand(samplePath, item) }]}
+        />
       )}
     </>
   )

@@ -14,7 +14,7 @@ import {
 import { lastTick, seconds } from '../data/live.ts'
 import { urlOf } from '../data/query.ts'
 import { useResource } from '../data/resource.ts'
-import { bytes, count, duration, milliseconds, percent, plural, rate } from '../data/text.ts'
+import { bytes, count, duration, fullTime, milliseconds, percent, plural, rate } from '../data/text.ts'
 import { Badge, Dot } from '../parts/badge.tsx'
 import { Sparkline } from '../parts/charts.tsx'
 import { Loaded, Scope } from '../parts/states.tsx'
@@ -104,18 +104,32 @@ const Warnings = ({ warnings }: { readonly warnings: readonly Warning[] }) => (
     <h2>Warnings</h2>
     {warnings.length === 0 && <p class="muted">No active warnings.</p>}
     <ul class="rows">
-      {warnings.map(({ code, message, fix, at, source, count: times }) => (
-        <li key={`${code} ${at} ${message}`}>
+      {warnings.map(({ code, message, fix, at, source, upstream, reason, count: times, firstAt, lastAt }) => (
+        <li key={`${code} ${at} ${upstream} ${message}`}>
           <Badge tone="warn">{code}</Badge>
           <div class="grow wrap">
             <p>
               <Text value={message} />
+              {upstream !== undefined && (
+                <>
+                  : <Code value={upstream} />
+                </>
+              )}
             </p>
+            {reason !== undefined && (
+              <p class="small">
+                <Text value={reason} lines />
+              </p>
+            )}
             {fix !== undefined && (
               <p class="muted small">
                 <Text value={fix} />
               </p>
             )}
+            <p class="muted small number">
+              {times > 1 && `First ${fullTime(firstAt)}, last `}
+              {fullTime(lastAt)}
+            </p>
             {(at ?? source) !== undefined && (
               <p class="small">
                 {at !== undefined && (
