@@ -144,7 +144,7 @@ export interface OperatorLink {
   /** The console's URL with a new one-time token; undefined while the console is off. */
   createLoginUrl(): string | undefined
   noteReload(reloaded: Reloaded): void
-  /** Set how to reload once the host serves. Resolves after `noteReload`. */
+  /** Set how to reload once the host serves. Resolves after `noteReload`, which a worker does not call. */
   reload: (() => Promise<void>) | undefined
 }
 
@@ -155,6 +155,8 @@ export function createOperatorLink(context: CommandContext, lock?: string): Oper
   let served: Version | undefined
   let last: LastReload | undefined
   let createUrl: (() => string) | undefined
+  /** A reload replaces this process, and applies all changes. */
+  let isWorker = false
 
   async function describeKeys(host: Host, { read, adapted }: Version): Promise<Record<string, ConfigKey>> {
     const [{ writtenSchema }, { pluginsOf }, { builtInPlugins }] = await Promise.all([
@@ -170,7 +172,7 @@ export function createOperatorLink(context: CommandContext, lock?: string): Oper
         ...(line !== undefined && { source: `${shortName(read.file, cwd)}:${line}` }),
         ...(description !== undefined && { description }),
         isDefault: !isWritten(adapted.config, path),
-        restart: needsRestart(path, host.served.onReload),
+        restart: !isWorker && needsRestart(path, host.served.onReload),
       }
     }
     const paths = pathsIn(host.served.services.offered.now)
@@ -208,20 +210,24 @@ export function createOperatorLink(context: CommandContext, lock?: string): Oper
     },
     async reload() {
       await link.reload?.()
+      if (isWorker) return undefined
       return last ?? describeReload({ error: new Error('The host is starting or stopping.') })
     },
     lastReload: () => last,
   })
 
   const link: OperatorLink = {
-    connect: ({ adapt, ...settings }) => ({
-      ...settings,
-      adapt(read) {
-        newest = { read, adapted: adapt?.(read) ?? read }
-        return newest.adapted
-      },
-      program: createProgram,
-    }),
+    connect({ adapt, ...settings }) {
+      isWorker = settings.processes !== undefined
+      return {
+        ...settings,
+        adapt(read) {
+          newest = { read, adapted: adapt?.(read) ?? read }
+          return newest.adapted
+        },
+        program: createProgram,
+      }
+    },
     createLoginUrl: () => createUrl?.(),
     noteReload(reloaded) {
       last = describeReload(reloaded)

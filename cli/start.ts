@@ -161,5 +161,5 @@ export async function start(options: StartOptions, context: CommandContext): Pro
   const { work } = await import('./workers/worker.ts')
   // Not in the primary process, because later workers must read the files again.
   loadEnvFiles(options['env-file'], context)
-  return work(count, options, context, settingsOf(options))
+  return work(count, options, context, settingsOf(options), createOperatorLink(context, options.lock))
 }

@@ -51,8 +51,8 @@ export interface ServerRequest {
   readonly method: string
   readonly params: JsonObject
   /**
-   * The `owner` of the request on whose response this request arrived, or of the only pending call; otherwise
-   * undefined.
+   * The `owner` of the request on whose response this request arrived, or an unknown object if that request has ended.
+   * Without such a request: the `owner` of the only pending call, or undefined.
    */
   readonly owner: unknown
   /** Aborts when the server cancels the request, or the connection ends. */
@@ -63,8 +63,8 @@ export interface ServerNotification {
   readonly method: string
   readonly params: JsonObject
   /**
-   * The `owner` of the request on whose response the notification arrived, or of the only pending call; otherwise
-   * undefined.
+   * The `owner` of the request on whose response the notification arrived, or an unknown object if that request has ended.
+   * Without such a request: the `owner` of the only pending call, or undefined.
    */
   readonly owner: unknown
 }

@@ -328,7 +328,8 @@ export class BaseConnection implements Connection {
         found = pending
       }
     }
-    return found?.options.owner
+    // A request that has ended has no owner, and other requests must not receive its messages.
+    return exchange ?? found?.options.owner
   }
 
   #takeCall(method: string, message: Fields, exchange: Exchange | undefined): void {

@@ -1,5 +1,5 @@
-// Two bare hops: plain node:http that parses the request's JSON, calls the other server by an agent of node:http, and parses its JSON.
-// Argument `post`: sends the request's JSON on and returns the JSON of the response, as for MCP. Without it calls `GET /echo`.
+// A relay in plain node:http: parses the JSON of the request, calls the next server, and parses its response.
+// With the argument `post`, it forwards the request and returns the response, as for MCP. Otherwise it calls `GET /echo`.
 import { Agent, createServer, request as send } from 'node:http'
 import { answerOf, listen } from './tools.mjs'
 

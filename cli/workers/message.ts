@@ -45,8 +45,8 @@ export type WorkerMessage =
   | ({ readonly mcpHost: 'ready' } & Serving)
   /** `failed`: startup failed. `failing`: an uncaught error; the worker drains and exits. */
   | { readonly mcpHost: 'failed' | 'failing'; readonly problem: string }
-  /** `heard`: order received. `awake`: response to `pulse`. */
-  | { readonly mcpHost: 'heard' | 'awake' }
+  /** `heard`: order received. `awake`: response to `pulse`. `reload`: as SIGHUP. */
+  | { readonly mcpHost: 'heard' | 'awake' | 'reload' }
   | ({ readonly mcpHost: 'drained' } & CloseReport)
   | { readonly mcpHost: 'hub'; readonly message: ToHub }
 

@@ -9,7 +9,7 @@ import { openLog } from '../log.ts'
 import { nextSignal, surviveStdout } from '../serve.ts'
 import { startPage } from '../start-page.ts'
 import { connectWorkers } from './hub.ts'
-import { type Serving, STOPPING_TIME } from './message.ts'
+import { isFromWorker, type Serving, STOPPING_TIME } from './message.ts'
 import { createSeat, type Seat } from './seat.ts'
 import { endInTime, startWorker, type WorkerEnd, type WorkerProcess } from './worker-process.ts'
 
@@ -132,6 +132,9 @@ export async function supervise(count: number, options: StartOptions, context: C
   })
   const reload = createReload(seats, log)
   process.on('SIGHUP', reload.ask)
+  cluster.on('message', (_worker, message) => {
+    if (isFromWorker(message) && message.mcpHost === 'reload') reload.ask()
+  })
 
   cluster.schedulingPolicy = cluster.SCHED_RR
   connectWorkers(log)

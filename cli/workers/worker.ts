@@ -6,6 +6,7 @@ import type { ProcessLog } from '../../core/kernel/log.ts'
 import { errorText, StartError } from '../../core/plugin.ts'
 import { startThread } from '../../core/threads/start-thread.ts'
 import type { StartOptions } from '../command.ts'
+import type { OperatorLink } from '../console.ts'
 import type { CommandContext, ProcessEvents } from '../context.ts'
 import { type CliLog, openLog } from '../log.ts'
 import {
@@ -112,6 +113,7 @@ export async function work(
   options: StartOptions,
   context: CommandContext,
   settings: ServeSettings,
+  link: OperatorLink,
 ): Promise<undefined> {
   const notice = startWatchdog()
   const log = openLog(options, context, { pid: process.pid })
@@ -120,7 +122,8 @@ export async function work(
   const { stop, retire, leave } = orders
   let serving = false
   const failing = whenFailing(log, context.process, () => serving)
-  const { host, file } = await startHost(options.config, log, context, { ...settings, processes: count })
+  link.reload = () => tell({ mcpHost: 'reload' })
+  const { host, file } = await startHost(options.config, log, context, link.connect({ ...settings, processes: count }))
   serving = true
   const orphaned = whenOrphaned()
   void orphaned.then(notice)

@@ -13,7 +13,7 @@ export interface Peers {
   send(node: string, message: PeerMessage): Promise<boolean>
   /** True after a heartbeat within the last 15 seconds. Can be cached for one second. */
   isAlive(node: string): Promise<boolean>
-  /** Sends to all nodes, this one included. */
+  /** Sends to all nodes, including this one. */
   publish(message: PluginMessage): void | Promise<void>
   /** Each listener receives all messages, in `send` order. */
   receive(listener: (message: PeerMessage) => void): void
@@ -21,7 +21,7 @@ export interface Peers {
   leave(): Promise<void>
 }
 
-/** A message between the instances of a plugin. `session`: unit of fairness. */
+/** A message between the instances of a plugin. Sessions share the bus fairly. */
 export type PluginMessage = Readonly<{ type: 'plugin'; plugin: string; session: string; body: unknown }>
 
 export type PeerMessage =

@@ -10,7 +10,7 @@ import { createRegisteredClients } from './clients/client-rules.ts'
 import { createAddressLimit } from './limits.ts'
 import { type FilledAuthBridge, isDevelopment } from './options.ts'
 import { createPages, type Logo } from './pages/index.ts'
-import { createAccounts, createConsents, unavailable } from './people/accounts.ts'
+import { type Consent, createAccounts, createConsents, unavailable } from './people/accounts.ts'
 import { createDecide, restrictedScopes, titlesOf } from './people/decide.ts'
 import { createLogins } from './people/logins.ts'
 import { createClientFetch, createProvider, refusalPage } from './server/provider.ts'
@@ -112,6 +112,11 @@ export function makeBridge(parts: BridgeParts) {
   return {
     ...{ issuer, provider, lifetimes, records, logins, consents, accounts, resources, decide, upstream, pages, log },
     known: new Set(options.clients.fixed.map(({ clientId }) => clientId)),
+    /** Without consents that the user or the client has ended. */
+    async ongoing(list: readonly Consent[]) {
+      const grants = await Promise.all(list.map(({ grantId }) => provider.Grant.find(grantId)))
+      return list.filter((_, index) => grants[index] !== undefined)
+    },
     formKeys: keys('auth-bridge forms'),
     signedIn: (outcome: 'ok' | 'not_allowed' | UpstreamFault) => signIns(1, { outcome }),
   }

@@ -3,6 +3,7 @@ import { join, resolve } from 'node:path'
 import { assertInstalled, isLoopback } from '../../core/auth.ts'
 import type { InternalHost } from '../../core/internal.ts'
 import { errorText, parseDuration, StartError } from '../../core/plugin.ts'
+import { grantSources } from '../families/credentials/index.ts'
 import { createTrustedIssuers } from './assertions/trusted-issuers.ts'
 import { pagesOf } from './browser/sign-in.ts'
 import { parseRedirectPattern } from './clients/redirects.ts'
@@ -173,6 +174,14 @@ export async function setUpBridge(host: InternalHost, options: FilledAuthBridge)
     })
     return made
   }
+  grantSources(host).add({
+    issuer,
+    async newest() {
+      const { bridge } = await getBridge()
+      const { list, isCut } = await bridge.consents.newest()
+      return { grants: await bridge.ongoing(list), isCut, fixed: bridge.known }
+    },
+  })
   const member = upstreamTokenOf(async (caller, request) => (await getBridge()).tokens.tokenFor(caller, request))
   host.context('upstreamToken', member)
   addEndpoints(host, options, getBridge)

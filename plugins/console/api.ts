@@ -40,6 +40,8 @@ export const PATHS = {
   tasks: '/api/tasks',
   /** `Reply<Clients>`. NODE. */
   clients: '/api/clients',
+  /** `Reply<Grants>`. */
+  grants: '/api/grants',
   /** `Reply<AuditTail>`. Query: `lines` (default 100, at most 500). */
   audit: '/api/audit',
   /** `Reply<ConfigView>`. */
@@ -83,8 +85,8 @@ export interface NodeState {
   readonly name: string
   /** The host name of its machine. */
   readonly machine: string
-  /** `no_answer`: the node did not reply in time, so its data is missing. `cut`: its last reply was shortened. */
-  readonly state: 'ok' | 'no_answer' | 'cut'
+  /** `silent`: the node did not reply in time, so its data is missing. `shortened`: its last reply was shortened. */
+  readonly state: 'ok' | 'silent' | 'shortened'
 }
 
 /** The data does not exist, such as that of a plugin that is off. */
@@ -516,6 +518,41 @@ export interface LegacyUse {
   readonly sse: number
   /** False if `transport-sse` is on and no call used it. */
   readonly sseNeeded?: boolean
+}
+
+/** Of the authorization server `auth-bridge`, from its store. */
+export interface Grants {
+  /** The clients of `grants`. */
+  readonly clients: readonly OAuthClientRow[]
+  /** Newest first, at most 200 per authorization server. */
+  readonly grants: readonly GrantRow[]
+  /** There can be older grants. */
+  readonly cut: boolean
+}
+
+interface OAuthClient {
+  /** A long id is shortened in the middle. */
+  readonly id: string
+  readonly name?: string
+}
+
+export interface OAuthClientRow extends OAuthClient {
+  /** `config`: a fixed client. `document`: a metadata document at a URL. `registration`: dynamic registration. */
+  readonly from: 'config' | 'document' | 'registration'
+  readonly grants: number
+  readonly users: number
+  readonly firstAt: number
+  readonly lastAt: number
+}
+
+export interface GrantRow {
+  readonly client: OAuthClient
+  /** A pseudonym. */
+  readonly user: string
+  readonly scopes: readonly string[]
+  readonly createdAt: number
+  /** The last time that the client received tokens; absent before the first. */
+  readonly usedAt?: number
 }
 
 // Screen 11: audit

@@ -3,12 +3,14 @@ import { hostname } from 'node:os'
 import { resolve } from 'node:path'
 import type { InternalHost, KeptWarning, Operator } from '../../core/internal.ts'
 import { isObject } from '../../core/plugin.ts'
+import { grantSources } from '../families/credentials/index.ts'
 import { operatorActions } from '../families/operator-actions/index.ts'
 import { addressAt, callerIn, commandFor, createHandles, itemsOf, programOf, readAccess, withLimits } from './access.ts'
 import {
   type ActionResult,
   type ConfigView,
   type Envelope,
+  type Grants,
   type ItemKind,
   type Me,
   PATHS,
@@ -25,6 +27,7 @@ import { readAuditTail } from './audit-tail.ts'
 import { createFeed } from './feed.ts'
 import { figuresOf } from './figures.ts'
 import { ownVersion } from './files.ts'
+import { readGrants } from './grants.ts'
 import { cancelTask, countSessions, endSession, readSessions, readTasks } from './live.ts'
 import type { OperatorSession } from './login.ts'
 import { maskedConfig } from './mask.ts'
@@ -261,6 +264,18 @@ export function createHandlers({ host, operator, records, isActive }: HandlerPar
     }
   }
 
+  async function grants(): Promise<Reply<Grants>> {
+    const sources = grantSources(host)
+    if (sources.size === 0) {
+      return unavailable('The plugin `auth-bridge` is off.', 'auth-bridge: { provider: { … }, allow: { … } }')
+    }
+    try {
+      return reply(await readGrants(sources, operator))
+    } catch {
+      return unavailable('The store of `auth-bridge` does not answer.')
+    }
+  }
+
   async function configView(): Promise<ConfigView> {
     const { program } = operator
     const { file, keys = {} } = (await program?.readConfig()) ?? {}
@@ -385,8 +400,10 @@ export function createHandlers({ host, operator, records, isActive }: HandlerPar
       return { target: tool, message: 'The task was cancelled.' }
     }),
     reload: recorded('reload', async () => {
-      const reload = await operator.program?.reload()
-      if (!reload) throw new ApiFailure(503, 'unavailable', 'The host is embedded in another program.')
+      const { program } = operator
+      if (!program) throw new ApiFailure(503, 'unavailable', 'The host is embedded in another program.')
+      const reload = await program.reload()
+      if (!reload) return { target: 'config', message: 'New workers read the config. The log contains the result.' }
       return { target: reload.ok ? 'config' : 'config, with problems', message: 'The config was read.', reload }
     }),
   }
@@ -449,6 +466,7 @@ export function createHandlers({ host, operator, records, isActive }: HandlerPar
         ? gather('tasks', request, found => mergeTasks(found, isAlone))
         : unavailable('The plugin `tasks` is off.', 'tasks: {}'),
     [`GET ${PATHS.clients}`]: request => gather('clients', request, found => mergeClients(found, isAlone)),
+    [`GET ${PATHS.grants}`]: grants,
     [`GET ${PATHS.audit}`]: audit,
     [`GET ${PATHS.config}`]: async () => reply(await configView()),
     [`GET ${PATHS.nodes}`]: request =>

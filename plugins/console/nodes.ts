@@ -63,7 +63,7 @@ interface KnownNode {
   seenAt: number
   isSilent: boolean
   /** True if the last reply was shortened. */
-  isCut: boolean
+  isShortened: boolean
 }
 
 type Body = Params & { readonly v: typeof VERSION; readonly type: string; readonly node: string }
@@ -78,18 +78,18 @@ const isBody = (body: unknown): body is Body =>
 const textIn = (value: unknown) => (typeof value === 'string' ? value.slice(0, MAX_NAME) : '')
 
 /** Shortens the longest lists of a reply until it fits. */
-function shorten(value: object): { readonly value: object; readonly isCut: boolean } {
+function shorten(value: object): { readonly value: object; readonly isShortened: boolean } {
   let shortened: Record<string, unknown> = { ...value }
-  let isCut = false
+  let isShortened = false
   while (JSON.stringify(shortened).length > MAX_REPLY) {
     const sizes = Object.entries(shortened).map(([key, part]) => [key, JSON.stringify(part)?.length ?? 0] as const)
     const [key] = sizes.sort(([, one], [, other]) => other - one)[0] ?? ['']
     const list = shortened[key]
     if (!Array.isArray(list) || list.length === 0) throw new Error(`the reply is larger than ${MAX_REPLY} characters`)
     shortened = { ...shortened, [key]: list.slice(0, Math.floor(list.length / 2)) }
-    isCut = true
+    isShortened = true
   }
-  return { value: shortened, isCut }
+  return { value: shortened, isShortened }
 }
 
 interface NodesParts {
@@ -159,7 +159,7 @@ export function createNodes({ host: { clock, log }, peers, name, answer, listen,
     if (found) noteSeen(found)
     else if (known.size < MAX_NODES) {
       const node = { address: body.node, name: textIn(body['name']), machine: textIn(body['machine']) }
-      known.set(body.node, { ...node, seenAt: clock.now(), isSilent: false, isCut: false })
+      known.set(body.node, { ...node, seenAt: clock.now(), isSilent: false, isShortened: false })
       if (stopWatching) void send(body.node, { type: 'watch', most: batchOf() })
     }
   }
@@ -289,8 +289,8 @@ export function createNodes({ host: { clock, log }, peers, name, answer, listen,
     await new Promise<void>(resolve => clock.setTimeout(resolve, FIRST_WAIT))
   }
 
-  const stateOf = ({ isSilent, isCut }: KnownNode): NodeState['state'] =>
-    isSilent ? 'no_answer' : isCut ? 'cut' : 'ok'
+  const stateOf = ({ isSilent, isShortened }: KnownNode): NodeState['state'] =>
+    isSilent ? 'silent' : isShortened ? 'shortened' : 'ok'
 
   const states = (): NodeState[] => {
     forgetOld()
@@ -323,7 +323,7 @@ export function createNodes({ host: { clock, log }, peers, name, answer, listen,
           const { isSilent } = node
           const replied = askNode(node, what, params, REPLY_TIMEOUT)
           const body = isSilent ? undefined : await replied
-          if (body) node.isCut = body['isCut'] === true
+          if (body) node.isShortened = body['isShortened'] === true
           return body && isObject(body['value']) ? [{ name: node.name, value: body['value'] }] : []
         }),
       ])

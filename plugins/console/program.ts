@@ -15,7 +15,8 @@ export interface ConsoleProgram {
     readonly name?: string
   }): Promise<readonly string[]>
   readConfig(): Promise<Pick<ConfigView, 'file' | 'keys'>>
-  reload(): Promise<LastReload>
+  /** Undefined if other processes replace this one, and log the result. */
+  reload(): Promise<LastReload | undefined>
   /** The newest reload, whatever started it; undefined before the first. */
   lastReload(): LastReload | undefined
 }

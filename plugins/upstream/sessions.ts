@@ -49,9 +49,9 @@ type Session = NonNullable<Call['session']>
 
 /** Returns the run that a message of the server belongs to. */
 function runOf(owner: unknown, runs: ReadonlySet<Run>): Run | undefined {
-  for (const run of runs) if (run === owner) return run
   // All runs of a session have the same user.
-  return [...runs].at(-1)
+  if (owner === undefined) return [...runs].at(-1)
+  return [...runs].find(run => run === owner)
 }
 
 /** Rejects when the caller disconnects, because it need not wait for its session. */

@@ -1,8 +1,11 @@
-// The console in chromium on three nodes with Redis under live traffic, one of which dies, and on two workers.
+// Tests the console in chromium: three nodes with Redis, of which one dies, and two workers.
+import { join } from 'node:path'
 import { expect } from 'chai'
 import type { Browser, Page } from 'playwright-core'
-import { CORE, startCli, stopAll } from '../cli/run-cli.ts'
-import { makeFolder, removeFolders } from '../config/folder.ts'
+import { type LockChange, type NodeRow, PATHS } from '../../plugins/console/api.ts'
+import { CORE, runCli, startCli, stopAll } from '../cli/run-cli.ts'
+import { makeFolder, removeFolders, replaceFile } from '../config/folder.ts'
+import { ask, headersIn, logIn, PAGE_HEADERS } from '../plugins/console/console-client.ts'
 import { closeBrowsers, launchBrowser, watchFaults } from '../support/browser.ts'
 import { eventually } from '../support/eventually.ts'
 import { freePort } from '../support/free-port.ts'
@@ -23,7 +26,7 @@ export default defineConfig({
   plugins: {
     'transport-streamable': {},
     ${redis === undefined ? '' : `'cluster-redis': {},`}
-    console: { port: ${consolePort}, token: '${TOKEN}' },
+    console: { port: ${consolePort}, token: '${TOKEN}', actions: true },
   },
 })
 `
@@ -93,11 +96,11 @@ describe('Console of several nodes in chromium', function () {
 
     running[2]?.child.kill('SIGKILL')
     await openScreen(page, 'Sessions')
-    await page.waitForSelector('main >> text=No answer')
+    await page.waitForSelector('main >> text=No response')
     await eventually(
       'the dead node',
       () => optionsOf(page),
-      list => list.some(text => text.includes('no answer')),
+      list => list.some(text => text.includes('no response')),
     )
     isOver = true
     await Promise.all(traffic)
@@ -130,5 +133,40 @@ describe('Console of several nodes in chromium', function () {
       })
     }
     expect(faults).to.deep.equal([])
+  })
+
+  it('of a worker explains access, compares with the lock file, and reloads all workers', async () => {
+    const port = await freePort()
+    const folder = await makeFolder({ 'mcp.config.ts': configOf(undefined, port) })
+    expect((await runCli(['lock'], folder)).code).to.equal(0)
+    await replaceFile(join(folder, 'mcp.config.ts'), configOf(undefined, port).replace('say_hello', 'greet'))
+    const running = startCli(['start', '--workers', '2'], folder)
+    await running.listening()
+    const origin = `http://127.0.0.1:${port}`
+    const headers = { ...PAGE_HEADERS, ...headersIn(await logIn(origin, TOKEN)) }
+    const get = async (path: string) => (await ask(`${origin}${path}`, { headers })).body
+    const post = async (path: string, body: object) =>
+      (await ask(`${origin}${path}`, { method: 'POST', headers, body })).body
+
+    const { lock } = await get(PATHS.surface)
+    expect(lock.state).to.equal('changed')
+    expect(lock.changes.map(({ name }: LockChange) => name)).to.have.members(['greet', 'say_hello'])
+    const { lines } = await post(PATHS.explain, { path: '/mcp', caller: {} })
+    expect(lines.join('\n')).to.include('greet')
+    const { file, keys } = await get(PATHS.config)
+    expect(file).to.equal(join(folder, 'mcp.config.ts'))
+    expect(keys['http.port']).to.deep.include({ isDefault: false, restart: false })
+
+    const before = (await get(PATHS.nodes)).nodes.map(({ pid }: NodeRow) => pid)
+    const reloaded = await post(PATHS.reload, { confirm: true })
+    expect(reloaded).to.include({ ok: true }).and.not.have.property('reload')
+    await running.logged(/"code":"MH3103"/)
+    const pid = await eventually('the console of a new worker', async () => {
+      const login = await logIn(origin, TOKEN).catch(() => undefined)
+      if (login?.status !== 200) return undefined
+      return (await ask(`${origin}${PATHS.overview}`, { headers: headersIn(login) })).body.pid
+    })
+    expect(pid).to.be.a('number')
+    expect(before).not.to.include(pid)
   })
 })

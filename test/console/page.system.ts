@@ -26,7 +26,7 @@ const SCREENS = [
   ['/tools', 'cancel_order'],
   ['/access', 'scope orders:read'],
   ['/try', 'Number of the customer'],
-  ['/clients', 'cursor'],
+  ['/clients', 'Desk'],
   ['/audit', '41058'],
   ['/config', 'http.port'],
 ] as const
@@ -301,6 +301,9 @@ describe('Page of the console in chromium', function () {
       })
       await open(page, '/audit', 'The plugin audit is off.')
       expect(await page.textContent('main')).to.include('audit: { file: "audit.jsonl" }')
+      const off = { node: 'n1', at: 0, scope: 'process', available: false, reason: 'The plugin auth-bridge is off.' }
+      api.replace('grants', off)
+      await open(page, '/clients', off.reason)
       api.replace('denials', { node: 'n1', at: 0, scope: 'process', available: true, groups: [], other: 0 })
       await open(page, '/denials', 'No denials')
       await checkAccessibility(page, 'empty')

@@ -1,4 +1,5 @@
-// Tests 100 clients while upstream servers are killed, hang, are slow, lie and change their lists. `SEED=7` repeats the choices.
+// Tests 100 clients while upstream servers are killed, hang, are slow, lie and change their lists, and 60 clients of three nodes
+// while servers and nodes are killed. `SEED=7` repeats the choices.
 import { execFileSync } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import type { Server } from 'node:http'
@@ -9,8 +10,12 @@ import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { expect } from 'chai'
 import { defineTool } from '../../core/index.ts'
+import { createEraClients, type EraClient } from '../cluster/support/both-eras.ts'
+import { type NodeProcess, startNode } from '../cluster/support/node-process.ts'
 import { bodyOf, serve, stopServers } from '../remote/support/servers.ts'
 import { eventually } from '../support/eventually.ts'
+import { freePort } from '../support/free-port.ts'
+import { needsRedis, startRedis, stopRedis } from '../support/redis-server.ts'
 import { modern } from '../support/rpc.ts'
 import { createSeededRandom } from '../support/seeded-random.ts'
 import { startHost, stopHosts } from '../support/start-host.ts'
@@ -20,6 +25,15 @@ const SECONDS = 15
 const SEED = Number(process.env['SEED'] ?? 20_261_127)
 /** Bytes of the heap at the end, above those after a third of the time. */
 const MAX_GROWTH = 32_000_000
+const NODE_CLIENTS = 60
+/** Without and with chaos. */
+const NODE_SECONDS = { calm: 5, chaos: 20 }
+/** Milliseconds. */
+const KILL_SERVER_EVERY = 1_000
+const KILL_NODE_EVERY = 5_000
+/** Milliseconds after which a call counts as hung: six times the call timeout. */
+const HUNG = 60_000
+const PROGRAM = join(import.meta.dirname, '../plugins/upstream/support/dying-server.mjs')
 const KINDS = ['killed', 'hung', 'slow', 'lying', 'changing'] as const
 type Kind = (typeof KINDS)[number]
 
@@ -84,9 +98,8 @@ describe('chaos: 100 clients of upstream servers', function () {
 
   it('neither hangs nor leaks, executes no call twice, and answers calls of own tools', async () => {
     const started = await Promise.all(KINDS.slice(1).map(async kind => [kind, await startServer(kind)] as const))
-    const dying = join(import.meta.dirname, '../plugins/upstream/support/dying-server.mjs')
     const servers = {
-      killed: { command: [process.execPath, dying, file], sessions: 'shared' as const },
+      killed: { command: [process.execPath, PROGRAM, file], sessions: 'shared' as const },
       ...Object.fromEntries(started.map(([kind, { origin }]) => [kind, { url: `${origin}/mcp`, maxResult: '100kb' }])),
     }
     const { url, host } = await startHost({
@@ -122,7 +135,7 @@ describe('chaos: 100 clients of upstream servers', function () {
     await clients
     await host.close({ grace: 0 })
     const children = execFileSync('ps', ['-o', 'args=', '--ppid', String(process.pid)], { encoding: 'utf8' })
-    expect(children).not.to.include(dying)
+    expect(children).not.to.include(PROGRAM)
     for (const [kind, { server }] of started) {
       const count = () =>
         new Promise<number>((resolve, reject) =>
@@ -139,5 +152,157 @@ describe('chaos: 100 clients of upstream servers', function () {
     expect(twice).to.deep.equal([])
     for (const kind of ['own', ...KINDS]) expect(counts[kind], kind).to.be.at.least(1)
     expect(growth).to.be.below(MAX_GROWTH)
+  })
+})
+
+describe('chaos: 60 clients of three nodes with upstream servers', function () {
+  this.timeout(180_000)
+  const folder = mkdtempSync(join(tmpdir(), 'upstream-nodes-'))
+  const file = join(folder, 'calls')
+  const nodes: NodeProcess[] = []
+  before(function () {
+    needsRedis(this)
+  })
+  after(async () => {
+    await Promise.all(nodes.map(node => node.kill()))
+    await stopHosts()
+    await stopRedis()
+    rmSync(folder, { recursive: true, force: true })
+  })
+
+  /** The processes of the stdio servers, of one node or of all. */
+  const serversOf = (port: number | string = '') =>
+    execFileSync('ps', ['-eo', 'pid=,args='], { encoding: 'utf8' })
+      .split('\n')
+      .filter(line => line.includes(`${PROGRAM} ${file} ${port}`))
+      .map(line => Number.parseInt(line, 10))
+
+  it('neither hangs nor leaks, executes no call twice, and answers calls of own tools', async () => {
+    executed.clear()
+    const requestedSchema = { type: 'object', properties: { name: { type: 'string' } } } as const
+    const ask = defineTool({
+      name: 'ask',
+      async handler({ tag }: { tag?: unknown }, { elicit }) {
+        const { content } = await elicit({ message: String(tag), requestedSchema })
+        note(String(tag))
+        return `${tag} ${content?.['name']}`
+      },
+    })
+    const origin = await startHost({
+      toolsets: { far: [ask] },
+      routes: { '/': { toolsets: 'far' } },
+      sessions: { maxPerOwner: 1_000 },
+    })
+    const redis = await startRedis()
+    const env = {
+      ...{ REDIS_URL: redis.url, MCP_HOST_SECRETS: 'a secret for tests that is long enough to be one' },
+      ...{ UPSTREAM: `${origin.url}/`, PROGRAM, CALLS: file },
+    }
+    const start = (port: number) => startNode({ config: 'test/cluster/support/upstream.config.ts', port, env })
+    const ports = [await freePort(), await freePort(), await freePort()] as const
+    nodes.push(...(await Promise.all(ports.map(start))))
+    const { modern, createLegacy } = createEraClients(
+      nodes.map(({ url }) => `${url}/`),
+      random,
+    )
+
+    const counts = { own: 0, answered: 0, failed: 0, mayBeDone: 0, lost: 0, hung: 0, serversKilled: 0, nodesKilled: 0 }
+    const answered: Record<string, number> = { plain_do: 0, asking_ask: 0, far_ask: 0 }
+    const certain: string[] = []
+    const times: Record<keyof typeof NODE_SECONDS, number[]> = { calm: [], chaos: [] }
+    let phase: keyof typeof NODE_SECONDS = 'calm'
+    let isOver = false
+
+    async function within<Value>(work: Promise<Value>): Promise<Value | undefined> {
+      const stop = new AbortController()
+      const late = wait(HUNG, undefined, { signal: stop.signal }).then(() => void counts.hung++)
+      const end = await Promise.race([work, late.catch(() => undefined)])
+      stop.abort()
+      return end as Value | undefined
+    }
+    async function callOwn({ call }: EraClient, tag: string) {
+      const began = performance.now()
+      // This call has no effect, so the client repeats it.
+      let end = await call('own', { tag, fate: 1 })
+      for (; !end && !isOver; end = await call('own', { tag, fate: 1 })) await wait(20)
+      if (!end) return
+      expect(end).to.deep.equal({ text: tag, isError: false })
+      times[phase].push(performance.now() - began)
+      counts.own++
+    }
+    async function callUpstream({ call }: EraClient, tool: string, tag: string) {
+      const end = await within(call(tool, { tag, fate: random.below(100) }))
+      if (!end) return void counts.lost++
+      const { text, isError } = end
+      if (!isError) {
+        expect(text).to.equal(tool === 'plain_do' ? tag : `${tag} ${tag}`)
+        certain.push(tag)
+        counts.answered++
+        answered[tool] = (answered[tool] ?? 0) + 1
+      } else if (/may have been executed/.test(text)) counts.mayBeDone++
+      else counts.failed++
+    }
+    const TOOLS = ['own', 'own', 'own', 'own', 'plain_do', 'plain_do', 'plain_do', 'far_ask', 'far_ask', 'asking_ask']
+    async function use(client: number) {
+      const caller = client % 2 === 0 ? modern : await createLegacy()
+      for (let call = 0; !isOver; call++) {
+        const tool = TOOLS[random.below(TOOLS.length)] as string
+        const tag = `${client}-${call}`
+        if (tool === 'own') await within(callOwn(caller, tag))
+        else await callUpstream(caller, tool, tag)
+        await wait(random.below(600))
+      }
+    }
+    async function killServers() {
+      for (; !isOver; await wait(KILL_SERVER_EVERY)) {
+        const pids = serversOf()
+        const pid = pids[random.below(Math.max(1, pids.length))]
+        if (pid === undefined) continue
+        try {
+          process.kill(pid, 'SIGKILL')
+          counts.serversKilled++
+        } catch {
+          // It ended with its call.
+        }
+      }
+    }
+    async function killNodes() {
+      for (; !isOver; await wait(KILL_NODE_EVERY)) {
+        const index = random.below(nodes.length)
+        const port = ports[index] as number
+        await nodes[index]?.kill()
+        counts.nodesKilled++
+        await eventually('no process of a killed node', () => serversOf(port).length === 0)
+        nodes[index] = await start(port)
+      }
+    }
+
+    const clients = Promise.all(Array.from({ length: NODE_CLIENTS }, (_, client) => use(client)))
+    try {
+      await Promise.race([clients, wait(NODE_SECONDS.calm * 1_000)])
+      phase = 'chaos'
+      const chaos = Promise.all([killServers(), killNodes()])
+      await Promise.race([clients, chaos, wait(NODE_SECONDS.chaos * 1_000)])
+      isOver = true
+      await Promise.all([clients, chaos])
+    } finally {
+      isOver = true
+    }
+    await Promise.all(nodes.map(node => node.stop()))
+    await eventually('no process of a server', () => serversOf().length === 0)
+
+    for (const tag of readFileSync(file, 'utf8').trim().split('\n')) note(tag)
+    const twice = [...executed].filter(([, times]) => times > 1)
+    const part = (of: keyof typeof times, share: number) => {
+      const sorted = times[of].toSorted((one, other) => one - other)
+      return Math.round(sorted[Math.floor(sorted.length * share)] ?? Number.NaN)
+    }
+    const own = (of: keyof typeof times) => `${of} p50 ${part(of, 0.5)} ms, p99 ${part(of, 0.99)} ms`
+    const shown = { ...counts, ...answered, executed: executed.size, twice: twice.length }
+    console.log(`      seed ${SEED}: ${JSON.stringify(shown)}; own tools: ${own('calm')}; ${own('chaos')}`)
+    expect(twice).to.deep.equal([])
+    expect(certain.filter(tag => !executed.has(tag))).to.deep.equal([])
+    expect(counts.hung).to.equal(0)
+    for (const least of [...Object.values(answered), counts.own, counts.nodesKilled]) expect(least).to.be.at.least(1)
   })
 })

@@ -67,6 +67,7 @@ const ENTRIES = [
   'test/cluster/support/changes.config.ts',
   'test/cluster/support/journey.config.ts',
   'test/cluster/support/tasks.config.ts',
+  'test/cluster/support/upstream.config.ts',
   'test/conformance/client.ts',
   'test/conformance/mcp.config.ts',
   'test/conformance/skills.config.ts',

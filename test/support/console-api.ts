@@ -16,6 +16,7 @@ import type {
   Denials,
   Envelope,
   Explanation,
+  Grants,
   Login,
   Me,
   Nodes,
@@ -331,6 +332,18 @@ const clients: Clients = {
   })),
 }
 
+const grants: Grants = {
+  clients: [
+    { id: 'desk', name: 'Desk', from: 'config', grants: 2, users: 2, firstAt: START, lastAt: START },
+    { id: ATTACK, name: ATTACK, from: 'registration', grants: 1, users: 1, firstAt: START, lastAt: START },
+  ],
+  grants: [
+    { client: { id: 'desk', name: 'Desk' }, user: '5d2c1f0e9a8b7c6d', scopes: ['read'], createdAt: START },
+    { client: { id: ATTACK, name: ATTACK }, user: ATTACK, scopes: [ATTACK], createdAt: START, usedAt: START },
+  ],
+  cut: true,
+}
+
 const audit: AuditTail = {
   file: 'audit.jsonl',
   lines: Array.from({ length: 60 }, (_, index) =>
@@ -434,6 +447,7 @@ const DATA: Readonly<Record<string, () => object>> = {
   sessions: () => sessions,
   tasks: () => tasks,
   clients: () => clients,
+  grants: () => grants,
   audit: () => audit,
   config: () => config,
   nodes: () => nodes,

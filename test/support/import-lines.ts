@@ -83,7 +83,7 @@ function mayCoreImport(from: string, { specifier, typeOnly }: Import): boolean {
 export const FAMILIES: Readonly<Record<string, readonly string[]>> = {
   'families/redis': ['cluster-redis', 'rate-limit'],
   'families/dpop': ['auth-jwt', 'auth-introspection'],
-  'families/credentials': ['auth-bridge', 'openapi', 'upstream'],
+  'families/credentials': ['auth-bridge', 'console', 'openapi', 'upstream'],
   'families/canonical-json': ['upstream'],
   'families/texts': ['openapi', 'upstream'],
   'families/upstream-calls': ['openapi', 'upstream'],

@@ -18,18 +18,14 @@ function sayWhoFirst(ctx: HostContext, { pages, upstream, ...bridge }: Bridge): 
   sendPage(ctx, pages.signIn({ text, label: upstream.label, action }))
 }
 
-async function currentConsents({ provider, consents }: Bridge, { person }: Login): Promise<readonly Consent[]> {
-  const all = await consents.of(person.subject)
-  const grants = await Promise.all(all.map(({ grantId }) => provider.Grant.find(grantId)))
-  return all.filter((_, index) => grants[index] !== undefined)
-}
-
 async function show(ctx: HostContext, bridge: Bridge, login: Login, sessionId: string, notice?: string): Promise<void> {
   const { pages, upstream } = bridge
-  const grants = (await currentConsents(bridge, login)).map(({ client, ...consent }) => ({
-    ...consent,
-    client: { name: undefined, documentHost: undefined, ...client, isKnown: bridge.known.has(client.id) },
-  }))
+  const grants = (await bridge.ongoing(await bridge.consents.of(login.person.subject))).map(
+    ({ client, ...consent }) => ({
+      ...consent,
+      client: { name: undefined, documentHost: undefined, ...client, isKnown: bridge.known.has(client.id) },
+    }),
+  )
   const token = tokenFor(bridge, formOf(sessionId))
   const view = { person: login.person, signedInWith: upstream.label, grants, token }
   sendPage(ctx, pages.account({ ...view, ...(notice !== undefined && { notice }) }))

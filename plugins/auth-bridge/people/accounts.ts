@@ -2,7 +2,7 @@
 
 import { type Client, errors } from 'oidc-provider'
 import type { Clock, Logger } from '../../../core/plugin.ts'
-import { digest, grantedAt, type Records } from '../../families/credentials/index.ts'
+import { digest, grantedAt, type OperatorGrant, type Records } from '../../families/credentials/index.ts'
 import { asText, isBrowser } from '../browser/browser.ts'
 import { sameRedirect } from '../clients/redirects.ts'
 import { createLimit } from '../limits.ts'
@@ -10,17 +10,12 @@ import type { ProviderContext } from '../server/oidc-provider.ts'
 import type { Standing } from './decide.ts'
 import type { Login, Logins } from './logins.ts'
 
-export interface Consent {
+export interface Consent extends OperatorGrant {
   readonly grantId: string
-  readonly subject: string
   readonly login: string
-  readonly client: { readonly id: string; readonly name?: string; readonly documentHost?: string }
   readonly redirectUri: string
   readonly document?: string
   readonly resources: readonly string[]
-  readonly scopes: readonly string[]
-  readonly since: number
-  readonly used?: number
 }
 
 type Changed = 'redirect' | 'document'
@@ -29,6 +24,7 @@ const MOST = 200
 
 const placeOf = (grantId: string) => grantedAt('consent', grantId)
 const listOf = (subject: string) => grantedAt('consents of', subject)
+const NEWEST = grantedAt('newest consents', '')
 
 /** Returns a digest of the metadata that consent depends on: excludes keys and images. */
 export function digestOfDocument(client: Client): string | undefined {
@@ -52,6 +48,7 @@ export function createConsents(records: Records, ttl: number) {
   async function keep(consent: Consent): Promise<void> {
     await records.write(placeOf(consent.grantId), consent, ttl)
     await records.join(listOf(consent.subject), consent.grantId, ttl, MOST)
+    await records.join(NEWEST, consent.grantId, ttl, MOST + 1)
   }
 
   async function moveTo(grantId: string, login: string): Promise<void> {
@@ -70,12 +67,20 @@ export function createConsents(records: Records, ttl: number) {
     return found.flatMap(consent => (consent?.subject === subject ? [consent] : [])).reverse()
   }
 
+  /** The consents of all users, newest first. `isCut`: there can be older ones. */
+  async function newest(): Promise<{ readonly list: readonly Consent[]; readonly isCut: boolean }> {
+    const ids = await records.members(NEWEST)
+    const found = await Promise.all(ids.slice(-MOST).map(id => find(id)))
+    return { list: found.flatMap(consent => consent ?? []).reverse(), isCut: ids.length > MOST }
+  }
+
   async function forget({ grantId, subject }: Pick<Consent, 'grantId' | 'subject'>): Promise<void> {
     await records.delete(placeOf(grantId))
     await records.leave(listOf(subject), grantId)
+    await records.leave(NEWEST, grantId)
   }
 
-  return { find, keep, moveTo, used, of, forget }
+  return { find, keep, moveTo, used, of, newest, forget }
 }
 
 export function unavailable(why: string): Error {

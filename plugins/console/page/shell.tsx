@@ -68,11 +68,11 @@ function NodePicker() {
   return (
     <select class="small" aria-label="Node" value={selected} onChange={event => choose(event.currentTarget.value)}>
       <option value="">All nodes ({states.length})</option>
-      {!isListed && <option value={selected}>{visibleText(selected, 64)} (no answer)</option>}
+      {!isListed && <option value={selected}>{visibleText(selected, 64)} (no response)</option>}
       {states.map(({ name, machine, state }) => (
         <option key={name} value={name}>
           {visibleText(name, 64)}, {visibleText(machine, 64)}
-          {state === 'no_answer' && ' (no answer)'}
+          {state === 'silent' && ' (no response)'}
         </option>
       ))}
     </select>
@@ -153,7 +153,7 @@ export function Shell() {
 
   return (
     <div class="frame">
-      {/* A link would change the URL, which is that of the screen. */}
+      {/* A link would change the URL of the screen. */}
       <button type="button" class="skip" onClick={() => document.querySelector<HTMLElement>('main')?.focus()}>
         Skip to content
       </button>

@@ -1,4 +1,5 @@
 // Credentials of APIs that a plugin calls: secrets of the config, and OAuth tokens of the host or of the caller.
+export { type GrantSource, grantSources, type OperatorGrant } from './grants.ts'
 export { isLoginRound, withLogin } from './login-round.ts'
 export { createLogins, type Logins } from './logins.ts'
 export {

@@ -71,7 +71,7 @@ const PROBE_TIMEOUT = 5_000
 /** Statuses of an error page, where a known client gets a redirect or a page. */
 const UNKNOWN_CLIENT = [400, 401, 404]
 
-/** What the authorization server refuses in response to the URL of a login: the client, or a scope. */
+/** Returns whether the authorization server refuses the client or the scope of a login URL. */
 async function refusalOf(url: string): Promise<'client' | 'scope' | undefined> {
   const signal = AbortSignal.timeout(PROBE_TIMEOUT)
   const response = await fetch(url, { redirect: 'manual', signal }).catch(() => undefined)
@@ -203,7 +203,7 @@ export function createLogins(host: InternalHost) {
     throw new ToolError(`The login at ${whatOf(link)} is not finished. Finish it, then call the tool again.`)
   }
 
-  /** The scopes that a login adds. Throws a ToolError if the token has them, so that a login does not help. */
+  /** Returns the scopes that a login adds. Throws a ToolError if the token already has them. */
   async function addedScopes(client: LoginClient, link: Link, stepUp: string): Promise<readonly string[]> {
     const scopes = await client.missingScopes(stepUp)
     if (scopes.length > 0 && scopes.join(' ').length <= MAX_SCOPES) return scopes
@@ -287,7 +287,7 @@ export function createLogins(host: InternalHost) {
     })
   }
 
-  /** The URL where the user logs in. A registration that was deleted, or does not permit the scopes, is replaced. */
+  /** Returns the login URL for the user. Replaces a registration that was deleted or does not permit the scopes. */
   async function begin(link: Link): Promise<string> {
     const { scopes } = link
     const known = tokensOf(link)

@@ -192,8 +192,8 @@ export interface Rejected {
 }
 
 /**
- * Tokens of callers. `readToken` gets the token that the API refused in the same call; a call requests one new token, and with
- * `canStepUp` one with more scopes.
+ * Tokens of callers. `readToken` receives the token that the API refused in the same call. Each call requests at most one new
+ * token, and with `canStepUp` one more with further scopes.
  */
 export function callerTokens(
   readToken: (ctx: CallContext, rejected: Rejected | undefined) => Promise<string>,

@@ -28,7 +28,7 @@ export const portOptions = (port: number, content: string, needs: string) =>
     },
   }) as const
 
-/** `code`: of the plugin. */
+/** Reports a token that can be guessed. */
 export function checkToken({ config, report }: InternalHost, code: string, token: string | undefined) {
   if (token === undefined || token.length >= SHORTEST_TOKEN) return
   const what = `is shorter than ${SHORTEST_TOKEN} characters; make one with: openssl rand -base64 32`
@@ -47,11 +47,11 @@ interface Place {
   readonly isExclusive?: boolean
 }
 
-/** A conflict with the host's own port is detected only when it listens. */
+/** Reports the host's own port. Otherwise, the conflict would be detected only when the plugin listens. */
 export function checkPort({ config: { at, http }, report }: InternalHost, { code, port, host }: Place) {
   const isSame = http.port === port && port !== 0
-  const meet = [host, http.host].some(one => ANY_ADDRESS.includes(one)) || nameOf(host) === nameOf(http.host)
-  if (!isSame || !meet) return
+  const overlaps = [host, http.host].some(one => ANY_ADDRESS.includes(one)) || nameOf(host) === nameOf(http.host)
+  if (!isSame || !overlaps) return
   const what = `${port} is the host's own port (http.port); use another port for this plugin, such as ${port + 1}`
   report(new StartError(code, what, { at: [...at, 'port'] }))
 }

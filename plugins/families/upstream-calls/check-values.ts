@@ -1,4 +1,4 @@
-// Checks arguments and results against schemas of documents and servers, which are compiled at their first use.
+// Validates arguments and results. Schemas are compiled at their first use.
 import { LRUCache } from 'lru-cache'
 import type { JsonSchema } from '../../../core/index.ts'
 import { compileSchema } from '../../../core/internal.ts'
@@ -29,7 +29,7 @@ export async function problemsOf(value: unknown, schema: JsonSchema, role: Role)
   return checked.ok ? undefined : checked.problems
 }
 
-/** Removes patterns, which can take exponential time; the API checks them. Below `properties`, keys are names. */
+/** Removes patterns, which can take exponential time: the API or server checks them. Below `properties`, keys are names. */
 function withoutPatterns(value: unknown, isNames = false): unknown {
   if (Array.isArray(value)) return value.map(one => withoutPatterns(one))
   if (!isObject(value)) return value

@@ -156,7 +156,7 @@ describe('Attacks on the console', () => {
     expect(failure).to.equal('ECONNREFUSED')
   })
 
-  it('by links whose path leads to another server get no call and no token', async () => {
+  it('by links to paths of other servers cause no call and reveal no token', async () => {
     const operator = await open({ actions: true })
     const requests: unknown[] = []
     const server = createServer((req, res) => {
@@ -220,7 +220,7 @@ describe('Attacks on the console', () => {
     expect((await logIn(origin, token)).status).to.equal(401)
   })
 
-  it('with an old one of many one-time tokens are refused', () => {
+  it('with the oldest of too many one-time tokens are refused', () => {
     const { createToken, logIn: use } = createLogins(undefined, Date.now)
     const [oldest = '', second = ''] = Array.from({ length: 9 }, createToken)
     expect([use(oldest, '').kind, use(second, '').kind]).to.deep.equal(['refused', 'accepted'])
@@ -276,7 +276,7 @@ describe('Attacks on the console', () => {
     }
   })
 
-  it('on secrets of the config read none: keys without a schema and arguments of commands are masked', async () => {
+  it('on secrets of the config fail: keys without a schema and arguments of commands are masked', async () => {
     // A plugin in JavaScript can allow options that its schema does not declare.
     const schema = {
       type: 'object',
@@ -300,7 +300,7 @@ describe('Attacks on the console', () => {
     expect((await logIn(origin, TOKEN)).status, 'a correct guess').to.equal(429)
   })
 
-  it('by refused logins are shown as one warning with their number', async () => {
+  it('by refused logins are one warning with a count', async () => {
     const { origin, get, log } = await open()
     for (let guess = 0; guess < 3; guess++) await logIn(origin, `guess-${guess}`)
     const { warnings } = (await get(PATHS.overview)).body
@@ -325,7 +325,7 @@ describe('Attacks on the console', () => {
     for (const viewer of viewers) viewer.drop()
   })
 
-  it('by idle and slow connections keep no operator out', async () => {
+  it('by idle and slow connections do not lock out operators', async () => {
     const { origin, headers, get, post } = await open()
     const viewer = await exchange(origin + PATHS.events, { headers })
     const { port } = new URL(origin)

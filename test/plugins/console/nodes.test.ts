@@ -1,4 +1,4 @@
-// The console on several nodes, in one process: data, actions and live records of all of them, over the peers.
+// Tests the console of several nodes in one process: data, actions and live records.
 import { expect } from 'chai'
 import { defineTool } from '../../../core/index.ts'
 import { createPeers, type Peers } from '../../../core/sessions/peers.ts'
@@ -56,7 +56,7 @@ describe('The console on several nodes', () => {
     modern(`${url}${path}`, 'tools/call', { name: 'say', arguments: { text: ARGUMENT } }, { headers })
   const nodeOf = async (operator: Operator): Promise<string> => (await operator.get(PATHS.me)).body.node
 
-  it('lists all nodes, with the own one marked', async () => {
+  it('lists all nodes and marks its own', async () => {
     const { body } = await here.get(PATHS.nodes)
     expect(body).to.deep.include({ available: true, scope: 'machine' })
     const names = [await nodeOf(here), await nodeOf(there)]
@@ -175,7 +175,7 @@ describe('The console on several nodes', () => {
     for (const planted of [ARGUMENT, RESULT, SECRETS[0] as string, ...cookies]) expect(text).not.to.include(planted)
   })
 
-  it('shows a silent node as such, and replies without it', async () => {
+  it('marks a silent node, and replies without its data', async () => {
     const read = async () => (await here.get(PATHS.sessions)).body
     const stateOf = ({ nodeStates }: { readonly nodeStates: readonly Json[] }) =>
       nodeStates.find(({ name }) => name === 'mute')?.['state']
@@ -183,7 +183,7 @@ describe('The console on several nodes', () => {
     await tell(to, { type: 'here', name: 'mute', machine: 'spare', replied: true })
     const found = await eventually('the silent node', async () => {
       const body = await read()
-      return stateOf(body) === 'no_answer' ? body : undefined
+      return stateOf(body) === 'silent' ? body : undefined
     })
     expect(found?.available).to.equal(true)
     expect((await here.get(`${PATHS.calls}?node=mute`)).body).to.deep.include({ available: false })

@@ -1,5 +1,5 @@
-// Documents and overlays that attack the host: huge, deep, with expressions that take exponential time, or with foreign servers.
-import { mkdir, symlink } from 'node:fs/promises'
+// Tests documents and overlays that attack the host: size, depth, regular expressions, and URLs of other servers.
+import { mkdir, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import { expect } from 'chai'
@@ -113,7 +113,7 @@ describe('A document that attacks the host', () => {
     })
   }
 
-  it('has no foreign servers if it has a URL', async () => {
+  it('at a URL cannot use servers of another origin', async () => {
     await using api: Api = await startApi()
     const evil = 'https://evil.example'
     const variable = { url: 'https://{host}', variables: { host: { default: 'evil.example' } } }
@@ -140,7 +140,7 @@ describe('A document that attacks the host', () => {
     }
   })
 
-  it('has no references to other places', async () => {
+  it('at a URL cannot refer to another origin', async () => {
     await using api: Api = await startApi()
     api.answer = ({ url }, res) => {
       if (url === '/moved.json') return res.writeHead(302, { location: `${api.url}/secret.json` }).end()
@@ -166,11 +166,10 @@ describe('A document that attacks the host', () => {
     expect(api.requests.map(({ url }) => url)).not.to.include('/secret.json')
   })
 
-  it('refers to files in its folder only', async () => {
+  it('can only refer to files in its folder', async () => {
     const folder = await makeFolder({ 'secret.json': '{"type":"string"}', 'api/x.json': '{}' })
     await mkdir(join(folder, 'other'))
     await symlink('..', join(folder, 'api/up'))
-    const { writeFile } = await import('node:fs/promises')
     for (const ref of [
       '../secret.json',
       '%2e%2e/secret.json',
@@ -190,7 +189,7 @@ describe('A document that attacks the host', () => {
     }
   })
 
-  it('is refused at its limit if it is compressed', async () => {
+  it('is refused if its decompressed size is above the limit', async () => {
     count('huge and deep documents')
     await using api: Api = await startApi()
     const bomb = gzipSync(Buffer.alloc(80 * 1_024 ** 2, ' '))

@@ -1,11 +1,11 @@
-// Responses of 10 MB, each with the shape that is the worst case for one part of reading JSON.
+// Tests responses of 10 MB that are worst cases for the JSON reader.
 import { expect } from 'chai'
 import { type Api, sentBy, startApi, textOf } from './api.ts'
 import { count, printCounts } from './attack-counts.ts'
 
 const LONG = 10_000_000
 const large = { maxResponse: 4 * LONG, timeout: 60_000 }
-/** The text of a response of 10 MB, and whether it is JSON. Space in front: it differs from its compact form. */
+/** Texts of 10 MB, and whether they are JSON. A leading space makes a text differ from its compact form. */
 const SHAPES: Readonly<Record<string, readonly [json: () => string, isJson: boolean]>> = {
   'a long string': [() => ` ["${'a'.repeat(LONG)}"]`, true],
   'a string of escapes': [() => ` ["${'\\\\'.repeat(LONG / 2)}"]`, true],

@@ -59,13 +59,13 @@ describe('GET operations of an OpenAPI document as resources', () => {
     return { url, log, list, read }
   }
 
-  it('are served on request only', async () => {
+  it('are not served by default', async () => {
     const { list } = await serve({})
     expect(await list('resources')).to.deep.equal([])
     expect(await list('resourceTemplates')).to.deep.equal([])
   })
 
-  it('are all listed with `true`, except those with required arguments outside of the path', async () => {
+  it('are all listed with `true`, unless they require arguments outside of the path', async () => {
     const { url, list } = await serve({ resources: true, methods: ['get', 'post'] })
     const json = 'application/json'
     expect(await list('resources')).to.deep.equal([

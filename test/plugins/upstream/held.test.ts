@@ -1,4 +1,4 @@
-// Tests held calls of two nodes: the response of a client arrives at the node that does not run the call.
+// Tests held calls whose response arrives at a node that does not run the call.
 import { expect } from 'chai'
 import { defineTool } from '../../../core/index.ts'
 import type { Bus } from '../../../core/store/bus.ts'

@@ -1,4 +1,5 @@
 // Tests sessions at upstream servers, and calls that wait for a response of their client.
+import type { ServerResponse } from 'node:http'
 import { expect } from 'chai'
 import type { UpstreamOptions } from '../../../plugins/upstream/index.ts'
 import { callTool, questionsIn } from '../../fixtures/asking-client.ts'
@@ -39,10 +40,51 @@ const started = (
     clock ? { clock } : {},
   )
 
+const elicitation = { message: 'Your name?', requestedSchema: { type: 'object', properties: {} } }
 const add = { name: 'add', arguments: { a: 1, b: 2 } }
 const accept = { action: 'accept', content: { name: 'Ada' } }
 
 describe('Sessions at an upstream server', () => {
+  it('do not pass a request of an ended call to another call', async () => {
+    let isCancelled = false
+    let ended: ServerResponse | undefined
+    let finish: (() => void) | undefined
+    const url = await serveScript(({ id, method, params, response, json }) => {
+      const answer = (result: object) =>
+        json({ jsonrpc: '2.0', id, result }, 200, method === 'initialize' ? { 'mcp-session-id': 'one' } : {})
+      if (method === undefined) finish?.()
+      if (method === 'notifications/cancelled') isCancelled = true
+      // The stream of the call stays open until its cancellation has a response.
+      else if (id === undefined || method === undefined) response.writeHead(202).end()
+      else if (method === 'initialize')
+        answer({
+          protocolVersion: '2025-11-25',
+          capabilities: { tools: {} },
+          serverInfo: { name: 'late', version: '1' },
+        })
+      else if (method === 'tools/list')
+        answer({ tools: ['ended', 'other'].map(name => ({ name, inputSchema: { type: 'object' } })) })
+      else if (params['name'] === 'ended') {
+        response.writeHead(200, { 'content-type': 'text/event-stream' }).flushHeaders()
+        ended = response
+      } else {
+        const question = { jsonrpc: '2.0', id: 'late', method: 'elicitation/create', params: elicitation }
+        ended?.write(`event: message\ndata: ${JSON.stringify(question)}\n\n`)
+        finish = () => answer({ content: [{ type: 'text', text: 'finished' }] })
+      }
+    })
+    const gateway = await started({ url, prefix: '' })
+    const headers = { 'x-user': 'ada' }
+    const leave = new AbortController()
+    const left = modern(gateway.url, 'tools/call', { name: 'ended' }, { headers, init: { signal: leave.signal } })
+    left.catch(() => undefined)
+    await eventually('the first call arrives', () => ended)
+    leave.abort()
+    await eventually('its cancellation arrives', () => isCancelled)
+    const { result } = (await callTool(gateway.url, 'other', { headers })).message
+    expect(result.content?.[0].text).to.equal('finished')
+  })
+
   it('are one for each client session, and end with it', async () => {
     const { url } = await started()
     expect(server.sessions.size, 'the session of the host').to.equal(1)

@@ -72,7 +72,7 @@ const EVENTS: { readonly [Name in ConsoleEvent['event']]: (data: EventOf<Name>) 
 
 const isEvent = (name: string): name is keyof typeof EVENTS => Object.hasOwn(EVENTS, name)
 
-/** One event, as the host sends it: each field on a line of its own. */
+/** Handles one event. The host sends each field in one line. */
 function receive(text: string): void {
   const [, name = ''] = /^event: (\w+)$/m.exec(text) ?? []
   const [, data] = /^data: (.*)$/m.exec(text) ?? []
@@ -84,7 +84,7 @@ function receive(text: string): void {
   })
 }
 
-/** An EventSource cannot send the secret as a header. */
+/** Uses `fetch`, because an EventSource cannot send the secret as a header. */
 async function open(): Promise<void> {
   close()
   const own = new AbortController()

@@ -1,4 +1,4 @@
-// The node that the operator selected, as part of every URL.
+// The selected node. Every URL contains it.
 import { signal } from '@preact/signals'
 import { PATHS } from '../../api.ts'
 
@@ -15,7 +15,7 @@ const PATHS_OF_NODES: readonly string[] = [
   PATHS.events,
 ]
 
-/** Adds the node to requests for data of nodes. */
+/** Adds the selected node to the URL, if its data depends on the node. */
 export function withNode(url: string): string {
   const [path = '', query] = url.split('?')
   if (selectedNode.value === '' || !PATHS_OF_NODES.includes(path)) return url

@@ -1,4 +1,4 @@
-// The secret of the login, which the tabs of this origin share. Cookies reach all ports of an address; the secret does not.
+// The secret of the login, which tabs of this origin share. Unlike cookies, it is not sent to other ports.
 import { signal } from '@preact/signals'
 
 const NAME = 'secret'
@@ -30,13 +30,13 @@ channel.addEventListener('message', ({ data: { secret, isNew } }: MessageEvent<M
   }
 })
 
-/** Of a new login: it replaces the cookie of all tabs. */
+/** Stores the secret of a new login in all tabs, because the login replaced their cookie. */
 export function shareSecret(secret: string): void {
   sessionStorage.setItem(NAME, secret)
   send({ secret, isNew: true })
 }
 
-/** Of this tab or of another one. */
+/** Returns the secret of this tab, or else of another tab. */
 export async function findSecret(): Promise<string | undefined> {
   if (readSecret() === undefined) {
     send({})

@@ -1,6 +1,6 @@
 // Reads a response part by part.
 
-/** The texts before each separator, and the rest. */
+/** Splits the text at the separator. */
 export async function* partsOf({ body }: Response, separator: string): AsyncGenerator<string> {
   if (!body) return
   const reader = body.pipeThrough(new TextDecoderStream()).getReader()

@@ -73,8 +73,8 @@ const SCOPES: Readonly<Record<Envelope['scope'], string>> = {
 }
 
 export const Scope = ({ scope, node, nodeStates = [] }: Envelope) => {
-  const silent = nodeStates.flatMap(({ name, state }) => (state === 'no_answer' ? name : []))
-  const cut = nodeStates.flatMap(({ name, state }) => (state === 'cut' ? name : []))
+  const silent = nodeStates.flatMap(({ name, state }) => (state === 'silent' ? name : []))
+  const shortened = nodeStates.flatMap(({ name, state }) => (state === 'shortened' ? name : []))
   return (
     <>
       <Badge>
@@ -82,12 +82,12 @@ export const Scope = ({ scope, node, nodeStates = [] }: Envelope) => {
       </Badge>
       {silent.length > 0 && (
         <Badge tone="warn">
-          <Text value={`No answer: ${silent.join(', ')}`} most={120} />
+          <Text value={`No response: ${silent.join(', ')}`} most={120} />
         </Badge>
       )}
-      {cut.length > 0 && (
+      {shortened.length > 0 && (
         <Badge tone="warn">
-          <Text value={`Shortened: ${cut.join(', ')}`} most={120} />
+          <Text value={`Shortened: ${shortened.join(', ')}`} most={120} />
         </Badge>
       )}
     </>

@@ -12,7 +12,7 @@ export interface Column<Row> {
   readonly title: string
   /** Enables sorting. Shown unless there is a `cell`. */
   readonly value?: (row: Row) => string | number | undefined
-  /** Strings are shown as text of others. */
+  /** Strings are untrusted. */
   readonly cell?: (row: Row) => ComponentChildren
   /** CSS width. The columns without one share the rest. */
   readonly width?: string

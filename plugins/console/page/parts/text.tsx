@@ -28,7 +28,7 @@ export const Code = ({ value, most = 200 }: Shown) => (
   </code>
 )
 
-/** A dash for an absent value. Strings are shown as text of others. */
+/** Shows a dash for an absent value. Strings are shown as untrusted text. */
 export const Optional = ({ value, none = '–' }: { readonly value: ComponentChildren; readonly none?: string }) =>
   value === undefined || value === '' ? (
     <span class="muted">{none}</span>

@@ -1,5 +1,14 @@
-// Screen 10: clients by version, protocol version and transport, and the use of legacy features.
-import { type ClientRow, type Clients, type LegacyUse, PATHS, type Reply } from '../../api.ts'
+// Screen 10: clients by version, protocol version and transport, legacy use, and clients and grants of auth-bridge.
+import {
+  type ClientRow,
+  type Clients,
+  type GrantRow,
+  type Grants,
+  type LegacyUse,
+  type OAuthClientRow,
+  PATHS,
+  type Reply,
+} from '../../api.ts'
 import { clock } from '../data/clock.ts'
 import { useResource } from '../data/resource.ts'
 import { count, duration, fullTime, percent } from '../data/text.ts'
@@ -8,7 +17,7 @@ import { Commands } from '../parts/copy.tsx'
 import { List } from '../parts/list.tsx'
 import { Loaded, Scope } from '../parts/states.tsx'
 import type { Column } from '../parts/table.tsx'
-import { Facts } from '../parts/text.tsx'
+import { Code, Facts } from '../parts/text.tsx'
 
 const NODES: Column<ClientRow> = { title: 'Nodes', value: ({ nodes }) => nodes?.join(', '), isExtra: true }
 
@@ -53,6 +62,78 @@ const Legacy = ({ legacy: { since, handshake, sse, calls, sseNeeded } }: { reado
   </section>
 )
 
+const WAYS: Readonly<Record<OAuthClientRow['from'], string>> = {
+  config: 'Config',
+  document: 'Metadata document',
+  registration: 'Dynamic registration',
+}
+
+const OAUTH_CLIENT_COLUMNS: readonly Column<OAuthClientRow>[] = [
+  { title: 'Client', value: ({ name }) => name },
+  { title: 'Id', value: ({ id }) => id, cell: ({ id }) => <Code value={id} /> },
+  { title: 'Registered by', value: ({ from }) => WAYS[from], width: '12rem', isExtra: true },
+  { title: 'Users', value: ({ users }) => users, isNumber: true, width: '6rem' },
+  { title: 'Grants', value: ({ grants }) => grants, isNumber: true, width: '6rem', isExtra: true },
+  {
+    title: 'First grant',
+    value: ({ firstAt }) => firstAt,
+    cell: ({ firstAt }) => fullTime(firstAt),
+    width: '13rem',
+    isExtra: true,
+  },
+]
+
+const GRANT_COLUMNS: readonly Column<GrantRow>[] = [
+  { title: 'Client', value: ({ client }) => client.name ?? client.id },
+  { title: 'User', value: ({ user }) => user },
+  { title: 'Scopes', value: ({ scopes }) => scopes.join(' '), isExtra: true },
+  {
+    title: 'Granted',
+    value: ({ createdAt }) => createdAt,
+    cell: ({ createdAt }) => fullTime(createdAt),
+    width: '13rem',
+    isExtra: true,
+  },
+  {
+    title: 'Last tokens',
+    value: ({ usedAt }) => usedAt,
+    cell: ({ usedAt }) => (usedAt === undefined ? 'none' : `${duration(clock.value - usedAt)} ago`),
+    isNumber: true,
+    width: '9rem',
+  },
+]
+
+function OAuth() {
+  const grants = useResource<Reply<Grants>>(PATHS.grants, { every: 30 })
+  return (
+    <section class="stack">
+      <h2>OAuth clients and grants</h2>
+      <Loaded from={grants}>
+        {data => (
+          <>
+            <List
+              noun="OAuth client"
+              caption="OAuth clients"
+              columns={OAUTH_CLIENT_COLUMNS}
+              rows={data.clients}
+              keyOf={({ id }) => ({ oauth: id })}
+            />
+            <List
+              noun="grant"
+              caption="Grants"
+              columns={GRANT_COLUMNS}
+              rows={data.grants}
+              keyOf={({ client, user, createdAt }) => ({ grant: `${client.id} ${user} ${createdAt}` })}
+            >
+              {data.cut && <Badge tone="warn">Newest only</Badge>}
+            </List>
+          </>
+        )}
+      </Loaded>
+    </section>
+  )
+}
+
 export default function ClientsScreen() {
   const clients = useResource<Reply<Clients>>(PATHS.clients, { every: 5 })
   return (
@@ -71,6 +152,7 @@ export default function ClientsScreen() {
             <Scope {...data} />
           </List>
           <Commands list={[{ label: 'Same from access logs', command: 'mcp-host report access.log' }]} />
+          <OAuth />
         </>
       )}
     </Loaded>
