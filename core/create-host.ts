@@ -29,7 +29,7 @@ import {
   type ReloadReport,
 } from './host.ts'
 import type { Clock } from './http/clock.ts'
-import { errorText, StartError } from './http/errors.ts'
+import { errorText, type Path, StartError } from './http/errors.ts'
 import type { InternalExamination, Outbound } from './internal-host.ts'
 import { isConfiguredPlugin, type Plugin } from './kernel/define-plugin.ts'
 import type { LockSettings, PluginConfig } from './kernel/kernel-host.ts'
@@ -164,7 +164,9 @@ async function build(
   const faults: Finding[] = []
   const note = (finding: Finding) => void faults.push(finding)
   const named = problems.count()
-  problems.add(checkConfig(loaded, schema, { findFaults, note, isOpen }))
+  const onUnset = (variable: string, at: Path) =>
+    problems.report(new StartError('MH1016', `the environment variable ${variable} is not set`, { at }), 'warning')
+  problems.add(checkConfig(loaded, schema, { findFaults, note, onUnset, isOpen }))
   const hasChecked = await problems.attempt(() => {
     problems.add(checkOptions(loaded, plugins, note))
     return true

@@ -17,7 +17,7 @@ import type { Problems } from './config/problems.ts'
 import { resolveHttp } from './config/resolve-settings.ts'
 import type { GivenSecrets } from './config/secrets-file.ts'
 import { isSecretAt, schemasAlong } from './config/walk-schema.ts'
-import { warnOfNearMiss, warnOfPlaceholders, warnOfValues } from './config/warn-of-values.ts'
+import { checkPlaceholders, warnOfNearMiss, warnOfValues } from './config/warn-of-values.ts'
 import { declaring } from './declaring.ts'
 import { type Clock, systemClock } from './http/clock.ts'
 import {
@@ -388,13 +388,13 @@ async function assemble(input: HostInput, notes: KernelNotes): Promise<BuiltHost
   const app = await problems.attempt(() =>
     createPipeline(served, notFoundPlace, { http, log, encode: encodeError, report, isTimed, onBegin }),
   )
+  checkPlaceholders({ config, schema: input.schema, instances, report })
   problems.assertNone('last')
   if (!app) throw new Error('the pipeline failed without an error')
   warnOpenDoors({ ...inspected, http, purpose, log, report })
   warnUntoldScopes(inspected, log)
   warnUnsupportedScopes(inspected, report)
   warnOfPages(routes, builtServices.viewOf, report)
-  warnOfPlaceholders(config, report)
   if (purpose === 'inspect') warnOfValues({ config, instances, plugins, report })
   if (purpose === 'inspect' && !config.configureSession) {
     warnUnserved(routes, toolsets, author.toolsets, name => isInternal(config.toolsets[name]), report)

@@ -10,7 +10,7 @@ import { measureRest, timeStart } from './start.ts'
 
 const LIMITS = { start: 1_500, memory: 80 }
 const PACKAGE = '@octokit/openapi'
-const DOCUMENT = fileURLToPath(new URL(`../../node_modules/${PACKAGE}/generated/api.github.com.json`, import.meta.url))
+const DOCUMENT = fileURLToPath(new URL(`../node_modules/${PACKAGE}/generated/api.github.com.json`, import.meta.url))
 
 /** All methods, so that each operation is a tool. The own tool is for the calls of the measurement. */
 const CONFIG = `${CONFIG_IMPORTS}

@@ -5,10 +5,7 @@ import { createMemoryStore } from '../store/memory-store.ts'
 import type { SetStep, Store } from '../store/store.ts'
 
 /** Key prefixes. A flood of pending entries never evicts granted ones. */
-export const GRANT_KINDS = {
-  pending: 'pending:',
-  granted: 'granted:',
-} as const
+export const GRANT_KINDS = { pending: 'pending:', granted: 'granted:' } as const
 
 const LONGEST_TTL = 100 * 365.25 * 86_400_000
 

@@ -24,6 +24,7 @@ interface Held {
   readonly configured: Found<ConfiguredPlugin>[]
   readonly uncalled: Path[]
   readonly definitions: Found<Definition>[]
+  readonly absent: Path[]
 }
 
 interface CheckSettings {
@@ -31,6 +32,8 @@ interface CheckSettings {
   readonly findFaults?: FindFaults
   /** Receives the finding of each problem. */
   readonly note?: Note
+  /** Receives undefined options whose line names an environment variable that is not set. */
+  readonly onUnset?: (variable: string, at: Path) => void
   /** Accepts unknown keys of the config, of routes and of tools, which a missing plugin could declare. */
   readonly isOpen?: boolean
 }
@@ -42,9 +45,9 @@ interface CheckSettings {
 export function checkConfig(
   loaded: LoadedConfig,
   schema: object,
-  { findFaults = createDefinitionCheck(new Map()), note, isOpen = false }: CheckSettings = {},
+  { findFaults = createDefinitionCheck(new Map()), note, onUnset, isOpen = false }: CheckSettings = {},
 ): Problem[] {
-  const held: Held = { configured: [], uncalled: [], definitions: [] }
+  const held: Held = { configured: [], uncalled: [], definitions: [], absent: [] }
   const view = plainView(loaded.config, [], held)
   const problems = [
     ...checkValue(loaded, [], view, schema, note, isOpen ? isOfPlugin : undefined),
@@ -58,6 +61,10 @@ export function checkConfig(
     }),
     ...held.definitions.flatMap(({ path, value }) => checkDefinition(loaded, path, value, findFaults)),
   ]
+  for (const path of held.absent) {
+    const variable = unsetVariableAt(loaded, path)
+    if (variable !== undefined) onUnset?.(variable, path)
+  }
   return inFileOrder(problems)
 }
 
@@ -122,6 +129,7 @@ function plainView(value: unknown, path: Path, held: Held, parents: readonly unk
   if (Array.isArray(value)) return Array.from(value, (item, index) => (item === undefined ? null : view(item, index)))
   if (!isPlain(value)) return value
   const entries = Object.entries(value).filter(([key, item]) => {
+    if (item === undefined) held.absent.push([...path, key])
     if (!isPluginPath(path)) return item !== undefined
     if (isConfiguredPlugin(item)) held.configured.push({ path: [...path, key], value: item })
     else if (isPluginFactory(item)) held.uncalled.push([...path, key])

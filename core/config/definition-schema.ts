@@ -65,10 +65,7 @@ export const DEFINITION_SCHEMAS = {
       mimeType: mediaType('Media type of the contents.'),
       size: { type: 'number', minimum: 0, description: 'Size in bytes.' },
       annotations,
-      complete: {
-        type: 'object',
-        additionalProperties: callable("Suggests values of the template's variable."),
-      },
+      complete: { type: 'object', additionalProperties: callable("Suggests values of the template's variable.") },
       list: callable('Lists resources of the template.'),
     },
     REQUIRED,

@@ -94,9 +94,7 @@ export const ISSUER_URL = {
   pattern: `^(?!.*(/\\.well-known/|${ENDPOINT}))(?!${INCOMPLETE})${HTTP_URL_PATTERN.slice(1)}`,
 } as const
 /** A key set URL, not a discovery document. */
-export const KEYS_URL = {
-  pattern: `^(?!.*${DISCOVERY})${ENDPOINT_URL_PATTERN.slice(1)}`,
-} as const
+export const KEYS_URL = { pattern: `^(?!.*${DISCOVERY})${ENDPOINT_URL_PATTERN.slice(1)}` } as const
 /** The audience or issuer of a token. Metadata document URLs are refused. */
 export const IDENTIFIER = {
   pattern: '^(?!https?://.*/\\.well-known/)',

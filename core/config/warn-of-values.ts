@@ -5,10 +5,12 @@ import type { PluginInstance } from '../kernel/plugin-plan.ts'
 import { isObject } from '../mcp/is-object.ts'
 import { nearest } from '../mcp/nearest.ts'
 import { type FilledConfig, isPlain } from './define-config.ts'
+import { isSecretAt } from './walk-schema.ts'
 
 interface ValueFacts {
   readonly config: FilledConfig
-  readonly instances: readonly Pick<PluginInstance, 'plugin'>[]
+  readonly schema: object
+  readonly instances: readonly Pick<PluginInstance, 'plugin' | 'at'>[]
   readonly plugins: ReadonlyMap<string, Pick<Plugin<object>, 'sections'>>
   readonly report: Report
 }
@@ -19,7 +21,7 @@ const LEAST_NUMBER = 1_000
 const TIMEOUTS =
   'http.requestTimeout http.writeTimeout sessions.idleTimeout tools.fetchTimeout tools.callTimeout'.split(' ')
 
-export function warnOfValues({ config, instances, plugins, report }: ValueFacts): void {
+export function warnOfValues({ config, instances, plugins, report }: Omit<ValueFacts, 'schema'>): void {
   const warn = (code: string, why: string, ...at: Path) => report(new StartError(code, why, { at }), 'warning')
   for (const at of TIMEOUTS.map(one => one.split('.'))) {
     const value = at.reduce<unknown>((part, key) => (isObject(part) ? part[key] : undefined), config)
@@ -48,16 +50,20 @@ const MAX_DEPTH = 8
 
 export const isPlaceholder = (value: unknown): boolean => typeof value === 'string' && PLACEHOLDER.test(value)
 
-/** Warns about placeholders such as `${SECRET}` and about `undefined` in templates: such a secret is publicly known. */
-export function warnOfPlaceholders({ toolsets: _, ...config }: FilledConfig, report: Report): void {
+/** Reports placeholders such as `${SECRET}` and `undefined` in templates. A secret placeholder is an error: it is public. */
+export function checkPlaceholders({ config, schema, instances, report }: Omit<ValueFacts, 'plugins'>): void {
+  const parts = [{ at: [], plugin: { options: schema } }, ...instances]
+  const isIn = (at: Path, path: Path) => at.every((key, index) => key === path[index])
+  const isSecret = (path: Path) =>
+    parts.some(({ at, plugin }) => isIn(at, path) && isSecretAt(plugin.options, path.slice(at.length)))
   function visit(value: unknown, at: Path): void {
     const unset = typeof value === 'string' && UNDEFINED.test(value) && UNSET
     const why = isPlaceholder(value) ? PLACEHOLDERS : unset
-    if (why) report(new StartError('MH1016', why, { at }), 'warning')
+    if (why) report(new StartError('MH1016', why, { at }), why === PLACEHOLDERS && isSecret(at) ? 'error' : 'warning')
     if (at.length > MAX_DEPTH || (!Array.isArray(value) && !isPlain(value))) return
     for (const [key, inner] of Object.entries(value)) visit(inner, [...at, Array.isArray(value) ? Number(key) : key])
   }
-  visit(config, [])
+  visit({ ...config, toolsets: undefined }, [])
 }
 
 /** Warns about a set variable whose name is similar to the unset `wanted`. */

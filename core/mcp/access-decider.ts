@@ -1,4 +1,5 @@
 // Interfaces of access decisions, which lists, calls, reads and subscriptions share. Defaults are in core/access.
+import type { IncomingHttpHeaders } from 'node:http'
 import type { AuthorizeRule, Route } from '../kernel/route.ts'
 import type { User } from '../kernel/user.ts'
 import type { CatalogItem } from './catalog.ts'
@@ -21,6 +22,7 @@ export interface Audience {
 
 export interface DeniedCall {
   readonly method: string
+  readonly headers: IncomingHttpHeaders
   readonly user: User | undefined
   readonly offer: { readonly route: Route }
 }

@@ -1,5 +1,5 @@
 // The catalog: compiled definitions per toolset, and their changes at startup, at run time and on reload.
-import { type Report, reporting, StartError, stopAtFirst } from '../http/errors.ts'
+import { errorText, type Report, reporting, StartError, stopAtFirst } from '../http/errors.ts'
 import type { Logger } from '../kernel/log.ts'
 import type { SuggestPlugin } from '../kernel/plugin-plan.ts'
 import { type CatalogItem, compileDefinition, type FaultsOf, type ItemKind } from './catalog-item.ts'
@@ -319,10 +319,8 @@ function createPublishing(buses: readonly ChangeBus[], log: Logger): () => Publi
     late++
     if (performance.now() - loggedAt < LOG_INTERVAL) return
     loggedAt = performance.now()
-    log.warn(
-      { code: 'MH1430', err, changes: late },
-      'the change bus does not acknowledge changes: clients can be notified late',
-    )
+    const what = 'the change bus does not acknowledge changes: clients can be notified late'
+    log.warn({ code: 'MH1430', reason: errorText(err), changes: late }, what)
     late = 0
   }
 

@@ -140,13 +140,11 @@ export function createProvided(state: CatalogState) {
     return found
   }
 
-  function logWithheld({ source, toolset, withheld }: Provided, before: ReadonlyMap<string, string>) {
+  function logWithheld({ toolset, withheld }: Provided, before: ReadonlyMap<string, string>) {
     const added = [...withheld].filter(([id, reason]) => before.get(id) !== reason)
     if (added.length === 0) return
-    const reasons = Object.fromEntries(added.slice(0, MOST_LOGGED))
-    const fix = source?.fix
     state.log.warn(
-      { code: 'MH1115', toolset, withheld: withheld.size, reasons, ...(fix !== undefined && { fix }) },
+      { code: 'MH1115', toolset, withheld: withheld.size, reasons: Object.fromEntries(added.slice(0, MOST_LOGGED)) },
       'some definitions of a toolset cannot be served and are left out',
     )
   }

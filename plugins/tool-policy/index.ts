@@ -3,6 +3,7 @@
 import type { User } from '../../core/index.ts'
 import { definePlugin, type InternalHost } from '../../core/internal.ts'
 import { type AuthorizeRule, type CatalogItem, type Route, StartError } from '../../core/plugin.ts'
+import { requestIdIn } from '../../core/transport.ts'
 import { compileRules, policyNamed, type Rules } from './item-rules.ts'
 import { lint } from './lint.ts'
 import { type FilledToolPolicy, optionsSchema, type ToolPolicyOptions } from './options.ts'
@@ -115,11 +116,11 @@ function setup(host: InternalHost, options: FilledToolPolicy) {
     authorize: (rule, user) => denialFor(now.requirementOf(rule), user && now.holderOf(user)),
     scopesToEnter: (rule, user) => now.requirementOf(rule).standingOf(now.holderOf(user)).needed,
     deniesInBody: () => now.options.onDenied === 'error',
-    denied({ method, user, offer: { route } }, item, { reason, scopes }) {
+    denied({ method, headers, user, offer: { route } }, item, { reason, scopes }) {
       const { key, kind } = item
-      const { issuer, subject } = user ?? {}
+      const who = { issuer: user?.issuer, subject: user?.subject, requestId: requestIdIn(headers) }
       host.log.info(
-        { code: 'MH2727', denied: 'call', method, item: key, kind, route: route.path, issuer, subject, reason, scopes },
+        { code: 'MH2727', denied: 'call', method, item: key, kind, route: route.path, ...who, reason, scopes },
         'denied a call',
       )
     },

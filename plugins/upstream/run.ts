@@ -15,6 +15,7 @@ import {
   type RequestOptions,
   type ServerRequest,
 } from '../../remote/index.ts'
+import { formOf } from './form.ts'
 import type { ServerSettings } from './settings.ts'
 
 export type Json = Readonly<Record<string, unknown>>
@@ -58,7 +59,10 @@ export const OPTION_OF = {
 
 export function questionOf(method: unknown, params: unknown): Question | undefined {
   if (typeof method !== 'string' || !Object.hasOwn(OPTION_OF, method)) return undefined
-  return { method, params: isObject(params) ? params : {} } as unknown as Question
+  const given = isObject(params) ? params : {}
+  const isForm = method === 'elicitation/create' && given['mode'] !== 'url'
+  const own = isForm ? { ...given, requestedSchema: formOf(given['requestedSchema']) } : given
+  return { method, params: own } as unknown as Question
 }
 
 /** Declines a request as the protocol defines. */

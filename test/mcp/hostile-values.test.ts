@@ -27,6 +27,16 @@ const branch = (kind: string) => ({
   required: ['kind'],
 })
 const TREE: JsonSchema = { ...object({ a: node }), $defs: { node: { oneOf: [branch('and'), branch('or')] } } }
+/** Without a property that selects the alternative. */
+const either = { type: 'object', properties: { left: node } }
+const SAME: JsonSchema = {
+  ...object({ a: node }),
+  $defs: { node: { anyOf: [either, { ...either, required: ['x'] }] } },
+}
+const lefts = (levels: number): object => (levels === 0 ? {} : { left: lefts(levels - 1) })
+/** The selecting property comes last. */
+const late = (kind: string) => ({ ...branch(kind), properties: { left: node, kind: { const: kind } } })
+const LATE: JsonSchema = { ...object({ a: node }), $defs: { node: { oneOf: [late('and'), late('or'), late('none')] } } }
 const deep = (levels: number): object => (levels === 0 ? { kind: 'none' } : { kind: 'or', left: deep(levels - 1) })
 
 const hostile: ReadonlyArray<readonly [string, JsonSchema, unknown, boolean]> = [
@@ -63,6 +73,9 @@ const hostile: ReadonlyArray<readonly [string, JsonSchema, unknown, boolean]> = 
     false,
   ],
   ['a recursive choice, wrong at its end', TREE, deep(40), false],
+  ['a recursive choice whose kind comes last', LATE, deep(40), true],
+  ['a recursive choice of equal kinds', { ...SAME, $defs: { node: { oneOf: [either, either] } } }, lefts(40), false],
+  ['a recursive choice with a required property, wrong at each level', SAME, { left: lefts(40), y: 1 }, true],
 ]
 
 describe('Values that are slow to validate', () => {

@@ -5,6 +5,7 @@ import type { Ajv, Options, SchemaValidateFunction } from 'ajv'
 import type * as For2020 from 'ajv/dist/2020.js'
 import type * as Formats from 'ajv-formats'
 import type { JsonSchema } from '../protocol.ts'
+import { COUNTED } from './subschemas.ts'
 
 // Compilation is synchronous, and both packages are CommonJS.
 const require = createRequire(import.meta.url)
@@ -61,8 +62,24 @@ export function createLinearAjv(dialect: Dialect, options: Options): Ajv {
     ajv.addFormat(name, text => text.length <= limit && check(text))
   }
   ajv.removeKeyword('uniqueItems')
+  ajv.addKeyword({ keyword: COUNTED, before: '$ref', schema: false, validate: countReference })
   ajv.addKeyword({ keyword: 'uniqueItems', type: 'array', schemaType: 'boolean', validate: checkUnique })
   return ajv
+}
+
+/** Thrown by a validator that follows more references than allowed. */
+export class TooMuchWork extends Error {}
+
+let referencesLeft = 0
+
+/** For the next validation. The alternatives of a recursive schema can multiply its work with each level of the value. */
+export const allowReferences = (most: number): void => {
+  referencesLeft = most
+}
+
+function countReference(): boolean {
+  if (--referencesLeft < 0) throw new TooMuchWork()
+  return true
 }
 
 /** Maximum characters: these formats split or compile the text. */

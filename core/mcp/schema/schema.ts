@@ -5,7 +5,16 @@ import { toJson } from '../encode-bytes.ts'
 import type { StandardSchema } from '../infer.ts'
 import { isObject } from '../is-object.ts'
 import type { JsonSchema } from '../protocol.ts'
-import { createLinearAjv, type Dialect, forgetKeys, isDraft07, loadCompiler, needCompiler } from './ajv.ts'
+import {
+  allowReferences,
+  createLinearAjv,
+  type Dialect,
+  forgetKeys,
+  isDraft07,
+  loadCompiler,
+  needCompiler,
+  TooMuchWork,
+} from './ajv.ts'
 import { checkSchema, checkType, dialectOf, SchemaFault, surelyCompiles } from './check-schema.ts'
 import { type Checked, explainErrors, explainIssues, type SchemaRole } from './explain-errors.ts'
 import {
@@ -16,7 +25,7 @@ import {
   tooDeep,
   validateStandard,
 } from './standard-schema.ts'
-import { subschemas, withoutNullable } from './subschemas.ts'
+import { copyForAjv, isReference, subschemas } from './subschemas.ts'
 
 export interface CompiledSchema {
   readonly json: JsonSchema
@@ -118,7 +127,7 @@ function createValidator(schema: JsonSchema, dialect: Dialect, options: Options)
       [required ?? [], Object.keys(properties ?? {})].flat().some(inherited),
     ),
   })
-  return ajv.compile(withoutNullable(schema))
+  return ajv.compile(copyForAjv(schema))
 }
 
 function compileOrExplain(schema: JsonSchema, dialect: Dialect, role: SchemaRole): ValidateFunction {
@@ -155,13 +164,14 @@ function compileJsonSchema(schema: JsonSchema, role: SchemaRole): (value: unknow
   else compiled = compileOrExplain(schema, dialect, role)
   let comparesItems = true
   let thorough: ValidateFunction | undefined
-  let levels: number | undefined
+  let references = 0
   let failed: unknown
   function compileOnce(): ValidateFunction {
     if (failed !== undefined) throw failed
     // Outside of the `try`, because a missing package can be installed again before the next call.
     loadCompiler()
     comparesItems = JSON.stringify(schema).includes('"uniqueItems"')
+    references = [...subschemas(schema)].filter(({ schema: part }) => isReference(part)).length
     try {
       return compileOrExplain(schema, dialect, role)
     } catch (error) {
@@ -172,19 +182,26 @@ function compileJsonSchema(schema: JsonSchema, role: SchemaRole): (value: unknow
   function findErrors(validates: ValidateFunction, value: unknown): readonly ErrorObject[] {
     const first = validates.errors ?? []
     validates.errors = null
-    // Each error is an object, so a large value gets its first error only.
-    levels ??= refers(schema) ? SHALLOW : Number.POSITIVE_INFINITY
-    if (!isSmall(value, levels)) return first
+    // A large value gets its first error only.
+    if (!isSmall(value)) return first
     thorough ??= createValidator(schema, dialect, { allErrors: true })
-    thorough(value)
-    const errors = thorough.errors ?? first
-    thorough.errors = null
-    return errors
+    try {
+      // Each error is an object.
+      allowReferences(REFERENCES / 10)
+      thorough(value)
+      return thorough.errors ?? first
+    } catch (error) {
+      if (error instanceof TooMuchWork) return first
+      throw error
+    } finally {
+      thorough.errors = null
+    }
   }
   return value => {
     compiled ??= compileOnce()
     const validates = compiled
     try {
+      if (references > 0) allowReferences(REFERENCES + PASSES * references * countNodes(value))
       return validates(value)
         ? { ok: true, value }
         : { ok: false, problems: explainErrors(findErrors(validates, value), value, role) }
@@ -200,25 +217,29 @@ function compileJsonSchema(schema: JsonSchema, role: SchemaRole): (value: unknow
 const SMALL = 1_000
 /** Maximum characters: `allErrors` applies `pattern` even if `maxLength` failed. */
 const SMALL_TEXT = 4_096
-/** Maximum levels for recursive schemas: with `allErrors`, alternatives multiply per level. */
-const SHALLOW = 4
+/** References that the validation of any value can follow, and the maximum passes of each reference for each node of the value. */
+const REFERENCES = 100_000
+const PASSES = 8
 
-const refers = (schema: JsonSchema): boolean =>
-  [...subschemas(schema)].some(({ schema: part }) => '$ref' in part || '$dynamicRef' in part || '$recursiveRef' in part)
+function countNodes(value: unknown): number {
+  let count = 1
+  if (typeof value === 'object') for (const key in value) count += countNodes(Reflect.get(value as object, key))
+  return count
+}
 
-function isSmall(value: unknown, levels: number): boolean {
-  const waiting = [{ item: value, depth: 0 }]
+function isSmall(value: unknown): boolean {
+  const waiting = [value]
   let [count, text] = [1, 0]
-  for (let next = waiting.pop(); next; next = waiting.pop()) {
-    const { item, depth } = next
+  while (waiting.length > 0) {
+    const item = waiting.pop()
     if (typeof item === 'string') text += item.length
-    if (depth > levels || text > SMALL_TEXT) return false
+    if (text > SMALL_TEXT) return false
     if (typeof item !== 'object' || item === null) continue
     if (Array.isArray(item) && item.length > SMALL) return false
     // Object.values would copy all entries of a large object.
     for (const key in item) {
       if (++count > SMALL) return false
-      waiting.push({ item: (item as Record<string, unknown>)[key], depth: depth + 1 })
+      waiting.push((item as Record<string, unknown>)[key])
     }
   }
   return true
@@ -226,6 +247,7 @@ function isSmall(value: unknown, levels: number): boolean {
 
 function problemOf(error: unknown, role: SchemaRole): Checked {
   const problem = (message: string): Checked => ({ ok: false, problems: explainIssues([{ message }], role) })
+  if (error instanceof TooMuchWork) return problem('has too many nested alternatives to be checked')
   // ajv calls `valueOf` and `toString` of the value for `const` and `enum`.
   if (error instanceof TypeError) return problem('has a key such as toString or valueOf')
   // V8 compiles a pattern at its first use, and can reject it then.

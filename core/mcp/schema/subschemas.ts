@@ -51,11 +51,26 @@ function* children(schema: JsonSchema): Generator<[steps: string[], child: JsonS
   }
 }
 
-/** JSON Schema does not define `nullable`, but ajv interprets it or throws. */
-export function withoutNullable(schema: JsonSchema): JsonSchema {
-  const hasIt = ({ schema: part }: { schema: JsonSchema }) => 'nullable' in part
-  if (![...subschemas(schema)].some(hasIt)) return schema
+export const isReference = (schema: JsonSchema): boolean =>
+  '$ref' in schema || '$dynamicRef' in schema || '$recursiveRef' in schema
+
+/** The keyword that counts references, see `createLinearAjv`. */
+export const COUNTED = 'mcpHostCounted'
+
+/** A copy for ajv: without `nullable`, which JSON Schema does not define and ajv interprets or rejects, and with counted references. */
+export function copyForAjv(schema: JsonSchema): JsonSchema {
+  if (![...subschemas(schema)].some(({ schema: part }) => 'nullable' in part || isReference(part))) return schema
   const copy = structuredClone(schema)
-  for (const { schema: part } of subschemas(copy)) delete (part as Record<string, unknown>)['nullable']
+  for (const { schema: part } of subschemas(copy)) {
+    delete (part as Record<string, unknown>)['nullable']
+    if (isReference(part)) Object.assign(part, { [COUNTED]: true })
+    const { properties } = part
+    if (!isObject(properties)) continue
+    // Properties that select an alternative come first: another one then ends before it looks at nested values.
+    const entries = Object.entries(properties).sort(([, one], [, other]) => isFixed(other) - isFixed(one))
+    Object.assign(part, { properties: Object.fromEntries(entries) })
+  }
   return copy
 }
+
+const isFixed = (schema: unknown): number => Number(isObject(schema) && ('const' in schema || 'enum' in schema))

@@ -255,8 +255,24 @@ export const VALUE_ROWS: readonly Row[] = [
   {
     mistake: 'a placeholder as a secret',
     files: config({ more: `secrets:\n  - "\${MCP_HOST_SECRETS_OF_THE_ENVIRONMENT}" # HERE` }),
+    names: ['process.env'],
+  },
+  {
+    mistake: 'a placeholder as a secret of a plugin',
+    files: withPlugin(`  auth-jwt: { issuer: "${ISSUER}", secret: "\${JWT_SECRET_OF_32_CHARACTERS_OR_MORE}" } # HERE`),
+    names: ['process.env'],
+  },
+  {
+    mistake: 'a placeholder as an option that is no secret',
+    files: config({ more: `server: { name: a, version: "1", title: "\${TITLE}" } # HERE`, server: '' }),
     severity: 'warning',
     names: ['process.env'],
+  },
+  {
+    mistake: 'an optional secret of an environment variable that is not set',
+    files: configInCode("  secrets: process.env['NO_SUCH_SECRET'], // HERE"),
+    severity: 'warning',
+    names: ['NO_SUCH_SECRET', 'not set'],
   },
   {
     mistake: 'a section that no plugin uses',

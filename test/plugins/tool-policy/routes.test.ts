@@ -91,7 +91,7 @@ describe('tool-policy: routes', () => {
 describe('tool-policy: log of denied calls', () => {
   it('is one line with caller, item, route and reason, without the token', async () => {
     const { call, log } = await serve({ rules: { purge: { scope: 'a', role: 'r' } } })
-    await call({ subject: 'bob', issuer: 'https://i.example' })
+    await call({ subject: 'bob', issuer: 'https://i.example' }, 'purge', '', { 'x-request-id': 'r-1' })
     const lines = log.filter(({ denied }) => denied !== undefined)
     expect(lines).to.have.length(1)
     expect(lines[0]).to.include({
@@ -102,6 +102,7 @@ describe('tool-policy: log of denied calls', () => {
       route: '/',
       issuer: 'https://i.example',
       subject: 'bob',
+      requestId: 'r-1',
       reason: 'lacks scope "a", role "r"',
     })
     expect(JSON.stringify(log)).not.to.contain(as({ subject: 'bob', issuer: 'https://i.example' })['Authorization'])

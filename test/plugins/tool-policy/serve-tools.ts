@@ -17,8 +17,14 @@ export async function serve(options: ToolPolicyOptions, more: Partial<Config> = 
     ...more,
     plugins: { 'transport-streamable': {}, bearer: bearerJson(), 'tool-policy': options, ...more.plugins },
   })
-  const call = async (user: Partial<User> | undefined, name = 'purge', path = '') => {
-    const { status, headers, message } = await modern(`${url}${path}`, 'tools/call', { name }, { headers: as(user) })
+  const call = async (
+    user: Partial<User> | undefined,
+    name = 'purge',
+    path = '',
+    more: Record<string, string> = {},
+  ) => {
+    const sent = { headers: { ...as(user), ...more } }
+    const { status, headers, message } = await modern(`${url}${path}`, 'tools/call', { name }, sent)
     return { status, challenge: headers.get('www-authenticate'), message }
   }
   const namesFor = async (user: Partial<User> | undefined, path = '') =>

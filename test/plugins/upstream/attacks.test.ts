@@ -4,6 +4,7 @@ import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib'
 import { expect } from 'chai'
 import { defineTool } from '../../../core/index.ts'
 import type { UpstreamOptions } from '../../../plugins/upstream/index.ts'
+import { callTool } from '../../fixtures/asking-client.ts'
 import { identifyByHeader } from '../../fixtures/identify-by-header.ts'
 import { serve, serveLegacy, serveModern, type serveScript, stopServers } from '../../remote/support/servers.ts'
 import { eventually } from '../../support/eventually.ts'
@@ -27,6 +28,8 @@ const startGateway = (server: Server) =>
       upstream: { servers: { far: { prefix: '', connectTimeout: '5s', ...server } } },
     },
   })
+
+const refTo = (level: number) => ({ $ref: `#/$defs/a${level}` })
 
 const call = async (url: string, name: string, args: object = {}, headers: Record<string, string> = {}) =>
   (await modern(url, 'tools/call', { name, arguments: args }, { headers })).message
@@ -212,6 +215,46 @@ describe('Attacks at upstream servers', () => {
       tally.add(encoding, result.isError === true, result)
     }
     end(tally, 'decompression bombs', 4)
+  })
+
+  it('forms: no pattern or reference of a server runs in the host', async () => {
+    const levels = Array.from({ length: 40 }, (_, level) => [`a${level}`, { allOf: Array(2).fill(refTo(level + 1)) }])
+    const $defs = Object.fromEntries([...levels, ['a40', {}]])
+    const name = { type: 'string', title: 'Name', minLength: 2 }
+    const forms = [
+      { properties: { name: { ...name, pattern: '^(a+)+$' } } },
+      { properties: { name }, patternProperties: { '^(a+)+$': {} } },
+      { properties: { name }, ...refTo(0), $defs },
+      { properties: { name }, allOf: [refTo(0)], $defs },
+      { properties: { name: { ...name, ...refTo(0) } }, $defs },
+      { properties: { name: { ...name, not: { pattern: '^(a+)+$' } } } },
+      { properties: { name: { ...name, oneOf: [{ pattern: '^(a+)+$' }, {}] } } },
+    ]
+    const answer: Parameters<typeof serveScript>[0] = ({ id, method, params, json }) => {
+      const { name: tool, inputResponses } = (params ?? {}) as { name?: string; inputResponses?: object }
+      const requestedSchema = { type: 'object', ...forms[Number(tool)], required: ['name'] }
+      const form = { method: 'elicitation/create', params: { mode: 'form', message: 'Name?', requestedSchema } }
+      const asked = { resultType: 'input_required', requestState: 's', inputRequests: { q: form } }
+      const called = inputResponses ? { content: [{ type: 'text', text: 'done' }] } : asked
+      const tools = forms.map((_, index) => ({ name: String(index), inputSchema }))
+      json({ jsonrpc: '2.0', id, result: method === 'tools/list' ? { tools } : called })
+    }
+    const { url } = await startGateway({ url: await serveModern(answer, { tools: {} }) })
+    const tally = new Tally('forms')
+    for (const index of forms.keys()) {
+      const asked = await callTool(url, String(index))
+      const { requestedSchema } = asked.message.result.inputRequests.q.params
+      tally.add(`keywords of form ${index}`, JSON.stringify(requestedSchema).match(/pattern|Ref|\$|allOf|not/) === null)
+      const retry = (text: string) =>
+        callTool(url, String(index), {
+          state: asked.message.result.requestState,
+          answers: { q: { action: 'accept', content: { name: text } } },
+        })
+      tally.add(`short answer to form ${index}`, (await retry('a')).message.result.resultType === 'input_required')
+      if (index === 6) continue
+      expect((await retry(`${'a'.repeat(5_000)}!`)).message.result.content[0].text).to.equal('done')
+    }
+    end(tally, 'forms', 2 * forms.length)
   })
 
   it('id confusion: a response reaches the call that it belongs to, or no call', async () => {
