@@ -192,16 +192,17 @@ export function mergeClients(replies: readonly NodeReply[], isAlone: boolean): C
   }
 }
 
-/** Several nodes can have a copy of one session. */
+/** Several nodes can have a copy of one session. A session whose own node does not reply is shown at a node with a copy. */
 export function mergeSessions(replies: readonly NodeReply[]): Sessions {
   const parts = valuesOf('sessions', replies)
-  const sessions = groupBy(
-    parts.flatMap(part => part.sessions),
-    ({ handle }) => handle,
-  )
+  const replied = new Set(replies.map(({ name }) => name))
+  const rows = rowsOf(replies, ({ sessions: own }: Sessions) => own)
+  const sessions = groupBy(rows, ({ row }) => row.handle)
     .map(copies => {
-      const byUse = copies.sort((one, other) => other.lastUsedAt - one.lastUsedAt)
-      return { ...(byUse[0] as SessionRow), streams: sum(copies, ({ streams }) => streams) }
+      const byUse = copies.sort((one, other) => other.row.lastUsedAt - one.row.lastUsedAt)
+      const { name, row } = byUse[0] as (typeof copies)[0]
+      const node = replied.has(row.node) ? row.node : name
+      return { ...row, node, streams: sum(copies, copy => copy.row.streams) } satisfies SessionRow
     })
     .sort((one, other) => other.lastUsedAt - one.lastUsedAt)
   return {

@@ -84,9 +84,13 @@ function shorten(value: object): { readonly value: object; readonly isShortened:
   while (JSON.stringify(shortened).length > MAX_REPLY) {
     const sizes = Object.entries(shortened).map(([key, part]) => [key, JSON.stringify(part)?.length ?? 0] as const)
     const [key] = sizes.sort(([, one], [, other]) => other - one)[0] ?? ['']
-    const list = shortened[key]
+    const part = shortened[key]
+    const list = isObject(part) ? part['seconds'] : part
     if (!Array.isArray(list) || list.length === 0) throw new Error(`the reply is larger than ${MAX_REPLY} characters`)
-    shortened = { ...shortened, [key]: list.slice(0, Math.floor(list.length / 2)) }
+    const half = Math.ceil(list.length / 2)
+    // The history is the only part that is no list. Its newest seconds come last.
+    const kept = isObject(part) ? { ...part, seconds: list.slice(half) } : list.slice(0, -half)
+    shortened = { ...shortened, [key]: kept }
     isShortened = true
   }
   return { value: shortened, isShortened }
@@ -156,6 +160,8 @@ export function createNodes({ host: { clock, log }, peers, name, answer, listen,
 
   function noteNode(body: Body): void {
     const found = known.get(body.node)
+    // Without viewers, nodes that ended without a message stay.
+    if (!found && known.size >= MAX_NODES) forgetOld(() => true)
     if (found) noteSeen(found)
     else if (known.size < MAX_NODES) {
       const node = { address: body.node, name: textIn(body['name']), machine: textIn(body['machine']) }
@@ -164,9 +170,9 @@ export function createNodes({ host: { clock, log }, peers, name, answer, listen,
     }
   }
 
-  function forgetOld(): void {
+  function forgetOld(isGone = ({ isSilent }: KnownNode) => isSilent): void {
     for (const node of known.values())
-      if (node.isSilent && clock.now() - node.seenAt > SILENT_TTL) known.delete(node.address)
+      if (isGone(node) && clock.now() - node.seenAt > SILENT_TTL) known.delete(node.address)
   }
 
   const batchOf = () => Math.max(MIN_BATCH, Math.floor(MAX_BATCH / Math.max(1, known.size)))

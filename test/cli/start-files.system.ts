@@ -98,7 +98,7 @@ describe('the files of a start', () => {
   it('are few, and none of what a plain config does not need', async () => {
     const files = await filesOf('mcp.config.mjs', INPUT)
     expect(files.length).to.be.within(50, 190)
-    expect(among(files, '/dist/core/chunks/')).to.be.within(5, 77)
+    expect(among(files, '/dist/core/chunks/')).to.be.within(5, 78)
     expect(among(files, '/node_modules/ajv/')).to.equal(NAMED.length)
     const needless = [
       ...COMPILERS,

@@ -191,6 +191,27 @@ describe('The console on several nodes', () => {
     await eventually('no silent node', async () => stateOf(await read()) === undefined)
   })
 
+  it('lists a session of a dead node at a node that has a copy', async () => {
+    const to = await nodeOf(here)
+    const row = {
+      handle: 'h',
+      node: 'dead',
+      route: '/open',
+      lastUsedAt: 1,
+      transport: 'transport-streamable',
+      streams: 0,
+    }
+    const sessions = { sessions: [row], total: 1, streams: 0, waitingBytes: 0 }
+    spy.receive(message => {
+      const { type, id } = (message.type === 'plugin' ? message.body : {}) as Json
+      if (type === 'ask') void tell(to, { type: 'reply', id, name: 'copies', machine: 'spare', value: sessions })
+    })
+    await tell(to, { type: 'here', name: 'copies', machine: 'spare', replied: true })
+    const read = async () => (await here.get(PATHS.sessions)).body.sessions.find(({ handle }: Json) => handle === 'h')
+    expect((await eventually('the session', read)).node).to.equal('copies')
+    await tell(to, { type: 'gone' })
+  })
+
   it('forgets a node that closes', async () => {
     await there.host.close({ grace: 0 })
     const read = async () => (await here.get(PATHS.nodes)).body
