@@ -142,7 +142,8 @@ export const printable = (text: string): string =>
 
 export function unreachable(url: string, thrown: unknown): RemoteError {
   const code = networkCode(thrown) ?? tlsCode(thrown)
-  const why = code === undefined ? '' : ` (${code})`
+  const hint = code === 'ERR_SSL_WRONG_VERSION_NUMBER' ? '; the server does not use TLS: write http://' : ''
+  const why = code === undefined ? '' : ` (${code}${hint})`
   return new RemoteError('unreachable', `${printableUrl(url)} cannot be reached${why}`, { cause: thrown })
 }
 

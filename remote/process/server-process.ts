@@ -70,6 +70,14 @@ function trimStart(line: Buffer): Buffer {
   return start === 0 ? line : line.subarray(start)
 }
 
+function startError(command: string, cause: NodeJS.ErrnoException): RemoteError {
+  const advice = command.includes(' ')
+    ? '; write the command and its arguments as separate list entries'
+    : '; install the program or use its full path, and check `cwd`'
+  const fix = cause.code === 'ENOENT' ? advice : ''
+  return new RemoteError('unreachable', `cannot start ${command}: ${cause.message}${fix}`, { cause })
+}
+
 export function startServerProcess(target: CommandTarget, maxLine: number, events: ServerProcessEvents): ServerProcess {
   const { command, args = [], cwd, stopGrace = STOP_GRACE } = target
   let child: ChildProcessWithoutNullStreams
@@ -82,7 +90,7 @@ export function startServerProcess(target: CommandTarget, maxLine: number, event
       windowsHide: true,
     })
   } catch (cause) {
-    throw new RemoteError('unreachable', `cannot start ${command}: ${(cause as Error).message}`, { cause })
+    throw startError(command, cause as Error)
   }
   const { pid } = child
   if (pid !== undefined) guard(pid)
@@ -138,7 +146,7 @@ export function startServerProcess(target: CommandTarget, maxLine: number, event
 
   const exited = new Promise<void>(resolve => {
     child.once('error', cause => {
-      report(new RemoteError('unreachable', `cannot start ${command}: ${cause.message}`, { cause }))
+      report(startError(command, cause))
       if (pid === undefined) resolve()
     })
     child.once('exit', (code, signal) => {
