@@ -56,7 +56,7 @@ describe('Console of mcp-host dev in chromium', function () {
     expect((await modern(`${url}/staff`, 'tools/call', { name: 'purge' })).status).to.equal(401)
     await openScreen(page, 'Denials')
     await page.locator('main >> text=unauthorized').first().click()
-    await page.getByRole('button', { name: 'Explain this' }).click()
+    await page.getByRole('button', { name: 'Explain for an anonymous caller' }).click()
     const explained = page.locator('dialog[open] pre', { hasText: 'needs any signed-in user' })
     expect(await explained.textContent()).to.match(/^address +\/staff,[\s\S]*^result +401 /m)
     expect(faults).to.deep.equal([])
