@@ -11,7 +11,14 @@ it('a deferred login does not fail other callers of the same tokens', async () =
   const fake = await startFakeServers()
   const tokenCache = createMemoryTokenCache()
   const deferred = startClient(fake, { tokenCache, interactive: 'defer' })
-  const asking = startClient(fake, { tokenCache })
+  const asking = startClient(fake, {
+    tokenCache,
+    // The user agrees after the deferred caller has its error, so that this caller cannot find the tokens.
+    async authorizationRedirectDelegate(...args) {
+      await first
+      return fake.delegate(...args)
+    },
+  })
   const silent = startClient(fake, { tokenCache, interactive: 'any' })
   const first = authErrorOf(() => deferred.post())
   const [error, ...responses] = await Promise.all([first, asking.post(), silent.get()])

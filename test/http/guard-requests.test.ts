@@ -163,6 +163,8 @@ describe("http.host 'localhost'", () => {
           // Another process takes the port first.
           const blocker = createServer()
           blockers.push(blocker)
+          // Another test can have the port already.
+          blocker.on('error', () => Reflect.apply(listen, this, args))
           Reflect.apply(listen, blocker, [{ host, port }, () => Reflect.apply(listen, this, args)])
           return this
         }
