@@ -76,7 +76,7 @@ function send(url: URL, { host, token, tool, body, signal }: Sent) {
 }
 
 interface Target {
-  /** Where the host listens. */
+  /** The URL of the host. */
   readonly url: string
   /** The Host header that the host accepts. */
   readonly host: string | undefined

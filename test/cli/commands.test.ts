@@ -1,4 +1,4 @@
-// The commands beside `start`, what the CLI says of itself, and what it does not know.
+// Tests all commands except `start`: help, versions, and errors for unknown commands and options.
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'

@@ -56,7 +56,7 @@ describe('A login to the console by role', () => {
     return url
   }
 
-  /** Where the browser of a user arrives. */
+  /** The URL at which the browser of a user ends. */
   async function visit(user: string, url: URL, browser: Browser = bridge.browser()): Promise<URL | number> {
     bridge.idp.nextUser = user
     const page = await browser.open(url)

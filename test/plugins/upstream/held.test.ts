@@ -18,7 +18,7 @@ const requestedSchema = { type: 'object', properties: { name: { type: 'string' }
 let origin: StartedHost
 let neighbours: readonly TestNeighbour[]
 let nodes: readonly StartedHost[]
-/** What the tools of the server did. */
+/** Events of the tools, in order. */
 let done: string[]
 let finish: () => void
 
