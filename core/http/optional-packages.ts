@@ -1,21 +1,33 @@
 // Checks optional peer packages. If a package is missing, the error contains its install command.
-import { readFileSync } from 'node:fs'
-import { dirname, join } from 'node:path'
+import { existsSync, readFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { basename, dirname, join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { type Path, StartError } from './errors.ts'
 
 /** The config keys that require the package, or a description. */
 export type NeededBy = { readonly at: Path } | { readonly what: string }
 
+const require = createRequire(import.meta.url)
 const HERE = dirname(fileURLToPath(import.meta.url))
 
+/** True if only `require` finds the package, in NODE_PATH or in global folders. */
+function isForRequireAlone(name: string): boolean {
+  const isThere = (folder: string) => existsSync(join(folder, name))
+  const isAbove = (folder: string) =>
+    basename(folder) === 'node_modules' && !relative(dirname(folder), HERE).startsWith('..')
+  const folders = require.resolve.paths(name) ?? []
+  return !folders.some(folder => isAbove(folder) && isThere(folder)) && folders.some(isThere)
+}
+
 export function isInstalled(name: string): boolean {
+  if (isForRequireAlone(name)) return false
   try {
-    import.meta.resolve(name)
+    require.resolve(name)
     return true
   } catch (error) {
-    // The package can be installed without a main entry.
-    return (error as NodeJS.ErrnoException).code !== 'ERR_MODULE_NOT_FOUND'
+    // The package is installed but can have entries for `import` only.
+    return (error as NodeJS.ErrnoException).code !== 'MODULE_NOT_FOUND'
   }
 }
 
