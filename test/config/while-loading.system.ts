@@ -19,7 +19,7 @@ const CONFIG = `export default {
   toolsets: { all: './tools/*.ts' }, routes: { '/': { toolsets: 'all' } }, plugins: { 'transport-streamable': {} },
 }`
 const SAY = "import { defineTool } from HERE\nexport const say = defineTool({ name: 'say', handler: () => 'one' })\n"
-const HANGS = "await new Promise(() => {})\n"
+const HANGS = 'await new Promise(() => {})\n'
 const files = {
   'mcp.config.ts': CONFIG,
   'tools/say.ts': SAY,
