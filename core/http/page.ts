@@ -1,11 +1,16 @@
 // HTML pages for people who open an endpoint in a browser.
 import type { IncomingMessage } from 'node:http'
-import Negotiator from 'negotiator'
 import { type HostErrorKind, knownKind } from './errors.ts'
 
-function isVisit(req: IncomingMessage): boolean {
-  if (req.method !== 'GET' && req.method !== 'HEAD') return false
-  const types = new Negotiator(req).mediaTypes()
+const acceptedTypes = (accept: string): string[] =>
+  accept.split(',').flatMap(range => {
+    const [type = '', ...parameters] = range.split(';').map(part => part.trim().toLowerCase())
+    return parameters.some(parameter => /^q=0(?:\.0*)?$/.test(parameter)) ? [] : [type]
+  })
+
+function isVisit({ method, headers: { accept = '' } }: Pick<IncomingMessage, 'method' | 'headers'>): boolean {
+  if (method !== 'GET' && method !== 'HEAD') return false
+  const types = acceptedTypes(accept)
   return types.includes('text/html') && !types.includes('text/event-stream')
 }
 
