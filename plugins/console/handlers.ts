@@ -114,7 +114,7 @@ export function createHandlers({ host, operator, records, isActive }: HandlerPar
     host,
     peers: peersOf(host),
     name: node,
-    listen: records.listen,
+    collect: records.collect,
     readTick,
     answer: async (what, params) => {
       const read = Object.hasOwn(readers, what) ? readers[what] : undefined

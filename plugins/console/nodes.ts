@@ -5,6 +5,7 @@ import type { InternalHost, Slots } from '../../core/internal.ts'
 import { isObject } from '../../core/plugin.ts'
 import type { CallRow, NodeState } from './api.ts'
 import type { PackedNow, PackedSecond } from './figures.ts'
+import type { Records } from './records.ts'
 
 type Peers = Slots['peers']
 
@@ -104,7 +105,7 @@ interface NodesParts {
   readonly name: string
   /** Returns the data of this node. Rejects with an error for the operator. */
   readonly answer: (what: string, params: Params) => Promise<object>
-  readonly listen: (listener: (row: CallRow) => void) => () => void
+  readonly collect: Records['collect']
   readonly readTick: () => Promise<NodeTick>
 }
 
@@ -114,7 +115,7 @@ export function peersOf({ routes, services }: InternalHost): Peers | undefined {
   return all.find(({ shared }) => shared === true) ?? all.find(({ shared }) => shared === 'host') ?? all[0]
 }
 
-export function createNodes({ host: { clock, log }, peers, name, answer, listen, readTick }: NodesParts) {
+export function createNodes({ host: { clock, log }, peers, name, answer, collect, readTick }: NodesParts) {
   const { node: address = name, shared = false } = peers ?? {}
   const known = new Map<string, KnownNode>()
   const pending = new Map<string, { readonly from: string; readonly settle: (body: Body) => void }>()
@@ -207,12 +208,7 @@ export function createNodes({ host: { clock, log }, peers, name, answer, listen,
   }
 
   function startSending(): () => void {
-    let batch: CallRow[] = []
-    let skipped = 0
-    const unlisten = listen(row => {
-      if (batch.length < MAX_BATCH) batch.push(row)
-      else skipped++
-    })
+    const collector = collect(MAX_BATCH)
 
     async function sendTo(to: string, calls: readonly CallRow[], left: number, tick: NodeTick) {
       const watcher = watchers.get(to)
@@ -238,17 +234,15 @@ export function createNodes({ host: { clock, log }, peers, name, answer, listen,
         stopSending = undefined
         return
       }
-      const [calls, left] = [batch, skipped]
-      batch = []
-      skipped = 0
+      const { calls, skipped } = collector.take()
       const tick = await readTick()
-      await Promise.all([...watchers.keys()].map(to => sendTo(to, calls, left, tick)))
+      await Promise.all([...watchers.keys()].map(to => sendTo(to, calls, skipped, tick)))
     }
 
     const timer = clock.setInterval(() => void sendAll().catch(failed), SEND_INTERVAL).unref()
     return () => {
       clock.clear(timer)
-      unlisten()
+      collector.stop()
     }
   }
 
