@@ -54,7 +54,6 @@ const policyOf = ({ resources, connect, frames, base }: Origins): string =>
     `base-uri ${base || "'none'"}`,
     "form-action 'none'",
     "frame-ancestors 'self'",
-    "webrtc 'block'",
   ].join('; ')
 
 interface KeptPage {
