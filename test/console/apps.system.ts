@@ -386,7 +386,7 @@ describe('Apps of tools in the console in chromium', function () {
       found => ['frame-src', 'object-src', 'connect-src'].every(one => found.includes(one)),
     )
     expect(blocked.filter(directive => directive === 'connect-src')).to.have.lengthOf(6)
-    expect(blocked).to.include.members(['img-src', 'script-src-elem', 'worker-src', 'script-src'])
+    expect(blocked).to.include.members(['img-src', 'script-src-elem', 'script-src'])
     // Only public https and wss origins can be declared.
     const network = await page.textContent('section[aria-label=App]')
     expect(network).to.match(/Network: https:\/\/api\.acme\.example, refused: http:\/\/127\.0\.0\.1:/)

@@ -180,7 +180,7 @@ export function AppFrame({ uri, asked, result, tools }: AppFrameProps) {
           onClose={question.decline}
         >
           <p class="wrap">
-            <Code value={question.text} most={MAX_URL} />
+            <Code value={question.text} most={question.text.length} />
           </p>
         </Confirm>
       )}
