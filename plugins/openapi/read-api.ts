@@ -54,9 +54,8 @@ export async function readApi(source: Source, settings: ReadSettings): Promise<A
       }
     }
   }
-  const api = await retrying(() =>
-    createApi(documents, url => !trusted || trusted.has(url.origin) || isAllowed(url, source)),
-  )
+  const trusts = createTrust(trusted, source)
+  const api = await retrying(() => createApi(documents, trusts))
   const { candidates, faults } = await retrying(() => candidatesOf(api))
   const nameOf = createNames(candidates, source.prefix)
   const reading = {
@@ -86,7 +85,11 @@ export async function readApi(source: Source, settings: ReadSettings): Promise<A
 
 const isFile = ({ url }: DocumentFile): boolean => url.protocol === 'file:'
 
-const isAllowed = ({ host }: URL, { allowHosts = [] }: Source): boolean => allowHosts.includes(host)
+/** A closure in `readApi` would keep the text of the document in memory. */
+const createTrust =
+  (origins: ReadonlySet<string> | undefined, { allowHosts = [] }: Source): Api['trusts'] =>
+  ({ origin, host }) =>
+    !origins || origins.has(origin) || allowHosts.includes(host)
 
 const urlOf = (name: string, { directory }: ReadSettings): URL =>
   /^https?:\/\//.test(name) ? new URL(name) : pathToFileURL(resolve(directory, name))
