@@ -85,8 +85,8 @@ export interface NodeState {
   readonly name: string
   /** The host name of its machine. */
   readonly machine: string
-  /** `silent`: the node did not reply in time, so its data is missing. `shortened`: its last reply was shortened. */
-  readonly state: 'ok' | 'silent' | 'shortened'
+  /** `silent`: the node did not reply in time, so its data is missing. `shortened`: its last reply was shortened. `failed`: it could not read its data. */
+  readonly state: 'ok' | 'silent' | 'shortened' | 'failed'
 }
 
 /** The data does not exist, such as that of a plugin that is off. */
@@ -138,7 +138,8 @@ export interface Login extends Me {
 export interface Overview {
   readonly version: string
   readonly nodeVersion: string
-  readonly pid: number
+  /** Absent for the sum of several nodes. */
+  readonly pid?: number
   readonly processes: number
   /** Seconds. */
   readonly uptime: number

@@ -1,6 +1,7 @@
 // The handlers of the API, by method and path.
 import { hostname } from 'node:os'
 import { resolve } from 'node:path'
+import { HostError } from '../../core/index.ts'
 import type { InternalHost, KeptWarning, Operator } from '../../core/internal.ts'
 import { isObject } from '../../core/plugin.ts'
 import { grantSources } from '../families/credentials/index.ts'
@@ -70,6 +71,9 @@ const READINESS_TTL = 5_000
 const problemOf = ({ problem, restart }: LastReload): string =>
   problem ?? `These changes require a restart: ${restart.join(', ')}.`
 
+const failureOf = (refusal: { readonly [Key in string]?: unknown }) =>
+  new ApiFailure(Number(refusal['status']), String(refusal['error']), String(refusal['message']))
+
 const badRequest = (message: string) => new ApiFailure(400, 'bad_request', message)
 
 function numberIn(query: URLSearchParams, name: string, fallback: number, most: number): number {
@@ -115,11 +119,17 @@ export function createHandlers({ host, operator, records, isActive }: HandlerPar
     peers: peersOf(host),
     name: node,
     collect: records.collect,
+    failureOf,
     readTick,
     answer: async (what, params) => {
       const read = Object.hasOwn(readers, what) ? readers[what] : undefined
       if (!read) throw new ApiFailure(404, 'not_found', 'This node has another version of the console.')
-      return read(params)
+      try {
+        return await read(params)
+      } catch (error) {
+        if (!HostError.is(error) || error.kind !== 'unavailable') throw error
+        throw new ApiFailure(503, 'unavailable', 'The store does not answer.')
+      }
     },
   })
   const isAlone = nodes.scope === 'process'
@@ -147,12 +157,16 @@ export function createHandlers({ host, operator, records, isActive }: HandlerPar
     params: Readonly<Record<string, unknown>> = {},
   ): Promise<Reply<Data>> {
     const only = nodeIn(query.get('node'))
-    const replies = await nodes.ask(what, params, only)
+    const asked = await nodes.ask(what, params, only).catch((error: unknown) => {
+      if (error instanceof ApiFailure) return error
+      throw error
+    })
     const all = {
       ...(only === undefined ? { scope: nodes.scope } : { node: only }),
       ...(!isAlone && { nodeStates: nodes.states() }),
     }
-    const data = replies.length === 0 ? undefined : merge(replies)
+    if (asked instanceof ApiFailure) return { ...unavailable(asked.message), ...all }
+    const data = asked.length === 0 ? undefined : merge(asked)
     return data ? { ...reply(data), ...all } : { ...unavailable('The node does not respond.'), ...all }
   }
 
@@ -477,7 +491,7 @@ export function createHandlers({ host, operator, records, isActive }: HandlerPar
       if (!isObject(refusal)) {
         throw new ApiFailure(503, 'unavailable', `Node ${at} does not respond. The action may have been executed.`)
       }
-      throw new ApiFailure(Number(refusal['status']), String(refusal['error']), String(refusal['message']))
+      throw failureOf(refusal)
     }
 
   /** Data and actions for the consoles of all nodes, including this one. */
@@ -488,7 +502,12 @@ export function createHandlers({ host, operator, records, isActive }: HandlerPar
       dropped: records.dropped(),
     }),
     denials: () => records.denials(),
-    sessions: () => readSessions(live),
+    sessions: async () => {
+      // Rejects if a store does not answer. The sessions of this process could then be outdated.
+      const stores = new Set(host.routes.map(route => host.services.slot('sessionStore', route)))
+      await Promise.all([...stores].map(store => store.timeLeft('console')))
+      return readSessions(live)
+    },
     tasks: () => readTasks(live),
     clients,
     items: () => ({ items: records.items() }),
@@ -499,7 +518,8 @@ export function createHandlers({ host, operator, records, isActive }: HandlerPar
 
   const handlers: Readonly<Record<string, ApiHandler>> = {
     [`GET ${PATHS.me}`]: ({ session }) => meOf(session),
-    [`GET ${PATHS.overview}`]: request => gather('overview', request, found => mergeOverviews(found, isAlone)),
+    [`GET ${PATHS.overview}`]: request =>
+      gather('overview', request, found => mergeOverviews(found, isAlone, !isAlone && !request.query.get('node'))),
     [`GET ${PATHS.routes}`]: () => reply({ routes: routes() }),
     [`GET ${PATHS.surface}`]: async () => reply(await surface()),
     [`POST ${PATHS.access}`]: async ({ body }) => reply(await readAccess(operator, body['path'], body['callers'])),
