@@ -63,8 +63,9 @@ interface KnownNode {
   readonly machine: string
   seenAt: number
   isSilent: boolean
-  /** True if the last reply was shortened. */
+  /** Of the last reply. */
   isShortened: boolean
+  isFailed: boolean
 }
 
 type Body = Params & { readonly v: typeof VERSION; readonly type: string; readonly node: string }
@@ -105,6 +106,8 @@ interface NodesParts {
   readonly name: string
   /** Returns the data of this node. Rejects with an error for the operator. */
   readonly answer: (what: string, params: Params) => Promise<object>
+  /** Creates the error of a refusal of another node. */
+  readonly failureOf: (refusal: Params) => Error
   readonly collect: Records['collect']
   readonly readTick: () => Promise<NodeTick>
 }
@@ -115,7 +118,7 @@ export function peersOf({ routes, services }: InternalHost): Peers | undefined {
   return all.find(({ shared }) => shared === true) ?? all.find(({ shared }) => shared === 'host') ?? all[0]
 }
 
-export function createNodes({ host: { clock, log }, peers, name, answer, collect, readTick }: NodesParts) {
+export function createNodes({ host: { clock, log }, peers, name, answer, failureOf, collect, readTick }: NodesParts) {
   const { node: address = name, shared = false } = peers ?? {}
   const known = new Map<string, KnownNode>()
   const pending = new Map<string, { readonly from: string; readonly settle: (body: Body) => void }>()
@@ -166,7 +169,7 @@ export function createNodes({ host: { clock, log }, peers, name, answer, collect
     if (found) noteSeen(found)
     else if (known.size < MAX_NODES) {
       const node = { address: body.node, name: textIn(body['name']), machine: textIn(body['machine']) }
-      known.set(body.node, { ...node, seenAt: clock.now(), isSilent: false, isShortened: false })
+      known.set(body.node, { ...node, seenAt: clock.now(), isSilent: false, isShortened: false, isFailed: false })
       if (stopWatching) void send(body.node, { type: 'watch', most: batchOf() })
     }
   }
@@ -289,8 +292,8 @@ export function createNodes({ host: { clock, log }, peers, name, answer, collect
     await new Promise<void>(resolve => clock.setTimeout(resolve, FIRST_WAIT))
   }
 
-  const stateOf = ({ isSilent, isShortened }: KnownNode): NodeState['state'] =>
-    isSilent ? 'silent' : isShortened ? 'shortened' : 'ok'
+  const stateOf = ({ isSilent, isFailed, isShortened }: KnownNode): NodeState['state'] =>
+    isSilent ? 'silent' : isFailed ? 'failed' : isShortened ? 'shortened' : 'ok'
 
   const states = (): NodeState[] => {
     forgetOld()
@@ -311,7 +314,10 @@ export function createNodes({ host: { clock, log }, peers, name, answer, collect
     states,
     /** True for this node and known nodes. */
     has: (node: string) => node === name || [...known.values()].some(one => one.name === node),
-    /** Returns the data of all nodes that reply in time, this node first. `only`: the name of one node. */
+    /**
+     * Returns the data of all nodes that reply in time, this node first. `only`: the name of one node. Rejects if this node
+     * or that one node cannot read the data.
+     */
     async ask(what: string, params: Params = {}, only?: string): Promise<readonly NodeReply[]> {
       await whenIntroduced()
       const asked = [...known.values()].filter(node => only === undefined || node.name === only)
@@ -323,8 +329,12 @@ export function createNodes({ host: { clock, log }, peers, name, answer, collect
           const { isSilent } = node
           const replied = askNode(node, what, params, REPLY_TIMEOUT)
           const body = isSilent ? undefined : await replied
-          if (body) node.isShortened = body['isShortened'] === true
-          return body && isObject(body['value']) ? [{ name: node.name, value: body['value'] }] : []
+          if (!body) return []
+          const { value, refusal } = body
+          node.isShortened = body['isShortened'] === true
+          node.isFailed = isObject(refusal)
+          if (isObject(refusal) && only !== undefined) throw failureOf(refusal)
+          return isObject(value) ? [{ name: node.name, value }] : []
         }),
       ])
       return replies.flat()

@@ -92,7 +92,10 @@ describe('The console on several nodes', () => {
 
     const overview = await read(PATHS.overview)
     expect(overview.topTools.map(({ name, calls }: Json) => [name, calls])).to.deep.equal([['say', 2]])
-    expect((await read(PATHS.overview, second)).topTools[0].calls).to.equal(1)
+    const { topTools, pid } = await read(PATHS.overview, second)
+    expect([topTools[0].calls, pid]).to.deep.equal([1, process.pid])
+    // A sum has no process id.
+    expect(overview).not.to.have.property('pid')
     expect((await read(PATHS.surface)).figures[0].calls).to.equal(2)
     expect((await here.get(`${PATHS.overview}?node=none`)).status).to.equal(404)
   })
@@ -189,6 +192,26 @@ describe('The console on several nodes', () => {
     expect((await here.get(`${PATHS.calls}?node=mute`)).body).to.deep.include({ available: false })
     await tell(to, { type: 'gone' })
     await eventually('no silent node', async () => stateOf(await read()) === undefined)
+  })
+
+  it('marks a node that cannot read its data, and shows the reason for that node', async () => {
+    const to = await nodeOf(here)
+    const refusal = { status: 503, error: 'unavailable', message: 'planted reason' }
+    let isOver = false
+    spy.receive(message => {
+      const { type, id } = (message.type === 'plugin' ? message.body : {}) as Json
+      if (type === 'ask' && !isOver) void tell(to, { type: 'reply', id, name: 'ill', machine: 'spare', refusal })
+    })
+    await tell(to, { type: 'here', name: 'ill', machine: 'spare', replied: true })
+    const found = await eventually('the mark', async () => {
+      const { body } = await here.get(PATHS.sessions)
+      return body.nodeStates.some(({ name, state }: Json) => name === 'ill' && state === 'failed') ? body : undefined
+    })
+    expect(found?.available).to.equal(true)
+    const { available, reason } = (await here.get(`${PATHS.sessions}?node=ill`)).body
+    expect([available, reason]).to.deep.equal([false, 'planted reason'])
+    isOver = true
+    await tell(to, { type: 'gone' })
   })
 
   it('lists a session of a dead node at a node that has a copy', async () => {
