@@ -54,6 +54,8 @@ export const PATHS = {
   events: '/api/events',
   /** `POST TryRequest`. Only if `Me.try`. Replies one line of JSON per notification (at most 100), then a `TryResult`. */
   try: '/api/try',
+  /** `POST AppRequest`, replies `AppPage`. Only if `Me.try`. */
+  app: '/api/app',
   /** `POST EndSessionRequest`, replies `ActionResult`. Only if `Me.actions`, otherwise 403. */
   endSession: '/api/actions/end-session',
   /** `POST CancelTaskRequest`, replies `ActionResult`. */
@@ -710,6 +712,23 @@ export interface TryResult {
   /** The JSON-RPC response as the client receives it. */
   readonly response: Readonly<Record<string, unknown>>
   readonly commands: readonly Command[]
+}
+
+/** The page of an app (MCP Apps, `_meta.ui.resourceUri` of the tool). */
+export interface AppRequest {
+  readonly path: string
+  /** `ui://…` */
+  readonly uri: string
+  readonly token?: string
+}
+
+export interface AppPage {
+  /** Served once, without the headers of the page, to a frame with `sandbox="allow-scripts"`. */
+  readonly path: string
+  /** Origins that the app declares in `csp`. */
+  readonly allowed: readonly string[]
+  /** Declared origins that the policy leaves out. */
+  readonly refused: readonly string[]
 }
 
 // Actions

@@ -9,6 +9,8 @@ import { type OperatorAction, operatorActions } from '../families/operator-actio
 import { addressAt, callerIn, commandFor, createHandles, itemsOf, programOf, readAccess, withLimits } from './access.ts'
 import {
   type ActionResult,
+  type AppPage,
+  type AppRequest,
   type ConfigView,
   type Envelope,
   type Grants,
@@ -25,6 +27,7 @@ import {
   type Unavailable,
   type Warning,
 } from './api.ts'
+import { createAppPages } from './app-pages.ts'
 import { readAuditTail } from './audit-tail.ts'
 import { createFeed } from './feed.ts'
 import { figuresOf } from './figures.ts'
@@ -48,7 +51,7 @@ import {
 import { createNodes, type NodeReply, type NodeTick, peersOf } from './nodes.ts'
 import { CAPACITY, type Records } from './records.ts'
 import { ApiFailure, type ApiHandler, type ApiRequest } from './server.ts'
-import { tryTool } from './try-tool.ts'
+import { readApp, tryTool } from './try-tool.ts'
 
 interface HandlerParts {
   readonly host: InternalHost
@@ -112,6 +115,7 @@ export function createHandlers({ host, operator, records, isActive }: HandlerPar
   const isOn = (name: string) => operator.plugins.some(plugin => plugin.name === name)
   // Calls use the local address, which the certificate does not contain.
   const canTry = isActive && !http.tls
+  const appPages = createAppPages(host)
   const uptime = () => Math.floor(process.uptime())
 
   const nodes = createNodes({
@@ -374,18 +378,33 @@ export function createHandlers({ host, operator, records, isActive }: HandlerPar
     return { query: text, hits: found.slice(0, MAX_HITS) }
   }
 
-  async function callTool({ body, res, session }: ApiRequest) {
+  /** The public endpoint at the path of a request, which is checked with its token. */
+  function targetIn({ path, token }: ApiRequest['body']) {
     if (!canTry) throw new ApiFailure(403, 'forbidden', 'Calls need `actions: true`, and a host without `http.tls`.')
-    const { path, tool, arguments: given = {}, token, confirm, inputResponses, requestState } = body
     const address = addressAt(operator, path)
+    callerIn({ ...(token !== undefined && { token }) })
+    if (typeof token === 'string' && !/^[\x21-\x7e]+$/.test(token)) throw badRequest('The token is invalid.')
+    const publicHost = http.publicUrl === undefined ? undefined : new URL(http.publicUrl).host
+    return { address, target: { url: operator.url, host: publicHost, version } }
+  }
+
+  async function openApp({ body, session }: ApiRequest): Promise<AppPage> {
+    const { target } = targetIn(body)
+    const { uri } = body
+    if (typeof uri !== 'string' || !/^ui:\/\/\S{1,1024}$/.test(uri)) throw badRequest('`uri` must begin with ui://.')
+    const { html, csp } = await readApp(body as unknown as AppRequest, target)
+    return appPages.keep(html, csp, session)
+  }
+
+  async function callTool({ body, res, session }: ApiRequest) {
+    const { tool, arguments: given = {}, confirm, inputResponses, requestState } = body
+    const { address, target } = targetIn(body)
     const { samplePath } = operator.routes.find(route => route.path === address.route.path) ?? {}
     const isText = (value: unknown) => value === undefined || typeof value === 'string'
     const isMap = (value: unknown) => value === undefined || isObject(value)
     if (typeof tool !== 'string' || !isObject(given) || !isText(requestState) || !isMap(inputResponses)) {
       throw badRequest('A call has `path`, `tool` and `arguments`.')
     }
-    callerIn({ ...(token !== undefined && { token }) })
-    if (typeof token === 'string' && !/^[\x21-\x7e]+$/.test(token)) throw badRequest('The token is invalid.')
     const item = address.items.find(({ kind, key }) => kind === 'tools' && key === tool)
     if (!item) throw badRequest('This path has no such tool.')
     const { annotations } = item.wire
@@ -394,14 +413,13 @@ export function createHandlers({ host, operator, records, isActive }: HandlerPar
     if (hints['readOnlyHint'] !== true && hints['destructiveHint'] !== false && confirm !== true) {
       throw badRequest('This tool can be destructive: the call needs `confirm: true`.')
     }
-    const host = http.publicUrl === undefined ? undefined : new URL(http.publicUrl).host
     const command = `${programOf(operator)} call ${new URL(samplePath ?? '/', operator.url)} ${shellWord(tool)}`
     // The end of the response cancels the call.
     res.once(
       'close',
       session.onEnd(() => res.destroy()),
     )
-    await tryTool(body as unknown as TryRequest, { url: operator.url, host, version, command }, res)
+    await tryTool(body as unknown as TryRequest, target, command, res)
     return undefined
   }
 
@@ -550,12 +568,14 @@ export function createHandlers({ host, operator, records, isActive }: HandlerPar
       return undefined
     },
     [`POST ${PATHS.try}`]: callTool,
+    [`POST ${PATHS.app}`]: openApp,
     [`POST ${PATHS.endSession}`]: action('end-session'),
     [`POST ${PATHS.cancelTask}`]: action('cancel-task'),
     [`POST ${PATHS.reload}`]: action('reload'),
   }
   return {
     handlers,
+    appPages,
     meOf,
     begin: () => nodes.begin(),
     end: () => {
