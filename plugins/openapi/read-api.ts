@@ -85,7 +85,7 @@ export async function readApi(source: Source, settings: ReadSettings): Promise<A
 
 const isFile = ({ url }: DocumentFile): boolean => url.protocol === 'file:'
 
-/** A closure in `readApi` would keep the text of the document in memory. */
+/** Not a closure in `readApi`, which would keep the text of the document in memory. */
 const createTrust =
   (origins: ReadonlySet<string> | undefined, { allowHosts = [] }: Source): Api['trusts'] =>
   ({ origin, host }) =>
