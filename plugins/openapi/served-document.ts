@@ -213,7 +213,7 @@ export class ServedDocument {
   async refresh(): Promise<void> {
     try {
       const read = await this.read()
-      if (isDeepStrictEqual(read, this.#read)) return
+      if (read.digest === this.#read?.digest) return
       this.#served?.replace(this.#define(read))
       this.#host.log.info(
         { code: 'MH3409', document: this.#name, tools: read.tools.length },
@@ -236,7 +236,7 @@ export class ServedDocument {
       if (!isSame) void this.refresh()
       return
     }
-    if (isSame && isDeepStrictEqual(read, this.#read)) return
+    if (isSame && read.digest === this.#read?.digest) return
     this.#served?.replace(this.#define(read, source))
   }
 

@@ -22,7 +22,12 @@ export async function setUpOpenApi(host: InternalHost, options: FilledOptions): 
     const own = new ServedDocument(host, name, source, logins)
     served.set(name, own)
     // Services that fetch are available only after set-up.
-    const document = own.isRemote ? undefined : await own.read().catch((error: StartError) => host.report(error))
+    const document = own.isRemote
+      ? undefined
+      : await own.read().catch((error: unknown) => {
+          if (!(error instanceof StartError)) throw error
+          host.report(error)
+        })
     if (document) read.set(name, document)
     own.add(document ?? undefined)
   }

@@ -1,4 +1,6 @@
 // Reads a document into plain data, without the document itself, which can be large.
+import { createHash } from 'node:crypto'
+import { serialize } from 'node:v8'
 import { didYouMean } from '../../core/internal.ts'
 import { LoadError } from './document/load.ts'
 import { DocumentError, located } from './document/place.ts'
@@ -25,6 +27,8 @@ export interface ReadDocument {
   readonly faults: readonly string[]
   /** Ignored or replaced invalid parts of the document. */
   readonly notes: readonly string[]
+  /** Differs if another part differs. Faster to compare than the parts. */
+  readonly digest: string
 }
 
 /** Why a document cannot be used. */
@@ -33,7 +37,7 @@ export interface Unusable {
   readonly text: string
 }
 
-function summarize({ api, origins, candidates, tools, faulty }: ApiReading, source: Source): ReadDocument {
+function summarize({ api, origins, candidates, tools, faulty }: ApiReading, source: Source) {
   const unknownNames = unknownOverrides(candidates, source).map(name => ({
     at: ['overrides', name],
     text: `there is no such operation; ${didYouMean(name, candidates.flatMap(namesOf))}`,
@@ -56,7 +60,8 @@ function summarize({ api, origins, candidates, tools, faulty }: ApiReading, sour
 
 export async function readSummary(source: Source, settings: ReadSettings): Promise<ReadDocument | Unusable> {
   try {
-    return summarize(await readApi(source, settings), source)
+    const summary = summarize(await readApi(source, settings), source)
+    return { ...summary, digest: createHash('sha256').update(serialize(summary)).digest('hex') }
   } catch (error) {
     if (error instanceof LoadError) return { code: 'MH3401', text: error.message }
     if (!(error instanceof DocumentError)) throw error
