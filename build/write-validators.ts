@@ -8,7 +8,7 @@ import standalone from 'ajv/dist/standalone/index.js'
 import { schemasWith } from '../core/config/check-definition.ts'
 import { buildConfigSchema, withoutRequired } from '../core/config/config-schema.ts'
 import { collectKeys } from '../core/config/declared-keys.ts'
-import { PLUGIN_SCHEMA } from '../core/config/definition-schema.ts'
+import { EXTENSION_SCHEMA, PLUGIN_SCHEMA, TOOL_KEY_SCHEMA } from '../core/config/definition-schema.ts'
 import { DESCRIBED } from '../core/config/explain-problems.ts'
 import { createWritingAjv, OWN_FORMATS, schemaKey } from '../core/config/validate-value.ts'
 import { pluginsOf } from '../core/create-host.ts'
@@ -24,6 +24,8 @@ const keys = collectKeys(Object.entries(plugins))
 export const ownSchemas = (): object[] => [
   buildConfigSchema({}, keys),
   PLUGIN_SCHEMA,
+  EXTENSION_SCHEMA,
+  TOOL_KEY_SCHEMA,
   ...Object.values(schemasWith(keys.toolKeys)),
   ...Object.values(plugins).flatMap(({ options }) => [options, withoutRequired(options)]),
 ]

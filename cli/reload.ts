@@ -1,5 +1,4 @@
 // Reloads the config of a running host. Reloads run one at a time; requests during a reload are merged.
-import { giveUpStalled } from '../core/config/while-loading.ts'
 import { reloadHost } from '../core/create-host.ts'
 import type { Host, ReloadReport } from '../core/host.ts'
 import type { Logger } from '../core/kernel/log.ts'
@@ -31,25 +30,18 @@ export async function readAnew({ host, config, env, cwd }: ReloadSettings): Prom
   }
 }
 
-/** Interval between checks for a hanging module, milliseconds. */
-const LOOK = 500
-
-/** Merges requests that arrive before the task starts, and resolves after it. A hanging module is given up. */
+/** Merges requests that arrive before the task starts, and resolves after it. */
 export function oneAtATime(task: () => Promise<void>): () => Promise<void> {
   let running: Promise<void> | undefined
   let next: Promise<void> | undefined
-  let looking: NodeJS.Timeout | undefined
   async function run(before: Promise<void> | undefined) {
     await before
     running = next
     next = undefined
     await task()
-    clearInterval(looking)
-    looking = undefined
     if (!next) running = undefined
   }
   return () => {
-    if (running) looking ??= setInterval(giveUpStalled, LOOK).unref()
     next ??= run(running)
     return next
   }

@@ -36,7 +36,7 @@ import type { LockSettings, PluginConfig } from './kernel/kernel-host.ts'
 import { createLogger, type Logger } from './kernel/log.ts'
 import { type PluginInstance, providesTo } from './kernel/plugin-plan.ts'
 import { contextNames } from './mcp/context-members.ts'
-import { type Definition, notePlace } from './mcp/define.ts'
+import type { Definition } from './mcp/define.ts'
 import { isObject } from './mcp/is-object.ts'
 import type { Observer } from './mcp/observe.ts'
 import { createKeptWarnings, type KeptWarnings } from './operator.ts'
@@ -174,9 +174,6 @@ async function build(
   const isShaped = declared !== undefined && hasChecked === true && problems.count() === named
   const sources = isObject(loaded.config) ? loaded.config['toolsets'] : undefined
   const toolsets = await loadToolsets(sources, { directory, problems, places, findFaults })
-  for (const definition of [...toolsets.values()].flat()) {
-    notePlace(definition, () => places.placeOf({ of: definition, at: ['output'] }))
-  }
   const part = isShaped ? undefined : withoutFaults(loaded.config, faults)
   if (!isShaped && !part) problems.assertNone()
   const written = fillDefaults(trimSecrets(part?.config ?? loaded.config, schema), schema) as FilledConfig

@@ -1,5 +1,8 @@
 // Checks plugin registrations, so that errors name the plugin. Refuses registrations after startup, which would be ignored.
+import { describeFault } from './config/check-definition.ts'
+import { EXTENSION_SCHEMA, TOOL_KEY_SCHEMA } from './config/definition-schema.ts'
 import { describeKind } from './config/explain-problems.ts'
+import { validateValue } from './config/validate-value.ts'
 import { blame } from './http/describe-thrown.ts'
 import { StartError } from './http/errors.ts'
 import { parsePattern } from './http/path-pattern.ts'
@@ -8,7 +11,7 @@ import { BODY_TYPES } from './kernel/body.ts'
 import type { Endpoint } from './kernel/endpoint.ts'
 import { isKoaApp } from './kernel/write-errors.ts'
 import type { Call } from './mcp/call.ts'
-import { noObject } from './mcp/check-added.ts'
+import { noObject } from './mcp/dispatch.ts'
 import type { ToolKey } from './mcp/tool-key-handlers.ts'
 
 type Fail = (why: string) => StartError
@@ -78,6 +81,15 @@ const toolset: Check = (given, fail) => {
   throw fail(`host.toolset() takes definitions, or a name and definitions, not ${kindOf(definitions)}`)
 }
 
+const shaped =
+  (what: string, schema: object): Check =>
+  (given, fail) => {
+    const [name, value] = given
+    const [fault] = validateValue(value, schema, [])
+    if (fault) throw fail(`${what} "${name}": ${describeFault(fault)}`)
+    return given
+  }
+
 const anything: Check = given => given
 
 const DECLARING: { readonly [Name in keyof InternalHost]?: Check } = {
@@ -90,8 +102,8 @@ const DECLARING: { readonly [Name in keyof InternalHost]?: Check } = {
   endpoint,
   mount,
   method: functionAt('method', 1),
-  extension: anything,
-  toolKey: anything,
+  extension: shaped('extension', EXTENSION_SCHEMA),
+  toolKey: shaped('the tool key', TOOL_KEY_SCHEMA),
   context: functionAt('context', 1),
   toolset,
   variesByCaller: anything,

@@ -17,7 +17,7 @@ import type { Problems } from './config/problems.ts'
 import { resolveHttp } from './config/resolve-settings.ts'
 import type { GivenSecrets } from './config/secrets-file.ts'
 import { isSecretAt, schemasAlong } from './config/walk-schema.ts'
-import { checkPlaceholders, warnOfNearMiss, warnOfValues } from './config/warn-of-values.ts'
+import { checkPlaceholders, warnOfValues } from './config/warn-of-values.ts'
 import { declaring } from './declaring.ts'
 import { type Clock, systemClock } from './http/clock.ts'
 import {
@@ -401,7 +401,6 @@ async function assemble(input: HostInput, notes: KernelNotes): Promise<BuiltHost
   }
   if (purpose !== 'stdio') warnUnmetPolicies(routes, provides, suggest, report)
   if (secrets.generated) log.warn({ code: 'MH1031' }, NO_SECRETS)
-  if (secrets.generated) warnOfNearMiss('MCP_HOST_SECRETS', process.env, report)
   const startup = createStartup(async () => {
     if (purpose !== 'inspect') builtServices.startSessions()
     for (const task of notes.starting) await problems.placed(task)

@@ -32,11 +32,15 @@ function withHeaders(wire: Wire, headers: HttpTarget['headers']): Wire {
   if (headers === undefined) return wire
   let known: HttpTarget['headers']
   let own: Readonly<Record<string, string>> = {}
+  let isEmpty = true
   return (request, cancellations) => {
     const given = typeof headers === 'function' ? headers() : headers
-    if (given !== known) own = lowerCase(given)
+    if (given !== known) {
+      own = lowerCase(given)
+      isEmpty = Object.keys(given).length === 0
+    }
     known = given
-    return wire({ ...request, headers: { ...own, ...request.headers } }, cancellations)
+    return wire(isEmpty ? request : { ...request, headers: { ...own, ...request.headers } }, cancellations)
   }
 }
 

@@ -116,11 +116,11 @@ export interface RequestOptions {
   /** Maximum total time, even with progress. Default: 600,000. 0: no limit. */
   readonly maxTime?: number
   /** Headers added to the HTTP request, for credentials per call. */
-  readonly headers?: Readonly<Record<string, string>>
+  readonly headers?: Readonly<Record<string, string>> | undefined
   /** Capabilities that this request declares, instead of those of the connection (2026-07-28 only). */
-  readonly capabilities?: ClientCapabilities
+  readonly capabilities?: ClientCapabilities | undefined
   /** Minimum severity of log messages for this request (2026-07-28 only). */
-  readonly logLevel?: string
+  readonly logLevel?: string | undefined
   /** Identifies the request to `onRequest` and `onNotification`. */
   readonly owner?: unknown
   /** Maximum size of the response, bytes. Default: `maxMessage`. */

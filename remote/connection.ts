@@ -199,10 +199,11 @@ export class BaseConnection implements Connection {
       const pending = new Pending(call, options, exchange, { resolve, reject })
       this.#pending[id] = pending
       this.#count++
-      const late = (what: string) => () =>
-        this.#abandon(pending, new RemoteError('timeout', `the server did not respond ${what}`, { executed: 'maybe' }))
-      if (timeout > 0) pending.idle = setTimeout(late(`within ${timeout / 1_000} s`), timeout)
-      if (maxTime > 0) pending.total = setTimeout(late(`in ${maxTime / 1_000} s, the maximum time`), maxTime)
+      if (timeout > 0) pending.idle = setTimeout(() => this.#expire(pending, `within ${timeout / 1_000} s`), timeout)
+      if (maxTime > 0) {
+        const expire = () => this.#expire(pending, `in ${maxTime / 1_000} s, the maximum time`)
+        pending.total = setTimeout(expire, maxTime)
+      }
       if (signal) {
         pending.abort = () =>
           this.#abandon(pending, new RemoteError('cancelled', 'the request was cancelled', { executed: 'maybe' }))
@@ -230,6 +231,10 @@ export class BaseConnection implements Connection {
     if (result) pending.resolve(result)
     else pending.reject(error)
     return true
+  }
+
+  #expire(pending: Pending, what: string): void {
+    this.#abandon(pending, new RemoteError('timeout', `the server did not respond ${what}`, { executed: 'maybe' }))
   }
 
   #abandon(pending: Pending, error: RemoteError): void {

@@ -1,4 +1,4 @@
-// JSON Schemas of tools, resources, prompts and plugins, matching the types in core/mcp/define.ts and
+// JSON Schemas of tools, resources, prompts, plugins and their registrations, matching the types in core/mcp/define.ts and
 // core/kernel/define-plugin.ts. Keys that plugins add to tools are in declared-keys.ts.
 import type { JsonSchema } from '../mcp/protocol.ts'
 import { closed, count, flag, icon, isolate, list, mediaType, positiveDuration, text } from './schema-parts.ts'
@@ -111,3 +111,35 @@ export const PLUGIN_SCHEMA = closed(
   },
   { required: ['options', 'setup'] },
 )
+
+const byName = (value: JsonSchema, more?: JsonSchema) => ({ type: 'object', additionalProperties: value, ...more })
+
+const JSON_VALUE = { $ref: '#/$defs/json' }
+
+export const EXTENSION_SCHEMA = closed(
+  {
+    settings: byName(JSON_VALUE),
+    methods: byName(callable('Answers a call.'), { propertyNames: { pattern: '^(?!notifications/).' } }),
+    nameHeaders: byName(text('The name of a parameter.')),
+    results: byName(list(text('A result type.'), 'Result types of a method.')),
+    listenFilters: byName(callable('Reads a filter.')),
+    clientMustDeclare: flag('Whether clients must declare the extension.'),
+  },
+  {
+    $defs: {
+      json: {
+        type: ['null', 'boolean', 'number', 'string', 'array', 'object'],
+        items: JSON_VALUE,
+        additionalProperties: JSON_VALUE,
+      },
+    },
+  },
+)
+
+export const TOOL_KEY_SCHEMA = closed({
+  onCall: callable('Wraps the handler.'),
+  meta: callable('Returns entries of `_meta`.'),
+  resources: callable('Returns resources.'),
+  digest: callable('Returns a digest for the lock.'),
+  check: callable('Returns why a tool cannot be served.'),
+})

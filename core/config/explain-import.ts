@@ -109,9 +109,5 @@ function adviceFor(error: unknown): string {
   if (errorText(error).includes('Top-level await')) {
     return '; put "type": "module" into the package.json of its folder, or rename the file to .mts'
   }
-  const [, manifest] = /^Error parsing: (.+package\.json)$/m.exec(errorText(error)) ?? []
-  if (manifest !== undefined && textOf(manifest).startsWith('\uFEFF')) {
-    return ': it begins with a byte order mark, which tsx cannot read; save it as UTF-8 without one'
-  }
   return code === 'ERR_UNKNOWN_FILE_EXTENSION' ? '; a config that imports TypeScript must be mcp.config.ts itself' : ''
 }

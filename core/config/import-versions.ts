@@ -1,4 +1,5 @@
 // Adds file versions to import URLs, for version-hooks.ts and the loader thread (thread/main.ts).
+import { statSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 
 export const VERSION = 'mcp-host-version'
@@ -8,7 +9,12 @@ export const LINKED = 'mcp-host-linked'
 export interface SeenImport {
   readonly parent: string | undefined
   readonly file: string | undefined
+  /** Taken before the file is read, so that a later change is detected. */
+  readonly stamp?: number
 }
+
+/** Returns the modification time in milliseconds, so touching a file counts as a change. 0: the file was deleted. */
+export const stampOf = (file: string): number => statSync(file, { throwIfNoEntry: false })?.ctimeMs ?? 0
 
 /** Versions by path. Other files have no version. */
 export type Versions = Readonly<Record<string, number>>
@@ -59,7 +65,7 @@ export function addVersion<Result extends Found>(
 ): Result {
   const file = pathOf(found.url)
   if (file === undefined || isForeign(file, own)) return found
-  note({ parent: pathOf(parentURL), file })
+  note({ parent: pathOf(parentURL), file, stamp: stampOf(file) })
   // Node.js caches required modules by path only.
   const isRequired = conditions.includes('require') && !conditions.includes('import')
   const version = isRequired ? undefined : versions[file]

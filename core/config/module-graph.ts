@@ -1,18 +1,17 @@
 // Tracks imports, changes and versions of the project's modules. Unchanged modules with unchanged imports are kept on reload.
 import { createHash } from 'node:crypto'
-import { statSync } from 'node:fs'
 import { readFile, stat } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { dirname, relative, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { LINKED } from './import-versions.ts'
+import { LINKED, stampOf } from './import-versions.ts'
 import { hooksAreCheap, installHooks, type VersionHooks, versionedUrl } from './version-hooks.ts'
 
 /** The time before the first project import, because file timestamps can lag by a few milliseconds. */
 const began = Date.now() - 20
 
 const importers = new Map<string, Set<string>>()
-/** Modification time of each file at import; undefined: not recorded. */
+/** Modification time of each file before its import; undefined: not recorded. */
 const stamps = new Map<string, number | undefined>()
 const versions: Record<string, number> = {}
 /** Modules with unresolved imports, which are imported again even if unchanged. */
@@ -20,9 +19,6 @@ const failed = new Set<string>()
 const linked = new Map<string, number | undefined>()
 let hooks: VersionHooks | undefined
 let seesAll = false
-
-/** Returns the modification time in milliseconds, so touching a file counts as a change. 0: the file was deleted. */
-const stampOf = (file: string): number => statSync(file, { throwIfNoEntry: false })?.ctimeMs ?? 0
 
 function note(parent: string | undefined, file: string, stamp: number | undefined): void {
   if (!stamps.has(file)) stamps.set(file, stamp)
@@ -33,12 +29,12 @@ function note(parent: string | undefined, file: string, stamp: number | undefine
 
 function drain(): string[] {
   const found: string[] = []
-  for (const { parent, file } of hooks?.drain() ?? []) {
+  for (const { parent, file, stamp } of hooks?.drain() ?? []) {
     if (file === undefined) {
       if (parent !== undefined) failed.add(parent)
       continue
     }
-    note(parent, file, stampOf(file))
+    note(parent, file, stamp)
     if (linked.has(file) && linked.get(file) === versions[file]) continue
     linked.set(file, versions[file])
     found.push(file)
@@ -77,11 +73,8 @@ const learned = new Set<string>()
 /** Scans CommonJS modules for `require`, which hooks do not see on every Node version. */
 async function learnRequired(): Promise<void> {
   const files = Object.keys(required).map(fileOf)
-  await readGraph(
-    files.filter(file => stamps.has(file) && !learned.has(file)),
-    stampOf,
-    learned,
-  )
+  const known = files.filter(file => stamps.has(file))
+  await readGraph(known, stampOf, learned)
 }
 
 /** Starts tracking imports, where hooks are expensive only if `always` is set. */
@@ -95,8 +88,8 @@ export const moduleUrl = (file: string): string => versionedUrl(pathToFileURL(fi
 
 export async function imported(file: string, isWhole: boolean): Promise<void> {
   if (!hooks) return
-  note(undefined, file, stampOf(file))
   drain()
+  note(undefined, file, stampOf(file))
   await learnRequired()
   if (!isWhole) failed.add(file)
 }

@@ -10,7 +10,8 @@ import type { Config, FilledConfig, PluginsSettings, StoreSettings } from './def
 import { pluginValues } from './find-plugins.ts'
 import { fillDefaults, trimSecrets } from './walk-schema.ts'
 
-const optionsOf = (value: PluginsSettings[string]): object => (isConfiguredPlugin(value) ? value.options : value || {})
+export const optionsOf = (value: PluginsSettings[string]): object =>
+  isConfiguredPlugin(value) ? value.options : value || {}
 
 /** Applies schema defaults and trims secrets. */
 const withDefaults = (schema: Plugin<object>['options'], written: object): object =>

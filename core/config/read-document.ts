@@ -1,6 +1,6 @@
 // Reads JSON and YAML configs and locates their keys. Error texts never quote the file, which can contain secrets.
 import { createRequire } from 'node:module'
-import type { Node as JsonNode, ParseError } from 'jsonc-parser'
+import type { JSONPath, Node as JsonNode, ParseError } from 'jsonc-parser'
 import type { Document, LineCounter, Pair, YAMLMap } from 'yaml'
 import { errorText, type Path } from '../http/errors.ts'
 import { type Locate, lineAt } from './locate-in-code.ts'
@@ -26,7 +26,7 @@ interface ReadDocument {
 }
 
 export function readJson(source: string): ReadDocument {
-  const { parseTree, printParseErrorCode } = loadJsonc()
+  const { findNodeAtLocation, parseTree, printParseErrorCode } = loadJsonc()
   const text = source.replace(/^\uFEFF/, '')
   const lineOf = (offset: number) => lineAt(text, offset)
   let config: unknown
@@ -41,29 +41,22 @@ export function readJson(source: string): ReadDocument {
     throw new DocumentFault(`not valid JSON:${found ?? ` ${errorText(error)}`}`, fault && lineOf(fault.offset))
   }
   const root = parseTree(text)
-  const objects = new Map<JsonNode, ReadonlyMap<string, JsonNode>>()
   const nodes = root ? [root] : []
   for (const node of nodes) {
     for (const child of node.children ?? []) nodes.push(child)
-    if (node.type === 'object') objects.set(node, indexProperties(node, lineOf))
+    if (node.type === 'object') checkDuplicates(node, lineOf)
   }
   return {
     config,
     locate(path) {
-      let node = root
-      let offset = root?.offset
-      for (const key of path) {
-        const property: JsonNode | undefined = node && objects.get(node)?.get(String(key))
-        node = typeof key === 'number' ? node?.children?.[key] : property?.children?.[1]
-        offset = property?.offset ?? node?.offset
-        if (!node) return undefined
-      }
+      const node = root && findNodeAtLocation(root, path as JSONPath)
+      const { offset } = (node?.parent?.type === 'property' ? node.parent : node) ?? {}
       return offset === undefined ? undefined : lineOf(offset)
     },
   }
 }
 
-function indexProperties({ children = [] }: JsonNode, lineOf: (offset: number) => number) {
+function checkDuplicates({ children = [] }: JsonNode, lineOf: (offset: number) => number): void {
   const properties = new Map<string, JsonNode>()
   for (const property of children) {
     const key = String(property.children?.[0]?.value)
@@ -74,7 +67,6 @@ function indexProperties({ children = [] }: JsonNode, lineOf: (offset: number) =
     }
     properties.set(key, property)
   }
-  return properties
 }
 
 const NO_COLON = 'a key has no colon after it; write `key: value`, or `key:` above its contents'

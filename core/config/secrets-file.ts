@@ -110,18 +110,12 @@ async function checkMakeable(path: string): Promise<void> {
   }
 }
 
-/** Writes and syncs a temporary file, then links it. False if the target exists. */
+/** Writes a temporary file, then links it. False if the target exists. */
 async function putInPlace(path: string, temporary: string): Promise<boolean> {
   const folder = dirname(path)
   const made = await mkdir(folder, { recursive: true, mode: 0o700 })
   if (made !== undefined) await writeFile(join(folder, '.gitignore'), '*\n')
-  const file = await open(temporary, 'wx', 0o600)
-  try {
-    await file.writeFile(`${randomBytes(32).toString('base64url')}\n`)
-    await file.sync()
-  } finally {
-    await file.close()
-  }
+  await writeFile(temporary, `${randomBytes(32).toString('base64url')}\n`, { flag: 'wx', mode: 0o600 })
   try {
     await link(temporary, path)
   } catch (error) {
@@ -129,19 +123,7 @@ async function putInPlace(path: string, temporary: string): Promise<boolean> {
     if (existsSync(path)) return false
     throw new Error('it is a link to a missing file')
   }
-  await syncFolder(folder)
   return true
-}
-
-/** Without this, a power failure could lose the file name. */
-async function syncFolder(folder: string): Promise<void> {
-  if (process.platform === 'win32') return
-  const handle = await open(folder, constants.O_RDONLY)
-  try {
-    await handle.sync()
-  } finally {
-    await handle.close()
-  }
 }
 
 /** Creates the file with one secret, mode 0600 (folder: 0700). False if another process created it first. */

@@ -1,4 +1,5 @@
 // Tracks imports and adds a version to URLs of project files, because Node caches each module permanently by URL.
+import { randomUUID } from 'node:crypto'
 import module from 'node:module'
 import { fileURLToPath } from 'node:url'
 import { MessageChannel, type MessagePort, receiveMessageOnPort } from 'node:worker_threads'
@@ -69,7 +70,10 @@ function received(port: MessagePort): SeenImport[] {
 function installInThread(): VersionHooks {
   const { port1, port2 } = new MessageChannel()
   port1.unref()
-  module.register(threadUrl('core/config/thread/main'), { data: { port: port2, own: OWN }, transferList: [port2] })
+  const hooks = threadUrl('core/config/thread/main')
+  // Node loads each URL once, and copies of this package (under tsx: `require` and `import`) need their own ports.
+  hooks.search = randomUUID()
+  module.register(hooks, { data: { port: port2, own: OWN }, transferList: [port2] })
   return {
     drain: () => received(port1),
     // The loader thread reads this synchronously before its next import.

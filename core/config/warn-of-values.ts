@@ -1,9 +1,8 @@
-// Warns about valid values and environment variable names that are probably mistakes.
+// Warns about valid values that are probably mistakes.
 import { type Path, type Report, StartError } from '../http/errors.ts'
 import type { Plugin } from '../kernel/define-plugin.ts'
 import type { PluginInstance } from '../kernel/plugin-plan.ts'
 import { isObject } from '../mcp/is-object.ts'
-import { nearest } from '../mcp/nearest.ts'
 import { type FilledConfig, isPlain } from './define-config.ts'
 import { isSecretAt } from './walk-schema.ts'
 
@@ -65,15 +64,3 @@ export function checkPlaceholders({ config, schema, instances, report }: Omit<Va
   }
   visit({ ...config, toolsets: undefined }, [])
 }
-
-/** Warns about a set variable whose name is similar to the unset `wanted`. */
-export function warnOfNearMiss(wanted: string, environment: NodeJS.ProcessEnv, report: Report): void {
-  if (environment[wanted]) return
-  for (const [name, value] of Object.entries(environment)) {
-    if (!value || OURS.has(name) || !/mcp/i.test(name) || nearest(name, [wanted]) === undefined) continue
-    const what = `the environment variable ${name} is not used; did you mean "${wanted}"?`
-    report(new StartError('MH1018', what, { exitCode: 2 }), 'warning')
-  }
-}
-
-const OURS: ReadonlySet<string> = new Set(['MCP_HOST_CLIENT_SECRET', 'MCP_HOST_HOME', 'MCP_HOST_TOKEN_KEY'])

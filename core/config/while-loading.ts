@@ -3,11 +3,8 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 
 const PATIENCE = 30_000
-/** Time limit of loading while another reload is waiting, milliseconds. */
-const PATIENCE_OF_NEXT = 2_000
 
 interface Loading {
-  readonly since: number
   over: boolean
   giveUp(why: string): void
 }
@@ -25,10 +22,9 @@ function refuseExit(code?: number | string | null): never {
 
 const WAITS = 'an `await` at the top of it, or of a module that it imports, does not finish'
 
-const giveUpAll = (why: string) => {
-  for (const loading of running) loading.giveUp(why)
+function onIdle() {
+  for (const loading of running) loading.giveUp(`it never finishes: ${WAITS}`)
 }
-const onIdle = () => giveUpAll(`it never finishes: ${WAITS}`)
 
 function begin(loading: Loading) {
   running.add(loading)
@@ -54,7 +50,7 @@ export async function whileLoading<T>(load: () => Promise<T>): Promise<T> {
   const late = new Promise<never>((_, reject) => {
     giveUp = why => reject(new Error(why))
   })
-  const loading: Loading = { since: performance.now(), over: false, giveUp }
+  const loading: Loading = { over: false, giveUp }
   // The timer does not keep the process alive; `beforeExit` handles an empty event loop.
   const timer = setTimeout(() => giveUp(`it has not finished after ${PATIENCE / 1_000} s: ${WAITS}`), PATIENCE).unref()
   begin(loading)
@@ -68,11 +64,3 @@ export async function whileLoading<T>(load: () => Promise<T>): Promise<T> {
 
 /** True while a module is loaded. An empty event loop must then not end the process. */
 export const isLoading = (): boolean => running.size > 0
-
-/** Shortens the limit to 2 s, because another reload is waiting. */
-export function giveUpStalled(): void {
-  const late = performance.now() - PATIENCE_OF_NEXT
-  for (const { since, giveUp } of running) {
-    if (since < late) giveUp(`it was still not finished when it was to be read again: ${WAITS}`)
-  }
-}

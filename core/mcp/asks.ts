@@ -14,7 +14,12 @@ import type { RevisionRules } from './revisions.ts'
 import { compileSchema } from './schema/schema.ts'
 import { ToolError } from './tool-error.ts'
 
-const NAMES = { 'elicitation/create': 'elicit', 'sampling/createMessage': 'sample', 'roots/list': 'roots' } as const
+/** The names of client requests in handlers. */
+export const NAMES = {
+  'elicitation/create': 'elicit',
+  'sampling/createMessage': 'sample',
+  'roots/list': 'roots',
+} as const
 
 const INPUT_REQUIRED = { name: 'input_required' }
 

@@ -4,9 +4,10 @@ type Listener = (reason: Error) => void
 
 export class Cancellation {
   reason: Error | undefined
-  /** Most calls have one listener, without a Set. */
+  /** Most calls have one listener. */
   #listener: Listener | undefined
-  #more: Set<Listener> | undefined
+  /** Not a Set: its internal tables keep removed listeners alive until a full garbage collection. */
+  #more: Listener[] | undefined
   #controller: AbortController | undefined
 
   static of(signal: AbortSignal): Cancellation {
@@ -42,15 +43,17 @@ export class Cancellation {
   /** Calls the listener at once if it is aborted. */
   add(listener: Listener): void {
     if (this.reason) listener(this.reason)
-    else if (!this.#listener && !this.#more?.has(listener)) this.#listener = listener
-    else if (this.#listener !== listener) {
-      this.#more ??= new Set()
-      this.#more.add(listener)
-    }
+    else if (this.#listener === listener || this.#more?.includes(listener)) return
+    else if (!this.#listener) this.#listener = listener
+    else if (this.#more) this.#more.push(listener)
+    else this.#more = [listener]
   }
 
   remove(listener: Listener): void {
     if (this.#listener === listener) this.#listener = undefined
-    else this.#more?.delete(listener)
+    else if (this.#more) {
+      const at = this.#more.indexOf(listener)
+      if (at !== -1) this.#more.splice(at, 1)
+    }
   }
 }

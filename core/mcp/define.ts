@@ -268,27 +268,8 @@ export function definePrompt<const A extends Record<string, PromptArgument> = Re
 
 export const labelOf = (definition: Definition): string => `${kindOf(definition)} "${definition.name}"`
 
-interface Place {
-  readonly file?: string
-  readonly line?: number
-}
-
-const places = new WeakMap<Definition, () => Place>()
-
-export function notePlace(definition: Definition, find: () => Place): void {
-  let found: Place | undefined
-  places.set(definition, () => {
-    found ??= find()
-    return found
-  })
-}
-
-function blameDefinition(error: Error, definition: Definition): Error {
-  const { file, line = 1 } = places.get(definition)?.() ?? {}
-  const frame = file === undefined ? '' : `\n    at ${definition.name} (${file}:${line}:1)`
-  error.stack = `${error.name}: ${error.message}${frame}`
+/** An error of a result has no stack, because all its frames are those of the host. */
+export function encodingError(error: unknown): unknown {
+  if (error instanceof TypeError) error.stack = `${error.name}: ${error.message}`
   return error
 }
-
-export const encodingError = (error: unknown, definition: Definition): unknown =>
-  error instanceof TypeError ? blameDefinition(error, definition) : error

@@ -4,7 +4,7 @@ import { didYouMean } from './nearest.ts'
 import { hasUriCharacters, normalTemplate, normalUri } from './normal-uri.ts'
 import type { JsonSchema } from './protocol.ts'
 import { isDraft07 } from './schema/ajv.ts'
-import { contradictionsIn, unknownRequired } from './schema/lint-schema.ts'
+import { misspellingsIn, unknownRequired } from './schema/lint-schema.ts'
 import { subschemas } from './schema/subschemas.ts'
 
 interface DefinitionWarning {
@@ -62,7 +62,7 @@ export function warningsOf(item: CatalogItem): DefinitionWarning[] {
     warnings.push({ why, at: ['input', ...path, 'required'] })
   }
   for (const [role, schema] of Object.entries({ input: item.input.json, output: item.output?.json ?? {} })) {
-    for (const { why, path } of contradictionsIn(schema)) {
+    for (const { why, path } of misspellingsIn(schema)) {
       const name = path.at(-2)
       warnings.push({ why: `its ${role}${name === undefined ? '' : `, "${name}"`}: ${why}`, at: [role, ...path] })
     }

@@ -8,7 +8,6 @@ import type { Route } from '../kernel/route.ts'
 import { notesFor } from '../kernel/set-up.ts'
 import { type Call, withParams } from './call.ts'
 import { traceIdOf } from './call-record.ts'
-import { noObject } from './check-added.ts'
 import type { McpRegistrations } from './mcp-plugin-host.ts'
 import { type EncodedAnswer, resultTypeOf, SerializedAnswer, SerializedResult } from './message.ts'
 import type { MethodTable } from './methods/index.ts'
@@ -16,6 +15,9 @@ import { type CallTracer, NO_TRACER, type ObserveSettings, observed } from './ob
 import { META } from './protocol.ts'
 
 type Answer = (call: Call) => Promise<object>
+
+export const noObject = (method: string, result: unknown): TypeError =>
+  new TypeError(`the result of ${method} must be an object; found ${result == null ? result : `a ${typeof result}`}`)
 
 const FIX = 'clients see a generic message; throw ToolError to send your own'
 

@@ -2,7 +2,6 @@
 import { blame } from '../http/describe-thrown.ts'
 import { HostError, StartError } from '../http/errors.ts'
 import type { Call } from './call.ts'
-import { partsFault } from './check-added.ts'
 import { isObject } from './is-object.ts'
 import { RESULT_TYPE, RESULT_TYPES, type TypedResult } from './message.ts'
 import { type JsonObject, LISTEN_FILTERS } from './protocol.ts'
@@ -169,8 +168,6 @@ export function createExtensions(): Extensions {
       const refuse = (fault: string) =>
         new StartError('MH1508', `plugins.${plugin}: extension "${id}": ${fault}`, { exitCode: 2 })
       if (owner !== plugin) throw refuse(`plugins.${owner} adds one of this id`)
-      const wrong = partsFault(extension)
-      if (wrong !== undefined) throw refuse(wrong)
       owners.set(id, plugin)
       const known = new KnownExtension(adding)
       for (const method of Object.keys(extension.results ?? {})) awaited.push({ ...adding, method })

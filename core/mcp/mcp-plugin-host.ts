@@ -5,7 +5,6 @@ import type { PluginInstance } from '../kernel/plugin-plan.ts'
 import { lacksCapability, type Note, notesFor, startPlugin } from '../kernel/set-up.ts'
 import type { Call, Next } from './call.ts'
 import type { Catalog, CatalogItem } from './catalog.ts'
-import { methodNameFault } from './check-added.ts'
 import { type ContextMembers, createContextMembers } from './context-members.ts'
 import type { CallContext, Definition, RuntimeHost } from './define.ts'
 import { type AddedExtension, createExtensions, type Extension, type Extensions } from './extension.ts'
@@ -58,7 +57,7 @@ export interface McpPluginHost {
 
 /** Members for built-in plugins. */
 export interface InternalMcpPluginHost extends McpPluginHost {
-  /** Registers a JSON-RPC method. Startup fails for a name that is already registered or belongs to a notification. */
+  /** Registers a JSON-RPC method. Startup fails for a name that is already registered. */
   method(name: string, answer: Answer): void
   /** Replaces params before access checks and limits. Undefined: unchanged. A HostError becomes the response. */
   redirect(paramsFor: Redirect): void
@@ -154,11 +153,7 @@ export function createMcpPluginHost(
     reads: notes.reads,
     onCall: wrap => note(notes.onCall, wrap),
     onFinish: observer => note(notes.onFinish, observer),
-    method(name, answer) {
-      const fault = methodNameFault(name)
-      if (fault !== undefined) throw new StartError('MH1506', `plugins.${instance.name}: ${fault}`, { exitCode: 2 })
-      note(notes.methods, { name, answer })
-    },
+    method: (name, answer) => note(notes.methods, { name, answer }),
     extension(id, extension) {
       const added = notes.extensions.add({ plugin: instance.name, id, extension, routes: instance.routes })
       for (const method of added.methods) note(notes.methods, method)

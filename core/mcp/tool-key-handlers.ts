@@ -2,7 +2,6 @@
 import { StartError } from '../http/errors.ts'
 import type { Call } from './call.ts'
 import type { ToolItem } from './catalog.ts'
-import { keyPartsFault } from './check-added.ts'
 import type { CallContext, ToolDefinition } from './define.ts'
 import { didYouMean } from './nearest.ts'
 import { keyValue, type ListedKey, readKeys } from './tool-keys.ts'
@@ -76,8 +75,6 @@ export function createToolKeys(): RouteToolKeys {
       const refuse = (why: string) =>
         new StartError('MH1508', `plugins.${plugin}: the tool key "${name}" ${why}`, { exitCode: 2 })
       if (!declared.includes(name)) throw refuse(`is not in its \`toolKeys\`; ${didYouMean(name, declared)}`)
-      const fault = keyPartsFault(name, key)
-      if (fault !== undefined) throw new StartError('MH1508', `plugins.${plugin}: ${fault}`, { exitCode: 2 })
       for (const route of routes) {
         const ofRoute = owners.get(route) ?? new Map<string, string>()
         const owner = ofRoute.get(name)

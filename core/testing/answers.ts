@@ -1,4 +1,5 @@
 // Test responses to client requests of a handler, by name, by kind or in order.
+import { NAMES } from '../mcp/asks.ts'
 import type { ElicitParams, ElicitResult, RootsResult, SampleParams, SampleResult } from '../mcp/protocol.ts'
 import { compileSchema } from '../mcp/schema/schema.ts'
 
@@ -15,12 +16,6 @@ export type Answer = AskResult | ((ask: Ask) => AskResult | Promise<AskResult>)
 
 /** An array in request order, an object by key (`elicit-1`) or kind (`elicit`), or one function. */
 export type Answers = readonly Answer[] | Readonly<Record<string, Answer>> | Extract<Answer, (ask: Ask) => unknown>
-
-const KINDS: Readonly<Record<string, Ask['kind']>> = {
-  'elicitation/create': 'elicit',
-  'sampling/createMessage': 'sample',
-  'roots/list': 'roots',
-}
 
 const EXAMPLES: Readonly<Record<Ask['kind'], string>> = {
   elicit: "{ action: 'accept', content: { … } }",
@@ -60,7 +55,7 @@ export function createQuestioned(answers: Answers = []): Questioned {
   return {
     asks,
     async answer(method, params, key) {
-      const kind = KINDS[method] ?? 'elicit'
+      const kind = NAMES[method as keyof typeof NAMES]
       const ordinal = asks.filter(ask => ask.kind === kind).length + 1
       const ask = { kind, key: key ?? `${kind}-${ordinal}`, params } as Ask
       if (asks.some(earlier => earlier.key === ask.key)) {

@@ -1,6 +1,4 @@
 // Runs named checks of slot contracts, each on new services.
-import { AssertionError } from 'node:assert'
-import { inspect, isDeepStrictEqual } from 'node:util'
 
 /** One check, as `it(name, run)` in mocha, vitest and node:test. */
 export interface Check {
@@ -85,16 +83,6 @@ export function checksOf<Service>(
       check(`two nodes: ${name}`, 2, ([one, other]) => act(one as Service, other as Service)),
     ),
   ]
-}
-
-export function same(actual: unknown, expected: unknown, promise: string): void {
-  if (isDeepStrictEqual(actual, expected)) return
-  const message = `${promise}: expected ${inspect(expected, { depth: 6 })}, found ${inspect(actual, { depth: 6 })}`
-  throw new AssertionError({ message, actual, expected, operator: 'deepStrictEqual' })
-}
-
-export function holds(kept: unknown, promise: string): asserts kept {
-  if (!kept) throw new AssertionError({ message: promise, actual: kept, expected: true, operator: 'ok' })
 }
 
 export const pause = (milliseconds: number) => new Promise<void>(resolve => setTimeout(resolve, milliseconds))

@@ -21,6 +21,7 @@ import type { McpRoute } from '../mcp/routes.ts'
 import { createMemoryBus } from '../store/memory-bus.ts'
 import { type Answers, type Ask, createQuestioned, type Questioned } from './answers.ts'
 import { createKeptLog, keepChanges, type LoggedLine, type ToldChange } from './kept-log.ts'
+import { CAPABILITIES } from './test-client.ts'
 
 /** The caller and client of a test call. */
 export interface RunSettings {
@@ -53,7 +54,6 @@ export interface Happened {
 }
 
 const CLIENT = { name: 'test-client', version: '1.0.0' }
-const ALL: ClientCapabilities = { elicitation: { form: {}, url: {} }, sampling: { tools: {}, context: {} }, roots: {} }
 const NO_OPTIONS = { type: 'object', additionalProperties: false, properties: {} } as const
 
 interface Alone {
@@ -132,7 +132,7 @@ async function answerCall(
   settings: RunSettings,
   { questioned, send }: { questioned: Questioned; send: (message: string) => void },
 ): Promise<object> {
-  const { revision = MODERN_REVISION, headers = {}, session, capabilities = ALL } = settings
+  const { revision = MODERN_REVISION, headers = {}, session, capabilities = CAPABILITIES } = settings
   const user = settings.user && makeUser(settings.user)
   const signal = settings.signal ?? new AbortController().signal
   const facts = { route, params: settings.params ?? {}, user, headers, ip: '127.0.0.1', signal: () => signal }

@@ -64,7 +64,7 @@ export interface TestClient extends AsyncDisposable {
   close(): Promise<void>
 }
 
-const CAPABILITIES = { elicitation: { form: {}, url: {} }, sampling: { tools: {}, context: {} }, roots: {} }
+export const CAPABILITIES = { elicitation: { form: {}, url: {} }, sampling: { tools: {}, context: {} }, roots: {} }
 
 const ANY = {
   '~standard': { version: 1, vendor: 'mcp-host', validate: (value: unknown) => ({ value: value as JsonObject }) },

@@ -4,6 +4,7 @@ import { basename, dirname, resolve } from 'node:path'
 import type { TestUser, UnderTest } from '../access/claims.ts'
 import type { Config, PluginsSettings, RoutePluginsSettings } from '../config/define-config.ts'
 import { loadConfig } from '../config/load-config.ts'
+import { optionsOf } from '../config/plan-options.ts'
 import { createHost, pluginsFor } from '../create-host.ts'
 import type { Host } from '../host.ts'
 import type { Clock } from '../http/clock.ts'
@@ -80,11 +81,6 @@ interface Repointed {
   /** Throws if no plugin of the route accepts test tokens. */
   issue(route: string, ...given: Parameters<Issue>): string
   close(): Promise<void>
-}
-
-const optionsOf = (value: unknown): object => {
-  if (isConfiguredPlugin(value)) return value.options
-  return isObject(value) ? value : {}
 }
 
 const withOptions = (value: unknown, options: object) => (isConfiguredPlugin(value) ? { ...value, options } : options)

@@ -54,6 +54,8 @@ export const PATHS = {
   events: '/api/events',
   /** `POST TryRequest`. Only if `Me.try`. Replies one line of JSON per notification (at most 100), then a `TryResult`. */
   try: '/api/try',
+  /** `POST AppRequest`, replies `AppPage`. Only if `Me.try`. */
+  app: '/api/app',
   /** `POST EndSessionRequest`, replies `ActionResult`. Only if `Me.actions`, otherwise 403. */
   endSession: '/api/actions/end-session',
   /** `POST CancelTaskRequest`, replies `ActionResult`. */
@@ -85,8 +87,8 @@ export interface NodeState {
   readonly name: string
   /** The host name of its machine. */
   readonly machine: string
-  /** `silent`: the node did not reply in time, so its data is missing. `shortened`: its last reply was shortened. */
-  readonly state: 'ok' | 'silent' | 'shortened'
+  /** `silent`: the node did not reply in time, so its data is missing. `shortened`: its last reply was shortened. `failed`: it could not read its data. */
+  readonly state: 'ok' | 'silent' | 'shortened' | 'failed'
 }
 
 /** The data does not exist, such as that of a plugin that is off. */
@@ -138,7 +140,8 @@ export interface Login extends Me {
 export interface Overview {
   readonly version: string
   readonly nodeVersion: string
-  readonly pid: number
+  /** Absent for the sum of several nodes. */
+  readonly pid?: number
   readonly processes: number
   /** Seconds. */
   readonly uptime: number
@@ -709,6 +712,23 @@ export interface TryResult {
   /** The JSON-RPC response as the client receives it. */
   readonly response: Readonly<Record<string, unknown>>
   readonly commands: readonly Command[]
+}
+
+/** The page of an app (MCP Apps, `_meta.ui.resourceUri` of the tool). */
+export interface AppRequest {
+  readonly path: string
+  /** `ui://…` */
+  readonly uri: string
+  readonly token?: string
+}
+
+export interface AppPage {
+  /** Served once, without the headers of the page, to a frame with `sandbox="allow-scripts"`. */
+  readonly path: string
+  /** Origins that the app declares in `csp`. */
+  readonly allowed: readonly string[]
+  /** Declared origins that the policy leaves out. */
+  readonly refused: readonly string[]
 }
 
 // Actions

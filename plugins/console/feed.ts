@@ -6,7 +6,7 @@ import type { CallRow, ConsoleEvent } from './api.ts'
 import { figuresOf, secondOf } from './figures.ts'
 import type { OperatorSession } from './login.ts'
 import type { NodeLive, Nodes, NodeTick } from './nodes.ts'
-import type { Records } from './records.ts'
+import type { CallCollector, Records } from './records.ts'
 
 const MAX_VIEWERS = 8
 /** Maximum records of one batch. */
@@ -29,8 +29,7 @@ export function createFeed({ host, records, nodes, readTick }: FeedParts) {
   /** Each viewer, with the node that it selected. */
   const viewers = new Map<EventStream, string | undefined>()
   const ticks = new Map<string, { readonly at: number; readonly tick: NodeTick }>()
-  let batch: CallRow[] = []
-  let skipped = 0
+  let collector: CallCollector | undefined
   let stop: (() => void) | undefined
 
   function sendTo(chosen: Iterable<EventStream>, { event, ...data }: ConsoleEvent) {
@@ -68,9 +67,8 @@ export function createFeed({ host, records, nodes, readTick }: FeedParts) {
   }
 
   async function tick() {
-    sendCalls(node, batch, skipped)
-    batch = []
-    skipped = 0
+    const { calls, skipped } = collector?.take() ?? { calls: [], skipped: 0 }
+    sendCalls(node, calls, skipped)
     const own = await readTick()
     if (viewers.size === 0) return
     const now = host.clock.now()
@@ -89,20 +87,16 @@ export function createFeed({ host, records, nodes, readTick }: FeedParts) {
   }
 
   function start() {
-    const unlisten = records.listen(row => {
-      if (batch.length < MAX_BATCH) batch.push(row)
-      else skipped++
-    })
+    collector = records.collect(MAX_BATCH)
     const unwatch = nodes.watch(receiveLive)
     const failed = (err: unknown) => host.log.error({ code: 'MH3606', err }, 'The live feed of the console failed')
     const timer = host.clock.setInterval(() => void tick().catch(failed), INTERVAL).unref()
     return () => {
-      unlisten()
+      collector?.stop()
+      collector = undefined
       unwatch()
       host.clock.clear(timer)
       ticks.clear()
-      batch = []
-      skipped = 0
     }
   }
 

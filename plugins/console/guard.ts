@@ -14,11 +14,14 @@ export const refusal = (status: number, error: string, message: string): Refusal
 /** Names of parameters that would put a token into logs and the browser history. */
 const TOKEN_PARAMETERS = ['t', 'token', 'access_token']
 
-/** On every response. The page needs no inline script or style, and no other origin. */
+/**
+ * On every response. The page needs no inline script or style, and no other origin. Its frames are pages of apps: `frame-src`
+ * also prevents that an app opens another page in its frame.
+ */
 export const SECURITY_HEADERS = {
   'Content-Security-Policy':
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; " +
-    "frame-ancestors 'none'; base-uri 'none'; form-action 'none'; require-trusted-types-for 'script'",
+    "frame-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'; require-trusted-types-for 'script'",
   'Cross-Origin-Opener-Policy': 'same-origin',
   'Cross-Origin-Resource-Policy': 'same-origin',
   'Permissions-Policy': 'camera=(), geolocation=(), microphone=(), payment=(), usb=()',

@@ -1,6 +1,7 @@
 // The handlers of the API, by method and path.
 import { hostname } from 'node:os'
 import { resolve } from 'node:path'
+import { HostError } from '../../core/index.ts'
 import type { InternalHost, KeptWarning, Operator } from '../../core/internal.ts'
 import { isObject } from '../../core/plugin.ts'
 import { grantSources } from '../families/credentials/index.ts'
@@ -8,6 +9,8 @@ import { type OperatorAction, operatorActions } from '../families/operator-actio
 import { addressAt, callerIn, commandFor, createHandles, itemsOf, programOf, readAccess, withLimits } from './access.ts'
 import {
   type ActionResult,
+  type AppPage,
+  type AppRequest,
   type ConfigView,
   type Envelope,
   type Grants,
@@ -24,6 +27,7 @@ import {
   type Unavailable,
   type Warning,
 } from './api.ts'
+import { createAppPages } from './app-pages.ts'
 import { readAuditTail } from './audit-tail.ts'
 import { createFeed } from './feed.ts'
 import { figuresOf } from './figures.ts'
@@ -47,7 +51,7 @@ import {
 import { createNodes, type NodeReply, type NodeTick, peersOf } from './nodes.ts'
 import { CAPACITY, type Records } from './records.ts'
 import { ApiFailure, type ApiHandler, type ApiRequest } from './server.ts'
-import { tryTool } from './try-tool.ts'
+import { readApp, tryTool } from './try-tool.ts'
 
 interface HandlerParts {
   readonly host: InternalHost
@@ -69,6 +73,9 @@ const READINESS_TTL = 5_000
 
 const problemOf = ({ problem, restart }: LastReload): string =>
   problem ?? `These changes require a restart: ${restart.join(', ')}.`
+
+const failureOf = (refusal: { readonly [Key in string]?: unknown }) =>
+  new ApiFailure(Number(refusal['status']), String(refusal['error']), String(refusal['message']))
 
 const badRequest = (message: string) => new ApiFailure(400, 'bad_request', message)
 
@@ -108,18 +115,25 @@ export function createHandlers({ host, operator, records, isActive }: HandlerPar
   const isOn = (name: string) => operator.plugins.some(plugin => plugin.name === name)
   // Calls use the local address, which the certificate does not contain.
   const canTry = isActive && !http.tls
+  const appPages = createAppPages(host)
   const uptime = () => Math.floor(process.uptime())
 
   const nodes = createNodes({
     host,
     peers: peersOf(host),
     name: node,
-    listen: records.listen,
+    collect: records.collect,
+    failureOf,
     readTick,
     answer: async (what, params) => {
       const read = Object.hasOwn(readers, what) ? readers[what] : undefined
       if (!read) throw new ApiFailure(404, 'not_found', 'This node has another version of the console.')
-      return read(params)
+      try {
+        return await read(params)
+      } catch (error) {
+        if (!HostError.is(error) || error.kind !== 'unavailable') throw error
+        throw new ApiFailure(503, 'unavailable', 'The store does not answer.')
+      }
     },
   })
   const isAlone = nodes.scope === 'process'
@@ -147,12 +161,16 @@ export function createHandlers({ host, operator, records, isActive }: HandlerPar
     params: Readonly<Record<string, unknown>> = {},
   ): Promise<Reply<Data>> {
     const only = nodeIn(query.get('node'))
-    const replies = await nodes.ask(what, params, only)
+    const asked = await nodes.ask(what, params, only).catch((error: unknown) => {
+      if (error instanceof ApiFailure) return error
+      throw error
+    })
     const all = {
       ...(only === undefined ? { scope: nodes.scope } : { node: only }),
       ...(!isAlone && { nodeStates: nodes.states() }),
     }
-    const data = replies.length === 0 ? undefined : merge(replies)
+    if (asked instanceof ApiFailure) return { ...unavailable(asked.message), ...all }
+    const data = asked.length === 0 ? undefined : merge(asked)
     return data ? { ...reply(data), ...all } : { ...unavailable('The node does not respond.'), ...all }
   }
 
@@ -360,18 +378,33 @@ export function createHandlers({ host, operator, records, isActive }: HandlerPar
     return { query: text, hits: found.slice(0, MAX_HITS) }
   }
 
-  async function callTool({ body, res, session }: ApiRequest) {
+  /** The public endpoint at the path of a request, which is checked with its token. */
+  function targetIn({ path, token }: ApiRequest['body']) {
     if (!canTry) throw new ApiFailure(403, 'forbidden', 'Calls need `actions: true`, and a host without `http.tls`.')
-    const { path, tool, arguments: given = {}, token, confirm, inputResponses, requestState } = body
     const address = addressAt(operator, path)
+    callerIn({ ...(token !== undefined && { token }) })
+    if (typeof token === 'string' && !/^[\x21-\x7e]+$/.test(token)) throw badRequest('The token is invalid.')
+    const publicHost = http.publicUrl === undefined ? undefined : new URL(http.publicUrl).host
+    return { address, target: { url: operator.url, host: publicHost, version } }
+  }
+
+  async function openApp({ body, session }: ApiRequest): Promise<AppPage> {
+    const { target } = targetIn(body)
+    const { uri } = body
+    if (typeof uri !== 'string' || !/^ui:\/\/\S{1,1024}$/.test(uri)) throw badRequest('`uri` must begin with ui://.')
+    const { html, csp } = await readApp(body as unknown as AppRequest, target)
+    return appPages.keep(html, csp, session)
+  }
+
+  async function callTool({ body, res, session }: ApiRequest) {
+    const { tool, arguments: given = {}, confirm, inputResponses, requestState } = body
+    const { address, target } = targetIn(body)
     const { samplePath } = operator.routes.find(route => route.path === address.route.path) ?? {}
     const isText = (value: unknown) => value === undefined || typeof value === 'string'
     const isMap = (value: unknown) => value === undefined || isObject(value)
     if (typeof tool !== 'string' || !isObject(given) || !isText(requestState) || !isMap(inputResponses)) {
       throw badRequest('A call has `path`, `tool` and `arguments`.')
     }
-    callerIn({ ...(token !== undefined && { token }) })
-    if (typeof token === 'string' && !/^[\x21-\x7e]+$/.test(token)) throw badRequest('The token is invalid.')
     const item = address.items.find(({ kind, key }) => kind === 'tools' && key === tool)
     if (!item) throw badRequest('This path has no such tool.')
     const { annotations } = item.wire
@@ -380,14 +413,13 @@ export function createHandlers({ host, operator, records, isActive }: HandlerPar
     if (hints['readOnlyHint'] !== true && hints['destructiveHint'] !== false && confirm !== true) {
       throw badRequest('This tool can be destructive: the call needs `confirm: true`.')
     }
-    const host = http.publicUrl === undefined ? undefined : new URL(http.publicUrl).host
     const command = `${programOf(operator)} call ${new URL(samplePath ?? '/', operator.url)} ${shellWord(tool)}`
     // The end of the response cancels the call.
     res.once(
       'close',
       session.onEnd(() => res.destroy()),
     )
-    await tryTool(body as unknown as TryRequest, { url: operator.url, host, version, command }, res)
+    await tryTool(body as unknown as TryRequest, target, command, res)
     return undefined
   }
 
@@ -477,7 +509,7 @@ export function createHandlers({ host, operator, records, isActive }: HandlerPar
       if (!isObject(refusal)) {
         throw new ApiFailure(503, 'unavailable', `Node ${at} does not respond. The action may have been executed.`)
       }
-      throw new ApiFailure(Number(refusal['status']), String(refusal['error']), String(refusal['message']))
+      throw failureOf(refusal)
     }
 
   /** Data and actions for the consoles of all nodes, including this one. */
@@ -488,7 +520,12 @@ export function createHandlers({ host, operator, records, isActive }: HandlerPar
       dropped: records.dropped(),
     }),
     denials: () => records.denials(),
-    sessions: () => readSessions(live),
+    sessions: async () => {
+      // Rejects if a store does not answer. The sessions of this process could then be outdated.
+      const stores = new Set(host.routes.map(route => host.services.slot('sessionStore', route)))
+      await Promise.all([...stores].map(store => store.timeLeft('console')))
+      return readSessions(live)
+    },
     tasks: () => readTasks(live),
     clients,
     items: () => ({ items: records.items() }),
@@ -499,7 +536,8 @@ export function createHandlers({ host, operator, records, isActive }: HandlerPar
 
   const handlers: Readonly<Record<string, ApiHandler>> = {
     [`GET ${PATHS.me}`]: ({ session }) => meOf(session),
-    [`GET ${PATHS.overview}`]: request => gather('overview', request, found => mergeOverviews(found, isAlone)),
+    [`GET ${PATHS.overview}`]: request =>
+      gather('overview', request, found => mergeOverviews(found, isAlone, !isAlone && !request.query.get('node'))),
     [`GET ${PATHS.routes}`]: () => reply({ routes: routes() }),
     [`GET ${PATHS.surface}`]: async () => reply(await surface()),
     [`POST ${PATHS.access}`]: async ({ body }) => reply(await readAccess(operator, body['path'], body['callers'])),
@@ -530,12 +568,14 @@ export function createHandlers({ host, operator, records, isActive }: HandlerPar
       return undefined
     },
     [`POST ${PATHS.try}`]: callTool,
+    [`POST ${PATHS.app}`]: openApp,
     [`POST ${PATHS.endSession}`]: action('end-session'),
     [`POST ${PATHS.cancelTask}`]: action('cancel-task'),
     [`POST ${PATHS.reload}`]: action('reload'),
   }
   return {
     handlers,
+    appPages,
     meOf,
     begin: () => nodes.begin(),
     end: () => {

@@ -90,8 +90,8 @@ const mergeWarnings = (warnings: readonly Warning[]): Warning[] =>
       lastAt: largest(group.map(({ lastAt }) => lastAt)),
     }))
 
-/** Undefined without replies. */
-export function mergeOverviews(replies: readonly NodeReply[], isAlone: boolean): Overview | undefined {
+/** Undefined without replies. `isSum`: of all nodes, not of one that was selected. */
+export function mergeOverviews(replies: readonly NodeReply[], isAlone: boolean, isSum: boolean): Overview | undefined {
   const parts = valuesOf('overview', replies)
   const [first] = parts
   if (!first) return undefined
@@ -99,7 +99,7 @@ export function mergeOverviews(replies: readonly NodeReply[], isAlone: boolean):
   return {
     version: first.version,
     nodeVersion: first.nodeVersion,
-    pid: first.pid,
+    ...(!isSum && { pid: first.pid }),
     processes: first.processes,
     uptime: smallest(parts.map(({ uptime }) => uptime)),
     ready: parts.every(({ ready }) => ready),

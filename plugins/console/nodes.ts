@@ -5,6 +5,7 @@ import type { InternalHost, Slots } from '../../core/internal.ts'
 import { isObject } from '../../core/plugin.ts'
 import type { CallRow, NodeState } from './api.ts'
 import type { PackedNow, PackedSecond } from './figures.ts'
+import type { Records } from './records.ts'
 
 type Peers = Slots['peers']
 
@@ -29,6 +30,8 @@ const WATCH_TTL = 15_000
 const WATCH_INTERVAL = 5_000
 const INTRODUCTION_INTERVAL = 30_000
 const SEND_INTERVAL = 1_000
+/** Interval of the checks for lost nodes. */
+const CHECK_INTERVAL = 15_000
 const MAX_WATCHERS = 8
 /** Records per second that a node receives from all other nodes, and at least from each. */
 const MAX_BATCH = 400
@@ -62,8 +65,9 @@ interface KnownNode {
   readonly machine: string
   seenAt: number
   isSilent: boolean
-  /** True if the last reply was shortened. */
+  /** Of the last reply. */
   isShortened: boolean
+  isFailed: boolean
 }
 
 type Body = Params & { readonly v: typeof VERSION; readonly type: string; readonly node: string }
@@ -104,7 +108,9 @@ interface NodesParts {
   readonly name: string
   /** Returns the data of this node. Rejects with an error for the operator. */
   readonly answer: (what: string, params: Params) => Promise<object>
-  readonly listen: (listener: (row: CallRow) => void) => () => void
+  /** Creates the error of a refusal of another node. */
+  readonly failureOf: (refusal: Params) => Error
+  readonly collect: Records['collect']
   readonly readTick: () => Promise<NodeTick>
 }
 
@@ -114,16 +120,19 @@ export function peersOf({ routes, services }: InternalHost): Peers | undefined {
   return all.find(({ shared }) => shared === true) ?? all.find(({ shared }) => shared === 'host') ?? all[0]
 }
 
-export function createNodes({ host: { clock, log }, peers, name, answer, listen, readTick }: NodesParts) {
+export function createNodes({ host: { clock, log }, peers, name, answer, failureOf, collect, readTick }: NodesParts) {
   const { node: address = name, shared = false } = peers ?? {}
   const known = new Map<string, KnownNode>()
   const pending = new Map<string, { readonly from: string; readonly settle: (body: Body) => void }>()
   const watchers = new Map<string, { until: number; most: number; isSending: boolean; skipped: number }>()
   const listeners = new Set<(live: NodeLive) => void>()
   const introduction = { name, machine: hostname() }
+  /** Addresses of lost nodes by name. */
+  const lost = new Map<string, string>()
   let introducedAt = -Infinity
   let stopWatching: (() => void) | undefined
   let stopSending: (() => void) | undefined
+  let stopChecking: (() => void) | undefined
   let ending: Promise<void> | undefined
 
   const failed = (err: unknown) => log.debug({ err }, 'a message of the console was not sent to other nodes')
@@ -153,9 +162,30 @@ export function createNodes({ host: { clock, log }, peers, name, answer, listen,
     return publish({ type: 'here', ...introduction })
   }
 
+  function noteFound(node: string): void {
+    if (lost.delete(node)) log.info({ code: 'MH3614', node }, 'A lost node is back')
+  }
+
+  /** A node that stops sends `gone` first, so it is not lost. */
+  async function checkNodes(): Promise<void> {
+    for (const node of [...known.values()]) {
+      if (lost.has(node.name) || lost.size >= MAX_NODES || (await peers?.isAlive(node.address)) !== false) continue
+      if (known.get(node.address) !== node) continue
+      node.isSilent = true
+      lost.set(node.name, node.address)
+      const fix = 'check its process and its connection to the other nodes'
+      log.warn(
+        { code: 'MH3613', node: node.name, machine: node.machine, fix },
+        'Lost a node: it ended or is unreachable',
+      )
+    }
+    for (const [node, at] of [...lost]) if ((await peers?.isAlive(at)) === true) noteFound(node)
+  }
+
   function noteSeen(node: KnownNode): void {
     node.seenAt = clock.now()
     node.isSilent = false
+    noteFound(node.name)
   }
 
   function noteNode(body: Body): void {
@@ -165,7 +195,10 @@ export function createNodes({ host: { clock, log }, peers, name, answer, listen,
     if (found) noteSeen(found)
     else if (known.size < MAX_NODES) {
       const node = { address: body.node, name: textIn(body['name']), machine: textIn(body['machine']) }
-      known.set(body.node, { ...node, seenAt: clock.now(), isSilent: false, isShortened: false })
+      known.set(body.node, { ...node, seenAt: clock.now(), isSilent: false, isShortened: false, isFailed: false })
+      // After a restart, a node has another address.
+      known.delete(lost.get(node.name) ?? '')
+      noteFound(node.name)
       if (stopWatching) void send(body.node, { type: 'watch', most: batchOf() })
     }
   }
@@ -207,12 +240,7 @@ export function createNodes({ host: { clock, log }, peers, name, answer, listen,
   }
 
   function startSending(): () => void {
-    let batch: CallRow[] = []
-    let skipped = 0
-    const unlisten = listen(row => {
-      if (batch.length < MAX_BATCH) batch.push(row)
-      else skipped++
-    })
+    const collector = collect(MAX_BATCH)
 
     async function sendTo(to: string, calls: readonly CallRow[], left: number, tick: NodeTick) {
       const watcher = watchers.get(to)
@@ -238,17 +266,15 @@ export function createNodes({ host: { clock, log }, peers, name, answer, listen,
         stopSending = undefined
         return
       }
-      const [calls, left] = [batch, skipped]
-      batch = []
-      skipped = 0
+      const { calls, skipped } = collector.take()
       const tick = await readTick()
-      await Promise.all([...watchers.keys()].map(to => sendTo(to, calls, left, tick)))
+      await Promise.all([...watchers.keys()].map(to => sendTo(to, calls, skipped, tick)))
     }
 
     const timer = clock.setInterval(() => void sendAll().catch(failed), SEND_INTERVAL).unref()
     return () => {
       clock.clear(timer)
-      unlisten()
+      collector.stop()
     }
   }
 
@@ -295,8 +321,8 @@ export function createNodes({ host: { clock, log }, peers, name, answer, listen,
     await new Promise<void>(resolve => clock.setTimeout(resolve, FIRST_WAIT))
   }
 
-  const stateOf = ({ isSilent, isShortened }: KnownNode): NodeState['state'] =>
-    isSilent ? 'silent' : isShortened ? 'shortened' : 'ok'
+  const stateOf = ({ isSilent, isFailed, isShortened }: KnownNode): NodeState['state'] =>
+    isSilent ? 'silent' : isFailed ? 'failed' : isShortened ? 'shortened' : 'ok'
 
   const states = (): NodeState[] => {
     forgetOld()
@@ -313,11 +339,16 @@ export function createNodes({ host: { clock, log }, peers, name, answer, listen,
         if (message.type === 'plugin' && message.plugin === PLUGIN && isBody(message.body)) receive(message.body)
       })
       void introduce()
+      const timer = clock.setInterval(() => void checkNodes().catch(failed), CHECK_INTERVAL).unref()
+      stopChecking = () => clock.clear(timer)
     },
     states,
     /** True for this node and known nodes. */
     has: (node: string) => node === name || [...known.values()].some(one => one.name === node),
-    /** Returns the data of all nodes that reply in time, this node first. `only`: the name of one node. */
+    /**
+     * Returns the data of all nodes that reply in time, this node first. `only`: the name of one node. Rejects if this node
+     * or that one node cannot read the data.
+     */
     async ask(what: string, params: Params = {}, only?: string): Promise<readonly NodeReply[]> {
       await whenIntroduced()
       const asked = [...known.values()].filter(node => only === undefined || node.name === only)
@@ -329,8 +360,12 @@ export function createNodes({ host: { clock, log }, peers, name, answer, listen,
           const { isSilent } = node
           const replied = askNode(node, what, params, REPLY_TIMEOUT)
           const body = isSilent ? undefined : await replied
-          if (body) node.isShortened = body['isShortened'] === true
-          return body && isObject(body['value']) ? [{ name: node.name, value: body['value'] }] : []
+          if (!body) return []
+          const { value, refusal } = body
+          node.isShortened = body['isShortened'] === true
+          node.isFailed = isObject(refusal)
+          if (isObject(refusal) && only !== undefined) throw failureOf(refusal)
+          return isObject(value) ? [{ name: node.name, value }] : []
         }),
       ])
       return replies.flat()
@@ -370,6 +405,7 @@ export function createNodes({ host: { clock, log }, peers, name, answer, listen,
     end(): Promise<void> {
       if (ending || shared === false) return ending ?? Promise.resolve()
       stopSending?.()
+      stopChecking?.()
       ending = publish({ type: 'gone' })
       for (const { from, settle } of [...pending.values()]) settle({ v: VERSION, type: 'gone', node: from })
       return ending

@@ -8,6 +8,8 @@ import { RequestTimeline } from './timeline.ts'
 
 /** Records in the ring buffer, and their estimated bytes. */
 export const CAPACITY = { records: 2_000, bytes: 2 * 1_048_576 }
+/** Successful calls per second that are kept as records, and as many others. All calls are counted. */
+const MAX_KEPT = 500
 /** Seconds of history. */
 export const HISTORY = 300
 /** Seconds of `Overview.now`. */
@@ -31,14 +33,10 @@ function outcomeOf({ outcome, error }: CallRecord): CallRow['outcome'] {
   return outcome === 'refused' && error && error.status >= 500 ? 'error' : outcome
 }
 
-const isDenial = ({ outcome }: Pick<CallRow, 'outcome'>): boolean => outcome === 'refused'
-
-const isFailure = ({ outcome }: Pick<CallRow, 'outcome'>): boolean => outcome === 'error' || outcome === 'tool_error'
-
 const cut = (text: string) => (text.length <= MAX_TEXT ? text : `${text.slice(0, MAX_TEXT)}…`)
 
 /** Leaves out arguments, results, tokens, IP addresses and session ids. */
-function rowOf(record: CallRecord, seq: number, node: string): CallRow {
+function rowOf(record: CallRecord, outcome: CallRow['outcome'], seq: number, node: string): CallRow {
   const { at, milliseconds, route, method, item, client, oauthClient, user, revision, transport } = record
   const { http, bytesIn, bytesOut, requestId, traceId, asked, error, refusedBy, timeline } = record
   return {
@@ -46,7 +44,7 @@ function rowOf(record: CallRecord, seq: number, node: string): CallRow {
     node,
     at: Math.round(at),
     ms: Math.round(milliseconds * 100) / 100,
-    outcome: outcomeOf(record),
+    outcome,
     ...(route !== undefined && { route }),
     ...(method !== undefined && { method }),
     ...(item && { kind: item.kind, name: cut(item.name) }),
@@ -104,11 +102,11 @@ type Mutable<Type> = { -readonly [Key in keyof Type]: Type[Key] }
 
 const createSum = (): Sum => ({ calls: 0, errors: 0, denials: 0, histogram: createHistogram() })
 
-function count(sum: Sum, row: CallRow): void {
+function count(sum: Sum, outcome: CallRow['outcome'], milliseconds: number): void {
   sum.calls++
-  if (isDenial(row)) sum.denials++
-  else if (isFailure(row)) sum.errors++
-  measure(sum.histogram, row.ms)
+  if (outcome === 'refused') sum.denials++
+  else if (outcome === 'error' || outcome === 'tool_error') sum.errors++
+  measure(sum.histogram, milliseconds)
 }
 
 const packSum = ({ calls, errors, denials, histogram }: Sum): PackedSum => ({
@@ -157,7 +155,8 @@ function createSeconds(now: () => number) {
   }
 
   return {
-    count: (row: CallRow) => count(at(current()), row),
+    /** The sum of the current second. */
+    sum: () => at(current()),
     /** The last complete second. */
     last(): PackedSecond {
       const second = current() - 1
@@ -183,32 +182,58 @@ function createSeconds(now: () => number) {
   }
 }
 
-/** Returns the entry of a key. A full map loses the least recently used entry, because clients choose some keys. */
-function entryOf<Entry>(
-  map: Map<string, Entry>,
-  key: string,
-  most: number,
-  { create, removed }: { create: () => Entry; removed?: (entry: Entry) => void },
-): Entry {
-  const entry = map.get(key) ?? create()
-  // A map iterates in the order of insertion.
-  map.delete(key)
-  map.set(key, entry)
-  if (map.size <= most) return entry
-  for (const [oldest, last] of map) {
-    map.delete(oldest)
-    removed?.(last)
-    break
+/** A full map loses the least recently used entry, because clients choose some keys. */
+function createLru<Entry>(most: number, removed?: (entry: Entry) => void) {
+  const slots = new Map<string, { readonly entry: Entry; used: number }>()
+  let uses = 0
+
+  function removeOldest() {
+    let oldest: string | undefined
+    let least = Infinity
+    for (const [key, { used }] of slots) {
+      if (used >= least) continue
+      oldest = key
+      least = used
+    }
+    const slot = oldest === undefined ? undefined : slots.get(oldest)
+    if (oldest === undefined || !slot) return
+    slots.delete(oldest)
+    removed?.(slot.entry)
   }
-  return entry
+
+  return {
+    entry(key: string, create: () => Entry): Entry {
+      const found = slots.get(key)
+      if (found) {
+        // Moving the key to the end of the map would cost more, for each call.
+        found.used = ++uses
+        return found.entry
+      }
+      if (slots.size >= most) removeOldest()
+      const entry = create()
+      slots.set(key, { entry, used: ++uses })
+      return entry
+    },
+    entries: (): Entry[] => [...slots.values()].map(({ entry }) => entry),
+  }
+}
+
+export interface CallCollector {
+  /** `skipped`: the number of further calls since the last batch. */
+  take(): { readonly calls: readonly CallRow[]; readonly skipped: number }
+  stop(): void
 }
 
 export function createRecords(node: string, now: () => number, samplePathOf: (route: string) => string | undefined) {
   const began = now()
   const ring: CallRow[] = []
-  const items = new Map<string, ItemSum>()
-  const groups = new Map<string, Mutable<DenialGroup>>()
-  const clients = new Map<string, Mutable<ClientRow>>()
+  const items = createLru<ItemSum>(MAX_ITEMS)
+  const groups = createLru<Mutable<DenialGroup>>(MAX_GROUPS, group => {
+    otherGroups += group.count
+  })
+  const clients = createLru<Mutable<ClientRow>>(MAX_CLIENTS, client => {
+    otherClients += client.calls
+  })
   const seconds = createSeconds(now)
   const legacy: Mutable<LegacyUse> = { since: began, calls: 0, handshake: 0, sse: 0 }
   const listeners = new Set<(row: CallRow) => void>()
@@ -218,6 +243,14 @@ export function createRecords(node: string, now: () => number, samplePathOf: (ro
   let otherGroups = 0
   let otherClients = 0
   const timed = { second: 0, count: 0 }
+  /** Records of the current second. */
+  const kept = { second: 0, ok: 0, others: 0 }
+
+  function isKept({ timeline }: CallRecord, outcome: CallRow['outcome'], second: number): boolean {
+    if (kept.second !== second) Object.assign(kept, { second, ok: 0, others: 0 })
+    if (timeline) return true
+    return outcome === 'ok' ? kept.ok++ < MAX_KEPT : kept.others++ < MAX_KEPT
+  }
 
   function keep(row: CallRow) {
     ring.push(row)
@@ -232,17 +265,18 @@ export function createRecords(node: string, now: () => number, samplePathOf: (ro
     first = 0
   }
 
-  function countItem({ route = '', kind, name = '', ...row }: CallRow) {
-    if (kind === undefined) return
+  function countItem({ item, route = '', at, milliseconds }: CallRecord, outcome: CallRow['outcome']) {
+    if (!item) return
+    const { kind } = item
+    const name = cut(item.name)
     const create = () => ({ route, kind, name, lastAt: 0, ...createSum() })
-    const sum = entryOf(items, `${route}\n${kind}\n${name}`, MAX_ITEMS, { create })
-    count(sum, row)
-    sum.lastAt = row.at
+    const sum = items.entry(`${route}\n${kind}\n${name}`, create)
+    count(sum, outcome, milliseconds)
+    sum.lastAt = Math.round(at)
   }
 
-  function countDenial(row: CallRow) {
-    const { error, route, method, kind, name, client, at } = row
-    if (!error || !isDenial(row)) return
+  function countDenial({ error, route, method, kind, name, client, at }: CallRow) {
+    if (!error) return
     const by = error.refusedBy ?? 'mcp-host'
     const parts = [error.kind, by, route, method, kind, name, client?.name]
     const fix = FIXES[error.kind]
@@ -264,10 +298,7 @@ export function createRecords(node: string, now: () => number, samplePathOf: (ro
         lastAt: at,
       }
     }
-    const removed = (oldest: DenialGroup) => {
-      otherGroups += oldest.count
-    }
-    const group = entryOf<Mutable<DenialGroup>>(groups, JSON.stringify(parts), MAX_GROUPS, { create, removed })
+    const group = groups.entry(JSON.stringify(parts), create)
     group.count++
     group.lastAt = at
     group.message = error.message
@@ -275,19 +306,17 @@ export function createRecords(node: string, now: () => number, samplePathOf: (ro
     else group.reason = error.reason
   }
 
-  function countClient({ client, revision = '', transport = '', method, at }: CallRow) {
+  function countClient({ client, revision = '', transport = '', method, at: exact }: CallRecord) {
     if (method === undefined) return
     legacy.calls++
     if (isHandshakeRevision(revision)) legacy.handshake++
     if (transport === 'transport-sse') legacy.sse++
     if (!client) return
     const { name, version } = client
-    const key = JSON.stringify([name, version, revision, transport])
-    const row = entryOf(clients, key, MAX_CLIENTS, {
-      create: () => ({ name, version, revision, transport, calls: 0, lastAt: at }),
-      removed(oldest) {
-        otherClients += oldest.calls
-      },
+    const at = Math.round(exact)
+    // Records contain no line breaks.
+    const row = clients.entry(`${name}\n${version}\n${revision}\n${transport}`, () => {
+      return { name, version, revision, transport, calls: 0, lastAt: at }
     })
     row.calls++
     row.lastAt = at
@@ -295,12 +324,18 @@ export function createRecords(node: string, now: () => number, samplePathOf: (ro
 
   return {
     observe(record: CallRecord) {
-      const row = rowOf(record, ++seq, node)
+      seq++
+      const outcome = outcomeOf(record)
+      const second = seconds.sum()
+      count(second, outcome, record.milliseconds)
+      countItem(record, outcome)
+      countClient(record)
+      const keeps = isKept(record, outcome, second.at)
+      if (!keeps && outcome !== 'refused') return
+      const row = rowOf(record, outcome, seq, node)
+      if (outcome === 'refused') countDenial(row)
+      if (!keeps) return
       keep(row)
-      seconds.count(row)
-      countItem(row)
-      countDenial(row)
-      countClient(row)
       for (const listen of listeners) listen(row)
     },
     /** Undefined without a viewer, and for the other requests of a second with many. */
@@ -316,26 +351,41 @@ export function createRecords(node: string, now: () => number, samplePathOf: (ro
       ring.slice(first).reverse().filter(test).slice(0, most),
     dropped: () => seq - (ring.length - first),
     bytes: () => bytes,
-    listen(listener: (row: CallRow) => void): () => void {
+    /** Collects records for the next batch, at most `most`. */
+    collect(most: number): CallCollector {
+      let calls: CallRow[] = []
+      let from = seq
+      const listener = (row: CallRow) => {
+        if (calls.length < most) calls.push(row)
+      }
       listeners.add(listener)
-      return () => void listeners.delete(listener)
+      return {
+        take() {
+          const batch = { calls, skipped: seq - from - calls.length }
+          calls = []
+          from = seq
+          return batch
+        },
+        stop: () => void listeners.delete(listener),
+      }
     },
     second: seconds.last,
     history: () => seconds.history(began),
     now: () => seconds.now(began),
     /** The items with the most calls, of one kind or all kinds. */
     items: (of?: ItemKind, most = MAX_ITEMS): PackedItem[] =>
-      [...items.values()]
+      items
+        .entries()
         .filter(({ kind }) => of === undefined || kind === of)
         .sort((one, other) => other.calls - one.calls)
         .slice(0, most)
         .map(sum => ({ route: sum.route, kind: sum.kind, name: sum.name, lastAt: sum.lastAt, ...packSum(sum) })),
     denials: (): Denials => ({
-      groups: [...groups.values()].sort((one, other) => other.lastAt - one.lastAt),
+      groups: groups.entries().sort((one, other) => other.lastAt - one.lastAt),
       other: otherGroups,
     }),
     clients: (): Pick<Clients, 'clients' | 'other'> & { readonly legacy: LegacyUse } => ({
-      clients: [...clients.values()].sort((one, other) => other.calls - one.calls),
+      clients: clients.entries().sort((one, other) => other.calls - one.calls),
       legacy: { ...legacy },
       other: otherClients,
     }),

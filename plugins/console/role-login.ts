@@ -101,11 +101,11 @@ export function createRoleLogin(host: InternalHost, { role, host: address, port,
     opened: (actual: number) => {
       openPort = actual
     },
-    /** From another origin, the URL of the console, because a ticket is bound to an origin. */
+    /** From another origin, the page of the console that signs in, because a ticket is bound to an origin. */
     signInUrl(from: readonly string[]): string {
       const all = origins()
       const to = from.find(origin => all.includes(origin))
-      return to === undefined ? all[0] : `${host.url(PATH)}?${new URLSearchParams({ to })}`
+      return to === undefined ? `${all[0]}/#sign-in` : `${host.url(PATH)}?${new URLSearchParams({ to })}`
     },
     /** The user of a ticket, once. */
     redeem(ticket: string, verifier: string, from: readonly string[]): string | undefined {

@@ -43,6 +43,7 @@ interface ServerSettings {
   readonly logins: Logins
   readonly roleLogin: RoleLogin | undefined
   readonly takesTokens: boolean
+  readonly appPages: { serve(path: string, req: IncomingMessage, res: ServerResponse): void }
   readonly meOf: (session: OperatorSession) => Me
   /** By `METHOD path`. */
   readonly handlers: Readonly<Record<string, ApiHandler>>
@@ -107,7 +108,7 @@ export interface ConsoleServer {
 
 /** Resolves once the server listens; rejects with a StartError. Does not keep the process alive. */
 export async function openConsoleServer(settings: ServerSettings): Promise<ConsoleServer> {
-  const { host, port, address, makeServer, logins, roleLogin, takesTokens, handlers, meOf } = settings
+  const { host, port, address, makeServer, logins, roleLogin, takesTokens, handlers, meOf, appPages } = settings
   const isTls = makeServer !== undefined
   const guard = createGuard({ host: address, isTls, allowedHosts: settings.allowedHosts })
   const page = createPageServer(findPage())
@@ -150,6 +151,7 @@ export async function openConsoleServer(settings: ServerSettings): Promise<Conso
       return send(req, res, 200, ways)
     }
     if (path === PATHS.login && method === 'POST') return logIn(req, res, await readJson(req))
+    if (path.startsWith(`${PATHS.app}/`)) return appPages.serve(path, req, res)
     const secret = String(req.headers[SECRET_HEADER] ?? '')
     const session = logins.find(secret, cookiesIn(req, cookieName))
     if (!session) throw new ApiFailure(401, 'unauthorized', 'Log in first.')

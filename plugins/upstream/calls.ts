@@ -56,7 +56,7 @@ const MAX_DEPTH = 64
 function isTooDeep(value: unknown, depth = 0): boolean {
   if (depth > MAX_DEPTH) return true
   if (typeof value !== 'object' || value === null) return false
-  for (const one of Object.values(value)) if (isTooDeep(one, depth + 1)) return true
+  for (const one of Object.values(value)) if (typeof one === 'object' && isTooDeep(one, depth + 1)) return true
   return false
 }
 

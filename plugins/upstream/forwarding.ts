@@ -83,6 +83,9 @@ export function createForwarding(host: ForwardingHost, holderOf: (server: string
   const postQuietly = (...message: Parameters<typeof post>) =>
     post(...message).catch(err => log.debug({ err }, 'could not notify a node about a held call'))
 
+  const giveUp = (peers: Peers, node: string, server: string, held: string) =>
+    void postQuietly(peers, node, held, { kind: 'giveUp', server, held })
+
   async function serve(peers: Peers, { request, node, held, ...resume }: Extract<Body, { kind: 'resume' }>) {
     const holder = holderOf(resume.server)
     if (!holder) return
@@ -138,8 +141,7 @@ export function createForwarding(host: ForwardingHost, holderOf: (server: string
 
   return {
     nodeOf: (call: Call) => peersOf(call).node,
-    giveUp: (call: Call, node: string, server: string, held: string) =>
-      void postQuietly(peersOf(call), node, held, { kind: 'giveUp', server, held }),
+    giveUp: (call: Call, node: string, server: string, held: string) => giveUp(peersOf(call), node, server, held),
     /** Sends the response to the node of the call, and waits for the next requests or the result. */
     async forward({ ctx, call, node, resume, timeout }: ForwardedCall): Promise<Forwarded> {
       const peers = peersOf(call)
@@ -149,42 +151,52 @@ export function createForwarding(host: ForwardingHost, holderOf: (server: string
       if (cancellation.aborted) return { failure: cancelled() }
       const request = randomUUID()
       return new Promise(resolve => {
-        let silence = clock.setTimeout(() => end({ isLost: true }), ACCEPT_TIMEOUT)
+        let silence = clock.setTimeout(lose, ACCEPT_TIMEOUT)
         let check = clock.setTimeout(checkNode, CHECK_INTERVAL)
         let wasAlive = true
-        const cancel = () => void postQuietly(peers, node, resume.held, { kind: 'cancel', request })
-        const abort = () => {
-          cancel()
-          end({ failure: cancelled() })
+        let hasEnded = false
+        const abort = () => abandon({ failure: cancelled() })
+        function lose() {
+          abandon({ isLost: true })
         }
         function end(result: Forwarded) {
           clock.clear(silence)
           clock.clear(check)
           cancellation.remove(abort)
-          if (!pending.delete(request)) return
-          if ('isLost' in result) cancel()
+          pending.delete(request)
+          hasEnded = true
           resolve(result)
+        }
+        /** Cancels the call, and gives it up if its next requests are already on the way. */
+        function abandon(result: Forwarded) {
+          if (hasEnded) return
+          end(result)
+          void postQuietly(peers, node, resume.held, { kind: 'cancel', request })
+          const forget = clock.setTimeout(() => pending.delete(request), ACCEPT_TIMEOUT).unref()
+          pending.set(request, reply => {
+            if (reply.kind !== 'ended') return
+            pending.delete(request)
+            clock.clear(forget)
+            if ('held' in reply.end) giveUp(peers, node, resume.server, reply.end.held)
+          })
         }
         async function checkNode() {
           const isAlive = await peers.isAlive(node).catch(() => true)
           // The last message of a node that has ended can still arrive.
-          if (!isAlive && !wasAlive) end({ isLost: true })
+          if (!isAlive && !wasAlive) return lose()
           wasAlive = isAlive
-          if (pending.has(request)) check = clock.setTimeout(checkNode, CHECK_INTERVAL)
+          if (!hasEnded) check = clock.setTimeout(checkNode, CHECK_INTERVAL)
         }
         pending.set(request, reply => {
           if (reply.kind === 'ended') return end(reply.end)
           clock.clear(silence)
-          silence = clock.setTimeout(() => end({ isLost: true }), timeout + ACCEPT_TIMEOUT)
+          silence = clock.setTimeout(lose, timeout + ACCEPT_TIMEOUT)
           if (reply.kind === 'progress') ctx.progress(reply.values.progress, reply.values.total, reply.values.message)
           else if (reply.kind === 'log') ctx.log(reply.values.level, reply.values.data, reply.values.logger)
         })
         cancellation.add(abort)
         const body = { kind: 'resume', ...resume, request, node: peers.node } as const
-        post(peers, node, resume.held, body).then(
-          isSent => isSent || end({ isLost: true }),
-          () => end({ isLost: true }),
-        )
+        post(peers, node, resume.held, body).then(isSent => isSent || lose(), lose)
       })
     },
   }

@@ -1,7 +1,8 @@
 // Holds calls that wait for a response of the client. Limits their number and time.
 import { randomUUID } from 'node:crypto'
 import { ToolError } from '../../core/index.ts'
-import type { Clock, Timer } from '../../core/plugin.ts'
+import type { CallQueue } from '../../core/internal.ts'
+import type { Call, Clock, Timer } from '../../core/plugin.ts'
 import type { Json, Run } from './run.ts'
 
 interface HeldLimits {
@@ -11,11 +12,32 @@ interface HeldLimits {
   readonly for: number
 }
 
-/** A slot of the server's `concurrency`. */
-export interface CallSlot {
-  leave(): void
+/** A slot of the server's `concurrency`. The constructor throws `tooManyRequests` if the queue is full. */
+export class CallSlot {
+  readonly #queue: CallQueue
+  readonly #call: Call
+  #turn: ReturnType<CallQueue['enter']>
+
+  constructor(queue: CallQueue, call: Call) {
+    this.#queue = queue
+    this.#call = call
+    this.#turn = queue.enter(call)
+  }
+
+  /** Undefined if the call does not wait for its slot. */
+  get ready(): Promise<void> | undefined {
+    return this.#turn.ready
+  }
+
+  leave(): void {
+    this.#turn.leave()
+  }
+
   /** Takes a slot for a call that continues. */
-  retake(): Promise<void>
+  async retake(): Promise<void> {
+    this.#turn = this.#queue.enterAgain(this.#call)
+    await this.#turn.ready
+  }
 }
 
 /** A call at a server. */

@@ -21,6 +21,7 @@ import type { ServerSettings } from './settings.ts'
 export type Json = Readonly<Record<string, unknown>>
 
 interface OpenQuestion {
+  readonly key: string
   readonly question: Question
   resolve(answer: Json): void
   reject(error: Error): void
@@ -75,10 +76,11 @@ function decline({ method }: Question): Json {
 export class Run {
   readonly #parts: RunParts
   readonly #cancellation = new Cancellation()
-  readonly #questions = new Map<string, OpenQuestion>()
+  #questions: readonly OpenQuestion[] = []
   /** The client of the last request. */
   #caller: RunCaller | undefined
   #outcome: Outcome | undefined
+  /** Ends `next`. */
   #wake: (() => void) | undefined
   #asked = 0
   #timer: Timer | undefined
@@ -100,18 +102,21 @@ export class Run {
   }
   /** The pending requests of the server to the caller, by key. */
   get requests(): Readonly<Record<string, Question>> {
-    return Object.fromEntries([...this.#questions].map(([key, { question }]) => [key, question]))
+    return Object.fromEntries(this.#questions.map(({ key, question }) => [key, question]))
   }
 
   /** Sends the call. The time limits of `options` are ignored: the run has its own. */
   start(connection: Connection, method: string, params: Json, options: RequestOptions): void {
-    const { maxResult } = this.#parts.settings
+    const { headers, capabilities, logLevel } = options
+    // Every field is named: a spread takes longer.
     const own = {
-      ...options,
+      headers,
+      capabilities,
+      logLevel,
       signal: this.#cancellation,
       timeout: 0,
       maxTime: 0,
-      maxResult,
+      maxResult: this.#parts.settings.maxResult,
       owner: this,
       onProgress: (progress: Progress) => this.#receiveProgress(progress),
     }
@@ -122,29 +127,30 @@ export class Run {
   }
 
   #settle(outcome: Outcome) {
-    this.#flush()
+    if (this.#unsent) this.#flush()
     this.#outcome = outcome
     this.#pause()
-    const over = new Error('the call has ended')
-    for (const { reject } of this.#questions.values()) reject(over)
-    this.#questions.clear()
+    for (const { reject } of this.#questions) reject(new Error('the call has ended'))
+    this.#questions = []
     this.#wake?.()
   }
 
   /** Waits for the outcome, or for requests to the caller. */
-  async next(caller: RunCaller): Promise<void> {
+  next(caller: RunCaller): Promise<void> {
     const { cancellation } = caller
     this.#caller = caller
     const abort = () => this.cancel()
     cancellation.add(abort)
     this.#resume()
-    await new Promise<void>(resolve => {
-      this.#wake = resolve
-      if (this.#outcome || this.#questions.size > 0) resolve()
+    return new Promise<void>(resolve => {
+      this.#wake = () => {
+        this.#pause()
+        cancellation.remove(abort)
+        this.#wake = undefined
+        resolve()
+      }
+      if (this.#outcome || this.#questions.length > 0) this.#wake()
     })
-    this.#pause()
-    cancellation.remove(abort)
-    this.#wake = undefined
   }
 
   cancel(): void {
@@ -158,22 +164,23 @@ export class Run {
 
   #pause() {
     const { clock } = this.#parts
+    if (this.#since === undefined) return
     clock.clear(this.#timer)
-    if (this.#since !== undefined) this.#left -= clock.monotonic() - this.#since
+    this.#left -= clock.monotonic() - this.#since
     this.#timer = this.#since = undefined
   }
 
   #resume() {
     if (this.#outcome) return
-    this.#since = this.#parts.clock.monotonic()
-    this.#touch()
+    const now = this.#parts.clock.monotonic()
+    this.#since = now
+    this.#touch(now)
   }
 
   /** Starts the timer of the limit that is reached first. */
-  #touch() {
+  #touch(now: number) {
     const { clock, settings } = this.#parts
     const { callTimeout, maxCallTime } = settings
-    const now = clock.monotonic()
     const left = maxCallTime > 0 ? this.#left - (now - (this.#since ?? now)) : Number.POSITIVE_INFINITY
     const isLast = left <= callTimeout
     const expire = () =>
@@ -183,10 +190,11 @@ export class Run {
   }
 
   #receiveProgress(progress: Progress) {
-    if (this.#since !== undefined) this.#touch()
     const { clock } = this.#parts
+    const now = clock.monotonic()
+    if (this.#since !== undefined) this.#touch(now)
     this.#unsent = progress
-    const left = this.#progressAt + PROGRESS_INTERVAL - clock.monotonic()
+    const left = this.#progressAt + PROGRESS_INTERVAL - now
     if (left <= 0) this.#flush()
     else this.#flushTimer ??= clock.setTimeout(() => this.#flush(), left)
   }
@@ -216,34 +224,38 @@ export class Run {
     if (!capabilities || !isAllowed || missingCapability(question, capabilities)) return decline(question)
     const key = `${OPTION_OF[question.method]}-${++this.#asked}`
     return new Promise<Json>((resolve, reject) => {
-      this.#questions.set(key, { question, resolve, reject })
+      this.#questions = [...this.#questions, { key, question, resolve, reject }]
       signal.addEventListener('abort', () => {
-        this.#questions.delete(key)
+        this.#remove(key)
         reject(new Error('the server cancelled its request'))
       })
       // Requests that arrive in the same turn of the event loop are sent together.
       setImmediate(() => {
-        if (this.#questions.size > 0) this.#wake?.()
+        if (this.#questions.length > 0) this.#wake?.()
       })
     })
   }
 
+  #remove(key: string) {
+    this.#questions = this.#questions.filter(one => one.key !== key)
+  }
+
   /** Sends the responses of the caller to the server. */
   answer(responses: Json): void {
-    for (const [key, { resolve }] of [...this.#questions]) {
+    for (const { key, resolve } of this.#questions) {
       if (!Object.hasOwn(responses, key)) continue
-      this.#questions.delete(key)
+      this.#remove(key)
       resolve(responses[key] as Json)
     }
   }
 
   /** Declines all requests and cancels the call, because the caller did not respond. */
   giveUp(): void {
-    for (const { question, resolve, reject } of this.#questions.values()) {
+    for (const { question, resolve, reject } of this.#questions) {
       if (question.method === 'elicitation/create') resolve({ action: 'cancel' })
       else reject(new RemoteError('rpc', 'the user did not respond', { code: -32_603 }))
     }
-    this.#questions.clear()
+    this.#questions = []
     // Cancels after the responses were sent.
     setImmediate(() => this.cancel())
   }

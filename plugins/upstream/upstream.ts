@@ -22,7 +22,7 @@ import { capabilitiesFor, cleanResult, listCapabilities, paramsFor, readInputReq
 import { type Caller, changedError, createDefiner } from './definitions.ts'
 import { callFailure, isLoginNeeded, isNotFound, isUnauthorized, isUnknownItem } from './failures.ts'
 import type { Forwarded, Forwarding } from './forwarding.ts'
-import type { CallSlot, HeldCalls, RunningCall } from './held.ts'
+import { CallSlot, type HeldCalls, type RunningCall } from './held.ts'
 import { readLists, type Snapshot } from './lists.ts'
 import { labelOf, toolName, unmatchedFilters } from './names.ts'
 import type { Places } from './places.ts'
@@ -577,17 +577,21 @@ export class Upstream implements Caller {
     return entered
   }
 
+  #capabilitiesOf({ asks, client }: Call) {
+    return asks ? capabilitiesFor(this.settings, client.capabilities) : {}
+  }
+
   #requestOptions(call: Call, { connection }: ServerSession): RequestOptions {
     const { logLevel } = call
     const forwarded = this.#parts.targets.forwarded(call)
     const own = this.#credentials.get(call)?.headers
     const headers = own ? { ...forwarded, ...own } : forwarded
     const isModern = connection.era === 'modern'
-    const options: { -readonly [Key in keyof RequestOptions]: RequestOptions[Key] } = {}
-    if (Object.keys(headers).length > 0) options.headers = headers
-    if (isModern) options.capabilities = call.asks ? capabilitiesFor(this.settings, call.client.capabilities) : {}
-    if (isModern && logLevel !== undefined) options.logLevel = logLevel
-    return options
+    return {
+      headers: Object.keys(headers).length > 0 ? headers : undefined,
+      capabilities: isModern ? this.#capabilitiesOf(call) : undefined,
+      logLevel: isModern ? logLevel : undefined,
+    }
   }
 
   /** Requests the caller's log level from a legacy server. */
@@ -671,7 +675,8 @@ export class Upstream implements Caller {
       if (!running) throw this.#notHeld(node, 'the call has ended', params)
       await running.slot.retake()
       running.run.answer(round.responses)
-      return this.#follow(running, ctx, call)
+      await running.run.next(callerOf(ctx, call))
+      return this.#finish(running, call)
     }
     const sent = paramsFor(this.settings, params, call)
     if (!round || isLoginRound(round.state)) return this.#send(method, sent, ctx, call)
@@ -745,52 +750,39 @@ export class Upstream implements Caller {
     }
   }
 
-  /** Waits for a slot of `concurrency`. Rejects with `tooManyRequests` if the queue is full. */
-  async #takeSlot(call: Call, ctx: CallContext): Promise<CallSlot> {
-    let turn = this.#queue.enter(call)
-    await turn.ready
-    if (contextCancellation(ctx).aborted) {
-      turn.leave()
-      throw new RemoteError('cancelled', 'the call was cancelled')
-    }
-    return {
-      leave: () => turn.leave(),
-      retake: async () => {
-        turn = this.#queue.enterAgain(call)
-        await turn.ready
-      },
-    }
-  }
-
   async #sendOnce(method: string, params: Json, ctx: CallContext, call: Call): Promise<object> {
-    const slot = await this.#takeSlot(call, ctx)
+    const slot = new CallSlot(this.#queue, call)
+    if (slot.ready) await slot.ready
     let running: RunningCall
     try {
-      running = await this.#start(method, params, { ctx, call, slot })
+      if (contextCancellation(ctx).aborted) throw new RemoteError('cancelled', 'the call was cancelled')
+      const authorized = this.#parts.targets.authorize(ctx)
+      if (authorized) await this.#keepCredentials(call, authorized)
+      const entered = this.#enterShared() ?? (await this.#enterSession(call))
+      running = this.#start(method, params, call, slot, entered)
     } catch (error) {
       slot.leave()
       throw error
     }
-    return this.#follow(running, ctx, call)
+    await running.run.next(callerOf(ctx, call))
+    return this.#finish(running, call)
   }
 
-  async #start(
+  #start(
     method: string,
     params: Json,
-    { ctx, call, slot }: { readonly ctx: CallContext; readonly call: Call; readonly slot: CallSlot },
-  ): Promise<RunningCall> {
-    const { targets, host } = this.#parts
-    const authorized = targets.authorize(ctx)
-    if (authorized) await this.#keepCredentials(call, authorized)
-    const { session, leave } = this.#enterShared() ?? (await this.#enterSession(call))
+    call: Call,
+    slot: CallSlot,
+    { session, leave }: { readonly session: ServerSession; leave(): void },
+  ): RunningCall {
     // The lists can have changed since the call began.
     const kind = method === 'tools/call' ? 'tool' : 'prompt'
-    if (method !== 'resources/read' && this.#withheld.has(labelOf(kind, params['name']))) {
+    if (this.#withheld.size > 0 && method !== 'resources/read' && this.#withheld.has(labelOf(kind, params['name']))) {
       leave()
       throw changedError(kind, this.settings.name)
     }
     this.#setLogLevel(call, session)
-    const run = new Run({ settings: this.settings, clock: host.clock })
+    const run = new Run({ settings: this.settings, clock: this.#parts.host.clock })
     session.runs?.add(run)
     this.#active++
     const end = () => {
@@ -820,10 +812,9 @@ export class Upstream implements Caller {
     return error.reason === 'lost'
   }
 
-  /** Waits for the result, or for requests of the server to the caller. */
-  async #follow(running: RunningCall, ctx: CallContext, call: Call): Promise<object> {
+  /** Returns the result, or the requests of the server to the caller. */
+  #finish(running: RunningCall, call: Call): object {
     const { run, params, end } = running
-    await run.next(callerOf(ctx, call))
     const { outcome } = run
     if (!outcome) return this.#hold(running, call)
     end()
@@ -871,7 +862,8 @@ export class Upstream implements Caller {
     this.#active++
     let slot: CallSlot | undefined
     try {
-      slot = await this.#takeSlot(call, ctx)
+      slot = new CallSlot(this.#queue, call)
+      await slot.ready
       await this.#keepCredentials(call, this.#parts.targets.authorize(ctx))
       const { session, leave } = await this.#enterSession(call)
       try {

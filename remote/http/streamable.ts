@@ -58,7 +58,7 @@ function createOwnExchanges(link: Link, send: Send, tools: ToolHeaders) {
   const post = (exchange: Exchange) =>
     send({
       method: 'POST',
-      headers: { ...ownHeaders(exchange, tools), ...exchange.headers },
+      headers: exchange.headers ? { ...ownHeaders(exchange, tools), ...exchange.headers } : ownHeaders(exchange, tools),
       body: exchange.out.text,
       harmless: isHarmless(exchange),
       cancellations: [exchange.cancellation],

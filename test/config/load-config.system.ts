@@ -220,10 +220,8 @@ describe('loadConfig', () => {
     it('report a package.json that tsx cannot read', async function () {
       // A Node.js that strips types loads this config without tsx.
       if (Reflect.get(process.features, 'typescript')) this.skip()
-      const files = { 'package.json': '\uFEFF{"type":"module"}', 'mcp.config.ts': 'export default {}' }
-      const parsing = 'mcp.config.ts: cannot be loaded: Error parsing: package.json'
-      expect(await failure(files)).to.match(new RegExp(`^${parsing}: it begins with a byte order mark`))
-      expect(await failure({ ...files, 'package.json': '{ "type": module }' })).to.equal(parsing)
+      const files = { 'package.json': '{ "type": module }', 'mcp.config.ts': 'export default {}' }
+      expect(await failure(files)).to.equal('mcp.config.ts: cannot be loaded: Error parsing: package.json')
     })
 
     it('name the line of an import that is not found', async () => {

@@ -3,7 +3,7 @@ import { rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import { importModule } from '../../core/config/import-module.ts'
-import { projectFiles, refreshModules } from '../../core/config/module-graph.ts'
+import { projectFiles, refreshModules, type trackModules } from '../../core/config/module-graph.ts'
 import { makeFolder, removeFolders } from './folder.ts'
 
 after(removeFolders)
@@ -61,6 +61,39 @@ describe('Module reload', () => {
     const known = projectFiles()
     for (const name of Object.keys(SOURCES).filter(file => !/(tsconfig|package)\.json$/.test(file)))
       expect(known).to.include(join(folder, name))
+  })
+
+  it('re-imports a module that changed after its lazy import', async () => {
+    const folder = await makeFolder({
+      'root.ts': "export const lazy = async (): Promise<string> => (await import('./late.ts')).late",
+      'late.ts': "export const late: string = 'late 1'",
+    })
+    const root = join(folder, 'root.ts')
+    const lazy = async () => ((await importModule(root))['lazy'] as () => Promise<string>)()
+    await refreshModules(root)
+    expect(await lazy()).to.equal('late 1')
+    await writeFile(join(folder, 'late.ts'), "export const late: string = 'late 2'")
+    await refreshModules(root)
+    expect(await lazy()).to.equal('late 2')
+  })
+
+  it('works in every copy of this package in a process', async () => {
+    const folder = await makeFolder({
+      'root.ts': "export { b } from './b.ts'",
+      'b.ts': "export const b: string = 'b 1'",
+    })
+    const [root, b] = [join(folder, 'root.ts'), join(folder, 'b.ts')]
+    await refreshModules(root)
+    const copy = (await import(new URL('../../core/config/module-graph.ts?copy', import.meta.url).href)) as {
+      projectFiles: typeof projectFiles
+      trackModules: typeof trackModules
+    }
+    copy.trackModules({ always: true })
+    expect(await importModule(root)).to.include({ b: 'b 1' })
+    await writeFile(b, "export const b: string = 'b 2'")
+    await refreshModules(root)
+    expect(await importModule(root)).to.include({ b: 'b 2' })
+    expect(copy.projectFiles()).to.include(b)
   })
 
   it('re-imports a failed module after its missing dependency is added', async () => {

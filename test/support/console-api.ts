@@ -33,7 +33,7 @@ import type {
 /** As the plugin sends it. */
 const POLICY =
   "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; " +
-  "frame-ancestors 'none'; base-uri 'none'; form-action 'none'; require-trusted-types-for 'script'"
+  "frame-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'; require-trusted-types-for 'script'"
 
 /** Runs if any screen renders text as markup. */
 export const ATTACK = '<img src=x onerror="window.attacked=1"><script>window.attacked=1</script>'

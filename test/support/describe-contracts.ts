@@ -5,17 +5,20 @@ import { sideBySide } from './side-by-side.ts'
 interface Options {
   readonly before?: Mocha.Func
   readonly after?: Mocha.Func
-  /** The checks run at the same time: most of them wait for an expiry. */
-  readonly together?: boolean
+  /** Number of checks that run at the same time, because most of them wait: for an expiry or a disk. Default: 1. */
+  readonly atOnce?: number
 }
 
 /** One suite for each store, named by its key. */
-export function describeContracts(contracts: Readonly<Record<string, readonly Check[]>>, options: Options = {}): void {
+export function describeContracts(
+  contracts: Readonly<Record<string, readonly Check[]>>,
+  { atOnce = 1, ...options }: Options = {},
+): void {
   for (const [subject, checks] of Object.entries(contracts)) {
     describe(subject, () => {
       if (options.before) before(options.before)
       if (options.after) after(options.after)
-      const check = options.together ? sideBySide() : it
+      const check = atOnce > 1 ? sideBySide({ atOnce }) : it
       for (const { name, run } of checks) check(name, run)
     })
   }

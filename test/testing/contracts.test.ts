@@ -67,7 +67,7 @@ const contracts = {
   ),
 }
 
-describeContracts(contracts, { together: true })
+describeContracts(contracts, { atOnce: Number.POSITIVE_INFINITY })
 
 describe('Store in memory', () => {
   it('gives the results of the model for random transactions', () => compareWithModel(createMemoryStore(), 100))

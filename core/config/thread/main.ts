@@ -10,20 +10,14 @@ import {
   type Versions,
 } from '../import-versions.ts'
 
-interface LoaderData {
-  readonly port: MessagePort
-  readonly own: readonly string[]
-}
-
-let data: LoaderData | undefined
+let data: { readonly port: MessagePort; readonly own: readonly string[] }
 let versions: Versions = {}
 
-export function initialize(given: LoaderData): void {
+export function initialize(given: typeof data): void {
   data = given
 }
 
 export async function resolve(specifier: string, context: ImportContext, next: Next<Promise<Found>>): Promise<Found> {
-  if (!data) return next(specifier, context)
   const { port, own } = data
   for (let sent = receiveMessageOnPort(port); sent; sent = receiveMessageOnPort(port))
     versions = sent.message as Versions

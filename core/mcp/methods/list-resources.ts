@@ -86,7 +86,7 @@ async function runList(call: Call, settings: HandlerSettings, item: ResourceItem
     const { timeout = MAX_LIST_TIME, ...others } = settings.limits.of(item)
     const limits = { ...others, timeout: Math.min(timeout, MAX_LIST_TIME) }
     const returned: unknown = await runHandler(call, item, settings, ctx => definition.list?.(ctx), limits)
-    if (!Array.isArray(returned)) throw encodingError(new TypeError('`list` must return an array'), definition)
+    if (!Array.isArray(returned)) throw encodingError(new TypeError('`list` must return an array'))
     const listed: unknown[] = returned
     if (listed.length > MAX_LISTED) log.cut(item, listed.length)
     return listed.slice(0, MAX_LISTED).flatMap(entry => {

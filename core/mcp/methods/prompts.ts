@@ -39,7 +39,7 @@ export function getPrompt(call: Call, settings: HandlerSettings): object | Promi
       try {
         return fitPromptResult(promptResult(returned, definition.description), call.rules)
       } catch (error) {
-        throw encodingError(error, definition)
+        throw encodingError(error)
       }
     },
     error => {

@@ -77,7 +77,7 @@ function finish(call: Call, value: unknown, uri: string, definition: ResourceDef
   try {
     result = resourceResult(value as ResourceReturn, uri, mimeType)
   } catch (error) {
-    throw encodingError(error, definition)
+    throw encodingError(error)
   }
   // Contents can change at any time and depend on the caller (server/utilities/caching).
   return call.modern ? { ttlMs: 0, cacheScope: 'private', ...result } : result

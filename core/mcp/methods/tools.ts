@@ -92,13 +92,13 @@ function finish(call: Call, tool: ToolItem, value: unknown): object | Promise<ob
   try {
     return fitToolResult(toolResult(value), call.rules)
   } catch (error) {
-    throw encodingError(error, tool.definition)
+    throw encodingError(error)
   }
 }
 
 function finishStructured(
   { rules }: Call,
-  { key, definition }: ToolItem,
+  { key }: ToolItem,
   output: NonNullable<ToolItem['output']>,
   value: unknown,
 ): object | Promise<object> {
@@ -110,7 +110,7 @@ function finishStructured(
       if (whole?.isError) return fitToolResult(withoutStructured(whole), rules)
       throw new TypeError(`${key} broke its output schema: ${checked.problems}`)
     } catch (error) {
-      throw encodingError(error, definition)
+      throw encodingError(error)
     }
   }
   if (whole?.isError && given === undefined) return send({ ok: false, problems: '' })

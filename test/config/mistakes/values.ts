@@ -368,14 +368,6 @@ export const VALUE_ROWS: readonly Row[] = [
   { mistake: 'an icon without its data', files: icon('{ src: "data:image/png;base64" }'), names: ['data URI'] },
   { mistake: 'a template of JavaScript', files: resource(`uriTemplate: 'notes://\${id}'`), names: ['without'] },
   ...[
-    ["{ type: 'number', default: '5' }", '`default` "5"'],
-    ["{ enum: ['a'], default: 'c' }", '`default` "c"'],
-    ["{ type: 'number', enum: ['1'] }", '`enum` "1"'],
-    ["{ type: 'string', const: 1 }", '`const` 1'],
-    ["{ type: 'number', minimum: 1, default: 0 }", '`minimum` 1'],
-    ["{ type: 'number', minimum: 10, maximum: 1 }", '`maximum` 1'],
-    ["{ type: 'string', pattern: '/^[a-z]+$/' }", 'JavaScript'],
-    ["{ type: 'number', pattern: '^[0-9]+$' }", '`pattern` is ignored'],
     ["{ type: 'string', format: 'datetime' }", '"date-time"'],
     ["{ type: 'string', maxlenght: 5 }", '`maxLength`'],
   ].map(([schema, name = '']) => ({

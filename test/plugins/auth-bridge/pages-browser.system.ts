@@ -67,7 +67,10 @@ interface AxeFound {
   readonly passes: number
 }
 
-const RUN_AXE = `axe.run({ runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'] })
+const ALL_RULES = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice']
+/** The stylesheet changes only colors between the themes. */
+const THEMES = { light: ALL_RULES, dark: ['color-contrast'] }
+const runAxe = (runOnly: readonly string[]) => `axe.run({ runOnly: ${JSON.stringify(runOnly)} })
   .then(({ violations, passes, incomplete }) => {
     const told = list => list.map(({ id, nodes }) => [id, nodes.map(({ html }) => html)])
     return { violations: told(violations), incomplete: told(incomplete), passes: passes.length }
@@ -104,13 +107,8 @@ describe('auth-bridge pages in chromium', function () {
     expect(tabs.server.stray).to.deep.equal([])
   })
 
-  for (const [colorScheme, width] of [
-    ['light', 1280],
-    ['dark', 1280],
-    ['light', 390],
-    ['dark', 390],
-  ] as const) {
-    it(`pass all axe accessibility rules, and so does the endpoint page (${colorScheme}, ${width} px)`, async () => {
+  for (const width of [1280, 390]) {
+    it(`pass all axe accessibility rules, and so does the endpoint page, light and dark (${width} px)`, async () => {
       let rules = 0
       await tabs.inTab(
         async tab => {
@@ -125,14 +123,17 @@ describe('auth-bridge pages in chromium', function () {
           ] as const) {
             await tab.goto(url)
             await tab.addScriptTag({ path: AXE })
-            const found = await tab.evaluate<AxeFound>(RUN_AXE)
-            expect(found.violations, name).to.deep.equal([])
-            expect(found.incomplete, name).to.deep.equal([])
-            rules += found.passes
+            for (const [colorScheme, wanted] of Object.entries(THEMES) as [keyof typeof THEMES, string[]][]) {
+              await tab.emulateMedia({ colorScheme })
+              const found = await tab.evaluate<AxeFound>(runAxe(wanted))
+              expect(found.violations, `${name}, ${colorScheme}`).to.deep.equal([])
+              expect(found.incomplete, `${name}, ${colorScheme}`).to.deep.equal([])
+              rules += found.passes
+            }
           }
         },
         // The policy allows no other script. Axe cannot judge the contrast of text at the edge of the window, so it is high.
-        { colorScheme, bypassCSP: true, viewport: { width, height: 4_000 } },
+        { bypassCSP: true, viewport: { width, height: 4_000 } },
       )
       expect(rules).to.be.above(200)
     })

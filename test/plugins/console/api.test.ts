@@ -323,7 +323,7 @@ describe('The API of the console', () => {
 
   it('contains no argument, result, secret or token', async () => {
     await call('/open', 'fail')
-    const gets = Object.values(PATHS).filter(path => !/login|logout|events|access|explain|try|actions/.test(path))
+    const gets = Object.values(PATHS).filter(path => !/login|logout|events|access|explain|try|app|actions/.test(path))
     expect(gets).to.have.length(14)
     const replies = await Promise.all(gets.map(path => operator.get(`${path}?q=say`)))
     expect(replies.map(({ status }) => status)).to.deep.equal(gets.map(() => 200))

@@ -3,8 +3,8 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import { type AddressInfo, connect, type Socket } from 'node:net'
 import { expect } from 'chai'
-import { defineTool } from '../../../core/index.ts'
-import { definePlugin } from '../../../core/plugin.ts'
+import { defineResource, defineTool, type ResourceDefinition } from '../../../core/index.ts'
+import { authorizeRoute, definePlugin } from '../../../core/plugin.ts'
 import { PATHS, shellWord } from '../../../plugins/console/api.ts'
 import { createLogins } from '../../../plugins/console/login.ts'
 import { eventually } from '../../support/eventually.ts'
@@ -36,9 +36,18 @@ const open = (options: object = {}) => startConsole(config, options)
 const GETS = [
   '/',
   '/calls?seq=1',
-  ...Object.values(PATHS).filter(path => !/login|logout|actions|try|access|explain/.test(path)),
+  ...Object.values(PATHS).filter(path => !/login|logout|actions|try|app|access|explain/.test(path)),
 ]
-const POSTS = [PATHS.access, PATHS.explain, PATHS.try, PATHS.endSession, PATHS.cancelTask, PATHS.reload, PATHS.logout]
+const POSTS = [
+  PATHS.access,
+  PATHS.explain,
+  PATHS.try,
+  PATHS.app,
+  PATHS.endSession,
+  PATHS.cancelTask,
+  PATHS.reload,
+  PATHS.logout,
+]
 
 /** The statuses of requests with the operator's session, without repetition. */
 async function statusesOf({ origin, headers: own }: Operator, paths: readonly string[], { headers, ...asked }: Asked) {
@@ -181,6 +190,117 @@ describe('Attacks on the console', () => {
     }
     expect(requests).to.deep.equal([])
     server.close()
+  })
+
+  describe('by pages of apps', () => {
+    const URI = 'ui://evil/app.html'
+    const MIME_TYPE = 'text/html;profile=mcp-app'
+    const pageOf = (uri: string, contents: object) =>
+      defineResource({ name: uri, uri, handler: () => ({ mimeType: MIME_TYPE, text: 'page', ...contents }) })
+    const withPages = (pages: readonly ResourceDefinition[], options: object = { actions: true }) =>
+      startConsole({ toolsets: { all: pages }, routes: { '/mcp': { toolsets: 'all' } } }, options)
+    const openPage = ({ post }: Operator, more: object = {}) => post(PATHS.app, { path: '/mcp', uri: URI, ...more })
+
+    it('cannot add directives or origins of private networks to the policy', async () => {
+      const hosts = ['localhost', 'a.localhost', '127.0.0.1', '[::1]', '10.0.0.1', '169.254.169.254', 'nas.local']
+      const refused = [
+        ...hosts.map(name => `https://${name}`),
+        ...['http://a.example', 'https://a.example/path', 'https://*', 'https://*.example', 'https:', 'data:', '*'],
+        ..."'unsafe-eval'|'self'|https://a.example; script-src *|https://a.example, x|https://a.example *".split('|'),
+        ...['https://a.example\r\nX: y', 'https://user@a.example', 'https://2130706433', 'wss://internal.internal'],
+      ]
+      const domains = [...refused, 'https://*.ok.example', 'wss://ok.example:8443']
+      const csp = {
+        connectDomains: domains,
+        resourceDomains: domains,
+        frameDomains: domains,
+        baseUriDomains: 'https://b.example',
+      }
+      const operator = await withPages([pageOf(URI, { _meta: { ui: { csp } } })])
+      const { body } = await openPage(operator)
+      expect(body).to.deep.include({ allowed: ['https://*.ok.example', 'wss://ok.example:8443'], refused })
+      const page = await ask(operator.origin + body.path)
+      const own = 'https://*.ok.example wss://ok.example:8443'
+      expect(page.headers['content-security-policy']).to.equal(
+        `sandbox allow-scripts; default-src 'none'; script-src 'unsafe-inline' ${own}; style-src 'unsafe-inline' ${own}; ` +
+          `img-src data: ${own}; font-src data: ${own}; media-src data: ${own}; connect-src ${own}; frame-src ${own}; ` +
+          "base-uri 'none'; form-action 'none'; frame-ancestors 'self'",
+      )
+      expect(page.headers).not.to.have.property('x-frame-options')
+      expect(page.headers).to.include({ 'cache-control': 'no-store', 'referrer-policy': 'no-referrer' })
+      expect(page.text).to.equal('page')
+    })
+
+    it('are served once, only to a frame of the console, and until the logout', async () => {
+      const operator = await withPages([pageOf(URI, {})])
+      const { origin } = operator
+      const { path } = (await openPage(operator)).body
+      for (const [headers, status] of [
+        [{ 'Sec-Fetch-Site': 'cross-site' }, 403],
+        [{ 'Sec-Fetch-Site': 'same-site' }, 403],
+        [{ Origin: 'null' }, 403],
+        [{ Host: 'evil.example' }, 403],
+        [{ 'Sec-Fetch-Site': 'none', 'Sec-Fetch-Dest': 'document' }, 404],
+      ] as const) {
+        expect((await ask(origin + path, { headers })).status).to.equal(status)
+      }
+      expect((await exchange(origin + path, { method: 'HEAD' })).status).to.equal(404)
+      expect((await ask(`${origin}${PATHS.app}/guess`)).status).to.equal(404)
+      expect([(await ask(origin + path)).status, (await ask(origin + path)).status]).to.deep.equal([200, 404])
+      const pages = []
+      for (let count = 0; count < 5; count++) pages.push((await openPage(operator)).body.path)
+      expect(new Set(pages).size).to.equal(5)
+      expect((await ask(origin + pages[0])).status).to.equal(404)
+      expect((await ask(origin + pages[1])).status).to.equal(200)
+      await operator.post(PATHS.logout, {})
+      expect((await ask(origin + pages[4])).status).to.equal(404)
+    })
+
+    it('of other types, sizes and schemes are refused', async () => {
+      const operator = await withPages([
+        pageOf('ui://html/app.html', { mimeType: 'text/html' }),
+        pageOf('ui://large/app.html', { text: 'x'.repeat(5 * 1_048_576) }),
+        pageOf('file:///etc/app.html', {}),
+      ])
+      for (const [uri, status] of [
+        ['ui://html/app.html', 502],
+        ['ui://large/app.html', 502],
+        ['ui://none/app.html', 502],
+        ['file:///etc/app.html', 400],
+        [`ui://${'x'.repeat(2_000)}`, 400],
+        [{ uri: URI }, 400],
+      ] as const) {
+        expect((await openPage(operator, { uri })).status).to.equal(status)
+      }
+      expect((await openPage(operator, { path: '//evil.example/mcp' })).status).to.equal(400)
+      expect((await openPage(operator, { token: 'a\r\nX: y' })).status).to.equal(400)
+    })
+
+    it('are read with the login of the operator only, and only with `actions: true`', async () => {
+      const logins = definePlugin({
+        options: { type: 'object', additionalProperties: false, properties: {} },
+        provides: ['user', 'authorize'],
+        setup(host) {
+          host.authenticate((ctx, next) => {
+            const subject = /^Bearer (.+)$/.exec(ctx.get('Authorization'))?.[1]
+            if (subject) ctx.state.user = { subject, issuer: 'test', scopes: [], roles: [], claims: {} }
+            return next()
+          })
+          host.authorize(authorizeRoute(host))
+        },
+      })
+      const operator = await startConsole(
+        {
+          toolsets: { all: [pageOf(URI, {})] },
+          routes: { '/mcp': { toolsets: 'all', authorize: true } },
+          plugins: { logins: logins({}) },
+        },
+        { actions: true },
+      )
+      expect((await openPage(operator)).status).to.equal(502)
+      expect((await openPage(operator, { token: 'ada' })).status).to.equal(200)
+      expect((await openPage(await withPages([pageOf(URI, {})], {}))).status).to.equal(403)
+    })
   })
 
   it('by control characters in copied commands are escaped', () => {

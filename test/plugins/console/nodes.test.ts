@@ -1,10 +1,12 @@
 // Tests the console of several nodes in one process: data, actions and live records.
 import { expect } from 'chai'
+import { createHub } from '../../../cli/workers/hub.ts'
 import { defineTool } from '../../../core/index.ts'
 import { createPeers, type Peers } from '../../../core/sessions/peers.ts'
 import { PATHS } from '../../../plugins/console/api.ts'
 import { eventually } from '../../support/eventually.ts'
-import { startNeighbours, type TestNeighbour } from '../../support/neighbours.ts'
+import { createManualClock } from '../../support/manual-clock.ts'
+import { connectTo, startNeighbours, type TestNeighbour } from '../../support/neighbours.ts'
 import { modern } from '../../support/rpc.ts'
 import { openSession } from '../../support/session-client.ts'
 import { stopHosts } from '../../support/start-host.ts'
@@ -92,7 +94,10 @@ describe('The console on several nodes', () => {
 
     const overview = await read(PATHS.overview)
     expect(overview.topTools.map(({ name, calls }: Json) => [name, calls])).to.deep.equal([['say', 2]])
-    expect((await read(PATHS.overview, second)).topTools[0].calls).to.equal(1)
+    const { topTools, pid } = await read(PATHS.overview, second)
+    expect([topTools[0].calls, pid]).to.deep.equal([1, process.pid])
+    // A sum has no process id.
+    expect(overview).not.to.have.property('pid')
     expect((await read(PATHS.surface)).figures[0].calls).to.equal(2)
     expect((await here.get(`${PATHS.overview}?node=none`)).status).to.equal(404)
   })
@@ -191,6 +196,26 @@ describe('The console on several nodes', () => {
     await eventually('no silent node', async () => stateOf(await read()) === undefined)
   })
 
+  it('marks a node that cannot read its data, and shows the reason for that node', async () => {
+    const to = await nodeOf(here)
+    const refusal = { status: 503, error: 'unavailable', message: 'planted reason' }
+    let isOver = false
+    spy.receive(message => {
+      const { type, id } = (message.type === 'plugin' ? message.body : {}) as Json
+      if (type === 'ask' && !isOver) void tell(to, { type: 'reply', id, name: 'ill', machine: 'spare', refusal })
+    })
+    await tell(to, { type: 'here', name: 'ill', machine: 'spare', replied: true })
+    const found = await eventually('the mark', async () => {
+      const { body } = await here.get(PATHS.sessions)
+      return body.nodeStates.some(({ name, state }: Json) => name === 'ill' && state === 'failed') ? body : undefined
+    })
+    expect(found?.available).to.equal(true)
+    const { available, reason } = (await here.get(`${PATHS.sessions}?node=ill`)).body
+    expect([available, reason]).to.deep.equal([false, 'planted reason'])
+    isOver = true
+    await tell(to, { type: 'gone' })
+  })
+
   it('lists a session of a dead node at a node that has a copy', async () => {
     const to = await nodeOf(here)
     const row = {
@@ -217,5 +242,55 @@ describe('The console on several nodes', () => {
     const read = async () => (await here.get(PATHS.nodes)).body
     const { nodes, available } = await eventually('one node', read, body => body.nodes.length === 1)
     expect([available, nodes[0].self]).to.deep.equal([true, true])
+  })
+})
+
+describe('Lost nodes', () => {
+  after(stopHosts)
+
+  it('are one warning with their name, and one line when they are back', async () => {
+    const hub = createHub(undefined, {})
+    const clock = createManualClock()
+    const { log, host } = await startConsole(
+      { toolsets: { all: [say] }, routes: { '/open': { toolsets: 'all' } }, secrets: SECRETS },
+      {},
+      { neighbours: connectTo(hub), clock },
+    )
+    const start = async (name: string, address = name) => {
+      const neighbour = connectTo(hub)
+      const peers = createPeers(neighbour.bus(address))
+      peers.receive(() => undefined)
+      const tell = (type: string) =>
+        peers.publish({
+          type: 'plugin',
+          plugin: 'console',
+          session: '',
+          body: { v: 1, node: peers.node, type, name, machine: 'm', replied: true },
+        })
+      await tell('here')
+      return { neighbour, tell }
+    }
+    const lines = () => log.flatMap(({ code, node }) => (code === 'MH3613' || code === 'MH3614' ? [[code, node]] : []))
+    const pass = async () => {
+      await clock.advance(15_000)
+      return lines()
+    }
+    const one = await start('one')
+    const two = await start('two')
+    await one.tell('gone')
+    one.neighbour.end()
+    two.neighbour.end()
+    await eventually('the warning', pass, ({ length }) => length > 0)
+    // A node that closed is not lost, and a lost node is reported once.
+    for (let checks = 0; checks < 3; checks++) await pass()
+    expect(lines()).to.deep.equal([['MH3613', 'two']])
+    await start('two', 'two after its restart')
+    await eventually('the line', pass, ({ length }) => length > 1)
+    await pass()
+    expect(lines()).to.deep.equal([
+      ['MH3613', 'two'],
+      ['MH3614', 'two'],
+    ])
+    await host.close({ grace: 0 })
   })
 })

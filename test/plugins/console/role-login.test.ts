@@ -166,8 +166,8 @@ describe('A login to the console by role', () => {
       without.searchParams.set('challenge', challenge)
       expect(await visit('ann', without)).to.equal(400)
     }
-    // Another name of the address is another origin: the operator first opens the console itself.
-    expect((await signInUrl({ Host: 'localhost' })).href).to.equal(`${origin}/`)
+    // Another name of the address is another origin: the page of the console itself continues.
+    expect((await signInUrl({ Host: 'localhost' })).href).to.equal(`${origin}/#sign-in`)
   })
 
   it('names the user of each action in the audit, as in the lines of calls', async () => {

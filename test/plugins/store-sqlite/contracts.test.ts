@@ -41,7 +41,7 @@ const contracts = {
 }
 
 if (hasSqlite) {
-  describeContracts(contracts, { after: closeFiles })
+  describeContracts(contracts, { after: closeFiles, atOnce: 4 })
   describe('Store in SQLite', () => {
     after(closeFiles)
 

@@ -42,7 +42,9 @@ async function startOrigin() {
           name: 'interview',
           async handler(_args, { elicit }) {
             const first = await elicit({ message: 'Your name?', requestedSchema })
+            done.push('first')
             const second = await elicit({ message: 'Your age?', requestedSchema })
+            done.push(`second: ${second.action}`)
             return `${first.action} ${second.action}`
           },
         }),
@@ -70,6 +72,30 @@ async function startOrigin() {
 const deaf = (neighbour: TestNeighbour): TestNeighbour =>
   Object.create(neighbour, {
     bus: { value: (node: string): Bus => Object.create(neighbour.bus(node), { receive: { value: () => undefined } }) },
+  })
+
+/** A node that sends the results of calls only after a cancellation arrived. */
+const slow = (neighbour: TestNeighbour): TestNeighbour =>
+  Object.create(neighbour, {
+    bus: {
+      value(name: string): Bus {
+        const bus = neighbour.bus(name)
+        let release = () => {}
+        const cancelled = new Promise<void>(resolve => {
+          release = resolve
+        })
+        const send: Bus['send'] = async (node, text, share) => {
+          if (text.includes('"kind":"ended"')) await cancelled
+          return bus.send(node, text, share)
+        }
+        const receive: Bus['receive'] = listener =>
+          bus.receive(text => {
+            listener(text)
+            if (text.includes('"kind":"cancel"')) release()
+          })
+        return Object.create(bus, { send: { value: send }, receive: { value: receive } })
+      },
+    },
   })
 
 interface NodeOptions {
@@ -172,6 +198,31 @@ describe('A held call of another node', () => {
     const { opening } = await work()
     ;(await opening).drop()
     await eventually('the call is cancelled', () => done.includes('cancelled'))
+  })
+
+  it('is cancelled if the request ends while its next question is on the way', async () => {
+    await startNodes({ change: slow })
+    const { state, answers } = await ask('interview')
+    const params = { name: 'interview', arguments: {}, requestState: state, inputResponses: answers }
+    const { body, headers } = modernRequest('tools/call', params, {
+      meta: { 'io.modelcontextprotocol/clientCapabilities': { elicitation: { form: {} } } },
+    })
+    const client = new AbortController()
+    const request = fetch(urlOf(1), {
+      method: 'POST',
+      body,
+      headers: {
+        'Content-Type': 'application/json',
+        Accept: 'application/json, text/event-stream',
+        ...(headers as Record<string, string>),
+        ...ada,
+      },
+      signal: client.signal,
+    })
+    await eventually('the call continues', () => done.includes('first'))
+    client.abort()
+    await request.catch(() => undefined)
+    await eventually('the call is given up', () => done.includes('second: cancel'))
   })
 
   it('ends before its node shuts down', async () => {

@@ -1,7 +1,8 @@
 // The contract of grant stores.
 import { rejects } from 'node:assert/strict'
 import { GRANT_KINDS, type GrantStore } from '../../../core/access/grant-store.ts'
-import { type Expiry, holds, type Promises, pause, same } from '../../../core/testing/contract.ts'
+import { type Expiry, type Promises, pause } from '../../../core/testing/contract.ts'
+import { holds, same } from './assertions.ts'
 
 const MINUTE = 60_000
 /** More than 2^31 milliseconds, which timers cannot wait for. */

@@ -4,7 +4,8 @@ import type { LogLevel } from '../../../core/mcp/protocol.ts'
 import { LATEST_HANDSHAKE } from '../../../core/mcp/revisions.ts'
 import type { SessionStore } from '../../../core/sessions/session-store.ts'
 import { FIRST_STATE } from '../../../core/sessions/session-store.ts'
-import { eventually, holds, type Promises, pause, same } from '../../../core/testing/contract.ts'
+import { eventually, type Promises, pause } from '../../../core/testing/contract.ts'
+import { holds, same } from './assertions.ts'
 import { BOUNDS, enter, kindOf, mark, open, recordIn, recordOf } from './session-steps.ts'
 
 const records: Promises<SessionStore>['alone'] = {

@@ -1,7 +1,8 @@
 // Checks of task stores for runs and size limits.
 import type { TaskStore } from '../../../core/tasks/create-task-store.ts'
 import { SMALL_OUTCOME, type TaskBounds } from '../../../core/tasks/task-store.ts'
-import { holds, type Promises, pause, same } from '../../../core/testing/contract.ts'
+import { type Promises, pause } from '../../../core/testing/contract.ts'
+import { holds, same } from './assertions.ts'
 import { begin, create, MINUTE, newTask, offer, read, takenFrom, WIDE } from './task-steps.ts'
 
 const turns: Promises<TaskStore>['alone'] = {

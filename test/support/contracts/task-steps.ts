@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import type { TaskStore } from '../../../core/tasks/create-task-store.ts'
 import type { NewTask, QueueOffer, TaskBounds, TaskNews, TaskRecord } from '../../../core/tasks/task-store.ts'
-import { holds, same } from '../../../core/testing/contract.ts'
+import { holds, same } from './assertions.ts'
 
 export const MINUTE = 60_000
 export const MANY = 50

@@ -6,7 +6,11 @@ import { createChallenge, findSecret, forgetSecret, received, shareSecret, takeV
 
 export const me = signal<Me | undefined>(undefined)
 
+/** True if the page of another origin of this console sent the browser here to sign in. */
+let isSignIn = false
+
 function grant(own: Me): void {
+  isSignIn = false
   me.value = own
   access.value = 'granted'
 }
@@ -17,12 +21,17 @@ export async function login(token: string): Promise<void> {
   grant(own)
 }
 
-export const findWays = (): Promise<LoginWays> => request<LoginWays>(PATHS.login)
-
 export async function signIn(at: string): Promise<void> {
   const url = new URL(at)
-  url.searchParams.set('challenge', await createChallenge())
+  // A fragment: the page of the console's own origin continues.
+  if (url.hash === '') url.searchParams.set('challenge', await createChallenge())
   location.assign(url)
+}
+
+export async function findWays(): Promise<LoginWays> {
+  const ways = await request<LoginWays>(PATHS.login)
+  if (isSignIn && ways.signIn !== undefined && new URL(ways.signIn).hash === '') await signIn(ways.signIn)
+  return ways
 }
 
 export async function logout(): Promise<void> {
@@ -36,8 +45,10 @@ const USED = 'This login link was used or has expired. Restart mcp-host, or pres
 
 /** Removes the token from the URL and the history, and returns it. */
 function takeToken(): string | undefined {
-  const token = new URLSearchParams(location.hash.slice(1)).get('t') ?? undefined
-  if (token !== undefined) history.replaceState(null, '', location.pathname + location.search)
+  const fragment = new URLSearchParams(location.hash.slice(1))
+  const token = fragment.get('t') ?? undefined
+  isSignIn = fragment.has('sign-in')
+  if (token !== undefined || isSignIn) history.replaceState(null, '', location.pathname + location.search)
   return token
 }
 

@@ -74,6 +74,7 @@ const SCOPES: Readonly<Record<Envelope['scope'], string>> = {
 
 export const Scope = ({ scope, node, nodeStates = [] }: Envelope) => {
   const silent = nodeStates.flatMap(({ name, state }) => (state === 'silent' ? name : []))
+  const failed = nodeStates.flatMap(({ name, state }) => (state === 'failed' ? name : []))
   const shortened = nodeStates.flatMap(({ name, state }) => (state === 'shortened' ? name : []))
   return (
     <>
@@ -83,6 +84,11 @@ export const Scope = ({ scope, node, nodeStates = [] }: Envelope) => {
       {silent.length > 0 && (
         <Badge tone="warn">
           <Text value={`No response: ${silent.join(', ')}`} most={120} />
+        </Badge>
+      )}
+      {failed.length > 0 && (
+        <Badge tone="warn">
+          <Text value={`Cannot read data: ${failed.join(', ')}`} most={120} />
         </Badge>
       )}
       {shortened.length > 0 && (

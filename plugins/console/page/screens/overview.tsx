@@ -180,7 +180,9 @@ const Host = ({ data }: { readonly data: Overview }) => (
     <Facts
       list={[
         ['mcp-host', data.version],
-        ['Node.js', `${data.nodeVersion}, process ${data.pid}${data.processes > 1 ? ` of ${data.processes}` : ''}`],
+        ['Node.js', data.nodeVersion],
+        // The sum of several nodes has no process id.
+        ['Process', data.pid && `${data.pid}${data.processes > 1 ? ` of ${data.processes}` : ''}`],
         ['Uptime', duration(data.uptime * 1_000)],
         ['Memory', `${bytes(data.memory.rss)}, heap ${bytes(data.memory.heapUsed)}`],
         [

@@ -1,12 +1,14 @@
 // Screen 5: call a tool over its public endpoint, with a form from its JSON Schema.
 import { useEffect, useId, useRef, useState } from 'preact/hooks'
 import { PATHS, type Reply, type Surface, type SurfaceItem, type TryRequest, type TryResult } from '../../api.ts'
+import { appOf } from '../data/app-bridge.ts'
+import { callTool, canDestroy } from '../data/call-tool.ts'
 import { useQuery } from '../data/query.ts'
-import { errorText, RequestError, send } from '../data/request.ts'
+import { errorText } from '../data/request.ts'
 import { useResource } from '../data/resource.ts'
 import { initialValue, isObject, type JsonObject, objectIn } from '../data/schema.ts'
-import { partsOf } from '../data/stream.ts'
 import { json, milliseconds, visibleText } from '../data/text.ts'
+import { AppFrame } from '../parts/app-frame.tsx'
 import { Badge } from '../parts/badge.tsx'
 import { CodeBlock, Commands } from '../parts/copy.tsx'
 import { Confirm } from '../parts/dialogs.tsx'
@@ -180,14 +182,20 @@ interface State {
   readonly running?: AbortController
   readonly notifications: readonly JsonObject[]
   readonly result?: TryResult
+  /** The call with this result. */
+  readonly asked?: TryRequest
   readonly error?: string
 }
 
-const isResult = (line: JsonObject | TryResult): line is TryResult => 'response' in line
-
 type Round = Pick<TryRequest, 'inputResponses' | 'requestState'>
 
-function TryTool({ item }: { readonly item: SurfaceItem }) {
+interface TryToolProps {
+  readonly item: SurfaceItem
+  /** Of the same path. */
+  readonly tools: readonly SurfaceItem[]
+}
+
+function TryTool({ item, tools }: TryToolProps) {
   const schema = objectIn(item.shown, 'inputSchema')
   const start = initialValue(schema, schema)
   const [values, setValues] = useState<JsonObject>(isObject(start) ? start : {})
@@ -196,13 +204,12 @@ function TryTool({ item }: { readonly item: SurfaceItem }) {
   const [isAsking, setAsking] = useState(false)
   const [state, setState] = useState<State>({ notifications: [] })
   const id = useId()
-  const hints = objectIn(item.shown, 'annotations')
-  const isDestructive = hints['readOnlyHint'] !== true && hints['destructiveHint'] !== false
+  const isDestructive = canDestroy(item.shown)
+  const app = appOf(item.shown)
 
   async function call(round: Round = {}) {
     const running = new AbortController()
     const notifications: JsonObject[] = []
-    let result: TryResult | undefined
     setState({ running, notifications })
     const asked: TryRequest = {
       path: item.path,
@@ -213,19 +220,14 @@ function TryTool({ item }: { readonly item: SurfaceItem }) {
       ...round,
     }
     try {
-      const { signal } = running
-      const headers = { 'Content-Type': 'application/json' }
-      const response = await send(PATHS.try, { method: 'POST', headers, body: JSON.stringify(asked), signal })
-      for await (const text of partsOf(response, '\n')) {
-        const line: JsonObject | TryResult = JSON.parse(text)
-        if (isResult(line)) result = line
-        else {
+      const result = await callTool(asked, {
+        signal: running.signal,
+        onNotification(line) {
           notifications.push(line)
           setState({ running, notifications: [...notifications] })
-        }
-      }
-      if (!result) throw new RequestError(502, 'The response is incomplete.')
-      setState({ notifications, result })
+        },
+      })
+      setState({ notifications, result, asked })
     } catch (error) {
       setState({ notifications, error: running.signal.aborted ? 'Cancelled.' : errorText(error) })
     }
@@ -234,6 +236,7 @@ function TryTool({ item }: { readonly item: SurfaceItem }) {
   const result = objectIn(state.result?.response, 'result')
   const requests = objectIn(result, 'inputRequests')
   const requestState = result['requestState']
+  const isComplete = result['resultType'] !== 'input_required'
   return (
     <div class="stack">
       <form
@@ -312,11 +315,12 @@ function TryTool({ item }: { readonly item: SurfaceItem }) {
       <div role="status" class="stack">
         {state.running && <Progress notifications={state.notifications} />}
         {state.error !== undefined && <p class="note fault">{state.error}</p>}
-        {state.result && result['resultType'] !== 'input_required' && (
-          <Result result={state.result} notifications={state.notifications} />
-        )}
+        {state.result && isComplete && <Result result={state.result} notifications={state.notifications} />}
       </div>
-      {state.result && result['resultType'] === 'input_required' && (
+      {app !== undefined && state.asked && isComplete && isObject(state.result?.response['result']) && (
+        <AppFrame uri={app} asked={state.asked} result={result} tools={tools} />
+      )}
+      {!isComplete && (
         <InputForm
           requests={requests}
           onSubmit={inputResponses =>
@@ -351,7 +355,11 @@ export default function TryScreen() {
                 }}
               />
             </div>
-            <TryTool key={`${item.path} ${item.name}`} item={item} />
+            <TryTool
+              key={`${item.path} ${item.name}`}
+              item={item}
+              tools={tools.filter(({ path }) => path === item.path)}
+            />
           </>
         )
       }}

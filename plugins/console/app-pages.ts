@@ -1,0 +1,96 @@
+// Pages of MCP Apps: each is served once, to a sandboxed frame of an opaque origin, with the policy of its `csp`.
+import { randomBytes } from 'node:crypto'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { InternalHost } from '../../core/internal.ts'
+import { type AppPage, PATHS } from './api.ts'
+import type { OperatorSession } from './login.ts'
+import { ApiFailure } from './server.ts'
+
+/** Pages that no frame has requested. */
+const MAX_PAGES = 4
+/** Milliseconds in which the frame must request its page. */
+const TTL = 30_000
+const MAX_ORIGINS = 32
+const MAX_ORIGIN = 255
+/** Public host names only: a page must not reach this machine or the network of the operator. */
+const ORIGIN =
+  /^(?:https|wss):\/\/(?:\*\.(?=[^.]+\.))?(?:[a-z\d](?:[a-z\d-]*[a-z\d])?\.)+(?!local(?:host)?(?::|$)|internal(?::|$))[a-z][a-z\d-]*(?::\d{1,5})?$/i
+
+/** The directives of `csp`. Other origins are left out, because characters such as `;` would add directives. */
+function readOrigins(csp: Readonly<Record<string, unknown>>) {
+  const allowed = new Set<string>()
+  const refused = new Set<string>()
+  const originsIn = (key: string): string => {
+    const given: unknown = csp[key]
+    const list = Array.isArray(given) ? given.slice(0, MAX_ORIGINS).map(String) : []
+    const isValid = (origin: string) => origin.length <= MAX_ORIGIN && ORIGIN.test(origin)
+    for (const origin of list) (isValid(origin) ? allowed : refused).add(origin.slice(0, MAX_ORIGIN))
+    return list.filter(isValid).join(' ')
+  }
+  return {
+    resources: originsIn('resourceDomains'),
+    connect: originsIn('connectDomains'),
+    frames: originsIn('frameDomains'),
+    base: originsIn('baseUriDomains'),
+    allowed: [...allowed],
+    refused: [...refused],
+  }
+}
+
+type Origins = ReturnType<typeof readOrigins>
+
+/** Without `'self'`, which would be the origin of the console. */
+const policyOf = ({ resources, connect, frames, base }: Origins): string =>
+  [
+    'sandbox allow-scripts',
+    "default-src 'none'",
+    `script-src 'unsafe-inline' ${resources}`,
+    `style-src 'unsafe-inline' ${resources}`,
+    `img-src data: ${resources}`,
+    `font-src data: ${resources}`,
+    `media-src data: ${resources}`,
+    `connect-src ${connect || "'none'"}`,
+    `frame-src ${frames || "'none'"}`,
+    `base-uri ${base || "'none'"}`,
+    "form-action 'none'",
+    "frame-ancestors 'self'",
+  ].join('; ')
+
+interface KeptPage {
+  readonly html: Buffer
+  readonly policy: string
+}
+
+export function createAppPages({ clock }: Pick<InternalHost, 'clock'>) {
+  const pages = new Map<string, KeptPage>()
+  return {
+    /** Keeps the page for one request, until the session ends. */
+    keep(html: Buffer, csp: Readonly<Record<string, unknown>>, session: OperatorSession): AppPage {
+      const path = `${PATHS.app}/${randomBytes(32).toString('base64url')}`
+      const origins = readOrigins(csp)
+      const remove = () => void pages.delete(path)
+      const [oldest] = pages.keys()
+      if (pages.size >= MAX_PAGES && oldest !== undefined) pages.delete(oldest)
+      pages.set(path, { html, policy: policyOf(origins) })
+      const forget = session.onEnd(remove)
+      clock.setTimeout(() => [remove(), forget()], TTL).unref()
+      return { path, allowed: origins.allowed, refused: origins.refused }
+    },
+    /** The frame cannot send the secret of the login: its path is the secret. */
+    serve(path: string, { headers, method }: IncomingMessage, res: ServerResponse): void {
+      const destination = headers['sec-fetch-dest'] ?? 'iframe'
+      const page = method === 'GET' && destination === 'iframe' ? pages.get(path) : undefined
+      if (!page) throw new ApiFailure(404, 'not_found', 'There is no such page.')
+      pages.delete(path)
+      res.removeHeader('X-Frame-Options')
+      res.writeHead(200, {
+        'Content-Type': 'text/html; charset=utf-8',
+        'Content-Length': page.html.length,
+        'Content-Security-Policy': page.policy,
+        'Cache-Control': 'no-store',
+        'X-DNS-Prefetch-Control': 'off',
+      })
+      res.end(page.html)
+    },
+  }
+}
