@@ -1,11 +1,6 @@
 #!/usr/bin/env node
 // The `mcp-host` program: runs one command in this process.
-import { setFlagsFromString } from 'node:v8'
 import { main } from './main.ts'
-
-// By default V8 allocates objects in the old generation if similar objects often survived, as those of pending requests do.
-// They then keep whole requests in memory until a full garbage collection: a call to an upstream server takes 20 % more CPU.
-setFlagsFromString('--no-allocation-site-pretenuring')
 
 const { stdin, stdout, stderr, env } = process
 const [, script = '', ...argv] = process.argv
