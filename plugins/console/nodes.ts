@@ -65,8 +65,9 @@ interface KnownNode {
   readonly machine: string
   seenAt: number
   isSilent: boolean
-  /** Of the last reply. */
+  /** True if the last reply was shortened. */
   isShortened: boolean
+  /** True if the last reply was a refusal. */
   isFailed: boolean
 }
 
@@ -108,7 +109,7 @@ interface NodesParts {
   readonly name: string
   /** Returns the data of this node. Rejects with an error for the operator. */
   readonly answer: (what: string, params: Params) => Promise<object>
-  /** Creates the error of a refusal of another node. */
+  /** Creates an error from the refusal of another node. */
   readonly failureOf: (refusal: Params) => Error
   readonly collect: Records['collect']
   readonly readTick: () => Promise<NodeTick>
@@ -346,8 +347,8 @@ export function createNodes({ host: { clock, log }, peers, name, answer, failure
     /** True for this node and known nodes. */
     has: (node: string) => node === name || [...known.values()].some(one => one.name === node),
     /**
-     * Returns the data of all nodes that reply in time, this node first. `only`: the name of one node. Rejects if this node
-     * or that one node cannot read the data.
+     * Returns the data of all nodes that reply in time, this node first. `only`: the name of one node. Rejects if this node or the
+     * selected node cannot read its data.
      */
     async ask(what: string, params: Params = {}, only?: string): Promise<readonly NodeReply[]> {
       await whenIntroduced()
