@@ -1,11 +1,12 @@
 // Reads a document. A worker thread reads large documents, so that they do not block calls and their memory is freed afterwards.
 import { on } from 'node:events'
+import { deserialize } from 'node:v8'
 import { errorText } from '../../core/plugin.ts'
 import { startThread } from '../../core/transport.ts'
 import { LoadError } from './document/load.ts'
 import type { Source } from './options.ts'
 import { loadMain, type ReadSettings } from './read-api.ts'
-import { type ReadDocument, type ReadFailure, readSummary } from './summarize.ts'
+import { type ReadDocument, type ReadFailure, readSummary, type Summary } from './summarize.ts'
 
 /** Bytes of a large document. Reading this size takes 50 ms as JSON, 250 ms as YAML. */
 const LARGE = 512 * 1_024
@@ -27,7 +28,7 @@ export interface LoadRequest {
 /** The contents, or the message of a LoadError. */
 export type LoadResponse = Uint8Array | string
 
-type FromThread = LoadRequest | ReadDocument | ReadFailure
+type FromThread = LoadRequest | Summary | ReadFailure
 
 interface Settings extends ReadSettings {
   readonly signal: AbortSignal
@@ -36,9 +37,10 @@ interface Settings extends ReadSettings {
 export async function readDocument(source: Source, settings: Settings): Promise<ReadDocument | ReadFailure> {
   try {
     const main = await loadMain(source, settings)
-    return await (main.length < LARGE
+    const result = await (main.length < LARGE
       ? readSummary(source, { ...settings, main })
       : readInThread(source, settings, main))
+    return 'code' in result ? result : { ...deserialize(result.bytes), digest: result.digest }
   } catch (error) {
     if (error instanceof LoadError) return { code: 'MH3401', text: error.message }
     throw error
@@ -49,7 +51,7 @@ async function readInThread(
   source: Source,
   { directory, load, signal }: Settings,
   main: Uint8Array,
-): Promise<ReadDocument | ReadFailure> {
+): Promise<Summary | ReadFailure> {
   signal.throwIfAborted()
   const worker = startThread('plugins/openapi/thread/main', {
     workerData: { source: withoutSecrets(source), directory, main } satisfies ThreadData,

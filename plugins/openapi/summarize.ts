@@ -58,10 +58,16 @@ function summarize({ api, origins, candidates, tools, faulty }: ApiReading, sour
   }
 }
 
-export async function readSummary(source: Source, settings: ReadSettings): Promise<ReadDocument | ReadFailure> {
+/** A serialized ReadDocument. */
+export interface Summary {
+  readonly bytes: Uint8Array
+  readonly digest: string
+}
+
+export async function readSummary(source: Source, settings: ReadSettings): Promise<Summary | ReadFailure> {
   try {
-    const summary = summarize(await readApi(source, settings), source)
-    return { ...summary, digest: createHash('sha256').update(serialize(summary)).digest('hex') }
+    const bytes = serialize(summarize(await readApi(source, settings), source))
+    return { bytes, digest: createHash('sha256').update(bytes).digest('hex') }
   } catch (error) {
     if (error instanceof LoadError) return { code: 'MH3401', text: error.message }
     if (!(error instanceof DocumentError)) throw error

@@ -16,4 +16,5 @@ const load: Load = async (url, name, limit) => {
   return response
 }
 
-port.postMessage(await readSummary(source, { directory, load, main }))
+const result = await readSummary(source, { directory, load, main })
+port.postMessage(result, 'bytes' in result ? [result.bytes.buffer as ArrayBuffer] : [])
