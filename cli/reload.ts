@@ -15,7 +15,7 @@ export interface ReloadSettings {
 export type Reloaded = { readonly report: ReloadReport } | { readonly error: unknown }
 
 /** Reloads config and environment, and restores the environment if the reload fails. Never rejects. */
-export async function readAnew({ host, config, env, cwd }: ReloadSettings): Promise<Reloaded> {
+export async function reloadConfig({ host, config, env, cwd }: ReloadSettings): Promise<Reloaded> {
   let isRead = false
   try {
     const environment = env?.load() ?? false
@@ -30,7 +30,7 @@ export async function readAnew({ host, config, env, cwd }: ReloadSettings): Prom
   }
 }
 
-/** Merges requests that arrive before the task starts, and resolves after it. */
+/** Returns a function that runs the task. Runs do not overlap. Calls before the next run starts share this run. */
 export function oneAtATime(task: () => Promise<void>): () => Promise<void> {
   let running: Promise<void> | undefined
   let next: Promise<void> | undefined

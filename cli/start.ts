@@ -80,9 +80,9 @@ function onHangUp(
   })
   function load(settings: ReloadSettings): Promise<() => Promise<void>> {
     ask ??= import('./reload.ts')
-      .then(({ logReload, oneAtATime, readAnew }) =>
+      .then(({ logReload, oneAtATime, reloadConfig }) =>
         oneAtATime(async () => {
-          const reloaded = await readAnew(settings)
+          const reloaded = await reloadConfig(settings)
           logReload(reloaded, log)
           link.noteReload(reloaded)
         }),

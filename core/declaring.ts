@@ -81,12 +81,12 @@ const toolset: Check = (given, fail) => {
   throw fail(`host.toolset() takes definitions, or a name and definitions, not ${kindOf(definitions)}`)
 }
 
-const shaped =
-  (what: string, schema: object): Check =>
+const matches =
+  (schema: object, list: string): Check =>
   (given, fail) => {
     const [name, value] = given
-    const [fault] = validateValue(value, schema, [])
-    if (fault) throw fail(`${what} "${name}": ${describeFault(fault)}`)
+    const [fault] = validateValue(value, schema, [list, String(name)])
+    if (fault) throw fail(describeFault(fault))
     return given
   }
 
@@ -102,8 +102,8 @@ const DECLARING: { readonly [Name in keyof InternalHost]?: Check } = {
   endpoint,
   mount,
   method: functionAt('method', 1),
-  extension: shaped('extension', EXTENSION_SCHEMA),
-  toolKey: shaped('the tool key', TOOL_KEY_SCHEMA),
+  extension: matches(EXTENSION_SCHEMA, 'extensions'),
+  toolKey: matches(TOOL_KEY_SCHEMA, 'toolKeys'),
   context: functionAt('context', 1),
   toolset,
   variesByCaller: anything,

@@ -1,5 +1,5 @@
 // `mcp-host call`: calls a tool of any MCP server and prints the result.
-import { once } from 'node:events'
+import { on } from 'node:events'
 import { setTimeout as pause } from 'node:timers/promises'
 import { isDeepStrictEqual } from 'node:util'
 import { isObject, printable } from '../../client/text.ts'
@@ -39,7 +39,7 @@ export async function checkResult(
 ): Promise<string | undefined> {
   if (schema === undefined || isError) return undefined
   if (value === undefined) return 'the result has no structured content, which the output schema of the tool requires'
-  const late = AbortSignal.timeout(patience)
+  const late = new AbortController()
   const worker = startThread('cli/client/thread/main', {
     workerData: { schema, value } satisfies SchemaCheck,
     resourceLimits: { maxOldGenerationSizeMb: MEMORY },
@@ -47,14 +47,20 @@ export async function checkResult(
     stderr: true,
   })
   let wrong: unknown
+  let timer: NodeJS.Timeout | undefined
   try {
-    ;[wrong] = await once(worker, 'message', { signal: AbortSignal.any([signal, late]) })
+    const messages = on(worker, 'message', { signal: AbortSignal.any([signal, late.signal]) })
+    // The first message: the thread has started.
+    await messages.next()
+    timer = setTimeout(() => late.abort(), patience)
+    ;[wrong] = (await messages.next()).value
   } catch (error) {
     if (signal.aborted) throw signal.reason
-    const why = late.aborted ? `it took more than ${patience / 1_000} s` : errorText(error)
+    const why = late.signal.aborted ? `it took more than ${patience / 1_000} s` : errorText(error)
     say(`note: the result was not validated against the tool's output schema: ${why}`)
     return undefined
   } finally {
+    clearTimeout(timer)
     await worker.terminate()
   }
   if (wrong === undefined) return undefined

@@ -12,7 +12,7 @@ import { createOperatorLink, withConsole } from '../console.ts'
 import { type CommandContext, failureText } from '../context.ts'
 import { listenOn } from '../listen-options.ts'
 import { type CliLog, openLog } from '../log.ts'
-import { oneAtATime, type Reloaded, readAnew } from '../reload.ts'
+import { oneAtATime, type Reloaded, reloadConfig } from '../reload.ts'
 import { withFrames } from '../render.ts'
 import {
   onCrash,
@@ -204,7 +204,7 @@ export async function serveForDevelopment(
   const settings = { host: served.host, config, env, cwd: context.cwd }
   link.reload = oneAtATime(async () => {
     const told = news.splice(0)
-    const reloaded = await readAnew(settings)
+    const reloaded = await reloadConfig(settings)
     link.noteReload(reloaded)
     const isQuiet = 'report' in reloaded && reloaded.report.taken.length + reloaded.report.restart.length === 0
     const isOfNewFiles = told.every(line => line !== undefined)

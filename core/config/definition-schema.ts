@@ -1,5 +1,5 @@
-// JSON Schemas of tools, resources, prompts, plugins and their registrations, matching the types in core/mcp/define.ts and
-// core/kernel/define-plugin.ts. Keys that plugins add to tools are in declared-keys.ts.
+// JSON Schemas of tools, resources, prompts and plugins, and of the extensions and tool keys that plugins add. They match the types in
+// core/mcp and core/kernel/define-plugin.ts. Keys that plugins add to tools are in declared-keys.ts.
 import type { JsonSchema } from '../mcp/protocol.ts'
 import { closed, count, flag, icon, isolate, list, mediaType, positiveDuration, text } from './schema-parts.ts'
 
@@ -119,7 +119,7 @@ const JSON_VALUE = { $ref: '#/$defs/json' }
 export const EXTENSION_SCHEMA = closed(
   {
     settings: byName(JSON_VALUE),
-    methods: byName(callable('Answers a call.'), { propertyNames: { pattern: '^(?!notifications/).' } }),
+    methods: byName(callable('Handles requests.'), { propertyNames: { pattern: '^(?!notifications/).' } }),
     nameHeaders: byName(text('The name of a parameter.')),
     results: byName(list(text('A result type.'), 'Result types of a method.')),
     listenFilters: byName(callable('Reads a filter.')),
@@ -141,5 +141,5 @@ export const TOOL_KEY_SCHEMA = closed({
   meta: callable('Returns entries of `_meta`.'),
   resources: callable('Returns resources.'),
   digest: callable('Returns a digest for the lock.'),
-  check: callable('Returns why a tool cannot be served.'),
+  check: callable('Returns the reason why a tool cannot be served.'),
 })

@@ -95,6 +95,16 @@ export function pluginValues(config: unknown): PluginValue[] {
   )
 }
 
+/** Reports `false` for a misspelled built-in name. Other unknown names can be custom plugins that are disabled. */
+function checkSwitchedOff(values: readonly PluginValue[], found: ReadonlyMap<string, unknown>, { report }: Problems) {
+  for (const { at, name, value } of values) {
+    if (value !== false || found.has(name) || isPath(name)) continue
+    const near = nearest(name, found.keys())
+    if (near === undefined) continue
+    report(new StartError('MH1021', `there is no plugin of this name to disable; did you mean "${near}"?`, { at }))
+  }
+}
+
 export const isMisspelt = (
   config: unknown,
   found: ReadonlyMap<string, unknown>,
@@ -126,5 +136,6 @@ export async function findPlugins(
     if (plugin) found.set(name, plugin)
     else missed.add(name)
   }
+  checkSwitchedOff(values, found, problems)
   return found
 }

@@ -9,11 +9,11 @@ export const LINKED = 'mcp-host-linked'
 export interface SeenImport {
   readonly parent: string | undefined
   readonly file: string | undefined
-  /** Taken before the file is read, so that a later change is detected. */
+  /** Change time before the file is read, so that later changes are detected. */
   readonly stamp?: number
 }
 
-/** Returns the modification time in milliseconds, so touching a file counts as a change. 0: the file was deleted. */
+/** Returns the change time (`ctime`) in milliseconds. 0: the file does not exist. */
 export const stampOf = (file: string): number => statSync(file, { throwIfNoEntry: false })?.ctimeMs ?? 0
 
 /** Versions by path. Other files have no version. */
@@ -41,7 +41,7 @@ function withoutVersion(url: string): URL {
   return parsed
 }
 
-/** tsx can add its own query to the path. */
+/** Removes the query, which tsx can encode into the path. */
 function pathOf(url: string | undefined): string | undefined {
   try {
     return url?.startsWith('file:') ? fileURLToPath(url.split(/[?#]|%3F/i)[0] ?? '') : undefined
@@ -69,7 +69,7 @@ export function addVersion<Result extends Found>(
   // Node.js caches required modules by path only.
   const isRequired = conditions.includes('require') && !conditions.includes('import')
   const version = isRequired ? undefined : versions[file]
-  // The version comes from the hooks of another copy of this package.
+  // Keeps a version that the hooks of another copy of this package added.
   if (version === undefined && !isRequired) return found
   const url = withoutVersion(found.url)
   if (version !== undefined) url.searchParams.set(VERSION, String(version))

@@ -11,7 +11,7 @@ import { hooksAreCheap, installHooks, type VersionHooks, versionedUrl } from './
 const began = Date.now() - 20
 
 const importers = new Map<string, Set<string>>()
-/** Modification time of each file before its import; undefined: not recorded. */
+/** Change time of each file before its import; undefined: not recorded. */
 const stamps = new Map<string, number | undefined>()
 const versions: Record<string, number> = {}
 /** Modules with unresolved imports, which are imported again even if unchanged. */

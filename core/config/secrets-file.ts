@@ -115,7 +115,7 @@ async function putInPlace(path: string, temporary: string): Promise<boolean> {
   const folder = dirname(path)
   const made = await mkdir(folder, { recursive: true, mode: 0o700 })
   if (made !== undefined) await writeFile(join(folder, '.gitignore'), '*\n')
-  await writeFile(temporary, `${randomBytes(32).toString('base64url')}\n`, { flag: 'wx', mode: 0o600 })
+  await writeFile(temporary, `${randomBytes(32).toString('base64url')}\n`, { flag: 'wx', mode: 0o600, flush: true })
   try {
     await link(temporary, path)
   } catch (error) {

@@ -1,4 +1,4 @@
-// Tracks imports and adds a version to URLs of project files, because Node caches each module permanently by URL.
+// Tracks imports and adds a version to the URLs of project files, because Node.js caches each module permanently by URL.
 import { randomUUID } from 'node:crypto'
 import module from 'node:module'
 import { fileURLToPath } from 'node:url'
@@ -70,10 +70,11 @@ function received(port: MessagePort): SeenImport[] {
 function installInThread(): VersionHooks {
   const { port1, port2 } = new MessageChannel()
   port1.unref()
-  const hooks = threadUrl('core/config/thread/main')
-  // Node loads each URL once, and copies of this package (under tsx: `require` and `import`) need their own ports.
-  hooks.search = randomUUID()
-  module.register(hooks, { data: { port: port2, own: OWN }, transferList: [port2] })
+  const url = threadUrl('core/config/thread/main')
+  // A process can contain copies of this package: tsx loads one for `require` and one for `import`. Each copy needs its own port,
+  // but Node.js loads each URL only once.
+  url.search = randomUUID()
+  module.register(url, { data: { port: port2, own: OWN }, transferList: [port2] })
   return {
     drain: () => received(port1),
     // The loader thread reads this synchronously before its next import.

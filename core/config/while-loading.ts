@@ -1,8 +1,7 @@
-// Prevents modules from ending the process or hanging while they are loaded, which would end startup or a reload without a
-// message.
+// Reports modules that exit the process or never finish while they are loaded. Otherwise startup would end without a message.
 import { AsyncLocalStorage } from 'node:async_hooks'
 
-const PATIENCE = 30_000
+const TIMEOUT = 30_000
 
 interface Loading {
   over: boolean
@@ -17,13 +16,13 @@ let exit = process.exit
 function refuseExit(code?: number | string | null): never {
   const loading = context.getStore()
   if (!loading || loading.over) return exit.call(process, code)
-  throw new Error(`it calls process.exit(${code ?? ''}) while it is loaded; throw an error to stop a start`)
+  throw new Error(`it calls process.exit(${code ?? ''}) while it is loaded; throw an error instead`)
 }
 
-const WAITS = 'an `await` at the top of it, or of a module that it imports, does not finish'
+const CAUSE = 'a top-level `await` in it, or in a module that it imports, does not finish'
 
 function onIdle() {
-  for (const loading of running) loading.giveUp(`it never finishes: ${WAITS}`)
+  for (const loading of running) loading.giveUp(`it never finishes: ${CAUSE}`)
 }
 
 function begin(loading: Loading) {
@@ -52,7 +51,7 @@ export async function whileLoading<T>(load: () => Promise<T>): Promise<T> {
   })
   const loading: Loading = { over: false, giveUp }
   // The timer does not keep the process alive; `beforeExit` handles an empty event loop.
-  const timer = setTimeout(() => giveUp(`it has not finished after ${PATIENCE / 1_000} s: ${WAITS}`), PATIENCE).unref()
+  const timer = setTimeout(() => giveUp(`it has not finished after ${TIMEOUT / 1_000} s: ${CAUSE}`), TIMEOUT).unref()
   begin(loading)
   try {
     return await Promise.race([context.run(loading, load), late])

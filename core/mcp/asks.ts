@@ -14,8 +14,8 @@ import type { RevisionRules } from './revisions.ts'
 import { compileSchema } from './schema/schema.ts'
 import { ToolError } from './tool-error.ts'
 
-/** The names of client requests in handlers. */
-export const NAMES = {
+/** The member of the handler context for each client request. */
+export const REQUEST_NAMES = {
   'elicitation/create': 'elicit',
   'sampling/createMessage': 'sample',
   'roots/list': 'roots',
@@ -34,7 +34,7 @@ export class AwaitingInput extends Error {
 function createKeys(isTaken: (key: string) => boolean) {
   const ordinals: Record<string, number> = {}
   return (method: Question['method'], given: string | undefined): string => {
-    const name = NAMES[method]
+    const name = REQUEST_NAMES[method]
     const ordinal = (ordinals[name] ?? 0) + 1
     ordinals[name] = ordinal
     const key = given ?? `${name}-${ordinal}`

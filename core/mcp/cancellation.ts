@@ -4,9 +4,9 @@ type Listener = (reason: Error) => void
 
 export class Cancellation {
   reason: Error | undefined
-  /** Most calls have one listener. */
+  /** The first listener: most calls have no other. */
   #listener: Listener | undefined
-  /** Not a Set: its internal tables keep removed listeners alive until a full garbage collection. */
+  /** Not a Set: its tables keep removed listeners in memory until a full garbage collection. */
   #more: Listener[] | undefined
   #controller: AbortController | undefined
 

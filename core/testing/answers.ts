@@ -1,5 +1,5 @@
 // Test responses to client requests of a handler, by name, by kind or in order.
-import { NAMES } from '../mcp/asks.ts'
+import { REQUEST_NAMES } from '../mcp/asks.ts'
 import type { ElicitParams, ElicitResult, RootsResult, SampleParams, SampleResult } from '../mcp/protocol.ts'
 import { compileSchema } from '../mcp/schema/schema.ts'
 
@@ -55,7 +55,7 @@ export function createQuestioned(answers: Answers = []): Questioned {
   return {
     asks,
     async answer(method, params, key) {
-      const kind = NAMES[method as keyof typeof NAMES]
+      const kind = REQUEST_NAMES[method as keyof typeof REQUEST_NAMES]
       const ordinal = asks.filter(ask => ask.kind === kind).length + 1
       const ask = { kind, key: key ?? `${kind}-${ordinal}`, params } as Ask
       if (asks.some(earlier => earlier.key === ask.key)) {

@@ -714,20 +714,20 @@ export interface TryResult {
   readonly commands: readonly Command[]
 }
 
-/** The page of an app (MCP Apps, `_meta.ui.resourceUri` of the tool). */
+/** Requests the page of an app (MCP Apps). */
 export interface AppRequest {
   readonly path: string
-  /** `ui://…` */
+  /** `_meta.ui.resourceUri` of the tool. */
   readonly uri: string
   readonly token?: string
 }
 
 export interface AppPage {
-  /** Served once, without the headers of the page, to a frame with `sandbox="allow-scripts"`. */
+  /** For a frame with `sandbox="allow-scripts"`. Served once, and without the secret of the login. */
   readonly path: string
-  /** Origins that the app declares in `csp`. */
+  /** Declared origins (`csp`) that the policy of the page contains. */
   readonly allowed: readonly string[]
-  /** Declared origins that the policy leaves out. */
+  /** Other declared origins, such as addresses of private networks. */
   readonly refused: readonly string[]
 }
 

@@ -1,4 +1,4 @@
-// Pages of MCP Apps: each is served once, to a sandboxed frame of an opaque origin, with the policy of its `csp`.
+// Serves pages of MCP Apps: each page once, to a sandboxed frame with an opaque origin, with a policy from the page's `csp`.
 import { randomBytes } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { InternalHost } from '../../core/internal.ts'
@@ -6,25 +6,26 @@ import { type AppPage, PATHS } from './api.ts'
 import type { OperatorSession } from './login.ts'
 import { ApiFailure } from './server.ts'
 
-/** Pages that no frame has requested. */
+/** Maximum number of pages that wait for the request of their frame. */
 const MAX_PAGES = 4
 /** Milliseconds in which the frame must request its page. */
 const TTL = 30_000
 const MAX_ORIGINS = 32
-const MAX_ORIGIN = 255
-/** Public host names only: a page must not reach this machine or the network of the operator. */
+/** Characters. */
+const MAX_ORIGIN_LENGTH = 255
+/** Public host names only: a page must not reach the operator's machine or network. */
 const ORIGIN =
   /^(?:https|wss):\/\/(?:\*\.(?=[^.]+\.))?(?:[a-z\d](?:[a-z\d-]*[a-z\d])?\.)+(?!local(?:host)?(?::|$)|internal(?::|$))[a-z][a-z\d-]*(?::\d{1,5})?$/i
 
-/** The directives of `csp`. Other origins are left out, because characters such as `;` would add directives. */
+/** Reads the origins in `csp`. Invalid ones are refused: characters such as `;` would add directives to the policy. */
 function readOrigins(csp: Readonly<Record<string, unknown>>) {
   const allowed = new Set<string>()
   const refused = new Set<string>()
   const originsIn = (key: string): string => {
     const given: unknown = csp[key]
     const list = Array.isArray(given) ? given.slice(0, MAX_ORIGINS).map(String) : []
-    const isValid = (origin: string) => origin.length <= MAX_ORIGIN && ORIGIN.test(origin)
-    for (const origin of list) (isValid(origin) ? allowed : refused).add(origin.slice(0, MAX_ORIGIN))
+    const isValid = (origin: string) => origin.length <= MAX_ORIGIN_LENGTH && ORIGIN.test(origin)
+    for (const origin of list) (isValid(origin) ? allowed : refused).add(origin.slice(0, MAX_ORIGIN_LENGTH))
     return list.filter(isValid).join(' ')
   }
   return {
@@ -39,7 +40,7 @@ function readOrigins(csp: Readonly<Record<string, unknown>>) {
 
 type Origins = ReturnType<typeof readOrigins>
 
-/** Without `'self'`, which would be the origin of the console. */
+/** Never contains `'self'`, the origin of the console. */
 const policyOf = ({ resources, connect, frames, base }: Origins): string =>
   [
     'sandbox allow-scripts',
@@ -70,7 +71,7 @@ interface KeptPage {
 export function createAppPages({ clock }: Pick<InternalHost, 'clock'>) {
   const pages = new Map<string, KeptPage>()
   return {
-    /** Keeps the page for one request, until the session ends. */
+    /** Keeps the page for one request, at most for 30 s or until the session ends. */
     keep(html: Buffer, csp: Readonly<Record<string, unknown>>, session: OperatorSession): AppPage {
       const path = `${PATHS.app}/${randomBytes(32).toString('base64url')}`
       const origins = readOrigins(csp)
@@ -82,7 +83,7 @@ export function createAppPages({ clock }: Pick<InternalHost, 'clock'>) {
       clock.setTimeout(() => [remove(), forget()], TTL).unref()
       return { path, allowed: origins.allowed, refused: origins.refused }
     },
-    /** The frame cannot send the secret of the login: its path is the secret. */
+    /** The path is the secret, because a frame cannot send the secret of the login in a header. */
     serve(path: string, { headers, method }: IncomingMessage, res: ServerResponse): void {
       const destination = headers['sec-fetch-dest'] ?? 'iframe'
       const page = method === 'GET' && destination === 'iframe' ? pages.get(path) : undefined

@@ -15,8 +15,8 @@ export const refusal = (status: number, error: string, message: string): Refusal
 const TOKEN_PARAMETERS = ['t', 'token', 'access_token']
 
 /**
- * On every response. The page needs no inline script or style, and no other origin. Its frames are pages of apps: `frame-src`
- * also prevents that an app opens another page in its frame.
+ * For every response. The page uses no inline scripts or styles, and no other origins. `frame-src` allows frames for apps, and blocks
+ * their navigation to other origins.
  */
 export const SECURITY_HEADERS = {
   'Content-Security-Policy':

@@ -132,7 +132,7 @@ export function createHandlers({ host, operator, records, isActive }: HandlerPar
         return await read(params)
       } catch (error) {
         if (!HostError.is(error) || error.kind !== 'unavailable') throw error
-        throw new ApiFailure(503, 'unavailable', 'The store does not answer.')
+        throw new ApiFailure(503, 'unavailable', 'The store does not respond.')
       }
     },
   })
@@ -161,7 +161,7 @@ export function createHandlers({ host, operator, records, isActive }: HandlerPar
     params: Readonly<Record<string, unknown>> = {},
   ): Promise<Reply<Data>> {
     const only = nodeIn(query.get('node'))
-    const asked = await nodes.ask(what, params, only).catch((error: unknown) => {
+    const replies = await nodes.ask(what, params, only).catch((error: unknown) => {
       if (error instanceof ApiFailure) return error
       throw error
     })
@@ -169,8 +169,8 @@ export function createHandlers({ host, operator, records, isActive }: HandlerPar
       ...(only === undefined ? { scope: nodes.scope } : { node: only }),
       ...(!isAlone && { nodeStates: nodes.states() }),
     }
-    if (asked instanceof ApiFailure) return { ...unavailable(asked.message), ...all }
-    const data = asked.length === 0 ? undefined : merge(asked)
+    if (replies instanceof ApiFailure) return { ...unavailable(replies.message), ...all }
+    const data = replies.length === 0 ? undefined : merge(replies)
     return data ? { ...reply(data), ...all } : { ...unavailable('The node does not respond.'), ...all }
   }
 
@@ -319,7 +319,7 @@ export function createHandlers({ host, operator, records, isActive }: HandlerPar
     try {
       return reply(await readGrants(sources, operator))
     } catch {
-      return unavailable('The store of `auth-bridge` does not answer.')
+      return unavailable('The store of `auth-bridge` does not respond.')
     }
   }
 
@@ -378,9 +378,9 @@ export function createHandlers({ host, operator, records, isActive }: HandlerPar
     return { query: text, hits: found.slice(0, MAX_HITS) }
   }
 
-  /** The public endpoint at the path of a request, which is checked with its token. */
+  /** Checks path and token of a request, and returns the public endpoint. */
   function targetIn({ path, token }: ApiRequest['body']) {
-    if (!canTry) throw new ApiFailure(403, 'forbidden', 'Calls need `actions: true`, and a host without `http.tls`.')
+    if (!canTry) throw new ApiFailure(403, 'forbidden', 'Calls require `actions: true`, and a host without `http.tls`.')
     const address = addressAt(operator, path)
     callerIn({ ...(token !== undefined && { token }) })
     if (typeof token === 'string' && !/^[\x21-\x7e]+$/.test(token)) throw badRequest('The token is invalid.')
@@ -391,7 +391,7 @@ export function createHandlers({ host, operator, records, isActive }: HandlerPar
   async function openApp({ body, session }: ApiRequest): Promise<AppPage> {
     const { target } = targetIn(body)
     const { uri } = body
-    if (typeof uri !== 'string' || !/^ui:\/\/\S{1,1024}$/.test(uri)) throw badRequest('`uri` must begin with ui://.')
+    if (typeof uri !== 'string' || !/^ui:\/\/\S{1,1024}$/.test(uri)) throw badRequest('`uri` must be a `ui://` URI.')
     const { html, csp } = await readApp(body as unknown as AppRequest, target)
     return appPages.keep(html, csp, session)
   }
@@ -521,7 +521,7 @@ export function createHandlers({ host, operator, records, isActive }: HandlerPar
     }),
     denials: () => records.denials(),
     sessions: async () => {
-      // Rejects if a store does not answer. The sessions of this process could then be outdated.
+      // Rejects if a store does not respond: the sessions in memory can then be outdated.
       const stores = new Set(host.routes.map(route => host.services.slot('sessionStore', route)))
       await Promise.all([...stores].map(store => store.timeLeft('console')))
       return readSessions(live)

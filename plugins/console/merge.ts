@@ -90,7 +90,7 @@ const mergeWarnings = (warnings: readonly Warning[]): Warning[] =>
       lastAt: largest(group.map(({ lastAt }) => lastAt)),
     }))
 
-/** Undefined without replies. `isSum`: of all nodes, not of one that was selected. */
+/** Undefined without replies. `isSum`: the replies of all nodes, not of a selected one. */
 export function mergeOverviews(replies: readonly NodeReply[], isAlone: boolean, isSum: boolean): Overview | undefined {
   const parts = valuesOf('overview', replies)
   const [first] = parts

@@ -30,6 +30,8 @@ const WATCH_TTL = 15_000
 const WATCH_INTERVAL = 5_000
 const INTRODUCTION_INTERVAL = 30_000
 const SEND_INTERVAL = 1_000
+/** Interval of the checks for lost nodes. */
+const CHECK_INTERVAL = 15_000
 const MAX_WATCHERS = 8
 /** Records per second that a node receives from all other nodes, and at least from each. */
 const MAX_BATCH = 400
@@ -63,8 +65,9 @@ interface KnownNode {
   readonly machine: string
   seenAt: number
   isSilent: boolean
-  /** Of the last reply. */
+  /** True if the last reply was shortened. */
   isShortened: boolean
+  /** True if the last reply was a refusal. */
   isFailed: boolean
 }
 
@@ -106,7 +109,7 @@ interface NodesParts {
   readonly name: string
   /** Returns the data of this node. Rejects with an error for the operator. */
   readonly answer: (what: string, params: Params) => Promise<object>
-  /** Creates the error of a refusal of another node. */
+  /** Creates an error from the refusal of another node. */
   readonly failureOf: (refusal: Params) => Error
   readonly collect: Records['collect']
   readonly readTick: () => Promise<NodeTick>
@@ -125,9 +128,12 @@ export function createNodes({ host: { clock, log }, peers, name, answer, failure
   const watchers = new Map<string, { until: number; most: number; isSending: boolean; skipped: number }>()
   const listeners = new Set<(live: NodeLive) => void>()
   const introduction = { name, machine: hostname() }
+  /** Addresses of lost nodes by name. */
+  const lost = new Map<string, string>()
   let introducedAt = -Infinity
   let stopWatching: (() => void) | undefined
   let stopSending: (() => void) | undefined
+  let stopChecking: (() => void) | undefined
   let ending: Promise<void> | undefined
 
   const failed = (err: unknown) => log.debug({ err }, 'a message of the console was not sent to other nodes')
@@ -157,9 +163,30 @@ export function createNodes({ host: { clock, log }, peers, name, answer, failure
     return publish({ type: 'here', ...introduction })
   }
 
+  function noteFound(node: string): void {
+    if (lost.delete(node)) log.info({ code: 'MH3614', node }, 'A lost node is back')
+  }
+
+  /** A node that stops sends `gone` first, so it is not lost. */
+  async function checkNodes(): Promise<void> {
+    for (const node of [...known.values()]) {
+      if (lost.has(node.name) || lost.size >= MAX_NODES || (await peers?.isAlive(node.address)) !== false) continue
+      if (known.get(node.address) !== node) continue
+      node.isSilent = true
+      lost.set(node.name, node.address)
+      const fix = 'check its process and its connection to the other nodes'
+      log.warn(
+        { code: 'MH3613', node: node.name, machine: node.machine, fix },
+        'Lost a node: it ended or is unreachable',
+      )
+    }
+    for (const [node, at] of [...lost]) if ((await peers?.isAlive(at)) === true) noteFound(node)
+  }
+
   function noteSeen(node: KnownNode): void {
     node.seenAt = clock.now()
     node.isSilent = false
+    noteFound(node.name)
   }
 
   function noteNode(body: Body): void {
@@ -170,6 +197,9 @@ export function createNodes({ host: { clock, log }, peers, name, answer, failure
     else if (known.size < MAX_NODES) {
       const node = { address: body.node, name: textIn(body['name']), machine: textIn(body['machine']) }
       known.set(body.node, { ...node, seenAt: clock.now(), isSilent: false, isShortened: false, isFailed: false })
+      // After a restart, a node has another address.
+      known.delete(lost.get(node.name) ?? '')
+      noteFound(node.name)
       if (stopWatching) void send(body.node, { type: 'watch', most: batchOf() })
     }
   }
@@ -310,13 +340,15 @@ export function createNodes({ host: { clock, log }, peers, name, answer, failure
         if (message.type === 'plugin' && message.plugin === PLUGIN && isBody(message.body)) receive(message.body)
       })
       void introduce()
+      const timer = clock.setInterval(() => void checkNodes().catch(failed), CHECK_INTERVAL).unref()
+      stopChecking = () => clock.clear(timer)
     },
     states,
     /** True for this node and known nodes. */
     has: (node: string) => node === name || [...known.values()].some(one => one.name === node),
     /**
-     * Returns the data of all nodes that reply in time, this node first. `only`: the name of one node. Rejects if this node
-     * or that one node cannot read the data.
+     * Returns the data of all nodes that reply in time, this node first. `only`: the name of one node. Rejects if this node or the
+     * selected node cannot read its data.
      */
     async ask(what: string, params: Params = {}, only?: string): Promise<readonly NodeReply[]> {
       await whenIntroduced()
@@ -374,6 +406,7 @@ export function createNodes({ host: { clock, log }, peers, name, answer, failure
     end(): Promise<void> {
       if (ending || shared === false) return ending ?? Promise.resolve()
       stopSending?.()
+      stopChecking?.()
       ending = publish({ type: 'gone' })
       for (const { from, settle } of [...pending.values()]) settle({ v: VERSION, type: 'gone', node: from })
       return ending

@@ -8,7 +8,7 @@ import { RequestTimeline } from './timeline.ts'
 
 /** Records in the ring buffer, and their estimated bytes. */
 export const CAPACITY = { records: 2_000, bytes: 2 * 1_048_576 }
-/** Successful calls per second that are kept as records, and as many others. All calls are counted. */
+/** Maximum records per second of successful calls, and as many of other calls. Figures count all calls. */
 const MAX_KEPT = 500
 /** Seconds of history. */
 export const HISTORY = 300
@@ -182,7 +182,7 @@ function createSeconds(now: () => number) {
   }
 }
 
-/** A full map loses the least recently used entry, because clients choose some keys. */
+/** Creates a map whose size is limited, because clients choose some keys. A full map removes its least recently used entry. */
 function createLru<Entry>(most: number, removed?: (entry: Entry) => void) {
   const slots = new Map<string, { readonly entry: Entry; used: number }>()
   let uses = 0
@@ -205,7 +205,7 @@ function createLru<Entry>(most: number, removed?: (entry: Entry) => void) {
     entry(key: string, create: () => Entry): Entry {
       const found = slots.get(key)
       if (found) {
-        // Moving the key to the end of the map would cost more, for each call.
+        // Cheaper than moving the key to the end of the map for each call.
         found.used = ++uses
         return found.entry
       }
@@ -219,7 +219,7 @@ function createLru<Entry>(most: number, removed?: (entry: Entry) => void) {
 }
 
 export interface CallCollector {
-  /** `skipped`: the number of further calls since the last batch. */
+  /** Returns the calls since the last batch. `skipped`: the number of calls that are not in it. */
   take(): { readonly calls: readonly CallRow[]; readonly skipped: number }
   stop(): void
 }
@@ -243,10 +243,11 @@ export function createRecords(node: string, now: () => number, samplePathOf: (ro
   let otherGroups = 0
   let otherClients = 0
   const timed = { second: 0, count: 0 }
-  /** Records of the current second. */
+  /** Numbers of records in the current second. */
   const kept = { second: 0, ok: 0, others: 0 }
 
-  function isKept({ timeline }: CallRecord, outcome: CallRow['outcome'], second: number): boolean {
+  /** Counts the record if there is room for it. */
+  function admit({ timeline }: CallRecord, outcome: CallRow['outcome'], second: number): boolean {
     if (kept.second !== second) Object.assign(kept, { second, ok: 0, others: 0 })
     if (timeline) return true
     return outcome === 'ok' ? kept.ok++ < MAX_KEPT : kept.others++ < MAX_KEPT
@@ -314,7 +315,7 @@ export function createRecords(node: string, now: () => number, samplePathOf: (ro
     if (!client) return
     const { name, version } = client
     const at = Math.round(exact)
-    // Records contain no line breaks.
+    // These texts contain no line breaks.
     const row = clients.entry(`${name}\n${version}\n${revision}\n${transport}`, () => {
       return { name, version, revision, transport, calls: 0, lastAt: at }
     })
@@ -330,11 +331,11 @@ export function createRecords(node: string, now: () => number, samplePathOf: (ro
       count(second, outcome, record.milliseconds)
       countItem(record, outcome)
       countClient(record)
-      const keeps = isKept(record, outcome, second.at)
-      if (!keeps && outcome !== 'refused') return
+      const isKept = admit(record, outcome, second.at)
+      if (!isKept && outcome !== 'refused') return
       const row = rowOf(record, outcome, seq, node)
       if (outcome === 'refused') countDenial(row)
-      if (!keeps) return
+      if (!isKept) return
       keep(row)
       for (const listen of listeners) listen(row)
     },
@@ -351,7 +352,7 @@ export function createRecords(node: string, now: () => number, samplePathOf: (ro
       ring.slice(first).reverse().filter(test).slice(0, most),
     dropped: () => seq - (ring.length - first),
     bytes: () => bytes,
-    /** Collects records for the next batch, at most `most`. */
+    /** Starts collecting records. `most`: the maximum of a batch. */
     collect(most: number): CallCollector {
       let calls: CallRow[] = []
       let from = seq

@@ -1,4 +1,4 @@
-// Screen 5: calls of tools, and pages of apps, through the public endpoint, as an ordinary client requests them.
+// Screen 5: calls tools and reads pages of apps through the public endpoint, as any client does.
 import { type IncomingMessage, request, type ServerResponse } from 'node:http'
 import { isObject } from '../../core/plugin.ts'
 import { META, MODERN_REVISION } from '../../core/transport.ts'
@@ -9,7 +9,7 @@ import { ApiFailure } from './server.ts'
 const TIMEOUT = 60_000
 const APP_TIMEOUT = 10_000
 const MAX_BYTES = 1_048_576
-/** A page of `apps`, by default at most 1 MiB, is larger as a JSON text. */
+/** The plugin `apps` limits pages to 1 MiB by default. Escapes of JSON make them larger. */
 const MAX_APP_BYTES = 4 * MAX_BYTES
 const MAX_NOTIFICATIONS = 100
 const APP_TYPE = 'text/html;profile=mcp-app'
@@ -53,11 +53,11 @@ async function* messagesIn(response: IncomingMessage, most = MAX_BYTES): AsyncGe
 const headerValue = (text: string) =>
   /^[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?$/.test(text) ? text : `=?base64?${Buffer.from(text).toString('base64')}?=`
 
-interface Sent {
+interface McpRequest {
   readonly path: string
   readonly token?: string
   readonly method: 'tools/call' | 'resources/read'
-  /** Repeated in a header. */
+  /** The tool or resource, for the header `Mcp-Name`. */
   readonly name: string
   readonly params: object
   readonly signal: AbortSignal
@@ -71,7 +71,7 @@ interface Target {
   readonly version: string
 }
 
-function send({ path, token, method, name, params, signal }: Sent, { url, host, version }: Target) {
+function send({ path, token, method, name, params, signal }: McpRequest, { url, host, version }: Target) {
   const target = new URL(path, url)
   if (target.hostname === '0.0.0.0') target.hostname = '127.0.0.1'
   if (target.hostname === '[::]') target.hostname = '[::1]'
@@ -140,9 +140,9 @@ export async function tryTool(given: TryRequest, target: Target, command: string
   }
 }
 
-const refused = (message: string) => new ApiFailure(502, 'unavailable', message)
+const appFailure = (message: string) => new ApiFailure(502, 'unavailable', message)
 
-/** Reads the page of an app with the operator's own login. */
+/** Reads the page of an app with the token that the operator entered. */
 export async function readApp({ path, uri, token }: AppRequest, target: Target) {
   let last: Message = {}
   try {
@@ -151,18 +151,18 @@ export async function readApp({ path, uri, token }: AppRequest, target: Target) 
     for await (const message of messagesIn(response, MAX_APP_BYTES)) last = message
   } catch (error) {
     if (error instanceof ApiFailure) throw error
-    throw refused('The host did not respond with the page of the app.')
+    throw appFailure('The host did not send the page of the app.')
   }
   const { result, error } = last
   const contents: unknown = isObject(result) && Array.isArray(result['contents']) ? result['contents'][0] : undefined
   if (!isObject(contents)) {
     const reason = isObject(error) && typeof error['message'] === 'string' ? error['message'] : 'no contents'
-    throw refused(`The page of the app cannot be read: ${reason.slice(0, 500)}`)
+    throw appFailure(`The page of the app cannot be read: ${reason.slice(0, 500)}`)
   }
   const { mimeType, text, blob, _meta } = contents
   const html =
     typeof blob === 'string' ? Buffer.from(blob, 'base64') : Buffer.from(typeof text === 'string' ? text : '')
-  if (mimeType !== APP_TYPE) throw refused(`The resource of the app is not of the type ${APP_TYPE}.`)
+  if (mimeType !== APP_TYPE) throw appFailure(`The page of the app must have the MIME type ${APP_TYPE}.`)
   const ui = isObject(_meta) && isObject(_meta['ui']) ? _meta['ui'] : {}
   return { html, csp: isObject(ui['csp']) ? ui['csp'] : {} }
 }

@@ -17,13 +17,19 @@ interface Argument {
   readonly required: boolean
 }
 
+/** A fixed or default value. */
+export interface ArgumentValue {
+  readonly path: ArgumentPath
+  readonly value?: unknown
+  readonly default?: unknown
+}
+
 export interface Arguments {
   readonly parameters: readonly Parameter[]
   readonly body?: RequestBody
   /** The input schema without `$defs`. */
   readonly input: JsonSchema
-  /** Adds fixed and default values. */
-  fill(args: OperationArguments): OperationArguments
+  readonly values: readonly ArgumentValue[]
   /** The arguments that each call must have. */
   readonly required: readonly ArgumentPath[]
   /** Names in `overrides` that match no argument. */
@@ -53,13 +59,16 @@ export function mapArguments(
   const final = (path: ArgumentPath) => renamed.get(path) ?? path
   const changed = list.map(one => ({ ...one, path: final(one.path), override: overrideOf(one) }))
   const listed = changed.filter(({ override }) => !override || !('value' in override)).map(withOverride)
-  const values = changed.filter(({ override }) => override && ('value' in override || 'default' in override))
   return {
     parameters: placed.parameters.map(one => ({ ...one, argument: final(one.argument) })),
     ...(body && from && { body: bodyWith(body, from, final) }),
     input: inputOf(listed),
     required: listed.filter(({ required }) => required).map(({ path }) => path),
-    fill: args => values.reduce((filled, { path, override = {} }) => fillIn(filled, path, override), args),
+    values: changed.flatMap(({ path, override }) =>
+      override && ('value' in override || 'default' in override)
+        ? { path, value: override.value, default: override.default }
+        : [],
+    ),
     unknownArguments: Object.keys(overrides).filter(name => !list.some(one => one.name === name)),
   }
 }
@@ -180,10 +189,14 @@ function objectOf(members: ReadonlyArray<readonly [name: string, schema: Schema,
   }
 }
 
+/** Adds fixed and default values. */
+export const fillArguments = (args: OperationArguments, values: readonly ArgumentValue[]): OperationArguments =>
+  values.reduce((filled, { path, ...value }) => fillIn(filled, path, value), args)
+
 function fillIn(
   args: OperationArguments,
   path: readonly string[],
-  { value, default: standard }: { readonly value?: unknown; readonly default?: unknown },
+  { value, default: standard }: Omit<ArgumentValue, 'path'>,
 ): OperationArguments {
   const [key = '', ...rest] = path
   const current = Object.hasOwn(args, key) ? args[key] : undefined

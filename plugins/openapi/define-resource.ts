@@ -11,6 +11,7 @@ import { isObject } from '../../core/plugin.ts'
 import { InputRequired } from '../../core/transport.ts'
 import { withLogin } from '../families/credentials/index.ts'
 import { problemsOf } from '../families/upstream-calls/index.ts'
+import { fillArguments } from './arguments.ts'
 import type { SendRequest } from './define-tools.ts'
 import { freeName } from './names.ts'
 import type { OperationArguments, Parameter } from './operation.ts'
@@ -56,7 +57,7 @@ function withArgument(args: OperationArguments, [key, ...rest]: readonly string[
 /** Creates the resource of a tool; undefined if the options do not select its operation. */
 export function defineApiResource(
   toolset: string,
-  { name, description, input, operation, pathArguments, fill }: ApiTool,
+  { name, description, input, operation, pathArguments, values }: ApiTool,
   override: Override = {},
   source: Source,
   request: SendRequest,
@@ -80,7 +81,7 @@ export function defineApiResource(
     }
     const problems = await problemsOf(given, input.schema, 'input')
     if (problems !== undefined) throw new ToolError(`Invalid URI for ${name}:\n${problems}`)
-    return request(operation, fill(given), ctx)
+    return request(operation, fillArguments(given, values), ctx)
   }
 
   return defineResource({

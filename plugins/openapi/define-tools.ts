@@ -4,6 +4,7 @@ import { uncheckedSchema } from '../../core/plugin.ts'
 import { InputRequired } from '../../core/transport.ts'
 import { withLogin } from '../families/credentials/index.ts'
 import { problemsOf } from '../families/upstream-calls/index.ts'
+import { fillArguments } from './arguments.ts'
 import type { HttpMethod, Operation, OperationArguments } from './operation.ts'
 import type { Override, Source } from './options.ts'
 import type { ApiTool } from './read-tool.ts'
@@ -25,7 +26,7 @@ export function defineApiTool(
   source: Source,
   request: SendRequest,
 ): ToolDefinition {
-  const { name, description, input, output, outputMode, operation, fill } = tool
+  const { name, description, input, output, outputMode, operation, values } = tool
   const { title, timeout, concurrency, task } = override
   const access = override.access ?? source.access
   const annotations = { ...HINTS[operation.method], ...override.annotations }
@@ -33,7 +34,7 @@ export function defineApiTool(
   async function handler(args: OperationArguments, ctx: CallContext): Promise<CallToolResult> {
     const problems = await problemsOf(args, input.schema, 'input')
     if (problems !== undefined) throw new ToolError(`Invalid arguments for ${name}:\n${problems}`)
-    const result = await withLogin(ctx, () => request(operation, fill(args), ctx))
+    const result = await withLogin(ctx, () => request(operation, fillArguments(args, values), ctx))
     // The host sends these requests to the client.
     if (result instanceof InputRequired) return result as never
     return output && outputMode === 'check' && !result.isError ? checkResult(result, output.schema) : result

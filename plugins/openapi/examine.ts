@@ -1,7 +1,7 @@
 // `mcp-host doctor --config`: reads each document and connects to the servers of its operations.
 import type { InternalExamination } from '../../core/internal.ts'
 import { errorText, type PluginFinding } from '../../core/plugin.ts'
-import { createFetchText } from './document/fetch-text.ts'
+import { createLoad } from './document/load.ts'
 import { DocumentError, located } from './document/place.ts'
 import type { FilledOptions, Source } from './options.ts'
 import { readApi } from './read-api.ts'
@@ -48,9 +48,9 @@ async function examineApi(server: string, source: Source, about: InternalExamina
 async function examineDocument(name: string, source: Source, about: InternalExamination): Promise<PluginFinding[]> {
   const check = `document "${name}"`
   const { allowHosts = [] } = source
-  const fetchText = createFetchText(() => about.services.openConnections({ allowHosts, connections: 1 }))
+  const open = () => about.services.openConnections({ allowHosts, connections: 1 })
   try {
-    const settings = { directory: about.directory, fetchText, reads: () => undefined }
+    const settings = { directory: about.directory, load: createLoad(open, () => {}) }
     const { api, candidates, tools, faulty } = await readApi(source, settings)
     const left = faulty.length === 0 ? '' : `, ${faulty.length} left out as invalid`
     const text = `OpenAPI ${api.version}, ${tools.length} tools of ${candidates.length} operations${left}`

@@ -3,14 +3,14 @@ import { resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { parseSize } from '../../core/plugin.ts'
 import { type Api, type Candidate, candidatesOf, createApi } from './api.ts'
-import { createDocuments, type LoadSettings, loadDocument } from './document/load.ts'
+import { createDocuments, type Load, MAX_DOCUMENT, parseDocument } from './document/load.ts'
 import { applyOverlay } from './document/overlay.ts'
 import { DocumentError, type DocumentFile, located, MissingDocument } from './document/place.ts'
 import { createNames } from './names.ts'
 import type { Source } from './options.ts'
 import { type ApiTool, readTool } from './read-tool.ts'
 import { overrideKeyOf, reasonToSkip } from './select.ts'
-import { originsIn } from './servers.ts'
+import { createTrust, originsIn } from './servers.ts'
 
 interface LeftOut {
   /** The operationId, or the method and path. */
@@ -20,6 +20,8 @@ interface LeftOut {
 
 export interface ApiReading {
   readonly api: Api
+  /** Origins that can receive credentials; undefined: all. */
+  readonly origins: ReadonlySet<string> | undefined
   readonly candidates: readonly Candidate[]
   readonly tools: readonly ApiTool[]
   /** Operations left out by options. */
@@ -28,22 +30,27 @@ export interface ApiReading {
   readonly faulty: readonly LeftOut[]
 }
 
-export interface ReadSettings extends LoadSettings {
+export interface ReadSettings {
   /** The base folder of relative paths. */
   readonly directory: string
+  readonly load: Load
+  /** The contents of the main document, if it is loaded. */
+  readonly main?: Uint8Array
 }
 
 /** Reads a document. Throws a LoadError or a DocumentError if the document cannot be used at all. */
 export async function readApi(source: Source, settings: ReadSettings): Promise<ApiReading> {
   const maxSchema = parseSize(source.maxSchema)
-  let { file } = await loadDocument(urlOf(source.document, settings), source.document, settings)
-  let trusted = isFile(file) ? undefined : new Set([file.url.origin])
+  const url = urlOf(source.document, settings)
+  let file = parseDocument(url, source.document, settings.main ?? (await loadMain(source, settings)))
+  let origins = isFile(file) ? undefined : new Set([url.origin])
   for (const name of [source.overlay ?? []].flat()) {
-    const overlay = await loadDocument(urlOf(name, settings), name, settings)
-    if (!isFile(overlay.file)) trusted ??= originsIn(file, source)
-    file = await applyOverlay(overlay.file, file)
+    const at = urlOf(name, settings)
+    const overlay = parseDocument(at, name, await settings.load(at, name, MAX_DOCUMENT))
+    if (!isFile(overlay)) origins ??= originsIn(file, source)
+    file = await applyOverlay(overlay, file)
   }
-  const documents = createDocuments(file, settings)
+  const documents = createDocuments(file, settings.load)
   const retrying = async <Value>(read: () => Value): Promise<Value> => {
     for (;;) {
       try {
@@ -54,12 +61,13 @@ export async function readApi(source: Source, settings: ReadSettings): Promise<A
       }
     }
   }
-  const trusts = createTrust(trusted, source)
+  const trusts = createTrust(origins, source)
   const api = await retrying(() => createApi(documents, trusts))
   const { candidates, faults } = await retrying(() => candidatesOf(api))
   const nameOf = createNames(candidates, source.prefix)
   const reading = {
     api,
+    origins,
     candidates,
     tools: [] as ApiTool[],
     skipped: [] as LeftOut[],
@@ -85,11 +93,8 @@ export async function readApi(source: Source, settings: ReadSettings): Promise<A
 
 const isFile = ({ url }: DocumentFile): boolean => url.protocol === 'file:'
 
-/** A closure in `readApi` would keep the text of the document in memory. */
-const createTrust =
-  (origins: ReadonlySet<string> | undefined, { allowHosts = [] }: Source): Api['trusts'] =>
-  ({ origin, host }) =>
-    !origins || origins.has(origin) || allowHosts.includes(host)
+export const loadMain = (source: Source, settings: ReadSettings): Promise<Uint8Array> =>
+  settings.load(urlOf(source.document, settings), source.document, MAX_DOCUMENT)
 
 const urlOf = (name: string, { directory }: ReadSettings): URL =>
   /^https?:\/\//.test(name) ? new URL(name) : pathToFileURL(resolve(directory, name))

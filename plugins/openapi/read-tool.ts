@@ -4,10 +4,10 @@ import type { JsonSchema } from '../../core/index.ts'
 import { isObject } from '../../core/plugin.ts'
 import { visibleText } from '../families/texts/index.ts'
 import { type Api, type Candidate, childOf, idByPath, objectAt, securityOf } from './api.ts'
-import { mapArguments } from './arguments.ts'
+import { type ArgumentValue, mapArguments } from './arguments.ts'
 import { DocumentError } from './document/place.ts'
 import { jsonTypeIn } from './media-types.ts'
-import type { Operation, OperationArguments, Parameter, SecurityRequirement } from './operation.ts'
+import type { Operation, Parameter, SecurityRequirement } from './operation.ts'
 import type { Source } from './options.ts'
 import { readBody } from './read-body.ts'
 import { readParameters } from './read-parameters.ts'
@@ -16,7 +16,7 @@ import { type FittedSchema, fitSchema } from './schema/fit-schema.ts'
 import { isResource, overrideKeyOf } from './select.ts'
 import { baseUrlOf } from './servers.ts'
 
-/** Contains no references to the document, which can be large. */
+/** Plain data, without references to the document, which can be large. */
 export interface ApiTool {
   readonly operation: Operation
   readonly name: string
@@ -27,7 +27,7 @@ export interface ApiTool {
   readonly outputMode: Source['output']
   /** The key in `overrides`. */
   readonly override: string | undefined
-  fill(args: OperationArguments): OperationArguments
+  readonly values: readonly ArgumentValue[]
   /** The required arguments of an operation that is also a resource. All are in the path. */
   readonly pathArguments?: readonly Parameter[]
   /** Names in the override's `arguments` that no argument has. */
@@ -48,7 +48,7 @@ export function readTool(api: Api, candidate: Candidate, source: Source, name: s
     input: inputSchema,
     parameters: placed,
     body,
-    fill,
+    values,
     required,
     unknownArguments,
   } = mapArguments(parameters, readBody(api, candidate, uses), source.arguments, override?.arguments)
@@ -69,7 +69,7 @@ export function readTool(api: Api, candidate: Candidate, source: Source, name: s
     ...(output && { output }),
     outputMode,
     override: key,
-    fill,
+    values,
     ...(isResource(candidate, source) && pathArguments.length === required.length && { pathArguments }),
     unknownArguments,
     operation: {

@@ -1,7 +1,7 @@
 // Reads one document, and serves and replaces its toolset.
 import { isDeepStrictEqual } from 'node:util'
 import type { ResourceDefinition, ToolDefinition } from '../../core/index.ts'
-import { didYouMean, type InternalHost } from '../../core/internal.ts'
+import type { InternalHost } from '../../core/internal.ts'
 import { parseDuration, parseSize, type ServedToolset, StartError } from '../../core/plugin.ts'
 import { callOf } from '../../core/transport.ts'
 import type { Logins } from '../families/credentials/index.ts'
@@ -9,64 +9,21 @@ import { type RecordUpstreamCall, upstreamCallsOf } from '../families/upstream-c
 import { findCredentialFaults, planCredentials } from './credentials.ts'
 import { defineApiResource } from './define-resource.ts'
 import { defineApiTool, type SendRequest } from './define-tools.ts'
-import { createFetchText } from './document/fetch-text.ts'
-import { LoadError } from './document/load.ts'
-import { DocumentError, located } from './document/place.ts'
-import type { SecuritySchemes } from './operation.ts'
+import { createLoad } from './document/load.ts'
 import type { Source } from './options.ts'
-import { type ApiReading, readApi } from './read-api.ts'
+import { readDocument } from './read-document.ts'
 import type { ApiTool } from './read-tool.ts'
 import { createRequester, type Requester } from './request.ts'
-import { namesOf, unknownOverrides, unmatchedFilters } from './select.ts'
+import { createTrust } from './servers.ts'
+import type { ReadDocument } from './summarize.ts'
 
 type ApiDefinition = ToolDefinition | ResourceDefinition
-
-interface UnknownKey {
-  /** Path relative to the options of the document. */
-  readonly at: readonly string[]
-  readonly text: string
-}
-
-/** The parts of a document that stay in memory. */
-export interface ReadDocument {
-  readonly tools: readonly ApiTool[]
-  readonly securitySchemes: SecuritySchemes
-  readonly trusts: ApiReading['api']['trusts']
-  /** Keys of `overrides` that match no operation or argument. */
-  readonly unknownKeys: readonly UnknownKey[]
-  /** Left-out operations with the reasons. */
-  readonly faults: readonly string[]
-  /** Ignored or replaced invalid parts of the document. */
-  readonly notes: readonly string[]
-}
 
 /** Maximum problems of one document that are reported individually. */
 const MAX_REPORTED = 10
 
 export const isRemote = ({ document, overlay }: Pick<Source, 'document' | 'overlay'>): boolean =>
   [document, overlay ?? []].flat().some(name => /^https?:/.test(name))
-
-/** Keeps the needed parts and drops the document itself, which can be large. */
-function summarize({ api, candidates, tools, faulty }: ApiReading, source: Source): ReadDocument {
-  const unknownNames = unknownOverrides(candidates, source).map(name => ({
-    at: ['overrides', name],
-    text: `there is no such operation; ${didYouMean(name, candidates.flatMap(namesOf))}`,
-  }))
-  const unknownInTools = tools.flatMap(({ unknownArguments, operation }) =>
-    unknownArguments.map(name => ({ at: ['overrides'], text: `${operation.id} has no argument "${name}"` })),
-  )
-  return {
-    tools,
-    securitySchemes: api.securitySchemes,
-    trusts: api.trusts,
-    unknownKeys: [...unknownNames, ...unknownInTools],
-    faults: faulty.map(({ reason }) => `left out: ${reason}`),
-    notes: [
-      ...[...api.notes.values()].map(({ place, text }) => located(place, text)),
-      ...unmatchedFilters(candidates, source).map(at => `\`${at}\` matches no operation`),
-    ],
-  }
-}
 
 /** A document with its toolset. */
 export class ServedDocument {
@@ -76,6 +33,7 @@ export class ServedDocument {
   readonly #at: readonly (string | number)[]
   readonly #retired = new Set<Requester>()
   readonly #record: RecordUpstreamCall
+  readonly #closing = new AbortController()
   #source: Source
   #read: ReadDocument | undefined
   #served: ServedToolset | undefined
@@ -99,18 +57,12 @@ export class ServedDocument {
   /** Reads the document. Throws a StartError for a document that cannot be used. */
   async read(source = this.#source): Promise<ReadDocument> {
     const { allowHosts = [] } = source
-    const settings = {
-      directory: this.#host.config.directory,
-      reads: (path: string) => this.#host.reads(path),
-      fetchText: createFetchText(() => this.#host.services.openConnections({ allowHosts, connections: 1 })),
-    }
-    try {
-      return summarize(await readApi(source, settings), source)
-    } catch (error) {
-      if (error instanceof LoadError) throw this.#error('MH3401', ['document'], error.message)
-      if (!(error instanceof DocumentError)) throw error
-      throw this.#error('MH3402', ['document'], located(error.place, error.fault))
-    }
+    const open = () => this.#host.services.openConnections({ allowHosts, connections: 1 })
+    const load = createLoad(open, path => this.#host.reads(path))
+    const settings = { directory: this.#host.config.directory, load, signal: this.#closing.signal }
+    const read = await readDocument(source, settings)
+    if ('code' in read) throw this.#error(read.code, ['document'], read.text)
+    return read
   }
 
   /** Registers the toolset, in `setup`. Without a document, it is read later. */
@@ -172,7 +124,7 @@ export class ServedDocument {
     const { clock, log } = this.#host
     const what = formatPath(this.#at)
     const services = () => this.#host.services
-    const [fault] = findCredentialFaults(read.securitySchemes, credentials, read.trusts)
+    const [fault] = findCredentialFaults(read.securitySchemes, credentials, createTrust(read.origins, source))
     if (fault) throw this.#error('MH3406', ['credentials', fault.scheme], fault.text)
     const plan = planCredentials({
       what,
@@ -261,13 +213,14 @@ export class ServedDocument {
   async refresh(): Promise<void> {
     try {
       const read = await this.read()
-      if (isDeepStrictEqual(comparable(read), comparable(this.#read))) return
+      if (read.digest === this.#read?.digest) return
       this.#served?.replace(this.#define(read))
       this.#host.log.info(
         { code: 'MH3409', document: this.#name, tools: read.tools.length },
         'an OpenAPI document has changed',
       )
     } catch (err) {
+      if (this.#closing.signal.aborted) return
       this.#host.log.warn(
         { code: 'MH3410', document: this.#name, err },
         'cannot read an OpenAPI document again: the previous version stays active',
@@ -283,11 +236,12 @@ export class ServedDocument {
       if (!isSame) void this.refresh()
       return
     }
-    if (isSame && isDeepStrictEqual(comparable(read), comparable(this.#read))) return
+    if (isSame && read.digest === this.#read?.digest) return
     this.#served?.replace(this.#define(read, source))
   }
 
   async close(): Promise<void> {
+    this.#closing.abort()
     await Promise.all([this.#requester, ...this.#retired].map(requester => requester?.close()))
   }
 }
@@ -310,11 +264,5 @@ const limitList = (texts: readonly string[]): string[] =>
   texts.length <= MAX_REPORTED
     ? [...texts]
     : [...texts.slice(0, MAX_REPORTED), `${texts.length - MAX_REPORTED} more; run \`mcp-host openapi\` to see all`]
-
-/** Omits functions from the comparison, because they are never equal. */
-const comparable = (read: ReadDocument | undefined) => ({
-  schemes: read?.securitySchemes,
-  tools: read?.tools.map(({ fill: _, ...tool }) => tool),
-})
 
 const formatPath = (at: readonly (string | number)[]): string => at.join('.')

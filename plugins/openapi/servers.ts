@@ -26,6 +26,12 @@ export function baseUrlOf(api: Api, candidate: Candidate, source: Source): strin
   return `${url.origin}${trimEndOf(url.pathname, '/')}`
 }
 
+/** Returns whether URLs can receive credentials: all without `origins`. */
+export const createTrust =
+  (origins: ReadonlySet<string> | undefined, { allowHosts = [] }: Source): Api['trusts'] =>
+  ({ origin, host }) =>
+    !origins || origins.has(origin) || allowHosts.includes(host)
+
 /** Returns the origins of the servers and token URLs of a document, before an overlay at a URL changes them. */
 export function originsIn(file: DocumentFile, source: Source): Set<string> {
   const root = { value: file.root, place: rootOf(file) }

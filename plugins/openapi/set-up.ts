@@ -5,7 +5,8 @@ import { parseDuration, StartError } from '../../core/plugin.ts'
 import { createLogins } from '../families/credentials/index.ts'
 import { loginsOf } from './credentials.ts'
 import type { FilledOptions } from './options.ts'
-import { isRemote, type ReadDocument, ServedDocument } from './served-document.ts'
+import { isRemote, ServedDocument } from './served-document.ts'
+import type { ReadDocument } from './summarize.ts'
 
 /** Files by options: on reload, `setup` of the new host reads the files for the options that `onReload` receives. */
 const readFor = new WeakMap<object, ReadonlyMap<string, ReadDocument>>()
@@ -21,7 +22,12 @@ export async function setUpOpenApi(host: InternalHost, options: FilledOptions): 
     const own = new ServedDocument(host, name, source, logins)
     served.set(name, own)
     // Services that fetch are available only after set-up.
-    const document = own.isRemote ? undefined : await own.read().catch((error: StartError) => host.report(error))
+    const document = own.isRemote
+      ? undefined
+      : await own.read().catch((error: unknown) => {
+          if (!(error instanceof StartError)) throw error
+          host.report(error)
+        })
     if (document) read.set(name, document)
     own.add(document ?? undefined)
   }

@@ -1,7 +1,7 @@
 // Summarizes a document for `mcp-host openapi` and `mcp-host add openapi`.
 import type { Services } from '../../core/internal.ts'
 import { findMissingSchemes } from './credentials.ts'
-import { createFetchText } from './document/fetch-text.ts'
+import { createLoad } from './document/load.ts'
 import { located } from './document/place.ts'
 import type { Source } from './options.ts'
 import { readApi } from './read-api.ts'
@@ -58,7 +58,7 @@ export async function surveyDocument(
 ): Promise<Survey> {
   const { document, allowHosts = [] } = source
   const open = () => openConnections({ allowHosts, connections: 1 })
-  const settings = { directory, fetchText: createFetchText(open), reads: () => {} }
+  const settings = { directory, load: createLoad(open, () => {}) }
   const { api, candidates, tools, skipped, faulty } = await readApi(source, settings)
   return {
     document,

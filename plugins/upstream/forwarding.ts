@@ -151,12 +151,12 @@ export function createForwarding(host: ForwardingHost, holderOf: (server: string
       if (cancellation.aborted) return { failure: cancelled() }
       const request = randomUUID()
       return new Promise(resolve => {
-        let silence = clock.setTimeout(lose, ACCEPT_TIMEOUT)
+        let silence = clock.setTimeout(endAsLost, ACCEPT_TIMEOUT)
         let check = clock.setTimeout(checkNode, CHECK_INTERVAL)
         let wasAlive = true
         let hasEnded = false
         const abort = () => abandon({ failure: cancelled() })
-        function lose() {
+        function endAsLost() {
           abandon({ isLost: true })
         }
         function end(result: Forwarded) {
@@ -167,7 +167,7 @@ export function createForwarding(host: ForwardingHost, holderOf: (server: string
           hasEnded = true
           resolve(result)
         }
-        /** Cancels the call, and gives it up if its next requests are already on the way. */
+        /** Cancels the call at its node. A call whose further requests are already in transit is held there, and is given up. */
         function abandon(result: Forwarded) {
           if (hasEnded) return
           end(result)
@@ -183,20 +183,20 @@ export function createForwarding(host: ForwardingHost, holderOf: (server: string
         async function checkNode() {
           const isAlive = await peers.isAlive(node).catch(() => true)
           // The last message of a node that has ended can still arrive.
-          if (!isAlive && !wasAlive) return lose()
+          if (!isAlive && !wasAlive) return endAsLost()
           wasAlive = isAlive
           if (!hasEnded) check = clock.setTimeout(checkNode, CHECK_INTERVAL)
         }
         pending.set(request, reply => {
           if (reply.kind === 'ended') return end(reply.end)
           clock.clear(silence)
-          silence = clock.setTimeout(lose, timeout + ACCEPT_TIMEOUT)
+          silence = clock.setTimeout(endAsLost, timeout + ACCEPT_TIMEOUT)
           if (reply.kind === 'progress') ctx.progress(reply.values.progress, reply.values.total, reply.values.message)
           else if (reply.kind === 'log') ctx.log(reply.values.level, reply.values.data, reply.values.logger)
         })
         cancellation.add(abort)
         const body = { kind: 'resume', ...resume, request, node: peers.node } as const
-        post(peers, node, resume.held, body).then(isSent => isSent || lose(), lose)
+        post(peers, node, resume.held, body).then(isSent => isSent || endAsLost(), endAsLost)
       })
     },
   }

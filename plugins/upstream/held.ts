@@ -24,7 +24,7 @@ export class CallSlot {
     this.#turn = queue.enter(call)
   }
 
-  /** Undefined if the call does not wait for its slot. */
+  /** Undefined if the slot is free immediately. */
   get ready(): Promise<void> | undefined {
     return this.#turn.ready
   }

@@ -80,7 +80,7 @@ export class Run {
   /** The client of the last request. */
   #caller: RunCaller | undefined
   #outcome: Outcome | undefined
-  /** Ends `next`. */
+  /** Resolves the promise of `next`. */
   #wake: (() => void) | undefined
   #asked = 0
   #timer: Timer | undefined
@@ -108,7 +108,7 @@ export class Run {
   /** Sends the call. The time limits of `options` are ignored: the run has its own. */
   start(connection: Connection, method: string, params: Json, options: RequestOptions): void {
     const { headers, capabilities, logLevel } = options
-    // Every field is named: a spread takes longer.
+    // Copies the fields one by one, because a spread is slower.
     const own = {
       headers,
       capabilities,

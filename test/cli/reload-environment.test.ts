@@ -3,7 +3,7 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import { createEnvFiles } from '../../cli/config.ts'
-import { readAnew } from '../../cli/reload.ts'
+import { reloadConfig } from '../../cli/reload.ts'
 import { makeFolder, removeFolders } from '../config/folder.ts'
 import { startReloading, stopReloading } from '../support/reloading-host.ts'
 import { modern } from '../support/rpc.ts'
@@ -41,7 +41,7 @@ async function start() {
     edit,
     setWord: (word: string) => writeFile(file, `${NAME}=${word}`),
     async reload() {
-      const reloaded = await readAnew({ host, config: join(folder, 'mcp.config.ts'), env, cwd: folder })
+      const reloaded = await reloadConfig({ host, config: join(folder, 'mcp.config.ts'), env, cwd: folder })
       return 'error' in reloaded ? 'failed' : reloaded.report
     },
     say: async () => (await modern(url, 'tools/call', { name: 'say' })).message.result.content[0].text,

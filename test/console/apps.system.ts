@@ -1,4 +1,4 @@
-// Apps of tools in the console in chromium: rendering, calls, links, and attacks of a page on the console and the network.
+// Tests apps of tools in the console in chromium: rendering, calls, links, and attacks of an app on the console and the network.
 import { readFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import { createRequire } from 'node:module'
@@ -19,7 +19,7 @@ import { startHost, stopHosts } from '../support/start-host.ts'
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 const APPS = pathToFileURL(bundledFile('plugins/apps/define-app.ts')).href
 
-/** The messages of an app; `show` receives the result. `report` adds a line that tests read. */
+/** A page with the messages of an app. `script` defines `show`, which receives the result. `report` adds a line that tests read. */
 const appPage = (body: string, script: string) => `<!doctype html>
 <html lang="en"><head><meta name="color-scheme" content="light dark"><title>App</title></head><body>${body}<pre id="log"></pre>
 <script>
@@ -129,7 +129,7 @@ const FLOODING = appPage(
     for (let number = 0; number < 1_000; number++) post({ method: 'notifications/message', params: {} })
   }`,
 )
-/** Asks again after each refusal. */
+/** Requests another link after each refusal. */
 const NAGGING = appPage(
   '',
   `const show = async () => {
@@ -249,7 +249,7 @@ describe('Apps of tools in the console in chromium', function () {
     )
   const answer = (label: string) => page.click(`dialog.confirm >> role=button[name="${label}"]`)
 
-  it('renders the result of the call, in the height that it requests', async () => {
+  it('renders the result of the call, with the requested height', async () => {
     const frame = await openApp('board')
     await frame.waitForSelector('text=/^blue has \\d+ points$/')
     await page.waitForSelector('iframe.app[height="333"]')
@@ -269,7 +269,7 @@ describe('Apps of tools in the console in chromium', function () {
     expect(await page.locator('iframe').count()).to.equal(0)
   })
 
-  it('calls the tool of the operator, and others after a confirmation', async () => {
+  it('calls the tool that the operator called, and other tools after a confirmation', async () => {
     const frame = await openApp('board')
     await frame.click('#refresh')
     expect(await line(frame, 'refresh: ')).to.match(/"team":"red"/)
@@ -278,7 +278,7 @@ describe('Apps of tools in the console in chromium', function () {
     expect(await page.textContent('dialog.confirm')).to.include('{"team":"red"}')
     await answer('Call')
     expect(await line(frame, 'other: ')).to.equal('other: {"other":true}')
-    // Once per frame for a tool that changes nothing, each time for a destructive one.
+    // A read-only tool requires one confirmation per frame, a destructive tool one per call.
     await frame.click('#other')
     await eventually(
       'the second result',
@@ -317,7 +317,7 @@ describe('Apps of tools in the console in chromium', function () {
     expect(await line(frame, 'wipe')).to.equal('wipe failed: The operator declined.')
   })
 
-  it('calls no tool that is not offered to apps', async () => {
+  it('cannot call tools that are not visible to apps', async () => {
     const frame = await openApp('board')
     for (const button of ['hidden', 'none']) {
       await frame.click(`#${button}`)
@@ -342,7 +342,7 @@ describe('Apps of tools in the console in chromium', function () {
     expect(await line(frame, 'link: ')).to.equal('link: {}')
   })
 
-  it('asks no more after three refusals', async () => {
+  it('cannot request a confirmation after three refusals', async () => {
     const frame = await openApp('nag')
     for (const number of [0, 1, 2]) {
       await page.waitForSelector(`dialog.confirm >> text=https://ads.example/${number}`)
@@ -353,7 +353,7 @@ describe('Apps of tools in the console in chromium', function () {
     expect(await page.locator('dialog').count()).to.equal(0)
   })
 
-  it('is operated by keyboard', async () => {
+  it('supports the keyboard', async () => {
     const frame = await openApp('board')
     await frame.waitForSelector('text=/^blue has \\d+ points$/')
     await page.focus('text=Close app')
@@ -373,7 +373,7 @@ describe('Apps of tools in the console in chromium', function () {
   })
 
   for (const colorScheme of ['light', 'dark'] as const) {
-    it(`passes all axe rules and tells the app its theme (${colorScheme})`, async () => {
+    it(`passes all axe rules and sends the theme to the app (${colorScheme})`, async () => {
       await page.emulateMedia({ colorScheme })
       const frame = await openApp('board')
       await line(frame, `theme: ${colorScheme}`)
@@ -394,12 +394,12 @@ describe('Apps of tools in the console in chromium', function () {
     })
   }
 
-  it('reaches neither the console nor other servers', async () => {
+  it('cannot reach the console or other servers', async () => {
     reached.length = 0
     const frame = await openApp('prying')
     await line(frame, 'over')
     const log = await logOf(frame)
-    // The origin is opaque, and the channel is that of this origin. A blocked beacon or peer is no error.
+    // The channel belongs to the opaque origin. A blocked beacon or peer does not throw.
     const done = ['peer: undefined', 'own origin: null', 'channel: console', 'beacon: undefined'].map(
       text => `done ${text}`,
     )
@@ -437,7 +437,7 @@ describe('Apps of tools in the console in chromium', function () {
   }
 
   for (const kind of ['large', 'many']) {
-    it(`is stopped when its messages are too ${kind}`, async () => {
+    it(`is stopped if its messages are too ${kind}`, async () => {
       await call(`flood_${kind}`)
       await page.waitForSelector('text=The app was stopped')
       expect(await page.locator('iframe').count()).to.equal(0)

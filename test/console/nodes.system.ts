@@ -164,7 +164,8 @@ describe('Console of several nodes in chromium', function () {
     const pid = await eventually('the console of a new worker', async () => {
       const login = await logIn(origin, TOKEN).catch(() => undefined)
       if (login?.status !== 200) return undefined
-      return (await ask(`${origin}${PATHS.overview}`, { headers: headersIn(login) })).body.pid
+      const path = `${PATHS.overview}?node=${encodeURIComponent(login.body.node)}`
+      return (await ask(origin + path, { headers: headersIn(login) })).body.pid
     })
     expect(pid).to.be.a('number')
     expect(before).not.to.include(pid)

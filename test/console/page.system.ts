@@ -15,7 +15,7 @@ const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.mi
 const runAxe = (...runOnly: string[]) => `axe.run({ runOnly: ${JSON.stringify(runOnly)}, resultTypes: ['violations'] })
   .then(({ violations }) => violations.map(({ id, nodes }) => id + ': ' + nodes.map(({ html }) => html).join(' ')))`
 const ALL_RULES = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice']
-/** The stylesheet changes only colors between the themes. */
+/** The themes differ only in colors. */
 const THEMES = { light: ALL_RULES, dark: ['color-contrast'] }
 
 /** Each screen, and a text that it shows once its data has arrived. */

@@ -115,6 +115,15 @@ describe('Plugin lookup failure stops startup', () => {
     await expectStopped(withPlugins({}, { routes }), /"health"/)
   })
 
+  it('and suggests a similar name for a misspelt `false` entry', async () => {
+    const says = `plugins['transport-ssse']: there is no plugin of this name to disable; did you mean "transport-sse"?`
+    await expectStopped(withPlugins({ 'transport-ssse': false }), says)
+    const routes = { '/': { toolsets: 'all', plugins: { 'transport-ssse': false as const } } }
+    await expectStopped(withPlugins({}, { routes }), says)
+    // One of the operator's own, off by a condition.
+    await startHost(withPlugins({ 'quite-another': false, './gone.ts': false }))
+  })
+
   it('but accepts `false` for built-in plugins and plugins enabled elsewhere', async () => {
     const folder = await makeFolder({ 'a.mjs': source() })
     const off = { toolsets: 'all', plugins: { 'transport-sse': false, './a.mjs': false } } as const

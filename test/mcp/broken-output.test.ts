@@ -1,4 +1,4 @@
-// Tests the log of a handler result that violates the output schema.
+// Tests the log entry for a handler result that violates the output schema.
 import { expect } from 'chai'
 import { describeFailure } from '../../core/http/describe-thrown.ts'
 import { defineTool } from '../../core/index.ts'

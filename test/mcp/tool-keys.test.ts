@@ -154,7 +154,7 @@ describe('Tool key of a plugin', () => {
   it('stops startup if malformed, undeclared, or read by two plugins', async () => {
     const cases: [string, unknown, string][] = [
       ['paeg', {}, 'the tool key "paeg" is not in its `toolKeys`; did you mean "page"?'],
-      ['page', () => 1, 'the tool key "page": (config): wrong value; found a function'],
+      ['page', () => 1, 'toolKeys.page: wrong value; found a function'],
       ['page', { onCal: () => 1 }, 'onCal: unknown option; did you mean "onCall"?'],
       ['page', { onCall: 1 }, 'onCall: wrong value; found 1; expected a function'],
     ]

@@ -73,7 +73,7 @@ describe('Website in chromium', function () {
           expect(await tab.evaluate(PAGE_WIDTH), name).to.be.at.most(width)
           await tab.addScriptTag({ path: AXE })
           expect(await tab.evaluate(runAxe({})), `${name}, light`).to.deep.equal([])
-          // VitePress follows the theme of the system with a class, and the theme changes only colors.
+          // In the dark theme of the system, VitePress adds a class, which changes only colors.
           await tab.emulateMedia({ colorScheme: 'dark' })
           await tab.waitForSelector('html.dark')
           await tab.evaluate('document.getAnimations().forEach(animation => animation.finish())')

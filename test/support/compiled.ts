@@ -58,6 +58,7 @@ const ENTRIES = [
   'plugins/apps/define-app.ts',
   'plugins/isolate/process/main.ts',
   'plugins/isolate/thread/main.ts',
+  'plugins/openapi/thread/main.ts',
   'plugins/store-sqlite/thread/main.ts',
   'test/client/node/support/cache-process.ts',
   'test/client/support/refreshing-process.ts',

@@ -5,7 +5,7 @@ import { sideBySide } from './side-by-side.ts'
 interface Options {
   readonly before?: Mocha.Func
   readonly after?: Mocha.Func
-  /** Number of checks that run at the same time, because most of them wait: for an expiry or a disk. Default: 1. */
+  /** Maximum number of checks at the same time. Most checks wait for an expiry or for the disk. Default: 1. */
   readonly atOnce?: number
 }
 

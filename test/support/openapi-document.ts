@@ -7,6 +7,7 @@ import { Ajv2020 } from 'ajv/dist/2020.js'
 import addFormats from 'ajv-formats'
 import { expect } from 'chai'
 import type { JsonSchema } from '../../core/index.ts'
+import { createLoad } from '../../plugins/openapi/document/load.ts'
 import { readApi } from '../../plugins/openapi/read-api.ts'
 import { startHost } from './start-host.ts'
 
@@ -63,7 +64,13 @@ const METHODS = ['get', 'put', 'post', 'delete', 'patch'] as const
 export async function checkDocument(file: string, calls: number): Promise<CheckedDocument> {
   const directory = dirname(file)
   const document = basename(file)
-  const settings = { directory, reads: () => undefined, fetchText: () => Promise.reject(new Error('no network')) }
+  const settings = {
+    directory,
+    load: createLoad(
+      () => Promise.reject(new Error('no network')),
+      () => undefined,
+    ),
+  }
   const source = {
     ...{ document, methods: [...METHODS], prefix: '', arguments: 'flat', output: 'pass', maxSchema: '32kb' },
     ...{ forwardHeaders: [], baseUrl: 'https://api.example' },

@@ -3,6 +3,7 @@ import { parentPort, workerData } from 'node:worker_threads'
 import { createLinearAjv, isDraft07 } from '../../../core/mcp/schema/ajv.ts'
 import type { SchemaCheck } from '../call.ts'
 
+parentPort?.postMessage('started')
 const { schema, value } = workerData as SchemaCheck
 const ajv = createLinearAjv(isDraft07(schema) ? 'draft-07' : 'draft 2020-12', {})
 const { $id: _, ...anonymous } = schema

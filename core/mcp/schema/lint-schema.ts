@@ -25,7 +25,7 @@ const FORMATS: ReadonlySet<string> = new Set([
   ...['json-pointer', 'relative-json-pointer', 'byte', 'binary', 'password', 'int32', 'int64', 'float', 'double'],
 ])
 
-/** Finds keywords and formats that are ignored, because they are misspelled. */
+/** Finds misspelled keywords and formats, which validation ignores. */
 export const misspellingsIn = (root: JsonSchema): Misspelling[] =>
   [...subschemas(root)].flatMap(({ schema, path }) => {
     const { format } = schema

@@ -2,14 +2,14 @@
 import { open, realpath } from 'node:fs/promises'
 import { dirname, join, relative, sep } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { DocumentFault, readJson, readYaml } from '../../../core/internal.ts'
+import { DocumentFault, readJson, readYaml, type Services } from '../../../core/internal.ts'
 import { errorText, isObject } from '../../../core/plugin.ts'
 import { isTooDeep, MAX_DEPTH } from '../response-json.ts'
-import type { FetchText } from './fetch-text.ts'
+import { createFetchBytes } from './fetch-bytes.ts'
 import { DocumentError, type DocumentFile, MissingDocument, type Place } from './place.ts'
 
 /** Bytes of the main document and of an overlay. GitHub's has 13 MB. */
-const MAX_DOCUMENT = 64 * 1_024 ** 2
+export const MAX_DOCUMENT = 64 * 1_024 ** 2
 /** Limits for documents that `$ref`s name, per main document: number, and total bytes. */
 const MAX_OTHERS = 10
 const MAX_OTHER_BYTES = 10 * 1_024 ** 2
@@ -17,22 +17,25 @@ const MAX_OTHER_BYTES = 10 * 1_024 ** 2
 /** A document that cannot be loaded or parsed. The message names the file, and the line if it is known. */
 export class LoadError extends Error {}
 
-export interface LoadSettings {
-  readonly fetchText: FetchText
-  /** Registers each file that is read. */
-  readonly reads: (path: string) => void
+/** Returns the contents of a file or URL. Throws a LoadError. `name`: for messages. */
+export type Load = (url: URL, name: string, limit: number) => Promise<Uint8Array>
+
+/** `open`: called for each URL. `reads`: called for each file. */
+export function createLoad(open: () => ReturnType<Services['openConnections']>, reads: (path: string) => void): Load {
+  const fetchBytes = createFetchBytes(open)
+  return async (url, name, limit) => {
+    if (url.protocol !== 'file:') {
+      return fetchBytes(url, limit).catch(cause => {
+        throw new LoadError(`cannot fetch ${name}: ${errorText(cause)}`, { cause })
+      })
+    }
+    const path = fileURLToPath(url)
+    reads(path)
+    return readBytes(path, name, limit)
+  }
 }
 
-/** `name`: for messages. */
-export async function loadDocument(url: URL, name: string, settings: LoadSettings, limit = MAX_DOCUMENT) {
-  const text =
-    url.protocol === 'file:' ? await readText(url, name, settings, limit) : await fetchText(url, name, settings, limit)
-  return { file: parse(url, name, text), bytes: Buffer.byteLength(text) }
-}
-
-async function readText(url: URL, name: string, { reads }: LoadSettings, limit: number): Promise<string> {
-  const path = fileURLToPath(url)
-  reads(path)
+async function readBytes(path: string, name: string, limit: number): Promise<Uint8Array> {
   const handle = await open(path).catch((cause: NodeJS.ErrnoException) => {
     throw new LoadError(cause.code === 'ENOENT' ? `${name} does not exist` : `cannot read ${name}: ${errorText(cause)}`)
   })
@@ -40,7 +43,7 @@ async function readText(url: URL, name: string, { reads }: LoadSettings, limit: 
     const about = await handle.stat()
     if (!about.isFile()) throw new LoadError(`${name} is not a file`)
     if (about.size > limit) throw new LoadError(tooLarge(name, limit))
-    return await handle.readFile('utf8')
+    return await handle.readFile()
   } finally {
     await handle.close()
   }
@@ -48,15 +51,9 @@ async function readText(url: URL, name: string, { reads }: LoadSettings, limit: 
 
 const tooLarge = (name: string, limit: number) => `${name} has more than ${Math.floor(limit / 1_024)} kB`
 
-async function fetchText(url: URL, name: string, settings: LoadSettings, limit: number): Promise<string> {
-  try {
-    return await settings.fetchText(url, limit)
-  } catch (cause) {
-    throw new LoadError(`cannot fetch ${name}: ${errorText(cause)}`, { cause })
-  }
-}
-
-function parse(url: URL, name: string, text: string): DocumentFile {
+/** Throws a LoadError. */
+export function parseDocument(url: URL, name: string, bytes: Uint8Array): DocumentFile {
+  const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('utf8')
   const isJson = /^\uFEFF?\s*[{[]/.test(text) && !/\.ya?ml$/i.test(url.pathname)
   if (isJson && isTooDeep(text)) throw new LoadError(`${name} is nested more than ${MAX_DEPTH} levels`)
   try {
@@ -105,7 +102,7 @@ export interface Documents {
   add(missing: MissingDocument): Promise<void>
 }
 
-export function createDocuments(main: DocumentFile, settings: LoadSettings): Documents {
+export function createDocuments(main: DocumentFile, load: Load): Documents {
   const loaded = new Map([[main.url.href, main]])
   let bytes = 0
   return {
@@ -121,9 +118,10 @@ export function createDocuments(main: DocumentFile, settings: LoadSettings): Doc
       if (loaded.size > MAX_OTHERS)
         throw new DocumentError(place, `more than ${MAX_OTHERS} other documents are referenced`)
       try {
-        const other = await loadDocument(url, nameBeside(main, url), settings, MAX_OTHER_BYTES - bytes)
-        bytes += other.bytes
-        loaded.set(url.href, other.file)
+        const name = nameBeside(main, url)
+        const other = await load(url, name, MAX_OTHER_BYTES - bytes)
+        bytes += other.length
+        loaded.set(url.href, parseDocument(url, name, other))
       } catch (cause) {
         if (cause instanceof LoadError) throw new DocumentError(place, cause.message)
         throw cause

@@ -68,7 +68,7 @@ interface AxeFound {
 }
 
 const ALL_RULES = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice']
-/** The stylesheet changes only colors between the themes. */
+/** The themes differ only in colors. */
 const THEMES = { light: ALL_RULES, dark: ['color-contrast'] }
 const runAxe = (runOnly: readonly string[]) => `axe.run({ runOnly: ${JSON.stringify(runOnly)} })
   .then(({ violations, passes, incomplete }) => {

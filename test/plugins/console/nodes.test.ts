@@ -1,10 +1,12 @@
 // Tests the console of several nodes in one process: data, actions and live records.
 import { expect } from 'chai'
+import { createHub } from '../../../cli/workers/hub.ts'
 import { defineTool } from '../../../core/index.ts'
 import { createPeers, type Peers } from '../../../core/sessions/peers.ts'
 import { PATHS } from '../../../plugins/console/api.ts'
 import { eventually } from '../../support/eventually.ts'
-import { startNeighbours, type TestNeighbour } from '../../support/neighbours.ts'
+import { createManualClock } from '../../support/manual-clock.ts'
+import { connectTo, startNeighbours, type TestNeighbour } from '../../support/neighbours.ts'
 import { modern } from '../../support/rpc.ts'
 import { openSession } from '../../support/session-client.ts'
 import { stopHosts } from '../../support/start-host.ts'
@@ -240,5 +242,55 @@ describe('The console on several nodes', () => {
     const read = async () => (await here.get(PATHS.nodes)).body
     const { nodes, available } = await eventually('one node', read, body => body.nodes.length === 1)
     expect([available, nodes[0].self]).to.deep.equal([true, true])
+  })
+})
+
+describe('Lost nodes', () => {
+  after(stopHosts)
+
+  it('are one warning with their name, and one line when they are back', async () => {
+    const hub = createHub(undefined, {})
+    const clock = createManualClock()
+    const { log, host } = await startConsole(
+      { toolsets: { all: [say] }, routes: { '/open': { toolsets: 'all' } }, secrets: SECRETS },
+      {},
+      { neighbours: connectTo(hub), clock },
+    )
+    const start = async (name: string, address = name) => {
+      const neighbour = connectTo(hub)
+      const peers = createPeers(neighbour.bus(address))
+      peers.receive(() => undefined)
+      const tell = (type: string) =>
+        peers.publish({
+          type: 'plugin',
+          plugin: 'console',
+          session: '',
+          body: { v: 1, node: peers.node, type, name, machine: 'm', replied: true },
+        })
+      await tell('here')
+      return { neighbour, tell }
+    }
+    const lines = () => log.flatMap(({ code, node }) => (code === 'MH3613' || code === 'MH3614' ? [[code, node]] : []))
+    const pass = async () => {
+      await clock.advance(15_000)
+      return lines()
+    }
+    const one = await start('one')
+    const two = await start('two')
+    await one.tell('gone')
+    one.neighbour.end()
+    two.neighbour.end()
+    await eventually('the warning', pass, ({ length }) => length > 0)
+    // A node that closed is not lost, and a lost node is reported once.
+    for (let checks = 0; checks < 3; checks++) await pass()
+    expect(lines()).to.deep.equal([['MH3613', 'two']])
+    await start('two', 'two after its restart')
+    await eventually('the line', pass, ({ length }) => length > 1)
+    await pass()
+    expect(lines()).to.deep.equal([
+      ['MH3613', 'two'],
+      ['MH3614', 'two'],
+    ])
+    await host.close({ grace: 0 })
   })
 })

@@ -166,7 +166,7 @@ describe('A login to the console by role', () => {
       without.searchParams.set('challenge', challenge)
       expect(await visit('ann', without)).to.equal(400)
     }
-    // Another name of the address is another origin: the page of the console itself continues.
+    // `localhost` is another origin, so the page at the console's own origin starts the sign-in.
     expect((await signInUrl({ Host: 'localhost' })).href).to.equal(`${origin}/#sign-in`)
   })
 

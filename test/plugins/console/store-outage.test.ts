@@ -1,4 +1,4 @@
-// The screens of sessions and tasks while the store does not answer.
+// Tests the data of the screens Sessions and Tasks while the store does not respond.
 import { expect } from 'chai'
 import { defineTool, HostError } from '../../../core/index.ts'
 import { createMemoryBus, createMemoryStore } from '../../../core/store.ts'
@@ -8,10 +8,10 @@ import { openSession } from '../../support/session-client.ts'
 import { stopHosts } from '../../support/start-host.ts'
 import { startConsole } from './console-client.ts'
 
-describe('The console without its store', () => {
+describe('The console during a store outage', () => {
   after(stopHosts)
 
-  it('shows no list of sessions and tasks, and shows them again after the outage', async () => {
+  it('reports sessions and tasks as unavailable, and lists them after the outage', async () => {
     let isDown = false
     const store = createMemoryStore()
     const check = async <Result>(access: () => Promise<Result>): Promise<Result> => {
@@ -43,7 +43,7 @@ describe('The console without its store', () => {
     expect([before.sessions.total, before.tasks.available]).to.deep.equal([1, true])
     isDown = true
     for (const body of Object.values(await read())) {
-      expect(body).to.include({ available: false, reason: 'The store does not answer.' })
+      expect(body).to.include({ available: false, reason: 'The store does not respond.' })
       expect(body).not.to.have.any.keys('sessions', 'tasks', 'total')
     }
     isDown = false

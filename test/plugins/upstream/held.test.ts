@@ -74,7 +74,7 @@ const deaf = (neighbour: TestNeighbour): TestNeighbour =>
     bus: { value: (node: string): Bus => Object.create(neighbour.bus(node), { receive: { value: () => undefined } }) },
   })
 
-/** A node that sends the results of calls only after a cancellation arrived. */
+/** A node that delays the results of calls until a cancellation arrives. */
 const slow = (neighbour: TestNeighbour): TestNeighbour =>
   Object.create(neighbour, {
     bus: {
@@ -200,7 +200,7 @@ describe('A held call of another node', () => {
     await eventually('the call is cancelled', () => done.includes('cancelled'))
   })
 
-  it('is cancelled if the request ends while its next question is on the way', async () => {
+  it('is cancelled if the client disconnects while the next elicitation is in transit', async () => {
     await startNodes({ change: slow })
     const { state, answers } = await ask('interview')
     const params = { name: 'interview', arguments: {}, requestState: state, inputResponses: answers }

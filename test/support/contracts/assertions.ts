@@ -1,4 +1,4 @@
-// Assertions of contracts, whose messages name the promise.
+// Assertions for contract checks, with the violated promise in the message.
 import { AssertionError } from 'node:assert'
 import { inspect, isDeepStrictEqual } from 'node:util'
 

@@ -1,14 +1,15 @@
-// The side of the console in the messages of an MCP App (SEP-1865): JSON-RPC over postMessage, with limits.
+// Connects an MCP App (SEP-1865) to the console: JSON-RPC over postMessage, with limits.
 import { isObject, type JsonObject, objectIn } from './schema.ts'
 
 const PROTOCOL = '2026-01-26'
-/** Maximum messages in a window of milliseconds: an app reports its size with each frame of an animation. */
+/** Maximum messages per window: an app can report its size with each frame of an animation. */
 const MAX_MESSAGES = 600
+/** Milliseconds. */
 const WINDOW = 10_000
-/** Characters of a message as JSON. */
-const MAX_MESSAGE = 128 * 1_024
+/** Characters of the JSON of a message. */
+const MAX_MESSAGE_LENGTH = 128 * 1_024
 
-/** The error of a request of the app. */
+/** An error response to a request of the app. */
 export class AppError extends Error {
   readonly code: number
 
@@ -27,11 +28,11 @@ interface AppHost {
   /** Requests of the app, by method. A rejection is sent as an error. */
   readonly requests: Readonly<Record<string, (params: JsonObject) => Promise<object>>>
   readonly onHeight: (height: number) => void
-  /** The app is not connected from now on. */
+  /** Called after an app that exceeded a limit was disconnected. */
   readonly onStop: (reason: string) => void
 }
 
-/** As JSON text, because the app can send any object; empty if it cannot be JSON. */
+/** Encodes a message as JSON, because apps can post any object. Empty if that fails. */
 function textOf(data: unknown): string {
   try {
     return JSON.stringify(data) ?? ''
@@ -40,7 +41,7 @@ function textOf(data: unknown): string {
   }
 }
 
-/** Returns a function that disconnects the app. */
+/** Connects the app in this frame. Returns a function that disconnects it. */
 export function connectApp(frame: HTMLIFrameElement, host: AppHost): () => void {
   const dark = matchMedia('(prefers-color-scheme: dark)')
   const theme = () => (dark.matches ? 'dark' : 'light')
@@ -48,7 +49,7 @@ export function connectApp(frame: HTMLIFrameElement, host: AppHost): () => void 
   let messages = 0
   let isInitialized = false
 
-  // The frame has an opaque origin, which cannot be named.
+  // An opaque origin cannot be a target: only `*` matches it.
   const post = (message: object) => frame.contentWindow?.postMessage({ jsonrpc: '2.0', ...message }, '*')
   const notify = (method: string, params: object) => post({ method: `ui/notifications/${method}`, params })
 
@@ -86,9 +87,9 @@ export function connectApp(frame: HTMLIFrameElement, host: AppHost): () => void 
     const now = performance.now()
     if (now - windowStart >= WINDOW) [windowStart, messages] = [now, 0]
     const text = ++messages > MAX_MESSAGES ? undefined : textOf(event.data)
-    if (text === undefined || text.length > MAX_MESSAGE) {
+    if (text === undefined || text.length > MAX_MESSAGE_LENGTH) {
       disconnect()
-      return host.onStop('The app was stopped: its messages are too many or too large.')
+      return host.onStop('The app was stopped: it sent too many or too large messages.')
     }
     const message: unknown = text === '' ? undefined : JSON.parse(text)
     if (!isObject(message) || message['jsonrpc'] !== '2.0') return
@@ -114,7 +115,7 @@ export function connectApp(frame: HTMLIFrameElement, host: AppHost): () => void 
   return disconnect
 }
 
-/** True if the tool is offered to apps: `_meta.ui.visibility`. */
+/** True if `_meta.ui.visibility` of the tool allows calls of apps. */
 export function isForApps(shown: JsonObject): boolean {
   const visibility = objectIn(shown['_meta'], 'ui')['visibility']
   return visibility === undefined || (Array.isArray(visibility) && visibility.includes('app'))

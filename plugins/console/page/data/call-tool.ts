@@ -1,4 +1,4 @@
-// One call of a tool. Its notifications arrive while it runs.
+// Calls a tool, and reports its notifications.
 import { PATHS, type TryRequest, type TryResult } from '../../api.ts'
 import { RequestError, send } from './request.ts'
 import type { JsonObject } from './schema.ts'
@@ -24,7 +24,7 @@ export async function callTool(asked: TryRequest, { signal, onNotification }: Op
   return result
 }
 
-/** In MCP, a tool without hints is destructive. */
+/** True for a tool that can be destructive: in MCP also a tool without hints. */
 export function canDestroy(shown: JsonObject): boolean {
   const hints = shown['annotations']
   const { readOnlyHint, destructiveHint } = (hints ?? {}) as { readOnlyHint?: unknown; destructiveHint?: unknown }

@@ -6,7 +6,7 @@ import { createChallenge, findSecret, forgetSecret, received, shareSecret, takeV
 
 export const me = signal<Me | undefined>(undefined)
 
-/** True if the page of another origin of this console sent the browser here to sign in. */
+/** True if the page at another origin of this console, such as `localhost`, sent the browser here to sign in. */
 let isSignIn = false
 
 function grant(own: Me): void {
@@ -23,7 +23,7 @@ export async function login(token: string): Promise<void> {
 
 export async function signIn(at: string): Promise<void> {
   const url = new URL(at)
-  // A fragment: the page of the console's own origin continues.
+  // A URL with a fragment leads to another origin of the console, whose page starts the sign-in.
   if (url.hash === '') url.searchParams.set('challenge', await createChallenge())
   location.assign(url)
 }

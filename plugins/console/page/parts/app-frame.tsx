@@ -1,4 +1,4 @@
-// Shows the app of a tool in a sandboxed frame. Its calls and links are confirmed by the operator.
+// Shows the app of a tool in a sandboxed frame. The operator confirms its calls and links.
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { type AppPage, PATHS, type SurfaceItem, type TryRequest } from '../../api.ts'
 import { AppError, connectApp, isForApps } from '../data/app-bridge.ts'
@@ -14,18 +14,18 @@ import { Code, Text } from './text.tsx'
 const MIN_HEIGHT = 80
 const MAX_HEIGHT = 800
 const MAX_CALLS = 4
-/** After these refusals of the operator, the app cannot ask again. */
+/** Number of declined requests after which the app cannot request another confirmation. */
 const MAX_DECLINED = 3
 const MAX_URL = 2_000
 
-interface Question {
+interface Confirmation {
   readonly title: string
   readonly action: string
   readonly isDanger: boolean
   readonly text: string
   readonly run: () => void
-  /** After `run`, it is ignored. */
-  readonly decline: () => void
+  /** Declines the request, unless `run` was called. */
+  readonly close: () => void
 }
 
 interface AppFrameProps {
@@ -52,37 +52,38 @@ export function AppFrame({ uri, asked, result, tools }: AppFrameProps) {
   const [page, setPage] = useState<AppPage>()
   const [ended, setEnded] = useState<string>()
   const [height, setHeight] = useState(MIN_HEIGHT)
-  const [question, setQuestion] = useState<Question>()
+  const [confirmation, setConfirmation] = useState<Confirmation>()
 
   useEffect(() => {
     post<AppPage>(PATHS.app, { ...caller, uri }).then(setPage, error => setEnded(errorText(error)))
   }, [])
 
-  // Before the frame can send its first message.
+  // A layout effect runs before the frame can send its first message.
   useLayoutEffect(() => {
     if (!page || ended !== undefined || !frame.current) return undefined
     const running = new AbortController()
-    // The operator has called this tool already.
+    // The operator has already called this tool.
     const confirmed = new Set([tool])
-    let isAsking = false
+    let isOpen = false
     let declined = 0
     let calls = 0
 
-    function confirm(asking: Pick<Question, 'title' | 'action' | 'isDanger' | 'text'>, run = () => {}): Promise<void> {
-      if (isAsking || declined >= MAX_DECLINED) throw new AppError(-32000, 'The operator cannot be asked now.')
-      isAsking = true
+    function confirm(shown: Omit<Confirmation, 'run' | 'close'>, run = () => {}): Promise<void> {
+      if (isOpen) throw new AppError(-32000, 'Another confirmation is open.')
+      if (declined >= MAX_DECLINED) throw new AppError(-32000, 'The operator declined too often.')
+      isOpen = true
       return new Promise<void>((resolve, reject) => {
         let isDone = false
-        setQuestion({
-          ...asking,
+        setConfirmation({
+          ...shown,
           run() {
             isDone = true
             run()
             resolve()
           },
-          decline() {
-            isAsking = false
-            setQuestion(undefined)
+          close() {
+            isOpen = false
+            setConfirmation(undefined)
             if (isDone) return
             declined++
             reject(new AppError(-32000, 'The operator declined.'))
@@ -101,7 +102,7 @@ export function AppFrame({ uri, asked, result, tools }: AppFrameProps) {
         await confirm({ title, action: 'Call', isDanger, text: JSON.stringify(given) })
         confirmed.add(item.name)
       }
-      if (calls >= MAX_CALLS) throw new AppError(-32000, 'The app has too many open calls.')
+      if (calls >= MAX_CALLS) throw new AppError(-32000, 'The app has too many calls in progress.')
       calls++
       try {
         const request = { ...caller, tool: item.name, arguments: given, ...(isDanger && { confirm: true as const }) }
@@ -171,16 +172,16 @@ export function AppFrame({ uri, asked, result, tools }: AppFrameProps) {
         sandbox="allow-scripts"
         height={height}
       />
-      {question && (
+      {confirmation && (
         <Confirm
-          title={question.title}
-          action={question.action}
-          isDanger={question.isDanger}
-          run={async () => question.run()}
-          onClose={question.decline}
+          title={confirmation.title}
+          action={confirmation.action}
+          isDanger={confirmation.isDanger}
+          run={async () => confirmation.run()}
+          onClose={confirmation.close}
         >
           <p class="wrap">
-            <Code value={question.text} most={question.text.length} />
+            <Code value={confirmation.text} most={confirmation.text.length} />
           </p>
         </Confirm>
       )}

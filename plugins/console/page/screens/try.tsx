@@ -182,7 +182,7 @@ interface State {
   readonly running?: AbortController
   readonly notifications: readonly JsonObject[]
   readonly result?: TryResult
-  /** The call with this result. */
+  /** The request that `result` belongs to. */
   readonly asked?: TryRequest
   readonly error?: string
 }
@@ -191,7 +191,7 @@ type Round = Pick<TryRequest, 'inputResponses' | 'requestState'>
 
 interface TryToolProps {
   readonly item: SurfaceItem
-  /** Of the same path. */
+  /** The tools of the same path. */
   readonly tools: readonly SurfaceItem[]
 }
 

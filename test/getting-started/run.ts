@@ -1,5 +1,5 @@
-// The way in, as a stranger goes it: from an empty folder and the packed tarballs to a protected server that is used and that
-// refuses. A leg of .ci/run: `npm run way-in`. It prints the seconds of each step; the first failure ends it.
+// Follows the getting-started guide with the packed package: from an empty folder to a protected server. Prints the duration of each
+// step, and ends at the first failure: `npm run test:getting-started`.
 import { once } from 'node:events'
 import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -15,8 +15,8 @@ import { packPackage } from '../support/packed.ts'
 import { killAll, run, type Served, serve, tryRun } from './processes.ts'
 
 const ROOT = join(import.meta.dirname, '../..')
-/** A loaded machine of CI has time; one that hangs has not. */
-const BOUND_MS = 10 * 60_000
+/** Milliseconds, enough for a CI machine under load. */
+const TIMEOUT = 10 * 60_000
 const QUIET = ['--no-audit', '--no-fund', '--loglevel=error']
 const DATES = ['from=2026-12-24', 'to=2026-12-31']
 
@@ -64,7 +64,7 @@ type ListedTools = Awaited<ReturnType<Client['listTools']>>['tools']
 
 /** The official client, with a session and its stream. */
 async function connect(url: string): Promise<Session> {
-  const client = new Client({ name: 'way-in', version: '1.0.0' })
+  const client = new Client({ name: 'getting-started', version: '1.0.0' })
   const telling = new EventTarget()
   let count = 0
   client.setNotificationHandler(ToolListChangedNotificationSchema, async () => {
@@ -183,12 +183,12 @@ async function goTheWay(folder: string): Promise<void> {
   await guarded.stop()
 }
 
-const folder = await mkdtemp(join(tmpdir(), 'mcp-host-way-in-'))
+const folder = await mkdtemp(join(tmpdir(), 'mcp-host-getting-started-'))
 let code = 1
 const bound = setTimeout(() => {
-  console.error(`the way in is not over after ${BOUND_MS / 1000} s`)
+  console.error(`not finished after ${TIMEOUT / 1000} s`)
   process.exit(1)
-}, BOUND_MS)
+}, TIMEOUT)
 // What was started ends with this process, however that ends.
 process.once('exit', killAll)
 for (const name of ['SIGINT', 'SIGTERM'] as const) process.once(name, () => process.exit(1))
@@ -197,7 +197,7 @@ try {
   console.log(`${seconds(begun)}  all of it`)
   code = 0
 } catch (error) {
-  console.error(`the way in failed: ${error instanceof Error ? error.message : error}`)
+  console.error(`failed: ${error instanceof Error ? error.message : error}`)
 } finally {
   clearTimeout(bound)
   killAll()

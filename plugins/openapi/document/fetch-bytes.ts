@@ -4,7 +4,7 @@ import { errorText } from '../../../core/plugin.ts'
 import { headerOf, type Stoppable, send } from '../request-send.ts'
 
 /** Rejects with a reason without the URL. */
-export type FetchText = (url: URL, maxBytes: number) => Promise<string>
+type FetchBytes = (url: URL, maxBytes: number) => Promise<Uint8Array>
 
 const TIMEOUT = 30_000
 const HEADERS = [
@@ -13,8 +13,8 @@ const HEADERS = [
 ]
 
 /** `open`: called for each fetch. */
-export const createFetchText =
-  (open: () => ReturnType<Services['openConnections']>): FetchText =>
+export const createFetchBytes =
+  (open: () => ReturnType<Services['openConnections']>): FetchBytes =>
   async ({ origin, pathname, search }, maxBytes) => {
     const connections = await open()
     let timer: NodeJS.Timeout | undefined
@@ -30,7 +30,7 @@ export const createFetchText =
       }
       if (status !== 200) throw new Error(`HTTP ${status}`)
       if (isCut) throw new Error(`more than ${Math.floor(maxBytes / 1_024)} kB`)
-      return body.toString('utf8')
+      return body
     } catch (error) {
       throw new Error(withFix(error), { cause: error })
     } finally {

@@ -1,4 +1,4 @@
-// The programs that the way in starts: each in a process group of its own, each with a bound, none left behind.
+// Starts programs, each in its own process group with a time limit, and ends them.
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { delimiter, dirname } from 'node:path'
