@@ -57,9 +57,15 @@ const policyOf = ({ resources, connect, frames, base }: Origins): string =>
     "frame-ancestors 'self'",
   ].join('; ')
 
+/** Chromium 152 and later: also blocks WebRTC, and connections for navigations that the policy then blocks. */
+const allowlistOf = ({ allowed }: Origins): string =>
+  // Chromium compares the URL of a WebSocket as https.
+  `(${allowed.map(origin => `"${origin.replace(/^wss/i, 'https')}"`).join(' ')})`
+
 interface KeptPage {
   readonly html: Buffer
   readonly policy: string
+  readonly allowlist: string
 }
 
 export function createAppPages({ clock }: Pick<InternalHost, 'clock'>) {
@@ -72,7 +78,7 @@ export function createAppPages({ clock }: Pick<InternalHost, 'clock'>) {
       const remove = () => void pages.delete(path)
       const [oldest] = pages.keys()
       if (pages.size >= MAX_PAGES && oldest !== undefined) pages.delete(oldest)
-      pages.set(path, { html, policy: policyOf(origins) })
+      pages.set(path, { html, policy: policyOf(origins), allowlist: allowlistOf(origins) })
       const forget = session.onEnd(remove)
       clock.setTimeout(() => [remove(), forget()], TTL).unref()
       return { path, allowed: origins.allowed, refused: origins.refused }
@@ -88,6 +94,7 @@ export function createAppPages({ clock }: Pick<InternalHost, 'clock'>) {
         'Content-Type': 'text/html; charset=utf-8',
         'Content-Length': page.html.length,
         'Content-Security-Policy': page.policy,
+        'Connection-Allowlist': page.allowlist,
         'Cache-Control': 'no-store',
         'X-DNS-Prefetch-Control': 'off',
       })

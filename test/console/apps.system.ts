@@ -77,6 +77,12 @@ const PRYING = appPage(
     const host = new URL(location.href).origin
     const add = (tag, attributes) => Object.assign(document.querySelector('#box').appendChild(document.createElement(tag)), attributes)
     const attacks = {
+      peer() {
+        const iceServers = [{ urls: to.replace('http://', 'turn:') + '?transport=tcp', username: 'data', credential: 'x' }]
+        const peer = new RTCPeerConnection({ iceServers })
+        peer.createDataChannel('data')
+        return peer.setLocalDescription()
+      },
       'own origin': () => self.origin,
       cookie: () => document.cookie,
       storage: () => localStorage.length,
@@ -175,6 +181,8 @@ describe('Apps of tools in the console in chromium', function () {
     reached.push(String(request.url))
     response.setHeader('Access-Control-Allow-Origin', '*').end()
   })
+
+  foreign.on('connection', () => reached.push('connection'))
 
   before(async function () {
     browser = await launchBrowser(this)
@@ -293,6 +301,22 @@ describe('Apps of tools in the console in chromium', function () {
     expect(await line(frame, 'wipe failed')).to.equal('wipe failed: The operator declined.')
   })
 
+  it('confirms nothing with the second click of a double click', async () => {
+    const frame = await openApp('board')
+    await page.evaluate(
+      `new MutationObserver((_, observer) => {
+        const button = document.querySelector('dialog.confirm button.danger')
+        if (!button) return
+        observer.disconnect()
+        button.click()
+      }).observe(document.body, { childList: true, subtree: true })`,
+    )
+    await frame.click('#wipe')
+    await page.waitForSelector('dialog.confirm button.danger:enabled')
+    await answer('Cancel')
+    expect(await line(frame, 'wipe')).to.equal('wipe failed: The operator declined.')
+  })
+
   it('cannot call tools that are not visible to apps', async () => {
     const frame = await openApp('board')
     for (const button of ['hidden', 'none']) {
@@ -375,8 +399,10 @@ describe('Apps of tools in the console in chromium', function () {
     const frame = await openApp('prying')
     await line(frame, 'over')
     const log = await logOf(frame)
-    // The channel belongs to the opaque origin. A blocked beacon does not throw.
-    const done = ['own origin: null', 'channel: console', 'beacon: undefined'].map(text => `done ${text}`)
+    // The channel belongs to the opaque origin. A blocked beacon or peer does not throw.
+    const done = ['peer: undefined', 'own origin: null', 'channel: console', 'beacon: undefined'].map(
+      text => `done ${text}`,
+    )
     expect(log.filter(text => text.startsWith('done '))).to.have.members(done)
     expect(log.filter(text => text.startsWith('failed '))).to.have.lengthOf(21)
     const blocked = await eventually(

@@ -226,6 +226,7 @@ describe('Attacks on the console', () => {
           `img-src data: ${own}; font-src data: ${own}; media-src data: ${own}; connect-src ${own}; frame-src ${own}; ` +
           "base-uri 'none'; form-action 'none'; frame-ancestors 'self'",
       )
+      expect(page.headers['connection-allowlist']).to.equal('("https://*.ok.example" "https://ok.example:8443")')
       expect(page.headers).not.to.have.property('x-frame-options')
       expect(page.headers).to.include({ 'cache-control': 'no-store', 'referrer-policy': 'no-referrer' })
       expect(page.text).to.equal('page')

@@ -56,10 +56,19 @@ interface ConfirmProps {
   readonly onClose: () => void
 }
 
+/** Milliseconds without a click before the action is enabled: an app can open the dialog under a double click. */
+const QUIET = 500
+
 /** Runs an action after confirmation. Stays open and shows the error if the action fails. */
 export function Confirm({ title, children, action, isDanger = false, run, onClose }: ConfirmProps) {
   const dialog = useModal()
   const id = useId()
+  const [isQuiet, setQuiet] = useState(false)
+  const [clicks, setClicks] = useState(0)
+  useEffect(() => {
+    const timer = setTimeout(() => setQuiet(true), QUIET)
+    return () => clearTimeout(timer)
+  }, [clicks])
   const [state, setState] = useState<{ readonly isRunning: boolean; readonly error?: string }>({ isRunning: false })
   async function confirm() {
     setState({ isRunning: true })
@@ -71,7 +80,13 @@ export function Confirm({ title, children, action, isDanger = false, run, onClos
     }
   }
   return (
-    <dialog ref={dialog} class="confirm" aria-labelledby={id} onClose={onClose}>
+    <dialog
+      ref={dialog}
+      class="confirm"
+      aria-labelledby={id}
+      onClose={onClose}
+      onPointerDown={() => setClicks(count => count + 1)}
+    >
       <div class="stack">
         <h2 id={id}>{title}</h2>
         <div>{children}</div>
@@ -88,7 +103,7 @@ export function Confirm({ title, children, action, isDanger = false, run, onClos
         <button
           type="button"
           class={isDanger ? 'danger' : 'main'}
-          disabled={state.isRunning}
+          disabled={state.isRunning || !isQuiet}
           onClick={() => void confirm()}
         >
           {action}
