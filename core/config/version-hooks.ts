@@ -71,8 +71,8 @@ function installInThread(): VersionHooks {
   const { port1, port2 } = new MessageChannel()
   port1.unref()
   const url = threadUrl('core/config/thread/main')
-  // A process can contain copies of this package: tsx loads one for `require` and one for `import`. Each copy needs its own port,
-  // but Node.js loads each URL only once.
+  // A process can contain copies of this package: tsx loads one for `require` and one for `import`. Node.js loads each
+  // URL only once, so each copy needs its own URL and port.
   url.search = randomUUID()
   module.register(url, { data: { port: port2, own: OWN }, transferList: [port2] })
   return {

@@ -80,7 +80,7 @@ export class FairQueue<Entry extends Queued> {
     const share = this.#shareOf(owner)
     share.places++
     this.#places++
-    // Moving the only owner would only grow the tables of the Map.
+    // The only owner keeps its position, and each move can reallocate the table of the Map.
     if (this.#shares.size === 1) return
     this.#shares.delete(owner)
     this.#shares.set(owner, share)

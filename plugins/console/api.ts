@@ -87,7 +87,10 @@ export interface NodeState {
   readonly name: string
   /** The host name of its machine. */
   readonly machine: string
-  /** `silent`: the node did not reply in time, so its data is missing. `shortened`: its last reply was shortened. `failed`: it could not read its data. */
+  /**
+   * `silent`: the node did not reply in time, so its data is missing. `failed`: it could not read its data. `shortened`: its last
+   * reply was shortened.
+   */
   readonly state: 'ok' | 'silent' | 'shortened' | 'failed'
 }
 
@@ -723,7 +726,7 @@ export interface AppRequest {
 }
 
 export interface AppPage {
-  /** For a frame with `sandbox="allow-scripts"`. Served once, and without the secret of the login. */
+  /** For a frame with `sandbox="allow-scripts"`. Served once. The request needs no login, because the path is secret. */
   readonly path: string
   /** Declared origins (`csp`) that the policy of the page contains. */
   readonly allowed: readonly string[]

@@ -57,7 +57,7 @@ const policyOf = ({ resources, connect, frames, base }: Origins): string =>
     "frame-ancestors 'self'",
   ].join('; ')
 
-/** Chromium 152 and later: also blocks WebRTC, and connections for navigations that the policy then blocks. */
+/** The value of `Connection-Allowlist` (Chromium 152 and later), which also blocks WebRTC and connections of blocked navigations. */
 const allowlistOf = ({ allowed }: Origins): string =>
   // Chromium compares the URL of a WebSocket as https.
   `(${allowed.map(origin => `"${origin.replace(/^wss/i, 'https')}"`).join(' ')})`
@@ -71,7 +71,7 @@ interface KeptPage {
 export function createAppPages({ clock }: Pick<InternalHost, 'clock'>) {
   const pages = new Map<string, KeptPage>()
   return {
-    /** Keeps the page for one request, at most for 30 s or until the session ends. */
+    /** Keeps the page for one request, within its time limit and the session. */
     keep(html: Buffer, csp: Readonly<Record<string, unknown>>, session: OperatorSession): AppPage {
       const path = `${PATHS.app}/${randomBytes(32).toString('base64url')}`
       const origins = readOrigins(csp)

@@ -246,7 +246,7 @@ export function createRecords(node: string, now: () => number, samplePathOf: (ro
   /** Numbers of records in the current second. */
   const kept = { second: 0, ok: 0, others: 0 }
 
-  /** Counts the record if there is room for it. */
+  /** Decides whether a record is kept, and counts it. */
   function admit({ timeline }: CallRecord, outcome: CallRow['outcome'], second: number): boolean {
     if (kept.second !== second) Object.assign(kept, { second, ok: 0, others: 0 })
     if (timeline) return true

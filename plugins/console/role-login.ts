@@ -101,7 +101,7 @@ export function createRoleLogin(host: InternalHost, { role, host: address, port,
     opened: (actual: number) => {
       openPort = actual
     },
-    /** For an unknown origin, returns a page of the console that starts the sign-in: a ticket is bound to an origin of the console. */
+    /** For an unknown origin, returns a page at the console's own origin that starts the sign-in: a ticket is bound to an origin. */
     signInUrl(from: readonly string[]): string {
       const all = origins()
       const to = from.find(origin => all.includes(origin))

@@ -301,7 +301,7 @@ describe('Apps of tools in the console in chromium', function () {
     expect(await line(frame, 'wipe failed')).to.equal('wipe failed: The operator declined.')
   })
 
-  it('confirms nothing with the second click of a double click', async () => {
+  it('ignores the second click of a double click in a confirmation', async () => {
     const frame = await openApp('board')
     await page.evaluate(
       `new MutationObserver((_, observer) => {

@@ -155,14 +155,6 @@ export const SHAPE_ROWS: readonly Row[] = [
     names: ['MCP_HOST_SECRETS[0]', '32 characters', 'openssl rand -base64 32'],
   },
   {
-    mistake: 'MCP_HOST_SECRET for MCP_HOST_SECRETS',
-    files: config({}),
-    env: { MCP_HOST_SECRET: 'a secret of more than 32 characters, surely' },
-    noLine: 'it is in the environment',
-    severity: 'warning',
-    names: ['MCP_HOST_SECRET', '"MCP_HOST_SECRETS"'],
-  },
-  {
     mistake: 'a proxy that is no address',
     files: config({ more: 'http:\n  trustProxy: [10.0.0.0/99] # HERE' }),
     names: ['10.0.0.0/99', '10.0.0.0/8'],

@@ -56,17 +56,17 @@ interface ConfirmProps {
   readonly onClose: () => void
 }
 
-/** Milliseconds without a click before the action is enabled: an app can open the dialog under a double click. */
-const QUIET = 500
+/** Milliseconds without a click before the action is enabled, because an app can open the dialog during a double click. */
+const ENABLE_DELAY = 500
 
 /** Runs an action after confirmation. Stays open and shows the error if the action fails. */
 export function Confirm({ title, children, action, isDanger = false, run, onClose }: ConfirmProps) {
   const dialog = useModal()
   const id = useId()
-  const [isQuiet, setQuiet] = useState(false)
+  const [isEnabled, setEnabled] = useState(false)
   const [clicks, setClicks] = useState(0)
   useEffect(() => {
-    const timer = setTimeout(() => setQuiet(true), QUIET)
+    const timer = setTimeout(() => setEnabled(true), ENABLE_DELAY)
     return () => clearTimeout(timer)
   }, [clicks])
   const [state, setState] = useState<{ readonly isRunning: boolean; readonly error?: string }>({ isRunning: false })
@@ -103,7 +103,7 @@ export function Confirm({ title, children, action, isDanger = false, run, onClos
         <button
           type="button"
           class={isDanger ? 'danger' : 'main'}
-          disabled={state.isRunning || !isQuiet}
+          disabled={state.isRunning || !isEnabled}
           onClick={() => void confirm()}
         >
           {action}
