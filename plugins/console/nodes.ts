@@ -30,7 +30,7 @@ const WATCH_TTL = 15_000
 const WATCH_INTERVAL = 5_000
 const INTRODUCTION_INTERVAL = 30_000
 const SEND_INTERVAL = 1_000
-/** Interval of the checks for lost nodes. */
+/** Interval between checks for lost nodes. */
 const CHECK_INTERVAL = 15_000
 const MAX_WATCHERS = 8
 /** Records per second that a node receives from all other nodes, and at least from each. */
@@ -164,7 +164,7 @@ export function createNodes({ host: { clock, log }, peers, name, answer, failure
   }
 
   function noteFound(node: string): void {
-    if (lost.delete(node)) log.info({ code: 'MH3614', node }, 'A lost node is back')
+    if (lost.delete(node)) log.info({ code: 'MH3614', node }, 'A lost node is reachable again')
   }
 
   /** A node that stops sends `gone` first, so it is not lost. */

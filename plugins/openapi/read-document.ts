@@ -1,4 +1,4 @@
-// Reads a document, a large one in a worker thread, which does not block calls and whose memory is returned at its end.
+// Reads a document. A worker thread reads large documents, so that they do not block calls and their memory is freed afterwards.
 import { on } from 'node:events'
 import { deserialize } from 'node:v8'
 import { errorText } from '../../core/plugin.ts'
@@ -6,11 +6,11 @@ import { startThread } from '../../core/transport.ts'
 import { LoadError } from './document/load.ts'
 import type { Source } from './options.ts'
 import { loadMain, type ReadSettings } from './read-api.ts'
-import { type ReadDocument, readSummary, type Summary, type Unusable } from './summarize.ts'
+import { type ReadDocument, type ReadFailure, readSummary, type Summary } from './summarize.ts'
 
-/** Bytes of a large document. It takes 50 ms as JSON and 250 ms as YAML. */
+/** Bytes of a large document. Reading this size takes 50 ms as JSON, 250 ms as YAML. */
 const LARGE = 512 * 1_024
-/** Memory of the thread, megabytes. YAML requires 50 times its size. */
+/** Maximum heap of the thread, megabytes. A YAML document requires 50 times its size. */
 const MEMORY = 2_048
 
 /** `workerData` of the thread. */
@@ -20,7 +20,7 @@ export interface ThreadData {
   readonly main: Uint8Array
 }
 
-/** The thread requests an overlay or a document that a `$ref` names. */
+/** A request of the thread for an overlay or for a document that a `$ref` names. */
 export interface LoadRequest {
   readonly load: readonly [url: string, name: string, limit: number]
 }
@@ -28,13 +28,13 @@ export interface LoadRequest {
 /** The contents, or the message of a LoadError. */
 export type LoadResponse = Uint8Array | string
 
-type FromThread = LoadRequest | Summary | Unusable
+type FromThread = LoadRequest | Summary | ReadFailure
 
 interface Settings extends ReadSettings {
   readonly signal: AbortSignal
 }
 
-export async function readDocument(source: Source, settings: Settings): Promise<ReadDocument | Unusable> {
+export async function readDocument(source: Source, settings: Settings): Promise<ReadDocument | ReadFailure> {
   try {
     const main = await loadMain(source, settings)
     const result = await (main.length < LARGE
@@ -51,7 +51,7 @@ async function readInThread(
   source: Source,
   { directory, load, signal }: Settings,
   main: Uint8Array,
-): Promise<Summary | Unusable> {
+): Promise<Summary | ReadFailure> {
   signal.throwIfAborted()
   const worker = startThread('plugins/openapi/thread/main', {
     workerData: { source: withoutSecrets(source), directory, main } satisfies ThreadData,
@@ -68,7 +68,7 @@ async function readInThread(
       if (!('load' in message)) return message
       void respond(message.load)
     }
-    throw new Error('its thread ended')
+    throw new Error('the worker thread ended')
   } catch (error) {
     signal.throwIfAborted()
     const isFull = (error as NodeJS.ErrnoException).code === 'ERR_WORKER_OUT_OF_MEMORY'
@@ -81,7 +81,7 @@ async function readInThread(
   }
 }
 
-/** Removes secrets, which can be functions. Only the names of headers determine the tools. */
+/** Removes secrets, because functions cannot be sent to a thread. The tools depend on the names of headers, not on values. */
 function withoutSecrets({ credentials: _, auth: __, headers = {}, ...source }: Source): Source {
   return { ...source, headers: Object.fromEntries(Object.keys(headers).map(name => [name, ''])) }
 }

@@ -26,7 +26,7 @@ export function baseUrlOf(api: Api, candidate: Candidate, source: Source): strin
   return `${url.origin}${trimEndOf(url.pathname, '/')}`
 }
 
-/** Returns whether URLs can receive credentials: all without `origins`. */
+/** Creates the check of URLs that receive credentials. Without `origins`, every URL can receive them. */
 export const createTrust =
   (origins: ReadonlySet<string> | undefined, { allowHosts = [] }: Source): Api['trusts'] =>
   ({ origin, host }) =>

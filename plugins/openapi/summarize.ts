@@ -1,4 +1,4 @@
-// Reads a document into plain data, without the document itself, which can be large.
+// Reads a document and summarizes it as plain data. The document itself is not kept, because it can be large.
 import { createHash } from 'node:crypto'
 import { serialize } from 'node:v8'
 import { didYouMean } from '../../core/internal.ts'
@@ -27,12 +27,12 @@ export interface ReadDocument {
   readonly faults: readonly string[]
   /** Ignored or replaced invalid parts of the document. */
   readonly notes: readonly string[]
-  /** Differs if another part differs. Faster to compare than the parts. */
+  /** SHA-256 of the other parts, for fast comparison. */
   readonly digest: string
 }
 
-/** Why a document cannot be used. */
-export interface Unusable {
+/** The reason why a document cannot be used. */
+export interface ReadFailure {
   readonly code: 'MH3401' | 'MH3402'
   readonly text: string
 }
@@ -64,7 +64,7 @@ export interface Summary {
   readonly digest: string
 }
 
-export async function readSummary(source: Source, settings: ReadSettings): Promise<Summary | Unusable> {
+export async function readSummary(source: Source, settings: ReadSettings): Promise<Summary | ReadFailure> {
   try {
     const bytes = serialize(summarize(await readApi(source, settings), source))
     return { bytes, digest: createHash('sha256').update(bytes).digest('hex') }

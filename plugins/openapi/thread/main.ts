@@ -1,4 +1,4 @@
-// A worker thread that reads one large document and ends.
+// Reads one large document in a worker thread, then ends.
 import { once } from 'node:events'
 import { parentPort, workerData } from 'node:worker_threads'
 import { type Load, LoadError } from '../document/load.ts'
@@ -6,7 +6,7 @@ import type { LoadRequest, LoadResponse, ThreadData } from '../read-document.ts'
 import { readSummary } from '../summarize.ts'
 
 const { source, directory, main } = workerData as ThreadData
-if (!parentPort) throw new Error('this file is for a thread')
+if (!parentPort) throw new Error('this file must run in a worker thread')
 const port = parentPort
 
 const load: Load = async (url, name, limit) => {

@@ -248,7 +248,7 @@ describe('The console on several nodes', () => {
 describe('Lost nodes', () => {
   after(stopHosts)
 
-  it('are one warning with their name, and one line when they are back', async () => {
+  it('are logged once with their name, and once when they return', async () => {
     const hub = createHub(undefined, {})
     const clock = createManualClock()
     const { log, host } = await startConsole(

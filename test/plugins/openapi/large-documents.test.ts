@@ -1,4 +1,4 @@
-// Tests documents that are read in a worker thread because of their size: same tools and errors, and calls during a refresh.
+// Tests large documents, which a worker thread reads: same tools and errors as for small ones, and calls during a refresh.
 import { once } from 'node:events'
 import type { Worker } from 'node:worker_threads'
 import { expect } from 'chai'
@@ -173,7 +173,7 @@ describe('A large OpenAPI document at a URL', () => {
     return { ...started, clock, served, until, requestsOf }
   }
 
-  it('is read next to others', async () => {
+  it('is read at the same time as others', async () => {
     const { url } = await serve(['orders', 'others'])
     expect(workers).to.have.length(2)
     expect(await listOf(url, 'orders')).to.deep.equal(await listOf(url, 'others'))
