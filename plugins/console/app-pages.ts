@@ -23,7 +23,7 @@ function readOrigins(csp: Readonly<Record<string, unknown>>) {
   const refused = new Set<string>()
   const originsIn = (key: string): string => {
     const given: unknown = csp[key]
-    const list = Array.isArray(given) ? given.slice(0, MAX_ORIGINS).map(String) : []
+    const list = Array.isArray(given) ? given.slice(0, MAX_ORIGINS).filter(one => typeof one === 'string') : []
     const isValid = (origin: string) => origin.length <= MAX_ORIGIN_LENGTH && ORIGIN.test(origin)
     for (const origin of list) (isValid(origin) ? allowed : refused).add(origin.slice(0, MAX_ORIGIN_LENGTH))
     return list.filter(isValid).join(' ')

@@ -232,6 +232,13 @@ describe('Attacks on the console', () => {
       expect(page.text).to.equal('page')
     })
 
+    it('cannot fail with origins that are no strings', async () => {
+      const csp = { connectDomains: [{ toString: null }, ['https://a.example'], 7, 'https://b.example'] }
+      const { status, body } = await openPage(await withPages([pageOf(URI, { _meta: { ui: { csp } } })]))
+      expect(status).to.equal(200)
+      expect(body).to.deep.include({ allowed: ['https://b.example'], refused: [] })
+    })
+
     it('are served once, only to a frame of the console, and until the logout', async () => {
       const operator = await withPages([pageOf(URI, {})])
       const { origin } = operator
