@@ -3,7 +3,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { delimiter, dirname } from 'node:path'
 
-/** Programs find the Node that runs this, and no loader of ours. */
+/** Programs use the Node.js of this process, without its loaders. */
 const BASE = {
   ...process.env,
   PATH: `${dirname(process.execPath)}${delimiter}${process.env['PATH']}`,
@@ -12,14 +12,14 @@ const BASE = {
 
 export interface Ended {
   readonly code: number | null
-  /** What it wrote to either stream, in the order in which it came. */
+  /** The output of both streams, in order of arrival. */
   readonly text: string
 }
 
 export interface Served {
-  /** Resolves with the match once it wrote what fits. */
+  /** Resolves with the match once the output matches. */
   printed(words: RegExp): Promise<RegExpExecArray>
-  /** Ends it as Ctrl-C does, and waits. */
+  /** Ends the program as Ctrl-C does, and waits for its end. */
   stop(): Promise<void>
 }
 
@@ -30,7 +30,7 @@ function signal({ pid }: ChildProcess, name: NodeJS.Signals): void {
   try {
     if (pid !== undefined) process.kill(-pid, name)
   } catch {
-    // It is over.
+    // The group has ended.
   }
 }
 
@@ -43,25 +43,25 @@ function start(folder: string, command: readonly string[], env: NodeJS.ProcessEn
   const stdio = ['ignore', 'pipe', 'pipe'] as const
   const child = spawn(program, args, { cwd: folder, env: { ...BASE, ...env }, detached: true, stdio: [...stdio] })
   running.add(child)
-  const said = { text: '' }
+  const output = { text: '' }
   for (const stream of [child.stdout, child.stderr]) {
     stream?.setEncoding('utf8').on('data', (chunk: string) => {
-      said.text += chunk
-      child.emit('said')
+      output.text += chunk
+      child.emit('output')
     })
   }
   const ended = once(child, 'close').then(([code]): Ended => {
     running.delete(child)
-    return { code, text: said.text }
+    return { code, text: output.text }
   })
-  return { child, said, ended }
+  return { child, output, ended }
 }
 
-/** Runs it to its end, whatever that is. */
+/** Runs a program to its end. Resolves for any exit code. */
 export const tryRun = (folder: string, command: readonly string[], env: NodeJS.ProcessEnv = {}): Promise<Ended> =>
   start(folder, command, env).ended
 
-/** The same, which must end well; resolves with what it wrote. */
+/** Runs a program to its end. Returns its output, and rejects if it failed. */
 export async function run(folder: string, command: readonly string[], env: NodeJS.ProcessEnv = {}): Promise<string> {
   const { code, text } = await tryRun(folder, command, env)
   if (code === 0) return text
@@ -69,13 +69,13 @@ export async function run(folder: string, command: readonly string[], env: NodeJ
 }
 
 export function serve(folder: string, command: readonly string[], env: NodeJS.ProcessEnv = {}): Served {
-  const { child, said, ended } = start(folder, command, env)
+  const { child, output, ended } = start(folder, command, env)
   return {
     async printed(words) {
       for (;;) {
-        const match = words.exec(said.text)
+        const match = words.exec(output.text)
         if (match) return match
-        const end = await Promise.race([once(child, 'said'), ended])
+        const end = await Promise.race([once(child, 'output'), ended])
         if (!Array.isArray(end))
           throw new Error(`${command.join(' ')} ended with ${end.code} without ${words}:\n${end.text}`)
       }

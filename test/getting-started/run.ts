@@ -43,7 +43,7 @@ async function pack(folder: string): Promise<string[]> {
   return names.map(name => join(folder, name))
 }
 
-/** Two versions of a file's text, which must differ. */
+/** Changes the text of a file, and checks that it differs. */
 async function edit(file: string, change: (text: string) => string): Promise<void> {
   const text = await readFile(file, 'utf8')
   const changed = change(text)
@@ -54,10 +54,10 @@ async function edit(file: string, change: (text: string) => string): Promise<voi
 interface Session {
   readonly client: Client
   readonly transport: StreamableHTTPClientTransport
-  /** How often it was told that the list of tools is another one. */
-  told(): number
-  /** Resolves once it was told so, and the list is as it should be; `from` is how often it was told before. */
-  toldUntil(from: number, holds: (tools: ListedTools) => boolean): Promise<void>
+  /** Number of notifications that the list of tools changed. */
+  notifications(): number
+  /** Resolves once a notification after number `from` arrived and the tools satisfy `holds`. */
+  waitForTools(from: number, holds: (tools: ListedTools) => boolean): Promise<void>
 }
 
 type ListedTools = Awaited<ReturnType<Client['listTools']>>['tools']
@@ -65,22 +65,22 @@ type ListedTools = Awaited<ReturnType<Client['listTools']>>['tools']
 /** The official client, with a session and its stream. */
 async function connect(url: string): Promise<Session> {
   const client = new Client({ name: 'getting-started', version: '1.0.0' })
-  const telling = new EventTarget()
+  const changes = new EventTarget()
   let count = 0
   client.setNotificationHandler(ToolListChangedNotificationSchema, async () => {
     count += 1
-    telling.dispatchEvent(new Event('told'))
+    changes.dispatchEvent(new Event('change'))
   })
   const transport = new StreamableHTTPClientTransport(new URL(url))
   // Its types are not written for exactOptionalPropertyTypes.
   await client.connect(transport as never)
-  async function toldUntil(from: number, holds: (tools: ListedTools) => boolean): Promise<void> {
+  async function waitForTools(from: number, holds: (tools: ListedTools) => boolean): Promise<void> {
     for (let seen = from; ; seen += 1) {
-      if (count === seen) await once(telling, 'told')
+      if (count === seen) await once(changes, 'change')
       if (holds((await client.listTools()).tools)) return
     }
   }
-  return { client, transport, told: () => count, toldUntil }
+  return { client, transport, notifications: () => count, waitForTools }
 }
 
 async function callDays({ client }: Session): Promise<void> {
@@ -91,22 +91,24 @@ async function callDays({ client }: Session): Promise<void> {
   expectThat(JSON.stringify(structuredContent) === '{"days":7,"weekday":"Thursday"}', JSON.stringify(structuredContent))
 }
 
-/** Adds a tool and changes another while the session is open: it is told, and lives. */
+/** Adds a tool and changes another. The client is notified, and its session stays open. */
 async function editWhileOpen(project: string, session: Session): Promise<void> {
-  const { transport, told, toldUntil } = session
+  const { transport, notifications, waitForTools } = session
   const { sessionId } = transport
   expectThat(sessionId !== undefined, 'the client got no session')
-  const first = told()
+  const first = notifications()
   await run(project, ['npx', 'mcp-host', 'add', 'tool', 'one_more'])
-  await toldUntil(first, tools => tools.some(({ name }) => name === 'one_more'))
-  const second = told()
+  await waitForTools(first, tools => tools.some(({ name }) => name === 'one_more'))
+  const second = notifications()
   await edit(join(project, 'tools/days_between.ts'), text => text.replace('Counts the days', 'Counts all the days'))
-  await toldUntil(second, tools => tools.some(({ description = '' }) => description.startsWith('Counts all the days')))
+  await waitForTools(second, tools =>
+    tools.some(({ description = '' }) => description.startsWith('Counts all the days')),
+  )
   await callDays(session)
-  expectThat(transport.sessionId === sessionId, 'the session is another one')
+  expectThat(transport.sessionId === sessionId, 'the session changed')
 }
 
-/** The config of `init --protected` in the place of the open one, as its comment says. */
+/** Replaces the config with the one of `init --protected`, as its comment describes. */
 async function protect(project: string, folder: string, port: number): Promise<void> {
   await run(folder, [
     join(project, 'node_modules/.bin/mcp-host'),
@@ -121,11 +123,11 @@ async function protect(project: string, folder: string, port: number): Promise<v
   await edit(join(project, 'mcp.config.ts'), text => text.replaceAll('3000', String(port)))
   const missing = await tryRun(project, ['npm', 'run', 'check'])
   const [, line] = /run: (npm i .*)$/m.exec(missing.text) ?? []
-  expectThat(missing.code !== 0 && line !== undefined, `a check that says what to install: ${missing.text}`)
+  expectThat(missing.code !== 0 && line !== undefined, `check did not print what to install: ${missing.text}`)
   await run(project, [...String(line).split(' '), ...QUIET])
 }
 
-/** Logs in by a browser that clicks on "Allow"; then one tool may be called, and the other asks for another scope. */
+/** Logs in with a browser that selects "Allow". One tool can then be called, the other requires another scope. */
 async function useProtected(project: string, url: string, home: string): Promise<void> {
   const browser = await startFakeBrowser(address => new Browser(address.origin).allow(address, 'ada'))
   const env = { ...browser.env, MCP_HOST_HOME: home, MCP_HOST_TOKEN_KEY: '' }
@@ -146,9 +148,9 @@ async function useProtected(project: string, url: string, home: string): Promise
   })
 }
 
-async function goTheWay(folder: string): Promise<void> {
+async function followGuide(folder: string): Promise<void> {
   const [home, project] = [join(folder, 'home'), join(folder, 'app')]
-  const tarballs = await step('pack (no part of the way)', () => pack(folder))
+  const tarballs = await step('pack (not part of the guide)', () => pack(folder))
   const host = tarballs.find(name => /mcp-host-\d/.test(name) && !name.includes('create-')) ?? ''
   const packages = tarballs.map(name => `--package=${name}`)
   await mkdir(home)
@@ -171,7 +173,7 @@ async function goTheWay(folder: string): Promise<void> {
   const session = await connect(url)
   await step('call, with the official client', () => callDays(session))
   await step('edit, while its session is open', () => editWhileOpen(project, session))
-  console.log(`          it was told ${session.told()} times, in one session`)
+  console.log(`          ${session.notifications()} notifications of changed tools`)
   await session.client.close()
   await open.stop()
 
@@ -189,12 +191,12 @@ const bound = setTimeout(() => {
   console.error(`not finished after ${TIMEOUT / 1000} s`)
   process.exit(1)
 }, TIMEOUT)
-// What was started ends with this process, however that ends.
+// Started programs end with this process.
 process.once('exit', killAll)
 for (const name of ['SIGINT', 'SIGTERM'] as const) process.once(name, () => process.exit(1))
 try {
-  await goTheWay(folder)
-  console.log(`${seconds(begun)}  all of it`)
+  await followGuide(folder)
+  console.log(`${seconds(begun)}  total`)
   code = 0
 } catch (error) {
   console.error(`failed: ${error instanceof Error ? error.message : error}`)
