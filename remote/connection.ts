@@ -47,6 +47,7 @@ const PERMITTED_BY = {
 /** A request without a response yet. */
 class Pending {
   readonly id: number
+  place = 0
   readonly method: string
   readonly options: RequestOptions
   readonly exchange: Exchange
@@ -119,7 +120,8 @@ export class BaseConnection implements Connection {
   /**
    * Pending requests by id. Not a Map: its internal tables keep removed entries alive until a full garbage collection.
    */
-  readonly #pending: Record<number, Pending> = Object.create(null)
+  /** With free places: tables that shrink and grow would keep ended requests in memory until a full garbage collection. */
+  readonly #pending: Array<Pending | undefined> = []
   #count = 0
   readonly #running = new Map<unknown, AbortController>()
   #transport: Transport | undefined
@@ -197,7 +199,9 @@ export class BaseConnection implements Connection {
     })
     return new Promise((resolve, reject) => {
       const pending = new Pending(call, options, exchange, { resolve, reject })
-      this.#pending[id] = pending
+      const free = this.#pending.indexOf(undefined)
+      pending.place = free === -1 ? this.#pending.length : free
+      this.#pending[pending.place] = pending
       this.#count++
       if (timeout > 0) pending.idle = setTimeout(() => this.#expire(pending, `within ${timeout / 1_000} s`), timeout)
       if (maxTime > 0) {
@@ -218,9 +222,9 @@ export class BaseConnection implements Connection {
 
   /** False if the request is no longer pending. */
   #settle(pending: Pending, result: JsonObject | undefined, error?: Error): boolean {
-    const { id, idle, total, abort } = pending
-    if (!this.#pending[id]) return false
-    Reflect.deleteProperty(this.#pending, id)
+    const { place, idle, total, abort } = pending
+    if (this.#pending[place] !== pending) return false
+    this.#pending[place] = undefined
     this.#count--
     clearTimeout(idle)
     clearTimeout(total)
@@ -295,7 +299,7 @@ export class BaseConnection implements Connection {
   }
 
   #find(id: unknown): Pending | undefined {
-    return typeof id === 'number' ? this.#pending[id] : undefined
+    return this.#pending.find(pending => pending?.id === id)
   }
 
   #takeResponse(message: Fields, text: string, exchange: Exchange | undefined): void {
@@ -325,7 +329,8 @@ export class BaseConnection implements Connection {
   /** Returns the request that a message of the server belongs to: by its stream, or the only possible one. */
   #ownerOf(exchange: Exchange | undefined): unknown {
     let found: Pending | undefined
-    for (const pending of Object.values(this.#pending)) {
+    for (const pending of this.#pending) {
+      if (!pending) continue
       if (exchange) {
         if (pending.exchange === exchange) return pending.options.owner
       } else if (ASKING.has(pending.method)) {
@@ -355,8 +360,8 @@ export class BaseConnection implements Connection {
   }
 
   #confirm(exchange: Exchange | undefined): void {
-    const confirmed = Object.values(this.#pending).find(
-      pending => pending.method === LISTEN && (exchange === undefined || pending.exchange === exchange),
+    const confirmed = this.#pending.find(
+      pending => pending?.method === LISTEN && (exchange === undefined || pending.exchange === exchange),
     )
     confirmed?.options.onActive?.()
   }
@@ -405,7 +410,8 @@ export class BaseConnection implements Connection {
     const about = { cause: error, printed: error.printed }
     this.#closed = new RemoteError(error.reason, error.message, about)
     const inFlight = new RemoteError(error.reason, error.message, { ...about, executed: 'maybe' })
-    for (const pending of Object.values(this.#pending)) {
+    for (const pending of this.#pending) {
+      if (!pending) continue
       this.#settle(pending, undefined, inFlight)
       pending.exchange.drop(pending.id, error.message)
     }

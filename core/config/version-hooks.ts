@@ -36,8 +36,12 @@ const linkedBy = (url = '') => url.includes(LINKED) && new URL(url).searchParams
 
 function installHere(register: NonNullable<typeof registerHooks>): VersionHooks {
   let versions: Versions = {}
-  const seen: SeenImport[] = []
-  const note = (one: SeenImport) => void seen.push(one)
+  // By importer and file, because handlers can import a module in every call.
+  const seen = new Map<string, SeenImport>()
+  const note = (one: SeenImport) => {
+    const key = `${one.parent}\n${one.file}`
+    if (!seen.has(key)) seen.set(key, one)
+  }
   register({
     resolve(name, importer, next) {
       const linked = !name.startsWith('./throw-linked.') && linkedBy(importer.parentURL)
@@ -52,7 +56,11 @@ function installHere(register: NonNullable<typeof registerHooks>): VersionHooks 
     },
   })
   return {
-    drain: () => seen.splice(0),
+    drain() {
+      const imports = [...seen.values()]
+      seen.clear()
+      return imports
+    },
     setVersions(given) {
       versions = given
     },

@@ -1,9 +1,11 @@
 // Tests that a reload imports changed modules and their importers again and keeps all other module instances.
 import { rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
 import { expect } from 'chai'
 import { importModule } from '../../core/config/import-module.ts'
 import { projectFiles, refreshModules, type trackModules } from '../../core/config/module-graph.ts'
+import { installHooks } from '../../core/config/version-hooks.ts'
 import { makeFolder, removeFolders } from './folder.ts'
 
 after(removeFolders)
@@ -61,6 +63,14 @@ describe('Module reload', () => {
     const known = projectFiles()
     for (const name of Object.keys(SOURCES).filter(file => !/(tsconfig|package)\.json$/.test(file)))
       expect(known).to.include(join(folder, name))
+  })
+
+  it('records a repeated import once', async () => {
+    const folder = await makeFolder({ 'package.json': '{}', 'again.mjs': 'export const again = 1' })
+    const file = join(folder, 'again.mjs')
+    const hooks = installHooks()
+    for (let count = 0; count < 3; count++) await import(pathToFileURL(file).href)
+    expect(hooks.drain().filter(one => one.file === file)).to.have.lengthOf(1)
   })
 
   it('re-imports a module that changed after its lazy import', async () => {

@@ -12,6 +12,7 @@ import {
 
 let data: { readonly port: MessagePort; readonly own: readonly string[] }
 let versions: Versions = {}
+const noted = new Set<string>()
 
 export function initialize(given: typeof data): void {
   data = given
@@ -21,7 +22,11 @@ export async function resolve(specifier: string, context: ImportContext, next: N
   const { port, own } = data
   for (let sent = receiveMessageOnPort(port); sent; sent = receiveMessageOnPort(port))
     versions = sent.message as Versions
-  const note = (one: SeenImport) => port.postMessage(one)
+  const note = (one: SeenImport) => {
+    const key = `${one.parent}\n${one.file}\n${versions[one.file ?? one.parent ?? '']}`
+    if (!noted.has(key)) port.postMessage(one)
+    noted.add(key)
+  }
   try {
     return addVersion(await next(specifier, context), context, { own, note, versions })
   } catch (error) {
