@@ -6,8 +6,8 @@ export class Cancellation {
   reason: Error | undefined
   /** The first listener: most calls have no other. */
   #listener: Listener | undefined
-  /** Not a Set: its tables keep removed listeners in memory until a full garbage collection. */
-  #more: Listener[] | undefined
+  /** With free places: tables of a Set, and elements of an array that shrinks, stay in memory until a full garbage collection. */
+  #more: Array<Listener | undefined> | undefined
   #controller: AbortController | undefined
 
   static of(signal: AbortSignal): Cancellation {
@@ -45,15 +45,17 @@ export class Cancellation {
     if (this.reason) listener(this.reason)
     else if (this.#listener === listener || this.#more?.includes(listener)) return
     else if (!this.#listener) this.#listener = listener
-    else if (this.#more) this.#more.push(listener)
-    else this.#more = [listener]
+    else if (this.#more) {
+      const free = this.#more.indexOf(undefined)
+      this.#more[free === -1 ? this.#more.length : free] = listener
+    } else this.#more = [listener]
   }
 
   remove(listener: Listener): void {
     if (this.#listener === listener) this.#listener = undefined
     else if (this.#more) {
       const at = this.#more.indexOf(listener)
-      if (at !== -1) this.#more.splice(at, 1)
+      if (at !== -1) this.#more[at] = undefined
     }
   }
 }
