@@ -232,7 +232,7 @@ describe('Attacks on the console', () => {
       expect(page.text).to.equal('page')
     })
 
-    it('cannot fail with origins that are no strings', async () => {
+    it('cannot fail with origins that are not strings', async () => {
       const csp = { connectDomains: [{ toString: null }, ['https://a.example'], 7, 'https://b.example'] }
       const { status, body } = await openPage(await withPages([pageOf(URI, { _meta: { ui: { csp } } })]))
       expect(status).to.equal(200)
