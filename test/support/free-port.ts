@@ -8,10 +8,10 @@ import { join } from 'node:path'
 
 /**
  * Below the range that systems assign automatically, so that no other connection takes the port between two starts.
- * A Redis Cluster also listens on a port 10,000 higher, which is below that range as well.
+ * A Redis Cluster also listens on a port 10,000 higher, which is below that range as well, and above these ports.
  */
 const LOWEST = 10_100
-const HIGHEST = 22_000
+const HIGHEST = 20_000
 const TRIES = 100
 
 /** A file per port with the id of the process that uses it: test suites that run at the same time never share a port. */
