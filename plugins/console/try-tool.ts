@@ -1,4 +1,4 @@
-// Screen 5: calls tools and reads pages of apps through the public endpoint, as any client does.
+// Screen 5: calls tools and reads pages of apps through the public endpoint, like a client.
 import { type IncomingMessage, request, type ServerResponse } from 'node:http'
 import { isObject } from '../../core/plugin.ts'
 import { META, MODERN_REVISION } from '../../core/transport.ts'
