@@ -1,10 +1,10 @@
 // For built-in transports and stores: what package.json does not export.
 export { importModule } from './config/import-module.ts'
 export { systemClock, withTimeout } from './http/clock.ts'
-export { createHttpServer, type ServerNews } from './http/create-server.ts'
+export { createHttpServer, type ServerEvents } from './http/create-server.ts'
 export { ERROR_KINDS, isUnavailable, shuttingDown, statusOf } from './http/errors.ts'
 export { readBody } from './http/json-body.ts'
-export { EqualWait, LinkedList, type Waiting } from './http/linked-list.ts'
+export { LinkedList, type TimeoutEntry, TimeoutQueue } from './http/linked-list.ts'
 export { requestIdIn } from './http/request-target.ts'
 export { type EventStream, openEventStream, RETRY, whenClosed } from './http/sse.ts'
 export { type Transport, transportOf } from './internal-host.ts'

@@ -1,8 +1,8 @@
 // Converts the outcome of a handler, and watches handlers that ignore their signal.
 import type { Clock } from '../http/clock.ts'
 import { HostError } from '../http/errors.ts'
-import type { Figures } from '../kernel/figures.ts'
 import type { Logger } from '../kernel/log.ts'
+import type { Metrics } from '../kernel/metrics.ts'
 import type { CatalogItem } from './catalog.ts'
 import { ToolError } from './tool-error.ts'
 
@@ -43,13 +43,13 @@ const FIX =
 
 export function watchOverdue(
   log: Pick<Logger, 'warn'>,
-  figures: Pick<Figures, 'gauge'>,
+  metrics: Pick<Metrics, 'gauge'>,
   clock: Clock,
 ): (item: CatalogItem, limit: number) => () => void {
   const items = new WeakMap<CatalogItem, { running: number; logged: number; at: number }>()
   let all = 0
   const figure = { name: 'mcp_host_handlers_overdue', help: 'Handlers that still run after the timeout of their call.' }
-  figures.gauge(figure, () => all)
+  metrics.gauge(figure, () => all)
 
   return (item, limit) => {
     all++

@@ -2,7 +2,7 @@
 import type { Clock } from '../http/clock.ts'
 import { type Report, StartError } from '../http/errors.ts'
 import { LinkedList } from '../http/linked-list.ts'
-import type { Figures } from '../kernel/figures.ts'
+import type { Metrics } from '../kernel/metrics.ts'
 import { CallQueue } from './call-queue.ts'
 import type { CatalogItem, ToolItem } from './catalog.ts'
 import { matchesGlob } from './glob.ts'
@@ -37,7 +37,7 @@ interface ToolLimitsSettings {
   readonly rules: readonly LimitRule[]
   /** Default time limit, milliseconds. */
   readonly callTimeout: number | undefined
-  readonly figures: Pick<Figures, 'gauge' | 'counter'>
+  readonly metrics: Pick<Metrics, 'gauge' | 'counter'>
   readonly clock: Clock
 }
 
@@ -83,12 +83,12 @@ function isolationFault({ key, definition }: ToolItem, [rule]: readonly LimitRul
   })
 }
 
-export function createToolLimits({ rules, callTimeout, figures, clock }: ToolLimitsSettings): ToolLimits {
+export function createToolLimits({ rules, callTimeout, metrics, clock }: ToolLimitsSettings): ToolLimits {
   const ordinary: ItemLimits = { timeout: callTimeout, queue: undefined, isolate: undefined }
   const known = new WeakMap<ToolItem, ItemLimits>()
   const busy = new LinkedList<CallQueue>()
-  const refused = figures.counter(REFUSED)
-  figures.gauge(BUSY, () => countBusy(busy))
+  const refused = metrics.counter(REFUSED)
+  metrics.gauge(BUSY, () => countBusy(busy))
   const fitting = ({ key }: ToolItem) => rules.filter(({ glob }) => matchesGlob(glob, key))
   const isolating = (tool: ToolItem) =>
     isPluginOwn(tool.definition) ? [] : fitting(tool).filter(({ isolate }) => isolate !== undefined)
