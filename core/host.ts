@@ -257,18 +257,8 @@ export async function buildHost(input: HostInput): Promise<BuiltHost> {
 }
 
 async function assemble(input: HostInput, registrations: KernelRegistrations): Promise<BuiltHost> {
-  const {
-    config,
-    log,
-    directory,
-    plugins,
-    toolsets,
-    suggest,
-    isBuiltIn,
-    allPluginsFound: isWhole,
-    hasInvalidOptions: isUnsound,
-    problems,
-  } = input
+  const { config, log, directory, plugins, toolsets, suggest, isBuiltIn, problems } = input
+  const { allPluginsFound, hasInvalidOptions } = input
   const { purpose = 'serve', processes = 1, inEveryProcess = inThisProcess, neighbours, clock = systemClock } = input
   const { report } = problems
   const http = resolveHttp(config.http)
@@ -287,10 +277,13 @@ async function assemble(input: HostInput, registrations: KernelRegistrations): P
   }
   const before = problems.count()
   // If a plugin is missing, unmet needs cannot be determined.
-  const instances = planPlugins(config, plugins, routes, { suggest, report: isWhole ? report : () => undefined })
-  const isPlanned = isWhole && problems.count() === before
+  const instances = planPlugins(config, plugins, routes, {
+    suggest,
+    report: allPluginsFound ? report : () => undefined,
+  })
+  const isPlanned = allPluginsFound && problems.count() === before
   const provides = providersAmong(instances)
-  if (isWhole) checkConventions(routes, provides, suggest, report)
+  if (allPluginsFound) checkConventions(routes, provides, suggest, report)
 
   const node = createNode()
   const defaults = defaultSlots(node.name, clock, neighbours)
@@ -340,22 +333,22 @@ async function assemble(input: HostInput, registrations: KernelRegistrations): P
   const hostFor = (instance: PluginInstance) => {
     const kernelHost = createKernelHost<Slots>(instance, registrations, facts)
     const whole = { ...kernelHost, ...createMcpPluginHost(instance, mcp) }
-    const isPublished = isBuiltIn(instance.plugin)
+    const isBuiltInPlugin = isBuiltIn(instance.plugin)
     const host = addServices(
-      checkRegistrations(whole, () => isBuilt, isPublished),
+      checkRegistrations(whole, () => isBuilt, isBuiltInPlugin),
       member => servicesFor(instance, member),
       createIssuerAssigner(instance.name, instance.issuer),
     )
-    if (isPublished) Object.defineProperty(host, 'operator', { get: () => operator })
-    if (!isPublished) addOldNames(host, oldNamesUsed)
+    if (isBuiltInPlugin) Object.defineProperty(host, 'operator', { get: () => operator })
+    if (!isBuiltInPlugin) addOldNames(host, oldNamesUsed)
     return host
   }
-  const settable = instances.filter(({ name }) => !isUnsound?.(name))
+  const settable = instances.filter(({ name }) => !hasInvalidOptions?.(name))
   await setUpPlugins(settable, hostFor, report)
   const isSetUp = problems.count() === planned && settable.length === instances.length
   slots.seal()
   // A plugin that failed could have provided the unknown toolsets.
-  const knowsToolsets = isSetUp || (isWhole && !provides('toolsets'))
+  const knowsToolsets = isSetUp || (allPluginsFound && !provides('toolsets'))
   const hasToolsets = toolsets.size + mcp.toolsets.size > 0
   for (const route of routes) {
     route.chooseToolsets(mcp.toolsets.keys(), knowsToolsets && hasToolsets ? report : () => undefined)
@@ -370,19 +363,9 @@ async function assemble(input: HostInput, registrations: KernelRegistrations): P
   // A plugin for shared sessions reports missing secrets itself.
   const ownKeys = secrets.generated && (isSetUp || !provides('sessionStore'))
   if (isPlanned) checkSharing({ processes, routes, isFilled, isCarried, sharedOn, ownKeys, suggest, report })
-  if (!isSetUp || !isWhole) failEarly()
+  if (!isSetUp || !allPluginsFound) failEarly()
 
-  const program = {
-    name: 'mcp-host',
-    at: ['plugins'],
-    plugin: PROGRAM,
-    options: {},
-    routes,
-    general: true,
-    issuer: '',
-    order: -1,
-  }
-  if (input.observe) mcp.onFinish.push({ instance: program, value: input.observe })
+  if (input.observe) mcp.onFinish.push({ instance: { ...PROGRAM, routes }, value: input.observe })
   const known = { config, log, suggest, routes, toolsets: validToolsets, slots, secrets, provides }
   const fixForKey: ServiceParts['fixForKey'] = (key, path) => {
     const plugin = input.readerOf(key)
@@ -547,9 +530,9 @@ const loadTls = async (...given: Parameters<typeof prepareTls>) => (await import
 const inThisProcess: InEveryProcess = (_name, answer) => async () => [await answer()]
 
 /** Represents the embedding program in observer registrations. */
-const PROGRAM: Plugin<object> = {
-  options: { type: 'object', additionalProperties: false, properties: {} },
-  setup: () => undefined,
+const PROGRAM: Omit<PluginInstance, 'routes'> = {
+  ...{ name: 'mcp-host', at: ['plugins'], options: {}, general: true, issuer: '', order: -1 },
+  plugin: { options: { type: 'object', additionalProperties: false, properties: {} }, setup: () => undefined },
 }
 
 /** Prefers items for anonymous callers. A protected route shows no other items. */

@@ -9,8 +9,8 @@ import { withoutRequired } from './config-schema.ts'
 import { hasSettings, isPlain } from './define-config.ts'
 import type { Finding } from './explain-problems.ts'
 import type { LoadedConfig } from './load-config.ts'
-import { lineOf } from './places.ts'
 import { inFileOrder, type Problem } from './problems.ts'
+import { lineOf } from './source-locations.ts'
 import { validateValue } from './validate-value.ts'
 
 export { assertNoProblems, formatProblems, inFileOrder, type Problem } from './problems.ts'
@@ -145,7 +145,7 @@ const isPluginPath = (path: Path): boolean =>
 interface ValidPart {
   readonly config: Readonly<Record<string, unknown>>
   /** True if keys that the plugin can read are invalid. Such a plugin is planned but not set up. */
-  readonly isUnsound: (plugin: string) => boolean
+  readonly hasInvalidOptions: (plugin: string) => boolean
 }
 
 type Fault = Pick<Finding, 'kind' | 'path' | 'suggestion'>
@@ -188,13 +188,13 @@ export function withoutFaults(config: unknown, faults: readonly Fault[]): ValidP
   if (!isObject(config) || faults.some(({ path }) => path.length === 0)) return undefined
   let left: Draft = { ...config }
   const named = new Set<unknown>()
-  let isAnyUnsound = false
+  let isAnyInvalid = false
   for (const fault of faults) {
     const [key, name, inner, plugin] = fault.path
     if (key === 'plugins') named.add(name)
     if (key === 'routes' && inner === 'plugins') named.add(plugin)
     const isMeant = fault.kind !== 'unknown option' || fault.path.length > 1 || fault.suggestion !== undefined
-    if (!READ_BY_HOST.has(key) && isMeant) isAnyUnsound = true
+    if (!READ_BY_HOST.has(key) && isMeant) isAnyInvalid = true
     const [at, by] = replacementFor(fault, left)
     if (at.length > 0) left = replaceAt(left, at, by) as Draft
     if (key === 'toolsets' && name === undefined) {
@@ -205,6 +205,6 @@ export function withoutFaults(config: unknown, faults: readonly Fault[]): ValidP
       )
     }
   }
-  const isUnsound = (plugin: string) => isAnyUnsound || named.has(undefined) || named.has(plugin)
-  return { config: left, isUnsound }
+  const hasInvalidOptions = (plugin: string) => isAnyInvalid || named.has(undefined) || named.has(plugin)
+  return { config: left, hasInvalidOptions }
 }

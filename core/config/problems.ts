@@ -37,23 +37,24 @@ const PROBLEM_CODES = {
   'wrong name': 'MH1014',
 } as const satisfies Record<Problem['kind'], string>
 
-export const codeOf = (told: ConfigProblem): string => ('text' in told ? told.code : PROBLEM_CODES[told.kind])
+export const codeOf = (problem: ConfigProblem): string =>
+  'text' in problem ? problem.code : PROBLEM_CODES[problem.kind]
 
-export const textOf = (told: ConfigProblem): string => {
-  if ('text' in told) return told.text
-  const { kind, found, expected, suggestion } = told
+export const textOf = (problem: ConfigProblem): string => {
+  if ('text' in problem) return problem.text
+  const { kind, found, expected, suggestion } = problem
   const hint = suggestion === undefined ? '' : `; did you mean "${suggestion}"?`
   return `${kind}${hint}\n  found ${found}; expected ${expected}`
 }
 
 export const formatProblems = (problems: readonly ConfigProblem[]): string =>
-  problems.map(told => formatProblem(told)).join('\n\n')
+  problems.map(problem => formatProblem(problem)).join('\n\n')
 
-function formatProblem(told: ConfigProblem, code = `${codeOf(told)} `): string {
-  const place = formatLocation(told)
-  if (!('text' in told)) return `${place}  ${told.path}\n  ${code}${textOf(told)}`
-  const also = (told.also ?? []).map(formatLocation).filter(other => other !== '' && other !== place)
-  return [place, `${code}${told.text}`].filter(Boolean).join(': ') + also.map(other => `\n  and ${other}`).join('')
+function formatProblem(problem: ConfigProblem, code = `${codeOf(problem)} `): string {
+  const place = formatLocation(problem)
+  if (!('text' in problem)) return `${place}  ${problem.path}\n  ${code}${textOf(problem)}`
+  const also = (problem.also ?? []).map(formatLocation).filter(other => other !== '' && other !== place)
+  return [place, `${code}${problem.text}`].filter(Boolean).join(': ') + also.map(other => `\n  and ${other}`).join('')
 }
 
 /** Formats a location such as `mcp.config.ts:12`; empty if unknown. */
@@ -73,7 +74,7 @@ export class ConfigError extends StartError {
 
   constructor(problems: readonly ConfigProblem[]) {
     const [only] = problems
-    const mistakes = problems.filter((told): told is Mistake => 'text' in told)
+    const mistakes = problems.filter((problem): problem is Mistake => 'text' in problem)
     const isAlone = problems.length === 1 && only !== undefined && 'text' in only
     const count = problems.length === 1 ? 'a problem' : `${problems.length} problems`
     const code = problems.length === 1 && only ? codeOf(only) : 'MH1010'
@@ -134,7 +135,7 @@ export function createProblems(
   }
 
   function add(problems: readonly ConfigProblem[]) {
-    for (const told of problems) found.set(formatProblem(told), told)
+    for (const problem of problems) found.set(formatProblem(problem), problem)
   }
 
   return {

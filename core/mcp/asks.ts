@@ -63,7 +63,7 @@ export function noteQuestion(call: Call, { method }: Question): void {
   if (!asked.includes(method)) call.notes.asked = [...asked, method]
 }
 
-interface Bindings {
+export interface Bindings {
   /** The opened `requestState` of the previous round. */
   readonly earlier: RequestState | undefined
   readonly keys: readonly Buffer[]
@@ -130,13 +130,7 @@ export function createAsks(call: Call, item: CatalogItem, { earlier = {}, keys, 
     const key = keyFor(question.method, given)
     noteQuestion(call, question)
     const missing = missingCapability(question, call.client.capabilities)
-    if (missing) {
-      Object.assign(lacking, missing)
-      failure = new HostError('missingCapability', {
-        detail: `${call.method} "${item.key}" needs ${Object.keys(lacking).join(', ')}`,
-        data: { requiredCapabilities: { ...lacking } },
-      })
-    }
+    if (missing) failure = lacksCapabilities(call, item, Object.assign(lacking, missing))
     const name = digest(question)
     recorded[key] = { question: name }
     const answer = missing ? undefined : await answerTo(key, question, name)
@@ -154,6 +148,12 @@ export function createAsks(call: Call, item: CatalogItem, { earlier = {}, keys, 
 
   return withHandledRejections(ask)
 }
+
+export const lacksCapabilities = (call: Call, item: CatalogItem, lacking: ClientCapabilities): HostError =>
+  new HostError('missingCapability', {
+    detail: `${call.method} "${item.key}" needs ${Object.keys(lacking).join(', ')}`,
+    data: { requiredCapabilities: { ...lacking } },
+  })
 
 const liveParams = ({ method, params }: Question, { elicitationIds }: RevisionRules): object =>
   elicitationIds && method === 'elicitation/create' && params.mode === 'url'

@@ -23,14 +23,12 @@ export function afterHandler(
   }
 }
 
-/**
- * Converts errors to status 200, except a missing capability and an ended login (401). Unknown errors stay unchanged.
- */
-export function handlerFailure(error: unknown): unknown {
-  if (ToolError.is(error)) return new HostError('internal', { detail: error.message }).within200()
-  if (!HostError.is(error)) return error
+/** Throws the error with status 200, except a missing capability, an ended login (401) and unknown errors. */
+export function throwFailure(error: unknown): never {
+  if (ToolError.is(error)) throw new HostError('internal', { detail: error.message }).within200()
+  if (!HostError.is(error)) throw error
   const isChallenge = error.kind === 'unauthorized' && error.headers?.['WWW-Authenticate'] !== undefined
-  return isChallenge || error.kind === 'missingCapability' ? error : error.within200()
+  throw isChallenge || error.kind === 'missingCapability' ? error : error.within200()
 }
 
 /** Milliseconds after the abort before a running handler is logged. */

@@ -91,7 +91,7 @@ function idOf(definition: Definition, index: number): string {
   return `${kind}s ${uriTemplate}`
 }
 
-const KINDS = ['tools', 'resources', 'prompts'] as const satisfies readonly ItemKind[]
+export const LIST_KINDS = ['tools', 'resources', 'prompts'] as const satisfies readonly ItemKind[]
 
 function isListedAlike(one: CatalogItem | undefined, other: CatalogItem | undefined): boolean {
   if (one === other) return true
@@ -113,7 +113,7 @@ function changedKinds(before: Items, after: Items): ItemKind[] {
     const { kind } = (one ?? other) as CatalogItem
     if (!changed.has(kind) && !isListedAlike(one, other)) changed.add(kind)
   }
-  return KINDS.filter(kind => changed.has(kind))
+  return LIST_KINDS.filter(kind => changed.has(kind))
 }
 
 const isSame = (one: Items, other: Items) =>

@@ -1,12 +1,12 @@
 // Rounds of a call: its handler ends with requests to the client, and runs again with the responses and its own state.
-import type { Clock } from '../http/clock.ts'
-import { HostError } from '../http/errors.ts'
 import {
   askLive,
+  type Bindings,
   bindingOf,
   demandCapability,
   inputRequired,
   isAnswer,
+  lacksCapabilities,
   missingCapability,
   noteQuestion,
   readAnswer,
@@ -45,11 +45,6 @@ export class InputRequired {
 /** Maximum rounds of a call whose requests are sent on the client's stream. */
 const MAX_LIVE_ROUNDS = 32
 
-interface Sealing {
-  readonly keys: readonly Buffer[]
-  readonly clock: Clock
-}
-
 /** Throws `missingCapability` with everything that the client lacks. */
 function demandCapabilities(call: Call, item: CatalogItem, questions: readonly Question[]) {
   const lacking: ClientCapabilities = {}
@@ -57,14 +52,15 @@ function demandCapabilities(call: Call, item: CatalogItem, questions: readonly Q
     noteQuestion(call, question)
     Object.assign(lacking, missingCapability(question, call.client.capabilities))
   }
-  if (Object.keys(lacking).length === 0) return
-  throw new HostError('missingCapability', {
-    detail: `${call.method} "${item.key}" needs ${Object.keys(lacking).join(', ')}`,
-    data: { requiredCapabilities: lacking },
-  })
+  if (Object.keys(lacking).length > 0) throw lacksCapabilities(call, item, lacking)
 }
 
-export function sealRound(call: Call, item: CatalogItem, round: OpenRound, { keys, clock }: Sealing): object {
+export function sealRound(
+  call: Call,
+  item: CatalogItem,
+  round: OpenRound,
+  { keys, clock }: Pick<Bindings, 'keys' | 'clock'>,
+): object {
   const [key] = keys
   if (!key) throw new Error('no key to encrypt requestState')
   demandCapabilities(call, item, Object.values(round.requests))
