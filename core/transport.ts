@@ -8,7 +8,7 @@ export { LinkedList, type TimeoutEntry, TimeoutQueue } from './http/linked-list.
 export { requestIdIn } from './http/request-target.ts'
 export { type EventStream, openEventStream, RETRY, whenClosed } from './http/sse.ts'
 export { type Transport, transportOf } from './internal-host.ts'
-export { isAnswer, missingCapability } from './mcp/asks.ts'
+export { isAnswer, missingCapability } from './mcp/client-requests.ts'
 export type {
   AskClient,
   CallReply,

@@ -12,7 +12,7 @@ import {
   type Interrupt,
   openCallState,
   type Replay,
-} from './asks.ts'
+} from './client-requests.ts'
 import { type Call, cancellationOf } from './call.ts'
 import type { Turn } from './call-queue.ts'
 import { Cancellation } from './cancellation.ts'

@@ -1,5 +1,5 @@
 // The slot `isolation`: runs the handlers of tools with `isolate` outside of this process.
-import type { CallUsage } from './asks.ts'
+import type { CallUsage } from './client-requests.ts'
 import type { Call } from './call.ts'
 import type { CallContext, ToolDefinition } from './define.ts'
 import type { IsolateBounds, ModuleTool } from './isolate.ts'

@@ -10,7 +10,7 @@ import {
   missingCapability,
   noteQuestion,
   readAnswer,
-} from './asks.ts'
+} from './client-requests.ts'
 import type { AskClient, Call } from './call.ts'
 import type { CatalogItem } from './catalog.ts'
 import { isObject } from './is-object.ts'
