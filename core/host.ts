@@ -1,5 +1,6 @@
 // Builds a host: plans and sets up plugins, builds services, collects endpoints, and checks the result.
 
+import { randomBytes } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { join } from 'node:path'
 import { addChallenge, takesBearer } from './access/authorize.ts'
@@ -17,7 +18,7 @@ import {
   warnMissingChallengeScopes,
   warnUnsupportedScopes,
 } from './access/least-scopes.ts'
-import { type BuiltServices, buildServices, createNode, type ServiceParts } from './build-services.ts'
+import { type BuiltServices, buildServices, type ServiceParts } from './build-services.ts'
 import { checkRegistrations } from './check-registrations.ts'
 import type { DeclaredKeys } from './config/declared-keys.ts'
 import type { FilledConfig } from './config/define-config.ts'
@@ -285,8 +286,8 @@ async function assemble(input: HostInput, registrations: KernelRegistrations): P
   const provides = providersAmong(instances)
   if (allPluginsFound) checkConventions(routes, provides, suggest, report)
 
-  const node = createNode()
-  const defaults = defaultSlots(node.name, clock, neighbours)
+  const node = randomBytes(4).readUInt32BE().toString(36)
+  const defaults = defaultSlots(node, clock, neighbours)
   const slots = createSlots(defaults, {
     faultOf: (slot, service) => slotFault(defaults, slot, service),
     partsOf: partsOf({ log, clock }),
@@ -296,9 +297,7 @@ async function assemble(input: HostInput, registrations: KernelRegistrations): P
   const section = (name: string): unknown => Reflect.get(config, name)
   // A route with its own peers plugin has its own node name.
   const nodeOf = ({ general, routes: [own] }: PluginInstance) =>
-    general || !own || !provides('peers', own)
-      ? node.name
-      : `${node.name}r${routes.map(({ path }) => path).indexOf(own.path)}`
+    general || !own || !provides('peers', own) ? node : `${node}r${routes.map(({ path }) => path).indexOf(own.path)}`
   const metrics = createMetrics()
   const tlsParts = { directory, log, metrics, report }
   const tls = secured && purpose !== 'stdio' ? await loadTls({ ...config.http, tls: secured }, tlsParts) : undefined
