@@ -8,7 +8,6 @@ export { LinkedList, type TimeoutEntry, TimeoutQueue } from './http/linked-list.
 export { requestIdIn } from './http/request-target.ts'
 export { type EventStream, openEventStream, RETRY, whenClosed } from './http/sse.ts'
 export { type Transport, transportOf } from './internal-host.ts'
-export { isAnswer, missingCapability } from './mcp/client-requests.ts'
 export type {
   AskClient,
   CallReply,
@@ -33,6 +32,7 @@ export {
   sizeFault,
   WATCH_COST,
 } from './mcp/client-limits.ts'
+export { isAnswer, missingCapability } from './mcp/client-requests.ts'
 export { callOf, contextCancellation, createCallFetch, roundOf } from './mcp/context.ts'
 export { encodeAnswer } from './mcp/dispatch.ts'
 export type { RouteExtensions } from './mcp/extension.ts'

@@ -3,6 +3,10 @@ import type { Clock, Timer } from '../http/clock.ts'
 import { HostError } from '../http/errors.ts'
 import type { Logger } from '../kernel/log.ts'
 import type { Route } from '../kernel/route.ts'
+import { type Call, cancellationOf } from './call.ts'
+import type { Turn } from './call-queue.ts'
+import { Cancellation } from './cancellation.ts'
+import type { CallRuntime, CatalogItem } from './catalog.ts'
 import {
   type Asks,
   type CallUsage,
@@ -13,10 +17,6 @@ import {
   openCallState,
   type Replay,
 } from './client-requests.ts'
-import { type Call, cancellationOf } from './call.ts'
-import type { Turn } from './call-queue.ts'
-import { Cancellation } from './cancellation.ts'
-import type { CallRuntime, CatalogItem } from './catalog.ts'
 import type { AskOptions, CallContext, PlainContext } from './define.ts'
 import { encodeSampling } from './encode-bytes.ts'
 import type { Isolation } from './isolation.ts'

@@ -1,6 +1,7 @@
 // The slot `isolation`: runs the handlers of tools with `isolate` outside of this process.
-import type { CallUsage } from './client-requests.ts'
+
 import type { Call } from './call.ts'
+import type { CallUsage } from './client-requests.ts'
 import type { CallContext, ToolDefinition } from './define.ts'
 import type { IsolateBounds, ModuleTool } from './isolate.ts'
 

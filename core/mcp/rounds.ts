@@ -1,4 +1,7 @@
 // Rounds of a call: its handler ends with requests to the client, and runs again with the responses and its own state.
+
+import type { AskClient, Call } from './call.ts'
+import type { CatalogItem } from './catalog.ts'
 import {
   askLive,
   type Bindings,
@@ -11,8 +14,6 @@ import {
   noteQuestion,
   readAnswer,
 } from './client-requests.ts'
-import type { AskClient, Call } from './call.ts'
-import type { CatalogItem } from './catalog.ts'
 import { isObject } from './is-object.ts'
 import type { ClientCapabilities } from './protocol.ts'
 import { type OpenRound, type Question, sealState } from './request-state.ts'
