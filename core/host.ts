@@ -18,7 +18,7 @@ import {
   warnMissingChallengeScopes,
   warnUnsupportedScopes,
 } from './access/least-scopes.ts'
-import { type BuiltServices, buildServices, type ServiceParts } from './build-services.ts'
+import { type BuiltServices, buildServices, type ServiceParts } from './assembly.ts'
 import { checkRegistrations } from './check-registrations.ts'
 import type { DeclaredKeys } from './config/declared-keys.ts'
 import type { FilledConfig } from './config/define-config.ts'
