@@ -1,15 +1,12 @@
 // Loads a config and environment files. Messages never quote a line of such a file, which can be a secret.
-import { readFileSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { parseEnv } from 'node:util'
 import { type LoadedConfig, loadConfig } from '../core/config/load-config.ts'
 import { hostOf } from '../core/create-host.ts'
 import type { Host } from '../core/host.ts'
-import { errorText } from '../core/http/errors.ts'
-import { utf8Text } from '../core/http/utf8-text.ts'
 import type { LockSettings } from '../core/kernel/kernel-host.ts'
 import type { LogValues } from './command.ts'
-import { type CommandContext, usage } from './context.ts'
+import { type CommandContext, readText, usage } from './context.ts'
 import { openLog } from './log.ts'
 
 const NAMED = /^\s*(?:export\s+)?[A-Za-z_][\w.-]*\s*=\s*(.*)$/
@@ -33,13 +30,7 @@ function checkLines(file: string, text: string): void {
 }
 
 function readEnvFile(file: string): Record<string, string> {
-  let text: string
-  try {
-    text = utf8Text(readFileSync(file, 'utf8'))
-  } catch (cause) {
-    const why = (cause as NodeJS.ErrnoException).code === 'ENOENT' ? 'there is no such file' : errorText(cause)
-    throw usage(`--env-file: ${file}: ${why}`, cause)
-  }
+  const text = readText(file, `--env-file: ${file}`)
   checkLines(file, text)
   return parseEnv(text) as Record<string, string>
 }

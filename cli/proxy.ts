@@ -2,7 +2,6 @@
 import { statSync } from 'node:fs'
 import { resolve } from 'node:path'
 import type { Readable, Writable } from 'node:stream'
-import { readCue } from '../client/challenge.ts'
 import { AuthError } from '../client/errors.ts'
 import { tellUnreached } from '../client/http.ts'
 import { isLoopback } from '../client/resolve-options.ts'
@@ -12,11 +11,11 @@ import { RemoteError } from '../remote/errors.ts'
 import { networkCode, TIMING, type Timing } from '../remote/http/link.ts'
 import type { Fields } from '../remote/messages.ts'
 import { openAccounts } from './client/account.ts'
-import { explainFailure } from './client/connect.ts'
+import { explainFailure, requiredScopes } from './client/connect.ts'
 import { recallCredentials, SECRET_VARIABLE } from './client/credentials.ts'
 import { inFlags } from './client/flag-words.ts'
 import { LOGIN_OPTIONS, readLogin, SECRET_INSTEAD } from './client/login.ts'
-import { checkServerUrl, type Login } from './client/logins.ts'
+import { checkServerUrl, type Login, loginCommand } from './client/logins.ts'
 import { headersOf, REACH_OPTIONS, type Reach, readHeaderFile, readReach } from './client/reach.ts'
 import { type CommandValues, defineCommand, readSeconds } from './command.ts'
 import { type CommandContext, usage } from './context.ts'
@@ -25,7 +24,6 @@ import { createPatientFetch } from './proxy/patient-fetch.ts'
 import { createIgnoredTools, type Relay, startRelay } from './proxy/relay.ts'
 import { signInFetch } from './proxy/sign-in.ts'
 import { nextSignal } from './serve.ts'
-import { shellWord } from './text.ts'
 
 const PROXY_OPTIONS = {
   ...LOGIN_OPTIONS,
@@ -76,28 +74,18 @@ function warnOfMode(file: string, { say }: CommandContext) {
 
 const TOO_NEW = 'supports no protocol version that this client supports; update the client'
 
-function readScope({ status, challenge }: RemoteError): readonly string[] | undefined {
-  if (status !== 403 || challenge === undefined) return undefined
-  try {
-    return readCue({ status, headers: new Headers({ 'www-authenticate': challenge }) })?.scope
-  } catch (error) {
-    if (AuthError.is(error)) return undefined
-    throw error
-  }
-}
-
 const withFix = ({ message, status }: RemoteError): string =>
   printable(status === 404 || status === 405 ? `${message}; check the path of the URL` : message)
 
 /** The values of `data.reason`. */
 const REASONS: Readonly<Record<string, string>> = { lost: 'connection lost', 'too-large': 'too large' }
 
-function toFailure(error: RemoteError, url: string, runnable: (text: string) => string): Failure {
+function toFailure(error: RemoteError, login: Login, runnable: (text: string) => string): Failure {
   const { reason, status = 0, code, data } = error
-  const scopes = readScope(error)
-  if (scopes && scopes.length > 0) {
-    const command = [`mcp-host login ${shellWord(url)}`, ...scopes.map(shellWord)].join(' --add-scope ')
-    const text = `${url} requires the scope ${scopes.join(' ')}; get it with: ${command}`
+  const { url } = login
+  const scopes = requiredScopes(error)
+  if (scopes.length > 0) {
+    const text = `${url} requires the scope ${scopes.join(' ')}; get it with: ${loginCommand(login, scopes)}`
     return new Failure('scope needed', runnable(text), { status })
   }
   // The server's own error, unchanged.
@@ -119,7 +107,7 @@ const explainTo =
   (login: Login, { secrets, runnable }: CommandContext) =>
   (thrown: unknown): Failure => {
     if (thrown instanceof Failure) return thrown
-    if (thrown instanceof RemoteError) return toFailure(thrown, login.url, runnable)
+    if (thrown instanceof RemoteError) return toFailure(thrown, login, runnable)
     const explained = explainFailure(thrown, login)
     const reason = AuthError.is(thrown) ? thrown.code : 'failed'
     return new Failure(

@@ -17,6 +17,7 @@ import {
   isExpired,
   isOurs,
   type Outcome,
+  secretsIn,
   type TokenStore,
 } from './token-store.ts'
 
@@ -84,8 +85,7 @@ export function createEngine(ctx: ClientContext, context: CacheContext) {
 
   function watched(plain: TokenStore): TokenStore {
     const tell = (container: TokenContainer | undefined) => {
-      secrets.add(container?.accessToken, container?.refreshToken, container?.clientSecret)
-      secrets.add(container?.registration?.clientSecret, container?.dpopJwk?.d)
+      secrets.add(...secretsIn(container))
       return container
     }
     return {

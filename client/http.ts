@@ -46,7 +46,7 @@ export class ProxyFailure extends Error {
   }
 }
 
-function* causesOf(thrown: unknown): Generator<Error & { code?: unknown; errors?: unknown }> {
+export function* causesOf(thrown: unknown): Generator<Error & { code?: unknown; errors?: unknown }> {
   for (let error = thrown, depth = 0; error instanceof Error && depth < 6; error = error.cause, depth++) yield error
 }
 

@@ -185,6 +185,6 @@ export const tokenCommand = defineCommand({
       return context.print(current)
     }
     const why = expiresAt === undefined && !refreshable ? 'there is no login' : 'the login has ended'
-    throw new StartError('MH3201', `${why} at ${login.url}; log in with: ${loginCommand(url, profile)}`)
+    throw new StartError('MH3201', `${why} at ${login.url}; log in with: ${loginCommand({ url, profile })}`)
   },
 })

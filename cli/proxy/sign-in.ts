@@ -8,8 +8,7 @@ import { printable } from '../../client/text.ts'
 import { type Accounts, openAuthFetch } from '../client/account.ts'
 import type { Credentials } from '../client/credentials.ts'
 import { earlierPort } from '../client/log-in.ts'
-import type { Login } from '../client/logins.ts'
-import { loginCommand } from '../client/logins.ts'
+import { type Login, loginCommand } from '../client/logins.ts'
 import { createNarrator } from '../client/terminal.ts'
 import type { CommandContext } from '../context.ts'
 
@@ -35,7 +34,7 @@ const showLogin = (login: Login, context: CommandContext) => async (url: URL) =>
   } catch (cause) {
     throw new AuthError('no browser could be opened on this machine', {
       code: 'interaction_required',
-      fix: `log in at a terminal: ${loginCommand(login.url, login.profile)}`,
+      fix: `log in at a terminal: ${loginCommand(login)}`,
       cause,
     })
   }
