@@ -15,13 +15,6 @@ import { describeWarning, type Reported } from './render.ts'
 import { configLine, routeTable } from './start-page.ts'
 import { jsonText } from './text.ts'
 
-interface CheckReport {
-  readonly ok: boolean
-  readonly config: string | null
-  readonly problems: readonly Reported[]
-  readonly warnings: readonly Reported[]
-}
-
 function describeProblems(error: unknown): Reported[] {
   if (!(error instanceof ConfigError)) {
     return [{ severity: 'error', ...(error instanceof StartError && { code: error.code }), message: errorText(error) }]
@@ -120,15 +113,11 @@ async function unreachable() {
   return createNeighbours({ send: () => false, receive() {} })
 }
 
-export async function reportOn(
-  options: CheckOptions,
-  context: EnvContext,
-): Promise<CheckReport & { exitCode: 0 | 1 | 2 | 3 }> {
+export async function reportOn(options: CheckOptions, context: EnvContext) {
   const { file, warnings, error } = await runChecks(options, context)
-  const config = file || null
-  if (error === undefined) return { ok: true, config, problems: [], warnings, exitCode: 0 }
-  const exitCode = error instanceof StartError ? error.exitCode : 1
-  return { ok: false, config, problems: describeProblems(error), warnings, exitCode }
+  const ok = error === undefined
+  const exitCode = ok ? 0 : error instanceof StartError ? error.exitCode : 1
+  return { ok, config: file || null, problems: ok ? [] : describeProblems(error), warnings, exitCode }
 }
 
 export const checkCommand = defineCommand({

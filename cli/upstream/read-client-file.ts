@@ -13,12 +13,6 @@ export interface ClientServer {
   readonly variables: readonly string[]
 }
 
-export interface ClientFile {
-  readonly servers: readonly ClientServer[]
-  /** Messages about values that were not copied. */
-  readonly notes: readonly string[]
-}
-
 interface Reading {
   readonly folder: string
   readonly hasExpressions: boolean
@@ -176,7 +170,8 @@ function projectOf(file: string): string {
   return ['.vscode', '.cursor'].includes(basename(folder)) ? dirname(folder) : folder
 }
 
-export function readClientFile(file: string, text: string, hasExpressions: boolean): ClientFile {
+/** `notes`: messages about values that were not copied. */
+export function readClientFile(file: string, text: string, hasExpressions: boolean) {
   const reading = { folder: projectOf(file), hasExpressions }
   const servers: ClientServer[] = []
   const notes: string[] = []
