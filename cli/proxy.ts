@@ -4,6 +4,7 @@ import { resolve } from 'node:path'
 import type { Readable, Writable } from 'node:stream'
 import { AuthError } from '../client/errors.ts'
 import { tellUnreached } from '../client/http.ts'
+import { createProxyDispatcher, fetchThrough, usesProxy } from '../client/node/fetch.ts'
 import { isLoopback } from '../client/resolve-options.ts'
 import { printable } from '../client/text.ts'
 import { errorText } from '../core/http/errors.ts'
@@ -20,7 +21,6 @@ import { headersOf, REACH_OPTIONS, type Reach, readHeaderFile, readReach } from 
 import { type CommandValues, defineCommand, readSeconds } from './command.ts'
 import { type CommandContext, usage } from './context.ts'
 import { Failure } from './proxy/messages.ts'
-import { createPatientFetch } from './proxy/patient-fetch.ts'
 import { createIgnoredTools, type Relay, startRelay } from './proxy/relay.ts'
 import { signInFetch } from './proxy/sign-in.ts'
 import { nextSignal } from './serve.ts'
@@ -71,6 +71,16 @@ function warnOfMode(file: string, { say }: CommandContext) {
   if (process.platform !== 'win32' && (mode & 0o077) !== 0)
     say(`warning: --header-file ${file}: other users can read it; run chmod 600 ${file}`)
 }
+
+const CONNECT_TIMEOUT = 10_000
+/** Streams can be idle. */
+const PATIENCE = { headersTimeout: 0, bodyTimeout: 0, connect: { timeout: CONNECT_TIMEOUT } }
+
+/** `proxy`: a URL, `none`, or `env` (HTTPS_PROXY, HTTP_PROXY and NO_PROXY; loopback addresses excluded). */
+const createPatientFetch = (proxy = 'env'): typeof fetch =>
+  fetchThrough(undici =>
+    usesProxy(proxy) ? createProxyDispatcher(undici, proxy, PATIENCE) : new undici.Agent(PATIENCE),
+  )
 
 const TOO_NEW = 'supports no protocol version that this client supports; update the client'
 

@@ -1,13 +1,13 @@
 // Reads `mcp.lock.json` next to the config, verifies all hashes, and writes it.
-import { randomBytes } from 'node:crypto'
 import { createReadStream } from 'node:fs'
-import { rename, rm, stat, writeFile } from 'node:fs/promises'
+import { stat } from 'node:fs/promises'
 import { dirname, join, relative, resolve } from 'node:path'
 import { LOCK_NAME } from '../../core/host.ts'
 import { errorText, StartError } from '../../core/http/errors.ts'
 import { utf8Text } from '../../core/http/utf8-text.ts'
 import { isObject } from '../../core/mcp/is-object.ts'
 import { hasOwnHash } from '../../plugins/families/canonical-json/index.ts'
+import { replaceFile } from '../connect/write-config.ts'
 import { type CommandContext, usage } from '../context.ts'
 import { jsonText } from '../text.ts'
 import { type Lock, SURFACE_FORMAT, SURFACE_LISTS, type Surface } from './surface.ts'
@@ -128,12 +128,9 @@ export const lockText = ({ format, hash, server, atRunTime, routes, upstreams }:
   `${jsonText({ format, hash, server, atRunTime, routes, upstreams })}\n`
 
 export async function writeLockFile(file: string, lock: Lock, cwd: string): Promise<void> {
-  const part = `${file}.${randomBytes(6).toString('hex')}.part`
   try {
-    await writeFile(part, lockText(lock))
-    await rename(part, file)
+    await replaceFile(file, lockText(lock), 0o666)
   } catch (cause) {
-    await rm(part, { force: true }).catch(() => undefined)
     throw new StartError('MH3003', `${nameOf(file, cwd)} cannot be written: ${errorText(cause)}`, { cause })
   }
 }

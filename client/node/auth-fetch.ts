@@ -5,7 +5,7 @@ import { AuthError } from '../errors.ts'
 import type { AuthorizationRedirectDelegate, ClientOAuthOptions } from '../options.ts'
 import { checkOptions } from '../resolve-options.ts'
 import { createGuardedFetch, isProxyFetch } from './fetch.ts'
-import { createLoopbackRedirect, type LoopbackHost } from './loopback.ts'
+import { createLoopbackRedirect, earlierPort, type LoopbackHost } from './loopback.ts'
 
 const HOSTS: Readonly<Record<string, LoopbackHost>> = {
   localhost: 'localhost',
@@ -42,13 +42,7 @@ const delegateAt =
 const openAt =
   ({ host, path }: LoopbackPlace): OpenRedirect =>
   async before =>
-    createLoopbackRedirect({ host, path, preferredPort: portOf(before, host) })
-
-function portOf(redirectUri: string | undefined, host: LoopbackHost): number | undefined {
-  if (redirectUri === undefined || !URL.canParse(redirectUri)) return undefined
-  const { hostname, port } = new URL(redirectUri)
-  return HOSTS[hostname] === host && port !== '' ? Number(port) : undefined
-}
+    createLoopbackRedirect({ host, path, preferredPort: earlierPort(before, host) })
 
 function guardedFetch({ networkPolicy, fetch }: ClientOAuthOptions): typeof globalThis.fetch | undefined {
   if (networkPolicy?.blockPrivateNetworks && isProxyFetch(fetch)) {
