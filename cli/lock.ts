@@ -14,6 +14,7 @@ import { changeLine, countsText } from './lock/describe-changes.ts'
 import { type LockContext, lockFileOf, nameOf, readLockFile, writeLockFile } from './lock/lock-file.ts'
 import { readSurface } from './lock/read-surface.ts'
 import { type Lock, SURFACE_LISTS, type Surface } from './lock/surface.ts'
+import { counted } from './text.ts'
 
 export const SURFACE_OPTIONS = { ...CONFIG_OPTION, ...ENV_FILE_OPTION } as const
 
@@ -35,13 +36,13 @@ export const notLocked = ({ atRunTime }: Pick<Surface, 'atRunTime'>): string =>
     ? ''
     : `Not locked: ${atRunTime.join(', ')} can change at run time what each caller is offered.`
 
-const NAMES = ['tools', 'resources', 'resource templates', 'prompts']
+const NAMES = ['tool', 'resource', 'resource template', 'prompt']
 
 function sizeOf({ routes }: Surface): string {
   const served = Object.values(routes)
   const counts = SURFACE_LISTS.map((list, index) => {
     const count = served.reduce((sum, route) => sum + Object.keys(route[list]).length, 0)
-    return count === 0 ? [] : `${count} ${count === 1 ? NAMES[index]?.slice(0, -1) : NAMES[index]}`
+    return count === 0 ? [] : counted(count, NAMES[index] ?? '')
   })
   return [`${served.length} ${served.length === 1 ? 'address' : 'addresses'}`, ...counts.flat()].join(', ')
 }

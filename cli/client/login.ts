@@ -2,7 +2,7 @@
 
 import { resolve } from 'node:path'
 import { isLoopback, RESERVED_PARAMETERS } from '../../client/resolve-options.ts'
-import { isScope, printable } from '../../client/text.ts'
+import { given, isScope, printable } from '../../client/text.ts'
 import { type CommandOptionTable, type CommandValues, defineCommand, readSeconds } from '../command.ts'
 import { type CommandContext, usage } from '../context.ts'
 import { localTime } from '../text.ts'
@@ -95,9 +95,6 @@ function readResource(values: CommandValues<typeof WAY_OPTIONS>): string | undef
   if (URL.canParse(resource) && !resource.includes('#')) return resource
   throw usage(`--resource is ${JSON.stringify(resource)}; give an absolute URI without a fragment, or auto`)
 }
-
-const given = <T extends object>(ways: T): T =>
-  Object.fromEntries(Object.entries(ways).filter(([, value]) => value !== undefined)) as T
 
 function readWays(values: CommandValues<typeof WAY_OPTIONS>, before: ServerWays | undefined): ServerWays {
   const trusted = values['trusted-issuer']
@@ -309,8 +306,8 @@ export const loginCommand = defineCommand({
   options: LOGIN_OPTIONS,
   instead: SECRET_INSTEAD,
   notes: `Options are saved for the URL and profile. Secrets and headers are not saved; of files, only the name. Tokens are stored encrypted in $MCP_HOST_HOME/tokens [~/.config/mcp-host/tokens]. The environment variable BROWSER selects the browser.`,
-  async run(values, [given = ''], context) {
-    const url = checkServerUrl(given)
+  async run(values, [address = ''], context) {
+    const url = checkServerUrl(address)
     const reach = readReach(context, values)
     if (headersOf(context, reach, {}).has('authorization')) throw usage('--header Authorization replaces a login')
     const timeout = readSeconds('login-timeout', values['login-timeout'])

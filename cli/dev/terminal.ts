@@ -5,9 +5,8 @@ import { dirname, join, relative, resolve } from 'node:path'
 import { openBrowser } from '../../client/node/index.ts'
 import { errorText } from '../../core/plugin.ts'
 import type { CommandContext } from '../context.ts'
-import { KEY_HELP } from './keys.ts'
+import { DEV_SERVER, type DevOrder, isDevReport, KEY_HELP } from './messages.ts'
 import type { DevOptions } from './server.ts'
-import { DEV_SERVER, type DevOrder, isDevTold } from './server.ts'
 import { createTypeCheck } from './type-check.ts'
 import { watchProject } from './watch.ts'
 
@@ -85,7 +84,7 @@ function startServer(keep: string, { files, serving, died }: ServerEvents): Serv
     })
   })
   child.on('message', message => {
-    if (!isDevTold(message)) return
+    if (!isDevReport(message)) return
     if (message.mcpHostDev === 'files') return files(message.files)
     if (message.mcpHostDev === 'open') return void open(message.page)
     page = message.page

@@ -1,6 +1,7 @@
 // Checks metadata documents of the resource (RFC 9728) and its authorization servers (RFC 8414, OpenID Connect), and their keys.
 import { discoverServer } from '../../client/discovery.ts'
 import type { ServerInfo } from '../../client/stores.ts'
+import { counted } from '../text.ts'
 import { type Answer, ask, type Finding, failure, type Patient, reportOn } from './ask.ts'
 import { readChallenge } from './challenge.ts'
 import { createWatched, findingOf, type Try } from './client-view.ts'
@@ -61,7 +62,7 @@ async function checkKeys(metadata: Readonly<Record<string, unknown>>, issuer: st
   const list = keys.json['keys']
   if (!Array.isArray(list) || list.length === 0)
     return issuers.wrong(`No keys at ${uri}`, 'Let the issuer publish its signing keys.')
-  return issuers.ok(`${list.length} key${list.length === 1 ? '' : 's'} at ${uri}`)
+  return issuers.ok(`${counted(list.length, 'key')} at ${uri}`)
 }
 
 /** Tolerated clock skew, seconds; `auth-jwt` allows 60. */

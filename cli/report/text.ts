@@ -1,5 +1,6 @@
 // Formats the report as tables for the terminal, most important first, followed by features that can be disabled.
 import { type Cell, tableLines } from '../render.ts'
+import { counted } from '../text.ts'
 import type { Count } from './counts.ts'
 import { type ClientRow, minuteOf } from './legacy.ts'
 import type { Report, ToolRow } from './tally.ts'
@@ -13,8 +14,6 @@ const timeText = (milliseconds: number | undefined): string =>
   milliseconds === undefined ? '-' : milliseconds >= 100 ? milliseconds.toFixed(0) : milliseconds.toPrecision(2)
 
 const percent = (ratio: number) => `${(ratio * 100).toFixed(ratio > 0 && ratio < 0.01 ? 2 : 1)} %`
-
-const counted = (count: number, noun: string) => `${count} ${noun}${count === 1 ? '' : 's'}`
 
 const aboutText = (count: Count | undefined, noun: string) =>
   count ? [`${count.exact ? '' : 'about '}${counted(count.count, noun)}`] : []
