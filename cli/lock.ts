@@ -1,6 +1,6 @@
 // `mcp-host lock`: writes the surface of each route to a file, so that changes are reviewed before they are served.
 
-import { stat } from 'node:fs/promises'
+import { existsSync } from 'node:fs'
 import { printable } from '../client/text.ts'
 import type { CreateHostOptions } from '../core/create-host.ts'
 import type { Host } from '../core/host.ts'
@@ -48,16 +48,8 @@ function sizeOf({ routes }: Surface): string {
 }
 
 export async function readLockIfThere(file: string, context: CommandContext): Promise<Lock | undefined> {
-  const isThere = await stat(file).then(
-    () => true,
-    () => false,
-  )
-  return isThere ? readLockFile(file, context) : undefined
+  return existsSync(file) ? readLockFile(file, context) : undefined
 }
-
-/** The accepted definitions of a lock, which are kept when the lock is rewritten. */
-const acceptedIn = (lock: Lock | undefined): Pick<Lock, 'upstreams'> =>
-  lock?.upstreams ? { upstreams: lock.upstreams } : {}
 
 export const lockCommand = defineCommand({
   summary: 'Write the lock file: everything that the config serves, for diff and start --frozen',
@@ -75,7 +67,7 @@ mcp-host accept adds the tools and prompts of upstream servers to it.`,
     const file = lockFileOf(config, given, cwd)
     // An invalid lock is overwritten.
     const before = await readLockIfThere(file, context).catch(() => undefined)
-    await writeLockFile(file, { ...surface, ...acceptedIn(before) }, cwd)
+    await writeLockFile(file, { ...surface, ...(before?.upstreams && { upstreams: before.upstreams }) }, cwd)
     const what = before && (before.hash === surface.hash ? 'as it was' : countsText(compareSurfaces(before, surface)))
     context.print(printable(`${nameOf(file, cwd)}: ${sizeOf(surface)}${what === undefined ? '' : ` (${what})`}`))
     const note = notLocked(surface)

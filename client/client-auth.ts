@@ -85,11 +85,6 @@ export async function importPrivateKey({ privateKey, alg, kid }: PrivateKeyOptio
   return { ...(await importBy([use], one => importJWK(jwk as JWK, one))), kid: kid ?? privateKey.kid }
 }
 
-export interface ChosenClientAuth {
-  readonly method: string
-  readonly authenticate: ClientAuth
-}
-
 export interface MethodFacts {
   readonly registered: string | undefined
   readonly explicit: string | undefined
@@ -194,7 +189,7 @@ function impossible(server: ServerInfo, method: string | undefined): AuthError {
   )
 }
 
-export function chooseClientAuth(ctx: ClientContext, server: ServerInfo, client: ClientIdentity): ChosenClientAuth {
+export function chooseClientAuth(ctx: ClientContext, server: ServerInfo, client: ClientIdentity) {
   const { clientAuthentication, privateKey, alg, kid, tokenEndpointAuthMethod } = ctx.options
   if (clientAuthentication) return { method: 'custom', authenticate: custom(clientAuthentication) }
   ctx.secrets.add(client.clientSecret)

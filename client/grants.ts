@@ -123,15 +123,9 @@ const MAX_FAILURES = 8
 /** Code lifetime if the server omits it, seconds. */
 const LIFETIME = 600
 
-interface DeviceCode {
-  readonly deviceCode: string
-  readonly info: UserCodeInfo
-  readonly interval: number
-}
-
 export type Wait = (ms: number, signal: AbortSignal) => Promise<void>
 
-async function requestCode(ctx: ClientContext, about: GrantAbout, signal: AbortSignal): Promise<DeviceCode> {
+async function requestCode(ctx: ClientContext, about: GrantAbout, signal: AbortSignal) {
   const { server, client, resource, scope } = about
   const { issuer, deviceAuthorizationEndpoint } = server
   if (deviceAuthorizationEndpoint === undefined) {
@@ -146,7 +140,7 @@ async function requestCode(ctx: ClientContext, about: GrantAbout, signal: AbortS
   return readCode(ctx, about, readSuccess(ctx, { server, client, grantType: DEVICE_CODE }, answer))
 }
 
-function readCode(ctx: ClientContext, { server }: GrantAbout, json: Record<string, unknown>): DeviceCode {
+function readCode(ctx: ClientContext, { server }: GrantAbout, json: Record<string, unknown>) {
   const deviceCode = readText(json['device_code'])
   const userCode = readText(json['user_code'])
   const verificationUri = readText(json['verification_uri']) ?? readText(json['verification_url'])
