@@ -35,19 +35,9 @@ function readEnvFile(file: string): Record<string, string> {
   return parseEnv(text) as Record<string, string>
 }
 
-export interface EnvFiles {
-  /**
-   * Sets the variables and removes those of the previous load; later files win. Returns whether anything changed. Throws a
-   * StartError with file and line, and changes nothing.
-   */
-  load(): boolean
-  undo(): void
-}
+export type EnvFiles = ReturnType<typeof createEnvFiles>
 
-export function createEnvFiles(
-  files: () => readonly string[],
-  { env, cwd }: Pick<CommandContext, 'env' | 'cwd'>,
-): EnvFiles {
+export function createEnvFiles(files: () => readonly string[], { env, cwd }: Pick<CommandContext, 'env' | 'cwd'>) {
   const own = new Set(Object.keys(env))
   let loaded: Record<string, string> = {}
   let before = loaded
@@ -67,7 +57,11 @@ export function createEnvFiles(
   }
 
   return {
-    load() {
+    /**
+     * Sets the variables and removes those of the previous load; later files win. Returns whether anything changed. Throws a
+     * StartError with file and line, and changes nothing.
+     */
+    load(): boolean {
       const read: Record<string, string> = Object.assign({}, ...files().map(file => readEnvFile(resolve(cwd, file))))
       const wanted = Object.fromEntries(Object.entries(read).filter(([name]) => !own.has(name)))
       before = loaded
@@ -76,7 +70,7 @@ export function createEnvFiles(
       isUndone = false
       return isChanged
     },
-    undo() {
+    undo(): void {
       become(before)
       isUndone = isChanged
     },

@@ -8,7 +8,7 @@ import { createSecrets, printable, printableLines, type Secrets } from '../clien
 import { errorText, StartError } from '../core/http/errors.ts'
 import { utf8Text } from '../core/http/utf8-text.ts'
 import { type CommandOutput, render } from './render.ts'
-import { shellWord } from './text.ts'
+import { nearestHint, shellWord } from './text.ts'
 
 export type ProcessEvents = Pick<NodeJS.EventEmitter, 'on' | 'once' | 'off'>
 
@@ -78,6 +78,10 @@ export function createContext(environment: CommandEnvironment, exit: (code: numb
 
 export const usage = (what: string, cause?: unknown): StartError =>
   new StartError('MH3001', what, { exitCode: 2, cause })
+
+/** The StartError for an unknown word of the command line. */
+export const unknownName = (noun: string, given: string, known: readonly string[]): StartError =>
+  usage(`there is no ${noun} "${printable(given)}"${nearestHint(given, known)}; there are: ${known.join(', ')}`)
 
 /** Formats a failure, such as `mcp-host: error MH1301: port 3000 is in use`. */
 export const failureText = (error: unknown, text = errorText(error)): string =>
