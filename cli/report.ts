@@ -6,7 +6,7 @@ import { printable } from '../client/text.ts'
 import { errorText } from '../core/http/errors.ts'
 import { type CommandValues, defineCommand } from './command.ts'
 import { type CommandContext, usage } from './context.ts'
-import { readLines } from './report/log-lines.ts'
+import { takeLines } from './report/log-lines.ts'
 import { type Report, Tally, type Window } from './report/tally.ts'
 import { reportText } from './report/text.ts'
 import { jsonText } from './text.ts'
@@ -82,7 +82,7 @@ async function reportOnLogs(
     let lines = 0
     const stream = source === '-' ? stdin : createReadStream(resolve(cwd, source))
     try {
-      await readLines(stream, line => {
+      await takeLines(stream, line => {
         lines++
         tally.line(line)
       })
