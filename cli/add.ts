@@ -12,18 +12,11 @@ import { readConfig } from './config.ts'
 import { type CommandContext, usage } from './context.ts'
 import { readManifest } from './init/existing-package.ts'
 import { capitalize, readTemplate, toIdentifier } from './init/project-files.ts'
-import { assertFree, type NewFiles, writeNew } from './init/write-new.ts'
+import { assertFree, writeNew } from './init/write-new.ts'
 import { nearestHint } from './text.ts'
 
-interface Project {
-  readonly folder: string
-  readonly configName: string
-  readonly extension: '.ts' | '.js' | '.mjs'
-  readonly runner: TestRunner
-  readonly packages: ReadonlySet<string>
-  readonly toolsets: ReadonlyMap<string, readonly string[]>
-}
-
+type Project = Awaited<ReturnType<typeof findProject>>
+type Extension = '.ts' | '.js' | '.mjs'
 type TestRunner = 'node:test' | 'vitest' | 'mocha'
 
 function toolsetsOf(config: unknown): Map<string, string[]> {
@@ -36,14 +29,9 @@ function toolsetsOf(config: unknown): Map<string, string[]> {
   )
 }
 
-function extensionOf(
-  folder: string,
-  configName: string,
-  sources: readonly string[],
-  { type }: Manifest,
-): Project['extension'] {
+function extensionOf(folder: string, configName: string, sources: readonly string[], { type }: Manifest): Extension {
   const used = [...sources, configName].map(name => extname(name))
-  const found = used.find((extension): extension is Project['extension'] => /^\.(?:ts|js|mjs)$/.test(extension))
+  const found = used.find((extension): extension is Extension => /^\.(?:ts|js|mjs)$/.test(extension))
   const extension = found ?? (existsSync(join(folder, 'tsconfig.json')) ? '.ts' : '.js')
   return extension === '.js' && type !== 'module' ? '.mjs' : extension
 }
@@ -56,7 +44,7 @@ const packagesOf = ({ dependencies, devDependencies }: Manifest): ReadonlySet<st
 const runnerOf = (packages: ReadonlySet<string>): TestRunner =>
   (['vitest', 'mocha'] as const).find(name => packages.has(name)) ?? 'node:test'
 
-async function findProject(context: CommandContext, config: string | undefined): Promise<Project> {
+async function findProject(context: CommandContext, config: string | undefined) {
   const loaded = await readConfig({ config }, context)
   const folder = dirname(resolve(context.cwd, loaded.file))
   const configName = basename(loaded.file)
@@ -96,12 +84,6 @@ const RUNNERS: Readonly<Record<TestRunner, string>> = {
   mocha: "import { it as test } from 'mocha'",
 }
 
-interface Added {
-  readonly files: NewFiles
-  readonly main: string
-  readonly use: string
-}
-
 const fileNameOf = (name: string): string => name.replace(/^[^A-Za-z0-9]+/, '').replaceAll('.', '-')
 
 function useOf(kind: Kind, identifier: string, main: string, { configName, toolsets }: Project): string {
@@ -123,7 +105,7 @@ function useOf(kind: Kind, identifier: string, main: string, { configName, tools
   return `${told}\n${lines.map(line => `  ${line}`).join('\n')}`
 }
 
-function addedFiles(kind: Kind, name: string, project: Project): Added {
+function addedFiles(kind: Kind, name: string, project: Project) {
   const { extension, runner } = project
   const identifier = toIdentifier(name, kind)
   const file = fileNameOf(name)

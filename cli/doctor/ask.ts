@@ -1,5 +1,5 @@
 // HTTP requests and findings of the doctor: any Host header, no redirects, ten second timeout.
-import { type ClientRequest, type IncomingHttpHeaders, type IncomingMessage, request as requestHttp } from 'node:http'
+import { type ClientRequest, type IncomingMessage, request as requestHttp } from 'node:http'
 import { request as requestHttps } from 'node:https'
 import { isIP } from 'node:net'
 import { META, MODERN_REVISION } from '../../core/transport.ts'
@@ -38,12 +38,7 @@ interface Question {
   readonly signal?: AbortSignal
 }
 
-export interface Answer {
-  readonly status: number
-  readonly headers: IncomingHttpHeaders
-  readonly text: string
-  readonly json: Readonly<Record<string, unknown>> | undefined
-}
+export type Answer = Awaited<ReturnType<typeof ask>>
 
 /** The TLS server name for a URL, because Node uses the `Host` header. IP addresses have none (RFC 6066, section 3). */
 function serverName(url: string): string {
@@ -84,7 +79,7 @@ export async function firstPiece(response: IncomingMessage): Promise<string | un
   return undefined
 }
 
-export async function ask(url: string, question: Question = {}): Promise<Answer> {
+export async function ask(url: string, question: Question = {}) {
   const response = await open(url, question)
   const { statusCode = 0, headers } = response
   let text = ''
@@ -125,24 +120,14 @@ export function failure(error: unknown): string {
   return code === 'ABORT_ERR' ? `no answer within ${PATIENCE / 1_000} seconds` : message || String(code)
 }
 
-export interface OlderServer {
-  readonly transport: 'Streamable HTTP' | 'HTTP+SSE'
-  readonly revision: string
-}
+export type OlderServer = NonNullable<Awaited<ReturnType<typeof askForOlder>>>
 
 /** Opens and closes a session of a legacy server. */
-export async function askForOlder(
-  url: string,
-  headers: Readonly<Record<string, string>> = {},
-): Promise<OlderServer | undefined> {
-  const options = {
-    client: { name: 'mcp-host doctor', version: '1' },
-    era: 'legacy',
-    connectTimeout: PATIENCE,
-  } as const
+export async function askForOlder(url: string, headers: Readonly<Record<string, string>> = {}) {
+  const client = { name: 'mcp-host doctor', version: '1' }
   for (const transport of ['http', 'sse'] as const) {
     try {
-      const connection = await connect({ url, headers, transport }, options)
+      const connection = await connect({ url, headers, transport }, { client, era: 'legacy', connectTimeout: PATIENCE })
       const { revision } = connection
       await connection.close()
       return transport === 'http'

@@ -41,26 +41,7 @@ export async function takeLines(source: Readable, take: (line: string | undefine
 const OUTCOMES = ['ok', 'input_required', 'tool_error', 'error', 'refused', 'cancelled'] as const
 type LoggedOutcome = (typeof OUTCOMES)[number]
 
-export interface LoggedRequest {
-  readonly at: number
-  readonly outcome: LoggedOutcome
-  readonly milliseconds: number | undefined
-  readonly method: string | undefined
-  readonly name: string | undefined
-  readonly route: string | undefined
-  readonly error: string | undefined
-  readonly by: string | undefined
-  readonly reason: string | undefined
-  readonly user: string | undefined
-  readonly client: string | undefined
-  readonly revision: string | undefined
-  readonly transport: string | undefined
-  readonly session: string | undefined
-  readonly asked: readonly string[]
-  /** The number of requests that the line represents: more than one with `sample`. */
-  readonly weight: number
-  readonly audited: boolean
-}
+export type LoggedRequest = ReturnType<typeof readRequest>
 
 export interface Refusals {
   readonly at: number
@@ -103,14 +84,8 @@ function readOther({ seq, prev, event, lost, count, until }: Readonly<Record<str
   return event === 'gap' && typeof lost === 'number' && lost > 0 ? { gap: lost } : 'own'
 }
 
-export function readLoggedLine(line: string): LoggedLine {
-  const fields = line.trimStart().startsWith('{') ? parseObject(line) : undefined
-  if (!fields) return undefined
-  const outcome = OUTCOMES.find(known => known === fields['outcome'])
-  if (outcome === undefined) return readOther(fields)
-  const at = timeOf(fields['time'])
+function readRequest(fields: Readonly<Record<string, unknown>>, outcome: LoggedOutcome, at: number) {
   const { ms, asked } = fields
-  if (Number.isNaN(at)) return undefined
   return {
     at,
     outcome,
@@ -127,7 +102,17 @@ export function readLoggedLine(line: string): LoggedLine {
     transport: textOf(fields['transport'], 64),
     session: textOf(fields['session'], 128),
     asked: Array.isArray(asked) ? asked.slice(0, MOST_ASKED).flatMap(method => textOf(method, 64) ?? []) : [],
+    /** The number of requests that the line represents: more than one with `sample`. */
     weight: weightOf(fields),
     audited: typeof fields['decision'] === 'string',
   }
+}
+
+export function readLoggedLine(line: string): LoggedLine {
+  const fields = line.trimStart().startsWith('{') ? parseObject(line) : undefined
+  if (!fields) return undefined
+  const outcome = OUTCOMES.find(known => known === fields['outcome'])
+  if (outcome === undefined) return readOther(fields)
+  const at = timeOf(fields['time'])
+  return Number.isNaN(at) ? undefined : readRequest(fields, outcome, at)
 }

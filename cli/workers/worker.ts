@@ -25,14 +25,10 @@ const tell = (message: WorkerMessage) => tellParent(message)
 
 const STOP: StopOrder = { mcpHost: 'stop' }
 
-interface Orders {
-  readonly stop: Promise<StopOrder>
-  readonly retire: Promise<void>
-  readonly leave: Promise<void>
-}
+type Orders = ReturnType<typeof listenForOrders>
 
 /** Orders come from the primary. A SIGTERM sent only to this process means `retire`. */
-function listenForOrders(): Orders {
+function listenForOrders() {
   const obey = new Map<string, (order: Order) => void>()
   const heard = <Heard>(order: Order['mcpHost']) =>
     new Promise<Heard>(resolve => obey.set(order, told => resolve(told as Heard)))

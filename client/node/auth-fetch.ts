@@ -13,13 +13,9 @@ const HOSTS: Readonly<Record<string, LoopbackHost>> = {
   '[::1]': '::1',
 }
 
-interface LoopbackPlace {
-  readonly host: LoopbackHost
-  readonly port: number
-  readonly path: string
-}
+type LoopbackPlace = NonNullable<ReturnType<typeof loopbackPlace>>
 
-function loopbackPlace(options: ClientOAuthOptions): LoopbackPlace | undefined {
+function loopbackPlace(options: ClientOAuthOptions) {
   const { redirectUri, authorizationRedirectDelegate, authorizationCallbackHandler } = options
   if (redirectUri === undefined || authorizationRedirectDelegate || authorizationCallbackHandler) return undefined
   if (!URL.canParse(String(redirectUri))) return undefined
