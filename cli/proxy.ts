@@ -3,7 +3,7 @@ import { statSync } from 'node:fs'
 import { resolve } from 'node:path'
 import type { Readable, Writable } from 'node:stream'
 import { AuthError } from '../client/errors.ts'
-import { tellUnreached } from '../client/http.ts'
+import { describeUnreachable } from '../client/http.ts'
 import { createProxyDispatcher, fetchThrough, usesProxy } from '../client/node/fetch.ts'
 import { isLoopback } from '../client/resolve-options.ts'
 import { printable } from '../client/text.ts'
@@ -105,7 +105,7 @@ function toFailure(error: RemoteError, login: Login, runnable: (text: string) =>
       data === undefined ? {} : { data: data as Fields },
     )
   const isUnreached = reason === 'unreachable'
-  const { what, fix } = tellUnreached(error.cause, networkCode(error.cause))
+  const { what, fix } = describeUnreachable(error.cause, networkCode(error.cause))
   return new Failure(
     REASONS[reason] ?? reason,
     isUnreached ? `${url} ${what}; ${fix}; the next request tries again` : withFix(error),

@@ -9,7 +9,7 @@ import { readConfig } from './config.ts'
 import type { CommandContext, ProcessEvents } from './context.ts'
 import type { CliLog } from './log.ts'
 
-export function tellParent(message: object): Promise<void> {
+export function notifyParent(message: object): Promise<void> {
   return new Promise(resolve => {
     if (process.connected && process.send) process.send(message, () => resolve())
     else resolve()

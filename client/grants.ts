@@ -157,7 +157,7 @@ function readCode(ctx: ClientContext, { server }: GrantAbout, json: Record<strin
   return { deviceCode, info: { userCode, verificationUri, verificationUriComplete, expiresIn }, interval }
 }
 
-async function tell(ctx: ClientContext, info: UserCodeInfo): Promise<void> {
+async function showUserCode(ctx: ClientContext, info: UserCodeInfo): Promise<void> {
   const { grant } = ctx.options
   if (grant.type !== 'device') throw new TypeError(`the grant is ${grant.type}`)
   const { userCode, verificationUri, expiresIn } = info
@@ -186,7 +186,7 @@ export async function requestByDevice(
   const { server, client, resource, dpop } = about
   const code = await requestCode(ctx, about, signal)
   const end = ctx.now() + code.info.expiresIn * 1000
-  await tell(ctx, code.info)
+  await showUserCode(ctx, code.info)
   const parameters = { device_code: code.deviceCode, resource }
   const request = { server, client, grantType: DEVICE_CODE, parameters, dpop, sendOnce: true }
   let interval = code.interval

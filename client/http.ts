@@ -60,7 +60,7 @@ export function certificateFix(thrown: unknown): string | undefined {
   return undefined
 }
 
-export function tellUnreached(thrown: unknown, code?: string): { readonly what: string; readonly fix: string } {
+export function describeUnreachable(thrown: unknown, code?: string): { readonly what: string; readonly fix: string } {
   const proxy = [...causesOf(thrown)].find(error => error instanceof ProxyFailure)
   if (proxy) return { what: `was not called: ${proxy.message}`, fix: 'check that proxy' }
   const why = code === undefined ? '' : ` (${code})`
@@ -216,7 +216,7 @@ export function createOAuthHttp({
       const code = timeout.aborted ? 'TIMEOUT' : codeOf(thrown)
       const said = printable(secrets.scrub(thrown instanceof Error ? thrown.message : String(thrown)), 200)
       const cause = Object.assign(new Error(code ?? said), code === undefined ? {} : { code })
-      const { what: silent } = tellUnreached(thrown, code ?? said)
+      const { what: silent } = describeUnreachable(thrown, code ?? said)
       const why = timeout.aborted ? `did not respond within ${timeoutMs / 1_000} s` : silent
       const bodySent = status !== undefined || timeout.aborted || code === undefined || !NOT_SENT.test(code)
       return new ConnectionError(`${what} at ${printableUrl(url)} ${why}`, { bodySent, status, cause })

@@ -6,7 +6,7 @@ import { createEngine, type Engine } from './engine.ts'
 import { AuthError, scrubError } from './errors.ts'
 import { createEmit } from './events.ts'
 import { isUnattended } from './grants.ts'
-import { codeOf, createOAuthHttp, TIMEOUT, tellUnreached, withAbort } from './http.ts'
+import { codeOf, createOAuthHttp, describeUnreachable, TIMEOUT, withAbort } from './http.ts'
 import { knownClient } from './identity.ts'
 import { createNetPolicy } from './net-policy.ts'
 import { checkScopes, type ResolvedOptions } from './resolve-options.ts'
@@ -78,7 +78,7 @@ export async function requestChallenge(
     return readCue(response)
   } catch (cause) {
     if (AuthError.is(cause) || signal?.aborted) throw cause
-    const { what, fix } = tellUnreached(cause, timeout.aborted ? 'TIMEOUT' : codeOf(cause))
+    const { what, fix } = describeUnreachable(cause, timeout.aborted ? 'TIMEOUT' : codeOf(cause))
     throw new AuthError(`${printableUrl(url)} ${what}`, {
       code: 'temporarily_unavailable',
       retryable: true,
@@ -154,7 +154,7 @@ export function createSession(options: ResolvedOptions, { openRedirect, issuer }
     const ask = options.interactive === 'defer' ? 'defer' : 'ask'
     const about = { used: await engine.store.read(), metadataUrls: cue?.resourceMetadata ?? [], scheme: cue?.scheme }
     const wanted = { challenged: cue?.scope, added: scopes, refusedClientId }
-    await engine.obtain({ ...about, ...wanted, stepUp: false, anew: true, ask }, signal)
+    await engine.obtain({ ...about, ...wanted, stepUp: false, explicit: true, ask }, signal)
   })
 
   const session: AuthSession = {

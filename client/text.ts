@@ -150,7 +150,7 @@ export const isScope = (value: unknown): value is string =>
   typeof value === 'string' && /^[\x21\x23-\x5b\x5d-\x7e]+$/.test(value)
 
 /** Reads only `error` and `error_description` (RFC 6749 §5.2). */
-export function saidIn({ json }: { readonly json: unknown }): string | undefined {
+export function errorTextOf({ json }: { readonly json: unknown }): string | undefined {
   if (!isObject(json)) return undefined
   const said = [readText(json['error']), readText(json['error_description'])].filter(text => text !== undefined)
   return said.length > 0 ? said.join(': ') : undefined

@@ -2,7 +2,7 @@
 import { readCue } from '../../client/challenge.ts'
 import { AuthError } from '../../client/errors.ts'
 import type { AuthEvent } from '../../client/events.ts'
-import { causesOf, tellUnreached } from '../../client/http.ts'
+import { causesOf, describeUnreachable } from '../../client/http.ts'
 import { printable } from '../../client/text.ts'
 import { StartError } from '../../core/http/errors.ts'
 import type { ElicitParams, ElicitResult } from '../../core/mcp/protocol.ts'
@@ -52,7 +52,7 @@ export function explainFailure(
   if (auth) return auth
   const network = networkFailureIn(causes)
   if (network !== undefined) {
-    const { what, fix } = tellUnreached(thrown, network)
+    const { what, fix } = describeUnreachable(thrown, network)
     return new StartError('MH3202', `${login.url} ${what}; ${fix}`, about)
   }
   if (!(thrown instanceof Error)) return new StartError('MH3203', String(thrown), about)

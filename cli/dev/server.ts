@@ -15,13 +15,13 @@ import { type CliLog, openLog } from '../log.ts'
 import { oneAtATime, type Reloaded, reloadConfig } from '../reload.ts'
 import { withFrames } from '../render.ts'
 import {
+  notifyParent,
   onCrash,
   type Served,
   type ServeSettings,
   serve,
   surviveRejections,
   surviveStdout,
-  tellParent,
 } from '../serve.ts'
 import { startPage } from '../start-page.ts'
 import { counted } from '../text.ts'
@@ -81,7 +81,7 @@ function createCallLines(print: (line: string) => void): Observer {
   }
 }
 
-const tell = (message: DevReport) => tellParent(message)
+const tell = (message: DevReport) => notifyParent(message)
 
 const tellFiles = () => tell({ mcpHostDev: 'files', files: projectFiles() })
 

@@ -20,7 +20,7 @@ export const reportOn = (check: string) => ({
   wrong: (text: string, fix: string): Finding => ({ check, level: 'wrong', text, fix }),
 })
 
-export interface Patient {
+export interface Target {
   readonly url: string
   readonly token: string | undefined
   readonly origin: string | undefined
@@ -31,7 +31,7 @@ export interface Patient {
 const PATIENCE = 10_000
 const MAX_BODY = 1_000_000
 
-interface Question {
+interface RequestOptions {
   readonly method?: string
   readonly headers?: Readonly<Record<string, string>>
   readonly body?: string
@@ -58,7 +58,7 @@ const receiveResponse = (request: ClientRequest, body?: string): Promise<Incomin
 
 export async function open(
   url: string,
-  { method = 'GET', headers = {}, body, signal }: Question = {},
+  { method = 'GET', headers = {}, body, signal }: RequestOptions = {},
 ): Promise<IncomingMessage> {
   const send = url.startsWith('https:') ? requestHttps : requestHttp
   const length = body === undefined ? {} : { 'Content-Length': String(Buffer.byteLength(body)) }
@@ -79,8 +79,8 @@ export async function firstPiece(response: IncomingMessage): Promise<string | un
   return undefined
 }
 
-export async function ask(url: string, question: Question = {}) {
-  const response = await open(url, question)
+export async function ask(url: string, options: RequestOptions = {}) {
+  const response = await open(url, options)
   const { statusCode = 0, headers } = response
   let text = ''
   if (headers['content-type']?.startsWith('text/event-stream')) response.destroy()
@@ -93,7 +93,11 @@ export async function ask(url: string, question: Question = {}) {
   return { status: statusCode, headers, text, json: parseObject(text) }
 }
 
-export function message(method: string, params: object = {}, headers: Readonly<Record<string, string>> = {}): Question {
+export function message(
+  method: string,
+  params: object = {},
+  headers: Readonly<Record<string, string>> = {},
+): RequestOptions {
   const _meta = {
     [META.protocolVersion]: MODERN_REVISION,
     [META.clientInfo]: { name: 'mcp-host doctor', version: '1' },

@@ -1,7 +1,8 @@
 // Reads `mcp.lock.json` next to the config, verifies all hashes, and writes it.
 import { createReadStream } from 'node:fs'
 import { stat } from 'node:fs/promises'
-import { dirname, join, relative, resolve } from 'node:path'
+import { dirname, join, resolve } from 'node:path'
+import { shortName } from '../../core/config/problems.ts'
 import { LOCK_NAME } from '../../core/host.ts'
 import { errorText, StartError } from '../../core/http/errors.ts'
 import { utf8Text } from '../../core/http/utf8-text.ts'
@@ -22,11 +23,7 @@ const MOST_LEVELS = 200
 export const lockFileOf = (config: string, given: string | undefined, cwd: string): string =>
   given === undefined ? join(dirname(config), LOCK_NAME) : resolve(cwd, given)
 
-export const nameOf = (file: string, cwd: string): string => {
-  if (file === '-') return 'stdin'
-  const near = relative(cwd, file)
-  return near.startsWith('..') ? file : near
-}
+export const nameOf = (file: string, cwd: string): string => (file === '-' ? 'stdin' : shortName(file, cwd))
 
 export const isDeeper = (value: unknown, most: number): boolean =>
   typeof value === 'object' &&

@@ -10,18 +10,18 @@ import type { OperatorLink } from '../console.ts'
 import type { CommandContext, ProcessEvents } from '../context.ts'
 import { type CliLog, openLog } from '../log.ts'
 import {
+  notifyParent,
   onCrash,
   type Served,
   type ServeSettings,
   serve,
   surviveRejections,
   surviveStdout,
-  tellParent,
 } from '../serve.ts'
 import { FIRST_WORKER, isFromPrimary, type Order, type StopOrder, type WorkerMessage } from './message.ts'
 import { createNeighbours, hubOfPrimary } from './neighbours.ts'
 
-const tell = (message: WorkerMessage) => tellParent(message)
+const tell = (message: WorkerMessage) => notifyParent(message)
 
 const STOP: StopOrder = { mcpHost: 'stop' }
 
