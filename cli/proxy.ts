@@ -23,7 +23,7 @@ import { type CommandContext, usage } from './context.ts'
 import { Failure } from './proxy/messages.ts'
 import { createIgnoredTools, type Relay, startRelay } from './proxy/relay.ts'
 import { signInFetch } from './proxy/sign-in.ts'
-import { nextSignal } from './serve.ts'
+import { nextEnd } from './serve.ts'
 
 const PROXY_OPTIONS = {
   ...LOGIN_OPTIONS,
@@ -188,8 +188,6 @@ export async function startProxy(
   )
 }
 
-const ENDING = ['SIGTERM', 'SIGINT', 'SIGHUP'] as const
-
 export const proxyCommand = defineCommand({
   summary: 'Connect a stdio client to a remote server, with login',
   example: 'https://mcp.example/mcp',
@@ -201,10 +199,7 @@ proxy uses the login of \`mcp-host login\`, which is stored encrypted. Without a
   async run(values, [given = ''], context) {
     const { process: events, stdin: input } = context
     const relay = await startProxy(context, given, values, { input, output: context.stdout })
-    void nextSignal(events, ...ENDING).then(() => {
-      void nextSignal(events, ...ENDING).then(() => context.exit(1))
-      relay.end()
-    })
+    void nextEnd(context).then(relay.end)
     // An unexpected failure of one message must not end the others.
     events.on('unhandledRejection', error => context.say(`unexpected: ${errorText(error)}`))
     await relay.ended

@@ -22,6 +22,13 @@ export function nextSignal(events: ProcessEvents, ...signals: NodeJS.Signals[]):
   })
 }
 
+/** Resolves at the first signal that ends a stdio server; exits at the second one. */
+export async function nextEnd({ process: events, exit }: Pick<CommandContext, 'process' | 'exit'>): Promise<void> {
+  const ENDING = ['SIGTERM', 'SIGINT', 'SIGHUP'] as const
+  await nextSignal(events, ...ENDING)
+  void nextSignal(events, ...ENDING).then(() => exit(1))
+}
+
 export interface Served {
   readonly host: Host
   readonly file: string

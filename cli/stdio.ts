@@ -9,7 +9,7 @@ import { createStdioTransport, type StdioEnds } from '../plugins/transport-stdio
 import { CONFIG_OPTION, defineCommand, LOG_OPTIONS } from './command.ts'
 import { usage } from './context.ts'
 import { openLog } from './log.ts'
-import { nextSignal, onCrash, surviveRejections } from './serve.ts'
+import { nextEnd, onCrash, surviveRejections } from './serve.ts'
 
 const NAME = 'transport-stdio'
 const OVER_HTTP = ['transport-streamable', 'transport-sse']
@@ -133,8 +133,6 @@ export async function serveStdio(settings: StdioSettings, ends: StdioEnds, log: 
   }
 }
 
-const ENDING = ['SIGTERM', 'SIGINT', 'SIGHUP'] as const
-
 export const stdioCommand = defineCommand({
   summary: 'Serve one route over stdin and stdout',
   example: '--route /clock',
@@ -148,11 +146,9 @@ plugins['transport-stdio'].user in the config sets the caller; default: anonymou
   async run({ config, route, ...logging }, _positionals, context) {
     const { process: events, stdin: input, cwd } = context
     const output = context.stdout
-    const ending = nextSignal(events, ...ENDING)
     let serving = false
-    void ending.then(() => {
-      if (!serving) return context.exit(1)
-      void nextSignal(events, ...ENDING).then(() => context.exit(1))
+    const ending = nextEnd(context).then(() => {
+      if (!serving) context.exit(1)
     })
     const log = openLog(logging, context)
     const served = await serveStdio({ config, route, cwd }, { input, output }, log)

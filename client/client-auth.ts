@@ -6,7 +6,7 @@ import type { ClientContext } from './context.ts'
 import { AuthError, callOption } from './errors.ts'
 import type { ClientAuth, PrivateKeyOptions } from './options.ts'
 import type { ClientIdentity, CryptoKey, JsonWebKey, ServerInfo } from './stores.ts'
-import type { Secrets } from './text.ts'
+import { formEncoded, type Secrets } from './text.ts'
 
 export interface SigningKey {
   readonly key: CryptoKey
@@ -114,15 +114,12 @@ export function chooseMethod(facts: MethodFacts): string | undefined {
   return ['client_secret_basic', 'client_secret_post', 'none'].find(method => listed.includes(method))
 }
 
-/** Form-encodes one half of Basic credentials (RFC 6749 §2.3.1). */
-const formEncode = (value: string): string => new URLSearchParams([['', value]]).toString().slice(1)
-
 /**
  * Replaces oauth4webapi's function, which also encodes `-`, `.`, `_` and `*`: some servers compare without decoding.
  */
 function secretBasic(secret: string, secrets: Secrets): ClientAuth {
   return ({ client, headers }) => {
-    const credentials = btoa(`${formEncode(client.clientId)}:${formEncode(secret)}`)
+    const credentials = btoa(`${formEncoded(client.clientId)}:${formEncoded(secret)}`)
     secrets.add(credentials)
     headers.set('authorization', `Basic ${credentials}`)
   }

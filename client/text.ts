@@ -67,7 +67,8 @@ const REDACTED = '[redacted]'
 
 export type Secrets = ReturnType<typeof createSecrets>
 
-const formEncoded = (value: string): string => new URLSearchParams([['', value]]).toString().slice(1)
+/** Form-encodes a value (RFC 6749, appendix B). */
+export const formEncoded = (value: string): string => new URLSearchParams([['', value]]).toString().slice(1)
 /** Encodes without throwing for a lone surrogate. */
 const urlEncoded = (value: string): string => formEncoded(value).replaceAll('+', '%20')
 const jsonEncoded = (value: string): string => JSON.stringify(value).slice(1, -1)
