@@ -193,31 +193,27 @@ function readIssuer(text: string | undefined): string | undefined {
   throw usage(`--client-issuer is ${JSON.stringify(text)}; give the issuer's whole URL, as in its metadata`)
 }
 
+/** Another client id or document replaces the client of an earlier login, and a new key replaces its secret. */
 function identityOf({ cwd }: CommandContext, values: LoginValues, before: Login | undefined) {
-  const { 'client-id': clientId, 'client-metadata': document, 'private-key-file': keyFile } = values
+  const { 'client-id': givenId, 'client-metadata': document, 'private-key-file': keyFile } = values
   const file = values['client-secret-file']
   const issuer = readIssuer(values['client-issuer'])
-  if (issuer !== undefined && clientId === undefined && before?.clientId === undefined)
-    throw usage('--client-issuer needs --client-id')
-  if (clientId === undefined && document === undefined) {
-    const { clientMetadataDocumentUri, clientId: id, secret, secretFile, privateKeyFile } = before ?? {}
-    if (id === undefined && (file ?? keyFile) !== undefined) {
-      throw usage(`--${file === undefined ? 'private-key' : 'client-secret'}-file needs --client-id`)
-    }
-    const clientIssuer = issuer ?? before?.clientIssuer
-    const known = { clientId: id, clientIssuer, clientMetadataDocumentUri, secret, secretFile, privateKeyFile }
-    if (keyFile !== undefined)
-      return { ...known, secret: undefined, secretFile: undefined, privateKeyFile: resolve(cwd, keyFile) }
-    return file === undefined ? known : { ...known, privateKeyFile: undefined, secretFile: keptFile(cwd, file) }
-  }
-  if (clientId !== undefined && document !== undefined)
+  if (givenId !== undefined && document !== undefined)
     throw usage('--client-id and --client-metadata exclude each other')
+  if (issuer !== undefined && (givenId ?? before?.clientId) === undefined)
+    throw usage('--client-issuer needs --client-id')
+  const kept = givenId === undefined && document === undefined ? before : undefined
+  const clientId = givenId ?? kept?.clientId
+  if (clientId === undefined && document === undefined && (file ?? keyFile) !== undefined)
+    throw usage(`--${file === undefined ? 'private-key' : 'client-secret'}-file needs --client-id`)
+  const { secret, secretFile, privateKeyFile } = (file ?? keyFile) === undefined ? (kept ?? {}) : {}
   return {
     clientId,
     clientIssuer: issuer ?? (clientId === before?.clientId ? before?.clientIssuer : undefined),
-    clientMetadataDocumentUri: document,
-    ...(keyFile !== undefined && { privateKeyFile: resolve(cwd, keyFile) }),
-    ...(file !== undefined && { secretFile: keptFile(cwd, file) }),
+    clientMetadataDocumentUri: document ?? kept?.clientMetadataDocumentUri,
+    secret,
+    secretFile: file === undefined ? secretFile : keptFile(cwd, file),
+    privateKeyFile: keyFile === undefined ? privateKeyFile : resolve(cwd, keyFile),
   }
 }
 

@@ -4,12 +4,10 @@ import { isoTime } from '../text.ts'
 import { createDistinct, createRanking, type Ranked } from './counts.ts'
 import type { LoggedRequest } from './log-lines.ts'
 
-type Asked = Pick<LoggedRequest, 'method' | 'revision' | 'transport' | 'session' | 'asked' | 'audited'>
-
 interface Feature {
   readonly name: string
   /** Returns undefined if the line does not contain the information. */
-  isUsed(request: Asked): boolean | undefined
+  isUsed(request: LoggedRequest): boolean | undefined
   /** Words for "use" in the report. */
   readonly words: string
   readonly allows?: string
