@@ -56,7 +56,7 @@ describe('an env file', () => {
     createEnvFiles(() => ['.env'], { env, cwd }).load()
     expect(env[NAME]).to.equal('new')
     expect(() => createEnvFiles(() => ['utf16.env'], { env, cwd }).load()).to.throw(
-      `--env-file: ${join(cwd, 'utf16.env')}: the file is UTF-16; save it as UTF-8`,
+      `${join(cwd, 'utf16.env')} cannot be read: the file is UTF-16`,
     )
   })
 })
