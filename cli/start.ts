@@ -13,8 +13,18 @@ import { createOperatorLink, type OperatorLink } from './console.ts'
 import { type CommandContext, usage } from './context.ts'
 import { listenOn } from './listen-options.ts'
 import { openLog } from './log.ts'
-import { logReload, oneAtATime, type ReloadSettings, reloadConfig } from './reload.ts'
-import { nextSignal, onCrash, type ServeSettings, serve, surviveRejections, surviveStdout } from './serve.ts'
+import {
+  logReload,
+  nextSignal,
+  onCrash,
+  oneAtATime,
+  type ReloadSettings,
+  reloadConfig,
+  type ServeSettings,
+  serve,
+  surviveRejections,
+  surviveStdout,
+} from './serve.ts'
 import { startPage } from './start-page.ts'
 import { parseCount } from './workers/count.ts'
 

@@ -4,7 +4,6 @@ import { StartError } from '../../core/http/errors.ts'
 import type { CallToolResult, JsonObject } from '../../core/mcp/protocol.ts'
 import { type Connection, RemoteError } from '../../remote/index.ts'
 import { MAX_MESSAGE } from '../../remote/messages.ts'
-import type { ServerWork } from './with-server.ts'
 
 export const tooLarge = () =>
   new StartError('MH3210', `the server sent more than ${MAX_MESSAGE / 2 ** 20} MB in one response`)
@@ -135,7 +134,7 @@ function repairEntries(entries: readonly unknown[], { type, noun }: List, isMode
 export async function readList<Method extends keyof Entries>(
   server: Connection,
   method: Method,
-  { signal, warn }: Pick<ServerWork, 'signal' | 'warn'>,
+  { signal, warn }: { readonly signal: AbortSignal; readonly warn: Warn },
 ): Promise<readonly Entries[Method][]> {
   const list: List = LISTS[method]
   const found: Members[] = []

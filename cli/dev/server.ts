@@ -12,11 +12,13 @@ import { createOperatorLink, withConsole } from '../console.ts'
 import { type CommandContext, failureText } from '../context.ts'
 import { listenOn } from '../listen-options.ts'
 import { type CliLog, openLog } from '../log.ts'
-import { oneAtATime, type Reloaded, reloadConfig } from '../reload.ts'
 import { withFrames } from '../render.ts'
 import {
   notifyParent,
   onCrash,
+  oneAtATime,
+  type Reloaded,
+  reloadConfig,
   type Served,
   type ServeSettings,
   serve,
