@@ -1,4 +1,5 @@
 // This package's folder and version, when run from source or from dist.
+import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { dirname } from 'node:path'
 
@@ -9,9 +10,8 @@ interface OwnPackage {
   readonly devDependencies: Readonly<Record<string, string>>
 }
 
-const require = createRequire(import.meta.url)
-const file = require.resolve('mcp-host/package.json')
+const file = createRequire(import.meta.url).resolve('mcp-host/package.json')
 
-export const ownPackage: OwnPackage = { ...require(file), folder: dirname(file) }
+export const ownPackage: OwnPackage = { ...JSON.parse(readFileSync(file, 'utf8')), folder: dirname(file) }
 
 export const { version } = ownPackage
