@@ -7,7 +7,14 @@ import { hostOf } from '../core/create-host.ts'
 import type { Host } from '../core/host.ts'
 import { errorText, StartError } from '../core/http/errors.ts'
 import type { Logger } from '../core/kernel/log.ts'
-import { CONFIG_OPTION, type CommandValues, defineCommand, ENV_FILE_OPTION, LOG_OPTIONS } from './command.ts'
+import {
+  CONFIG_OPTION,
+  type CommandValues,
+  defineCommand,
+  ENV_FILE_OPTION,
+  LOG_OPTIONS,
+  readWorkers,
+} from './command.ts'
 import { readConfig } from './config.ts'
 import type { CommandContext } from './context.ts'
 import { type CliLog, openLog } from './log.ts'
@@ -88,7 +95,7 @@ async function runChecks({ config, 'env-file': files, workers }: CheckOptions, c
   const { log, warnings } = collectWarnings(context.cwd, inner)
   const checked = { warnings, file: '', routes: [] as Host['routes'], error: undefined as unknown }
   try {
-    const processes = workers === undefined ? 1 : (await import('./workers/count.ts')).parseCount(workers)
+    const processes = workers === undefined ? 1 : readWorkers(workers)
     const others = workers === undefined ? {} : { neighbours: await unreachable() }
     const loaded = await readConfig({ config, 'env-file': files }, context)
     checked.file = loaded.file

@@ -7,7 +7,7 @@ import type { Host } from '../core/host.ts'
 import { isConfiguredPlugin } from '../core/kernel/define-plugin.ts'
 import type { Logger } from '../core/kernel/log.ts'
 import { isObject } from '../core/plugin.ts'
-import type { StartOptions } from './command.ts'
+import { readWorkers, type StartOptions } from './command.ts'
 import { loadEnvFiles } from './config.ts'
 import { createOperatorLink, type OperatorLink } from './console.ts'
 import { type CommandContext, usage } from './context.ts'
@@ -26,7 +26,6 @@ import {
   surviveStdout,
 } from './serve.ts'
 import { startPage } from './start-page.ts'
-import { parseCount } from './workers/count.ts'
 
 /** Sets the role of the plugin `tasks` of a config or route. Returns the same value without this plugin. */
 function withRole<Owner>(owner: Owner, role: string): Owner {
@@ -129,7 +128,7 @@ export async function start(options: StartOptions, context: CommandContext): Pro
     throw usage('--lock requires --frozen')
   }
   if (options.workers === undefined) return serveAlone(options, context)
-  const count = parseCount(options.workers)
+  const count = readWorkers(options.workers)
   const { default: cluster } = await import('node:cluster')
   if (!cluster.isWorker) {
     const { supervise } = await import('./workers/supervisor.ts')
