@@ -37,7 +37,7 @@ export { callOf, contextCancellation, createCallFetch, roundOf } from './mcp/con
 export { encodeAnswer } from './mcp/dispatch.ts'
 export type { RouteExtensions } from './mcp/extension.ts'
 export { FairQueue, type Queued } from './mcp/fair-queue.ts'
-export { boundsInWords } from './mcp/isolate.ts'
+export { describeIsolationLimits } from './mcp/isolate.ts'
 export {
   demandBatches,
   type EncodedAnswer,

@@ -248,7 +248,7 @@ export async function addContributions(
     const add = () => methods.add(name, { answer, by: instance.name }, instance.routes)
     await runStartTask(instance, add, report)
   }
-  for (const { plugin, id, method, routes } of registrations.extensions.awaited) {
+  for (const { plugin, id, method, routes } of registrations.extensions.resultMethods) {
     if (routes.every(route => methods.has(method, route))) continue
     const why = `extension "${id}": it has results for "${method}", a method that no plugin of its routes handles`
     const what = `plugins.${plugin}: ${why}; correct the name, or add the method`

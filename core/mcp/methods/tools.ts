@@ -7,7 +7,7 @@ import { shown } from '../client-limits.ts'
 import { type HandlerSettings, runHandler, usageOf } from '../context.ts'
 import type { CallContext } from '../define.ts'
 import { afterHandler, throwFailure } from '../handler-outcome.ts'
-import { type IsolateBounds, moduleOf } from '../isolate.ts'
+import { type IsolationLimits, moduleOf } from '../isolate.ts'
 import { resultTypeOf } from '../message.ts'
 import {
   convertResult,
@@ -54,13 +54,13 @@ function runHandlerOf(
   const handler = (replacement ?? tool.definition.handler) as (args: unknown, ctx: CallContext) => unknown
   const limits = settings.limits.of(tool)
   const { queue, isolate } = limits
-  const turn = queue?.enter(call)
+  const queueEntry = queue?.enter(call)
   const handle =
     isolate && !replacement
       ? (ctx: CallContext) => runIsolated(call, settings, tool, isolate, args, ctx)
       : (ctx: CallContext) => handler(args, ctx)
   return afterHandler(
-    () => runHandler(call, tool, settings, handle, limits, turn),
+    () => runHandler(call, tool, settings, handle, limits, queueEntry),
     value => finish(call, tool, value),
     error => failed(call, settings, tool, error),
   )
@@ -70,7 +70,7 @@ function runIsolated(
   call: Call,
   { isolationOn, contextOn, fetchTimeout, headersFor }: HandlerSettings,
   { definition }: ToolItem,
-  bounds: IsolateBounds,
+  bounds: IsolationLimits,
   args: unknown,
   ctx: CallContext,
 ): Promise<unknown> {
