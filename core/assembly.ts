@@ -1,5 +1,4 @@
 // Builds a host's services from the filled slots, before plugins define endpoints with them (host.ts).
-import { randomBytes } from 'node:crypto'
 import { createAdmission, createRouteAdmission } from './access/authorize.ts'
 import { createCallerWatch } from './access/caller-watch.ts'
 import { createLeastScopes, itemsOn } from './access/least-scopes.ts'
@@ -59,7 +58,8 @@ export interface ServiceParts {
   readonly author: McpRegistrations
   readonly provides: ReturnType<typeof providersAmong>
   readonly inFlight: InFlight
-  readonly node: ReturnType<typeof createNode>
+  /** The random name of this node. */
+  readonly node: string
   readonly figures: Figures
   readonly report: Report
   readonly outbound: Outbound
@@ -67,11 +67,6 @@ export interface ServiceParts {
   readonly faultsOf: FaultsOf
   /** The fix for a tool key that no plugin, or no plugin of a route, reads. */
   readonly fixForKey: (toolKey: string, path?: string) => string
-}
-
-export function createNode() {
-  const number = randomBytes(4).readUInt32BE()
-  return { number, name: number.toString(36) }
 }
 
 export type BuiltServices = ReturnType<typeof buildServices>
@@ -137,7 +132,7 @@ export function buildServices(parts: ServiceParts) {
     admit: createAdmission(access),
   }
   const methods = createMethodTable(settings)
-  const ids = createSessionIds(secrets.keys('session-id'), node.number)
+  const ids = createSessionIds(secrets.keys('session-id'))
   const isSessionId = (id: string) => ids.verify(id) !== undefined
   const observing = { log, has: methods.has, isSessionId, pseudonyms: createPseudonyms(secrets.keys('records')) }
   const offered: OfferedConfig = { now: config, reloads: 0 }
@@ -176,7 +171,7 @@ export function buildServices(parts: ServiceParts) {
   const { start, ...sessions } = createSessionsByRoute({
     routes,
     storesOn: route => stores.get(route) as RouteStores,
-    noPeers: createPeers(createMemoryBus(node.name)),
+    noPeers: createPeers(createMemoryBus(node)),
     bounds: resolveSessions(config.sessions),
     ids,
     questionKeys: secrets.keys('question-id'),

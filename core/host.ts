@@ -1,12 +1,13 @@
 // Builds a host: plans and sets up plugins, builds services, collects endpoints, and checks the result.
 
+import { randomBytes } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { join } from 'node:path'
 import { addChallenge, takesBearer } from './access/authorize.ts'
 import { checkConventions, checkServed, warnOpenDoors, warnUnmetPolicies, warnUnserved } from './access/check-routes.ts'
 import { type InspectedAddress, inspectAddress } from './access/inspect-access.ts'
 import { itemsOn, type LeastScopesFacts, warnUnsupportedScopes, warnUntoldScopes } from './access/least-scopes.ts'
-import { type BuiltServices, buildServices, createNode, type ServiceParts } from './assembly.ts'
+import { type BuiltServices, buildServices, type ServiceParts } from './assembly.ts'
 import type { DeclaredKeys } from './config/declared-keys.ts'
 import type { FilledConfig } from './config/define-config.ts'
 import { isSecretPath } from './config/explain-problems.ts'
@@ -270,8 +271,8 @@ async function assemble(input: HostInput, notes: KernelNotes): Promise<BuiltHost
   const provides = providersAmong(instances)
   if (isWhole) checkConventions(routes, provides, suggest, report)
 
-  const node = createNode()
-  const defaults = defaultSlots(node.name, clock, neighbours)
+  const node = randomBytes(4).readUInt32BE().toString(36)
+  const defaults = defaultSlots(node, clock, neighbours)
   const slots = createSlots(defaults, {
     faultOf: (slot, service) => slotFault(defaults, slot, service),
     partsOf: partsOf({ log, clock }),
@@ -281,9 +282,7 @@ async function assemble(input: HostInput, notes: KernelNotes): Promise<BuiltHost
   const section = (name: string): unknown => Reflect.get(config, name)
   // A route with its own peers plugin has its own node name.
   const nodeOf = ({ general, routes: [own] }: PluginInstance) =>
-    general || !own || !provides('peers', own)
-      ? node.name
-      : `${node.name}r${routes.map(({ path }) => path).indexOf(own.path)}`
+    general || !own || !provides('peers', own) ? node : `${node}r${routes.map(({ path }) => path).indexOf(own.path)}`
   const figures = createFigures()
   const tlsParts = { directory, log, figures, report }
   const tls = secured && purpose !== 'stdio' ? await loadTls({ ...config.http, tls: secured }, tlsParts) : undefined
