@@ -20,8 +20,8 @@ export interface Port {
   handOver(): Promise<void>
   /** Hands the port over like `handOver`, and closes idle connections until the returned function is called. */
   sweep(): () => void
-  /** Resolves when all connections are closed, at most `patience` ms after the last response, which can take `sending` ms. */
-  whenEmpty(patience: number, sending: number): Promise<void>
+  /** Resolves when all connections are closed, at most `timeout` ms after the last response, which can take `sending` ms. */
+  whenEmpty(timeout: number, sending: number): Promise<void>
   end(): Promise<void>
 }
 
@@ -66,10 +66,10 @@ export function createPort(server: Server): Port {
       const sweeper = setInterval(closeIdle, SWEEP_INTERVAL)
       return () => clearInterval(sweeper)
     },
-    async whenEmpty(patience, sending) {
+    async whenEmpty(timeout, sending) {
       const end = performance.now() + sending
       while (isSending() && performance.now() < end) await pause(SWEEP_INTERVAL)
-      await withTimeout(stopListening(), patience, () => undefined)
+      await withTimeout(stopListening(), timeout, () => undefined)
     },
     async end() {
       const closed = new Promise(resolve => server.close(resolve))
