@@ -1,6 +1,5 @@
 // Errors of Redis commands, time-outs, and the 503 that clients receive.
 
-import { HostError } from '../../../core/index.ts'
 import { isUnavailable, withTimeout } from '../../../core/transport.ts'
 
 export interface Refusal {
@@ -124,9 +123,6 @@ export function withoutPassword(thrown: unknown, password: string | undefined): 
   return Object.assign(new Error(told), code !== undefined && { code })
 }
 
-/** Value of `Retry-After`, seconds. */
-const RETRY_AFTER = '2'
-
 const CLIENT_MESSAGE = /client is (?:closed|offline)|Disconnects client|[Ss]ocket|Connection timeout|root nodes/
 
 /** Redis did not respond in time: the command may have been executed. */
@@ -157,13 +153,6 @@ export function isMomentary(thrown: unknown): boolean {
   const refusal = refusalOf(cause)
   return refusal === undefined ? !(cause instanceof RedisTimeout) : SOON.has(refusal)
 }
-
-export const unavailable = (cause: unknown): HostError =>
-  new HostError('unavailable', {
-    detail: 'the session store is not available; try again',
-    headers: { 'Retry-After': RETRY_AFTER },
-    cause,
-  })
 
 interface Occurrence<Value> {
   readonly happened: Promise<Value>
