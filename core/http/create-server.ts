@@ -48,10 +48,8 @@ export function createHttpServer(
   const refusePipelined = createPipelineRefusal(({ remoteAddress }) => news.pipelined(remoteAddress))
   const listener: RequestListener = (req, res) => {
     if (!res.socket) return refusePipelined(req, res)
-    const { expect } = req.headers
-    if (expect !== undefined && expect.toLowerCase() !== '100-continue') {
+    if (![undefined, '100-continue'].includes(req.headers.expect?.toLowerCase()))
       return void res.writeHead(417, { Connection: 'close' }).end()
-    }
     leaveUnread(req, res)
     return serve(req, res)
   }
@@ -68,6 +66,11 @@ export function createHttpServer(
     listener,
   )
   server.on('checkExpectation', listener)
+  // Data that arrived while the event loop was blocked is read before `setImmediate` runs: it can be a request.
+  server.on('timeout', (socket: Socket) => {
+    const { bytesRead } = socket
+    setImmediate(() => socket.bytesRead === bytesRead && socket.destroy())
+  })
   const { watch, waiting } = watchReaders({ timeout: writeTimeout, clock }, readers => news.slowReaders(readers))
   server.on(isSecure(server) ? 'secureConnection' : 'connection', (socket: Socket) => {
     // `remoteAddress` is undefined after a connection reset unless it was read before.
@@ -196,8 +199,7 @@ export function watchReaders(
       if (writableLength === 0) reader.mark = undefined
       else if (isSlow(reader, now, idle)) slow.push(reader.socket)
     }
-    if (slow.length === 0 && waiting <= inAll) return
-    end(slow, idle, waiting)
+    if (slow.length > 0 || waiting > inAll) end(slow, idle, waiting)
   }
 
   function end(slow: readonly Socket[], idle: readonly Socket[], waiting: number) {
