@@ -154,17 +154,12 @@ export function isMomentary(thrown: unknown): boolean {
   return refusal === undefined ? !(cause instanceof RedisTimeout) : SOON.has(refusal)
 }
 
-interface Occurrence<Value> {
-  readonly happened: Promise<Value>
-  happen(value: Value): void
-}
-
-export function createOccurrence<Value>(): Occurrence<Value> {
+export function createOccurrence<Value>() {
   let happen: (value: Value) => void = () => undefined
   const happened = new Promise<Value>(resolve => {
     happen = resolve
   })
-  return { happened, happen: value => happen(value) }
+  return { happened, happen: (value: Value) => happen(value) }
 }
 
 /** Rejects with a RedisTimeout. After a blocked event loop, a response that has already arrived is still accepted. */
