@@ -81,6 +81,7 @@ export {
   type StreamBounds,
 } from './sessions/event-store.ts'
 export { createPeers, type PeerMessage, type Peers } from './sessions/peers.ts'
+export { storeUnavailable } from './sessions/refusals.ts'
 export type { ResumableStream } from './sessions/resumable-stream.ts'
 export {
   createLineReply,

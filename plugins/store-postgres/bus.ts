@@ -4,8 +4,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import type { Client } from 'pg'
 import { errorText, type Logger } from '../../core/plugin.ts'
 import type { Bus } from '../../core/store.ts'
-import { withTimeout } from '../../core/transport.ts'
-import { storeUnavailable } from '../families/stores/index.ts'
+import { storeUnavailable, withTimeout } from '../../core/transport.ts'
 import { type Postgres, TIMEOUT } from './connection.ts'
 
 /** Maximum number of stored texts. */

@@ -2,7 +2,7 @@
 import type { Client, Pool } from 'pg'
 import { errorText, type Logger, type PluginFinding, StartError } from '../../core/plugin.ts'
 import type { Outcome, Query, ReadAnswers, Step, Store } from '../../core/store.ts'
-import { storeUnavailable } from '../families/stores/index.ts'
+import { storeUnavailable } from '../../core/transport.ts'
 import { SCHEMA_VERSION, schemaOf } from './schema.ts'
 
 /** Time limit of a call, milliseconds. PostgreSQL never applies a call later. */

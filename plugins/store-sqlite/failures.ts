@@ -1,6 +1,6 @@
 // Messages about the file: for the operator, for the health page, and for clients.
 import { StartError } from '../../core/plugin.ts'
-import { storeUnavailable } from '../families/stores/index.ts'
+import { storeUnavailable } from '../../core/transport.ts'
 import type { Fault } from './thread/messages.ts'
 
 interface Explained {

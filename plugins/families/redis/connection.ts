@@ -4,7 +4,7 @@ import { isDeepStrictEqual } from 'node:util'
 import { assertInstalled } from '../../../core/auth.ts'
 import type { InternalExamination } from '../../../core/internal.ts'
 import { errorText, type Logger, type PluginFinding, StartError } from '../../../core/plugin.ts'
-import { storeUnavailable } from '../stores/index.ts'
+import { storeUnavailable } from '../../../core/transport.ts'
 import { clusterLink } from './cluster-link.ts'
 import {
   countBatches,

@@ -1,5 +1,4 @@
 // Shared by storage plugins: required secrets and stream limits.
-import { HostError } from '../../../core/index.ts'
 import type { InternalHost } from '../../../core/internal.ts'
 import {
   DURATION_PATTERN,
@@ -11,14 +10,6 @@ import {
   StartError,
 } from '../../../core/plugin.ts'
 import type { StreamBounds } from '../../../core/transport.ts'
-
-/** Creates the error for clients while a store does not respond. `why` is for the log. */
-export const storeUnavailable = (why: { readonly cause: unknown } | { readonly reason: string }): HostError =>
-  new HostError('unavailable', {
-    detail: 'the session store is not available; try again',
-    headers: { 'Retry-After': '2' },
-    ...why,
-  })
 
 const EVERYWHERE = 'every node'
 
