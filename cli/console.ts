@@ -15,8 +15,7 @@ import type { ConsoleProgram } from '../plugins/console/program.ts'
 import { type CommandContext, selfCommand } from './context.ts'
 import type { Change } from './lock/compare-surfaces.ts'
 import type { Lock, Surface, SurfaceList } from './lock/surface.ts'
-import type { Reloaded } from './reload.ts'
-import type { ServeSettings } from './serve.ts'
+import type { Reloaded, ServeSettings } from './serve.ts'
 
 /** The config of `dev`: the console is on, on a free port, unless the config contains it. */
 export function withConsole(loaded: LoadedConfig): LoadedConfig {
