@@ -3,7 +3,7 @@ import { readdir, realpath, stat } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
 import { printable } from '../client/text.ts'
 import { loadConfig } from '../core/config/load-config.ts'
-import { inEnvironment, readSecrets } from '../core/config/secrets-file.ts'
+import { hasEnvironmentSecrets, readSecrets } from '../core/config/secrets-file.ts'
 import { errorText, StartError } from '../core/http/errors.ts'
 import { createSecrets, type Secrets } from '../core/kernel/secrets.ts'
 import { createPseudonyms } from '../core/mcp/pseudonyms.ts'
@@ -34,7 +34,7 @@ async function secretsOf({ config, 'env-file': files }: AuditValues, { env, cwd 
   loadEnvFiles(files, { env, cwd })
   const loaded = config === undefined ? undefined : await loadConfig({ cwd, file: config })
   const written = isObject(loaded?.config) ? loaded.config['secrets'] : undefined
-  if (loaded && isObject(written) && typeof written['file'] === 'string' && !inEnvironment(env)) {
+  if (loaded && isObject(written) && typeof written['file'] === 'string' && !hasEnvironmentSecrets(env)) {
     return createSecrets(await readSecrets(resolve(dirname(loaded.file), written['file']), () => undefined))
   }
   const given = Array.isArray(written)

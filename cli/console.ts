@@ -1,8 +1,8 @@
 // Connects the plugin `console` to this program: surface and lock, explanations, sources of the config, and reloads.
 import { isPlain } from '../core/config/define-config.ts'
 import type { LoadedConfig } from '../core/config/load-config.ts'
-import { lineOf } from '../core/config/places.ts'
 import { shortName } from '../core/config/problems.ts'
+import { lineOf } from '../core/config/source-locations.ts'
 import { schemasAlong } from '../core/config/walk-schema.ts'
 import type { Host } from '../core/host.ts'
 import { errorText, type Path } from '../core/http/errors.ts'

@@ -1,14 +1,13 @@
 // For built-in transports and stores: what package.json does not export.
 export { importModule } from './config/import-module.ts'
 export { systemClock, withTimeout } from './http/clock.ts'
-export { createHttpServer, type ServerNews } from './http/create-server.ts'
+export { createHttpServer, type ServerEvents } from './http/create-server.ts'
 export { ERROR_KINDS, isUnavailable, shuttingDown, statusOf } from './http/errors.ts'
 export { readBody } from './http/json-body.ts'
-export { EqualWait, LinkedList, type Waiting } from './http/linked-list.ts'
+export { LinkedList, type TimeoutEntry, TimeoutQueue } from './http/linked-list.ts'
 export { requestIdIn } from './http/request-target.ts'
 export { type EventStream, openEventStream, RETRY, whenClosed } from './http/sse.ts'
 export { type Transport, transportOf } from './internal-host.ts'
-export { isAnswer, missingCapability } from './mcp/asks.ts'
 export type {
   AskClient,
   CallReply,
@@ -33,11 +32,12 @@ export {
   sizeFault,
   WATCH_COST,
 } from './mcp/client-limits.ts'
+export { isAnswer, missingCapability } from './mcp/client-requests.ts'
 export { callOf, contextCancellation, createCallFetch, roundOf } from './mcp/context.ts'
 export { encodeAnswer } from './mcp/dispatch.ts'
 export type { RouteExtensions } from './mcp/extension.ts'
 export { FairQueue, type Queued } from './mcp/fair-queue.ts'
-export { boundsInWords } from './mcp/isolate.ts'
+export { describeIsolationLimits } from './mcp/isolate.ts'
 export {
   demandBatches,
   type EncodedAnswer,

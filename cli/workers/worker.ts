@@ -1,8 +1,8 @@
 // A worker process: serves the config on the shared port and executes orders of the primary.
 import cluster from 'node:cluster'
 import { digestProject } from '../../core/config/module-graph.ts'
-import type { CloseReport } from '../../core/kernel/ending.ts'
 import type { ProcessLog } from '../../core/kernel/log.ts'
+import type { CloseReport } from '../../core/kernel/shutdown.ts'
 import { errorText, StartError } from '../../core/plugin.ts'
 import { startThread } from '../../core/threads/start-thread.ts'
 import type { StartOptions } from '../command.ts'

@@ -9,7 +9,7 @@ import { StartError } from './errors.ts'
 import type { ResolvedHttp } from './guard.ts'
 
 /** Maximum time that a hand-over waits for open connections, milliseconds. */
-const LONGEST = 10_000
+const HAND_OVER_TIMEOUT = 10_000
 const SWEEP_INTERVAL = 50
 
 export interface Port {
@@ -37,7 +37,7 @@ export function createPort(server: Server): Port {
   server.on('connection', add).on('secureConnection', add)
   let empty: Promise<void> | undefined
 
-  function leave() {
+  function stopListening() {
     empty ??= new Promise<void>(resolve => {
       if (!server.listening) return resolve()
       server.prependListener('request', (_request, response) => void response.setHeader('Connection', 'close'))
@@ -59,9 +59,9 @@ export function createPort(server: Server): Port {
   }
 
   return {
-    handOver: () => withTimeout(leave(), LONGEST, () => undefined),
+    handOver: () => withTimeout(stopListening(), HAND_OVER_TIMEOUT, () => undefined),
     sweep() {
-      void leave()
+      void stopListening()
       closeIdle()
       const sweeper = setInterval(closeIdle, SWEEP_INTERVAL)
       return () => clearInterval(sweeper)
@@ -69,7 +69,7 @@ export function createPort(server: Server): Port {
     async whenEmpty(patience, sending) {
       const end = performance.now() + sending
       while (isSending() && performance.now() < end) await pause(SWEEP_INTERVAL)
-      await withTimeout(leave(), patience, () => undefined)
+      await withTimeout(stopListening(), patience, () => undefined)
     },
     async end() {
       const closed = new Promise(resolve => server.close(resolve))

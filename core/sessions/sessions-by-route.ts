@@ -1,8 +1,8 @@
 // Groups routes with the same session store and peers into one session registry.
 import type { Clock } from '../http/clock.ts'
 import { StartError } from '../http/errors.ts'
-import type { Figures } from '../kernel/figures.ts'
 import type { Logger } from '../kernel/log.ts'
+import type { Metrics } from '../kernel/metrics.ts'
 import type { AdmitCaller, Offer, RequestFacts } from '../mcp/call.ts'
 import type { ChangeBus } from '../mcp/change-bus.ts'
 import type { McpRoute } from '../mcp/routes.ts'
@@ -35,7 +35,7 @@ interface SessionsSettings {
   readonly clock: Clock
   readonly makeOffer: (facts: RequestFacts) => Offer | Promise<Offer>
   readonly admit: AdmitCaller
-  readonly figures: Figures
+  readonly figures: Metrics
 }
 
 interface Group {
@@ -174,7 +174,7 @@ function countSessions(node: string, sessions: ReadonlyMap<string, Session>) {
   return counts.values()
 }
 
-function createSessionFigures(figures: Figures, ids: SessionIds): SessionFigures {
+function createSessionFigures(figures: Metrics, ids: SessionIds): SessionFigures {
   const opened = figures.counter({
     name: 'mcp_host_sessions_opened_total',
     help: 'Sessions that were opened at this node.',
