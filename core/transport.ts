@@ -18,7 +18,7 @@ export type {
   ToolsetChoice,
 } from './mcp/call.ts'
 export { Cancellation } from './mcp/cancellation.ts'
-export { type Change, type ChangeBus, type ChangeHistory, createChangeBus } from './mcp/change-bus.ts'
+export { type Change, type ChangeBus, createChangeBus } from './mcp/change-bus.ts'
 export {
   checkUri,
   holderOf,
@@ -61,7 +61,7 @@ export {
   REVISIONS,
   rulesOf,
 } from './mcp/revisions.ts'
-export { InputRequired, type Round } from './mcp/rounds.ts'
+export { InputRequired } from './mcp/rounds.ts'
 export { checkHeaderParams, decodeHeaderValue } from './mcp/schema/header-params.ts'
 export type { View } from './mcp/view.ts'
 export {
@@ -69,7 +69,6 @@ export {
   createWatchCharges,
   heardBy,
   type Subscriber,
-  watchCost,
   watchedCost,
 } from './sessions/change-feed.ts'
 export { connectClient } from './sessions/connect-client.ts'
@@ -80,10 +79,9 @@ export {
   type EventStore,
   parseEventId,
   type StreamBounds,
-  StreamFenced,
-  type StreamState,
 } from './sessions/event-store.ts'
-export { createPeers, type PeerMessage, type Peers, type PluginMessage } from './sessions/peers.ts'
+export { createPeers, type PeerMessage, type Peers } from './sessions/peers.ts'
+export { storeUnavailable } from './sessions/refusals.ts'
 export type { ResumableStream } from './sessions/resumable-stream.ts'
 export {
   createLineReply,
@@ -111,7 +109,6 @@ export {
   type TaskNews,
   type TaskQuestion,
   type TaskRecord,
-  type TaskState,
   type TaskSummary,
 } from './tasks/task-store.ts'
 export { processEntry, startThread } from './threads/start-thread.ts'

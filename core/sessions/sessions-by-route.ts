@@ -38,16 +38,6 @@ interface SessionsSettings {
   readonly figures: Metrics
 }
 
-interface SessionsByRoute {
-  readonly sessions: SessionRegistry
-  readonly streams: SessionStreams
-  changesOn(route: McpRoute): ChangeFeed
-  /** `listener` receives the first and the last watcher of a resource URI on this node. */
-  onWatch(listener: (uri: string, isWatched: boolean) => void): void
-  review(): () => number
-  start(): void
-}
-
 interface Group {
   readonly sessionStore: SessionStore
   readonly peers: Peers
@@ -106,7 +96,7 @@ const joinStreams = (on: (route: McpRoute) => SessionStreams): SessionStreams =>
   receive: (transport, route, take) => on(route).receive(transport, route, take),
 })
 
-export function createSessionsByRoute(settings: SessionsSettings): SessionsByRoute {
+export function createSessionsByRoute(settings: SessionsSettings) {
   const { routes, storesOn, bounds, ids, log, clock, makeOffer, admit, figures, questionKeys } = settings
   const feeds = new Map<ChangeBus, ChangeFeed>()
   const watching = createWatchNews()
@@ -155,6 +145,7 @@ export function createSessionsByRoute(settings: SessionsSettings): SessionsByRou
     sessions: single?.registry ?? joinRegistries(registries, route => on(route).registry, bounds),
     streams: single?.streams ?? joinStreams(route => on(route).streams),
     changesOn: feedOn,
+    /** `listener` receives the first and the last watcher of a resource URI on this node. */
     onWatch: watching.onWatch,
     review() {
       const reviews = [...feeds.values()].map(feed => feed.review())
