@@ -198,6 +198,7 @@ function baseOf({ route, params }: RequestFacts): readonly string[] {
   return base
 }
 
+const NO_TOOLSETS: readonly string[] = []
 const MAX_RETRIES = 3
 
 export function createOffers(settings: OfferSettings & { readonly chosen: ChosenCombinations }) {
@@ -287,7 +288,7 @@ export function createOffers(settings: OfferSettings & { readonly chosen: Chosen
       }
     },
     renew(route, { chosen }, params) {
-      const base = route.toolsetsFor(params) ?? NOTHING
+      const base = route.toolsetsFor(params) ?? NO_TOOLSETS
       return chosen ? configured(chosen, base, route) : unchanged(base, route)
     },
   }
@@ -332,5 +333,4 @@ export function createOffers(settings: OfferSettings & { readonly chosen: Chosen
   }
 }
 
-const NOTHING: readonly string[] = []
 const UNSERVABLE = 'configureSession returned an invalid selection: its callers are refused'

@@ -13,13 +13,17 @@ import type {
 } from './protocol.ts'
 import type { RevisionRules } from './revisions.ts'
 
-/** Converts a handler result, and removes the stack of a TypeError: all frames belong to the host. */
+/** Removes the stack of a TypeError in a handler result: all frames belong to the host. */
+export function withoutStack(error: unknown): unknown {
+  if (error instanceof TypeError) error.stack = `${error.name}: ${error.message}`
+  return error
+}
+
 export function convertResult<Result>(convert: () => Result): Result {
   try {
     return convert()
   } catch (error) {
-    if (error instanceof TypeError) error.stack = `${error.name}: ${error.message}`
-    throw error
+    throw withoutStack(error)
   }
 }
 

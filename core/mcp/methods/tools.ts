@@ -6,7 +6,7 @@ import type { ToolItem } from '../catalog.ts'
 import { shown } from '../client-limits.ts'
 import { type HandlerSettings, runHandler, usageOf } from '../context.ts'
 import type { CallContext } from '../define.ts'
-import { afterHandler, throwFailure } from '../handler-outcome.ts'
+import { throwFailure } from '../handler-outcome.ts'
 import { type IsolationLimits, moduleOf } from '../isolate.ts'
 import { resultTypeOf } from '../message.ts'
 import {
@@ -16,6 +16,7 @@ import {
   isWholeResult,
   structuredResult,
   toolResult,
+  withoutStack,
   withoutStructured,
 } from '../results.ts'
 import type { Checked } from '../schema/explain-errors.ts'
@@ -59,11 +60,13 @@ function runHandlerOf(
     isolate && !replacement
       ? (ctx: CallContext) => runIsolated(call, settings, tool, isolate, args, ctx)
       : (ctx: CallContext) => handler(args, ctx)
-  return afterHandler(
-    () => runHandler(call, tool, settings, handle, limits, queueEntry),
-    value => finish(call, tool, value),
-    error => failed(call, settings, tool, error),
-  )
+  try {
+    const value = runHandler(call, tool, settings, handle, limits, queueEntry)
+    const result = value instanceof Promise ? value.then(late => finish(call, tool, late)) : finish(call, tool, value)
+    return result instanceof Promise ? result.catch(error => failed(call, settings, tool, error)) : result
+  } catch (error) {
+    return failed(call, settings, tool, error)
+  }
 }
 
 function runIsolated(
@@ -88,7 +91,11 @@ function runIsolated(
 function finish(call: Call, tool: ToolItem, value: unknown): object | Promise<object> {
   if (resultTypeOf(value)) return value as object
   if (tool.output) return finishStructured(call, tool, tool.output, value)
-  return convertResult(() => fitToolResult(toolResult(value), call.rules))
+  try {
+    return fitToolResult(toolResult(value), call.rules)
+  } catch (error) {
+    throw withoutStack(error)
+  }
 }
 
 function finishStructured(
