@@ -22,10 +22,10 @@ if redis.call('EXISTS', KEYS[2]) == 0 then
 end
 `
 
-/** KEYS: texts, count. ARGV: an id. Returns the count, then id, number and text of later entries. */
+/** KEYS: texts, count. ARGV: an id. Returns the count, then id, number and text of this entry and later ones. */
 const SINCE = redisScript(`
 local reply = {redis.call('GET', KEYS[2]) or '0'}
-for _, entry in ipairs(redis.call('XRANGE', KEYS[1], '(' .. ARGV[1], '+')) do
+for _, entry in ipairs(redis.call('XRANGE', KEYS[1], ARGV[1], '+')) do
   reply[#reply + 1] = entry[1]
   reply[#reply + 1] = entry[2][2]
   reply[#reply + 1] = entry[2][4]
@@ -33,27 +33,41 @@ end
 return reply
 `)
 
-/** KEYS: texts, count. ARGV: an id. Returns the last id, the count, and the number of the next text or ''. */
+/** KEYS: texts, count. ARGV: an id. Returns the last id, the count, and the numbers of the next text and of this one, or ''. */
 const LOCATE = redisScript(`
 ${BEGIN}
 local last = redis.call('XREVRANGE', KEYS[1], '+', '-', 'COUNT', 1)[1]
 local next = redis.call('XRANGE', KEYS[1], '(' .. ARGV[1], '+', 'COUNT', 1)[1]
-return {last and last[1] or '0-0', redis.call('GET', KEYS[2]), next and next[2][2] or ''}
+local here = redis.call('XRANGE', KEYS[1], ARGV[1], ARGV[1])[1]
+return {last and last[1] or '0-0', redis.call('GET', KEYS[2]), next and next[2][2] or '', here and here[2][2] or ''}
 `)
 
 /**
- * KEYS: texts, count, token. ARGV: maximum length, lifetime of the token, '1' after lost texts, texts. Lost texts leave a gap
- * in the numbers.
+ * KEYS: texts, count, token. ARGV: maximum length, lifetime of the token, '1' after lost texts, id and number of the last text of
+ * this node, or '', texts. Returns id and number of the last text. Lost texts leave a gap in the numbers, with an empty text if no
+ * other follows: the queue lost them, or Redis lost them in a failover.
  */
 const PUBLISH = redisScript(`
-if not redis.call('SET', KEYS[3], '1', 'NX', 'PX', ARGV[2]) then return 0 end
+local published = redis.call('GET', KEYS[3])
+if published then return published end
 ${BEGIN}
-if ARGV[3] == '1' then redis.call('INCR', KEYS[2]) end
-for index = 4, #ARGV do
-  local number = redis.call('INCR', KEYS[2])
-  redis.call('XADD', KEYS[1], 'MAXLEN', '~', ARGV[1], '*', 'n', number, 'c', ARGV[index])
+local lost, place, texts = ARGV[3] == '1', ARGV[4], {unpack(ARGV, 5)}
+if not lost and place ~= '' then
+  local id, number = string.match(place, '(.+)/(.+)')
+  local first = redis.call('XRANGE', KEYS[1], '-', '+', 'COUNT', 1)[1]
+  local isTrimmed = first and tonumber(first[2][2]) > tonumber(number)
+  lost = not isTrimmed and #redis.call('XRANGE', KEYS[1], id, id) == 0
 end
-return 1
+if lost then
+  redis.call('INCR', KEYS[2])
+  if #texts == 0 then texts = {''} end
+end
+for _, text in ipairs(texts) do
+  local number = redis.call('INCR', KEYS[2])
+  place = redis.call('XADD', KEYS[1], 'MAXLEN', '~', ARGV[1], '*', 'n', number, 'c', text) .. '/' .. number
+end
+redis.call('SET', KEYS[3], place, 'PX', ARGV[2])
+return place
 `)
 
 /** KEYS: node, inbox. ARGV: text, maximum length, lifetime of the inbox, '1' to send to a silent node too. */
@@ -117,16 +131,18 @@ function createOutbox(redis: RedisConnection, log: Logger) {
   const keys = keysOf(redis)
   let waiting: Waiting[] = []
   let hasLost = false
+  let mustCheck = false
+  let place = ''
   let sending: Promise<void> | undefined
   let closed = false
 
   /** Sends a batch with retries; the token identifies a batch whose reply was lost. */
   async function send(batch: readonly Waiting[], afterLoss: boolean) {
     const token = keys.token(randomBytes(12).toString('base64url'))
-    const args = [KEPT, TOKEN_LIFETIME, afterLoss ? '1' : '', ...batch.map(({ text }) => text)]
+    const args = [KEPT, TOKEN_LIFETIME, afterLoss ? '1' : '', place, ...batch.map(({ text }) => text)]
     while (!closed) {
       try {
-        await redis.evaluate(PUBLISH, [keys.texts, keys.count, token], args)
+        place = String(await redis.evaluate(PUBLISH, [keys.texts, keys.count, token], args))
         for (const { acknowledged } of batch) acknowledged()
         return
       } catch (err) {
@@ -140,9 +156,9 @@ function createOutbox(redis: RedisConnection, log: Logger) {
   async function sendAll() {
     // Waits for all texts of one turn.
     await undefined
-    while (waiting.length > 0 && !closed) {
+    while ((waiting.length > 0 || mustCheck) && !closed) {
       const afterLoss = hasLost
-      hasLost = false
+      hasLost = mustCheck = false
       await send(waiting.splice(0, BATCH), afterLoss)
     }
     sending = undefined
@@ -164,6 +180,12 @@ function createOutbox(redis: RedisConnection, log: Logger) {
 
   return {
     publish: (text: string): Promise<void> => within(add(text), redis.commandTimeout),
+    /** Notifies all nodes if Redis has lost the last text of this node: others possibly never received it. */
+    checkLoss() {
+      if (place === '') return
+      mustCheck = true
+      sending ??= sendAll()
+    },
     async close() {
       if (sending && redis.healthy) {
         await within(sending, redis.commandTimeout).catch(err =>
@@ -189,11 +211,12 @@ function createFeed(redis: RedisConnection) {
   async function locate(): Promise<void> {
     const before = place
     const reply = (await redis.evaluate(LOCATE, [texts, count], [before?.id ?? '0-0'])) as string[]
-    const [id = '0-0', last = '', next = ''] = reply
+    const [id = '0-0', last = '', next = '', here = ''] = reply
     if (place !== before) return locate()
     isLocated = true
+    const isKept = before?.id === '0-0' || Number(here) === before?.number
     const isWhole = next === '' ? Number(last) === before?.number : Number(next) === (before?.number ?? 0) + 1
-    if (before && isWhole) return
+    if (before && isKept && isWhole) return
     place = { id, number: Number(last) }
     // The bus was lost in Redis.
     if (before) dispatch(undefined)
@@ -214,11 +237,12 @@ function createFeed(redis: RedisConnection) {
       const from = readPlace(position)
       const [last, ...entries] = (await redis.evaluate(SINCE, [texts, count], [from.id])) as string[]
       const found: Array<{ text: string; position: string }> = []
-      let { number } = from
+      if (from.id !== '0-0' && entries[0] !== from.id) return undefined
+      let number = from.number - (from.id === '0-0' ? 0 : 1)
       for (let index = 0; index < entries.length; index += 3) {
         const [id = '', next = '', text = ''] = entries.slice(index, index + 3)
         if (Number(next) !== ++number) return undefined
-        found.push({ text, position: writePlace({ id, number }) })
+        if (id !== from.id) found.push({ text, position: writePlace({ id, number }) })
       }
       return Number(last) === number ? found : undefined
     },
@@ -375,7 +399,7 @@ export function redisBus(
   }
 
   async function readAll() {
-    reader = await redis.duplicate()
+    reader = await redis.duplicate(feed.forgetPlace)
     while (!closed) {
       try {
         await feed.locateOnce()
@@ -411,7 +435,10 @@ export function redisBus(
       await presence.begin()
       redis.onChange(healthy => {
         if (!healthy) feed.forgetPlace()
-        else void feed.locateOnce().catch(err => log.debug({ err }, 'the change bus was not found'))
+        else {
+          outbox.checkLoss()
+          void feed.locateOnce().catch(err => log.debug({ err }, 'the change bus was not found'))
+        }
       })
       if (redis.healthy) await feed.locateOnce()
       void readAll().catch(err => log.error({ code: 'MH2312', err }, 'stopped reading changes from Redis'))

@@ -251,9 +251,9 @@ class SharedConnection {
     for (const link of [this.#link, ...this.#readers]) link.close()
   }
 
-  /** Blocks for at most `commandTimeout`. */
-  async duplicate(): Promise<RedisReader> {
-    const link = this.#createLink(this.commandTimeout, () => undefined)
+  /** Blocks for at most `commandTimeout`. Calls `changed` when its connection opens or closes. */
+  async duplicate(changed: () => void = () => undefined): Promise<RedisReader> {
+    const link = this.#createLink(this.commandTimeout, changed)
     this.#readers.add(link)
     await link.open()
     const close = () => {
