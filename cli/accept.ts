@@ -14,13 +14,12 @@ import type { UpstreamOptions } from '../plugins/upstream/options.ts'
 import { resolveServer, type ServerSettings } from '../plugins/upstream/settings.ts'
 import { type CommandValues, defineCommand } from './command.ts'
 import { readConfig } from './config.ts'
-import { type CommandContext, readToken, usage } from './context.ts'
+import { type CommandContext, readToken, unknownName, usage } from './context.ts'
 import { type Change, compareLists } from './lock/compare-surfaces.ts'
 import { changesText, countsText } from './lock/describe-changes.ts'
 import { lockFileOf, nameOf, writeLockFile } from './lock/lock-file.ts'
 import { readLockIfThere, SURFACE_OPTIONS, surfaceOfConfig } from './lock.ts'
 import { openLog } from './log.ts'
-import { nearestHint } from './text.ts'
 
 const OPTIONS = {
   ...SURFACE_OPTIONS,
@@ -97,11 +96,8 @@ async function accept(
   const { cwd, print } = context
   const token = await readToken(context, given)
   const { file: config, servers } = await readSettings(options, context)
-  for (const name of names) {
-    if (servers.has(name)) continue
-    throw usage(`there is no upstream server "${printable(name)}"${nearestHint(name, [...servers.keys()])}`)
-  }
   if (servers.size === 0) throw usage('the config has no upstream servers')
+  for (const name of names) if (!servers.has(name)) throw unknownName('upstream server', name, [...servers.keys()])
   if (token !== undefined && names.length !== 1) throw usage('--token requires the name of one server')
   const file = lockFileOf(config, undefined, cwd)
   const before = await readLockIfThere(file, context)

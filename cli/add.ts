@@ -1,29 +1,22 @@
 // `mcp-host add`: adds a tool, resource, prompt or plugin with a test to a project, or an OpenAPI document to its config.
 
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync } from 'node:fs'
 import { basename, dirname, extname, join, posix, relative, resolve } from 'node:path'
 import { glob, isDynamicPattern } from 'tinyglobby'
 import { printable } from '../client/text.ts'
 import { sourceOf } from '../core/config/define-config.ts'
 import { installLine } from '../core/http/optional-packages.ts'
-import { utf8Text } from '../core/http/utf8-text.ts'
 import { isObject } from '../core/plugin.ts'
 import { CONFIG_OPTION, defineCommand } from './command.ts'
 import { readConfig } from './config.ts'
 import { type CommandContext, usage } from './context.ts'
+import { readManifest } from './init/existing-package.ts'
 import { capitalize, readTemplate, toIdentifier } from './init/project-files.ts'
-import { assertFree, type NewFiles, writeNew } from './init/write-new.ts'
+import { assertFree, writeNew } from './init/write-new.ts'
 import { nearestHint } from './text.ts'
 
-interface Project {
-  readonly folder: string
-  readonly configName: string
-  readonly extension: '.ts' | '.js' | '.mjs'
-  readonly runner: TestRunner
-  readonly packages: ReadonlySet<string>
-  readonly toolsets: ReadonlyMap<string, readonly string[]>
-}
-
+type Project = Awaited<ReturnType<typeof findProject>>
+type Extension = '.ts' | '.js' | '.mjs'
 type TestRunner = 'node:test' | 'vitest' | 'mocha'
 
 function toolsetsOf(config: unknown): Map<string, string[]> {
@@ -36,28 +29,14 @@ function toolsetsOf(config: unknown): Map<string, string[]> {
   )
 }
 
-function extensionOf(
-  folder: string,
-  configName: string,
-  sources: readonly string[],
-  { type }: Manifest,
-): Project['extension'] {
+function extensionOf(folder: string, configName: string, sources: readonly string[], { type }: Manifest): Extension {
   const used = [...sources, configName].map(name => extname(name))
-  const found = used.find((extension): extension is Project['extension'] => /^\.(?:ts|js|mjs)$/.test(extension))
+  const found = used.find((extension): extension is Extension => /^\.(?:ts|js|mjs)$/.test(extension))
   const extension = found ?? (existsSync(join(folder, 'tsconfig.json')) ? '.ts' : '.js')
   return extension === '.js' && type !== 'module' ? '.mjs' : extension
 }
 
 type Manifest = Readonly<Record<string, unknown>>
-
-function readManifest(folder: string): Manifest {
-  try {
-    const manifest: unknown = JSON.parse(utf8Text(readFileSync(join(folder, 'package.json'), 'utf8')))
-    return isObject(manifest) ? manifest : {}
-  } catch {
-    return {}
-  }
-}
 
 const packagesOf = ({ dependencies, devDependencies }: Manifest): ReadonlySet<string> =>
   new Set([dependencies, devDependencies].flatMap(list => (isObject(list) ? Object.keys(list) : [])))
@@ -65,12 +44,12 @@ const packagesOf = ({ dependencies, devDependencies }: Manifest): ReadonlySet<st
 const runnerOf = (packages: ReadonlySet<string>): TestRunner =>
   (['vitest', 'mocha'] as const).find(name => packages.has(name)) ?? 'node:test'
 
-async function findProject(context: CommandContext, config: string | undefined): Promise<Project> {
+async function findProject(context: CommandContext, config: string | undefined) {
   const loaded = await readConfig({ config }, context)
   const folder = dirname(resolve(context.cwd, loaded.file))
   const configName = basename(loaded.file)
   const toolsets = toolsetsOf(loaded.config)
-  const manifest = readManifest(folder)
+  const manifest = readManifest(folder) ?? {}
   const extension = extensionOf(folder, configName, [...toolsets.values()].flat(), manifest)
   const packages = packagesOf(manifest)
   return { folder, configName, extension, runner: runnerOf(packages), packages, toolsets }
@@ -86,12 +65,11 @@ function folderFor({ toolsets, folder }: Project, name: string): string {
 
 async function isServed({ toolsets, folder }: Project, file: string): Promise<boolean> {
   const sources = [...toolsets.values()].flat()
-  const paths = sources.filter(source => !isDynamicPattern(source)).map(source => resolve(folder, source))
   const found = await glob(
     sources.filter(source => isDynamicPattern(source)),
-    { cwd: folder, absolute: true },
+    { cwd: folder },
   )
-  return [...paths, ...found].map(path => resolve(path)).includes(resolve(folder, file))
+  return [...sources, ...found].some(path => resolve(folder, path) === resolve(folder, file))
 }
 
 const KINDS = ['tool', 'resource', 'prompt', 'plugin'] as const
@@ -104,12 +82,6 @@ const RUNNERS: Readonly<Record<TestRunner, string>> = {
   'node:test': NODE_TEST,
   vitest: "import { test } from 'vitest'",
   mocha: "import { it as test } from 'mocha'",
-}
-
-interface Added {
-  readonly files: NewFiles
-  readonly main: string
-  readonly use: string
 }
 
 const fileNameOf = (name: string): string => name.replace(/^[^A-Za-z0-9]+/, '').replaceAll('.', '-')
@@ -133,7 +105,7 @@ function useOf(kind: Kind, identifier: string, main: string, { configName, tools
   return `${told}\n${lines.map(line => `  ${line}`).join('\n')}`
 }
 
-function addedFiles(kind: Kind, name: string, project: Project): Added {
+function addedFiles(kind: Kind, name: string, project: Project) {
   const { extension, runner } = project
   const identifier = toIdentifier(name, kind)
   const file = fileNameOf(name)
@@ -164,19 +136,16 @@ function readKind(kind: string): Kind {
   throw usage(`"${printable(kind)}" cannot be added: ${ALL_KINDS.join(', ')}${nearestHint(kind, ALL_KINDS)}`)
 }
 
-function checkName(kind: Kind, name: string): void {
-  if (NAME.test(name) && /[A-Za-z0-9]/.test(name)) return
-  const fits = 'a name has 1 to 128 letters A to Z and a to z, digits, _, - and .'
-  throw usage(`"${printable(name, 150)}" is not a ${kind} name that all clients accept: ${fits}`)
+async function checkName(kind: Kind, name: string): Promise<void> {
+  if (!NAME.test(name) || !/[A-Za-z0-9]/.test(name)) {
+    const fits = 'a name has 1 to 128 letters A to Z and a to z, digits, _, - and .'
+    throw usage(`"${printable(name, 150)}" is not a ${kind} name that all clients accept: ${fits}`)
+  }
+  if (kind === 'plugin' && Object.hasOwn((await import('../plugins/index.ts')).builtInPlugins, name))
+    throw usage(`"${name}" is a built-in plugin: choose another name`)
 }
 
-async function checkPluginName(name: string): Promise<void> {
-  const { builtInPlugins } = await import('../plugins/index.ts')
-  if (!Object.hasOwn(builtInPlugins, name)) return
-  throw usage(`"${name}" is a built-in plugin: choose another name`)
-}
-
-const neededBy = (kind: Kind): string[] => (kind === 'plugin' ? ['@modelcontextprotocol/client'] : [])
+const CLIENT = '@modelcontextprotocol/client'
 
 export const addCommand = defineCommand({
   summary: 'Add a tool, resource, prompt or plugin with a test, an OpenAPI document, or an MCP server',
@@ -200,8 +169,7 @@ openapi and upstream also add a route:
       return (await import('./upstream/add-server.ts')).addServer({ config }, [name, ...more], context)
     const kind = readKind(kindText)
     if (more.length > 0) throw usage(`unexpected "${printable(more.join(' '))}"`)
-    checkName(kind, name)
-    if (kind === 'plugin') await checkPluginName(name)
+    await checkName(kind, name)
     const project = await findProject(context, config)
     const { files, main, use } = addedFiles(kind, name, project)
     assertFree(project.folder, files.keys(), `Choose another name: mcp-host add ${kind} NAME`)
@@ -210,8 +178,7 @@ openapi and upstream also add a route:
     print([...files.keys()].map(path => `made ${shown(path)}`).join('\n'))
     const served = kind !== 'plugin' && (await isServed(project, main))
     print(served ? `${project.configName} already serves it.` : use)
-    const missing = neededBy(kind).filter(name => !project.packages.has(name))
-    if (missing.length > 0)
-      print(`Its test needs packages that package.json does not contain yet. Run:\n  ${installLine(missing, '-D')}`)
+    if (kind === 'plugin' && !project.packages.has(CLIENT))
+      print(`Its test needs a package that package.json does not contain yet. Run:\n  ${installLine([CLIENT], '-D')}`)
   },
 })

@@ -3,7 +3,7 @@ import { readdir, realpath, stat } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
 import { printable } from '../client/text.ts'
 import { loadConfig } from '../core/config/load-config.ts'
-import { inEnvironment, readSecrets } from '../core/config/secrets-file.ts'
+import { hasEnvironmentSecrets, readSecrets } from '../core/config/secrets-file.ts'
 import { errorText, StartError } from '../core/http/errors.ts'
 import { createSecrets, type Secrets } from '../core/kernel/secrets.ts'
 import { createPseudonyms } from '../core/mcp/pseudonyms.ts'
@@ -34,7 +34,7 @@ async function secretsOf({ config, 'env-file': files }: AuditValues, { env, cwd 
   loadEnvFiles(files, { env, cwd })
   const loaded = config === undefined ? undefined : await loadConfig({ cwd, file: config })
   const written = isObject(loaded?.config) ? loaded.config['secrets'] : undefined
-  if (loaded && isObject(written) && typeof written['file'] === 'string' && !inEnvironment(env)) {
+  if (loaded && isObject(written) && typeof written['file'] === 'string' && !hasEnvironmentSecrets(env)) {
     return createSecrets(await readSecrets(resolve(dirname(loaded.file), written['file']), () => undefined))
   }
   const given = Array.isArray(written)
@@ -46,40 +46,41 @@ async function secretsOf({ config, 'env-file': files }: AuditValues, { env, cwd 
 /** Matches lock files and leftovers of killed processes, which a glob such as `audit*` also selects. */
 const LOCK = /\.lock(?:\.[\da-f-]+)*$/
 
-/** Accepts only regular files, because reading a pipe without a writer would hang. */
-async function fileIn(place: string, { cwd, say }: CommandContext): Promise<string[]> {
+/** Returns the audit files of a file or folder. Rejects for anything else: reading a pipe without a writer would hang. */
+async function filesAt(place: string, { cwd, say }: CommandContext): Promise<string[]> {
+  if (LOCK.test(place)) {
+    say(`${place}: skipped, because it is an audit lock file`)
+    return []
+  }
   const path = resolve(cwd, place)
-  if ((await stat(path)).isFile()) return [await realpath(path)]
-  say(`${place}: skipped, because it is not a file`)
-  return []
+  const info = await stat(path)
+  if (info.isFile()) return [await realpath(path)]
+  if (!info.isDirectory()) throw new Error('it is neither a file nor a folder')
+  const names = (await readdir(path)).filter(name => name.endsWith('.jsonl')).sort()
+  if (names.length === 0) throw new Error('the folder has no *.jsonl file')
+  const files: string[] = []
+  for (const name of names) {
+    const file = join(path, name)
+    if ((await stat(file)).isFile()) files.push(await realpath(file))
+    else say(`${join(place, name)}: skipped, because it is not a file`)
+  }
+  return files
 }
 
 async function filesOf(places: readonly string[], context: CommandContext): Promise<string[]> {
-  const { cwd, say } = context
   const found = new Set<string>()
   for (const place of places) {
-    if (LOCK.test(place)) {
-      say(`${place}: skipped, because it is an audit lock file`)
-      continue
-    }
     try {
-      const info = await stat(resolve(cwd, place))
-      const isFolder = info.isDirectory()
-      if (!isFolder && !info.isFile()) throw new Error('it is neither a file nor a folder')
-      const names = isFolder ? (await readdir(resolve(cwd, place))).filter(name => name.endsWith('.jsonl')).sort() : []
-      if (isFolder && names.length === 0) throw new Error('the folder has no *.jsonl file')
-      for (const name of isFolder ? names.map(name => join(place, name)) : [place])
-        for (const file of await fileIn(name, context)) found.add(file)
+      for (const file of await filesAt(place, context)) found.add(file)
     } catch (cause) {
       const isGone = (cause as NodeJS.ErrnoException).code === 'ENOENT'
       throw usage(`${place}: ${isGone ? 'there is no such file' : errorText(cause)}`, cause)
     }
   }
-  if (found.size === 0)
-    throw usage(
-      'no audit file given: the arguments are lock files or not files; give the audit file, such as audit.jsonl',
-    )
-  return [...found]
+  if (found.size > 0) return [...found]
+  throw usage(
+    'no audit file given: the arguments are lock files or not files; give the audit file, such as audit.jsonl',
+  )
 }
 
 const brokenText = ({ file, line, what }: Broken) =>

@@ -1,13 +1,20 @@
 // `mcp-host check`: runs the startup checks without listening, and reports all config problems at once.
 
 import { dirname, resolve } from 'node:path'
-import { printable } from '../client/text.ts'
+import { given, printable } from '../client/text.ts'
 import { ConfigError, codeOf, textOf } from '../core/config/problems.ts'
 import { hostOf } from '../core/create-host.ts'
 import type { Host } from '../core/host.ts'
 import { errorText, StartError } from '../core/http/errors.ts'
 import type { Logger } from '../core/kernel/log.ts'
-import { CONFIG_OPTION, type CommandValues, defineCommand, ENV_FILE_OPTION, LOG_OPTIONS } from './command.ts'
+import {
+  CONFIG_OPTION,
+  type CommandValues,
+  defineCommand,
+  ENV_FILE_OPTION,
+  LOG_OPTIONS,
+  readWorkers,
+} from './command.ts'
 import { readConfig } from './config.ts'
 import type { CommandContext } from './context.ts'
 import { type CliLog, openLog } from './log.ts'
@@ -15,30 +22,17 @@ import { describeWarning, type Reported } from './render.ts'
 import { configLine, routeTable } from './start-page.ts'
 import { jsonText } from './text.ts'
 
-interface CheckReport {
-  readonly ok: boolean
-  readonly config: string | null
-  readonly problems: readonly Reported[]
-  readonly warnings: readonly Reported[]
-}
-
 function describeProblems(error: unknown): Reported[] {
   if (!(error instanceof ConfigError)) {
     return [{ severity: 'error', ...(error instanceof StartError && { code: error.code }), message: errorText(error) }]
   }
   return error.problems.map(told => {
     const { file, line, path } = told
-    const place = { ...(file !== undefined && { file }), ...(line !== undefined && { line }) }
-    const known = {
-      severity: 'error',
-      code: codeOf(told),
-      ...place,
-      ...(path !== undefined && { path }),
-      message: textOf(told),
-    } as const
-    if ('text' in told) return { ...known, ...(told.also && { also: told.also }) }
+    const place = given({ file, line, path })
+    const known = { severity: 'error', code: codeOf(told), ...place, message: textOf(told) } as const
+    if ('text' in told) return { ...known, ...given({ also: told.also }) }
     const { found, expected, suggestion } = told
-    return { ...known, found, expected, ...(suggestion !== undefined && { suggestion }) }
+    return { ...known, found, expected, ...given({ suggestion }) }
   })
 }
 
@@ -101,7 +95,7 @@ async function runChecks({ config, 'env-file': files, workers }: CheckOptions, c
   const { log, warnings } = collectWarnings(context.cwd, inner)
   const checked = { warnings, file: '', routes: [] as Host['routes'], error: undefined as unknown }
   try {
-    const processes = workers === undefined ? 1 : (await import('./workers/count.ts')).parseCount(workers)
+    const processes = workers === undefined ? 1 : readWorkers(workers)
     const others = workers === undefined ? {} : { neighbours: await unreachable() }
     const loaded = await readConfig({ config, 'env-file': files }, context)
     checked.file = loaded.file
@@ -120,15 +114,11 @@ async function unreachable() {
   return createNeighbours({ send: () => false, receive() {} })
 }
 
-export async function reportOn(
-  options: CheckOptions,
-  context: EnvContext,
-): Promise<CheckReport & { exitCode: 0 | 1 | 2 | 3 }> {
+export async function reportOn(options: CheckOptions, context: EnvContext) {
   const { file, warnings, error } = await runChecks(options, context)
-  const config = file || null
-  if (error === undefined) return { ok: true, config, problems: [], warnings, exitCode: 0 }
-  const exitCode = error instanceof StartError ? error.exitCode : 1
-  return { ok: false, config, problems: describeProblems(error), warnings, exitCode }
+  const ok = error === undefined
+  const exitCode = ok ? 0 : error instanceof StartError ? error.exitCode : 1
+  return { ok, config: file || null, problems: ok ? [] : describeProblems(error), warnings, exitCode }
 }
 
 export const checkCommand = defineCommand({

@@ -1,4 +1,5 @@
 // Declares commands and parses their options from `argv`, and prints their help.
+import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import type { StartError } from '../core/http/errors.ts'
@@ -121,6 +122,17 @@ export function readSeconds(option: string, text: string | undefined): number | 
   const seconds = Number(text)
   if (seconds > 0 && seconds <= 86_400) return seconds * 1_000
   throw usage(`--${option} is a number of seconds, at most 86400`)
+}
+
+/** Exceeds the cores of any machine, so the value is a mistake, such as a port. */
+const MAX_WORKERS = 1024
+
+/** Reads `--workers`. */
+export function readWorkers(text: string): number {
+  if (text === 'auto') return availableParallelism()
+  const count = /^[1-9]\d{0,3}$/.test(text) ? Number(text) : 0
+  if (count > 0 && count <= MAX_WORKERS) return count
+  throw usage(`--workers ${text}: give a number from 1 to ${MAX_WORKERS}, or "auto" for one per core`)
 }
 
 interface CommandGroup {

@@ -1,8 +1,7 @@
 // `mcp-host completion`: completion scripts of commands and options for bash, zsh and fish.
 
 import { COMMON_OPTIONS, type Command, defineCommand } from './command.ts'
-import { usage } from './context.ts'
-import { nearestHint } from './text.ts'
+import { unknownName } from './context.ts'
 
 type Commands = ReadonlyMap<string, Command>
 
@@ -64,9 +63,7 @@ export const completionCommand = (commands: () => ReadonlyMap<string, () => Prom
       'In zsh, load it with `source <(mcp-host completion zsh)` after compinit. In fish, write it to ~/.config/fish/completions/mcp-host.fish.',
     async run(_values, [given = ''], { print }) {
       const script = SHELLS[given]
-      const names = Object.keys(SHELLS)
-      if (!script)
-        throw usage(`there is no shell "${given}"${nearestHint(given, names)}; there are: ${names.join(', ')}`)
+      if (!script) throw unknownName('shell', given, Object.keys(SHELLS))
       const loaded = [...commands()].map(async ([name, load]) => [name, await load()] as const)
       print(script(new Map(await Promise.all(loaded))))
     },

@@ -1,15 +1,12 @@
 // Loads a config and environment files. Messages never quote a line of such a file, which can be a secret.
-import { readFileSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { parseEnv } from 'node:util'
 import { type LoadedConfig, loadConfig } from '../core/config/load-config.ts'
 import { hostOf } from '../core/create-host.ts'
 import type { Host } from '../core/host.ts'
-import { errorText } from '../core/http/errors.ts'
-import { utf8Text } from '../core/http/utf8-text.ts'
 import type { LockSettings } from '../core/kernel/kernel-host.ts'
 import type { LogValues } from './command.ts'
-import { type CommandContext, usage } from './context.ts'
+import { type CommandContext, readText, usage } from './context.ts'
 import { openLog } from './log.ts'
 
 const NAMED = /^\s*(?:export\s+)?[A-Za-z_][\w.-]*\s*=\s*(.*)$/
@@ -33,30 +30,14 @@ function checkLines(file: string, text: string): void {
 }
 
 function readEnvFile(file: string): Record<string, string> {
-  let text: string
-  try {
-    text = utf8Text(readFileSync(file, 'utf8'))
-  } catch (cause) {
-    const why = (cause as NodeJS.ErrnoException).code === 'ENOENT' ? 'there is no such file' : errorText(cause)
-    throw usage(`--env-file: ${file}: ${why}`, cause)
-  }
+  const text = readText(file, `--env-file: ${file}`)
   checkLines(file, text)
   return parseEnv(text) as Record<string, string>
 }
 
-export interface EnvFiles {
-  /**
-   * Sets the variables and removes those of the previous load; later files win. Returns whether anything changed. Throws a
-   * StartError with file and line, and changes nothing.
-   */
-  load(): boolean
-  undo(): void
-}
+export type EnvFiles = ReturnType<typeof createEnvFiles>
 
-export function createEnvFiles(
-  files: () => readonly string[],
-  { env, cwd }: Pick<CommandContext, 'env' | 'cwd'>,
-): EnvFiles {
+export function createEnvFiles(files: () => readonly string[], { env, cwd }: Pick<CommandContext, 'env' | 'cwd'>) {
   const own = new Set(Object.keys(env))
   let loaded: Record<string, string> = {}
   let before = loaded
@@ -76,7 +57,11 @@ export function createEnvFiles(
   }
 
   return {
-    load() {
+    /**
+     * Sets the variables and removes those of the previous load; later files win. Returns whether anything changed. Throws a
+     * StartError with file and line, and changes nothing.
+     */
+    load(): boolean {
       const read: Record<string, string> = Object.assign({}, ...files().map(file => readEnvFile(resolve(cwd, file))))
       const wanted = Object.fromEntries(Object.entries(read).filter(([name]) => !own.has(name)))
       before = loaded
@@ -85,7 +70,7 @@ export function createEnvFiles(
       isUndone = false
       return isChanged
     },
-    undo() {
+    undo(): void {
       become(before)
       isUndone = isChanged
     },

@@ -7,14 +7,12 @@ import { CONFIG_OPTION, defineCommand } from './command.ts'
 import { CLIENTS, type ClientName, type ClientRow, type Machine, type Reached } from './connect/clients.ts'
 import { checkName, endpointAt, endpointHere, throughProxy, throughStdio } from './connect/endpoint.ts'
 import { assertInside, readConfig, resolveFile, setEntry, writeConfig } from './connect/write-config.ts'
-import { type CommandContext, usage } from './context.ts'
-import { nearestHint, shellWord } from './text.ts'
+import { type CommandContext, unknownName, usage } from './context.ts'
+import { shellWord } from './text.ts'
 
 function findClient(given: string): ClientRow {
-  const found = Object.keys(CLIENTS).find((name): name is ClientName => name === given)
-  if (found !== undefined) return CLIENTS[found]
-  const names = Object.keys(CLIENTS)
-  throw usage(`there is no client "${given}"${nearestHint(given, names)}; there are: ${names.join(', ')}`)
+  if (Object.hasOwn(CLIENTS, given)) return CLIENTS[given as ClientName]
+  throw unknownName('client', given, Object.keys(CLIENTS))
 }
 
 type Setting = Required<Pick<ClientRow, 'config'>>['config']
@@ -23,16 +21,12 @@ function describe(client: ClientRow, name: string, reached: Reached, machine: Ma
   const command = client.command?.(name, reached)
   const { config } = client
   const parts = [
-    ...(command ? [command.map(shellWord).join(' ')] : []),
-    ...(config
-      ? [
-          ...(config.file ? [`${command ? 'Or in' : 'In'} ${config.file(machine)} (--write does it):`] : []),
-          JSON.stringify({ [config.key]: { [name]: config.entry(reached) } }, undefined, 2),
-        ]
-      : []),
+    command?.map(shellWord).join(' '),
+    config?.file && `${command ? 'Or in' : 'In'} ${config.file(machine)} (--write does it):`,
+    config && JSON.stringify({ [config.key]: { [name]: config.entry(reached) } }, undefined, 2),
     client.next,
   ]
-  return parts.join('\n\n')
+  return parts.filter(part => part !== undefined).join('\n\n')
 }
 
 function planEdit(file: string, before: string, { key }: Setting, name: string, entry: object) {
@@ -70,16 +64,12 @@ function warnOfSecrets(reached: Reached, { say }: CommandContext): void {
   say(`the URL contains ${names.join(', ')}, probably a secret: the file and this terminal show it`)
 }
 
-interface Writing {
-  readonly name: string
-  readonly reached: Reached
-  readonly machine: Machine
-  readonly yes: boolean
-}
-
 async function write(
   client: ClientRow,
-  { name, reached, machine, yes }: Writing,
+  name: string,
+  reached: Reached,
+  machine: Machine,
+  yes: boolean,
   context: CommandContext,
 ): Promise<number> {
   const { print, say } = context
@@ -145,13 +135,7 @@ export const connectCommand = defineCommand({
       throw usage('--route and --config select a local config: omit them, or the URL')
     }
     const named = values.name === undefined ? undefined : checkName(values.name)
-    const endpoint =
-      url === undefined
-        ? await endpointHere(context, {
-            ...(config !== undefined && { config }),
-            ...(route !== undefined && { route }),
-          })
-        : endpointAt(url)
+    const endpoint = url === undefined ? await endpointHere(context, config, route) : endpointAt(url)
     if (stdio && endpoint.local) await checkLocal(endpoint.local, context)
     const { env, cwd, script } = context
     const { platform, execPath } = process
@@ -164,7 +148,7 @@ export const connectCommand = defineCommand({
     const machine: Machine = { platform, env, home: homeOf(env), cwd }
     const name = named ?? endpoint.name
     warnOfSecrets(reached, context)
-    if (values.write) return write(client, { name, reached, machine, yes: values.yes ?? false }, context)
+    if (values.write) return write(client, name, reached, machine, values.yes ?? false, context)
     context.print(describe(client, name, reached, machine))
     return 0
   },

@@ -1,8 +1,8 @@
 // Connects the plugin `console` to this program: surface and lock, explanations, sources of the config, and reloads.
 import { isPlain } from '../core/config/define-config.ts'
 import type { LoadedConfig } from '../core/config/load-config.ts'
-import { lineOf } from '../core/config/places.ts'
 import { shortName } from '../core/config/problems.ts'
+import { lineOf } from '../core/config/source-locations.ts'
 import { schemasAlong } from '../core/config/walk-schema.ts'
 import type { Host } from '../core/host.ts'
 import { errorText, type Path } from '../core/http/errors.ts'
@@ -15,8 +15,7 @@ import type { ConsoleProgram } from '../plugins/console/program.ts'
 import { type CommandContext, selfCommand } from './context.ts'
 import type { Change } from './lock/compare-surfaces.ts'
 import type { Lock, Surface, SurfaceList } from './lock/surface.ts'
-import type { Reloaded } from './reload.ts'
-import type { ServeSettings } from './serve.ts'
+import type { Reloaded, ServeSettings } from './serve.ts'
 
 /** The config of `dev`: the console is on, on a free port, unless the config contains it. */
 export function withConsole(loaded: LoadedConfig): LoadedConfig {

@@ -1,6 +1,6 @@
 // The process facilities of a command: streams, environment, working directory and events. Commands use no other process state.
 import { EventEmitter } from 'node:events'
-import { readFile } from 'node:fs/promises'
+import { readFileSync } from 'node:fs'
 import { relative, resolve } from 'node:path'
 import type { Readable } from 'node:stream'
 import { AuthError } from '../client/errors.ts'
@@ -8,16 +8,12 @@ import { createSecrets, printable, printableLines, type Secrets } from '../clien
 import { errorText, StartError } from '../core/http/errors.ts'
 import { utf8Text } from '../core/http/utf8-text.ts'
 import { type CommandOutput, render } from './render.ts'
-import { shellWord } from './text.ts'
-
-interface CommandInput extends Readable {
-  readonly isTTY?: boolean
-}
+import { nearestHint, shellWord } from './text.ts'
 
 export type ProcessEvents = Pick<NodeJS.EventEmitter, 'on' | 'once' | 'off'>
 
 export interface CommandEnvironment {
-  readonly stdin: CommandInput
+  readonly stdin: Readable & { readonly isTTY?: boolean }
   readonly stdout: CommandOutput
   readonly stderr: CommandOutput
   readonly env: NodeJS.ProcessEnv
@@ -83,30 +79,47 @@ export function createContext(environment: CommandEnvironment, exit: (code: numb
 export const usage = (what: string, cause?: unknown): StartError =>
   new StartError('MH3001', what, { exitCode: 2, cause })
 
+/** The StartError for an unknown word of the command line. */
+export const unknownName = (noun: string, given: string, known: readonly string[]): StartError =>
+  usage(`there is no ${noun} "${printable(given)}"${nearestHint(given, known)}; there are: ${known.join(', ')}`)
+
 /** Formats a failure, such as `mcp-host: error MH1301: port 3000 is in use`. */
 export const failureText = (error: unknown, text = errorText(error)): string =>
   `mcp-host: error${error instanceof StartError || AuthError.is(error) ? ` ${error.code}` : ''}: ${text}`
 
-export async function readStdin({ stdin }: Pick<CommandContext, 'stdin'>): Promise<string> {
+async function readStdin({ stdin }: Pick<CommandContext, 'stdin'>): Promise<string> {
   const chunks: Buffer[] = []
   for await (const chunk of stdin) chunks.push(Buffer.from(chunk))
   return Buffer.concat(chunks).toString()
 }
 
-/** Reads a token: literal, `-` for stdin, or `@file`. The latter two keep it out of process lists. */
+const unreadable = (what: string, cause: unknown) => usage(`${what} cannot be read: ${errorText(cause)}`, cause)
+
+/** Reads a text file. `what`: its name in the StartError (exit code 2), which never quotes the text. */
+export function readText(file: string, what: string): string {
+  try {
+    return utf8Text(readFileSync(file, 'utf8'))
+  } catch (cause) {
+    throw unreadable(what, cause)
+  }
+}
+
+/** Reads an argument: `-` is stdin, `@file` a file, and other text is the value. Files and stdin are not in process lists. */
+export async function readSource(
+  context: Pick<CommandContext, 'stdin' | 'cwd'>,
+  given: string,
+  what: string,
+): Promise<string> {
+  if (given.startsWith('@')) return readText(resolve(context.cwd, given.slice(1)), what)
+  if (given !== '-') return given
+  return readStdin(context).catch((cause: unknown) => {
+    throw unreadable(what, cause)
+  })
+}
+
 export async function readToken(context: CommandContext, given: string | undefined): Promise<string | undefined> {
   if (given === undefined) return undefined
-  try {
-    const text =
-      given === '-'
-        ? await readStdin(context)
-        : given.startsWith('@')
-          ? utf8Text(await readFile(resolve(context.cwd, given.slice(1)), 'utf8'))
-          : given
-    const token = text.trim().replace(/^Bearer +/i, '')
-    context.secrets.add(token)
-    return token
-  } catch (cause) {
-    throw usage(`--token: it cannot be read: ${errorText(cause)}`, cause)
-  }
+  const token = (await readSource(context, given, '--token')).trim().replace(/^Bearer +/i, '')
+  context.secrets.add(token)
+  return token
 }

@@ -1,8 +1,7 @@
 // `mcp-host dev`: serves a config during development and reloads edits without a restart where possible.
 
 import { CONFIG_OPTION, defineCommand, ENV_FILE_OPTION, LISTEN_OPTIONS, LOG_OPTIONS } from './command.ts'
-import { KEY_HELP } from './dev/keys.ts'
-import { DEV_SERVER } from './dev/server.ts'
+import { DEV_SERVER, KEY_HELP } from './dev/messages.ts'
 
 const NOTES = `Keys in a terminal:
 ${KEY_HELP}

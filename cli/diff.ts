@@ -22,17 +22,13 @@ const OPTIONS = {
 
 type DiffOptions = CommandValues<typeof OPTIONS>
 
-interface Sides {
-  readonly names: readonly [before: string, after: string]
-  readonly before: Surface
-  readonly after: Surface
-}
+type Sides = Awaited<ReturnType<typeof readSides>>
 
 async function readSides(
   options: Omit<DiffOptions, 'json' | 'fail-on'>,
   given: readonly string[],
   context: CommandContext,
-): Promise<Sides> {
+): Promise<{ names: readonly [before: string, after: string]; before: Surface; after: Surface }> {
   const { cwd } = context
   const [old, newer] = given
   if (newer !== undefined) {

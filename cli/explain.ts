@@ -30,8 +30,12 @@ const KINDS: ReadonlyArray<readonly ['tool' | 'prompt' | 'resource', ItemKind]> 
   ['resource', 'resources'],
 ]
 
-const plain = (text: string) => printable(text)
-const line = (label: string, text: string) => label.padEnd(10) + text.split('\n').map(plain).join('\n')
+const line = (label: string, text: string) =>
+  label.padEnd(10) +
+  text
+    .split('\n')
+    .map(part => printable(part))
+    .join('\n')
 
 function describeClaims(claims: Readonly<Record<string, unknown>>): string {
   const { exp } = claims
@@ -45,17 +49,11 @@ function describeUser(user: User | undefined): string[] {
   const named = subjectClaim === undefined ? '' : ` (by ${subjectClaim})`
   const from = [issuer === undefined ? [] : `issuer ${issuer}`, clientId === undefined ? [] : `client ${clientId}`]
   return [
-    line('caller', plain([`subject ${subject}${named}`, ...from.flat()].join(', '))),
-    line('scopes', plain(scopes.join(' ')) || 'none'),
-    line('roles', plain(roles.join(' ')) || 'none'),
+    line('caller', printable([`subject ${subject}${named}`, ...from.flat()].join(', '))),
+    line('scopes', printable(scopes.join(' ')) || 'none'),
+    line('roles', printable(roles.join(' ')) || 'none'),
     line('claims', describeClaims(claims)),
   ]
-}
-
-interface Identified {
-  readonly lines: readonly string[]
-  readonly user: User | undefined
-  readonly refusal?: HostError
 }
 
 /** Authenticates the caller with the config's plugins, otherwise uses the unverified token claims. */
@@ -64,7 +62,7 @@ async function identify(
   address: InspectedAddress,
   token: string | undefined,
   hasTemporaryKeys: boolean,
-): Promise<Identified> {
+): Promise<{ lines: readonly string[]; user: User | undefined; refusal?: HostError }> {
   if (token === undefined) return { lines: [line('token', 'none given')], user: undefined }
   if (address.authenticators.length === 0) {
     return { lines: [line('token', 'ignored: no plugin of this route authenticates callers')], user: undefined }
@@ -186,8 +184,8 @@ async function explanation(
     const known = host.routes.map(route => route.path).join(', ')
     throw usage(`nothing is served at ${path}; select a path with --route; there are: ${known}`)
   }
-  const { lines, user, refusal }: Identified = given
-    ? { lines: [], user: given }
+  const { lines, user, refusal } = given
+    ? { lines: [], user: given, refusal: undefined }
     : await identify(host, inspected, token, hasTemporaryKeys)
   // Authentication starts the host: upstream servers then have their current tools.
   const address = host.inspect(path) ?? inspected

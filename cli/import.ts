@@ -1,21 +1,10 @@
 // `mcp-host import`: adds the MCP servers of a client's configuration file to the config.
-import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { printable } from '../client/text.ts'
-import { errorText } from '../core/http/errors.ts'
-import { utf8Text } from '../core/http/utf8-text.ts'
 import { CONFIG_OPTION, defineCommand } from './command.ts'
-import { usage } from './context.ts'
+import { readText } from './context.ts'
 import { addToConfig, findToolset, freeRoute, isCode, loadOrCreateConfig } from './edit-config.ts'
 import { readClientFile } from './upstream/read-client-file.ts'
-
-function readFile(file: string, given: string): string {
-  try {
-    return utf8Text(readFileSync(file, 'utf8'))
-  } catch (cause) {
-    throw usage(`cannot read ${given}: ${errorText(cause)}`, cause)
-  }
-}
 
 export const importCommand = defineCommand({
   summary: 'Add the MCP servers of a client to the config',
@@ -27,7 +16,7 @@ Secret variables are not copied: servers get them from the environment of mcp-ho
   async run({ config }, [given = ''], context) {
     const { cwd, print, say } = context
     const source = resolve(cwd, given)
-    const text = readFile(source, given)
+    const text = readText(source, given)
     const loaded = await loadOrCreateConfig({ config }, context)
     const { servers, notes } = readClientFile(source, text, isCode(loaded.file))
     const isNew = ({ name }: { readonly name: string }) => findToolset(loaded.config, name) === undefined

@@ -2,7 +2,7 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { basename, relative, resolve } from 'node:path'
-import { printable } from '../client/text.ts'
+import { printable, given as withoutUndefined } from '../client/text.ts'
 import { SEARCHED } from '../core/config/load-config.ts'
 import { StartError } from '../core/http/errors.ts'
 import { assertInstalled } from '../core/http/optional-packages.ts'
@@ -87,18 +87,9 @@ type InitOptions = CommandValues<typeof OPTIONS>
 
 function readGiven(options: InitOptions, folder: string | undefined): Given {
   const { name, format, store, plugin: isPlugin = false } = options
-  if (isPlugin && (format !== undefined || store !== undefined || options.protected)) {
-    const what = '--format, --protected and --store are for servers: omit them, or --plugin'
-    throw usage(what)
-  }
-  return {
-    isPlugin,
-    ...(folder !== undefined && { folder }),
-    ...(name !== undefined && { name }),
-    ...(format !== undefined && { format }),
-    ...(store !== undefined && { store }),
-    ...(options.protected !== undefined && { isProtected: options.protected }),
-  }
+  if (isPlugin && (format !== undefined || store !== undefined || options.protected))
+    throw usage('--format, --protected and --store are for servers: omit them, or --plugin')
+  return { isPlugin, ...withoutUndefined({ folder, name, format, store, isProtected: options.protected }) }
 }
 
 function fillChoices(given: Given, cwd: string): Choices {
@@ -106,11 +97,7 @@ function fillChoices(given: Given, cwd: string): Choices {
   return { isPlugin, folder, name: given.name ?? basename(resolve(cwd, folder)), format, isProtected, store }
 }
 
-interface Chosen extends Choices {
-  readonly note?: string
-}
-
-async function choose(given: Given, asks: boolean, { cwd }: CommandContext): Promise<Chosen> {
+async function choose(given: Given, asks: boolean, { cwd }: CommandContext): Promise<Choices & { note?: string }> {
   if (asks) assertInstalled(['@clack/prompts'], { what: 'prompts (use npm create mcp-host, or --yes)' })
   const choices = asks ? await (await import('./init/ask-choices.ts')).askChoices(given) : fillChoices(given, cwd)
   const name = toPackageName(choices.name, choices.isPlugin ? DEFAULT_PLUGIN_NAME : DEFAULT_NAME)

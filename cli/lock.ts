@@ -1,6 +1,6 @@
 // `mcp-host lock`: writes the surface of each route to a file, so that changes are reviewed before they are served.
 
-import { stat } from 'node:fs/promises'
+import { existsSync } from 'node:fs'
 import { printable } from '../client/text.ts'
 import type { CreateHostOptions } from '../core/create-host.ts'
 import type { Host } from '../core/host.ts'
@@ -14,6 +14,7 @@ import { changeLine, countsText } from './lock/describe-changes.ts'
 import { type LockContext, lockFileOf, nameOf, readLockFile, writeLockFile } from './lock/lock-file.ts'
 import { readSurface } from './lock/read-surface.ts'
 import { type Lock, SURFACE_LISTS, type Surface } from './lock/surface.ts'
+import { counted } from './text.ts'
 
 export const SURFACE_OPTIONS = { ...CONFIG_OPTION, ...ENV_FILE_OPTION } as const
 
@@ -35,28 +36,20 @@ export const notLocked = ({ atRunTime }: Pick<Surface, 'atRunTime'>): string =>
     ? ''
     : `Not locked: ${atRunTime.join(', ')} can change at run time what each caller is offered.`
 
-const NAMES = ['tools', 'resources', 'resource templates', 'prompts']
+const NAMES = ['tool', 'resource', 'resource template', 'prompt']
 
 function sizeOf({ routes }: Surface): string {
   const served = Object.values(routes)
   const counts = SURFACE_LISTS.map((list, index) => {
     const count = served.reduce((sum, route) => sum + Object.keys(route[list]).length, 0)
-    return count === 0 ? [] : `${count} ${count === 1 ? NAMES[index]?.slice(0, -1) : NAMES[index]}`
+    return count === 0 ? [] : counted(count, NAMES[index] ?? '')
   })
   return [`${served.length} ${served.length === 1 ? 'address' : 'addresses'}`, ...counts.flat()].join(', ')
 }
 
 export async function readLockIfThere(file: string, context: CommandContext): Promise<Lock | undefined> {
-  const isThere = await stat(file).then(
-    () => true,
-    () => false,
-  )
-  return isThere ? readLockFile(file, context) : undefined
+  return existsSync(file) ? readLockFile(file, context) : undefined
 }
-
-/** The accepted definitions of a lock, which are kept when the lock is rewritten. */
-const acceptedIn = (lock: Lock | undefined): Pick<Lock, 'upstreams'> =>
-  lock?.upstreams ? { upstreams: lock.upstreams } : {}
 
 export const lockCommand = defineCommand({
   summary: 'Write the lock file: everything that the config serves, for diff and start --frozen',
@@ -74,7 +67,7 @@ mcp-host accept adds the tools and prompts of upstream servers to it.`,
     const file = lockFileOf(config, given, cwd)
     // An invalid lock is overwritten.
     const before = await readLockIfThere(file, context).catch(() => undefined)
-    await writeLockFile(file, { ...surface, ...acceptedIn(before) }, cwd)
+    await writeLockFile(file, { ...surface, ...(before?.upstreams && { upstreams: before.upstreams }) }, cwd)
     const what = before && (before.hash === surface.hash ? 'as it was' : countsText(compareSurfaces(before, surface)))
     context.print(printable(`${nameOf(file, cwd)}: ${sizeOf(surface)}${what === undefined ? '' : ` (${what})`}`))
     const note = notLocked(surface)

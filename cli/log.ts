@@ -15,17 +15,11 @@ export interface CliLog extends ProcessLog {
   releaseWarnings(): void
 }
 
-/** Escapes in JSON, and unescaped characters that can control a terminal. */
-const STEERING = /\\(?:u[\da-f]{4}|.)|[\u007f-\u009f\u2028\u2029\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff]/gi
-const HARMLESS = /^\\(?:["\\/nt]|u(?!00[01]|007f|00[89]|061c|200[ef]|202[89a-e]|206[6-9]|feff))/i
+/** Characters that can control a terminal, except line breaks and tabs. */
+const STEERING = /[^\P{Cc}\n\t]|[\u2028\u2029\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff]/gu
 
-function writtenOut(found: string): string {
-  if (HARMLESS.test(found)) return found
-  return found.startsWith('\\') ? `\\${found}` : `\\\\u${found.charCodeAt(0).toString(16).padStart(4, '0')}`
-}
-
-/** Escapes characters of a JSON line that could control a terminal. */
-const harmless = (line: string): string => line.replace(STEERING, writtenOut)
+const harmless = (text: string): string =>
+  text.replace(STEERING, found => `\\u${found.charCodeAt(0).toString(16).padStart(4, '0')}`)
 
 type Failure = Partial<Record<'type' | 'message' | 'cause' | 'stack' | 'hidden', string>>
 
@@ -45,9 +39,9 @@ const fieldText = ([name, value]: [string, unknown]): string => `${wordOf(name)}
 
 /** Renames fields that pino-pretty would interpret, such as `name`. */
 function arrange(line: string) {
-  const { level, time, pid, code, msg = '', err, ...fields } = JSON.parse(harmless(line)) as Record<string, unknown>
-  const text = `${code === undefined ? '' : `${code} `}${msg}`.replaceAll('\n', '\n    ')
-  const told = Object.entries(fields).map(fieldText).join(' ')
+  const { level, time, pid, code, msg = '', err, ...fields } = JSON.parse(line) as Record<string, unknown>
+  const text = harmless(`${code === undefined ? '' : `${code} `}${msg}`).replaceAll('\n', '\n    ')
+  const told = harmless(Object.entries(fields).map(fieldText).join(' '))
   return { level, time, ...(pid !== undefined && { pid }), msg: text, ...(err !== undefined && { err }), told }
 }
 
@@ -61,7 +55,7 @@ export function createPretty(colorize: boolean): (line: string) => string {
       ignore: 'told',
       messageFormat: ({ msg, told }, _key, _level, { colors }) =>
         `${msg}${told === '' ? '' : ` ${colors.gray(`${told}`)}`}`,
-      customPrettifiers: { err: failure => describeFailure(failure as Failure) },
+      customPrettifiers: { err: failure => harmless(describeFailure(failure as Failure)) },
     })
     return pretty(arrange(line))
   }

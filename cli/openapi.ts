@@ -1,7 +1,7 @@
 // `mcp-host openapi`: shows the tools of an OpenAPI document, their sizes, and omitted operations.
 import type { Survey } from '../plugins/openapi/survey.ts'
 import { defineCommand } from './command.ts'
-import { readSurvey, type SurveyOptions } from './openapi/read-survey.ts'
+import { readSurvey } from './openapi/read-survey.ts'
 import { tableLines } from './render.ts'
 import { jsonText } from './text.ts'
 
@@ -80,17 +80,8 @@ export const openapiCommand = defineCommand({
   },
   notes: 'FILE is a JSON or YAML file, or an https URL.',
   async run({ all = false, json = false, ...given }, [document = ''], context) {
-    const options: SurveyOptions = {
-      include: given.include,
-      exclude: given.exclude,
-      methods: given.methods,
-      overlay: given.overlay,
-      baseUrl: given['base-url'],
-      maxSchema: given['max-schema'],
-      allowHosts: given['allow-host'],
-      output: given.output,
-    }
-    const survey = await readSurvey(document, options, context.cwd)
+    const { 'base-url': baseUrl, 'max-schema': maxSchema, 'allow-host': allowHosts, verbose: _, ...same } = given
+    const survey = await readSurvey(document, { ...same, baseUrl, maxSchema, allowHosts }, context.cwd)
     context.print(json ? jsonText(survey) : inText(survey, all, context.stdout.columns || undefined))
   },
 })

@@ -2,9 +2,9 @@
 import { statSync } from 'node:fs'
 import { resolve } from 'node:path'
 import type { Readable, Writable } from 'node:stream'
-import { readCue } from '../client/challenge.ts'
 import { AuthError } from '../client/errors.ts'
-import { tellUnreached } from '../client/http.ts'
+import { describeUnreachable } from '../client/http.ts'
+import { createProxyDispatcher, fetchThrough, usesProxy } from '../client/node/fetch.ts'
 import { isLoopback } from '../client/resolve-options.ts'
 import { printable } from '../client/text.ts'
 import { errorText } from '../core/http/errors.ts'
@@ -12,20 +12,18 @@ import { RemoteError } from '../remote/errors.ts'
 import { networkCode, TIMING, type Timing } from '../remote/http/link.ts'
 import type { Fields } from '../remote/messages.ts'
 import { openAccounts } from './client/account.ts'
-import { explainFailure } from './client/connect.ts'
+import { explainFailure, requiredScopes } from './client/connect.ts'
 import { recallCredentials, SECRET_VARIABLE } from './client/credentials.ts'
 import { inFlags } from './client/flag-words.ts'
 import { LOGIN_OPTIONS, readLogin, SECRET_INSTEAD } from './client/login.ts'
-import { checkServerUrl, type Login } from './client/logins.ts'
+import { checkServerUrl, type Login, loginCommand } from './client/logins.ts'
 import { headersOf, REACH_OPTIONS, type Reach, readHeaderFile, readReach } from './client/reach.ts'
 import { type CommandValues, defineCommand, readSeconds } from './command.ts'
 import { type CommandContext, usage } from './context.ts'
 import { Failure } from './proxy/messages.ts'
-import { createPatientFetch } from './proxy/patient-fetch.ts'
 import { createIgnoredTools, type Relay, startRelay } from './proxy/relay.ts'
 import { signInFetch } from './proxy/sign-in.ts'
-import { nextSignal } from './serve.ts'
-import { shellWord } from './text.ts'
+import { nextEnd } from './serve.ts'
 
 const PROXY_OPTIONS = {
   ...LOGIN_OPTIONS,
@@ -74,17 +72,17 @@ function warnOfMode(file: string, { say }: CommandContext) {
     say(`warning: --header-file ${file}: other users can read it; run chmod 600 ${file}`)
 }
 
-const TOO_NEW = 'supports no protocol version that this client supports; update the client'
+const CONNECT_TIMEOUT = 10_000
+/** Streams can be idle. */
+const PATIENCE = { headersTimeout: 0, bodyTimeout: 0, connect: { timeout: CONNECT_TIMEOUT } }
 
-function readScope({ status, challenge }: RemoteError): readonly string[] | undefined {
-  if (status !== 403 || challenge === undefined) return undefined
-  try {
-    return readCue({ status, headers: new Headers({ 'www-authenticate': challenge }) })?.scope
-  } catch (error) {
-    if (AuthError.is(error)) return undefined
-    throw error
-  }
-}
+/** `proxy`: a URL, `none`, or `env` (HTTPS_PROXY, HTTP_PROXY and NO_PROXY; loopback addresses excluded). */
+const createPatientFetch = (proxy = 'env'): typeof fetch =>
+  fetchThrough(undici =>
+    usesProxy(proxy) ? createProxyDispatcher(undici, proxy, PATIENCE) : new undici.Agent(PATIENCE),
+  )
+
+const TOO_NEW = 'supports no protocol version that this client supports; update the client'
 
 const withFix = ({ message, status }: RemoteError): string =>
   printable(status === 404 || status === 405 ? `${message}; check the path of the URL` : message)
@@ -92,12 +90,12 @@ const withFix = ({ message, status }: RemoteError): string =>
 /** The values of `data.reason`. */
 const REASONS: Readonly<Record<string, string>> = { lost: 'connection lost', 'too-large': 'too large' }
 
-function toFailure(error: RemoteError, url: string, runnable: (text: string) => string): Failure {
+function toFailure(error: RemoteError, login: Login, runnable: (text: string) => string): Failure {
   const { reason, status = 0, code, data } = error
-  const scopes = readScope(error)
-  if (scopes && scopes.length > 0) {
-    const command = [`mcp-host login ${shellWord(url)}`, ...scopes.map(shellWord)].join(' --add-scope ')
-    const text = `${url} requires the scope ${scopes.join(' ')}; get it with: ${command}`
+  const { url } = login
+  const scopes = requiredScopes(error)
+  if (scopes.length > 0) {
+    const text = `${url} requires the scope ${scopes.join(' ')}; get it with: ${loginCommand(login, scopes)}`
     return new Failure('scope needed', runnable(text), { status })
   }
   // The server's own error, unchanged.
@@ -107,7 +105,7 @@ function toFailure(error: RemoteError, url: string, runnable: (text: string) => 
       data === undefined ? {} : { data: data as Fields },
     )
   const isUnreached = reason === 'unreachable'
-  const { what, fix } = tellUnreached(error.cause, networkCode(error.cause))
+  const { what, fix } = describeUnreachable(error.cause, networkCode(error.cause))
   return new Failure(
     REASONS[reason] ?? reason,
     isUnreached ? `${url} ${what}; ${fix}; the next request tries again` : withFix(error),
@@ -119,7 +117,7 @@ const explainTo =
   (login: Login, { secrets, runnable }: CommandContext) =>
   (thrown: unknown): Failure => {
     if (thrown instanceof Failure) return thrown
-    if (thrown instanceof RemoteError) return toFailure(thrown, login.url, runnable)
+    if (thrown instanceof RemoteError) return toFailure(thrown, login, runnable)
     const explained = explainFailure(thrown, login)
     const reason = AuthError.is(thrown) ? thrown.code : 'failed'
     return new Failure(
@@ -190,8 +188,6 @@ export async function startProxy(
   )
 }
 
-const ENDING = ['SIGTERM', 'SIGINT', 'SIGHUP'] as const
-
 export const proxyCommand = defineCommand({
   summary: 'Connect a stdio client to a remote server, with login',
   example: 'https://mcp.example/mcp',
@@ -203,10 +199,7 @@ proxy uses the login of \`mcp-host login\`, which is stored encrypted. Without a
   async run(values, [given = ''], context) {
     const { process: events, stdin: input } = context
     const relay = await startProxy(context, given, values, { input, output: context.stdout })
-    void nextSignal(events, ...ENDING).then(() => {
-      void nextSignal(events, ...ENDING).then(() => context.exit(1))
-      relay.end()
-    })
+    void nextEnd(context).then(relay.end)
     // An unexpected failure of one message must not end the others.
     events.on('unhandledRejection', error => context.say(`unexpected: ${errorText(error)}`))
     await relay.ended

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import type { Writable } from 'node:stream'
 import { styleText } from 'node:util'
 import { printable, printableLines } from '../client/text.ts'
-import { ConfigError, formatPlace, formatProblems, type Place } from '../core/config/problems.ts'
+import { ConfigError, formatLocation, formatProblems, type SourceLocation } from '../core/config/problems.ts'
 import { errorText } from '../core/http/errors.ts'
 
 export interface CommandOutput extends Writable {
@@ -36,7 +36,7 @@ const MAX_FRAMES = 8
 const SECRET = /secret|passw|token|key|credential/i
 
 /** Three lines of the file; empty if it cannot be read, or if the lines can contain a secret. */
-function codeFrame({ file, line, path = '' }: Place & { readonly path?: string }): string {
+function codeFrame({ file, line, path = '' }: SourceLocation & { readonly path?: string }): string {
   if (file === undefined || line === undefined) return ''
   try {
     const lines = readFileSync(file, 'utf8').split(/\r?\n/)
@@ -65,7 +65,7 @@ export function withFrames(error: unknown, text: string, { isTTY }: CommandOutpu
 }
 
 /** A config problem or a warning. */
-export interface Reported extends Place {
+export interface Reported extends SourceLocation {
   readonly severity: 'error' | 'warning'
   readonly code?: string
   readonly path?: string
@@ -73,7 +73,7 @@ export interface Reported extends Place {
   readonly found?: string
   readonly expected?: string
   readonly suggestion?: string
-  readonly also?: readonly Place[]
+  readonly also?: readonly SourceLocation[]
   readonly details?: Readonly<Record<string, unknown>>
 }
 
@@ -84,7 +84,7 @@ function valueText(value: unknown): string {
 
 export function describeWarning({ code, message, details: { plugin, fix, ...about } = {}, ...place }: Reported) {
   const facts = Object.entries(about).map(([name, value]) => `${name} ${valueText(value)}`)
-  const where = formatPlace(place)
+  const where = formatLocation(place)
   const whose = plugin === undefined ? '' : `plugins.${plugin}: `
   return {
     head: `${code === undefined ? '' : `${code} `}${where === '' ? '' : `${where}: `}${whose}${message}`,

@@ -6,9 +6,8 @@ import { printable } from '../client/text.ts'
 import { errorText } from '../core/http/errors.ts'
 import { type CommandValues, defineCommand } from './command.ts'
 import { type CommandContext, usage } from './context.ts'
-import type { LineCounts, Report } from './report/counts.ts'
-import { readLines } from './report/log-lines.ts'
-import { Tally, type Window } from './report/tally.ts'
+import { takeLines } from './report/log-lines.ts'
+import { type Report, Tally, type Window } from './report/tally.ts'
 import { reportText } from './report/text.ts'
 import { jsonText } from './text.ts'
 
@@ -83,7 +82,7 @@ async function reportOnLogs(
     let lines = 0
     const stream = source === '-' ? stdin : createReadStream(resolve(cwd, source))
     try {
-      await readLines(stream, line => {
+      await takeLines(stream, line => {
         lines++
         tally.line(line)
       })
@@ -100,7 +99,7 @@ async function reportOnLogs(
   return tally.report(most, notes)
 }
 
-function whyNothing({ outside, future, skipped }: LineCounts): string {
+function whyNothing({ outside, future, skipped }: Report['lines']): string {
   if (outside > 0) return `${outside} lines are outside of --since and --until`
   if (future > 0) return `${future} lines have times in the future; check the clock of the machine that wrote them`
   if (skipped === 0) return 'it contains no requests'
@@ -117,14 +116,11 @@ export const reportCommand = defineCommand({
     const { stdout, stderr, secrets } = context
     const most = readTop(values.top)
     if (sources.filter(source => source === '-').length > 1) throw usage('- (stdin) can be given only once')
-    const told = await reportOnLogs(sources, readWindow(values, Date.now()), most, context)
-    const isEmpty = told.lines.counted === 0 && told.requests === 0
-    if (isEmpty) {
-      stderr.write(`mcp-host: nothing was counted: ${whyNothing(told.lines)}\n`)
-      if (!values.json) return 1
-    }
-    const text = values.json ? jsonText(told) : reportText(told, stdout.columns ?? 120)
-    context.print(secrets.scrub(text))
+    const report = await reportOnLogs(sources, readWindow(values, Date.now()), most, context)
+    const isEmpty = report.lines.counted === 0 && report.requests === 0
+    if (isEmpty) stderr.write(`mcp-host: nothing was counted: ${whyNothing(report.lines)}\n`)
+    const text = values.json ? jsonText(report) : reportText(report, stdout.columns ?? 120)
+    if (values.json || !isEmpty) context.print(secrets.scrub(text))
     return isEmpty ? 1 : 0
   },
 })

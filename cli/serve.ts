@@ -1,15 +1,16 @@
-// Serves a config in a process: the host, its signals, and uncaught errors.
+// Serves a config in a process: the host, its signals, reloads, and uncaught errors. Reloads run one at a time.
 import { dirname } from 'node:path'
-import { hostOf } from '../core/create-host.ts'
-import type { Host } from '../core/host.ts'
+import { hostOf, reloadHost } from '../core/create-host.ts'
+import type { Host, ReloadReport } from '../core/host.ts'
 import { describeThrown } from '../core/http/describe-thrown.ts'
 import type { Logger, ProcessLog } from '../core/kernel/log.ts'
+import { errorText } from '../core/plugin.ts'
 import type { StartOptions } from './command.ts'
-import { readConfig } from './config.ts'
+import { type EnvFiles, readConfig } from './config.ts'
 import type { CommandContext, ProcessEvents } from './context.ts'
 import type { CliLog } from './log.ts'
 
-export function tellParent(message: object): Promise<void> {
+export function notifyParent(message: object): Promise<void> {
   return new Promise(resolve => {
     if (process.connected && process.send) process.send(message, () => resolve())
     else resolve()
@@ -20,6 +21,13 @@ export function nextSignal(events: ProcessEvents, ...signals: NodeJS.Signals[]):
   return new Promise(resolve => {
     for (const signal of signals) events.once(signal, resolve)
   })
+}
+
+/** Resolves at the first signal that ends a stdio server; exits at the second one. */
+export async function nextEnd({ process: events, exit }: Pick<CommandContext, 'process' | 'exit'>): Promise<void> {
+  const ENDING = ['SIGTERM', 'SIGINT', 'SIGHUP'] as const
+  await nextSignal(events, ...ENDING)
+  void nextSignal(events, ...ENDING).then(() => exit(1))
 }
 
 export interface Served {
@@ -60,6 +68,63 @@ export async function serve(
     await host?.close().catch(() => undefined)
     throw error
   }
+}
+
+export interface ReloadSettings {
+  readonly host: Host
+  readonly config: string | undefined
+  readonly env: EnvFiles | undefined
+  readonly cwd: string
+}
+
+export type Reloaded = { readonly report: ReloadReport } | { readonly error: unknown }
+
+/** Reloads config and environment, and restores the environment if the reload fails. Never rejects. */
+export async function reloadConfig({ host, config, env, cwd }: ReloadSettings): Promise<Reloaded> {
+  let isRead = false
+  try {
+    const environment = env?.load() ?? false
+    isRead = true
+    const file = config === undefined ? {} : { file: config }
+    const report = await reloadHost(host, { cwd, environment, ...file })
+    if (report.restart.length > 0) env?.undo()
+    return { report }
+  } catch (error) {
+    if (isRead) env?.undo()
+    return { error }
+  }
+}
+
+/** Returns a function that runs the task. Runs do not overlap. Calls before the next run starts share this run. */
+export function oneAtATime(task: () => Promise<void>): () => Promise<void> {
+  let running: Promise<void> | undefined
+  let next: Promise<void> | undefined
+  async function run(before: Promise<void> | undefined) {
+    await before
+    running = next
+    next = undefined
+    await task()
+    if (!next) running = undefined
+  }
+  return () => {
+    next ??= run(running)
+    return next
+  }
+}
+
+export function logReload(reloaded: Reloaded, log: Logger): void {
+  if ('error' in reloaded) {
+    const problem = errorText(reloaded.error)
+    log.error({ code: 'MH3101', problem }, 'Reload failed. Still serving the previous version.')
+    return
+  }
+  const { restart, taken, told } = reloaded.report
+  if (restart.length > 0) {
+    log.warn(
+      { code: 'MH3102', restart },
+      'Not reloaded: these changes require a restart. Still serving the previous version.',
+    )
+  } else log.info({ code: 'MH3103', taken, told }, taken.length > 0 ? 'Reloaded' : 'Reloaded: no changes')
 }
 
 /** An unhandled rejection of a tool must not affect other calls. */

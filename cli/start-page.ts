@@ -6,7 +6,7 @@ import type { RouteSummary } from '../core/mcp/route-summary.ts'
 import { MODERN_REVISION } from '../core/transport.ts'
 import { type CommandContext, type Starter, selfCommand } from './context.ts'
 import { columns, commandLines, tableLines } from './render.ts'
-import { shellWord } from './text.ts'
+import { counted, shellWord } from './text.ts'
 import { version } from './version.ts'
 
 function describeRevisions({ revisions, stateless }: RouteSummary): string {
@@ -18,7 +18,7 @@ function describeRevisions({ revisions, stateless }: RouteSummary): string {
 
 /** Lists the tools of a route, and the toolsets whose tools are not known yet. */
 function describeTools({ tools, sources }: RouteSummary): string {
-  const count = tools === 1 ? '1 tool' : `${tools} tools`
+  const count = counted(tools, 'tool')
   const unknown = sources.flatMap(({ toolset, isEmpty }) => (isEmpty ? toolset : []))
   if (unknown.length === 0) return count
   return tools === 0 ? `tools of ${unknown.join(', ')}` : `${count}, and those of ${unknown.join(', ')}`
@@ -102,27 +102,22 @@ const sourceRows = (routes: readonly RouteSummary[]): Row[] => [
   ),
 ]
 
-interface Processes {
-  readonly primary: number
-  readonly workers: readonly number[]
-}
-
 type Page = Pick<Host, 'url' | 'routes'>
 type PageContext = Starter & Partial<Pick<CommandContext, 'stdout'>>
 
 interface PageOptions {
   /** Keys that the user can press. */
   readonly keys?: string | undefined
-  readonly processes?: Processes
+  readonly processes?: { readonly primary: number; readonly workers: readonly number[] }
   /** The console's URL for one login. */
   readonly console?: string | undefined
 }
 
 export const configLine = (file: string, cwd: string): string => `config ${shortName(file, cwd)}`
 
-const processLines = ({ primary, workers }: Processes): string[] => [
+const processLines = ({ primary, workers }: NonNullable<PageOptions['processes']>): string[] => [
   '',
-  `${workers.length} ${workers.length === 1 ? 'worker' : 'workers'}: pid ${workers.join(', ')}`,
+  `${counted(workers.length, 'worker')}: pid ${workers.join(', ')}`,
   `primary: pid ${primary}; SIGHUP reloads the config, SIGTERM stops`,
 ]
 

@@ -7,36 +7,45 @@ import type { Host } from '../core/host.ts'
 import { isConfiguredPlugin } from '../core/kernel/define-plugin.ts'
 import type { Logger } from '../core/kernel/log.ts'
 import { isObject } from '../core/plugin.ts'
-import type { StartOptions } from './command.ts'
+import { readWorkers, type StartOptions } from './command.ts'
 import { loadEnvFiles } from './config.ts'
 import { createOperatorLink, type OperatorLink } from './console.ts'
 import { type CommandContext, usage } from './context.ts'
 import { listenOn } from './listen-options.ts'
 import { openLog } from './log.ts'
-import type { ReloadSettings } from './reload.ts'
-import { nextSignal, onCrash, type ServeSettings, serve, surviveRejections, surviveStdout } from './serve.ts'
+import {
+  logReload,
+  nextSignal,
+  onCrash,
+  oneAtATime,
+  type ReloadSettings,
+  reloadConfig,
+  type ServeSettings,
+  serve,
+  surviveRejections,
+  surviveStdout,
+} from './serve.ts'
 import { startPage } from './start-page.ts'
-import { parseCount } from './workers/count.ts'
 
-const isOn = (owner: unknown) => isObject(owner) && isObject(owner['plugins']) && isObject(owner['plugins']['tasks'])
-
+/** Sets the role of the plugin `tasks` of a config or route. Returns the same value without this plugin. */
 function withRole<Owner>(owner: Owner, role: string): Owner {
-  if (!isObject(owner) || !isObject(owner['plugins']) || !isObject(owner['plugins']['tasks'])) return owner
-  const { plugins } = owner
-  const { tasks } = owner['plugins']
+  const plugins = isObject(owner) ? owner['plugins'] : undefined
+  const tasks = isObject(plugins) ? plugins['tasks'] : undefined
+  if (!isObject(tasks)) return owner
   const changed = isConfiguredPlugin(tasks) ? { ...tasks, options: { ...tasks.options, role } } : { ...tasks, role }
-  return { ...owner, plugins: { ...plugins, tasks: changed } }
+  return { ...owner, plugins: { ...(plugins as object), tasks: changed } }
 }
 
 function roleOf(role: NonNullable<StartOptions['role']>): (loaded: LoadedConfig) => LoadedConfig {
   return loaded => {
     const { config } = loaded
     if (!isObject(config)) return loaded
-    const routes = Object.entries(isObject(config['routes']) ? config['routes'] : {})
-    if (![config, ...routes.map(([, route]) => route)].some(isOn))
+    const written = Object.entries(isObject(config['routes']) ? config['routes'] : {})
+    const routes = written.map(([path, route]) => [path, withRole(route, role)] as const)
+    const changed = withRole(config, role)
+    if (changed === config && routes.every(([, route], index) => route === written[index]?.[1]))
       throw usage(`--role ${role} requires the plugin "tasks". Add plugins: { tasks: {} }, or omit --role.`)
-    const changed = Object.fromEntries(routes.map(([path, route]) => [path, withRole(route, role)]))
-    return { ...loaded, config: { ...withRole(config, role), ...(routes.length > 0 && { routes: changed }) } }
+    return { ...loaded, config: { ...changed, ...(routes.length > 0 && { routes: Object.fromEntries(routes) }) } }
   }
 }
 
@@ -53,59 +62,26 @@ async function drain(host: Host, why: NodeJS.Signals | 'crash', context: Command
   context.print(`stopped; running requests: ${finished} finished, ${cancelled} cancelled`)
 }
 
-/** Delay before modules are preloaded, milliseconds, so that startup finishes first. */
-const AHEAD_AFTER = 200
-
-const FILES_GONE = 'Restart the host if node_modules was changed.'
-
 /** SIGHUP: a reload request, or the terminal was closed. */
-function onHangUp(
-  log: Logger,
-  context: CommandContext,
-  link: OperatorLink,
-): {
-  reloadWith(settings: ReloadSettings | undefined): void
-  readonly gone: Promise<'SIGHUP'>
-} {
+function onHangUp(log: Logger, context: CommandContext, link: OperatorLink) {
   const atTerminal = hasTerminal()
-  let settings: ReloadSettings | undefined
-  let asked = false
-  let ask: Promise<() => Promise<void>> | undefined
+  let isAsked = false
   const gone = new Promise<'SIGHUP'>(resolve => {
     context.process.on('SIGHUP', () => {
-      asked = true
+      isAsked = true
       if (atTerminal && !hasTerminal()) resolve('SIGHUP')
-      else if (settings) void reload(settings)
+      else void link.reload?.()
     })
   })
-  function load(settings: ReloadSettings): Promise<() => Promise<void>> {
-    ask ??= import('./reload.ts')
-      .then(({ logReload, oneAtATime, reloadConfig }) =>
-        oneAtATime(async () => {
-          const reloaded = await reloadConfig(settings)
-          logReload(reloaded, log)
-          link.noteReload(reloaded)
-        }),
-      )
-      .catch(error => {
-        ask = undefined
-        throw error
-      })
-    return ask
-  }
-  const failed = (error: unknown) => {
-    log.error({ code: 'MH3101', err: error, fix: FILES_GONE }, 'Reload failed: cannot read a file of mcp-host')
-    link.noteReload({ error })
-  }
-  const reload = (settings: ReloadSettings) => load(settings).then(reloadNow => reloadNow(), failed)
   return {
     gone,
-    reloadWith(served) {
-      settings = served
-      link.reload = served && (() => reload(served))
-      if (asked && served) void reload(served)
-      // Preloads the module, because its files or file descriptors can be unavailable later.
-      else if (served) setTimeout(() => void load(served).catch(() => undefined), AHEAD_AFTER).unref()
+    reloadWith(settings: ReloadSettings): void {
+      link.reload = oneAtATime(async () => {
+        const reloaded = await reloadConfig(settings)
+        logReload(reloaded, log)
+        link.noteReload(reloaded)
+      })
+      if (isAsked) void link.reload()
     },
   }
 }
@@ -141,7 +117,7 @@ async function serveAlone(options: StartOptions, context: CommandContext): Promi
   context.show(startPage(host, file, context, { console: link.createLoginUrl() }))
   log.releaseWarnings()
   const why = await Promise.race([signalled, crashed])
-  reloadWith(undefined)
+  link.reload = undefined
   await drain(host, why, context)
   await log.flush()
   return why === 'crash' ? 1 : 0
@@ -152,7 +128,7 @@ export async function start(options: StartOptions, context: CommandContext): Pro
     throw usage('--lock requires --frozen')
   }
   if (options.workers === undefined) return serveAlone(options, context)
-  const count = parseCount(options.workers)
+  const count = readWorkers(options.workers)
   const { default: cluster } = await import('node:cluster')
   if (!cluster.isWorker) {
     const { supervise } = await import('./workers/supervisor.ts')

@@ -2,7 +2,6 @@
 
 import { loadConfig } from '../core/config/load-config.ts'
 import { hostOf } from '../core/create-host.ts'
-import type { Host } from '../core/host.ts'
 import { HostError } from '../core/http/errors.ts'
 import type { Logger } from '../core/kernel/log.ts'
 import { isObject } from '../core/mcp/is-object.ts'
@@ -10,7 +9,7 @@ import { createStdioTransport, type StdioEnds } from '../plugins/transport-stdio
 import { CONFIG_OPTION, defineCommand, LOG_OPTIONS } from './command.ts'
 import { usage } from './context.ts'
 import { openLog } from './log.ts'
-import { nextSignal, onCrash, surviveRejections } from './serve.ts'
+import { nextEnd, onCrash, surviveRejections } from './serve.ts'
 
 const NAME = 'transport-stdio'
 const OVER_HTTP = ['transport-streamable', 'transport-sse']
@@ -38,10 +37,7 @@ function withStdio(config: unknown, transport: StdioTransport): unknown {
   }
 }
 
-interface StdioHost {
-  readonly host: Host
-  readonly transport: StdioTransport
-}
+type StdioHost = Awaited<ReturnType<typeof stdioHostOf>>
 
 interface StdioSettings {
   readonly config: string | undefined
@@ -50,7 +46,7 @@ interface StdioSettings {
 }
 
 /** Throws a StartError for an invalid config. Does not listen or read input before it is started. */
-async function stdioHostOf({ config, cwd }: StdioSettings, log: Logger): Promise<StdioHost> {
+async function stdioHostOf({ config, cwd }: StdioSettings, log: Logger) {
   const loaded = await loadConfig({ cwd, file: config })
   const transport = createStdioTransport()
   const host = await hostOf({ ...loaded, config: withStdio(loaded.config, transport) }, log, { purpose: 'stdio' })
@@ -88,10 +84,7 @@ function findPlace({ host, transport }: StdioHost, asked: string | undefined): S
   )
 }
 
-export interface Serving {
-  readonly ended: Promise<void>
-  close(): Promise<void>
-}
+export type Serving = Awaited<ReturnType<typeof serveStdio>>
 
 /** The error if the route requires a user, because stdio has no authentication. */
 function refused(path: string, thrown: unknown): unknown {
@@ -119,7 +112,7 @@ export async function checkStdio(settings: StdioSettings, log: Logger): Promise<
 }
 
 /** Throws a StartError before any input is read. */
-export async function serveStdio(settings: StdioSettings, ends: StdioEnds, log: Logger): Promise<Serving> {
+export async function serveStdio(settings: StdioSettings, ends: StdioEnds, log: Logger) {
   const { route } = settings
   const made = await stdioHostOf(settings, log)
   const { host, transport } = made
@@ -129,7 +122,7 @@ export async function serveStdio(settings: StdioSettings, ends: StdioEnds, log: 
     const line = onPlace(made, route, ({ path, params }) => transport.connect(path, params, ends))
     return {
       ended: line.ended,
-      async close() {
+      async close(): Promise<void> {
         await host.close({ handOver: false })
         await line.close()
       },
@@ -139,8 +132,6 @@ export async function serveStdio(settings: StdioSettings, ends: StdioEnds, log: 
     throw error
   }
 }
-
-const ENDING = ['SIGTERM', 'SIGINT', 'SIGHUP'] as const
 
 export const stdioCommand = defineCommand({
   summary: 'Serve one route over stdin and stdout',
@@ -155,11 +146,9 @@ plugins['transport-stdio'].user in the config sets the caller; default: anonymou
   async run({ config, route, ...logging }, _positionals, context) {
     const { process: events, stdin: input, cwd } = context
     const output = context.stdout
-    const ending = nextSignal(events, ...ENDING)
     let serving = false
-    void ending.then(() => {
-      if (!serving) return context.exit(1)
-      void nextSignal(events, ...ENDING).then(() => context.exit(1))
+    const ending = nextEnd(context).then(() => {
+      if (!serving) context.exit(1)
     })
     const log = openLog(logging, context)
     const served = await serveStdio({ config, route, cwd }, { input, output }, log)

@@ -1,11 +1,10 @@
 // `mcp-host tasks`: lists, follows and cancels a user's tasks on a host.
 
-import { setTimeout as pause } from 'node:timers/promises'
 import { printable } from '../client/text.ts'
 import type { JsonObject } from '../core/index.ts'
 import { isObject, StartError } from '../core/plugin.ts'
 import { RemoteError } from '../remote/index.ts'
-import { SERVER_OPTIONS, type ServerWork, TIMEOUT_OPTION, withServer } from './client/with-server.ts'
+import { SERVER_OPTIONS, type ServerWork, TIMEOUT_OPTION, untilNextPoll, withServer } from './client/with-server.ts'
 import { defineCommand } from './command.ts'
 import { type CommandContext, usage } from './context.ts'
 import { isDeeper } from './lock/lock-file.ts'
@@ -14,8 +13,6 @@ import { jsonText, serverText } from './text.ts'
 
 const MAX_LEVELS = 200
 const MOST_LISTED = 1_000
-/** Milliseconds between two polls; limits the interval that the server requests. */
-const LOOK_EVERY = { least: 200, most: 10_000, standard: 2_000 }
 const ENDS = ['completed', 'failed', 'cancelled']
 
 const wordOf = (value: unknown) => (typeof value === 'string' ? value : undefined)
@@ -63,9 +60,7 @@ async function follow(
     }
     last = now
     if (ENDS.includes(String(task['status']))) return
-    const { pollIntervalMs: given } = task
-    const wanted = typeof given === 'number' ? given : LOOK_EVERY.standard
-    await pause(Math.min(Math.max(wanted, LOOK_EVERY.least), LOOK_EVERY.most), undefined, { signal })
+    await untilNextPoll(task, signal)
   }
 }
 

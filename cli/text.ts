@@ -29,12 +29,12 @@ export function isoTime(at: number): string | undefined {
   return Number.isNaN(date.getTime()) ? undefined : date.toISOString()
 }
 
-export function localTime(at: number): string {
-  const date = new Date(at)
-  const two = (value: number) => String(value).padStart(2, '0')
-  const day = [date.getFullYear(), two(date.getMonth() + 1), two(date.getDate())].join('-')
-  return `${day} ${two(date.getHours())}:${two(date.getMinutes())}`
-}
+/** Swedish has the format of ISO 8601: `2026-11-22 15:00`. */
+export const localTime = (at: number): string =>
+  new Date(at).toLocaleString('sv', { dateStyle: 'short', timeStyle: 'short' })
+
+/** Such as `1 client` or `2 clients`. */
+export const counted = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? '' : 's'}`
 
 /** Indented JSON. JSON.stringify does not escape C1 controls and direction marks. */
 export const jsonText = (value: unknown): string => printableLines(JSON.stringify(value, undefined, 2))

@@ -1,7 +1,7 @@
 // This package's folder and version, when run from source or from dist.
 import { readFileSync } from 'node:fs'
-import { dirname, join } from 'node:path'
-import { fileURLToPath } from 'node:url'
+import { createRequire } from 'node:module'
+import { dirname } from 'node:path'
 
 interface OwnPackage {
   readonly folder: string
@@ -10,20 +10,8 @@ interface OwnPackage {
   readonly devDependencies: Readonly<Record<string, string>>
 }
 
-function findPackage(folder: string): OwnPackage {
-  try {
-    const manifest = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')) as Partial<OwnPackage> & {
-      name?: string
-    }
-    const { name, version, dependencies = {}, devDependencies = {} } = manifest
-    if (name === 'mcp-host' && version !== undefined) return { folder, version, dependencies, devDependencies }
-  } catch {
-    // This folder contains no package.json.
-  }
-  const parent = dirname(folder)
-  return parent === folder ? { folder, version: 'unknown', dependencies: {}, devDependencies: {} } : findPackage(parent)
-}
+const file = createRequire(import.meta.url).resolve('mcp-host/package.json')
 
-export const ownPackage: OwnPackage = findPackage(dirname(fileURLToPath(import.meta.url)))
+export const ownPackage: OwnPackage = { ...JSON.parse(readFileSync(file, 'utf8')), folder: dirname(file) }
 
 export const { version } = ownPackage

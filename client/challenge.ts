@@ -4,145 +4,58 @@ import { isScope, printable } from './text.ts'
 
 interface Challenge {
   readonly scheme: string
-  readonly token68?: string
-  readonly params: ReadonlyMap<string, readonly string[]>
-}
-
-export interface HeaderText {
-  readonly length: number
-  charCodeAt(index: number): number
-  slice(start: number, end: number): string
-}
-
-const COMMA = 0x2c
-const QUOTE = 0x22
-const EQUALS = 0x3d
-const BACKSLASH = 0x5c
-const SLASH = 0x2f
-
-/** RFC 9110 `tchar`, by character code. */
-const IS_TCHAR: readonly boolean[] = Array.from({ length: 128 }, (_, code) =>
-  /[\w!#$%&'*+.^`|~-]/.test(String.fromCharCode(code)),
-)
-
-const isTchar = (code: number) => IS_TCHAR[code] === true
-const isToken68 = (code: number) => isTchar(code) || code === SLASH
-const isSpace = (code: number) => code === 0x20 || code === 0x09
-const isUnquoted = (code: number) => code !== COMMA && !isSpace(code)
-
-interface OpenChallenge {
-  readonly scheme: string
   token68?: string
   readonly params: Map<string, string[]>
 }
 
+/** RFC 9110 `tchar`. */
+const TCHAR = "[\\w!#$%&'*+.^`|~-]"
+const QUOTED = '"([^"\\\\]*(?:\\\\.[^"\\\\]*)*)'
+
+const SEPARATORS = /[ \t,]+/y
+const SCHEME = new RegExp(`(${TCHAR}+)(?![ \\t]*=)(?:[ \\t]+|(?=,|$))`, 'y')
+const TOKEN68 = new RegExp(`((?:${TCHAR}|/)+=*)[ \\t]*(?=,|$)`, 'y')
+/** A parameter. Unquoted URLs are accepted: a bare value ends at a space or comma. */
+const PARAM = new RegExp(`(${TCHAR}+)[ \\t]*=[ \\t]*(?:${QUOTED}"|(?![ \\t"])([^, \\t]*))[ \\t]*`, 'sy')
+/** Text up to the next comma outside of quotes. */
+const REST = new RegExp(`(?:[^,"]+|${QUOTED}(?:"|\\\\?$))*`, 'sy')
+
 /** Parses a header. Never throws: skips invalid text up to the next comma. */
-export function parseChallengeList(text: HeaderText): Challenge[] {
-  const { length } = text
-  const challenges: OpenChallenge[] = []
+export function parseChallengeList(text: string): Challenge[] {
+  const challenges: Challenge[] = []
   let at = 0
 
-  const peek = (): number => (at < length ? text.charCodeAt(at) : Number.NaN)
-  const isAtItemEnd = (): boolean => at >= length || peek() === COMMA
-
-  function readWhile(test: (code: number) => boolean): string {
-    const start = at
-    while (at < length && test(text.charCodeAt(at))) at++
-    return text.slice(start, at)
+  function take(pattern: RegExp): RegExpExecArray | null {
+    pattern.lastIndex = at
+    const found = pattern.exec(text)
+    if (found) at = pattern.lastIndex
+    return found
   }
 
-  function skipSpace(): void {
-    while (at < length && isSpace(text.charCodeAt(at))) at++
-  }
-
-  function readQuoted(): string | undefined {
-    let value = ''
-    let start = at
-    while (at < length) {
-      const code = text.charCodeAt(at)
-      if (code === QUOTE) {
-        value += text.slice(start, at)
-        at++
-        return value
-      }
-      if (code === BACKSLASH) {
-        value += text.slice(start, at)
-        at++
-        start = at
-      }
-      at++
+  function readParams(params: Challenge['params'] | undefined, first: RegExpExecArray | null): void {
+    for (let found = first; found; found = take(PARAM)) {
+      const [, name = '', quoted, bare = ''] = found
+      const value = quoted?.replace(/\\(.)/gs, '$1') ?? bare
+      const values = params?.get(name.toLowerCase())
+      if (values) values.push(value)
+      else params?.set(name.toLowerCase(), [value])
     }
-    at = length
-    return undefined
+    take(REST)
   }
 
-  function skipToComma(): void {
-    while (!isAtItemEnd()) {
-      const code = peek()
-      at++
-      if (code === QUOTE) readQuoted()
-    }
-  }
-
-  /** Accepts unquoted URLs: a bare value ends at a space or comma. */
-  function readValue(): string | undefined {
-    skipSpace()
-    if (peek() !== QUOTE) return readWhile(isUnquoted)
-    at++
-    return readQuoted()
-  }
-
-  function readParams(challenge: OpenChallenge | undefined, first: string): void {
-    for (let name = first; name !== ''; ) {
-      at++
-      const value = readValue()
-      const values = challenge?.params.get(name.toLowerCase()) ?? []
-      if (value !== undefined) challenge?.params.set(name.toLowerCase(), values)
-      if (value !== undefined) values.push(value)
-      skipSpace()
-      name = readWhile(isTchar)
-      skipSpace()
-      if (peek() !== EQUALS) break
-    }
-    skipToComma()
-  }
-
-  function readAfterScheme(challenge: OpenChallenge): void {
-    if (isAtItemEnd()) return
-    const start = at
-    const run = readWhile(isToken68)
-    const afterRun = at
-    readWhile(code => code === EQUALS)
-    const end = at
-    skipSpace()
-    if (run !== '' && isAtItemEnd()) {
-      challenge.token68 = text.slice(start, end)
-      return
-    }
-    at = afterRun
-    skipSpace()
-    if (run !== '' && !run.includes('/') && peek() === EQUALS) readParams(challenge, run)
-    else skipToComma()
-  }
-
-  while (at < length) {
-    skipSpace()
-    if (peek() === COMMA) {
-      at++
+  while (at < text.length) {
+    if (take(SEPARATORS)) continue
+    const param = take(PARAM)
+    const [, scheme] = (!param && take(SCHEME)) || []
+    if (scheme === undefined) {
+      readParams(challenges.at(-1)?.params, param)
       continue
     }
-    const word = readWhile(isTchar)
-    const end = at
-    skipSpace()
-    if (word !== '' && peek() === EQUALS) {
-      readParams(challenges.at(-1), word)
-    } else if (word !== '' && (isAtItemEnd() || at > end)) {
-      const challenge: OpenChallenge = { scheme: word.toLowerCase(), params: new Map() }
-      challenges.push(challenge)
-      readAfterScheme(challenge)
-    } else {
-      skipToComma()
-    }
+    const challenge: Challenge = { scheme: scheme.toLowerCase(), params: new Map() }
+    challenges.push(challenge)
+    const [, token68] = take(TOKEN68) ?? []
+    if (token68 === undefined) readParams(challenge.params, take(PARAM))
+    else challenge.token68 = token68
   }
   return challenges
 }

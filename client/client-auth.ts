@@ -6,7 +6,7 @@ import type { ClientContext } from './context.ts'
 import { AuthError, callOption } from './errors.ts'
 import type { ClientAuth, PrivateKeyOptions } from './options.ts'
 import type { ClientIdentity, CryptoKey, JsonWebKey, ServerInfo } from './stores.ts'
-import type { Secrets } from './text.ts'
+import { formEncoded, type Secrets } from './text.ts'
 
 export interface SigningKey {
   readonly key: CryptoKey
@@ -85,11 +85,6 @@ export async function importPrivateKey({ privateKey, alg, kid }: PrivateKeyOptio
   return { ...(await importBy([use], one => importJWK(jwk as JWK, one))), kid: kid ?? privateKey.kid }
 }
 
-export interface ChosenClientAuth {
-  readonly method: string
-  readonly authenticate: ClientAuth
-}
-
 export interface MethodFacts {
   readonly registered: string | undefined
   readonly explicit: string | undefined
@@ -119,15 +114,12 @@ export function chooseMethod(facts: MethodFacts): string | undefined {
   return ['client_secret_basic', 'client_secret_post', 'none'].find(method => listed.includes(method))
 }
 
-/** Form-encodes one half of Basic credentials (RFC 6749 §2.3.1). */
-const formEncode = (value: string): string => new URLSearchParams([['', value]]).toString().slice(1)
-
 /**
  * Replaces oauth4webapi's function, which also encodes `-`, `.`, `_` and `*`: some servers compare without decoding.
  */
 function secretBasic(secret: string, secrets: Secrets): ClientAuth {
   return ({ client, headers }) => {
-    const credentials = btoa(`${formEncode(client.clientId)}:${formEncode(secret)}`)
+    const credentials = btoa(`${formEncoded(client.clientId)}:${formEncoded(secret)}`)
     secrets.add(credentials)
     headers.set('authorization', `Basic ${credentials}`)
   }
@@ -194,7 +186,9 @@ function impossible(server: ServerInfo, method: string | undefined): AuthError {
   )
 }
 
-export function chooseClientAuth(ctx: ClientContext, server: ServerInfo, client: ClientIdentity): ChosenClientAuth {
+export type ChosenClientAuth = ReturnType<typeof chooseClientAuth>
+
+export function chooseClientAuth(ctx: ClientContext, server: ServerInfo, client: ClientIdentity) {
   const { clientAuthentication, privateKey, alg, kid, tokenEndpointAuthMethod } = ctx.options
   if (clientAuthentication) return { method: 'custom', authenticate: custom(clientAuthentication) }
   ctx.secrets.add(client.clientSecret)

@@ -174,14 +174,7 @@ export async function discoverResource(
       },
     })
   }
-  return {
-    resource: undefined,
-    authorizationServers: [origin],
-    scopesSupported: undefined,
-    metadataUrl: undefined,
-    dpopRequired: false,
-    legacy: true,
-  }
+  return infoOf(origin, true)
 }
 
 const SERVER_METADATA = 'The authorization server metadata'
@@ -193,7 +186,7 @@ const invalidServer = (what: string, fix: string) => new AuthError(what, { code:
 /** The root belongs to another issuer if this issuer has a path (RFC 8414 §3.1). */
 function metadataUrls(issuer: URL): string[] {
   const { origin } = issuer
-  const path = issuer.pathname.replace(/\/$/, '')
+  const path = withoutSlash(issuer.pathname)
   if (path === '') return [`${origin}${OAUTH}`, `${origin}${OIDC}`]
   return [`${origin}${OAUTH}${path}`, `${origin}${OIDC}${path}`, `${origin}${path}${OIDC}`]
 }
@@ -222,18 +215,14 @@ function checkIssuer(ctx: ClientContext, members: Members, listed: string, legac
   const bySlash = differBySlash(issuer, listed)
   // A legacy server's identifier is its origin, with or without a slash.
   if (legacy && bySlash) return issuer
-  if (bySlash && issuerMatch === 'ignore-trailing-slash') {
-    ctx.emit('tolerated', { what: `issuer ${printableUrl(issuer)} for ${printableUrl(listed)}`, option: 'issuerMatch' })
-    return issuer
-  }
-  if (trustedIssuers[listed]?.includes(issuer)) {
-    ctx.emit('tolerated', {
-      what: `issuer ${printableUrl(issuer)} for ${printableUrl(listed)}`,
-      option: 'trustedIssuers',
-    })
-    return issuer
-  }
   const shown = printableUrl(issuer)
+  const bySetting =
+    (bySlash && issuerMatch === 'ignore-trailing-slash' && 'issuerMatch') ||
+    (trustedIssuers[listed]?.includes(issuer) && 'trustedIssuers')
+  if (bySetting) {
+    ctx.emit('tolerated', { what: `issuer ${shown} for ${printableUrl(listed)}`, option: bySetting })
+    return issuer
+  }
   const fix: Fix = bySlash
     ? {
         text: 'only the final slash differs: if you trust this server,',
@@ -394,13 +383,13 @@ export interface Authority {
   readonly resource: string | undefined
 }
 
-const infoOf = (issuer: string): ResourceInfo => ({
+const infoOf = (issuer: string, legacy: boolean): ResourceInfo => ({
   resource: undefined,
   authorizationServers: [issuer],
   scopesSupported: undefined,
   metadataUrl: undefined,
   dpopRequired: false,
-  legacy: false,
+  legacy,
 })
 
 export function createAuthorityFinder(ctx: ClientContext) {
@@ -413,7 +402,8 @@ export function createAuthorityFinder(ctx: ClientContext) {
   }
 
   async function find(metadataUrls: readonly string[], signal: AbortSignal): Promise<Authority> {
-    const info = ctx.issuer === undefined ? await discoverResource(ctx, metadataUrls, signal) : infoOf(ctx.issuer)
+    const info =
+      ctx.issuer === undefined ? await discoverResource(ctx, metadataUrls, signal) : infoOf(ctx.issuer, false)
     emit('resource-metadata-found', {
       url: printableUrl(info.metadataUrl ?? options.serverUrl),
       resource: info.resource,

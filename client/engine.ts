@@ -17,6 +17,7 @@ import {
   isExpired,
   isOurs,
   type Outcome,
+  secretsIn,
   type TokenStore,
 } from './token-store.ts'
 
@@ -45,8 +46,10 @@ export interface Want extends WantedScopes {
   readonly used: TokenContainer | undefined
   readonly metadataUrls: readonly string[]
   readonly scheme: string | undefined
-  readonly unasked?: boolean
-  readonly anew?: boolean
+  /** No response caused this: a token is refreshed before it expires. */
+  readonly isRefresh?: boolean
+  /** A login by `session.login`, regardless of stored tokens. */
+  readonly explicit?: boolean
   readonly refusedClientId?: string | undefined
   readonly ask: 'no' | 'ask' | 'defer'
   readonly admit?: () => boolean
@@ -84,8 +87,7 @@ export function createEngine(ctx: ClientContext, context: CacheContext) {
 
   function watched(plain: TokenStore): TokenStore {
     const tell = (container: TokenContainer | undefined) => {
-      secrets.add(container?.accessToken, container?.refreshToken, container?.clientSecret)
-      secrets.add(container?.registration?.clientSecret, container?.dpopJwk?.d)
+      secrets.add(...secretsIn(container))
       return container
     }
     return {
@@ -109,10 +111,10 @@ export function createEngine(ctx: ClientContext, context: CacheContext) {
     return options.dpop === true || asked ? signerFor(stored) : undefined
   }
 
-  const serves = (container: TokenContainer | undefined, { used, stepUp, challenged, anew }: Want): boolean =>
+  const serves = (container: TokenContainer | undefined, { used, stepUp, challenged, explicit }: Want): boolean =>
     container?.accessToken !== undefined &&
     container.accessToken !== used?.accessToken &&
-    !anew &&
+    !explicit &&
     isOurs(container, options) &&
     !isExpired(container, now()) &&
     (!stepUp || covers(splitScope(container.scope), challenged ?? []))
@@ -129,18 +131,18 @@ export function createEngine(ctx: ClientContext, context: CacheContext) {
       const adopted = await adopt(want, 'cache', stored)
       if (adopted) return adopted
       const obtained = await work(stored)
-      if (obtained) storm.obtained(want.anew === true)
+      if (obtained) storm.obtained(want.explicit === true)
       return obtained
     })
 
   async function login(want: Want, need: Need, signal: AbortSignal): Promise<Outcome> {
-    const prompt = { defer: want.ask === 'defer', asking: () => storm.asked(want.anew === true) }
-    if (!want.anew) storm.check('prompt')
+    const prompt = { defer: want.ask === 'defer', asking: () => storm.asked(want.explicit === true) }
+    if (!want.explicit) storm.check('prompt')
     if (prompt.defer) return acquirer.login(await store.read(), need, prompt, signal)
     const lease = await store.leaseLogin()
     if (!lease.held) {
       await lease.wait(AbortSignal.timeout(options.loginTimeoutMs)).catch(() => undefined)
-      const adopted = await adopt({ ...want, anew: false }, 'cache', await store.read())
+      const adopted = await adopt({ ...want, explicit: false }, 'cache', await store.read())
       if (adopted) return adopted
       throw new AuthError('a login of another process was not completed', {
         code: 'interaction_in_progress',
@@ -153,7 +155,7 @@ export function createEngine(ctx: ClientContext, context: CacheContext) {
       const adopted = await adopt(want, 'cache', stored)
       if (adopted) return adopted
       const container = await acquirer.login(stored, need, prompt, signal)
-      storm.obtained(want.anew === true)
+      storm.obtained(want.explicit === true)
       return container
     } finally {
       await lease.release()
@@ -163,16 +165,16 @@ export function createEngine(ctx: ClientContext, context: CacheContext) {
   async function acquire(want: Want): Promise<Outcome> {
     // The request is independent of the caller: the next caller can use the result.
     const { signal } = new AbortController()
-    storm.check(want.anew ? 'login' : 'token')
+    storm.check(want.explicit ? 'login' : 'token')
     refuseClearText(options.serverUrl)
     const stored = await store.read()
-    const find = want.unasked ? finder.known : finder.find
+    const find = want.isRefresh ? finder.known : finder.find
     const authority = await find(want.metadataUrls, signal)
     const { challenged, stepUp, added, refusedClientId } = want
     const dpop = await signerWanted(authority, stored, want.scheme)
     const need = { authority, challenged, stepUp, added, refusedClientId, dpop }
     if (isUnattended(options.grant)) return alone(want, latest => acquirer.request(latest, need, signal))
-    if (!stepUp && !want.anew && stored?.refreshToken !== undefined) {
+    if (!stepUp && !want.explicit && stored?.refreshToken !== undefined) {
       const renewed = await alone(want, async latest =>
         latest?.refreshToken === undefined ? undefined : acquirer.refresh(latest, need, signal),
       )
@@ -207,7 +209,7 @@ export function createEngine(ctx: ClientContext, context: CacheContext) {
     const metadataUrls = stored.resourceMetadataUrl === undefined ? [] : [stored.resourceMetadataUrl]
     const want = { used: stored, metadataUrls, challenged: undefined, scheme: stored.tokenType, stepUp: false } as const
     try {
-      const renewed = await obtain({ ...want, unasked: true, ask: 'no' }, signal)
+      const renewed = await obtain({ ...want, isRefresh: true, ask: 'no' }, signal)
       return renewed ?? (expired ? undefined : stored)
     } catch (error) {
       if (expired || signal?.aborted || !AuthError.is(error) || error.code === 'cache_failed') throw error

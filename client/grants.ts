@@ -123,15 +123,9 @@ const MAX_FAILURES = 8
 /** Code lifetime if the server omits it, seconds. */
 const LIFETIME = 600
 
-interface DeviceCode {
-  readonly deviceCode: string
-  readonly info: UserCodeInfo
-  readonly interval: number
-}
-
 export type Wait = (ms: number, signal: AbortSignal) => Promise<void>
 
-async function requestCode(ctx: ClientContext, about: GrantAbout, signal: AbortSignal): Promise<DeviceCode> {
+async function requestCode(ctx: ClientContext, about: GrantAbout, signal: AbortSignal) {
   const { server, client, resource, scope } = about
   const { issuer, deviceAuthorizationEndpoint } = server
   if (deviceAuthorizationEndpoint === undefined) {
@@ -146,7 +140,7 @@ async function requestCode(ctx: ClientContext, about: GrantAbout, signal: AbortS
   return readCode(ctx, about, readSuccess(ctx, { server, client, grantType: DEVICE_CODE }, answer))
 }
 
-function readCode(ctx: ClientContext, { server }: GrantAbout, json: Record<string, unknown>): DeviceCode {
+function readCode(ctx: ClientContext, { server }: GrantAbout, json: Record<string, unknown>) {
   const deviceCode = readText(json['device_code'])
   const userCode = readText(json['user_code'])
   const verificationUri = readText(json['verification_uri']) ?? readText(json['verification_url'])
@@ -163,7 +157,7 @@ function readCode(ctx: ClientContext, { server }: GrantAbout, json: Record<strin
   return { deviceCode, info: { userCode, verificationUri, verificationUriComplete, expiresIn }, interval }
 }
 
-async function tell(ctx: ClientContext, info: UserCodeInfo): Promise<void> {
+async function showUserCode(ctx: ClientContext, info: UserCodeInfo): Promise<void> {
   const { grant } = ctx.options
   if (grant.type !== 'device') throw new TypeError(`the grant is ${grant.type}`)
   const { userCode, verificationUri, expiresIn } = info
@@ -192,7 +186,7 @@ export async function requestByDevice(
   const { server, client, resource, dpop } = about
   const code = await requestCode(ctx, about, signal)
   const end = ctx.now() + code.info.expiresIn * 1000
-  await tell(ctx, code.info)
+  await showUserCode(ctx, code.info)
   const parameters = { device_code: code.deviceCode, resource }
   const request = { server, client, grantType: DEVICE_CODE, parameters, dpop, sendOnce: true }
   let interval = code.interval

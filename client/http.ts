@@ -18,23 +18,18 @@ export function withAbort<T>(work: Promise<T>, signal: AbortSignal | undefined):
 export const MAX_TIMER = 2 ** 31 - 1
 
 /** Waits `ms` milliseconds, at most `MAX_TIMER`. Rejects when `signal` aborts. */
-export function sleep(ms: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const stop = () => {
-      clearTimeout(timer)
-      const { reason } = signal
-      reject(AuthError.is(reason) ? reason : new AuthError('the wait was cancelled', { code: 'aborted' }))
-    }
-    const timer = setTimeout(
-      () => {
-        signal.removeEventListener('abort', stop)
-        resolve()
-      },
-      Math.min(ms, MAX_TIMER),
-    )
-    if (signal.aborted) stop()
-    else signal.addEventListener('abort', stop, { once: true })
+export async function sleep(ms: number, signal: AbortSignal): Promise<void> {
+  let timer: ReturnType<typeof setTimeout> | undefined
+  const waiting = new Promise<void>(resolve => {
+    timer = setTimeout(resolve, Math.min(ms, MAX_TIMER))
   })
+  try {
+    await withAbort(waiting, signal)
+  } catch (reason) {
+    throw AuthError.is(reason) ? reason : new AuthError('the wait was cancelled', { code: 'aborted' })
+  } finally {
+    clearTimeout(timer)
+  }
 }
 
 export class ProxyFailure extends Error {
@@ -46,7 +41,7 @@ export class ProxyFailure extends Error {
   }
 }
 
-function* causesOf(thrown: unknown): Generator<Error & { code?: unknown; errors?: unknown }> {
+export function* causesOf(thrown: unknown): Generator<Error & { code?: unknown; errors?: unknown }> {
   for (let error = thrown, depth = 0; error instanceof Error && depth < 6; error = error.cause, depth++) yield error
 }
 
@@ -65,7 +60,7 @@ export function certificateFix(thrown: unknown): string | undefined {
   return undefined
 }
 
-export function tellUnreached(thrown: unknown, code?: string): { readonly what: string; readonly fix: string } {
+export function describeUnreachable(thrown: unknown, code?: string): { readonly what: string; readonly fix: string } {
   const proxy = [...causesOf(thrown)].find(error => error instanceof ProxyFailure)
   if (proxy) return { what: `was not called: ${proxy.message}`, fix: 'check that proxy' }
   const why = code === undefined ? '' : ` (${code})`
@@ -75,13 +70,8 @@ export function tellUnreached(thrown: unknown, code?: string): { readonly what: 
   }
 }
 
-interface BoundedBody {
-  readonly bytes: Uint8Array
-  readonly cut: boolean
-}
-
 /** Reads at most `limit` bytes after decompression. */
-export async function readBody(response: Response, limit: number): Promise<BoundedBody> {
+export async function readBody(response: Response, limit: number) {
   const chunks: Uint8Array[] = []
   let size = 0
   let cut = false
@@ -166,7 +156,7 @@ export class ConnectionError extends AuthError {
 const NOT_SENT =
   /^(?:ENOTFOUND|EAI_\w+|ECONNREFUSED|EHOSTUNREACH|ENETUNREACH|EADDRNOTAVAIL|UND_ERR_CONNECT_TIMEOUT|CERT_\w+|ERR_TLS_\w+|DEPTH_ZERO_\w+|SELF_SIGNED_\w+|UNABLE_TO_\w+)$/
 
-function codeOf(thrown: unknown): string | undefined {
+export function codeOf(thrown: unknown): string | undefined {
   for (const { code, errors } of causesOf(thrown)) {
     if (typeof code === 'string') return code
     if (Array.isArray(errors)) return codeOf(errors[0])
@@ -226,7 +216,7 @@ export function createOAuthHttp({
       const code = timeout.aborted ? 'TIMEOUT' : codeOf(thrown)
       const said = printable(secrets.scrub(thrown instanceof Error ? thrown.message : String(thrown)), 200)
       const cause = Object.assign(new Error(code ?? said), code === undefined ? {} : { code })
-      const { what: silent } = tellUnreached(thrown, code ?? said)
+      const { what: silent } = describeUnreachable(thrown, code ?? said)
       const why = timeout.aborted ? `did not respond within ${timeoutMs / 1_000} s` : silent
       const bodySent = status !== undefined || timeout.aborted || code === undefined || !NOT_SENT.test(code)
       return new ConnectionError(`${what} at ${printableUrl(url)} ${why}`, { bodySent, status, cause })

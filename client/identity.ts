@@ -6,7 +6,7 @@ import { isUnattended } from './grants.ts'
 import { describeAnswer, type HttpAnswer } from './http.ts'
 import { isLoopback } from './resolve-options.ts'
 import type { ClientIdentity, Registration, ServerInfo } from './stores.ts'
-import { given, isObject, isVisible, readSeconds, readText, saidIn, showText, withoutSecrets } from './text.ts'
+import { errorTextOf, given, isObject, isVisible, readSeconds, readText, showText, withoutSecrets } from './text.ts'
 
 const CLIENT_NAME = 'MCP client (mcp-host)'
 
@@ -66,7 +66,7 @@ function rejection(
   const { status, json } = answer
   const error = isObject(json) ? readText(json['error']) : undefined
   const description = isObject(json) ? readText(json['error_description']) : undefined
-  const said = saidIn(answer)
+  const said = errorTextOf(answer)
   const shown = (text: string | undefined) => (text === undefined ? undefined : showText(ctx.secrets, text))
   const kind = String(submitted['application_type'])
   const redirect = ctx.options.redirectUri ?? 'no redirect URI'
@@ -108,7 +108,12 @@ function readRegistration(ctx: ClientContext, server: ServerInfo, json: unknown)
   return { issuer, clientId, ...secret, ...given({ tokenEndpointAuthMethod, redirectUri }), dynamic: true }
 }
 
-async function tell(ctx: ClientContext, made: Registration, json: unknown, signal: AbortSignal): Promise<void> {
+async function reportRegistration(
+  ctx: ClientContext,
+  made: Registration,
+  json: unknown,
+  signal: AbortSignal,
+): Promise<void> {
   const { responseDelegate } = ctx.options.dynamicClientRegistration
   if (!responseDelegate) return
   const clientIdIssuedAt = isObject(json) ? readSeconds(json['client_id_issued_at']) : undefined
@@ -154,7 +159,7 @@ export async function registerClient(
   const accepted = answer.status === 200 || answer.status === 201
   const made = accepted ? readRegistration(ctx, server, answer.json) : undefined
   if (!made) throw rejection(ctx, server, body, answer)
-  await tell(ctx, made, answer.json, signal)
+  await reportRegistration(ctx, made, answer.json, signal)
   ctx.emit('registered', { issuer: made.issuer, clientId: made.clientId })
   return made
 }

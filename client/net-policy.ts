@@ -62,14 +62,9 @@ function parseV6(text: string): bigint | undefined {
   return groups.reduce((bits, group) => (bits << 16n) | BigInt(`0x${group}`), 0n)
 }
 
-interface Range<Value> {
-  readonly v6: boolean
-  readonly shift: bigint
-  readonly bits: bigint
-  readonly value: Value
-}
+type Range<Value> = ReturnType<typeof toRange<Value>>
 
-function toRange<Value>([network, prefix, value]: readonly [string, number, Value]): Range<Value> {
+function toRange<Value>([network, prefix, value]: readonly [string, number, Value]) {
   const v6 = network.includes(':')
   const shift = BigInt((v6 ? 128 : 32) - prefix)
   return { v6, shift, bits: ((v6 ? parseV6(network) : parseV4(network)) ?? 0n) >> shift, value }

@@ -6,7 +6,7 @@ import { createEngine, type Engine } from './engine.ts'
 import { AuthError, scrubError } from './errors.ts'
 import { createEmit } from './events.ts'
 import { isUnattended } from './grants.ts'
-import { createOAuthHttp, TIMEOUT, tellUnreached, withAbort } from './http.ts'
+import { codeOf, createOAuthHttp, describeUnreachable, TIMEOUT, withAbort } from './http.ts'
 import { knownClient } from './identity.ts'
 import { createNetPolicy } from './net-policy.ts'
 import { checkScopes, type ResolvedOptions } from './resolve-options.ts'
@@ -63,6 +63,31 @@ export interface AuthSession {
 
 export interface Platform extends Pick<ClientContext, 'openRedirect' | 'issuer'> {}
 
+/** Sends a request without a token, and reads the challenge of the response. Rejects if the server cannot be reached. */
+export async function requestChallenge(
+  send: typeof fetch,
+  url: string,
+  request: RequestInit,
+  signal: AbortSignal | undefined,
+): Promise<AuthCue | undefined> {
+  const timeout = AbortSignal.timeout(TIMEOUT)
+  const either = signal ? AbortSignal.any([signal, timeout]) : timeout
+  try {
+    const response = await withAbort(send(url, { ...request, redirect: 'manual', signal: either }), either)
+    await response.body?.cancel()
+    return readCue(response)
+  } catch (cause) {
+    if (AuthError.is(cause) || signal?.aborted) throw cause
+    const { what, fix } = describeUnreachable(cause, timeout.aborted ? 'TIMEOUT' : codeOf(cause))
+    throw new AuthError(`${printableUrl(url)} ${what}`, {
+      code: 'temporarily_unavailable',
+      retryable: true,
+      fix,
+      cause,
+    })
+  }
+}
+
 export function createSession(options: ResolvedOptions, { openRedirect, issuer }: Platform = {}) {
   const now = Date.now
   const policy = createNetPolicy(issuer ?? options.serverUrl, options.networkPolicy, options.tokenEndpoint)
@@ -101,27 +126,6 @@ export function createSession(options: ResolvedOptions, { openRedirect, issuer }
     return engine
   }
 
-  async function probe(signal: AbortSignal | undefined): Promise<AuthCue | undefined> {
-    const headers = { accept: 'text/event-stream, application/json' }
-    const timeout = AbortSignal.timeout(TIMEOUT)
-    const either = signal ? AbortSignal.any([signal, timeout]) : timeout
-    try {
-      const probing = options.fetch(options.serverUrl, { headers, redirect: 'manual', signal: either })
-      const response = await withAbort(probing, either)
-      await response.body?.cancel()
-      return readCue(response)
-    } catch (cause) {
-      if (AuthError.is(cause) || signal?.aborted) throw cause
-      const { what, fix } = tellUnreached(cause, timeout.aborted ? 'TIMEOUT' : undefined)
-      throw new AuthError(`${printableUrl(options.serverUrl)} ${what}`, {
-        code: 'temporarily_unavailable',
-        retryable: true,
-        fix,
-        cause,
-      })
-    }
-  }
-
   async function revoke(stored: TokenContainer, signal: AbortSignal): Promise<boolean> {
     const { ctx, engine } = await ready()
     const authority = await engine.authority(stored, signal)
@@ -145,11 +149,12 @@ export function createSession(options: ResolvedOptions, { openRedirect, issuer }
   const login = guarded(async ({ scopes, refusedClientId, signal }: LoginWish = {}) => {
     if (scopes !== undefined) checkScopes('scopes of login', scopes)
     const { engine } = await ready()
-    const cue = await probe(signal)
+    const headers = { accept: 'text/event-stream, application/json' }
+    const cue = await requestChallenge(options.fetch, options.serverUrl, { headers }, signal)
     const ask = options.interactive === 'defer' ? 'defer' : 'ask'
     const about = { used: await engine.store.read(), metadataUrls: cue?.resourceMetadata ?? [], scheme: cue?.scheme }
     const wanted = { challenged: cue?.scope, added: scopes, refusedClientId }
-    await engine.obtain({ ...about, ...wanted, stepUp: false, anew: true, ask }, signal)
+    await engine.obtain({ ...about, ...wanted, stepUp: false, explicit: true, ask }, signal)
   })
 
   const session: AuthSession = {

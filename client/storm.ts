@@ -70,11 +70,11 @@ export function createStormBreaker(key: string, { serverUrl, now, opened }: Stor
       opened(until)
       throw refuse(until, tokensWereRefused)
     },
-    obtained(byName: boolean): void {
+    obtained(explicit: boolean): void {
       const count = countOf(key)
       count.prompt = []
       count.openUntil.prompt = 0
-      if (!byName) {
+      if (!explicit) {
         count.token = withNow(count.token)
         return
       }
@@ -86,9 +86,9 @@ export function createStormBreaker(key: string, { serverUrl, now, opened }: Stor
       }
       if (recent(count.token).length === 0) count.login = []
     },
-    asked(byName: boolean): void {
+    asked(explicit: boolean): void {
       const count = countOf(key)
-      if (byName) count.login = withNow(count.login)
+      if (explicit) count.login = withNow(count.login)
       else count.prompt = withNow(count.prompt)
     },
     refused(): void {

@@ -67,7 +67,8 @@ const REDACTED = '[redacted]'
 
 export type Secrets = ReturnType<typeof createSecrets>
 
-const formEncoded = (value: string): string => new URLSearchParams([['', value]]).toString().slice(1)
+/** Form-encodes a value (RFC 6749, appendix B). */
+export const formEncoded = (value: string): string => new URLSearchParams([['', value]]).toString().slice(1)
 /** Encodes without throwing for a lone surrogate. */
 const urlEncoded = (value: string): string => formEncoded(value).replaceAll('+', '%20')
 const jsonEncoded = (value: string): string => JSON.stringify(value).slice(1, -1)
@@ -150,7 +151,7 @@ export const isScope = (value: unknown): value is string =>
   typeof value === 'string' && /^[\x21\x23-\x5b\x5d-\x7e]+$/.test(value)
 
 /** Reads only `error` and `error_description` (RFC 6749 §5.2). */
-export function saidIn({ json }: { readonly json: unknown }): string | undefined {
+export function errorTextOf({ json }: { readonly json: unknown }): string | undefined {
   if (!isObject(json)) return undefined
   const said = [readText(json['error']), readText(json['error_description'])].filter(text => text !== undefined)
   return said.length > 0 ? said.join(': ') : undefined

@@ -7,7 +7,7 @@ import type { DPoPSigner } from './dpop.ts'
 import { AuthError, type Fix } from './errors.ts'
 import { ConnectionError, describeAnswer, type HttpAnswer, sleep } from './http.ts'
 import type { ClientIdentity, ServerInfo } from './stores.ts'
-import { isObject, isVisible, readSeconds, readText, type Secrets, saidIn, showText } from './text.ts'
+import { errorTextOf, isObject, isVisible, readSeconds, readText, type Secrets, showText } from './text.ts'
 
 export interface TokenAnswer {
   readonly accessToken: string
@@ -84,7 +84,7 @@ function fixFor(code: string, { client }: TokenAbout): Fix {
 }
 
 function describeRefusal(secrets: Secrets, answer: HttpAnswer): string {
-  const said = saidIn(answer)
+  const said = errorTextOf(answer)
   return said === undefined ? describeAnswer(answer) : `${describeAnswer(answer)}: ${showText(secrets, said)}`
 }
 
@@ -106,7 +106,7 @@ function unavailable(ctx: ClientContext, { server, grantType }: TokenAbout, answ
 function errorOf(ctx: ClientContext, about: TokenAbout, answer: HttpAnswer): AuthError {
   const code = errorCodeOf(answer)
   if (code === undefined) return unavailable(ctx, about, answer)
-  const said = showText(ctx.secrets, saidIn(answer) ?? code)
+  const said = showText(ctx.secrets, errorTextOf(answer) ?? code)
   return new AuthError(`${about.server.issuer} refused a token (${about.grantType}): ${said}`, {
     code: showText(ctx.secrets, code),
     fix: fixFor(code, about),

@@ -28,6 +28,15 @@ export function createFlights(cache: TokenCache, key: string) {
   }
 }
 
+/** The members of a container that messages must not show. */
+export const secretsIn = (container: Outcome): readonly (string | undefined)[] => [
+  container?.accessToken,
+  container?.refreshToken,
+  container?.clientSecret,
+  container?.registration?.clientSecret,
+  container?.dpopJwk?.d,
+]
+
 const MAX_LEEWAY = 60_000
 const LEEWAY = 0.1
 

@@ -1,5 +1,4 @@
 // Builds a host's services from the filled slots, before plugins define endpoints with them (host.ts).
-import { randomBytes } from 'node:crypto'
 import { createAdmission, createRouteAdmission } from './access/authorize.ts'
 import { createCallerWatch } from './access/caller-watch.ts'
 import { createLeastScopes, itemsOn } from './access/least-scopes.ts'
@@ -9,13 +8,13 @@ import type { Clock } from './http/clock.ts'
 import { type Report, StartError } from './http/errors.ts'
 import type { Outbound, Services } from './internal-host.ts'
 import { authenticatorsOn } from './kernel/authenticators.ts'
-import type { InFlight } from './kernel/ending.ts'
-import type { Figures } from './kernel/figures.ts'
 import type { Logger } from './kernel/log.ts'
+import type { Metrics } from './kernel/metrics.ts'
 import type { providersAmong, SuggestPlugin } from './kernel/plugin-plan.ts'
 import type { Route } from './kernel/route.ts'
 import type { Secrets } from './kernel/secrets.ts'
-import { type KernelNotes, notesFor } from './kernel/set-up.ts'
+import { type KernelRegistrations, registeredOn } from './kernel/set-up.ts'
+import type { InFlight } from './kernel/shutdown.ts'
 import type { SlotTable } from './kernel/slots.ts'
 import type { AccessServices } from './mcp/access-decider.ts'
 import { createCall } from './mcp/call.ts'
@@ -56,40 +55,36 @@ export interface ServiceParts {
   readonly toolsets: ReadonlyMap<string, readonly Definition[]>
   readonly slots: SlotTable<Slots>
   readonly secrets: Secrets
-  readonly author: McpRegistrations
+  readonly mcp: McpRegistrations
   readonly provides: ReturnType<typeof providersAmong>
   readonly inFlight: InFlight
-  readonly node: ReturnType<typeof createNode>
-  readonly figures: Figures
+  /** The random name of this node. */
+  readonly node: string
+  readonly metrics: Metrics
   readonly report: Report
   readonly outbound: Outbound
-  readonly notes: Pick<KernelNotes, 'authenticators'>
+  readonly registrations: Pick<KernelRegistrations, 'authenticators'>
   readonly faultsOf: FaultsOf
   /** The fix for a tool key that no plugin, or no plugin of a route, reads. */
   readonly fixForKey: (toolKey: string, path?: string) => string
 }
 
-export function createNode() {
-  const number = randomBytes(4).readUInt32BE()
-  return { number, name: number.toString(36) }
-}
-
 export type BuiltServices = ReturnType<typeof buildServices>
 
 export function buildServices(parts: ServiceParts) {
-  const { config, log, clock, routes, slots, secrets, author, provides, inFlight, node, figures, report } = parts
-  const contributed = (route: CompiledRoute) => contributedTo(author, route)
+  const { config, log, clock, routes, slots, secrets, mcp, provides, inFlight, node, metrics, report } = parts
+  const contributed = (route: CompiledRoute) => contributedTo(mcp, route)
   const addresses = () => addressCombinations(routes, contributed)
   const check = (combination: Combination) => void checkCombination(offers, combination)
   const { callTimeout, fetchTimeout, rules } = resolveTools(config.tools)
-  const limits = createToolLimits({ rules, callTimeout, figures, clock })
+  const limits = createToolLimits({ rules, callTimeout, metrics, clock })
   const catalog = createCatalog(parts.toolsets, {
     buses: slots.all('changeBus', routes),
     log,
     faultsOf: parts.faultsOf,
     limitFaultOf: limits.faultOf,
     decidesAccess: provides('access'),
-    readsKey: author.toolKeys.reads,
+    readsKey: mcp.toolKeys.reads,
     fixForKey: parts.fixForKey,
     suggest: parts.suggest,
     combinations: () => [...addresses(), ...chosen.list()],
@@ -103,14 +98,14 @@ export function buildServices(parts: ServiceParts) {
   const access: AccessServices = {
     slot: slots.on,
     leastScopes: createLeastScopes(inspected),
-    challengesOn: route => authenticatorsOn(parts.notes, route).map(({ challenge }) => challenge),
+    challengesOn: route => authenticatorsOn(parts.registrations, route).map(({ challenge }) => challenge),
   }
   const admit = createRouteAdmission(log, access)
   const { watchCaller, recheckCallers } = createCallerWatch(admit, clock)
   const tracerOn = (route: Route) => slots.on('tracer', route)
   const logFailure = createCallFailureLog(log, tracerOn)
   const knowsItems = () =>
-    offered.now.configureSession === undefined && ![...author.toolsets.values()].some(({ isLate }) => isLate)
+    offered.now.configureSession === undefined && ![...mcp.toolsets.values()].some(({ isLate }) => isLate)
   /** `configureSession` can add an isolated tool to any route. */
   function checkIsolation() {
     for (const route of routes) {
@@ -127,17 +122,17 @@ export function buildServices(parts: ServiceParts) {
     log,
     logFailure,
     fetchTimeout,
-    overdue: watchOverdue(log, figures, clock),
+    overdue: watchOverdue(log, metrics, clock),
     isolationOn: route => slots.on('isolation', route),
     openRuntime: catalog.openRuntime,
     headersFor: call => tracerOn(call.offer.route).headersFor(call),
-    contextOn: author.context.on,
+    contextOn: mcp.context.on,
     stateKeys: secrets.keys('request-state'),
-    toolKeys: author.toolKeys,
+    toolKeys: mcp.toolKeys,
     admit: createAdmission(access),
   }
   const methods = createMethodTable(settings)
-  const ids = createSessionIds(secrets.keys('session-id'), node.number)
+  const ids = createSessionIds(secrets.keys('session-id'))
   const isSessionId = (id: string) => ids.verify(id) !== undefined
   const observing = { log, has: methods.has, isSessionId, pseudonyms: createPseudonyms(secrets.keys('records')) }
   const offered: OfferedConfig = { now: config, reloads: 0 }
@@ -150,12 +145,12 @@ export function buildServices(parts: ServiceParts) {
     varies: (route: CompiledRoute) =>
       offered.now.configureSession !== undefined ||
       route.authorize !== undefined ||
-      notesFor(author.varies, route).length > 0,
+      registeredOn(mcp.varies, route).length > 0,
     contributed,
-    extensions: (route: CompiledRoute) => author.extensions.on(route).settings,
-    keys: author.toolKeys.on,
+    extensions: (route: CompiledRoute) => mcp.extensions.on(route).settings,
+    keys: mcp.toolKeys.on,
     keyChecks: { fixForKey: parts.fixForKey, isIsolated: (tool: ToolItem) => limits.of(tool).isolate !== undefined },
-    isHidden: createUnlisting(author),
+    isHidden: createUnlisting(mcp),
     decidesAccess: (route: CompiledRoute) => provides('access', route),
     accessOn: (route: CompiledRoute) => slots.on('access', route),
   }
@@ -176,7 +171,7 @@ export function buildServices(parts: ServiceParts) {
   const { start, ...sessions } = createSessionsByRoute({
     routes,
     storesOn: route => stores.get(route) as RouteStores,
-    noPeers: createPeers(createMemoryBus(node.name)),
+    noPeers: createPeers(createMemoryBus(node)),
     bounds: resolveSessions(config.sessions),
     ids,
     questionKeys: secrets.keys('question-id'),
@@ -184,7 +179,7 @@ export function buildServices(parts: ServiceParts) {
     clock,
     makeOffer,
     admit,
-    figures,
+    figures: metrics,
   })
   const services: Services = {
     ...access,
@@ -199,9 +194,9 @@ export function buildServices(parts: ServiceParts) {
     watchCaller,
     makeOffer,
     createCall,
-    extensionsOn: author.extensions.on,
-    answer: createDispatch(author, methods, { ...observing, tracerOn, logFailure }),
-    tellRefused: createRefusalWatch(author.onFinish, observing),
+    extensionsOn: mcp.extensions.on,
+    answer: createDispatch(mcp, methods, { ...observing, tracerOn, logFailure }),
+    tellRefused: createRefusalWatch(mcp.onFinish, observing),
     inFlight: inFlight.enter,
   }
   return {
@@ -212,12 +207,12 @@ export function buildServices(parts: ServiceParts) {
     catalog,
     combinations: addresses,
     startSessions: start,
-    watchRequest: createRequestWatch(author.onFinish, observing),
+    watchRequest: createRequestWatch(mcp.onFinish, observing),
     viewOf: (route: CompiledRoute, toolsets: readonly string[]) => plainView(offers, route, toolsets),
     unrouted: () => findUnrouted(routes, offers),
     /** `defined`: the toolsets of the config, including definitions that were refused. */
     async complete(defined: Iterable<readonly Definition[]>) {
-      await addContributions(author, catalog, methods, report)
+      await addContributions(mcp, catalog, methods, report)
       const items = routes.flatMap(reachableOn).filter(({ kind }) => kind === 'tools')
       const names = [...items.map(({ key }) => key), ...[...defined].flat().map(({ name }) => name)]
       limits.check(names, knowsItems(), report)

@@ -4,11 +4,9 @@ export { claimAt, STREAMS_OUTLIVE_TOKEN_SCHEMA, stringsAt, writeClaim } from './
 export { basicCredentials, fetchJson, readLimited } from './access/fetch-json.ts'
 export {
   type AuthorizationServer,
-  checkGrantTtl,
   createGrantStore,
   GRANT_KINDS,
   type GrantStore,
-  grantKindOf,
   type PublicJwk,
   type UserPage,
   type UserPages,

@@ -10,14 +10,14 @@ import type { Config, FilledConfig } from './config/define-config.ts'
 import { DEFINITION_SCHEMAS } from './config/definition-schema.ts'
 import type { PluginFinding } from './config/examination.ts'
 import type { Finding } from './config/explain-problems.ts'
-import { findPlugins, isMisspelt, type PluginTable, pluginValues } from './config/find-plugins.ts'
+import { areAllMisspelled, findPlugins, type PluginTable, pluginValues } from './config/find-plugins.ts'
 import { type LoadedConfig, loadConfig } from './config/load-config.ts'
 import { loadToolsets } from './config/load-toolsets.ts'
 import { filesRead, refreshModules } from './config/module-graph.ts'
-import { createPlaces } from './config/places.ts'
 import { withLongForms } from './config/plan-options.ts'
 import { ConfigError, createProblems, type Problem, type Problems } from './config/problems.ts'
 import { secretsOfFile } from './config/secrets-file.ts'
+import { createSourceLocations } from './config/source-locations.ts'
 import { fillDefaults, trimSecrets } from './config/walk-schema.ts'
 import {
   type BuiltHost,
@@ -148,17 +148,17 @@ async function build(
 ): Promise<BuiltHost> {
   const loaded = adapt?.(read) ?? read
   const directory = dirname(loaded.file)
-  const places = createPlaces(loaded)
-  const problems = createProblems(places.placeOf, log)
+  const locations = createSourceLocations(loaded)
+  const problems = createProblems(locations.locationOf, log)
   warnOfOthers(loaded, problems)
   const plugins = await findPlugins(loaded.config, builtInPlugins, directory, problems)
-  const isWhole = problems.count() === 0
+  const allPluginsFound = problems.count() === 0
   const isBuiltInOnly = plugins.size === builtIns.size
   const declared = isBuiltInOnly ? builtInKeys : await problems.attempt(() => collectKeys(plugins, ownKeys))
   const keys = declared ?? builtInKeys
   const schema = isBuiltInOnly ? hostSchema : buildConfigSchema({}, keys)
   // A missing plugin could declare the unknown keys, unless its name is a typo of a built-in plugin.
-  const isOpen = !isWhole && !isMisspelt(loaded.config, plugins, builtIns)
+  const isOpen = !allPluginsFound && !areAllMisspelled(loaded.config, plugins, builtIns)
   const check = isBuiltInOnly ? builtInCheck : createDefinitionCheck(keys.toolKeys)
   const findFaults: FindFaults = isOpen ? definition => check(definition).filter(one => !isUnknownKey(one)) : check
   const faults: Finding[] = []
@@ -173,17 +173,17 @@ async function build(
   })
   const isShaped = declared !== undefined && hasChecked === true && problems.count() === named
   const sources = isObject(loaded.config) ? loaded.config['toolsets'] : undefined
-  const toolsets = await loadToolsets(sources, { directory, problems, places, findFaults })
+  const toolsets = await loadToolsets(sources, { directory, problems, locations, findFaults })
   const part = isShaped ? undefined : withoutFaults(loaded.config, faults)
   if (!isShaped && !part) problems.assertNone()
   const written = fillDefaults(trimSecrets(part?.config ?? loaded.config, schema), schema) as FilledConfig
   const configured = withLongForms(written, keys, problems.report)
   const byDefault = Object.fromEntries(defaultPlugins.map(name => [name, {}]))
   const config = { ...configured, plugins: { ...byDefault, ...configured.plugins } }
-  const reading = { directory, purpose: settings.purpose ?? ('serve' as const), isReload, log, problems }
+  const secretsContext = { directory, purpose: settings.purpose ?? ('serve' as const), isReload, log, problems }
   const { secrets: ownSecrets = [] } = config
   const secrets =
-    'file' in ownSecrets ? await secretsOfFile(ownSecrets.file, reading) : { list: ownSecrets, isOfFile: false }
+    'file' in ownSecrets ? await secretsOfFile(ownSecrets.file, secretsContext) : { list: ownSecrets, isOfFile: false }
   const isBuiltIn = (plugin: Plugin<object>) => [...builtIns.values()].includes(plugin)
   const faultsOf = (definition: Definition) => findFaults(definition).map(describeFault)
   const readerOf = (toolKey: string) => keys.toolKeys.get(toolKey)?.plugin ?? 'the plugin that reads it'
@@ -195,7 +195,7 @@ async function build(
     plugins,
     isBuiltIn,
     toolsets,
-    isWhole,
+    allPluginsFound,
     problems,
     faultsOf,
     readerOf,
@@ -206,7 +206,7 @@ async function build(
     outbound: createOutbound(),
     ...settings,
   }
-  return part ? findOtherProblems({ ...given, isUnsound: part.isUnsound }) : buildHost(given)
+  return part ? findOtherProblems({ ...given, hasInvalidOptions: part.hasInvalidOptions }) : buildHost(given)
 }
 
 /** Builds the host of a loaded config. Throws a ConfigError with all problems. */

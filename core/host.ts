@@ -1,12 +1,25 @@
 // Builds a host: plans and sets up plugins, builds services, collects endpoints, and checks the result.
 
+import { randomBytes } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { join } from 'node:path'
 import { addChallenge, takesBearer } from './access/authorize.ts'
-import { checkConventions, checkServed, warnOpenDoors, warnUnmetPolicies, warnUnserved } from './access/check-routes.ts'
+import {
+  checkConventions,
+  checkServed,
+  warnUnmetPolicies,
+  warnUnprotected,
+  warnUnserved,
+} from './access/check-routes.ts'
 import { type InspectedAddress, inspectAddress } from './access/inspect-access.ts'
-import { itemsOn, type LeastScopesFacts, warnUnsupportedScopes, warnUntoldScopes } from './access/least-scopes.ts'
-import { type BuiltServices, buildServices, createNode, type ServiceParts } from './assembly.ts'
+import {
+  itemsOn,
+  type LeastScopesFacts,
+  warnMissingChallengeScopes,
+  warnUnsupportedScopes,
+} from './access/least-scopes.ts'
+import { type BuiltServices, buildServices, type ServiceParts } from './assembly.ts'
+import { checkRegistrations } from './check-registrations.ts'
 import type { DeclaredKeys } from './config/declared-keys.ts'
 import type { FilledConfig } from './config/define-config.ts'
 import { isSecretPath } from './config/explain-problems.ts'
@@ -15,10 +28,9 @@ import { noteRead as reads } from './config/module-graph.ts'
 import { planPlugins } from './config/plan-options.ts'
 import type { Problems } from './config/problems.ts'
 import { resolveHttp } from './config/resolve-settings.ts'
-import type { GivenSecrets } from './config/secrets-file.ts'
+import type { ConfiguredSecrets } from './config/secrets-file.ts'
 import { isSecretAt, schemasAlong } from './config/walk-schema.ts'
 import { checkPlaceholders, warnOfValues } from './config/warn-of-values.ts'
-import { declaring } from './declaring.ts'
 import { type Clock, systemClock } from './http/clock.ts'
 import {
   createHttpServer,
@@ -36,23 +48,24 @@ import { authenticatorsOn, createIssuerAssigner } from './kernel/authenticators.
 import { loadNeededParser } from './kernel/body.ts'
 import { collectEndpoints } from './kernel/collect-endpoints.ts'
 import type { Plugin } from './kernel/define-plugin.ts'
-import { createEnding, createInFlight, type Ending, type InFlight } from './kernel/ending.ts'
-import { createFigures, type Figures } from './kernel/figures.ts'
 import type { InternalKernelHost, PluginConfig } from './kernel/kernel-host.ts'
 import type { Logger } from './kernel/log.ts'
+import { createMetrics, type Metrics } from './kernel/metrics.ts'
 import { addOldNames } from './kernel/old-names.ts'
 import { createPipeline } from './kernel/pipeline.ts'
 import { type PluginInstance, type Provides, providersAmong, type SuggestPlugin } from './kernel/plugin-plan.ts'
+import { createReadiness } from './kernel/readiness.ts'
 import type { Route } from './kernel/route.ts'
 import { createSecrets, type Secrets } from './kernel/secrets.ts'
 import {
   createKernelHost,
-  createNotes,
-  type KernelNotes,
+  createKernelRegistrations,
+  type KernelRegistrations,
   lacksCapability,
   runTasks,
   setUpPlugins,
 } from './kernel/set-up.ts'
+import { createInFlight, createShutdown, type InFlight, type Shutdown } from './kernel/shutdown.ts'
 import { createSlots } from './kernel/slots.ts'
 import type { User } from './kernel/user.ts'
 import type { Definition, RuntimeHost } from './mcp/define.ts'
@@ -66,13 +79,12 @@ import { loadNeededCompiler } from './mcp/schema/ajv.ts'
 import { reportNameClashes, validDefinitions, warnOfPages } from './mcp/valid-definitions.ts'
 import type { KeptWarnings, Operator, OperatorProgram } from './operator.ts'
 import type { PluginHost } from './plugin-host.ts'
-import { createReadiness } from './readiness.ts'
 import { type ConnectedClient, connectClient } from './sessions/connect-client.ts'
 import { checkSharing, isServedHereAlone, keepsSessions, NO_SECRETS } from './sessions/sharing.ts'
 import { defaultSlots, type Neighbours, partsOf, type Slots, slotFault } from './slots.ts'
 
-function createConnectionNews(log: Logger, figures: Figures) {
-  const closed = figures.counter({
+function createConnectionEvents(log: Logger, metrics: Metrics) {
+  const closed = metrics.counter({
     name: 'mcp_host_connections_closed_total',
     help: 'Connections that the host closed, by reason.',
     labels: ['reason'],
@@ -89,10 +101,10 @@ function createConnectionNews(log: Logger, figures: Figures) {
   }
 }
 
-function offerHttpFigures(figures: Figures, inFlight: Pick<InFlight, 'count'>, waiting: () => number): void {
-  figures.gauge({ name: 'mcp_host_requests_in_flight', help: 'Requests that are being answered.' }, inFlight.count)
-  figures.gauge({ name: 'mcp_host_streams', help: 'Event streams that are open.' }, openStreams)
-  figures.gauge({ name: 'mcp_host_waiting_bytes', help: 'Bytes of responses that clients have not read yet.' }, waiting)
+function registerHttpMetrics(metrics: Metrics, inFlight: Pick<InFlight, 'count'>, waiting: () => number): void {
+  metrics.gauge({ name: 'mcp_host_requests_in_flight', help: 'Requests that are being answered.' }, inFlight.count)
+  metrics.gauge({ name: 'mcp_host_streams', help: 'Event streams that are open.' }, openStreams)
+  metrics.gauge({ name: 'mcp_host_waiting_bytes', help: 'Bytes of responses that clients have not read yet.' }, waiting)
 }
 
 /** Runs `run` once, at the first `start`. */
@@ -156,8 +168,8 @@ export interface HostParts extends Pick<BuiltServices, 'catalog' | 'offered' | '
   readonly routes: readonly CompiledRoute[]
   readonly toolsets: ReadonlyMap<string, readonly Definition[]>
   readonly server: { name: string; version: string; title: string | undefined }
-  readonly onReload: KernelNotes['onReload']
-  readonly secrets: Secrets & Pick<GivenSecrets, 'isOfFile'>
+  readonly onReload: KernelRegistrations['onReload']
+  readonly secrets: Secrets & Pick<ConfiguredSecrets, 'isOfFile'>
   readonly log: Logger
   readonly tls: HostTls | undefined
 }
@@ -166,11 +178,11 @@ interface ServedParts {
   readonly routes: readonly CompiledRoute[]
   readonly services: Pick<BuiltServices, 'slot' | 'offered' | 'viewOf' | 'unrouted'>
   readonly provides: Pick<Provides, 'by'>
-  readonly onReload: KernelNotes['onReload']
+  readonly onReload: KernelRegistrations['onReload']
 }
 
 /** A host: it serves after `listen()`, or through `callback()`. */
-export interface Host extends Ending {
+export interface Host extends Shutdown {
   /** `http://address:port` once it listens, `https` with `http.tls`. */
   readonly url: string
   readonly routes: readonly RouteSummary[]
@@ -208,11 +220,11 @@ export interface HostInput extends Pick<ServiceParts, 'outbound' | 'faultsOf'> {
   /** Members of `ctx` that plugins declare. */
   readonly context: DeclaredKeys['context']
   readonly config: FilledConfig
-  readonly secrets: GivenSecrets
+  readonly secrets: ConfiguredSecrets
   readonly plugins: ReadonlyMap<string, Plugin<object>>
-  readonly isWhole: boolean
+  readonly allPluginsFound: boolean
   /** Plugins with invalid options, already reported. They are not set up. */
-  readonly isUnsound?: ((plugin: string) => boolean) | undefined
+  readonly hasInvalidOptions?: ((plugin: string) => boolean) | undefined
   readonly toolsets: ReadonlyMap<string, readonly Definition[]>
   readonly problems: Problems
   /** Errors of built-in plugins are logged without the plugin's name. */
@@ -236,18 +248,19 @@ export const LOCK_NAME = 'mcp.lock.json'
 
 /** Builds a host that does not listen yet. Throws a ConfigError with all problems, after the plugins have closed. */
 export async function buildHost(input: HostInput): Promise<BuiltHost> {
-  const notes = createNotes()
+  const registrations = createKernelRegistrations()
   try {
-    return await assemble(input, notes)
+    return await assemble(input, registrations)
   } catch (error) {
-    for (const close of notes.closing.splice(0).reverse()) await close()
+    for (const close of registrations.closing.splice(0).reverse()) await close()
     throw error
   }
 }
 
-async function assemble(input: HostInput, notes: KernelNotes): Promise<BuiltHost> {
-  const { config, log, directory, plugins, toolsets, suggest, isBuiltIn, isWhole, isUnsound, problems } = input
-  const { purpose = 'serve', processes = 1, inEveryProcess = here, neighbours, clock = systemClock } = input
+async function assemble(input: HostInput, registrations: KernelRegistrations): Promise<BuiltHost> {
+  const { config, log, directory, plugins, toolsets, suggest, isBuiltIn, problems } = input
+  const { allPluginsFound, hasInvalidOptions } = input
+  const { purpose = 'serve', processes = 1, inEveryProcess = inThisProcess, neighbours, clock = systemClock } = input
   const { report } = problems
   const http = resolveHttp(config.http)
   const { list, isOfFile } = input.secrets
@@ -255,39 +268,40 @@ async function assemble(input: HostInput, notes: KernelNotes): Promise<BuiltHost
   let listening = ''
   const { tls: secured } = config.http
   const address = () => http.publicUrl?.replace(/\/$/, '') ?? listening
-  const author = createMcpRegistrations(reads, input.context, config.toolsets)
-  let settled = false
-  const routes = compileRoutes(config, { address, revisions: createRevisions(author, () => settled) }, report)
-  const sound = validDefinitions(toolsets, input.faultsOf, report)
-  const stopHere = () => {
-    reportNameClashes(routes, sound, report)
+  const mcp = createMcpRegistrations(reads, input.context, config.toolsets)
+  let isBuilt = false
+  const routes = compileRoutes(config, { address, revisions: createRevisions(mcp, () => isBuilt) }, report)
+  const validToolsets = validDefinitions(toolsets, input.faultsOf, report)
+  const failEarly = () => {
+    reportNameClashes(routes, validToolsets, report)
     problems.assertNone()
   }
   const before = problems.count()
   // If a plugin is missing, unmet needs cannot be determined.
-  const instances = planPlugins(config, plugins, routes, { suggest, report: isWhole ? report : () => undefined })
-  const isPlanned = isWhole && problems.count() === before
+  const instances = planPlugins(config, plugins, routes, {
+    suggest,
+    report: allPluginsFound ? report : () => undefined,
+  })
+  const isPlanned = allPluginsFound && problems.count() === before
   const provides = providersAmong(instances)
-  if (isWhole) checkConventions(routes, provides, suggest, report)
+  if (allPluginsFound) checkConventions(routes, provides, suggest, report)
 
-  const node = createNode()
-  const defaults = defaultSlots(node.name, clock, neighbours)
+  const node = randomBytes(4).readUInt32BE().toString(36)
+  const defaults = defaultSlots(node, clock, neighbours)
   const slots = createSlots(defaults, {
     faultOf: (slot, service) => slotFault(defaults, slot, service),
     partsOf: partsOf({ log, clock }),
   })
   const inFlight = createInFlight()
-  const readiness = createReadiness(notes.ready, inFlight.draining, log)
+  const readiness = createReadiness(registrations.ready, inFlight.draining, log)
   const section = (name: string): unknown => Reflect.get(config, name)
   // A route with its own peers plugin has its own node name.
   const nodeOf = ({ general, routes: [own] }: PluginInstance) =>
-    general || !own || !provides('peers', own)
-      ? node.name
-      : `${node.name}r${routes.map(({ path }) => path).indexOf(own.path)}`
-  const figures = createFigures()
-  const tlsParts = { directory, log, figures, report }
+    general || !own || !provides('peers', own) ? node : `${node}r${routes.map(({ path }) => path).indexOf(own.path)}`
+  const metrics = createMetrics()
+  const tlsParts = { directory, log, metrics, report }
   const tls = secured && purpose !== 'stdio' ? await loadTls({ ...config.http, tls: secured }, tlsParts) : undefined
-  const among = { purpose, processes, inEveryProcess, figures, clock }
+  const processFacts = { purpose, processes, inEveryProcess, metrics, clock }
   const { name, version, title } = config.server
   const server = { name, version, title }
   const { lock = { file: join(directory, LOCK_NAME), isFrozen: false } } = input
@@ -298,7 +312,7 @@ async function assemble(input: HostInput, notes: KernelNotes): Promise<BuiltHost
     countTogether: neighbours?.count,
     inEveryProcess,
     log,
-    metrics: figures,
+    metrics,
     checkReadiness: readiness,
     ...{ address, slots, nodeOf, section, report },
   }
@@ -316,27 +330,27 @@ async function assemble(input: HostInput, notes: KernelNotes): Promise<BuiltHost
     })
   }
   const hostFor = (instance: PluginInstance) => {
-    const kernelHost = createKernelHost<Slots>(instance, notes, facts)
-    const whole = { ...kernelHost, ...createMcpPluginHost(instance, author) }
-    const isOurs = isBuiltIn(instance.plugin)
+    const kernelHost = createKernelHost<Slots>(instance, registrations, facts)
+    const whole = { ...kernelHost, ...createMcpPluginHost(instance, mcp) }
+    const isBuiltInPlugin = isBuiltIn(instance.plugin)
     const host = addServices(
-      declaring(whole, () => settled, isOurs),
+      checkRegistrations(whole, () => isBuilt, isBuiltInPlugin),
       member => servicesFor(instance, member),
       createIssuerAssigner(instance.name, instance.issuer),
     )
-    if (isOurs) Object.defineProperty(host, 'operator', { get: () => operator })
-    if (!isOurs) addOldNames(host, oldNamesUsed)
+    if (isBuiltInPlugin) Object.defineProperty(host, 'operator', { get: () => operator })
+    if (!isBuiltInPlugin) addOldNames(host, oldNamesUsed)
     return host
   }
-  const able = instances.filter(({ name }) => !isUnsound?.(name))
-  await setUpPlugins(able, hostFor, report)
-  const isSetUp = problems.count() === planned && able.length === instances.length
+  const settable = instances.filter(({ name }) => !hasInvalidOptions?.(name))
+  await setUpPlugins(settable, hostFor, report)
+  const isSetUp = problems.count() === planned && settable.length === instances.length
   slots.seal()
   // A plugin that failed could have provided the unknown toolsets.
-  const knowsToolsets = isSetUp || (isWhole && !provides('toolsets'))
-  const hasToolsets = toolsets.size + author.toolsets.size > 0
+  const knowsToolsets = isSetUp || (allPluginsFound && !provides('toolsets'))
+  const hasToolsets = toolsets.size + mcp.toolsets.size > 0
   for (const route of routes) {
-    route.chooseToolsets(author.toolsets.keys(), knowsToolsets && hasToolsets ? report : () => undefined)
+    route.chooseToolsets(mcp.toolsets.keys(), knowsToolsets && hasToolsets ? report : () => undefined)
   }
   const isAnyNamed = routes.some(({ path }) => [config.routes[path]?.toolsets ?? []].flat().length > 0)
   if (knowsToolsets && !hasToolsets && isAnyNamed) report(new StartError('MH1204', NO_TOOLSETS, { at: ['toolsets'] }))
@@ -348,20 +362,10 @@ async function assemble(input: HostInput, notes: KernelNotes): Promise<BuiltHost
   // A plugin for shared sessions reports missing secrets itself.
   const ownKeys = secrets.generated && (isSetUp || !provides('sessionStore'))
   if (isPlanned) checkSharing({ processes, routes, isFilled, isCarried, sharedOn, ownKeys, suggest, report })
-  if (!isSetUp || !isWhole) stopHere()
+  if (!isSetUp || !allPluginsFound) failEarly()
 
-  const program = {
-    name: 'mcp-host',
-    at: ['plugins'],
-    plugin: PROGRAM,
-    options: {},
-    routes,
-    general: true,
-    issuer: '',
-    order: -1,
-  }
-  if (input.observe) author.onFinish.push({ instance: program, value: input.observe })
-  const known = { config, log, suggest, routes, toolsets: sound, slots, secrets, provides }
+  if (input.observe) mcp.onFinish.push({ instance: { ...PROGRAM, routes }, value: input.observe })
+  const known = { config, log, suggest, routes, toolsets: validToolsets, slots, secrets, provides }
   const fixForKey: ServiceParts['fixForKey'] = (key, path) => {
     const plugin = input.readerOf(key)
     const isOn = instances.some(
@@ -371,65 +375,65 @@ async function assemble(input: HostInput, notes: KernelNotes): Promise<BuiltHost
     return `switch on ${plugin}${path === undefined ? '' : ' there'}`
   }
   const given = { outbound: input.outbound, faultsOf: input.faultsOf, fixForKey }
-  const parts = { ...among, ...known, notes, author, inFlight, node }
+  const parts = { ...processFacts, ...known, registrations, mcp, inFlight, node }
   builtServices = await problems.attempt(() => buildServices({ ...parts, ...given, report }))
   if (!builtServices) return problems.assertNone() as never
   const declared = problems.count()
   await builtServices.complete(toolsets.values())
   const { inspected, leastScopes, challengesOn, limits, sessions, runtime } = builtServices
-  const { served, notFoundPlace } = collectEndpoints(notes, routes, addChallenge(builtServices), report)
-  settled = true
+  const { served, notFound } = collectEndpoints(registrations, routes, addChallenge(builtServices), report)
+  isBuilt = true
   const isServed = (route: Route) => served.some(place => place.route === route && place.kind === 'R')
   const isDescribed = (route: Route) => slots.isFilled('protectedResource', route) || !takesBearer(challengesOn(route))
   checkServed({ routes, provides, endpoints: served, isServed, isDescribed, suggest, report })
-  if (problems.count() === declared) await runTasks(notes.onReady, report)
-  const onBegin = author.onFinish.length > 0 ? builtServices.watchRequest : undefined
-  const isTimed = author.onFinish.some(({ value }) => value.startTimeline !== undefined)
+  if (problems.count() === declared) await runTasks(registrations.onReady, report)
+  const onBegin = mcp.onFinish.length > 0 ? builtServices.watchRequest : undefined
+  const isTimed = mcp.onFinish.some(({ value }) => value.startTimeline !== undefined)
   const app = await problems.attempt(() =>
-    createPipeline(served, notFoundPlace, { http, log, encode: encodeError, report, isTimed, onBegin }),
+    createPipeline(served, notFound, { http, log, encode: encodeError, report, isTimed, onBegin }),
   )
   checkPlaceholders({ config, schema: input.schema, instances, report })
   problems.assertNone('last')
   if (!app) throw new Error('the pipeline failed without an error')
-  warnOpenDoors({ ...inspected, http, purpose, log, report })
-  warnUntoldScopes(inspected, log)
+  warnUnprotected({ ...inspected, http, purpose, log, report })
+  warnMissingChallengeScopes(inspected, log)
   warnUnsupportedScopes(inspected, report)
   warnOfPages(routes, builtServices.viewOf, report)
   if (purpose === 'inspect') warnOfValues({ config, instances, plugins, report })
   if (purpose === 'inspect' && !config.configureSession) {
-    warnUnserved(routes, toolsets, author.toolsets, name => isInternal(config.toolsets[name]), report)
+    warnUnserved(routes, toolsets, mcp.toolsets, name => isInternal(config.toolsets[name]), report)
   }
   if (purpose !== 'stdio') warnUnmetPolicies(routes, provides, suggest, report)
   if (secrets.generated) log.warn({ code: 'MH1031' }, NO_SECRETS)
   const startup = createStartup(async () => {
     if (purpose !== 'inspect') builtServices.startSessions()
-    for (const task of notes.starting) await problems.placed(task)
+    for (const task of registrations.starting) await problems.withLocation(task)
     builtServices.catalog.open()
   }, inFlight)
   const handle = app.callback()
-  const news = createConnectionNews(log, figures)
-  const { server: httpServer, waiting } = createHttpServer(handle, http, news, tls?.make, clock)
-  offerHttpFigures(figures, inFlight, waiting)
+  const events = createConnectionEvents(log, metrics)
+  const { server: httpServer, waiting } = createHttpServer(handle, http, events, tls?.make, clock)
+  registerHttpMetrics(metrics, inFlight, waiting)
 
-  const namesOn = (route: Route) => authenticatorsOn(notes, route).map(({ plugin }) => plugin)
+  const namesOn = (route: Route) => authenticatorsOn(registrations, route).map(({ plugin }) => plugin)
   const host: BuiltHost['host'] = {
     get url() {
       return listening
     },
     get routes() {
       return routes.map(route =>
-        summarizeRoute(route, { ...factsOf(inspected, route), authenticators: namesOn(route) }),
+        summarizeRoute(route, { ...summaryFactsOf(inspected, route), authenticators: namesOn(route) }),
       )
     },
     runtime,
-    served: { routes, services: builtServices, provides, onReload: notes.onReload },
+    served: { routes, services: builtServices, provides, onReload: registrations.onReload },
     start: startup.start,
     inspect(path) {
       listening ||= `http${secured ? 's' : ''}://${http.host}:${http.port}`
-      return inspectAddress(path, { ...inspected, leastScopes, challengesOn, limits, notes, author })
+      return inspectAddress(path, { ...inspected, leastScopes, challengesOn, limits, registrations, mcp })
     },
     async listen() {
-      if (purpose === 'inspect') throw new StartError('MH1307', ONLY_ASKED)
+      if (purpose === 'inspect') throw new StartError('MH1307', INSPECT_ONLY)
       await startup.start()
       await listenOn(httpServer, http)
       listening = addressOf(httpServer)
@@ -441,8 +445,8 @@ async function assemble(input: HostInput, notes: KernelNotes): Promise<BuiltHost
           exitCode: 2,
         })
       }
-      const { watch } = watchReaders({ timeout: http.writeTimeout, clock }, news.slowReaders)
-      const refusePipelined = createPipelineRefusal(({ remoteAddress }) => news.pipelined(remoteAddress))
+      const { watch } = watchReaders({ timeout: http.writeTimeout, clock }, events.slowReaders)
+      const refusePipelined = createPipelineRefusal(({ remoteAddress }) => events.pipelined(remoteAddress))
       return async (req: IncomingMessage, res: ServerResponse) => {
         if (!res.socket) return refusePipelined(req, res)
         if (!startup.hasStarted()) return refuseEarly(res, log)
@@ -455,11 +459,11 @@ async function assemble(input: HostInput, notes: KernelNotes): Promise<BuiltHost
       }
     },
     unref: () => void httpServer.unref().on('connection', socket => socket.unref()),
-    ...createEnding({
+    ...createShutdown({
       server: httpServer,
       inFlight,
       sessions,
-      notes,
+      registrations,
       isAlone: () =>
         routes.some(route => keepsSessions(route) && isServedHereAlone(slots.on('sessionStore', route), processes)),
     }),
@@ -497,7 +501,7 @@ async function assemble(input: HostInput, notes: KernelNotes): Promise<BuiltHost
     warnings: input.warnings,
     program: input.program?.(host as Host),
   }
-  const { onReload } = notes
+  const { onReload } = registrations
   const built = { config, instances, routes, toolsets, server, secrets, log, tls }
   return { host, parts: { ...built, onReload, catalog, offered, combinations, review } }
 }
@@ -522,23 +526,23 @@ function addServices<Own extends Pick<InternalHost, 'name' | 'log'>>(
 
 const loadTls = async (...given: Parameters<typeof prepareTls>) => (await import('./http-tls.ts')).prepareTls(...given)
 
-const here: InEveryProcess = (_name, answer) => async () => [await answer()]
+const inThisProcess: InEveryProcess = (_name, answer) => async () => [await answer()]
 
 /** Represents the embedding program in observer registrations. */
-const PROGRAM: Plugin<object> = {
-  options: { type: 'object', additionalProperties: false, properties: {} },
-  setup: () => undefined,
+const PROGRAM: Omit<PluginInstance, 'routes'> = {
+  ...{ name: 'mcp-host', at: ['plugins'], options: {}, general: true, issuer: '', order: -1 },
+  plugin: { options: { type: 'object', additionalProperties: false, properties: {} }, setup: () => undefined },
 }
 
 /** Prefers items for anonymous callers. A protected route shows no other items. */
-function factsOf(
+function summaryFactsOf(
   parts: LeastScopesFacts & Pick<Services, 'slot'>,
   route: CompiledRoute,
 ): Omit<RouteFacts, 'authenticators'> {
   const params = sampleParams(route)
   const items = itemsOn(parts, route, route.toolsetsFor(params))
-  const anybody = parts.slot('access', route).audienceOf(undefined, route)
-  const [open, others] = [true, false].map(wanted => items.filter(item => !anybody.denialOf(item) === wanted))
+  const anonymous = parts.slot('access', route).audienceOf(undefined, route)
+  const [open, others] = [true, false].map(wanted => items.filter(item => !anonymous.denialOf(item) === wanted))
   const tellsLogin = parts.slot('protectedResource', route).metadataUrlOf(route, params) !== undefined
   const shown = [...(open ?? []), ...(route.authorize === undefined ? [] : (others ?? []))]
   const sources = route.toolsets.flatMap(name => {
@@ -551,4 +555,4 @@ function factsOf(
 }
 
 const NO_TOOLSETS = 'missing; add toolsets with tools, resources or prompts, or a plugin that provides toolsets'
-const ONLY_ASKED = "this host was made with `purpose: 'inspect'`, for inspection only; create another host to serve"
+const INSPECT_ONLY = "this host was made with `purpose: 'inspect'`, for inspection only; create another host to serve"

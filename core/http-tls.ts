@@ -8,8 +8,8 @@ import { isDeepStrictEqual } from 'node:util'
 import type { FilledHttpSettings, FilledHttpTls } from './config/define-config.ts'
 import type { HttpServerFactory } from './http/create-server.ts'
 import { type Report, reporting, StartError } from './http/errors.ts'
-import type { Figures } from './kernel/figures.ts'
 import type { Logger } from './kernel/log.ts'
+import type { Metrics } from './kernel/metrics.ts'
 import { parseDuration } from './mcp/units.ts'
 
 type Key = 'cert' | 'key'
@@ -30,7 +30,7 @@ interface Certificate {
 interface TlsParts {
   readonly directory: string
   readonly log: Logger
-  readonly figures: Figures
+  readonly metrics: Metrics
   readonly report: Report
 }
 
@@ -81,7 +81,7 @@ async function readCertificate(tls: FilledHttpTls, directory: string, report: Re
 
 export async function prepareTls(
   { tls, publicUrl }: FilledHttpSettings & { readonly tls: FilledHttpTls },
-  { directory, log, figures, report }: TlsParts,
+  { directory, log, metrics, report }: TlsParts,
 ): Promise<HostTls | undefined> {
   const certificate = await readCertificate(tls, directory, report)
   if (!certificate) return undefined
@@ -91,12 +91,12 @@ export async function prepareTls(
   }
   let current = certificate
   let server: ReturnType<typeof createServer> | undefined
-  const failed = figures.counter({
+  const failed = metrics.counter({
     name: 'mcp_host_tls_handshakes_failed_total',
     help: 'TLS handshakes that failed.',
     labels: ['reason'],
   })
-  figures.gauge(
+  metrics.gauge(
     { name: 'mcp_host_tls_certificate_expiry_timestamp_seconds', help: 'When the served certificate expires.' },
     () => current.expires / 1_000,
   )

@@ -1,11 +1,5 @@
 // The package entry `mcp-host/store`: the two primitives that adapters of databases implement.
-export {
-  applySteps,
-  type LogState,
-  type PartitionState,
-  type RecordState,
-  scoreAt,
-} from './store/apply-steps.ts'
+export { applySteps, type PartitionState, type RecordState, scoreAt } from './store/apply-steps.ts'
 export type { Bus } from './store/bus.ts'
 export { createMemoryBus } from './store/memory-bus.ts'
 export { createMemoryStore, type MemoryStoreSettings } from './store/memory-store.ts'

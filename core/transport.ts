@@ -1,14 +1,13 @@
 // For built-in transports and stores: what package.json does not export.
 export { importModule } from './config/import-module.ts'
 export { systemClock, withTimeout } from './http/clock.ts'
-export { createHttpServer, type ServerNews } from './http/create-server.ts'
+export { createHttpServer, type ServerEvents } from './http/create-server.ts'
 export { ERROR_KINDS, isUnavailable, shuttingDown, statusOf } from './http/errors.ts'
 export { readBody } from './http/json-body.ts'
-export { EqualWait, LinkedList, type Waiting } from './http/linked-list.ts'
+export { LinkedList, type TimeoutEntry, TimeoutQueue } from './http/linked-list.ts'
 export { requestIdIn } from './http/request-target.ts'
 export { type EventStream, openEventStream, RETRY, whenClosed } from './http/sse.ts'
 export { type Transport, transportOf } from './internal-host.ts'
-export { isAnswer, missingCapability } from './mcp/asks.ts'
 export type {
   AskClient,
   CallReply,
@@ -19,7 +18,7 @@ export type {
   ToolsetChoice,
 } from './mcp/call.ts'
 export { Cancellation } from './mcp/cancellation.ts'
-export { type Change, type ChangeBus, type ChangeHistory, createChangeBus } from './mcp/change-bus.ts'
+export { type Change, type ChangeBus, createChangeBus } from './mcp/change-bus.ts'
 export {
   checkUri,
   holderOf,
@@ -33,11 +32,12 @@ export {
   sizeFault,
   WATCH_COST,
 } from './mcp/client-limits.ts'
+export { isAnswer, missingCapability } from './mcp/client-requests.ts'
 export { callOf, contextCancellation, createCallFetch, roundOf } from './mcp/context.ts'
 export { encodeAnswer } from './mcp/dispatch.ts'
 export type { RouteExtensions } from './mcp/extension.ts'
 export { FairQueue, type Queued } from './mcp/fair-queue.ts'
-export { boundsInWords } from './mcp/isolate.ts'
+export { describeIsolationLimits } from './mcp/isolate.ts'
 export {
   demandBatches,
   type EncodedAnswer,
@@ -61,7 +61,7 @@ export {
   REVISIONS,
   rulesOf,
 } from './mcp/revisions.ts'
-export { InputRequired, type Round } from './mcp/rounds.ts'
+export { InputRequired } from './mcp/rounds.ts'
 export { checkHeaderParams, decodeHeaderValue } from './mcp/schema/header-params.ts'
 export type { View } from './mcp/view.ts'
 export {
@@ -69,7 +69,6 @@ export {
   createWatchCharges,
   heardBy,
   type Subscriber,
-  watchCost,
   watchedCost,
 } from './sessions/change-feed.ts'
 export { connectClient } from './sessions/connect-client.ts'
@@ -80,10 +79,9 @@ export {
   type EventStore,
   parseEventId,
   type StreamBounds,
-  StreamFenced,
-  type StreamState,
 } from './sessions/event-store.ts'
-export { createPeers, type PeerMessage, type Peers, type PluginMessage } from './sessions/peers.ts'
+export { createPeers, type PeerMessage, type Peers } from './sessions/peers.ts'
+export { storeUnavailable } from './sessions/refusals.ts'
 export type { ResumableStream } from './sessions/resumable-stream.ts'
 export {
   createLineReply,
@@ -111,7 +109,6 @@ export {
   type TaskNews,
   type TaskQuestion,
   type TaskRecord,
-  type TaskState,
   type TaskSummary,
 } from './tasks/task-store.ts'
 export { processEntry, startThread } from './threads/start-thread.ts'

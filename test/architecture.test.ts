@@ -20,8 +20,8 @@ const ROOT = join(import.meta.dirname, '..')
 const FOLDERS = ['core', 'plugins', 'client', 'remote', 'cli', 'examples']
 /** Ceilings for lines of whole parts of the product. Lower one after lines are deleted; never raise one. */
 const CEILINGS = [
-  { folders: ['core'], lines: 29_760 },
-  { folders: ['core', 'plugins', 'cli', 'client'], lines: 76_800 },
+  { folders: ['core'], lines: 29_675 },
+  { folders: ['core', 'plugins', 'cli', 'client'], lines: 75_880 },
   { folders: ['remote'], lines: 3_100 },
 ]
 /** The floors of core, from the ground up; those of one row stand side by side. Above all of them are the files of core itself. */

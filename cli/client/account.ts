@@ -7,28 +7,20 @@ import { createFileTokenCache } from '../../client/node/index.ts'
 import type { Grant } from '../../client/options.ts'
 import type { Platform } from '../../client/session.ts'
 import type { TokenContainer } from '../../client/stores.ts'
-import { createCacheKey } from '../../client/token-store.ts'
+import { given } from '../../client/text.ts'
+import { createCacheKey, secretsIn } from '../../client/token-store.ts'
 import type { CommandContext } from '../context.ts'
 import { type Credentials, recallCredentials } from './credentials.ts'
-import { createLogins, type Login, type Logins, tokenDirectory } from './logins.ts'
+import { createLogins, type Login, tokenDirectory } from './logins.ts'
 import { createReachingFetch, type Reach } from './reach.ts'
 import { step } from './terminal.ts'
 
-export interface Accounts {
-  readonly context: CommandContext
-  readonly cache: FileTokenCache
-  readonly logins: Logins
-  recall(url: string, profile: string | undefined): Promise<Login>
-  fetchFor(login: Login): typeof fetch
-}
+export type Accounts = ReturnType<typeof openAccounts>
 
 const DIRECTLY: Reach = { headers: [], headerFiles: [], proxy: undefined }
 
 function watched(cache: FileTokenCache, { secrets }: CommandContext): FileTokenCache {
-  const tell = (tokens: TokenContainer | null | undefined) => {
-    secrets.add(tokens?.accessToken, tokens?.refreshToken, tokens?.clientSecret, tokens?.dpopJwk?.d)
-    secrets.add(tokens?.registration?.clientSecret)
-  }
+  const tell = (tokens: TokenContainer | undefined) => secrets.add(...secretsIn(tokens))
   return {
     ...cache,
     async getTokens(context) {
@@ -43,7 +35,7 @@ function watched(cache: FileTokenCache, { secrets }: CommandContext): FileTokenC
   }
 }
 
-export function openAccounts(context: CommandContext, reach: Reach = DIRECTLY): Accounts {
+export function openAccounts(context: CommandContext, reach: Reach = DIRECTLY) {
   const { env } = context
   const directory = tokenDirectory(env)
   const key = env['MCP_HOST_TOKEN_KEY']
@@ -52,8 +44,8 @@ export function openAccounts(context: CommandContext, reach: Reach = DIRECTLY): 
     context,
     cache: watched(createFileTokenCache(directory, key ? { key } : {}), context),
     logins,
-    fetchFor: login => createReachingFetch(context, reach, login),
-    async recall(url, profile) {
+    fetchFor: (login: Login): typeof fetch => createReachingFetch(context, reach, login),
+    async recall(url: string, profile: string | undefined): Promise<Login> {
       return (await logins.find(url, profile)) ?? { v: 1, url, profile, grant: 'authorization_code' }
     },
   }
@@ -115,10 +107,7 @@ export async function openAuthFetch(
     tokenCache: accounts.cache,
     fetch: accounts.fetchFor(login),
     dynamicClientRegistration: { clientName: 'mcp-host' },
-    ...(profile !== undefined && { profile }),
-    ...(clientId !== undefined && { clientId }),
-    ...(clientMetadataDocumentUri !== undefined && { clientMetadataDocumentUri }),
-    ...(scopes !== undefined && { scopes }),
+    ...given({ profile, clientId, clientMetadataDocumentUri, scopes }),
     ...(clientId !== undefined && clientIssuer && { clientIssuer }),
     ...login.ways,
     ...credentials,

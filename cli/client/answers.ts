@@ -69,18 +69,14 @@ function isBlock(block: unknown): boolean {
 const findFaults = (value: Members, members: Readonly<Record<string, IsValid>>): string[] =>
   Object.entries(members).flatMap(([name, isValid]) => (isValid(value[name]) ? [] : [name]))
 
-interface List {
-  readonly key: string
-  readonly type: 'Tool' | 'Resource' | 'ResourceTemplate' | 'Prompt'
-  readonly noun: string
-}
-
 const LISTS = {
   'tools/list': { key: 'tools', type: 'Tool', noun: 'tool' },
   'resources/list': { key: 'resources', type: 'Resource', noun: 'resource' },
   'resources/templates/list': { key: 'resourceTemplates', type: 'ResourceTemplate', noun: 'resource template' },
   'prompts/list': { key: 'prompts', type: 'Prompt', noun: 'prompt' },
-} as const satisfies Record<string, List>
+} as const
+
+type List = (typeof LISTS)[keyof typeof LISTS]
 
 interface Entries {
   readonly 'tools/list': ListedTool
@@ -134,16 +130,11 @@ function repairEntries(entries: readonly unknown[], { type, noun }: List, isMode
   })
 }
 
-interface Reading {
-  readonly signal: AbortSignal
-  readonly warn: Warn
-}
-
 /** Reads all pages of a list. Each page has the size limit of one message. */
 export async function readList<Method extends keyof Entries>(
   server: Connection,
   method: Method,
-  { signal, warn }: Reading,
+  { signal, warn }: { readonly signal: AbortSignal; readonly warn: Warn },
 ): Promise<readonly Entries[Method][]> {
   const list: List = LISTS[method]
   const found: Members[] = []

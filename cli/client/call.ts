@@ -1,11 +1,10 @@
 // `mcp-host call`: calls a tool of any MCP server and prints the result.
 import { on } from 'node:events'
-import { setTimeout as pause } from 'node:timers/promises'
 import { isDeepStrictEqual } from 'node:util'
 import { isObject, printable } from '../../client/text.ts'
 import { errorText, StartError } from '../../core/http/errors.ts'
 import { didYouMean } from '../../core/mcp/nearest.ts'
-import type { CallToolResult, ContentBlock, ElicitParams, ElicitResult, JsonObject } from '../../core/mcp/protocol.ts'
+import type { CallToolResult, ContentBlock, ElicitResult, JsonObject } from '../../core/mcp/protocol.ts'
 import { startThread } from '../../core/threads/start-thread.ts'
 import { type Connection, type Progress, RemoteError } from '../../remote/index.ts'
 import { defineCommand } from '../command.ts'
@@ -15,7 +14,7 @@ import { type ListedTool, readList, repairResult } from './answers.ts'
 import { readElicitation } from './elicit.ts'
 import { createProgressLine } from './terminal.ts'
 import { readToolArguments } from './tool-arguments.ts'
-import { SERVER_OPTIONS, TIMEOUT_OPTION, withServer } from './with-server.ts'
+import { SERVER_OPTIONS, type ServerWork, TIMEOUT_OPTION, untilNextPoll, withServer } from './with-server.ts'
 
 export interface SchemaCheck {
   readonly schema: JsonObject
@@ -25,17 +24,14 @@ export interface SchemaCheck {
 /** Limits of the validation thread, in milliseconds and megabytes. */
 const CHECK_PATIENCE = 10_000
 const MEMORY = 512
-interface CheckOptions {
-  readonly signal: AbortSignal
-  readonly context: Pick<CommandContext, 'say'>
-  readonly patience?: number
-}
 
 /** Returns a message if the result does not match the schema. A failed or slow check prints a note. */
 export async function checkResult(
   { structuredContent: value, isError }: CallToolResult,
   schema: JsonObject | undefined,
-  { signal, context: { say }, patience = CHECK_PATIENCE }: CheckOptions,
+  { say }: Pick<CommandContext, 'say'>,
+  signal: AbortSignal,
+  patience = CHECK_PATIENCE,
 ): Promise<string | undefined> {
   if (schema === undefined || isError) return undefined
   if (value === undefined) return 'the result has no structured content, which the output schema of the tool requires'
@@ -69,14 +65,12 @@ export async function checkResult(
 
 type Members = Readonly<Record<string, unknown>>
 
-/** Milliseconds between two polls; limits the interval that the server requests. */
-const POLL_INTERVAL = { least: 200, most: 10_000, standard: 2_000 }
 /** Time limit for `tasks/cancel` after Ctrl-C or a timeout, milliseconds. */
 const PATIENCE = 2_000
 /** Maximum rounds of requests for input (2026-07-28). */
 const MAX_ROUNDS = 32
 
-type Elicit = (params: ElicitParams) => Promise<ElicitResult>
+type Elicit = ServerWork['elicit']
 
 /** Responds to requests for input, except those that already have a response. */
 async function answerAll(requests: unknown, elicit: Elicit, answered = new Set<string>()): Promise<JsonObject> {
@@ -94,16 +88,10 @@ async function answerAll(requests: unknown, elicit: Elicit, answered = new Set<s
   return responses
 }
 
-interface TaskWait {
-  readonly signal: AbortSignal
-  readonly elicit: Elicit
-  readonly changed: (message: string) => void
-}
-
 async function waitForTask(
   server: Connection,
   created: Members & { readonly taskId: string },
-  { signal, elicit, changed }: TaskWait,
+  { signal, elicit, changed }: Pick<ServerWork, 'signal' | 'elicit'> & { readonly changed: (message: string) => void },
 ): Promise<Members> {
   const { taskId } = created
   const ask = (method: string, params: Members, until = signal): Promise<Members> =>
@@ -119,7 +107,7 @@ async function waitForTask(
   try {
     let shown = ''
     for (let task: Members = created; ; task = await ask('tasks/get', {})) {
-      const { status, statusMessage, pollIntervalMs, error, result } = task
+      const { status, statusMessage, error, result } = task
       if (status === 'completed' && isObject(result)) return { content: [], ...result }
       if (status === 'failed') {
         const { code, message } = isObject(error) ? error : {}
@@ -131,8 +119,7 @@ async function waitForTask(
       if (now !== shown) changed(now)
       shown = now
       if (status === 'input_required') await respond(task['inputRequests'])
-      const wanted = typeof pollIntervalMs === 'number' ? pollIntervalMs : POLL_INTERVAL.standard
-      await pause(Math.min(Math.max(wanted, POLL_INTERVAL.least), POLL_INTERVAL.most), undefined, { signal })
+      await untilNextPoll(task, signal)
     }
   } catch (error) {
     if (signal.aborted) {
@@ -194,17 +181,15 @@ function taskOf(result: Members): (Members & { readonly taskId: string }) | unde
   return resultType === 'task' && typeof taskId === 'string' ? { ...result, taskId } : undefined
 }
 
-interface Calling {
-  readonly signal: AbortSignal
-  readonly elicit: Elicit
-  readonly onProgress: (progress: Progress) => void
-}
-
 /** Calls the tool until it requests no further input. */
 async function callTool(
   server: Connection,
   params: JsonObject,
-  { signal, elicit, onProgress }: Calling,
+  {
+    signal,
+    elicit,
+    onProgress,
+  }: Pick<ServerWork, 'signal' | 'elicit'> & { readonly onProgress: (progress: Progress) => void },
 ): Promise<JsonObject> {
   let given: JsonObject = {}
   for (let round = 0; round < MAX_ROUNDS; round++) {
@@ -216,12 +201,6 @@ async function callTool(
     given = { inputResponses, ...(requestState !== undefined && { requestState }) }
   }
   throw new StartError('MH3220', `the tool requested input more than ${MAX_ROUNDS} times`)
-}
-
-interface Called {
-  readonly result: CallToolResult
-  readonly mismatch?: string | undefined
-  readonly task?: { readonly taskId: string }
 }
 
 export const callCommand = defineCommand({
@@ -241,7 +220,7 @@ export const callCommand = defineCommand({
 Exits 1 if the tool fails or its result does not match its output schema. Ctrl-C cancels the call or its task.`,
   async run(values, positionals, context) {
     const [url = '', name = '', ...given] = positionals
-    const { result, mismatch, task } = await withServer(context, url, values, async (work): Promise<Called> => {
+    const { result, mismatch, task } = await withServer(context, url, values, async work => {
       const { server, signal, ids, elicit, postpone, warn } = work
       const tools = server.capabilities.tools ? await readList(server, 'tools/list', work) : []
       const tool = tools.find(one => one.name === name)
@@ -257,16 +236,16 @@ Exits 1 if the tool fails or its result does not match its output schema. Ctrl-C
           },
         })
         const task = taskOf(first)
-        if (task && values.detach) return { result: { content: [] }, task }
+        if (task && values.detach) return { result: { content: [] } as CallToolResult, mismatch: undefined, task }
         const changed = (message: string) => {
           postpone()
           line.show(message)
         }
         const answer = repairResult(task ? await waitForTask(server, task, { signal, elicit, changed }) : first, warn)
         line.clear()
-        const mismatch = await checkResult(answer, tool?.outputSchema, { signal, context })
+        const mismatch = await checkResult(answer, tool?.outputSchema, context, signal)
         if (answer.isError || mismatch !== undefined || values.verbose) ids.tell()
-        return { result: answer, mismatch }
+        return { result: answer, mismatch, task: undefined }
       } catch (error) {
         throw withHint(error, name, tools)
       } finally {

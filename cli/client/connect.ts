@@ -2,21 +2,20 @@
 import { readCue } from '../../client/challenge.ts'
 import { AuthError } from '../../client/errors.ts'
 import type { AuthEvent } from '../../client/events.ts'
-import { tellUnreached } from '../../client/http.ts'
+import { causesOf, describeUnreachable } from '../../client/http.ts'
 import { printable } from '../../client/text.ts'
 import { StartError } from '../../core/http/errors.ts'
 import type { ElicitParams, ElicitResult } from '../../core/mcp/protocol.ts'
-import { type Connection, connect as connectRemote, RemoteError, type ServerNotification } from '../../remote/index.ts'
+import { connect as connectRemote, RemoteError, type ServerNotification } from '../../remote/index.ts'
 import type { CommandContext } from '../context.ts'
-import { serverText, shellWord } from '../text.ts'
+import { serverText } from '../text.ts'
 import { version } from '../version.ts'
 import { type Accounts, openAuthFetch, readTokens } from './account.ts'
 import { tooLarge } from './answers.ts'
 import { recallCredentials } from './credentials.ts'
 import { readElicitation } from './elicit.ts'
 import { asksForLogin, logIn, receiverFor } from './log-in.ts'
-import type { Login } from './logins.ts'
-import { loginCommand } from './logins.ts'
+import { type Login, loginCommand } from './logins.ts'
 import type { RequestIds } from './reach.ts'
 import { createNarrator, hasPerson } from './terminal.ts'
 
@@ -32,25 +31,10 @@ interface ConnectOptions {
   readonly elicit: (params: ElicitParams) => Promise<ElicitResult>
 }
 
-interface Opened {
-  readonly server: Connection
-  close(): Promise<void>
-}
-
-function authErrorIn(thrown: unknown): AuthError | undefined {
-  for (let error = thrown, depth = 0; error instanceof Error && depth < 6; error = error.cause, depth++) {
-    if (AuthError.is(error)) return error
-  }
-  return undefined
-}
-
-function networkFailureIn(thrown: unknown): string | undefined {
-  for (let error = thrown, depth = 0; error instanceof Error && depth < 6; error = error.cause, depth++) {
-    if (error.message !== 'fetch failed' || !(error.cause instanceof Error)) continue
-    const { code, message } = error.cause as NodeJS.ErrnoException
-    return code ?? message
-  }
-  return undefined
+function networkFailureIn(causes: readonly Error[]): string | undefined {
+  const { cause } = causes.find(({ message, cause }) => message === 'fetch failed' && cause instanceof Error) ?? {}
+  const { code, message } = (cause ?? {}) as Partial<NodeJS.ErrnoException>
+  return code ?? message
 }
 
 export function explainFailure(
@@ -60,31 +44,24 @@ export function explainFailure(
 ): Error {
   if (thrown instanceof StartError) return thrown
   const about = { cause: thrown }
-  const auth = authErrorIn(thrown)
+  const causes = [...causesOf(thrown)]
+  const auth = causes.find(AuthError.is)
   if (auth?.code === 'interaction_required') {
-    return new StartError(
-      'MH3201',
-      `${login.url} requires a login; log in with: ${loginCommand(login.url, login.profile)}`,
-      about,
-    )
+    return new StartError('MH3201', `${login.url} requires a login; log in with: ${loginCommand(login)}`, about)
   }
   if (auth) return auth
-  const network = networkFailureIn(thrown)
+  const network = networkFailureIn(causes)
   if (network !== undefined) {
-    const { what, fix } = tellUnreached(thrown, network)
+    const { what, fix } = describeUnreachable(thrown, network)
     return new StartError('MH3202', `${login.url} ${what}; ${fix}`, about)
   }
   if (!(thrown instanceof Error)) return new StartError('MH3203', String(thrown), about)
   const required = requiredScopes(thrown)
   if (required.length > 0) {
     const lacking = required.filter(scope => !granted.includes(scope))
-    const scopes = lacking.length > 0 ? lacking : required
-    const command = [loginCommand(login.url, login.profile), ...scopes.map(shellWord)].join(' --add-scope ')
-    return new StartError(
-      'MH3204',
-      printable(`${login.url} requires the scope ${required.join(' ')}; log in with: ${command}`),
-      about,
-    )
+    const command = loginCommand(login, lacking.length > 0 ? lacking : required)
+    const text = `${login.url} requires the scope ${required.join(' ')}; log in with: ${command}`
+    return new StartError('MH3204', printable(text), about)
   }
   if (!(thrown instanceof RemoteError))
     return new StartError('MH3203', `${login.url}: ${serverText(thrown.message)}`, about)
@@ -101,7 +78,8 @@ export function explainFailure(
   return new StartError('MH3203', words, about)
 }
 
-function requiredScopes(thrown: unknown): readonly string[] {
+/** The scopes that a refusal names. */
+export function requiredScopes(thrown: unknown): readonly string[] {
   if (!(thrown instanceof RemoteError) || thrown.status !== 403 || thrown.challenge === undefined) return []
   try {
     return readCue({ status: 403, headers: new Headers({ 'www-authenticate': thrown.challenge }) })?.scope ?? []
@@ -109,6 +87,7 @@ function requiredScopes(thrown: unknown): readonly string[] {
     return []
   }
 }
+
 function showLog({ method, params }: ServerNotification, { say }: CommandContext): void {
   if (method !== 'notifications/message') return
   const { level, logger, data } = params
@@ -143,7 +122,7 @@ async function prepare(accounts: Accounts, login: Login, signal: AbortSignal): P
 
 const QUIETLY_TOLD: readonly AuthEvent['type'][] = ['authorization-started', 'step-up', 'refresh-failed', 'registered']
 
-export async function connect(accounts: Accounts, login: Login, options: ConnectOptions): Promise<Opened> {
+export async function connect(accounts: Accounts, login: Login, options: ConnectOptions) {
   const { context } = accounts
   const narrate = createNarrator(context)
   if (options.own) {

@@ -1,37 +1,28 @@
 // Secrets of pre-registered clients from a file, the environment or a prompt. Never from argv (visible to other processes), never
 // stored.
-import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { AuthError } from '../../client/errors.ts'
 import type { ClientOAuthOptions } from '../../client/index.ts'
 import type { ClientAuth } from '../../client/options.ts'
 import { errorText } from '../../core/http/errors.ts'
-import { utf8Text } from '../../core/http/utf8-text.ts'
-import { type CommandContext, readStdin, usage } from '../context.ts'
+import { type CommandContext, readSource, readText, usage } from '../context.ts'
 import type { Login } from './logins.ts'
 import { ask, hasPerson } from './terminal.ts'
 
 export const SECRET_VARIABLE = 'MCP_HOST_CLIENT_SECRET'
+const SECRET_FILE = '--client-secret-file'
 
 export type Credentials = Pick<ClientOAuthOptions, 'clientSecret' | 'privateKey' | 'clientAuthentication'>
 
-function readSecretFile({ cwd, secrets }: CommandContext, file: string, option: string): string {
-  try {
-    const text = utf8Text(readFileSync(resolve(cwd, file), 'utf8')).trim()
-    secrets.add(text)
-    if (text !== '') return text
-  } catch (cause) {
-    throw usage(`${option}: it cannot be read: ${errorText(cause)}`, cause)
-  }
-  throw usage(`${option}: ${file} is empty`)
+function secretIn(text: string, { secrets }: CommandContext, what: string): string {
+  const secret = text.trim()
+  secrets.add(secret)
+  if (secret !== '') return secret
+  throw usage(`${what} is empty`)
 }
 
-async function readSecretStdin(context: CommandContext, option: string): Promise<string> {
-  const text = (await readStdin(context)).trim()
-  context.secrets.add(text)
-  if (text !== '') return text
-  throw usage(`${option}: stdin is empty`)
-}
+const readSecretFile = (context: CommandContext, file: string, what: string): string =>
+  secretIn(readText(resolve(context.cwd, file), what), context, `${what}: ${file}`)
 
 function readEnvironment({ env, secrets }: CommandContext): string | undefined {
   const secret = env[SECRET_VARIABLE]
@@ -45,8 +36,8 @@ export async function findSecret(
   file: string | undefined,
 ): Promise<string | undefined> {
   if (login.clientId === undefined) return undefined
-  if (file === '-') return readSecretStdin(context, '--client-secret-file')
-  if (file !== undefined) return readSecretFile(context, file, '--client-secret-file')
+  if (file === '-') return secretIn(await readSource(context, file, SECRET_FILE), context, `${SECRET_FILE}: stdin`)
+  if (file !== undefined) return readSecretFile(context, file, SECRET_FILE)
   const fromEnvironment = readEnvironment(context)
   if (fromEnvironment) return fromEnvironment
   if (login.secretFile !== undefined)

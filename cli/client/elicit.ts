@@ -112,11 +112,10 @@ export function readElicitation(params: JsonObject): ElicitParams {
 }
 
 async function askPerson(context: CommandContext, params: ElicitParams, signal: AbortSignal): Promise<ElicitResult> {
-  const form =
-    'requestedSchema' in params
-      ? (params.requestedSchema as { properties?: Record<string, Schema>; required?: string[] })
-      : {}
-  const { properties = {}, required = [] } = form
+  const { requestedSchema } = params as {
+    requestedSchema: { properties?: Record<string, Schema>; required?: string[] }
+  }
+  const { properties = {}, required = [] } = requestedSchema
   context.say(`The server asks: ${params.message}`)
   const content: Content = {}
   for (const [name, schema] of Object.entries(properties)) {

@@ -3,7 +3,7 @@ import { isObject, printable } from '../../client/text.ts'
 import { type CommandValues, defineCommand } from '../command.ts'
 import { columns } from '../render.ts'
 import { jsonText } from '../text.ts'
-import { type ListedPrompt, type ListedResource, type ListedTool, readList } from './answers.ts'
+import { type ListedResource, type ListedTool, readList } from './answers.ts'
 import { SERVER_OPTIONS, type ServerWork, TIMEOUT_OPTION, withServer } from './with-server.ts'
 
 const OPTIONS = {
@@ -17,31 +17,27 @@ const OPTIONS = {
 
 type ListValues = CommandValues<typeof OPTIONS>
 
-interface Offer {
-  readonly server: { readonly name: string; readonly version: string } | null
-  readonly protocolVersion: string
-  readonly tools?: readonly ListedTool[]
-  readonly resources?: readonly ListedResource[]
-  readonly resourceTemplates?: readonly ListedResource[]
-  readonly prompts?: readonly ListedPrompt[]
-}
+type Offer = Awaited<ReturnType<typeof readOffer>>
 
-async function readOffer(work: ServerWork, values: ListValues): Promise<Offer> {
+async function readOffer(work: ServerWork, values: ListValues) {
   const { server } = work
-  const { capabilities } = server
   const everything = !values.tools && !values.resources && !values.prompts
-  const wants = (kind: 'tools' | 'resources' | 'prompts') => everything || values[kind] === true
-  const has = (kind: 'tools' | 'resources' | 'prompts') => wants(kind) && capabilities[kind] !== undefined
+  /** Undefined: not wanted. */
+  const read = async <Method extends Parameters<typeof readList>[1]>(
+    kind: 'tools' | 'resources' | 'prompts',
+    method: Method,
+  ) => {
+    if (!everything && !values[kind]) return undefined
+    return server.capabilities[kind] === undefined ? [] : readList(server, method, work)
+  }
   const { name, version } = server.server
   return {
     server: name === undefined ? null : { name, version: version ?? '' },
     protocolVersion: server.revision,
-    ...(wants('tools') && { tools: has('tools') ? await readList(server, 'tools/list', work) : [] }),
-    ...(wants('resources') && {
-      resources: has('resources') ? await readList(server, 'resources/list', work) : [],
-      resourceTemplates: has('resources') ? await readList(server, 'resources/templates/list', work) : [],
-    }),
-    ...(wants('prompts') && { prompts: has('prompts') ? await readList(server, 'prompts/list', work) : [] }),
+    tools: await read('tools', 'tools/list'),
+    resources: await read('resources', 'resources/list'),
+    resourceTemplates: await read('resources', 'resources/templates/list'),
+    prompts: await read('prompts', 'prompts/list'),
   }
 }
 
@@ -74,12 +70,9 @@ function section(title: string, rows: ReadonlyArray<readonly [string, string]> |
 function describe(offer: Offer, width?: number): string {
   const { server, protocolVersion, tools, resources, resourceTemplates, prompts } = offer
   const who = server === null ? 'a server without a name' : `${server.name} ${server.version}`
-  const uris = resources?.map(
-    ({ uri, title, name, description }) => [uri, firstLine(description ?? title ?? name)] as const,
-  )
-  const templates = resourceTemplates?.map(
-    ({ uriTemplate, title, name, description }) => [uriTemplate, firstLine(description ?? title ?? name)] as const,
-  )
+  const about = ({ description, title, name }: ListedResource) => firstLine(description ?? title ?? name)
+  const uris = resources?.map(one => [one.uri, about(one)] as const)
+  const templates = resourceTemplates?.map(one => [one.uriTemplate, about(one)] as const)
   return [
     printable(`${who.trim()}, MCP ${protocolVersion}`, MAX_TEXT),
     ...section(

@@ -1,11 +1,8 @@
 // Logs in to a server: receives the browser's redirect, and checks that the MCP server accepts the token.
-import { readCue } from '../../client/challenge.ts'
 import { AuthError } from '../../client/errors.ts'
-import { tellUnreached } from '../../client/http.ts'
 import { createLoopbackRedirect } from '../../client/node/index.ts'
-import type { LoopbackHost } from '../../client/node/loopback.ts'
-import type { AuthorizationRedirectDelegate } from '../../client/options.ts'
-import type { AuthSession, SessionStatus } from '../../client/session.ts'
+import { earlierPort, type LoopbackHost } from '../../client/node/loopback.ts'
+import { type AuthSession, requestChallenge, type SessionStatus } from '../../client/session.ts'
 import { StartError } from '../../core/http/errors.ts'
 import { connect, RemoteError } from '../../remote/index.ts'
 import type { CommandContext } from '../context.ts'
@@ -24,18 +21,6 @@ interface ReceiverOptions {
   readonly browser: boolean
 }
 
-interface Receiver {
-  readonly redirectUri: string
-  readonly delegate: AuthorizationRedirectDelegate
-  close(): Promise<void>
-}
-
-export function earlierPort(redirectUri: string | undefined, host: string): number | undefined {
-  const earlier = redirectUri !== undefined && URL.canParse(redirectUri) ? new URL(redirectUri) : undefined
-  const isSame = earlier?.hostname.replace(/^\[|\]$/g, '') === host && earlier.port !== ''
-  return isSame ? Number(earlier.port) : undefined
-}
-
 const isAnswer = (text: string): boolean => {
   const parameters = URL.canParse(text) ? new URL(text).searchParams : undefined
   return parameters !== undefined && (parameters.has('code') || parameters.has('error'))
@@ -49,7 +34,7 @@ async function askForAddress(context: CommandContext, signal: AbortSignal): Prom
   }
 }
 
-async function createReceiver(context: CommandContext, options: ReceiverOptions): Promise<Receiver> {
+async function createReceiver(context: CommandContext, options: ReceiverOptions) {
   const { say, stderr, openBrowser } = context
   const host = (options.host ?? '127.0.0.1') as LoopbackHost
   const shown = new Map<string, () => void>()
@@ -82,7 +67,7 @@ async function createReceiver(context: CommandContext, options: ReceiverOptions)
 
   return {
     redirectUri: redirect.redirectUri,
-    async delegate(url, redirectUri, { signal }) {
+    async delegate(url: URL, redirectUri: string, { signal }: { readonly signal: AbortSignal }) {
       const over = new AbortController()
       const both = AbortSignal.any([signal, over.signal])
       const opened = new Promise<void>(resolve => shown.set(url.href, resolve))
@@ -106,7 +91,7 @@ async function createReceiver(context: CommandContext, options: ReceiverOptions)
         over.abort(new AuthError('the login is over', { code: 'aborted' }))
       }
     },
-    close: () => redirect.close(),
+    close: redirect.close,
   }
 }
 
@@ -151,25 +136,11 @@ const HEADERS = { 'content-type': 'application/json', accept: 'application/json,
 
 /** True if the server refuses requests without a token. Rejects with an AuthError if the server cannot be reached. */
 export async function asksForLogin(url: string, ask: typeof fetch, signal: AbortSignal): Promise<boolean> {
-  const requests: RequestInit[] = [{ method: 'POST', headers: HEADERS, body: PING }, { headers: HEADERS }]
-  for (const request of requests) {
-    try {
-      const response = await ask(url, { ...request, redirect: 'manual', signal })
-      await response.body?.cancel()
-      if (readCue(response)) return true
-    } catch (cause) {
-      if (signal.aborted || AuthError.is(cause)) throw cause
-      const { code } = ((cause as Error).cause ?? {}) as NodeJS.ErrnoException
-      const { what, fix } = tellUnreached(cause, code)
-      throw new AuthError(`${url} ${what}`, {
-        code: 'temporarily_unavailable',
-        fix,
-        retryable: true,
-        cause,
-      })
-    }
-  }
-  return false
+  const ping = { method: 'POST', headers: HEADERS, body: PING }
+  return Boolean(
+    (await requestChallenge(ask, url, ping, signal)) ??
+      (await requestChallenge(ask, url, { headers: HEADERS }, signal)),
+  )
 }
 
 /** Revokes the previous login, because a URL and profile have one login. */
@@ -180,7 +151,7 @@ async function logOutPredecessor(accounts: Accounts, login: Login): Promise<void
   await session.logout({ forgetClient: true })
 }
 
-export async function receiverFor(accounts: Accounts, login: Login, browser: boolean): Promise<Receiver | undefined> {
+export async function receiverFor(accounts: Accounts, login: Login, browser: boolean) {
   if (login.grant !== 'authorization_code') return undefined
   const before = (await readTokens(accounts, login))?.registration?.redirectUri
   const { redirectHost: host, redirectPort: port, redirectPath: path } = login

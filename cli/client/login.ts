@@ -2,7 +2,7 @@
 
 import { resolve } from 'node:path'
 import { isLoopback, RESERVED_PARAMETERS } from '../../client/resolve-options.ts'
-import { isScope, printable } from '../../client/text.ts'
+import { given, isScope, printable } from '../../client/text.ts'
 import { type CommandOptionTable, type CommandValues, defineCommand, readSeconds } from '../command.ts'
 import { type CommandContext, usage } from '../context.ts'
 import { localTime } from '../text.ts'
@@ -95,9 +95,6 @@ function readResource(values: CommandValues<typeof WAY_OPTIONS>): string | undef
   if (URL.canParse(resource) && !resource.includes('#')) return resource
   throw usage(`--resource is ${JSON.stringify(resource)}; give an absolute URI without a fragment, or auto`)
 }
-
-const given = <T extends object>(ways: T): T =>
-  Object.fromEntries(Object.entries(ways).filter(([, value]) => value !== undefined)) as T
 
 function readWays(values: CommandValues<typeof WAY_OPTIONS>, before: ServerWays | undefined): ServerWays {
   const trusted = values['trusted-issuer']
@@ -196,31 +193,27 @@ function readIssuer(text: string | undefined): string | undefined {
   throw usage(`--client-issuer is ${JSON.stringify(text)}; give the issuer's whole URL, as in its metadata`)
 }
 
+/** Another client id or document replaces the client of an earlier login, and a new key replaces its secret. */
 function identityOf({ cwd }: CommandContext, values: LoginValues, before: Login | undefined) {
-  const { 'client-id': clientId, 'client-metadata': document, 'private-key-file': keyFile } = values
+  const { 'client-id': givenId, 'client-metadata': document, 'private-key-file': keyFile } = values
   const file = values['client-secret-file']
   const issuer = readIssuer(values['client-issuer'])
-  if (issuer !== undefined && clientId === undefined && before?.clientId === undefined)
-    throw usage('--client-issuer needs --client-id')
-  if (clientId === undefined && document === undefined) {
-    const { clientMetadataDocumentUri, clientId: id, secret, secretFile, privateKeyFile } = before ?? {}
-    if (id === undefined && (file ?? keyFile) !== undefined) {
-      throw usage(`--${file === undefined ? 'private-key' : 'client-secret'}-file needs --client-id`)
-    }
-    const clientIssuer = issuer ?? before?.clientIssuer
-    const known = { clientId: id, clientIssuer, clientMetadataDocumentUri, secret, secretFile, privateKeyFile }
-    if (keyFile !== undefined)
-      return { ...known, secret: undefined, secretFile: undefined, privateKeyFile: resolve(cwd, keyFile) }
-    return file === undefined ? known : { ...known, privateKeyFile: undefined, secretFile: keptFile(cwd, file) }
-  }
-  if (clientId !== undefined && document !== undefined)
+  if (givenId !== undefined && document !== undefined)
     throw usage('--client-id and --client-metadata exclude each other')
+  if (issuer !== undefined && (givenId ?? before?.clientId) === undefined)
+    throw usage('--client-issuer needs --client-id')
+  const kept = givenId === undefined && document === undefined ? before : undefined
+  const clientId = givenId ?? kept?.clientId
+  if (clientId === undefined && document === undefined && (file ?? keyFile) !== undefined)
+    throw usage(`--${file === undefined ? 'private-key' : 'client-secret'}-file needs --client-id`)
+  const { secret, secretFile, privateKeyFile } = (file ?? keyFile) === undefined ? (kept ?? {}) : {}
   return {
     clientId,
     clientIssuer: issuer ?? (clientId === before?.clientId ? before?.clientIssuer : undefined),
-    clientMetadataDocumentUri: document,
-    ...(keyFile !== undefined && { privateKeyFile: resolve(cwd, keyFile) }),
-    ...(file !== undefined && { secretFile: keptFile(cwd, file) }),
+    clientMetadataDocumentUri: document ?? kept?.clientMetadataDocumentUri,
+    secret,
+    secretFile: file === undefined ? secretFile : keptFile(cwd, file),
+    privateKeyFile: keyFile === undefined ? privateKeyFile : resolve(cwd, keyFile),
   }
 }
 
@@ -309,8 +302,8 @@ export const loginCommand = defineCommand({
   options: LOGIN_OPTIONS,
   instead: SECRET_INSTEAD,
   notes: `Options are saved for the URL and profile. Secrets and headers are not saved; of files, only the name. Tokens are stored encrypted in $MCP_HOST_HOME/tokens [~/.config/mcp-host/tokens]. The environment variable BROWSER selects the browser.`,
-  async run(values, [given = ''], context) {
-    const url = checkServerUrl(given)
+  async run(values, [address = ''], context) {
+    const url = checkServerUrl(address)
     const reach = readReach(context, values)
     if (headersOf(context, reach, {}).has('authorization')) throw usage('--header Authorization replaces a login')
     const timeout = readSeconds('login-timeout', values['login-timeout'])

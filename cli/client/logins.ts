@@ -29,8 +29,11 @@ export const PROFILE_OPTION = {
   profile: { type: 'string', value: '<name>', help: 'Name of one of several logins on the same server' },
 } as const satisfies CommandOptionTable
 
-export const loginCommand = (url: string, profile: string | undefined): string =>
-  `mcp-host login ${shellWord(url)}${profile === undefined ? '' : ` --profile ${shellWord(profile)}`}`
+/** The command that logs in. `scopes`: those that the login adds. */
+export function loginCommand({ url, profile }: Pick<Login, 'url' | 'profile'>, scopes: readonly string[] = []): string {
+  const command = `mcp-host login ${shellWord(url)}${profile === undefined ? '' : ` --profile ${shellWord(profile)}`}`
+  return [command, ...scopes.map(shellWord)].join(' --add-scope ')
+}
 
 export type GrantName = 'authorization_code' | 'device' | 'client_credentials'
 
@@ -69,13 +72,6 @@ export interface Login {
   readonly privateKeyFile?: string | undefined
 }
 
-export interface Logins {
-  find(url: string, profile: string | undefined): Promise<Login | undefined>
-  keep(login: Login): Promise<void>
-  forget(login: Pick<Login, 'url' | 'profile'>): Promise<void>
-  list(): Promise<Login[]>
-}
-
 const EXTENSION = '.login.json'
 
 const LOOPBACK = /^(?:(?:[\w-]+\.)*localhost|127(?:\.\d{1,3}){3}|\[::1\])(?=[:/]|$)/i
@@ -109,7 +105,7 @@ function parse(text: string, path: string): Login {
   throw new StartError('MH3209', `${path} is not a login file of this version; delete it and log in again`)
 }
 
-export function createLogins(directory: string): Logins {
+export function createLogins(directory: string) {
   const pathOf = (login: Pick<Login, 'url' | 'profile'>) => join(directory, nameOf(login) + EXTENSION)
 
   async function read(path: string): Promise<Login | undefined> {
@@ -118,17 +114,17 @@ export function createLogins(directory: string): Logins {
   }
 
   return {
-    async find(url, profile) {
+    async find(url: string, profile: string | undefined): Promise<Login | undefined> {
       return (await privateDirectoryExists(directory)) ? read(pathOf({ url, profile })) : undefined
     },
-    async keep(login) {
+    async keep(login: Login): Promise<void> {
       await ensurePrivateDirectory(directory)
       await writePrivateFile(pathOf(login), `${JSON.stringify(login, undefined, 2)}\n`)
     },
-    async forget(login) {
+    async forget(login: Pick<Login, 'url' | 'profile'>): Promise<void> {
       if (await privateDirectoryExists(directory)) await removePrivateFile(pathOf(login))
     },
-    async list() {
+    async list(): Promise<Login[]> {
       if (!(await privateDirectoryExists(directory))) return []
       const names = (await readdir(directory)).filter(name => name.endsWith(EXTENSION)).sort()
       const logins = await Promise.all(names.map(name => read(join(directory, name))))

@@ -1,14 +1,11 @@
 // Reaches a server through a proxy with additional headers, and records the request ids of responses.
-import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { usesProxy } from '../../client/node/fetch.ts'
 import { createProxyFetch } from '../../client/node/index.ts'
 import { withinOrigin } from '../../client/replay.ts'
 import { printable } from '../../client/text.ts'
-import { errorText } from '../../core/http/errors.ts'
-import { utf8Text } from '../../core/http/utf8-text.ts'
 import type { CommandOptionTable, CommandValues } from '../command.ts'
-import { type CommandContext, usage } from '../context.ts'
+import { type CommandContext, readText, usage } from '../context.ts'
 import { parseObject } from '../text.ts'
 import type { Login } from './logins.ts'
 
@@ -49,14 +46,9 @@ function readHeader(line: string, option: string, { env, secrets }: CommandConte
 
 /** Reads one header per line; `#` starts a comment. */
 export function readHeaderFile(file: string, option: string, context: CommandContext): (readonly [string, string])[] {
-  let text: string
-  try {
-    text = utf8Text(readFileSync(file, 'utf8'))
-  } catch (cause) {
-    throw usage(`${option}: ${file} cannot be read: ${errorText(cause)}`, cause)
-  }
-  const lines = text.split('\n').filter(line => !/^\s*(?:#|$)/.test(line))
-  return lines.map(line => readHeader(line, `a line of ${file}`, context))
+  const lines = readText(file, `${option}: ${file}`).split('\n')
+  const headers = lines.filter(line => !/^\s*(?:#|$)/.test(line))
+  return headers.map(line => readHeader(line, `a line of ${file}`, context))
 }
 
 function readProxy(proxy: string | undefined): string | undefined {
@@ -77,12 +69,8 @@ export function readReach(context: CommandContext, { header = [], proxy }: Comma
 
 export function headersOf(context: CommandContext, reach: Reach, login: Pick<Login, 'headerFiles'>): Headers {
   const files = reach.headerFiles.length > 0 ? reach.headerFiles : (login.headerFiles ?? [])
-  return new Headers(
-    [...files.flatMap(file => readHeaderFile(file, '--header', context)), ...reach.headers].map(([name, value]) => [
-      name,
-      value,
-    ]),
-  )
+  const ofFiles = files.flatMap(file => readHeaderFile(file, '--header', context))
+  return new Headers([...ofFiles, ...reach.headers].map(([name, value]) => [name, value]))
 }
 
 /** Form requests go to an authorization server, possibly at the same origin, and must not get these headers. */
@@ -112,27 +100,27 @@ export function createReachingFetch(
 
 const MOST = 128
 
-export interface RequestIds {
-  watch(base: typeof fetch): typeof fetch
-  tell(): void
-}
+export type RequestIds = ReturnType<typeof createRequestIds>
 
 function isRequest(body: unknown): boolean {
   const message = parseObject(body)
   return message !== undefined && 'method' in message && 'id' in message
 }
 
-export function createRequestIds({ say }: CommandContext): RequestIds {
+/** Remembers the request id of the last response, for messages about failures. */
+export function createRequestIds({ say }: CommandContext) {
   let last: string | undefined
   return {
-    watch: base => async (input, init) => {
-      const asks = isRequest(init?.body)
-      if (asks) last = undefined
-      const response = await base(input, init)
-      if (asks) last = response.headers.get('x-request-id') ?? undefined
-      return response
-    },
-    tell() {
+    watch:
+      (base: typeof fetch): typeof fetch =>
+      async (input, init) => {
+        const asks = isRequest(init?.body)
+        if (asks) last = undefined
+        const response = await base(input, init)
+        if (asks) last = response.headers.get('x-request-id') ?? undefined
+        return response
+      },
+    tell(): void {
       if (last !== undefined) say(`request id: ${printable(last, MOST)} (for the operator of the server)`)
     },
   }

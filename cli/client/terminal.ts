@@ -3,6 +3,7 @@ import { createInterface } from 'node:readline'
 import { Writable } from 'node:stream'
 import type { AuthEvent } from '../../client/events.ts'
 import { printable } from '../../client/text.ts'
+import type { Progress } from '../../remote/index.ts'
 import type { CommandContext } from '../context.ts'
 import type { CommandOutput } from '../render.ts'
 import { flagOf } from './flag-words.ts'
@@ -80,33 +81,22 @@ export async function interruptible<T>(
   }
 }
 
-export interface Progress {
-  readonly progress: number
-  readonly total?: number | undefined
-  readonly message?: string | undefined
-}
-
 export function describeProgress({ progress, total, message }: Progress): string {
   const part = total === undefined ? String(progress) : `${progress}/${total}`
   const percent = total === undefined || total <= 0 ? '' : ` (${Math.floor((progress / total) * 100)} %)`
   return printable([`${part}${percent}`, message].filter(Boolean).join('  '), 200)
 }
 
-interface ProgressLine {
-  show(progress: Progress | string): void
-  clear(): void
-}
-
-export function createProgressLine(stream: CommandOutput): ProgressLine {
+export function createProgressLine(stream: CommandOutput) {
   let shown = false
   return {
-    show(progress) {
+    show(progress: Progress | string): void {
       const text = typeof progress === 'string' ? printable(progress, 200) : describeProgress(progress)
       if (!stream.isTTY) return void stream.write(`${text}\n`)
       stream.write(`\r\u001b[K${text.slice(0, Math.max(1, (stream.columns || 80) - 1))}`)
       shown = true
     },
-    clear() {
+    clear(): void {
       if (shown) stream.write('\r\u001b[K')
       shown = false
     },

@@ -1,33 +1,17 @@
 // `mcp-host status`, `logout` and `token`: the stored logins of this machine.
 import type { CachedLogin } from '../../client/node/file-cache.ts'
 import { printable } from '../../client/text.ts'
+import { expiresAt, isExpired } from '../../client/token-store.ts'
 import { StartError } from '../../core/http/errors.ts'
 import { defineCommand } from '../command.ts'
 import { usage } from '../context.ts'
 import { tableLines } from '../render.ts'
 import { isoTime, jsonText, localTime, parseObject } from '../text.ts'
 import { type Accounts, loginsByKey, openAccounts, openAuthFetch, readTokens } from './account.ts'
-import { checkServerUrl, type GrantName, type Login, loginCommand, PROFILE_OPTION } from './logins.ts'
+import { checkServerUrl, type Login, loginCommand, PROFILE_OPTION } from './logins.ts'
 import { REACH_OPTIONS, readReach } from './reach.ts'
 import { interruptible } from './terminal.ts'
 import { SERVER_OPTIONS } from './with-server.ts'
-
-interface LoginStatus {
-  readonly server: string
-  readonly profile: string | null
-  readonly grant: GrantName | null
-  readonly loggedIn: boolean
-  readonly issuer: string | null
-  readonly clientId: string | null
-  readonly scopes: readonly string[]
-  /** ISO 8601. Null without a token or without an expiry. */
-  readonly expiresAt: string | null
-  readonly expired: boolean
-  /** The next token can be obtained without the user. */
-  readonly refreshable: boolean
-  readonly tokenType: string | null
-  readonly error?: string
-}
 
 function readLabel({ label, file }: CachedLogin): { serverUrl: string; profile: string | undefined } {
   // Other programs can write labels in other formats.
@@ -36,11 +20,13 @@ function readLabel({ label, file }: CachedLogin): { serverUrl: string; profile: 
   return { serverUrl: label ?? file, profile: undefined }
 }
 
-function describe(cached: CachedLogin, login: Login | undefined, now: number): LoginStatus {
+type LoginStatus = ReturnType<typeof describe>
+
+function describe(cached: CachedLogin, login: Login | undefined, now: number) {
   const { serverUrl, profile } = readLabel(cached)
-  const { obtainedAt, expiresIn, hasAccessToken, hasRefreshToken, error } = cached
-  const end = obtainedAt === undefined || expiresIn === undefined ? undefined : obtainedAt + expiresIn * 1000
-  const expired = hasAccessToken && end !== undefined && end <= now
+  const { hasAccessToken, hasRefreshToken, error } = cached
+  const end = expiresAt(cached)
+  const expired = hasAccessToken && isExpired(cached, now)
   // A client credentials grant can be repeated without a user.
   const refreshable = hasRefreshToken || (hasAccessToken && login?.grant === 'client_credentials')
   return {
@@ -51,11 +37,13 @@ function describe(cached: CachedLogin, login: Login | undefined, now: number): L
     issuer: cached.authorizationServer ?? null,
     clientId: cached.clientId ?? null,
     scopes: cached.scope?.split(' ').filter(Boolean) ?? [],
+    /** ISO 8601; null without a token or an expiry. */
     expiresAt: end === undefined ? null : (isoTime(end) ?? null),
     expired,
+    /** The next token can be obtained without the user. */
     refreshable,
     tokenType: cached.tokenType ?? null,
-    ...(error && { error: error.message }),
+    error: error?.message,
   }
 }
 
@@ -90,8 +78,7 @@ export const statusCommand = defineCommand({
   async run({ profile, json }, [given], context) {
     const url = given === undefined ? undefined : checkServerUrl(given)
     const accounts = openAccounts(context)
-    const byKey = await loginsByKey(accounts)
-    const all = (await accounts.cache.list()).map(cached => describe(cached, byKey.get(cached.key), Date.now()))
+    const all = (await findAll(accounts)).map(({ cached, login }) => describe(cached, login, Date.now()))
     const asked = all
       .filter(({ server }) => url === undefined || sameUrl(server, url))
       .filter(login => profile === undefined || login.profile === profile)
@@ -117,7 +104,7 @@ async function logOut(accounts: Accounts, login: Login, forgetClient: boolean, s
   return `logged out of ${login.url}: ${how}${forgotten}`
 }
 
-async function findAll(accounts: Accounts): Promise<ReadonlyArray<{ cached: CachedLogin; login: Login | undefined }>> {
+async function findAll(accounts: Accounts) {
   const byKey = await loginsByKey(accounts)
   return (await accounts.cache.list()).map(cached => ({ cached, login: byKey.get(cached.key) }))
 }
@@ -185,6 +172,6 @@ export const tokenCommand = defineCommand({
       return context.print(current)
     }
     const why = expiresAt === undefined && !refreshable ? 'there is no login' : 'the login has ended'
-    throw new StartError('MH3201', `${why} at ${login.url}; log in with: ${loginCommand(url, profile)}`)
+    throw new StartError('MH3201', `${why} at ${login.url}; log in with: ${loginCommand({ url, profile })}`)
   },
 })

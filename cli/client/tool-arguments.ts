@@ -1,31 +1,18 @@
 // Parses call arguments: a JSON object (inline, file or stdin), or `name=value` pairs according to the tool's input schema.
 
-import { readFile } from 'node:fs/promises'
-import { resolve } from 'node:path'
 import { isObject } from '../../client/text.ts'
 import { errorText } from '../../core/http/errors.ts'
-import { utf8Text } from '../../core/http/utf8-text.ts'
 import { didYouMean } from '../../core/mcp/nearest.ts'
-import { type CommandContext, readStdin, usage } from '../context.ts'
+import { type CommandContext, readSource, usage } from '../context.ts'
 import { findInexactNumber } from '../exact-numbers.ts'
 import { serverText } from '../text.ts'
+import type { ListedTool } from './answers.ts'
 
 type InputContext = Pick<CommandContext, 'stdin' | 'cwd'>
 
 type ToolArguments = Record<string, unknown>
 
-interface InputSchema {
-  readonly properties?: Readonly<Record<string, unknown>> | undefined
-}
-
-async function readSource(given: string, context: InputContext): Promise<string> {
-  try {
-    if (given === '-') return await readStdin(context)
-    return given.startsWith('@') ? utf8Text(await readFile(resolve(context.cwd, given.slice(1)), 'utf8')) : given
-  } catch (cause) {
-    throw usage(`the arguments cannot be read: ${errorText(cause)}`, cause)
-  }
-}
+type InputSchema = ListedTool['inputSchema']
 
 function refuseInexact(json: string, name?: string): void {
   const number = findInexactNumber(json)
@@ -35,7 +22,7 @@ function refuseInexact(json: string, name?: string): void {
 }
 
 async function readDocument(given: string, context: InputContext): Promise<ToolArguments> {
-  const text = await readSource(given, context)
+  const text = await readSource(context, given, 'the arguments')
   let value: unknown
   try {
     value = JSON.parse(text)
@@ -47,12 +34,8 @@ async function readDocument(given: string, context: InputContext): Promise<ToolA
   throw usage('the arguments are not a JSON object, such as {"a": 1}')
 }
 
-function typesOf(schema: unknown): readonly string[] {
-  if (!isObject(schema)) return []
-  const { type } = schema
-  if (typeof type === 'string') return [type]
-  return Array.isArray(type) ? type.filter(one => typeof one === 'string') : []
-}
+const typesOf = (schema: unknown): readonly string[] =>
+  (isObject(schema) ? [schema['type']].flat() : []).filter(one => typeof one === 'string')
 
 const typeOf = (value: unknown): string =>
   value === null ? 'null' : Array.isArray(value) ? 'array' : Number.isInteger(value) ? 'integer' : typeof value

@@ -1,4 +1,6 @@
 // Connects to a server, runs a task, closes and reports errors, for `call` and `list`.
+
+import { setTimeout as pause } from 'node:timers/promises'
 import { withTimeout } from '../../core/http/clock.ts'
 import { StartError } from '../../core/http/errors.ts'
 import type { ElicitParams, ElicitResult } from '../../core/mcp/protocol.ts'
@@ -21,6 +23,15 @@ export const TIMEOUT_OPTION = {
 
 const DEFAULT_TIMEOUT = 300_000
 
+/** Milliseconds between two polls of a task; limits the interval that the server requests. */
+const POLL_INTERVAL = { least: 200, most: 10_000, standard: 2_000 }
+
+export function untilNextPoll(task: Readonly<Record<string, unknown>>, signal: AbortSignal): Promise<void> {
+  const { pollIntervalMs: wanted } = task
+  const interval = typeof wanted === 'number' ? wanted : POLL_INTERVAL.standard
+  return pause(Math.min(Math.max(interval, POLL_INTERVAL.least), POLL_INTERVAL.most), undefined, { signal })
+}
+
 export interface ServerWork {
   readonly server: Connection
   readonly signal: AbortSignal
@@ -31,28 +42,17 @@ export interface ServerWork {
 }
 
 function createDeadline(timeout: number, expire: (reason: StartError) => void) {
+  const text = `no response within ${timeout / 1_000} s; to wait longer, use --timeout <seconds>`
   let timer: NodeJS.Timeout | undefined
   const stop = () => clearTimeout(timer)
   function restart(): void {
     stop()
-    const seconds = timeout / 1_000
-    timer = setTimeout(
-      () =>
-        expire(new StartError('MH3205', `no response within ${seconds} s; to wait longer, use --timeout <seconds>`)),
-      timeout,
-    )
+    timer = setTimeout(() => expire(new StartError('MH3205', text)), timeout)
   }
   return { stop, restart }
 }
 
 const FAREWELL = 2_000
-
-const withoutHanging = (closing: Promise<void>): Promise<void> =>
-  withTimeout(
-    closing.catch(() => undefined),
-    FAREWELL,
-    () => undefined,
-  )
 
 export async function withServer<T>(
   context: CommandContext,
@@ -81,24 +81,12 @@ export async function withServer<T>(
       }
     }
     try {
-      const { server, close } = await connect(accounts, login, {
-        signal,
-        begin: deadline.restart,
-        elicit,
-        own,
-        ids,
-      })
+      const { restart: postpone } = deadline
+      const { server, close } = await connect(accounts, login, { signal, begin: postpone, elicit, own, ids })
       try {
-        return await work({
-          server,
-          signal,
-          ids,
-          elicit,
-          postpone: deadline.restart,
-          warn: createWarnings(context.say),
-        })
+        return await work({ server, signal, ids, elicit, postpone, warn: createWarnings(context.say) })
       } finally {
-        await withoutHanging(close())
+        await withTimeout(close(), FAREWELL, () => undefined).catch(() => undefined)
       }
     } catch (error) {
       if (failed.signal.aborted) throw failed.signal.reason

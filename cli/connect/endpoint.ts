@@ -59,10 +59,7 @@ function endpointOf(host: Host, asked: string | undefined): { url: string; route
   return { url: reachable(shown.url), route: shown.samplePath }
 }
 
-export const endpointHere = (
-  context: CommandContext,
-  { config, route: asked }: { config?: string; route?: string },
-): Promise<Endpoint> =>
+export const endpointHere = (context: CommandContext, config?: string, asked?: string): Promise<Endpoint> =>
   inspectConfig({ config, 'log-level': 'fatal' }, context, async (host, loaded) => {
     const { url, route } = endpointOf(host, asked)
     const { server } = loaded.config as { server: { name: string } }

@@ -91,7 +91,8 @@ async function keepOld(file: string): Promise<string> {
   throw new Error(`there are ${MAX_BACKUPS} backups next to it; delete some`)
 }
 
-async function replaceFile(file: string, text: string, mode: number): Promise<void> {
+/** Replaces the file atomically. */
+export async function replaceFile(file: string, text: string, mode: number): Promise<void> {
   const made = `${file}.${process.pid}.tmp`
   try {
     await writeFile(made, text, { mode, flag: 'wx' })

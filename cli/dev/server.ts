@@ -12,40 +12,22 @@ import { createOperatorLink, withConsole } from '../console.ts'
 import { type CommandContext, failureText } from '../context.ts'
 import { listenOn } from '../listen-options.ts'
 import { type CliLog, openLog } from '../log.ts'
-import { oneAtATime, type Reloaded, reloadConfig } from '../reload.ts'
 import { withFrames } from '../render.ts'
 import {
+  notifyParent,
   onCrash,
+  oneAtATime,
+  type Reloaded,
+  reloadConfig,
   type Served,
   type ServeSettings,
   serve,
   surviveRejections,
   surviveStdout,
-  tellParent,
 } from '../serve.ts'
 import { startPage } from '../start-page.ts'
-
-type DevTold =
-  | { readonly mcpHostDev: 'files'; readonly files: readonly string[] }
-  | { readonly mcpHostDev: 'serving' | 'open'; readonly page: string }
-
-export interface DevOrder {
-  readonly mcpHostDev: 'reload' | 'open' | 'stop'
-  /** Printed before the outcome; omitted if there is no outcome. */
-  readonly news?: string
-}
-
-const nameOf = (message: unknown): unknown =>
-  typeof message === 'object' && message !== null && 'mcpHostDev' in message ? message.mcpHostDev : undefined
-
-export const isDevTold = (message: unknown): message is DevTold =>
-  ['files', 'serving', 'open'].includes(String(nameOf(message)))
-
-const isDevOrder = (message: unknown): message is DevOrder =>
-  ['reload', 'open', 'stop'].includes(String(nameOf(message)))
-
-/** Environment variable of the serving process: `keys` if the user can press keys, otherwise `yes`. */
-export const DEV_SERVER = 'MCP_HOST_DEV_SERVER'
+import { counted } from '../text.ts'
+import { type DevReport, isDevOrder } from './messages.ts'
 
 export type DevOptions = CommandValues<
   typeof CONFIG_OPTION & typeof LISTEN_OPTIONS & typeof ENV_FILE_OPTION & typeof LOG_OPTIONS
@@ -88,7 +70,7 @@ function createCallLines(print: (line: string) => void): Observer {
   let lines = 0
   let left = 0
   function nextSecond() {
-    if (left > 0) print(`          and ${left} more ${left === 1 ? 'call' : 'calls'}`)
+    if (left > 0) print(`          and ${counted(left, 'more call')}`)
     lines = left = 0
   }
   return record => {
@@ -101,7 +83,7 @@ function createCallLines(print: (line: string) => void): Observer {
   }
 }
 
-const tell = (message: DevTold) => tellParent(message)
+const tell = (message: DevReport) => notifyParent(message)
 
 const tellFiles = () => tell({ mcpHostDev: 'files', files: projectFiles() })
 
@@ -112,8 +94,7 @@ function describe({ restart, taken, told }: ReloadReport, how: string): string {
   if (restart.length > 0)
     return `Restart required for: ${restart.join(', ')} (${how}). Still serving the previous version.`
   if (taken.length === 0) return 'Reloaded: no changes'
-  const heard = told === 0 ? '' : `; notified ${told} ${told === 1 ? 'client' : 'clients'}`
-  return `Reloaded: ${taken.join(', ')}${heard}`
+  return `Reloaded: ${taken.join(', ')}${told === 0 ? '' : `; notified ${counted(told, 'client')}`}`
 }
 
 function outcomeText(reloaded: Reloaded, hasKeys: boolean, { stdout }: CommandContext): string {

@@ -1,13 +1,12 @@
 // The terminal process of `mcp-host dev`: watches the project and runs the server (server.ts) as a separate process.
-import { type ChildProcess, spawn } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { existsSync, readdirSync } from 'node:fs'
 import { dirname, join, relative, resolve } from 'node:path'
 import { openBrowser } from '../../client/node/index.ts'
 import { errorText } from '../../core/plugin.ts'
 import type { CommandContext } from '../context.ts'
-import { KEY_HELP } from './keys.ts'
+import { DEV_SERVER, type DevOrder, isDevReport, KEY_HELP } from './messages.ts'
 import type { DevOptions } from './server.ts'
-import { DEV_SERVER, type DevOrder, isDevTold } from './server.ts'
 import { createTypeCheck } from './type-check.ts'
 import { watchProject } from './watch.ts'
 
@@ -33,18 +32,14 @@ function readKeys(pressed: (key: string) => void): () => void {
   }
 }
 
-function configFolder(config: string | undefined, cwd: string): string {
-  if (config !== undefined) return dirname(resolve(cwd, config))
+/** The folder of the config; the working directory if there is none. */
+function findConfig(config: string | undefined, cwd: string): { readonly folder: string; readonly exists: boolean } {
+  if (config !== undefined) return { folder: dirname(resolve(cwd, config)), exists: existsSync(resolve(cwd, config)) }
   for (let folder = cwd; ; folder = dirname(folder)) {
     const names = readdirSync(folder)
-    if (names.some(name => name.startsWith('mcp.config.'))) return folder
-    if (names.includes('package.json') || dirname(folder) === folder) return cwd
+    if (names.some(name => name.startsWith('mcp.config.'))) return { folder, exists: true }
+    if (names.includes('package.json') || dirname(folder) === folder) return { folder: cwd, exists: false }
   }
-}
-
-function hasConfig(config: string | undefined, cwd: string): boolean {
-  if (config !== undefined) return existsSync(resolve(cwd, config))
-  return readdirSync(configFolder(config, cwd)).some(name => name.startsWith('mcp.config.'))
 }
 
 const say = (line: string) => console.log(line)
@@ -52,12 +47,7 @@ const PATIENCE = 5_000
 
 const hasKeys = () => process.stdin.isTTY === true
 
-interface Server {
-  readonly page: string | undefined
-  order(order: DevOrder['mcpHostDev'], news?: string): void
-  stop(): Promise<void>
-  kill(): void
-}
+type Server = ReturnType<typeof startServer>
 
 interface ServerEvents {
   files(files: readonly string[]): void
@@ -66,9 +56,9 @@ interface ServerEvents {
 }
 
 /** Starts this program again with the same arguments. `keep`: the development data folder of plugins. */
-function startServer(keep: string, { files, serving, died }: ServerEvents): Server {
+function startServer(keep: string, { files, serving, died }: ServerEvents) {
   const [program = '', ...argv] = process.argv.slice(1)
-  const child: ChildProcess = spawn(process.execPath, [...process.execArgv, program, ...argv], {
+  const child = spawn(process.execPath, [...process.execArgv, program, ...argv], {
     stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
     env: { MCP_HOST_DEV_FOLDER: keep, ...process.env, [DEV_SERVER]: hasKeys() ? 'keys' : 'yes' },
   })
@@ -85,7 +75,7 @@ function startServer(keep: string, { files, serving, died }: ServerEvents): Serv
     })
   })
   child.on('message', message => {
-    if (!isDevTold(message)) return
+    if (!isDevReport(message)) return
     if (message.mcpHostDev === 'files') return files(message.files)
     if (message.mcpHostDev === 'open') return void open(message.page)
     page = message.page
@@ -96,11 +86,11 @@ function startServer(keep: string, { files, serving, died }: ServerEvents): Serv
       child.send({ mcpHostDev: what, ...(news !== undefined && { news }) } satisfies DevOrder, () => undefined)
   }
   return {
-    get page() {
+    get page(): string | undefined {
       return page
     },
     order,
-    async stop() {
+    async stop(): Promise<void> {
       stopping = true
       order('stop')
       const timer = setTimeout(() => child.kill('SIGKILL'), PATIENCE)
@@ -121,7 +111,7 @@ export async function watchAndServe(options: DevOptions, context: CommandContext
   const { config, 'env-file': envFiles } = options
   // A closed reader must not end the process.
   process.stdout.on('error', () => undefined)
-  const folder = configFolder(config, cwd)
+  const { folder, exists } = findConfig(config, cwd)
   const always = (envFiles ?? [join(folder, '.env')]).map(file => resolve(cwd, file))
   let known: readonly string[] = []
   let server: Server | undefined
@@ -131,7 +121,6 @@ export async function watchAndServe(options: DevOptions, context: CommandContext
   let pressed: 'o' | 'e' | undefined
   const types = createTypeCheck(folder, () => known, say)
   const isAtTerminal = hasKeys()
-  const isWithout = !hasConfig(config, cwd)
 
   /** Opens the console for `o` and the first URL for `e`, after the start if the server is not ready. */
   function openFor(key: 'o' | 'e') {
@@ -154,7 +143,7 @@ export async function watchAndServe(options: DevOptions, context: CommandContext
       },
       died(why) {
         server = pressed = undefined
-        if (isWithout && !isAtTerminal) process.exit(2)
+        if (!exists && !isAtTerminal) process.exit(2)
         say(`Server stopped (${why}). It restarts after the next change${isAtTerminal ? ', or press r' : ''}.`)
       },
     })
@@ -238,6 +227,6 @@ export function envFilesOf(
   { config, 'env-file': envFiles }: DevOptions,
   { cwd }: CommandContext,
 ): () => readonly string[] {
-  const standard = join(configFolder(config, cwd), '.env')
+  const standard = join(findConfig(config, cwd).folder, '.env')
   return () => envFiles ?? (existsSync(standard) ? [standard] : [])
 }

@@ -35,16 +35,7 @@ function findCompiler(folder: string): string | undefined {
   }
 }
 
-interface TypeCheck {
-  run(): void
-  end(): void
-}
-
-export function createTypeCheck(
-  folder: string,
-  files: () => readonly string[],
-  say: (line: string) => void,
-): TypeCheck {
+export function createTypeCheck(folder: string, files: () => readonly string[], say: (line: string) => void) {
   let child: ChildProcess | undefined
   let toldMissing = false
   let hadErrors = false
@@ -71,20 +62,21 @@ export function createTypeCheck(
     })
   }
 
+  function end(): void {
+    child?.kill()
+    child = undefined
+  }
+
   return {
-    run() {
-      child?.kill()
-      child = undefined
+    run(): void {
+      end()
       const project = findAbove(folder, 'tsconfig.json')
       if (!project || !files().some(file => /\.[cm]?tsx?$/.test(file))) return
       const compiler = findCompiler(folder)
-      if (compiler) return check(compiler, project)
-      if (!toldMissing) say('types are not checked: npm install --save-dev typescript')
-      toldMissing = true
+      if (compiler) check(compiler, project)
+      else if (!toldMissing) say('types are not checked: npm install --save-dev typescript')
+      toldMissing ||= !compiler
     },
-    end() {
-      child?.kill()
-      child = undefined
-    },
+    end,
   }
 }

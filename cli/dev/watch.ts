@@ -7,11 +7,6 @@ const CODE = new Set(['.ts', '.mts', '.cts', '.tsx', '.js', '.mjs', '.cjs', '.js
 /** Debounce time, milliseconds: one save often causes several events. */
 const QUIET = 80
 
-export interface Watch {
-  know(files: readonly string[]): void
-  close(): Promise<void>
-}
-
 interface WatchSettings {
   readonly folder: string
   readonly always: readonly string[]
@@ -32,7 +27,7 @@ function isAmong(known: ReadonlySet<string>, path: string): boolean {
   }
 }
 
-export async function watchProject({ folder, always, changed }: WatchSettings): Promise<Watch> {
+export async function watchProject({ folder, always, changed }: WatchSettings) {
   const { watch } = await import('chokidar')
   const known = new Set<string>(always)
   const waiting = new Set<string>()
@@ -54,12 +49,12 @@ export async function watchProject({ folder, always, changed }: WatchSettings): 
   watcher.on('error', () => undefined)
   await new Promise<void>(resolve => watcher.once('ready', resolve))
   return {
-    know(files) {
+    know(files: readonly string[]): void {
       const outside = files.filter(file => !known.has(file) && relative(folder, file).startsWith('..'))
       for (const file of files) known.add(file)
       if (outside.length > 0) watcher.add(outside)
     },
-    async close() {
+    async close(): Promise<void> {
       clearTimeout(timer)
       await watcher.close()
     },

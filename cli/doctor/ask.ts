@@ -1,5 +1,5 @@
 // HTTP requests and findings of the doctor: any Host header, no redirects, ten second timeout.
-import { type ClientRequest, type IncomingHttpHeaders, type IncomingMessage, request as requestHttp } from 'node:http'
+import { type ClientRequest, type IncomingMessage, request as requestHttp } from 'node:http'
 import { request as requestHttps } from 'node:https'
 import { isIP } from 'node:net'
 import { META, MODERN_REVISION } from '../../core/transport.ts'
@@ -20,7 +20,7 @@ export const reportOn = (check: string) => ({
   wrong: (text: string, fix: string): Finding => ({ check, level: 'wrong', text, fix }),
 })
 
-export interface Patient {
+export interface Target {
   readonly url: string
   readonly token: string | undefined
   readonly origin: string | undefined
@@ -31,19 +31,14 @@ export interface Patient {
 const PATIENCE = 10_000
 const MAX_BODY = 1_000_000
 
-interface Question {
+interface RequestOptions {
   readonly method?: string
   readonly headers?: Readonly<Record<string, string>>
   readonly body?: string
   readonly signal?: AbortSignal
 }
 
-export interface Answer {
-  readonly status: number
-  readonly headers: IncomingHttpHeaders
-  readonly text: string
-  readonly json: Readonly<Record<string, unknown>> | undefined
-}
+export type Answer = Awaited<ReturnType<typeof ask>>
 
 /** The TLS server name for a URL, because Node uses the `Host` header. IP addresses have none (RFC 6066, section 3). */
 function serverName(url: string): string {
@@ -63,7 +58,7 @@ const receiveResponse = (request: ClientRequest, body?: string): Promise<Incomin
 
 export async function open(
   url: string,
-  { method = 'GET', headers = {}, body, signal }: Question = {},
+  { method = 'GET', headers = {}, body, signal }: RequestOptions = {},
 ): Promise<IncomingMessage> {
   const send = url.startsWith('https:') ? requestHttps : requestHttp
   const length = body === undefined ? {} : { 'Content-Length': String(Buffer.byteLength(body)) }
@@ -84,8 +79,8 @@ export async function firstPiece(response: IncomingMessage): Promise<string | un
   return undefined
 }
 
-export async function ask(url: string, question: Question = {}): Promise<Answer> {
-  const response = await open(url, question)
+export async function ask(url: string, options: RequestOptions = {}) {
+  const response = await open(url, options)
   const { statusCode = 0, headers } = response
   let text = ''
   if (headers['content-type']?.startsWith('text/event-stream')) response.destroy()
@@ -98,7 +93,11 @@ export async function ask(url: string, question: Question = {}): Promise<Answer>
   return { status: statusCode, headers, text, json: parseObject(text) }
 }
 
-export function message(method: string, params: object = {}, headers: Readonly<Record<string, string>> = {}): Question {
+export function message(
+  method: string,
+  params: object = {},
+  headers: Readonly<Record<string, string>> = {},
+): RequestOptions {
   const _meta = {
     [META.protocolVersion]: MODERN_REVISION,
     [META.clientInfo]: { name: 'mcp-host doctor', version: '1' },
@@ -125,24 +124,14 @@ export function failure(error: unknown): string {
   return code === 'ABORT_ERR' ? `no answer within ${PATIENCE / 1_000} seconds` : message || String(code)
 }
 
-export interface OlderServer {
-  readonly transport: 'Streamable HTTP' | 'HTTP+SSE'
-  readonly revision: string
-}
+export type OlderServer = NonNullable<Awaited<ReturnType<typeof askForOlder>>>
 
 /** Opens and closes a session of a legacy server. */
-export async function askForOlder(
-  url: string,
-  headers: Readonly<Record<string, string>> = {},
-): Promise<OlderServer | undefined> {
-  const options = {
-    client: { name: 'mcp-host doctor', version: '1' },
-    era: 'legacy',
-    connectTimeout: PATIENCE,
-  } as const
+export async function askForOlder(url: string, headers: Readonly<Record<string, string>> = {}) {
+  const client = { name: 'mcp-host doctor', version: '1' }
   for (const transport of ['http', 'sse'] as const) {
     try {
-      const connection = await connect({ url, headers, transport }, options)
+      const connection = await connect({ url, headers, transport }, { client, era: 'legacy', connectTimeout: PATIENCE })
       const { revision } = connection
       await connection.close()
       return transport === 'http'

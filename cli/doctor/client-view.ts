@@ -82,12 +82,7 @@ export interface Try {
   readonly answer: string
 }
 
-interface Watched {
-  readonly ctx: ClientContext
-  tried(): Try[]
-}
-
-export function createWatched(serverUrl: string): Watched {
+export function createWatched(serverUrl: string) {
   const options = resolveOptions({ serverUrl, interactive: 'never' })
   const secrets = createSecrets()
   const plain = createOAuthHttp({ fetch: options.fetch, policy: createNetPolicy(serverUrl, undefined), secrets })
@@ -106,10 +101,8 @@ export function createWatched(serverUrl: string): Watched {
       }
     },
   }
-  return {
-    ctx: { options, secrets, http, emit: () => undefined, now: Date.now },
-    tried: () => tries.splice(0),
-  }
+  const ctx: ClientContext = { options, secrets, http, emit: () => undefined, now: Date.now }
+  return { ctx, tried: () => tries.splice(0) }
 }
 
 const describeTries = (tries: readonly Try[]): string => tries.map(({ url, answer }) => `${url} (${answer})`).join(', ')

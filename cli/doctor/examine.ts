@@ -11,8 +11,8 @@ import {
   message,
   type OlderServer,
   open,
-  type Patient,
   reportOn,
+  type Target,
 } from './ask.ts'
 import { checkChallenge, readChallenge } from './challenge.ts'
 import { examineAsClient } from './client-view.ts'
@@ -50,7 +50,7 @@ async function manyRoundTrips(url: string, headers: Headers, signal: AbortSignal
   return stream.wrong(`${ROUND_TRIPS} later requests were answered before the first event of a stream`, UNBUFFER)
 }
 
-async function checkStream({ url, token, first }: Patient): Promise<Finding[]> {
+async function checkStream({ url, token, first }: Target): Promise<Finding[]> {
   if (token === undefined && first.status === 401)
     return [stream.note('not checked: streams need a token; pass --token')]
   const headers = bearer(token)
@@ -67,7 +67,7 @@ async function checkStream({ url, token, first }: Patient): Promise<Finding[]> {
 const FOREIGN = 'doctor.invalid'
 
 /** A proxy can stop requests for foreign host names, so any refusal is accepted. */
-async function checkGuard({ url, first }: Patient): Promise<Finding[]> {
+async function checkGuard({ url, first }: Target): Promise<Finding[]> {
   const [host, origin] = await Promise.all([
     ask(url, message('tools/list', {}, { Host: FOREIGN })),
     ask(url, message('tools/list', {}, { Origin: `https://${FOREIGN}` })),
@@ -104,7 +104,7 @@ const lacking = (wanted: readonly string[], header: string | undefined) => {
 }
 
 /** Checks whether a page of `origin` can call the server. Without a configured origin, a refusal can be intended. */
-async function checkCors({ url, origin: named }: Patient): Promise<Finding[]> {
+async function checkCors({ url, origin: named }: Target): Promise<Finding[]> {
   const origin = named ?? new URL(url).origin
   const preflight = await ask(url, {
     method: 'OPTIONS',
@@ -136,7 +136,7 @@ async function checkCors({ url, origin: named }: Patient): Promise<Finding[]> {
   return findings.length > 0 ? findings : [cors.ok(`Pages of ${origin} can call`)]
 }
 
-function checkFirst({ url, first: { status, headers, text } }: Patient): Finding | undefined {
+function checkFirst({ url, first: { status, headers, text } }: Target): Finding | undefined {
   const { location } = headers
   const { wrong } = address
   if (status >= 300 && status < 400)
@@ -153,7 +153,7 @@ function checkFirst({ url, first: { status, headers, text } }: Patient): Finding
   return undefined
 }
 
-function checkScheme({ url }: Patient): Finding[] {
+function checkScheme({ url }: Target): Finding[] {
   const { protocol, hostname } = new URL(url)
   if (protocol === 'https:' || isLoopback(hostname)) return []
   return [
@@ -164,7 +164,7 @@ function checkScheme({ url }: Patient): Finding[] {
   ]
 }
 
-async function checkToken({ url, token }: Patient): Promise<Finding[]> {
+async function checkToken({ url, token }: Target): Promise<Finding[]> {
   if (token === undefined) return []
   const { status, headers } = await ask(url, message('tools/list', {}, bearer(token)))
   const isOlder = async () => status !== 401 && status !== 403 && (await askForOlder(url, bearer(token))) !== undefined
@@ -174,7 +174,7 @@ async function checkToken({ url, token }: Patient): Promise<Finding[]> {
   return [tokens.wrong(`The token gets ${status}: ${why}`, 'mcp-host explain --token shows what it lacks.')]
 }
 
-const CHECKS: ReadonlyArray<readonly [string, (patient: Patient) => Finding[] | Promise<Finding[]>]> = [
+const CHECKS: ReadonlyArray<readonly [string, (target: Target) => Finding[] | Promise<Finding[]>]> = [
   ['address', checkScheme],
   ['challenge', checkChallenge],
   ['metadata', checkMetadata],
@@ -185,7 +185,7 @@ const CHECKS: ReadonlyArray<readonly [string, (patient: Patient) => Finding[] | 
   ['client', ({ url }) => examineAsClient(url)],
 ]
 
-async function olderServer({ url, first: { status } }: Patient): Promise<OlderServer | undefined> {
+async function olderServer({ url, first: { status } }: Target): Promise<OlderServer | undefined> {
   if (![400, 404, 405, 406, 415].includes(status)) return undefined
   return askForOlder(url).catch(() => undefined)
 }
@@ -205,20 +205,20 @@ export async function examine(
   url: string,
   { token, origin }: { token?: string | undefined; origin?: string | undefined } = {},
 ): Promise<Finding[]> {
-  let patient: Patient
+  let target: Target
   try {
     const first = await ask(url, message('tools/list'))
-    patient = { url, token, origin, first }
+    target = { url, token, origin, first }
   } catch (error) {
     return [address.wrong(`${url} cannot be reached: ${failure(error)}`, fixUnreached(url, error))]
   }
-  const older = await olderServer(patient)
-  const broken = older ? undefined : checkFirst(patient)
+  const older = await olderServer(target)
+  const broken = older ? undefined : checkFirst(target)
   if (broken) return [broken]
-  const findings = [older ? describeOlder(url, older) : address.ok(`${url} answers ${patient.first.status}`)]
+  const findings = [older ? describeOlder(url, older) : address.ok(`${url} answers ${target.first.status}`)]
   for (const [name, check] of CHECKS) {
     try {
-      findings.push(...(await check(patient)))
+      findings.push(...(await check(target)))
     } catch (error) {
       findings.push(reportOn(name).note(`the check failed: ${failure(error)}`))
     }

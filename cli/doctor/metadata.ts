@@ -1,7 +1,8 @@
 // Checks metadata documents of the resource (RFC 9728) and its authorization servers (RFC 8414, OpenID Connect), and their keys.
 import { discoverServer } from '../../client/discovery.ts'
 import type { ServerInfo } from '../../client/stores.ts'
-import { type Answer, ask, type Finding, failure, type Patient, reportOn } from './ask.ts'
+import { counted } from '../text.ts'
+import { type Answer, ask, type Finding, failure, reportOn, type Target } from './ask.ts'
 import { readChallenge } from './challenge.ts'
 import { createWatched, findingOf, type Try } from './client-view.ts'
 
@@ -61,7 +62,7 @@ async function checkKeys(metadata: Readonly<Record<string, unknown>>, issuer: st
   const list = keys.json['keys']
   if (!Array.isArray(list) || list.length === 0)
     return issuers.wrong(`No keys at ${uri}`, 'Let the issuer publish its signing keys.')
-  return issuers.ok(`${list.length} key${list.length === 1 ? '' : 's'} at ${uri}`)
+  return issuers.ok(`${counted(list.length, 'key')} at ${uri}`)
 }
 
 /** Tolerated clock skew, seconds; `auth-jwt` allows 60. */
@@ -79,7 +80,7 @@ function checkClocks(server: Answer, issuer: Answer, name: string): Finding {
 }
 
 /** Reports other locations of the metadata, at which clients can stop. */
-function noteEarlier({ issuer, metadataUrl }: ServerInfo, tries: readonly Try[], { url: server }: Patient): Finding[] {
+function noteEarlier({ issuer, metadataUrl }: ServerInfo, tries: readonly Try[], { url: server }: Target): Finding[] {
   const findings: Finding[] = []
   for (const { url, answer } of tries) {
     if (url === metadataUrl) continue
@@ -95,18 +96,18 @@ function noteEarlier({ issuer, metadataUrl }: ServerInfo, tries: readonly Try[],
 }
 
 /** Checks the keys and the clock of an issuer, which clients do not read. client-view.ts reports the rest. */
-async function checkIssuer(listed: string, patient: Patient): Promise<Finding[]> {
-  const { ctx, tried } = createWatched(patient.url)
+async function checkIssuer(listed: string, target: Target): Promise<Finding[]> {
+  const { ctx, tried } = createWatched(target.url)
   let server: ServerInfo
   try {
     server = await discoverServer(ctx, listed, false, AbortSignal.timeout(60_000))
   } catch (error) {
-    return patient.first.status === 401 ? [] : [findingOf(ISSUER, error, tried())]
+    return target.first.status === 401 ? [] : [findingOf(ISSUER, error, tried())]
   }
   const { issuer, metadataUrl = issuer } = server
   const document = await ask(metadataUrl)
   const keys = await checkKeys(document.json ?? {}, issuer)
-  return [...noteEarlier(server, tried(), patient), keys, checkClocks(await ask(patient.url), document, issuer)]
+  return [...noteEarlier(server, tried(), target), keys, checkClocks(await ask(target.url), document, issuer)]
 }
 
 async function checkStandardLocation(standard: string, resource: unknown): Promise<Finding[]> {
@@ -129,8 +130,8 @@ function checkDocument({ json, headers }: FoundDocument, place: string, url: str
 }
 
 /** Checks all documents from the challenge to the issuers' keys. An open server without a document gets no findings. */
-export async function checkMetadata(patient: Patient): Promise<Finding[]> {
-  const { url, first } = patient
+export async function checkMetadata(target: Target): Promise<Finding[]> {
+  const { url, first } = target
   const told = readChallenge(first.headers)?.get('resource_metadata')
   const standard = wellKnown('oauth-protected-resource', url)
   const place = told !== undefined && URL.canParse(told) ? told : standard
@@ -139,6 +140,6 @@ export async function checkMetadata(patient: Patient): Promise<Finding[]> {
   const { resource, authorization_servers: listed } = document.json
   const location = place === standard ? [] : await checkStandardLocation(standard, resource)
   const servers = (Array.isArray(listed) ? listed : []).filter(one => typeof one === 'string' && URL.canParse(one))
-  const found = await Promise.all(servers.map(server => checkIssuer(server, patient)))
+  const found = await Promise.all(servers.map(server => checkIssuer(server, target)))
   return [...checkDocument(document, place, url), ...location, ...found.flat()]
 }

@@ -3,23 +3,11 @@ import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { printable } from '../../client/text.ts'
 import { editJson, writeConfig } from '../connect/write-config.ts'
-import { usage } from '../context.ts'
+import { readText, usage } from '../context.ts'
 import { parseObject } from '../text.ts'
 import { type NewFiles, writeNew } from './write-new.ts'
 
 type Names = Readonly<Record<string, unknown>>
-
-interface Edit {
-  readonly file: string
-  readonly before: string
-  readonly after: string
-}
-
-export interface Addition {
-  readonly files: NewFiles
-  readonly shown: string
-  write(): Promise<void>
-}
 
 /** Existing files that are kept instead of those of a new project. */
 const KEPT = ['README.md', 'tsconfig.json', '.env.example', '.gitignore', 'package.json']
@@ -28,7 +16,7 @@ const KEPT = ['README.md', 'tsconfig.json', '.env.example', '.gitignore', 'packa
 export function readManifest(folder: string): Names | undefined {
   const file = join(folder, 'package.json')
   if (!existsSync(file)) return undefined
-  const manifest = parseObject(readFileSync(file, 'utf8'))
+  const manifest = parseObject(readText(file, printable(file)))
   if (!manifest) throw usage(`${printable(file)} is not a JSON object; nothing was written`)
   return manifest
 }
@@ -50,9 +38,9 @@ function addToManifest(text: string, own: Names, wanted: Names): readonly [after
 }
 
 /** Prepares the changes to a package; `write` applies them. */
-export function addToPackage(folder: string, manifest: Names, project: NewFiles): Addition {
+export function addToPackage(folder: string, manifest: Names, project: NewFiles) {
   const files = new Map([...project].filter(([path]) => !KEPT.includes(path) || !existsSync(join(folder, path))))
-  const edits: Edit[] = []
+  const edits: { file: string; before: string; after: string }[] = []
   const edit = (name: string, change: (text: string) => readonly [string, string[]]) => {
     const file = join(folder, name)
     if (!existsSync(file)) return []
@@ -72,7 +60,7 @@ export function addToPackage(folder: string, manifest: Names, project: NewFiles)
     shown: [...[...files.keys()].map(path => `${path}  new file`), ...changes, ...ignored]
       .map(line => printable(`  + ${line}`))
       .join('\n'),
-    async write() {
+    async write(): Promise<void> {
       writeNew(folder, files)
       for (const { file, before, after } of edits) await writeConfig(file, before, after)
     },

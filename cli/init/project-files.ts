@@ -148,28 +148,16 @@ function replacementsFor(store: Store, format: ConfigFormat): Replacements {
   return [...config, ...OTHERS[store], ['# MCP_HOST_SECRETS=\n', `# MCP_HOST_SECRETS=\n${url}`]]
 }
 
-export interface PackageCommands {
-  readonly name: 'npm' | 'pnpm' | 'yarn' | 'bun'
-  readonly install: string
-  readonly test: string
-  readonly run: string
-  readonly execute: string
-}
+export type PackageCommands = ReturnType<typeof packageCommandsOf>
 
-const MANAGERS: ReadonlyMap<string, PackageCommands> = new Map(
-  [
-    { name: 'npm', install: 'npm install', test: 'npm test', run: 'npm run', execute: 'npx' },
-    { name: 'pnpm', install: 'pnpm install', test: 'pnpm test', run: 'pnpm run', execute: 'pnpm exec' },
-    { name: 'yarn', install: 'yarn install', test: 'yarn test', run: 'yarn run', execute: 'yarn' },
-    { name: 'bun', install: 'bun install', test: 'bun run test', run: 'bun run', execute: 'bunx' },
-  ].map(manager => [manager.name, manager as PackageCommands]),
-)
+const EXECUTE: Readonly<Record<string, string>> = { pnpm: 'pnpm exec', yarn: 'yarn', bun: 'bunx' }
 
 /** `agent` is `npm_config_user_agent`, such as `pnpm/10.1.0 npm/? node/v24.0.0 linux x64`. Default: npm. */
-export function packageCommandsOf(agent: string | undefined): PackageCommands {
-  const found = MANAGERS.get(agent?.split('/', 1)[0] ?? '') ?? MANAGERS.get('npm')
-  if (!found) throw new Error('npm is not among the package managers')
-  return found
+export function packageCommandsOf(agent = '') {
+  const [manager = ''] = agent.split('/', 1)
+  const name = Object.hasOwn(EXECUTE, manager) ? manager : 'npm'
+  const test = name === 'bun' ? 'bun run test' : `${name} test`
+  return { install: `${name} install`, test, run: `${name} run`, execute: EXECUTE[name] ?? 'npx' }
 }
 
 type Replacements = ReadonlyArray<readonly [written: string, by: string]>

@@ -120,6 +120,12 @@ function compareEach(was: object, now: object, rule: (key: string) => Compare, n
   })
 }
 
+/** Compares the members of two objects. */
+const each =
+  (rule: (key: string) => Compare, nameOf?: (key: string) => string): Compare =>
+  (before, after) =>
+    compareEach(record(before), record(after), rule, nameOf)
+
 const compareHint: Compare = (before, after, label) => {
   const [standard, trusted] = HINTS[label.slice(label.indexOf('.') + 1)] ?? [false, true]
   const [was, now] = [before ?? standard, after ?? standard]
@@ -127,13 +133,10 @@ const compareHint: Compare = (before, after, label) => {
   return [differs(now === trusted ? 'opens' : 'breaking', `${label}: ${shown(was)} became ${shown(now)}`)]
 }
 
-const compareAnnotations: Compare = (before, after) =>
-  compareEach(
-    record(before),
-    record(after),
-    name => (Object.hasOwn(HINTS, name) ? compareHint : compareWords),
-    name => `annotations.${name}`,
-  )
+const compareAnnotations = each(
+  name => (Object.hasOwn(HINTS, name) ? compareHint : compareWords),
+  name => `annotations.${name}`,
+)
 
 /** True for a list of names, or an object with empty values. */
 const isAllowed = (value: unknown) =>
@@ -153,31 +156,20 @@ const compareAllowed: Compare = (before, after, name) => {
   ]
 }
 
-const compareUi: Compare = (before, after) =>
-  compareEach(
-    record(before),
-    record(after),
-    key => {
-      if (key === 'permissions') return compareAllowed
-      if (key !== 'csp') return compareUnknown
-      return (was, now, name) =>
-        compareEach(
-          record(was),
-          record(now),
-          () => compareAllowed,
-          list => `${name}.${list}`,
-        )
-    },
-    key => `_meta.ui.${key}`,
-  )
+const compareCsp = each(
+  () => compareAllowed,
+  list => `_meta.ui.csp.${list}`,
+)
 
-const compareMeta: Compare = (before, after) =>
-  compareEach(
-    record(before),
-    record(after),
-    key => (key === 'ui' ? compareUi : compareUnknown),
-    key => `_meta[${shown(key)}]`,
-  )
+const compareUi = each(
+  key => (key === 'permissions' ? compareAllowed : key === 'csp' ? compareCsp : compareUnknown),
+  key => `_meta.ui.${key}`,
+)
+
+const compareMeta = each(
+  key => (key === 'ui' ? compareUi : compareUnknown),
+  key => `_meta[${shown(key)}]`,
+)
 
 const compareArguments: Compare = (before, after) => {
   const read = (list: unknown) => {
@@ -243,14 +235,7 @@ function compareItems(list: SurfaceList, before: SurfaceItem, after: SurfaceItem
       differs('harmless', 'now also listed for callers without access'),
       differs('may-break', 'no longer listed for callers without access'),
     ]),
-    ...(wasTask === task
-      ? []
-      : [
-          differs(
-            task === 'required' || task === undefined ? 'breaking' : 'harmless',
-            `task: ${wasTask ?? 'none'} became ${task ?? 'none'}`,
-          ),
-        ]),
+    ...(wasTask === task ? [] : [compareTask(wasTask, task)]),
     ...compareFlag(before.unlisted === true, after.unlisted === true, [
       differs('may-break', 'not in lists: clients find it by search'),
       differs('read', 'in lists now: every model reads it'),
@@ -262,6 +247,9 @@ function compareItems(list: SurfaceList, before: SurfaceItem, after: SurfaceItem
   ]
   return (found.length > 0 ? found : [CHANGED]).map(withWords)
 }
+
+const compareTask = (was = 'none', now = 'none'): Difference =>
+  differs(now === 'required' || now === 'none' ? 'breaking' : 'harmless', `task: ${was} became ${now}`)
 
 const compareFlag = (was: boolean, now: boolean, [on, off]: readonly [Difference, Difference]): Difference[] =>
   was === now ? [] : [now ? on : off]
@@ -284,15 +272,19 @@ function compareNames(label: string, was: readonly string[], now: readonly strin
 const compareDeclared: Compare = (before, after, label) => {
   if (before === undefined) return [differs('harmless', `${label} is new`, { after })]
   if (after === undefined) return [differs('breaking', `${label} is gone`)]
-  if (label !== 'capability extensions' || !isObject(before) || !isObject(after))
-    return compareUnknown(before, after, label)
-  return compareEach(
-    before,
-    after,
-    () => compareDeclared,
-    name => `extension ${name}`,
-  )
+  const isList = label === 'capability extensions' && isObject(before) && isObject(after)
+  return (isList ? compareExtensions : compareUnknown)(before, after, label)
 }
+
+const compareExtensions = each(
+  () => compareDeclared,
+  name => `extension ${name}`,
+)
+
+const compareCapabilities = each(
+  () => compareDeclared,
+  name => `capability ${name}`,
+)
 
 const compareFacts = (before: SurfaceRoute, after: SurfaceRoute): Difference[] => [
   ...compareNeeds(before.needs, after.needs),
@@ -306,12 +298,7 @@ const compareFacts = (before: SurfaceRoute, after: SurfaceRoute): Difference[] =
     differs('harmless', 'subscriptions/listen is served now'),
     differs('breaking', 'subscriptions/listen is no longer served'),
   ]),
-  ...compareEach(
-    before.capabilities,
-    after.capabilities,
-    () => compareDeclared,
-    name => `capability ${name}`,
-  ).map(withWords),
+  ...compareCapabilities(before.capabilities, after.capabilities, '').map(withWords),
 ]
 
 type Lists = Pick<SurfaceRoute, SurfaceList>
@@ -361,13 +348,9 @@ const compareServer = (name: string) => (name === 'icons' ? compareIcons : compa
 
 function compareRunTime({ atRunTime: was }: Surface, { atRunTime: now }: Surface): Difference[] {
   const { gone, added } = listDifference(was, now)
+  const decides = 'decides at run time what each caller is offered: the lock file does not contain this'
   return [
-    ...added.map(name =>
-      differs(
-        'may-break',
-        `${name} decides at run time what each caller is offered: the lock file does not contain this`,
-      ),
-    ),
+    ...added.map(name => differs('may-break', `${name} ${decides}`)),
     ...gone.map(name => differs('may-break', `${name} was removed`)),
   ]
 }

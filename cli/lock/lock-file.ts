@@ -1,13 +1,14 @@
 // Reads `mcp.lock.json` next to the config, verifies all hashes, and writes it.
-import { randomBytes } from 'node:crypto'
 import { createReadStream } from 'node:fs'
-import { rename, rm, stat, writeFile } from 'node:fs/promises'
-import { dirname, join, relative, resolve } from 'node:path'
+import { stat } from 'node:fs/promises'
+import { dirname, join, resolve } from 'node:path'
+import { shortName } from '../../core/config/problems.ts'
 import { LOCK_NAME } from '../../core/host.ts'
 import { errorText, StartError } from '../../core/http/errors.ts'
 import { utf8Text } from '../../core/http/utf8-text.ts'
 import { isObject } from '../../core/mcp/is-object.ts'
 import { hasOwnHash } from '../../plugins/families/canonical-json/index.ts'
+import { replaceFile } from '../connect/write-config.ts'
 import { type CommandContext, usage } from '../context.ts'
 import { jsonText } from '../text.ts'
 import { type Lock, SURFACE_FORMAT, SURFACE_LISTS, type Surface } from './surface.ts'
@@ -22,11 +23,7 @@ const MOST_LEVELS = 200
 export const lockFileOf = (config: string, given: string | undefined, cwd: string): string =>
   given === undefined ? join(dirname(config), LOCK_NAME) : resolve(cwd, given)
 
-export const nameOf = (file: string, cwd: string): string => {
-  if (file === '-') return 'stdin'
-  const near = relative(cwd, file)
-  return near.startsWith('..') ? file : near
-}
+export const nameOf = (file: string, cwd: string): string => (file === '-' ? 'stdin' : shortName(file, cwd))
 
 export const isDeeper = (value: unknown, most: number): boolean =>
   typeof value === 'object' &&
@@ -128,12 +125,9 @@ export const lockText = ({ format, hash, server, atRunTime, routes, upstreams }:
   `${jsonText({ format, hash, server, atRunTime, routes, upstreams })}\n`
 
 export async function writeLockFile(file: string, lock: Lock, cwd: string): Promise<void> {
-  const part = `${file}.${randomBytes(6).toString('hex')}.part`
   try {
-    await writeFile(part, lockText(lock))
-    await rename(part, file)
+    await replaceFile(file, lockText(lock), 0o666)
   } catch (cause) {
-    await rm(part, { force: true }).catch(() => undefined)
     throw new StartError('MH3003', `${nameOf(file, cwd)} cannot be written: ${errorText(cause)}`, { cause })
   }
 }

@@ -37,7 +37,7 @@ export async function addDocument(
   context: CommandContext,
 ): Promise<void> {
   const { cwd, print } = context
-  const survey = await readSurvey(given, { methods: 'get' }, cwd)
+  const survey = await readSurvey(given, {}, cwd)
   const loaded = await loadOrCreateConfig({ config }, context)
   const file = resolve(cwd, loaded.file)
   const isUrl = /^https?:/.test(given)

@@ -1,5 +1,6 @@
 // Reads an OpenAPI document as the plugin `openapi` does, with its options from the command line.
 import { openConnections } from '../../client/node/fetch.ts'
+import { given } from '../../client/text.ts'
 import { validateValue } from '../../core/config/validate-value.ts'
 import { StartError } from '../../core/http/errors.ts'
 import { LoadError } from '../../plugins/openapi/document/load.ts'
@@ -9,18 +10,6 @@ import type { HttpMethod } from '../../plugins/openapi/operation.ts'
 import { METHODS, type Source } from '../../plugins/openapi/options.ts'
 import { type Survey, surveyDocument } from '../../plugins/openapi/survey.ts'
 import { usage } from '../context.ts'
-
-export interface SurveyOptions {
-  readonly include?: readonly string[] | undefined
-  readonly exclude?: readonly string[] | undefined
-  /** HTTP methods, separated by commas; `all` for all. */
-  readonly methods?: string | undefined
-  readonly overlay?: readonly string[] | undefined
-  readonly baseUrl?: string | undefined
-  readonly maxSchema?: string | undefined
-  readonly allowHosts?: readonly string[] | undefined
-  readonly output?: Source['output'] | undefined
-}
 
 function methodsOf(text: string | undefined): HttpMethod[] {
   if (text === undefined) return ['get']
@@ -34,11 +23,16 @@ function methodsOf(text: string | undefined): HttpMethod[] {
 
 const STANDARD = { prefix: '', arguments: 'flat', output: 'omit', maxSchema: '32kb', forwardHeaders: [] } as const
 
+/** Options of a document. `methods`: HTTP methods, separated by commas; `all` for all. */
+export type SurveyOptions = Readonly<Record<string, unknown>> & { readonly methods?: string | undefined }
+
 /** Throws a StartError for options that are not valid, and for a document that cannot be used. */
-export async function readSurvey(document: string, options: SurveyOptions, directory: string): Promise<Survey> {
-  const { methods, ...given } = options
-  const defined = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined))
-  const plugin = { documents: { api: { document, ...defined, methods: methodsOf(methods) } } }
+export async function readSurvey(
+  document: string,
+  { methods, ...options }: SurveyOptions,
+  directory: string,
+): Promise<Survey> {
+  const plugin = { documents: { api: { document, ...given(options), methods: methodsOf(methods) } } }
   const [fault] = validateValue(plugin, openapi.plugin.options, [])
   if (fault) throw usage(`${fault.path.slice(2).join('.')}: found ${fault.found}; expected ${fault.expected}`)
   const source = { ...STANDARD, ...plugin.documents.api } as unknown as Source

@@ -21,12 +21,7 @@ import {
 import { protectNumbers, restoreNumbers } from '../exact-numbers.ts'
 import { errorLine, Failure, onOneLine, ownVersion, readOutgoing } from './messages.ts'
 
-interface IgnoredTools {
-  isIgnored(tool: unknown): boolean
-  screen(out: Outgoing): Outgoing
-}
-
-export function createIgnoredTools(globs: readonly string[]): IgnoredTools {
+export function createIgnoredTools(globs: readonly string[]) {
   // Globs take linear time, unlike regular expressions, and names of a server can be long.
   const isNamed = (name: unknown) => typeof name === 'string' && globs.some(glob => matchesGlob(glob, name))
 
@@ -39,8 +34,8 @@ export function createIgnoredTools(globs: readonly string[]): IgnoredTools {
   }
 
   return {
-    isIgnored: tool => isNamed((tool as Fields | null)?.['name']),
-    screen(out) {
+    isIgnored: (tool: unknown): boolean => isNamed((tool as Fields | null)?.['name']),
+    screen(out: Outgoing): Outgoing {
       if (globs.length === 0 || out.calls.length === 0) return out
       out.calls.forEach(check)
       // Serialised again, because a server could resolve duplicate keys differently.
@@ -63,7 +58,7 @@ interface RelaySettings {
   readonly fetch: typeof fetch
   readonly transport: TransportName
   readonly timing: Timing
-  readonly ignored: IgnoredTools
+  readonly ignored: ReturnType<typeof createIgnoredTools>
   explain(thrown: unknown): Failure
   /** True for errors that are not connection failures, such as a failed login. */
   isFinal(thrown: unknown): boolean
@@ -71,10 +66,7 @@ interface RelaySettings {
   refusedInitialize(): void
 }
 
-export interface Relay {
-  readonly ended: Promise<void>
-  end(): void
-}
+export type Relay = ReturnType<typeof startRelay>
 
 function textOf(line: Line): string {
   if ('text' in line) return line.text
@@ -82,7 +74,7 @@ function textOf(line: Line): string {
   throw new Failure('too large', `a line has at most ${MAX_LINE} bytes`)
 }
 
-export function startRelay(settings: RelaySettings, ends: { input: Readable; output: Writable }): Relay {
+export function startRelay(settings: RelaySettings, ends: { input: Readable; output: Writable }) {
   const { url, ignored, note, timing } = settings
   const over = new Cancellation()
   const hurry = new Cancellation()

@@ -2,14 +2,12 @@
 import { AuthError } from '../../client/errors.ts'
 import type { AuthEvent } from '../../client/events.ts'
 import { createLoopbackRedirect } from '../../client/node/index.ts'
-import type { LoopbackHost } from '../../client/node/loopback.ts'
+import { earlierPort, type LoopbackHost } from '../../client/node/loopback.ts'
 import { browserCommands } from '../../client/node/open-browser.ts'
 import { printable } from '../../client/text.ts'
 import { type Accounts, openAuthFetch } from '../client/account.ts'
 import type { Credentials } from '../client/credentials.ts'
-import { earlierPort } from '../client/log-in.ts'
-import type { Login } from '../client/logins.ts'
-import { loginCommand } from '../client/logins.ts'
+import { type Login, loginCommand } from '../client/logins.ts'
 import { createNarrator } from '../client/terminal.ts'
 import type { CommandContext } from '../context.ts'
 
@@ -35,7 +33,7 @@ const showLogin = (login: Login, context: CommandContext) => async (url: URL) =>
   } catch (cause) {
     throw new AuthError('no browser could be opened on this machine', {
       code: 'interaction_required',
-      fix: `log in at a terminal: ${loginCommand(login.url, login.profile)}`,
+      fix: `log in at a terminal: ${loginCommand(login)}`,
       cause,
     })
   }

@@ -1,4 +1,4 @@
-// Report types and counters with constant memory: percentiles, distinct texts and the most frequent names.
+// Counters with constant memory: percentiles, distinct texts and the most frequent names.
 import { createHash } from 'node:crypto'
 
 /** Maximum relative error of a percentile. */
@@ -11,28 +11,23 @@ const LEAST = 0.01
 const MOST = 1e9
 const BUCKETS = Math.ceil(Math.log(MOST / LEAST) / LOG_GROWTH) + 2
 
-export interface Digest {
-  add(value: number, weight: number): void
-  /** The smallest value with at least `part` (0 to 1) of the weight at or below it; undefined without values. */
-  quantile(part: number): number | undefined
-}
-
 /** Bucket 0 is below LEAST; bucket n is (LEAST x GROWTH^(n-2), LEAST x GROWTH^(n-1)]. */
 const bucketOf = (value: number): number =>
   value < LEAST ? 0 : Math.max(1, Math.ceil(Math.log(Math.min(value, MOST) / LEAST) / LOG_GROWTH) + 1)
 
 const valueIn = (bucket: number): number => (bucket === 0 ? 0 : (LEAST * 2 * GROWTH ** (bucket - 1)) / (GROWTH + 1))
 
-export function createDigest(): Digest {
+export function createDigest() {
   const counts = new Float64Array(BUCKETS)
   let count = 0
   return {
-    add(value, weight) {
+    add(value: number, weight: number): void {
       const bucket = bucketOf(value)
       counts[bucket] = (counts[bucket] ?? 0) + weight
       count += weight
     },
-    quantile(part) {
+    /** The smallest value with at least `part` (0 to 1) of the weight at or below it; undefined without values. */
+    quantile(part: number): number | undefined {
       if (count === 0) return undefined
       const rank = part * count
       let seen = 0
@@ -54,17 +49,12 @@ export interface Count {
   readonly exact: boolean
 }
 
-export interface Distinct {
-  add(text: string): void
-  count(): Count
-}
-
 const SPACE = 2 ** 48
 
 /** Hashes a text to 48 bits. */
 const hashOf = (text: string): number => createHash('md5').update(text).digest().readUIntBE(0, 6)
 
-export function createDistinct(): Distinct {
+export function createDistinct() {
   let kept = new Set<number>()
   let most = SPACE
   let last: string | undefined
@@ -76,7 +66,7 @@ export function createDistinct(): Distinct {
   }
 
   return {
-    add(text) {
+    add(text: string): void {
       if (text === last) return
       last = text
       const hash = hashOf(text)
@@ -84,7 +74,7 @@ export function createDistinct(): Distinct {
       kept.add(hash)
       if (kept.size >= 2 * EXACT) prune()
     },
-    count() {
+    count(): Count {
       if (kept.size > EXACT) prune()
       if (most === SPACE) return { count: kept.size, exact: true }
       return { count: Math.round(((EXACT - 1) * SPACE) / most), exact: false }
@@ -92,21 +82,15 @@ export function createDistinct(): Distinct {
   }
 }
 
-interface Ranking<Entry> {
-  count(key: string, weight: number): Entry
-  list(): ReadonlyArray<Ranked<Entry>>
-  readonly forgotten: number
-}
-
 export interface Ranked<Entry> {
   readonly key: string
-  readonly count: number
+  count: number
   readonly entry: Entry
 }
 
 /** Keeps `most` to twice as many entries. A dropped name starts again at 0. */
-export function createRanking<Entry>(most: number, begin: () => Entry): Ranking<Entry> {
-  let kept = new Map<string, { readonly key: string; count: number; readonly entry: Entry }>()
+export function createRanking<Entry>(most: number, begin: () => Entry) {
+  let kept = new Map<string, Ranked<Entry>>()
   let forgotten = 0
 
   const sorted = () => [...kept.values()].sort((a, b) => b.count - a.count)
@@ -118,7 +102,7 @@ export function createRanking<Entry>(most: number, begin: () => Entry): Ranking<
   }
 
   return {
-    count(key, weight) {
+    count(key: string, weight: number): Entry {
       const known = kept.get(key)
       if (known) {
         known.count += weight
@@ -134,88 +118,4 @@ export function createRanking<Entry>(most: number, begin: () => Entry): Ranking<
       return forgotten
     },
   }
-}
-
-/** One tool. Times in milliseconds; undefined if unknown. */
-export interface ToolRow {
-  readonly tool: string
-  readonly route: string | undefined
-  readonly calls: number
-  readonly errors: number
-  readonly p50: number | undefined
-  readonly p95: number | undefined
-  readonly p99: number | undefined
-}
-
-export interface CauseRow {
-  readonly by: string | undefined
-  readonly error: string
-  readonly reason: string | undefined
-  readonly count: number
-}
-
-export interface RefusedRow {
-  readonly user: string
-  readonly error: string
-  readonly count: number
-}
-
-export interface Use {
-  readonly calls: number
-  readonly first: string | undefined
-  readonly last: string | undefined
-}
-
-/** `untold`: the source does not contain the information. */
-export type Verdict = 'used' | 'unused' | 'untold'
-
-export interface FeatureRow extends Use {
-  readonly feature: string
-  readonly verdict: Verdict
-  readonly clients: number
-}
-
-export interface ClientRow extends Use {
-  readonly client: string
-  readonly revision: string
-  readonly features: ReadonlyArray<Use & { readonly feature: string }>
-}
-
-export interface Legacy {
-  readonly features: readonly FeatureRow[]
-  readonly clients: readonly ClientRow[]
-  readonly notListed: number
-  readonly advice: readonly string[]
-}
-
-export interface Report {
-  /** The access log was sampled: success counts and percentiles are estimates, and rare callers can be missing. */
-  readonly estimated: boolean
-  readonly from: string | undefined
-  readonly until: string | undefined
-  readonly calls: number
-  readonly errors: number
-  readonly errorRatio: number
-  readonly requests: number
-  readonly outcomes: Readonly<Record<string, number>>
-  readonly busiest: readonly ToolRow[]
-  readonly slowest: readonly ToolRow[]
-  readonly causes: readonly CauseRow[]
-  readonly causesNotListed: number
-  /** Users whose requests were refused. Empty if the source names no users. */
-  readonly refused: readonly RefusedRow[]
-  /** Undefined if the log was sampled, like `clients` and `sessions`. */
-  readonly users: Count | undefined
-  readonly clients: Count | undefined
-  readonly sessions: Count | undefined
-  readonly legacy: Legacy
-  readonly lines: LineCounts
-  readonly notes: readonly string[]
-}
-
-export interface LineCounts {
-  readonly counted: number
-  readonly outside: number
-  readonly future: number
-  readonly skipped: number
 }

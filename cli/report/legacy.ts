@@ -1,16 +1,13 @@
 // Reports which clients use legacy protocol features, and what an operator can disable.
 import { MODERN_REVISION, REVISIONS, rulesOf } from '../../core/mcp/revisions.ts'
 import { isoTime } from '../text.ts'
-import type { ClientRow, FeatureRow, Legacy, Use, Verdict } from './counts.ts'
-import { createDistinct, createRanking, type Distinct } from './counts.ts'
+import { createDistinct, createRanking, type Ranked } from './counts.ts'
 import type { LoggedRequest } from './log-lines.ts'
-
-type Asked = Pick<LoggedRequest, 'method' | 'revision' | 'transport' | 'session' | 'asked' | 'audited'>
 
 interface Feature {
   readonly name: string
   /** Returns undefined if the line does not contain the information. */
-  isUsed(request: Asked): boolean | undefined
+  isUsed(request: LoggedRequest): boolean | undefined
   /** Words for "use" in the report. */
   readonly words: string
   readonly allows?: string
@@ -106,8 +103,6 @@ function durationText(milliseconds: number): string {
   return `${Math.max(0, Math.round(milliseconds / 1_000))} seconds`
 }
 
-const capital = (text: string) => `${text.charAt(0).toUpperCase()}${text.slice(1)}`
-
 function namesOf(feature: string, clients: readonly ClientRow[], span: Span): string[] {
   const users = clients.filter(({ features }) =>
     features.some(used => used.feature === feature && !isQuiet(used, span)),
@@ -147,22 +142,17 @@ function adviseOn(rows: readonly FeatureRow[], clients: readonly ClientRow[], sp
     return feature.allows === undefined && row.verdict === 'unused' ? [] : [unused(feature, row, span)]
   })
   const untold = rows.filter(({ verdict }) => verdict === 'untold').map(({ feature }) => feature)
-  return untold.length === 0 ? sentences : [...sentences, `${capital(untoldText(untold))}.`]
+  return untold.length === 0 ? sentences : [...sentences, `The log does not contain the use of ${untold.join(', ')}.`]
 }
-
-const untoldText = (features: readonly string[]): string => `the log does not contain the use of ${features.join(', ')}`
 
 const MOST_CLIENTS = 1_000
 
 const NAMELESS = '(no name)'
 
-interface Seen {
-  calls: number
-  first: number
-  last: number
-}
+type Seen = ReturnType<typeof neverSeen>
+type Use = ReturnType<typeof useOf>
 
-const neverSeen = (): Seen => ({ calls: 0, first: Infinity, last: -Infinity })
+const neverSeen = () => ({ calls: 0, first: Infinity, last: -Infinity })
 
 function see(seen: Seen, { at, weight }: Pick<LoggedRequest, 'at' | 'weight'>): void {
   seen.calls += weight
@@ -170,38 +160,42 @@ function see(seen: Seen, { at, weight }: Pick<LoggedRequest, 'at' | 'weight'>): 
   seen.last = Math.max(seen.last, at)
 }
 
-const useOf = ({ calls, first, last }: Seen): Use => ({
+const useOf = ({ calls, first, last }: Seen) => ({
   calls: Math.round(calls),
   first: isoTime(first),
   last: isoTime(last),
 })
 
-interface Kept {
-  readonly client: string
-  readonly revision: string
-  readonly seen: Seen
-  readonly features: Map<string, Seen>
-}
+const countFeature = () => ({ seen: neverSeen(), clients: createDistinct(), untold: 0 })
+const countClient = () => ({ seen: neverSeen(), features: new Map<string, Seen>() })
 
-interface FeatureCount {
-  readonly seen: Seen
-  readonly clients: Distinct
-  untold: number
-}
+/** `untold`: the source does not contain the information. */
+type Verdict = 'used' | 'unused' | 'untold'
 
-const verdictOf = ({ seen, untold }: FeatureCount, sampled: boolean): Verdict =>
+const verdictOf = ({ seen, untold }: ReturnType<typeof countFeature>, sampled: boolean): Verdict =>
   seen.calls > 0 ? 'used' : untold > 0 || sampled ? 'untold' : 'unused'
 
-interface LegacyTally {
-  add(call: LoggedRequest): void
-  tell(span: Span, most: number): Legacy
+function featureRow(feature: string, count: ReturnType<typeof countFeature>, sampled: boolean) {
+  const clients = count.clients.count().count
+  return { feature, verdict: verdictOf(count, sampled), ...useOf(count.seen), clients }
 }
 
-export function createLegacyTally(): LegacyTally {
-  const counts = new Map<string, FeatureCount>(
-    FEATURES.map(({ name }) => [name, { seen: neverSeen(), clients: createDistinct(), untold: 0 }]),
-  )
-  const clients = createRanking<{ kept?: Kept }>(MOST_CLIENTS, () => ({}))
+function clientRow({ key, entry: { seen, features } }: Ranked<ReturnType<typeof countClient>>) {
+  const [client = '', revision = ''] = key.split('\n')
+  return {
+    client,
+    revision,
+    ...useOf(seen),
+    features: [...features].map(([feature, use]) => ({ feature, ...useOf(use) })),
+  }
+}
+
+type FeatureRow = ReturnType<typeof featureRow>
+export type ClientRow = ReturnType<typeof clientRow>
+
+export function createLegacyTally() {
+  const counts = new Map(FEATURES.map(({ name }) => [name, countFeature()]))
+  const clients = createRanking(MOST_CLIENTS, countClient)
 
   function usedBy(call: LoggedRequest, client: string): string[] {
     return FEATURES.flatMap(({ name, isUsed }) => {
@@ -216,13 +210,11 @@ export function createLegacyTally(): LegacyTally {
   }
 
   return {
-    add(call) {
+    add(call: LoggedRequest): void {
       const { client = NAMELESS, revision = '-', weight } = call
       const used = usedBy(call, client)
       if (used.length === 0) return
-      const entry = clients.count(`${client}\n${revision}`, weight)
-      entry.kept ??= { client, revision, seen: neverSeen(), features: new Map() }
-      const { seen, features } = entry.kept
+      const { seen, features } = clients.count(`${client}\n${revision}`, weight)
       see(seen, call)
       for (const name of used) {
         const feature = features.get(name) ?? neverSeen()
@@ -230,27 +222,13 @@ export function createLegacyTally(): LegacyTally {
         features.set(name, feature)
       }
     },
-    tell(span, most) {
-      const rows = [...counts].map(
-        ([feature, count]): FeatureRow => ({
-          feature,
-          verdict: verdictOf(count, span.sampled),
-          ...useOf(count.seen),
-          clients: count.clients.count().count,
-        }),
-      )
-      const dcr: FeatureRow = { feature: DCR, verdict: 'untold', ...useOf(neverSeen()), clients: 0 }
-      const known = clients.list().flatMap(({ entry }) => entry.kept ?? [])
-      const all = known.map(
-        ({ client, revision, seen, features }): ClientRow => ({
-          client,
-          revision,
-          ...useOf(seen),
-          features: [...features].map(([feature, use]) => ({ feature, ...useOf(use) })),
-        }),
-      )
+    report(span: Span, most: number) {
+      const all = clients.list().map(clientRow)
       const notListed = all.slice(most).reduce((sum, { calls }) => sum + calls, Math.round(clients.forgotten))
-      const features = [...rows, dcr]
+      const features = [
+        ...[...counts].map(([feature, count]) => featureRow(feature, count, span.sampled)),
+        featureRow(DCR, { ...countFeature(), untold: 1 }, span.sampled),
+      ]
       return { features, clients: all.slice(0, most), notListed, advice: adviseOn(features, all, span) }
     },
   }

@@ -1,94 +1,47 @@
 // Reads lines of access logs and audits, plain or gzip. Each field is validated, cut and made printable.
-import { Readable } from 'node:stream'
+import { once } from 'node:events'
+import type { Readable } from 'node:stream'
 import { createGunzip } from 'node:zlib'
 import { printable } from '../../client/text.ts'
+import { readLines } from '../../plugins/transport-stdio/lines.ts'
 import { parseObject } from '../text.ts'
 
 /** Maximum line length, bytes. The longest expected line has some thousand. */
 const MOST_LINE = 256 * 1024
 
-const LINE_BREAK = 0x0a
 const GZIP = Buffer.from([0x1f, 0x8b])
 
-async function* joined(first: Buffer, rest: AsyncIterator<Buffer>): AsyncGenerator<Buffer> {
-  yield first
-  for (let next = await rest.next(); !next.done; next = await rest.next()) yield next.value
-}
-
-async function* unzipped(source: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
-  const pieces = source[Symbol.asyncIterator]()
-  let first = Buffer.alloc(0)
-  while (first.length < GZIP.length) {
-    const next = await pieces.next()
-    if (next.done) break
-    first = Buffer.concat([first, next.value])
-  }
-  if (!first.subarray(0, GZIP.length).equals(GZIP)) return yield* joined(first, pieces)
+async function decompress(source: Readable): Promise<Readable> {
+  await once(source, 'readable')
+  const head: Buffer | null = source.read()
+  if (head !== null) source.unshift(head)
+  if (!head?.subarray(0, GZIP.length).equals(GZIP)) return source
   const gunzip = createGunzip()
-  const packed = Readable.from(joined(first, pieces))
-  packed.once('error', error => gunzip.destroy(error))
-  yield* packed.pipe(gunzip) as AsyncIterable<Buffer>
+  source.once('error', error => gunzip.destroy(error))
+  return source.pipe(gunzip)
 }
 
 /**
- * Calls `take` for each non-empty line, and with undefined for a line longer than MOST_LINE. Rejects if the source becomes
- * unreadable, such as a truncated gzip file.
+ * Calls `take` for each non-empty line, and with undefined for a line that is too long or not UTF-8. Rejects if the source
+ * becomes unreadable, such as a truncated gzip file.
  */
-export async function readLines(
-  source: AsyncIterable<Buffer>,
-  take: (line: string | undefined) => void,
-): Promise<void> {
-  let waiting: Buffer[] = []
-  let length = 0
-  const add = (piece: Buffer) => {
-    length += piece.length
-    if (length <= MOST_LINE) waiting.push(piece)
-    else waiting = []
+export async function takeLines(source: Readable, take: (line: string | undefined) => void): Promise<void> {
+  const stream = await decompress(source)
+  let problem: unknown
+  stream.once('error', error => {
+    problem = error
+  })
+  for await (const line of readLines(stream, MOST_LINE)) {
+    if (!('text' in line)) take(undefined)
+    else if (line.text.trim() !== '') take(line.text)
   }
-  const end = () => {
-    if (length > MOST_LINE) take(undefined)
-    else {
-      const line = waiting.length === 1 ? String(waiting[0]) : Buffer.concat(waiting).toString()
-      if (line.trim() !== '') take(line)
-    }
-    waiting = []
-    length = 0
-  }
-  for await (const chunk of unzipped(source)) {
-    let from = 0
-    for (let to = chunk.indexOf(LINE_BREAK); to !== -1; to = chunk.indexOf(LINE_BREAK, from)) {
-      add(chunk.subarray(from, to))
-      end()
-      from = to + 1
-    }
-    if (from < chunk.length) add(chunk.subarray(from))
-  }
-  end()
+  if (problem !== undefined) throw problem
 }
 
 const OUTCOMES = ['ok', 'input_required', 'tool_error', 'error', 'refused', 'cancelled'] as const
 type LoggedOutcome = (typeof OUTCOMES)[number]
 
-export interface LoggedRequest {
-  readonly at: number
-  readonly outcome: LoggedOutcome
-  readonly milliseconds: number | undefined
-  readonly method: string | undefined
-  readonly name: string | undefined
-  readonly route: string | undefined
-  readonly error: string | undefined
-  readonly by: string | undefined
-  readonly reason: string | undefined
-  readonly user: string | undefined
-  readonly client: string | undefined
-  readonly revision: string | undefined
-  readonly transport: string | undefined
-  readonly session: string | undefined
-  readonly asked: readonly string[]
-  /** The number of requests that the line represents: more than one with `sample`. */
-  readonly weight: number
-  readonly audited: boolean
-}
+export type LoggedRequest = ReturnType<typeof readRequest>
 
 export interface Refusals {
   readonly at: number
@@ -131,14 +84,8 @@ function readOther({ seq, prev, event, lost, count, until }: Readonly<Record<str
   return event === 'gap' && typeof lost === 'number' && lost > 0 ? { gap: lost } : 'own'
 }
 
-export function readLoggedLine(line: string): LoggedLine {
-  const fields = line.trimStart().startsWith('{') ? parseObject(line) : undefined
-  if (!fields) return undefined
-  const outcome = OUTCOMES.find(known => known === fields['outcome'])
-  if (outcome === undefined) return readOther(fields)
-  const at = timeOf(fields['time'])
+function readRequest(fields: Readonly<Record<string, unknown>>, outcome: LoggedOutcome, at: number) {
   const { ms, asked } = fields
-  if (Number.isNaN(at)) return undefined
   return {
     at,
     outcome,
@@ -155,7 +102,17 @@ export function readLoggedLine(line: string): LoggedLine {
     transport: textOf(fields['transport'], 64),
     session: textOf(fields['session'], 128),
     asked: Array.isArray(asked) ? asked.slice(0, MOST_ASKED).flatMap(method => textOf(method, 64) ?? []) : [],
+    /** The number of requests that the line represents: more than one with `sample`. */
     weight: weightOf(fields),
     audited: typeof fields['decision'] === 'string',
   }
+}
+
+export function readLoggedLine(line: string): LoggedLine {
+  const fields = line.trimStart().startsWith('{') ? parseObject(line) : undefined
+  if (!fields) return undefined
+  const outcome = OUTCOMES.find(known => known === fields['outcome'])
+  if (outcome === undefined) return readOther(fields)
+  const at = timeOf(fields['time'])
+  return Number.isNaN(at) ? undefined : readRequest(fields, outcome, at)
 }

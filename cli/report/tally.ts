@@ -1,7 +1,6 @@
 // Counts log lines with constant memory and builds the report.
 import { isoTime } from '../text.ts'
-import type { CauseRow, RefusedRow, Report, ToolRow } from './counts.ts'
-import { createDigest, createDistinct, createRanking, type Digest, type Ranked } from './counts.ts'
+import { createDigest, createDistinct, createRanking, type Ranked } from './counts.ts'
 import { createLegacyTally } from './legacy.ts'
 import { type LoggedLine, type LoggedRequest, type Refusals, readLoggedLine } from './log-lines.ts'
 
@@ -15,46 +14,49 @@ export interface Window {
   readonly future: number
 }
 
-interface ToolEntry {
-  readonly digest: Digest
-  errors: number
-}
+const createTool = () => ({ digest: createDigest(), errors: 0 })
 
 const isError = ({ outcome }: LoggedRequest) => outcome === 'error' || outcome === 'tool_error'
 
 const known = (text: string | undefined) => (text === '' ? undefined : text)
 
-function toolRow({ key, count, entry }: Ranked<ToolEntry>): ToolRow {
+export type ToolRow = ReturnType<typeof toolRow>
+
+function toolRow({ key, count, entry }: Ranked<ReturnType<typeof createTool>>) {
   const [tool = '', route] = key.split('\n')
   const { digest, errors } = entry
   const times = { p50: digest.quantile(0.5), p95: digest.quantile(0.95), p99: digest.quantile(0.99) }
   return { tool, route: known(route), calls: Math.round(count), errors, ...times }
 }
 
-function causeRow({ key, count }: Ranked<unknown>): CauseRow {
+function causeRow({ key, count }: Ranked<unknown>) {
   const [by, error = '', reason] = key.split('\n')
   return { by: known(by), error, reason: known(reason), count: Math.round(count) }
 }
 
-function refusedRow({ key, count }: Ranked<unknown>): RefusedRow {
+function refusedRow({ key, count }: Ranked<unknown>) {
   const [user = '', error = ''] = key.split('\n')
   return { user, error, count: Math.round(count) }
 }
 
 const slowestFirst = (a: ToolRow, b: ToolRow): number => (b.p95 ?? -1) - (a.p95 ?? -1)
 
-const UNTOLD = { users: undefined, clients: undefined, sessions: undefined }
+const UNKNOWN = { users: undefined, clients: undefined, sessions: undefined }
 const SAMPLED =
-  'the access log was sampled: a line of a call that went well stands for several, so that its counts and percentiles are about right; how many clients, users and sessions there were is not told, and who is rare may be missing'
+  'the access log was sampled: counts and percentiles are estimates, rare callers can be missing, and the numbers of clients, users and sessions are unknown'
 
 const outcomesOf = (counts: ReadonlyMap<string, number>) =>
   Object.fromEntries([...counts].sort(([, a], [, b]) => b - a).map(([outcome, count]) => [outcome, Math.round(count)]))
 
+export type Report = ReturnType<Tally['report']>
+
 export class Tally {
+  /** Number of lines of an access log or audit. */
+  read = 0
   readonly #window: Window
   readonly #lines = { counted: 0, outside: 0, future: 0, skipped: 0 }
   readonly #outcomes = new Map<string, number>()
-  readonly #tools = createRanking<ToolEntry>(MOST_TOOLS, () => ({ digest: createDigest(), errors: 0 }))
+  readonly #tools = createRanking(MOST_TOOLS, createTool)
   readonly #causes = createRanking(MOST_CAUSES, () => undefined)
   readonly #refused = createRanking(MOST_REFUSED, () => undefined)
   readonly #users = createDistinct()
@@ -62,7 +64,6 @@ export class Tally {
   readonly #sessions = createDistinct()
   readonly #legacy = createLegacyTally()
   readonly #sources = new Set<'access log' | 'audit'>()
-  #read = 0
   #estimated = false
   #requests = 0
   #calls = 0
@@ -83,7 +84,7 @@ export class Tally {
   }
 
   #take(read: NonNullable<LoggedLine>) {
-    this.#read++
+    this.read++
     if (read === 'own') return
     if ('gap' in read) this.#lost += read.gap
     // A future time is forged or from a wrong clock, and would shift the report's period.
@@ -128,29 +129,21 @@ export class Tally {
     if (milliseconds !== undefined) tool.digest.add(milliseconds, weight)
   }
 
-  get read() {
-    return this.#read
-  }
-
-  #who() {
-    return { users: this.#users.count(), clients: this.#clients.count(), sessions: this.#sessions.count() }
-  }
-
-  report(most: number, notes: readonly string[]): Report {
+  report(most: number, notes: readonly string[]) {
     const tools = this.#tools.list().map(toolRow)
     const causes = this.#causes.list().map(causeRow)
     const sampled = this.#estimated
     const span = { from: this.#from, until: this.#until, sampled }
-    const mixed =
-      this.#sources.size > 1
-        ? ['access logs and audits were read: requests that are in both are counted twice; give files of one kind']
-        : []
-    const lost = this.#lost > 0 ? [`the audit reports ${this.#lost} lost lines`] : []
-    const counted =
-      this.#counted > 0
-        ? [`the audit counts ${this.#counted} refusals of anonymous requests: their causes are not listed`]
-        : []
+    const found = [
+      this.#sources.size > 1 &&
+        'access logs and audits were read: requests that are in both are counted twice; give files of one kind',
+      this.#lost > 0 && `the audit reports ${this.#lost} lost lines`,
+      this.#counted > 0 &&
+        `the audit counts ${this.#counted} refusals of anonymous requests: their causes are not listed`,
+      sampled && SAMPLED,
+    ]
     return {
+      /** Success counts and percentiles are estimates, and rare callers can be missing. */
       estimated: sampled,
       from: isoTime(this.#from),
       until: isoTime(this.#until),
@@ -164,10 +157,12 @@ export class Tally {
       causes: causes.slice(0, most),
       causesNotListed: causes.slice(most).reduce((sum, { count }) => sum + count, Math.round(this.#causes.forgotten)),
       refused: this.#refused.list().slice(0, most).map(refusedRow),
-      ...(sampled ? UNTOLD : this.#who()),
-      legacy: this.#legacy.tell(span, most),
+      ...(sampled
+        ? UNKNOWN
+        : { users: this.#users.count(), clients: this.#clients.count(), sessions: this.#sessions.count() }),
+      legacy: this.#legacy.report(span, most),
       lines: { ...this.#lines },
-      notes: [...notes, ...mixed, ...lost, ...counted, ...(sampled ? [SAMPLED] : [])],
+      notes: [...notes, ...found.filter(note => note !== false)],
     }
   }
 }

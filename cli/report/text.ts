@@ -1,7 +1,9 @@
 // Formats the report as tables for the terminal, most important first, followed by features that can be disabled.
 import { type Cell, tableLines } from '../render.ts'
-import type { ClientRow, Count, LineCounts, Report, ToolRow, Use } from './counts.ts'
-import { minuteOf } from './legacy.ts'
+import { counted } from '../text.ts'
+import type { Count } from './counts.ts'
+import { type ClientRow, minuteOf } from './legacy.ts'
+import type { Report, ToolRow } from './tally.ts'
 
 const indent = (lines: readonly string[]) => lines.map(line => `  ${line}`)
 
@@ -13,14 +15,12 @@ const timeText = (milliseconds: number | undefined): string =>
 
 const percent = (ratio: number) => `${(ratio * 100).toFixed(ratio > 0 && ratio < 0.01 ? 2 : 1)} %`
 
-const counted = (count: number, noun: string) => `${count} ${noun}${count === 1 ? '' : 's'}`
-
 const aboutText = (count: Count | undefined, noun: string) =>
   count ? [`${count.exact ? '' : 'about '}${counted(count.count, noun)}`] : []
 
 const minute = (at: string | undefined) => (at === undefined ? '-' : minuteOf(at))
 
-function linesText({ counted: kept, outside, future, skipped }: LineCounts): string {
+function linesText({ counted: kept, outside, future, skipped }: Report['lines']): string {
   const parts = [
     `${counted(kept, 'line')} counted`,
     outside > 0 && `${outside} outside of the requested time`,
@@ -55,7 +55,11 @@ const toolCells = ({ tool, route, calls, errors, p50, p95, p99 }: ToolRow): Cell
   ...[p50, p95, p99].map(timeText),
 ]
 
-const usedCells = ({ calls, first, last }: Use): Cell[] => [calls, minute(first), minute(last)]
+const usedCells = ({ calls, first, last }: Pick<ClientRow, 'calls' | 'first' | 'last'>): Cell[] => [
+  calls,
+  minute(first),
+  minute(last),
+]
 
 const clientCells = (row: ClientRow): Cell[] => [
   row.client,

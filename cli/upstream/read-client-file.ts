@@ -13,12 +13,6 @@ export interface ClientServer {
   readonly variables: readonly string[]
 }
 
-export interface ClientFile {
-  readonly servers: readonly ClientServer[]
-  /** Messages about values that were not copied. */
-  readonly notes: readonly string[]
-}
-
 interface Reading {
   readonly folder: string
   readonly hasExpressions: boolean
@@ -130,35 +124,34 @@ class ServerReader {
   }
 }
 
-function readServer(name: string, server: Readonly<Record<string, unknown>>, reading: Reading) {
-  const reader = new ServerReader(name, reading)
-  const { variables, notes } = reader
+/** Returns the value of a server in the config; undefined, with a note, if the server is left out. */
+function readServer(reader: ServerReader, server: Readonly<Record<string, unknown>>): object | undefined {
   const { command, args, env, cwd, url = server['serverUrl'], headers, envFile } = server
-  if (server['disabled'] === true) reader.note('left out, because it is disabled')
-  else if (url === undefined && command === undefined) reader.note('left out, because it has neither command nor URL')
-  else {
-    if (envFile !== undefined) reader.note('envFile is left out: start mcp-host with --env-file')
-    const address = url === undefined ? undefined : reader.text(url, 'url')
-    const program = url === undefined ? reader.text(command, 'command') : undefined
-    if (address !== undefined) {
-      const sent = reader.headers(headers)
-      return { value: { url: address, ...(Object.keys(sent).length > 0 && { headers: sent }) }, variables, notes }
-    }
-    if (program !== undefined) {
-      const words = reader.texts(args, 'args')
-      if (words.some(word => typeof word === 'string' && SECRET_FLAG.test(word)))
-        reader.note('the copied args can contain a secret')
-      const folder = cwd === undefined ? undefined : reader.text(cwd, 'cwd')
-      const value = {
-        command: program,
-        ...(words.length > 0 && { args: words }),
-        ...reader.environment(env),
-        ...(folder !== undefined && { cwd: folder }),
-      }
-      return { value, variables, notes }
-    }
+  const isMissing = url === undefined && command === undefined
+  if (server['disabled'] === true || isMissing) {
+    const why = server['disabled'] === true ? 'it is disabled' : 'it has neither command nor URL'
+    reader.note(`left out, because ${why}`)
+    return undefined
   }
-  return { value: undefined, variables, notes }
+  if (envFile !== undefined) reader.note('envFile is left out: start mcp-host with --env-file')
+  if (url !== undefined) {
+    const address = reader.text(url, 'url')
+    if (address === undefined) return undefined
+    const sent = reader.headers(headers)
+    return { url: address, ...(Object.keys(sent).length > 0 && { headers: sent }) }
+  }
+  const program = reader.text(command, 'command')
+  if (program === undefined) return undefined
+  const words = reader.texts(args, 'args')
+  if (words.some(word => typeof word === 'string' && SECRET_FLAG.test(word)))
+    reader.note('the copied args can contain a secret')
+  const folder = cwd === undefined ? undefined : reader.text(cwd, 'cwd')
+  return {
+    command: program,
+    ...(words.length > 0 && { args: words }),
+    ...reader.environment(env),
+    ...(folder !== undefined && { cwd: folder }),
+  }
 }
 
 function serversIn(file: string, text: string): Readonly<Record<string, unknown>> {
@@ -176,7 +169,8 @@ function projectOf(file: string): string {
   return ['.vscode', '.cursor'].includes(basename(folder)) ? dirname(folder) : folder
 }
 
-export function readClientFile(file: string, text: string, hasExpressions: boolean): ClientFile {
+/** `notes`: messages about values that were not copied. */
+export function readClientFile(file: string, text: string, hasExpressions: boolean) {
   const reading = { folder: projectOf(file), hasExpressions }
   const servers: ClientServer[] = []
   const notes: string[] = []
@@ -186,13 +180,14 @@ export function readClientFile(file: string, text: string, hasExpressions: boole
       notes.push(`${given}: left out, because it is not an object`)
       continue
     }
-    const read = readServer(given, server, reading)
-    notes.push(...read.notes)
-    if (read.value === undefined) continue
+    const reader = new ServerReader(given, reading)
+    const value = readServer(reader, server)
+    notes.push(...reader.notes)
+    if (value === undefined) continue
     let name = toolsetName(given)
     for (let count = 2; names.has(name); count++) name = `${toolsetName(given)}-${count}`
     names.add(name)
-    servers.push({ name, value: read.value, variables: [...read.variables] })
+    servers.push({ name, value, variables: [...reader.variables] })
   }
   return { servers, notes }
 }

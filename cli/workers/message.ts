@@ -1,6 +1,7 @@
 // Messages between primary and workers, marked by `mcpHost`, because tools in workers can send their own messages.
-import type { CloseReport } from '../../core/kernel/ending.ts'
+
 import type { CountTogether } from '../../core/kernel/kernel-host.ts'
+import type { CloseReport } from '../../core/kernel/shutdown.ts'
 import type { RouteSummary } from '../../core/mcp/route-summary.ts'
 
 export type ToCount = Parameters<CountTogether>

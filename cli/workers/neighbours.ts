@@ -38,6 +38,27 @@ type Asked<Message> = Message extends { to: 'gives' }
     ? Omit<Message, 'question'>
     : never
 
+const nextTurn = () => new Promise<void>(resolve => setImmediate(resolve))
+
+/** Sends items together that arrive before `turn` resolves. Resolves to the response and the item's index in the batch. */
+function createBatch<Item>(turn: () => Promise<void>, send: (items: readonly Item[]) => Promise<unknown>) {
+  let open: { readonly items: Item[]; readonly sent: Promise<unknown> } | undefined
+  function begin() {
+    const items: Item[] = []
+    const sent = turn().then(() => {
+      open = undefined
+      return send(items)
+    })
+    return { items, sent }
+  }
+  return async (item: Item) => {
+    open ??= begin()
+    const { items, sent } = open
+    const index = items.push(item) - 1
+    return { sent: await sent, index }
+  }
+}
+
 class HubNeighbours implements Neighbours {
   readonly #answers = new Map<string, () => unknown>()
   readonly #asking = new Map<string, Promise<readonly unknown[]>>()
@@ -48,9 +69,11 @@ class HubNeighbours implements Neighbours {
   /** The number of the last broadcast. Numbers have no gaps. */
   #last = 0
   #asked = 0
-  /** Broadcasts of one event loop turn are sent together. */
-  #batch: { readonly texts: string[]; readonly left: Promise<unknown> } | undefined
-  #counts: { readonly counts: ToCount[]; readonly counted: Promise<unknown> } | undefined
+  readonly #publish = createBatch(
+    async () => {},
+    (texts: readonly string[]) => this.#ask({ to: 'tell', texts }),
+  )
+  readonly #count = createBatch(nextTurn, (counts: readonly ToCount[]) => this.#ask({ to: 'count', counts }))
 
   constructor(channel: HubChannel) {
     this.#channel = channel
@@ -125,20 +148,6 @@ class HubNeighbours implements Neighbours {
     }
   }
 
-  async #publish(text: string) {
-    if (!this.#batch) {
-      const texts: string[] = []
-      const leave = () => {
-        this.#batch = undefined
-        return this.#ask({ to: 'tell', texts })
-      }
-      this.#batch = { texts, left: Promise.resolve().then(leave) }
-    }
-    const { texts, left } = this.#batch
-    texts.push(text)
-    await left
-  }
-
   async #since(position: string) {
     const first = Number(position) + 1
     const texts = (await this.#ask({ to: 'since', number: first - 1 })) as readonly string[] | undefined
@@ -158,7 +167,7 @@ class HubNeighbours implements Neighbours {
     return {
       shared: 'host',
       node,
-      publish: text => this.#publish(text),
+      publish: async text => void (await this.#publish(text)),
       subscribe: listener => {
         this.#subscribers.add(listener)
         return () => void this.#subscribers.delete(listener)
@@ -185,17 +194,8 @@ class HubNeighbours implements Neighbours {
 
   /** An arrow function, because the host calls it without `this`. */
   readonly count = async (...one: ToCount) => {
-    if (!this.#counts) {
-      const counts: ToCount[] = []
-      const leave = () => {
-        this.#counts = undefined
-        return this.#ask({ to: 'count', counts })
-      }
-      this.#counts = { counts, counted: new Promise<void>(resolve => setImmediate(resolve)).then(leave) }
-    }
-    const { counts, counted } = this.#counts
-    const index = counts.push(one) - 1
-    return ((await counted) as readonly Counted[])[index] as Counted
+    const { sent, index } = await this.#count(one)
+    return (sent as readonly Counted[])[index] as Counted
   }
 }
 

@@ -100,15 +100,7 @@ export function createSeat({ start, log, serving, refilled }: SeatSettings) {
     const next =
       wait < LONGEST_WAIT ? 'another is started' : `workers keep ending: a start is tried every ${wait / 1000} s`
     log.error(
-      {
-        code: 'MH3124',
-        worker: pid,
-        exitCode: code,
-        signal,
-        ...(problem !== undefined && { problem }),
-        wait,
-        serving: left,
-      },
+      { code: 'MH3124', worker: pid, exitCode: code, signal, problem, wait, serving: left },
       `${what}; ${left === 0 ? 'no worker is left; ' : ''}${next}`,
     )
     timer = setTimeout(async () => {

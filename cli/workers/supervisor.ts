@@ -55,14 +55,7 @@ function createReload(seats: readonly Seat[], log: Logger) {
       if ('end' in outcome) {
         const { code, signal, problem } = outcome.end
         log.error(
-          {
-            code: 'MH3101',
-            exitCode: code,
-            signal,
-            ...(problem !== undefined && { problem }),
-            replaced,
-            workers: seats.length,
-          },
+          { code: 'MH3101', exitCode: code, signal, problem, replaced, workers: seats.length },
           'Reload failed: a new worker could not start. The old workers continue to serve.',
         )
         return

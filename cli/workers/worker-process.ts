@@ -4,8 +4,8 @@ import type { Worker } from 'node:cluster'
 import cluster from 'node:cluster'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { withTimeout } from '../../core/http/clock.ts'
-import type { CloseReport } from '../../core/kernel/ending.ts'
 import type { Logger } from '../../core/kernel/log.ts'
+import type { CloseReport } from '../../core/kernel/shutdown.ts'
 import { errorText } from '../../core/plugin.ts'
 import {
   FIRST_WORKER,

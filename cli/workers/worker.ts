@@ -1,8 +1,8 @@
 // A worker process: serves the config on the shared port and executes orders of the primary.
 import cluster from 'node:cluster'
 import { digestProject } from '../../core/config/module-graph.ts'
-import type { CloseReport } from '../../core/kernel/ending.ts'
 import type { ProcessLog } from '../../core/kernel/log.ts'
+import type { CloseReport } from '../../core/kernel/shutdown.ts'
 import { errorText, StartError } from '../../core/plugin.ts'
 import { startThread } from '../../core/threads/start-thread.ts'
 import type { StartOptions } from '../command.ts'
@@ -10,29 +10,25 @@ import type { OperatorLink } from '../console.ts'
 import type { CommandContext, ProcessEvents } from '../context.ts'
 import { type CliLog, openLog } from '../log.ts'
 import {
+  notifyParent,
   onCrash,
   type Served,
   type ServeSettings,
   serve,
   surviveRejections,
   surviveStdout,
-  tellParent,
 } from '../serve.ts'
 import { FIRST_WORKER, isFromPrimary, type Order, type StopOrder, type WorkerMessage } from './message.ts'
 import { createNeighbours, hubOfPrimary } from './neighbours.ts'
 
-const tell = (message: WorkerMessage) => tellParent(message)
+const tell = (message: WorkerMessage) => notifyParent(message)
 
 const STOP: StopOrder = { mcpHost: 'stop' }
 
-interface Orders {
-  readonly stop: Promise<StopOrder>
-  readonly retire: Promise<void>
-  readonly leave: Promise<void>
-}
+type Orders = ReturnType<typeof listenForOrders>
 
 /** Orders come from the primary. A SIGTERM sent only to this process means `retire`. */
-function listenForOrders(): Orders {
+function listenForOrders() {
   const obey = new Map<string, (order: Order) => void>()
   const heard = <Heard>(order: Order['mcpHost']) =>
     new Promise<Heard>(resolve => obey.set(order, told => resolve(told as Heard)))

@@ -5,7 +5,7 @@ import { AuthError } from '../errors.ts'
 import type { AuthorizationRedirectDelegate, ClientOAuthOptions } from '../options.ts'
 import { checkOptions } from '../resolve-options.ts'
 import { createGuardedFetch, isProxyFetch } from './fetch.ts'
-import { createLoopbackRedirect, type LoopbackHost } from './loopback.ts'
+import { createLoopbackRedirect, earlierPort, type LoopbackHost } from './loopback.ts'
 
 const HOSTS: Readonly<Record<string, LoopbackHost>> = {
   localhost: 'localhost',
@@ -13,13 +13,9 @@ const HOSTS: Readonly<Record<string, LoopbackHost>> = {
   '[::1]': '::1',
 }
 
-interface LoopbackPlace {
-  readonly host: LoopbackHost
-  readonly port: number
-  readonly path: string
-}
+type LoopbackPlace = NonNullable<ReturnType<typeof loopbackPlace>>
 
-function loopbackPlace(options: ClientOAuthOptions): LoopbackPlace | undefined {
+function loopbackPlace(options: ClientOAuthOptions) {
   const { redirectUri, authorizationRedirectDelegate, authorizationCallbackHandler } = options
   if (redirectUri === undefined || authorizationRedirectDelegate || authorizationCallbackHandler) return undefined
   if (!URL.canParse(String(redirectUri))) return undefined
@@ -42,13 +38,7 @@ const delegateAt =
 const openAt =
   ({ host, path }: LoopbackPlace): OpenRedirect =>
   async before =>
-    createLoopbackRedirect({ host, path, preferredPort: portOf(before, host) })
-
-function portOf(redirectUri: string | undefined, host: LoopbackHost): number | undefined {
-  if (redirectUri === undefined || !URL.canParse(redirectUri)) return undefined
-  const { hostname, port } = new URL(redirectUri)
-  return HOSTS[hostname] === host && port !== '' ? Number(port) : undefined
-}
+    createLoopbackRedirect({ host, path, preferredPort: earlierPort(before, host) })
 
 function guardedFetch({ networkPolicy, fetch }: ClientOAuthOptions): typeof globalThis.fetch | undefined {
   if (networkPolicy?.blockPrivateNetworks && isProxyFetch(fetch)) {

@@ -4,6 +4,7 @@ import { once } from 'node:events'
 import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { AuthError } from '../errors.ts'
+import { withAbort } from '../http.ts'
 import { openBrowser as openDefaultBrowser } from './open-browser.ts'
 
 const STYLE = [
@@ -59,6 +60,12 @@ function sendPage(response: ServerResponse, [status, title, text]: Page): void {
 }
 
 export type LoopbackHost = 'localhost' | '127.0.0.1' | '::1'
+
+/** The port of an earlier redirect URI on this host. A client registration is valid only for its redirect URI. */
+export function earlierPort(redirectUri: string | undefined, host: LoopbackHost): number | undefined {
+  const { hostname, port } = URL.canParse(redirectUri ?? '') ? new URL(redirectUri ?? '') : { hostname: '', port: '' }
+  return hostname.replace(/^\[|\]$/g, '') === host && port !== '' ? Number(port) : undefined
+}
 
 type LoopbackListener = ReturnType<typeof listenerOf>
 
@@ -218,18 +225,16 @@ export async function createLoopbackRedirect(options: LoopbackRedirectOptions = 
     const state = authorizationUrl.searchParams.get('state')
     if (redirectUri !== redirect.href || !state) throw misused(redirectUri, redirect.href)
     signal.throwIfAborted()
-    const { promise, resolve, reject } = settleable<URL>()
-    const abort = () => reject(signal.reason)
-    signal.addEventListener('abort', abort, { once: true })
-    waiting.set(state, { resolve, reject })
-    promise.catch(() => {})
+    const returned = new Promise<URL>((resolve, reject) => waiting.set(state, { resolve, reject }))
+    returned.catch(() => {})
     try {
       await start()
       // A browser command can run until its window closes.
-      Promise.resolve(signal.aborted ? undefined : openBrowser(authorizationUrl)).catch(reject)
-      return await promise
+      Promise.resolve(signal.aborted ? undefined : openBrowser(authorizationUrl)).catch(error =>
+        waiting.get(state)?.reject(error),
+      )
+      return await withAbort(returned, signal)
     } finally {
-      signal.removeEventListener('abort', abort)
       waiting.delete(state)
       if (waiting.size === 0) await stop()
     }
@@ -247,15 +252,6 @@ export async function createLoopbackRedirect(options: LoopbackRedirectOptions = 
       await stop()
     },
   }
-}
-
-function settleable<T>() {
-  let resolve: (value: T) => void = () => {}
-  let reject: (reason: unknown) => void = () => {}
-  const promise = new Promise<T>((...settle) => {
-    ;[resolve, reject] = settle
-  })
-  return { promise, resolve, reject }
 }
 
 function checkOptions(host: string, port: number, path: string): void {

@@ -19,7 +19,7 @@ import type { AdmitCaller, Call } from '../mcp/call.ts'
 import type { CatalogItem } from '../mcp/catalog.ts'
 import { boundKey } from './claims.ts'
 
-const EVERYBODY: Audience = { key: '', denialOf: () => undefined }
+const OPEN_AUDIENCE: Audience = { key: '', denialOf: () => undefined }
 
 const list = (value: string | readonly string[] | undefined): readonly string[] =>
   value === undefined ? [] : typeof value === 'string' ? [value] : value
@@ -37,7 +37,7 @@ const ANONYMOUS: Denial = { reason: 'no token', scopes: [], listed: false }
 
 /** The default without a policy plugin: items are open, and `authorize` supports scopes and roles. */
 export const openAccess: AccessDecider = {
-  audienceOf: () => EVERYBODY,
+  audienceOf: () => OPEN_AUDIENCE,
   authorize(rule, user) {
     if (rule === true) return user ? undefined : ANONYMOUS
     if (typeof rule !== 'string') return meetsRule(rule, user)
@@ -95,8 +95,8 @@ export function challenge(facts: ChallengeFacts): string {
   return parameters.length === 0 ? scheme : `${scheme} ${parameters.join(', ')}`
 }
 
-export function proofAlgorithmsFor(binding: TokenBinding, showedBound: boolean): readonly string[] {
-  return showedBound || binding.required() ? binding.algorithms() : []
+export function proofAlgorithmsFor(binding: TokenBinding, isBoundToken: boolean): readonly string[] {
+  return isBoundToken || binding.required() ? binding.algorithms() : []
 }
 
 type Place = Parameters<AdmitCaller>[0]
@@ -139,8 +139,8 @@ export function refuseAccess(denial: Denial, { route, params, user }: Place, ser
   const description = scopes.length > 0 ? `needs ${scopes.join(' ')}` : 'not allowed'
   const header = challenge({ error: 'insufficient_scope', description, scopes, metadataUrl, proofAlgorithms })
   // A challenge without scopes is omitted, because a client that lacks only a role would request tokens in a loop.
-  const isAsked = scopes.length > 0 && (metadataUrl !== undefined || takesBearer(services.challengesOn(route)))
-  const headers = isAsked ? { headers: { 'WWW-Authenticate': header } } : {}
+  const hasChallenge = scopes.length > 0 && (metadataUrl !== undefined || takesBearer(services.challengesOn(route)))
+  const headers = hasChallenge ? { headers: { 'WWW-Authenticate': header } } : {}
   return new HostError('forbidden', { detail: description, reason, ...headers })
 }
 

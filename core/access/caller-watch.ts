@@ -18,7 +18,7 @@ export function createCallerWatch(admit: AdmitCaller, clock: Clock) {
     return clock.setTimeout(end, Math.min(MAX_DELAY, Math.max(0, expiresAt - clock.now()))).unref()
   }
 
-  function canEnter(caller: WatchedCaller): boolean {
+  function isAdmitted(caller: WatchedCaller): boolean {
     try {
       admit(caller)
       return true
@@ -45,7 +45,7 @@ export function createCallerWatch(admit: AdmitCaller, clock: Clock) {
       return stop
     },
     recheckCallers() {
-      for (const { caller, end } of [...watched.values()]) if (!canEnter(caller)) end()
+      for (const { caller, end } of [...watched.values()]) if (!isAdmitted(caller)) end()
     },
   }
 }

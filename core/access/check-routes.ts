@@ -13,13 +13,13 @@ import type { CompiledRoute } from '../mcp/routes.ts'
 
 /** Reports `authorize` or `cors` without a plugin that supports it. */
 export function checkConventions(routes: readonly Route[], provides: Provides, suggest: SuggestPlugin, report: Report) {
-  const tell = (code: string, why: string, ...at: Path) => report(new StartError(code, why, { at: ['routes', ...at] }))
+  const fail = (code: string, why: string, ...at: Path) => report(new StartError(code, why, { at: ['routes', ...at] }))
   for (const route of routes) {
     const { path, authorize, cors } = route
     if (authorize !== undefined && !provides('authorize', route)) {
-      tell('MH1211', `no plugin of this route enforces it; switch on ${suggest('authorize')}`, path, 'authorize')
+      fail('MH1211', `no plugin of this route enforces it; switch on ${suggest('authorize')}`, path, 'authorize')
     } else if (typeof authorize === 'string' && !provides('policy', route)) {
-      tell(
+      fail(
         'MH1212',
         `no plugin of this route defines the policy "${authorize}"; switch on ` +
           `${suggest('policy')}, or for a scope or a role write { scope: '${authorize}' } or { role: '${authorize}' }`,
@@ -27,7 +27,7 @@ export function checkConventions(routes: readonly Route[], provides: Provides, s
       )
     }
     if (cors !== undefined && !provides('cors', route)) {
-      tell('MH1213', `no plugin of this route defines "${cors}"; switch on ${suggest('cors')}`, path, 'cors')
+      fail('MH1213', `no plugin of this route defines "${cors}"; switch on ${suggest('cors')}`, path, 'cors')
     }
   }
 }
@@ -145,7 +145,7 @@ function warnOpenParameters(routes: readonly CompiledRoute[], report: Report): v
   }
 }
 
-interface OpenDoorFacts {
+interface ProtectionFacts {
   readonly routes: readonly CompiledRoute[]
   readonly catalog: Pick<Catalog, 'items'>
   readonly slot: AccessServices['slot']
@@ -156,13 +156,13 @@ interface OpenDoorFacts {
 }
 
 /** Warns if other machines can call tools without a token or Host check: DNS rebinding would let any site call them. */
-function warnOpenHost({ routes, catalog, slot, http, purpose, log }: OpenDoorFacts): void {
+function warnOpenHost({ routes, catalog, slot, http, purpose, log }: ProtectionFacts): void {
   if (purpose === 'stdio' || isLoopback(http.host) || http.publicUrl !== undefined || http.allowedHosts.length > 0)
     return
   const open = routes.filter(route => {
     if (route.authorize !== undefined) return false
-    const anybody = slot('access', route).audienceOf(undefined, route)
-    return route.toolsets.some(toolset => catalog.items(toolset).some(item => !anybody.denialOf(item)))
+    const anonymous = slot('access', route).audienceOf(undefined, route)
+    return route.toolsets.some(toolset => catalog.items(toolset).some(item => !anonymous.denialOf(item)))
   })
   if (open.length === 0) return
   const fix =
@@ -175,7 +175,7 @@ function warnOpenHost({ routes, catalog, slot, http, purpose, log }: OpenDoorFac
 }
 
 /** Warns about open routes that serve items of a protected route. Items with their own `access` or rule are excluded. */
-export function warnOpenDoors(facts: OpenDoorFacts): void {
+export function warnUnprotected(facts: ProtectionFacts): void {
   warnOpenHost(facts)
   const { routes, catalog, slot, log, report } = facts
   warnOpenParameters(routes, report)

@@ -89,7 +89,7 @@ export function createGrantStore(store: Store, limits: GrantLimits = {}) {
   let evicting: Promise<void> | undefined
   let isOver = false
 
-  async function evictSome(): Promise<boolean> {
+  async function evictOldest(): Promise<boolean> {
     const [{ members, size }] = await store.read(PENDING, [{ sortedSet: 'order', limit: EVICTED }])
     if (size <= mostUnits) return false
     // Evicts one percent more, so that not every write has to evict.
@@ -104,7 +104,7 @@ export function createGrantStore(store: Store, limits: GrantLimits = {}) {
   async function evictAll() {
     while (isOver) {
       isOver = false
-      while (await evictSome());
+      while (await evictOldest());
     }
   }
 

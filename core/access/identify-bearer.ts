@@ -25,13 +25,13 @@ interface PresentedToken {
   readonly digest: () => string
 }
 
-interface Unread {
+interface UnreadableToken {
   readonly refused: string
   readonly isDPoP: boolean
   readonly malformed?: true
 }
 
-type Presented = PresentedToken | Unread
+type Presented = PresentedToken | UnreadableToken
 
 /** The credential of each connection's last request. */
 const lastOf = new WeakMap<Socket, { readonly header: string; readonly shown: PresentedToken }>()
@@ -67,10 +67,10 @@ function readHeader(header: string): Presented | undefined {
   const scheme = SCHEME.exec(header)
   if (!scheme) {
     // Node joins repeated headers, so it is unclear which credential is valid.
-    return /,\s*(?:bearer|dpop)(?:\s|$)/i.test(header) ? TWO_HEADERS : undefined
+    return /,\s*(?:bearer|dpop)(?:\s|$)/i.test(header) ? REPEATED_HEADER : undefined
   }
   const token = header.slice(scheme[0].length)
-  if (token.includes(',')) return TWO_HEADERS
+  if (token.includes(',')) return REPEATED_HEADER
   const isDPoP = scheme[1] !== undefined
   if (token.length > MAX_TOKEN_LENGTH) {
     return { refused: `the token is longer than ${MAX_TOKEN_LENGTH} characters`, isDPoP }
@@ -79,7 +79,7 @@ function readHeader(header: string): Presented | undefined {
   return { refused: `the Authorization header contains no ${isDPoP ? 'DPoP' : 'bearer'} token`, isDPoP }
 }
 
-const TWO_HEADERS: Presented = { refused: 'more than one Authorization header', isDPoP: false, malformed: true }
+const REPEATED_HEADER: Presented = { refused: 'more than one Authorization header', isDPoP: false, malformed: true }
 
 /** The reason for a refused proof. The texts reach client and log and must not contain parts of the proof. */
 export type ProofFlaw =
@@ -218,9 +218,9 @@ const AUTHENTICATIONS = {
   labels: ['plugin', 'outcome'],
 }
 
-function createTold(host: Pick<KernelHost, 'log' | 'name' | 'metrics'>) {
+function createOutcomeReporter(host: Pick<KernelHost, 'log' | 'name' | 'metrics'>) {
   const count = host.metrics.counter(AUTHENTICATIONS)
-  const tellOf = (outcome: string) => {
+  const countOf = (outcome: string) => {
     const labels = { plugin: host.name, outcome }
     return () => count(1, labels)
   }
@@ -232,9 +232,9 @@ function createTold(host: Pick<KernelHost, 'log' | 'name' | 'metrics'>) {
     else host.log.warn({ code: 'MH1222', ...fields }, 'refused a token')
   }
   return {
-    accepted: tellOf('accepted'),
-    refused: tellOf('refused'),
-    unavailable: tellOf('unavailable'),
+    accepted: countOf('accepted'),
+    refused: countOf('refused'),
+    unavailable: countOf('unavailable'),
     denied,
   }
 }
@@ -249,7 +249,7 @@ export function authenticateBearer(
   verify: VerifyToken,
   possessionNow: () => Possession = () => NO_POSSESSION,
 ): HostMiddleware {
-  const told = createTold(host)
+  const outcomes = createOutcomeReporter(host)
   const by = (thrown: HostError) => {
     blame(thrown, host.name)
     return thrown
@@ -260,14 +260,14 @@ export function authenticateBearer(
     if ('retryAfter' in flaw) {
       const isLimited = 'limited' in flaw
       const detail = isLimited ? flaw.limited : flaw.unavailable
-      if (isLimited) told.refused()
-      else told.unavailable()
-      told.denied(ctx, route, { refused: detail })
+      if (isLimited) outcomes.refused()
+      else outcomes.unavailable()
+      outcomes.denied(ctx, route, { refused: detail })
       const headers = { 'Retry-After': String(flaw.retryAfter) }
       return by(new HostError(isLimited ? 'tooManyRequests' : 'unavailable', { detail, reason: detail, headers }))
     }
-    told.refused()
-    told.denied(ctx, route, flaw)
+    outcomes.refused()
+    outcomes.denied(ctx, route, flaw)
     const isBound = shown.isDPoP || ('isBound' in flaw && flaw.isBound === true)
     return by(refuse(servicesOf(host), place, flaw, isBound))
   }
@@ -293,7 +293,7 @@ export function authenticateBearer(
       const flaw = await flawOf(ctx, possession, { ...shown, route }, user)
       if (flaw) throw refusal(ctx, place, shown, flaw)
     }
-    told.accepted()
+    outcomes.accepted()
     ctx.state.user = user
     return next()
   }

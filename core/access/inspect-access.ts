@@ -8,7 +8,7 @@ import { readTarget } from '../http/request-target.ts'
 import { authenticationSteps, authenticatorsOn } from '../kernel/authenticators.ts'
 import type { HostContext, RequestState } from '../kernel/endpoint.ts'
 import { createPathTable, type Matched } from '../kernel/path-table.ts'
-import { type KernelNotes, notesFor } from '../kernel/set-up.ts'
+import { type KernelRegistrations, registeredOn } from '../kernel/set-up.ts'
 import type { User } from '../kernel/user.ts'
 import type { AccessServices, Denial } from '../mcp/access-decider.ts'
 import type { CatalogItem } from '../mcp/catalog.ts'
@@ -21,8 +21,8 @@ import { itemsOn, type LeastScopesFacts } from './least-scopes.ts'
 export type InspectedAddress = NonNullable<ReturnType<typeof inspectAddress>>
 
 interface InspectedParts extends LeastScopesFacts, Pick<AccessServices, 'leastScopes' | 'challengesOn'> {
-  readonly notes: Pick<KernelNotes, 'authenticators'>
-  readonly author: Pick<McpRegistrations, 'explained' | 'unlisted'>
+  readonly registrations: Pick<KernelRegistrations, 'authenticators'>
+  readonly mcp: Pick<McpRegistrations, 'explained' | 'unlisted'>
   readonly limits: Pick<ToolLimits, 'describe'>
 }
 
@@ -37,11 +37,11 @@ function contextOf(path: string, authorization: string | undefined, state: Reque
 }
 
 function inspect(path: string, { target: route, params }: Matched<CompiledRoute>, parts: InspectedParts) {
-  const { notes, author, slot, limits } = parts
+  const { registrations, mcp, slot, limits } = parts
   const toolsets = route.toolsetsFor(params)
   if (!toolsets) return undefined
   const access = slot('access', route)
-  const authenticators = authenticatorsOn(notes, route)
+  const authenticators = authenticatorsOn(registrations, route)
   const steps = authenticationSteps(authenticators, error => error)
   return {
     route,
@@ -63,14 +63,14 @@ function inspect(path: string, { target: route, params }: Matched<CompiledRoute>
       denialOnRoute(access.audienceOf(user, route).denialOf(item), user, route, access),
     /** True if plugins hide the item from lists. A text is the reason that its calls fail. */
     unlistedBy: ({ kind, key }: CatalogItem): boolean | string => {
-      const found = kind === 'tools' ? notesFor(author.unlisted, route).map(isHidden => isHidden(key, route)) : []
+      const found = kind === 'tools' ? registeredOn(mcp.unlisted, route).map(isHidden => isHidden(key, route)) : []
       return found.find(one => typeof one === 'string') ?? found.includes(true)
     },
     explain: (item: CatalogItem, user: User | undefined): readonly string[] =>
       access.explain?.(item, user, route) ?? [],
     explainPlugins: (item?: CatalogItem): readonly string[] => [
       ...(item ? limits.describe(item).map(text => `limits: ${text}`) : []),
-      ...author.explained
+      ...mcp.explained
         .filter(({ instance }) => instance.routes.includes(route))
         .flatMap(({ instance, value }) => value(item, route).map(text => `${instance.name}: ${text}`)),
     ],

@@ -23,8 +23,8 @@ export function itemsOn(
 }
 
 function scopesOfAll(facts: LeastScopesFacts, route: CompiledRoute, toolsets: readonly string[]): readonly string[] {
-  const anybody = facts.slot('access', route).audienceOf(undefined, route)
-  const needed = itemsOn(facts, route, toolsets).map(item => anybody.denialOf(item)?.scopes ?? [])
+  const anonymous = facts.slot('access', route).audienceOf(undefined, route)
+  const needed = itemsOn(facts, route, toolsets).map(item => anonymous.denialOf(item)?.scopes ?? [])
   const [first = [], ...others] = needed
   return first.filter(scope => others.every(scopes => scopes.includes(scope)))
 }
@@ -69,7 +69,7 @@ export function warnUnsupportedScopes(facts: LeastScopesFacts, report: Report): 
 }
 
 /** Warns about protected routes whose challenge contains no scopes, so that clients request every scope. */
-export function warnUntoldScopes(facts: LeastScopesFacts, log: Logger): void {
+export function warnMissingChallengeScopes(facts: LeastScopesFacts, log: Logger): void {
   for (const route of facts.routes) {
     const supported = facts.slot('protectedResource', route).scopesOf(route) ?? []
     if (route.authorize === undefined || route.challengeScopes.length > 0 || supported.length < 2) continue

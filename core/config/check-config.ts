@@ -9,8 +9,8 @@ import { withoutRequired } from './config-schema.ts'
 import { hasSettings, isPlain } from './define-config.ts'
 import type { Finding } from './explain-problems.ts'
 import type { LoadedConfig } from './load-config.ts'
-import { lineOf } from './places.ts'
 import { inFileOrder, type Problem } from './problems.ts'
+import { lineOf } from './source-locations.ts'
 import { validateValue } from './validate-value.ts'
 
 export { assertNoProblems, formatProblems, inFileOrder, type Problem } from './problems.ts'
@@ -20,7 +20,7 @@ interface Found<Value> {
   readonly value: Value
 }
 
-interface Held {
+interface Collected {
   readonly configured: Found<ConfiguredPlugin>[]
   readonly uncalled: Path[]
   readonly definitions: Found<Definition>[]
@@ -47,21 +47,21 @@ export function checkConfig(
   schema: object,
   { findFaults = createDefinitionCheck(new Map()), note, onUnset, isOpen = false }: CheckSettings = {},
 ): Problem[] {
-  const held: Held = { configured: [], uncalled: [], definitions: [], absent: [] }
-  const view = plainView(loaded.config, [], held)
+  const collected: Collected = { configured: [], uncalled: [], definitions: [], absent: [] }
+  const view = plainView(loaded.config, [], collected)
   const problems = [
     ...checkValue(loaded, [], view, schema, note, isOpen ? isOfPlugin : undefined),
-    ...held.configured.flatMap(({ path, value: { plugin, options } }) => {
+    ...collected.configured.flatMap(({ path, value: { plugin, options } }) => {
       const own = path[0] === 'routes' ? withoutRequired(plugin.options) : plugin.options
-      return checkValue(loaded, path, plainView(options, path, held), own, note)
+      return checkValue(loaded, path, plainView(options, path, collected), own, note)
     }),
-    ...held.uncalled.map(path => {
+    ...collected.uncalled.map(path => {
       note?.({ ...UNCALLED, path })
       return problemAt(loaded, path, { ...UNCALLED, path })
     }),
-    ...held.definitions.flatMap(({ path, value }) => checkDefinition(loaded, path, value, findFaults)),
+    ...collected.definitions.flatMap(({ path, value }) => checkDefinition(loaded, path, value, findFaults)),
   ]
-  for (const path of held.absent) {
+  for (const path of collected.absent) {
     const variable = unsetVariableAt(loaded, path)
     if (variable !== undefined) onUnset?.(variable, path)
   }
@@ -120,7 +120,7 @@ function unsetVariableAt({ file, locate }: Pick<LoadedConfig, 'file' | 'locate'>
   return names.find(name => !process.env[name])
 }
 
-function plainView(value: unknown, path: Path, held: Held, parents: readonly unknown[] = []): unknown {
+function plainView(value: unknown, path: Path, held: Collected, parents: readonly unknown[] = []): unknown {
   const isDefinition = kindOf(value) !== undefined
   if (isDefinition && path[0] === 'toolsets') held.definitions.push({ path, value: value as Definition })
   const isOpaque = path[0] === 'toolsets' && path.length > 1 && !Array.isArray(value) && !hasSettings(value)
@@ -142,10 +142,10 @@ function plainView(value: unknown, path: Path, held: Held, parents: readonly unk
 const isPluginPath = (path: Path): boolean =>
   (path.length === 1 && path[0] === 'plugins') || (path.length === 3 && path[0] === 'routes' && path[2] === 'plugins')
 
-interface SoundPart {
+interface ValidPart {
   readonly config: Readonly<Record<string, unknown>>
   /** True if keys that the plugin can read are invalid. Such a plugin is planned but not set up. */
-  readonly isUnsound: (plugin: string) => boolean
+  readonly hasInvalidOptions: (plugin: string) => boolean
 }
 
 type Fault = Pick<Finding, 'kind' | 'path' | 'suggestion'>
@@ -184,17 +184,17 @@ function replacementFor({ kind, path }: Fault, config: Draft): readonly [Path, u
   return isOptions(valueAt(config, path.slice(0, 4))) ? [[]] : [path.slice(0, 4)]
 }
 
-export function withoutFaults(config: unknown, faults: readonly Fault[]): SoundPart | undefined {
+export function withoutFaults(config: unknown, faults: readonly Fault[]): ValidPart | undefined {
   if (!isObject(config) || faults.some(({ path }) => path.length === 0)) return undefined
   let left: Draft = { ...config }
   const named = new Set<unknown>()
-  let isAnyUnsound = false
+  let isAnyInvalid = false
   for (const fault of faults) {
     const [key, name, inner, plugin] = fault.path
     if (key === 'plugins') named.add(name)
     if (key === 'routes' && inner === 'plugins') named.add(plugin)
     const isMeant = fault.kind !== 'unknown option' || fault.path.length > 1 || fault.suggestion !== undefined
-    if (!READ_BY_HOST.has(key) && isMeant) isAnyUnsound = true
+    if (!READ_BY_HOST.has(key) && isMeant) isAnyInvalid = true
     const [at, by] = replacementFor(fault, left)
     if (at.length > 0) left = replaceAt(left, at, by) as Draft
     if (key === 'toolsets' && name === undefined) {
@@ -205,6 +205,6 @@ export function withoutFaults(config: unknown, faults: readonly Fault[]): SoundP
       )
     }
   }
-  const isUnsound = (plugin: string) => isAnyUnsound || named.has(undefined) || named.has(plugin)
-  return { config: left, isUnsound }
+  const hasInvalidOptions = (plugin: string) => isAnyInvalid || named.has(undefined) || named.has(plugin)
+  return { config: left, hasInvalidOptions }
 }

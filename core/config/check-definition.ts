@@ -83,7 +83,7 @@ const HANDLER = words(
 const ACCESS = words('scopes scope roles role auth authorize canAccess permissions', 'access')
 const INPUT = 'parameters inputSchema input_schema paramsSchema argsSchema params args schema arguments inputs'
 
-const MEANT: Readonly<Record<Kind, ReadonlyMap<string, string>>> = {
+const FOREIGN_NAMES: Readonly<Record<Kind, ReadonlyMap<string, string>>> = {
   tool: new Map([
     ...HANDLER,
     ...ACCESS,
@@ -103,7 +103,7 @@ const MEANT: Readonly<Record<Kind, ReadonlyMap<string, string>>> = {
 function withForeignNames(findings: readonly Finding[], kind: Kind): Finding[] {
   const meant = new Map<Finding, string>()
   for (const finding of findings) {
-    const name = MEANT[kind].get(String(finding.path[0]))
+    const name = FOREIGN_NAMES[kind].get(String(finding.path[0]))
     if (finding.kind === 'unknown option' && finding.path.length === 1 && name !== undefined) meant.set(finding, name)
   }
   const renamed = findings.map(finding => {

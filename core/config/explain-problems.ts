@@ -34,11 +34,11 @@ interface Validated {
 /** Converts the errors of ajv with options `allErrors` and `verbose`. The findings contain no secrets. */
 export function explainProblems(errors: readonly ErrorObject[], { value, schema, at }: Validated): Finding[] {
   const places = new Map<string, Finding>()
-  for (const error of readErrors(errors).flatMap(problem => settle(problem, schema))) {
+  for (const error of readErrors(errors).flatMap(problem => resolveAlternatives(problem, schema))) {
     const within = stepsOf(error.instancePath, value)
     const path = [...at, ...within]
     const known = { ...error, parentSchema: resolveAll(error.parentSchema ?? {}, schema) }
-    const finding = explain(known, path, isSecretAt(schema, within) || soundsSecret(path))
+    const finding = explain(known, path, isSecretAt(schema, within) || looksSecret(path))
     const place = formatPath(finding.path)
     if (!places.has(place)) places.set(place, finding)
   }
@@ -65,31 +65,33 @@ function resolveAll(given: JsonSchema, root: object): JsonSchema {
   return properties.length === 0 ? schema : { ...schema, properties: Object.fromEntries(properties) }
 }
 
-function settle({ error, alternatives }: SchemaProblem, root: object): ErrorObject[] {
-  const branch = meantBranch(error, root)
-  const meant = branch ? alternatives.filter(({ error: inner }) => isOf(branch, inner, error, root)) : []
-  return meant.length > 0 ? meant.flatMap(problem => settle(problem, root)) : [error]
+function resolveAlternatives({ error, alternatives }: SchemaProblem, root: object): ErrorObject[] {
+  const branch = closestBranch(error, root)
+  const meant = branch ? alternatives.filter(({ error: inner }) => belongsTo(branch, inner, error, root)) : []
+  return meant.length > 0 ? meant.flatMap(problem => resolveAlternatives(problem, root)) : [error]
 }
 
 const keysOf = (schema: JsonSchema): object => (isSchema(schema['properties']) ? schema['properties'] : {})
 
-function meantBranch({ data, schema }: ErrorObject, root: object): JsonSchema | undefined {
+function closestBranch({ data, schema }: ErrorObject, root: object): JsonSchema | undefined {
   if (typeof data !== 'object' || data === null) return undefined
   const kind = Array.isArray(data) ? 'array' : 'object'
   const ofType = branchesOf({ anyOf: schema }, root).filter(({ type }) => [type].flat().includes(kind))
-  const ofKind = ofType.filter(branch => !Object.entries(keysOf(branch)).some(([key, one]) => isOther(one, key, data)))
+  const ofKind = ofType.filter(
+    branch => !Object.entries(keysOf(branch)).some(([key, one]) => hasOtherConst(one, key, data)),
+  )
   const fitting = ofKind.length > 0 ? ofKind : ofType
   const known = fitting.map(branch => Object.keys(data).filter(key => Object.hasOwn(keysOf(branch), key)).length)
   const best = fitting.filter((_, index) => known[index] === Math.max(...known))
   return best.length === 1 ? best[0] : undefined
 }
 
-const isOther = (schema: JsonSchema, key: string, data: object): boolean =>
+const hasOtherConst = (schema: JsonSchema, key: string, data: object): boolean =>
   schema['const'] !== undefined && Object.hasOwn(data, key) && Reflect.get(data, key) !== schema['const']
 
 const OTHER_KIND: ReadonlySet<string> = new Set(['type', 'const', 'enum'])
 
-function isOf(branch: JsonSchema, inner: ErrorObject, choice: ErrorObject, root: object): boolean {
+function belongsTo(branch: JsonSchema, inner: ErrorObject, choice: ErrorObject, root: object): boolean {
   const [key] = stepsOf(inner.instancePath.slice(choice.instancePath.length), choice.data)
   if (key !== undefined) {
     const own = Object.entries(keysOf(branch)).find(([name]) => name === key)?.[1]
@@ -169,11 +171,12 @@ const placeBelow = (name: string, properties: Readonly<Record<string, JsonSchema
 
 /** Finds a known key with a similar name, or a prefix of the name: `input` for `inputSchema`. */
 function nearestKey(name: string, candidates: readonly string[]): string | undefined {
-  const goesOn = (long: string, short: string) => short.length >= SHORTEST_STEM && long.startsWith(short)
+  const extendsKey = (long: string, short: string) => short.length >= SHORTEST_STEM && long.startsWith(short)
   return (
     nearest(name, candidates) ??
     candidates.find(
-      known => goesOn(name.toLowerCase(), known.toLowerCase()) || goesOn(known.toLowerCase(), name.toLowerCase()),
+      known =>
+        extendsKey(name.toLowerCase(), known.toLowerCase()) || extendsKey(known.toLowerCase(), name.toLowerCase()),
     )
   )
 }
@@ -228,7 +231,7 @@ function spellingsOf(value: string): string[] {
   ]
 }
 
-const LONGEST = 60
+const MAX_SHOWN = 60
 const SECRET_KEY = /secret|pass|pasw|pwd|token|credential|private|api.?key|signing.?key/i
 
 const PATTERN_WORDS: ReadonlyMap<unknown, string> = new Map([
@@ -325,10 +328,10 @@ export function describeKind(value: unknown): string {
 }
 
 /** True if a key name on the path is typical of a secret, for keys without a schema. */
-const soundsSecret = (path: Path): boolean => path.some(key => SECRET_KEY.test(String(key)))
+const looksSecret = (path: Path): boolean => path.some(key => SECRET_KEY.test(String(key)))
 
 /** True if a value is a secret by its schema or the names of its keys. */
-export const isSecretPath = (schema: object, path: Path): boolean => isSecretAt(schema, path) || soundsSecret(path)
+export const isSecretPath = (schema: object, path: Path): boolean => isSecretAt(schema, path) || looksSecret(path)
 
 function describeValue(value: unknown): string {
   const note = isPlaceholder(value) ? ', a placeholder that is not replaced' : ''
@@ -336,4 +339,4 @@ function describeValue(value: unknown): string {
   return typeof value === 'number' || typeof value === 'boolean' ? String(value) : describeKind(value)
 }
 
-const shorten = (value: string): string => (value.length > LONGEST ? `${value.slice(0, LONGEST - 1)}…` : value)
+const shorten = (value: string): string => (value.length > MAX_SHOWN ? `${value.slice(0, MAX_SHOWN - 1)}…` : value)

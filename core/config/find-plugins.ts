@@ -105,7 +105,7 @@ function checkSwitchedOff(values: readonly PluginValue[], found: ReadonlyMap<str
   }
 }
 
-export const isMisspelt = (
+export const areAllMisspelled = (
   config: unknown,
   found: ReadonlyMap<string, unknown>,
   builtIns: ReadonlyMap<string, unknown>,

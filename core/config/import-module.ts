@@ -7,7 +7,7 @@ import { dirname, join } from 'node:path'
 import type { ParseError } from 'jsonc-parser'
 import { isObject } from '../mcp/is-object.ts'
 import { filesRead, imported, linkModule, moduleUrl, readImports, replaceModules } from './module-graph.ts'
-import { hooksAreCheap } from './version-hooks.ts'
+import { hasSynchronousHooks } from './version-hooks.ts'
 import { whileLoading } from './while-loading.ts'
 
 const TYPESCRIPT = /\.[cm]?tsx?$/
@@ -49,7 +49,7 @@ async function loadTypeScript(file: string): Promise<void> {
 // Node.js type stripping (22.18 and later) replaces tsx for modules whose imports it can run. tsx is used in all
 // uncertain cases.
 
-const canStrip = Boolean(Reflect.get(process.features, 'typescript')) && hooksAreCheap()
+const canStrip = Boolean(Reflect.get(process.features, 'typescript')) && hasSynchronousHooks()
 
 function findAbove(name: string, folder: string): string | undefined {
   const file = join(folder, name)
@@ -112,7 +112,7 @@ async function linkStripped(file: string, tsconfig: string | undefined): Promise
 }
 
 async function registerTsx(found: string | undefined): Promise<void> {
-  spareTemporaryFolder()
+  disableCacheIfUnwritable()
   const [cjs, esm] = await Promise.all([import('tsx/cjs/api'), import('tsx/esm/api')])
   // tsx would use the tsconfig.json of the working directory.
   if (process.env['TSX_TSCONFIG_PATH'] !== undefined) {
@@ -146,7 +146,7 @@ function unwrap(namespace: Record<string, unknown>): Record<string, unknown> {
 }
 
 /** Without a writable temporary folder, tsx caches in memory. */
-function spareTemporaryFolder(): void {
+function disableCacheIfUnwritable(): void {
   try {
     accessSync(tmpdir(), constants.W_OK)
   } catch {

@@ -30,7 +30,7 @@ export interface Found {
 
 export type Next<Result> = (specifier: string, context: ImportContext) => Result
 
-interface Seen {
+interface ImportRecorder {
   readonly own: readonly string[]
   readonly note: (one: SeenImport) => void
 }
@@ -53,7 +53,7 @@ function pathOf(url: string | undefined): string | undefined {
 const isForeign = (path: string, own: readonly string[]): boolean =>
   /[\\/]node_modules[\\/]/.test(path) || own.some(folder => path.startsWith(folder))
 
-export function noteFailed({ parentURL }: ImportContext, { own, note }: Seen): void {
+export function noteFailed({ parentURL }: ImportContext, { own, note }: ImportRecorder): void {
   const parent = pathOf(parentURL)
   if (parent !== undefined && !isForeign(parent, own)) note({ parent, file: undefined })
 }
@@ -61,7 +61,7 @@ export function noteFailed({ parentURL }: ImportContext, { own, note }: Seen): v
 export function addVersion<Result extends Found>(
   found: Result,
   { parentURL, conditions = [] }: ImportContext,
-  { own, note, versions }: Seen & { readonly versions: Versions },
+  { own, note, versions }: ImportRecorder & { readonly versions: Versions },
 ): Result {
   const file = pathOf(found.url)
   if (file === undefined || isForeign(file, own)) return found

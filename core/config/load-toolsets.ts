@@ -11,13 +11,13 @@ import { checkDefinition } from './check-config.ts'
 import { explainBare, explainNone, type FindFaults } from './check-definition.ts'
 import { hasSettings, sourceOf } from './define-config.ts'
 import { importModule } from './import-module.ts'
-import type { Places } from './places.ts'
 import { type Problem, type Problems, shortName } from './problems.ts'
+import type { SourceLocations } from './source-locations.ts'
 
 interface Loading {
   readonly directory: string
   readonly problems: Problems
-  readonly places: Places
+  readonly locations: SourceLocations
   readonly findFaults: FindFaults
 }
 
@@ -78,15 +78,15 @@ async function definitionsIn(file: string, at: Path, { problems }: Loading): Pro
   return definitions
 }
 
-function soundOf(
+function validDefinitionsIn(
   file: string,
   definitions: readonly Definition[],
-  { problems, places, findFaults }: Loading,
+  { problems, locations, findFaults }: Loading,
 ): Definition[] {
-  for (const definition of definitions) places.note(definition, file)
+  for (const definition of definitions) locations.note(definition, file)
   return definitions.filter(definition => {
     // Lines are located lazily, because only faulty definitions need them.
-    const source = { file, locate: (path: Path) => places.sourceOf(definition)?.locate(path) }
+    const source = { file, locate: (path: Path) => locations.sourceOf(definition)?.locate(path) }
     const faults: Problem[] = checkDefinition(source, [], definition, findFaults)
     problems.add(faults)
     return faults.length === 0
@@ -120,7 +120,7 @@ async function loadToolset(toolset: unknown, whole: Path, loading: Loading): Pro
       loading.problems.report(new StartError('MH1102', NO_DEFINITION, { at: place }))
     if (typeof entry !== 'string') continue
     for (const file of await filesOf(entry, place, loading)) {
-      definitions.push(...soundOf(file, await definitionsIn(file, place, loading), loading))
+      definitions.push(...validDefinitionsIn(file, await definitionsIn(file, place, loading), loading))
     }
   }
   return definitions

@@ -5,7 +5,7 @@ import { createRequire } from 'node:module'
 import { dirname, relative, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { LINKED, stampOf } from './import-versions.ts'
-import { hooksAreCheap, installHooks, type VersionHooks, versionedUrl } from './version-hooks.ts'
+import { hasSynchronousHooks, installHooks, type VersionHooks, versionedUrl } from './version-hooks.ts'
 
 /** The time before the first project import, because file timestamps can lag by a few milliseconds. */
 const began = Date.now() - 20
@@ -68,18 +68,18 @@ function fileOf(key: string): string {
   return path === undefined ? (key.split('?')[0] ?? key) : decodeURIComponent(path)
 }
 
-const learned = new Set<string>()
+const scanned = new Set<string>()
 
 /** Scans CommonJS modules for `require`, which hooks do not see on every Node version. */
-async function learnRequired(): Promise<void> {
+async function scanRequired(): Promise<void> {
   const files = Object.keys(required).map(fileOf)
   const known = files.filter(file => stamps.has(file))
-  await readGraph(known, stampOf, learned)
+  await readGraph(known, stampOf, scanned)
 }
 
 /** Starts tracking imports, where hooks are expensive only if `always` is set. */
 export function trackModules({ always = false }: { readonly always?: boolean } = {}): void {
-  if (hooks || !(always || hooksAreCheap())) return
+  if (hooks || !(always || hasSynchronousHooks())) return
   hooks = installHooks()
   seesAll = filesRead.size === 0
 }
@@ -90,7 +90,7 @@ export async function imported(file: string, isWhole: boolean): Promise<void> {
   if (!hooks) return
   drain()
   note(undefined, file, stampOf(file))
-  await learnRequired()
+  await scanRequired()
   if (!isWhole) failed.add(file)
 }
 
@@ -144,7 +144,7 @@ export async function refreshModules(root: string, { environment = false } = {})
   const stale = withImporters(changed)
   replaceModules(stale)
   for (const file of stale) {
-    learned.delete(file)
+    scanned.delete(file)
     stamps.set(file, stampOf(file))
   }
   for (const key of Object.keys(required)) if (stale.has(fileOf(key))) delete required[key]

@@ -18,7 +18,7 @@ const withDefaults = (schema: Plugin<object>['options'], written: object): objec
   fillDefaults(trimSecrets(written, schema), schema) as object
 
 /** The path of a plugin's options, which can be under a route key or in `store`. */
-function placeOf(settings: object, at: Path, name: string, options: unknown): Path {
+function pathOfOptions(settings: object, at: Path, name: string, options: unknown): Path {
   const { store } = settings as { readonly store?: StoreSettings }
   const holds = (under: object) => Object.entries(under).find(([, value]) => value === options)?.[0]
   const [key, storeKey] = [holds(settings), isObject(store) ? holds(store) : undefined]
@@ -44,7 +44,7 @@ export function planPlugins(
     if (general !== undefined && general !== false) {
       const covered = routes.filter(route => own(route) === undefined)
       const options = withDefaults(plugin.options, optionsOf(general))
-      const at = placeOf(config, [], name, general)
+      const at = pathOfOptions(config, [], name, general)
       instances.push({ name, plugin, options, routes: covered, general: true, issuer, at, order })
     }
     for (const route of routes) {
@@ -52,7 +52,7 @@ export function planPlugins(
       if (special === undefined || special === false) continue
       const options = { ...(general ? optionsOf(general) : {}), ...optionsOf(special) }
       const filled = withDefaults(plugin.options, options)
-      const at = placeOf(config.routes[route.path] ?? {}, ['routes', route.path], name, special)
+      const at = pathOfOptions(config.routes[route.path] ?? {}, ['routes', route.path], name, special)
       instances.push({ name, plugin, options: filled, routes: [route], general: false, issuer, at, order })
     }
   }

@@ -1,14 +1,14 @@
 // Collects config problems with location, found value and expected value, so that startup reports all of them at once.
 import { relative } from 'node:path'
-import { type Report, StartError, type Written } from '../http/errors.ts'
+import { type ConfigLocation, type Report, StartError } from '../http/errors.ts'
 import type { Logger } from '../kernel/log.ts'
 
-export interface Place {
+export interface SourceLocation {
   readonly file?: string
   readonly line?: number
 }
 
-export interface Problem extends Place {
+export interface Problem extends SourceLocation {
   readonly kind: 'unknown option' | 'missing' | 'wrong value' | 'wrong name'
   readonly file: string
   readonly path: string
@@ -18,17 +18,17 @@ export interface Problem extends Place {
   readonly suggestion?: string
 }
 
-export interface Mistake extends Place {
+export interface Mistake extends SourceLocation {
   readonly code: string
   readonly path?: string
   readonly text: string
-  readonly also?: readonly Place[]
+  readonly also?: readonly SourceLocation[]
   readonly cause?: unknown
   /** The exit code is 1 if the config is not the cause. */
   readonly exitCode?: 1 | 2 | 3
 }
 
-type Told = Problem | Mistake
+type ConfigProblem = Problem | Mistake
 
 const PROBLEM_CODES = {
   'unknown option': 'MH1011',
@@ -37,27 +37,28 @@ const PROBLEM_CODES = {
   'wrong name': 'MH1014',
 } as const satisfies Record<Problem['kind'], string>
 
-export const codeOf = (told: Told): string => ('text' in told ? told.code : PROBLEM_CODES[told.kind])
+export const codeOf = (problem: ConfigProblem): string =>
+  'text' in problem ? problem.code : PROBLEM_CODES[problem.kind]
 
-export const textOf = (told: Told): string => {
-  if ('text' in told) return told.text
-  const { kind, found, expected, suggestion } = told
+export const textOf = (problem: ConfigProblem): string => {
+  if ('text' in problem) return problem.text
+  const { kind, found, expected, suggestion } = problem
   const hint = suggestion === undefined ? '' : `; did you mean "${suggestion}"?`
   return `${kind}${hint}\n  found ${found}; expected ${expected}`
 }
 
-export const formatProblems = (problems: readonly Told[]): string =>
-  problems.map(told => formatProblem(told)).join('\n\n')
+export const formatProblems = (problems: readonly ConfigProblem[]): string =>
+  problems.map(problem => formatProblem(problem)).join('\n\n')
 
-function formatProblem(told: Told, code = `${codeOf(told)} `): string {
-  const place = formatPlace(told)
-  if (!('text' in told)) return `${place}  ${told.path}\n  ${code}${textOf(told)}`
-  const also = (told.also ?? []).map(formatPlace).filter(other => other !== '' && other !== place)
-  return [place, `${code}${told.text}`].filter(Boolean).join(': ') + also.map(other => `\n  and ${other}`).join('')
+function formatProblem(problem: ConfigProblem, code = `${codeOf(problem)} `): string {
+  const place = formatLocation(problem)
+  if (!('text' in problem)) return `${place}  ${problem.path}\n  ${code}${textOf(problem)}`
+  const also = (problem.also ?? []).map(formatLocation).filter(other => other !== '' && other !== place)
+  return [place, `${code}${problem.text}`].filter(Boolean).join(': ') + also.map(other => `\n  and ${other}`).join('')
 }
 
 /** Formats a location such as `mcp.config.ts:12`; empty if unknown. */
-export function formatPlace({ file, line }: Place): string {
+export function formatLocation({ file, line }: SourceLocation): string {
   if (file === undefined) return ''
   return line === undefined ? shortName(file) : `${shortName(file)}:${line}`
 }
@@ -69,11 +70,11 @@ export function shortName(file: string, folder = process.cwd()): string {
 }
 
 export class ConfigError extends StartError {
-  readonly problems: readonly Told[]
+  readonly problems: readonly ConfigProblem[]
 
-  constructor(problems: readonly Told[]) {
+  constructor(problems: readonly ConfigProblem[]) {
     const [only] = problems
-    const mistakes = problems.filter((told): told is Mistake => 'text' in told)
+    const mistakes = problems.filter((problem): problem is Mistake => 'text' in problem)
     const isAlone = problems.length === 1 && only !== undefined && 'text' in only
     const count = problems.length === 1 ? 'a problem' : `${problems.length} problems`
     const code = problems.length === 1 && only ? codeOf(only) : 'MH1010'
@@ -89,7 +90,7 @@ export function assertNoProblems(problems: readonly Problem[]): void {
   if (problems.length > 0) throw new ConfigError(problems)
 }
 
-export function inFileOrder<Some extends Place>(problems: readonly Some[]): Some[] {
+export function inFileOrder<Some extends SourceLocation>(problems: readonly Some[]): Some[] {
   const files = [...new Set(problems.map(({ file }) => file))]
   const fileOf = ({ file }: Some) => files.indexOf(file)
   const lineOf = ({ line = Infinity }: Some) => line
@@ -97,23 +98,23 @@ export function inFileOrder<Some extends Place>(problems: readonly Some[]): Some
 }
 
 export interface Problems {
-  add(problems: readonly Told[]): void
+  add(problems: readonly ConfigProblem[]): void
   warn(mistake: Mistake): void
   /** Logs a warning at once. Throws an error that follows the last `assertNone`. */
   readonly report: Report
   attempt<Value>(part: () => Value | Promise<Value>): Promise<Value | undefined>
   /** Runs `part` after the last `assertNone`, and adds file and line to its StartError. */
-  placed(part: () => void | Promise<void>): Promise<void>
+  withLocation(part: () => void | Promise<void>): Promise<void>
   readonly count: () => number
   /** Throws a ConfigError with all problems, if any. `last` ends the collection. */
   assertNone(last?: 'last'): void
 }
 
 export function createProblems(
-  placeOf: (written: Written) => Place & { path?: string },
+  placeOf: (written: ConfigLocation) => SourceLocation & { path?: string },
   log: Pick<Logger, 'warn'>,
 ): Problems {
-  const found = new Map<string, Told>()
+  const found = new Map<string, ConfigProblem>()
   let isOver = false
 
   const report: Report = (mistake, severity = 'error') => {
@@ -133,8 +134,8 @@ export function createProblems(
     log.warn({ code, ...place, ...(path !== undefined && { path }) }, text)
   }
 
-  function add(problems: readonly Told[]) {
-    for (const told of problems) found.set(formatProblem(told), told)
+  function add(problems: readonly ConfigProblem[]) {
+    for (const problem of problems) found.set(formatProblem(problem), problem)
   }
 
   return {
@@ -151,7 +152,7 @@ export function createProblems(
         return undefined
       }
     },
-    async placed(part) {
+    async withLocation(part) {
       try {
         await part()
       } catch (error) {

@@ -2,7 +2,7 @@
 
 import { errorText, StartError } from '../http/errors.ts'
 import type { ResolvedHttp } from '../http/guard.ts'
-import { isolateBounds } from '../mcp/isolate.ts'
+import { resolveIsolate } from '../mcp/isolate.ts'
 import { parseDuration, parseSize } from '../mcp/units.ts'
 import type { FilledHttpSettings, FilledSessionLimits, FilledToolLimits } from './define-config.ts'
 
@@ -25,9 +25,9 @@ export const resolveSessions = ({ idleTimeout, maxPerOwner, ...bounds }: FilledS
 
 const timeoutOf = (given: string | number): number | undefined => (given === 'off' ? undefined : parseDuration(given))
 
-function boundsOf(glob: string, isolate: Parameters<typeof isolateBounds>[0]) {
+function boundsOf(glob: string, isolate: Parameters<typeof resolveIsolate>[0]) {
   try {
-    return isolateBounds(isolate)
+    return resolveIsolate(isolate)
   } catch (cause) {
     throw new StartError('MH1013', errorText(cause), { cause, at: ['tools', 'limits', glob, 'isolate'] })
   }

@@ -11,7 +11,7 @@ import type { Problems } from './problems.ts'
 
 /** Maximum file size, bytes: enough for a thousand secrets. */
 const MAX_SIZE = 65_536
-const MAKE_ONE = 'make one with: openssl rand -base64 32'
+const HOW_TO_CREATE = 'make one with: openssl rand -base64 32'
 /** Group read is allowed, because Kubernetes (`fsGroup`) and systemd rely on it for users other than root. */
 const TOO_OPEN = 0o027
 
@@ -62,16 +62,16 @@ async function warnOfOpenFolder(folder: string, warn: Warn): Promise<void> {
 
 function faultOf(line: string): string | undefined {
   if ([...line].some(character => character < ' ' || character === '\u007f' || character === '\ufffd')) {
-    return `is not text; ${MAKE_ONE}`
+    return `is not text; ${HOW_TO_CREATE}`
   }
-  if (line.length < MIN_SECRET_LENGTH) return `is shorter than ${MIN_SECRET_LENGTH} characters; ${MAKE_ONE}`
+  if (line.length < MIN_SECRET_LENGTH) return `is shorter than ${MIN_SECRET_LENGTH} characters; ${HOW_TO_CREATE}`
   const key = publicKeyIn(line)
-  return key && `is ${key}, which is public; ${MAKE_ONE}`
+  return key && `is ${key}, which is public; ${HOW_TO_CREATE}`
 }
 
 function linesOf(path: string, text: string): string[] {
   const key = publicKeyIn(text)
-  if (key !== undefined) throw stop(`${path} has ${key}, which is public; ${MAKE_ONE}`)
+  if (key !== undefined) throw stop(`${path} has ${key}, which is public; ${HOW_TO_CREATE}`)
   const secrets: string[] = []
   for (const [index, line] of text.split('\n').entries()) {
     const secret = line.trim()
@@ -100,7 +100,7 @@ const unwritable = (path: string, cause: unknown) => {
   return stop(`${path} is not there, and cannot be made (${errorText(cause)}); ${fix}`, cause)
 }
 
-async function checkMakeable(path: string): Promise<void> {
+async function checkCreatable(path: string): Promise<void> {
   let folder = dirname(path)
   while (!existsSync(folder) && folder !== dirname(folder)) folder = dirname(folder)
   try {
@@ -111,7 +111,7 @@ async function checkMakeable(path: string): Promise<void> {
 }
 
 /** Writes a temporary file, then links it. False if the target exists. */
-async function putInPlace(path: string, temporary: string): Promise<boolean> {
+async function createAtomically(path: string, temporary: string): Promise<boolean> {
   const folder = dirname(path)
   const made = await mkdir(folder, { recursive: true, mode: 0o700 })
   if (made !== undefined) await writeFile(join(folder, '.gitignore'), '*\n')
@@ -127,10 +127,10 @@ async function putInPlace(path: string, temporary: string): Promise<boolean> {
 }
 
 /** Creates the file with one secret, mode 0600 (folder: 0700). False if another process created it first. */
-export async function makeSecrets(path: string): Promise<boolean> {
+export async function createSecretsFile(path: string): Promise<boolean> {
   const temporary = `${path}.${randomUUID()}.tmp`
   try {
-    return await putInPlace(path, temporary)
+    return await createAtomically(path, temporary)
   } catch (cause) {
     throw unwritable(path, cause)
   } finally {
@@ -138,7 +138,7 @@ export async function makeSecrets(path: string): Promise<boolean> {
   }
 }
 
-export interface GivenSecrets {
+export interface ConfiguredSecrets {
   readonly list: ReadonlyArray<string | undefined>
   readonly isOfFile: boolean
 }
@@ -153,27 +153,28 @@ interface SecretsContext {
 }
 
 /** A placeholder if only startup can create the file. Constant, so that a reload detects no change. */
-const STAND_IN = randomBytes(32).toString('base64url')
+const PLACEHOLDER = randomBytes(32).toString('base64url')
 
-export const inEnvironment = (env: NodeJS.ProcessEnv = process.env) => /[^\s,]/.test(env['MCP_HOST_SECRETS'] ?? '')
+export const hasEnvironmentSecrets = (env: NodeJS.ProcessEnv = process.env) =>
+  /[^\s,]/.test(env['MCP_HOST_SECRETS'] ?? '')
 
-export async function secretsOfFile(file: string, context: SecretsContext): Promise<GivenSecrets> {
-  if (inEnvironment()) return { list: [], isOfFile: false }
-  const list = await context.problems.attempt(() => readOrMake(resolve(context.directory, file), context))
-  return { list: list ?? [STAND_IN], isOfFile: true }
+export async function secretsOfFile(file: string, context: SecretsContext): Promise<ConfiguredSecrets> {
+  if (hasEnvironmentSecrets()) return { list: [], isOfFile: false }
+  const list = await context.problems.attempt(() => readOrCreate(resolve(context.directory, file), context))
+  return { list: list ?? [PLACEHOLDER], isOfFile: true }
 }
 
-const MADE =
+const CREATED =
   'created a file with a secret, which signs session ids. Keep the file, and copy it to other machines that serve this URL'
 
 /** Returns undefined if only startup can create the file. */
-async function readOrMake(path: string, { purpose, isReload, log, problems }: SecretsContext) {
+async function readOrCreate(path: string, { purpose, isReload, log, problems }: SecretsContext) {
   const warn = (mistake: StartError) => problems.report(mistake, 'warning')
   const found = await readSecrets(path, warn)
   if (found) return found
-  if (purpose === 'inspect') await checkMakeable(path)
+  if (purpose === 'inspect') await checkCreatable(path)
   // A failing startup creates no file.
   if (purpose !== 'serve' || isReload || problems.count() > 0) return undefined
-  if (await makeSecrets(path)) log.info({ code: 'MH1035', file: path }, MADE)
+  if (await createSecretsFile(path)) log.info({ code: 'MH1035', file: path }, CREATED)
   return readSecrets(path, warn)
 }

@@ -30,11 +30,11 @@ type Hook = (specifier: string, context: ImportContext, next: Next<Found>) => Fo
 const registerHooks: ((hooks: { resolve: Hook }) => void) | undefined = Reflect.get(module, 'registerHooks')
 
 /** True if hooks run in this thread (Node 22.15 and later). */
-export const hooksAreCheap = (): boolean => registerHooks !== undefined
+export const hasSynchronousHooks = (): boolean => registerHooks !== undefined
 
 const linkedBy = (url = '') => url.includes(LINKED) && new URL(url).searchParams.get(LINKED)
 
-function installHere(register: NonNullable<typeof registerHooks>): VersionHooks {
+function installInThisThread(register: NonNullable<typeof registerHooks>): VersionHooks {
   let versions: Versions = {}
   // By importer and file, because handlers can import a module in every call.
   const seen = new Map<string, SeenImport>()
@@ -67,7 +67,7 @@ function installHere(register: NonNullable<typeof registerHooks>): VersionHooks 
   }
 }
 
-function received(port: MessagePort): SeenImport[] {
+function drainPort(port: MessagePort): SeenImport[] {
   const messages: SeenImport[] = []
   for (let one = receiveMessageOnPort(port); one; one = receiveMessageOnPort(port)) {
     messages.push(one.message as SeenImport)
@@ -84,13 +84,13 @@ function installInThread(): VersionHooks {
   url.search = randomUUID()
   module.register(url, { data: { port: port2, own: OWN }, transferList: [port2] })
   return {
-    drain: () => received(port1),
+    drain: () => drainPort(port1),
     // The loader thread reads this synchronously before its next import.
     setVersions: versions => port1.postMessage({ ...versions }),
   }
 }
 
-export const installHooks = (): VersionHooks => (registerHooks ? installHere(registerHooks) : installInThread())
+export const installHooks = (): VersionHooks => (registerHooks ? installInThisThread(registerHooks) : installInThread())
 
 export function versionedUrl(url: string, version: number | undefined): string {
   if (version === undefined) return url

@@ -5,7 +5,7 @@ const TIMEOUT = 30_000
 
 interface Loading {
   over: boolean
-  giveUp(why: string): void
+  fail(why: string): void
 }
 
 const running = new Set<Loading>()
@@ -13,7 +13,7 @@ const context = new AsyncLocalStorage<Loading>()
 let exit = process.exit
 
 /** Replaces `process.exit` while a module is being loaded. */
-function refuseExit(code?: number | string | null): never {
+function throwOnExit(code?: number | string | null): never {
   const loading = context.getStore()
   if (!loading || loading.over) return exit.call(process, code)
   throw new Error(`it calls process.exit(${code ?? ''}) while it is loaded; throw an error instead`)
@@ -22,14 +22,14 @@ function refuseExit(code?: number | string | null): never {
 const CAUSE = 'a top-level `await` in it, or in a module that it imports, does not finish'
 
 function onIdle() {
-  for (const loading of running) loading.giveUp(`it never finishes: ${CAUSE}`)
+  for (const loading of running) loading.fail(`it never finishes: ${CAUSE}`)
 }
 
 function begin(loading: Loading) {
   running.add(loading)
   if (running.size > 1) return
   exit = process.exit
-  process.exit = refuseExit
+  process.exit = throwOnExit
   process.on('beforeExit', onIdle)
 }
 
@@ -37,7 +37,7 @@ function end(loading: Loading) {
   loading.over = true
   running.delete(loading)
   if (running.size > 0) return
-  if (process.exit === refuseExit) process.exit = exit
+  if (process.exit === throwOnExit) process.exit = exit
   process.off('beforeExit', onIdle)
   // An enabled context slows down every promise of the process.
   context.disable()
@@ -45,11 +45,11 @@ function end(loading: Loading) {
 
 /** Imports a module. Rejects if it calls `process.exit`, or is not finished after 30 s or when the event loop is empty. */
 export async function whileLoading<T>(load: () => Promise<T>): Promise<T> {
-  let giveUp: Loading['giveUp'] = () => undefined
+  let giveUp: Loading['fail'] = () => undefined
   const late = new Promise<never>((_, reject) => {
     giveUp = why => reject(new Error(why))
   })
-  const loading: Loading = { over: false, giveUp }
+  const loading: Loading = { over: false, fail: giveUp }
   // The timer does not keep the process alive; `beforeExit` handles an empty event loop.
   const timer = setTimeout(() => giveUp(`it has not finished after ${TIMEOUT / 1_000} s: ${CAUSE}`), TIMEOUT).unref()
   begin(loading)

@@ -14,9 +14,9 @@ import { type Clock, systemClock, type Timer } from './clock.ts'
 /** Refused pipelined requests after which the connection closes at once. */
 export const MAX_PIPELINED = 10
 /** Bytes that a slow reader must receive within `http.writeTimeout`. */
-const LEAST_TAKEN = 64 * 1024
+const MIN_PROGRESS = 64 * 1024
 /** Bytes that can wait for all readers together before idle readers are closed. */
-const MAX_WAITING_IN_ALL = 256 * 1024 * 1024
+const MAX_WAITING_BYTES = 256 * 1024 * 1024
 
 /** Milliseconds. */
 export interface TimeLimits {
@@ -25,7 +25,7 @@ export interface TimeLimits {
   readonly writeTimeout: number
 }
 
-export interface ServerNews {
+export interface ServerEvents {
   pipelined(address: string | undefined): void
   slowReaders(readers: SlowReaders): void
 }
@@ -41,17 +41,15 @@ export type HttpServerFactory = (options: ServerOptions, serve: RequestListener)
 export function createHttpServer(
   serve: RequestListener,
   { requestTimeout, keepAliveTimeout, writeTimeout }: TimeLimits,
-  news: ServerNews,
+  events: ServerEvents,
   make: HttpServerFactory = createServer,
   clock?: Clock,
 ): WatchedServer {
-  const refusePipelined = createPipelineRefusal(({ remoteAddress }) => news.pipelined(remoteAddress))
+  const refusePipelined = createPipelineRefusal(({ remoteAddress }) => events.pipelined(remoteAddress))
   const listener: RequestListener = (req, res) => {
     if (!res.socket) return refusePipelined(req, res)
-    const { expect } = req.headers
-    if (expect !== undefined && expect.toLowerCase() !== '100-continue') {
+    if (![undefined, '100-continue'].includes(req.headers.expect?.toLowerCase()))
       return void res.writeHead(417, { Connection: 'close' }).end()
-    }
     leaveUnread(req, res)
     return serve(req, res)
   }
@@ -68,7 +66,12 @@ export function createHttpServer(
     listener,
   )
   server.on('checkExpectation', listener)
-  const { watch, waiting } = watchReaders({ timeout: writeTimeout, clock }, readers => news.slowReaders(readers))
+  // Data that arrived while the event loop was blocked is read before `setImmediate` runs: it can be a request.
+  server.on('timeout', (socket: Socket) => {
+    const { bytesRead } = socket
+    setImmediate(() => socket.bytesRead === bytesRead && socket.destroy())
+  })
+  const { watch, waiting } = watchReaders({ timeout: writeTimeout, clock }, readers => events.slowReaders(readers))
   server.on(isSecure(server) ? 'secureConnection' : 'connection', (socket: Socket) => {
     // `remoteAddress` is undefined after a connection reset unless it was read before.
     if (socket.remoteAddress === undefined) socket.destroy()
@@ -123,7 +126,7 @@ export function createPipelineRefusal(
   }
 }
 
-const LOOK_INTERVAL = 1_000
+const CHECK_INTERVAL = 1_000
 
 interface Mark {
   readonly taken: number
@@ -143,7 +146,7 @@ export interface SlowReaders {
   readonly waiting: number
 }
 
-interface SlowReaderBounds {
+interface SlowReaderLimits {
   readonly timeout: number
   /** Limit of bytes pending for all readers together. Default `MAX_WAITING_IN_ALL`. */
   readonly inAll?: number
@@ -160,7 +163,7 @@ interface ReaderWatch {
  * `inAll` pending bytes, readers without progress since the last check are closed, largest first.
  */
 export function watchReaders(
-  { timeout, inAll = MAX_WAITING_IN_ALL, clock = systemClock }: SlowReaderBounds,
+  { timeout, inAll = MAX_WAITING_BYTES, clock = systemClock }: SlowReaderLimits,
   ended: (readers: SlowReaders) => void,
 ): ReaderWatch {
   const readers = new Set<Reader>()
@@ -176,7 +179,7 @@ export function watchReaders(
   function isSlow(reader: Reader, now: number, idle: Socket[]): boolean {
     const { socket, mark } = reader
     const taken = takenBy(socket)
-    if (!mark || taken - mark.taken >= LEAST_TAKEN) {
+    if (!mark || taken - mark.taken >= MIN_PROGRESS) {
       reader.mark = { taken, at: now, lately: taken }
       return false
     }
@@ -185,7 +188,7 @@ export function watchReaders(
     return now - mark.at >= timeout
   }
 
-  function look() {
+  function checkReaders() {
     const now = clock.monotonic()
     const slow: Socket[] = []
     const idle: Socket[] = []
@@ -196,8 +199,7 @@ export function watchReaders(
       if (writableLength === 0) reader.mark = undefined
       else if (isSlow(reader, now, idle)) slow.push(reader.socket)
     }
-    if (slow.length === 0 && waiting <= inAll) return
-    end(slow, idle, waiting)
+    if (slow.length > 0 || waiting > inAll) end(slow, idle, waiting)
   }
 
   function end(slow: readonly Socket[], idle: readonly Socket[], waiting: number) {
@@ -221,7 +223,7 @@ export function watchReaders(
       const reader = { socket, mark: undefined }
       readers.add(reader)
       over.once('close', () => forget(reader))
-      timer ??= clock.setInterval(look, Math.min(LOOK_INTERVAL, Math.max(50, timeout / 4))).unref()
+      timer ??= clock.setInterval(checkReaders, Math.min(CHECK_INTERVAL, Math.max(50, timeout / 4))).unref()
     },
     waiting: () => [...readers].reduce((bytes, { socket }) => bytes + socket.writableLength, 0),
   }

@@ -75,14 +75,14 @@ export class HostError extends Error {
   #status: number | undefined
 
   constructor(kind: HostErrorKind, { detail, data, headers, reason, cause }: HostErrorOptions = {}) {
-    const said = detail === undefined || detail.length <= MAX_DETAIL ? detail : `${detail.slice(0, MAX_DETAIL)}…`
+    const text = detail === undefined || detail.length <= MAX_DETAIL ? detail : `${detail.slice(0, MAX_DETAIL)}…`
     // Untyped JavaScript can pass an unknown kind.
     const known = knownKind(kind) ? kind : 'internal'
     const { message } = ERROR_KINDS[known]
-    super(said === undefined ? message : `${message}: ${said}`, { cause })
+    super(text === undefined ? message : `${message}: ${text}`, { cause })
     this.name = 'HostError'
     this.kind = known
-    this.detail = said
+    this.detail = text
     this.data = data
     this.headers = headers
     this.reason = reason
@@ -118,7 +118,7 @@ export class HostError extends Error {
 }
 
 /** Statuses sent to clients of every protocol version: sign in, or retry later. */
-const TOLD_TO_ALL: ReadonlySet<number> = new Set([401, 403, 429, 503])
+const STATUSES_FOR_ALL_VERSIONS: ReadonlySet<number> = new Set([401, 403, 429, 503])
 
 /** Returns the HTTP status of an error. `answers`: the error responds to a message (mostly 200 in legacy versions). */
 export function statusOf(
@@ -126,7 +126,7 @@ export function statusOf(
   answers?: { readonly errorsByStatus: boolean },
 ): number {
   if (!answers) return status === 200 ? 400 : status
-  return answers.errorsByStatus || TOLD_TO_ALL.has(status) ? status : 200
+  return answers.errorsByStatus || STATUSES_FOR_ALL_VERSIONS.has(status) ? status : 200
 }
 
 /** True if a retry can succeed because another node or a store did not respond. */
@@ -143,7 +143,7 @@ export { errorText }
 export type Path = readonly (string | number)[]
 
 /** A location: config keys or, with `of`, keys of that definition. */
-export interface Written {
+export interface ConfigLocation {
   readonly at?: Path
   readonly of?: object
 }
@@ -164,11 +164,11 @@ export function formatPath(path: Path): string {
     .replace(/^\./, '')
 }
 
-interface StartErrorOptions extends Written {
+interface StartErrorOptions extends ConfigLocation {
   cause?: unknown
   /** Default: 2 with a location, otherwise 1. 3: `audit verify` has no key. */
   exitCode?: 1 | 2 | 3
-  also?: readonly Written[]
+  also?: readonly ConfigLocation[]
 }
 
 /** A configuration or startup error, shown to the operator without a stack. `at` adds the config path, file and line. */
@@ -177,8 +177,8 @@ export class StartError extends Error {
   readonly code: string
   /** 2 if the config must change, else 1. */
   readonly exitCode: 1 | 2 | 3
-  written: Written
-  readonly also: readonly Written[]
+  written: ConfigLocation
+  readonly also: readonly ConfigLocation[]
 
   constructor(
     code: string,

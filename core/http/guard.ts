@@ -23,21 +23,16 @@ export interface ResolvedHttp {
   readonly trustProxy: false | number | readonly string[]
 }
 
-const LOOPBACK_NAMES: ReadonlySet<string> = new Set(['localhost', '127.0.0.1', '[::1]'])
-
 export const isLoopback = (host: string): boolean =>
   host === 'localhost' || host === '::1' || host === '[::1]' || /^127(?:\.\d{1,3}){3}$/.test(host)
 
 /** True for loopback names (RFC 6761 section 6.3). */
-const isLoopbackName = (name: string) => LOOPBACK_NAMES.has(name) || name.endsWith('.localhost') || isLoopback(name)
+const isLoopbackName = (name: string) => name.endsWith('.localhost') || isLoopback(name)
 
-function originOf(url: string): URL | undefined {
-  if (!URL.canParse(url)) return undefined
-  const parsed = new URL(url)
-  return parsed.protocol === 'http:' || parsed.protocol === 'https:' ? parsed : undefined
-}
+const originOf = (url: string): URL | undefined =>
+  /^https?:/i.test(url) && URL.canParse(url) ? new URL(url) : undefined
 
-export interface Asked {
+export interface GuardedRequest {
   readonly hosts: ReadonlyArray<string | undefined>
   readonly origin?: string | undefined
   readonly alsoAllowed?: ((origin: string) => boolean) | undefined
@@ -53,9 +48,9 @@ const MAX_REMEMBERED = 100
 export function createGuard(http: ResolvedHttp) {
   const loopback = isLoopback(http.host)
   const publicUrl = http.publicUrl === undefined ? undefined : new URL(http.publicUrl)
-  const hosts = new Set([...http.allowedHosts.map(host => host.toLowerCase()), ...(publicUrl ? [publicUrl.host] : [])])
-  if (publicUrl) hosts.add(publicUrl.hostname)
-  const origins = new Set([...http.allowedOrigins.map(origin => originOf(origin)?.origin ?? origin)])
+  const hosts = new Set(http.allowedHosts.map(host => host.toLowerCase()))
+  if (publicUrl) hosts.add(publicUrl.host).add(publicUrl.hostname)
+  const origins = new Set(http.allowedOrigins.map(origin => originOf(origin)?.origin ?? origin))
   if (publicUrl) origins.add(publicUrl.origin)
 
   function hostAllowed(header: string | undefined): boolean {
@@ -74,8 +69,8 @@ export function createGuard(http: ResolvedHttp) {
   const remembered = new Set<string | undefined>()
 
   /** Throws `hostNotAllowed` or `originNotAllowed`. The cause names the config key to set. */
-  return function guard({ hosts: asked, origin, alsoAllowed }: Asked): void {
-    for (const name of asked) {
+  return function guard({ hosts: requested, origin, alsoAllowed }: GuardedRequest): void {
+    for (const name of requested) {
       if (remembered.has(name)) continue
       if (hostAllowed(name)) {
         if (remembered.size < MAX_REMEMBERED && (name?.length ?? 0) < MAX_REMEMBERED) remembered.add(name)
@@ -152,8 +147,8 @@ export function createForwarded({ trustProxy }: Pick<ResolvedHttp, 'trustProxy'>
     const proxies = Math.max(1, addresses.length - 1)
     // Falls back to the nearest known address if a proxy added none.
     const ip = addresses.reduceRight<string | undefined>((found, entry) => found ?? addressIn(entry), undefined)
-    const asked = outermost(req.headers['x-forwarded-host'], proxies)
-    return { ip: ip ?? near, hosts: asked === undefined ? hostsIn(req.headers) : [asked] }
+    const forwardedHost = outermost(req.headers['x-forwarded-host'], proxies)
+    return { ip: ip ?? near, hosts: forwardedHost === undefined ? hostsIn(req.headers) : [forwardedHost] }
   }
 }
 

@@ -135,7 +135,7 @@ export function readBody(req: IncomingMessage, maxSize: number): Promise<string>
     checkType(req)
     // The body was read already, so the `end` event would never fire.
     if (req.readableDidRead || req.readableEnded) throw new Error(READ_BEFORE)
-    const body = new Gathered()
+    const body = new BodyBuffer()
     function onData(chunk: Buffer) {
       if (chunk.length + body.size <= limit) return body.add(chunk)
       req.off('data', onData).pause()
@@ -156,7 +156,7 @@ export function readBody(req: IncomingMessage, maxSize: number): Promise<string>
 const NO_BYTES = Buffer.alloc(0)
 
 /** Collects the chunks of a body in one growing buffer: a million one-byte Buffers would take sixty times the size. */
-export class Gathered {
+export class BodyBuffer {
   #bytes: Buffer = NO_BYTES
   size = 0
 

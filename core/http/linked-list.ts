@@ -53,14 +53,14 @@ export class LinkedList<T extends Linked> {
   }
 }
 
-/** An entry of `EqualWait`. `EqualWait` writes all fields. */
-export interface Waiting extends Linked {
+/** An entry of `TimeoutQueue`. `TimeoutQueue` writes all fields. */
+export interface TimeoutEntry extends Linked {
   due?: number
   overdue(): void
 }
 
 /** Calls `overdue` of each entry in insertion order, with one timer for all entries. */
-export class EqualWait<T extends Waiting> extends LinkedList<T> {
+export class TimeoutQueue<T extends TimeoutEntry> extends LinkedList<T> {
   readonly #milliseconds: number
   readonly #clock: Clock
   #timer: Timer | undefined

@@ -1,6 +1,6 @@
 // Path patterns of routes and plugins: matching and precedence.
 
-import { StartError, stopAtFirst, type Written } from './errors.ts'
+import { type ConfigLocation, StartError, stopAtFirst } from './errors.ts'
 import { canonicalPath, encodeSegment } from './request-target.ts'
 
 export const PARAMETER = /^:([A-Za-z_]\w*)(\?)?$/
@@ -21,7 +21,7 @@ function canonicalText(text: string): string | undefined {
 }
 
 /** Parses a pattern such as `/t/:category?`. Throws a StartError at `where`. */
-export function parsePattern(path: string, where: string | Written): Pattern {
+export function parsePattern(path: string, where: string | ConfigLocation): Pattern {
   const bad = (why: string) =>
     typeof where === 'string'
       ? new StartError('MH1201', `${where}: ${why}`, { exitCode: 2 })
@@ -56,7 +56,7 @@ export const rankOf = (pattern: Pattern): string =>
 
 const isFixed = ({ parameter }: PathPart) => parameter === undefined
 
-function meetingOf(one: Pattern, other: Pattern): Pattern | undefined {
+function intersect(one: Pattern, other: Pattern): Pattern | undefined {
   if (one.length !== other.length) return undefined
   const parts: PathPart[] = []
   for (const [index, part] of one.entries()) {
@@ -68,12 +68,12 @@ function meetingOf(one: Pattern, other: Pattern): Pattern | undefined {
 }
 
 export function covers(one: Pattern, other: Pattern): boolean {
-  const meeting = meetingOf(one, other)
+  const meeting = intersect(one, other)
   return meeting !== undefined && shapeOf(meeting) === shapeOf(other)
 }
 
 export const reaches = (place: Pattern, pattern: Pattern): boolean =>
-  pattern.length >= place.length && meetingOf(place, pattern.slice(0, place.length)) !== undefined
+  pattern.length >= place.length && intersect(place, pattern.slice(0, place.length)) !== undefined
 
 export function fill(pattern: Pattern, params: Readonly<Record<string, string>>): Pattern {
   return pattern.flatMap((part): PathPart[] => {
@@ -103,7 +103,7 @@ function checkPair(
   shapes: ReadonlySet<string>,
   report: (of: string, mistake: StartError) => void,
 ) {
-  const meeting = meetingOf(one.pattern, other.pattern)
+  const meeting = intersect(one.pattern, other.pattern)
   if (!meeting) return
   const beside = `routes['${other.path}']`
   const clash = (why: string) =>
@@ -143,7 +143,7 @@ export function placeRoutes(patterns: ReadonlyMap<string, Pattern>, report = sto
       forms
         .filter(form => form.path === path)
         .map(form => {
-          const met = forms.filter(other => other.path !== path && meetingOf(other.pattern, form.pattern))
+          const met = forms.filter(other => other.path !== path && intersect(other.pattern, form.pattern))
           return { form, narrower: met.filter(other => isNarrower(other, form)) }
         }),
     ]),

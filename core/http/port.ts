@@ -9,7 +9,7 @@ import { StartError } from './errors.ts'
 import type { ResolvedHttp } from './guard.ts'
 
 /** Maximum time that a hand-over waits for open connections, milliseconds. */
-const LONGEST = 10_000
+const HAND_OVER_TIMEOUT = 10_000
 const SWEEP_INTERVAL = 50
 
 export interface Port {
@@ -20,8 +20,8 @@ export interface Port {
   handOver(): Promise<void>
   /** Hands the port over like `handOver`, and closes idle connections until the returned function is called. */
   sweep(): () => void
-  /** Resolves when all connections are closed, at most `patience` ms after the last response, which can take `sending` ms. */
-  whenEmpty(patience: number, sending: number): Promise<void>
+  /** Resolves when all connections are closed, at most `timeout` ms after the last response, which can take `sending` ms. */
+  whenEmpty(timeout: number, sending: number): Promise<void>
   end(): Promise<void>
 }
 
@@ -37,7 +37,7 @@ export function createPort(server: Server): Port {
   server.on('connection', add).on('secureConnection', add)
   let empty: Promise<void> | undefined
 
-  function leave() {
+  function stopListening() {
     empty ??= new Promise<void>(resolve => {
       if (!server.listening) return resolve()
       server.prependListener('request', (_request, response) => void response.setHeader('Connection', 'close'))
@@ -59,17 +59,17 @@ export function createPort(server: Server): Port {
   }
 
   return {
-    handOver: () => withTimeout(leave(), LONGEST, () => undefined),
+    handOver: () => withTimeout(stopListening(), HAND_OVER_TIMEOUT, () => undefined),
     sweep() {
-      void leave()
+      void stopListening()
       closeIdle()
       const sweeper = setInterval(closeIdle, SWEEP_INTERVAL)
       return () => clearInterval(sweeper)
     },
-    async whenEmpty(patience, sending) {
+    async whenEmpty(timeout, sending) {
       const end = performance.now() + sending
       while (isSending() && performance.now() < end) await pause(SWEEP_INTERVAL)
-      await withTimeout(leave(), patience, () => undefined)
+      await withTimeout(stopListening(), timeout, () => undefined)
     },
     async end() {
       const closed = new Promise(resolve => server.close(resolve))

@@ -9,7 +9,7 @@ export const LARGE_TEXT = 64 * 1024
 /** Interval of keep-alive comments on a stream, milliseconds. */
 export const KEEP_ALIVE_INTERVAL = 15_000
 /** Keep-alive comments are sent in groups: 10,000 at once would block the event loop for 150 ms. */
-export const KEEP_ALIVE_TURNS = 30
+export const KEEP_ALIVE_GROUPS = 30
 /** Reconnection time of clients, milliseconds. */
 export const RETRY = 1_000
 
@@ -38,30 +38,31 @@ export interface EventStream {
   drained(): Promise<void>
 }
 
-type Turn = Set<ServerResponse>
+type KeepAliveGroup = Set<ServerResponse>
 
-const turns: readonly Turn[] = Array.from({ length: KEEP_ALIVE_TURNS }, () => new Set<ServerResponse>())
+const groups: readonly KeepAliveGroup[] = Array.from({ length: KEEP_ALIVE_GROUPS }, () => new Set<ServerResponse>())
 let open = 0
 let timer: NodeJS.Timeout | undefined
-let lastTurn = 0
-let lastGiven = 0
+let lastServedGroup = 0
+let lastJoinedGroup = 0
 
 export const openStreams = (): number => open
 
 function keepAlive() {
-  lastTurn = (lastTurn + 1) % KEEP_ALIVE_TURNS
-  for (const res of turns[lastTurn] as Turn) if (res.writableLength < MAX_WAITING) res.write(': keep-alive\n\n')
+  lastServedGroup = (lastServedGroup + 1) % KEEP_ALIVE_GROUPS
+  for (const res of groups[lastServedGroup] as KeepAliveGroup)
+    if (res.writableLength < MAX_WAITING) res.write(': keep-alive\n\n')
 }
 
 /** Adds the stream to a keep-alive group; the returned function removes it. */
 function enter(res: ServerResponse): () => void {
   if (timer === undefined) {
-    timer = setInterval(keepAlive, KEEP_ALIVE_INTERVAL / KEEP_ALIVE_TURNS).unref()
-    lastGiven = lastTurn + 1
+    timer = setInterval(keepAlive, KEEP_ALIVE_INTERVAL / KEEP_ALIVE_GROUPS).unref()
+    lastJoinedGroup = lastServedGroup + 1
   }
   // Counts backwards, so that a new stream first waits a whole interval.
-  lastGiven = (lastGiven + KEEP_ALIVE_TURNS - 1) % KEEP_ALIVE_TURNS
-  const turn = turns[lastGiven] as Turn
+  lastJoinedGroup = (lastJoinedGroup + KEEP_ALIVE_GROUPS - 1) % KEEP_ALIVE_GROUPS
+  const turn = groups[lastJoinedGroup] as KeepAliveGroup
   turn.add(res)
   open++
   return () => {

@@ -10,7 +10,7 @@ export const BODY_TYPES: Record<BodyKind, readonly string[]> = {
   text: ['text/*'],
 }
 
-const VERBS = new Set(['POST', 'PUT'])
+const METHODS_WITH_BODY = new Set(['POST', 'PUT'])
 const MAX_FIELDS = 1_000
 
 function refuse(error: Error, limit: number): never {
@@ -72,7 +72,7 @@ export function createBodyReader(limit: number) {
     let read: KoaMiddleware | undefined
     const fits = `Content-Type must be ${types.join(' or ')}, in UTF-8 and not compressed`
     return async (ctx, next) => {
-      if (!VERBS.has(ctx.method)) return next()
+      if (!METHODS_WITH_BODY.has(ctx.method)) return next()
       const { request }: { request: { body?: unknown } } = ctx
       const isPlain = (ctx.get('Content-Encoding') || 'identity').toLowerCase() === 'identity'
       const fitting = ctx.is(types)

@@ -5,43 +5,51 @@ import { type AddChallenge, authenticationSteps, authenticatorsOn } from './auth
 import type { CrossOrigin, Endpoint } from './endpoint.ts'
 import { HOOK_POINTS } from './order.ts'
 import { shapesOf } from './path-table.ts'
-import type { Place, Served } from './pipeline.ts'
+import type { PipelineEndpoint, ServedEndpoint } from './pipeline.ts'
 import type { Route } from './route.ts'
-import { type KernelNotes, notesFor } from './set-up.ts'
+import { type KernelRegistrations, registeredOn } from './set-up.ts'
 import { serveMounted } from './write-errors.ts'
 
-function hooksAt(notes: KernelNotes, route: Route | undefined): Place['hooks'] {
+function hooksAt(registrations: KernelRegistrations, route: Route | undefined): PipelineEndpoint['hooks'] {
   const at = (point: (typeof HOOK_POINTS)[number]) =>
     route
-      ? notesFor(notes.middleware[point], route)
-      : notes.middleware[point].filter(({ instance }) => instance.general).map(({ value }) => value)
-  return Object.fromEntries(HOOK_POINTS.map(point => [point, at(point)])) as unknown as Place['hooks']
+      ? registeredOn(registrations.middleware[point], route)
+      : registrations.middleware[point].filter(({ instance }) => instance.general).map(({ value }) => value)
+  return Object.fromEntries(HOOK_POINTS.map(point => [point, at(point)])) as unknown as PipelineEndpoint['hooks']
 }
 
-function policyOf(notes: KernelNotes, route: Route): CrossOrigin | undefined {
-  const policies = notesFor(notes.cors, route).map(find => find(route))
+function policyOf(registrations: KernelRegistrations, route: Route): CrossOrigin | undefined {
+  const policies = registeredOn(registrations.cors, route).map(find => find(route))
   return policies.find((policy): policy is CrossOrigin => policy !== undefined)
 }
 
 const kindOf = ({ public: open = false }: Pick<Endpoint, 'public'>) => (open ? 'P' : 'F')
 
-function fixedEndpoints(notes: KernelNotes, routes: readonly Route[], fallback: boolean): Served[] {
-  return notes.endpoints
+function fixedEndpoints(
+  registrations: KernelRegistrations,
+  routes: readonly Route[],
+  fallback: boolean,
+): ServedEndpoint[] {
+  return registrations.endpoints
     .filter(({ value }) => (value.fallback ?? false) === fallback)
     .map(({ instance, value: { path, endpoint, route: place } }) => {
       const route = routes.find(compiled => compiled === place)
       const { name: plugin, at } = instance
-      return { ...endpoint, path, route, plugin, at, kind: kindOf(endpoint), hooks: hooksAt(notes, route) }
+      return { ...endpoint, path, route, plugin, at, kind: kindOf(endpoint), hooks: hooksAt(registrations, route) }
     })
 }
 
-function routeEndpoints(notes: KernelNotes, route: Route, addChallenge: AddChallenge): Served[] {
-  const hooks = hooksAt(notes, route)
-  const authenticate = authenticationSteps(authenticatorsOn(notes, route), addChallenge)
-  const policy = policyOf(notes, route)
-  return notes.routeEndpoints
+function routeEndpoints(
+  registrations: KernelRegistrations,
+  route: Route,
+  addChallenge: AddChallenge,
+): ServedEndpoint[] {
+  const hooks = hooksAt(registrations, route)
+  const authenticate = authenticationSteps(authenticatorsOn(registrations, route), addChallenge)
+  const policy = policyOf(registrations, route)
+  return registrations.routeEndpoints
     .filter(({ instance }) => instance.routes.includes(route))
-    .flatMap(({ instance, value: { suffix, define } }): Served[] => {
+    .flatMap(({ instance, value: { suffix, define } }): ServedEndpoint[] => {
       const endpoint = define(route)
       if (!endpoint) return []
       const path = suffix === '' ? route.path : `${route.path === '/' ? '' : normalize(route.path)}${suffix}`
@@ -52,7 +60,12 @@ function routeEndpoints(notes: KernelNotes, route: Route, addChallenge: AddChall
     })
 }
 
-function checkMount(mount: Served, place: Pattern, others: readonly Served[], routes: readonly Route[]) {
+function checkMount(
+  mount: ServedEndpoint,
+  place: Pattern,
+  others: readonly ServedEndpoint[],
+  routes: readonly Route[],
+) {
   const fail = (what: string) =>
     new StartError('MH1207', `plugins.${mount.plugin}: mount('${mount.path}') ${what}`, { exitCode: 2 })
   if (place.some(({ parameter }) => parameter !== undefined))
@@ -60,7 +73,7 @@ function checkMount(mount: Served, place: Pattern, others: readonly Served[], ro
   const meets = (path: string) => formsOf(parsePattern(path, path)).some(({ pattern }) => reaches(place, pattern))
   const route = routes.find(({ path }) => meets(path))
   if (route) throw fail(`would hide paths of routes['${route.path}']; choose another path`)
-  const isWithin = ({ path, matchesSubpaths }: Served) =>
+  const isWithin = ({ path, matchesSubpaths }: ServedEndpoint) =>
     (matchesSubpaths ?? false) && reaches(parsePattern(path, path), place)
   const foreign = others.filter(({ plugin }) => plugin !== mount.plugin)
   const taken = foreign.find(({ path }) => meets(path))
@@ -70,20 +83,20 @@ function checkMount(mount: Served, place: Pattern, others: readonly Served[], ro
 }
 
 function mountedApps(
-  notes: KernelNotes,
-  others: readonly Served[],
+  registrations: KernelRegistrations,
+  others: readonly ServedEndpoint[],
   routes: readonly Route[],
   report: Report,
-): Served[] {
-  const mounts: Served[] = []
-  for (const { instance, value } of notes.mounts) {
+): ServedEndpoint[] {
+  const mounts: ServedEndpoint[] = []
+  for (const { instance, value } of registrations.mounts) {
     const { path, settings } = value
     const place = parsePattern(path, `plugins.${instance.name}: mount('${path}')`)
     const { name: plugin, at } = instance
-    const hooks = hooksAt(notes, undefined)
+    const hooks = hooksAt(registrations, undefined)
     const app = serveMounted(shapeOf(place), value.app)
     const kind = kindOf(settings)
-    const mount: Served = { path, matchesSubpaths: true, plugin, at, kind, cors: settings.cors, hooks, app }
+    const mount: ServedEndpoint = { path, matchesSubpaths: true, plugin, at, kind, cors: settings.cors, hooks, app }
     const tell: Report = clash => report(clash.orAt(instance.at))
     reporting(tell, () => checkMount(mount, place, [...others, ...mounts], routes))
     mounts.push(mount)
@@ -92,7 +105,7 @@ function mountedApps(
 }
 
 /** Redirects browsers at `/` to the first open endpoint with a page. Protected endpoints are not named. */
-function frontPage(served: readonly Served[]): Place['page'] {
+function frontPage(served: readonly ServedEndpoint[]): PipelineEndpoint['page'] {
   const front = served.find(({ page, route }) => page && route && !route.authorize && !route.path.includes(':'))?.route
   if (!front) return undefined
   return ctx => {
@@ -101,25 +114,25 @@ function frontPage(served: readonly Served[]): Place['page'] {
   }
 }
 
-export interface Places {
-  readonly served: readonly Served[]
-  readonly notFoundPlace: Place
+export interface CollectedEndpoints {
+  readonly served: readonly ServedEndpoint[]
+  readonly notFound: PipelineEndpoint
 }
 
 /** Collects all endpoints. A fallback is omitted if its path is taken. `addChallenge`: adds challenges to a 401. */
 export function collectEndpoints(
-  notes: KernelNotes,
+  registrations: KernelRegistrations,
   routes: readonly Route[],
   addChallenge: AddChallenge,
   report = stopAtFirst,
-): Places {
+): CollectedEndpoints {
   const served = [
-    ...fixedEndpoints(notes, routes, false),
-    ...routes.flatMap(route => routeEndpoints(notes, route, addChallenge)),
+    ...fixedEndpoints(registrations, routes, false),
+    ...routes.flatMap(route => routeEndpoints(registrations, route, addChallenge)),
   ]
-  served.push(...mountedApps(notes, served, routes, report))
+  served.push(...mountedApps(registrations, served, routes, report))
   const taken = new Set(served.flatMap(({ path }) => shapesOf(path)))
-  for (const candidate of fixedEndpoints(notes, routes, true)) {
+  for (const candidate of fixedEndpoints(registrations, routes, true)) {
     const [whole = '', ...shortened] = shapesOf(candidate.path)
     const isMounted = served.some(
       ({ matchesSubpaths, path }) =>
@@ -130,5 +143,5 @@ export function collectEndpoints(
     served.push(candidate)
   }
   const page = frontPage(served)
-  return { served, notFoundPlace: { kind: 'N', hooks: hooksAt(notes, undefined), ...(page && { page }) } }
+  return { served, notFound: { kind: 'N', hooks: hooksAt(registrations, undefined), ...(page && { page }) } }
 }

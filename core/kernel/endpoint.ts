@@ -83,7 +83,7 @@ export type MountedApp = Koa | HostMiddleware
 export type MountSettings = Pick<Endpoint, 'public' | 'cors'>
 
 /** Options of an endpoint's path. */
-export interface EndpointPlace {
+export interface EndpointSettings {
   /** Set if the path ends with this route's path. `ctx.state` then has its parameters; invalid ones get 404. */
   readonly route?: Route
   /** Used only if the path is free. */

@@ -2,9 +2,9 @@
 import type { Clock } from '../http/clock.ts'
 import type { Path, Report } from '../http/errors.ts'
 import type { ResolvedHttp } from '../http/guard.ts'
-import type { CrossOrigin, Endpoint, EndpointPlace, HostMiddleware, MountedApp, MountSettings } from './endpoint.ts'
-import type { Figures } from './figures.ts'
+import type { CrossOrigin, Endpoint, EndpointSettings, HostMiddleware, MountedApp, MountSettings } from './endpoint.ts'
 import type { Logger } from './log.ts'
+import type { Metrics } from './metrics.ts'
 import type { Route } from './route.ts'
 
 /** The result of the readiness check. */
@@ -69,7 +69,7 @@ export interface KernelHost<Slots extends object = object, Served extends Route 
   /** Time and timers, which tests replace. */
   readonly clock: Clock
   /** Defines gauges, counters and histograms. */
-  readonly metrics: Figures
+  readonly metrics: Metrics
 
   /**
    * Outermost Koa middleware: `next()` never throws, and `ctx.status` is final after it. It applies to the plugin's routes and,
@@ -90,7 +90,7 @@ export interface KernelHost<Slots extends object = object, Served extends Route 
    * Serves an endpoint. An object is served at a fixed path, such as `/health`, where only `use` hooks apply. A function is called
    * for each route of the plugin; its endpoint is served at `<route><path>`, behind all hooks.
    */
-  endpoint(path: string, endpoint: Endpoint | ((route: Served) => Endpoint | undefined), place?: EndpointPlace): void
+  endpoint(path: string, endpoint: Endpoint | ((route: Served) => Endpoint | undefined), place?: EndpointSettings): void
   /** Mounts a Koa app at a fixed path and below. Only `use` hooks apply. A path conflict is a startup error. */
   mount(path: string, app: MountedApp, settings?: MountSettings): void
   /** Provides a service for the plugin's routes, in `setup` only. Throws if another plugin provides it there. */

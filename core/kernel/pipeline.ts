@@ -19,7 +19,7 @@ import {
   refuseAddress,
 } from './write-errors.ts'
 
-export interface Place {
+export interface PipelineEndpoint {
   readonly kind: EndpointKind
   readonly route?: Route | undefined
   readonly cors?: HostMiddleware | undefined
@@ -32,7 +32,7 @@ export interface Place {
   readonly app?: HostMiddleware | undefined
 }
 
-export interface Served extends Place {
+export interface ServedEndpoint extends PipelineEndpoint {
   readonly path: string
   readonly plugin: string
   readonly at: Path
@@ -51,7 +51,7 @@ interface PipelineSettings extends Pick<ErrorWriterSettings, 'encode'> {
 
 type Run = (ctx: HostContext) => Promise<unknown>
 
-function dispatchVerb(methods: Endpoint['methods']): HostMiddleware {
+function dispatchMethod(methods: Endpoint['methods']): HostMiddleware {
   const table = new Map(Object.entries(methods))
   const allow = [...table.keys()].join(', ')
   return ctx => {
@@ -87,9 +87,9 @@ const runChecks =
 function createSteps(
   http: ResolvedHttp,
   errors: ErrorWriterSettings,
-  served: readonly Served[],
+  served: readonly ServedEndpoint[],
   isTimed: boolean,
-): Record<Step, (place: Place) => readonly Layer[]> {
+): Record<Step, (place: PipelineEndpoint) => readonly Layer[]> {
   const writeErrors = createErrorWriter(errors)
   const sparing = createErrorWriter(errors, { spare: true })
   const guard = createGuard(http)
@@ -129,30 +129,30 @@ function createSteps(
     authenticate: ({ authenticate = [] }) => [...mark('authenticate'), ...authenticate],
     authorize: ({ hooks }) => [...mark('authorize'), ...hooks.authorize],
     body: ({ body }) => [...mark('receive'), ...(body ? [readBody(body), ...mark('handler')] : [])],
-    verb: ({ app, methods }) => (app ? [...mark('handler'), app] : methods ? [dispatchVerb(methods)] : []),
+    verb: ({ app, methods }) => (app ? [...mark('handler'), app] : methods ? [dispatchMethod(methods)] : []),
   }
 }
 
 export async function createPipeline(
-  served: readonly Served[],
-  notFoundPlace: Place,
+  served: readonly ServedEndpoint[],
+  notFound: PipelineEndpoint,
   { http, log, encode, report = stopAtFirst, isTimed = false, onBegin }: PipelineSettings,
 ): Promise<Koa<RequestState>> {
-  const tellFailure = createFailureLog(log)
-  const steps = createSteps(http, { tellFailure, encode }, served, isTimed)
-  const compile = (place: Place): Run =>
+  const logFailure = createFailureLog(log)
+  const steps = createSteps(http, { logFailure, encode }, served, isTimed)
+  const compile = (place: PipelineEndpoint): Run =>
     compose<HostContext>(
       joinChecks(
         stepsOf(place.kind).flatMap(step => steps[step](place)),
       ) as unknown as compose.Middleware<HostContext>[],
     )
-  const serverOf = ({ plugin: by, at, path, route }: Served) => ({ by, at, isRoute: path === route?.path })
+  const serverOf = ({ plugin: by, at, path, route }: ServedEndpoint) => ({ by, at, isRoute: path === route?.path })
   const table = createPathTable<{ readonly route: Route | undefined; readonly run: Run }>()
   for (const place of served) {
     const add = place.matchesSubpaths ? table.addBelow : table.add
     reporting(report, () => add(place.path, { route: place.route, run: compile(place) }, serverOf(place)))
   }
-  const runNotFound = compile(notFoundPlace)
+  const runNotFound = compile(notFound)
   const forwardedBy = createForwarded(http)
 
   // Koa's own proxy support would use the first address, which the client controls.
@@ -177,6 +177,6 @@ export async function createPipeline(
     watch?.(decided)
     return decided
   })
-  app.on('error', tellFailure)
+  app.on('error', logFailure)
   return app
 }

@@ -12,8 +12,7 @@ export interface Secrets {
   keys(use: string): readonly Buffer[]
 }
 
-const isGiven = (secret: string | undefined | null): secret is string =>
-  secret !== undefined && secret !== null && secret !== ''
+const isSet = (secret: string | undefined | null): secret is string => Boolean(secret)
 
 /**
  * `fromEnvironment`: MCP_HOST_SECRETS (comma-separated), if the config has none. Reports short secrets and public keys.
@@ -23,17 +22,10 @@ export function createSecrets(
   fromEnvironment?: string,
   report = stopAtFirst,
 ): Secrets {
-  const inConfig = given.filter(isGiven)
+  const inConfig = given.filter(isSet)
+  const inEnvironment = (fromEnvironment ?? '').split(',').map(text => text.trim())
   const [where, secrets] =
-    inConfig.length > 0
-      ? ['secrets', inConfig]
-      : [
-          'MCP_HOST_SECRETS',
-          (fromEnvironment ?? '')
-            .split(',')
-            .map(text => text.trim())
-            .filter(isGiven),
-        ]
+    inConfig.length > 0 ? ['secrets', inConfig] : ['MCP_HOST_SECRETS', inEnvironment.filter(isSet)]
   for (const [index, secret] of secrets.entries()) {
     const key = publicKeyIn(secret)
     const isShort = secret.length < MIN_SECRET_LENGTH
@@ -58,49 +50,35 @@ export function createSecrets(
   }
 }
 
-const isEncoded = (text: string) => /^[A-Za-z0-9+/_\s-]+={0,2}\s*$/.test(text)
+const isBase64 = (text: string) => /^[A-Za-z0-9+/_\s-]+={0,2}\s*$/.test(text)
 
-function isKeyInDer(der: Buffer): boolean {
-  if (der.length < 40) return false
-  for (const type of ['spki', 'pkcs1'] as const) {
-    try {
-      createPublicKey({ key: der, format: 'der', type })
-      return true
-    } catch {}
-  }
-  return false
-}
-
-function isObjectInJson(text: string): boolean {
+function succeeds(part: () => unknown): boolean {
   try {
-    const value: unknown = JSON.parse(text)
-    return typeof value === 'object' && value !== null
+    return Boolean(part())
   } catch {
     return false
   }
 }
 
+const isKeyInDer = (der: Buffer): boolean =>
+  der.length >= 40 &&
+  (['spki', 'pkcs1'] as const).some(type => succeeds(() => createPublicKey({ key: der, format: 'der', type })))
+
+/** Node.js reads certificates only as PEM. */
+const isCertificate = (der: Buffer): boolean =>
+  succeeds(() => createPublicKey(`-----BEGIN CERTIFICATE-----\n${der.toString('base64')}\n-----END CERTIFICATE-----\n`))
+
 function keyIn(text: string): string | undefined {
   if (/-----\s*BEGIN/.test(text)) return /BEGIN [A-Z ]*CERTIFICATE/.test(text) ? 'a certificate' : 'a key in PEM'
   if (/^(?:ssh-|ecdsa-sha2-)\S+ AAAA/.test(text)) return 'a public key of SSH'
-  return isObjectInJson(text) ? 'a JWK, or other JSON' : undefined
+  return succeeds(() => typeof JSON.parse(text) === 'object' && JSON.parse(text)) ? 'a JWK, or other JSON' : undefined
 }
 
 /** Returns the type of public key in a text, also in base64. A public key as a secret would let anyone sign. */
 export function publicKeyIn(text: string): string | undefined {
   const trimmed = text.trim()
   const plain = keyIn(trimmed)
-  if (plain !== undefined || !isEncoded(trimmed)) return plain
+  if (plain !== undefined || !isBase64(trimmed)) return plain
   const der = Buffer.from(trimmed, 'base64')
   return keyIn(der.toString().trim()) ?? (isKeyInDer(der) || isCertificate(der) ? 'a key in base64' : undefined)
-}
-
-function isCertificate(der: Buffer): boolean {
-  try {
-    // Node.js reads certificates only as PEM.
-    createPublicKey(`-----BEGIN CERTIFICATE-----\n${der.toString('base64')}\n-----END CERTIFICATE-----\n`)
-    return true
-  } catch {
-    return false
-  }
 }

@@ -4,7 +4,7 @@ import { systemClock, withTimeout } from '../http/clock.ts'
 import { errorText, type Report, StartError, stopAtFirst } from '../http/errors.ts'
 import type { Authenticator } from './authenticators.ts'
 import type { SectionReader } from './define-plugin.ts'
-import type { CrossOrigin, Endpoint, EndpointPlace, HostMiddleware, MountedApp, MountSettings } from './endpoint.ts'
+import type { CrossOrigin, Endpoint, EndpointSettings, HostMiddleware, MountedApp, MountSettings } from './endpoint.ts'
 import type { InternalKernelHost, PluginConfig } from './kernel-host.ts'
 import type { Logger } from './log.ts'
 import { HOOK_POINTS, type HookPoint } from './order.ts'
@@ -13,20 +13,20 @@ import type { Route } from './route.ts'
 import type { SlotTable } from './slots.ts'
 
 /** A registration that applies to the routes of its plugin instance. */
-export interface Note<Value> {
+export interface Registration<Value> {
   readonly instance: PluginInstance
   readonly value: Value
 }
 
-export interface KernelNotes {
-  readonly middleware: Record<HookPoint, Note<HostMiddleware>[]>
-  readonly authenticators: Note<Authenticator>[]
-  readonly cors: Note<(route: Route) => CrossOrigin | undefined>[]
-  readonly endpoints: Note<{ path: string; endpoint: Endpoint } & EndpointPlace>[]
-  readonly routeEndpoints: Note<{ suffix: string; define: (route: Route) => Endpoint | undefined }>[]
-  readonly mounts: Note<{ path: string; app: MountedApp; settings: MountSettings }>[]
-  readonly onReload: Note<(options: never) => (() => unknown) | undefined>[]
-  readonly onReady: Note<() => void | Promise<void>>[]
+export interface KernelRegistrations {
+  readonly middleware: Record<HookPoint, Registration<HostMiddleware>[]>
+  readonly authenticators: Registration<Authenticator>[]
+  readonly cors: Registration<(route: Route) => CrossOrigin | undefined>[]
+  readonly endpoints: Registration<{ path: string; endpoint: Endpoint } & EndpointSettings>[]
+  readonly routeEndpoints: Registration<{ suffix: string; define: (route: Route) => Endpoint | undefined }>[]
+  readonly mounts: Registration<{ path: string; app: MountedApp; settings: MountSettings }>[]
+  readonly onReload: Registration<(options: never) => (() => unknown) | undefined>[]
+  readonly onReady: Registration<() => void | Promise<void>>[]
   readonly starting: Array<() => void | Promise<void>>
   readonly closing: Array<() => void | Promise<void>>
   readonly preClose: Array<() => void>
@@ -34,8 +34,8 @@ export interface KernelNotes {
   readonly ready: Map<string, () => boolean | string | Promise<boolean | string>>
 }
 
-export const createNotes = (): KernelNotes => ({
-  middleware: Object.fromEntries(HOOK_POINTS.map(point => [point, []])) as unknown as KernelNotes['middleware'],
+export const createKernelRegistrations = (): KernelRegistrations => ({
+  middleware: Object.fromEntries(HOOK_POINTS.map(point => [point, []])) as unknown as KernelRegistrations['middleware'],
   authenticators: [],
   cors: [],
   endpoints: [],
@@ -50,8 +50,8 @@ export const createNotes = (): KernelNotes => ({
   ready: new Map(),
 })
 
-export const notesFor = <Value>(notes: readonly Note<Value>[], route: Route): Value[] =>
-  notes.filter(({ instance }) => instance.routes.includes(route)).map(({ value }) => value)
+export const registeredOn = <Value>(registrations: readonly Registration<Value>[], route: Route): Value[] =>
+  registrations.filter(({ instance }) => instance.routes.includes(route)).map(({ value }) => value)
 
 interface HostFacts<Slots extends object>
   extends Pick<
@@ -66,11 +66,11 @@ interface HostFacts<Slots extends object>
 }
 
 /** Time limit of each `setup`, `onReady` and `onStart` task, milliseconds. */
-const START_PATIENCE = 60_000
+const START_TIMEOUT = 60_000
 /** Time limit of each `onClose` task, milliseconds. */
-export const CLOSE_PATIENCE = 5_000
+export const CLOSE_TIMEOUT = 5_000
 
-export async function inTime(part: () => void | Promise<void>, limit: number, clock = systemClock): Promise<void> {
+export async function runWithin(part: () => void | Promise<void>, limit: number, clock = systemClock): Promise<void> {
   const running = part()
   if (running === undefined) return
   await withTimeout(
@@ -84,13 +84,13 @@ export async function inTime(part: () => void | Promise<void>, limit: number, cl
 }
 
 /** Runs a startup step of a plugin. Its errors get the plugin's name and, without `report`, stop startup. */
-export async function startPlugin(
+export async function runStartTask(
   instance: PluginInstance,
   part: () => void | Promise<void>,
   report = stopAtFirst,
 ): Promise<void> {
   try {
-    await inTime(part, START_PATIENCE)
+    await runWithin(part, START_TIMEOUT)
   } catch (cause) {
     const at = instance.at
     if (cause instanceof StartError) return report(cause.orAt(at))
@@ -100,13 +100,13 @@ export async function startPlugin(
   }
 }
 
-async function closePlugin(
+async function runCloseTask(
   log: Logger,
   clock: InternalKernelHost['clock'],
   part: () => void | Promise<void>,
 ): Promise<void> {
   try {
-    await inTime(part, CLOSE_PATIENCE, clock)
+    await runWithin(part, CLOSE_TIMEOUT, clock)
   } catch (err) {
     log.error({ code: 'MH1510', err }, 'failed to close')
   }
@@ -120,11 +120,12 @@ export const lacksCapability = ({ name, at }: PluginInstance, member: string, ca
 
 export function createKernelHost<Slots extends object>(
   instance: PluginInstance,
-  notes: KernelNotes,
+  registrations: KernelRegistrations,
   { log, slots, address, nodeOf, section, inEveryProcess, config, ...facts }: HostFacts<Slots>,
 ): Omit<InternalKernelHost<Slots>, 'services'> & SectionReader<object> {
-  const note = <Value>(list: Note<Value>[], value: Value) => void list.push({ instance, value })
-  const hook = (point: HookPoint) => (middleware: HostMiddleware) => note(notes.middleware[point], middleware)
+  const register = <Value>(list: Registration<Value>[], value: Value) => void list.push({ instance, value })
+  const hook = (point: HookPoint) => (middleware: HostMiddleware) =>
+    register(registrations.middleware[point], middleware)
   const own = log.child({ plugin: instance.name })
   return {
     ...facts,
@@ -144,30 +145,30 @@ export function createKernelHost<Slots extends object>(
     routes: instance.routes,
     url: path => `${address()}${path}`,
     use: hook('use'),
-    cors: policyOf => note(notes.cors, policyOf),
+    cors: policyOf => register(registrations.cors, policyOf),
     onRequest: hook('onRequest'),
     authenticate: (middleware: HostMiddleware, { challenge, always }: Omit<Authenticator, 'middleware'> = {}) =>
-      note(notes.authenticators, { middleware, challenge, always }),
+      register(registrations.authenticators, { middleware, challenge, always }),
     authorize: hook('authorize'),
     endpoint(path, endpoint, place) {
-      if (typeof endpoint === 'function') note(notes.routeEndpoints, { suffix: path, define: endpoint })
-      else note(notes.endpoints, { ...place, path, endpoint })
+      if (typeof endpoint === 'function') register(registrations.routeEndpoints, { suffix: path, define: endpoint })
+      else register(registrations.endpoints, { ...place, path, endpoint })
     },
-    mount: (path, app, settings = {}) => note(notes.mounts, { path, app, settings }),
+    mount: (path, app, settings = {}) => register(registrations.mounts, { path, app, settings }),
     provide: (slot, service) => slots.fill(slot, service, instance),
     share<Value>(key: symbol | object, create: () => Value, close?: (value: Value) => void | Promise<void>): Value {
-      if (notes.shared.has(key)) return notes.shared.get(key) as Value
+      if (registrations.shared.has(key)) return registrations.shared.get(key) as Value
       const value = create()
-      notes.shared.set(key, value)
-      if (close) notes.closing.push(() => closePlugin(own, facts.clock, () => close(value)))
+      registrations.shared.set(key, value)
+      if (close) registrations.closing.push(() => runCloseTask(own, facts.clock, () => close(value)))
       return value
     },
-    onReady: task => note(notes.onReady, task),
-    onReload: prepare => note(notes.onReload, prepare),
-    onStart: task => void notes.starting.push(() => startPlugin(instance, task)),
-    onClose: task => void notes.closing.push(() => closePlugin(own, facts.clock, task)),
-    preClose: task => void notes.preClose.push(task),
-    readiness: (name, check) => void notes.ready.set(name, check),
+    onReady: task => register(registrations.onReady, task),
+    onReload: prepare => register(registrations.onReload, prepare),
+    onStart: task => void registrations.starting.push(() => runStartTask(instance, task)),
+    onClose: task => void registrations.closing.push(() => runCloseTask(own, facts.clock, task)),
+    preClose: task => void registrations.preClose.push(task),
+    readiness: (name, check) => void registrations.ready.set(name, check),
   }
 }
 
@@ -179,10 +180,13 @@ export async function setUpPlugins<Host>(
   for (const instance of instances) {
     const { plugin, options } = instance
     const setup = plugin.setup as (host: Host, options: object) => unknown
-    await startPlugin(instance, async () => void (await setup.call(plugin, hostFor(instance), options)), report)
+    await runStartTask(instance, async () => void (await setup.call(plugin, hostFor(instance), options)), report)
   }
 }
 
-export async function runTasks(tasks: readonly Note<() => void | Promise<void>>[], report: Report): Promise<void> {
-  for (const { instance, value: task } of tasks) await startPlugin(instance, task, report)
+export async function runTasks(
+  tasks: readonly Registration<() => void | Promise<void>>[],
+  report: Report,
+): Promise<void> {
+  for (const { instance, value: task } of tasks) await runStartTask(instance, task, report)
 }

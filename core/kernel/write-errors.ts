@@ -5,8 +5,7 @@ import { Readable } from 'node:stream'
 import type Koa from 'koa'
 import koaMount from 'koa-mount'
 import { blamed, isError } from '../http/describe-thrown.ts'
-import { HostError, statusOf } from '../http/errors.ts'
-import { isShownInstead } from '../http/page.ts'
+import { HostError, type HostErrorKind, knownKind, statusOf } from '../http/errors.ts'
 import { requestIdIn, shownUrl } from '../http/request-target.ts'
 import type { Endpoint, HostContext, HostMiddleware, MountedApp } from './endpoint.ts'
 import type { Logger } from './log.ts'
@@ -32,12 +31,12 @@ function logRefusal(log: Logger, ctx: HostContext, { kind, detail, cause }: Host
   }
 }
 
-type TellFailure = (thrown: unknown, ctx?: HostContext) => void
+type LogFailure = (thrown: unknown, ctx?: HostContext) => void
 
-export function createFailureLog(log: Logger): TellFailure {
+export function createFailureLog(log: Logger): LogFailure {
   const isToClient = (thrown: unknown) => isHttpError(thrown) && thrown.expose && thrown.status < 500
 
-  function tellApp(thrown: unknown, ctx: HostContext) {
+  function emitOnApp(thrown: unknown, ctx: HostContext) {
     const { mounted: app } = ctx.state
     try {
       if (app && app.listenerCount('error') > 0) app.emit('error', thrown, ctx)
@@ -55,13 +54,40 @@ export function createFailureLog(log: Logger): TellFailure {
     const fields = { err, ...blamed(err), path: shownPath(ctx), requestId: requestIdIn(ctx.req.headers) }
     if (isClientGone(err, ctx)) return log.debug(fields, 'a client disconnected before the end of its response')
     if (!isToClient(err)) log.error({ code: 'MH1311', ...fields }, 'a request failed')
-    tellApp(err, ctx)
+    emitOnApp(err, ctx)
   }
 }
 
 export interface ErrorWriterSettings {
-  readonly tellFailure: TellFailure
+  readonly logFailure: LogFailure
   readonly encode: (error: HostError) => string
+}
+
+const acceptedTypes = (accept: string): string[] =>
+  accept.split(',').flatMap(range => {
+    const [type = '', ...parameters] = range.split(';').map(part => part.trim().toLowerCase())
+    return parameters.some(parameter => /^q=0(?:\.0*)?$/.test(parameter)) ? [] : [type]
+  })
+
+function isBrowserRequest({ method, headers: { accept = '' } }: Pick<IncomingMessage, 'method' | 'headers'>): boolean {
+  if (method !== 'GET' && method !== 'HEAD') return false
+  const types = acceptedTypes(accept)
+  return types.includes('text/html') && !types.includes('text/event-stream')
+}
+
+/**
+ * True if the page is sent instead of the error. The status is then 200, except for 401. `isFront`: the page of `/`
+ * without a route replaces `notFound`.
+ */
+function replaceWithPage(ctx: HostContext, kind: HostErrorKind | undefined, isFront: boolean): boolean {
+  if (ctx.req.method === 'GET' || ctx.req.method === 'HEAD') ctx.vary('Accept')
+  if (!isBrowserRequest(ctx.req) || kind === undefined) return false
+  if (!(isFront ? kind === 'notFound' : knownKind(kind)?.page)) return false
+  if (ctx.status !== 401) {
+    ctx.status = 200
+    ctx.remove('Allow')
+  }
+  return true
 }
 
 /**
@@ -69,11 +95,11 @@ export interface ErrorWriterSettings {
  * unless `spare` is set.
  */
 export function createErrorWriter(
-  { tellFailure, encode }: ErrorWriterSettings,
+  { logFailure, encode }: ErrorWriterSettings,
   { spare = false, page, isFront = false }: { spare?: boolean; page?: Endpoint['page']; isFront?: boolean } = {},
 ) {
   async function write(ctx: HostContext, thrown: unknown) {
-    tellFailure(thrown, ctx)
+    logFailure(thrown, ctx)
     if (ctx.res.headersSent) return void (spare || ctx.res.destroy())
     const error = isHttpError(thrown) || HostError.is(thrown) ? thrown : new HostError('internal')
     ctx.respond = true
@@ -81,7 +107,7 @@ export function createErrorWriter(
     if (HostError.is(error)) ctx.state.refusal = error
     for (const [name, value] of Object.entries(error.headers ?? {})) ctx.set(name, value)
     const isPlace = !isFront || ctx.state.path === '/'
-    if (page && isPlace && isShownInstead(ctx, HostError.is(error) ? error.kind : undefined, isFront)) return page(ctx)
+    if (page && isPlace && replaceWithPage(ctx, HostError.is(error) ? error.kind : undefined, isFront)) return page(ctx)
     ctx.type = HostError.is(error) ? 'json' : 'text'
     ctx.body = HostError.is(error) ? encode(error) : textFor(error)
   }

@@ -13,7 +13,7 @@ import {
 import { FairQueue, type Queued } from './fair-queue.ts'
 import { ToolError } from './tool-error.ts'
 
-export class Turn implements Queued {
+export class QueueEntry implements Queued {
   older?: this | undefined
   newer?: this | undefined
   linked?: boolean
@@ -26,7 +26,7 @@ export class Turn implements Queued {
   readonly #queue: CallQueue
   #held = false
   #over = false
-  #retaking: Promise<void> | undefined
+  #reacquiring: Promise<void> | undefined
 
   constructor(owner: string, queue: CallQueue) {
     this.owner = owner
@@ -36,7 +36,7 @@ export class Turn implements Queued {
   hold() {
     this.#held = true
     this.returns = false
-    this.#retaking = undefined
+    this.#reacquiring = undefined
     if (this.#over) this.leave()
   }
 
@@ -45,7 +45,7 @@ export class Turn implements Queued {
     if (this.#held) {
       this.#held = false
       this.#queue.free(this.owner)
-    } else if (this.returns && !this.#retaking) {
+    } else if (this.returns && !this.#reacquiring) {
       this.returns = false
       this.#queue.unpause(this.owner)
     }
@@ -59,10 +59,10 @@ export class Turn implements Queued {
   }
 
   /** Resolves when the handler has a slot again; undefined if it has one. A cancelled handler also needs a slot. */
-  retake(): Promise<void> | undefined {
+  reacquire(): Promise<void> | undefined {
     if (this.#held || this.#over) return undefined
-    this.#retaking ??= this.#queue.retake(this)
-    return this.#retaking
+    this.#reacquiring ??= this.#queue.reacquire(this)
+    return this.#reacquiring
   }
 }
 
@@ -86,7 +86,7 @@ export class CallQueue implements Linked {
   readonly facts: CallQueueFacts
   readonly #busy: LinkedList<CallQueue>
   readonly #refused: () => void
-  readonly #calls = new FairQueue<Turn>()
+  readonly #calls = new FairQueue<QueueEntry>()
 
   constructor(facts: CallQueueFacts, busy: LinkedList<CallQueue>, refused: () => void) {
     this.facts = facts
@@ -102,35 +102,35 @@ export class CallQueue implements Linked {
   }
 
   /** Adds a call to the queue. Throws `tooManyRequests` if the queue, or the owner's share of the queue, is full. */
-  enter(call: Call): Turn {
-    const turn = this.#turnOf(call)
-    if (this.#isFree() && this.#mayBegin(turn)) this.#take(turn)
-    else turn.ready = this.#wait(turn, call)
-    return turn
+  enter(call: Call): QueueEntry {
+    const entry = this.#createEntry(call)
+    if (this.#isFree() && this.#canBegin(entry)) this.#take(entry)
+    else entry.ready = this.#wait(entry, call)
+    return entry
   }
 
-  enterAgain(call: Call): Turn {
-    const turn = this.#turnOf(call)
-    turn.returns = true
-    this.#calls.pause(turn.owner)
-    turn.ready = this.retake(turn)
-    return turn
+  enterAgain(call: Call): QueueEntry {
+    const entry = this.#createEntry(call)
+    entry.returns = true
+    this.#calls.pause(entry.owner)
+    entry.ready = this.reacquire(entry)
+    return entry
   }
 
-  retake(turn: Turn): Promise<void> | undefined {
+  reacquire(entry: QueueEntry): Promise<void> | undefined {
     if (this.#isFree()) {
-      this.#take(turn)
+      this.#take(entry)
       this.#beginNext()
       return undefined
     }
-    const { owner } = turn
+    const { owner } = entry
     return new Promise(resolve => {
-      turn.begin = () => {
-        this.#calls.delete(owner, turn)
-        this.#take(turn)
+      entry.begin = () => {
+        this.#calls.delete(owner, entry)
+        this.#take(entry)
         resolve()
       }
-      this.#calls.add(owner, turn)
+      this.#calls.add(owner, entry)
     })
   }
 
@@ -149,8 +149,8 @@ export class CallQueue implements Linked {
     this.#beginNext()
   }
 
-  #turnOf({ user, offer }: Call): Turn {
-    return new Turn(holderOf({ user, ip: offer.ip }), this)
+  #createEntry({ user, offer }: Call): QueueEntry {
+    return new QueueEntry(holderOf({ user, ip: offer.ip }), this)
   }
 
   #isFree(): boolean {
@@ -158,7 +158,7 @@ export class CallQueue implements Linked {
   }
 
   /** True if a call can start. Paused handlers can resume at any time, so too many of them delay new calls. */
-  #mayBegin({ owner, returns }: Turn): boolean {
+  #canBegin({ owner, returns }: QueueEntry): boolean {
     const { most } = this.facts
     if (returns) return true
     return (
@@ -167,16 +167,16 @@ export class CallQueue implements Linked {
     )
   }
 
-  #take(turn: Turn) {
-    this.#calls.take(turn.owner)
-    if (turn.returns) this.#calls.unpause(turn.owner)
+  #take(entry: QueueEntry) {
+    this.#calls.take(entry.owner)
+    if (entry.returns) this.#calls.unpause(entry.owner)
     this.#noteBusy()
-    turn.hold()
+    entry.hold()
   }
 
   #beginNext() {
     while (this.#isFree()) {
-      const next = this.#calls.next(turn => this.#mayBegin(turn))
+      const next = this.#calls.next(entry => this.#canBegin(entry))
       if (!next?.begin) break
       next.begin()
     }
@@ -189,8 +189,8 @@ export class CallQueue implements Linked {
     else if (!this.linked) this.#busy.add(this)
   }
 
-  #wait(turn: Turn, call: Call): Promise<void> {
-    const { owner } = turn
+  #wait(entry: QueueEntry, call: Call): Promise<void> {
+    const { owner } = entry
     const { most, clock } = this.facts
     const { signal, deferred } = call
     call.notes.timeline?.mark('queue')
@@ -198,13 +198,13 @@ export class CallQueue implements Linked {
     const timeout = deferred ? undefined : this.facts.timeout
     if (signal.aborted) return Promise.reject(cancelled())
     const since = clock.monotonic()
-    this.#calls.add(owner, turn)
+    this.#calls.add(owner, entry)
     this.#noteBusy()
     return new Promise((resolve, reject) => {
       const leaveQueue = () => {
         clock.clear(timer)
         signal.removeEventListener('abort', gone)
-        this.#calls.delete(owner, turn)
+        this.#calls.delete(owner, entry)
       }
       const gone = () => {
         leaveQueue()
@@ -219,10 +219,10 @@ export class CallQueue implements Linked {
       }
       const timer = timeout === undefined ? undefined : clock.setTimeout(late, timeout)
       signal.addEventListener('abort', gone, { once: true })
-      turn.begin = () => {
+      entry.begin = () => {
         leaveQueue()
-        if (!deferred) turn.waited = clock.monotonic() - since
-        this.#take(turn)
+        if (!deferred) entry.waited = clock.monotonic() - since
+        this.#take(entry)
         resolve()
       }
     })

@@ -10,7 +10,7 @@ import {
   type ResourceDefinition,
   type ToolDefinition,
 } from './define.ts'
-import { type IsolateBounds, isolateBounds, isolateFault } from './isolate.ts'
+import { type IsolationLimits, isolateFault, resolveIsolate } from './isolate.ts'
 import { didYouMean } from './nearest.ts'
 import { normalTemplate, normalUri } from './normal-uri.ts'
 import type { JsonSchema } from './protocol.ts'
@@ -43,7 +43,7 @@ export interface ToolItem extends Item<ToolDefinition> {
   readonly headerParams: readonly HeaderParam[]
   readonly timeout: number | undefined
   readonly concurrency: number | undefined
-  readonly isolate: IsolateBounds | undefined
+  readonly isolate: IsolationLimits | undefined
   /** Names of the tool's plugin keys. */
   readonly keys: readonly string[]
 }
@@ -99,7 +99,7 @@ export const isHostKey = (key: string) => Object.hasOwn(HOST_KEYS, key)
 
 function compileTool(definition: ToolDefinition): ToolItem {
   const { name, title, description, icons, annotations, _meta, timeout, concurrency } = definition
-  const isolate = isolateBounds(definition.isolate)
+  const isolate = resolveIsolate(definition.isolate)
   const fault = isolate && isolateFault(definition)
   if (fault !== undefined) throw new Error(`it has \`isolate\`, but ${fault}`)
   const input = compileSchema(definition.input, 'input')

@@ -70,20 +70,9 @@ interface CatalogSettings {
 
 export function createCatalog(
   toolsets: ReadonlyMap<string, readonly Definition[]>,
-  {
-    buses,
-    log,
-    faultsOf,
-    limitFaultOf,
-    decidesAccess,
-    readsKey,
-    fixForKey,
-    suggest,
-    combinations,
-    check,
-    report = stopAtFirst,
-  }: CatalogSettings,
+  settings: CatalogSettings,
 ): Catalog {
+  const { buses, log, faultsOf, limitFaultOf, combinations, check, report = stopAtFirst } = settings
   let generation = 0
   const openPublisher = createPublishing(buses, log)
   let sets = new Map<string, Map<string, CatalogItem>>([[EVERYWHERE, new Map()]])
@@ -115,16 +104,16 @@ export function createCatalog(
 
   function compile(definition: Definition, where: string): CatalogItem {
     const { access } = definition
-    if (access !== undefined && !decidesAccess) {
+    if (access !== undefined && !settings.decidesAccess) {
       const what = `${where}: ${kindOf(definition)} "${definition.name}" requires access "${access}"`
-      const why = `${what}, but no plugin enforces access; switch on ${suggest('access')}`
+      const why = `${what}, but no plugin enforces access; switch on ${settings.suggest('access')}`
       throw new StartError('MH1110', why, { of: definition, at: ['access'] })
     }
     const item = compileDefinition(definition, where, faultsOf)
-    const unread = item.kind === 'tools' ? item.keys.find(key => !readsKey(key)) : undefined
+    const unread = item.kind === 'tools' ? item.keys.find(key => !settings.readsKey(key)) : undefined
     if (unread !== undefined) {
       const what = `${where}: tool "${definition.name}" has \`${unread}\`, which no plugin reads`
-      throw new StartError('MH1109', `${what}; ${fixForKey(unread)}`, { of: definition, at: [unread] })
+      throw new StartError('MH1109', `${what}; ${settings.fixForKey(unread)}`, { of: definition, at: [unread] })
     }
     const fault = limitFaultOf?.(item)
     if (fault) throw fault
@@ -143,11 +132,8 @@ export function createCatalog(
     const twin = items.get(itemId(item))
     if (twin) {
       const what = `${describeToolset(toolset)} has two ${item.kind} called "${item.key}"; rename one of them`
-      throw new StartError('MH1107', what, {
-        of: definition,
-        at: ['name'],
-        also: [{ of: twin.definition, at: ['name'] }],
-      })
+      const also = [{ of: twin.definition, at: ['name'] }]
+      throw new StartError('MH1107', what, { of: definition, at: ['name'], also })
     }
     items.set(itemId(item), item)
     return item
@@ -159,10 +145,10 @@ export function createCatalog(
     return items
   }
 
-  const told = new WeakSet<Definition>()
+  const warned = new WeakSet<Definition>()
   function warnOnce(item: CatalogItem, where: string) {
-    if (told.has(item.definition)) return
-    told.add(item.definition)
+    if (warned.has(item.definition)) return
+    warned.add(item.definition)
     for (const { why } of warningsOf(item))
       log.warn({ code: 'MH1106' }, `${where}: ${labelOf(item.definition)}: ${why}`)
   }
@@ -176,7 +162,7 @@ export function createCatalog(
   for (const [name, definitions] of toolsets) {
     sets.set(name, new Map())
     for (const definition of definitions) {
-      told.add(definition)
+      warned.add(definition)
       reporting(report, () => putInto(itemsIn(name), name, definition))
     }
   }
@@ -208,10 +194,8 @@ export function createCatalog(
 
   function exchangeItems(toolset: string, items: Map<string, CatalogItem>) {
     const next = new Map(sets).set(toolset, items)
-    tryOut(
-      next,
-      combinations().filter(({ toolsets }) => toolset === EVERYWHERE || toolsets.includes(toolset)),
-    )
+    const affected = combinations().filter(({ toolsets }) => toolset === EVERYWHERE || toolsets.includes(toolset))
+    tryOut(next, affected)
     sets = next
   }
 
@@ -225,11 +209,12 @@ export function createCatalog(
       changed(item.kind, toolset, publisher)
     },
     remove(name, { toolset = EVERYWHERE } = {}) {
-      const removed = sets.get(toolset)?.delete(itemId({ kind, key: name })) ?? false
-      if (removed) noteRuntime(toolset, itemId({ kind, key: name }), undefined)
-      if (removed) changed(kind, toolset, publisher)
-      if (removed) provided.retry()
-      return removed
+      const id = itemId({ kind, key: name })
+      if (!sets.get(toolset)?.delete(id)) return false
+      noteRuntime(toolset, id, undefined)
+      changed(kind, toolset, publisher)
+      provided.retry()
+      return true
     },
   })
 
@@ -251,7 +236,7 @@ export function createCatalog(
       for (const [name, definitions] of toolsets) {
         const items = new Map<string, CatalogItem>()
         for (const definition of definitions) {
-          told.add(definition)
+          warned.add(definition)
           putInto(items, name, definition)
         }
         for (const [id, item] of atRuntime.get(name) ?? []) {

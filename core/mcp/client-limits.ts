@@ -32,7 +32,7 @@ export const MAX_WAITING_CALLS_PER_OWNER = 32
 export const MAX_PAUSED_PER_SLOT = 100
 export const MAX_PAUSED_PER_SLOT_AND_OWNER = 10
 /** Client requests of one isolated call, and bytes of their responses, kept for further runs. */
-export const MAX_REPLAYED_QUESTIONS = 100
+export const MAX_REPLAYED_REQUESTS = 100
 export const MAX_REPLAYED_BYTES = 4 * 1_024 * 1_024
 /** Concurrent GETs for the same messages, so that a disconnected client can reconnect. */
 export const MAX_OPEN_GETS = 3
@@ -60,7 +60,7 @@ const MAX_OVERHEAD = 33
 const MAX_UNIT = 6
 
 /** An upper bound of the JSON bytes of a value without serializing it; undefined if it has more than `most` values. */
-function boundOf(value: unknown, most: number): number | undefined {
+function maxJsonBytes(value: unknown, most: number): number | undefined {
   let count = 0
   let units = 0
   const rest: unknown[] = [value]
@@ -83,7 +83,7 @@ function boundOf(value: unknown, most: number): number | undefined {
 /** Explains why a client fact is too large; undefined if it is not. */
 export function sizeFault(name: string, fact: unknown): string | undefined {
   if (fact === undefined) return undefined
-  const bound = boundOf(fact, MAX_CLIENT_VALUES)
+  const bound = maxJsonBytes(fact, MAX_CLIENT_VALUES)
   if (bound !== undefined && (bound <= MAX_CLIENT_FACT || fits(JSON.stringify(fact), MAX_CLIENT_FACT))) return undefined
   return `${name} is too large: at most ${MAX_CLIENT_FACT} bytes of JSON, with at most ${MAX_CLIENT_VALUES} values`
 }

@@ -43,12 +43,12 @@ export function checkCombination(
   report = stopAtFirst,
 ): boolean {
   const { route } = combination
-  let clashes = 0
-  const items = collect(settings.catalog, combination, mistake => {
-    clashes += 1
-    report(mistake)
+  let hasClash = false
+  const items = collect(settings.catalog, combination, clash => {
+    hasClash = true
+    report(clash)
   })
-  if (clashes > 0) return false
+  if (hasClash) return false
   const checked = reporting(report, () => {
     const keys = settings.keys(route)
     checkKeys(items, route.path, keys, settings.keyChecks)

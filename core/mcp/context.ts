@@ -3,26 +3,26 @@ import type { Clock, Timer } from '../http/clock.ts'
 import { HostError } from '../http/errors.ts'
 import type { Logger } from '../kernel/log.ts'
 import type { Route } from '../kernel/route.ts'
+import { type Call, cancellationOf } from './call.ts'
+import type { QueueEntry } from './call-queue.ts'
+import { Cancellation } from './cancellation.ts'
+import type { CallRuntime, CatalogItem } from './catalog.ts'
 import {
-  type Asks,
   type CallUsage,
-  createAsks,
-  createLiveAsks,
-  createReplayedAsks,
+  type ClientRequester,
+  createLiveRequester,
+  createReplayedRequester,
+  createStatelessRequester,
   type Interrupt,
   openCallState,
   type Replay,
-} from './asks.ts'
-import { type Call, cancellationOf } from './call.ts'
-import type { Turn } from './call-queue.ts'
-import { Cancellation } from './cancellation.ts'
-import type { CallRuntime, CatalogItem } from './catalog.ts'
+} from './client-requests.ts'
 import type { AskOptions, CallContext, PlainContext } from './define.ts'
 import { encodeSampling } from './encode-bytes.ts'
 import type { Isolation } from './isolation.ts'
 import { type ElicitParams, LOG_LEVELS, type LogLevel, type SampleParams } from './protocol.ts'
 import type { OpenRound, SealedState } from './request-state.ts'
-import { askRound, InputRequired, type Round, readRound, sealRound } from './rounds.ts'
+import { InputRequired, type Round, readRound, sealRound, sendRound } from './rounds.ts'
 import { ToolError } from './tool-error.ts'
 import type { RouteToolKeys } from './tool-key-handlers.ts'
 import type { ItemLimits, ToolLimits } from './tool-limits.ts'
@@ -55,7 +55,7 @@ export interface HandlerSettings {
 }
 
 /** Methods that support `input_required` (basic/patterns/mrtr, "Supported Requests"). */
-const ASKING_METHODS: ReadonlySet<string> = new Set(['tools/call', 'resources/read', 'prompts/get'])
+const METHODS_WITH_CLIENT_REQUESTS: ReadonlySet<string> = new Set(['tools/call', 'resources/read', 'prompts/get'])
 
 type Handle = (ctx: CallContext) => unknown
 
@@ -66,12 +66,12 @@ interface HandlerRun {
   readonly settings: HandlerSettings
   /** Milliseconds; undefined: no limit. */
   readonly timeout: number | undefined
-  readonly turn: Turn | undefined
+  readonly queueEntry: QueueEntry | undefined
   readonly replay: Replay | undefined
   /** Set for a run that continues with responses of the client. */
   readonly round?: LiveRound
   /** Enters the queue of the tool again. */
-  readonly enterAgain?: (() => Turn | undefined) | undefined
+  readonly enterAgain?: (() => QueueEntry | undefined) | undefined
 }
 
 interface LiveRound extends Round {
@@ -85,7 +85,7 @@ export class HandlerContext implements PlainContext {
   readonly #run: HandlerRun
   readonly #call: Call
   readonly #settings: HandlerSettings
-  #asks: Asks | undefined
+  #requester: ClientRequester | undefined
   #opened: SealedState | undefined
   #round: Round | undefined
   #host: CallRuntime | undefined
@@ -104,16 +104,16 @@ export class HandlerContext implements PlainContext {
   #outlived: (() => void) | undefined
 
   constructor(run: HandlerRun) {
-    const { call, item, settings, timeout, turn, replay, round } = run
+    const { call, item, settings, timeout, queueEntry, replay, round } = run
     this.#run = run
     this.#call = call
     this.#settings = settings
     this.#round = round
     this.#progress = (replay ?? round)?.progress ?? Number.NEGATIVE_INFINITY
-    if (call.asks === 'input_required' && call.params['requestState'] !== undefined && this.#canAsk)
+    if (call.asks === 'input_required' && call.params['requestState'] !== undefined && this.#canRequest)
       this.#opened = openCallState(call, item, { keys: settings.stateKeys, clock: settings.clock })
     if (timeout === undefined) return
-    this.#left = ((replay ?? round)?.timeLeft ?? timeout) - (turn?.waited ?? 0)
+    this.#left = ((replay ?? round)?.timeLeft ?? timeout) - (queueEntry?.waited ?? 0)
     this.#startTimer()
   }
 
@@ -140,7 +140,7 @@ export class HandlerContext implements PlainContext {
       ctx = new Context(run)
       value = ctx.#start(handle) as PromiseLike<unknown> | undefined
     } catch (error) {
-      run.turn?.leave()
+      run.queueEntry?.leave()
       if (!ctx) throw error
       ctx.#end()
       const pending = ctx.#host?.pending()
@@ -149,7 +149,7 @@ export class HandlerContext implements PlainContext {
     }
     if (typeof value === 'object' && typeof value?.then === 'function') return ctx.#settle(value, handle)
     ctx.#end()
-    run.turn?.leave()
+    run.queueEntry?.leave()
     const pending = ctx.#host?.pending()
     return pending ? pending.then(() => value) : value
   }
@@ -167,33 +167,33 @@ export class HandlerContext implements PlainContext {
     return this.#round ? handle(ctx) : new InputRequired(open.requests, open.state)
   }
 
-  async #nextRound(asked: InputRequired, handle: Handle): Promise<unknown> {
+  async #nextRound(required: InputRequired, handle: Handle): Promise<unknown> {
     let isSent = false
     const sent = () => {
       isSent = true
     }
     try {
-      return await this.#sendRound(asked, handle, sent)
+      return await this.#sendRound(required, handle, sent)
     } catch (error) {
-      if (!isSent) asked.refused?.()
+      if (!isSent) required.refused?.()
       throw error
     }
   }
 
-  async #sendRound(asked: InputRequired, handle: Handle, sent: () => void): Promise<unknown> {
-    const { call, item, settings, turn: _, enterAgain, round, ...run } = this.#run
-    if (!call.asks || !this.#canAsk) throw this.#cannotAsk()
+  async #sendRound(required: InputRequired, handle: Handle, sent: () => void): Promise<unknown> {
+    const { call, item, settings, queueEntry: _, enterAgain, round, ...run } = this.#run
+    if (!call.asks || !this.#canRequest) throw this.#noRequestsError()
     if (call.asks === 'input_required') {
-      const { requests, state } = asked
+      const { requests, state } = required
       return sealRound(call, item, { requests, state }, { keys: settings.stateKeys, clock: settings.clock })
     }
     const number = (round?.number ?? 0) + 1
-    const answered = await askRound(call.asks, call, asked, number)
+    const answered = await sendRound(call.asks, call, required, number)
     sent()
-    const turn = enterAgain?.()
-    await turn?.ready
+    const queueEntry = enterAgain?.()
+    await queueEntry?.ready
     const next = { ...answered, number, timeLeft: this.#left, progress: this.#progress }
-    return HandlerContext.run({ ...run, call, item, settings, turn, enterAgain, round: next }, handle)
+    return HandlerContext.run({ ...run, call, item, settings, queueEntry, enterAgain, round: next }, handle)
   }
 
   #settle(value: PromiseLike<unknown>, handle: Handle): Promise<unknown> {
@@ -217,7 +217,7 @@ export class HandlerContext implements PlainContext {
 
   #finish() {
     this.#end()
-    this.#run.turn?.leave()
+    this.#run.queueEntry?.leave()
     this.#outlived?.()
     this.#ended ??= 'over'
   }
@@ -248,8 +248,8 @@ export class HandlerContext implements PlainContext {
   }
 
   #expire() {
-    const { item, timeout = 0, turn } = this.#run
-    const waited = turn?.waited ?? 0
+    const { item, timeout = 0, queueEntry } = this.#run
+    const waited = queueEntry?.waited ?? 0
     const queued = waited < 1 ? '' : `, of which it was queued ${Math.round(waited)} ms for its turn`
     const error = new HostError('callTimeout', { detail: `stopped after ${timeout} ms${queued}` })
     this.#over = true
@@ -271,15 +271,15 @@ export class HandlerContext implements PlainContext {
   }
 
   async #waiting<Answer>(ask: () => Promise<Answer>): Promise<Answer> {
-    const { turn } = this.#run
+    const { queueEntry } = this.#run
     if (this.#waits++ === 0 && !this.#over) {
       this.#pause()
-      turn?.pause()
+      queueEntry?.pause()
     }
     try {
       return await ask()
     } finally {
-      if (--this.#waits === 0) await turn?.retake()
+      if (--this.#waits === 0) await queueEntry?.reacquire()
       if (this.#waits === 0 && !this.#over) this.#startTimer()
     }
   }
@@ -395,17 +395,17 @@ export class HandlerContext implements PlainContext {
     return (retry?: number) => this.#call.disconnect(retry)
   }
 
-  get #canAsk() {
-    return this.#call.asks !== undefined && ASKING_METHODS.has(this.#call.method)
+  get #canRequest() {
+    return this.#call.asks !== undefined && METHODS_WITH_CLIENT_REQUESTS.has(this.#call.method)
   }
 
-  #createAsks(): Asks {
+  #createRequester(): ClientRequester {
     const { asks } = this.#call
     const { item, replay } = this.#run
     const interrupt: Interrupt = result => this.#interrupt(result)
-    if (typeof asks === 'object' && replay) return createReplayedAsks(asks, this.#call, replay, interrupt)
-    if (typeof asks === 'object') return createLiveAsks(asks, this.#call, this.signal, ask => this.#waiting(ask))
-    return createAsks(this.#call, item, {
+    if (typeof asks === 'object' && replay) return createReplayedRequester(asks, this.#call, replay, interrupt)
+    if (typeof asks === 'object') return createLiveRequester(asks, this.#call, this.signal, ask => this.#waiting(ask))
+    return createStatelessRequester(this.#call, item, {
       earlier: this.#opened && 'asked' in this.#opened ? this.#opened.asked : undefined,
       keys: this.#settings.stateKeys,
       clock: this.#settings.clock,
@@ -413,19 +413,19 @@ export class HandlerContext implements PlainContext {
     })
   }
 
-  #cannotAsk() {
+  #noRequestsError() {
     const { method, revision } = this.#call
-    const why = ASKING_METHODS.has(method)
+    const why = METHODS_WITH_CLIENT_REQUESTS.has(method)
       ? `a ${revision} client cannot receive requests on a stateless route`
       : `${method} cannot ask`
     return new ToolError(`This requires a response of the user or client, but ${why}.`)
   }
 
-  #ask(question: Parameters<Asks['ask']>[0], key: string | undefined): Promise<never> {
+  #ask(question: Parameters<ClientRequester['ask']>[0], key: string | undefined): Promise<never> {
     const { asks } = this.#call
-    if (!asks || !this.#canAsk) return Promise.reject(this.#cannotAsk())
-    this.#asks ??= this.#createAsks()
-    return this.#asks.ask(question, key)
+    if (!asks || !this.#canRequest) return Promise.reject(this.#noRequestsError())
+    this.#requester ??= this.#createRequester()
+    return this.#requester.ask(question, key)
   }
 }
 
@@ -438,21 +438,23 @@ export function runHandler(
   settings: HandlerSettings,
   handle: Handle,
   limits: ItemLimits = settings.limits.of(item),
-  turn?: Turn,
+  queueEntry?: QueueEntry,
 ): unknown {
   const { timeout, isolate, queue } = limits
   const enterAgain = queue && (() => queue.enterAgain(call))
-  const run = { call, item, settings, timeout, turn, replay: undefined, enterAgain }
+  const run = { call, item, settings, timeout, queueEntry, replay: undefined, enterAgain }
   if (isolate && typeof call.asks === 'object') return runReplayed(run, handle, limits)
-  return runInTurn(run, handle)
+  return runInSlot(run, handle)
 }
 
-const runInTurn = (run: HandlerRun, handle: Handle): unknown =>
-  run.turn?.ready ? run.turn.ready.then(() => HandlerContext.run(run, handle)) : HandlerContext.run(run, handle)
+const runInSlot = (run: HandlerRun, handle: Handle): unknown =>
+  run.queueEntry?.ready
+    ? run.queueEntry.ready.then(() => HandlerContext.run(run, handle))
+    : HandlerContext.run(run, handle)
 
 /** Runs a handler that ends with its client requests, and again with their responses. */
 function runReplayed(first: HandlerRun, handle: Handle, { queue }: ItemLimits): unknown {
-  const start = (turn: Turn | undefined) => runInTurn({ ...first, turn, replay }, handle)
+  const start = (queueEntry: QueueEntry | undefined) => runInSlot({ ...first, queueEntry, replay }, handle)
   const replay: Replay = {
     answers: new Map(),
     questions: 0,
@@ -462,7 +464,7 @@ function runReplayed(first: HandlerRun, handle: Handle, { queue }: ItemLimits): 
     progress: Number.NEGATIVE_INFINITY,
     again: () => start(queue?.enterAgain(first.call)),
   }
-  return start(first.turn)
+  return start(first.queueEntry)
 }
 
 /** Returns the Call of a `ctx`, for plugin tools that need members such as the view. */
@@ -483,7 +485,7 @@ interface CallFetch {
   readonly headers: () => Readonly<Record<string, string>>
 }
 
-function carry(
+function addHeaders(
   headersToAdd: Readonly<Record<string, string>>,
   input: Parameters<typeof fetch>[0],
   init: RequestInit | undefined,
@@ -504,7 +506,7 @@ export const createCallFetch =
   async (input, init) => {
     const signals = [signal(), AbortSignal.timeout(timeout)]
     if (init?.signal) signals.push(init.signal)
-    const added = carry(headers(), input, init)
+    const added = addHeaders(headers(), input, init)
     const response = await fetch(input, { ...init, ...added, signal: AbortSignal.any(signals) })
     if (response.body) signalsOf.set(response.body, signals)
     return response

@@ -267,9 +267,3 @@ export function definePrompt<const A extends Record<string, PromptArgument> = Re
 }
 
 export const labelOf = (definition: Definition): string => `${kindOf(definition)} "${definition.name}"`
-
-/** Removes the stack of an error in a handler result: all frames belong to the host. */
-export function encodingError(error: unknown): unknown {
-  if (error instanceof TypeError) error.stack = `${error.name}: ${error.message}`
-  return error
-}

@@ -5,7 +5,7 @@ import { HostError } from '../http/errors.ts'
 import { requestIdIn } from '../http/request-target.ts'
 import type { Logger } from '../kernel/log.ts'
 import type { Route } from '../kernel/route.ts'
-import { notesFor } from '../kernel/set-up.ts'
+import { registeredOn } from '../kernel/set-up.ts'
 import { type Call, withParams } from './call.ts'
 import { traceIdOf } from './call-record.ts'
 import type { McpRegistrations } from './mcp-plugin-host.ts'
@@ -41,7 +41,7 @@ interface DispatchSettings extends ObserveSettings {
 }
 
 export function createDispatch(
-  notes: Pick<McpRegistrations, 'onCall' | 'onFinish' | 'redirects'>,
+  registrations: Pick<McpRegistrations, 'onCall' | 'onFinish' | 'redirects'>,
   methods: MethodTable,
   settings: DispatchSettings,
 ): Answer {
@@ -77,13 +77,13 @@ export function createDispatch(
   }
 
   function answerOn(route: Route): Answer {
-    const through = answerThrough(notesFor(notes.onCall, route))
-    const observers = notesFor(notes.onFinish, route)
+    const through = answerThrough(registeredOn(registrations.onCall, route))
+    const observers = registeredOn(registrations.onFinish, route)
     const tracer = settings.tracerOn(route)
     const isObserved = observers.length > 0 || tracer !== NO_TRACER
     return redirected(
       isObserved ? observed(through, { observers, tracer }, settings) : through,
-      notesFor(notes.redirects, route),
+      registeredOn(registrations.redirects, route),
     )
   }
 

@@ -36,7 +36,7 @@ export interface Extension {
 export interface AddedExtension {
   readonly id: string
   /** Returns the extension's settings in a client's capabilities. Undefined: not declared. */
-  settingsOf(said: Pick<Call, 'client'>): JsonObject | undefined
+  settingsOf(call: Pick<Call, 'client'>): JsonObject | undefined
   /** Creates a result of a type in `results`. Clients without the extension get -32021. */
   result(type: string, fields: Readonly<Record<string, unknown>>): TypedResult
 }
@@ -47,7 +47,7 @@ export interface RouteExtensions {
   readonly listenFilters: ReadonlyMap<string, ListenFilter>
 }
 
-interface Adding {
+interface ExtensionRegistration {
   readonly plugin: string
   readonly id: string
   readonly extension: Extension
@@ -55,9 +55,9 @@ interface Adding {
 }
 
 export interface Extensions {
-  add(adding: Adding): KnownExtension
+  add(registration: ExtensionRegistration): KnownExtension
   on(route: object): RouteExtensions
-  readonly awaited: ReadonlyArray<Adding & { readonly method: string }>
+  readonly resultMethods: ReadonlyArray<ExtensionRegistration & { readonly method: string }>
 }
 
 /** A key of `_meta` with a prefix (2026-07-28 basic, "_meta"). */
@@ -69,7 +69,7 @@ class KnownExtension implements AddedExtension {
   readonly #extension: Extension
   readonly #routes: ReadonlySet<object>
 
-  constructor({ plugin, id, extension, routes }: Adding) {
+  constructor({ plugin, id, extension, routes }: ExtensionRegistration) {
     this.#plugin = plugin
     this.id = id
     this.#extension = extension
@@ -78,8 +78,8 @@ class KnownExtension implements AddedExtension {
 
   settingsOf({ client }: Pick<Call, 'client'>): JsonObject | undefined {
     const extensions: unknown = client.capabilities.extensions
-    const said = isObject(extensions) && Object.hasOwn(extensions, this.id) ? extensions[this.id] : undefined
-    return isObject(said) ? said : undefined
+    const settings = isObject(extensions) && Object.hasOwn(extensions, this.id) ? extensions[this.id] : undefined
+    return isObject(settings) ? settings : undefined
   }
 
   result(type: string, fields: Readonly<Record<string, unknown>>): TypedResult {
@@ -122,21 +122,21 @@ class KnownExtension implements AddedExtension {
   }
 }
 
-interface Kept {
+interface RouteParts {
   readonly settings: Record<string, JsonObject>
   readonly nameHeaders: Map<string, string>
   readonly listenFilters: Map<string, ListenFilter>
   readonly results: Set<string>
 }
 
-function faultOf({ id, extension }: Adding, kept: Kept): string | undefined {
+function faultOf({ id, extension }: ExtensionRegistration, parts: RouteParts): string | undefined {
   const { methods = {}, nameHeaders = {}, results = {}, listenFilters = {} } = extension
   const stray = Object.keys(nameHeaders).find(method => !Object.hasOwn(methods, method))
-  const filter = Object.keys(listenFilters).find(name => LISTEN_FILTERS.has(name) || kept.listenFilters.has(name))
+  const filter = Object.keys(listenFilters).find(name => LISTEN_FILTERS.has(name) || parts.listenFilters.has(name))
   const pairs = Object.entries(results).flatMap(([method, types]) => types.map(type => [method, type] as const))
-  const taken = pairs.find(([method, type]) => RESULT_TYPES.has(type) || kept.results.has(`${method} ${type}`))
+  const taken = pairs.find(([method, type]) => RESULT_TYPES.has(type) || parts.results.has(`${method} ${type}`))
   if (!ID.test(id)) return 'an id is a reversed domain name and a name, such as "com.example/tasks"'
-  if (Object.hasOwn(kept.settings, id)) return 'it is added to this route already'
+  if (Object.hasOwn(parts.settings, id)) return 'it is added to this route already'
   if (stray !== undefined) return `nameHeaders names "${stray}", which is none of its methods`
   if (filter !== undefined) return `the filter "${filter}" of subscriptions/listen has another meaning here`
   if (taken) return `the result "${taken[1]}" of ${taken[0]} has another meaning here`
@@ -145,49 +145,50 @@ function faultOf({ id, extension }: Adding, kept: Kept): string | undefined {
 
 export function createExtensions(): Extensions {
   const owners = new Map<string, string>()
-  const byRoute = new Map<object, Kept>()
-  const awaited: Array<Adding & { readonly method: string }> = []
+  const byRoute = new Map<object, RouteParts>()
+  const resultMethods: Array<ExtensionRegistration & { readonly method: string }> = []
 
-  function on(route: object): Kept {
-    const kept = byRoute.get(route) ?? {
+  function on(route: object): RouteParts {
+    const parts = byRoute.get(route) ?? {
       settings: {},
       nameHeaders: new Map(),
       listenFilters: new Map(),
       results: new Set(),
     }
-    byRoute.set(route, kept)
-    return kept
+    byRoute.set(route, parts)
+    return parts
   }
 
   return {
     on,
-    awaited,
-    add(adding) {
-      const { plugin, id, extension, routes } = adding
+    resultMethods,
+    add(registration) {
+      const { plugin, id, extension, routes } = registration
       const owner = owners.get(id) ?? plugin
       const refuse = (fault: string) =>
         new StartError('MH1508', `plugins.${plugin}: extension "${id}": ${fault}`, { exitCode: 2 })
       if (owner !== plugin) throw refuse(`plugins.${owner} adds one of this id`)
       owners.set(id, plugin)
-      const known = new KnownExtension(adding)
-      for (const method of Object.keys(extension.results ?? {})) awaited.push({ ...adding, method })
+      const known = new KnownExtension(registration)
+      for (const method of Object.keys(extension.results ?? {})) resultMethods.push({ ...registration, method })
       for (const route of routes) {
-        const fault = faultOf(adding, on(route))
+        const fault = faultOf(registration, on(route))
         if (fault !== undefined) throw refuse(fault)
-        keep(known, extension, on(route))
+        addParts(known, extension, on(route))
       }
       return known
     },
   }
 }
 
-function keep(known: KnownExtension, extension: Extension, kept: Kept) {
+function addParts(known: KnownExtension, extension: Extension, parts: RouteParts) {
   const { settings = {}, nameHeaders = {}, results = {}, listenFilters = {} } = extension
-  kept.settings[known.id] = settings
-  for (const [method, parameter] of Object.entries(nameHeaders)) kept.nameHeaders.set(method, parameter)
-  for (const [method, types] of Object.entries(results)) for (const type of types) kept.results.add(`${method} ${type}`)
+  parts.settings[known.id] = settings
+  for (const [method, parameter] of Object.entries(nameHeaders)) parts.nameHeaders.set(method, parameter)
+  for (const [method, types] of Object.entries(results))
+    for (const type of types) parts.results.add(`${method} ${type}`)
   for (const [name, filter] of Object.entries(listenFilters)) {
-    kept.listenFilters.set(name, (wanted, call) => {
+    parts.listenFilters.set(name, (wanted, call) => {
       known.demand(call, `the filter "${name}" of subscriptions/listen`)
       return filter(wanted, call)
     })

@@ -1,8 +1,8 @@
 // Converts the outcome of a handler, and watches handlers that ignore their signal.
 import type { Clock } from '../http/clock.ts'
 import { HostError } from '../http/errors.ts'
-import type { Figures } from '../kernel/figures.ts'
 import type { Logger } from '../kernel/log.ts'
+import type { Metrics } from '../kernel/metrics.ts'
 import type { CatalogItem } from './catalog.ts'
 import { ToolError } from './tool-error.ts'
 
@@ -23,14 +23,12 @@ export function afterHandler(
   }
 }
 
-/**
- * Converts errors to status 200, except a missing capability and an ended login (401). Unknown errors stay unchanged.
- */
-export function handlerFailure(error: unknown): unknown {
-  if (ToolError.is(error)) return new HostError('internal', { detail: error.message }).within200()
-  if (!HostError.is(error)) return error
+/** Throws the error with status 200, except a missing capability, an ended login (401) and unknown errors. */
+export function throwFailure(error: unknown): never {
+  if (ToolError.is(error)) throw new HostError('internal', { detail: error.message }).within200()
+  if (!HostError.is(error)) throw error
   const isChallenge = error.kind === 'unauthorized' && error.headers?.['WWW-Authenticate'] !== undefined
-  return isChallenge || error.kind === 'missingCapability' ? error : error.within200()
+  throw isChallenge || error.kind === 'missingCapability' ? error : error.within200()
 }
 
 /** Milliseconds after the abort before a running handler is logged. */
@@ -43,13 +41,13 @@ const FIX =
 
 export function watchOverdue(
   log: Pick<Logger, 'warn'>,
-  figures: Pick<Figures, 'gauge'>,
+  metrics: Pick<Metrics, 'gauge'>,
   clock: Clock,
 ): (item: CatalogItem, limit: number) => () => void {
   const items = new WeakMap<CatalogItem, { running: number; logged: number; at: number }>()
   let all = 0
   const figure = { name: 'mcp_host_handlers_overdue', help: 'Handlers that still run after the timeout of their call.' }
-  figures.gauge(figure, () => all)
+  metrics.gauge(figure, () => all)
 
   return (item, limit) => {
     all++

@@ -2,7 +2,7 @@
 import type { Definition, ToolDefinition } from './define.ts'
 import { parseDuration, parseSize } from './units.ts'
 
-export interface IsolateBounds {
+export interface IsolationLimits {
   /** Bytes of heap and buffers. */
   readonly memory: number
   /** CPU time per call, milliseconds. */
@@ -13,9 +13,9 @@ export interface IsolateBounds {
 const MEGABYTE = 1_024 ** 2
 /** Minimum memory, bytes: loading a module and its imports can take half of it. */
 const LEAST_MEMORY = 64 * MEGABYTE
-const DEFAULTS: IsolateBounds = { memory: 128 * MEGABYTE, cpuTime: 5_000, processes: 4 }
+const DEFAULTS: IsolationLimits = { memory: 128 * MEGABYTE, cpuTime: 5_000, processes: 4 }
 
-export function isolateBounds(isolate: ToolDefinition['isolate']): IsolateBounds | undefined {
+export function resolveIsolate(isolate: ToolDefinition['isolate']): IsolationLimits | undefined {
   if (isolate === undefined) return undefined
   if (isolate === true) return DEFAULTS
   const { memory, cpuTime, processes = DEFAULTS.processes } = isolate
@@ -27,15 +27,15 @@ export function isolateBounds(isolate: ToolDefinition['isolate']): IsolateBounds
 }
 
 /** Formats the limits: `128 MB of memory`, `5 s of CPU time`. */
-export const boundsInWords = ({ memory, cpuTime }: IsolateBounds) => ({
+export const describeIsolationLimits = ({ memory, cpuTime }: IsolationLimits) => ({
   memory: `${Number((memory / MEGABYTE).toFixed(1))} MB of memory`,
   cpuTime: `${cpuTime < 1_000 ? `${cpuTime} ms` : `${Number((cpuTime / 1_000).toFixed(1))} s`} of CPU time`,
 })
 
-export function narrowerBounds(
-  one: IsolateBounds | undefined,
-  other: IsolateBounds | undefined,
-): IsolateBounds | undefined {
+export function stricterLimits(
+  one: IsolationLimits | undefined,
+  other: IsolationLimits | undefined,
+): IsolationLimits | undefined {
   if (!one || !other) return one ?? other
   return {
     memory: Math.min(one.memory, other.memory),

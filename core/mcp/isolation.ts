@@ -1,13 +1,14 @@
 // The slot `isolation`: runs the handlers of tools with `isolate` outside of this process.
-import type { CallUsage } from './asks.ts'
+
 import type { Call } from './call.ts'
+import type { CallUsage } from './client-requests.ts'
 import type { CallContext, ToolDefinition } from './define.ts'
-import type { IsolateBounds, ModuleTool } from './isolate.ts'
+import type { IsolationLimits, ModuleTool } from './isolate.ts'
 
 export interface IsolatedCall {
   readonly tool: ToolDefinition
   readonly origin: ModuleTool
-  readonly bounds: IsolateBounds
+  readonly bounds: IsolationLimits
   /** Set if the handler runs again. `run` adds CPU time, and the limit applies to the sum. */
   readonly used: CallUsage | undefined
   readonly args: unknown

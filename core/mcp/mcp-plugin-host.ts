@@ -2,7 +2,7 @@
 
 import { formatPath, type Report, StartError } from '../http/errors.ts'
 import type { PluginInstance } from '../kernel/plugin-plan.ts'
-import { lacksCapability, type Note, notesFor, startPlugin } from '../kernel/set-up.ts'
+import { lacksCapability, type Registration, registeredOn, runStartTask } from '../kernel/set-up.ts'
 import type { Call, Next } from './call.ts'
 import type { Catalog, CatalogItem } from './catalog.ts'
 import { type ContextMembers, createContextMembers } from './context-members.ts'
@@ -83,21 +83,21 @@ interface Contribution {
 
 export interface McpRegistrations {
   readonly reads: InternalMcpPluginHost['reads']
-  readonly onCall: Note<Wrap>[]
-  readonly onFinish: Note<Observer>[]
-  readonly methods: Note<{ readonly name: string; readonly answer: Answer }>[]
+  readonly onCall: Registration<Wrap>[]
+  readonly onFinish: Registration<Observer>[]
+  readonly methods: Registration<{ readonly name: string; readonly answer: Answer }>[]
   readonly extensions: Extensions
   readonly toolKeys: RouteToolKeys
   readonly context: ContextMembers
-  readonly contributed: Note<Contribution>[]
+  readonly contributed: Registration<Contribution>[]
   /** Toolsets by name. */
   readonly toolsets: Map<string, ProvidedSource>
   readonly configToolsets: Readonly<Record<string, unknown>>
-  readonly redirects: Note<Redirect>[]
-  readonly unlisted: Note<IsHidden>[]
-  readonly varies: Note<true>[]
-  readonly explained: Note<Explain>[]
-  readonly revisions: Note<(route: McpRoute) => readonly Revision[]>[]
+  readonly redirects: Registration<Redirect>[]
+  readonly unlisted: Registration<IsHidden>[]
+  readonly varies: Registration<true>[]
+  readonly explained: Registration<Explain>[]
+  readonly revisions: Registration<(route: McpRoute) => readonly Revision[]>[]
 }
 
 export const createMcpRegistrations = (
@@ -124,15 +124,15 @@ export const createMcpRegistrations = (
 
 export function createMcpPluginHost(
   instance: PluginInstance,
-  notes: McpRegistrations,
+  registrations: McpRegistrations,
 ): Omit<InternalMcpPluginHost, 'runtime'> {
-  const note = <Value>(list: Note<Value>[], value: Value) => void list.push({ instance, value })
+  const register = <Value>(list: Registration<Value>[], value: Value) => void list.push({ instance, value })
   if (instance.plugin.provides?.includes('transport')) {
-    note(notes.revisions, ({ stateless }) => (stateless ? [] : HANDSHAKE_REVISIONS))
+    register(registrations.revisions, ({ stateless }) => (stateless ? [] : HANDSHAKE_REVISIONS))
   }
   const ownToolset = `/plugins.${instance.name} on ${instance.routes.map(({ path }) => path).join(', ')}`
   function addContribution(contribution: Contribution): ServedToolset {
-    note(notes.contributed, contribution)
+    register(registrations.contributed, contribution)
     const served = () => {
       if (contribution.served) return contribution.served
       throw new Error('replace() and withheld are for a host that is built')
@@ -147,28 +147,28 @@ export function createMcpPluginHost(
   const { name: plugin, routes } = instance
   return {
     toolKey: <Value>(name: string, key: ToolKey<Value>) =>
-      notes.toolKeys.add({ name, key, plugin, declared: Object.keys(instance.plugin.toolKeys ?? {}), routes }),
+      registrations.toolKeys.add({ name, key, plugin, declared: Object.keys(instance.plugin.toolKeys ?? {}), routes }),
     context: (name, create) =>
-      notes.context.add({ name, create, plugin, declared: Object.keys(instance.plugin.context ?? {}), routes }),
-    reads: notes.reads,
-    onCall: wrap => note(notes.onCall, wrap),
-    onFinish: observer => note(notes.onFinish, observer),
-    method: (name, answer) => note(notes.methods, { name, answer }),
+      registrations.context.add({ name, create, plugin, declared: Object.keys(instance.plugin.context ?? {}), routes }),
+    reads: registrations.reads,
+    onCall: wrap => register(registrations.onCall, wrap),
+    onFinish: observer => register(registrations.onFinish, observer),
+    method: (name, answer) => register(registrations.methods, { name, answer }),
     extension(id, extension) {
-      const added = notes.extensions.add({ plugin: instance.name, id, extension, routes: instance.routes })
-      for (const method of added.methods) note(notes.methods, method)
+      const added = registrations.extensions.add({ plugin: instance.name, id, extension, routes: instance.routes })
+      for (const method of added.methods) register(registrations.methods, method)
       return added
     },
     toolset(first: string | readonly Definition[], definitions?: readonly Definition[], place?: ToolsetPlace) {
       if (typeof first !== 'string') return addContribution({ toolset: ownToolset, definitions: first })
-      const source = nameToolset(instance, notes, first, { isLate: definitions === undefined, ...place })
+      const source = nameToolset(instance, registrations, first, { isLate: definitions === undefined, ...place })
       return addContribution({ toolset: first, definitions: definitions ?? [], source })
     },
-    redirect: paramsFor => note(notes.redirects, paramsFor),
-    unlist: isHidden => note(notes.unlisted, isHidden),
-    variesByCaller: () => note(notes.varies, true),
-    explain: say => note(notes.explained, say),
-    revisions: list => note(notes.revisions, list),
+    redirect: paramsFor => register(registrations.redirects, paramsFor),
+    unlist: isHidden => register(registrations.unlisted, isHidden),
+    variesByCaller: () => register(registrations.varies, true),
+    explain: say => register(registrations.explained, say),
+    revisions: list => register(registrations.revisions, list),
   }
 }
 
@@ -194,16 +194,18 @@ function nameToolset(
   return toolset
 }
 
-export const contributedTo = (notes: McpRegistrations, route: CompiledRoute): readonly string[] => [
-  ...new Set(notesFor(notes.contributed, route).flatMap(({ toolset, source }) => (source ? [] : [toolset]))),
+export const contributedTo = (registrations: McpRegistrations, route: CompiledRoute): readonly string[] => [
+  ...new Set(
+    registeredOn(registrations.contributed, route).flatMap(({ toolset, source }) => (source ? [] : [toolset])),
+  ),
 ]
 
-export function createUnlisting(notes: McpRegistrations): (route: CompiledRoute) => (name: string) => boolean {
+export function createUnlisting(registrations: McpRegistrations): (route: CompiledRoute) => (name: string) => boolean {
   const found = new Map<CompiledRoute, (name: string) => boolean>()
   return route => {
     let list: IsHidden[] | undefined
     const isHidden = (name: string) => {
-      list ??= notesFor(notes.unlisted, route)
+      list ??= registeredOn(registrations.unlisted, route)
       return list.some(hides => hides(name, route) !== false)
     }
     const known = found.get(route) ?? isHidden
@@ -213,14 +215,16 @@ export function createUnlisting(notes: McpRegistrations): (route: CompiledRoute)
 }
 
 export function createRevisions(
-  notes: McpRegistrations,
+  registrations: McpRegistrations,
   isSettled: () => boolean,
 ): (route: CompiledRoute) => readonly Revision[] {
   const found = new Map<CompiledRoute, readonly Revision[]>()
   return route => {
     const known = found.get(route)
     if (known) return known
-    const revisions = [...new Set(notesFor(notes.revisions, route).flatMap(list => list(route)))].sort().reverse()
+    const revisions = [...new Set(registeredOn(registrations.revisions, route).flatMap(list => list(route)))]
+      .sort()
+      .reverse()
     // The list is cached only after startup, because plugins can add protocol versions before.
     if (isSettled()) found.set(route, revisions)
     return revisions
@@ -228,23 +232,23 @@ export function createRevisions(
 }
 
 export async function addContributions(
-  notes: McpRegistrations,
+  registrations: McpRegistrations,
   catalog: Catalog,
   methods: MethodTable,
   report: Report,
 ): Promise<void> {
-  for (const { instance, value } of notes.contributed) {
+  for (const { instance, value } of registrations.contributed) {
     const add = () => {
       value.served = catalog.provide(value.toolset, value.definitions, value.source)
     }
-    await startPlugin(instance, add, report)
+    await runStartTask(instance, add, report)
   }
-  for (const { instance, value } of notes.methods) {
+  for (const { instance, value } of registrations.methods) {
     const { name, answer } = value
     const add = () => methods.add(name, { answer, by: instance.name }, instance.routes)
-    await startPlugin(instance, add, report)
+    await runStartTask(instance, add, report)
   }
-  for (const { plugin, id, method, routes } of notes.extensions.awaited) {
+  for (const { plugin, id, method, routes } of registrations.extensions.resultMethods) {
     if (routes.every(route => methods.has(method, route))) continue
     const why = `extension "${id}": it has results for "${method}", a method that no plugin of its routes handles`
     const what = `plugins.${plugin}: ${why}; correct the name, or add the method`

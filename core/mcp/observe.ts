@@ -5,7 +5,7 @@ import { HostError } from '../http/errors.ts'
 import type { HostContext, Timeline } from '../kernel/endpoint.ts'
 import type { Logger } from '../kernel/log.ts'
 import type { Route } from '../kernel/route.ts'
-import { type Note, notesFor } from '../kernel/set-up.ts'
+import { type Registration, registeredOn } from '../kernel/set-up.ts'
 import type { Call } from './call.ts'
 import {
   byteCount,
@@ -75,10 +75,10 @@ function outcomeOfRequest({ state, res }: HostContext): Outcome {
 const VERBS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'OPTIONS', 'PATCH'])
 
 export function createRequestWatch(
-  notes: readonly Note<Observer>[],
+  registered: readonly Registration<Observer>[],
   { log, ...settings }: ObserveSettings,
 ): (ctx: HostContext) => (decided: Promise<unknown>) => void {
-  const everywhere = notes.filter(({ instance }) => instance.general).map(({ value }) => value)
+  const everywhere = registered.filter(({ instance }) => instance.general).map(({ value }) => value)
 
   function notify(ctx: HostContext, began: number) {
     const { req, res, state, ip } = ctx
@@ -100,10 +100,10 @@ export function createRequestWatch(
       isCut: !req.complete,
     }
     const record = new RequestRecord({ headers, user, route, ip, sessionId, timeline, ...none }, recorded, settings)
-    notifyAll(route ? notesFor(notes, route) : everywhere, record, log)
+    notifyAll(route ? registeredOn(registered, route) : everywhere, record, log)
   }
 
-  const starts = notes.flatMap(({ value }) => value.startTimeline ?? [])
+  const starts = registered.flatMap(({ value }) => value.startTimeline ?? [])
 
   return ctx => {
     const began = performance.now()
@@ -127,12 +127,16 @@ const DECIDED_WITHIN = 60_000
 
 /** Notifies a route's observers of messages that were refused before they became Calls and have no HTTP request. */
 export function createRefusalWatch(
-  notes: readonly Note<Observer>[],
+  registered: readonly Registration<Observer>[],
   { log, ...settings }: ObserveSettings,
 ): (refused: RefusedRequest & { readonly route: Route }) => void {
   return refused => {
     const { error } = refused
-    notifyAll(notesFor(notes, refused.route), new RequestRecord(refused, { outcome: 'refused', error }, settings), log)
+    notifyAll(
+      registeredOn(registered, refused.route),
+      new RequestRecord(refused, { outcome: 'refused', error }, settings),
+      log,
+    )
   }
 }
 

@@ -92,7 +92,7 @@ interface OfferMaker {
 
 interface OfferHooks {
   readonly runs: Offer['run'] | undefined
-  readonly rechoose: ((user: User | undefined) => Promise<Offer>) | undefined
+  readonly reconfigure: ((user: User | undefined) => Promise<Offer>) | undefined
 }
 
 /** A class, because each idle session keeps an instance. */
@@ -107,7 +107,7 @@ class CallerOffer implements Offer {
   #request: OfferRequest
   #reloads: number
   readonly #hooks: OfferHooks
-  #alike: User | undefined
+  #sameGrantUser: User | undefined
   #other: { readonly user: User | undefined; readonly offer: Promise<Offer> } | undefined
 
   constructor(facts: RequestFacts, request: OfferRequest, reloads: number, maker: OfferMaker, hooks: OfferHooks) {
@@ -121,7 +121,7 @@ class CallerOffer implements Offer {
     this.#request = request
     this.#reloads = reloads
     this.#hooks = hooks
-    this.#alike = facts.user
+    this.#sameGrantUser = facts.user
   }
 
   #renew(): OfferRequest {
@@ -142,15 +142,15 @@ class CallerOffer implements Offer {
     return maker.views.known(request, request.access.audienceOf(user, route)) ?? maker.cut(route, request, user)
   }
   withToken(user: User | undefined): Offer | Promise<Offer> {
-    const { rechoose } = this.#hooks
-    if (!rechoose || user === this.#alike) return this
+    const { reconfigure } = this.#hooks
+    if (!reconfigure || user === this.#sameGrantUser) return this
     if (sameGrant(user, this.user)) {
-      this.#alike = user
+      this.#sameGrantUser = user
       return this
     }
     // Concurrent requests share one call of `configureSession`.
     if (!this.#other || !sameGrant(user, this.#other.user)) {
-      const offer = rechoose(user)
+      const offer = reconfigure(user)
       this.#other = { user, offer }
       offer.catch(() => {
         if (this.#other?.offer === offer) this.#other = undefined
@@ -170,7 +170,7 @@ class CallerOffer implements Offer {
   }
 }
 
-const NO_HOOKS: OfferHooks = { runs: undefined, rechoose: undefined }
+const NO_HOOKS: OfferHooks = { runs: undefined, reconfigure: undefined }
 
 const sessionRequest = ({ headers, user, route, params, ip }: RequestFacts): SessionRequest => ({
   headers,
@@ -179,7 +179,7 @@ const sessionRequest = ({ headers, user, route, params, ip }: RequestFacts): Ses
   ip,
 })
 
-async function runWith(runSession: RunSession, facts: RequestFacts, body: () => Promise<void>, restored: boolean) {
+async function runAround(runSession: RunSession, facts: RequestFacts, body: () => Promise<void>, restored: boolean) {
   let running: Promise<void> | undefined
   const once = () => {
     running ??= body()
@@ -198,7 +198,8 @@ function baseOf({ route, params }: RequestFacts): readonly string[] {
   return base
 }
 
-const MAX_AGAIN = 3
+const NO_TOOLSETS: readonly string[] = []
+const MAX_RETRIES = 3
 
 export function createOffers(settings: OfferSettings & { readonly chosen: ChosenCombinations }) {
   const { config, catalog, admit, log, contributed, chosen: combinations } = settings
@@ -287,29 +288,29 @@ export function createOffers(settings: OfferSettings & { readonly chosen: Chosen
       }
     },
     renew(route, { chosen }, params) {
-      const base = route.toolsetsFor(params) ?? NOTHING
+      const base = route.toolsetsFor(params) ?? NO_TOOLSETS
       return chosen ? configured(chosen, base, route) : unchanged(base, route)
     },
   }
 
   function offerOf(facts: RequestFacts, request: OfferRequest, { now, reloads: version }: OfferedConfig): Offer {
     const { runSession } = now
-    const rechooses = request.chosen !== undefined && facts.sessionId !== undefined
+    const canReconfigure = request.chosen !== undefined && facts.sessionId !== undefined
     return new CallerOffer(facts, request, version, maker, {
-      runs: runSession && ((body, restored = false) => runWith(runSession, facts, body, restored)),
-      rechoose: rechooses ? user => chooseOffer({ ...facts, user }) : undefined,
+      runs: runSession && ((body, restored = false) => runAround(runSession, facts, body, restored)),
+      reconfigure: canReconfigure ? user => chooseOffer({ ...facts, user }) : undefined,
     })
   }
 
   async function chooseOffer(facts: RequestFacts): Promise<Offer> {
     const route = facts.route as CompiledRoute
-    for (let again = 0; ; again++) {
+    for (let attempt = 0; ; attempt++) {
       const asked = { ...config }
       const base = baseOf(facts)
       const request = asked.now.configureSession
         ? configured(await choose(base, facts), base, route)
         : unchanged(base, route)
-      if (asked.reloads === config.reloads || again === MAX_AGAIN) return offerOf(facts, request, asked)
+      if (asked.reloads === config.reloads || attempt === MAX_RETRIES) return offerOf(facts, request, asked)
     }
   }
 
@@ -332,5 +333,4 @@ export function createOffers(settings: OfferSettings & { readonly chosen: Chosen
   }
 }
 
-const NOTHING: readonly string[] = []
 const UNSERVABLE = 'configureSession returned an invalid selection: its callers are refused'

@@ -24,7 +24,6 @@ export const LOG_LEVELS = ['debug', 'info', 'notice', 'warning', 'error', 'criti
 /** One of LOG_LEVELS. */
 export type LogLevel = (typeof LOG_LEVELS)[number]
 
-/** The id of a JSON-RPC request. */
 export type RequestId = string | number
 /** Links progress notifications to their request. */
 export type ProgressToken = string | number
@@ -35,7 +34,6 @@ export type JsonObject = Record<string, unknown>
 /** Draft 2020-12 unless `$schema` is draft-07. */
 export type JsonSchema = JsonObject
 
-/** An icon for user interfaces. */
 export interface Icon {
   src: string
   mimeType?: string
@@ -73,7 +71,6 @@ export interface ServerCapabilities {
   extensions?: Record<string, JsonObject>
 }
 
-/** The sender of a message. */
 export type Role = 'user' | 'assistant'
 
 /** Spec: server/resources, "Annotations". */
@@ -99,33 +96,28 @@ interface Annotated {
   _meta?: Meta
 }
 
-/** A text content block. */
 export interface TextContent extends Annotated {
   type: 'text'
   text: string
 }
-/** An image content block. */
 export interface ImageContent extends Annotated {
   type: 'image'
   /** Base64. */
   data: string
   mimeType: string
 }
-/** An audio content block. */
 export interface AudioContent extends Annotated {
   type: 'audio'
   /** Base64. */
   data: string
   mimeType: string
 }
-/** Text resource contents. */
 export interface TextResourceContents {
   uri: string
   mimeType?: string
   text: string
   _meta?: Meta
 }
-/** Binary resource contents. */
 export interface BlobResourceContents {
   uri: string
   mimeType?: string
@@ -146,7 +138,6 @@ export interface ResourceLink extends Annotated {
   size?: number
   icons?: Icon[]
 }
-/** Resource contents as a content block. */
 export interface EmbeddedResource extends Annotated {
   type: 'resource'
   resource: ResourceContents
@@ -191,7 +182,6 @@ export interface ElicitResult {
   _meta?: Meta
 }
 
-/** A message to or from the client's language model. */
 export interface SamplingMessage {
   role: Role
   content: JsonObject | JsonObject[]

@@ -1,6 +1,6 @@
 // Toolsets of plugins: replaced as a whole, without the definitions that cannot be served.
 import { isDeepStrictEqual } from 'node:util'
-import { formatPath, type Path, StartError, type Written } from '../http/errors.ts'
+import { type ConfigLocation, formatPath, type Path, StartError } from '../http/errors.ts'
 import type { Logger } from '../kernel/log.ts'
 import type { CatalogItem, ItemKind } from './catalog-item.ts'
 import { type Definition, kindOf } from './define.ts'
@@ -27,7 +27,7 @@ export interface Clashing {
   readonly source?: ProvidedSource | undefined
 }
 
-const writtenAt = ({ item, source }: Clashing): Written =>
+const writtenAt = ({ item, source }: Clashing): ConfigLocation =>
   source ? { at: source.at } : { of: item.definition, at: ['name'] }
 
 const describeClashing = ({ where, source }: Clashing) => (source ? `${where} (${formatPath(source.at)})` : where)
@@ -91,7 +91,7 @@ function idOf(definition: Definition, index: number): string {
   return `${kind}s ${uriTemplate}`
 }
 
-const KINDS = ['tools', 'resources', 'prompts'] as const satisfies readonly ItemKind[]
+export const LIST_KINDS = ['tools', 'resources', 'prompts'] as const satisfies readonly ItemKind[]
 
 function isListedAlike(one: CatalogItem | undefined, other: CatalogItem | undefined): boolean {
   if (one === other) return true
@@ -113,7 +113,7 @@ function changedKinds(before: Items, after: Items): ItemKind[] {
     const { kind } = (one ?? other) as CatalogItem
     if (!changed.has(kind) && !isListedAlike(one, other)) changed.add(kind)
   }
-  return KINDS.filter(kind => changed.has(kind))
+  return LIST_KINDS.filter(kind => changed.has(kind))
 }
 
 const isSame = (one: Items, other: Items) =>

@@ -13,6 +13,20 @@ import type {
 } from './protocol.ts'
 import type { RevisionRules } from './revisions.ts'
 
+/** Removes the stack of a TypeError in a handler result: all frames belong to the host. */
+export function withoutStack(error: unknown): unknown {
+  if (error instanceof TypeError) error.stack = `${error.name}: ${error.message}`
+  return error
+}
+
+export function convertResult<Result>(convert: () => Result): Result {
+  try {
+    return convert()
+  } catch (error) {
+    throw withoutStack(error)
+  }
+}
+
 const text = (value: string): ContentBlock => ({ type: 'text', text: value })
 
 const BLOCK_FIELDS: Readonly<Record<string, readonly string[]>> = {
@@ -63,7 +77,7 @@ export function toolResult(value: unknown): CallToolResult {
   if (typeof value === 'function' || typeof value === 'symbol' || typeof value === 'bigint') {
     throw new TypeError(`a tool cannot return a ${typeof value}`)
   }
-  return { content: [{ type: 'text', text: String(value) }] }
+  return { content: [text(String(value))] }
 }
 
 const encodeInList = (block: ContentBlock, index: number) => encodeBlock(block, `content[${index}]`)
@@ -120,8 +134,7 @@ function encodeMessage(message: PromptMessage, index: number): PromptMessage {
 
 export function promptResult(value: string | PromptMessage[] | GetPromptResult, description?: string): GetPromptResult {
   const about = description === undefined ? {} : { description }
-  if (typeof value === 'string')
-    return { ...about, messages: [{ role: 'user', content: { type: 'text', text: value } }] }
+  if (typeof value === 'string') return { ...about, messages: [{ role: 'user', content: text(value) }] }
   if (Array.isArray(value)) return { ...about, messages: value.map(encodeMessage) }
   if (isObject(value) && Array.isArray(value.messages)) {
     return { ...about, ...value, messages: value.messages.map(encodeMessage) }
@@ -137,13 +150,9 @@ function contentFor(block: ContentBlock, known: RevisionRules['content']): Conte
 /** Replaces content blocks that the protocol version does not have, and removes structured content that is no object. */
 export function fitToolResult(result: CallToolResult, { objectsOnly, content: known }: RevisionRules): CallToolResult {
   if (!objectsOnly) return result
-  let { content } = result
-  for (const { type } of content) {
-    if (known.has(type)) continue
-    content = result.content.map(block => contentFor(block, known))
-    break
-  }
-  if (!('structuredContent' in result)) return content === result.content ? result : { ...result, content }
+  const isFitting = result.content.every(({ type }) => known.has(type))
+  const content = isFitting ? result.content : result.content.map(block => contentFor(block, known))
+  if (!('structuredContent' in result)) return isFitting ? result : { ...result, content }
   const { structuredContent, ...rest } = result
   return { ...rest, content, ...(isObject(structuredContent) && { structuredContent }) }
 }

@@ -79,8 +79,8 @@ export const isRevision = (version: unknown): version is Revision =>
 
 /** True for protocol versions with `initialize`. */
 export const isHandshakeRevision = (version: unknown): version is Revision =>
-  typeof version === 'string' && Object.hasOwn(ROWS, version) && ROWS[version as Revision].handshake
+  isRevision(version) && ROWS[version].handshake
 
 /** True for protocol versions without `initialize`. */
 export const isModernRevision = (version: unknown): version is Revision =>
-  typeof version === 'string' && Object.hasOwn(ROWS, version) && !ROWS[version as Revision].handshake
+  isRevision(version) && !ROWS[version].handshake

@@ -1,18 +1,19 @@
 // Rounds of a call: its handler ends with requests to the client, and runs again with the responses and its own state.
-import type { Clock } from '../http/clock.ts'
-import { HostError } from '../http/errors.ts'
-import {
-  askLive,
-  bindingOf,
-  demandCapability,
-  inputRequired,
-  isAnswer,
-  missingCapability,
-  noteQuestion,
-  readAnswer,
-} from './asks.ts'
+
 import type { AskClient, Call } from './call.ts'
 import type { CatalogItem } from './catalog.ts'
+import {
+  type Bindings,
+  bindingOf,
+  inputRequired,
+  isAnswer,
+  lacksCapabilities,
+  missingCapability,
+  readAnswer,
+  recordMethod,
+  requireCapability,
+  sendLive,
+} from './client-requests.ts'
 import { isObject } from './is-object.ts'
 import type { ClientCapabilities } from './protocol.ts'
 import { type OpenRound, type Question, sealState } from './request-state.ts'
@@ -45,29 +46,25 @@ export class InputRequired {
 /** Maximum rounds of a call whose requests are sent on the client's stream. */
 const MAX_LIVE_ROUNDS = 32
 
-interface Sealing {
-  readonly keys: readonly Buffer[]
-  readonly clock: Clock
-}
-
 /** Throws `missingCapability` with everything that the client lacks. */
-function demandCapabilities(call: Call, item: CatalogItem, questions: readonly Question[]) {
+function requireCapabilities(call: Call, item: CatalogItem, questions: readonly Question[]) {
   const lacking: ClientCapabilities = {}
   for (const question of questions) {
-    noteQuestion(call, question)
+    recordMethod(call, question)
     Object.assign(lacking, missingCapability(question, call.client.capabilities))
   }
-  if (Object.keys(lacking).length === 0) return
-  throw new HostError('missingCapability', {
-    detail: `${call.method} "${item.key}" needs ${Object.keys(lacking).join(', ')}`,
-    data: { requiredCapabilities: lacking },
-  })
+  if (Object.keys(lacking).length > 0) throw lacksCapabilities(call, item, lacking)
 }
 
-export function sealRound(call: Call, item: CatalogItem, round: OpenRound, { keys, clock }: Sealing): object {
+export function sealRound(
+  call: Call,
+  item: CatalogItem,
+  round: OpenRound,
+  { keys, clock }: Pick<Bindings, 'keys' | 'clock'>,
+): object {
   const [key] = keys
   if (!key) throw new Error('no key to encrypt requestState')
-  demandCapabilities(call, item, Object.values(round.requests))
+  requireCapabilities(call, item, Object.values(round.requests))
   return inputRequired(round.requests, sealState({ round }, bindingOf(call, item), key, clock.now()))
 }
 
@@ -85,7 +82,7 @@ export async function readRound({ params }: Call, { requests, state }: OpenRound
 }
 
 /** Sends the requests on the stream of a client of an earlier protocol version. */
-export async function askRound(
+export async function sendRound(
   askClient: AskClient,
   call: Call,
   { requests, state }: InputRequired,
@@ -93,9 +90,9 @@ export async function askRound(
 ): Promise<Round> {
   if (rounds > MAX_LIVE_ROUNDS) throw new ToolError(`A call has at most ${MAX_LIVE_ROUNDS} rounds of requests.`)
   const asked = Object.entries(requests)
-  for (const [, question] of asked) demandCapability(call, question)
+  for (const [, question] of asked) requireCapability(call, question)
   const answers = await Promise.all(
-    asked.map(async ([key, question]) => [key, await askLive(askClient, call, question, call.signal, key)] as const),
+    asked.map(async ([key, question]) => [key, await sendLive(askClient, call, question, call.signal, key)] as const),
   )
   call.signal.throwIfAborted()
   return { state, responses: Object.fromEntries(answers) }

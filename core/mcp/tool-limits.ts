@@ -2,11 +2,11 @@
 import type { Clock } from '../http/clock.ts'
 import { type Report, StartError } from '../http/errors.ts'
 import { LinkedList } from '../http/linked-list.ts'
-import type { Figures } from '../kernel/figures.ts'
+import type { Metrics } from '../kernel/metrics.ts'
 import { CallQueue } from './call-queue.ts'
 import type { CatalogItem, ToolItem } from './catalog.ts'
 import { matchesGlob } from './glob.ts'
-import { boundsInWords, type IsolateBounds, isolateFault, isPluginOwn, narrowerBounds } from './isolate.ts'
+import { describeIsolationLimits, type IsolationLimits, isolateFault, isPluginOwn, stricterLimits } from './isolate.ts'
 import { nearest } from './nearest.ts'
 
 interface LimitRule {
@@ -14,14 +14,14 @@ interface LimitRule {
   /** Milliseconds. */
   readonly timeout: number | undefined
   readonly concurrency: number | undefined
-  readonly isolate: IsolateBounds | undefined
+  readonly isolate: IsolationLimits | undefined
 }
 
 export interface ItemLimits {
   /** Milliseconds; undefined: no limit. */
   readonly timeout: number | undefined
   readonly queue: CallQueue | undefined
-  readonly isolate: IsolateBounds | undefined
+  readonly isolate: IsolationLimits | undefined
 }
 
 export interface ToolLimits {
@@ -37,7 +37,7 @@ interface ToolLimitsSettings {
   readonly rules: readonly LimitRule[]
   /** Default time limit, milliseconds. */
   readonly callTimeout: number | undefined
-  readonly figures: Pick<Figures, 'gauge' | 'counter'>
+  readonly metrics: Pick<Metrics, 'gauge' | 'counter'>
   readonly clock: Clock
 }
 
@@ -83,12 +83,12 @@ function isolationFault({ key, definition }: ToolItem, [rule]: readonly LimitRul
   })
 }
 
-export function createToolLimits({ rules, callTimeout, figures, clock }: ToolLimitsSettings): ToolLimits {
+export function createToolLimits({ rules, callTimeout, metrics, clock }: ToolLimitsSettings): ToolLimits {
   const ordinary: ItemLimits = { timeout: callTimeout, queue: undefined, isolate: undefined }
   const known = new WeakMap<ToolItem, ItemLimits>()
   const busy = new LinkedList<CallQueue>()
-  const refused = figures.counter(REFUSED)
-  figures.gauge(BUSY, () => countBusy(busy))
+  const refused = metrics.counter(REFUSED)
+  metrics.gauge(BUSY, () => countBusy(busy))
   const fitting = ({ key }: ToolItem) => rules.filter(({ glob }) => matchesGlob(glob, key))
   const isolating = (tool: ToolItem) =>
     isPluginOwn(tool.definition) ? [] : fitting(tool).filter(({ isolate }) => isolate !== undefined)
@@ -98,7 +98,7 @@ export function createToolLimits({ rules, callTimeout, figures, clock }: ToolLim
     const timeout = least([tool.timeout ?? callTimeout, ...own.map(rule => rule.timeout)])
     const isolate = isolating(tool)
       .map(rule => rule.isolate)
-      .reduce(narrowerBounds, tool.isolate)
+      .reduce(stricterLimits, tool.isolate)
     // This queue is fair between callers, unlike the queue for worker processes.
     const most = least([tool.concurrency, isolate?.processes, ...own.map(rule => rule.concurrency)])
     const labels = { tool: tool.key }
@@ -129,7 +129,9 @@ export function createToolLimits({ rules, callTimeout, figures, clock }: ToolLim
       return [
         ...(timeout === undefined ? [] : [`a call can take ${timeout} ms, including its time in the queue${by}`]),
         ...(queue ? [`at most ${queue.facts.most} at once in one process, further calls are queued${by}`] : []),
-        ...(isolate ? [`runs in a worker process: ${Object.values(boundsInWords(isolate)).join(', ')}${by}`] : []),
+        ...(isolate
+          ? [`runs in a worker process: ${Object.values(describeIsolationLimits(isolate)).join(', ')}${by}`]
+          : []),
       ]
     },
     faultOf: item => (item.kind === 'tools' ? isolationFault(item, isolating(item)) : undefined),

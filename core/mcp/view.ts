@@ -15,9 +15,11 @@ import {
 import type { ServerSettings } from './configure-session.ts'
 import { SerializedResult } from './message.ts'
 import { type Implementation, META, type ServerCapabilities } from './protocol.ts'
-import { type Clashing, itemId, nameClash } from './provided.ts'
+import { type Clashing, itemId, LIST_KINDS, nameClash } from './provided.ts'
 import type { RevisionRules } from './revisions.ts'
 import { digestsOfKeys, type ListedKeys, resourcesOfKeys, wireWithKeys } from './tool-keys.ts'
+
+export { LIST_KINDS }
 
 type ListName = 'tools' | 'resources' | 'resourceTemplates' | 'prompts'
 
@@ -92,7 +94,7 @@ interface Listed extends Pick<View, 'cacheScope' | 'wireOf'> {
 function createPager(list: ListName, items: readonly CatalogItem[], { cacheScope, meta, wireOf }: Listed) {
   const cached = new Map<string, SerializedResult>()
   const shared = { ttlMs: LIST_TTL, cacheScope }
-  const ofCaller = { ttlMs: 0, cacheScope: 'private' }
+  const callerSpecific = { ttlMs: 0, cacheScope: 'private' }
   const serialize = (from: number, { handshake, objectsOnly }: RevisionRules, after = '', tail?: ListTail) => {
     const page = items.slice(from, from + PAGE_SIZE)
     const last = page.at(-1)
@@ -102,7 +104,7 @@ function createPager(list: ListName, items: readonly CatalogItem[], { cacheScope
     const nextListed = rest?.last === undefined ? undefined : encodeCursor('listed', rest.last)
     const nextCursor = more ? encodeCursor('after', last.key) : nextListed
     const body = { [list]: rest ? [...entries, ...rest.entries] : entries, nextCursor }
-    const caching = tail ? ofCaller : shared
+    const caching = tail ? callerSpecific : shared
     const full = handshake ? body : { resultType: 'complete', ...body, ...caching, _meta: meta }
     return new SerializedResult(JSON.stringify(full))
   }
@@ -165,9 +167,9 @@ function capabilitiesOf(items: readonly CatalogItem[], isLate: boolean): ServerC
 const mapOf = <T extends CatalogItem>(items: readonly T[]) => new Map(items.map(item => [item.key, item]))
 
 function merge(items: readonly CatalogItem[], added: ReadonlyMap<ResourceItem, readonly ToolItem[]>): CatalogItem[] {
-  const merged = new Map(items.map(item => [`${item.kind} ${item.key}`, item]))
+  const merged = new Map(items.map(item => [itemId(item), item]))
   for (const [item, [user]] of added) {
-    const id = `${item.kind} ${item.key}`
+    const id = itemId(item)
     const twin = merged.get(id)
     if (twin && twin !== item) throw twinFault(item, user, twin.kind === 'resources' ? added.get(twin)?.[0] : undefined)
     merged.set(id, item)
@@ -298,8 +300,6 @@ export function createViews(catalog: Catalog): Views {
     find,
   }
 }
-
-export const LIST_KINDS = ['tools', 'resources', 'prompts'] as const satisfies readonly ItemKind[]
 
 type Lists = Readonly<Record<ItemKind, string>>
 

@@ -44,3 +44,11 @@ export const eventsGone = () =>
   new HostError('sessionNotFound', {
     detail: 'its events after this Last-Event-ID are gone; open a new one with initialize',
   })
+
+/** Creates the error for clients while a store does not respond. `why` is for the log. */
+export const storeUnavailable = (why: { readonly cause: unknown } | { readonly reason: string }): HostError =>
+  new HostError('unavailable', {
+    detail: 'the session store is not available; try again',
+    headers: { 'Retry-After': '2' },
+    ...why,
+  })

@@ -1,12 +1,12 @@
 // Signed session ids with an owner digest, so that foreign ids are rejected without a store request. Layout: version,
-// key id, 128 random bits, time, HMAC of route + user, node number, HMAC over all (41 + 16 bytes).
+// key id, 128 random bits, time, HMAC of route + user, 4 unused bytes, HMAC over all (41 + 16 bytes).
 import { createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 import { type UserName, userKey } from '../kernel/user.ts'
 
 const VERSION = 1
 const OWNER_BYTES = 12
 const MAC_BYTES = 16
-const OFFSETS = { keyId: 1, random: 3, time: 19, owner: 25, node: 37, mac: 41 } as const
+const OFFSETS = { keyId: 1, random: 3, time: 19, owner: 25, unused: 37, mac: 41 } as const
 const LENGTH = OFFSETS.mac + MAC_BYTES
 
 export interface Owner {
@@ -17,7 +17,6 @@ export interface Owner {
 interface SessionIdFacts {
   /** Milliseconds since the epoch. */
   readonly createdAt: number
-  readonly node: number
   isOwnedBy(owner: Owner): boolean
 }
 
@@ -34,7 +33,7 @@ const ownerMac = (key: Buffer, { route, user }: Owner) =>
   hmac(key, JSON.stringify(user ? [route, userKey(user)] : [route])).subarray(0, OWNER_BYTES)
 
 /** The first key signs; all keys verify. */
-export function createSessionIds(keys: readonly Buffer[], node: number): SessionIds {
+export function createSessionIds(keys: readonly Buffer[]): SessionIds {
   const [signing] = keys
   if (!signing) throw new Error('no key to sign session ids')
   const byKeyId = new Map(keys.map(key => [keyIdOf(key).toString('hex'), key]))
@@ -47,7 +46,6 @@ export function createSessionIds(keys: readonly Buffer[], node: number): Session
       randomBytes(OFFSETS.time - OFFSETS.random).copy(id, OFFSETS.random)
       id.writeUIntBE(now, OFFSETS.time, OFFSETS.owner - OFFSETS.time)
       ownerMac(signing, owner).copy(id, OFFSETS.owner)
-      id.writeUInt32BE(node, OFFSETS.node)
       hmac(signing, id.subarray(0, OFFSETS.mac)).copy(id, OFFSETS.mac, 0, MAC_BYTES)
       return id.toString('base64url')
     },
@@ -60,8 +58,7 @@ export function createSessionIds(keys: readonly Buffer[], node: number): Session
       if (!timingSafeEqual(mac, id.subarray(OFFSETS.mac))) return undefined
       return {
         createdAt: id.readUIntBE(OFFSETS.time, OFFSETS.owner - OFFSETS.time),
-        node: id.readUInt32BE(OFFSETS.node),
-        isOwnedBy: owner => timingSafeEqual(ownerMac(key, owner), id.subarray(OFFSETS.owner, OFFSETS.node)),
+        isOwnedBy: owner => timingSafeEqual(ownerMac(key, owner), id.subarray(OFFSETS.owner, OFFSETS.unused)),
       }
     },
   }

@@ -16,26 +16,13 @@ const SWEEP_INTERVAL = 30_000
 const RENEW_INTERVAL = 300_000
 const RESTORE_BATCH = 100
 
-interface SessionUpkeep {
-  /** Reports the use of a session to a shared store. */
-  mark(session: Session, inUse: boolean): void
-  /** Drops the unreported use of an ended session. */
-  forget(session: Session): void
-  evict(victims: readonly Victim[] | Promise<readonly Victim[]>): void
-  /** Returns false if the session was ended. */
-  restore(session: Session): Promise<boolean>
-  start(): void
-  stop(): void
-  flush(): Promise<void>
-}
-
 interface UpkeepParts {
   readonly node: ThisNode
   readonly evict: (victim: Victim) => Promise<void>
   readonly tell: (nodes: readonly string[], message: PeerMessage) => Promise<unknown> | undefined
 }
 
-export function createSessionUpkeep({ node, evict, tell }: UpkeepParts): SessionUpkeep {
+export function createSessionUpkeep({ node, evict, tell }: UpkeepParts) {
   const { name, store, peers, bounds, log, clock, figures, sessions } = node
   const waiting = new Map<string, Omit<SessionUse, 'ago'> & { readonly at: number }>()
   let timer: Timer | undefined
@@ -68,6 +55,7 @@ export function createSessionUpkeep({ node, evict, tell }: UpkeepParts): Session
     await Promise.resolve(store.mark(uses, bounds)).then(evictAll).catch(fail)
   }
 
+  /** Reports the use of a session to a shared store. */
   function mark({ digest, holder }: Session, inUse: boolean) {
     waiting.set(digest, { digest, holder, inUse, at: clock.monotonic() })
     timer ??= clock.setTimeout(() => void flush(), MARK_INTERVAL).unref()
@@ -113,6 +101,7 @@ export function createSessionUpkeep({ node, evict, tell }: UpkeepParts): Session
     }
   }
 
+  /** Returns false if the session was ended. */
   async function restore(session: Session): Promise<boolean> {
     const { digest, running: requests, claim } = session
     const restored = await store.restore(digest, session.record, { requests, claim }, bounds)
@@ -157,8 +146,10 @@ export function createSessionUpkeep({ node, evict, tell }: UpkeepParts): Session
 
   return {
     mark,
-    forget: ({ digest }) => void waiting.delete(digest),
-    evict: victims => void Promise.resolve(victims).then(evictAll).catch(fail),
+    /** Drops the unreported use of an ended session. */
+    forget: ({ digest }: Session) => void waiting.delete(digest),
+    evict: (victims: readonly Victim[] | Promise<readonly Victim[]>) =>
+      void Promise.resolve(victims).then(evictAll).catch(fail),
     restore,
     start: () =>
       store.onReturn(() => {

@@ -1,8 +1,8 @@
 // Groups routes with the same session store and peers into one session registry.
 import type { Clock } from '../http/clock.ts'
 import { StartError } from '../http/errors.ts'
-import type { Figures } from '../kernel/figures.ts'
 import type { Logger } from '../kernel/log.ts'
+import type { Metrics } from '../kernel/metrics.ts'
 import type { AdmitCaller, Offer, RequestFacts } from '../mcp/call.ts'
 import type { ChangeBus } from '../mcp/change-bus.ts'
 import type { McpRoute } from '../mcp/routes.ts'
@@ -35,17 +35,7 @@ interface SessionsSettings {
   readonly clock: Clock
   readonly makeOffer: (facts: RequestFacts) => Offer | Promise<Offer>
   readonly admit: AdmitCaller
-  readonly figures: Figures
-}
-
-interface SessionsByRoute {
-  readonly sessions: SessionRegistry
-  readonly streams: SessionStreams
-  changesOn(route: McpRoute): ChangeFeed
-  /** `listener` receives the first and the last watcher of a resource URI on this node. */
-  onWatch(listener: (uri: string, isWatched: boolean) => void): void
-  review(): () => number
-  start(): void
+  readonly figures: Metrics
 }
 
 interface Group {
@@ -106,7 +96,7 @@ const joinStreams = (on: (route: McpRoute) => SessionStreams): SessionStreams =>
   receive: (transport, route, take) => on(route).receive(transport, route, take),
 })
 
-export function createSessionsByRoute(settings: SessionsSettings): SessionsByRoute {
+export function createSessionsByRoute(settings: SessionsSettings) {
   const { routes, storesOn, bounds, ids, log, clock, makeOffer, admit, figures, questionKeys } = settings
   const feeds = new Map<ChangeBus, ChangeFeed>()
   const watching = createWatchNews()
@@ -155,6 +145,7 @@ export function createSessionsByRoute(settings: SessionsSettings): SessionsByRou
     sessions: single?.registry ?? joinRegistries(registries, route => on(route).registry, bounds),
     streams: single?.streams ?? joinStreams(route => on(route).streams),
     changesOn: feedOn,
+    /** `listener` receives the first and the last watcher of a resource URI on this node. */
     onWatch: watching.onWatch,
     review() {
       const reviews = [...feeds.values()].map(feed => feed.review())
@@ -183,7 +174,7 @@ function countSessions(node: string, sessions: ReadonlyMap<string, Session>) {
   return counts.values()
 }
 
-function createSessionFigures(figures: Figures, ids: SessionIds): SessionFigures {
+function createSessionFigures(figures: Metrics, ids: SessionIds): SessionFigures {
   const opened = figures.counter({
     name: 'mcp_host_sessions_opened_total',
     help: 'Sessions that were opened at this node.',

@@ -8,12 +8,6 @@ export interface RecordState {
   readonly expires: number | undefined
 }
 
-/** The numbers of a log. Empty: `first` is `last + 1`. */
-export interface LogState {
-  readonly first: number
-  readonly last: number
-}
-
 /** One partition inside a transaction. Expired records, sets and logs do not exist. */
 export interface PartitionState {
   record(key: string): RecordState | undefined
@@ -24,17 +18,16 @@ export interface PartitionState {
   count(set: string, from: number): number
   putMember(set: string, member: string, score: number): void
   removeMember(set: string, member: string): void
-  /** Removes members with a smaller score. */
-  removeBelow(set: string, score: number): void
-  /** Removes the members with the lowest scores. */
+  /** Removes the members with the lowest scores; none for a negative number. */
   removeLowest(set: string, count: number): void
   deleteSet(set: string): void
   expireSet(set: string, at: number): void
-  log(key: string): LogState | undefined
+  /** The number of the last message. 0: none. */
+  lastOf(log: string): number
   messageAt(log: string, number: number): string | undefined
   /** Empties the log. The next message gets the number `last + 1`. */
   resetLog(log: string, last: number): void
-  appendTo(log: string, number: number, message: string): void
+  appendTo(log: string, message: string): void
   trimLog(log: string, keep: { readonly messages: number; readonly bytes: number }): void
   deleteLog(log: string): void
   expireLog(log: string, at: number): void
@@ -114,14 +107,13 @@ function changeSet(state: PartitionState, step: SetStep, now: number): Found {
   const { sortedSet: set, below, put = {}, touch = {}, remove = [], keep, ttl } = step
   if (step.delete) state.deleteSet(set)
   else {
-    if (below !== undefined) state.removeBelow(set, scoreAt(below, now))
+    if (below !== undefined) state.removeLowest(set, state.count(set, LOWEST) - state.count(set, scoreAt(below, now)))
     for (const member of remove) state.removeMember(set, member)
     for (const [member, score] of Object.entries(touch)) {
       if (state.scoreOf(set, member) !== undefined) state.putMember(set, member, scoreAt(score, now))
     }
     for (const [member, score] of Object.entries(put)) state.putMember(set, member, scoreAt(score, now))
-    const above = keep === undefined ? 0 : state.count(set, LOWEST) - keep
-    if (above > 0) state.removeLowest(set, above)
+    if (keep !== undefined) state.removeLowest(set, state.count(set, LOWEST) - keep)
     if (ttl !== undefined) state.expireSet(set, now + ttl)
   }
   return { size: state.count(set, LOWEST) }
@@ -132,7 +124,7 @@ const isRepeat = (state: PartitionState, log: string, after: number, messages: r
 
 function logHolds(state: PartitionState, { log, after, append = [], reset }: LogStep) {
   if (after === undefined || reset !== undefined) return true
-  return (state.log(log)?.last ?? 0) === after || isRepeat(state, log, after, append)
+  return state.lastOf(log) === after || isRepeat(state, log, after, append)
 }
 
 function changeLog(state: PartitionState, step: LogStep, now: number): Found {
@@ -142,15 +134,13 @@ function changeLog(state: PartitionState, step: LogStep, now: number): Found {
     return { last: 0 }
   }
   if (reset !== undefined) state.resetLog(log, reset)
-  const last = state.log(log)?.last ?? 0
+  const last = state.lastOf(log)
   if (reset !== undefined || after === undefined || after === last) {
-    append.forEach((message, index) => {
-      state.appendTo(log, last + 1 + index, message)
-    })
+    for (const message of append) state.appendTo(log, message)
     if (keep && append.length > 0) state.trimLog(log, keep)
   }
   if (ttl !== undefined) state.expireLog(log, now + ttl)
-  return { last: state.log(log)?.last ?? 0 }
+  return { last: state.lastOf(log) }
 }
 
 function holds(state: PartitionState, step: Step, now: number) {
@@ -160,7 +150,7 @@ function holds(state: PartitionState, step: Step, now: number) {
 
 function foundBy(state: PartitionState, step: Step): Found {
   if ('sortedSet' in step) return { size: state.count(step.sortedSet, LOWEST) }
-  if ('log' in step) return { last: state.log(step.log)?.last ?? 0 }
+  if ('log' in step) return { last: state.lastOf(step.log) }
   const found = state.record(step.record)
   if (!found) return { version: 0, fields: {} }
   const { version, fields, expires } = found

@@ -168,11 +168,6 @@ class MemoryPartition implements PartitionState {
     if (set.scores.size === 0) this.deleteSet(key)
   }
 
-  removeBelow(key: string, score: number) {
-    const set = this.#setOf(key)
-    if (set) this.removeLowest(key, positionOf(set, score))
-  }
-
   removeLowest(key: string, count: number) {
     const set = this.#setOf(key)
     if (set && count > 0) for (const member of set.order.slice(0, count)) this.removeMember(key, member)
@@ -220,9 +215,9 @@ class MemoryPartition implements PartitionState {
     return undefined
   }
 
-  log(key: string) {
+  lastOf(key: string): number {
     const found = this.#logOf(key)
-    return found && { first: found.first, last: found.first + found.messages.length - 1 }
+    return found ? found.first + found.messages.length - 1 : 0
   }
 
   messageAt(key: string, number: number): string | undefined {
@@ -237,7 +232,7 @@ class MemoryPartition implements PartitionState {
     this.bytes += costOf(key) + ENTRY_COST
   }
 
-  appendTo(key: string, _number: number, message: string) {
+  appendTo(key: string, message: string) {
     if (!this.#logs.has(key)) this.resetLog(key, 0)
     const log = this.#logs.get(key) as Log
     log.messages.push(message)

@@ -66,8 +66,6 @@ class LostReply extends Error {
   }
 }
 
-const withoutLoss = (error: unknown) => (error instanceof LostReply ? error.cause : error)
-
 /** Steps by name. The name identifies the condition that did not hold. */
 type Plan = Readonly<Record<string, Step | undefined>>
 
@@ -87,17 +85,11 @@ interface Change<Value> {
   readonly failed?: (step: string) => void
 }
 
-const noRoom = () =>
-  new HostError('unavailable', {
-    detail: 'the task log is full',
-    headers: { 'Retry-After': '10' },
-  })
-
 /** A change that is limited by the space of the holder and the store. */
 const orFull = async (changing: Promise<boolean | TaskRefusal>): Promise<boolean> => {
   const done = await changing
   if (typeof done === 'boolean') return done
-  throw noRoom()
+  throw new HostError('unavailable', { detail: 'the task log is full', headers: { 'Retry-After': '10' } })
 }
 
 const taskStep = ({ key, version }: TaskFacts, now: number, step: Partial<RecordStep>): RecordStep => ({
@@ -656,7 +648,7 @@ class Tasks {
       return false
     } catch (error) {
       if (lost.size < MAX_LOST) lost.set(id, claim)
-      throw withoutLoss(error)
+      throw error instanceof LostReply ? error.cause : error
     }
   }
 

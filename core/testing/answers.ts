@@ -1,5 +1,5 @@
 // Test responses to client requests of a handler, by name, by kind or in order.
-import { REQUEST_NAMES } from '../mcp/asks.ts'
+import { REQUEST_NAMES } from '../mcp/client-requests.ts'
 import type { ElicitParams, ElicitResult, RootsResult, SampleParams, SampleResult } from '../mcp/protocol.ts'
 import { compileSchema } from '../mcp/schema/schema.ts'
 

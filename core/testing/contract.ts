@@ -48,7 +48,7 @@ const expiryOf = (ms: number): Expiry => ({
       return outcome.value
     }
   },
-  wait: holds => eventually(holds, ms + PATIENCE),
+  wait: holds => eventually(holds, ms + TIMEOUT),
 })
 
 export function checksOf<Service>(
@@ -88,10 +88,10 @@ export function checksOf<Service>(
 export const pause = (milliseconds: number) => new Promise<void>(resolve => setTimeout(resolve, milliseconds))
 
 /** Default wait for asynchronous effects, milliseconds. */
-const PATIENCE = 5_000
+const TIMEOUT = 5_000
 
 /** Waits until `holds`, or for five seconds. Later assertions report the failure. */
-export async function eventually(holds: () => boolean | Promise<boolean>, patience = PATIENCE): Promise<void> {
-  const end = performance.now() + patience
+export async function eventually(holds: () => boolean | Promise<boolean>, timeout = TIMEOUT): Promise<void> {
+  const end = performance.now() + timeout
   while (!(await holds()) && performance.now() < end) await pause(10)
 }

@@ -59,8 +59,8 @@ export interface TestClient extends AsyncDisposable {
   watch(uri: string): Promise<void>
   readonly asks: readonly Ask[]
   readonly notifications: readonly Notified[]
-  /** Waits for the next notification of this method. Rejects after `patience` ms, default 5,000. */
-  notified(method: string, patience?: number): Promise<Notified>
+  /** Waits for the next notification of this method. Rejects after `timeout` ms, default 5,000. */
+  notified(method: string, timeout?: number): Promise<Notified>
   close(): Promise<void>
 }
 
@@ -82,8 +82,8 @@ function createInbox() {
       notifications.push(one)
       arrivals.emit('notification')
     },
-    async notified(method: string, patience = 5_000): Promise<Notified> {
-      const signal = AbortSignal.timeout(patience)
+    async notified(method: string, timeout = 5_000): Promise<Notified> {
+      const signal = AbortSignal.timeout(timeout)
       for (;;) {
         const found = notifications.find(one => one.method === method && !taken.has(one))
         if (found) {
@@ -92,7 +92,7 @@ function createInbox() {
         }
         await once(arrivals, 'notification', { signal }).catch(() => {
           const came = notifications.map(one => one.method).join(', ') || 'none'
-          throw new Error(`no ${method} within ${patience} ms; notifications so far: ${came}`)
+          throw new Error(`no ${method} within ${timeout} ms; notifications so far: ${came}`)
         })
       }
     },

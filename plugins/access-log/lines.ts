@@ -11,7 +11,7 @@ const MOST_WAITING = 8 * 1024 * 1024
 /** Delay of retries, milliseconds. */
 const RETRY = 1_000
 /** Milliseconds until a pending write is reported: a pipe without a reader never fails. */
-const PATIENCE = 5_000
+const TIMEOUT = 5_000
 /** Timeout of `close`, milliseconds. */
 const CLOSE_TIME = 3_000
 
@@ -21,7 +21,7 @@ interface LinesSettings {
   readonly log: Logger
   lost(lines: number): void
   /** Write timeout, milliseconds. Default 5,000. */
-  readonly patience?: number
+  readonly timeout?: number
 }
 
 const LINE_FEED = 10
@@ -89,8 +89,8 @@ export class Lines {
   async #writeSome(): Promise<unknown> {
     this.#batch ??= this.#take()
     const batch = this.#batch
-    const { patience = PATIENCE } = this.#settings
-    const stuck = setTimeout(() => this.#stick(patience), patience).unref()
+    const { timeout = TIMEOUT } = this.#settings
+    const stuck = setTimeout(() => this.#stick(timeout), timeout).unref()
     try {
       batch.from += await this.#settings.destination.write(batch.bytes, batch.from)
     } catch (error) {
@@ -110,9 +110,9 @@ export class Lines {
     return { bytes: Buffer.from(lines.join('')), from: 0 }
   }
 
-  #stick(patience: number) {
+  #stick(timeout: number) {
     const what = this.#settings.file === undefined ? 'its reader does not read' : 'the disk does not respond'
-    this.#tell(`a write has not completed for ${patience / 1_000} s: ${what}`)
+    this.#tell(`a write has not completed for ${timeout / 1_000} s: ${what}`)
     this.#isStuck = true
   }
 

@@ -40,8 +40,8 @@ function decisionOf({ outcome, error }: CallRecord): 'allowed' | 'refused' {
 /** Includes the name of an existing item that is hidden from the caller. */
 function nameOf({ item, call, route }: CallRecord, settings: EntrySettings): string | undefined {
   if (!item || item.name !== OTHER || item.kind === 'resources') return item?.name
-  const asked = call?.params['name']
-  return typeof asked === 'string' && settings.isKnown(route, item.kind, asked) ? asked : OTHER
+  const name = call?.params['name']
+  return typeof name === 'string' && settings.isKnown(route, item.kind, name) ? name : OTHER
 }
 
 export const isSessionEnd = ({ outcome, http, session }: Pick<CallRecord, 'outcome' | 'http' | 'session'>): boolean =>
@@ -122,13 +122,13 @@ export function createAnonymousRefusals(push: (fields: string) => void) {
   let full = 0
   let period: NodeJS.Timeout | undefined
 
-  function tell() {
+  function pushTallies() {
     clearTimeout(period)
     period = undefined
-    const told = tallies
+    const finished = tallies
     tallies = new Map()
     full = 0
-    for (const [ip, tally] of told) if (tally.counted > 0) push(lineOf(ip, tally))
+    for (const [ip, tally] of finished) if (tally.counted > 0) push(lineOf(ip, tally))
   }
 
   function tallyOf(ip: string): Tally {
@@ -143,7 +143,7 @@ export function createAnonymousRefusals(push: (fields: string) => void) {
     /** Returns true if the request was counted and gets no line of its own. */
     count(record: CallRecord): boolean {
       if (!isAnonymous(record)) return false
-      period ??= setTimeout(tell, PERIOD).unref()
+      period ??= setTimeout(pushTallies, PERIOD).unref()
       const tally = tallyOf(record.ip)
       if (tally.full < MOST_OF_ONE && full < MOST_OF_ALL) {
         tally.full++
@@ -156,6 +156,6 @@ export function createAnonymousRefusals(push: (fields: string) => void) {
       tally.causes.set(cause, (tally.causes.get(cause) ?? 0) + 1)
       return true
     },
-    close: tell,
+    close: pushTallies,
   }
 }

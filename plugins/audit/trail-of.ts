@@ -30,7 +30,7 @@ interface Opened {
 }
 
 function settingsOf(host: InternalHost, path: string, { sync, headEvery, rotate }: FilledAuditOptions): TrailSettings {
-  const tell = { written: host.metrics.counter(LINES), lost: host.metrics.counter(LOST) }
+  const counters = { written: host.metrics.counter(LINES), lost: host.metrics.counter(LOST) }
   return {
     path,
     signers: host.ownKeys ? [plainSigner] : host.config.keys('audit').map(keySigner),
@@ -41,7 +41,7 @@ function settingsOf(host: InternalHost, path: string, { sync, headEvery, rotate 
     rotateAt: parseSize(rotate.size),
     rotateAfter: rotate.age === undefined ? Infinity : parseDuration(rotate.age),
     keep: rotate.keep ?? Infinity,
-    count: (what, lines) => tell[what](lines),
+    count: (what, lines) => counters[what](lines),
   }
 }
 
@@ -87,10 +87,10 @@ function open(host: InternalHost, path: string, options: FilledAuditOptions): Op
 export function trailOf(host: InternalHost, options: FilledAuditOptions): Opened {
   const { file, sync, headEvery, rotate } = options
   const path = resolve(host.config.directory, file)
-  const trails = host.share(TRAILS, () => new Map<string, { readonly opened: Opened; readonly said: string }>())
-  const said = JSON.stringify({ sync, headEvery, rotate })
+  const trails = host.share(TRAILS, () => new Map<string, { readonly opened: Opened; readonly settings: string }>())
+  const settings = JSON.stringify({ sync, headEvery, rotate })
   const known = trails.get(path)
-  if (known && known.said !== said) {
+  if (known && known.settings !== settings) {
     throw new StartError(
       'MH1041',
       `${file} is written by several routes with different options: give them the same ` +
@@ -101,6 +101,6 @@ export function trailOf(host: InternalHost, options: FilledAuditOptions): Opened
   if (known) return known.opened
   claimFile(host, path)
   const opened = open(host, path, options)
-  trails.set(path, { opened, said })
+  trails.set(path, { opened, settings })
   return opened
 }

@@ -38,7 +38,7 @@ export class Trail {
   #syncing: NodeJS.Timeout | undefined
   #retrying: NodeJS.Timeout | undefined
   #telling: NodeJS.Timeout | undefined
-  #told = ''
+  #reportedHash = ''
 
   constructor(settings: TrailSettings) {
     this.#settings = settings
@@ -197,8 +197,8 @@ export class Trail {
   #succeed(): void {
     if (!this.#failure && (this.#lost === 0 || this.#queue.length > 0)) return
     const since = this.#failure?.since
-    const told = { file: this.#path, since, lost: this.#lost, refused: this.#refused }
-    this.#settings.log.info({ code: 'MH2225', ...told }, 'the audit is written again')
+    const fields = { file: this.#path, since, lost: this.#lost, refused: this.#refused }
+    this.#settings.log.info({ code: 'MH2225', ...fields }, 'the audit is written again')
     this.#failure = undefined
     this.#noteGap()
   }
@@ -207,8 +207,8 @@ export class Trail {
   #tellHead(): void {
     if (!this.#file || !this.#isOpen) return
     const { seq, hash, chain } = this.#file.head
-    if (hash === this.#told) return
-    this.#told = hash
+    if (hash === this.#reportedHash) return
+    this.#reportedHash = hash
     this.#settings.log.info(
       { code: 'MH2228', file: this.#path, chain, seq, head: hash },
       'the newest hash of the audit',

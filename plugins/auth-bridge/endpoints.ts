@@ -51,8 +51,8 @@ function sayAway(ctx: HostContext, { log, pages }: Bridge, err: Error): void {
 
 function completeScope(ctx: HostContext, { resources }: Bridge): void {
   if (ctx.method !== 'GET' || ctx.path !== ROUTES.authorization) return
-  const { scope: asked, max_age: maxAge } = ctx.query
-  const scope = asked ?? resources.defaultScope
+  const { scope: requested, max_age: maxAge } = ctx.query
+  const scope = requested ?? resources.defaultScope
   if (typeof scope !== 'string') return
   const isWhole = maxAge === undefined || scope.split(' ').includes('openid')
   ctx.query = { ...ctx.query, scope: isWhole ? scope : `openid ${scope}` }
@@ -84,12 +84,12 @@ export function addEndpoints(host: InternalHost, options: FilledAuthBridge, getB
       }
     }
   const limited = (what: string, most: number, handler: Handler, refuse: (ctx: HostContext) => unknown): Handler => {
-    const tell = (ip: string) =>
+    const logLimited = (ip: string) =>
       host.log.warn(
         { code: 'MH2131', ip, what, most },
         'too many requests from one address: further ones are refused for a minute',
       )
-    const may = createAddressLimit(most, host.clock, tell)
+    const may = createAddressLimit(most, host.clock, logLimited)
     return async ctx => {
       if (may(ctx.ip)) await handler(ctx)
       else await refuse(ctx)

@@ -6,7 +6,7 @@ import type { CallRow, ConsoleEvent } from './api.ts'
 import { figuresOf, secondOf } from './figures.ts'
 import type { OperatorSession } from './login.ts'
 import type { NodeLive, Nodes, NodeTick } from './nodes.ts'
-import type { CallCollector, Records } from './records.ts'
+import { type CallCollector, limitRows, type Records } from './records.ts'
 
 const MAX_VIEWERS = 8
 /** Maximum records of one batch. */
@@ -68,7 +68,8 @@ export function createFeed({ host, records, nodes, readTick }: FeedParts) {
 
   async function tick() {
     const { calls, skipped } = collector?.take() ?? { calls: [], skipped: 0 }
-    sendCalls(node, calls, skipped)
+    const sent = limitRows(calls, MAX_BATCH)
+    sendCalls(node, sent, skipped + calls.length - sent.length)
     const own = await readTick()
     if (viewers.size === 0) return
     const now = host.clock.now()
@@ -87,7 +88,7 @@ export function createFeed({ host, records, nodes, readTick }: FeedParts) {
   }
 
   function start() {
-    collector = records.collect(MAX_BATCH)
+    collector = records.collect()
     const unwatch = nodes.watch(receiveLive)
     const failed = (err: unknown) => host.log.error({ code: 'MH3606', err }, 'The live feed of the console failed')
     const timer = host.clock.setInterval(() => void tick().catch(failed), INTERVAL).unref()

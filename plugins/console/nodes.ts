@@ -5,7 +5,7 @@ import type { InternalHost, Slots } from '../../core/internal.ts'
 import { isObject } from '../../core/plugin.ts'
 import type { CallRow, NodeState } from './api.ts'
 import type { PackedNow, PackedSecond } from './figures.ts'
-import type { Records } from './records.ts'
+import { limitRows, type Records } from './records.ts'
 
 type Peers = Slots['peers']
 
@@ -241,7 +241,7 @@ export function createNodes({ host: { clock, log }, peers, name, answer, failure
   }
 
   function startSending(): () => void {
-    const collector = collect(MAX_BATCH)
+    const collector = collect()
 
     async function sendTo(to: string, calls: readonly CallRow[], left: number, tick: NodeTick) {
       const watcher = watchers.get(to)
@@ -252,7 +252,7 @@ export function createNodes({ host: { clock, log }, peers, name, answer, failure
         return
       }
       watcher.isSending = true
-      const sent = calls.slice(0, watcher.most)
+      const sent = limitRows(calls, watcher.most)
       const missed = watcher.skipped + left + calls.length - sent.length
       watcher.skipped = 0
       const isThere = await send(to, { type: 'live', calls: sent, skipped: missed, tick })

@@ -1,4 +1,5 @@
 // Keeps the newest call records within a limit of bytes, and sums them up: per second, per item, per denial and per client.
+import { LRUCache } from 'lru-cache'
 import type { CallRecord } from '../../core/plugin.ts'
 import { isHandshakeRevision, plainText } from '../../core/transport.ts'
 import type { CallRow, ClientRow, Clients, DenialGroup, Denials, ItemKind, LegacyUse } from './api.ts'
@@ -8,8 +9,8 @@ import { RequestTimeline } from './timeline.ts'
 
 /** Records in the ring buffer, and their estimated bytes. */
 export const CAPACITY = { records: 2_000, bytes: 2 * 1_048_576 }
-/** Maximum records per second of successful calls, and as many of other calls. Figures count all calls. */
-const MAX_KEPT = 500
+/** Maximum records per second of successful calls, of other calls, and of other calls with the same cause. Figures count all calls. */
+const MAX_KEPT = { ok: 200, others: 500, same: 20 }
 /** Seconds of history. */
 export const HISTORY = 300
 /** Seconds of `Overview.now`. */
@@ -22,7 +23,7 @@ const MAX_TEXT = 256
 /** Estimated bytes of a record without its texts. */
 const ROW_BYTES = 400
 const STAGE_BYTES = 100
-/** Requests per second with stages. */
+/** Requests of a batch with stages. */
 export const MAX_TIMED = 50
 
 const DENIED: ReadonlySet<number | undefined> = new Set([401, 403, 429])
@@ -182,57 +183,46 @@ function createSeconds(now: () => number) {
   }
 }
 
-/** Creates a map whose size is limited, because clients choose some keys. A full map removes its least recently used entry. */
-function createLru<Entry>(most: number, removed?: (entry: Entry) => void) {
-  const slots = new Map<string, { readonly entry: Entry; used: number }>()
-  let uses = 0
-
-  function removeOldest() {
-    let oldest: string | undefined
-    let least = Infinity
-    for (const [key, { used }] of slots) {
-      if (used >= least) continue
-      oldest = key
-      least = used
-    }
-    const slot = oldest === undefined ? undefined : slots.get(oldest)
-    if (oldest === undefined || !slot) return
-    slots.delete(oldest)
-    removed?.(slot.entry)
-  }
-
-  return {
-    entry(key: string, create: () => Entry): Entry {
-      const found = slots.get(key)
-      if (found) {
-        // Cheaper than moving the key to the end of the map for each call.
-        found.used = ++uses
-        return found.entry
-      }
-      if (slots.size >= most) removeOldest()
-      const entry = create()
-      slots.set(key, { entry, used: ++uses })
-      return entry
-    },
-    entries: (): Entry[] => [...slots.values()].map(({ entry }) => entry),
-  }
+/** Clients choose some keys, so the number of entries is limited. */
+function entryOf<Entry extends object>(
+  entries: LRUCache<string, Entry>,
+  key: string,
+  create: () => NoInfer<Entry>,
+): Entry {
+  const found = entries.get(key)
+  if (found) return found
+  const entry = create()
+  entries.set(key, entry)
+  return entry
 }
 
 export interface CallCollector {
-  /** Returns the calls since the last batch. `skipped`: the number of calls that are not in it. */
+  /** Returns the records since the last batch. `skipped`: the number of calls without a record. */
   take(): { readonly calls: readonly CallRow[]; readonly skipped: number }
   stop(): void
+}
+
+/** Leaves out successful calls first. */
+export function limitRows(rows: readonly CallRow[], most: number): readonly CallRow[] {
+  let ok = most - rows.filter(({ outcome }) => outcome !== 'ok').length
+  return rows.filter(({ outcome }) => outcome !== 'ok' || ok-- > 0).slice(0, most)
 }
 
 export function createRecords(node: string, now: () => number, samplePathOf: (route: string) => string | undefined) {
   const began = now()
   const ring: CallRow[] = []
-  const items = createLru<ItemSum>(MAX_ITEMS)
-  const groups = createLru<Mutable<DenialGroup>>(MAX_GROUPS, group => {
-    otherGroups += group.count
+  const items = new LRUCache<string, ItemSum>({ max: MAX_ITEMS })
+  const groups = new LRUCache<string, Mutable<DenialGroup>>({
+    max: MAX_GROUPS,
+    dispose: ({ count }) => {
+      otherGroups += count
+    },
   })
-  const clients = createLru<Mutable<ClientRow>>(MAX_CLIENTS, client => {
-    otherClients += client.calls
+  const clients = new LRUCache<string, Mutable<ClientRow>>({
+    max: MAX_CLIENTS,
+    dispose: ({ calls }) => {
+      otherClients += calls
+    },
   })
   const seconds = createSeconds(now)
   const legacy: Mutable<LegacyUse> = { since: began, calls: 0, handshake: 0, sse: 0 }
@@ -242,15 +232,28 @@ export function createRecords(node: string, now: () => number, samplePathOf: (ro
   let first = 0
   let otherGroups = 0
   let otherClients = 0
-  const timed = { second: 0, count: 0 }
+  /** Requests with stages since the last batch. */
+  let timed = 0
   /** Numbers of records in the current second. */
-  const kept = { second: 0, ok: 0, others: 0 }
+  const kept = { second: 0, ok: 0, others: 0, same: new Map<string, number>() }
 
-  /** Decides whether a record is kept, and counts it. */
-  function admit({ timeline }: CallRecord, outcome: CallRow['outcome'], second: number): boolean {
-    if (kept.second !== second) Object.assign(kept, { second, ok: 0, others: 0 })
-    if (timeline) return true
-    return outcome === 'ok' ? kept.ok++ < MAX_KEPT : kept.others++ < MAX_KEPT
+  /** Decides whether a record is kept, and counts it. A flood of one cause does not hide others. */
+  function admit(record: CallRecord, outcome: CallRow['outcome'], second: number): boolean {
+    if (kept.second !== second) {
+      Object.assign(kept, { second, ok: 0, others: 0 })
+      kept.same.clear()
+    }
+    if (record.timeline) return true
+    if (outcome === 'ok') return kept.ok++ < MAX_KEPT.ok
+    if (kept.others >= MAX_KEPT.others) return false
+    // Clients cannot choose these parts.
+    const { error, refusedBy, route, method, item } = record
+    const cause = JSON.stringify([outcome, error?.kind, refusedBy, route, method, item?.kind, item?.name])
+    const same = (kept.same.get(cause) ?? 0) + 1
+    if (same > MAX_KEPT.same) return false
+    kept.same.set(cause, same)
+    kept.others++
+    return true
   }
 
   function keep(row: CallRow) {
@@ -271,7 +274,7 @@ export function createRecords(node: string, now: () => number, samplePathOf: (ro
     const { kind } = item
     const name = cut(item.name)
     const create = () => ({ route, kind, name, lastAt: 0, ...createSum() })
-    const sum = items.entry(`${route}\n${kind}\n${name}`, create)
+    const sum = entryOf(items, `${route}\n${kind}\n${name}`, create)
     count(sum, outcome, milliseconds)
     sum.lastAt = Math.round(at)
   }
@@ -299,7 +302,7 @@ export function createRecords(node: string, now: () => number, samplePathOf: (ro
         lastAt: at,
       }
     }
-    const group = groups.entry(JSON.stringify(parts), create)
+    const group = entryOf(groups, JSON.stringify(parts), create)
     group.count++
     group.lastAt = at
     group.message = error.message
@@ -307,8 +310,9 @@ export function createRecords(node: string, now: () => number, samplePathOf: (ro
     else group.reason = error.reason
   }
 
-  function countClient({ client, revision = '', transport = '', method, at: exact }: CallRecord) {
-    if (method === undefined) return
+  function countClient(record: CallRecord) {
+    if (!record.call && record.method === undefined) return
+    const { client, revision = '', transport = '', at: exact } = record
     legacy.calls++
     if (isHandshakeRevision(revision)) legacy.handshake++
     if (transport === 'transport-sse') legacy.sse++
@@ -316,7 +320,7 @@ export function createRecords(node: string, now: () => number, samplePathOf: (ro
     const { name, version } = client
     const at = Math.round(exact)
     // These texts contain no line breaks.
-    const row = clients.entry(`${name}\n${version}\n${revision}\n${transport}`, () => {
+    const row = entryOf(clients, `${name}\n${version}\n${revision}\n${transport}`, () => {
       return { name, version, revision, transport, calls: 0, lastAt: at }
     })
     row.calls++
@@ -341,10 +345,7 @@ export function createRecords(node: string, now: () => number, samplePathOf: (ro
     },
     /** Undefined without a viewer, and for the other requests of a second with many. */
     startTimeline(): RequestTimeline | undefined {
-      if (listeners.size === 0) return undefined
-      const second = Math.floor(now() / 1_000)
-      if (timed.second !== second) Object.assign(timed, { second, count: 0 })
-      return timed.count++ < MAX_TIMED ? new RequestTimeline() : undefined
+      return listeners.size > 0 && timed++ < MAX_TIMED ? new RequestTimeline() : undefined
     },
     /** Newest first. */
     list: (most: number): CallRow[] => ring.slice(Math.max(first, ring.length - most)).reverse(),
@@ -352,19 +353,17 @@ export function createRecords(node: string, now: () => number, samplePathOf: (ro
       ring.slice(first).reverse().filter(test).slice(0, most),
     dropped: () => seq - (ring.length - first),
     bytes: () => bytes,
-    /** Starts collecting records. `most`: the maximum of a batch. */
-    collect(most: number): CallCollector {
+    collect(): CallCollector {
       let calls: CallRow[] = []
       let from = seq
-      const listener = (row: CallRow) => {
-        if (calls.length < most) calls.push(row)
-      }
+      const listener = (row: CallRow) => void calls.push(row)
       listeners.add(listener)
       return {
         take() {
           const batch = { calls, skipped: seq - from - calls.length }
           calls = []
           from = seq
+          timed = 0
           return batch
         },
         stop: () => void listeners.delete(listener),
@@ -375,18 +374,17 @@ export function createRecords(node: string, now: () => number, samplePathOf: (ro
     now: () => seconds.now(began),
     /** The items with the most calls, of one kind or all kinds. */
     items: (of?: ItemKind, most = MAX_ITEMS): PackedItem[] =>
-      items
-        .entries()
+      [...items.values()]
         .filter(({ kind }) => of === undefined || kind === of)
         .sort((one, other) => other.calls - one.calls)
         .slice(0, most)
         .map(sum => ({ route: sum.route, kind: sum.kind, name: sum.name, lastAt: sum.lastAt, ...packSum(sum) })),
     denials: (): Denials => ({
-      groups: groups.entries().sort((one, other) => other.lastAt - one.lastAt),
+      groups: [...groups.values()].sort((one, other) => other.lastAt - one.lastAt),
       other: otherGroups,
     }),
     clients: (): Pick<Clients, 'clients' | 'other'> & { readonly legacy: LegacyUse } => ({
-      clients: clients.entries().sort((one, other) => other.calls - one.calls),
+      clients: [...clients.values()].sort((one, other) => other.calls - one.calls),
       legacy: { ...legacy },
       other: otherClients,
     }),

@@ -4,7 +4,7 @@ import { Tinypool } from 'tinypool'
 import { HostError, ToolError } from '../../core/index.ts'
 import type { InternalHost } from '../../core/internal.ts'
 import { errorText } from '../../core/plugin.ts'
-import { boundsInWords, holderOf, processEntry } from '../../core/transport.ts'
+import { describeIsolationLimits, holderOf, processEntry } from '../../core/transport.ts'
 import type { ExceededLimit, IsolatedCall, Task, TaskResult, ToHost, ToProcess } from './messages.ts'
 import { packError, unpackError } from './pack-error.ts'
 import { serveCall } from './serve-call.ts'
@@ -158,7 +158,7 @@ export function createPools(
 
   async function runIn(pool: Tinypool, isolated: IsolatedCall): Promise<unknown> {
     const { tool, bounds, ctx, used, args } = isolated
-    const words = boundsInWords(bounds)
+    const words = describeIsolationLimits(bounds)
     try {
       toBytes(args)
     } catch (cause) {

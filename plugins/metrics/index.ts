@@ -156,7 +156,7 @@ function serveOnOwnPort(
   host.onStart(async () => {
     const failed = (error: unknown) =>
       host.log.error({ code: 'MH2604', problem: errorText(error) }, 'the metrics could not be read')
-    const news = {
+    const events = {
       pipelined: (ip?: string) => host.log.debug({ ip }, 'closed a connection to the metrics that pipelined requests'),
       slowReaders: (readers: object) =>
         host.log.warn(
@@ -170,7 +170,7 @@ function serveOnOwnPort(
       host: address,
       mayRead,
       scrape,
-      news,
+      events,
       failed,
     })
     host.log.info({ code: 'MH2605', url }, 'serving metrics')

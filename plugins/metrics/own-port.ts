@@ -3,7 +3,7 @@ import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { addressKey, isLoopback } from '../../core/auth.ts'
 import type { InternalHost } from '../../core/internal.ts'
-import { createHttpServer, type ServerNews } from '../../core/transport.ts'
+import { createHttpServer, type ServerEvents } from '../../core/transport.ts'
 import { authorityOf, listenOn } from '../families/own-port/index.ts'
 import type { Exposition } from './exposition.ts'
 
@@ -23,7 +23,7 @@ interface OwnPort {
   /** Undefined: no authentication. */
   readonly mayRead: ((headers: IncomingMessage['headers']) => boolean) | undefined
   scrape(req: IncomingMessage): Promise<Exposition>
-  readonly news: ServerNews
+  readonly events: ServerEvents
   failed(error: unknown): void
 }
 
@@ -75,7 +75,7 @@ async function answer(req: IncomingMessage, res: ServerResponse, own: OwnPort, p
 /** Resolves once the server listens; rejects with a StartError. Does not keep the process alive. */
 export async function openOwnPort(own: OwnPort): Promise<{ readonly server: Server; readonly url: string }> {
   const serve = (req: IncomingMessage, res: ServerResponse) => void answer(req, res, own, places)
-  const { server } = createHttpServer(serve, TIME_LIMITS, own.news)
+  const { server } = createHttpServer(serve, TIME_LIMITS, own.events)
   // Without a token, only local callers connect.
   const perAddress = own.mayRead ? MOST_OF_ADDRESS : MOST_CONNECTIONS
   const places = limitPlaces(server, MOST_CONNECTIONS, perAddress)

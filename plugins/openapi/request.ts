@@ -354,8 +354,8 @@ export function createRequester(options: RequesterOptions): Requester {
   /** Returns the delay until the next attempt, milliseconds; undefined if there is none. */
   function pauseAfter(attempt: number, end: CallEnd, response?: ReceivedResponse): number | undefined {
     if (attempt >= retries || (response && !BUSY.has(response.status))) return undefined
-    const asked = response && retryAfterOf(response, clock)
-    const pause = asked ?? BACK_OFF * 2 ** attempt * (1 + Math.random() / 2)
+    const retryAfter = response && retryAfterOf(response, clock)
+    const pause = retryAfter ?? BACK_OFF * 2 ** attempt * (1 + Math.random() / 2)
     return pause < end.left ? pause : undefined
   }
 

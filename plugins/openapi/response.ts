@@ -149,11 +149,11 @@ function tooLarge({ declaredSize }: ReceivedResponse, { maxResponse }: ResponseF
 /** Returns the texts of a problem document (RFC 9457), or of common error objects. */
 function problemOf(value: unknown): string | undefined {
   if (!isObject(value)) return undefined
-  const said = ['title', 'detail', 'message', 'error_description'].flatMap(name => {
+  const texts = ['title', 'detail', 'message', 'error_description'].flatMap(name => {
     const member = value[name]
     return typeof member === 'string' && member.trim() !== '' ? [member.trim()] : []
   })
-  return said.length === 0 ? undefined : [...new Set(said)].join(': ')
+  return texts.length === 0 ? undefined : [...new Set(texts)].join(': ')
 }
 
 function cutText(value: string, bytes: number): string {

@@ -40,8 +40,8 @@ async function isStillAt(path: string, opened: FileId): Promise<boolean> {
 /** Detects a link that replaced the file or one of its folders after the walk. */
 async function checkPlace(handle: FileHandle, path: string, opened: FileId, openFiles: string) {
   // The system reports the path of the open file, without a race.
-  const told = await readlink(`${openFiles}/${handle.fd}`).catch(() => undefined)
-  if (told === undefined ? await isStillAt(path, opened) : told === path) return
+  const openedPath = await readlink(`${openFiles}/${handle.fd}`).catch(() => undefined)
+  if (openedPath === undefined ? await isStillAt(path, opened) : openedPath === path) return
   throw new Error('it was moved, or became a link, while it was read')
 }
 

@@ -83,7 +83,7 @@ interface FoundSkill {
   readonly files: readonly FoundFile[]
 }
 
-type Tell = (fault: SkillFault) => void
+type ReportFault = (fault: SkillFault) => void
 type Shown = (names: readonly string[]) => string
 
 const nameIn = ({ names }: { readonly names: readonly string[] }) => names.at(-1) ?? ''
@@ -91,7 +91,7 @@ const isSkillFile = (file: FoundFile) => nameIn(file) === SKILL_FILE
 const filesBelow = ({ files, folders }: FoundFolder): FoundFile[] => [...files, ...folders.flatMap(filesBelow)]
 const byUri = (a: { readonly uri: string }, b: { readonly uri: string }) => (a.uri < b.uri ? -1 : a.uri > b.uri ? 1 : 0)
 
-function findSkills(folder: FoundFolder, shown: Shown, tell: Tell, isInSkill = false): FoundSkill[] {
+function findSkills(folder: FoundFolder, shown: Shown, report: ReportFault, isInSkill = false): FoundSkill[] {
   const isSkill = folder.files.some(isSkillFile)
   const alike = folder.files.find(file => nameIn(file).toLowerCase() === SKILL_FILE.toLowerCase())
   if (isSkill && folder.names.length === 0) {
@@ -99,8 +99,8 @@ function findSkills(folder: FoundFolder, shown: Shown, tell: Tell, isInSkill = f
     throw new SkillFault(shown([SKILL_FILE]), what)
   }
   if (!isSkill && !isInSkill && alike)
-    tell(new SkillFault(shown(alike.names), `call it ${SKILL_FILE}, in these letters`))
-  const inner = folder.folders.flatMap(one => findSkills(one, shown, tell, isSkill || isInSkill))
+    report(new SkillFault(shown(alike.names), `call it ${SKILL_FILE}, in these letters`))
+  const inner = folder.folders.flatMap(one => findSkills(one, shown, report, isSkill || isInSkill))
   return isSkill ? [{ folder, files: filesBelow(folder) }, ...inner] : inner
 }
 
@@ -113,11 +113,11 @@ async function sizesOf(files: Iterable<FoundFile>): Promise<Map<FoundFile, numbe
   return sizes
 }
 
-async function checkSizes(skills: readonly FoundSkill[], shown: Shown, tell: Tell) {
+async function checkSizes(skills: readonly FoundSkill[], shown: Shown, report: ReportFault) {
   const large = skills.filter(({ files }) => files.length > MAX_FILES)
   for (const { folder, files } of large) {
     const count = `the skill has ${shownCount(files.length)} files`
-    tell(new SkillFault(shown(folder.names), `${count}; at most ${MAX_FILES} are supported: split the skill`))
+    report(new SkillFault(shown(folder.names), `${count}; at most ${MAX_FILES} are supported: split the skill`))
   }
   if (large.length > 0) return
   const sizes = await sizesOf(new Set(skills.flatMap(({ files }) => files)))
@@ -126,18 +126,18 @@ async function checkSizes(skills: readonly FoundSkill[], shown: Shown, tell: Tel
     if (bytes <= MAX_BYTES) continue
     const most = `at most ${shownCount(MAX_BYTES)} (16 MiB) are supported`
     const what = `the files of the skill have ${shownCount(bytes)} bytes; ${most}: leave some out, or make two of it`
-    tell(new SkillFault(shown(folder.names), what))
+    report(new SkillFault(shown(folder.names), what))
   }
 }
 
 /** Reports names that are equal on disks that ignore case or Unicode composition. */
-function checkTwins(files: Iterable<FoundFile>, shown: Shown, tell: Tell) {
+function checkTwins(files: Iterable<FoundFile>, shown: Shown, report: ReportFault) {
   const seen = new Map<string, FoundFile>()
   for (const file of files) {
     const folded = file.names.map(name => name.normalize('NFC').toLowerCase()).join('/')
     const twin = seen.get(folded)
     if (twin)
-      tell(new SkillFault(shown(file.names), `on many disks it is the same as ${shown(twin.names)}: rename one`))
+      report(new SkillFault(shown(file.names), `on many disks it is the same as ${shown(twin.names)}: rename one`))
     seen.set(folded, file)
   }
 }
@@ -162,7 +162,7 @@ interface Read {
 }
 
 /** Reads each file once. Hard links are refused: a policy rule applies to one name of a file only. */
-async function readFiles(files: Iterable<FoundFile>, shown: Shown, tell: Tell): Promise<Map<FoundFile, Read>> {
+async function readFiles(files: Iterable<FoundFile>, shown: Shown, report: ReportFault): Promise<Map<FoundFile, Read>> {
   const found = new Map<FoundFile, Read>()
   const frontMatterOf = createFrontMatterReader()
   const names = new Map<string, string>()
@@ -172,7 +172,7 @@ async function readFiles(files: Iterable<FoundFile>, shown: Shown, tell: Tell): 
       const read = await readFile(file.path, isSkillFile(file) ? MAX_BYTES : KEPT_FILE)
       const twin = names.get(read.id)
       if (twin !== undefined) {
-        return tell(new SkillFault(shown(file.names), `it is a hard link of ${twin}: put a copy there instead`))
+        return report(new SkillFault(shown(file.names), `it is a hard link of ${twin}: put a copy there instead`))
       }
       names.set(read.id, shown(file.names))
       const fits = read.size <= KEPT_FILE && kept + read.size <= KEPT_IN_ALL
@@ -182,7 +182,7 @@ async function readFiles(files: Iterable<FoundFile>, shown: Shown, tell: Tell): 
       found.set(file, { file: own, ...(frontMatter && { frontMatter }) })
     } catch (error) {
       const isOurs = error instanceof FrontMatterFault
-      tell(
+      report(
         new SkillFault(shown(file.names), isOurs ? error.message : fileTrouble(error), isOurs ? error.line : undefined),
       )
     }
@@ -235,31 +235,31 @@ export async function readSkills(
   report: (fault: SkillFault) => void,
 ): Promise<readonly Skill[] | undefined> {
   const faults: SkillFault[] = []
-  const tell: Tell = fault => void faults.push(fault)
+  const collect: ReportFault = fault => void faults.push(fault)
   const shown: Shown = names => join(written, ...names)
-  const skills = await readAll(folder, shown, tell).catch((error: unknown) => {
+  const skills = await readAll(folder, shown, collect).catch((error: unknown) => {
     if (!(error instanceof SkillFault)) throw error
-    tell(error)
+    collect(error)
   })
   for (const fault of faults.sort((a, b) => (a.message < b.message ? -1 : 1))) report(fault)
   return faults.length === 0 && skills ? skills : undefined
 }
 
-async function readAll(folder: string, shown: Shown, tell: Tell): Promise<Skill[]> {
-  const whole = await walkSkills(folder, shown, tell)
-  const found = findSkills(whole, shown, tell)
+async function readAll(folder: string, shown: Shown, report: ReportFault): Promise<Skill[]> {
+  const whole = await walkSkills(folder, shown, report)
+  const found = findSkills(whole, shown, report)
   if (found.length === 0) {
     throw new SkillFault(shown([]), `no folder in it has a ${SKILL_FILE}: add a skill, or disable the plugin`)
   }
   let faults = 0
   await checkSizes(found, shown, fault => {
     faults++
-    tell(fault)
+    report(fault)
   })
   if (faults > 0) return []
   const files = new Set(found.flatMap(skill => skill.files))
-  checkTwins(files, shown, tell)
-  const read = await readFiles(files, shown, tell)
+  checkTwins(files, shown, report)
+  const read = await readFiles(files, shown, report)
   const skills = found.flatMap(({ folder: { files }, files: all }): Skill[] => {
     const own = files.find(isSkillFile)
     const { file, frontMatter } = (own && read.get(own)) ?? {}

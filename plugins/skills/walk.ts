@@ -63,7 +63,7 @@ interface Walk {
   /** The real path of the skills folder. */
   readonly root: string
   readonly shown: (names: readonly string[]) => string
-  readonly tell: (fault: SkillFault) => void
+  readonly report: (fault: SkillFault) => void
   entries: number
 }
 
@@ -114,7 +114,7 @@ async function walkFolder(walk: Walk, path: string, names: readonly string[]): P
       else files.push({ names: own, path: real })
     } catch (error) {
       if (!(error instanceof SkillFault) || error instanceof TooMany) throw error
-      walk.tell(error)
+      walk.report(error)
     }
   }
   return { names, files, folders }
@@ -126,16 +126,16 @@ class TooMany extends SkillFault {
   }
 }
 
-/** `shown`: formats paths. `tell` receives faults of skipped entries. Rejects with a SkillFault. */
+/** `shown`: formats paths. `report` receives faults of skipped entries. Rejects with a SkillFault. */
 export async function walkSkills(
   folder: string,
   shown: (names: readonly string[]) => string,
-  tell: (fault: SkillFault) => void,
+  report: (fault: SkillFault) => void,
 ): Promise<FoundFolder> {
   const place = shown([])
   const root = await realpath(folder).catch((error: unknown) => {
     throw new SkillFault(place, `${fileTrouble(error)}; make the folder, with a folder with a ${SKILL_FILE} in it`)
   })
   if (!(await stat(root)).isDirectory()) throw new SkillFault(place, 'it is not a folder')
-  return walkFolder({ root, shown, tell, entries: 0 }, root, [])
+  return walkFolder({ root, shown, report, entries: 0 }, root, [])
 }

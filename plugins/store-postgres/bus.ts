@@ -4,8 +4,8 @@ import { setTimeout as pause } from 'node:timers/promises'
 import type { Client } from 'pg'
 import { errorText, type Logger } from '../../core/plugin.ts'
 import type { Bus } from '../../core/store.ts'
-import { withTimeout } from '../../core/transport.ts'
-import { type Postgres, TIMEOUT, unavailable } from './connection.ts'
+import { storeUnavailable, withTimeout } from '../../core/transport.ts'
+import { type Postgres, TIMEOUT } from './connection.ts'
 
 /** Maximum number of stored texts. */
 const KEPT = 10_000
@@ -57,7 +57,7 @@ function createQueue<Item, Result>(send: (items: readonly Item[]) => Promise<rea
     new Promise((resolve, reject) => {
       if (waiting.length >= MAX_WAITING) {
         full()
-        return reject(unavailable(new Error('too many messages are queued for PostgreSQL')))
+        return reject(storeUnavailable({ cause: new Error('too many messages are queued for PostgreSQL') }))
       }
       waiting.push({ item, resolve, reject })
       if (!isSending) void sendAll()
@@ -65,7 +65,7 @@ function createQueue<Item, Result>(send: (items: readonly Item[]) => Promise<rea
 }
 
 function rejectLate(): never {
-  throw unavailable(new Error(`PostgreSQL did not respond within ${TIMEOUT} ms`))
+  throw storeUnavailable({ cause: new Error(`PostgreSQL did not respond within ${TIMEOUT} ms`) })
 }
 
 export interface PostgresBus extends Bus {

@@ -1,8 +1,8 @@
 // The connections of one host to PostgreSQL. Calls get 503 while the server does not respond.
 import type { Client, Pool } from 'pg'
-import { HostError } from '../../core/index.ts'
 import { errorText, type Logger, type PluginFinding, StartError } from '../../core/plugin.ts'
 import type { Outcome, Query, ReadAnswers, Step, Store } from '../../core/store.ts'
+import { storeUnavailable } from '../../core/transport.ts'
 import { SCHEMA_VERSION, schemaOf } from './schema.ts'
 
 /** Time limit of a call, milliseconds. PostgreSQL never applies a call later. */
@@ -28,13 +28,6 @@ export interface PostgresSettings {
 }
 
 const codeOf = (thrown: unknown) => String((thrown as { readonly code?: unknown })?.code ?? '')
-
-export const unavailable = (cause: unknown): HostError =>
-  new HostError('unavailable', {
-    detail: 'the session store is not available; try again',
-    headers: { 'Retry-After': '2' },
-    cause,
-  })
 
 const ESCAPES = /\\(?:u000([01])|ud[89a-f]..|.)/g
 const ESCAPED = /\\(?:u0001([01])|.)/g
@@ -186,7 +179,7 @@ export class Postgres {
       await this.#install()
     } catch (error) {
       this.#down(error)
-      throw unavailable(error)
+      throw storeUnavailable({ cause: error })
     }
     return this.callOn((await this.#pool) as Pool, name, ...args)
   }
@@ -199,7 +192,7 @@ export class Postgres {
       if (FAULTS.test(codeOf(error)) && !PERMANENT.test(codeOf(error))) throw error
       // A call on a connection from before the outage does not report another outage.
       if (begun >= this.#upSince) this.#down(error)
-      throw unavailable(error)
+      throw storeUnavailable({ cause: error })
     })
     this.#up()
     const { answer } = rows[0]
@@ -220,7 +213,7 @@ export class Postgres {
       const answer = await this.call(name, Math.floor(performance.now() + this.#offset + left), ...args)
       if (!(answer as { readonly late?: boolean }).late) return answer as Answer
     }
-    throw unavailable(new Error(`no response within ${TIMEOUT} ms`))
+    throw storeUnavailable({ cause: new Error(`no response within ${TIMEOUT} ms`) })
   }
 
   #up() {

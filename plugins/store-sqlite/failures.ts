@@ -1,9 +1,7 @@
 // Messages about the file: for the operator, for the health page, and for clients.
-import { HostError } from '../../core/index.ts'
 import { StartError } from '../../core/plugin.ts'
+import { storeUnavailable } from '../../core/transport.ts'
 import type { Fault } from './thread/messages.ts'
-
-const RETRY_AFTER = '2'
 
 interface Explained {
   readonly reason: string
@@ -73,9 +71,5 @@ export function explainStart(fault: Fault, file: string): StartError {
 /** Creates the error for clients; details are logged. An unexpected fault becomes a plain Error. */
 export function unavailable(fault: Fault): Error {
   if (fault.word === 'bug') return new Error(`store-sqlite: ${fault.text}`)
-  return new HostError('unavailable', {
-    detail: 'the session store is not available; try again',
-    headers: { 'Retry-After': RETRY_AFTER },
-    reason: `store-sqlite: ${fault.word}: ${fault.text}`,
-  })
+  return storeUnavailable({ reason: `store-sqlite: ${fault.word}: ${fault.text}` })
 }

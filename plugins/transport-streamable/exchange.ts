@@ -5,7 +5,6 @@ import {
   type CallReply,
   Cancellation,
   type EncodedAnswer,
-  EqualWait,
   LARGE_ANSWER,
   LATEST_HANDSHAKE,
   type Message,
@@ -14,8 +13,9 @@ import {
   rulesOf,
   type Session,
   statusOf,
+  type TimeoutEntry,
+  TimeoutQueue,
   type Transport,
-  type Waiting,
 } from '../../core/transport.ts'
 
 /** After this time the response becomes a stream, milliseconds. */
@@ -38,13 +38,13 @@ interface Sink {
 /** The exchanges of a route. */
 export interface ExchangeParts {
   readonly host: Transport
-  readonly jsonWindow: EqualWait<PostExchange>
+  readonly jsonWindow: TimeoutQueue<PostExchange>
 }
 
 /** The exchanges of a route share a timer. */
 export const createExchangeParts = (host: Transport): ExchangeParts => ({
   host,
-  jsonWindow: new EqualWait(JSON_WINDOW, host.clock),
+  jsonWindow: new TimeoutQueue(JSON_WINDOW, host.clock),
 })
 
 interface Post {
@@ -81,7 +81,7 @@ function openSink(host: Transport, { ctx, requests, session }: Post): Sink {
 }
 
 /** Connects a call, or the calls of a batch, to the client. A message before the responses opens the stream. */
-export class PostExchange implements CallReply, Waiting {
+export class PostExchange implements CallReply, TimeoutEntry {
   older?: this | undefined = undefined
   newer?: this | undefined = undefined
   linked = false

@@ -270,7 +270,8 @@ describe('mcp-host init', () => {
 
   it('speaks of the package manager that runs it', () => {
     expect(packageCommandsOf('pnpm/10.1.0 npm/? node/v24.0.0 linux x64').execute).to.equal('pnpm exec')
-    for (const agent of [undefined, '', 'cargo/1', 'npm/11']) expect(packageCommandsOf(agent).name).to.equal('npm')
+    for (const agent of [undefined, '', 'cargo/1', 'npm/11'])
+      expect(packageCommandsOf(agent).install).to.equal('npm install')
   })
 
   it('makes names that npm and JavaScript take', () => {

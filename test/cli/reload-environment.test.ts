@@ -3,7 +3,7 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import { createEnvFiles } from '../../cli/config.ts'
-import { reloadConfig } from '../../cli/reload.ts'
+import { reloadConfig } from '../../cli/serve.ts'
 import { makeFolder, removeFolders } from '../config/folder.ts'
 import { startReloading, stopReloading } from '../support/reloading-host.ts'
 import { modern } from '../support/rpc.ts'
@@ -56,7 +56,7 @@ describe('an env file', () => {
     createEnvFiles(() => ['.env'], { env, cwd }).load()
     expect(env[NAME]).to.equal('new')
     expect(() => createEnvFiles(() => ['utf16.env'], { env, cwd }).load()).to.throw(
-      `--env-file: ${join(cwd, 'utf16.env')}: the file is UTF-16; save it as UTF-8`,
+      `${join(cwd, 'utf16.env')} cannot be read: the file is UTF-16`,
     )
   })
 })

@@ -1,7 +1,7 @@
 // Parts of `start --workers` without a process: kept metrics, the back-off, the number of workers.
 import { availableParallelism } from 'node:os'
 import { expect } from 'chai'
-import { parseCount } from '../../cli/workers/count.ts'
+import { readWorkers } from '../../cli/command.ts'
 import { createLasting } from '../../cli/workers/hub.ts'
 import { createBackOff, LONGEST_WAIT, STABLE_TIME } from '../../cli/workers/seat.ts'
 
@@ -39,8 +39,12 @@ describe('the wait before a worker is started again', () => {
 describe('the number of workers', () => {
   it('is 1 to 1024, or auto for one per core', () => {
     for (const count of ['0', '-1', '1.5', 'many', '3000', '']) {
-      expect(() => parseCount(count)).to.throw(`--workers ${count}: give a number from 1 to 1024, or "auto"`)
+      expect(() => readWorkers(count)).to.throw(`--workers ${count}: give a number from 1 to 1024, or "auto"`)
     }
-    expect([parseCount('1'), parseCount('1024'), parseCount('auto')]).to.deep.equal([1, 1024, availableParallelism()])
+    expect([readWorkers('1'), readWorkers('1024'), readWorkers('auto')]).to.deep.equal([
+      1,
+      1024,
+      availableParallelism(),
+    ])
   })
 })

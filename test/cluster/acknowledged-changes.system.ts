@@ -66,7 +66,7 @@ describe('change notifications of a call', function () {
 
   it('arrive before later changes of the same caller at another node', async () => {
     const nodes = await startNodes()
-    const [rounds, inARound] = [100, 6]
+    const [rounds, inARound] = [25, 6]
     const uris = Array.from({ length: inARound }, (_, index) => `page://${index}`)
     const streams = await Promise.all(nodes.map(node => listenTo(node, uris)))
     const told = streams.map(toldUntilLast)

@@ -66,10 +66,6 @@ describe('Console of several nodes in chromium', function () {
     }
     const urls = await Promise.all(running.map(node => node.listening()))
     for (const url of urls) await openSession(`${url}/mcp`)
-    let isOver = false
-    const traffic = urls.map(async url => {
-      while (!isOver) await modern(`${url}/mcp`, 'tools/call', { name: 'say_hello' }).catch(() => undefined)
-    })
 
     const { page, faults } = await openPage(ports[0] as number)
     const options = await eventually(
@@ -80,8 +76,16 @@ describe('Console of several nodes in chromium', function () {
     expect(options[0]).to.match(/3/)
     const names = options.slice(1).map(text => text.split(',')[0] as string)
 
+    /** Calls every node until the page shows calls of these nodes. */
+    const showsCalls = (...shown: string[]) =>
+      eventually('calls of the nodes', async () => {
+        await Promise.all(urls.map(url => modern(`${url}/mcp`, 'tools/call', { name: 'say_hello' })))
+        const counts = shown.map(name => page.locator(`main td >> text=${name}`).count())
+        return (await Promise.all(counts)).every(count => count > 0)
+      })
+
     await openScreen(page, 'Live calls')
-    for (const name of names) await page.waitForSelector(`main td >> text=${name}`)
+    await showsCalls(...names)
     await openScreen(page, 'Sessions')
     for (const name of names) await page.waitForSelector(`main td >> text=${name}`)
 
@@ -90,7 +94,7 @@ describe('Console of several nodes in chromium', function () {
     await page.waitForSelector(`main td >> text=${names[0]}`, { state: 'detached' })
     await openScreen(page, 'Live calls')
     await page.waitForURL(`**/calls?node=${names[1]}`)
-    await page.waitForSelector(`main td >> text=${names[1]}`)
+    await showsCalls(names[1] as string)
     expect(await page.locator(`main td >> text=${names[2]}`).count()).to.equal(0)
     await page.getByLabel('Node', { exact: true }).selectOption('')
 
@@ -102,8 +106,6 @@ describe('Console of several nodes in chromium', function () {
       () => optionsOf(page),
       list => list.some(text => text.includes('no response')),
     )
-    isOver = true
-    await Promise.all(traffic)
     // The page ends its stream when another node is selected.
     expect(faults.filter(fault => !fault.includes('net::ERR_ABORTED'))).to.deep.equal([])
   })

@@ -44,10 +44,14 @@ after(() => rmSync(folder, { recursive: true, force: true }))
 
 /** A verb of the CLI with an environment that has nothing else of ours. */
 function run(args: readonly string[], given: Environment) {
-  const { PATH = '', HOME = '' } = process.env
+  const { PATH = '', HOME = '', NODE_COMPILE_CACHE: cache } = process.env
   const child = spawn(process.execPath, [bundledFile('cli/bin.ts'), ...args], {
     cwd: folder,
-    env: { PATH, HOME, CREDENTIALS_DIRECTORY: join(folder, 'none'), ...given },
+    env: {
+      ...{ PATH, HOME, CREDENTIALS_DIRECTORY: join(folder, 'none') },
+      ...(cache !== undefined && { NODE_COMPILE_CACHE: cache }),
+      ...given,
+    },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   let said = ''

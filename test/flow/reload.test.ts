@@ -376,7 +376,9 @@ export const ask = defineTool({
 export const say = defineTool({ name: 'say', handler: async () => { await new Promise(setImmediate); return '0' } })
 `
   const CONFIG = `export default {
-  server: { name: 'reloaded', version: '1.0.0' }, http: { port: 0 },
+  server: { name: 'reloaded', version: '1.0.0' },
+  // A reload on a busy machine can take longer than the default: the host would close connections that \`fetch\` uses again.
+  http: { port: 0, keepAliveTimeout: '10m' },
   secrets: ['a secret for tests, long enough to be one'],
   toolsets: { wait: './wait.ts', ask: './ask.ts', say: './say.ts' },
   routes: { '/': { toolsets: ['wait', 'ask', 'say'] } }, plugins: { 'transport-streamable': {} },

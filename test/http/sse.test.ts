@@ -8,8 +8,8 @@ import { expect } from 'chai'
 import { createHttpServer } from '../../core/http/create-server.ts'
 import {
   type EventStream,
+  KEEP_ALIVE_GROUPS,
   KEEP_ALIVE_INTERVAL,
-  KEEP_ALIVE_TURNS,
   LARGE_TEXT,
   MAX_WAITING,
   openEventStream,
@@ -219,12 +219,12 @@ describe('SSE keep-alive', () => {
   })
 
   it('spreads comments of many streams over several event loop turns', async () => {
-    const streams = await Promise.all(Array.from({ length: 3 * KEEP_ALIVE_TURNS }, openSilent))
+    const streams = await Promise.all(Array.from({ length: 3 * KEEP_ALIVE_GROUPS }, openSilent))
     const waiting = () => streams.reduce((sum, { comments }) => sum + comments(), 0)
     const perTurn: number[] = []
-    for (let turn = 0; turn < KEEP_ALIVE_TURNS; turn++) {
+    for (let turn = 0; turn < KEEP_ALIVE_GROUPS; turn++) {
       const before = waiting()
-      mock.timers.tick(KEEP_ALIVE_INTERVAL / KEEP_ALIVE_TURNS)
+      mock.timers.tick(KEEP_ALIVE_INTERVAL / KEEP_ALIVE_GROUPS)
       perTurn.push(waiting() - before)
     }
     expect(new Set(perTurn)).to.deep.equal(new Set([3]))

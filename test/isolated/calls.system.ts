@@ -2,7 +2,7 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { expect } from 'chai'
-import { MAX_REPLAYED_BYTES, MAX_REPLAYED_QUESTIONS } from '../../core/mcp/client-limits.ts'
+import { MAX_REPLAYED_BYTES, MAX_REPLAYED_REQUESTS } from '../../core/mcp/client-limits.ts'
 import type { TestHost } from '../../core/testing.ts'
 import { REVISIONS } from '../../core/transport.ts'
 import { eventually } from '../support/eventually.ts'
@@ -198,7 +198,7 @@ describe('Isolated tool call', () => {
     expect((await client.callTool('guesses')).text).to.equal(
       'A call of an isolated tool can send at most 100 requests.',
     )
-    expect(asked).to.equal(MAX_REPLAYED_QUESTIONS)
+    expect(asked).to.equal(MAX_REPLAYED_REQUESTS)
     process.off('warning', note)
     // Each run removes its listeners from the signal of the call.
     expect(warnings).not.to.include('MaxListenersExceededWarning')

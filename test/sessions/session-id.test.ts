@@ -4,8 +4,7 @@ import { expect } from 'chai'
 import { createSessionIds, shortId } from '../../core/sessions/session-id.ts'
 
 const [key, olderKey, foreignKey] = [randomBytes(32), randomBytes(32), randomBytes(32)]
-const NODE = 0xfeed_beef
-const ids = createSessionIds([key, olderKey], NODE)
+const ids = createSessionIds([key, olderKey])
 const ada = { route: '/', user: { issuer: 'https://login.example', subject: 'ada' } }
 const anonymous = { route: '/', user: undefined }
 
@@ -14,15 +13,14 @@ describe('Session id', () => {
     expect(ids.create(ada)).to.match(/^[\w-]{76}$/)
   })
 
-  it('contains version, 128 random bits, time and node', () => {
+  it('contains version, 128 random bits and time', () => {
     const now = Date.UTC(2026, 0, 2)
     const [one, two] = [ids.create(ada, now), ids.create(ada, now)].map(id => Buffer.from(id, 'base64url'))
     expect(one?.[0]).to.equal(1)
     expect(one?.subarray(1, 3)).to.deep.equal(two?.subarray(1, 3))
     expect(one?.subarray(3, 19)).not.to.deep.equal(two?.subarray(3, 19))
     expect(one?.subarray(19, 41)).to.deep.equal(two?.subarray(19, 41))
-    const facts = ids.verify(ids.create(ada, now))
-    expect([facts?.createdAt, facts?.node]).to.deep.equal([now, NODE])
+    expect(ids.verify(ids.create(ada, now))?.createdAt).to.equal(now)
   })
 
   it('is unique', () => {
@@ -34,7 +32,7 @@ describe('Session id', () => {
     const text = Buffer.from(ids.create(ada), 'base64url').toString('latin1')
     expect(text).not.to.match(/ada|login/)
     const owners = [key, foreignKey].map(one =>
-      Buffer.from(createSessionIds([one], NODE).create(ada), 'base64url')
+      Buffer.from(createSessionIds([one]).create(ada), 'base64url')
         .subarray(25, 37)
         .toString('hex'),
     )
@@ -81,7 +79,7 @@ describe('Invalid session id', () => {
   })
 
   it('is rejected with a foreign signature, with or without our key id', () => {
-    const foreign = Buffer.from(createSessionIds([foreignKey], NODE).create(ada), 'base64url')
+    const foreign = Buffer.from(createSessionIds([foreignKey]).create(ada), 'base64url')
     expect(ids.verify(foreign.toString('base64url'))).to.equal(undefined)
     Buffer.from(ids.create(ada), 'base64url').copy(foreign, 1, 1, 3)
     expect(ids.verify(foreign.toString('base64url'))).to.equal(undefined)
@@ -96,20 +94,20 @@ describe('Invalid session id', () => {
 
 describe('Session id secrets', () => {
   it('can be rotated: ids signed with an older secret stay valid for their owner', () => {
-    const before = createSessionIds([olderKey], 7).create(ada, 5)
+    const before = createSessionIds([olderKey]).create(ada, 5)
     const facts = ids.verify(before)
-    expect([facts?.createdAt, facts?.node]).to.deep.equal([5, 7])
+    expect(facts?.createdAt).to.equal(5)
     expect(facts?.isOwnedBy(ada)).to.equal(true)
     expect(facts?.isOwnedBy(anonymous)).to.equal(false)
   })
 
   it('sign with the first secret only', () => {
-    expect(createSessionIds([olderKey], NODE).verify(ids.create(ada))).to.equal(undefined)
-    expect(createSessionIds([key], NODE).verify(ids.create(ada))?.isOwnedBy(ada)).to.equal(true)
+    expect(createSessionIds([olderKey]).verify(ids.create(ada))).to.equal(undefined)
+    expect(createSessionIds([key]).verify(ids.create(ada))?.isOwnedBy(ada)).to.equal(true)
   })
 
   it('are required', () => {
-    expect(() => createSessionIds([], NODE)).to.throw('no key')
+    expect(() => createSessionIds([])).to.throw('no key')
   })
 })
 

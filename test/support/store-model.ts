@@ -47,14 +47,8 @@ class Model implements PartitionState {
       this.membersOf(set).filter(([other]) => other !== member),
     )
   }
-  removeBelow(set: string, score: number) {
-    this.#putSet(
-      set,
-      this.membersOf(set).filter(([, other]) => other >= score),
-    )
-  }
   removeLowest(set: string, count: number) {
-    this.#putSet(set, this.membersOf(set).slice(count))
+    this.#putSet(set, this.membersOf(set).slice(Math.max(0, count)))
   }
   deleteSet(set: string) {
     this.sets.delete(set)
@@ -65,12 +59,11 @@ class Model implements PartitionState {
     this.forgetExpired()
   }
 
-  log(key: string) {
-    const found = this.logs.get(key)?.value
-    return found && { first: found.last - found.messages.length + 1, last: found.last }
-  }
+  #firstOf = ({ last, messages }: LogEntry) => last - messages.length + 1
+  lastOf = (key: string) => this.logs.get(key)?.value.last ?? 0
   messageAt(key: string, number: number) {
-    return this.logs.get(key)?.value.messages[number - (this.log(key)?.first ?? 0)]
+    const found = this.logs.get(key)?.value
+    return found?.messages[number - this.#firstOf(found)]
   }
   #putLog(key: string, value: LogEntry) {
     this.logs.set(key, { value, expires: this.logs.get(key)?.expires })
@@ -78,8 +71,9 @@ class Model implements PartitionState {
   resetLog(key: string, last: number) {
     this.#putLog(key, { last, messages: [] })
   }
-  appendTo(key: string, number: number, message: string) {
-    this.#putLog(key, { last: number, messages: [...(this.logs.get(key)?.value.messages ?? []), message] })
+  appendTo(key: string, message: string) {
+    const { last, messages } = this.logs.get(key)?.value ?? { last: 0, messages: [] }
+    this.#putLog(key, { last: last + 1, messages: [...messages, message] })
   }
   trimLog(key: string, keep: { readonly messages: number; readonly bytes: number }) {
     const { messages = [], last = 0 } = this.logs.get(key)?.value ?? {}
@@ -123,11 +117,12 @@ class Model implements PartitionState {
   }
 
   #page({ log, after, bytes = Number.POSITIVE_INFINITY }: LogQuery) {
-    const found = this.log(log)
+    const found = this.logs.get(log)?.value
     if (!found) return undefined
-    const { first, last } = found
+    const { last } = found
+    const first = this.#firstOf(found)
     if (after > last || after < first - 1) return { last, messages: undefined }
-    const messages = (this.logs.get(log)?.value.messages ?? []).slice(after - first + 1)
+    const messages = found.messages.slice(after - first + 1)
     const fits = (count: number) => count <= 1 || Buffer.byteLength(messages.slice(0, count).join('')) <= bytes
     let count = bytes > 0 ? messages.length : 0
     while (!fits(count)) count--

@@ -5,8 +5,8 @@ import type { Call } from '../call.ts'
 import type { ResourceItem } from '../catalog.ts'
 import { MAX_LIST_TIME, MAX_LISTED, MAX_LISTED_ENTRY, MAX_LISTED_PAGE, shown } from '../client-limits.ts'
 import { type HandlerSettings, runHandler } from '../context.ts'
-import { encodingError } from '../define.ts'
 import { isObject } from '../is-object.ts'
+import { convertResult } from '../results.ts'
 import type { ListTail, View } from '../view.ts'
 import { findResource } from './resources.ts'
 
@@ -86,8 +86,10 @@ async function runList(call: Call, settings: HandlerSettings, item: ResourceItem
     const { timeout = MAX_LIST_TIME, ...others } = settings.limits.of(item)
     const limits = { ...others, timeout: Math.min(timeout, MAX_LIST_TIME) }
     const returned: unknown = await runHandler(call, item, settings, ctx => definition.list?.(ctx), limits)
-    if (!Array.isArray(returned)) throw encodingError(new TypeError('`list` must return an array'))
-    const listed: unknown[] = returned
+    const listed = convertResult((): unknown[] => {
+      if (Array.isArray(returned)) return returned
+      throw new TypeError('`list` must return an array')
+    })
     if (listed.length > MAX_LISTED) log.cut(item, listed.length)
     return listed.slice(0, MAX_LISTED).flatMap(entry => {
       if (isObject(entry) && typeof entry['uri'] === 'string') return { item, entry, uri: entry['uri'] }

@@ -4,11 +4,11 @@ import { HostError } from '../../http/errors.ts'
 import type { Call } from '../call.ts'
 import { shown } from '../client-limits.ts'
 import { type HandlerSettings, runHandler } from '../context.ts'
-import { type CallContext, encodingError, type PromptDefinition } from '../define.ts'
-import { afterHandler, handlerFailure } from '../handler-outcome.ts'
+import type { CallContext, PromptDefinition } from '../define.ts'
+import { afterHandler, throwFailure } from '../handler-outcome.ts'
 import { resultTypeOf, withoutNulls } from '../message.ts'
 import type { GetPromptResult, PromptMessage } from '../protocol.ts'
-import { fitPromptResult, promptResult } from '../results.ts'
+import { convertResult, fitPromptResult, promptResult } from '../results.ts'
 import { paramsOf } from './params.ts'
 
 function checkArguments(prompt: PromptDefinition, all: Readonly<Record<string, unknown>>): Record<string, string> {
@@ -36,14 +36,8 @@ export function getPrompt(call: Call, settings: HandlerSettings): object | Promi
     value => {
       if (resultTypeOf(value)) return value as object
       const returned = value as string | PromptMessage[] | GetPromptResult
-      try {
-        return fitPromptResult(promptResult(returned, definition.description), call.rules)
-      } catch (error) {
-        throw encodingError(error)
-      }
+      return convertResult(() => fitPromptResult(promptResult(returned, definition.description), call.rules))
     },
-    error => {
-      throw handlerFailure(error)
-    },
+    throwFailure,
   )
 }

@@ -6,11 +6,11 @@ import type { Call, Offer } from '../call.ts'
 import type { ResourceItem } from '../catalog.ts'
 import { checkUri, MAX_URI } from '../client-limits.ts'
 import { type HandlerSettings, runHandler } from '../context.ts'
-import { encodingError, type ResourceDefinition, type ResourceReturn } from '../define.ts'
-import { afterHandler, handlerFailure } from '../handler-outcome.ts'
+import type { ResourceDefinition, ResourceReturn } from '../define.ts'
+import { afterHandler, throwFailure } from '../handler-outcome.ts'
 import { resultTypeOf } from '../message.ts'
 import { normalUri } from '../normal-uri.ts'
-import { resourceResult } from '../results.ts'
+import { convertResult, resourceResult } from '../results.ts'
 import type { View } from '../view.ts'
 import { paramsOf } from './params.ts'
 
@@ -63,22 +63,14 @@ export function readResource(call: Call, settings: HandlerSettings): object | Pr
   return afterHandler(
     () => runHandler(call, found.item, settings, ctx => definition.handler({ ...found.variables, uri }, ctx)),
     value => finish(call, value, uri, definition),
-    error => {
-      throw handlerFailure(error)
-    },
+    throwFailure,
   )
 }
 
 function finish(call: Call, value: unknown, uri: string, definition: ResourceDefinition): object {
   if (resultTypeOf(value)) return value as object
   if (value === undefined || value === null) throw new HostError('resourceNotFound', { data: { uri } })
-  const { mimeType } = definition
-  let result: object
-  try {
-    result = resourceResult(value as ResourceReturn, uri, mimeType)
-  } catch (error) {
-    throw encodingError(error)
-  }
+  const result = convertResult(() => resourceResult(value as ResourceReturn, uri, definition.mimeType))
   // Contents can change at any time and depend on the caller (server/utilities/caching).
   return call.modern ? { ttlMs: 0, cacheScope: 'private', ...result } : result
 }

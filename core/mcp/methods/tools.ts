@@ -5,16 +5,18 @@ import type { Call } from '../call.ts'
 import type { ToolItem } from '../catalog.ts'
 import { shown } from '../client-limits.ts'
 import { type HandlerSettings, runHandler, usageOf } from '../context.ts'
-import { type CallContext, encodingError } from '../define.ts'
-import { handlerFailure } from '../handler-outcome.ts'
-import { type IsolateBounds, moduleOf } from '../isolate.ts'
+import type { CallContext } from '../define.ts'
+import { throwFailure } from '../handler-outcome.ts'
+import { type IsolationLimits, moduleOf } from '../isolate.ts'
 import { resultTypeOf } from '../message.ts'
 import {
+  convertResult,
   errorResult,
   fitToolResult,
   isWholeResult,
   structuredResult,
   toolResult,
+  withoutStack,
   withoutStructured,
 } from '../results.ts'
 import type { Checked } from '../schema/explain-errors.ts'
@@ -53,13 +55,13 @@ function runHandlerOf(
   const handler = (replacement ?? tool.definition.handler) as (args: unknown, ctx: CallContext) => unknown
   const limits = settings.limits.of(tool)
   const { queue, isolate } = limits
-  const turn = queue?.enter(call)
+  const queueEntry = queue?.enter(call)
   const handle =
     isolate && !replacement
       ? (ctx: CallContext) => runIsolated(call, settings, tool, isolate, args, ctx)
       : (ctx: CallContext) => handler(args, ctx)
   try {
-    const value = runHandler(call, tool, settings, handle, limits, turn)
+    const value = runHandler(call, tool, settings, handle, limits, queueEntry)
     const result = value instanceof Promise ? value.then(late => finish(call, tool, late)) : finish(call, tool, value)
     return result instanceof Promise ? result.catch(error => failed(call, settings, tool, error)) : result
   } catch (error) {
@@ -71,7 +73,7 @@ function runIsolated(
   call: Call,
   { isolationOn, contextOn, fetchTimeout, headersFor }: HandlerSettings,
   { definition }: ToolItem,
-  bounds: IsolateBounds,
+  bounds: IsolationLimits,
   args: unknown,
   ctx: CallContext,
 ): Promise<unknown> {
@@ -92,7 +94,7 @@ function finish(call: Call, tool: ToolItem, value: unknown): object | Promise<ob
   try {
     return fitToolResult(toolResult(value), call.rules)
   } catch (error) {
-    throw encodingError(error)
+    throw withoutStack(error)
   }
 }
 
@@ -104,15 +106,12 @@ function finishStructured(
 ): object | Promise<object> {
   const whole = isWholeResult(value) ? value : undefined
   const given = whole ? whole.structuredContent : value
-  const send = (checked: Checked) => {
-    try {
+  const send = (checked: Checked) =>
+    convertResult(() => {
       if (checked.ok) return fitToolResult(structuredResult(checked.value, whole), rules)
       if (whole?.isError) return fitToolResult(withoutStructured(whole), rules)
       throw new TypeError(`${key} broke its output schema: ${checked.problems}`)
-    } catch (error) {
-      throw encodingError(error)
-    }
-  }
+    })
   if (whole?.isError && given === undefined) return send({ ok: false, problems: '' })
   const checked = output.encode(given)
   return checked instanceof Promise ? checked.then(send) : send(checked)
@@ -121,7 +120,7 @@ function finishStructured(
 function failed(call: Call, settings: HandlerSettings, tool: ToolItem, error: unknown): object {
   if (ToolError.is(error)) return errorResult(error.message)
   if (HostError.is(error) && error.kind === 'callTimeout') return errorResult(`${tool.key}: ${error.message}`)
-  if (HostError.is(error)) throw handlerFailure(error)
+  if (HostError.is(error)) throwFailure(error)
   settings.logFailure(call, error)
   return errorResult(`${tool.key} failed`)
 }

@@ -12,10 +12,10 @@ export class SchemaFault extends Error {
   /** The path starts with `input` or `output`. */
   readonly at: readonly (string | number)[]
 
-  constructor(at: SchemaFault['at'], text: string, options?: ErrorOptions) {
+  constructor(at: SchemaRole | SchemaFault['at'], text: string, options?: ErrorOptions) {
     super(text, options)
     this.name = 'SchemaFault'
-    this.at = at
+    this.at = [at].flat()
   }
 }
 
@@ -27,22 +27,18 @@ export function dialectOf({ $schema }: JsonSchema, role: SchemaRole): Dialect {
     if (typeof $schema === 'string' && withoutScheme($schema) === withoutScheme(DIALECTS[dialect].id)) return dialect
   }
   const supported = Object.entries(DIALECTS).map(([name, { id }]) => `${name} ("${id}")`)
-  throw new SchemaFault(
-    [role],
-    `its ${role} schema is of the dialect ${JSON.stringify($schema)}; supported: ${supported.join(', ')}`,
-  )
+  const what = `its ${role} schema is of the dialect ${JSON.stringify($schema)}`
+  throw new SchemaFault(role, `${what}; supported: ${supported.join(', ')}`)
 }
 
 /** Throws for a schema that is invalid, too large, circular, or an input that is not an object. */
 export function checkSchema(schema: JsonSchema, role: SchemaRole): void {
   const dialect = dialectOf(schema, role)
-  for (const { schema: part } of subschemas(schema)) {
-    if (part['$schema'] !== undefined && dialectOf(part, role) !== dialect) {
-      throw new SchemaFault(
-        [role],
-        `its ${role} schema mixes dialects: ${dialect} and ${JSON.stringify(part['$schema'])}`,
-      )
-    }
+  for (const {
+    schema: { $schema },
+  } of subschemas(schema)) {
+    if ($schema === undefined || dialectOf({ $schema }, role) === dialect) continue
+    throw new SchemaFault(role, `its ${role} schema mixes dialects: ${dialect} and ${JSON.stringify($schema)}`)
   }
   checkMetaSchema(schema, dialect, role)
   checkCircles(schema, role)
@@ -52,11 +48,8 @@ export function checkSchema(schema: JsonSchema, role: SchemaRole): void {
 /** Throws for an input that is not an object. */
 export function checkType(schema: JsonSchema, role: SchemaRole): void {
   if (schema['type'] === 'object') return
-  const found = JSON.stringify(schema['type']) ?? 'absent'
-  throw new SchemaFault(
-    [role],
-    `its input schema's \`type\` must be "object" (it is ${found}); wrap the value into an object's property`,
-  )
+  const what = `its input schema's \`type\` must be "object" (it is ${JSON.stringify(schema['type']) ?? 'absent'})`
+  throw new SchemaFault(role, `${what}; wrap the value into an object's property`)
 }
 
 const validators = new Map<Dialect, ValidateFunction | undefined>()
@@ -124,11 +117,8 @@ function checkCircles(root: JsonSchema, role: SchemaRole): void {
     const from = way.indexOf(schema)
     if (from !== -1) {
       const steps = [...way.slice(from), schema].map(part => paths.get(part) ?? [])
-      const what = `its ${role} schema leads back to itself without a step into the value`
-      throw new SchemaFault(
-        [role, ...(steps[0] ?? [])],
-        `${what}, so checking would never end: ${steps.map(pointerOf).join(' -> ')}`,
-      )
+      const what = `its ${role} schema leads back to itself without a step into the value, so checking would never end`
+      throw new SchemaFault([role, ...(steps[0] ?? [])], `${what}: ${steps.map(pointerOf).join(' -> ')}`)
     }
     way.push(schema)
     const { $ref, allOf = [], oneOf = [], not, if: condition } = schema

@@ -33,10 +33,8 @@ const isProperty = (value: unknown) => TYPES.has(String(isObject(value) ? value[
 
 export function checkForeign(schema: Readonly<Record<string, unknown>>, role: SchemaRole): void {
   if (libraryOf(schema) === 'zod 3') {
-    throw new SchemaFault(
-      [role],
-      `its ${role} is a schema of zod 3, which cannot be converted to JSON Schema: npm install zod@latest`,
-    )
+    const what = `its ${role} is a schema of zod 3, which cannot be converted to JSON Schema`
+    throw new SchemaFault(role, `${what}: npm install zod@latest`)
   }
   const [first] = Object.entries(schema)
   if (!first) return
@@ -45,10 +43,8 @@ export function checkForeign(schema: Readonly<Record<string, unknown>>, role: Sc
   if (library === undefined && !isBare) return
   const wrapped = library && HINTS[library]?.[1]
   const fix = wrapped ?? `{ type: 'object', properties: { ${first[0]}: { type: 'string' } } }`
-  throw new SchemaFault(
-    [role],
-    `its ${role} is a bare list of properties ("${first[0]}" and so on); write ${role}: ${fix}`,
-  )
+  const what = `its ${role} is a bare list of properties ("${first[0]}" and so on)`
+  throw new SchemaFault(role, `${what}; write ${role}: ${fix}`)
 }
 
 export function standardToJson(schema: StandardSchema, role: SchemaRole): JsonSchema {
@@ -56,7 +52,7 @@ export function standardToJson(schema: StandardSchema, role: SchemaRole): JsonSc
   const convert = jsonSchema?.[role]
   if (typeof convert !== 'function') {
     const fix = HINTS[vendor]?.[0] ?? LIBRARIES
-    throw new SchemaFault([role], `its ${role}, a schema of ${vendor}, cannot be converted to JSON Schema; ${fix}`)
+    throw new SchemaFault(role, `its ${role}, a schema of ${vendor}, cannot be converted to JSON Schema; ${fix}`)
   }
   try {
     // zod adds `~standard` to its result.
@@ -75,11 +71,10 @@ export function validateStandard(schema: StandardSchema, role: SchemaRole) {
   return (value: unknown): Checked | Promise<Checked> => {
     try {
       const result = standard.validate(value)
-      return 'then' in result
-        ? Promise.resolve(result)
-            .then(judge)
-            .catch(error => tooDeep(error, role))
-        : judge(result)
+      if (!('then' in result)) return judge(result)
+      return Promise.resolve(result)
+        .then(judge)
+        .catch(error => tooDeep(error, role))
     } catch (error) {
       return tooDeep(error, role)
     }

@@ -10,7 +10,7 @@ import type { Login } from '../people/logins.ts'
 import { asText, asTexts, fieldsOf, isTokenFor, tokenFor } from './browser.ts'
 import { openSession } from './sign-in.ts'
 
-interface Asked {
+interface ConsentRequest {
   readonly interaction: Interaction
   readonly client: Client
   readonly login: Login
@@ -26,7 +26,7 @@ const scopesOf = ({ params }: Interaction) => [...new Set(asText(params['scope']
 const plainOf = (interaction: Interaction) => scopesOf(interaction).filter(scope => PLAIN.has(scope))
 
 /** Binds the form to the displayed client metadata. */
-const formOf = ({ interaction, client }: Asked) =>
+const formOf = ({ interaction, client }: ConsentRequest) =>
   `consent ${interaction.uid} ${client.clientId} ${digestOfDocument(client) ?? ''}`
 
 const both = (one: readonly string[] = [], other: readonly string[]) => [...new Set([...one, ...other])]
@@ -35,7 +35,7 @@ const documentHostOf = (
   client: Pick<Client, 'clientId'> & { readonly clientIdMetadataDocument?: unknown },
 ): string | undefined => (client.clientIdMetadataDocument ? new URL(client.clientId).host : undefined)
 
-async function readAsked(bridge: Bridge, interaction: Interaction): Promise<Asked | undefined> {
+async function readConsentRequest(bridge: Bridge, interaction: Interaction): Promise<ConsentRequest | undefined> {
   const { provider, accounts, logins } = bridge
   const { params, session } = interaction
   // The client's metadata document can be unavailable now.
@@ -46,19 +46,19 @@ async function readAsked(bridge: Bridge, interaction: Interaction): Promise<Aske
   const login = session?.uid === undefined ? undefined : await accounts.loginOf(session.uid, session.accountId)
   const standing = login && logins.standingOf(login.person)
   if (!client || !login || !standing) return undefined
-  const asked = scopesOf(interaction).filter(scope => !PLAIN.has(scope))
+  const requested = scopesOf(interaction).filter(scope => !PLAIN.has(scope))
   return {
     interaction,
     client,
     login,
     redirectUri: asText(params['redirect_uri']),
     resources: asTexts(params['resource']),
-    scopes: asked.filter(scope => standing.mayHave(scope)),
-    withheld: asked.filter(scope => !standing.mayHave(scope)),
+    scopes: requested.filter(scope => standing.mayHave(scope)),
+    withheld: requested.filter(scope => !standing.mayHave(scope)),
   }
 }
 
-async function changedFor(ctx: HostContext, bridge: Bridge, { client, redirectUri }: Asked) {
+async function changedFor(ctx: HostContext, bridge: Bridge, { client, redirectUri }: ConsentRequest) {
   const session = await openSession(bridge.provider, ctx)
   const grantId = session.grantIdFor(client.clientId)
   const consent = grantId === undefined ? undefined : await bridge.consents.find(grantId)
@@ -66,10 +66,10 @@ async function changedFor(ctx: HostContext, bridge: Bridge, { client, redirectUr
 }
 
 export async function askConsent(ctx: HostContext, bridge: Bridge, interaction: Interaction): Promise<void> {
-  const asked = await readAsked(bridge, interaction)
-  if (!asked) return sayExpired(ctx, bridge)
-  const { client, login, redirectUri, resources, scopes, withheld } = asked
-  const changed = await changedFor(ctx, bridge, asked)
+  const requested = await readConsentRequest(bridge, interaction)
+  if (!requested) return sayExpired(ctx, bridge)
+  const { client, login, redirectUri, resources, scopes, withheld } = requested
+  const changed = await changedFor(ctx, bridge, requested)
   const question = {
     client: {
       id: client.clientId,
@@ -84,13 +84,13 @@ export async function askConsent(ctx: HostContext, bridge: Bridge, interaction: 
     scopes,
     remembered: isRemembered(client),
     withheld,
-    token: tokenFor(bridge, formOf(asked)),
+    token: tokenFor(bridge, formOf(requested)),
     ...(changed && { changed }),
   }
   sendPage(ctx, bridge.pages.consent(question))
 }
 
-async function findBefore({ provider, consents }: Bridge, { interaction, client, login }: Asked) {
+async function findBefore({ provider, consents }: Bridge, { interaction, client, login }: ConsentRequest) {
   const { grantId } = interaction
   const before = grantId === undefined ? undefined : await consents.find(grantId)
   if (grantId === undefined || before?.subject !== login.person.subject || before.client.id !== client.clientId)
@@ -99,9 +99,9 @@ async function findBefore({ provider, consents }: Bridge, { interaction, client,
   return grant && { grant, before }
 }
 
-async function allow(bridge: Bridge, asked: Asked): Promise<string> {
-  const { interaction, client, login, redirectUri, resources, scopes, withheld } = asked
-  const found = await findBefore(bridge, asked)
+async function allow(bridge: Bridge, requested: ConsentRequest): Promise<string> {
+  const { interaction, client, login, redirectUri, resources, scopes, withheld } = requested
+  const found = await findBefore(bridge, requested)
   const before = found?.before
   const grant =
     found?.grant ?? new bridge.provider.Grant({ accountId: login.person.subject, clientId: client.clientId })
@@ -138,16 +138,16 @@ export async function answerConsent(ctx: HostContext, bridge: Bridge, interactio
   const { decision, csrf } = fieldsOf(ctx)
   if (interaction.prompt.name !== 'consent' || (decision !== 'allow' && decision !== 'deny'))
     return sayForeign(ctx, bridge)
-  const asked = await readAsked(bridge, interaction)
-  if (!asked) return sayExpired(ctx, bridge)
-  if (!isTokenFor(bridge, formOf(asked), csrf)) return sayForeign(ctx, bridge)
-  const { client, login } = asked
+  const requested = await readConsentRequest(bridge, interaction)
+  if (!requested) return sayExpired(ctx, bridge)
+  if (!isTokenFor(bridge, formOf(requested), csrf)) return sayForeign(ctx, bridge)
+  const { client, login } = requested
   const fact = { subject: login.person.subject, client: client.clientId, decision }
   bridge.log.info({ code: 'MH2121', ...fact }, 'a user answered a consent request')
   const result =
     decision === 'deny'
       ? { error: 'access_denied', error_description: 'the user denied access' }
-      : { consent: { grantId: await allow(bridge, asked) } }
+      : { consent: { grantId: await allow(bridge, requested) } }
   sendPage(ctx, bridge.pages.leave(await bridge.provider.interactionResult(ctx.req, ctx.res, result)))
 }
 

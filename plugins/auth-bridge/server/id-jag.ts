@@ -140,13 +140,13 @@ const refuse = (why: string, error = 'invalid_grant') => new errors.CustomOIDCPr
 
 const wordsOf = (value: unknown): string[] => (typeof value === 'string' ? value.split(' ').filter(Boolean) : [])
 
-function resourceFor({ claims }: Assertion, asked: unknown, resources: Resources): string {
+function resourceFor({ claims }: Assertion, requested: unknown, resources: Resources): string {
   const find = (one: unknown) => (typeof one === 'string' ? resources.find(one) : undefined)
   const claim = claims['resource']
   const named = claim === undefined ? undefined : [claim].flat().map(find)
   if (named?.includes(undefined)) throw refuse('the assertion is for a resource that this server does not have')
   const alone = named?.length === 1 ? named[0] : undefined
-  const wanted = asked ?? (named ? alone : resources.only)
+  const wanted = requested ?? (named ? alone : resources.only)
   if (typeof wanted !== 'string') throw refuse('name the one resource that the token is for', 'invalid_target')
   const found = find(wanted)
   if (found === undefined) throw refuse('this server has no such resource', 'invalid_target')
@@ -154,9 +154,9 @@ function resourceFor({ claims }: Assertion, asked: unknown, resources: Resources
   return found
 }
 
-function scopesFor({ claims }: Assertion, asked: unknown, standing: Standing, resources: Resources): string[] {
+function scopesFor({ claims }: Assertion, requested: unknown, standing: Standing, resources: Resources): string[] {
   const asserted = wordsOf(claims['scope'])
-  const wanted = new Set(asked === undefined ? asserted : wordsOf(asked))
+  const wanted = new Set(requested === undefined ? asserted : wordsOf(requested))
   return [...new Set(asserted)].filter(
     scope => wanted.has(scope) && resources.scopes.includes(scope) && standing.mayHave(scope),
   )

@@ -189,7 +189,7 @@ function causeOf({ cause }: Error): string | undefined {
 }
 
 function logRefusals(provider: Provider, log: Logger): void {
-  const tell =
+  const logError =
     (at: string) =>
     ({ oidc }: KoaContextWithOIDC, refusal: errors.OIDCProviderError) => {
       const { message: error, error_description: text, error_detail: detail = causeOf(refusal) } = refusal
@@ -197,8 +197,8 @@ function logRefusals(provider: Provider, log: Logger): void {
       const client = typeof id === 'string' ? id.slice(0, MAX_TEXT) : undefined
       log.info({ code: 'MH2138', at, client, error, text, detail }, 'refused a client request')
     }
-  provider.on('authorization.error', tell('authorization'))
-  provider.on('grant.error', tell('token'))
+  provider.on('authorization.error', logError('authorization'))
+  provider.on('grant.error', logError('token'))
 }
 
 interface ProviderSettings {

@@ -97,7 +97,7 @@ export async function finish(
   if (settings.kind.openid && nonce === undefined)
     throw new UpstreamError('untrusted', 'the callback belongs to a login of another kind')
   const options = through(connection)
-  const asked = Date.now()
+  const start = Date.now()
   const sent = await checking('the code', () =>
     oauth.authorizationCodeGrantRequest(server, client, authenticate, parameters, redirectUri, codeVerifier, options),
   )
@@ -108,7 +108,7 @@ export async function finish(
     const answer = await oauth.processAuthorizationCodeResponse(server, client, response, expected)
     if (settings.kind.openid) await checkSignature(connection, response)
     const wanted = scopesOf(connection)
-    return { tokens: tokensOf(connection, answer, { asked, wanted }), idToken: oauth.getValidatedIdTokenClaims(answer) }
+    return { tokens: tokensOf(connection, answer, { start, wanted }), idToken: oauth.getValidatedIdTokenClaims(answer) }
   })
   return readPerson(connection, tokens, { idToken })
 }

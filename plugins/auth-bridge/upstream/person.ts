@@ -126,8 +126,8 @@ async function openidClaims(connection: Connection, tokens: ProviderTokens, befo
   const { idToken, last, mustAnswer = false } = before
   const base = idToken ?? last?.person.claims ?? {}
   const whole = emailAt(base, settings) !== undefined && groupsAt(base, settings.claims.groups) !== undefined
-  const asks = settings.kind.asksUserinfo && server.userinfo_endpoint !== undefined
-  if (!mustAnswer && (!asks || (idToken && whole))) return base
+  const usesUserinfo = settings.kind.asksUserinfo && server.userinfo_endpoint !== undefined
+  if (!mustAnswer && (!usesUserinfo || (idToken && whole))) return base
   try {
     return merge(base, await askUserinfo(connection, tokens.accessToken, textOf(base['sub'])))
   } catch (error) {

@@ -75,16 +75,16 @@ export async function checkSignature(connection: Connection, response: Response)
   })
 }
 
-/** `asked`: start of the request, for a conservative expiry. Milliseconds since the epoch. */
+/** `start`: start of the request, for a conservative expiry. Milliseconds since the epoch. */
 export function tokensOf(
   { settings }: Connection,
   answer: TokenEndpointResponse,
-  { asked, last, wanted }: { asked: number; last?: ProviderTokens; wanted: readonly string[] },
+  { start, last, wanted }: { start: number; last?: ProviderTokens; wanted: readonly string[] },
 ): ProviderTokens {
   const { access_token, expires_in, refresh_token = last?.refreshToken, id_token = last?.idToken, scope } = answer
   return {
     accessToken: access_token,
-    ...(expires_in !== undefined && { expiresAt: asked + expires_in * 1_000 }),
+    ...(expires_in !== undefined && { expiresAt: start + expires_in * 1_000 }),
     ...(refresh_token !== undefined && { refreshToken: refresh_token }),
     ...(id_token !== undefined && { idToken: id_token }),
     // An absent `scope` means that all requested scopes are granted (RFC 6749, section 5.1).
@@ -120,7 +120,7 @@ export async function refresh(connection: Connection, last: ProviderTokens, scop
   if (refreshToken === undefined) {
     throw new UpstreamError('misconfigured', 'the provider issued no refresh token', NO_REFRESH_TOKEN)
   }
-  const asked = Date.now()
+  const start = Date.now()
   const sent = await checking(`a refresh at ${shownUrl(server.token_endpoint)}`, () =>
     oauth.refreshTokenGrantRequest(server, client, authenticate, refreshToken, {
       ...through(connection),
@@ -134,7 +134,7 @@ export async function refresh(connection: Connection, last: ProviderTokens, scop
     const claims = oauth.getValidatedIdTokenClaims(answer)
     const idToken = claims && (await isSigned(connection, response)) ? claims : undefined
     const wanted = scope?.split(' ') ?? last.scopes
-    return { tokens: tokensOf(connection, answer, { asked, last, wanted }), idToken }
+    return { tokens: tokensOf(connection, answer, { start, last, wanted }), idToken }
   })
 }
 
@@ -143,7 +143,7 @@ const ACCESS_TOKEN = 'urn:ietf:params:oauth:token-type:access_token'
 
 async function exchangeToken(connection: Connection, last: ProviderTokens, scope: string): Promise<ProviderTokens> {
   const { oauth, server, client, authenticate } = connection
-  const asked = Date.now()
+  const start = Date.now()
   const options = through(connection)
   const types = { subject_token_type: ACCESS_TOKEN, requested_token_type: ACCESS_TOKEN }
   const parameters = { subject_token: last.accessToken, ...types, scope }
@@ -157,7 +157,7 @@ async function exchangeToken(connection: Connection, last: ProviderTokens, scope
   )
   // This refresh token is limited to its scopes; the login keeps its own.
   const { refresh_token: _, ...access } = answer
-  return tokensOf(connection, access, { asked, last, wanted: scope.split(' ') })
+  return tokensOf(connection, access, { start, last, wanted: scope.split(' ') })
 }
 
 export async function exchange(connection: Connection, last: ProviderTokens, scope: string): Promise<ProviderTokens> {

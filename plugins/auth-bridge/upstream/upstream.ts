@@ -296,12 +296,15 @@ interface RefusalContext {
 
 export function refusalError({ code, description }: Refusal, context: RefusalContext): UpstreamError {
   const { type, what, secrets, otherwise = 'misconfigured', forScopes = false } = context
-  const told = explain({ type, code, description })
+  const hint = explain({ type, code, description })
   const shownCode = code === undefined ? undefined : safeText(code, secrets).slice(0, 100)
-  const said = refusalWords({ code, description }, secrets)
+  const reason = refusalWords({ code, description }, secrets)
   const ended = code === 'invalid_grant' && !forScopes
-  const fault = ended ? 'refused' : (told?.fault ?? faultOf(code) ?? otherwise)
-  return new UpstreamError(fault, `${what} refused: ${said || 'without a reason'}`, { code: shownCode, fix: told?.fix })
+  const fault = ended ? 'refused' : (hint?.fault ?? faultOf(code) ?? otherwise)
+  return new UpstreamError(fault, `${what} refused: ${reason || 'without a reason'}`, {
+    code: shownCode,
+    fix: hint?.fix,
+  })
 }
 
 export const unreadable = (what: string, status: number): UpstreamError =>

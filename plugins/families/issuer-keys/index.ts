@@ -4,8 +4,6 @@ export {
   createIssuerCheck,
   createIssuerKeys,
   type IssuerKeys,
-  type IssuerKeysSettings,
-  metadataUrls,
 } from './issuer-keys.ts'
 export {
   type Algorithm,
@@ -16,7 +14,6 @@ export {
   type JsonWebToken,
   type KeySource,
   loadJsonWebToken,
-  type ReadToken,
   readKey,
   readToken,
   SYMMETRIC,

@@ -4,6 +4,7 @@ import { isDeepStrictEqual } from 'node:util'
 import { assertInstalled } from '../../../core/auth.ts'
 import type { InternalExamination } from '../../../core/internal.ts'
 import { errorText, type Logger, type PluginFinding, StartError } from '../../../core/plugin.ts'
+import { storeUnavailable } from '../../../core/transport.ts'
 import { clusterLink } from './cluster-link.ts'
 import {
   countBatches,
@@ -14,7 +15,7 @@ import {
   type RedisScript,
 } from './commands.ts'
 import { Examination, type RedisCommandName, Watch } from './examination.ts'
-import { createOccurrence, explainRefusal, isDisconnection, unavailable, within } from './failures.ts'
+import { createOccurrence, explainRefusal, isDisconnection, within } from './failures.ts'
 import { Health } from './health.ts'
 import { FOREIGN_KEYS, type KeySpaceClaim } from './key-space.ts'
 import { type Link, serverLink, silenceOf } from './link.ts'
@@ -307,7 +308,7 @@ class SharedConnection {
     try {
       await this.#health.whenUsable(deadline)
       const { refusal } = this.#health
-      if (refusal?.code === FOREIGN_KEYS) throw unavailable(new Error(refusal.text))
+      if (refusal?.code === FOREIGN_KEYS) throw storeUnavailable({ cause: new Error(refusal.text) })
       const value = await this.#answered(act(this.client), deadline - performance.now())
       this.#measure(performance.now() - asked, 'ok')
       return value
@@ -317,7 +318,7 @@ class SharedConnection {
       // The examination sees one node of a cluster only.
       if (refusal?.code === 'CLUSTERDOWN') this.#reset()
       if (refusal) this.#watch.refused(refusal, this.settings.isCluster ? HOLD : undefined)
-      throw refusal !== undefined || isDisconnection(error) ? unavailable(error) : error
+      throw refusal !== undefined || isDisconnection(error) ? storeUnavailable({ cause: error }) : error
     }
   }
 

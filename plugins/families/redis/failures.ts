@@ -1,6 +1,5 @@
 // Errors of Redis commands, time-outs, and the 503 that clients receive.
 
-import { HostError } from '../../../core/index.ts'
 import { isUnavailable, withTimeout } from '../../../core/transport.ts'
 
 export interface Refusal {
@@ -124,9 +123,6 @@ export function withoutPassword(thrown: unknown, password: string | undefined): 
   return Object.assign(new Error(told), code !== undefined && { code })
 }
 
-/** Value of `Retry-After`, seconds. */
-const RETRY_AFTER = '2'
-
 const CLIENT_MESSAGE = /client is (?:closed|offline)|Disconnects client|[Ss]ocket|Connection timeout|root nodes/
 
 /** Redis did not respond in time: the command may have been executed. */
@@ -158,24 +154,12 @@ export function isMomentary(thrown: unknown): boolean {
   return refusal === undefined ? !(cause instanceof RedisTimeout) : SOON.has(refusal)
 }
 
-export const unavailable = (cause: unknown): HostError =>
-  new HostError('unavailable', {
-    detail: 'the session store is not available; try again',
-    headers: { 'Retry-After': RETRY_AFTER },
-    cause,
-  })
-
-interface Occurrence<Value> {
-  readonly happened: Promise<Value>
-  happen(value: Value): void
-}
-
-export function createOccurrence<Value>(): Occurrence<Value> {
+export function createOccurrence<Value>() {
   let happen: (value: Value) => void = () => undefined
   const happened = new Promise<Value>(resolve => {
     happen = resolve
   })
-  return { happened, happen: value => happen(value) }
+  return { happened, happen: (value: Value) => happen(value) }
 }
 
 /** Rejects with a RedisTimeout. After a blocked event loop, a response that has already arrived is still accepted. */

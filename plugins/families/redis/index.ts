@@ -1,10 +1,8 @@
 // One Redis connection per host, for all plugins that use Redis.
 
-export { BUS_COMMANDS, busOf, type RedisBus, redisBus } from './bus.ts'
+export { BUS_COMMANDS, busOf, redisBus } from './bus.ts'
 export { redisScript } from './commands.ts'
-export type { RedisConnection, RedisReader } from './connection.ts'
-export { examineRedis, redisConnection } from './connection.ts'
-export { isMomentary, RedisTimeout, unavailable, within } from './failures.ts'
+export { examineRedis, type RedisConnection, redisConnection } from './connection.ts'
 export { claimOf } from './key-space.ts'
 export {
   REDIS_PROPERTIES,

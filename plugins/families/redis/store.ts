@@ -3,9 +3,10 @@ import { hash } from 'node:crypto'
 import { performance } from 'node:perf_hooks'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Found, Outcome, Query, ReadAnswers, Step, Store } from '../../../core/store.ts'
+import { storeUnavailable } from '../../../core/transport.ts'
 import type { RedisScript } from './commands.ts'
 import type { RedisConnection } from './connection.ts'
-import { isMomentary, isRefused, RedisTimeout, unavailable } from './failures.ts'
+import { isMomentary, isRefused, RedisTimeout } from './failures.ts'
 import { READ, TRANSACT } from './store-scripts.ts'
 
 /** First retry delay, milliseconds, doubled for each attempt. */
@@ -102,7 +103,7 @@ export function redisStore(redis: RedisConnection): Store {
     const end = performance.now() + redis.commandTimeout
     for (let wait = FIRST_PAUSE; ; wait = Math.min(2 * wait, LONGEST_PAUSE)) {
       const left = end - performance.now()
-      if (left <= 0) throw unavailable(new RedisTimeout(redis.commandTimeout))
+      if (left <= 0) throw storeUnavailable({ cause: new RedisTimeout(redis.commandTimeout) })
       try {
         const value = await attempt(left)
         if (value !== undefined) return value

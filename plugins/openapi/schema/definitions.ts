@@ -38,7 +38,7 @@ const createUses = (): Uses => ({ all: new Set(), inPlace: new Set() })
 export function createDefinitions(settings: DefinitionsOf): Definitions {
   const names = new Map<string, string>()
   const definitions = new Map<string, Definition>()
-  const sound = new Set<string>()
+  const converted = new Set<string>()
 
   const conversion: Conversion = {
     ...settings,
@@ -62,7 +62,7 @@ export function createDefinitions(settings: DefinitionsOf): Definitions {
 
   /** Replaces definitions that refer to themselves without end, such as `A: { allOf: [A] }`. */
   function breakCircles(name: string, way: readonly string[]): void {
-    if (sound.has(name)) return
+    if (converted.has(name)) return
     const definition = definitionOf(name)
     if (way.includes(name)) {
       settings.note(definition.target.place, 'refers to itself for the same value: any value is accepted')
@@ -71,7 +71,7 @@ export function createDefinitions(settings: DefinitionsOf): Definitions {
       definition.uses.inPlace.clear()
     }
     for (const next of [...definition.uses.inPlace]) breakCircles(next, [...way, name])
-    sound.add(name)
+    converted.add(name)
   }
 
   return {

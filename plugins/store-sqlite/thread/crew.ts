@@ -6,12 +6,6 @@ import { faultOf, StoreFault } from './messages.ts'
 /** Lock timeouts, milliseconds: the first process can check a large file, and an ending crew needs a moment. */
 const PATIENCE = { same: 60_000, other: 2_000 }
 
-interface Joined<Value> {
-  readonly value: Value
-  readonly lock: string
-  leave(): void
-}
-
 function nameIn(db: DatabaseSync): string | undefined {
   const table = db.prepare("SELECT 1 FROM sqlite_schema WHERE name = 'crew'").get()
   return table && (db.prepare('SELECT name FROM crew').get()?.['name'] as string | undefined)
@@ -69,7 +63,7 @@ function alone<Value>(file: string, lock: string, act: () => Value): Value {
 }
 
 /** Joins a crew. Throws a StoreFault `crew` if another crew has the file. `prepare` runs in one process at a time. */
-export function joinCrew<Value>(file: string, crew: string, prepare: (isFirst: boolean) => Value): Joined<Value> {
+export function joinCrew<Value>(file: string, crew: string, prepare: (isFirst: boolean) => Value) {
   createPrivate(file)
   restrict(file)
   // Read before opening, to detect a replacement.

@@ -142,7 +142,6 @@ const NONE = 'none'
 
 /** Identifies the file of this name while it is open: the value changes if the file was deleted or replaced. */
 export function identityOf(file: string): string {
-  if (file === MEMORY) return MEMORY
   const found = statSync(file, { bigint: true, throwIfNoEntry: false })
   return found ? `${found.dev}:${found.ino}` : NONE
 }

@@ -3,7 +3,6 @@ import type { DatabaseSync, SqlValue } from 'node:sqlite'
 import {
   type LogPage,
   type LogQuery,
-  type LogState,
   type Members,
   type PartitionState,
   type Query,
@@ -97,7 +96,6 @@ export function prepareStore(db: DatabaseSync) {
     below: db.prepare('SELECT count(*) AS n FROM members WHERE sorted_set = ? AND score < ?'),
     putMember: db.prepare('INSERT OR REPLACE INTO members VALUES (?, ?, ?)'),
     removeMember: db.prepare('DELETE FROM members WHERE sorted_set = ? AND member = ?'),
-    removeBelow: db.prepare('DELETE FROM members WHERE sorted_set = ? AND score < ?'),
     removeLowest: db.prepare(`DELETE FROM members WHERE sorted_set = ? AND member IN
       (SELECT member FROM members WHERE sorted_set = ? ORDER BY score, member LIMIT ?)`),
     ascending: members(''),
@@ -212,14 +210,9 @@ export class SqlPartition implements PartitionState {
     if (set) this.#resize(name, set, -Number(this.#sql.removeMember.run(set.id, Buffer.from(member)).changes))
   }
 
-  removeBelow(name: string, score: number) {
-    const set = this.#setOf(name)
-    if (set) this.#resize(name, set, -Number(this.#sql.removeBelow.run(set.id, score).changes))
-  }
-
   removeLowest(name: string, count: number) {
     const set = this.#setOf(name)
-    if (set) this.#resize(name, set, -Number(this.#sql.removeLowest.run(set.id, set.id, count).changes))
+    if (set && count > 0) this.#resize(name, set, -Number(this.#sql.removeLowest.run(set.id, set.id, count).changes))
   }
 
   deleteSet(name: string) {
@@ -262,7 +255,7 @@ export class SqlPartition implements PartitionState {
     return log
   }
 
-  log = (name: string): LogState | undefined => this.#logOf(name)
+  lastOf = (name: string): number => this.#logOf(name)?.last ?? 0
 
   messageAt(name: string, number: number): string | undefined {
     const log = this.#logOf(name)
@@ -276,10 +269,10 @@ export class SqlPartition implements PartitionState {
     Object.assign(log, { first: last + 1, last, bytes: 0, isChanged: true })
   }
 
-  appendTo(name: string, number: number, message: string) {
+  appendTo(name: string, message: string) {
     const log = this.#logOf(name) ?? this.#addLog(name)
-    this.#sql.append.run(log.id, number, bound(message))
-    Object.assign(log, { last: number, bytes: log.bytes + Buffer.byteLength(message), isChanged: true })
+    this.#sql.append.run(log.id, ++log.last, bound(message))
+    Object.assign(log, { bytes: log.bytes + Buffer.byteLength(message), isChanged: true })
   }
 
   trimLog(name: string, { messages, bytes }: { readonly messages: number; readonly bytes: number }) {

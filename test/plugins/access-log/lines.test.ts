@@ -7,8 +7,8 @@ import { eventually } from '../../support/eventually.ts'
 
 const CANNOT = 'Cannot write the access log; up to 8 MB are buffered'
 
-/** A writer whose patience is short, what it logged, and how many lines it lost. */
-function startLines(write: Destination['write'], patience = 5) {
+/** A writer whose timeout is short, what it logged, and how many lines it lost. */
+function startLines(write: Destination['write'], timeout = 5) {
   const told: Array<{ readonly message: string; readonly problem?: string; readonly lines?: number }> = []
   const tell = (facts: object, message: string) => void told.push({ ...facts, message })
   const log = { debug: tell, info: tell, warn: tell, error: tell } as unknown as Logger
@@ -17,7 +17,7 @@ function startLines(write: Destination['write'], patience = 5) {
     destination: { write, close: () => undefined },
     file: undefined,
     log,
-    patience,
+    timeout,
     lost(count) {
       lost += count
     },

@@ -533,6 +533,37 @@ describe('Attacks on the console', () => {
     expect(clients[1].name.length).to.be.at.most(64)
   })
 
+  it('by floods of one kind do not hide a rare failure from the live feed and the list', async () => {
+    const broken = defineTool({
+      name: 'broken',
+      handler() {
+        throw new Error('broken')
+      },
+    })
+    const clock = createManualClock()
+    const operator = await startConsole(
+      { ...config, toolsets: { all: [...config.toolsets.all, broken] } },
+      {},
+      { clock },
+    )
+    const { url, origin, headers } = operator
+    const viewer = await exchange(origin + PATHS.events, { headers })
+    const call = (name: string) => modern(`${url}/mcp`, 'tools/call', { name })
+    const flood = (send: () => Promise<unknown>) => Promise.all(Array.from({ length: 600 }, send))
+    await flood(() => ask(`${url}/none`))
+    await flood(() => call('say'))
+    await call('broken')
+    const isRare = ({ name }: { readonly name?: string }) => name === 'broken'
+    const list = async () => (await operator.get(`${PATHS.calls}?limit=2000`)).body.calls
+    await eventually('the record', async () => (await list()).some(isRare))
+    await clock.advance(1_000)
+    const events = await viewer.until(({ event }) => event === 'tick')
+    const { calls, skipped } = events.find(({ event }) => event === 'calls')?.message ?? {}
+    expect(calls.some(isRare)).to.equal(true)
+    expect([calls.length, calls.length + skipped]).to.deep.equal([200, 1_201])
+    viewer.drop()
+  })
+
   it('by large or broken bodies and URLs are refused', async () => {
     const operator = await open()
     const send = (body: string) =>

@@ -162,11 +162,13 @@ describe('Subscriptions to an upstream server', () => {
     const [uri = ''] = urisOf('a', 1)
     const until = (what: string, done: () => boolean) =>
       eventually(what, async () => {
-        if (!done()) await clock.advance(100)
+        if (!done()) await clock.advance(1_000)
         return done()
       })
     const first = await watching(gateway.url, { resourceSubscriptions: [uri] })
+    const update = nextMessage(first)
     await until('the first subscription', () => server.open().length === 1)
+    expect(isUpdate(uri)(await update), 'the server has confirmed it').to.equal(true)
     const second = await watching(gateway.url, { resourceSubscriptions: urisOf('b', 1) })
     await until('all attempts', () => answers.length === 0 && new Set(server.open()).size === 2)
     expect(active).to.have.lengthOf(4)
@@ -211,7 +213,7 @@ describe('Subscriptions to an upstream server', () => {
     const stream = await watching(gateway.url, { resourceSubscriptions: urisOf('a', 100) })
     await eventually('requests are pending', () => pending.length === 16)
     await eventually('all URIs are subscribed', () => {
-      pending.shift()?.()
+      for (const end of pending.splice(0)) end()
       return subscribed.size === 100
     })
     expect(most).to.equal(16)

@@ -1,7 +1,7 @@
 // Metrics that the host and its plugins register: order, merging, histograms and invalid values.
 import { expect } from 'chai'
 import { defineTool } from '../../../core/index.ts'
-import { createFigures } from '../../../core/kernel/figures.ts'
+import { createMetrics } from '../../../core/kernel/metrics.ts'
 import { createFigureReader } from '../../../plugins/metrics/read-figures.ts'
 import { plugin } from '../../fixtures/plugins.ts'
 import { eventually } from '../../support/eventually.ts'
@@ -15,7 +15,7 @@ const toolsets = { all: [defineTool({ name: 'say', handler: () => 'said' })] }
 const routes = { '/mcp': { toolsets: 'all' } }
 
 function createRead() {
-  const figures = createFigures()
+  const figures = createMetrics()
   const log = createTestLog()
   const { lines } = log
   const { reader, read } = createFigureReader(log, new Set(['taken_total']))

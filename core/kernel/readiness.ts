@@ -1,15 +1,15 @@
 // Evaluates a host's readiness. Simultaneous probes share one check of each condition.
-import { withTimeout } from './http/clock.ts'
-import type { Readiness } from './kernel/kernel-host.ts'
-import type { Logger } from './kernel/log.ts'
-import type { KernelNotes } from './kernel/set-up.ts'
+import { withTimeout } from '../http/clock.ts'
+import type { Readiness } from './kernel-host.ts'
+import type { Logger } from './log.ts'
+import type { KernelRegistrations } from './set-up.ts'
 
 /** Time limit of one condition, milliseconds. */
 const CHECK_TIMEOUT = 2_000
 /** Time for which a hanging condition is not checked again, milliseconds. */
 const HANGING = 60_000
 
-type Conditions = KernelNotes['ready']
+type Conditions = KernelRegistrations['ready']
 type Answer = Awaited<ReturnType<NonNullable<ReturnType<Conditions['get']>>>>
 
 interface Check {

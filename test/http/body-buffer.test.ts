@@ -2,7 +2,7 @@ import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { expect } from 'chai'
 import fc from 'fast-check'
-import { Gathered } from '../../core/http/json-body.ts'
+import { BodyBuffer } from '../../core/http/json-body.ts'
 
 setFlagsFromString('--expose_gc')
 const collect = runInNewContext('gc') as () => void
@@ -19,7 +19,7 @@ describe('Body chunk collection', () => {
     })
     fc.assert(
       fc.property(sizes, sizes => {
-        const body = new Gathered()
+        const body = new BodyBuffer()
         const chunks = sizes.map((size, index) => Buffer.alloc(size, index))
         for (const chunk of chunks) body.add(chunk)
         const whole = Buffer.concat(chunks)
@@ -32,7 +32,7 @@ describe('Body chunk collection', () => {
   it('merges single-byte chunks into few buffers', () => {
     const count = 300_000
     const slab = Buffer.alloc(count, 'x')
-    const body = new Gathered()
+    const body = new BodyBuffer()
     // Nothing is awaited between the two, so that only what is gathered can make the heap larger.
     const before = heapUsed()
     for (let at = 0; at < count; at++) body.add(slab.subarray(at, at + 1))
@@ -44,7 +44,7 @@ describe('Body chunk collection', () => {
 
   it('returns a single chunk without copying', () => {
     for (const size of [1, 100, 100_000]) {
-      const [body, chunk] = [new Gathered(), Buffer.alloc(size)]
+      const [body, chunk] = [new BodyBuffer(), Buffer.alloc(size)]
       body.add(chunk)
       expect(body.take()).to.equal(chunk)
     }

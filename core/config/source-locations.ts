@@ -1,22 +1,22 @@
 // The file and line of config keys and module definitions.
 import { readFileSync } from 'node:fs'
-import { formatPath, type Path, type Written } from '../http/errors.ts'
+import { type ConfigLocation, formatPath, type Path } from '../http/errors.ts'
 import { type Definition, kindOf } from '../mcp/define.ts'
 import { isObject } from '../mcp/is-object.ts'
 import { sourceOf } from './define-config.ts'
 import type { LoadedConfig } from './load-config.ts'
 import { type Locate, locateDefinition } from './locate-in-code.ts'
-import type { Place } from './problems.ts'
+import type { SourceLocation } from './problems.ts'
 
 type Source = Pick<LoadedConfig, 'file' | 'locate'>
 
-export interface Places {
+export interface SourceLocations {
   note(definition: Definition, file: string): void
   sourceOf(definition: Definition): Source | undefined
-  placeOf(written: Written): Place & { path?: string }
+  locationOf(written: ConfigLocation): SourceLocation & { path?: string }
 }
 
-export function createPlaces(loaded: LoadedConfig): Places {
+export function createSourceLocations(loaded: LoadedConfig): SourceLocations {
   const files = new WeakMap<object, { readonly file: string; readonly nth: number }>()
   const counts = new Map<string, number>()
   const texts = new Map<string, string>()
@@ -32,9 +32,9 @@ export function createPlaces(loaded: LoadedConfig): Places {
     return { file, locate: locateDefinition(textOf(file), `${kindOf(definition)}`, definition.name, nth) }
   }
 
-  function placeInConfig(at: Path): Place {
+  function locationInConfig(at: Path): SourceLocation {
     if (loaded.isInHand) return {}
-    const line = loaded.locate(at) ?? lineOfGeneral(loaded, at) ?? lineOf(loaded, at)
+    const line = loaded.locate(at) ?? lineOfGeneralOptions(loaded, at) ?? lineOf(loaded, at)
     return { file: loaded.file, ...(line !== undefined && { line }) }
   }
 
@@ -47,14 +47,14 @@ export function createPlaces(loaded: LoadedConfig): Places {
       files.set(definition, { file, nth })
     },
     sourceOf,
-    placeOf({ at, of }) {
+    locationOf({ at, of }) {
       const path = at && at.length > 0 ? { path: formatPath(at) } : {}
-      if (!of) return at ? { ...placeInConfig(at), ...path } : {}
+      if (!of) return at ? { ...locationInConfig(at), ...path } : {}
       const source = sourceOf(of as Definition)
       if (!source) {
         const inline = findInline(loaded.config, of)
         return inline
-          ? { ...placeInConfig([...inline, ...(at ?? [])]), path: formatPath([...inline, ...(at ?? [])]) }
+          ? { ...locationInConfig([...inline, ...(at ?? [])]), path: formatPath([...inline, ...(at ?? [])]) }
           : path
       }
       const line = lineOf(source, at ?? [], true)
@@ -75,7 +75,7 @@ function findInline(config: unknown, definition: object): Path | undefined {
   return undefined
 }
 
-function lineOfGeneral({ locate }: Source, at: Path): number | undefined {
+function lineOfGeneralOptions({ locate }: Source, at: Path): number | undefined {
   return at[0] === 'routes' && at[2] === 'plugins' ? locate(at.slice(2)) : undefined
 }
 

@@ -6,18 +6,18 @@ import { shuttingDown } from '../http/errors.ts'
 import { type Linked, LinkedList } from '../http/linked-list.ts'
 import { createPort } from '../http/port.ts'
 import { RETRY } from '../http/sse.ts'
-import type { KernelNotes } from './set-up.ts'
+import type { KernelRegistrations } from './set-up.ts'
 
 /** Maximum time to flush final messages, milliseconds. */
 const FLUSH_TIME = 1_500
 
-export interface Lasting {
+export interface OpenSessions {
   /** Ends every stream with the reconnection time `retry`, milliseconds. */
   release(retry: number): void
-  close(reason: Error, patience: number): Promise<void>
+  close(reason: Error, timeout: number): Promise<void>
 }
 
-export interface Ending {
+export interface Shutdown {
   /** Stops listening. Open connections close after their next response or `http.keepAliveTimeout`, after 10 s at most. */
   handOver(): Promise<void>
   /**
@@ -28,16 +28,16 @@ export interface Ending {
   close(options?: { grace?: number; handOver?: boolean }): Promise<CloseReport>
 }
 
-interface EndingParts {
+interface ShutdownParts {
   readonly server: Server
   readonly inFlight: InFlight
-  readonly sessions: Lasting
-  readonly notes: KernelNotes
+  readonly sessions: OpenSessions
+  readonly registrations: KernelRegistrations
   readonly isAlone: () => boolean
 }
 
-export function createEnding(parts: EndingParts): Ending {
-  const { server, inFlight, sessions, notes, isAlone } = parts
+export function createShutdown(parts: ShutdownParts): Shutdown {
+  const { server, inFlight, sessions, registrations, isAlone } = parts
   const port = createPort(server)
 
   /** Cancels requests that are still running after `left` milliseconds. */
@@ -45,7 +45,7 @@ export function createEnding(parts: EndingParts): Ending {
     const inTime = (ended: Promise<void>) => withTimeout(ended, left(), () => undefined)
     const draining = inFlight.drain()
     sessions.release(RETRY)
-    for (const task of notes.preClose) task()
+    for (const task of registrations.preClose) task()
     // Clients of these sessions send responses on new connections.
     if (isAlone()) await inTime(draining.begun)
     const stopSweeping = handOver ? undefined : port.sweep()
@@ -61,13 +61,13 @@ export function createEnding(parts: EndingParts): Ending {
       const end = performance.now() + grace
       const left = () => Math.max(0, end - performance.now())
       const report = await drain(left, handOver)
-      const telling = grace > 0 ? FLUSH_TIME : 0
-      await sessions.close(new Error('the server is shutting down'), Math.max(grace, telling))
+      const flushTime = grace > 0 ? FLUSH_TIME : 0
+      await sessions.close(new Error('the server is shutting down'), Math.max(grace, flushTime))
       const stopSweeping = port.sweep()
-      await port.whenEmpty(telling, left())
+      await port.whenEmpty(flushTime, left())
       stopSweeping()
       await port.end()
-      for (const task of notes.closing.splice(0).reverse()) await task()
+      for (const task of registrations.closing.splice(0).reverse()) await task()
       return report
     },
   }

@@ -5,7 +5,7 @@ import { HostError } from '../http/errors.ts'
 import { userKey } from '../kernel/user.ts'
 import type { AskClient, Call } from './call.ts'
 import type { CatalogItem } from './catalog.ts'
-import { MAX_REPLAYED_BYTES, MAX_REPLAYED_QUESTIONS } from './client-limits.ts'
+import { MAX_REPLAYED_BYTES, MAX_REPLAYED_REQUESTS } from './client-limits.ts'
 import { isObject } from './is-object.ts'
 import { RESULT_TYPE, withoutNulls } from './message.ts'
 import type { ClientCapabilities } from './protocol.ts'
@@ -43,12 +43,12 @@ function createKeys(isTaken: (key: string) => boolean) {
   }
 }
 
-export interface Asks {
+export interface ClientRequester {
   ask(question: Question, key?: string): Promise<never>
 }
 
 /** Handlers can ignore the promise. Its rejection then must not end the process. */
-const withHandledRejections = (ask: Asks['ask']): Asks => ({
+const withHandledRejections = (ask: ClientRequester['ask']): ClientRequester => ({
   ask(question, key) {
     const answer = ask(question, key)
     answer.catch(() => undefined)
@@ -58,12 +58,12 @@ const withHandledRejections = (ask: Asks['ask']): Asks => ({
 
 export type Interrupt = (result: () => Promise<unknown>) => void
 
-export function noteQuestion(call: Call, { method }: Question): void {
+export function recordMethod(call: Call, { method }: Question): void {
   const { asked = [] } = call.notes
   if (!asked.includes(method)) call.notes.asked = [...asked, method]
 }
 
-interface Bindings {
+export interface Bindings {
   /** The opened `requestState` of the previous round. */
   readonly earlier: RequestState | undefined
   readonly keys: readonly Buffer[]
@@ -89,7 +89,11 @@ export const inputRequired = (inputRequests: object, requestState: string): obje
   requestState,
 })
 
-export function createAsks(call: Call, item: CatalogItem, { earlier = {}, keys, clock, interrupt }: Bindings): Asks {
+export function createStatelessRequester(
+  call: Call,
+  item: CatalogItem,
+  { earlier = {}, keys, clock, interrupt }: Bindings,
+): ClientRequester {
   const { requestState, inputResponses } = call.params
   const binding = bindingOf(call, item)
   const responses = isObject(inputResponses) ? inputResponses : {}
@@ -103,7 +107,7 @@ export function createAsks(call: Call, item: CatalogItem, { earlier = {}, keys, 
 
   const own = (record: object, key: string) => (Object.hasOwn(record, key) ? (record as RequestState)[key] : undefined)
 
-  async function answerTo(key: string, question: Question, name: string): Promise<unknown> {
+  async function responseTo(key: string, question: Question, name: string): Promise<unknown> {
     const before = own(earlier, key)
     const same = before?.question === name
     if (same && before.answer !== undefined) return before.answer
@@ -111,15 +115,15 @@ export function createAsks(call: Call, item: CatalogItem, { earlier = {}, keys, 
     return (same || firstRound) && (await isAnswer(question, response)) ? response : undefined
   }
 
-  function leave() {
+  function sendOpen() {
     if (open.size === 0) return
     const questions = [...open].map(([key, { question }]) => [key, question] as const)
-    interrupt(() => sealQuestions(questions))
+    interrupt(() => sealRequests(questions))
     for (const { reject } of open.values()) reject(failure ?? new AwaitingInput())
     open.clear()
   }
 
-  async function sealQuestions(questions: ReadonlyArray<readonly [string, Question]>): Promise<object> {
+  async function sealRequests(questions: ReadonlyArray<readonly [string, Question]>): Promise<object> {
     if (failure) throw failure
     const [key] = keys
     if (!key) throw new Error('no key to encrypt requestState')
@@ -128,18 +132,12 @@ export function createAsks(call: Call, item: CatalogItem, { earlier = {}, keys, 
 
   async function ask(question: Question, given?: string): Promise<never> {
     const key = keyFor(question.method, given)
-    noteQuestion(call, question)
+    recordMethod(call, question)
     const missing = missingCapability(question, call.client.capabilities)
-    if (missing) {
-      Object.assign(lacking, missing)
-      failure = new HostError('missingCapability', {
-        detail: `${call.method} "${item.key}" needs ${Object.keys(lacking).join(', ')}`,
-        data: { requiredCapabilities: { ...lacking } },
-      })
-    }
+    if (missing) failure = lacksCapabilities(call, item, Object.assign(lacking, missing))
     const name = digest(question)
     recorded[key] = { question: name }
-    const answer = missing ? undefined : await answerTo(key, question, name)
+    const answer = missing ? undefined : await responseTo(key, question, name)
     if (answer !== undefined) {
       recorded[key] = { question: name, answer }
       firstRound = false
@@ -148,25 +146,37 @@ export function createAsks(call: Call, item: CatalogItem, { earlier = {}, keys, 
     return new Promise<never>((_, reject) => {
       open.set(key, { question, reject })
       // Requests that start in the same turn of the event loop are sent together.
-      setImmediate(leave)
+      setImmediate(sendOpen)
     })
   }
 
   return withHandledRejections(ask)
 }
 
+export const lacksCapabilities = (call: Call, item: CatalogItem, lacking: ClientCapabilities): HostError =>
+  new HostError('missingCapability', {
+    detail: `${call.method} "${item.key}" needs ${Object.keys(lacking).join(', ')}`,
+    data: { requiredCapabilities: { ...lacking } },
+  })
+
 const liveParams = ({ method, params }: Question, { elicitationIds }: RevisionRules): object =>
   elicitationIds && method === 'elicitation/create' && params.mode === 'url'
     ? { elicitationId: randomUUID(), ...params }
     : params
 
-export function demandCapability(call: Call, question: Question) {
-  noteQuestion(call, question)
+export function requireCapability(call: Call, question: Question) {
+  recordMethod(call, question)
   const missing = missingCapability(question, call.client.capabilities)
   if (missing) throw new ToolError(`This needs a client that declares ${JSON.stringify(missing)}.`)
 }
 
-export async function askLive(askClient: AskClient, call: Call, question: Question, signal: AbortSignal, key?: string) {
+export async function sendLive(
+  askClient: AskClient,
+  call: Call,
+  question: Question,
+  signal: AbortSignal,
+  key?: string,
+) {
   const params = liveParams(question, call.rules)
   const send = (message: string) => call.send(message)
   const answer = readAnswer(question, await askClient.ask({ method: question.method, params, signal, key, send }))
@@ -174,15 +184,15 @@ export async function askLive(askClient: AskClient, call: Call, question: Questi
   return answer as never
 }
 
-export const createLiveAsks = (
+export const createLiveRequester = (
   askClient: AskClient,
   call: Call,
   signal: AbortSignal,
   waiting: <Answer>(ask: () => Promise<Answer>) => Promise<Answer>,
-): Asks => ({
+): ClientRequester => ({
   async ask(question, key) {
-    demandCapability(call, question)
-    return waiting(() => askLive(askClient, call, question, signal, key))
+    requireCapability(call, question)
+    return waiting(() => sendLive(askClient, call, question, signal, key))
   },
 })
 
@@ -251,7 +261,12 @@ export interface Replay {
 }
 
 /** Ends the run with its client requests; `replay.again` repeats it with the responses. No worker waits. */
-export function createReplayedAsks(askClient: AskClient, call: Call, replay: Replay, interrupt: Interrupt): Asks {
+export function createReplayedRequester(
+  askClient: AskClient,
+  call: Call,
+  replay: Replay,
+  interrupt: Interrupt,
+): ClientRequester {
   const used = new Set<string>()
   const keyFor = createKeys(key => used.has(key))
   let open: Array<{ readonly ask: () => Promise<unknown>; readonly reject: (reason: Error) => void }> = []
@@ -277,17 +292,17 @@ export function createReplayedAsks(askClient: AskClient, call: Call, replay: Rep
   }
 
   async function ask(question: Question, given?: string): Promise<never> {
-    demandCapability(call, question)
+    requireCapability(call, question)
     const key = keyFor(question.method, given)
     used.add(key)
     const name = digest(question)
     const known = replay.answers.get(key)
     if (known?.question === name) return known.outcome
-    if (++replay.questions > MAX_REPLAYED_QUESTIONS)
-      throw new ToolError(`A call of an isolated tool can send at most ${MAX_REPLAYED_QUESTIONS} requests.`)
+    if (++replay.questions > MAX_REPLAYED_REQUESTS)
+      throw new ToolError(`A call of an isolated tool can send at most ${MAX_REPLAYED_REQUESTS} requests.`)
     return new Promise<never>((_, reject) => {
       const askClientNow = () => {
-        const outcome = askLive(askClient, call, question, call.signal, given).then(keep)
+        const outcome = sendLive(askClient, call, question, call.signal, given).then(keep)
         replay.answers.set(key, { question: name, outcome })
         return outcome
       }

@@ -1,7 +1,7 @@
 // Tests time limits for plugin promises that never settle at startup and shutdown.
 import { expect } from 'chai'
 import { definePlugin } from '../../core/internal.ts'
-import { CLOSE_PATIENCE, inTime } from '../../core/kernel/set-up.ts'
+import { CLOSE_TIMEOUT, runWithin } from '../../core/kernel/set-up.ts'
 import { eventually } from '../support/eventually.ts'
 import { createManualClock } from '../support/manual-clock.ts'
 import { startHost } from '../support/start-host.ts'
@@ -10,7 +10,7 @@ const never = () => new Promise<void>(() => undefined)
 const fault = async (part: () => void | Promise<void>) => {
   const clock = createManualClock()
   try {
-    const ended = inTime(part, 50, clock)
+    const ended = runWithin(part, 50, clock)
     await Promise.all([ended, clock.advance(50)])
     return undefined
   } catch (error) {
@@ -51,7 +51,7 @@ describe('Plugin task that never settles', () => {
     const { host, log } = await startHost(config, undefined, { clock })
     const ended = host.close({ grace: 0 })
     await eventually('the hanging plugin closes', () => closed.includes('hangs'))
-    await clock.advance(CLOSE_PATIENCE)
+    await clock.advance(CLOSE_TIMEOUT)
     await ended
     expect(closed).to.have.members(['first', 'hangs', 'last'])
     const [line] = log.filter(({ message }) => message === 'failed to close')

@@ -160,7 +160,7 @@ function namedKey(name: string, key: ToolKey): ToolKey {
   }
 }
 
-export function declaring<Host extends Pick<InternalHost, 'name'>>(
+export function checkRegistrations<Host extends Pick<InternalHost, 'name'>>(
   host: Host,
   isSettled: () => boolean,
   isBuiltIn: boolean,

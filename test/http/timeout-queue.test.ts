@@ -1,6 +1,6 @@
 // Tests the timer queue for entries with an equal timeout.
 import { expect } from 'chai'
-import { EqualWait, type Waiting } from '../../core/http/linked-list.ts'
+import { type TimeoutEntry, TimeoutQueue } from '../../core/http/linked-list.ts'
 import { createManualClock } from '../support/manual-clock.ts'
 
 const MILLISECONDS = 20
@@ -8,14 +8,14 @@ const MILLISECONDS = 20
 /** Entries that say their name when they are overdue. */
 function createEntries(names: readonly string[]) {
   const told: string[] = []
-  const entries = names.map((name): Waiting => ({ overdue: () => void told.push(name) }))
+  const entries = names.map((name): TimeoutEntry => ({ overdue: () => void told.push(name) }))
   return { told, entries }
 }
 
-describe('EqualWait timer queue', () => {
+describe('TimeoutQueue timer queue', () => {
   it('expires entries once, in insertion order', async () => {
     const clock = createManualClock()
-    const wait = new EqualWait(MILLISECONDS, clock)
+    const wait = new TimeoutQueue(MILLISECONDS, clock)
     const { told, entries } = createEntries(['a', 'b', 'c'])
     for (const entry of entries) wait.add(entry)
     await clock.advance(MILLISECONDS - 1)
@@ -28,9 +28,9 @@ describe('EqualWait timer queue', () => {
 
   it('skips a deleted entry and gives later entries their full timeout', async () => {
     const clock = createManualClock()
-    const wait = new EqualWait(MILLISECONDS, clock)
+    const wait = new TimeoutQueue(MILLISECONDS, clock)
     const { told, entries } = createEntries(['a', 'b'])
-    const [a, b] = entries as [Waiting, Waiting]
+    const [a, b] = entries as [TimeoutEntry, TimeoutEntry]
     wait.add(a)
     await clock.advance(MILLISECONDS / 2)
     wait.add(b)
@@ -43,7 +43,7 @@ describe('EqualWait timer queue', () => {
 
   it('restarts after all entries expired', async () => {
     const clock = createManualClock()
-    const wait = new EqualWait(MILLISECONDS, clock)
+    const wait = new TimeoutQueue(MILLISECONDS, clock)
     const { told, entries } = createEntries(['a', 'b'])
     for (const entry of entries) {
       wait.add(entry)
@@ -54,9 +54,9 @@ describe('EqualWait timer queue', () => {
 
   it('allows adding and deleting entries during expiry', async () => {
     const clock = createManualClock()
-    const wait = new EqualWait<Waiting>(MILLISECONDS, clock)
+    const wait = new TimeoutQueue<TimeoutEntry>(MILLISECONDS, clock)
     const { told, entries } = createEntries(['b', 'c'])
-    const [b, c] = entries as [Waiting, Waiting]
+    const [b, c] = entries as [TimeoutEntry, TimeoutEntry]
     wait.add({
       overdue() {
         told.push('a')
@@ -71,7 +71,7 @@ describe('EqualWait timer queue', () => {
 
   it('uses one timer for any number of entries', () => {
     const clock = createManualClock()
-    const wait = new EqualWait(MILLISECONDS, clock)
+    const wait = new TimeoutQueue(MILLISECONDS, clock)
     for (const entry of createEntries(Array.from({ length: 1_000 }, String)).entries) {
       wait.add(entry)
       wait.delete(entry)
