@@ -159,7 +159,7 @@ export class Run {
     for (const { reject } of this.#questions) reject(new Error('the call has ended'))
     this.#questions = []
     this.#wake?.()
-    // Without it, the garbage collector of Node.js 20 keeps ended calls until a full collection.
+    // Otherwise V8 keeps ended calls in memory until a full garbage collection.
     this.#caller = undefined
   }
 
