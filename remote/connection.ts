@@ -16,7 +16,7 @@ import type {
 import { RemoteError } from './errors.ts'
 import { lowerCase, type ToolHeaders } from './http/headers.ts'
 import type { Transport } from './http/link.ts'
-import { createExchange, type Exchange, type Fields, isId, MAX_MESSAGE, type Outgoing, parse } from './messages.ts'
+import { Exchange, type Fields, isId, MAX_MESSAGE, type Outgoing, parse } from './messages.ts'
 
 /** Maximum pending requests of one connection, and maximum running requests of its server. */
 const MAX_PENDING = 1_000
@@ -192,7 +192,7 @@ export class BaseConnection implements Connection {
     const id = ++this.#lastId
     const call = { jsonrpc: '2.0', id, method, params: this.#withMeta(params, options, id) }
     const out = { text: JSON.stringify(call), calls: [call], requests: [call], notification: undefined }
-    const exchange = createExchange(out, {
+    const exchange = new Exchange(out, {
       version: this.state.era === 'modern' ? this.state.revision : undefined,
       headers: options.headers && lowerCase(options.headers),
       limit: maxResult ?? this.#options.maxMessage ?? MAX_MESSAGE,
@@ -262,7 +262,7 @@ export class BaseConnection implements Connection {
   #send(fields: { readonly method: string; readonly params: Fields }): Promise<void> {
     const out = { text: messageOf(fields), calls: [fields], requests: [], notification: fields }
     const version = this.state.era === 'modern' ? this.state.revision : undefined
-    return this.#transport?.perform(createExchange(out, { version })) ?? Promise.reject(closedHere())
+    return this.#transport?.perform(new Exchange(out, { version })) ?? Promise.reject(closedHere())
   }
 
   async notify(method: string, params: JsonObject = {}): Promise<void> {
@@ -388,7 +388,7 @@ export class BaseConnection implements Connection {
   #serve(method: string, id: string | number, params: JsonObject, exchange: Exchange | undefined): void {
     const respond = (fields: Fields) =>
       this.#transport
-        ?.perform(createExchange(responseOf({ id, ...fields })))
+        ?.perform(new Exchange(responseOf({ id, ...fields })))
         .catch(error => this.#note(`a response was not sent: ${error}`))
     if (this.#running.has(id))
       return void respond({ error: { code: INVALID_PARAMS, message: 'a request with this id is running' } })

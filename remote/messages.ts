@@ -48,44 +48,41 @@ export function resultIn(text: string): Fields | undefined {
   return isObject(result) ? result : undefined
 }
 
-export interface Exchange {
-  readonly out: Outgoing
-  readonly open: Map<Id, Request>
-  /** The protocol version that the request contains; undefined for versions with a handshake. */
-  readonly version: string | undefined
-  readonly cancellation: Cancellation
-  /** Additional headers. */
-  readonly headers: Readonly<Record<string, string>> | undefined
-  /** Maximum size of a message of the response, bytes. */
-  readonly limit: number
-  drop(id: Id, reason: string): void
-}
-
 /** Maximum size of a message. */
 export const MAX_MESSAGE = 64 * 1_024 * 1_024
 
-export interface ExchangeOptions {
+interface ExchangeOptions {
   readonly version?: string | undefined
   readonly headers?: Readonly<Record<string, string>> | undefined
   readonly limit?: number | undefined
 }
 
-export function createExchange(
-  out: Outgoing,
-  { version, headers, limit = MAX_MESSAGE }: ExchangeOptions = {},
-): Exchange {
-  const open = new Map(out.requests.map(request => [request.id, request]))
-  const cancellation = new Cancellation()
-  return {
-    out,
-    open,
-    version,
-    headers,
-    limit,
-    cancellation,
-    drop(id, reason) {
-      if (open.delete(id) && open.size === 0) cancellation.abort(new Error(reason))
-    },
+/**
+ * Objects of pending calls are instances of classes: V8 can allocate object literals that survive in the old
+ * generation, where ended calls stay in memory until a full garbage collection.
+ */
+export class Exchange {
+  readonly out: Outgoing
+  readonly open: Map<Id, Request>
+  /** The protocol version that the request contains; undefined for versions with a handshake. */
+  readonly version: string | undefined
+  readonly cancellation = new Cancellation()
+  /** Additional headers. */
+  readonly headers: Readonly<Record<string, string>> | undefined
+  /** Maximum size of a message of the response, bytes. */
+  readonly limit: number
+
+  constructor(out: Outgoing, { version, headers, limit = MAX_MESSAGE }: ExchangeOptions = {}) {
+    this.out = out
+    this.open = new Map(out.requests.map(request => [request.id, request]))
+    this.version = version
+    this.headers = headers
+    this.limit = limit
+  }
+
+  /** Gives up a request. */
+  drop(id: Id, reason: string): void {
+    if (this.open.delete(id) && this.open.size === 0) this.cancellation.abort(new Error(reason))
   }
 }
 

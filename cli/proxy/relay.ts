@@ -11,8 +11,7 @@ import { createFetchWire } from '../../remote/http/wire.ts'
 import {
   answeredId,
   type Call,
-  createExchange,
-  type Exchange,
+  Exchange,
   type Fields,
   type Id,
   type Outgoing,
@@ -179,7 +178,7 @@ export function startRelay(settings: RelaySettings, ends: { input: Readable; out
     if (notification?.method === 'notifications/cancelled' && !cancel(notification.params['requestId'])) return
     const [first] = requests
     const version = first && ownVersion(first)
-    const exchange = createExchange(out, { version })
+    const exchange = new Exchange(out, { version })
     for (const { id } of requests) pending.set(id, exchange)
     const share = requests.length === 0 ? 1 : 0
     untaken += share

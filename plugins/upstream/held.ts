@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { ToolError } from '../../core/index.ts'
 import type { CallQueue } from '../../core/internal.ts'
 import type { Call, Clock, Timer } from '../../core/plugin.ts'
+import { holderOf } from '../../core/transport.ts'
 import type { Json, Run } from './run.ts'
 
 interface HeldLimits {
@@ -41,14 +42,22 @@ export class CallSlot {
 }
 
 /** A call at a server. */
-export interface RunningCall {
+export class RunningCall {
   readonly run: Run
   readonly params: Json
   /** The user or address that the call counts for. */
   readonly owner: string
   readonly slot: CallSlot
   /** Releases the session of the call. */
-  end(): void
+  readonly end: () => void
+
+  constructor(run: Run, params: Json, call: Call, slot: CallSlot, end: () => void) {
+    this.run = run
+    this.params = params
+    this.owner = holderOf({ user: call.user, ip: call.offer.ip })
+    this.slot = slot
+    this.end = end
+  }
 }
 
 export function createHeldCalls(limits: HeldLimits, clock: Clock) {

@@ -4,7 +4,7 @@ import { loginEnded } from '../../core/auth.ts'
 import { type CallContext, type CallToolResult, type Definition, type JsonSchema, ToolError } from '../../core/index.ts'
 import { CallQueue, type InternalHost } from '../../core/internal.ts'
 import type { Call, ServedToolset, Timer } from '../../core/plugin.ts'
-import { callOf, contextCancellation, holderOf, InputRequired, type LinkedList, roundOf } from '../../core/transport.ts'
+import { callOf, contextCancellation, InputRequired, type LinkedList, roundOf } from '../../core/transport.ts'
 import {
   type Connection,
   type ConnectOptions,
@@ -22,11 +22,11 @@ import { capabilitiesFor, cleanResult, listCapabilities, paramsFor, readInputReq
 import { type Caller, changedError, createDefiner } from './definitions.ts'
 import { callFailure, isLoginNeeded, isNotFound, isUnauthorized, isUnknownItem } from './failures.ts'
 import type { Forwarded, Forwarding } from './forwarding.ts'
-import { CallSlot, type HeldCalls, type RunningCall } from './held.ts'
+import { CallSlot, type HeldCalls, RunningCall } from './held.ts'
 import { readLists, type Snapshot } from './lists.ts'
 import { labelOf, toolName, unmatchedFilters } from './names.ts'
 import type { Places } from './places.ts'
-import { callerOf, type Json, Run, type RunCaller } from './run.ts'
+import { ContextCaller, type Json, Run, type RunCaller } from './run.ts'
 import { createSessions, type ServerSession, type SessionEvents, type Sessions } from './sessions.ts'
 import type { ServerSettings } from './settings.ts'
 import { createSubscriptions, type Subscriptions } from './subscriptions.ts'
@@ -675,7 +675,7 @@ export class Upstream implements Caller {
       if (!running) throw this.#notHeld(node, 'the call has ended', params)
       await running.slot.retake()
       running.run.answer(round.responses)
-      await running.run.next(callerOf(ctx, call))
+      await running.run.next(new ContextCaller(ctx, call))
       return this.#finish(running, call)
     }
     const sent = paramsFor(this.settings, params, call)
@@ -700,7 +700,7 @@ export class Upstream implements Caller {
     const { forwarding } = this.#parts
     const { name, callTimeout: timeout } = this.settings
     const { logLevel } = call
-    const { capabilities } = callerOf(ctx, call)
+    const { capabilities } = new ContextCaller(ctx, call)
     const responses = roundOf(ctx)?.responses ?? {}
     const resume = { server: name, held, responses, capabilities, logLevel }
     const end = await forwarding.forward({ ctx, call, node, resume, timeout })
@@ -764,7 +764,7 @@ export class Upstream implements Caller {
       slot.leave()
       throw error
     }
-    await running.run.next(callerOf(ctx, call))
+    await running.run.next(new ContextCaller(ctx, call))
     return this.#finish(running, call)
   }
 
@@ -792,7 +792,7 @@ export class Upstream implements Caller {
       this.#leave()
     }
     run.start(session.connection, method, this.#traced(params, call), this.#requestOptions(call, session))
-    return { run, params, owner: holderOf({ user: call.user, ip: call.offer.ip }), slot, end }
+    return new RunningCall(run, params, call, slot, end)
   }
 
   /** Adds the trace context of the call, in place of the caller's. */

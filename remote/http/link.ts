@@ -2,7 +2,7 @@
 import type { Cancellation } from '../../core/mcp/cancellation.ts'
 import { isObject } from '../../core/mcp/is-object.ts'
 import { RemoteError } from '../errors.ts'
-import { type Exchange, type Fields, MAX_MESSAGE, readMessages } from '../messages.ts'
+import { type Exchange, type Fields, isHarmless, MAX_MESSAGE, readMessages } from '../messages.ts'
 import { createCookies } from './cookies.ts'
 import { JSON_TYPE, SSE_TYPE } from './headers.ts'
 import type { Wire, WireRequest, WireResponse } from './wire.ts'
@@ -219,7 +219,7 @@ export function refusal(url: string, response: WireResponse, text?: string): Rem
   return new RemoteError('refused', `${printableUrl(url)} ${why} (HTTP ${status})`, { status, challenge, executed })
 }
 
-interface Sending {
+export interface Sending {
   readonly method: WireRequest['method']
   readonly headers: Readonly<Record<string, string>>
   readonly body?: string
@@ -229,6 +229,35 @@ interface Sending {
   readonly patience?: number
   /** Credentials of one user: cookies are neither sent nor kept. */
   readonly isPersonal?: boolean
+}
+
+/** A POST of an exchange. */
+export class Post implements Sending {
+  readonly method = 'POST'
+  readonly headers: Readonly<Record<string, string>>
+  readonly #exchange: Exchange
+  readonly #end: Cancellation | undefined
+
+  /** `end`: cancels the response alone. */
+  constructor(exchange: Exchange, headers: Readonly<Record<string, string>>, end?: Cancellation) {
+    this.headers = exchange.headers ? { ...headers, ...exchange.headers } : headers
+    this.#exchange = exchange
+    this.#end = end
+  }
+
+  get body(): string {
+    return this.#exchange.out.text
+  }
+  get harmless(): boolean {
+    return isHarmless(this.#exchange)
+  }
+  get cancellations(): readonly Cancellation[] {
+    const { cancellation } = this.#exchange
+    return this.#end ? [cancellation, this.#end] : [cancellation]
+  }
+  get isPersonal(): boolean {
+    return this.#exchange.headers !== undefined
+  }
 }
 
 export type Send = (sending: Sending) => Promise<WireResponse>

@@ -17,6 +17,7 @@ import {
   isStream,
   type Link,
   mayBeOlder,
+  Post,
   printableUrl,
   readJson,
   refusal,
@@ -54,16 +55,6 @@ function missed(acknowledgement: Fields): string[] {
 
 function createOwnExchanges(link: Link, send: Send, tools: ToolHeaders) {
   const { url, note, timing, over } = link
-
-  const post = (exchange: Exchange) =>
-    send({
-      method: 'POST',
-      headers: exchange.headers ? { ...ownHeaders(exchange, tools), ...exchange.headers } : ownHeaders(exchange, tools),
-      body: exchange.out.text,
-      harmless: isHarmless(exchange),
-      cancellations: [exchange.cancellation],
-      isPersonal: exchange.headers !== undefined,
-    })
 
   async function receiveAll(response: WireResponse, exchange: Exchange, again: boolean): Promise<void> {
     const farewell = createFarewell(exchange, exchange.cancellation)
@@ -112,7 +103,7 @@ function createOwnExchanges(link: Link, send: Send, tools: ToolHeaders) {
 
   async function attempt(exchange: Exchange, tries: number): Promise<boolean> {
     const [request] = exchange.out.requests
-    const response = await post(exchange)
+    const response = await send(new Post(exchange, ownHeaders(exchange, tools)))
     const isListening = request?.method === 'subscriptions/listen'
     if (isStream(response)) {
       await receiveAll(response, exchange, isListening && tries > 0)
@@ -197,19 +188,9 @@ function createStreamable(link: Link, tools: ToolHeaders): Transport {
     return undefined
   }
 
-  const post = (exchange: Exchange, headers: Readonly<Record<string, string>>, end: Cancellation) =>
-    send({
-      method: 'POST',
-      headers: exchange.headers ? { ...headers, ...exchange.headers } : headers,
-      body: exchange.out.text,
-      harmless: isHarmless(exchange),
-      cancellations: [exchange.cancellation, end],
-      isPersonal: exchange.headers !== undefined,
-    })
-
   async function open(exchange: Exchange): Promise<void> {
     const end = new Cancellation()
-    const response = await post(exchange, POST_HEADERS, end)
+    const response = await send(new Post(exchange, POST_HEADERS, end))
     const received = (text: string) => {
       const result = resultIn(text)
       if (result && typeof result['protocolVersion'] === 'string') session.opened(exchange, response, result)
@@ -226,7 +207,7 @@ function createStreamable(link: Link, tools: ToolHeaders): Transport {
       await session.ready()
       const { epoch, id } = session
       const end = new Cancellation()
-      const response = await post(exchange, session.headers(), end)
+      const response = await send(new Post(exchange, session.headers(), end))
       const refused = await take(response, exchange, end)
       if (!refused) break
       if (attempt > 0 || !hasLost(id, refused.status, refused.text)) throw refusal(url, response, refused.text)
