@@ -43,28 +43,24 @@ return {last and last[1] or '0-0', redis.call('GET', KEYS[2]), next and next[2][
 `)
 
 /**
- * KEYS: texts, count, token. ARGV: maximum length, lifetime of the token, '1' after lost texts, id and number of the last text of
- * this node, or '', texts. Returns id and number of the last text. Lost texts leave a gap in the numbers, with an empty text if no
- * other follows: the queue lost them, or Redis lost them in a failover.
+ * KEYS: texts, count, token. ARGV: maximum length, lifetime of the token, '1' after lost texts, place of this node's last text or
+ * '', texts. Returns the last place. Texts that the queue or a failover of Redis lost leave a gap in the numbers.
  */
 const PUBLISH = redisScript(`
-local published = redis.call('GET', KEYS[3])
-if published then return published end
+local known, lost, place = redis.call('GET', KEYS[3]), ARGV[3] == '1', ARGV[4]
+if known then return known end
 ${BEGIN}
-local lost, place, texts = ARGV[3] == '1', ARGV[4], {unpack(ARGV, 5)}
-if not lost and place ~= '' then
+if place ~= '' then
   local id, number = string.match(place, '(.+)/(.+)')
   local first = redis.call('XRANGE', KEYS[1], '-', '+', 'COUNT', 1)[1]
+  local here = redis.call('XRANGE', KEYS[1], id, id)[1]
   local isTrimmed = first and tonumber(first[2][2]) > tonumber(number)
-  lost = not isTrimmed and #redis.call('XRANGE', KEYS[1], id, id) == 0
+  lost = lost or not isTrimmed and not (here and here[2][2] == number)
 end
-if lost then
-  redis.call('INCR', KEYS[2])
-  if #texts == 0 then texts = {''} end
-end
-for _, text in ipairs(texts) do
+if lost then redis.call('INCR', KEYS[2]) end
+for index = 5, #ARGV do
   local number = redis.call('INCR', KEYS[2])
-  place = redis.call('XADD', KEYS[1], 'MAXLEN', '~', ARGV[1], '*', 'n', number, 'c', text) .. '/' .. number
+  place = redis.call('XADD', KEYS[1], 'MAXLEN', '~', ARGV[1], '*', 'n', number, 'c', ARGV[index]) .. '/' .. number
 end
 redis.call('SET', KEYS[3], place, 'PX', ARGV[2])
 return place
@@ -131,7 +127,6 @@ function createOutbox(redis: RedisConnection, log: Logger) {
   const keys = keysOf(redis)
   let waiting: Waiting[] = []
   let hasLost = false
-  let mustCheck = false
   let place = ''
   let sending: Promise<void> | undefined
   let closed = false
@@ -156,9 +151,9 @@ function createOutbox(redis: RedisConnection, log: Logger) {
   async function sendAll() {
     // Waits for all texts of one turn.
     await undefined
-    while ((waiting.length > 0 || mustCheck) && !closed) {
+    while (waiting.length > 0 && !closed) {
       const afterLoss = hasLost
-      hasLost = mustCheck = false
+      hasLost = false
       await send(waiting.splice(0, BATCH), afterLoss)
     }
     sending = undefined
@@ -180,12 +175,8 @@ function createOutbox(redis: RedisConnection, log: Logger) {
 
   return {
     publish: (text: string): Promise<void> => within(add(text), redis.commandTimeout),
-    /** Notifies all nodes if Redis has lost the last text of this node: others possibly never received it. */
-    checkLoss() {
-      if (place === '') return
-      mustCheck = true
-      sending ??= sendAll()
-    },
+    /** An empty text, so that a gap in the numbers notifies all nodes if Redis has lost the last text. */
+    checkLoss: () => void (place !== '' && add('').catch(() => undefined)),
     async close() {
       if (sending && redis.healthy) {
         await within(sending, redis.commandTimeout).catch(err =>
@@ -434,11 +425,9 @@ export function redisBus(
     async begin() {
       await presence.begin()
       redis.onChange(healthy => {
-        if (!healthy) feed.forgetPlace()
-        else {
-          outbox.checkLoss()
-          void feed.locateOnce().catch(err => log.debug({ err }, 'the change bus was not found'))
-        }
+        if (!healthy) return feed.forgetPlace()
+        outbox.checkLoss()
+        void feed.locateOnce().catch(err => log.debug({ err }, 'the change bus was not found'))
       })
       if (redis.healthy) await feed.locateOnce()
       void readAll().catch(err => log.error({ code: 'MH2312', err }, 'stopped reading changes from Redis'))
