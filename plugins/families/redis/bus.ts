@@ -102,9 +102,8 @@ function readPlace(text: string): Place {
 
 /** Compares ids as numbers. */
 function isAfter(one: string, other: string): boolean {
-  const [a, b] = [one, other].map(place => readPlace(place).id.split('-').map(Number))
-  const [time = 0, counter = 0] = a ?? []
-  const [otherTime = 0, otherCounter = 0] = b ?? []
+  const ids = [one, other].map(place => readPlace(place).id.split('-').map(Number))
+  const [[time = 0, counter = 0] = [], [otherTime = 0, otherCounter = 0] = []] = ids
   return time === otherTime ? counter > otherCounter : time > otherTime
 }
 
