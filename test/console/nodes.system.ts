@@ -45,9 +45,10 @@ describe('Console of several nodes in chromium', function () {
     browser = await launchBrowser(this)
     redis = await startRedis()
   })
+  // Nodes of other tests would join.
+  afterEach(stopAll)
   after(async () => {
     await closeBrowsers()
-    await stopAll()
     await redis.remove()
     await removeFolders()
   })
