@@ -61,6 +61,7 @@ async function openHttp(target: HttpTarget, options: ConnectOptions, connection:
   const link: Link = {
     url,
     wire: withHeaders(wire, target.headers),
+    userHeaders: target.userHeaders && (() => lowerCase(target.userHeaders?.() ?? {})),
     timing: { ...TIMING, patience: options.patience ?? 0 },
     receive: (text, exchange) => connection.receive(text, exchange),
     reopened: () => options.onReopened?.(),

@@ -13,6 +13,8 @@ export interface HttpTarget {
   readonly url: string
   /** Sent with each request. A function is called for each request. */
   readonly headers?: Readonly<Record<string, string>> | (() => Readonly<Record<string, string>>)
+  /** Headers of the user of the connection, for requests without headers of their own, such as `initialize`. */
+  readonly userHeaders?: () => Readonly<Record<string, string>> | undefined
   /** The sockets, shared by connections with the same dispatcher. See `createPool`. */
   readonly dispatcher?: Dispatcher
   /** Used instead of `dispatcher`. Slower: for clients with a login. */

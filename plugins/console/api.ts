@@ -60,7 +60,7 @@ export const PATHS = {
   endSession: '/api/actions/end-session',
   /** `POST CancelTaskRequest`, replies `ActionResult`. */
   cancelTask: '/api/actions/cancel-task',
-  /** `POST Confirmed`, replies `ActionResult`. */
+  /** `POST Confirmed`, replies `ActionResult`. Default: all nodes. */
   reload: '/api/actions/reload',
 } as const
 
@@ -739,7 +739,7 @@ export interface AppPage {
 /** The server refuses an action without `confirm: true` with 400. */
 export interface Confirmed {
   readonly confirm: true
-  /** The node that runs the action. Default: the node of the console. */
+  /** The node that runs the action. Default: the node of the console; for `reload` all nodes. */
   readonly node?: string
 }
 
@@ -754,8 +754,14 @@ export interface CancelTaskRequest extends Confirmed {
 export interface ActionResult {
   readonly ok: boolean
   readonly message: string
-  /** For `reload`. */
-  readonly reload?: LastReload
+  /** For `reload`: the result of each node, and of one worker per program. */
+  readonly nodes?: readonly NodeResult[]
+}
+
+export interface NodeResult {
+  readonly node: string
+  readonly ok: boolean
+  readonly message: string
 }
 
 const SAFE = /^[\w@%+=:,./-]+$/

@@ -17,6 +17,7 @@ import {
   type ItemKind,
   type LastReload,
   type Me,
+  type NodeResult,
   PATHS,
   type Reply,
   type RouteRow,
@@ -58,6 +59,8 @@ interface HandlerParts {
   readonly operator: Operator
   readonly records: Records
   readonly isActive: boolean
+  /** Returns the nodes of this program: this node, or all workers. */
+  readonly readProgram: () => Promise<readonly unknown[]>
 }
 
 const KINDS: ReadonlySet<unknown> = new Set(['tools', 'resources', 'prompts'] satisfies ItemKind[])
@@ -73,6 +76,9 @@ const READINESS_TTL = 5_000
 
 const problemOf = ({ problem, restart }: LastReload): string =>
   problem ?? `These changes require a restart: ${restart.join(', ')}.`
+
+const appliedIn = ({ taken }: LastReload): string =>
+  taken.length > 0 ? `Reloaded: ${taken.join(', ')}.` : 'Reloaded: no changes.'
 
 const failureOf = (refusal: { readonly [Key in string]?: unknown }) =>
   new ApiFailure(Number(refusal['status']), String(refusal['error']), String(refusal['message']))
@@ -106,7 +112,7 @@ function warningOf({ message, fields, count, firstAt, lastAt }: KeptWarning): Wa
   ]
 }
 
-export function createHandlers({ host, operator, records, isActive }: HandlerParts) {
+export function createHandlers({ host, operator, records, isActive, readProgram }: HandlerParts) {
   const { node, http, directory } = host.config
   const version = ownVersion()
   const handleOf = createHandles(host)
@@ -477,40 +483,76 @@ export function createHandlers({ host, operator, records, isActive }: HandlerPar
     reload: recorded('reload', async () => {
       const { program } = operator
       if (!program) throw new ApiFailure(503, 'unavailable', 'The host is embedded in another program.')
+      const target = `config of node ${node}`
       const reload = await program.reload()
-      if (!reload) return { target: 'config', message: 'New workers read the config. The log contains the result.' }
-      if (reload.ok) return { target: 'config', message: `Node ${node} has read the config.`, reload }
-      const message = `The reload of node ${node} failed. ${problemOf(reload)}`
-      return { ok: false, target: 'config', message, reload }
+      if (!reload) return { target, message: 'New workers read the config. The log contains the result.' }
+      if (reload.ok) return { target, message: appliedIn(reload) }
+      return { ok: false, target, message: `Reload failed. ${problemOf(reload)}` }
     }),
   }
 
-  /** Runs a confirmed action on the node in the body. That node also records the action. */
-  const action =
-    (name: keyof typeof acts): ApiHandler =>
+  /** Runs an action on one node. That node also records the action. */
+  async function actAt(at: string, name: string, handle: unknown, who: string): Promise<ActionResult> {
+    if (at === node) {
+      const result = await acts[name]?.({ handle, operator: who })
+      return { ok: result?.ok !== false, message: result?.message ?? '' }
+    }
+    const found = await nodes.act(at, name, { handle, operator: `${who}, node ${node}` })
+    const { value, refusal } = found ?? {}
+    const isDone = isObject(value) && value['ok'] !== false
+    const text = (key: string) => (isObject(value) && typeof value[key] === 'string' ? value[key] : undefined)
+    const target = { target: text('target') ?? `node ${at}`, handle: text('handle'), owner: text('owner') }
+    note(name, isDone ? 'ok' : 'failed', target, who)
+    if (isObject(value)) return { ok: isDone, message: text('message') ?? '' }
+    if (!isObject(refusal)) {
+      throw new ApiFailure(503, 'unavailable', `Node ${at} does not respond. The action may have been executed.`)
+    }
+    throw failureOf(refusal)
+  }
+
+  const confirmed =
+    (act: (body: ApiRequest['body'], at: string | undefined, who: string) => Promise<ActionResult>): ApiHandler =>
     async ({ body, session }) => {
       if (!isActive) throw new ApiFailure(403, 'forbidden', 'Actions are off: set `actions: true`.')
       if (body['confirm'] !== true) throw badRequest('The action needs `confirm: true`.')
-      const { handle } = body
-      const at = nodeIn(body['node']) ?? node
-      const who = session.user ?? session.via
-      const by = { operator: at === node ? who : `${who}, node ${node}` }
-      if (at === node) {
-        const result = await acts[name]?.({ handle, ...by })
-        return { ok: result?.ok !== false, message: result?.message, reload: result?.reload }
-      }
-      const found = await nodes.act(at, name, { handle, ...by })
-      const { value, refusal } = found ?? {}
-      const isDone = isObject(value) && value['ok'] !== false
-      const text = (key: string) => (isObject(value) && typeof value[key] === 'string' ? value[key] : undefined)
-      const target = { target: text('target') ?? '', handle: text('handle'), owner: text('owner') }
-      note(name, isDone ? 'ok' : 'failed', target, by.operator)
-      if (isObject(value)) return { ok: isDone, message: value['message'], reload: value['reload'] }
-      if (!isObject(refusal)) {
-        throw new ApiFailure(503, 'unavailable', `Node ${at} does not respond. The action may have been executed.`)
-      }
-      throw failureOf(refusal)
+      return act(body, nodeIn(body['node']), session.user ?? session.via)
     }
+  const action = (name: keyof typeof acts) => confirmed(({ handle }, at = node, who) => actAt(at, name, handle, who))
+
+  /** Returns one node of each program, because a reload replaces all workers of a program. Prefers nodes that respond. */
+  async function nodePerProgram(): Promise<readonly string[]> {
+    const replies = await nodes.ask('program')
+    const programs = new Map(replies.map(({ name, value }) => [name, (value as Parts['program']).nodes]))
+    const chosen: string[] = []
+    const covered = new Set<string>()
+    for (const name of [...programs.keys(), ...nodes.states().map(state => state.name)]) {
+      if (covered.has(name)) continue
+      chosen.push(name)
+      for (const one of [name, ...(programs.get(name) ?? [])]) covered.add(one)
+    }
+    return chosen
+  }
+
+  async function reloadAt(at: string, who: string): Promise<NodeResult> {
+    try {
+      return { node: at, ...(await actAt(at, 'reload', undefined, who)) }
+    } catch (error) {
+      if (!(error instanceof ApiFailure)) throw error
+      return { node: at, ok: false, message: error.message }
+    }
+  }
+
+  const reload = confirmed(async (_body, at, who) => {
+    const names = at === undefined ? await nodePerProgram() : [at]
+    const others = await Promise.all(names.flatMap(name => (name === node ? [] : reloadAt(name, who))))
+    // Last, because it can replace this worker.
+    const results = names.includes(node) ? [await reloadAt(node, who), ...others] : others
+    const failed = results.filter(({ ok }) => !ok).length
+    const summary =
+      failed === 0 ? `Reloaded ${results.length} nodes.` : `The reload failed on ${failed} of ${results.length} nodes.`
+    const [first, ...more] = results
+    return { ok: failed === 0, message: first && more.length === 0 ? first.message : summary, nodes: results }
+  })
 
   /** Data and actions for the consoles of all nodes, including this one. */
   const readers: Readonly<Record<string, (params: Readonly<Record<string, unknown>>) => object | Promise<object>>> = {
@@ -530,6 +572,7 @@ export function createHandlers({ host, operator, records, isActive }: HandlerPar
     clients,
     items: () => ({ items: records.items() }),
     node: () => ({ nodes: [self()] }),
+    program: async () => ({ nodes: await readProgram() }),
     find: ({ text }) => ({ calls: typeof text === 'string' ? callsOf(text.slice(0, MAX_QUERY)) : [] }),
     ...acts,
   }
@@ -571,7 +614,7 @@ export function createHandlers({ host, operator, records, isActive }: HandlerPar
     [`POST ${PATHS.app}`]: openApp,
     [`POST ${PATHS.endSession}`]: action('end-session'),
     [`POST ${PATHS.cancelTask}`]: action('cancel-task'),
-    [`POST ${PATHS.reload}`]: action('reload'),
+    [`POST ${PATHS.reload}`]: reload,
   }
   return {
     handlers,

@@ -103,6 +103,7 @@ function setup(host: InternalHost, options: FilledConsoleOptions) {
   const logins = createLogins(options.token, () => host.clock.now())
   const { observe, startTimeline } = records
   host.onFinish(Object.assign((record: CallRecord) => observe(record), { startTimeline }))
+  const readProgram = host.inEveryProcess('node', () => node)
   let retry: ReturnType<typeof host.clock.setTimeout> | undefined
   let isClosed = false
 
@@ -146,7 +147,7 @@ function setup(host: InternalHost, options: FilledConsoleOptions) {
     operator = host.operator
     if (!operator) throw new Error(NO_OPERATOR)
     operator.warnings?.keepLater()
-    const api = createHandlers({ host, operator, records, isActive: options.actions })
+    const api = createHandlers({ host, operator, records, isActive: options.actions, readProgram })
     api.begin()
     end = async () => {
       isClosed = true

@@ -45,6 +45,8 @@ export interface Parts {
   readonly clients: Clients
   readonly items: { readonly items: readonly PackedItem[] }
   readonly node: { readonly nodes: readonly NodeRow[] }
+  /** The nodes of one program: a single one, or all its workers. */
+  readonly program: { readonly nodes: readonly string[] }
   readonly find: { readonly calls: readonly CallRow[] }
 }
 

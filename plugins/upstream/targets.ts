@@ -12,23 +12,25 @@ import {
 } from '../families/credentials/index.ts'
 import type { HttpSettings, ServerSettings } from './settings.ts'
 
+export type UserHeaders = Readonly<Record<string, string>> | undefined
+
 /** The credentials of one call. */
 export interface CallCredentials {
   /** The caller's token; undefined if the connection has the token. */
-  readonly headers?: Readonly<Record<string, string>>
+  readonly headers?: UserHeaders
   /** Called after a 401 response, or a 403 response that requires more scopes. True if a repetition can succeed. */
   refused(stepUp?: string): boolean
 }
 
 export interface Targets {
-  /** Creates a target. `credentials`: returns the credentials of the session's caller. */
-  target(credentials?: () => CallCredentials): Promise<Target>
+  /** Creates a target. `userHeaders`: returns the headers of the session's caller. */
+  target(userHeaders?: () => UserHeaders): Promise<Target>
   /** Renews changing headers and the token of a call. Undefined if the connection has the credentials. */
   authorize(ctx: CallContext): Promise<CallCredentials | undefined> | undefined
   /** Called after a 401 response to the connection for lists. Returns true if a retry with a new token can succeed. */
   refused(): boolean
-  /** Returns the headers of the caller to send with its call. */
-  forwarded(call: Call): Readonly<Record<string, string>>
+  /** Returns the headers of the caller to send with its call. Undefined if the server gets no headers of callers. */
+  forwarded(call: Call): UserHeaders
   close(): Promise<void>
 }
 
@@ -81,18 +83,14 @@ function createHttpTargets(http: HttpSettings, { at, name }: ServerSettings, hos
 
   return {
     refused,
-    async target(credentials) {
+    async target(userHeaders) {
       await renew()
       pool ??= createPool(url, { tls })
-      const headers = () => {
-        const own = credentials?.().headers
-        return own ? { ...current, ...own } : (current ?? NO_HEADERS)
-      }
-      return { url, headers, dispatcher: await pool }
+      return { url, headers: () => current ?? NO_HEADERS, ...(userHeaders && { userHeaders }), dispatcher: await pool }
     },
     authorize: ctx => (isFixed && !source && current ? undefined : authorize(ctx)),
     forwarded({ headers }) {
-      if (forwardHeaders.length === 0) return NO_HEADERS
+      if (forwardHeaders.length === 0) return undefined
       const found = forwardHeaders.flatMap(name => {
         const value = headers[name.toLowerCase()]
         return typeof value === 'string' ? [[name, value] as const] : []
@@ -105,8 +103,6 @@ function createHttpTargets(http: HttpSettings, { at, name }: ServerSettings, hos
   }
 }
 
-export const NO_CREDENTIALS: CallCredentials = { refused: () => false }
-
 /** `host`: for servers with `auth`. */
 export function createTargets(settings: ServerSettings, host?: TokenHost): Targets {
   const { http, command } = settings
@@ -115,7 +111,7 @@ export function createTargets(settings: ServerSettings, host?: TokenHost): Targe
     target: async () => command as Target,
     authorize: () => undefined,
     refused: () => false,
-    forwarded: () => NO_HEADERS,
+    forwarded: () => undefined,
     close: async () => undefined,
   }
 }

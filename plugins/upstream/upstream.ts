@@ -31,7 +31,7 @@ import { createSessions, type ServerSession, type SessionEvents, type Sessions }
 import type { ServerSettings } from './settings.ts'
 import { createSubscriptions, type Subscriptions } from './subscriptions.ts'
 import { createSupervisor, type Supervisor, type SupervisorState } from './supervisor.ts'
-import { type CallCredentials, NO_CREDENTIALS, type Targets } from './targets.ts'
+import type { CallCredentials, Targets, UserHeaders } from './targets.ts'
 import { routeUri, serverUri } from './uris.ts'
 
 export type State = 'starting' | 'up' | 'needs login' | 'down' | 'crash loop'
@@ -90,8 +90,8 @@ export class Upstream implements Caller {
   /** Output schemas of tools whose results do not match. */
   readonly #mismatched = new WeakSet<JsonSchema>()
   readonly #credentials = new WeakMap<Call, CallCredentials>()
-  /** The credentials of each session's last call. */
-  readonly #sessionCredentials = new WeakMap<Connection, { credentials: CallCredentials }>()
+  /** The headers of each session's last call. */
+  readonly #sessionHeaders = new WeakMap<Connection, { current: UserHeaders }>()
   #connection: Connection | undefined
   #era: Connection['era'] | undefined
   #state: State = 'starting'
@@ -521,8 +521,8 @@ export class Upstream implements Caller {
   }
 
   async #openSession(call: Call, events: SessionEvents, signal: AbortSignal): Promise<Connection> {
-    const own = { credentials: this.#credentials.get(call) ?? NO_CREDENTIALS }
-    const target = await this.#parts.targets.target(() => own.credentials)
+    const own = { current: this.#userHeaders(call) }
+    const target = await this.#parts.targets.target(() => own.current)
     signal.throwIfAborted()
     const capabilities = capabilitiesFor(this.settings, call.session ? call.client.capabilities : undefined)
     const { onRequest, onNotification } = events
@@ -530,7 +530,7 @@ export class Upstream implements Caller {
       target,
       this.#options({ capabilities, onRequest, onNotification, onClosed: () => events.onClosed(), signal }),
     )
-    this.#sessionCredentials.set(connection, own)
+    this.#sessionHeaders.set(connection, own)
     return connection
   }
 
@@ -571,9 +571,8 @@ export class Upstream implements Caller {
 
   async #enterOwnSession(call: Call) {
     const entered = await this.#sessions.enter(call)
-    const own = this.#sessionCredentials.get(entered.session.connection)
-    const credentials = this.#credentials.get(call)
-    if (own && credentials) own.credentials = credentials
+    const own = this.#sessionHeaders.get(entered.session.connection)
+    if (own) own.current = this.#userHeaders(call)
     return entered
   }
 
@@ -581,14 +580,18 @@ export class Upstream implements Caller {
     return asks ? capabilitiesFor(this.settings, client.capabilities) : {}
   }
 
-  #requestOptions(call: Call, { connection }: ServerSession): RequestOptions {
-    const { logLevel } = call
+  /** Returns the forwarded headers and the token of the caller. */
+  #userHeaders(call: Call): UserHeaders {
     const forwarded = this.#parts.targets.forwarded(call)
     const own = this.#credentials.get(call)?.headers
-    const headers = own ? { ...forwarded, ...own } : forwarded
+    return own ? { ...forwarded, ...own } : forwarded
+  }
+
+  #requestOptions(call: Call, { connection }: ServerSession): RequestOptions {
+    const { logLevel } = call
     const isModern = connection.era === 'modern'
     return {
-      headers: Object.keys(headers).length > 0 ? headers : undefined,
+      headers: this.#userHeaders(call),
       capabilities: isModern ? this.#capabilitiesOf(call) : undefined,
       logLevel: isModern ? logLevel : undefined,
     }

@@ -33,6 +33,8 @@ export interface Transport {
 export interface Link {
   readonly url: string
   readonly wire: Wire
+  /** Sent with requests that have no headers of one user. */
+  readonly userHeaders?: (() => Readonly<Record<string, string>>) | undefined
   readonly timing: Timing
   /**
    * Passes on a message of the server and marks its request as done. Resolves when the next message can be passed.
@@ -284,13 +286,14 @@ function retryAfter(response: WireResponse): number {
   return Number.isFinite(seconds) ? Math.min(Math.max(seconds, 0), 30) * 1_000 : 0
 }
 
-export function createSend({ url, wire, timing, note, isFinal, over }: Link): Send {
+export function createSend({ url, wire, userHeaders, timing, note, isFinal, over }: Link): Send {
   let address = url
   const cookies = createCookies()
 
   function sendOnce({ method, headers, body, cancellations, isPersonal }: Sending): Promise<WireResponse> {
     const cookie = isPersonal ? undefined : cookies.header
-    const sent = cookie === undefined ? headers : { ...headers, cookie }
+    const named = userHeaders && !isPersonal ? { ...userHeaders(), ...headers } : headers
+    const sent = cookie === undefined ? named : { ...named, cookie }
     return wire({ method, url: address, headers: sent, body }, [...cancellations, over])
   }
 

@@ -1,6 +1,5 @@
 // HTTP+SSE (2024-11-05): one stream for all responses, whose first event contains the message URL. A broken stream ends the
 // session.
-import type { Cancellation } from '../../core/mcp/cancellation.ts'
 import { RemoteError } from '../errors.ts'
 import { answeredId, type Exchange, MAX_MESSAGE, readMessages } from '../messages.ts'
 import { readEvents } from './event-stream.ts'
@@ -87,8 +86,15 @@ export function createOlderSse(link: Link): Transport {
     if (initialize !== undefined && !over.aborted) void reconnect()
   }
 
-  const post = ({ send }: OpenStream, body: string, ...cancellations: Cancellation[]) =>
-    send({ method: 'POST', headers: POST_HEADERS, body, harmless: false, cancellations })
+  const post = ({ send }: OpenStream, body: string, exchange?: Exchange) =>
+    send({
+      method: 'POST',
+      headers: { ...POST_HEADERS, ...exchange?.headers },
+      body,
+      harmless: false,
+      cancellations: exchange ? [exchange.cancellation] : [],
+      isPersonal: exchange?.headers !== undefined,
+    })
 
   async function reopen(): Promise<OpenStream> {
     const opened = await connect(0)
@@ -144,7 +150,7 @@ export function createOlderSse(link: Link): Transport {
         if (requests.length === 0) done()
       })
       try {
-        const posted = post(open, text, exchange.cancellation)
+        const posted = post(open, text, exchange)
         const response = await (requests.length === 0 ? posted : Promise.race([posted, answered.then(() => undefined)]))
         if (response && !isOk(response)) throw refusal(url, response, await readJson(response))
         response?.discard()

@@ -15,9 +15,13 @@ import { openSession } from '../support/session-client.ts'
 
 const TOKEN = 'console-token-of-this-test'
 
-const configOf = (redis: string | undefined, consolePort: number) => `import { defineConfig, defineTool } from '${CORE}'
+const configOf = (
+  redis: string | undefined,
+  consolePort: number,
+  title = 'Acme',
+) => `import { defineConfig, defineTool } from '${CORE}'
 export default defineConfig({
-  server: { name: 'acme', version: '1.0.0' },
+  server: { name: 'acme', title: '${title}', version: '1.0.0' },
   http: { port: 0 },
   secrets: ['a secret that all nodes of this test share'],
   toolsets: { open: [defineTool({ name: 'say_hello', handler: () => 'hello' })] },
@@ -41,9 +45,10 @@ describe('Console of several nodes in chromium', function () {
     browser = await launchBrowser(this)
     redis = await startRedis()
   })
+  // Nodes of other tests would join.
+  afterEach(stopAll)
   after(async () => {
     await closeBrowsers()
-    await stopAll()
     await redis.remove()
     await removeFolders()
   })
@@ -58,23 +63,27 @@ describe('Console of several nodes in chromium', function () {
   const openScreen = (page: Page, name: string) => page.getByRole('navigation').getByRole('link', { name }).click()
   const optionsOf = (page: Page) => page.getByLabel('Node', { exact: true }).locator('option').allTextContents()
 
-  it('shows sessions and calls of three nodes, and a node that dies', async () => {
-    const ports = [await freePort(), await freePort(), await freePort()]
-    const running = []
-    for (const port of ports) {
-      running.push(startCli(['start'], await makeFolder({ 'mcp.config.ts': configOf(redis.url, port) })))
+  /** Three nodes, and the console of the first. */
+  async function startNodes() {
+    const nodes = []
+    for (const port of [await freePort(), await freePort(), await freePort()]) {
+      const folder = await makeFolder({ 'mcp.config.ts': configOf(redis.url, port) })
+      nodes.push({ port, folder, running: startCli(['start'], folder) })
     }
-    const urls = await Promise.all(running.map(node => node.listening()))
-    for (const url of urls) await openSession(`${url}/mcp`)
-
-    const { page, faults } = await openPage(ports[0] as number)
+    const urls = await Promise.all(nodes.map(({ running }) => running.listening()))
+    const { page, faults } = await openPage(nodes[0]?.port as number)
     const options = await eventually(
       'all nodes',
       () => optionsOf(page),
       list => list.length === 4,
     )
+    return { nodes, urls, page, faults, options, names: options.slice(1).map(text => text.split(',')[0] as string) }
+  }
+
+  it('shows sessions and calls of three nodes, and a node that dies', async () => {
+    const { nodes, urls, page, faults, options, names } = await startNodes()
+    for (const url of urls) await openSession(`${url}/mcp`)
     expect(options[0]).to.match(/3/)
-    const names = options.slice(1).map(text => text.split(',')[0] as string)
 
     /** Calls every node until the page shows calls of these nodes. */
     const showsCalls = (...shown: string[]) =>
@@ -98,7 +107,7 @@ describe('Console of several nodes in chromium', function () {
     expect(await page.locator(`main td >> text=${names[2]}`).count()).to.equal(0)
     await page.getByLabel('Node', { exact: true }).selectOption('')
 
-    running[2]?.child.kill('SIGKILL')
+    nodes[2]?.running.child.kill('SIGKILL')
     await openScreen(page, 'Sessions')
     await page.waitForSelector('main >> text=No response')
     await eventually(
@@ -107,6 +116,39 @@ describe('Console of several nodes in chromium', function () {
       list => list.some(text => text.includes('no response')),
     )
     // The page ends its stream when another node is selected.
+    expect(faults.filter(fault => !fault.includes('net::ERR_ABORTED'))).to.deep.equal([])
+  })
+
+  it('reloads all nodes, and keeps the result of each on the page', async () => {
+    const { nodes, page, faults, names } = await startNodes()
+    const texts = nodes.map(({ port }, index) => configOf(redis.url, port, index === 1 ? 'Acme' : 'Acme 2'))
+    texts[1] = (texts[1] as string).replace("toolsets: 'open'", "toolsets: 'planted-toolset'")
+    for (const [index, { folder }] of nodes.entries()) {
+      await replaceFile(join(folder, 'mcp.config.ts'), texts[index] as string)
+    }
+    await openScreen(page, 'Config')
+    const sent: string[] = []
+    page.on('request', request => request.method() === 'POST' && sent.push(request.url()))
+    await page.getByRole('button', { name: 'Reload all nodes' }).click()
+    await page.waitForSelector('dialog.confirm')
+    expect(sent, 'before the confirmation').to.deep.equal([])
+    await page.click('dialog.confirm >> button.main')
+    const list = page.getByRole('region', { name: 'Reload by node' })
+    await list.waitFor()
+    await page.waitForSelector('dialog', { state: 'detached' })
+    const lines = await list.getByRole('listitem').allTextContents()
+    expect(lines).to.have.length(3)
+    for (const name of names) expect(lines.filter(line => line.includes(name))).to.have.length(1)
+    expect(lines.filter(line => line.includes('planted-toolset'))).to.have.length(1)
+    expect(lines.filter(line => line.startsWith('Failed'))).to.have.length(1)
+    for (const [index, { running }] of nodes.entries()) {
+      await running.logged(index === 1 ? /"code":"MH3101"/ : /"code":"MH3103"/)
+      await running.logged(index === 1 ? /"code":"MH3609".*"failed"/ : /"code":"MH3609".*"ok"/)
+    }
+    await openScreen(page, 'Overview')
+    await page.waitForSelector('text=Busiest tools')
+    await openScreen(page, 'Config')
+    expect(await list.getByRole('listitem').allTextContents()).to.deep.equal(lines)
     expect(faults.filter(fault => !fault.includes('net::ERR_ABORTED'))).to.deep.equal([])
   })
 
@@ -161,7 +203,9 @@ describe('Console of several nodes in chromium', function () {
 
     const before = (await get(PATHS.nodes)).nodes.map(({ pid }: NodeRow) => pid)
     const reloaded = await post(PATHS.reload, { confirm: true })
-    expect(reloaded).to.include({ ok: true }).and.not.have.property('reload')
+    expect(reloaded).to.include({ ok: true })
+    // One worker for all.
+    expect(reloaded.nodes).to.have.length(1)
     await running.logged(/"code":"MH3103"/)
     const pid = await eventually('the console of a new worker', async () => {
       const login = await logIn(origin, TOKEN).catch(() => undefined)

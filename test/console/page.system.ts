@@ -283,6 +283,18 @@ describe('Page of the console in chromium', function () {
       expect(ended().map(({ body }) => body)).to.deep.equal([{ handle: 'a', node: 'n1', confirm: true }])
     }))
 
+  it('shows the result of a reload for each node', () =>
+    withPage(async page => {
+      await open(page, '/config', 'http.port')
+      await page.click('text=Reload all nodes')
+      await page.click('dialog.confirm >> button.main')
+      const list = page.getByRole('region', { name: 'Reload by node' })
+      await list.waitFor()
+      await page.waitForSelector('dialog[open]', { state: 'detached' })
+      expect(await list.getByRole('listitem').allTextContents()).to.have.length(2)
+      await checkAccessibility(page, 'reload')
+    }))
+
   it('shows how to enable a plugin that is off, and empty states', () =>
     withPage(async page => {
       api.replace('audit', {

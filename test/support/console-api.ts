@@ -427,6 +427,14 @@ const tried: TryResult = {
 }
 
 const done: ActionResult = { ok: true, message: 'Done.' }
+const reloaded: ActionResult = {
+  ok: false,
+  message: 'Failed.',
+  nodes: [
+    { node: 'n1', ok: true, message: 'Reloaded: server.' },
+    { node: ATTACK, ok: false, message: `Reload failed. ${ATTACK} ${'/a-long-path-without-a-space'.repeat(9)}` },
+  ],
+}
 
 const ENVELOPE: Envelope & { readonly available: true } = { node: 'n1', at: START, scope: 'process', available: true }
 
@@ -515,7 +523,7 @@ export async function startConsoleApi(folder: string): Promise<ConsoleApi> {
       res.writeHead(200, { 'Content-Type': 'application/x-ndjson' })
       return res.end(`${JSON.stringify(progress)}\n${JSON.stringify(tried)}\n`)
     }
-    if (name.startsWith('actions/')) return send(res, 200, done)
+    if (name.startsWith('actions/')) return send(res, 200, name === 'actions/reload' ? reloaded : done)
     if (name === 'events') {
       res.writeHead(200, { 'Content-Type': 'text/event-stream' }).write(': open\n\n')
       streams.add(res)

@@ -282,7 +282,12 @@ describe('The API of the console', () => {
   })
 
   it('has no reload without a program', async () => {
-    expect((await operator.post(PATHS.reload, { confirm: true })).status).to.equal(503)
+    const { status, body } = await operator.post(PATHS.reload, { confirm: true })
+    const { node } = (await operator.get(PATHS.me)).body
+    expect([status, body.ok]).to.deep.equal([200, false])
+    expect(body.nodes.map((result: { node: string; ok: boolean }) => [result.node, result.ok])).to.deep.equal([
+      [node, false],
+    ])
   })
 
   it('finds routes, items and request ids', async () => {

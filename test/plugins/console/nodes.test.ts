@@ -237,6 +237,46 @@ describe('The console on several nodes', () => {
     await tell(to, { type: 'gone' })
   })
 
+  it('reloads every program once after a confirmation, and reports each result', async () => {
+    const to = await nodeOf(here)
+    const workers = ['worker 1', 'worker 2']
+    const asked: Json[] = []
+    const spies = workers.map(name => {
+      const peers = createPeers(spare.bus(name))
+      const tellHere = (body: Json) =>
+        peers.send(to, { type: 'plugin', plugin: 'console', session: '', body: { v: 1, node: peers.node, ...body } })
+      peers.receive(message => {
+        const { type, id, what, params } = (message.type === 'plugin' ? message.body : {}) as Json
+        if (type !== 'ask') return
+        if (what === 'reload') asked.push({ name, ...(params as Json) })
+        const value = what === 'reload' ? { ok: false, message: 'planted reason' } : { nodes: workers }
+        void tellHere({ type: 'reply', id, name, machine: 'spare', value })
+      })
+      return tellHere
+    })
+    for (const [index, tellHere] of spies.entries()) {
+      await tellHere({ type: 'here', name: workers[index], machine: 'spare', replied: true })
+    }
+    expect((await here.post(PATHS.reload, {})).status, 'without a confirmation').to.equal(400)
+    expect(asked).to.deep.equal([])
+    const { status, body } = await here.post(PATHS.reload, { confirm: true })
+    expect([status, body.ok]).to.deep.equal([200, false])
+    const [first, second] = [to, await nodeOf(there)]
+    const names = body.nodes.map(({ node }: Json) => node)
+    expect(names[0]).to.equal(first)
+    expect(names.slice(1)).to.have.members([second, asked[0]?.['name']])
+    expect(asked.map(({ operator }) => operator)).to.deep.equal([`one-time token, node ${to}`])
+    const messageOf = (name: unknown) => body.nodes.find(({ node }: Json) => node === name)
+    expect(messageOf(asked[0]?.['name'])).to.deep.include({ ok: false, message: 'planted reason' })
+    // An embedded host has no reload.
+    expect(messageOf(second).ok).to.equal(false)
+    const noted = here.log.filter(({ code, action }) => code === 'MH3609' && action === 'reload')
+    expect(noted.map(({ outcome }) => outcome)).to.deep.equal(['failed', 'failed', 'failed'])
+    expect((await here.post(PATHS.reload, { confirm: true, node: 'worker 2' })).body.nodes).to.have.length(1)
+    expect(asked.at(-1)).to.include({ name: 'worker 2' })
+    for (const tellHere of spies) await tellHere({ type: 'gone' })
+  })
+
   it('forgets a node that closes', async () => {
     await there.host.close({ grace: 0 })
     const read = async () => (await here.get(PATHS.nodes)).body

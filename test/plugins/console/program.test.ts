@@ -185,7 +185,12 @@ describe('console of a host that the CLI runs', () => {
       writeFile(join(folder, 'mcp.config.json'), JSON.stringify({ ...written, ...change }))
     const running = startCli(['start'], folder)
     const { get, post } = await openConsole(running)
-    const reload = async () => (await post('actions/reload', { confirm: true })).reload
+    const reload = async () => {
+      const { ok } = await post('actions/reload', { confirm: true })
+      const last = (await get('config')).reload
+      expect(last.ok).to.equal(ok)
+      return last
+    }
     expect((await get('config')).reload).to.equal(null)
     await write({ server: { ...written.server, title: 'New' } })
     expect(await reload()).to.deep.include({ ok: true, taken: ['server'], restart: [] })

@@ -1,14 +1,15 @@
 // Attacks of upstream servers and through them. Prints the number of attempts per attack.
-import type { IncomingHttpHeaders } from 'node:http'
+import type { IncomingHttpHeaders, ServerResponse } from 'node:http'
 import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib'
 import { expect } from 'chai'
 import { defineTool } from '../../../core/index.ts'
 import type { UpstreamOptions } from '../../../plugins/upstream/index.ts'
 import { callTool } from '../../fixtures/asking-client.ts'
 import { identifyByHeader } from '../../fixtures/identify-by-header.ts'
-import { serve, serveLegacy, serveModern, type serveScript, stopServers } from '../../remote/support/servers.ts'
+import { bodyOf, serve, serveLegacy, serveModern, type serveScript, stopServers } from '../../remote/support/servers.ts'
 import { eventually } from '../../support/eventually.ts'
 import { modern } from '../../support/rpc.ts'
+import { openSession } from '../../support/session-client.ts'
 import { startHost, stopHosts } from '../../support/start-host.ts'
 import { Tally } from '../auth-bridge/attacks/tally.ts'
 
@@ -39,6 +40,71 @@ function end(tally: Tally, what: string, count: number): void {
   tally.end(count)
   process.stdout.write(`      ${what}: ${count} attempts refused\n`)
 }
+
+/** A request at a server of `serveTenants`. `opened`: the tenant whose request opened the session. */
+interface TenantRequest {
+  readonly method: string
+  readonly session: string
+  readonly tenant: string | undefined
+  readonly opened: string | undefined
+  /** The tenant that the caller of a tool has set. */
+  readonly caller: string | undefined
+}
+
+/** A legacy server with one session for each `initialize` or, with `sse`, for each stream. Each session belongs to a tenant. */
+async function serveTenants({ isBound = true, sse = false } = {}) {
+  const seen: TenantRequest[] = []
+  const sessions = new Map<string, { tenant: string | undefined; stream: ServerResponse | undefined }>()
+  let last = 0
+  const { origin } = await serve(async (request, response) => {
+    const tenant = request.headers['x-tenant'] as string | undefined
+    const text = await bodyOf(request)
+    const { id, method = String(request.method), params = {} } = text === '' ? {} : JSON.parse(text)
+    const isOpening = sse ? method === 'GET' : method === 'initialize'
+    const named = sse ? request.url?.split('session=')[1] : request.headers['mcp-session-id']
+    const session = isOpening ? `session ${++last}` : String(named)
+    if (isOpening) sessions.set(session, { tenant, stream: sse ? response : undefined })
+    const known = sessions.get(session)
+    const caller = method === 'tools/call' ? params.arguments.tenant : undefined
+    seen.push({ method, session, tenant, opened: known?.tenant, caller })
+    if (!known) return response.writeHead(sse && named === undefined ? 405 : 404).end()
+    if (isBound && known.tenant !== tenant) return response.writeHead(403).end()
+    if (method === 'GET') {
+      response.writeHead(200, { 'content-type': 'text/event-stream' }).flushHeaders()
+      if (sse) response.write(`event: endpoint\ndata: /mcp?session=${encodeURIComponent(session)}\n\n`)
+      return undefined
+    }
+    if (id === undefined) return response.writeHead(method === 'DELETE' ? 204 : 202).end()
+    const results: Record<string, object> = {
+      initialize: {
+        protocolVersion: sse ? '2024-11-05' : '2025-11-25',
+        capabilities: { tools: {}, logging: {} },
+        serverInfo: { name: 'tenants', version: '1' },
+      },
+      'tools/list': { tools: [tool('far')] },
+      'tools/call': { content: [{ type: 'text', text: session }] },
+    }
+    const answer = JSON.stringify({ jsonrpc: '2.0', id, result: results[method] ?? {} })
+    if (!sse)
+      return response.writeHead(200, { 'content-type': 'application/json', 'mcp-session-id': session }).end(answer)
+    response.writeHead(202).end()
+    return known.stream?.write(`event: message\ndata: ${answer}\n\n`)
+  })
+  return {
+    url: `${origin}/mcp`,
+    seen,
+    calls: () => seen.filter(({ method }) => method === 'tools/call'),
+    lose() {
+      for (const { stream } of sessions.values()) stream?.end()
+      sessions.clear()
+    },
+  }
+}
+
+const tenantHeaders = (user: string, tenant?: string): Record<string, string> => ({
+  'x-user': user,
+  ...(tenant !== undefined && { 'x-tenant': tenant }),
+})
 
 describe('Attacks at upstream servers', () => {
   afterEach(async () => {
@@ -72,6 +138,78 @@ describe('Attacks at upstream servers', () => {
       tally.add(name, seen[0]?.['x-tenant'] === 'acme' && !JSON.stringify(seen).includes(value), seen)
     }
     end(tally, 'token passthrough', 9)
+  })
+
+  it('forwarded headers across users: sessions and calls carry only the header of their caller', async () => {
+    const tally = new Tally('forwarded headers across users')
+    for (const sse of [false, true]) {
+      const server = await serveTenants({ sse })
+      const { url } = await startGateway({ url: server.url, forwardHeaders: ['X-Tenant'] })
+      const callers = ['of ada', 'of ben', undefined].map((tenant, index) => ({ tenant, user: `user-${index}` }))
+      const clients = await Promise.all(
+        callers.map(async caller => ({
+          ...caller,
+          client: await openSession(url, { headers: tenantHeaders(caller.user, caller.tenant) }),
+        })),
+      )
+      const callAll = () =>
+        Promise.all(
+          clients.flatMap(({ user, tenant, client }) => [
+            call(url, 'far', { tenant }, tenantHeaders(user, tenant)),
+            client.request('tools/call', { name: 'far', arguments: { tenant } }).then(({ message }) => message),
+          ]),
+        )
+      for (const round of ['first', 'again', 'after a loss', 'after another loss']) {
+        if (round.startsWith('after')) server.lose()
+        const before = server.seen.length
+        const results = await callAll()
+        // The stream of a lost HTTP+SSE session ends while a call runs: such a call is not repeated.
+        if (!sse || !round.startsWith('after'))
+          for (const { result } of results) expect(result?.isError, JSON.stringify(result)).not.to.equal(true)
+        for (const request of server.seen.slice(before)) {
+          if (request.method === 'tools/call')
+            tally.add(`${sse} ${round} ${request.session}`, request.tenant === request.caller, request)
+        }
+      }
+      await Promise.all(clients.map(({ client }) => client.end()))
+      const foreign = server.seen.filter(
+        ({ session, tenant, opened }) => session !== 'undefined' && opened !== undefined && opened !== tenant,
+      )
+      expect(foreign).to.deep.equal([])
+      const ofLists = new Set(server.seen.filter(({ method }) => method === 'tools/list').map(({ session }) => session))
+      expect(server.seen.filter(({ session, tenant }) => ofLists.has(session) && tenant !== undefined)).to.deep.equal(
+        [],
+      )
+    }
+    end(tally, 'forwarded headers across users', 36)
+  })
+
+  it('forwarded headers that change: each call carries its own, and a shared session none', async () => {
+    const tally = new Tally('forwarded headers that change')
+    const cases = { user: { 'x-user': 'ada' }, 'anonymous callers': {}, 'shared session': { 'x-user': 'ada' } }
+    for (const [name, from] of Object.entries(cases)) {
+      const server = await serveTenants({ isBound: false })
+      const isShared = name === 'shared session'
+      const sessions = isShared ? 'shared' : 'auto'
+      const { url } = await startGateway({ url: server.url, forwardHeaders: ['x-tenant'], sessions })
+      const callAs = (tenant: string | undefined) => {
+        const own = tenant === undefined ? {} : { 'x-tenant': tenant }
+        return call(url, 'far', { tenant }, { ...from, ...own })
+      }
+      const tenants = ['one', undefined, 'two', undefined, 'three']
+      await Promise.all(tenants.map(callAs))
+      for (const tenant of tenants) await callAs(tenant)
+      expect(new Set(server.calls().map(({ session }) => session)).size).to.equal(1)
+      server.lose()
+      await Promise.all(tenants.map(callAs))
+      server.lose()
+      await callAs('last')
+      expect(server.calls().at(-1)?.opened, name).to.equal(isShared ? undefined : 'last')
+      for (const request of server.calls()) tally.add(name, request.tenant === request.caller, request)
+      const rest = server.seen.filter(({ method, tenant }) => method !== 'tools/call' && tenant !== undefined)
+      if (isShared) expect(rest).to.deep.equal([])
+    }
+    end(tally, 'forwarded headers that change', 45)
   })
 
   it('header injection: an argument that becomes a header stays one value', async () => {

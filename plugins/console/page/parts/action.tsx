@@ -14,6 +14,7 @@ interface ActionProps {
   readonly path: string
   readonly body?: object
   readonly isDanger?: boolean
+  /** Also receives a failed result if it lists nodes. */
   readonly onDone: (result: ActionResult) => void
 }
 
@@ -21,7 +22,7 @@ export function Action({ label, title, children, path, body = {}, isDanger = fal
   const [isOpen, setOpen] = useState(false)
   async function run() {
     const result = await post<ActionResult>(path, { ...body, confirm: true })
-    if (!result.ok) throw new RequestError(409, result.message)
+    if (!result.ok && !result.nodes) throw new RequestError(409, result.message)
     announce(result.message)
     onDone(result)
   }

@@ -1,5 +1,7 @@
 // Screen 12: the resolved config with the source of each value, the last reload, and the action that reloads.
-import { type ConfigKey, type ConfigView, type LastReload, PATHS, type Reply } from '../../api.ts'
+import { signal } from '@preact/signals'
+import { type ActionResult, type ConfigKey, type ConfigView, type LastReload, PATHS, type Reply } from '../../api.ts'
+import { selectedNode } from '../data/node.ts'
 import { useResource } from '../data/resource.ts'
 import { isObject } from '../data/schema.ts'
 import { fullTime, json, plural, visibleText } from '../data/text.ts'
@@ -61,6 +63,32 @@ const Reload = ({ reload }: { readonly reload: LastReload }) => (
   </div>
 )
 
+/** The result of the last reload on each node. Stays when the screen changes. */
+const results = signal<{ readonly at: number; readonly nodes: NonNullable<ActionResult['nodes']> } | undefined>(
+  undefined,
+)
+
+const Results = ({ of: { at, nodes } }: { readonly of: NonNullable<typeof results.value> }) => (
+  <section class="card" aria-label="Reload by node">
+    <h2>
+      Reload by node <span class="number small muted">{fullTime(at)}</span>
+    </h2>
+    <ul class="rows">
+      {nodes.map(({ node, ok, message }) => (
+        <li key={node}>
+          <Badge tone={ok ? 'good' : 'fault'}>{ok ? 'OK' : 'Failed'}</Badge>
+          <span class="grow wrap">
+            <strong>
+              <Text value={node} most={64} />
+            </strong>{' '}
+            <Text value={message} lines />
+          </span>
+        </li>
+      ))}
+    </ul>
+  </section>
+)
+
 const Details = ({ row: { key, value } }: { readonly row: Row }) => (
   <>
     {key?.description !== undefined && (
@@ -80,11 +108,13 @@ const Details = ({ row: { key, value } }: { readonly row: Row }) => (
 
 export default function ConfigScreen() {
   const config = useResource<Reply<ConfigView>>(PATHS.config)
+  const node = selectedNode.value
   return (
     <Loaded from={config}>
       {data => (
         <>
           {data.reload && <Reload reload={data.reload} />}
+          {results.value && <Results of={results.value} />}
           <List
             noun="key"
             caption="Resolved configuration"
@@ -107,12 +137,19 @@ export default function ConfigScreen() {
           >
             <Copy text={json(data.config)} what="" label="Copy as JSON" />
             <Action
-              label={`Reload ${visibleText(data.node, 40)}`}
-              title={`Reload the config of node ${visibleText(data.node, 80)}?`}
+              label={node === '' ? 'Reload all nodes' : `Reload ${visibleText(node, 40)}`}
+              title={
+                node === '' ? 'Reload the config of all nodes?' : `Reload the config of node ${visibleText(node, 80)}?`
+              }
               path={PATHS.reload}
-              onDone={() => config.reload()}
+              body={node === '' ? {} : { node }}
+              onDone={({ nodes = [] }) => {
+                results.value = { at: Date.now(), nodes }
+                config.reload()
+              }}
             >
-              This node reads the config again. Other nodes keep theirs. An invalid config changes nothing.
+              {node === '' ? 'Every node reads its config again.' : 'This node reads its config again.'} With{' '}
+              <code>--workers</code>, new workers read it. A node with an invalid config keeps the previous version.
             </Action>
             {data.file !== undefined && <Code value={data.file} />}
           </List>
