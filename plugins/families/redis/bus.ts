@@ -22,15 +22,9 @@ if redis.call('EXISTS', KEYS[2]) == 0 then
 end
 `
 
-/** KEYS: texts, count. ARGV: an id. Returns the count, then id, number and text of this entry and later ones. */
+/** KEYS: texts, count. ARGV: an id. Returns the count, and this entry and later ones. */
 const SINCE = redisScript(`
-local reply = {redis.call('GET', KEYS[2]) or '0'}
-for _, entry in ipairs(redis.call('XRANGE', KEYS[1], ARGV[1], '+')) do
-  reply[#reply + 1] = entry[1]
-  reply[#reply + 1] = entry[2][2]
-  reply[#reply + 1] = entry[2][4]
-end
-return reply
+return {redis.call('GET', KEYS[2]) or '0', redis.call('XRANGE', KEYS[1], ARGV[1], '+')}
 `)
 
 /** KEYS: texts, count. ARGV: an id. Returns the last id, the count, and the numbers of the next text and of this one, or ''. */
@@ -54,8 +48,7 @@ if place ~= '' then
   local id, number = string.match(place, '(.+)/(.+)')
   local first = redis.call('XRANGE', KEYS[1], '-', '+', 'COUNT', 1)[1]
   local here = redis.call('XRANGE', KEYS[1], id, id)[1]
-  local isTrimmed = first and tonumber(first[2][2]) > tonumber(number)
-  lost = lost or not isTrimmed and not (here and here[2][2] == number)
+  lost = lost or not (first and tonumber(first[2][2]) > tonumber(number) or here and here[2][2] == number)
 end
 if lost then redis.call('INCR', KEYS[2]) end
 for index = 5, #ARGV do
@@ -225,12 +218,12 @@ function createFeed(redis: RedisConnection) {
     },
     async since(position: string) {
       const from = readPlace(position)
-      const [last, ...entries] = (await redis.evaluate(SINCE, [texts, count], [from.id])) as string[]
+      const reply = await redis.evaluate(SINCE, [texts, count], [from.id])
+      const [last, entries] = reply as [string, Array<[id: string, fields: string[]]>]
       const found: Array<{ text: string; position: string }> = []
-      if (from.id !== '0-0' && entries[0] !== from.id) return undefined
+      if (from.id !== '0-0' && entries[0]?.[0] !== from.id) return undefined
       let number = from.number - (from.id === '0-0' ? 0 : 1)
-      for (let index = 0; index < entries.length; index += 3) {
-        const [id = '', next = '', text = ''] = entries.slice(index, index + 3)
+      for (const [id, [, next, , text = '']] of entries) {
         if (Number(next) !== ++number) return undefined
         if (id !== from.id) found.push({ text, position: writePlace({ id, number }) })
       }
