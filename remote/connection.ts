@@ -84,7 +84,6 @@ const messageOf = (fields: Fields): string => JSON.stringify({ jsonrpc: '2.0', .
 
 const responseOf = (fields: Fields): Outgoing => ({
   text: messageOf(fields),
-  calls: [],
   requests: [],
   notification: undefined,
 })
@@ -191,7 +190,7 @@ export class BaseConnection implements Connection {
       return Promise.reject(new RemoteError('refused', `${MAX_PENDING} requests are pending at the server`))
     const id = ++this.#lastId
     const call = { jsonrpc: '2.0', id, method, params: this.#withMeta(params, options, id) }
-    const out = { text: JSON.stringify(call), calls: [call], requests: [call], notification: undefined }
+    const out = { text: JSON.stringify(call), requests: [call], notification: undefined }
     const exchange = new Exchange(out, {
       version: this.state.era === 'modern' ? this.state.revision : undefined,
       headers: options.headers && lowerCase(options.headers),
@@ -260,7 +259,7 @@ export class BaseConnection implements Connection {
   }
 
   #send(fields: { readonly method: string; readonly params: Fields }): Promise<void> {
-    const out = { text: messageOf(fields), calls: [fields], requests: [], notification: fields }
+    const out = { text: messageOf(fields), requests: [], notification: fields }
     const version = this.state.era === 'modern' ? this.state.revision : undefined
     return this.#transport?.perform(new Exchange(out, { version })) ?? Promise.reject(closedHere())
   }

@@ -16,7 +16,6 @@ export type Call = Omit<Request, 'id'>
 
 export interface Outgoing {
   readonly text: string
-  readonly calls: readonly Call[]
   readonly requests: readonly Request[]
   /** Undefined for a batch, and for a response to a request of the server. */
   readonly notification: Call | undefined

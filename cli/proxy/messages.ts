@@ -32,7 +32,13 @@ function toCall(message: unknown): (Call & { readonly id: Id | undefined })[] {
   return [{ id: isId(id) ? id : undefined, method, params: paramsOf(message) }]
 }
 
-export function readOutgoing(text: string): Outgoing {
+/** A line of the client. */
+export interface ClientLine extends Outgoing {
+  /** Its requests and notifications. */
+  readonly calls: readonly Call[]
+}
+
+export function readOutgoing(text: string): ClientLine {
   const parsed = parse(text)
   if (parsed === undefined) throw new Failure('no JSON', 'the line is not JSON', { code: -32_700 })
   const calls = (Array.isArray(parsed) ? parsed : [parsed]).flatMap(toCall)

@@ -19,7 +19,7 @@ import {
   readMessages,
 } from '../../remote/messages.ts'
 import { protectNumbers, restoreNumbers } from '../exact-numbers.ts'
-import { errorLine, Failure, onOneLine, ownVersion, readOutgoing } from './messages.ts'
+import { type ClientLine, errorLine, Failure, onOneLine, ownVersion, readOutgoing } from './messages.ts'
 
 export function createIgnoredTools(globs: readonly string[]) {
   // Globs take linear time, unlike regular expressions, and names of a server can be long.
@@ -35,7 +35,7 @@ export function createIgnoredTools(globs: readonly string[]) {
 
   return {
     isIgnored: (tool: unknown): boolean => isNamed((tool as Fields | null)?.['name']),
-    screen(out: Outgoing): Outgoing {
+    screen(out: ClientLine): Outgoing {
       if (globs.length === 0 || out.calls.length === 0) return out
       out.calls.forEach(check)
       // Serialised again, because a server could resolve duplicate keys differently.
@@ -195,7 +195,7 @@ export function startRelay(settings: RelaySettings, ends: { input: Readable; out
   }
 
   function read(line: Line) {
-    let out: Outgoing | undefined
+    let out: ClientLine | undefined
     try {
       const text = textOf(line)
       if (text.trim() === '') return

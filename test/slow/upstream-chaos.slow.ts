@@ -1,5 +1,5 @@
 // Tests 100 clients while upstream servers are killed, hang, are slow, lie and change their lists, and 60 clients of three nodes
-// while servers and nodes are killed. `SEED=7` repeats the choices.
+// while servers and nodes are killed. `SEED=7` repeats the choices; `CHAOS_SECONDS=60` sets the time of the first run.
 import { execFileSync } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import type { Server } from 'node:http'
@@ -21,7 +21,11 @@ import { createSeededRandom } from '../support/seeded-random.ts'
 import { startHost, stopHosts } from '../support/start-host.ts'
 
 const CLIENTS = 100
-const SECONDS = 15
+const SECONDS = Number(process.env['CHAOS_SECONDS'] ?? 15)
+/** Seconds without chaos. Calls during the warm-up are not measured. */
+const CALM_SECONDS = { warmUp: 5, measured: 5 }
+/** Longest pause of a client between two calls, milliseconds. */
+const MAX_PAUSE = 400
 const SEED = Number(process.env['SEED'] ?? 20_261_127)
 /** Bytes of the heap at the end, above those after a third of the time. */
 const MAX_GROWTH = 32_000_000
@@ -49,10 +53,32 @@ const executed = new Map<string, number>()
 const note = (tag: string) => void executed.set(tag, (executed.get(tag) ?? 0) + 1)
 const random = createSeededRandom(SEED)
 
+type Phase = 'calm' | 'chaos'
+type Times = Record<Phase, number[]>
+
+/** Counts a call that takes longer than `HUNG` in `counts`. */
+async function within<Value>(work: Promise<Value>, counts: { hung: number }): Promise<Value | undefined> {
+  const stop = new AbortController()
+  const late = wait(HUNG, undefined, { signal: stop.signal }).then(() => void counts.hung++)
+  const end = await Promise.race([work, late.catch(() => undefined)])
+  stop.abort()
+  return end as Value | undefined
+}
+
+function describeTimes(times: Times): string {
+  const describe = (phase: Phase) => {
+    const sorted = times[phase].toSorted((one, other) => one - other)
+    const part = (share: number) => Math.round(sorted[Math.floor(sorted.length * share)] ?? Number.NaN)
+    return `${phase} p50 ${part(0.5)} ms, p99 ${part(0.99)} ms`
+  }
+  return `own tools: ${describe('calm')}; ${describe('chaos')}`
+}
+
 const inputSchema = { type: 'object' }
+let phase: Phase = 'calm'
 let lists = 0
 const toolsOf = (kind: Kind) =>
-  kind === 'changing'
+  kind === 'changing' && phase === 'chaos'
     ? [
         { name: 'do', inputSchema },
         { name: `new${++lists}`, inputSchema },
@@ -79,6 +105,7 @@ const startServer = (kind: Kind): Promise<{ readonly origin: string; readonly se
     if (method !== 'tools/call') return answer({})
     const { tag } = params.arguments
     note(tag)
+    if (phase === 'calm') return answer({ content: [{ type: 'text', text: tag }] })
     if (kind === 'hung') return
     if (kind === 'lying' && random.below(2) === 0)
       return json(lies(id)[random.below(5)] ?? '', random.below(4) ? 200 : 500)
@@ -87,7 +114,7 @@ const startServer = (kind: Kind): Promise<{ readonly origin: string; readonly se
   })
 
 describe('chaos: 100 clients of upstream servers', function () {
-  this.timeout(120_000)
+  this.timeout(120_000 + 2_000 * SECONDS)
   const folder = mkdtempSync(join(tmpdir(), 'upstream-chaos-'))
   const file = join(folder, 'calls')
   after(async () => {
@@ -110,26 +137,43 @@ describe('chaos: 100 clients of upstream servers', function () {
         upstream: { servers, callTimeout: '500ms', refresh: 50 },
       },
     })
-    const counts: Record<string, number> = { own: 0, failed: 0 }
+    const counts = { own: 0, killed: 0, hung: 0, slow: 0, lying: 0, changing: 0, failed: 0 }
+    const late = { hung: 0 }
+    const times: Times = { calm: [], chaos: [] }
     let isOver = false
+    /** Durations of the calls of own tools that begin and end in one phase. */
+    let measured: number[] | undefined
+    async function call(tag: string) {
+      const kind = KINDS[random.below(KINDS.length + 1)]
+      const fate = phase === 'calm' ? 1 : random.below(20)
+      const began = performance.now()
+      const before = measured
+      const answer = modern(url, 'tools/call', { name: kind ? `${kind}_do` : 'own', arguments: { tag, fate } })
+      const message = (await within(answer, late))?.message
+      const { content, isError } = message?.result ?? { isError: true }
+      if (!isError && content[0]?.text !== tag && kind !== 'lying')
+        throw new Error(`a wrong result: ${JSON.stringify(message)}`)
+      if (!kind && isError) throw new Error(`an own tool failed: ${JSON.stringify(message)}`)
+      if (!kind && before === measured) measured?.push(performance.now() - began)
+      if (isError) counts.failed++
+      counts[kind ?? 'own']++
+    }
     async function use(client: number) {
-      for (let call = 0; !isOver; call++) {
-        const tag = `${client}-${call}`
-        const kind = KINDS[random.below(KINDS.length + 1)]
-        const args = { tag, fate: random.below(20) }
-        const params = { name: kind ? `${kind}_do` : 'own', arguments: args }
-        const { message } = await modern(url, 'tools/call', params)
-        const { content, isError } = message.result ?? { isError: true }
-        if (!isError && content[0]?.text !== tag && kind !== 'lying')
-          throw new Error(`a wrong result: ${JSON.stringify(message)}`)
-        if (!kind && isError) throw new Error(`an own tool failed: ${JSON.stringify(message)}`)
-        if (isError) counts['failed'] = (counts['failed'] ?? 0) + 1
-        counts[kind ?? 'own'] = (counts[kind ?? 'own'] ?? 0) + 1
+      for (let count = 0; !isOver; count++) {
+        await call(`${client}-${count}`)
+        await wait(random.below(MAX_PAUSE))
       }
     }
     const clients = Promise.all(Array.from({ length: CLIENTS }, (_, client) => use(client)))
+    await Promise.race([clients, wait(CALM_SECONDS.warmUp * 1_000)])
+    measured = times.calm
+    await Promise.race([clients, wait(CALM_SECONDS.measured * 1_000)])
+    measured = undefined
+    phase = 'chaos'
     await Promise.race([clients, wait((SECONDS * 1_000) / 3)])
     const before = heap()
+    // The garbage collection blocked the calls that were running.
+    measured = times.chaos
     await Promise.race([clients, wait((SECONDS * 2_000) / 3)])
     isOver = true
     await clients
@@ -144,13 +188,13 @@ describe('chaos: 100 clients of upstream servers', function () {
       await eventually(`no connection to the server "${kind}"`, async () => (await count()) === 0)
     }
     for (const tag of readFileSync(file, 'utf8').trim().split('\n')) note(tag)
-    const twice = [...executed].filter(([, times]) => times > 1)
+    const twice = [...executed].filter(([, number]) => number > 1)
     const growth = heap() - before
-    console.log(
-      `      seed ${SEED}: ${JSON.stringify({ ...counts, executed: executed.size, twice: twice.length, lists, growth })}`,
-    )
+    const shown = { ...counts, executed: executed.size, twice: twice.length, hangs: late.hung, lists, growth }
+    console.log(`      seed ${SEED}: ${JSON.stringify(shown)}; ${describeTimes(times)}`)
     expect(twice).to.deep.equal([])
-    for (const kind of ['own', ...KINDS]) expect(counts[kind], kind).to.be.at.least(1)
+    expect(late.hung).to.equal(0)
+    for (const kind of ['own', ...KINDS] as const) expect(counts[kind], kind).to.be.at.least(1)
     expect(growth).to.be.below(MAX_GROWTH)
   })
 })
@@ -209,17 +253,10 @@ describe('chaos: 60 clients of three nodes with upstream servers', function () {
     const counts = { own: 0, answered: 0, failed: 0, mayBeDone: 0, lost: 0, hung: 0, serversKilled: 0, nodesKilled: 0 }
     const answered: Record<string, number> = { plain_do: 0, asking_ask: 0, far_ask: 0 }
     const certain: string[] = []
-    const times: Record<keyof typeof NODE_SECONDS, number[]> = { calm: [], chaos: [] }
-    let phase: keyof typeof NODE_SECONDS = 'calm'
+    const times: Times = { calm: [], chaos: [] }
+    phase = 'calm'
     let isOver = false
 
-    async function within<Value>(work: Promise<Value>): Promise<Value | undefined> {
-      const stop = new AbortController()
-      const late = wait(HUNG, undefined, { signal: stop.signal }).then(() => void counts.hung++)
-      const end = await Promise.race([work, late.catch(() => undefined)])
-      stop.abort()
-      return end as Value | undefined
-    }
     async function callOwn({ call }: EraClient, tag: string) {
       const began = performance.now()
       // This call has no effect, so the client repeats it.
@@ -231,7 +268,7 @@ describe('chaos: 60 clients of three nodes with upstream servers', function () {
       counts.own++
     }
     async function callUpstream({ call }: EraClient, tool: string, tag: string) {
-      const end = await within(call(tool, { tag, fate: random.below(100) }))
+      const end = await within(call(tool, { tag, fate: random.below(100) }), counts)
       if (!end) return void counts.lost++
       const { text, isError } = end
       if (!isError) {
@@ -248,7 +285,7 @@ describe('chaos: 60 clients of three nodes with upstream servers', function () {
       for (let call = 0; !isOver; call++) {
         const tool = TOOLS[random.below(TOOLS.length)] as string
         const tag = `${client}-${call}`
-        if (tool === 'own') await within(callOwn(caller, tag))
+        if (tool === 'own') await within(callOwn(caller, tag), counts)
         else await callUpstream(caller, tool, tag)
         await wait(random.below(600))
       }
@@ -293,13 +330,8 @@ describe('chaos: 60 clients of three nodes with upstream servers', function () {
 
     for (const tag of readFileSync(file, 'utf8').trim().split('\n')) note(tag)
     const twice = [...executed].filter(([, times]) => times > 1)
-    const part = (of: keyof typeof times, share: number) => {
-      const sorted = times[of].toSorted((one, other) => one - other)
-      return Math.round(sorted[Math.floor(sorted.length * share)] ?? Number.NaN)
-    }
-    const own = (of: keyof typeof times) => `${of} p50 ${part(of, 0.5)} ms, p99 ${part(of, 0.99)} ms`
     const shown = { ...counts, ...answered, executed: executed.size, twice: twice.length }
-    console.log(`      seed ${SEED}: ${JSON.stringify(shown)}; own tools: ${own('calm')}; ${own('chaos')}`)
+    console.log(`      seed ${SEED}: ${JSON.stringify(shown)}; ${describeTimes(times)}`)
     expect(twice).to.deep.equal([])
     expect(certain.filter(tag => !executed.has(tag))).to.deep.equal([])
     expect(counts.hung).to.equal(0)
