@@ -497,12 +497,13 @@ export function createHandlers({ host, operator, records, isActive, readProgram 
       const result = await acts[name]?.({ handle, operator: who })
       return { ok: result?.ok !== false, message: result?.message ?? '' }
     }
-    const found = await nodes.act(at, name, { handle, operator: `${who}, node ${node}` })
+    const by = `${who}, node ${node}`
+    const found = await nodes.act(at, name, { handle, operator: by })
     const { value, refusal } = found ?? {}
     const isDone = isObject(value) && value['ok'] !== false
     const text = (key: string) => (isObject(value) && typeof value[key] === 'string' ? value[key] : undefined)
     const target = { target: text('target') ?? `node ${at}`, handle: text('handle'), owner: text('owner') }
-    note(name, isDone ? 'ok' : 'failed', target, who)
+    note(name, isDone ? 'ok' : 'failed', target, by)
     if (isObject(value)) return { ok: isDone, message: text('message') ?? '' }
     if (!isObject(refusal)) {
       throw new ApiFailure(503, 'unavailable', `Node ${at} does not respond. The action may have been executed.`)
@@ -544,9 +545,11 @@ export function createHandlers({ host, operator, records, isActive, readProgram 
 
   const reload = confirmed(async (_body, at, who) => {
     const names = at === undefined ? await nodePerProgram() : [at]
-    const others = await Promise.all(names.flatMap(name => (name === node ? [] : reloadAt(name, who))))
-    // Last, because it can replace this worker.
-    const results = names.includes(node) ? [await reloadAt(node, who), ...others] : others
+    const others = Promise.all(names.flatMap(name => (name === node ? [] : reloadAt(name, who))))
+    // The reload replaces this worker, which then cannot respond.
+    if (host.config.processes > 1) await others
+    const own = names.includes(node) ? [await reloadAt(node, who)] : []
+    const results = [...own, ...(await others)]
     const failed = results.filter(({ ok }) => !ok).length
     const summary =
       failed === 0 ? `Reloaded ${results.length} nodes.` : `The reload failed on ${failed} of ${results.length} nodes.`

@@ -229,7 +229,7 @@ export interface Sending {
   readonly harmless: boolean
   readonly cancellations: readonly Cancellation[]
   readonly patience?: number
-  /** Credentials of one user: cookies are neither sent nor kept. */
+  /** Headers of one user. If several users share the connection, cookies are neither sent nor kept. */
   readonly isPersonal?: boolean
 }
 
@@ -289,17 +289,19 @@ function retryAfter(response: WireResponse): number {
 export function createSend({ url, wire, userHeaders, timing, note, isFinal, over }: Link): Send {
   let address = url
   const cookies = createCookies()
+  const usesCookies = ({ isPersonal }: Sending) => !isPersonal || userHeaders !== undefined
 
-  function sendOnce({ method, headers, body, cancellations, isPersonal }: Sending): Promise<WireResponse> {
-    const cookie = isPersonal ? undefined : cookies.header
+  function sendOnce(sending: Sending): Promise<WireResponse> {
+    const { method, headers, body, cancellations, isPersonal } = sending
+    const cookie = usesCookies(sending) ? cookies.header : undefined
     const named = userHeaders && !isPersonal ? { ...userHeaders(), ...headers } : headers
     const sent = cookie === undefined ? named : { ...named, cookie }
     return wire({ method, url: address, headers: sent, body }, [...cancellations, over])
   }
 
   /** Keeps the cookies of a response. Returns true for a redirect, which changes the address. */
-  function follow(response: WireResponse, { isPersonal }: Sending, hops: number): boolean {
-    if (!isPersonal && response.setCookies.length > 0) cookies.keep(response.setCookies)
+  function follow(response: WireResponse, sending: Sending, hops: number): boolean {
+    if (usesCookies(sending) && response.setCookies.length > 0) cookies.keep(response.setCookies)
     const next = redirected(address, response)
     if (next === undefined) return false
     response.discard()

@@ -157,6 +157,9 @@ const tools = [
     defineTool({ name: 'leave_' + way, annotations, app: appOf('leaving'), handler: () => ({ to: way === 'away' ? process.env.FOREIGN : way }) })),
   ...['large', 'many'].map(kind =>
     defineTool({ name: 'flood_' + kind, annotations, app: appOf('flooding'), handler: () => ({ kind }) })),
+  defineTool({ name: 'wide', title: 'wide ' + 'W'.repeat(80), annotations, input: team,
+    app: appOf('wide', { html: './board.html', csp: { connectDomains: ['https://' + 'w'.repeat(60) + '.acme.example'] } }),
+    handler: ({ team }) => ({ team, points: 'W'.repeat(200) }) }),
   defineTool({ name: 'nag', annotations, app: appOf('nagging'), handler: () => ({}) }),
 ]
 export default defineConfig({
@@ -393,6 +396,68 @@ describe('Apps of tools in the console in chromium', function () {
       await page.emulateMedia({ colorScheme: null })
     })
   }
+
+  describe('at a width of 390 px', () => {
+    const check = async (where: string) => {
+      await page.evaluate(AXE)
+      const violations = 'axe.run().then(({ violations }) => violations.map(({ id }) => id))'
+      expect(await page.evaluate(violations), where).to.deep.equal([])
+      expect(await page.evaluate('document.documentElement.scrollWidth'), where).to.be.at.most(390)
+    }
+    /** Presses Tab until the focus is on the element. */
+    async function tabTo(isFocused: () => Promise<boolean>, what: string) {
+      for (let presses = 0; presses < 100; presses++) {
+        await page.keyboard.press('Tab')
+        if (await isFocused()) return
+      }
+      throw new Error(`not reachable by keyboard: ${what}`)
+    }
+    const hasFocus = (expression: string) => () =>
+      page.evaluate<boolean>(`(element => ${expression})(document.activeElement)`)
+
+    before(() => page.setViewportSize({ width: 390, height: 844 }))
+    after(() => page.setViewportSize({ width: 1_280, height: 720 }))
+
+    it('passes all axe rules and does not scroll sideways', async () => {
+      const frame = await openApp('wide')
+      await frame.waitForSelector('#shown:not(:empty)')
+      await page.waitForSelector('iframe.app[height="333"]')
+      await check('app')
+      const box = await page.locator('iframe.app').boundingBox()
+      expect(box?.width).to.be.greaterThan(250)
+      await frame.click('#other')
+      await page.waitForSelector('dialog.confirm')
+      await check('confirmation')
+      await answer('Cancel')
+      await page.click('text=Close app')
+      await page.waitForSelector('text=The app was closed.')
+      await check('closed')
+    })
+
+    it('is called, used and closed by keyboard', async () => {
+      await page.goto(`${origin}/try?path=/mcp&tool=wide`)
+      await page.waitForSelector('main h2')
+      await tabTo(hasFocus(`element.matches('form button[type=submit]')`), 'Call')
+      await page.keyboard.press('Enter')
+      const frame = await (await page.waitForSelector('iframe.app')).contentFrame()
+      if (!frame) throw new Error('no frame')
+      await frame.waitForSelector('#shown:not(:empty)')
+      await tabTo(hasFocus(`element.textContent === 'Close app'`), 'Close app')
+      const inFrame = () => frame.evaluate<boolean>(`document.hasFocus() && document.activeElement.id === 'other'`)
+      await tabTo(inFrame, 'the button of the app')
+      await page.keyboard.press('Enter')
+      await page.waitForSelector('dialog.confirm button:enabled >> text=Call')
+      await tabTo(hasFocus(`element.matches('dialog.confirm button') && element.textContent === 'Call'`), 'confirm')
+      await page.keyboard.press('Enter')
+      expect(await line(frame, 'other: ')).to.equal('other: {"other":true}')
+      await page.keyboard.press('Shift+Tab')
+      for (let presses = 0; presses < 20 && !(await hasFocus(`element.textContent === 'Close app'`)()); presses++) {
+        await page.keyboard.press('Shift+Tab')
+      }
+      await page.keyboard.press('Enter')
+      await page.waitForSelector('text=The app was closed.')
+    })
+  })
 
   it('cannot reach the console or other servers', async () => {
     reached.length = 0

@@ -148,6 +148,7 @@ describe('Console of several nodes in chromium', function () {
     await openScreen(page, 'Overview')
     await page.waitForSelector('text=Busiest tools')
     await openScreen(page, 'Config')
+    await list.waitFor()
     expect(await list.getByRole('listitem').allTextContents()).to.deep.equal(lines)
     expect(faults.filter(fault => !fault.includes('net::ERR_ABORTED'))).to.deep.equal([])
   })

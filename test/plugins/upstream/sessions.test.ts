@@ -85,6 +85,26 @@ describe('Sessions at an upstream server', () => {
     expect(result.content?.[0].text).to.equal('finished')
   })
 
+  it('keep the cookies of the server, which are not shared between users', async () => {
+    const seen: Array<{ readonly session: unknown; readonly cookie: string | undefined }> = []
+    let last = 0
+    const url = await serveScript(({ id, method, request, response, json }) => {
+      const isOpening = method === 'initialize'
+      const session = isOpening ? `${++last}` : request.headers['mcp-session-id']
+      if (method === 'tools/call') seen.push({ session, cookie: request.headers.cookie })
+      if (id === undefined) return void response.writeHead(202).end()
+      const result = isOpening
+        ? { protocolVersion: '2025-11-25', capabilities: { tools: {} }, serverInfo: { name: 'sticky', version: '1' } }
+        : { tools: [{ name: 'add', inputSchema: { type: 'object' } }], content: [] }
+      const headers = { 'mcp-session-id': `${session}`, 'set-cookie': `node=${session}` }
+      return json({ jsonrpc: '2.0', id, result }, 200, isOpening ? headers : {})
+    })
+    const gateway = await started({ url, prefix: '', forwardHeaders: ['x-tenant'] })
+    for (const user of ['ada', 'ben'])
+      await modern(gateway.url, 'tools/call', add, { headers: { 'x-user': user, 'x-tenant': user } })
+    expect(seen).to.deep.equal(['2', '3'].map(session => ({ session, cookie: `node=${session}` })))
+  })
+
   it('are one for each client session, and end with it', async () => {
     const { url } = await started()
     expect(server.sessions.size, 'the session of the host').to.equal(1)

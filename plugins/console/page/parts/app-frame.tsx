@@ -159,7 +159,7 @@ export function AppFrame({ uri, asked, result, tools }: AppFrameProps) {
         <button type="button" onClick={() => setEnded('The app was closed.')}>
           Close app
         </button>
-        <span class="small muted">
+        <span class="small muted wrap">
           Network: <Text value={allowed.length === 0 ? 'none' : allowed.join(', ')} />
           {refused.length > 0 && <Text value={`, refused: ${refused.join(', ')}`} />}
         </span>
