@@ -1,5 +1,6 @@
 // Tests the time after which an idle connection is closed.
 import { once } from 'node:events'
+import { connect } from 'node:net'
 import { setImmediate as turn } from 'node:timers/promises'
 import { expect } from 'chai'
 import { openSocket, readToEnd, requestHead } from '../support/raw-http.ts'
@@ -31,10 +32,21 @@ describe('An idle connection', () => {
     expect(await readToEnd(socket)).to.match(/^HTTP\/1\.1 200 /)
   })
 
-  it('is closed', async () => {
-    const { url } = await startHost(CONFIG)
-    const socket = await openSocket(url)
-    socket.write(requestHead(url, { method: 'GET', path: '/livez', headers: { Connection: 'keep-alive' } }))
-    expect(await readToEnd(socket)).to.match(/^HTTP\/1\.1 200 /)
-  })
+  for (const isBlocked of [false, true])
+    for (const [what, part] of [
+      ['nothing', ''],
+      ['a part of a request', 'GET /livez HTTP/1.1\r\n'],
+    ] as const)
+      it(`is closed if its client sends ${what}${isBlocked ? ' while the event loop is blocked' : ''}`, async () => {
+        const { url } = await startHost({ ...CONFIG, http: { ...CONFIG.http, requestTimeout: 1_000 } })
+        const socket = connect({ port: Number(new URL(url).port), host: '127.0.0.1', allowHalfOpen: true })
+        socket.write(requestHead(url, { method: 'GET', path: '/livez', headers: { Connection: 'keep-alive' } }))
+        const [head] = await once(socket, 'data')
+        expect(String(head)).to.match(/^HTTP\/1\.1 200 /)
+        await turn()
+        socket.write(part)
+        if (isBlocked) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, BLOCKED)
+        await once(socket.resume(), 'end')
+        socket.destroy()
+      })
 })
