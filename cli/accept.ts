@@ -103,7 +103,11 @@ async function accept(
   const before = await readLockIfThere(file, context)
   const surface = await surfaceOfConfig(context, options).then(found => found.surface)
   const chosen = [...servers.values()].filter(({ name }) => names.length === 0 || names.includes(name))
-  const entries = await Promise.all(chosen.map(async one => [one.name, await readEntry(one, token)] as const))
+  const read = await Promise.allSettled(chosen.map(async one => [one.name, await readEntry(one, token)] as const))
+  const entries = read.flatMap(one => (one.status === 'fulfilled' ? [one.value] : []))
+  const failures = read.flatMap(one => (one.status === 'rejected' ? [one.reason as Error] : []))
+  const failure = failures[0] && usage(failures.map(({ message }) => message).join('\n'), failures[0])
+  if (failure && entries.length === 0) throw failure
   const kept = Object.entries(before?.upstreams ?? {}).filter(([name]) => servers.has(name))
   const upstreams = Object.fromEntries([...kept, ...entries].sort(([one], [other]) => (one < other ? -1 : 1)))
   for (const [name, entry] of entries) {
@@ -112,13 +116,17 @@ async function accept(
     const text = changes.length === 0 ? 'no changes' : `${countsText(changes)}\n\n${changesText(changes)}\n`
     for (const line of `${name}: ${text}`.split('\n')) print(printable(line))
   }
-  if (isDryRun) return
-  const isUpToDate = before === undefined || before.hash === surface.hash
-  await writeLockFile(file, { ...(before ?? surface), upstreams }, cwd)
-  if (isUpToDate) await writeLockFile(file, { ...(await surfaceOfConfig(context, options)).surface, upstreams }, cwd)
-  print(printable(`Written to ${nameOf(file, cwd)}. A running host uses it after a reload (SIGHUP) or restart.`))
-  if (!isUpToDate)
-    print('The config has other changes that the lock file does not contain: run mcp-host diff, then mcp-host lock.')
+  if (!isDryRun) await write()
+  if (failure) throw failure
+
+  async function write() {
+    const isUpToDate = before === undefined || before.hash === surface.hash
+    await writeLockFile(file, { ...(before ?? surface), upstreams }, cwd)
+    if (isUpToDate) await writeLockFile(file, { ...(await surfaceOfConfig(context, options)).surface, upstreams }, cwd)
+    print(printable(`Written to ${nameOf(file, cwd)}. A running host uses it after a reload (SIGHUP) or restart.`))
+    if (!isUpToDate)
+      print('The config has other changes that the lock file does not contain: run mcp-host diff, then mcp-host lock.')
+  }
 }
 
 export const acceptCommand = defineCommand({
@@ -127,6 +135,6 @@ export const acceptCommand = defineCommand({
   positionals: ['[NAME...]'],
   options: OPTIONS,
   notes: `Connects to the servers, prints what changed since they were accepted, and writes their tools and prompts to ${LOCK_NAME}.
-Without NAME: all servers of plugins.upstream. Review the changes: models read them. Commit the file together with the config.`,
+Without NAME: all servers of plugins.upstream that respond. Review the changes: models read them. Commit the file together with the config.`,
   run: accept,
 })

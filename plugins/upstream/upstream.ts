@@ -526,9 +526,17 @@ export class Upstream implements Caller {
     signal.throwIfAborted()
     const capabilities = capabilitiesFor(this.settings, call.session ? call.client.capabilities : undefined)
     const { onRequest, onNotification } = events
+    const onClosed = (error: RemoteError) => {
+      const fields = { upstream: this.settings.name, reason: reasonOf(error) }
+      this.#parts.host.log.warn(
+        { code: 'MH2959', ...fields },
+        'a session at an upstream server ended: its state is lost',
+      )
+      events.onClosed()
+    }
     const connection = await connect(
       target,
-      this.#options({ capabilities, onRequest, onNotification, onClosed: () => events.onClosed(), signal }),
+      this.#options({ capabilities, onRequest, onNotification, onClosed, signal }),
     )
     this.#sessionHeaders.set(connection, own)
     return connection

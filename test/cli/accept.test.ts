@@ -100,6 +100,25 @@ describe('mcp-host accept', () => {
     expect(gone.stderr).to.match(/cannot read the lists of the server "far"/)
     expect([unknown.code, gone.code]).to.deep.equal([2, 2])
   })
+
+  it('without names, writes the lists of the other servers, and fails', async () => {
+    const { folder, config } = await setUp([tool('one', 'One.')])
+    const { upstream } = config.plugins
+    const gone = { url: 'http://127.0.0.1:1/mcp' }
+    const servers = { ...upstream.servers, gone, lost: gone }
+    await writeFile(
+      join(folder, 'mcp.config.json'),
+      JSON.stringify({ ...config, plugins: { ...config.plugins, upstream: { servers } } }),
+    )
+    const { stdout, stderr, code } = await runCli(['accept'], folder)
+    expect(stdout).to.match(/^far: 1 read by models/)
+    expect(stderr)
+      .to.match(/the server "gone"/)
+      .and.match(/the server "lost"/)
+    expect(code).to.equal(2)
+    const lock = JSON.parse(await readFile(join(folder, 'mcp.lock.json'), 'utf8'))
+    expect(Object.keys(lock.upstreams)).to.deep.equal(['far'])
+  })
 })
 
 describe('Changed definitions of an upstream server', () => {

@@ -86,6 +86,13 @@ describe('Upstream processes', () => {
     await eventually('the server runs again', async () => (await textOf(host.url, 'count')) === '1')
   })
 
+  it('that end with the state of a session are reported', async () => {
+    const host = await started()
+    await modern(host.url, 'tools/call', { name: 'die', arguments: {} })
+    expect(logged(host, 'MH2959')[0]?.['reason']).to.match(/exit code 3.*dying as requested/s)
+    expect(logged(host, 'MH2942')).to.have.length(0)
+  })
+
   it('end with the host, with their children', async () => {
     const host = await started()
     const pids = await pidsAt(host.url)
