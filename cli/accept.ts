@@ -35,10 +35,9 @@ type AcceptOptions = CommandValues<typeof OPTIONS>
 
 async function readSettings(options: AcceptOptions, context: CommandContext) {
   const loaded = await readConfig(options, context)
-  const log = openLog(options, context)
-  log.directory = dirname(loaded.file)
-  const instances = await optionsOf(loaded, log, 'upstream')
   const directory = dirname(loaded.file)
+  const log = Object.assign(openLog(options, context), { directory })
+  const instances = await optionsOf(loaded, log, 'upstream')
   const servers = instances.flatMap(({ options: own, at }) => {
     const given = own as UpstreamOptions
     return Object.keys(given.servers).map(name => resolveServer(name, given, { directory, at }))
@@ -116,10 +115,7 @@ async function accept(
     const text = changes.length === 0 ? 'no changes' : `${countsText(changes)}\n\n${changesText(changes)}\n`
     for (const line of `${name}: ${text}`.split('\n')) print(printable(line))
   }
-  if (!isDryRun) await write()
-  if (failure) throw failure
-
-  async function write() {
+  if (!isDryRun) {
     const isUpToDate = before === undefined || before.hash === surface.hash
     await writeLockFile(file, { ...(before ?? surface), upstreams }, cwd)
     if (isUpToDate) await writeLockFile(file, { ...(await surfaceOfConfig(context, options)).surface, upstreams }, cwd)
@@ -127,6 +123,7 @@ async function accept(
     if (!isUpToDate)
       print('The config has other changes that the lock file does not contain: run mcp-host diff, then mcp-host lock.')
   }
+  if (failure) throw failure
 }
 
 export const acceptCommand = defineCommand({

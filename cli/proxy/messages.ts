@@ -2,7 +2,7 @@
 import { isObject } from '../../core/mcp/is-object.ts'
 import { META } from '../../core/mcp/protocol.ts'
 import { isHandshakeRevision } from '../../core/mcp/revisions.ts'
-import { type Call, type Fields, type Id, isId, type Outgoing, parse, type Request } from '../../remote/messages.ts'
+import { type Call, type Fields, type Id, isId, parse, type Request } from '../../remote/messages.ts'
 
 /** An error response to the client. */
 export class Failure extends Error {
@@ -32,13 +32,9 @@ function toCall(message: unknown): (Call & { readonly id: Id | undefined })[] {
   return [{ id: isId(id) ? id : undefined, method, params: paramsOf(message) }]
 }
 
-/** A line of the client. */
-export interface ClientLine extends Outgoing {
-  /** Its requests and notifications. */
-  readonly calls: readonly Call[]
-}
+export type ClientLine = ReturnType<typeof readOutgoing>
 
-export function readOutgoing(text: string): ClientLine {
+export function readOutgoing(text: string) {
   const parsed = parse(text)
   if (parsed === undefined) throw new Failure('no JSON', 'the line is not JSON', { code: -32_700 })
   const calls = (Array.isArray(parsed) ? parsed : [parsed]).flatMap(toCall)
