@@ -322,13 +322,13 @@ const PLAIN = {
 
 /** Waits for a line, then makes each of the files: prints whether it was the first, and what is in the file. */
 const RACER = `
-const { makeSecrets, readSecrets } = await import(process.argv[1])
+const { createSecretsFile, readSecrets } = await import(process.argv[1])
 const [folder, rounds] = process.argv.slice(2)
 process.stdout.write('ready\\n')
 await new Promise(resolve => process.stdin.once('data', resolve))
 for (let round = 0; round < Number(rounds); round++) {
   const path = folder + '/' + round + '/secrets'
-  const first = await makeSecrets(path)
+  const first = await createSecretsFile(path)
   process.stdout.write(JSON.stringify([first, await readSecrets(path, () => undefined)]) + '\\n')
 }
 process.exit(0)
