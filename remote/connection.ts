@@ -116,10 +116,7 @@ export class BaseConnection implements Connection {
   readonly state: ServerState
   readonly #options: ConnectOptions
   readonly tools: ToolHeaders
-  /**
-   * Pending requests by id. Not a Map: its internal tables keep removed entries alive until a full garbage collection.
-   */
-  /** With free places: tables that shrink and grow would keep ended requests in memory until a full garbage collection. */
+  /** Has free places: a Map, or an array that shrinks, would keep ended requests in memory until a full garbage collection. */
   readonly #pending: Array<Pending | undefined> = []
   #count = 0
   readonly #running = new Map<unknown, AbortController>()

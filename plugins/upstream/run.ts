@@ -85,7 +85,7 @@ function decline({ method }: Question): Json {
   throw new RemoteError('rpc', `the client does not support ${method}`, { code: -32_601 })
 }
 
-/** The options of a request: the run has its own time limits. */
+/** The options of the request of a run, which has its own time limits. */
 class RunOptions implements RequestOptions {
   readonly headers: RequestOptions['headers']
   readonly capabilities: RequestOptions['capabilities']
