@@ -22,47 +22,25 @@ import { fillDefaults, trimSecrets } from './config/walk-schema.ts'
 import {
   type BuiltHost,
   buildHost,
+  type CreateHostOptions,
   type Host,
   type HostInput,
   type HostParts,
-  type InEveryProcess,
   type ReloadReport,
+  type RunOptions,
 } from './host.ts'
-import type { Clock } from './http/clock.ts'
 import { errorText, type Path, StartError } from './http/errors.ts'
 import type { InternalExamination, Outbound } from './internal-host.ts'
 import { isConfiguredPlugin, type Plugin } from './kernel/define-plugin.ts'
-import type { LockSettings, PluginConfig } from './kernel/kernel-host.ts'
+import type { LockSettings } from './kernel/kernel-host.ts'
 import { createLogger, type Logger } from './kernel/log.ts'
 import { type PluginInstance, providesTo } from './kernel/plugin-plan.ts'
 import { contextNames } from './mcp/context-members.ts'
 import type { Definition } from './mcp/define.ts'
 import { isObject } from './mcp/is-object.ts'
-import type { Observer } from './mcp/observe.ts'
 import { createKeptWarnings, type KeptWarnings } from './operator.ts'
 import type { Plugin as HostPlugin } from './plugin-host.ts'
 import { reloadable, warnOnce } from './reload.ts'
-import type { Neighbours } from './slots.ts'
-
-/** Options of `createHost`. */
-export interface CreateHostOptions {
-  /** The base of relative config paths. Default: the working directory. */
-  directory?: string
-  /** Default: JSON lines on stderr. */
-  log?: Logger
-  /** See `PluginHost.purpose`. Default `serve`; an `inspect` host cannot listen. */
-  purpose?: PluginConfig['purpose']
-  /** Number of processes that serve this config. Default 1. With more, per-process state is a StartError. */
-  processes?: number
-  inEveryProcess?: InEveryProcess
-  /** Connects the processes. Default: none. */
-  neighbours?: Neighbours
-  /** Checks each version of the host before it serves. A rejection stops startup or the reload. */
-  accept?: (host: Pick<Host, 'served'>) => Promise<void>
-  observe?: Observer
-  /** Time and timers, for tests. Default: the system clock. */
-  clock?: Clock
-}
 
 export const pluginsOf = (table: PluginTable): Record<string, Plugin<object>> =>
   Object.fromEntries(Object.entries(table).map(([name, { plugin }]) => [name, plugin as Plugin<object>]))
@@ -123,11 +101,7 @@ function checkOptions(
   })
 }
 
-interface BuildOptions
-  extends Pick<
-    CreateHostOptions,
-    'purpose' | 'processes' | 'inEveryProcess' | 'neighbours' | 'observe' | 'accept' | 'clock'
-  > {
+interface BuildOptions extends RunOptions, Pick<CreateHostOptions, 'accept'> {
   /** Default: `mcp.lock.json` next to the config. */
   readonly lock?: LockSettings
   /** Adapts each version of the config for this process. */
