@@ -75,7 +75,6 @@ function createOutbound(): Outbound {
 
 /** Keys that built-in plugins declare, shared by all configs without other plugins. */
 const builtInKeys = collectKeys(builtIns)
-/** Members of `ctx` that built-in plugins declare. */
 export const builtInContext = builtInKeys.context
 const hostSchema = buildConfigSchema({}, builtInKeys)
 const builtInCheck = createDefinitionCheck(builtInKeys.toolKeys)
@@ -215,7 +214,8 @@ async function buildAccepted(loaded: LoadedConfig, log: Logger, options: Buildin
 export async function examineConfig(loaded: LoadedConfig, log: Logger): Promise<PluginFinding[]> {
   const { host, parts } = await build(loaded, log, { purpose: 'inspect' })
   try {
-    return await examinePlugins({ ...parts, directory: dirname(loaded.file), log })
+    const given = { ...parts, directory: dirname(loaded.file), log }
+    return (await Promise.all(parts.instances.map(instance => examineOne(instance, given)))).flat()
   } finally {
     await host.close()
   }
@@ -232,7 +232,6 @@ export async function optionsOf(
   return parts.instances.filter(({ name }) => name === plugin)
 }
 
-/** Warns about a second config in the folder. */
 function warnOfOthers({ file, others = [] }: LoadedConfig, { report }: Problems): void {
   if (others.length === 0) return
   const named = others.map(other => basename(other)).join(', ')
@@ -265,18 +264,15 @@ export async function reloadHost(
   return host.reload(await loadConfig(options))
 }
 
-interface Parts extends Pick<HostParts, 'config' | 'instances'> {
-  readonly directory: string
-  readonly log: Logger
-}
+type ExaminedParts = Pick<HostParts, 'config' | 'log'> & Pick<HostInput, 'directory'>
 
 /** Returns the URL of the host; undefined if it is known only after listening. */
-function addressOf({ http: { publicUrl, host, port, tls } }: Parts['config']): string | undefined {
+function addressOf({ http: { publicUrl, host, port, tls } }: FilledConfig): string | undefined {
   if (publicUrl !== undefined) return publicUrl.replace(/\/$/, '')
   return port === 0 ? undefined : `${tls ? 'https' : 'http'}://${host.includes(':') ? `[${host}]` : host}:${port}`
 }
 
-async function examineOne(instance: PluginInstance, parts: Parts): Promise<PluginFinding[]> {
+async function examineOne(instance: PluginInstance, parts: ExaminedParts): Promise<PluginFinding[]> {
   const { name, options, general, routes } = instance
   const plugin: HostPlugin<object> = instance.plugin
   if (!plugin.examine) return []
@@ -297,11 +293,6 @@ async function examineOne(instance: PluginInstance, parts: Parts): Promise<Plugi
     const fix = 'this is a bug of the plugin: it must return its findings'
     return [{ check: whose, level: 'wrong', text: `it could not be examined: ${errorText(error)}`, fix }]
   }
-}
-
-async function examinePlugins(parts: Parts): Promise<PluginFinding[]> {
-  const found = await Promise.all(parts.instances.map(instance => examineOne(instance, parts)))
-  return found.flat()
 }
 
 /** Builds a host from the valid part of an invalid config, to report further problems. Throws a ConfigError with all of them. */

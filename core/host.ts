@@ -414,9 +414,8 @@ async function assemble(input: HostInput, registrations: KernelRegistrations): P
   const { inspected, leastScopes, challengesOn, limits, catalog, offered, combinations, review } = services
   const { served, notFound } = collectEndpoints(registrations, routes, addChallenge(services), report)
   late.isBuilt = true
-  const isServed = (route: Route) => served.some(place => place.route === route && place.kind === 'R')
   const isDescribed = (route: Route) => slots.isFilled('protectedResource', route) || !takesBearer(challengesOn(route))
-  checkServed({ routes, provides, endpoints: served, isServed, isDescribed, suggest, report })
+  checkServed(routes, served, isDescribed, provides, suggest, report)
   if (problems.count() === declared) await runTasks(registrations.onReady, report)
   const onBegin = mcp.onFinish.length > 0 ? services.watchRequest : undefined
   const isTimed = mcp.onFinish.some(({ value }) => value.startTimeline !== undefined)

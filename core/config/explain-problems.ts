@@ -330,7 +330,6 @@ export function describeKind(value: unknown): string {
 /** True if a key name on the path is typical of a secret, for keys without a schema. */
 const looksSecret = (path: Path): boolean => path.some(key => SECRET_KEY.test(String(key)))
 
-/** True if a value is a secret by its schema or the names of its keys. */
 export const isSecretPath = (schema: object, path: Path): boolean => isSecretAt(schema, path) || looksSecret(path)
 
 function describeValue(value: unknown): string {

@@ -84,7 +84,6 @@ function linesOf(path: string, text: string): string[] {
   throw stop(`${path} is empty; put a secret into it (openssl rand -base64 32), or delete it, and startup creates one`)
 }
 
-/** Reads the secrets in order; undefined for a missing file. Throws a StartError for an invalid file. */
 export async function readSecrets(path: string, warn: Warn): Promise<string[] | undefined> {
   const file = await openFile(path)
   if (!file) return undefined
@@ -146,7 +145,6 @@ export interface ConfiguredSecrets {
 interface SecretsContext {
   readonly directory: string
   readonly purpose: PluginConfig['purpose']
-  /** A reload creates no file. */
   readonly isReload: boolean
   readonly log: Logger
   readonly problems: Problems

@@ -14,7 +14,6 @@ const compiled = new WeakMap<object, ValidateFunction>()
 /** Validators by schema content, because every start and reload builds the config schema again. */
 const compiledByKey = new LRUCache<string, ValidateFunction>({ max: 100 })
 
-/** Uses the precompiled validator or one of an equal schema if there is one, otherwise compiles. */
 function compile(schema: object): ValidateFunction {
   const key = schemaKey(schema)
   const known = BUILT_VALIDATORS[key] ?? compiledByKey.get(key)

@@ -95,7 +95,6 @@ export function schemasAlong(schema: object, path: Path): JsonSchema[][] {
   return along
 }
 
-/** True if a value or its parent is a secret. `path` is relative to the schema. */
 export const isSecretAt = (schema: object, path: Path): boolean =>
   schemasAlong(schema, path).some(schemas => schemas.some(({ writeOnly }) => writeOnly === true))
 

@@ -12,7 +12,6 @@ import type { PluginInstance } from './plugin-plan.ts'
 import type { Route } from './route.ts'
 import type { SlotTable } from './slots.ts'
 
-/** A registration that applies to the routes of its plugin instance. */
 export interface Registration<Value> {
   readonly instance: PluginInstance
   readonly value: Value
@@ -94,7 +93,6 @@ async function runCloseTask(log: Logger, clock: InternalKernelHost['clock'], par
   }
 }
 
-/** The plugin does not declare what it provides with `host.<member>`. */
 export const lacksCapability = ({ name, at }: PluginInstance, member: string, capability: string): StartError =>
   new StartError('MH1522', `plugins.${name}: host.${member}() requires provides: ['${capability}'] in definePlugin`, {
     exitCode: 2,

@@ -44,7 +44,6 @@ export interface ToolItem extends Item<ToolDefinition> {
   readonly timeout: number | undefined
   readonly concurrency: number | undefined
   readonly isolate: IsolationLimits | undefined
-  /** Names of the tool's plugin keys. */
   readonly keys: readonly string[]
 }
 export interface ResourceItem extends Item<ResourceDefinition> {
@@ -56,7 +55,6 @@ export interface ResourceItem extends Item<ResourceDefinition> {
 export interface PromptItem extends Item<PromptDefinition> {
   readonly kind: 'prompts'
 }
-/** A compiled definition. */
 export type CatalogItem = ToolItem | ResourceItem | PromptItem
 /** The protocol's list names. */
 export type ItemKind = CatalogItem['kind']
@@ -94,7 +92,6 @@ const HOST_KEYS: Readonly<Record<keyof HostTool | 'handler', true>> = {
   isolate: true,
   handler: true,
 }
-/** True if a tool property belongs to the host and not to a plugin. */
 export const isHostKey = (key: string) => Object.hasOwn(HOST_KEYS, key)
 
 function compileTool(definition: ToolDefinition): ToolItem {

@@ -17,16 +17,10 @@ interface Registration {
   readonly routes: readonly Route[]
 }
 
-export interface ContextMembers {
-  add(registration: Registration): void
-  /** Complete after all plugins are set up. */
-  readonly on: HandlerSettings['contextOn']
-}
-
 export const contextNames = (): string[] => Object.getOwnPropertyNames(HandlerContext.prototype)
 
 /** `defaults`: the declared members, with their values on routes without their plugin. */
-export function createContextMembers(defaults: ReadonlyMap<string, { readonly value: unknown }>): ContextMembers {
+export function createContextMembers(defaults: ReadonlyMap<string, { readonly value: unknown }>) {
   const byRoute = new Map<Route, Map<string, { readonly create: CreateMember; readonly plugin: string }>>()
   const compiled = new Map<Route | undefined, ReturnType<HandlerSettings['contextOn']>>()
   const names = [...defaults.keys()]
@@ -48,7 +42,7 @@ export function createContextMembers(defaults: ReadonlyMap<string, { readonly va
   }
 
   return {
-    add({ name, create, plugin, declared, routes }) {
+    add({ name, create, plugin, declared, routes }: Registration) {
       const refuse = (why: string) =>
         new StartError('MH1508', `plugins.${plugin}: \`ctx.${name}\` ${why}`, { exitCode: 2 })
       if (!declared.includes(name)) throw refuse(`is not in its \`context\`; ${didYouMean(name, declared)}`)
@@ -59,7 +53,7 @@ export function createContextMembers(defaults: ReadonlyMap<string, { readonly va
         byRoute.set(route, members.set(name, { create, plugin }))
       }
     },
-    on(route) {
+    on(route: Route): ReturnType<HandlerSettings['contextOn']> {
       const key = byRoute.has(route) ? route : undefined
       const known = compiled.get(key)
       if (known) return known

@@ -54,12 +54,6 @@ interface ExtensionRegistration {
   readonly routes: readonly object[]
 }
 
-export interface Extensions {
-  add(registration: ExtensionRegistration): KnownExtension
-  on(route: object): RouteExtensions
-  readonly resultMethods: ReadonlyArray<ExtensionRegistration & { readonly method: string }>
-}
-
 /** A key of `_meta` with a prefix (2026-07-28 basic, "_meta"). */
 const ID = /^[a-z](?:[a-z\d-]*[a-z\d])?(?:\.[a-z](?:[a-z\d-]*[a-z\d])?)*\/[a-z\d](?:[\w.-]*[a-z\d])?$/i
 
@@ -143,7 +137,7 @@ function faultOf({ id, extension }: ExtensionRegistration, parts: RouteParts): s
   return undefined
 }
 
-export function createExtensions(): Extensions {
+export function createExtensions() {
   const owners = new Map<string, string>()
   const byRoute = new Map<object, RouteParts>()
   const resultMethods: Array<ExtensionRegistration & { readonly method: string }> = []
@@ -162,7 +156,7 @@ export function createExtensions(): Extensions {
   return {
     on,
     resultMethods,
-    add(registration) {
+    add(registration: ExtensionRegistration) {
       const { plugin, id, extension, routes } = registration
       const owner = owners.get(id) ?? plugin
       const refuse = (fault: string) =>

@@ -156,7 +156,6 @@ export function createMcpPluginHost(
   }
 }
 
-/** Registers the name of a toolset. Throws a StartError if it is in use. */
 function nameToolset(
   instance: PluginInstance,
   { toolsets, configToolsets }: Pick<McpRegistrations, 'toolsets' | 'configToolsets'>,

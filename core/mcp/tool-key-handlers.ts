@@ -27,19 +27,11 @@ interface Registration {
   readonly name: string
   readonly key: ToolKey
   readonly plugin: string
-  /** The names that the plugin declares. */
   readonly declared: readonly string[]
   readonly routes: readonly object[]
 }
 
-export interface RouteToolKeys {
-  add(registration: Registration): void
-  on(route: object): ToolKeys
-  /** True if a plugin of any route reads the key. */
-  reads(name: string): boolean
-  /** The wrappers of a tool on a route, compiled once; undefined: none. */
-  chainOf(route: object, tool: ToolItem): Chain | undefined
-}
+export type RouteToolKeys = ReturnType<typeof createToolKeys>
 
 const compileChain = (tool: ToolItem, read: ToolKeys): Chain | undefined =>
   readKeys(tool, read)
@@ -57,12 +49,12 @@ const compileChain = (tool: ToolItem, read: ToolKeys): Chain | undefined =>
         )
     }, undefined)
 
-export function createToolKeys(): RouteToolKeys {
+export function createToolKeys() {
   const byRoute = new Map<object, Map<string, ToolKey>>()
   const owners = new Map<object, Map<string, string>>()
   let chains = new Map<object, WeakMap<ToolItem, { readonly chain: Chain | undefined }>>()
 
-  function on(route: object): Map<string, ToolKey> {
+  function on(route: object) {
     const keys = byRoute.get(route) ?? new Map<string, ToolKey>()
     byRoute.set(route, keys)
     return keys
@@ -70,8 +62,8 @@ export function createToolKeys(): RouteToolKeys {
 
   return {
     on,
-    reads: name => [...byRoute.values()].some(keys => keys.has(name)),
-    add({ name, key, plugin, declared, routes }) {
+    reads: (name: string) => [...byRoute.values()].some(keys => keys.has(name)),
+    add({ name, key, plugin, declared, routes }: Registration) {
       const refuse = (why: string) =>
         new StartError('MH1508', `plugins.${plugin}: the tool key "${name}" ${why}`, { exitCode: 2 })
       if (!declared.includes(name)) throw refuse(`is not in its \`toolKeys\`; ${didYouMean(name, declared)}`)
@@ -84,7 +76,7 @@ export function createToolKeys(): RouteToolKeys {
       }
       chains = new Map()
     },
-    chainOf(route, tool) {
+    chainOf(route: object, tool: ToolItem) {
       const ofRoute = chains.get(route) ?? new WeakMap<ToolItem, { readonly chain: Chain | undefined }>()
       const known = ofRoute.get(tool) ?? { chain: compileChain(tool, on(route)) }
       chains.set(route, ofRoute.set(tool, known))

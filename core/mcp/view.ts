@@ -39,7 +39,6 @@ export interface View {
   readonly restricted: CatalogItem | undefined
   /** `public` if every caller of the route gets the same lists. */
   readonly cacheScope: 'public' | 'private'
-  /** Undefined: access allowed. */
   denialOf(item: CatalogItem): Denial | undefined
   /** Callers with access can use unlisted items by name. */
   isListed(item: CatalogItem): boolean
@@ -253,14 +252,9 @@ function buildView(catalog: Catalog, request: ViewRequest, audience: Audience): 
   }
 }
 
-export interface Views {
-  /** Returns the view found earlier for this request object; undefined after a change of the catalog. */
-  known(request: ViewRequest, audience: Audience): View | undefined
-  /** Finds or builds the view. Throws like `check`, which a view must pass once per request object. */
-  find(request: ViewRequest, audience: Audience, check?: (view: View) => void): View
-}
+export type Views = ReturnType<typeof createViews>
 
-export function createViews(catalog: Catalog): Views {
+export function createViews(catalog: Catalog) {
   const views = new LRUCache<string, View>({ max: MAX_VIEWS })
   // Sessions and routes keep their request object, which then needs no key.
   let byRequest = new WeakMap<ViewRequest, Map<string, View>>()
@@ -279,6 +273,7 @@ export function createViews(catalog: Catalog): Views {
     generation = catalog.generation()
   }
 
+  /** Finds or builds the view. Throws like `check`, which a view must pass once per request object. */
   function find(request: ViewRequest, audience: Audience, check?: (view: View) => void): View {
     if (generation !== catalog.generation()) forgetOld()
     const { toolsets, extra, server, capabilities, cacheScope, keys, isHidden } = request
@@ -293,7 +288,8 @@ export function createViews(catalog: Catalog): Views {
   }
 
   return {
-    known(request, audience) {
+    /** Returns the view found earlier for this request object; undefined after a change of the catalog. */
+    known(request: ViewRequest, audience: Audience) {
       if (generation !== catalog.generation()) forgetOld()
       return byRequest.get(request)?.get(audience.key)
     },
