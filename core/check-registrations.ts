@@ -111,7 +111,6 @@ const DECLARING: { readonly [Name in keyof InternalHost]?: Check } = {
 
 const isAnswer = (result: unknown) => typeof result === 'object' && result !== null
 
-/** Hooks whose errors are logged with the plugin's name. */
 const NAMED = ['use', 'onRequest', 'authenticate', 'authorize', 'onCall', 'onFinish']
 
 /** Wraps a hook to name its plugin in the log, except for errors passed on from `next()`. */

@@ -113,7 +113,6 @@ interface Building extends BuildOptions {
   readonly warnings?: KeptWarnings
 }
 
-/** Throws a ConfigError with all problems. */
 async function build(
   read: LoadedConfig,
   log: Logger,
@@ -266,7 +265,6 @@ export async function reloadHost(
 
 type ExaminedParts = Pick<HostParts, 'config' | 'log'> & Pick<HostInput, 'directory'>
 
-/** Returns the URL of the host; undefined if it is known only after listening. */
 function addressOf({ http: { publicUrl, host, port, tls } }: FilledConfig): string | undefined {
   if (publicUrl !== undefined) return publicUrl.replace(/\/$/, '')
   return port === 0 ? undefined : `${tls ? 'https' : 'http'}://${host.includes(':') ? `[${host}]` : host}:${port}`

@@ -168,7 +168,6 @@ async function refuseEarly(res: ServerResponse, log: Logger) {
 
 const PRELOAD_AFTER = 100
 
-/** Preloads packages for the first calls, shortly after the host listens. */
 function preload(log: Logger) {
   const load = async () => {
     try {

@@ -121,7 +121,6 @@ async function loadToolset(toolset: unknown, whole: Path, loading: Loading): Pro
   return definitions
 }
 
-/** Loads every toolset, with paths relative to `directory`. Reports failures. `toolsets` can be invalid. */
 export async function loadToolsets(toolsets: unknown, loading: Loading): Promise<Map<string, Definition[]>> {
   const loaded = new Map<string, Definition[]>()
   for (const [name, source] of Object.entries(isObject(toolsets) ? toolsets : {})) {

@@ -165,7 +165,6 @@ export async function secretsOfFile(file: string, context: SecretsContext): Prom
 const CREATED =
   'created a file with a secret, which signs session ids. Keep the file, and copy it to other machines that serve this URL'
 
-/** Returns undefined if only startup can create the file. */
 async function readOrCreate(path: string, { purpose, isReload, log, problems }: SecretsContext) {
   const warn = (mistake: StartError) => problems.report(mistake, 'warning')
   const found = await readSecrets(path, warn)

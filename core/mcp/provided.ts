@@ -61,7 +61,6 @@ interface CatalogState {
   /** Toolsets and items that are served together. */
   combinations(): ReadonlyArray<{ readonly toolsets: readonly string[]; readonly extra: readonly CatalogItem[] }>
   readonly everywhere: string
-  /** Throws a StartError for a definition that cannot be served. */
   add(toolset: string, definition: Definition): CatalogItem
   put(toolset: string, items: Items): void
   /** Throws a StartError, without a change, if a combination cannot be served. */

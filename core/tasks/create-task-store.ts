@@ -49,7 +49,6 @@ const MAX_BYTES = 256 * 1_048_576
 const MAX_ATTEMPTS = 200
 /** Maximum expired tasks to delete per search. */
 const MAX_SWEPT = 100
-/** Maximum holders that a claim reads at once. */
 const HOLDERS = 8
 const MAX_QUEUES = 10_000
 /** Remembered claims with an unknown outcome. */
@@ -81,7 +80,6 @@ interface Change<Value> {
   readonly plan: Plan
   readonly state: TaskState
   readonly done: Value
-  /** Called before the next attempt. */
   readonly failed?: (step: string) => void
 }
 

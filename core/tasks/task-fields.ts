@@ -32,7 +32,6 @@ export interface TaskFacts extends TaskSummary {
   readonly asked: number
   /** Counts lease renewals. */
   readonly beats: number
-  /** The id of the last claim. */
   readonly claim: string | undefined
 }
 
