@@ -73,6 +73,7 @@ export interface RecordSettings {
   has(method: string, route: object): boolean
   readonly pseudonyms: Pseudonyms
   isSessionId(text: string): boolean
+  readonly tracer?: Tracer
 }
 
 const shortText = (text: unknown, most: number): string => (typeof text === 'string' ? plainText(text, most) : '')
@@ -90,17 +91,25 @@ interface Tracer {
 export const traceIdOf = (call: Call, tracer: Tracer): string | undefined =>
   tracer.traceIdOf?.(call) ?? traceIn(call.meta['traceparent']) ?? traceIn(call.headers['traceparent'])
 
-interface RecordedRequest extends Pick<CallRecord, 'ip' | 'method' | 'revision' | 'transport' | 'timeline'> {
-  readonly headers: Readonly<IncomingHttpHeaders>
-  readonly user: User | undefined
+interface Origin {
   readonly route: { readonly path: string } | undefined
-  readonly client: ClientFacts | undefined
+  readonly ip: string
   readonly sessionId: string | undefined
 }
 
-export interface RefusedRequest extends RecordedRequest {
+/** A Call, or a request without one. */
+interface RecordedRequest extends Pick<CallRecord, 'method' | 'revision' | 'timeline'> {
+  readonly headers: Readonly<IncomingHttpHeaders>
+  readonly user: User | undefined
+  readonly client: ClientFacts | undefined
+  readonly offer: Origin
+  readonly session: { readonly transport?: string | undefined } | undefined
+}
+
+export interface RefusedRequest extends Omit<RecordedRequest, 'offer' | 'session'>, Origin {
   readonly error: HostError
   readonly route: { readonly path: string }
+  readonly transport: string | undefined
 }
 
 function itemOf({ method, params, view }: Call): CallRecord['item'] {
@@ -136,24 +145,25 @@ const NOTHING: readonly string[] = []
 
 interface Recorded
   extends Partial<Pick<CallRecord, 'outcome' | 'error' | 'at' | 'milliseconds' | 'http' | 'bytesOut'>> {
-  readonly call?: Call
-  readonly tracer?: Tracer
   readonly isCut?: boolean
 }
+
+const NOTHING_RECORDED: Recorded = {}
 
 export class RequestRecord implements CallRecord {
   readonly call: Call | undefined
   outcome: Outcome
   error: HostError | undefined
   milliseconds: number
+  readonly began = performance.now()
   readonly at: number
   readonly http: CallRecord['http']
   readonly #request: RecordedRequest
   readonly #recorded: Recorded
   readonly #settings: RecordSettings
 
-  constructor(request: RecordedRequest, recorded: Recorded, settings: RecordSettings) {
-    this.call = recorded.call
+  constructor(settings: RecordSettings, request: RecordedRequest, recorded = NOTHING_RECORDED, call?: Call) {
+    this.call = call
     this.outcome = recorded.outcome ?? 'ok'
     this.error = recorded.error
     this.milliseconds = recorded.milliseconds ?? 0
@@ -164,16 +174,19 @@ export class RequestRecord implements CallRecord {
     this.#settings = settings
   }
   get route() {
-    return this.#request.route?.path
+    return this.#request.offer.route?.path
   }
   get ip() {
-    return this.#request.ip
+    return this.#request.offer.ip
   }
   get transport() {
-    return this.#request.transport
+    return this.#request.session?.transport
   }
   get method() {
-    const { method, route } = this.#request
+    const {
+      method,
+      offer: { route },
+    } = this.#request
     return method === undefined || (route && this.#settings.has(method, route)) ? method : OTHER
   }
   get revision() {
@@ -200,7 +213,7 @@ export class RequestRecord implements CallRecord {
     return id === undefined ? undefined : shortText(id, 64)
   }
   get session() {
-    const { sessionId: id } = this.#request
+    const { sessionId: id } = this.#request.offer
     const { isSessionId, pseudonyms } = this.#settings
     // Without a Call, the id is untrusted client text.
     return id === undefined || (this.http && !isSessionId(id)) ? undefined : pseudonyms.session(id)
@@ -209,17 +222,16 @@ export class RequestRecord implements CallRecord {
     return requestIdIn(this.#request.headers)
   }
   get traceId() {
-    const { call, tracer } = this.#recorded
-    return call && tracer ? traceIdOf(call, tracer) : traceIn(this.#request.headers['traceparent'])
+    const { tracer } = this.#settings
+    return this.call && tracer ? traceIdOf(this.call, tracer) : traceIn(this.#request.headers['traceparent'])
   }
   get bytesIn() {
     return this.#recorded.isCut ? undefined : byteCount(this.#request.headers['content-length'])
   }
   get bytesOut() {
-    const { call, bytesOut } = this.#recorded
-    const answer = call?.notes.answer
+    const answer = this.call?.notes.answer
     return answer === undefined
-      ? bytesOut
+      ? this.#recorded.bytesOut
       : typeof answer === 'string'
         ? Buffer.byteLength(answer)
         : answer.bytes.length
