@@ -4,8 +4,9 @@ import { blamed } from '../http/describe-thrown.ts'
 import type { HostError } from '../http/errors.ts'
 import { requestIdIn } from '../http/request-target.ts'
 import type { Timeline } from '../kernel/endpoint.ts'
+import type { Route } from '../kernel/route.ts'
 import type { User } from '../kernel/user.ts'
-import type { Call, ClientFacts, UpstreamNote } from './call.ts'
+import type { Call, ClientFacts, Offer, UpstreamNote } from './call.ts'
 import type { ItemKind } from './catalog-item.ts'
 import { findResource } from './methods/resources.ts'
 import { plainText } from './plain-text.ts'
@@ -91,11 +92,7 @@ interface Tracer {
 export const traceIdOf = (call: Call, tracer: Tracer): string | undefined =>
   tracer.traceIdOf?.(call) ?? traceIn(call.meta['traceparent']) ?? traceIn(call.headers['traceparent'])
 
-interface Origin {
-  readonly route: { readonly path: string } | undefined
-  readonly ip: string
-  readonly sessionId: string | undefined
-}
+type Origin = Pick<Offer, 'ip' | 'sessionId'> & { readonly route: { readonly path: string } | undefined }
 
 /** A Call, or a request without one. */
 interface RecordedRequest extends Pick<CallRecord, 'method' | 'revision' | 'timeline'> {
@@ -106,10 +103,12 @@ interface RecordedRequest extends Pick<CallRecord, 'method' | 'revision' | 'time
   readonly session: { readonly transport?: string | undefined } | undefined
 }
 
-export interface RefusedRequest extends Omit<RecordedRequest, 'offer' | 'session'>, Origin {
+export interface RefusedRequest
+  extends Omit<RecordedRequest, 'offer' | 'session'>,
+    Omit<Origin, 'route'>,
+    Pick<CallRecord, 'transport'> {
   readonly error: HostError
-  readonly route: { readonly path: string }
-  readonly transport: string | undefined
+  readonly route: Route
 }
 
 function itemOf({ method, params, view }: Call): CallRecord['item'] {
@@ -148,8 +147,6 @@ interface Recorded
   readonly isCut?: boolean
 }
 
-const NOTHING_RECORDED: Recorded = {}
-
 export class RequestRecord implements CallRecord {
   readonly call: Call | undefined
   outcome: Outcome
@@ -162,7 +159,7 @@ export class RequestRecord implements CallRecord {
   readonly #recorded: Recorded
   readonly #settings: RecordSettings
 
-  constructor(settings: RecordSettings, request: RecordedRequest, recorded = NOTHING_RECORDED, call?: Call) {
+  constructor(settings: RecordSettings, request: RecordedRequest, recorded: Recorded, call?: Call) {
     this.call = call
     this.outcome = recorded.outcome ?? 'ok'
     this.error = recorded.error
@@ -183,10 +180,8 @@ export class RequestRecord implements CallRecord {
     return this.#request.session?.transport
   }
   get method() {
-    const {
-      method,
-      offer: { route },
-    } = this.#request
+    const { method } = this.#request
+    const { route } = this.#request.offer
     return method === undefined || (route && this.#settings.has(method, route)) ? method : OTHER
   }
   get revision() {

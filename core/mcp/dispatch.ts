@@ -7,7 +7,7 @@ import type { Logger } from '../kernel/log.ts'
 import type { Route } from '../kernel/route.ts'
 import { registeredOn } from '../kernel/set-up.ts'
 import { type Call, withParams } from './call.ts'
-import { type CallStart, traceIdOf } from './call-record.ts'
+import { type CallStart, type RequestRecord, traceIdOf } from './call-record.ts'
 import type { McpRegistrations } from './mcp-plugin-host.ts'
 import { type EncodedAnswer, resultTypeOf, SerializedAnswer, SerializedResult } from './message.ts'
 import type { MethodTable } from './methods/index.ts'
@@ -61,7 +61,7 @@ export function createDispatch(
     // Koa's composer rejects a second `next()`.
     const wrapped = compose<Call>(onCall) as unknown as (call: Call, innermost: Answer) => Promise<object>
     // Records end here, which saves an async function per call.
-    return async (call: Call, start?: CallStart): Promise<object> => {
+    return async (call: Call, record?: RequestRecord): Promise<object> => {
       let result: object | undefined
       let failure: HostError | undefined
       try {
@@ -76,7 +76,7 @@ export function createDispatch(
         failure = HostError.is(error) ? error : new HostError('internal', { cause: error }).within200()
         throw failure
       } finally {
-        if (start) watch?.end(start, result, failure)
+        if (record) watch?.end(call, record, result, failure)
       }
     }
   }
@@ -87,9 +87,9 @@ export function createDispatch(
     const isObserved = observers.length > 0 || tracer !== NO_TRACER
     const watch = isObserved ? createCallWatch(observers, tracer, settings) : undefined
     const through = answerThrough(registeredOn(registrations.onCall, route), watch)
-    const answerStart = (start: CallStart) => through(start.call, start)
-    const answer = watch ? (call: Call) => tracer.run(watch.begin(call), answerStart) : (call: Call) => through(call)
-    return redirected(answer, registeredOn(registrations.redirects, route))
+    const answerStart = (start: CallStart) => through(start.call, start as RequestRecord)
+    const observed = (call: Call) => tracer.run(watch?.begin(call) as CallStart, answerStart)
+    return redirected(watch ? observed : through, registeredOn(registrations.redirects, route))
   }
 
   const answers = new Map<Route, Answer>()

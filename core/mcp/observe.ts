@@ -4,7 +4,6 @@ import { blamed } from '../http/describe-thrown.ts'
 import type { HostError } from '../http/errors.ts'
 import type { HostContext, Timeline } from '../kernel/endpoint.ts'
 import type { Logger } from '../kernel/log.ts'
-import type { Route } from '../kernel/route.ts'
 import { type Registration, registeredOn } from '../kernel/set-up.ts'
 import type { Call } from './call.ts'
 import {
@@ -129,14 +128,11 @@ const DECIDED_WITHIN = 60_000
 export function createRefusalWatch(
   registered: readonly Registration<Observer>[],
   { log, ...settings }: ObserveSettings,
-): (refused: RefusedRequest & { readonly route: Route }) => void {
+): (refused: RefusedRequest) => void {
   return refused => {
-    const { error } = refused
-    notifyAll(
-      registeredOn(registered, refused.route),
-      new RequestRecord(settings, { ...refused, offer: refused, session: refused }, { outcome: 'refused', error }),
-      log,
-    )
+    const request = { ...refused, offer: refused, session: refused }
+    const record = new RequestRecord(settings, request, { outcome: 'refused', error: refused.error })
+    notifyAll(registeredOn(registered, refused.route), record, log)
   }
 }
 
@@ -144,12 +140,11 @@ export type CallWatch = ReturnType<typeof createCallWatch>
 
 export function createCallWatch(observers: readonly Observer[], tracer: CallTracer, settings: ObserveSettings) {
   const traced = { ...settings, tracer }
+  const none = {}
   return {
-    begin: (call: Call) => new RequestRecord(traced, call, undefined, call) as CallStart,
+    begin: (call: Call) => new RequestRecord(traced, call, none, call),
     /** Notifies the observers after the response was written. */
-    end(start: CallStart, result: object | undefined, error: HostError | undefined): void {
-      const record = start as RequestRecord
-      const { call } = start
+    end(call: Call, record: RequestRecord, result: object | undefined, error: HostError | undefined): void {
       record.milliseconds = performance.now() - record.began
       record.outcome = outcomeOf(call, result, error)
       if (record.outcome === 'error') record.error = error

@@ -133,9 +133,8 @@ export function createRequestCounts(mostClients: number): { readonly observe: Ob
 
   function observe(record: CallRecord) {
     const { call, outcome, route, http } = record
-    const labels = () => ({ route })
-    series.bytesOut.row(String(route), labels)(record.bytesOut ?? 0)
-    const bytesIn = series.bytesIn.row(String(route), labels)
+    series.bytesOut.row(String(route), () => ({ route }))(record.bytesOut ?? 0)
+    const bytesIn = series.bytesIn.row(String(route), () => ({ route }))
     if (call) {
       durationOf(record)(record.milliseconds / 1_000)
       if (!isCounted(call, record.revision)) bytesIn(record.bytesIn ?? 0)

@@ -89,7 +89,6 @@ export class Series {
   has(key: string): boolean {
     return this.#rows.has(key)
   }
-  /** `labels` is called for the first value only. */
   row(key: string, labels: () => Labels): Add {
     let row = this.#rows.get(key)
     if (!row) {
