@@ -36,8 +36,6 @@ export interface RequestState {
   /** Set by transports: observers then receive message records and no record of the HTTP request. */
   hasRecords?: true
   timeline?: Timeline | undefined
-  /** Called when the response has ended. Set if there are observers. */
-  ended?: (() => void) | undefined
 }
 
 /** The Koa context of handlers and middleware. */

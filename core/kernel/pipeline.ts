@@ -178,12 +178,5 @@ export async function createPipeline(
     return decided
   })
   app.on('error', logFailure)
-  // Koa calls it without an error when a response ends. A listener for `close` would cost 5 % of a call.
-  const { onerror } = app.context
-  app.context.onerror = function (this: HostContext, error: Error) {
-    if (error == null) return this.state.ended?.()
-    this.res.on('close', () => this.state.ended?.())
-    onerror.call(this, error)
-  }
   return app
 }

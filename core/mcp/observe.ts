@@ -109,14 +109,13 @@ export function createRequestWatch(
     return decided => {
       const { timeline } = ctx.state
       if (timeline) void decided.catch(() => undefined).then(() => timeline.end())
-      ctx.state.ended = () => {
-        ctx.state.ended = undefined
+      ctx.res.on('close', () => {
         if (ctx.state.hasRecords) return
         if (ctx.res.writableFinished) return notify(ctx, began)
         // The client left before the response. The request can still be refused.
         const settled = decided.catch(() => undefined)
         void withTimeout(settled, DECIDED_WITHIN, () => undefined).then(() => notify(ctx, began))
-      }
+      })
     }
   }
 }
