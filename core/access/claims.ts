@@ -131,6 +131,7 @@ export function writeClaim(claims: Record<string, unknown>, path: string, value:
   claims[head] = inner
 }
 
+/** Creates the claims of a test user at these paths. The user's `claims` override them. */
 export function makeClaims(user: TestUser, paths: ClaimPaths = {}): Record<string, unknown> {
   const { subject = 'tester', clientId = 'test-client', scopes = [], roles = [], claims = {} } = user
   const made: Record<string, unknown> = {}

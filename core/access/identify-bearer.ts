@@ -154,6 +154,7 @@ export type TokenVerdict =
   | { readonly refused: string; readonly audience?: readonly string[]; readonly foreign?: true }
   | { readonly unavailable: string; readonly retryAfter: number }
 
+/** The request that presented a token. */
 export interface TokenPlace {
   readonly route: Route
   readonly params: Readonly<Record<string, string>>

@@ -55,6 +55,7 @@ export interface ResourceItem extends Item<ResourceDefinition> {
 export interface PromptItem extends Item<PromptDefinition> {
   readonly kind: 'prompts'
 }
+/** A compiled definition. */
 export type CatalogItem = ToolItem | ResourceItem | PromptItem
 /** The protocol's list names. */
 export type ItemKind = CatalogItem['kind']

@@ -6,6 +6,7 @@ import { isObject } from './is-object.ts'
 import { didYouMean } from './nearest.ts'
 import type { Revision } from './revisions.ts'
 
+/** A route with its MCP settings. */
 export interface McpRoute extends Route {
   readonly stateless: boolean
   readonly listen: boolean
