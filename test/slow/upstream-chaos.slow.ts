@@ -23,7 +23,7 @@ import { startHost, stopHosts } from '../support/start-host.ts'
 const CLIENTS = 100
 const SECONDS = Number(process.env['CHAOS_SECONDS'] ?? 15)
 /** Times with and without chaos alternate. */
-const ROUNDS = 3
+const ROUNDS = Math.max(3, Math.round(SECONDS / 10))
 const WARM_UP_SECONDS = 5
 const CALM_SECONDS = 4
 /** Seconds after each change during which durations are not measured: calls of the time before are still running. */
