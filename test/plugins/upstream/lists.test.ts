@@ -97,8 +97,7 @@ describe('Calls of upstream tools', () => {
   it("contain the trace context of the host, in place of the caller's", async () => {
     const traceparent = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01'
     const tracer = plugin(
-      host =>
-        host.provide('tracer', { run: (start, answer) => answer(start.call), headersFor: () => ({ traceparent }) }),
+      host => host.provide('tracer', { run: (start, answer) => answer(start), headersFor: () => ({ traceparent }) }),
       { provides: ['tracer'] },
     )
     const read = defineTool({
@@ -402,6 +401,35 @@ describe('mcp-host doctor --config', () => {
     expect(findings[0]).to.include({ check: 'upstream: server "up"' })
     expect(findings[0]?.text).to.match(/test-host 1\.2\.3, protocol version 2026-07-28, 1 tools/)
     expect(findings[2]?.text).to.match(/no-such-program.*ENOENT/)
+  })
+
+  it('reports names that two toolsets of a route have in common, with both places', async () => {
+    const page = defineResource({ name: 'page', uri: 'test://page', handler: () => 'page' })
+    const origin = await startHost({ toolsets: { all: [page, tool('one')] }, routes: { '/': { toolsets: 'all' } } })
+    const url = `${origin.url}/`
+    const examine = async (toolsets: string[], more: object = {}) => {
+      const config = {
+        server: { name: 'a', version: '1.0.0' },
+        toolsets: { own: [page, tool('two_one')] },
+        routes: { '/': { toolsets }, '/three': { toolsets: ['three'] } },
+        plugins: {
+          'transport-streamable': {},
+          upstream: { servers: { one: { url }, two: { url, ...more }, three: { url } } },
+        },
+      }
+      const loaded = { file: 'config', config, locate: () => undefined, isInHand: true as const }
+      const findings = await examineConfig(loaded, createTestLog())
+      return findings
+        .filter(({ level }) => level !== 'ok')
+        .map(({ check, level, text }) => `${check}: ${level} ${text}`)
+    }
+    const [clash, ...others] = await examine(['one', 'two'])
+    expect(clash).to.match(/^upstream: server "two": wrong MH1107: .*"test:\/\/page".*servers\.one.*servers\.two/)
+    expect(others).to.deep.equal([])
+    expect(await examine(['one', 'two'], { uris: 'wrap' })).to.deep.equal([])
+    expect((await examine(['own', 'two'])).join()).to.match(/MH1107: .*"own".*servers\.two/)
+    expect((await examine(['own', 'two'], { resources: false })).join()).to.match(/MH1107: .*"two_one".*"own"/)
+    expect(await examine(['own', 'two'], { resources: false, prefix: 'x_' })).to.deep.equal([])
   })
 
   it('counts the differences of an upstream server from the lock file', async () => {

@@ -1,17 +1,19 @@
 // Tests upstream servers that are processes: sessions, environment, failures, restarts and their end.
 import { execFileSync, spawn } from 'node:child_process'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setImmediate } from 'node:timers/promises'
 import { expect } from 'chai'
 import type { UpstreamOptions } from '../../../plugins/upstream/index.ts'
 import { callTool, questionsIn } from '../../fixtures/asking-client.ts'
+import { bundledFile } from '../../support/compiled.ts'
 import { eventually } from '../../support/eventually.ts'
 import { isAlive } from '../../support/is-alive.ts'
 import { modern } from '../../support/rpc.ts'
 import { openSession } from '../../support/session-client.ts'
 import { type StartedHost, startHost, stopHosts } from '../../support/start-host.ts'
+import { startMetered } from '../metrics/scrape.ts'
 
 const SERVER = join(import.meta.dirname, 'support/stdio-server.mjs')
 const COMMAND = [process.execPath, SERVER]
@@ -119,6 +121,26 @@ describe('Upstream processes', () => {
     expect(await textOf(url, 'count')).to.equal('1')
   })
 
+  it('that end at once are started once per attempt', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'upstream-'))
+    const file = join(folder, 'starts')
+    const script = `fs.appendFileSync(${JSON.stringify(file)}, '.'); process.exit(1)`
+    const { one } = await startMetered({
+      toolsets: {},
+      routes: { '/': { toolsets: 'counter' } },
+      plugins: {
+        'transport-streamable': {},
+        upstream: { servers: { counter: { command: [process.execPath, '-e', script] } } },
+      },
+    })
+    const starts = () => readFileSync(file, 'utf8').length
+    // The first attempt detects the protocol version, which takes a second start.
+    const expected = async () => 2 + ((await one('mcp_host_upstream_reconnections_total')) ?? 0)
+    await eventually('three attempts', async () => (await expected()) >= 5)
+    await eventually('one start per attempt', async () => starts() === (await expected()))
+    rmSync(folder, { recursive: true })
+  })
+
   it('that cannot start are reported, and do not stop the host', async () => {
     const host = await started({ command: 'no-such-program-of-this-test' })
     expect(logged(host, 'MH2942')[0]?.['reason']).to.match(/no-such-program-of-this-test.*ENOENT/)
@@ -142,8 +164,7 @@ describe('Upstream processes of a host that is killed', () => {
       const http = { port: 0 }
       const server = { name: 'a', version: '1.0.0' }
       writeFileSync(config, JSON.stringify({ server, http, routes: { '/': { toolsets: 'counter' } }, plugins }))
-      const bin = join(import.meta.dirname, '../../../cli/bin.ts')
-      const host = spawn(process.execPath, ['--import', 'tsx', bin, 'start', '--config', config], { stdio: 'pipe' })
+      const host = spawn(process.execPath, [bundledFile('cli/bin.ts'), 'start', '--config', config], { stdio: 'pipe' })
       let output = ''
       for (const stream of [host.stdout, host.stderr]) stream.on('data', chunk => (output += chunk))
       const url = await eventually('the host listens', () => /http:\/\/127\.0\.0\.1:\d+/.exec(output)?.[0])
