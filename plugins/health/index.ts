@@ -56,14 +56,6 @@ const pathOr = <const P extends string, const D extends string>(path: P, descrip
     description,
   }) as const
 
-const TOKEN_SCHEMA = {
-  type: 'string' as const,
-  writeOnly: true as const,
-  pattern: '^[\\w.~+/-]{16,}=*$',
-  patternErrorMessage: 'at least 16 letters, digits and - . _ ~ + /, such as openssl rand -hex 24 prints',
-  description: 'Bearer token for access to details: 16 letters and digits or more.',
-}
-
 const LIVE = '/livez'
 const READY = '/readyz'
 
@@ -72,7 +64,7 @@ const OPTIONS = {
   description: 'Endpoints for liveness and readiness probes.',
   additionalProperties: false,
   properties: {
-    path: pathOr('/health', 'Path of the endpoint for operators: readiness, server and routes.'),
+    path: pathOr('/health', 'Path of the endpoint for operators: readiness, server, routes and states.'),
     live: pathOr(LIVE, 'Path of the liveness endpoint: 200 while the process responds.'),
     ready: pathOr(READY, 'Path of the readiness endpoint: 200 if ready, otherwise 503.'),
     details: {
@@ -82,7 +74,13 @@ const OPTIONS = {
       description:
         'Callers that get details without the token. `local`: requests from this machine. `nobody`: the token is required.',
     },
-    token: TOKEN_SCHEMA,
+    token: {
+      type: 'string',
+      writeOnly: true,
+      pattern: '^[\\w.~+/-]{16,}=*$',
+      patternErrorMessage: 'at least 16 letters, digits and - . _ ~ + /, such as openssl rand -hex 24 prints',
+      description: 'Bearer token for access to details: 16 letters and digits or more.',
+    },
   },
 } as const
 
@@ -112,6 +110,8 @@ export const health = definePlugin<HealthOptions, FilledHealthOptions>({
     }
 
     const routesNow = () => host.routes.map(({ path, toolsets }) => ({ path, toolsets }))
+    const statesNow = () =>
+      Object.fromEntries(host.routes.flatMap(({ toolsets }) => toolsets).map(one => [one, host.services.stateOf(one)]))
     const liveNow = (ctx: HostContext) => {
       ctx.body = { status: 'live' }
     }
@@ -119,7 +119,7 @@ export const health = definePlugin<HealthOptions, FilledHealthOptions>({
     serve(ready, report(), READY)
     serve(
       path,
-      report(() => ({ server: host.config.server, routes: routesNow() })),
+      report(() => ({ server: host.config.server, routes: routesNow(), states: statesNow() })),
     )
   },
 })
