@@ -216,7 +216,7 @@ describe('Warnings about names that no tool has', () => {
         'transport-streamable': {},
         audit: { file: '/dev/null', arguments: { far_read: ['path'], locall: ['a'] } },
         'rate-limit': { tools: Object.fromEntries(names.map(name => [name, '9/1m'])) },
-        'tool-policy': { rules: Object.fromEntries(names.map(name => [name, 'a-scope'])) },
+        'tool-policy': { rules: Object.fromEntries(names.map(name => [name, { scope: 'a' }])) },
         upstream: { servers: { far: { url: 'http://127.0.0.1:9/' } } },
       },
     })
