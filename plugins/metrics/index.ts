@@ -39,8 +39,7 @@ const FACTS = {
 function createReadinessReader({ checkReadiness }: Pick<InternalHost, 'checkReadiness'>): () => Promise<Metric> {
   let last: Awaited<ReturnType<typeof checkReadiness>>['checks'] = {}
   const check = async () => {
-    const { checks } = await checkReadiness()
-    last = checks
+    last = (await checkReadiness()).checks
   }
   return async () => {
     await withTimeout(check(), READINESS_TIMEOUT, () => undefined)

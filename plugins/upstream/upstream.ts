@@ -152,6 +152,10 @@ export class Upstream implements Caller {
   get state(): State {
     return this.#state
   }
+  /** True if calls can reach the server. Without a login of the host, calls with the token of each user still do. */
+  get isUp(): boolean {
+    return this.#state === 'up' || (this.#state === 'needs login' && this.#isPerCaller)
+  }
   get held(): HeldCalls {
     return this.#parts.held
   }

@@ -214,7 +214,7 @@ describe('Warnings about names that no tool has', () => {
       tools: { limits: Object.fromEntries(names.map(name => [name, { timeout: '9s' }])) },
       plugins: {
         'transport-streamable': {},
-        audit: { file: '/dev/null', arguments: { far_read: ['path'], locall: ['a'] } },
+        audit: { file: join(await makeFolder({}), 'audit.jsonl'), arguments: { far_read: ['path'], locall: ['a'] } },
         'rate-limit': { tools: Object.fromEntries(names.map(name => [name, '9/1m'])) },
         'tool-policy': { rules: Object.fromEntries(names.map(name => [name, { scope: 'a' }])) },
         upstream: { servers: { far: { url: 'http://127.0.0.1:9/' } } },
