@@ -1,23 +1,12 @@
 // Endpoints for probes and people: liveness, readiness, and the routes that are served.
-
-import { createHash, timingSafeEqual } from 'node:crypto'
 import { isLoopback } from '../../core/auth.ts'
 import { definePlugin, type InternalHost } from '../../core/internal.ts'
 import type { HostContext, OptionsOf } from '../../core/plugin.ts'
+import { createTokenCheck } from '../families/own-port/index.ts'
 
 interface DetailSettings {
   readonly details: 'local' | 'anyone' | 'nobody'
   readonly token?: string | undefined
-}
-
-const digest = (text: string) => createHash('sha256').update(text).digest()
-
-function createBearerCheck(token: string): (ctx: HostContext) => boolean {
-  const expected = digest(token)
-  return ({ req }) => {
-    const [, given] = /^Bearer +(\S+)$/i.exec(req.headers.authorization ?? '') ?? []
-    return given !== undefined && timingSafeEqual(digest(given), expected)
-  }
 }
 
 const PROXY_HEADERS = /^(?:forwarded|via|x-forwarded-.*|x-real-ip|x-client-ip|true-client-ip|cf-connecting-ip)$/
@@ -41,9 +30,9 @@ function createDetailRule(
   { details, token }: DetailSettings,
 ): (ctx: HostContext) => boolean {
   if (details === 'anyone') return () => true
-  const hasToken = token === undefined ? () => false : createBearerCheck(token)
-  if (details === 'nobody' || isHiddenProxyLikely(http)) return hasToken
-  return ctx => isLocal(ctx) || hasToken(ctx)
+  const hasToken = token === undefined ? () => false : createTokenCheck(token)
+  if (details === 'nobody' || isHiddenProxyLikely(http)) return ctx => hasToken(ctx.req.headers)
+  return ctx => isLocal(ctx) || hasToken(ctx.req.headers)
 }
 
 const pathOr = <const P extends string, const D extends string>(path: P, description: D) =>
