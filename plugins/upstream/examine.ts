@@ -1,17 +1,19 @@
 // `mcp-host doctor --config`: connects to each server and reads its lists.
 import { join } from 'node:path'
 import type { InternalExamination } from '../../core/internal.ts'
-import type { PluginFinding } from '../../core/plugin.ts'
+import { type PluginFinding, StartError } from '../../core/plugin.ts'
 import { systemClock } from '../../core/transport.ts'
 import { connect, operatorText } from '../../remote/index.ts'
 import { isPerCaller } from '../families/credentials/index.ts'
 import { visibleLine, visibleText } from '../families/texts/index.ts'
-import { type AcceptedServer, describeDifferences, readAccepted } from './accepted.ts'
+import { type AcceptedServer, describeDifferences, readAccepted, reviewLists } from './accepted.ts'
 import { listCapabilities } from './calls.ts'
+import { createDefiner } from './definitions.ts'
 import { isLoginNeeded } from './failures.ts'
-import { readLists } from './lists.ts'
+import { readLists, type Snapshot } from './lists.ts'
 import { isIncluded, isServed } from './names.ts'
 import type { UpstreamOptions } from './options.ts'
+import { toolsetsFor } from './set-up.ts'
 import { resolveServer, type ServerSettings } from './settings.ts'
 import { createTargets, type TokenHost } from './targets.ts'
 
@@ -36,16 +38,21 @@ export async function readServer(settings: ServerSettings, host?: TokenHost) {
   }
 }
 
+interface Examined {
+  readonly finding: PluginFinding
+  /** Undefined if the lists cannot be read. */
+  readonly snapshot?: Snapshot
+}
+
 const FIX_LOGIN = 'correct `headers` or `auth`'
 
 async function examineServer(
-  name: string,
-  options: UpstreamOptions,
+  settings: ServerSettings,
   about: InternalExamination,
   accepted: AcceptedServer | undefined,
-): Promise<PluginFinding> {
+): Promise<Examined> {
+  const { name } = settings
   const check = `server "${name}"`
-  const settings = resolveServer(name, options, about)
   const { auth } = settings.http ?? {}
   try {
     const { connection, snapshot } = await readServer(settings, { ...about, clock: systemClock })
@@ -58,19 +65,40 @@ async function examineServer(
     const counts = `${tools.length} tools, ${resources.length} resources, ${prompts.length} prompts`
     const facts = `${visibleLine(`${server.name ?? 'unnamed'} ${server.version ?? ''}`).trim()}, protocol version ${revision}, ${counts}`
     const differences = accepted === undefined ? '' : describeDifferences(snapshot, accepted, settings)
-    if (differences === '') return { check, level: 'ok', text: facts }
+    if (differences === '') return { finding: { check, level: 'ok', text: facts }, snapshot }
     const text = `${facts}; differences from the lock file: ${differences}`
-    return { check, level: 'note', text, fix: `review them with \`mcp-host accept ${name}\`` }
+    const fix = `review them with \`mcp-host accept ${name}\``
+    return { finding: { check, level: 'note', text, fix }, snapshot }
   } catch (error) {
     if (auth && isPerCaller(auth) && isLoginNeeded(error)) {
       const text = `reachable, lists tools only with a token: run \`mcp-host accept ${name} --token TOKEN\``
-      return { check, level: 'note', text }
+      return { finding: { check, level: 'note', text } }
     }
     const fix = isLoginNeeded(error)
       ? FIX_LOGIN
       : `correct \`${settings.http ? 'url' : 'command'}\`, or start the server`
-    return { check, level: 'wrong', text: visibleText(operatorText(error)), fix }
+    return { finding: { check, level: 'wrong', text: visibleText(operatorText(error)), fix } }
   }
+}
+
+const refuse = () => Promise.reject(new Error('a definition of an examination was called'))
+
+/** Returns the error that stops startup: two items of a route have the same name. */
+function findClash(
+  options: UpstreamOptions,
+  settings: ServerSettings,
+  snapshot: Snapshot,
+  accepted: AcceptedServer | undefined,
+): StartError | undefined {
+  const { served, changedTools } = reviewLists(snapshot, accepted, settings)
+  const { definitions } = createDefiner(settings, { call: refuse, complete: refuse })(served, false, changedTools)
+  try {
+    toolsetsFor.get(options)?.get(settings.name)?.replace(definitions)
+  } catch (error) {
+    if (error instanceof StartError) return error
+    throw error
+  }
+  return undefined
 }
 
 export async function examineServers(
@@ -78,5 +106,12 @@ export async function examineServers(
   about: InternalExamination,
 ): Promise<readonly PluginFinding[]> {
   const accepted = readAccepted(join(about.directory, 'mcp.lock.json'))
-  return Promise.all(Object.keys(options.servers).map(name => examineServer(name, options, about, accepted.get(name))))
+  const all = Object.keys(options.servers).map(name => resolveServer(name, options, about))
+  const examined = await Promise.all(all.map(one => examineServer(one, about, accepted.get(one.name))))
+  return examined.flatMap(({ finding, snapshot }, index) => {
+    const settings = all[index] as ServerSettings
+    const clash = snapshot && findClash(options, settings, snapshot, accepted.get(settings.name))
+    const { check } = finding
+    return clash ? [finding, { check, level: 'wrong' as const, text: `${clash.code}: ${clash.message}` }] : [finding]
+  })
 }

@@ -49,6 +49,9 @@ function addMetrics({ metrics }: InternalHost, all: () => readonly Upstream[]) {
   )
 }
 
+/** Toolsets by options, for `examine`, which compares names on the routes of the config. */
+export const toolsetsFor = new WeakMap<UpstreamOptions, ReadonlyMap<string, ServedToolset>>()
+
 export function setUpUpstreams(host: InternalHost, options: UpstreamOptions): void {
   const { log, clock, metrics } = host
   const { lock, purpose } = host.config
@@ -103,6 +106,7 @@ export function setUpUpstreams(host: InternalHost, options: UpstreamOptions): vo
     },
   }
   const toolsets = new Map<string, ServedToolset>()
+  toolsetsFor.set(options, toolsets)
   const live = new Map<string, Upstream>()
   const retired = new Set<Upstream>()
   const heldOf = new Map<string, HeldCalls>()

@@ -94,6 +94,20 @@ describe('mcp-host accept', () => {
     for (const line of stdout.split('\n')) expect(line).to.have.length.below(120)
   })
 
+  it('lets check find names that two servers of a route have in common', async () => {
+    const made = await setUp([tool('one', 'One.')], { prefix: '' })
+    const { servers } = made.config.plugins.upstream
+    const config = {
+      ...made.config,
+      routes: { '/': { toolsets: ['far', 'other'] } },
+      plugins: { ...made.config.plugins, upstream: { servers: { ...servers, other: servers.far } } },
+    }
+    await writeFile(join(made.folder, 'mcp.config.json'), JSON.stringify(config))
+    expect((await runCli(['check'], made.folder)).code).to.equal(0)
+    await runCli(['accept'], made.folder)
+    expect((await runCli(['check'], made.folder)).stderr).to.match(/MH1107.*"one".*servers\.far.*servers\.other/)
+  })
+
   it('shows the difference to the accepted definitions', async () => {
     const { origin, folder } = await setUp([tool('one', 'Reads a file.')])
     await runCli(['accept', 'far'], folder)

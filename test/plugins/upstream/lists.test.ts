@@ -458,6 +458,35 @@ describe('mcp-host doctor --config', () => {
     expect(findings[2]?.text).to.match(/no-such-program.*ENOENT/)
   })
 
+  it('reports names that two toolsets of a route have in common, with both places', async () => {
+    const page = defineResource({ name: 'page', uri: 'test://page', handler: () => 'page' })
+    const origin = await startHost({ toolsets: { all: [page, tool('one')] }, routes: { '/': { toolsets: 'all' } } })
+    const url = `${origin.url}/`
+    const examine = async (toolsets: string[], more: object = {}) => {
+      const config = {
+        server: { name: 'a', version: '1.0.0' },
+        toolsets: { own: [page, tool('two_one')] },
+        routes: { '/': { toolsets }, '/three': { toolsets: ['three'] } },
+        plugins: {
+          'transport-streamable': {},
+          upstream: { servers: { one: { url }, two: { url, ...more }, three: { url } } },
+        },
+      }
+      const loaded = { file: 'config', config, locate: () => undefined, isInHand: true as const }
+      const findings = await examineConfig(loaded, createTestLog())
+      return findings
+        .filter(({ level }) => level !== 'ok')
+        .map(({ check, level, text }) => `${check}: ${level} ${text}`)
+    }
+    const [clash, ...others] = await examine(['one', 'two'])
+    expect(clash).to.match(/^upstream: server "two": wrong MH1107: .*"test:\/\/page".*servers\.one.*servers\.two/)
+    expect(others).to.deep.equal([])
+    expect(await examine(['one', 'two'], { uris: 'wrap' })).to.deep.equal([])
+    expect((await examine(['own', 'two'])).join()).to.match(/MH1107: .*"own".*servers\.two/)
+    expect((await examine(['own', 'two'], { resources: false })).join()).to.match(/MH1107: .*"two_one".*"own"/)
+    expect(await examine(['own', 'two'], { resources: false, prefix: 'x_' })).to.deep.equal([])
+  })
+
   it('counts the differences of an upstream server from the lock file', async () => {
     const definitions = [tool('same'), tool('changed', { description: 'now' }), tool('new')]
     const origin = await startHost({ toolsets: { all: definitions }, routes: { '/': { toolsets: 'all' } } })
