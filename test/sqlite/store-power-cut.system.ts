@@ -3,22 +3,22 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { closeSync, openSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { expect } from 'chai'
 import { closeFiles, openFile } from '../plugins/store-sqlite/support/sqlite-files.ts'
+import { bundledFile } from '../support/compiled.ts'
 import { createSeededRandom } from '../support/seeded-random.ts'
 import { type Acknowledged, findLosses } from './support/acknowledged.ts'
 import { createRecorded, cutOften, needsCompiler, type Recorded, writeFiles } from './support/power-cut.ts'
 import { HAS_SQLITE, integrityOf } from './support/sqlite.ts'
 
-const PROGRAM = fileURLToPath(new URL('support/store-program.ts', import.meta.url))
+const PROGRAM = bundledFile('test/sqlite/support/store-program.ts')
 const SEED = Number(process.env['SEED'] ?? 20_261_123)
 const RUNS = 2
 const CUTS = Number(process.env['CUTS'] ?? 25)
 
 async function workUntilKilled(recorded: Recorded, killAt: number): Promise<Acknowledged[]> {
   const env: NodeJS.ProcessEnv = { ...process.env, ...recorded.env(killAt) }
-  const args = ['--import', 'tsx', PROGRAM, join(recorded.folder, 'host.db'), env['POWER_CUT_LOG'] ?? '']
+  const args = [PROGRAM, join(recorded.folder, 'host.db'), env['POWER_CUT_LOG'] ?? '']
   // A file: what it says may be more than fits into a pipe that is not read.
   const told = join(recorded.folder, '../told')
   const output = openSync(told, 'w')

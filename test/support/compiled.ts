@@ -77,8 +77,11 @@ const ENTRIES = [
   'test/fixtures/asking-host.ts',
   'test/hostile/attacked.config.ts',
   'test/isolated/tools.ts',
+  'test/plugins/store-sqlite/support/tasking-process.ts',
+  'test/plugins/store-sqlite/support/writing-process.ts',
   'test/sqlite/chaos/load.config.ts',
   'test/sqlite/power.config.ts',
+  'test/sqlite/support/store-program.ts',
   'test/support/crash-host.ts',
 ] as const
 export type BundledFile = (typeof ENTRIES)[number]

@@ -1,13 +1,13 @@
 // Several processes on one SQLite file: shared writes, exclusion of other hosts, kills and live backups.
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
-import { join } from 'node:path'
 import { expect } from 'chai'
 import { StartError } from '../../../core/plugin.ts'
+import { bundledFile } from '../../support/compiled.ts'
 import { eventually } from '../../support/eventually.ts'
 import { closeFiles, hasSqlite, newFile, openFile } from './support/sqlite-files.ts'
 
-const PROGRAM = join(import.meta.dirname, 'support/writing-process.ts')
+const PROGRAM = bundledFile('test/plugins/store-sqlite/support/writing-process.ts')
 const KILLS = 4
 /** The last events of each stream; a file keeps a thousand. */
 const LOOKED_AT = 200
@@ -22,7 +22,7 @@ interface WritingProcess {
 }
 
 function startWriting(file: string, name: string, crew: string): WritingProcess {
-  const child = fork(PROGRAM, [file, name, crew], { execArgv: ['--import', 'tsx'] })
+  const child = fork(PROGRAM, [file, name, crew], { execArgv: [] })
   children.add(child)
   const told = new Map<string, number>()
   let count = 0

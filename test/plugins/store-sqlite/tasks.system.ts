@@ -1,15 +1,15 @@
 // Tasks in the SQLite file beyond the task store contract: kills, limits, migrations and missed changes.
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
-import { join } from 'node:path'
 import { expect } from 'chai'
 import { HostError } from '../../../core/index.ts'
 import type { NewTask, TaskBounds } from '../../../core/transport.ts'
 import { rejectionOf } from '../../fixtures/rejection-of.ts'
+import { bundledFile } from '../../support/compiled.ts'
 import { eventually } from '../../support/eventually.ts'
 import { closeFiles, hasSqlite, newFile, openFile } from './support/sqlite-files.ts'
 
-const PROGRAM = join(import.meta.dirname, 'support/tasking-process.ts')
+const PROGRAM = bundledFile('test/plugins/store-sqlite/support/tasking-process.ts')
 const MINUTE = 60_000
 const MIB = 1_048_576
 const WIDE: TaskBounds = { openPerHolder: 100_000, keptPerHolder: 100_000, kept: 100_000 }
@@ -23,7 +23,7 @@ const newTask = (id: string, more: Partial<NewTask> = {}): NewTask => ({
 
 /** What a process told before it was killed. */
 function startTasking(file: string, name: string, crew: string) {
-  const child = fork(PROGRAM, [file, name, crew], { execArgv: ['--import', 'tsx'] })
+  const child = fork(PROGRAM, [file, name, crew], { execArgv: [] })
   children.add(child)
   const told = { created: [] as string[], claimed: [] as string[], ended: [] as string[], failed: [] as string[] }
   child.on('message', (message: Readonly<Partial<Record<keyof typeof told, string>>>) => {

@@ -7,6 +7,7 @@ import { setImmediate } from 'node:timers/promises'
 import { expect } from 'chai'
 import type { UpstreamOptions } from '../../../plugins/upstream/index.ts'
 import { callTool, questionsIn } from '../../fixtures/asking-client.ts'
+import { bundledFile } from '../../support/compiled.ts'
 import { eventually } from '../../support/eventually.ts'
 import { isAlive } from '../../support/is-alive.ts'
 import { modern } from '../../support/rpc.ts'
@@ -142,8 +143,7 @@ describe('Upstream processes of a host that is killed', () => {
       const http = { port: 0 }
       const server = { name: 'a', version: '1.0.0' }
       writeFileSync(config, JSON.stringify({ server, http, routes: { '/': { toolsets: 'counter' } }, plugins }))
-      const bin = join(import.meta.dirname, '../../../cli/bin.ts')
-      const host = spawn(process.execPath, ['--import', 'tsx', bin, 'start', '--config', config], { stdio: 'pipe' })
+      const host = spawn(process.execPath, [bundledFile('cli/bin.ts'), 'start', '--config', config], { stdio: 'pipe' })
       let output = ''
       for (const stream of [host.stdout, host.stderr]) stream.on('data', chunk => (output += chunk))
       const url = await eventually('the host listens', () => /http:\/\/127\.0\.0\.1:\d+/.exec(output)?.[0])
