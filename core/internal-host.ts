@@ -76,7 +76,7 @@ export interface Services extends AccessServices, Outbound {
    * Reports a request that was refused before it became a Call to observers. Not for a refused HTTP request with a single
    * message, which already has a record.
    */
-  tellRefused(refused: RefusedRequest & { readonly route: Route }): void
+  tellRefused(refused: RefusedRequest): void
   inFlight(cancel: (reason: Error) => void): () => void
 }
 

@@ -4,8 +4,9 @@ import { blamed } from '../http/describe-thrown.ts'
 import type { HostError } from '../http/errors.ts'
 import { requestIdIn } from '../http/request-target.ts'
 import type { Timeline } from '../kernel/endpoint.ts'
+import type { Route } from '../kernel/route.ts'
 import type { User } from '../kernel/user.ts'
-import type { Call, ClientFacts, UpstreamNote } from './call.ts'
+import type { Call, ClientFacts, Offer, UpstreamNote } from './call.ts'
 import type { ItemKind } from './catalog-item.ts'
 import { findResource } from './methods/resources.ts'
 import { plainText } from './plain-text.ts'
@@ -73,6 +74,7 @@ export interface RecordSettings {
   has(method: string, route: object): boolean
   readonly pseudonyms: Pseudonyms
   isSessionId(text: string): boolean
+  readonly tracer?: Tracer
 }
 
 const shortText = (text: unknown, most: number): string => (typeof text === 'string' ? plainText(text, most) : '')
@@ -90,17 +92,23 @@ interface Tracer {
 export const traceIdOf = (call: Call, tracer: Tracer): string | undefined =>
   tracer.traceIdOf?.(call) ?? traceIn(call.meta['traceparent']) ?? traceIn(call.headers['traceparent'])
 
-interface RecordedRequest extends Pick<CallRecord, 'ip' | 'method' | 'revision' | 'transport' | 'timeline'> {
+type Origin = Pick<Offer, 'ip' | 'sessionId'> & { readonly route: { readonly path: string } | undefined }
+
+/** A Call, or a request without one. */
+interface RecordedRequest extends Pick<CallRecord, 'method' | 'revision' | 'timeline'> {
   readonly headers: Readonly<IncomingHttpHeaders>
   readonly user: User | undefined
-  readonly route: { readonly path: string } | undefined
   readonly client: ClientFacts | undefined
-  readonly sessionId: string | undefined
+  readonly offer: Origin
+  readonly session: { readonly transport?: string | undefined } | undefined
 }
 
-export interface RefusedRequest extends RecordedRequest {
+export interface RefusedRequest
+  extends Omit<RecordedRequest, 'offer' | 'session'>,
+    Omit<Origin, 'route'>,
+    Pick<CallRecord, 'transport'> {
   readonly error: HostError
-  readonly route: { readonly path: string }
+  readonly route: Route
 }
 
 function itemOf({ method, params, view }: Call): CallRecord['item'] {
@@ -136,8 +144,6 @@ const NOTHING: readonly string[] = []
 
 interface Recorded
   extends Partial<Pick<CallRecord, 'outcome' | 'error' | 'at' | 'milliseconds' | 'http' | 'bytesOut'>> {
-  readonly call?: Call
-  readonly tracer?: Tracer
   readonly isCut?: boolean
 }
 
@@ -146,14 +152,15 @@ export class RequestRecord implements CallRecord {
   outcome: Outcome
   error: HostError | undefined
   milliseconds: number
+  readonly began = performance.now()
   readonly at: number
   readonly http: CallRecord['http']
   readonly #request: RecordedRequest
   readonly #recorded: Recorded
   readonly #settings: RecordSettings
 
-  constructor(request: RecordedRequest, recorded: Recorded, settings: RecordSettings) {
-    this.call = recorded.call
+  constructor(settings: RecordSettings, request: RecordedRequest, recorded: Recorded, call?: Call) {
+    this.call = call
     this.outcome = recorded.outcome ?? 'ok'
     this.error = recorded.error
     this.milliseconds = recorded.milliseconds ?? 0
@@ -164,16 +171,17 @@ export class RequestRecord implements CallRecord {
     this.#settings = settings
   }
   get route() {
-    return this.#request.route?.path
+    return this.#request.offer.route?.path
   }
   get ip() {
-    return this.#request.ip
+    return this.#request.offer.ip
   }
   get transport() {
-    return this.#request.transport
+    return this.#request.session?.transport
   }
   get method() {
-    const { method, route } = this.#request
+    const { method } = this.#request
+    const { route } = this.#request.offer
     return method === undefined || (route && this.#settings.has(method, route)) ? method : OTHER
   }
   get revision() {
@@ -200,7 +208,7 @@ export class RequestRecord implements CallRecord {
     return id === undefined ? undefined : shortText(id, 64)
   }
   get session() {
-    const { sessionId: id } = this.#request
+    const { sessionId: id } = this.#request.offer
     const { isSessionId, pseudonyms } = this.#settings
     // Without a Call, the id is untrusted client text.
     return id === undefined || (this.http && !isSessionId(id)) ? undefined : pseudonyms.session(id)
@@ -209,17 +217,16 @@ export class RequestRecord implements CallRecord {
     return requestIdIn(this.#request.headers)
   }
   get traceId() {
-    const { call, tracer } = this.#recorded
-    return call && tracer ? traceIdOf(call, tracer) : traceIn(this.#request.headers['traceparent'])
+    const { tracer } = this.#settings
+    return this.call && tracer ? traceIdOf(this.call, tracer) : traceIn(this.#request.headers['traceparent'])
   }
   get bytesIn() {
     return this.#recorded.isCut ? undefined : byteCount(this.#request.headers['content-length'])
   }
   get bytesOut() {
-    const { call, bytesOut } = this.#recorded
-    const answer = call?.notes.answer
+    const answer = this.call?.notes.answer
     return answer === undefined
-      ? bytesOut
+      ? this.#recorded.bytesOut
       : typeof answer === 'string'
         ? Buffer.byteLength(answer)
         : answer.bytes.length

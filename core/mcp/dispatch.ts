@@ -7,11 +7,11 @@ import type { Logger } from '../kernel/log.ts'
 import type { Route } from '../kernel/route.ts'
 import { registeredOn } from '../kernel/set-up.ts'
 import { type Call, withParams } from './call.ts'
-import { traceIdOf } from './call-record.ts'
+import { type CallStart, type RequestRecord, traceIdOf } from './call-record.ts'
 import type { McpRegistrations } from './mcp-plugin-host.ts'
 import { type EncodedAnswer, resultTypeOf, SerializedAnswer, SerializedResult } from './message.ts'
 import type { MethodTable } from './methods/index.ts'
-import { type CallTracer, NO_TRACER, type ObserveSettings, observed } from './observe.ts'
+import { type CallTracer, type CallWatch, createCallWatch, NO_TRACER, type ObserveSettings } from './observe.ts'
 import { META } from './protocol.ts'
 
 type Answer = (call: Call) => Promise<object>
@@ -57,34 +57,39 @@ export function createDispatch(
     }
   }
 
-  function answerThrough(onCall: McpRegistrations['onCall'][number]['value'][]): Answer {
+  function answerThrough(onCall: McpRegistrations['onCall'][number]['value'][], watch?: CallWatch) {
     // Koa's composer rejects a second `next()`.
     const wrapped = compose<Call>(onCall) as unknown as (call: Call, innermost: Answer) => Promise<object>
-    return async call => {
+    // Records end here, which saves an async function per call.
+    return async (call: Call, record?: RequestRecord): Promise<object> => {
+      let result: object | undefined
+      let failure: HostError | undefined
       try {
         // Plugins rely on the types of params.
         const method = methods.check(call)
-        const result = onCall.length === 0 ? await methods.answer(call, method) : await wrapped(call, answerWithin)
+        result = onCall.length === 0 ? await methods.answer(call, method) : await wrapped(call, answerWithin)
         if (typeof result !== 'object' || result === null) throw noObject(call.method, result)
         resultTypeOf(result)?.check?.(call)
         return result
       } catch (error) {
-        if (HostError.is(error)) throw error
-        settings.logFailure(call, error)
-        throw new HostError('internal', { cause: error }).within200()
+        if (!HostError.is(error)) settings.logFailure(call, error)
+        failure = HostError.is(error) ? error : new HostError('internal', { cause: error }).within200()
+        throw failure
+      } finally {
+        if (record) watch?.end(call, record, result, failure)
       }
     }
   }
 
   function answerOn(route: Route): Answer {
-    const through = answerThrough(registeredOn(registrations.onCall, route))
     const observers = registeredOn(registrations.onFinish, route)
     const tracer = settings.tracerOn(route)
     const isObserved = observers.length > 0 || tracer !== NO_TRACER
-    return redirected(
-      isObserved ? observed(through, { observers, tracer }, settings) : through,
-      registeredOn(registrations.redirects, route),
-    )
+    const watch = isObserved ? createCallWatch(observers, tracer, settings) : undefined
+    const through = answerThrough(registeredOn(registrations.onCall, route), watch)
+    const answerStart = (start: CallStart) => through(start.call, start as RequestRecord)
+    const observed = (call: Call) => tracer.run(watch?.begin(call) as CallStart, answerStart)
+    return redirected(watch ? observed : through, registeredOn(registrations.redirects, route))
   }
 
   const answers = new Map<Route, Answer>()

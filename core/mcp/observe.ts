@@ -1,10 +1,9 @@
 // Notifies observers of finished Calls and of HTTP requests without a Call.
 import { withTimeout } from '../http/clock.ts'
 import { blamed } from '../http/describe-thrown.ts'
-import { HostError } from '../http/errors.ts'
+import type { HostError } from '../http/errors.ts'
 import type { HostContext, Timeline } from '../kernel/endpoint.ts'
 import type { Logger } from '../kernel/log.ts'
-import type { Route } from '../kernel/route.ts'
 import { type Registration, registeredOn } from '../kernel/set-up.ts'
 import type { Call } from './call.ts'
 import {
@@ -32,23 +31,21 @@ export interface Observer {
 
 /** The slot `tracer`: runs each Call in a context for its whole duration. */
 export interface CallTracer {
-  run(start: CallStart, answer: (call: Call) => Promise<object>): Promise<object>
+  run(start: CallStart, answer: (start: CallStart) => Promise<object>): Promise<object>
   /** Returns headers for `ctx.fetch`. The handler's own headers have priority. */
   headersFor(call: Call): Readonly<Record<string, string>>
   /** The trace for records and the log. Default: the trace of the request. */
   traceIdOf?(call: Call): string | undefined
 }
 
-export const NO_TRACER: CallTracer = { run: (start, answer) => answer(start.call), headersFor: () => ({}) }
+export const NO_TRACER: CallTracer = { run: (start, answer) => answer(start), headersFor: () => ({}) }
 
 /** Refusals count even for cancelled calls. Internal errors of cancelled calls result from the cancellation. */
-function endOf(call: Call, result: object | undefined, thrown: unknown): readonly [Outcome, HostError?] {
-  const error = HostError.is(thrown) ? thrown : undefined
-  if (error && !(error.kind === 'internal' && call.cancelled)) return ['error', error]
-  if (call.cancelled) return ['cancelled']
-  if (!result) return ['error']
-  if ('isError' in result && result.isError === true) return ['tool_error']
-  return [resultTypeOf(result)?.name === 'input_required' ? 'input_required' : 'ok']
+function outcomeOf(call: Call, result: object | undefined, error: HostError | undefined): Outcome {
+  if (call.cancelled && (!error || error.kind === 'internal')) return 'cancelled'
+  if (!result || error) return 'error'
+  if ('isError' in result && result.isError === true) return 'tool_error'
+  return resultTypeOf(result)?.name === 'input_required' ? 'input_required' : 'ok'
 }
 
 function notifyAll(observers: readonly Observer[], record: CallRecord, log: Logger): void {
@@ -88,7 +85,8 @@ export function createRequestWatch(
     const id = headers['mcp-session-id']
     // A refused request can contain any session id.
     const sessionId = typeof id === 'string' && error === undefined && res.statusCode < 400 ? id : undefined
-    const none = { method: undefined, client: undefined, revision: undefined, transport: undefined }
+    const offer = { route, ip, sessionId }
+    const none = { method: undefined, client: undefined, revision: undefined, session: undefined }
     const milliseconds = performance.now() - began
     const recorded = {
       outcome: outcomeOfRequest(ctx),
@@ -99,7 +97,7 @@ export function createRequestWatch(
       http: { verb: VERBS.has(ctx.method) ? ctx.method : OTHER, status: res.statusCode },
       isCut: !req.complete,
     }
-    const record = new RequestRecord({ headers, user, route, ip, sessionId, timeline, ...none }, recorded, settings)
+    const record = new RequestRecord(settings, { headers, user, offer, timeline, ...none }, recorded)
     notifyAll(route ? registeredOn(registered, route) : everywhere, record, log)
   }
 
@@ -129,50 +127,30 @@ const DECIDED_WITHIN = 60_000
 export function createRefusalWatch(
   registered: readonly Registration<Observer>[],
   { log, ...settings }: ObserveSettings,
-): (refused: RefusedRequest & { readonly route: Route }) => void {
+): (refused: RefusedRequest) => void {
   return refused => {
-    const { error } = refused
-    notifyAll(
-      registeredOn(registered, refused.route),
-      new RequestRecord(refused, { outcome: 'refused', error }, settings),
-      log,
-    )
+    const request = { ...refused, offer: refused, session: refused }
+    const record = new RequestRecord(settings, request, { outcome: 'refused', error: refused.error })
+    notifyAll(registeredOn(registered, refused.route), record, log)
   }
 }
 
-export function observed(
-  answer: (call: Call) => Promise<object>,
-  { observers, tracer }: { readonly observers: readonly Observer[]; readonly tracer: CallTracer },
-  { log, ...settings }: ObserveSettings,
-): (call: Call) => Promise<object> {
-  let finished: CallRecord[] = []
+export type CallWatch = ReturnType<typeof createCallWatch>
 
-  function notifyOfFinished() {
-    const records = finished
-    finished = []
-    for (const record of records) notifyAll(observers, record, log)
-  }
-
-  return async call => {
-    const { headers, user, method, client, revision, session, offer } = call
-    const { route, ip, sessionId } = offer
-    const request = { headers, user, route, ip, method, client, revision, transport: session?.transport, sessionId }
-    const record = new RequestRecord(request, { call, tracer }, settings)
-    const begun = performance.now()
-    let result: object | undefined
-    let thrown: unknown
-    try {
-      result = await tracer.run(record as CallStart, answer)
-      call.notes.timeline?.mark('respond')
-      return result
-    } catch (error) {
-      thrown = error
-      call.notes.timeline?.end()
-      throw error
-    } finally {
-      record.milliseconds = performance.now() - begun
-      ;[record.outcome, record.error] = endOf(call, result, thrown)
-      if (finished.push(record) === 1) setImmediate(notifyOfFinished)
-    }
+export function createCallWatch(observers: readonly Observer[], tracer: CallTracer, settings: ObserveSettings) {
+  const traced = { ...settings, tracer }
+  const none = {}
+  return {
+    begin: (call: Call) => new RequestRecord(traced, call, none, call),
+    /** Notifies the observers after the response was written. */
+    end(call: Call, record: RequestRecord, result: object | undefined, error: HostError | undefined): void {
+      record.milliseconds = performance.now() - record.began
+      record.outcome = outcomeOf(call, result, error)
+      if (record.outcome === 'error') record.error = error
+      if (error) call.notes.timeline?.end()
+      else call.notes.timeline?.mark('respond')
+      // `setImmediate` would keep the objects of all calls of an event loop phase: each scavenge would copy them.
+      process.nextTick(notifyAll, observers, record, settings.log)
+    },
   }
 }

@@ -3,7 +3,6 @@ import type { IncomingHttpHeaders } from 'node:http'
 import { HostError } from '../http/errors.ts'
 import type { Timeline } from '../kernel/endpoint.ts'
 import type { Logger } from '../kernel/log.ts'
-import type { Route } from '../kernel/route.ts'
 import type { User } from '../kernel/user.ts'
 import {
   type Call,
@@ -50,7 +49,7 @@ export interface ServeDependencies {
   readonly sessions: { readonly calls: RunningCalls }
   makeOffer(facts: RequestFacts): Offer | Promise<Offer>
   answer(call: Call): Promise<object>
-  tellRefused(refused: RefusedRequest & { readonly route: Route }): void
+  tellRefused(refused: RefusedRequest): void
   inFlight(cancel: (reason: Error) => void): () => void
 }
 

@@ -66,15 +66,15 @@ function createDurations({ durations }: AllSeries): (record: CallRecord) => Add 
     }
     // By the conventions, the type of a result with `isError` is `tool_error`.
     const errorType = outcome === 'tool_error' ? outcome : error?.kind
-    const labels = {
+    const key = `${route}\n${method}\n${item?.kind}\n${name}\n${revision}\n${outcome}\n${errorType}`
+    return durations.row(key, () => ({
       route,
       mcp_method_name: method,
       ...(item && { [ITEM_LABELS[item.kind]]: name }),
       mcp_protocol_version: revision,
       outcome,
       error_type: errorType,
-    }
-    return durations.row(`${route}\n${method}\n${item?.kind}\n${name}\n${revision}\n${outcome}\n${errorType}`, labels)
+    }))
   }
 }
 
@@ -99,7 +99,8 @@ function createClientCounts({ clients, questions }: AllSeries, most: number): (r
     const isOther = named && !isNamed(`${named.name}\n${named.version}`, record)
     const client = isOther ? OTHER : named?.name
     const version = isOther ? OTHER : named?.version
-    clients.of({ client, version, protocol_version, transport })(1)
+    const labels = () => ({ client, version, protocol_version, transport })
+    clients.row(`${client}\n${version}\n${protocol_version}\n${transport}`, labels)(1)
     for (const method of asked) questions.of({ client, version, protocol_version, kind: KINDS[method] ?? OTHER })(1)
   }
 }
@@ -132,8 +133,8 @@ export function createRequestCounts(mostClients: number): { readonly observe: Ob
 
   function observe(record: CallRecord) {
     const { call, outcome, route, http } = record
-    series.bytesOut.of({ route })(record.bytesOut ?? 0)
-    const bytesIn = series.bytesIn.of({ route })
+    series.bytesOut.row(String(route), () => ({ route }))(record.bytesOut ?? 0)
+    const bytesIn = series.bytesIn.row(String(route), () => ({ route }))
     if (call) {
       durationOf(record)(record.milliseconds / 1_000)
       if (!isCounted(call, record.revision)) bytesIn(record.bytesIn ?? 0)

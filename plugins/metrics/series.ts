@@ -89,17 +89,17 @@ export class Series {
   has(key: string): boolean {
     return this.#rows.has(key)
   }
-  row(key: string, labels: Labels): Add {
+  row(key: string, labels: () => Labels): Add {
     let row = this.#rows.get(key)
     if (!row) {
-      const known = knownLabels(labels)
+      const known = knownLabels(labels())
       row = this.#limits ? createSpread(known, this.#facts.name, this.#limits) : createCount(known)
       this.#rows.set(key, row)
     }
     return row.add
   }
   of(labels: Labels): Add {
-    return this.row(Object.values(labels).join('\n'), labels)
+    return this.row(Object.values(labels).join('\n'), () => labels)
   }
   read(): Metric {
     const type = this.#limits ? 'histogram' : 'counter'

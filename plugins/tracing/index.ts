@@ -75,7 +75,7 @@ export const tracing = definePlugin<TracingOptions, FilledTracingOptions>({
     host.provide('tracer', {
       run(start, answer) {
         const place = spans.begin(start)
-        return place ? context.with(place, answer, undefined, start.call) : answer(start.call)
+        return place ? context.with(place, answer, undefined, start) : answer(start)
       },
       headersFor() {
         const headers: Record<string, string> = {}

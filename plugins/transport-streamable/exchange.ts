@@ -108,7 +108,7 @@ export class PostExchange implements CallReply, TimeoutEntry {
       if (!post.session) this.cancel(new Error('the client closed the response'))
     }
     if (res.destroyed) process.nextTick(closed)
-    else res.once('close', closed)
+    else res.on('close', closed)
   }
 
   /** The reply to one request of a batch. */

@@ -88,6 +88,26 @@ describe('host.onFinish', () => {
     ])
   })
 
+  it('reports a call as soon as its response is written, so that its objects do not outlive it', async () => {
+    const order: string[] = []
+    const next = defineTool({
+      name: 'next',
+      handler() {
+        setImmediate(() => order.push('next event loop phase'))
+        return 'done'
+      },
+    })
+    const observer = plugin(host =>
+      host.onFinish(
+        ({ method, bytesOut = 0 }) => void order.push(`${method}, ${bytesOut > 0 ? 'written' : 'pending'}`),
+      ),
+    )
+    const { url } = await startHost(withPlugins({ observer }, { toolsets: { all: [next] } }))
+    await modern(url, 'tools/call', { name: 'next' })
+    await eventually('both', () => order.length === 2)
+    expect(order).to.deep.equal(['tools/call, written', 'next event loop phase'])
+  })
+
   it('reports a call that ends with an elicitation request, and its continuation', async () => {
     const { observer, told, records } = createObserver()
     const { url } = await startHost(config({ observer }))

@@ -123,8 +123,7 @@ describe('Tools of an OpenAPI document', () => {
     const { plugin } = await import('../../fixtures/plugins.ts')
     const traceparent = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01'
     const tracer = plugin(
-      host =>
-        host.provide('tracer', { run: (start, answer) => answer(start.call), headersFor: () => ({ traceparent }) }),
+      host => host.provide('tracer', { run: (start, answer) => answer(start), headersFor: () => ({ traceparent }) }),
       { provides: ['tracer'] },
     )
     try {

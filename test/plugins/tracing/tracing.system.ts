@@ -411,7 +411,7 @@ describe('tracing without the OpenTelemetry API', () => {
 describe('tracer slot', () => {
   it('rejects a second plugin on a route', async () => {
     const mine = definePlugin({
-      setup: host => host.provide('tracer', { run: (start, answer) => answer(start.call), headersFor: () => ({}) }),
+      setup: host => host.provide('tracer', { run: (start, answer) => answer(start), headersFor: () => ({}) }),
     })()
     const config = {
       toolsets: { all: [defineTool({ name: 'say', handler: () => 'said' })] },

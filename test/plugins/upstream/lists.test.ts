@@ -97,8 +97,7 @@ describe('Calls of upstream tools', () => {
   it("contain the trace context of the host, in place of the caller's", async () => {
     const traceparent = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01'
     const tracer = plugin(
-      host =>
-        host.provide('tracer', { run: (start, answer) => answer(start.call), headersFor: () => ({ traceparent }) }),
+      host => host.provide('tracer', { run: (start, answer) => answer(start), headersFor: () => ({ traceparent }) }),
       { provides: ['tracer'] },
     )
     const read = defineTool({
