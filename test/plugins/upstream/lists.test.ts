@@ -194,12 +194,13 @@ describe('The state of a server', () => {
         plugins: { 'transport-streamable': {}, health: { details }, upstream: { servers } },
       })
     const [detailed, hidden] = await Promise.all([start('local'), start('nobody')])
-    const read = async (url: string) => (await fetch(`${url}/health`)).json()
+    type Health = { readonly status: string; readonly states: Record<string, string> }
+    const read = async (url: string) => (await (await fetch(`${url}/health`)).json()) as Health
     const { status, states } = await read(detailed.url)
     expect(status).to.equal('ready')
     expect(states).to.have.all.keys('far', 'gone')
-    expect(states.far).to.match(/^up, .*1 tools/)
-    expect(states.gone).to.match(/^down since /)
+    expect(states['far']).to.match(/^up, .*1 tools/)
+    expect(states['gone']).to.match(/^down since /)
     expect(await read(hidden.url)).to.deep.equal({ status: 'ready' })
   })
 })
