@@ -1,12 +1,16 @@
 // `mcp-host diff`: compares the config with its lock and reports breaking changes.
 import { printable } from '../client/text.ts'
+import { optionsOf } from '../core/create-host.ts'
 import { LOCK_NAME } from '../core/host.ts'
+import type { UpstreamOptions } from '../plugins/upstream/options.ts'
+import { collectWarnings } from './check.ts'
 import { type CommandValues, defineCommand } from './command.ts'
+import { readConfig } from './config.ts'
 import { type CommandContext, usage } from './context.ts'
 import { type Change, compareSurfaces } from './lock/compare-surfaces.ts'
 import { changesText, countsOf, countsText } from './lock/describe-changes.ts'
 import { lockFileOf, nameOf, readLockFile } from './lock/lock-file.ts'
-import type { Surface } from './lock/surface.ts'
+import type { Lock, Surface } from './lock/surface.ts'
 import { notLocked, SURFACE_OPTIONS, surfaceOfConfig } from './lock.ts'
 import { jsonText } from './text.ts'
 
@@ -20,15 +24,24 @@ const OPTIONS = {
   },
 } as const
 
-type DiffOptions = CommandValues<typeof OPTIONS>
-
+type Given = CommandValues<typeof SURFACE_OPTIONS>
 type Sides = Awaited<ReturnType<typeof readSides>>
 
+/** Servers that are not in the lock file, which `start --frozen` refuses. */
+async function findUnaccepted(options: Given, { upstreams = {} }: Lock, context: CommandContext): Promise<Change[]> {
+  const { log } = collectWarnings(context.cwd)
+  const instances = await optionsOf(await readConfig(options, context), log, 'upstream')
+  const servers = instances.flatMap(one => Object.keys((one.options as UpstreamOptions).servers))
+  const missing = servers.filter(name => !Object.hasOwn(upstreams, name))
+  const what = `its tools and prompts are not in the lock file; run mcp-host accept ${missing.join(' ')}`
+  return missing.map(name => ({ at: [], of: { kind: 'upstream server', name }, impact: 'read', what }))
+}
+
 async function readSides(
-  options: Omit<DiffOptions, 'json' | 'fail-on'>,
+  options: Given,
   given: readonly string[],
   context: CommandContext,
-): Promise<{ names: readonly [before: string, after: string]; before: Surface; after: Surface }> {
+): Promise<{ names: readonly [string, string]; before: Surface; after: Surface; unaccepted: readonly Change[] }> {
   const { cwd } = context
   const [old, newer] = given
   if (newer !== undefined) {
@@ -38,12 +51,14 @@ async function readSides(
       names: [nameOf(files[0], cwd), nameOf(newer, cwd)],
       before: await readLockFile(files[0], context),
       after: await readLockFile(newer, context),
+      unaccepted: [],
     }
   }
   const { file, surface } = await surfaceOfConfig(context, options)
   const lock = old === '-' ? old : lockFileOf(file, old, cwd)
   const names = [nameOf(lock, cwd), nameOf(file, cwd)] as const
-  return { names, before: await readLockFile(lock, context), after: surface }
+  const before = await readLockFile(lock, context)
+  return { names, before, after: surface, unaccepted: await findUnaccepted(options, before, context) }
 }
 
 /** Exit codes: 0 no change, 3 no breaking change, 4 breaking or possibly breaking. */
@@ -74,16 +89,11 @@ Exit codes: 0 no change, 3 compatible changes, 4 changes that break or can break
   async run({ 'fail-on': failOn = 'any', json = false, ...options }, given, context) {
     const sides = await readSides(options, given, context)
     const { before, after } = sides
-    const changes = compareSurfaces(before, after)
+    const changes = [...compareSurfaces(before, after), ...sides.unaccepted]
     const exitCode = exitCodeOf(changes, failOn)
     const hashes = { before: before.hash, after: after.hash }
-    const report = {
-      same: changes.length === 0,
-      ...hashes,
-      counts: countsOf(changes),
-      atRunTime: after.atRunTime,
-      changes,
-    }
+    const { atRunTime } = after
+    const report = { same: changes.length === 0, ...hashes, counts: countsOf(changes), atRunTime, changes }
     context.print(json ? jsonText(report) : inText(sides, changes))
     return exitCode
   },

@@ -1,6 +1,7 @@
 // `mcp-host doctor`: checks a running server from outside, and a config's dependencies, and suggests fixes.
 
 import { printable } from '../client/text.ts'
+import { checkServerUrl } from './client/logins.ts'
 import { defineCommand, ENV_FILE_OPTION } from './command.ts'
 import { readConfig } from './config.ts'
 import { type CommandContext, readToken, usage } from './context.ts'
@@ -26,11 +27,7 @@ const scrubFinding = (finding: Finding, secrets: CommandContext['secrets']): Fin
   ...(finding.fix !== undefined && { fix: secrets.scrub(finding.fix) }),
 })
 
-async function examineFile(
-  file: string,
-  envFiles: readonly string[] | undefined,
-  context: CommandContext,
-): Promise<Finding[]> {
+async function examineFile(config: string, files: readonly string[] | undefined, context: CommandContext) {
   const [{ examineConfig }, { collectWarnings }, { reportOn }] = await Promise.all([
     import('../core/create-host.ts'),
     import('./check.ts'),
@@ -39,17 +36,8 @@ async function examineFile(
   const { cwd } = context
   // Warnings are discarded, because `check` reports them.
   const { log } = collectWarnings(cwd)
-  const findings = await examineConfig(await readConfig({ config: file, 'env-file': envFiles }, context), log)
+  const findings = await examineConfig(await readConfig({ config, 'env-file': files }, context), log)
   return findings.length > 0 ? findings : [reportOn('config').note('no plugin of this config depends on a service')]
-}
-
-function urlOf(option: string | undefined, positional: string | undefined, needed: boolean): string | undefined {
-  const url = positional ?? option
-  if (url === undefined && !needed) return undefined
-  if (url === undefined || !/^https?:/.test(url) || !URL.canParse(url))
-    throw usage('doctor needs a URL: the http or https URL that clients use, or --config with a config file')
-  if (positional !== undefined && option !== undefined) throw usage('doctor accepts one URL: omit --url')
-  return url
 }
 
 export const doctorCommand = defineCommand({
@@ -71,7 +59,10 @@ export const doctorCommand = defineCommand({
   },
   async run(values, [positional], context) {
     const { url: option, origin, json, config } = values
-    const url = urlOf(option, positional, config === undefined)
+    const given = positional ?? option
+    if (given === undefined && config === undefined) throw usage('doctor needs a URL, or --config with a config file')
+    if (positional !== undefined && option !== undefined) throw usage('doctor accepts one URL: omit --url')
+    const url = given === undefined ? undefined : checkServerUrl(given)
     const token = await readToken(context, values.token)
     const found = [
       ...(config === undefined ? [] : await examineFile(config, values['env-file'], context)),

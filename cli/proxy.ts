@@ -84,9 +84,6 @@ const createPatientFetch = (proxy = 'env'): typeof fetch =>
 
 const TOO_NEW = 'supports no protocol version that this client supports; update the client'
 
-const withFix = ({ message, status }: RemoteError): string =>
-  printable(status === 404 || status === 405 ? `${message}; check the path of the URL` : message)
-
 /** The values of `data.reason`. */
 const REASONS: Readonly<Record<string, string>> = { lost: 'connection lost', 'too-large': 'too large' }
 
@@ -108,7 +105,7 @@ function toFailure(error: RemoteError, login: Login, runnable: (text: string) =>
   const { what, fix } = describeUnreachable(error.cause, networkCode(error.cause))
   return new Failure(
     REASONS[reason] ?? reason,
-    isUnreached ? `${url} ${what}; ${fix}; the next request tries again` : withFix(error),
+    isUnreached ? `${url} ${what}; ${fix}; the next request tries again` : printable(error.message),
     { retryable: isUnreached || status >= 500 || status === 429, ...(status > 0 && { status }) },
   )
 }

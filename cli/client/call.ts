@@ -172,7 +172,8 @@ const UNKNOWN_TOOL: readonly unknown[] = [-32_602, -32_601]
 function withHint(error: unknown, name: string, tools: readonly ListedTool[]): unknown {
   const known = tools.map(tool => tool.name)
   if (!(error instanceof RemoteError) || known.includes(name) || !UNKNOWN_TOOL.includes(error.code)) return error
-  const hint = serverText(didYouMean(name, known))
+  // Names with another word, such as `create_page` and `delete_page`, are not typing errors.
+  const hint = serverText(didYouMean(name, known, 2))
   return new StartError('MH3222', `the server has no tool "${name}"; ${hint}`, { cause: error })
 }
 

@@ -69,7 +69,7 @@ export function explainFailure(
   const words = serverText(thrown.message)
   if (reason === 'too-large') return tooLarge()
   const isMisplaced = status === 405 || (status === 404 && code !== METHOD_NOT_FOUND)
-  const fix = isMisplaced ? '; check the path of the URL' : ''
+  const fix = isMisplaced && reason === 'rpc' ? '; check the path of the URL' : ''
   if (reason === 'rpc' && !isMisplaced)
     return new StartError('MH3206', `the server returned error ${code}: ${words}`, about)
   if (status !== undefined) return new StartError('MH3207', `the server returned HTTP ${status}: ${words}${fix}`, about)

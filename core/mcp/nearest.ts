@@ -1,11 +1,11 @@
 // Suggestions for mistyped names. The client uses the same rule.
 import { distance } from 'fastest-levenshtein'
 
-/** Finds the closest candidate. Ignores case, dashes and underscores. */
-export function nearest(name: string, candidates: Iterable<string>): string | undefined {
+/** Finds the closest candidate, within `most` edits. Ignores case, dashes and underscores. */
+export function nearest(name: string, candidates: Iterable<string>, most?: number): string | undefined {
   const plain = simplify(name)
   let best: string | undefined
-  let least = allowed(plain) + 1
+  let least = (most ?? allowed(plain)) + 1
   for (const candidate of candidates) {
     const other = simplify(candidate)
     // Skips candidates of a very different length, because the distance takes quadratic time.
@@ -20,9 +20,9 @@ export function nearest(name: string, candidates: Iterable<string>): string | un
 }
 
 /** Returns a suggestion for a mistyped name, or the known names. */
-export function didYouMean(name: string, known: Iterable<string>): string {
+export function didYouMean(name: string, known: Iterable<string>, most?: number): string {
   const all = [...known]
-  const near = nearest(name, all)
+  const near = nearest(name, all, most)
   if (near !== undefined) return `did you mean "${near}"?`
   return all.length === 0
     ? 'there are none'

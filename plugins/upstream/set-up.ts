@@ -113,6 +113,12 @@ export function setUpUpstreams(host: InternalHost, options: UpstreamOptions): vo
   const forwarding = createForwarding(host, server => live.get(server))
   const accepted = readAccepted(lock.file)
   host.reads(lock.file)
+  const missing = Object.keys(options.servers).filter(name => !accepted.has(name))
+  if (lock.isFrozen && missing.length > 0) {
+    const named = missing.map(name => `"${name}"`).join(', ')
+    const what = `the lock file does not contain the tools of ${named}: run \`mcp-host accept ${missing.join(' ')}\``
+    throw new StartError('MH2948', what, { at: [...host.config.at, 'servers'] })
+  }
   for (const name of Object.keys(options.servers)) {
     const settings = resolveServer(name, options, host.config)
     const { at, command } = settings
@@ -120,10 +126,6 @@ export function setUpUpstreams(host: InternalHost, options: UpstreamOptions): vo
       if (process.env[variable] !== undefined) continue
       const what = `the environment variable ${variable} is not set, so the server "${name}" does not receive it`
       host.report(new StartError('MH2953', what, { at: [...at, 'passEnv', index] }), 'warning')
-    }
-    if (lock.isFrozen && !accepted.has(name)) {
-      const what = `the lock file does not contain the tools of the server "${name}": run \`mcp-host accept ${name}\``
-      throw new StartError('MH2948', what, { at })
     }
     const upstream = create(settings, accepted.get(name))
     live.set(name, upstream)

@@ -40,6 +40,8 @@ export type State = 'starting' | 'up' | 'needs login' | 'down' | 'crash loop'
 const REFRESH_INTERVAL = 1_000
 const JITTER = 0.1
 const MAX_LOGGED = 5
+/** Maximum withheld items that are named in the log. */
+const MAX_NAMED = 100
 /** Pause between two reads of the lists, as a multiple of the duration of the last read. */
 const REFRESH_PAUSE = 10
 /** Maximum bytes of requests to a client, which are part of `requestState`. */
@@ -332,7 +334,15 @@ export class Upstream implements Caller {
     // The server can have changed its era since the last connection.
     const era = this.#era
     this.#era = undefined
-    const connection = await connect(target, { ...this.#options(events), ...(era !== undefined && { era }) })
+    const connection = await connect(target, { ...this.#options(events), ...(era !== undefined && { era }) }).catch(
+      (error: unknown) => {
+        // The process ended. An attempt with one era starts it once; an attempt that detects the era can start it twice.
+        const isEnded = this.settings.command !== undefined && error instanceof RemoteError && error.reason === 'lost'
+        if (isEnded) this.#era = era === 'legacy' ? 'modern' : 'legacy'
+        throw error
+      },
+    )
+    this.#era = connection.era
     try {
       this.#connection = connection
       await this.#refresh()
@@ -341,7 +351,6 @@ export class Upstream implements Caller {
       await connection.close()
       throw error
     }
-    this.#era = connection.era
     this.#subscribe(connection)
     this.#scheduleRefresh()
     return connection
@@ -467,16 +476,16 @@ export class Upstream implements Caller {
       changedTools.map(name => [toolName(this.settings, name), withheld.get(labelOf('tool', name)) ?? '']),
     )
     this.#parts.toolset.replace(definitions)
-    this.#logLeftOut(new Map([...withheld, ...left]))
+    this.#logLeftOut(new Map([...withheld, ...left]), [...withheld.keys()])
   }
 
-  #logLeftOut(left: ReadonlyMap<string, string>) {
+  #logLeftOut(left: ReadonlyMap<string, string>, withheld: readonly string[]) {
     const reasons = Object.fromEntries([...left].slice(0, MAX_LOGGED))
     const text = JSON.stringify([...left])
     if (text === this.#left) return
     this.#left = text
     if (left.size === 0) return
-    const fields = { upstream: this.settings.name, left: left.size, reasons }
+    const fields = { upstream: this.settings.name, left: left.size, reasons, withheld: withheld.slice(0, MAX_NAMED) }
     this.#parts.host.log.warn({ code: 'MH2945', ...fields }, 'left out some items of an upstream server')
   }
 

@@ -197,11 +197,12 @@ export function isSessionLost(status: number, text: string | undefined): boolean
 const REFUSALS: Readonly<Record<number, string>> = {
   401: 'requires a login',
   403: 'does not permit this request',
-  404: 'serves nothing at this path',
-  405: 'is not an MCP endpoint',
   413: 'does not accept a message of this size',
   429: 'received too many requests; wait before the next one',
 }
+
+export const notEndpoint = (url: string, what: string, about: ConstructorParameters<typeof RemoteError>[2]) =>
+  new RemoteError('refused', `${printableUrl(url)} is not an MCP endpoint (${what}); check the path of the URL`, about)
 
 /** Creates the error for an unsuccessful response. */
 export function refusal(url: string, response: WireResponse, text?: string): RemoteError {
@@ -217,6 +218,7 @@ export function refusal(url: string, response: WireResponse, text?: string): Rem
       challenge,
       executed,
     })
+  if (status === 404 || status === 405) return notEndpoint(url, `HTTP ${status}`, { status, challenge, executed })
   const why = REFUSALS[status] ?? (status >= 500 ? 'failed; see its log' : 'refused the message')
   return new RemoteError('refused', `${printableUrl(url)} ${why} (HTTP ${status})`, { status, challenge, executed })
 }

@@ -17,6 +17,7 @@ import {
   isStream,
   type Link,
   mayBeOlder,
+  notEndpoint,
   Post,
   printableUrl,
   readJson,
@@ -155,8 +156,7 @@ function noResponse(url: string, response: WireResponse): RemoteError {
     return new RemoteError('invalid', `${printableUrl(url)} sent no response to the request; see its log`, {
       executed: 'maybe',
     })
-  const why = `is not an MCP endpoint: it returned ${type.slice(0, 100)}; check the path of the URL`
-  return new RemoteError('refused', `${printableUrl(url)} ${why}`, { status, executed: 'maybe' })
+  return notEndpoint(url, type.slice(0, 100), { status, executed: 'maybe' })
 }
 
 function createStreamable(link: Link, tools: ToolHeaders): Transport {

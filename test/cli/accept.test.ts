@@ -274,6 +274,18 @@ describe('Changed definitions of an upstream server', () => {
     expect(await list(url, 'tools')).to.deep.equal(['two'])
   })
 
+  it('are all named in the log', async () => {
+    const names = ['a', 'b', 'c', 'd', 'e', 'f', 'g']
+    const { log } = await serveFolder(
+      await setUp(
+        names.map(name => tool(name, name)),
+        { newTools: 'withhold' },
+      ),
+    )
+    const [line] = log.filter(({ code }) => code === 'MH2945')
+    expect(line?.withheld).to.deep.equal(names.map(name => `tool ${name}`))
+  })
+
   it('have escaped and short names in the log', async () => {
     const tools = [{ name: `evil\u202e${'x'.repeat(10_000)}`, inputSchema: { type: 'object' } }]
     const server = await serveModern(
@@ -364,6 +376,26 @@ describe('Changed options of an upstream server', () => {
 })
 
 describe('mcp-host start --frozen with upstream servers', () => {
+  it('names all servers that are not accepted, as diff does', async () => {
+    const made = await setUp([tool('one', 'One.')])
+    const { far } = made.config.plugins.upstream.servers
+    const servers = { far, other: far, third: far }
+    const routes = { '/': { toolsets: ['far', 'other'] }, '/third': { toolsets: 'third' } }
+    const config = { ...made.config, routes, plugins: { ...made.config.plugins, upstream: { servers } } }
+    await writeFile(join(made.folder, 'mcp.config.json'), JSON.stringify(config))
+    await runCli(['accept', 'other'], made.folder)
+    const refused = await runCli(['start', '--frozen'], made.folder)
+    expect(refused.stderr).to.match(/MH2948.*"far", "third".*`mcp-host accept far third`/)
+    const diff = await runCli(['diff', '--json'], made.folder)
+    expect(diff.code).to.equal(3)
+    const { same, changes } = JSON.parse(diff.stdout)
+    expect(same).to.equal(false)
+    expect(changes.map(({ of }: { of: { name: string } }) => of.name)).to.deep.equal(['far', 'third'])
+    expect((await runCli(['diff', '--fail-on', 'breaking'], made.folder)).code).to.equal(0)
+    await runCli(['accept', 'far', 'third'], made.folder)
+    expect((await runCli(['diff'], made.folder)).code).to.equal(0)
+  })
+
   it('requires accepted tools, and withholds all others', async () => {
     const made = await setUp([tool('one', 'One.')])
     await runCli(['lock'], made.folder)

@@ -326,6 +326,9 @@ describe('mcp-host call and list at a server that attacks', function () {
     expect(required.stderr).to.match(/^mcp-host: error \w+: the server returned error -32021: m/)
     const unknown = await run(['call', 'nothing'], { 'tools/list': tools, 'tools/call': failing(-32_602) })
     expect(unknown.stderr).to.match(/^mcp-host: error \w+: the server has no tool "nothing"; there are: backup/)
+    const pages = { 'tools/list': { tools: [tool('create_page')] }, 'tools/call': failing(-32_602) }
+    expect((await run(['call', 'creat_page'], pages)).stderr).to.match(/did you mean "create_page"/)
+    expect((await run(['call', 'delete_page'], pages)).stderr).to.match(/no tool "delete_page"; there are: create_page/)
     for (const ended of [required, unknown]) {
       expectPlain(ended)
       expect([ended.code, ended.stderr.trimEnd().split('\n')]).to.satisfy(

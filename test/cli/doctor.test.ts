@@ -261,11 +261,21 @@ describe('mcp-host doctor', () => {
     expect(findings[0]).to.include({ check: 'address', level: 'wrong' }).and.to.have.property('fix')
   })
 
-  for (const args of [['doctor'], ['doctor', '--url', 'localhost:3000'], ['doctor', 'localhost:3000']]) {
-    it(`needs a URL: ${args.join(' ')}`, async () => {
+  for (const args of [
+    ['doctor'],
+    ['doctor', '--url', 'ftp://localhost:9'],
+    ['doctor', 'localhost:9', '--url', '::1'],
+  ]) {
+    it(`needs one URL: ${args.join(' ')}`, async () => {
       const { code, stderr } = await runCli(args, await makeFolder({}))
-      expect(stderr).to.match(/^mcp-host: error \w+: doctor needs a URL/)
+      expect(stderr).to.match(/^mcp-host: error \w+: .* URL/)
       expect(code).to.equal(2)
     })
   }
+
+  it('adds the scheme to a URL without one', async () => {
+    const folder = await makeFolder({})
+    const { url } = JSON.parse((await runCli(['doctor', '127.0.0.1:9/mcp', '--json'], folder)).stdout)
+    expect(url).to.equal('http://127.0.0.1:9/mcp')
+  })
 })

@@ -155,7 +155,7 @@ describe('mcp-host proxy', () => {
     expect(textOf(await ours.request(1, 'tools/call', { name: 'count' }))).to.equal('counted')
     const never = await openProxy(sdk.sse, { transport: 'http' })
     const refused = await never.request(0, 'initialize', {})
-    expect(refused.error?.message).to.match(/serves nothing at this path \(HTTP 404\)/)
+    expect(refused.error?.message).to.match(/is not an MCP endpoint \(HTTP 404\); check the path/)
     const nothing = await openProxy(`${url}/nowhere`)
     expect((await nothing.request(0, 'initialize', {})).error).to.have.property('message')
   })

@@ -171,10 +171,18 @@ describe('A connection over HTTP', () => {
     expect(refused).to.include({ reason: 'unreachable', executed: 'no' })
     const login = await serveScript(({ json }) => json({}, 401, { 'www-authenticate': 'Bearer realm="x"' }))
     expect(await errorOf(open({ url: login }))).to.include({ status: 401, challenge: 'Bearer realm="x"' })
-    const page = await serveScript(({ response }) => response.writeHead(200, { 'content-type': 'text/html' }).end('hi'))
-    const wrong = await errorOf(open({ url: page }))
-    expect(wrong).to.include({ reason: 'refused', status: 200 })
-    expect(String(wrong)).to.contain('/mcp is not an MCP endpoint: it returned text/html; check the path of the URL')
+    for (const [status, what] of [
+      [200, 'text/html'],
+      [404, 'HTTP 404'],
+      [405, 'HTTP 405'],
+    ] as const) {
+      const page = await serveScript(({ response }) =>
+        response.writeHead(status, { 'content-type': 'text/html' }).end('hi'),
+      )
+      const wrong = await errorOf(open({ url: page }))
+      expect(wrong).to.include({ reason: 'refused', status })
+      expect(String(wrong)).to.contain(`/mcp is not an MCP endpoint (${what}); check the path of the URL`)
+    }
   })
 
   it('ends a request without a sign of life, and one that takes too long', async () => {

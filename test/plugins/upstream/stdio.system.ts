@@ -1,6 +1,6 @@
 // Tests upstream servers that are processes: sessions, environment, failures, restarts and their end.
 import { execFileSync, spawn } from 'node:child_process'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setImmediate } from 'node:timers/promises'
@@ -13,6 +13,7 @@ import { isAlive } from '../../support/is-alive.ts'
 import { modern } from '../../support/rpc.ts'
 import { openSession } from '../../support/session-client.ts'
 import { type StartedHost, startHost, stopHosts } from '../../support/start-host.ts'
+import { startMetered } from '../metrics/scrape.ts'
 
 const SERVER = join(import.meta.dirname, 'support/stdio-server.mjs')
 const COMMAND = [process.execPath, SERVER]
@@ -118,6 +119,26 @@ describe('Upstream processes', () => {
     }
     expect(most).to.be.at.most(3)
     expect(await textOf(url, 'count')).to.equal('1')
+  })
+
+  it('that end at once are started once per attempt', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'upstream-'))
+    const file = join(folder, 'starts')
+    const script = `fs.appendFileSync(${JSON.stringify(file)}, '.'); process.exit(1)`
+    const { one } = await startMetered({
+      toolsets: {},
+      routes: { '/': { toolsets: 'counter' } },
+      plugins: {
+        'transport-streamable': {},
+        upstream: { servers: { counter: { command: [process.execPath, '-e', script] } } },
+      },
+    })
+    const starts = () => readFileSync(file, 'utf8').length
+    // The first attempt detects the protocol version, which takes a second start.
+    const expected = async () => 2 + ((await one('mcp_host_upstream_reconnections_total')) ?? 0)
+    await eventually('three attempts', async () => (await expected()) >= 5)
+    await eventually('one start per attempt', async () => starts() === (await expected()))
+    rmSync(folder, { recursive: true })
   })
 
   it('that cannot start are reported, and do not stop the host', async () => {
