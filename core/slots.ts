@@ -20,9 +20,8 @@ import { createSessionStore } from './sessions/create-session-store.ts'
 import type { EventStore } from './sessions/event-store.ts'
 import { createEventStore, type StreamBounds } from './sessions/event-store.ts'
 import { createMemoryEventStore } from './sessions/memory-event-store.ts'
-import { createMemorySessionStore } from './sessions/memory-session-store.ts'
 import { createPeers, type Peers } from './sessions/peers.ts'
-import type { SessionStore } from './sessions/session-store.ts'
+import type { LocalSessions, SessionStore } from './sessions/session-store.ts'
 import type { Bus } from './store/bus.ts'
 import { createMemoryBus } from './store/memory-bus.ts'
 import { createMemoryStore } from './store/memory-store.ts'
@@ -45,7 +44,7 @@ export function defaultSlots(node: string, { now }: Clock, neighbours: Neighbour
     tokenBinding: noTokenBinding,
     eventStore: createMemoryEventStore({}, now),
     changeBus: createChangeBus(bus),
-    sessionStore: createMemorySessionStore(node, now),
+    sessionStore: { node, shared: false },
     peers: createPeers(bus),
     isolation: noIsolation,
     tracer: NO_TRACER,
@@ -77,9 +76,11 @@ export const partsOf =
   ({ log, clock }: PartsHost) =>
   ({ store }: Partial<Slots>, on: <Name extends keyof Slots>(slot: Name) => Slots[Name]): Partial<Slots> => {
     if (!store) return {}
-    const { bus, limits: { streams = STREAMS, maxSize, taskBytes } = {} } = store
+    const { bus, shared, limits: { streams = STREAMS, maxSize, taskBytes } = {} } = store
     return {
-      sessionStore: createSessionStore(store, { node: bus?.node ?? on('peers').node, log, maxSize }),
+      ...(shared && {
+        sessionStore: createSessionStore(store, { node: bus?.node ?? on('peers').node, log, maxSize }),
+      }),
       eventStore: createEventStore(store, streams),
       grantStore: createGrantStore(store),
       taskStore: createTaskStore(store, { clock, log, bus, mostBytes: taskBytes }),
@@ -101,8 +102,8 @@ export interface Slots {
   eventStore: EventStore
   /** Announces changes to all nodes. Default: this process only. */
   changeBus: ChangeBus
-  /** Session records. */
-  sessionStore: SessionStore
+  /** Session records. Default: the registry of this process. */
+  sessionStore: SessionStore | LocalSessions
   /** Traces calls. Default: none. */
   tracer: CallTracer
   /** Runs tools with `isolate`. Default: none, which is a startup error for such tools. */

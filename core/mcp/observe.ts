@@ -144,11 +144,11 @@ export function createCallWatch(observers: readonly Observer[], tracer: CallTrac
     begin: (call: Call) => new RequestRecord(traced, call, none, call),
     /** Notifies the observers after the response was written. */
     end(call: Call, record: RequestRecord, result: object | undefined, error: HostError | undefined): void {
+      if (error) call.notes.timeline?.end()
+      else call.notes.timeline?.mark('respond')
       record.milliseconds = performance.now() - record.began
       record.outcome = outcomeOf(call, result, error)
       if (record.outcome === 'error') record.error = error
-      if (error) call.notes.timeline?.end()
-      else call.notes.timeline?.mark('respond')
       // `setImmediate` would keep the objects of all calls of an event loop phase: each scavenge would copy them.
       process.nextTick(notifyAll, observers, record, settings.log)
     },

@@ -132,7 +132,7 @@ interface IdleMark extends SessionUse {
 
 class StoredSessions implements SessionStore {
   readonly node: string
-  readonly shared: boolean | 'host'
+  readonly shared: true | 'host'
   readonly #store: Store
   readonly #log: Logger
   readonly #bytesPerOwner: number
@@ -148,7 +148,7 @@ class StoredSessions implements SessionStore {
     this.#bytesPerOwner = maxSize * OWNER_SHARE
     this.#log = log
     this.node = node
-    this.shared = store.shared
+    this.shared = store.shared === 'host' ? 'host' : true
   }
 
   async create(digest: string, record: SessionRecord, { idleTimeout: ttl, maxPerOwner }: SessionBounds) {

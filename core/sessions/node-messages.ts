@@ -88,10 +88,7 @@ export function createNodeMessages(node: ThisNode) {
       peers.receive(message => (isForStreams(message) ? receiveOther(message) : receive(message)))
     },
     keep(session: Session, change: StateChange): Promise<void> | undefined {
-      const changed = store.change(session.digest, change)
-      return changed instanceof Promise
-        ? changed.then(found => takeKept(session, change, found))
-        : takeKept(session, change, changed)
+      return store?.change(session.digest, change).then(changed => takeKept(session, change, changed))
     },
     nameQuestions: (session: Session) => questionIds.series(session.digest),
     passAnswer(session: Session, id: RequestId, body: Readonly<Record<string, unknown>>): Promise<void> | undefined {
@@ -114,12 +111,10 @@ export function createNodeMessages(node: ThisNode) {
       return passing
     },
     passCancel(session: Session, id: RequestId, reason: string): Promise<void> | undefined {
-      const pass = async (at: string | undefined) => {
+      return store?.nodeOf(session.digest, id).then(async at => {
         if (at === undefined || at === name) return
         await peers.send(at, { type: 'cancel', session: session.digest, request: id, reason })
-      }
-      const at = store.nodeOf(session.digest, id)
-      return at instanceof Promise ? at.then(pass) : pass(at)
+      })
     },
   }
 }
@@ -155,8 +150,8 @@ export function createTakeChanged({ name, store, bounds, log }: Omit<ThisNode, '
     try {
       do {
         reading.set(session, false)
-        const found = await store.enter(session.digest, { version: session.version, requests: [], from: [] }, bounds)
-        if (found.kind === 'entered' && found.record && !session.disposed) takeRecord(session, found.record, name)
+        const found = await store?.enter(session.digest, { version: session.version, requests: [], from: [] }, bounds)
+        if (found?.kind === 'entered' && found.record && !session.disposed) takeRecord(session, found.record, name)
       } while (reading.get(session) && !session.disposed)
     } catch (err) {
       log.debug({ err }, 'what a client set at another node is read with its next request')

@@ -14,12 +14,13 @@ import { createNodeMessages, type StreamMessage, takeRecord } from './node-messa
 import { notSure, notYours, perhapsRunning, running, sessionGone, tooManySessions } from './refusals.ts'
 import { Session, type SessionFacts, type SessionKeeper, type ThisNode } from './session.ts'
 import { digestOf, type Owner, type SessionIds, shortId } from './session-id.ts'
+import { Holders } from './session-owners.ts'
 import {
-  type Entered,
   FIRST_STATE,
   type SessionBounds,
   type SessionOpening,
   type SessionRecord,
+  type SessionStore,
 } from './session-store.ts'
 import { createSessionUpkeep } from './session-upkeep.ts'
 
@@ -78,6 +79,7 @@ export function createSessionRegistry(settings: RegistrySettings) {
   const { node, ids, paths, feedOn, makeOffer, admit } = settings
   const { name, store, peers, events, bounds, log, clock, figures, sessions: byDigest } = node
   const sessions = new Map<string, Session>()
+  const owners = new Holders<Session>()
   const runs = new Set<Promise<void>>()
   const charge = createWatchCharges()
   const { tell, runsAt, listen, ...messages } = createNodeMessages(node)
@@ -86,13 +88,10 @@ export function createSessionRegistry(settings: RegistrySettings) {
     tell,
     evict: ({ digest, holder }) => endEverywhere(digest, holder, 'the session idled while too many did', true),
   })
-  const enter = createEntrance({
-    node,
-    runsAt,
-    restore: upkeep.restore,
-    rebuild,
-    adoptRun: session => startRun(session, true),
-  })
+  const adoptRun = (session: Session) => startRun(session, true)
+  const enter = store
+    ? createEntrance({ node: { ...node, store }, runsAt, restore: upkeep.restore, rebuild, adoptRun })
+    : enterHere
   let released = false
   /** Event streams of ended sessions that are being deleted. */
   const dropping = new Set<Promise<void>>()
@@ -102,17 +101,20 @@ export function createSessionRegistry(settings: RegistrySettings) {
     clock,
     feedOn,
     used(session, inUse) {
-      if (store.shared) upkeep.mark(session, inUse)
-      else {
-        const victims = store.mark([{ digest: session.digest, holder: session.holder, inUse, ago: 0 }], bounds)
-        if (victims instanceof Promise || victims.length > 0) upkeep.evict(victims)
-      }
+      if (store) return upkeep.mark(session, inUse)
+      if (inUse) return owners.use(session)
+      owners.idle(session)
+      const victim = owners.idleCount > bounds.maxIdle ? owners.victim() : undefined
+      if (!victim) return
+      owners.use(victim)
+      upkeep.evict(victim)
     },
     disposed(session, elsewhere) {
       sessions.delete(session.id)
       byDigest.delete(session.digest)
       if (elsewhere) return
-      upkeep.forget(session)
+      if (store) upkeep.forget(session)
+      else owners.remove(session)
       // Runs on each node with a copy, but only the session's home node counts the end.
       if (session.home === name) figures.ended(session)
       const dropped = Promise.resolve(events(session).drop(session.digest))
@@ -120,13 +122,13 @@ export function createSessionRegistry(settings: RegistrySettings) {
         .finally(() => dropping.delete(dropped))
       dropping.add(dropped)
     },
-    finished: (session, requests) => store.leave(session.digest, requests),
+    finished: (session, requests) => store?.leave(session.digest, requests),
     // An ended session is not charged: a call can outlive it, and nothing would release the charge.
     charge: (session, bytes, letIn) => session.disposed || charge(session.holder, bytes, letIn),
   }
 
   function refuseWhenReleased() {
-    if (released && !store.shared) throw shuttingDown()
+    if (released && !store) throw shuttingDown()
   }
 
   async function open(facts: RequestFacts, transport: string): Promise<Session> {
@@ -146,20 +148,23 @@ export function createSessionRegistry(settings: RegistrySettings) {
     const id = ids.create(ownerOf(facts), clock.now())
     const digest = digestOf(id)
     const holder = holderOf(facts)
-    const headers = store.shared ? withoutCredentials(facts.headers) : NO_HEADERS
+    const headers = store ? withoutCredentials(facts.headers) : NO_HEADERS
     const opening = { transport, route: route.path, params, holder, user, ip, headers }
-    const created = store.create(digest, { opening, state: FIRST_STATE, version: 1, home: name }, bounds)
-    const version = created instanceof Promise ? await created : created
+    const version = store
+      ? await store.create(digest, { opening, state: FIRST_STATE, version: 1, home: name }, bounds)
+      : createHere(opening)
     if (version === undefined) throw tooManySessions()
     let session: Session
     try {
       session = await build(facts, { id, digest, keeper, opening, home: name, version })
     } catch (error) {
-      Promise.resolve(store.end(digest, holder)).catch(err =>
-        log.debug({ err }, 'a session that failed to open stays in the store until it has idled'),
-      )
+      if (!store) owners.discount(opening)
+      store
+        ?.end(digest, holder)
+        .catch(err => log.debug({ err }, 'a session that failed to open stays in the store until it has idled'))
       throw error
     }
+    const leave = session.use()
     try {
       await startRun(session)
     } catch (error) {
@@ -167,7 +172,26 @@ export function createSessionRegistry(settings: RegistrySettings) {
       throw error
     }
     figures.opened(session)
-    keeper.used(session, session.inUse)
+    leave()
+    return session
+  }
+
+  /** Returns the version like `create` of a store. */
+  function createHere(opening: SessionOpening): number | undefined {
+    const { idleTimeout, maxPerOwner = Number.POSITIVE_INFINITY } = bounds
+    const isFull = () => owners.countOf(opening.holder) >= maxPerOwner
+    const limit = clock.now() - idleTimeout
+    if (isFull())
+      for (const session of owners.idleOf(opening.holder)) if (session.lastUsed <= limit) upkeep.endIdle(session)
+    if (isFull()) return undefined
+    owners.add(opening)
+    return 1
+  }
+
+  function enterHere({ digest }: Entering): Session {
+    const session = byDigest.get(digest)
+    if (!session) throw sessionGone()
+    session.lastUsed = clock.now()
     return session
   }
 
@@ -233,9 +257,11 @@ export function createSessionRegistry(settings: RegistrySettings) {
   }
 
   async function endEverywhere(digest: string, holder: string, reason: string, onlyIdle: boolean) {
-    const nodes = await store.end(digest, holder, onlyIdle)
-    if (nodes === undefined && onlyIdle) return
-    byDigest.get(digest)?.dispose(new Error(reason))
+    // Always asynchronous: an evicted session can have an unsent response.
+    const nodes = await store?.end(digest, holder, onlyIdle)
+    const session = byDigest.get(digest)
+    if (onlyIdle && (store ? nodes === undefined : session?.inUse)) return
+    session?.dispose(new Error(reason))
     await tell(nodes ?? [], { type: 'ended', session: digest, reason })
   }
 
@@ -297,9 +323,8 @@ export function createSessionRegistry(settings: RegistrySettings) {
     },
     async close(reason, patience) {
       upkeep.stop()
-      const shared = store.shared !== false
-      if (shared) await settleStreams(patience)
-      for (const session of [...sessions.values()]) session.dispose(reason, shared)
+      if (store) await settleStreams(patience)
+      for (const session of [...sessions.values()]) session.dispose(reason, store !== undefined)
       await awaitRuns(patience)
       await upkeep.flush()
       await withTimeout(Promise.all(dropping), STORE_PATIENCE, () => undefined)
@@ -321,14 +346,12 @@ export function createSessionRegistry(settings: RegistrySettings) {
 }
 
 interface EntranceParts {
-  readonly node: ThisNode
+  readonly node: ThisNode & { readonly store: SessionStore }
   readonly runsAt: (node: string, digest: string, request: RequestId) => Promise<boolean | undefined>
   readonly restore: (session: Session) => Promise<boolean>
   readonly rebuild: (entering: Entering, record: SessionRecord) => Promise<Session>
   readonly adoptRun: (session: Session) => Promise<void>
 }
-
-const NO_NODES: readonly string[] = []
 
 /** Throws unless the session belongs to the caller, URL and transport. */
 function checkPlace({ caller, transport }: Entering, { route, params, user, ...opening }: SessionOpening) {
@@ -342,9 +365,6 @@ function createEntrance({ node, runsAt, restore, rebuild, adoptRun }: EntrancePa
   const { name, store, peers, bounds, sessions } = node
   const building = new Map<string, Promise<Session>>()
 
-  const ask = (digest: string, requests: readonly RequestId[], from: readonly string[]) =>
-    store.enter(digest, { version: sessions.get(digest)?.version ?? 0, requests, from }, bounds)
-
   async function restoreLost(digest: string, ended: boolean) {
     const held = sessions.get(digest)
     if (ended) held?.dispose(new Error('the session was ended'))
@@ -352,10 +372,12 @@ function createEntrance({ node, runsAt, restore, rebuild, adoptRun }: EntrancePa
     throw !ended && !held && store.unsure ? notSure() : sessionGone()
   }
 
-  async function awaitEntry({ digest, requests }: Entering, first: Entered) {
+  async function awaitEntry({ digest, requests }: Entering) {
     const from: string[] = []
     let restored = false
-    for (let entered = first; ; entered = await ask(digest, requests, from)) {
+    for (;;) {
+      const version = sessions.get(digest)?.version ?? 0
+      const entered = await store.enter(digest, { version, requests, from }, bounds)
       if (entered.kind === 'entered') {
         if (entered.record || sessions.has(digest)) return entered.record
         from.push(name)
@@ -388,9 +410,12 @@ function createEntrance({ node, runsAt, restore, rebuild, adoptRun }: EntrancePa
     await adoptRun(session)
   }
 
-  async function enterLater(entering: Entering, first: Entered | Promise<Entered>): Promise<Session> {
+  return async function enter(entering: Entering): Promise<Session> {
     const { digest, requests } = entering
-    const record = await awaitEntry(entering, await first)
+    // Prevents an idle sweep during the store request.
+    const held = sessions.get(digest)
+    if (held) held.lastUsed = node.clock.now()
+    const record = await awaitEntry(entering)
     try {
       if (record) checkPlace(entering, record.opening)
       const session = sessions.get(digest) ?? (record && (await build(entering, record)))
@@ -405,16 +430,6 @@ function createEntrance({ node, runsAt, restore, rebuild, adoptRun }: EntrancePa
       store.leave(digest, requests)
       throw error
     }
-  }
-
-  return function enter(entering: Entering): Session | Promise<Session> {
-    const { digest, requests } = entering
-    const here = sessions.get(digest)
-    // Prevents an idle sweep during the store request.
-    if (here) here.lastUsed = node.clock.now()
-    const entered = store.enter(digest, { version: here?.version ?? 0, requests, from: NO_NODES }, bounds)
-    const isHere = !(entered instanceof Promise) && entered.kind === 'entered' && entered.record === undefined
-    return here && isHere && here.home === name ? here : enterLater(entering, entered)
   }
 }
 

@@ -1,4 +1,4 @@
-// Session records and their store: in this process (memory-session-store.ts) or shared by all nodes (a plugin).
+// Session records and their store, which several nodes share. Without one, sessions exist only in the registry.
 import type { IncomingHttpHeaders } from 'node:http'
 import type { User } from '../kernel/user.ts'
 import type { ClientFacts, SessionSetting } from '../mcp/call.ts'
@@ -59,43 +59,47 @@ export interface SessionRecord {
 
 export type StateChange = SessionSetting | { readonly revision: Revision; readonly client: ClientFacts }
 
-type Awaitable<Value> = Value | Promise<Value>
+/** Sessions without a store. Routes with the same object have the same sessions. */
+export interface LocalSessions {
+  readonly node: string
+  readonly shared: false
+}
 
 /**
- * Session records for one node. Methods reject with the HostError `unavailable` if the store cannot be reached. Methods
- * of a shared store are idempotent, because responses can be lost.
+ * Session records for one node. Methods reject with the HostError `unavailable` if the store cannot be reached. They
+ * are idempotent, because responses can be lost.
  */
 export interface SessionStore {
   readonly node: string
-  /** True: shared by every node; `host`: by all processes on this machine; false: only this process. */
-  readonly shared: boolean | 'host'
+  /** True: shared by every node; `host`: by all processes on this machine. */
+  readonly shared: true | 'host'
   /** Returns the version. Undefined, and nothing stored, above `bounds.maxPerOwner` or the owner's share of the store. Otherwise this node has a copy in use. */
-  create(digest: string, record: SessionRecord, bounds: SessionBounds): Awaitable<number | undefined>
+  create(digest: string, record: SessionRecord, bounds: SessionBounds): Promise<number | undefined>
   /** Called for each message. Returns a newer record and registers the requests. */
-  enter(digest: string, visit: Visit, bounds: SessionBounds): Awaitable<Entered>
+  enter(digest: string, visit: Visit, bounds: SessionBounds): Promise<Entered>
   /** Removes completed requests. Callers do not await the result. */
   leave(digest: string, requests: readonly RequestId[]): void
   /** Changes the state. Undefined without a record; `full`, unchanged, above `MAX_WATCHED` or `MAX_WATCHED_BYTES`. */
-  change(digest: string, change: StateChange): Awaitable<Changed | 'full' | undefined>
-  nodeOf(digest: string, request: RequestId): Awaitable<string | undefined>
+  change(digest: string, change: StateChange): Promise<Changed | 'full' | undefined>
+  nodeOf(digest: string, request: RequestId): Promise<string | undefined>
   /** Makes this node the home if the home is still `from`. */
-  adopt(digest: string, from: string): Awaitable<boolean>
+  adopt(digest: string, from: string): Promise<boolean>
   /** Makes this node the sender of messages that belong to no call. Undefined without a record. */
-  claimStream(digest: string, stream: string): Awaitable<StreamClaim | undefined>
+  claimStream(digest: string, stream: string): Promise<StreamClaim | undefined>
   /** Ends a session and returns other nodes with a copy. Undefined without a record, or if in use with `onlyIdle`. */
-  end(digest: string, holder: string | undefined, onlyIdle?: boolean): Awaitable<readonly string[] | undefined>
+  end(digest: string, holder: string | undefined, onlyIdle?: boolean): Promise<readonly string[] | undefined>
   /**
    * Reports session use; sessions in use do not expire. Returns sessions to end above `bounds.maxIdle` or the store's
    * capacity: the longest idle ones of the holders with most idle sessions.
    */
-  mark(uses: readonly SessionUse[], bounds: SessionBounds): Awaitable<readonly Victim[]>
+  mark(uses: readonly SessionUse[], bounds: SessionBounds): Promise<readonly Victim[]>
   /** Milliseconds until the idle timeout; undefined without a record. */
-  timeLeft(digest: string): Awaitable<number | undefined>
+  timeLeft(digest: string): Promise<number | undefined>
   /**
    * Restores a lost record as idle. A record that another node restored from an older copy gets the changes of this copy.
    * Returns the record, with the nodes to notify of these changes. Undefined if the session was ended.
    */
-  restore(digest: string, record: SessionRecord, held: HeldHere, bounds: SessionBounds): Awaitable<Changed | undefined>
+  restore(digest: string, record: SessionRecord, held: HeldHere, bounds: SessionBounds): Promise<Changed | undefined>
   /** Called when the store is reachable again; recent writes can be lost. */
   onReturn(listener: () => void): void
   /** True for some time after `onReturn`: another node can still restore a missing session. */

@@ -28,6 +28,7 @@ import {
   writeFacts,
 } from './resumable-stream.ts'
 import type { Session, ThisNode } from './session.ts'
+import type { StreamClaim } from './session-store.ts'
 
 /** A client message for another node's stream. */
 export interface ForwardedMessage {
@@ -80,7 +81,7 @@ export function createParts(
   const { node, registry } = settings
   const { name: own, store, events, log } = node
   const leaving = () => registry.released
-  const sharedWith = (session: Session) => (store.shared ? events(session).shared : undefined)
+  const sharedWith = (session: Session) => (store ? events(session).shared : undefined)
   const standalone = new WeakMap<Session, readonly ResumableStream[]>()
   return {
     ...settings,
@@ -194,7 +195,7 @@ export function createSessionStreams(
       const shared = parts.sharedWith(session)
       if (!shared) return here ? resumeHere(here, place, session) : resumeFinished(session, place)
       const state = await shared.state(session.digest, place.stream)
-      if (!state) throw store.unsure ? notSure() : eventsGone()
+      if (!state) throw store?.unsure ? notSure() : eventsGone()
       const facts = readFacts(state.facts)
       if (facts.requests.length === 0 && !state.finished) {
         return resumeHere(await takeOver(parts, session, place.stream, true), place, session)
@@ -253,9 +254,17 @@ export async function takeOver(
   }
 }
 
+function claimHere({ claim }: Session, node: string, stream: string): StreamClaim {
+  const { epoch = 0 } = claim ?? {}
+  return {
+    epoch: claim?.stream === stream ? epoch : epoch + 1,
+    before: claim && { node, stream: claim.stream },
+  }
+}
+
 async function takeOverStream(parts: StreamParts, session: Session, name: string, isResumed: boolean) {
   const { name: node, store, peers, log } = parts.node
-  const claim = await store.claimStream(session.digest, name)
+  const claim = await (store ? store.claimStream(session.digest, name) : claimHere(session, node, name))
   if (!claim || session.disposed) throw sessionGone()
   const { before, epoch } = claim
   const here = session.streams.get(name)

@@ -6,7 +6,7 @@ import type { Session, ThisNode } from './session.ts'
 import { shortId } from './session-id.ts'
 import type { SessionUse, Victim } from './session-store.ts'
 
-/** Minimum interval of reports to a shared store, milliseconds. */
+/** Minimum interval of reports to the store, milliseconds. */
 const MARK_INTERVAL = 250
 /** Minimum interval of log lines about evictions, milliseconds. */
 const LOG_INTERVAL = 10_000
@@ -48,28 +48,31 @@ export function createSessionUpkeep({ node, evict, tell }: UpkeepParts) {
   async function flush() {
     clock.clear(timer)
     timer = undefined
-    if (waiting.size === 0) return
+    if (!store || waiting.size === 0) return
     const now = clock.monotonic()
     const uses = [...waiting.values()].map(({ at, ...use }) => ({ ...use, ago: now - at }))
     waiting.clear()
-    await Promise.resolve(store.mark(uses, bounds)).then(evictAll).catch(fail)
+    await store.mark(uses, bounds).then(evictAll).catch(fail)
   }
 
-  /** Reports the use of a session to a shared store. */
+  /** Reports the use of a session to the store. */
   function mark({ digest, holder }: Session, inUse: boolean) {
     waiting.set(digest, { digest, holder, inUse, at: clock.monotonic() })
     timer ??= clock.setTimeout(() => void flush(), MARK_INTERVAL).unref()
   }
 
+  function endIdle(session: Session) {
+    log.debug({ session: shortId(session.id) }, 'a session ended: idle')
+    session.dispose(new Error('the session was idle for too long'))
+  }
+
   /** Ends sessions that are idle everywhere. Forgets sessions of other nodes, unless `runSession` runs here. */
   async function sweepIdle(session: Session) {
     const before = session.lastUsed
-    const left = await store.timeLeft(session.digest)
+    const left = await store?.timeLeft(session.digest)
     if (session.inUse || session.lastUsed !== before) return
-    if (left === undefined) {
-      log.debug({ session: shortId(session.id) }, 'a session ended: idle')
-      session.dispose(new Error('the session was idle for too long'))
-    } else if (!store.shared || (session.offer.spansRun && session.home === name)) {
+    if (left === undefined) endIdle(session)
+    else if (session.offer.spansRun && session.home === name) {
       session.lastUsed = clock.now() - Math.max(0, bounds.idleTimeout - left)
     } else session.dispose(new Error('the session is not used here'), true)
   }
@@ -82,21 +85,21 @@ export function createSessionUpkeep({ node, evict, tell }: UpkeepParts) {
       if (home === name || session.offer.spansRun || !(session.inUse || session.lastUsed >= since)) continue
       const isAlive = alive.get(home) ?? (await peers.isAlive(home))
       alive.set(home, isAlive)
-      if (!isAlive && (await store.adopt(session.digest, home))) session.home = name
+      if (!isAlive && (await store?.adopt(session.digest, home))) session.home = name
     }
   }
 
   async function sweep() {
     const since = sweptAt
     sweptAt = clock.now()
-    if (store.shared) await adoptUsed(since)
+    if (store) await adoptUsed(since)
     const limit = clock.now() - bounds.idleTimeout
     const renews = clock.monotonic() - renewedAt > RENEW_INTERVAL
     if (renews) renewedAt = clock.monotonic()
     for (const session of sessions.values()) {
       if (renews) for (const stream of session.streams.values()) stream.reopen()
       if (session.inUse) {
-        if (store.shared) mark(session, true)
+        if (store) mark(session, true)
       } else if (session.lastUsed <= limit) await sweepIdle(session)
     }
   }
@@ -104,7 +107,7 @@ export function createSessionUpkeep({ node, evict, tell }: UpkeepParts) {
   /** Returns false if the session was ended. */
   async function restore(session: Session): Promise<boolean> {
     const { digest, running: requests, claim } = session
-    const restored = await store.restore(digest, session.record, { requests, claim }, bounds)
+    const restored = await store?.restore(digest, session.record, { requests, claim }, bounds)
     if (!restored) return false
     const { version, state } = restored.record
     session.isUnrestored = false
@@ -148,11 +151,11 @@ export function createSessionUpkeep({ node, evict, tell }: UpkeepParts) {
     mark,
     /** Drops the unreported use of an ended session. */
     forget: ({ digest }: Session) => void waiting.delete(digest),
-    evict: (victims: readonly Victim[] | Promise<readonly Victim[]>) =>
-      void Promise.resolve(victims).then(evictAll).catch(fail),
+    evict: (victim: Victim) => void evictAll([victim]),
+    endIdle,
     restore,
     start: () =>
-      store.onReturn(() => {
+      store?.onReturn(() => {
         restoreAll().catch(err =>
           log.warn({ code: 'MH1422', err }, 'could not register the sessions of this node at the session store'),
         )

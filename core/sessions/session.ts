@@ -1,5 +1,6 @@
 // A client's session on one node. A class, so that 100,000 idle sessions share their methods.
 import type { Clock } from '../http/clock.ts'
+import type { Linked } from '../http/linked-list.ts'
 import type { Logger } from '../kernel/log.ts'
 import type { User } from '../kernel/user.ts'
 import type { AskClient, CallReply, CallSession, ClientFacts, ClientRequest, Offer } from '../mcp/call.ts'
@@ -44,7 +45,8 @@ export interface SessionKeeper {
 export interface ThisNode {
   /** A random name for each host. */
   readonly name: string
-  readonly store: SessionStore
+  /** Undefined: sessions exist only in this process. */
+  readonly store: SessionStore | undefined
   readonly peers: Peers
   readonly questionIds: QuestionIds
   readonly events: (session: Session) => EventStore
@@ -75,7 +77,7 @@ export interface SessionFacts {
   readonly version: number
 }
 
-export class Session implements CallSession, AskClient {
+export class Session implements CallSession, AskClient, Linked {
   readonly id: string
   readonly digest: string
   offer: Offer
@@ -95,6 +97,9 @@ export class Session implements CallSession, AskClient {
   lastUsed: number
   disposed = false
   calls = 0
+  older: this | undefined = undefined
+  newer: this | undefined = undefined
+  linked = false
   readonly #keeper: SessionKeeper
   #watched: WatchedUris | undefined
   #channel: SessionChannel | undefined

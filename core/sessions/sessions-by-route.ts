@@ -13,11 +13,11 @@ import { createQuestionIds } from './questions.ts'
 import { createRunningCalls, createSessionRegistry, type SessionRegistry } from './registry.ts'
 import type { Session, SessionFigures, ThisNode } from './session.ts'
 import type { SessionIds } from './session-id.ts'
-import type { SessionBounds, SessionStore } from './session-store.ts'
+import type { LocalSessions, SessionBounds, SessionStore } from './session-store.ts'
 import { createSessionStreams, type SessionStreams } from './session-streams.ts'
 
 export interface RouteStores {
-  readonly sessionStore: SessionStore
+  readonly sessionStore: SessionStore | LocalSessions
   readonly peers: Peers
   readonly eventStore: EventStore
   readonly changeBus: ChangeBus
@@ -39,7 +39,7 @@ interface SessionsSettings {
 }
 
 interface Group {
-  readonly sessionStore: SessionStore
+  readonly sessionStore: SessionStore | LocalSessions
   readonly peers: Peers
   readonly routes: McpRoute[]
 }
@@ -116,7 +116,7 @@ export function createSessionsByRoute(settings: SessionsSettings) {
   const built = groupRoutes(settings).map(({ sessionStore, peers, routes }) => {
     const node: ThisNode = {
       name: sessionStore.node,
-      store: sessionStore,
+      store: sessionStore.shared ? sessionStore : undefined,
       peers,
       questionIds: createQuestionIds(questionKeys, sessionStore.node),
       events: session => storesOn(session.offer.route).eventStore,

@@ -5,7 +5,7 @@ import type { SuggestPlugin } from '../kernel/plugin-plan.ts'
 import type { Route } from '../kernel/route.ts'
 import { isHandshakeRevision } from '../mcp/revisions.ts'
 import type { CompiledRoute } from '../mcp/routes.ts'
-import type { SessionStore } from './session-store.ts'
+import type { LocalSessions, SessionStore } from './session-store.ts'
 
 type SharedSlot = (typeof SESSION_SLOTS)[number]
 
@@ -14,7 +14,7 @@ interface SharedParts {
   readonly routes: readonly CompiledRoute[]
   readonly isFilled: (slot: SharedSlot, route: Route) => boolean
   readonly isCarried: boolean
-  readonly sharedOn: (route: Route) => SessionStore['shared']
+  readonly sharedOn: (route: Route) => (SessionStore | LocalSessions)['shared']
   /** True for temporary keys of this process. */
   readonly ownKeys: boolean
   readonly suggest: SuggestPlugin
@@ -27,7 +27,7 @@ export const keepsSessions = ({ stateless, revisions }: CompiledRoute) =>
   !stateless && revisions.some(isHandshakeRevision)
 
 /** True if no other process can serve the sessions during shutdown. */
-export const isServedHereAlone = ({ shared }: SessionStore, processes: number) =>
+export const isServedHereAlone = ({ shared }: SessionStore | LocalSessions, processes: number) =>
   !shared || (shared === 'host' && processes === 1)
 
 const names = (routes: readonly CompiledRoute[]) => routes.map(({ path }) => `routes['${path}']`).join(', ')

@@ -13,7 +13,7 @@ type Awaitable<Value> = Value | Promise<Value>
  * has rejected is never applied later than the store's own time limit.
  */
 export interface Store {
-  /** `true`: all nodes; `host`: all processes of this host; `false`: this process only. */
+  /** `true`: all nodes; `host`: all processes of this host; `false`: this process only, which then stores no sessions. */
   readonly shared: boolean | 'host'
   /**
    * Applies all steps, or none if a condition of one step does not hold. A key of each kind occurs in one step at most.

@@ -568,7 +568,7 @@ export function createHandlers({ host, operator, records, isActive, readProgram 
     sessions: async () => {
       // Rejects if a store does not respond: the sessions in memory can then be outdated.
       const stores = new Set(host.routes.map(route => host.services.slot('sessionStore', route)))
-      await Promise.all([...stores].map(store => store.timeLeft('console')))
+      await Promise.all([...stores].map(store => store.shared && store.timeLeft('console')))
       return readSessions(live)
     },
     tasks: () => readTasks(live),

@@ -1,7 +1,7 @@
 // Tests session counts per owner and the choice of the session to evict.
 import { expect } from 'chai'
 import fc from 'fast-check'
-import { type Held, Holders } from '../../core/sessions/memory-session-store.ts'
+import { type Held, Holders } from '../../core/sessions/session-owners.ts'
 
 const session = (holder: string): Held => ({ holder })
 

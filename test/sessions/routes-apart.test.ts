@@ -1,7 +1,6 @@
 // Tests that a session id is unknown on routes with a different session store.
 import { expect } from 'chai'
 import { defineTool } from '../../core/index.ts'
-import { createMemorySessionStore } from '../../core/sessions/memory-session-store.ts'
 import { identifyByHeader } from '../fixtures/identify-by-header.ts'
 import { plugin } from '../fixtures/plugins.ts'
 import { openSession, tell } from '../support/session-client.ts'
@@ -13,7 +12,7 @@ const PING = { id: 1, method: 'ping' }
 
 describe('Session id on a route with another session store', () => {
   it('responds 404 to its owner without a warning and 403 to another user', async () => {
-    const own = plugin(host => host.provide('sessionStore', createMemorySessionStore('own')))
+    const own = plugin(host => host.provide('sessionStore', { node: 'own', shared: false }))
     const { url, log } = await startHost({
       toolsets: { all: [defineTool({ name: 'a', handler: () => 'a' })] },
       routes: {

@@ -41,7 +41,7 @@ describe('The periodic check of sessions', () => {
           return home === 'other'
         },
       },
-      store: { shared: true, mark: () => [], adopt: async (digest: string) => digest !== 'adopted elsewhere' },
+      store: { shared: true, mark: async () => [], adopt: async (digest: string) => digest !== 'adopted elsewhere' },
     }
     createSessionUpkeep({ node: node as unknown as ThisNode, evict: async () => undefined, tell: () => undefined })
     await clock.advance(SWEEP)

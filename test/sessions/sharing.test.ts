@@ -3,11 +3,13 @@ import { expect } from 'chai'
 import { createHost } from '../../core/create-host.ts'
 import { stopAtFirst } from '../../core/http/errors.ts'
 import { defineTool } from '../../core/index.ts'
+import type { InternalHost } from '../../core/internal.ts'
 import { createSecrets } from '../../core/kernel/secrets.ts'
+import { createSessionStore } from '../../core/sessions/create-session-store.ts'
 import { createMemoryEventStore } from '../../core/sessions/memory-event-store.ts'
-import { createMemorySessionStore } from '../../core/sessions/memory-session-store.ts'
 import { checkSharing } from '../../core/sessions/sharing.ts'
 import type { Neighbours } from '../../core/slots.ts'
+import { createMemoryStore } from '../../core/store/memory-store.ts'
 import { plugin } from '../fixtures/plugins.ts'
 import { createMemoryPeers } from '../support/memory-services.ts'
 import { startNeighbours } from '../support/neighbours.ts'
@@ -43,6 +45,9 @@ async function refusal(routes: object, settings: RefusalSettings = {}) {
     return (error as Error).message
   }
 }
+
+const sessionsOf = (host: InternalHost, shared: true | 'host') =>
+  createSessionStore({ ...createMemoryStore(), shared }, { node: host.config.node, log: host.log })
 
 const stateless = { toolsets: 'all', stateless: true }
 
@@ -111,7 +116,7 @@ describe('Host process with inter-process messages', () => {
   const carried = (routes: object, plugins: object = {}) =>
     refusal(routes, { plugins, neighbours: startNeighbours(1)[0] })
   const kept = plugin(host => {
-    host.provide('sessionStore', { ...createMemorySessionStore(host.config.node), shared: 'host' })
+    host.provide('sessionStore', sessionsOf(host, 'host'))
     host.provide('eventStore', createMemoryEventStore())
   })
 
@@ -126,7 +131,7 @@ describe('Host process with inter-process messages', () => {
 
   it('rejects sessions shared with other nodes that it cannot reach', async () => {
     const everywhere = plugin(host => {
-      host.provide('sessionStore', { ...createMemorySessionStore(host.config.node), shared: true })
+      host.provide('sessionStore', sessionsOf(host, true))
       host.provide('eventStore', createMemoryEventStore())
     })
     expect(await carried({ '/': { toolsets: 'all' } }, { everywhere })).to.include('no plugin provides `peers`')
@@ -136,8 +141,7 @@ describe('Host process with inter-process messages', () => {
 describe('Startup with a shared session store', () => {
   const shared = (fills: readonly ('sessionStore' | 'peers')[]) =>
     plugin(host => {
-      const store = createMemorySessionStore(host.config.node)
-      if (fills.includes('sessionStore')) host.provide('sessionStore', { ...store, shared: true })
+      if (fills.includes('sessionStore')) host.provide('sessionStore', sessionsOf(host, true))
       if (fills.includes('peers')) host.provide('peers', createMemoryPeers(host.config.node))
     })
   const refused = (

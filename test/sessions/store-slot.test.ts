@@ -14,7 +14,7 @@ function countedStore() {
   const store = createMemoryStore()
   const partitions = new Map<string, number>()
   const counted: Store = {
-    shared: store.shared,
+    shared: 'host',
     read: store.read,
     transact(partition, steps) {
       partitions.set(partition, (partitions.get(partition) ?? 0) + 1)

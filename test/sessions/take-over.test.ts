@@ -5,7 +5,6 @@ import { HostError } from '../../core/index.ts'
 import { createChangeFeed } from '../../core/sessions/change-feed.ts'
 import type { StreamWriter } from '../../core/sessions/event-store.ts'
 import { createMemoryEventStore } from '../../core/sessions/memory-event-store.ts'
-import { createMemorySessionStore } from '../../core/sessions/memory-session-store.ts'
 import { Session, type SessionFacts } from '../../core/sessions/session.ts'
 import { createParts, type StreamParts, takeOver } from '../../core/sessions/session-streams.ts'
 import { eventually } from '../support/eventually.ts'
@@ -66,11 +65,10 @@ function openElsewhere(waitsAt: 'claimStream' | 'claim' | 'since', areGone = fal
     places.push(given[4]?.bus)
     return events.append(...given)
   }
-  const store = createMemorySessionStore('here')
   const claim = { epoch: 2, before: { node: 'other', stream: 'theirs' } }
   const node = {
     name: 'here',
-    store: { ...store, shared: true, claimStream: () => answer('claimStream', claim) },
+    store: { shared: true, claimStream: () => answer('claimStream', claim) },
     peers: createMemoryPeers('here'),
     events: () => ({ ...events, append, shared }),
     bus: () => ({ ...bus, history }),

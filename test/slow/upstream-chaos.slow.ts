@@ -22,12 +22,16 @@ import { startHost, stopHosts } from '../support/start-host.ts'
 
 const CLIENTS = 100
 const SECONDS = Number(process.env['CHAOS_SECONDS'] ?? 15)
-/** Seconds without chaos. Calls during the warm-up are not measured. */
-const CALM_SECONDS = { warmUp: 5, measured: 5 }
+/** Times with and without chaos alternate. */
+const ROUNDS = Math.max(3, Math.round(SECONDS / 10))
+const WARM_UP_SECONDS = 5
+const CALM_SECONDS = 4
+/** Seconds after each change during which durations are not measured: calls of the time before are still running. */
+const CHANGE_SECONDS = 2
 /** Longest pause of a client between two calls, milliseconds. */
 const MAX_PAUSE = 400
 const SEED = Number(process.env['SEED'] ?? 20_261_127)
-/** Bytes of the heap at the end, above those after a third of the time. */
+/** Bytes of the heap at the end, above those after the first round. */
 const MAX_GROWTH = 32_000_000
 const NODE_CLIENTS = 60
 /** Without and with chaos. */
@@ -165,16 +169,21 @@ describe('chaos: 100 clients of upstream servers', function () {
       }
     }
     const clients = Promise.all(Array.from({ length: CLIENTS }, (_, client) => use(client)))
-    await Promise.race([clients, wait(CALM_SECONDS.warmUp * 1_000)])
-    measured = times.calm
-    await Promise.race([clients, wait(CALM_SECONDS.measured * 1_000)])
-    measured = undefined
-    phase = 'chaos'
-    await Promise.race([clients, wait((SECONDS * 1_000) / 3)])
-    const before = heap()
-    // The garbage collection blocked the calls that were running.
-    measured = times.chaos
-    await Promise.race([clients, wait((SECONDS * 2_000) / 3)])
+    const pass = (seconds: number) => Promise.race([clients, wait(seconds * 1_000)])
+    async function measure(next: Phase, seconds: number) {
+      phase = next
+      await pass(CHANGE_SECONDS)
+      measured = times[next]
+      await pass(seconds - CHANGE_SECONDS)
+      measured = undefined
+    }
+    await pass(WARM_UP_SECONDS)
+    let before = 0
+    for (let round = 0; round < ROUNDS; round++) {
+      await measure('calm', CALM_SECONDS)
+      await measure('chaos', SECONDS / ROUNDS)
+      if (round === 0) before = heap()
+    }
     isOver = true
     await clients
     await host.close({ grace: 0 })

@@ -35,14 +35,14 @@ async function startNodes(count: number, masters: number, more: readonly string[
     // Two nodes that vote at once with the same epoch would take each other's slots.
     node.cli('CLUSTER', 'SET-CONFIG-EPOCH', String(index + 1))
   }
-  // Introduces every pair of nodes, because gossip takes seconds. Redis drops a pair that does not connect in its node timeout.
+  const meet = (node: RedisServer, { port }: RedisServer) => node.cli('CLUSTER', 'MEET', '127.0.0.1', String(port))
+  // Every pair, because gossip takes seconds. Redis drops a pair that does not connect in its node timeout.
+  for (const [index, node] of nodes.entries()) for (const other of nodes.slice(index + 1)) meet(node, other)
   await eventually('a cluster in which all nodes know each other', () => {
-    for (const [index, node] of nodes.entries()) {
-      const known = node.cli('CLUSTER', 'NODES').join('\n')
-      for (const { port } of nodes.slice(index + 1))
-        if (!known.includes(`:${port}@`)) node.cli('CLUSTER', 'MEET', '127.0.0.1', String(port))
-    }
-    return nodes.every(node => isWhole(node, nodes.length))
+    const waiting = nodes.find(node => !isWhole(node, nodes.length))
+    const known = waiting?.cli('CLUSTER', 'NODES').join('\n')
+    for (const other of nodes) if (waiting && !known?.includes(`:${other.port}@`)) meet(waiting, other)
+    return !waiting
   })
   return nodes
 }

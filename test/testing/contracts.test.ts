@@ -7,7 +7,6 @@ import { createSessionStore } from '../../core/sessions/create-session-store.ts'
 import type { EventStore } from '../../core/sessions/event-store.ts'
 import { createEventStore } from '../../core/sessions/event-store.ts'
 import { createMemoryEventStore } from '../../core/sessions/memory-event-store.ts'
-import { createMemorySessionStore } from '../../core/sessions/memory-session-store.ts'
 import { createMemoryBus } from '../../core/store/memory-bus.ts'
 import { createMemoryStore } from '../../core/store/memory-store.ts'
 import type { Store } from '../../core/store/store.ts'
@@ -53,10 +52,6 @@ const contracts = {
     'bus',
     inMemory(() => createMemoryBus('here')),
   ),
-  'the session store in memory': serviceContract(
-    'sessionStore',
-    inMemory(() => createMemorySessionStore('here')),
-  ),
   'the event store in memory': serviceContract('eventStore', inMemory(createMemoryEventStore)),
   'the grant store in memory': serviceContract('grantStore', inMemory(createMemoryGrantStore)),
   'the task store in memory': serviceContract('taskStore', inMemory(createMemoryTaskStore)),
@@ -86,30 +81,38 @@ async function failing(checks: readonly Check[]): Promise<string[]> {
   return failed.flat()
 }
 
+const createOneStore = () =>
+  createSessionStore({ ...createMemoryStore(), shared: 'host' }, { node: 'here', log: createKeptLog() })
+
 /** A session store that keeps the later of the last use that it saw and of the one that it is told. */
 function createLaterStore(): SessionStore {
-  const store = createMemorySessionStore('here')
+  const store = createOneStore()
+  const inner = {
+    create: store.create.bind(store),
+    enter: store.enter.bind(store),
+    mark: store.mark.bind(store),
+    end: store.end.bind(store),
+  }
   const seen = new Map<string, number>()
   const idle = new Map<string, string>()
   const touch = (digest: string) => seen.set(digest, performance.now())
-  return {
-    ...store,
-    create(digest, ...rest) {
-      touch(digest)
-      return store.create(digest, ...rest)
+  return Object.assign(store, {
+    create(...given: Parameters<SessionStore['create']>) {
+      touch(given[0])
+      return inner.create(...given)
     },
-    enter(digest, ...rest) {
-      touch(digest)
-      return store.enter(digest, ...rest)
+    enter(...given: Parameters<SessionStore['enter']>) {
+      touch(given[0])
+      return inner.enter(...given)
     },
-    mark(uses, bounds) {
+    async mark(...[uses, bounds]: Parameters<SessionStore['mark']>) {
       const now = performance.now()
       for (const { digest, holder, inUse, ago } of uses.filter(({ digest }) => seen.has(digest))) {
         seen.set(digest, Math.max(seen.get(digest) ?? 0, now - ago))
         if (inUse) idle.delete(digest)
         else idle.set(digest, holder)
       }
-      void store.mark(uses, { ...bounds, maxIdle: Number.POSITIVE_INFINITY })
+      await inner.mark(uses, { ...bounds, maxIdle: Number.MAX_SAFE_INTEGER })
       const longest = [...idle.keys()].sort((a, b) => (seen.get(a) ?? 0) - (seen.get(b) ?? 0))
       const countOf = (holder: string | undefined) => [...idle.values()].filter(other => other === holder).length
       const victims: Victim[] = []
@@ -121,11 +124,11 @@ function createLaterStore(): SessionStore {
       }
       return victims
     },
-    end(digest, ...rest) {
-      idle.delete(digest)
-      return store.end(digest, ...rest)
+    end(...given: Parameters<SessionStore['end']>) {
+      idle.delete(given[0])
+      return inner.end(...given)
     },
-  }
+  })
 }
 
 describe('Store contracts', () => {
@@ -134,10 +137,9 @@ describe('Store contracts', () => {
   })
 
   it('describe the expected store behaviour in the error', async () => {
-    const store = createMemorySessionStore('here')
     const [first] = serviceContract(
       'sessionStore',
-      inMemory(() => ({ ...store, create: () => undefined })),
+      inMemory(() => Object.assign(createOneStore(), { create: async () => undefined })),
     )
     const thrown = await rejectionOf(first?.run() ?? Promise.resolve())
     expect(String(thrown)).to.include('create keeps a session: expected true, found false')
@@ -145,8 +147,10 @@ describe('Store contracts', () => {
 
   it('detect a session store that forgets running requests', async () => {
     const forgetful = (): SessionStore => {
-      const store = createMemorySessionStore('here')
-      return { ...store, enter: (digest, visit, bounds) => store.enter(digest, { ...visit, requests: [] }, bounds) }
+      const store = createOneStore()
+      const enter = store.enter.bind(store)
+      store.enter = (digest, visit, bounds) => enter(digest, { ...visit, requests: [] }, bounds)
+      return store
     }
     expect(await failing(serviceContract('sessionStore', inMemory(forgetful)))).to.include(
       'rejects a second request with the id of a running request',

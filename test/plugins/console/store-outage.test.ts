@@ -22,6 +22,7 @@ describe('The console during a store outage', () => {
       host =>
         host.provide('store', {
           ...store,
+          shared: 'host',
           bus: createMemoryBus(host.config.node),
           read: (...args) => check(async () => store.read(...args)),
           transact: (...args) => check(async () => store.transact(...args)),

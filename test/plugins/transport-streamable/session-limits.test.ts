@@ -1,15 +1,16 @@
 import { expect } from 'chai'
 import { type Config, defineTool } from '../../../core/index.ts'
-import { definePlugin } from '../../../core/internal.ts'
-import { createMemorySessionStore } from '../../../core/sessions/memory-session-store.ts'
+import { createSessionStore } from '../../../core/sessions/create-session-store.ts'
 import type { SessionBounds } from '../../../core/sessions/session-store.ts'
 import { identifyByHeader } from '../../fixtures/identify-by-header.ts'
+import { plugin } from '../../fixtures/plugins.ts'
 import { eventually } from '../../support/eventually.ts'
 import { createGate } from '../../support/gate.ts'
 import { createManualClock } from '../../support/manual-clock.ts'
 import { createPuppet } from '../../support/puppet-tool.ts'
 import { initialize, openSession, readWhole, type SessionClient } from '../../support/session-client.ts'
 import { startHost, stopHosts, type TestConfig } from '../../support/start-host.ts'
+import { createSharedStore } from '../../support/test-store.ts'
 
 afterEach(stopHosts)
 
@@ -165,6 +166,17 @@ describe('sessions.maxPerOwner', () => {
     await as('ada')
   })
 
+  it('does not count expired sessions that the periodic check has not ended yet', async () => {
+    const { as, clock, ended } = await start({ maxPerOwner: 1, idleTimeout: IDLE })
+    await clock.advance(1_000)
+    await as('ada')
+    await clock.advance(IDLE)
+    expect(gone).to.deep.equal([])
+    await as('ada')
+    await ended('ada')
+    expect(gone).to.deep.equal(['ada'])
+  })
+
   it('counts a user by issuer and subject across routes, and others by address', async () => {
     const { url } = await start({ maxPerOwner: 1 })
     const statusOf = async (path: string, headers: Record<string, string>, localAddress = '127.0.0.1') =>
@@ -197,19 +209,16 @@ describe('sessions.maxPerOwner', () => {
 
   it('leaves half of maxIdle to other owners by default', async () => {
     const bounds: SessionBounds[] = []
-    const store = createMemorySessionStore('a', Date.now)
-    const watched = definePlugin<Record<never, never>>({
-      options: { type: 'object', additionalProperties: false, properties: {} },
-      setup: host =>
-        host.provide('sessionStore', {
-          ...store,
-          create(digest, record, given) {
-            bounds.push(given)
-            return store.create(digest, record, given)
-          },
-        }),
+    const watched = plugin(host => {
+      const store = createSessionStore(createSharedStore(), { node: host.config.node, log: host.log })
+      const create = store.create.bind(store)
+      store.create = (digest, record, given) => {
+        bounds.push(given)
+        return create(digest, record, given)
+      }
+      host.provide('sessionStore', store)
     })
-    const { url } = await start({}, { plugins: { 'transport-streamable': {}, watched: watched() } })
+    const { url } = await start({}, { plugins: { 'transport-streamable': {}, watched } })
     expect((await initialize(url)).status).to.equal(200)
     expect(bounds.map(({ maxPerOwner, maxIdle }) => [maxPerOwner, maxIdle])).to.deep.equal([[5_000, 10_000]])
   })

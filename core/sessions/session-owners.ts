@@ -1,0 +1,58 @@
+// The sessions of this process per owner, and the idle ones in order.
+import { type Linked, LinkedList } from '../http/linked-list.ts'
+
+export interface Held extends Linked {
+  readonly holder: string
+}
+
+interface Holder<S extends Held> {
+  readonly idle: LinkedList<S>
+  count: number
+}
+
+/** Counts sessions per owner. Eviction affects the owner's own oldest sessions. */
+export class Holders<S extends Held> {
+  readonly #holders = new Map<string, Holder<S>>()
+  idleCount = 0
+
+  countOf(holder: string): number {
+    return this.#holders.get(holder)?.count ?? 0
+  }
+
+  idleOf(holder: string): Iterable<S> {
+    return this.#holders.get(holder)?.idle ?? []
+  }
+
+  add({ holder }: Held): void {
+    const known = this.#holders.get(holder)
+    if (known) known.count++
+    else this.#holders.set(holder, { idle: new LinkedList<S>(), count: 1 })
+  }
+
+  /** Reverts `add` for a session that is not idle. */
+  discount({ holder }: Held): void {
+    const known = this.#holders.get(holder)
+    if (known && --known.count === 0) this.#holders.delete(holder)
+  }
+
+  remove(session: S): void {
+    this.use(session)
+    this.discount(session)
+  }
+
+  idle(session: S): void {
+    if (!session.linked) this.idleCount++
+    this.#holders.get(session.holder)?.idle.add(session)
+  }
+
+  use(session: S): void {
+    if (this.#holders.get(session.holder)?.idle.delete(session)) this.idleCount--
+  }
+
+  /** Returns the longest idle session of the holder with most idle sessions. */
+  victim(): S | undefined {
+    let most: Holder<S> | undefined
+    for (const holder of this.#holders.values()) if (holder.idle.size > (most?.idle.size ?? 0)) most = holder
+    return most?.idle.oldest
+  }
+}
