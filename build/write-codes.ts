@@ -188,12 +188,18 @@ export function readAll(): { uses: Use[]; bare: string[] } {
   return { uses: read.flatMap(({ uses }) => uses), bare: read.flatMap(({ bare }) => bare) }
 }
 
-const MOST_SHOWN = 90
+const MOST_SHOWN = 85
 
-const inCode = (text: string) => {
-  const whole = text.replace(/\s*\n\s*/g, ' ').trim()
-  const line = whole.length > MOST_SHOWN ? `${whole.slice(0, whole.lastIndexOf(' ', MOST_SHOWN))} …` : whole
-  return line.includes('`') ? `\`\` ${line} \`\`` : `\`${line}\``
+/** `isClause`: a long message ends after a clause, because the explanation contains the rest. */
+const inCode = (text: string, isClause: boolean) => {
+  const whole = text
+    .replaceAll('`', '')
+    .replace(/\s*\n\s*/g, ' ')
+    .trim()
+  if (whole.length <= MOST_SHOWN) return `\`${whole}\``
+  const [clause = whole.slice(0, whole.lastIndexOf(' ', MOST_SHOWN))] =
+    (isClause && /^.{20,85}(?=[;:.] )/.exec(whole)) || []
+  return `\`${clause.replace(/ ?…$/, '')} …\``
 }
 
 /** The explanations on a page, by code: cause and action, indented below the message. They are written in the page itself. */
@@ -220,7 +226,8 @@ function sectionsOf(
           .map(text => text.replaceAll(/……+/g, '…'))
           .sort((one, other) => one.length - other.length)
         const explanation = explanations.get(code) ?? ''
-        if (shown !== undefined) return `- \`${code}\`: ${inCode(shown)}${explanation && '\\'}\n${explanation}`
+        if (shown !== undefined)
+          return `- \`${code}\`: ${inCode(shown, explanation !== '')}${explanation && '\\'}\n${explanation}`
         if (explanation) return `- \`${code}\`\\\n${explanation}`
         unknown.push(`\`${code}\``)
         return []

@@ -17,7 +17,8 @@ import { readConfig } from './config.ts'
 import { type CommandContext, readToken, unknownName, usage } from './context.ts'
 import { type Change, compareLists } from './lock/compare-surfaces.ts'
 import { changesText, countsText } from './lock/describe-changes.ts'
-import { lockFileOf, nameOf, writeLockFile } from './lock/lock-file.ts'
+import { lockFileOf, lockText, nameOf, writeLockFile } from './lock/lock-file.ts'
+import type { Lock } from './lock/surface.ts'
 import { readLockIfThere, SURFACE_OPTIONS, surfaceOfConfig } from './lock.ts'
 import { openLog } from './log.ts'
 
@@ -117,9 +118,13 @@ async function accept(
   }
   if (!isDryRun) {
     const isUpToDate = before === undefined || before.hash === surface.hash
-    await writeLockFile(file, { ...(before ?? surface), upstreams }, cwd)
-    if (isUpToDate) await writeLockFile(file, { ...(await surfaceOfConfig(context, options)).surface, upstreams }, cwd)
-    print(printable(`Written to ${nameOf(file, cwd)}. A running host uses it after a reload (SIGHUP) or restart.`))
+    let lock: Lock = { ...(before ?? surface), upstreams }
+    await writeLockFile(file, lock, cwd)
+    if (isUpToDate) lock = { ...(await surfaceOfConfig(context, options)).surface, upstreams }
+    if (isUpToDate) await writeLockFile(file, lock, cwd)
+    const isSame = before !== undefined && lockText(before) === lockText(lock)
+    const written = `Written to ${nameOf(file, cwd)}. A running host uses it after a reload (SIGHUP) or restart.`
+    print(printable(isSame ? `${nameOf(file, cwd)} is unchanged.` : written))
     if (!isUpToDate)
       print('The config has other changes that the lock file does not contain: run mcp-host diff, then mcp-host lock.')
   }

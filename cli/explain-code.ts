@@ -10,7 +10,7 @@ const plain = (entry: string) =>
     .replace(/\\\n {2}/, '\n\n')
     .replace(/\n {2}/g, ' ')
     .replace(/\[([^\]]*)\]\(([^)]*)\)/g, '$1 (docs/$2)')
-    .replace(/`` ?| ?``|`/g, '')
+    .replaceAll('`', '')
     .trim()
 
 /** Throws a usage error for an unknown code. */

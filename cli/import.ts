@@ -25,10 +25,7 @@ Secret variables are not copied: servers get them from the environment of mcp-ho
       .map(({ name }) => `${name}: left out, because it exists at ${findToolset(loaded.config, name)}`)
     for (const note of [...notes, ...taken]) say(printable(note))
     const added = servers.filter(isNew)
-    if (added.length === 0) {
-      print('Nothing to add.')
-      return
-    }
+    if (added.length === 0) return print('Nothing to add.')
     const toolsets = added.map(({ name, value }) => {
       return { plugin: 'upstream', key: 'servers', name, value, route: freeRoute(loaded.config, name, 'upstream') }
     })

@@ -158,10 +158,7 @@ function exitCodeOf(error: unknown): StartError['exitCode'] | undefined {
   return undefined
 }
 
-/**
- * Returns the stacks of an error and its causes. Other fields are omitted, because the error of an invalid URL contains
- * its password.
- */
+/** Returns the stacks of an error and its causes. Other fields of an invalid URL's error contain its password. */
 function stacksOf(error: unknown, most = MAX_CAUSES): string {
   const { message, stack = message } = describeThrown(error, true)
   const cause = isError(error) && most > 0 ? error.cause : undefined

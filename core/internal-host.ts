@@ -48,6 +48,8 @@ export interface Services extends AccessServices, Outbound {
   knowsItems(): boolean
   /** The items of a toolset; empty for an unknown name. */
   itemsIn(toolset: string): readonly CatalogItem[]
+  /** The state of an upstream server or document, by its toolset. Undefined for other toolsets. */
+  stateOf(toolset: string): string | undefined
   readonly sessions: SessionRegistry
   readonly streams: SessionStreams
   /** Change notifications for clients of a route; for `subscriptions/listen`. */

@@ -14,6 +14,7 @@ const TITLES: Readonly<Record<Impact, readonly [title: string, counted: string]>
 const MAX_ADDRESSES = 3
 const AROUND = 40
 const MAX_VALUE = 4_000
+const MAX_LINE = 100
 
 /** Also escapes spaces that look like the ordinary space. */
 const visible = (text: string): string =>
@@ -50,10 +51,16 @@ function excerpts(before: unknown, after: unknown): string[] {
   return [`      was  ${side(before, was)}`, `      now  ${side(after, now)}`]
 }
 
+function addedLines(value: unknown): string[] {
+  const line = JSON.stringify(value) ?? 'none'
+  const lines = cut(line.length > MAX_LINE ? JSON.stringify(value, undefined, 2) : line, 2 * MAX_VALUE).split('\n')
+  return lines.map((text, index) => `${index === 0 ? '      now  ' : '           '}${visible(text)}`)
+}
+
 function linesOf(change: Change): string[] {
   const { before, after } = change
-  const sides = 'before' in change || 'after' in change ? excerpts(before, after) : []
-  return [`  ${changeLine(change)}`, ...('before' in change ? sides : sides.slice(1))]
+  const added = 'after' in change ? addedLines(after) : []
+  return [`  ${changeLine(change)}`, ...('before' in change ? excerpts(before, after) : added)]
 }
 
 export const countsOf = (changes: readonly Change[]): Readonly<Record<Impact, number>> =>

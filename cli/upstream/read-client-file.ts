@@ -38,9 +38,13 @@ const toolsetName = (name: string): string =>
 
 const escapeTemplate = (text: string): string => text.replaceAll(/[`\\]|\$\{/g, found => `\\${found}`)
 
+const FIX = 'Use a config in code, such as mcp.config.ts of `mcp-host init`: it can read the environment.'
+
 class ServerReader {
   readonly variables = new Set<string>()
   readonly notes: string[] = []
+  /** The reason if the config cannot contain the server. */
+  problem: string | undefined
   readonly #name: string
   readonly #reading: Reading
 
@@ -53,7 +57,7 @@ class ServerReader {
     this.notes.push(`${this.#name}: ${text}`)
   }
 
-  /** Returns a text, or code that reads the environment. Undefined, with a note, if the config cannot contain it. */
+  /** Returns a text, or code that reads the environment. Undefined, with a note or problem, if the config cannot contain it. */
   text(given: unknown, where: string): string | Expression | undefined {
     if (typeof given !== 'string') {
       this.note(`${where} is left out, because it is not a string`)
@@ -68,8 +72,8 @@ class ServerReader {
     const found = [...text.matchAll(PLACEHOLDER)]
     if (found.length === 0) return text
     if (!this.#reading.hasExpressions) {
-      const names = found.map(([, kind, name = '']) => variableOf(kind, name))
-      this.note(`${where} is left out, because it contains ${names.join(', ')} of the environment: add it manually`)
+      const names = found.map(([, kind, name = '']) => variableOf(kind, name)).join(', ')
+      this.problem ??= `left out, because ${where} contains ${names} of the environment. ${FIX}`
       return undefined
     }
     let code = ''
@@ -182,8 +186,8 @@ export function readClientFile(file: string, text: string, hasExpressions: boole
     }
     const reader = new ServerReader(given, reading)
     const value = readServer(reader, server)
-    notes.push(...reader.notes)
-    if (value === undefined) continue
+    notes.push(...(reader.problem === undefined ? reader.notes : [`${given}: ${reader.problem}`]))
+    if (value === undefined || reader.problem !== undefined) continue
     let name = toolsetName(given)
     for (let count = 2; names.has(name); count++) name = `${toolsetName(given)}-${count}`
     names.add(name)

@@ -34,15 +34,14 @@ function lintArguments(
   const tools = host.routes
     .flatMap(route => services.reachableItemsOf(route))
     .flatMap(item => (item.kind === 'tools' ? item : []))
+  const keys = tools.map(({ key }) => key)
   const warn = (what: string, at: readonly string[]) =>
     host.report(new StartError('MH2204', what, { at: [...host.config.at, 'arguments', ...at] }), 'warning')
   for (const [tool, names] of listed) {
     const found = tools.filter(({ key }) => key === tool)
     if (found.length === 0) {
-      const near = nearest(
-        tool,
-        tools.map(({ key }) => key),
-      )
+      const near = nearest(tool, keys)
+      if (near === undefined && !services.knowsItems()) continue
       warn(`no tool with this name is defined at startup: its arguments are not written${hintOf(near)}`, [tool])
       continue
     }

@@ -1,23 +1,12 @@
 // Endpoints for probes and people: liveness, readiness, and the routes that are served.
-
-import { createHash, timingSafeEqual } from 'node:crypto'
 import { isLoopback } from '../../core/auth.ts'
 import { definePlugin, type InternalHost } from '../../core/internal.ts'
 import type { HostContext, OptionsOf } from '../../core/plugin.ts'
+import { createTokenCheck } from '../families/own-port/index.ts'
 
 interface DetailSettings {
   readonly details: 'local' | 'anyone' | 'nobody'
   readonly token?: string | undefined
-}
-
-const digest = (text: string) => createHash('sha256').update(text).digest()
-
-function createBearerCheck(token: string): (ctx: HostContext) => boolean {
-  const expected = digest(token)
-  return ({ req }) => {
-    const [, given] = /^Bearer +(\S+)$/i.exec(req.headers.authorization ?? '') ?? []
-    return given !== undefined && timingSafeEqual(digest(given), expected)
-  }
 }
 
 const PROXY_HEADERS = /^(?:forwarded|via|x-forwarded-.*|x-real-ip|x-client-ip|true-client-ip|cf-connecting-ip)$/
@@ -41,9 +30,9 @@ function createDetailRule(
   { details, token }: DetailSettings,
 ): (ctx: HostContext) => boolean {
   if (details === 'anyone') return () => true
-  const hasToken = token === undefined ? () => false : createBearerCheck(token)
-  if (details === 'nobody' || isHiddenProxyLikely(http)) return hasToken
-  return ctx => isLocal(ctx) || hasToken(ctx)
+  const hasToken = token === undefined ? () => false : createTokenCheck(token)
+  if (details === 'nobody' || isHiddenProxyLikely(http)) return ctx => hasToken(ctx.req.headers)
+  return ctx => isLocal(ctx) || hasToken(ctx.req.headers)
 }
 
 const pathOr = <const P extends string, const D extends string>(path: P, description: D) =>
@@ -56,14 +45,6 @@ const pathOr = <const P extends string, const D extends string>(path: P, descrip
     description,
   }) as const
 
-const TOKEN_SCHEMA = {
-  type: 'string' as const,
-  writeOnly: true as const,
-  pattern: '^[\\w.~+/-]{16,}=*$',
-  patternErrorMessage: 'at least 16 letters, digits and - . _ ~ + /, such as openssl rand -hex 24 prints',
-  description: 'Bearer token for access to details: 16 letters and digits or more.',
-}
-
 const LIVE = '/livez'
 const READY = '/readyz'
 
@@ -72,7 +53,7 @@ const OPTIONS = {
   description: 'Endpoints for liveness and readiness probes.',
   additionalProperties: false,
   properties: {
-    path: pathOr('/health', 'Path of the endpoint for operators: readiness, server and routes.'),
+    path: pathOr('/health', 'Path of the endpoint for operators: readiness, server, routes and states.'),
     live: pathOr(LIVE, 'Path of the liveness endpoint: 200 while the process responds.'),
     ready: pathOr(READY, 'Path of the readiness endpoint: 200 if ready, otherwise 503.'),
     details: {
@@ -82,7 +63,13 @@ const OPTIONS = {
       description:
         'Callers that get details without the token. `local`: requests from this machine. `nobody`: the token is required.',
     },
-    token: TOKEN_SCHEMA,
+    token: {
+      type: 'string',
+      writeOnly: true,
+      pattern: '^[\\w.~+/-]{16,}=*$',
+      patternErrorMessage: 'at least 16 letters, digits and - . _ ~ + /, such as openssl rand -hex 24 prints',
+      description: 'Bearer token for access to details: 16 letters and digits or more.',
+    },
   },
 } as const
 
@@ -112,6 +99,8 @@ export const health = definePlugin<HealthOptions, FilledHealthOptions>({
     }
 
     const routesNow = () => host.routes.map(({ path, toolsets }) => ({ path, toolsets }))
+    const statesNow = () =>
+      Object.fromEntries(host.routes.flatMap(({ toolsets }) => toolsets).map(one => [one, host.services.stateOf(one)]))
     const liveNow = (ctx: HostContext) => {
       ctx.body = { status: 'live' }
     }
@@ -119,7 +108,7 @@ export const health = definePlugin<HealthOptions, FilledHealthOptions>({
     serve(ready, report(), READY)
     serve(
       path,
-      report(() => ({ server: host.config.server, routes: routesNow() })),
+      report(() => ({ server: host.config.server, routes: routesNow(), states: statesNow() })),
     )
   },
 })

@@ -1,14 +1,12 @@
 // The plugin `metrics`: Prometheus metrics on a separate port, or at a path with a token.
-
-import { createHash, timingSafeEqual } from 'node:crypto'
-import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
+import type { IncomingMessage } from 'node:http'
 import Negotiator from 'negotiator'
 import { assertInstalled, isLoopback } from '../../core/auth.ts'
 import { HostError } from '../../core/index.ts'
 import { definePlugin, type InternalHost } from '../../core/internal.ts'
 import { errorText, type HostContext, type OptionsOf, StartError } from '../../core/plugin.ts'
 import { withTimeout } from '../../core/transport.ts'
-import { checkPort, checkToken, LOOPBACK, portOptions } from '../families/own-port/index.ts'
+import { checkPort, checkToken, createTokenCheck, LOOPBACK, portOptions } from '../families/own-port/index.ts'
 import { createRequestCounts } from './count-requests.ts'
 import {
   type Exposition,
@@ -26,10 +24,8 @@ import type { Metric } from './series.ts'
 /** Maximum time that a scrape waits for readiness conditions, milliseconds. Some conditions call other services. */
 const READINESS_TIMEOUT = 1_000
 
-const READY = 'mcp_host_ready'
-
 const FACTS = {
-  name: READY,
+  name: 'mcp_host_ready',
   help: '1 if a readiness check succeeds, otherwise 0. accepting is 0 while the host drains.',
   type: 'gauge',
   aggregator: 'min',
@@ -39,23 +35,12 @@ const FACTS = {
 function createReadinessReader({ checkReadiness }: Pick<InternalHost, 'checkReadiness'>): () => Promise<Metric> {
   let last: Awaited<ReturnType<typeof checkReadiness>>['checks'] = {}
   const check = async () => {
-    const { checks } = await checkReadiness()
-    last = checks
+    last = (await checkReadiness()).checks
   }
   return async () => {
     await withTimeout(check(), READINESS_TIMEOUT, () => undefined)
     const values = Object.entries(last).map(([name, holds]) => ({ labels: { check: name }, value: holds ? 1 : 0 }))
     return { ...FACTS, values }
-  }
-}
-
-const digest = (text: string) => createHash('sha256').update(text).digest()
-
-function createTokenCheck(token: string): (headers: IncomingHttpHeaders) => boolean {
-  const wanted = digest(token)
-  return ({ authorization = '' }) => {
-    const [, given = ''] = /^bearer +(.+)$/i.exec(authorization) ?? []
-    return timingSafeEqual(digest(given), wanted)
   }
 }
 
@@ -100,7 +85,7 @@ async function setup(host: InternalHost, options: FilledMetricsOptions) {
   const { default: prometheus } = await import('prom-client')
   const counts = createRequestCounts(options.clients)
   host.onFinish(counts.observe)
-  const taken = new Set([...counts.read().map(({ name }) => name), READY])
+  const taken = new Set([...counts.read().map(({ name }) => name), FACTS.name])
   const figures = createFigureReader(host.log, taken)
   host.metrics.readBy(figures.reader)
 

@@ -23,6 +23,8 @@ const MAX_SERIES = 1_000
 /** Gauges for which the worst value of several processes is reported, not the sum. */
 const WORST: Readonly<Record<string, Aggregator>> = {
   mcp_host_redis_up: 'min',
+  mcp_host_upstream_up: 'min',
+  mcp_host_upstream_withheld: 'max',
   mcp_host_sqlite_up: 'min',
   mcp_host_sqlite_file_bytes: 'max',
   mcp_host_key_age_seconds: 'max',

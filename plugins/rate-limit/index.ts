@@ -86,6 +86,7 @@ function lintRules({ rules }: Limits, host: RedisHost) {
   for (const { glob } of rules) {
     if (tools.some(tool => matchesGlob(glob, tool))) continue
     const near = nearest(glob.replaceAll('*', ''), tools)
+    if (near === undefined && !host.services.knowsItems()) continue
     const hint = near === undefined ? '' : `; did you mean "${near}"?`
     const what = `the limit matches no tool that is defined at startup${hint}`
     host.report(new StartError('MH1113', what, { at: [...host.config.at, 'tools', glob] }), 'warning')

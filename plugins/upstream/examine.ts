@@ -11,6 +11,7 @@ import { listCapabilities } from './calls.ts'
 import { createDefiner } from './definitions.ts'
 import { isLoginNeeded } from './failures.ts'
 import { readLists, type Snapshot } from './lists.ts'
+import { isIncluded, isServed } from './names.ts'
 import type { UpstreamOptions } from './options.ts'
 import { toolsetsFor } from './set-up.ts'
 import { resolveServer, type ServerSettings } from './settings.ts'
@@ -55,9 +56,13 @@ async function examineServer(
   const { auth } = settings.http ?? {}
   try {
     const { connection, snapshot } = await readServer(settings, { ...about, clock: systemClock })
-    const { tools, resources, resourceTemplates, prompts } = snapshot
     const { server, revision } = connection
-    const counts = `${tools.length} tools, ${resources.length + resourceTemplates.length} resources, ${prompts.length} prompts`
+    const tools = snapshot.tools.filter(one => isIncluded(settings, String(one['name'])))
+    const resources = [...snapshot.resources, ...snapshot.resourceTemplates]
+      .map(one => String(one['uri'] ?? one['uriTemplate']))
+      .filter(uri => isServed(settings.resources, uri))
+    const prompts = snapshot.prompts.filter(one => isServed(settings.prompts, String(one['name'])))
+    const counts = `${tools.length} tools, ${resources.length} resources, ${prompts.length} prompts`
     const facts = `${visibleLine(`${server.name ?? 'unnamed'} ${server.version ?? ''}`).trim()}, protocol version ${revision}, ${counts}`
     const differences = accepted === undefined ? '' : describeDifferences(snapshot, accepted, settings)
     if (differences === '') return { finding: { check, level: 'ok', text: facts }, snapshot }

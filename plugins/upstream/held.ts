@@ -63,7 +63,6 @@ export class RunningCall {
 export function createHeldCalls(limits: HeldLimits, clock: Clock) {
   const held = new Map<string, { readonly running: RunningCall; readonly timer: Timer }>()
   const owners = new Map<string, number>()
-  let expired = 0
 
   /** Removes and returns the call. Undefined if the call has ended or was already taken. */
   function take(id: string): RunningCall | undefined {
@@ -90,9 +89,6 @@ export function createHeldCalls(limits: HeldLimits, clock: Clock) {
     get size() {
       return held.size
     },
-    get expired() {
-      return expired
-    },
     /** Adds a call. Throws a ToolError above the limits. */
     add(running: RunningCall): string {
       const { owner } = running
@@ -100,11 +96,7 @@ export function createHeldCalls(limits: HeldLimits, clock: Clock) {
       if (held.size >= limits.max || ofOwner >= limits.maxPerUser)
         throw new ToolError('Too many calls wait for a response of the user. Respond to one of them, or cancel it.')
       const id = randomUUID()
-      const expire = () => {
-        expired++
-        giveUp(id)
-      }
-      held.set(id, { running, timer: clock.setTimeout(expire, limits.for).unref() })
+      held.set(id, { running, timer: clock.setTimeout(() => giveUp(id), limits.for).unref() })
       owners.set(owner, ofOwner + 1)
       return id
     },

@@ -24,13 +24,12 @@ function isLocalHost({ config: { purpose, http } }: Pick<InternalHost, 'config'>
 }
 
 function addMetrics({ metrics }: InternalHost, all: () => readonly Upstream[]) {
-  const sum = (read: (upstream: Upstream) => number) => () => all().reduce((total, one) => total + read(one), 0)
   const labels = ['upstream']
   const each = (read: (upstream: Upstream) => number) => () =>
     all().map(one => [read(one), { upstream: one.settings.name }] as const)
   metrics.gauge(
-    { name: 'mcp_host_upstream_up', help: '1 if the upstream server is connected, else 0.', labels },
-    each(({ state }) => (state === 'up' ? 1 : 0)),
+    { name: 'mcp_host_upstream_up', help: '1 if calls can reach the upstream server, else 0.', labels },
+    each(({ isUp }) => (isUp ? 1 : 0)),
   )
   metrics.gauge(
     { name: 'mcp_host_upstream_sessions', help: 'Sessions at upstream servers.', labels },
@@ -46,14 +45,7 @@ function addMetrics({ metrics }: InternalHost, all: () => readonly Upstream[]) {
   )
   metrics.gauge(
     { name: 'mcp_host_upstream_held', help: 'Calls to upstream servers that wait for a response of the client.' },
-    sum(({ held }) => held.size),
-  )
-  metrics.gauge(
-    {
-      name: 'mcp_host_upstream_held_expired',
-      help: 'Calls to upstream servers that ended because the client did not respond in time, since startup.',
-    },
-    sum(({ held }) => held.expired),
+    () => all().reduce((total, { held }) => total + held.size, 0),
   )
 }
 

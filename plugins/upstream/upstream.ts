@@ -154,6 +154,10 @@ export class Upstream implements Caller {
   get state(): State {
     return this.#state
   }
+  /** True if calls can reach the server. Without a login of the host, calls with the token of each user still do. */
+  get isUp(): boolean {
+    return this.#state === 'up' || (this.#state === 'needs login' && this.#isPerCaller)
+  }
   get held(): HeldCalls {
     return this.#parts.held
   }
@@ -182,8 +186,11 @@ export class Upstream implements Caller {
     if (this.#state === 'starting') return 'not connected'
     if (this.#state !== 'up') return `${this.#state} since ${this.#sinceText}: ${this.#why}`
     const { revision, server } = this.#connection ?? {}
-    const { tools = [], resources = [], prompts = [] } = this.#snapshot ?? {}
-    const counts = `${tools.length} tools, ${resources.length} resources, ${prompts.length} prompts`
+    const items = this.#parts.host.services.itemsIn(this.settings.name)
+    const served = items.filter(({ kind, key }) => kind !== 'tools' || this.isWithheld(key) === false)
+    const counts = (['tools', 'resources', 'prompts'] as const)
+      .map(kind => `${served.filter(item => item.kind === kind).length} ${kind}`)
+      .join(', ')
     const withheld = this.#withheld.size === 0 ? '' : `, ${this.#withheld.size} withheld`
     return `up, ${visibleLine(`${server?.name ?? 'unnamed'} ${server?.version ?? ''}`)} (${revision}), ${counts}${withheld}`
   }

@@ -72,7 +72,26 @@ describe('mcp-host accept', () => {
     expect((await runCli(['lock'], folder)).stdout).to.include('as it was')
     expect(await readFile(join(folder, 'mcp.lock.json'), 'utf8')).to.equal(`${JSON.stringify(lock, undefined, 2)}\n`)
     expect((await runCli(['check'], folder)).stdout).to.match(/\/ +1 tool +far/)
-    expect((await runCli(['accept'], folder)).stdout).to.match(/^far: no changes/)
+    const again = await runCli(['accept'], folder)
+    expect(again.stdout)
+      .to.match(/^far: no changes/)
+      .and.to.match(/unchanged/)
+    expect(again.stdout).to.not.match(/Written/)
+    expect(await readFile(join(folder, 'mcp.lock.json'), 'utf8')).to.equal(`${JSON.stringify(lock, undefined, 2)}\n`)
+  })
+
+  it('prints a new tool in several lines, without invisible characters', async () => {
+    const properties = {
+      path: { type: 'string', description: 'The path of the file.\u202e' },
+      deep: { type: 'boolean' },
+    }
+    const input = { type: 'object', properties, required: ['path'] } as const
+    const read = defineTool({ name: 'read', description: 'Reads a file.', input, handler: () => 'text' })
+    const { folder } = await setUp([read])
+    const { stdout } = await runCli(['accept', 'far'], folder)
+    expect(stdout).to.match(/^ +"description": "Reads a file\."/m)
+    expect(stdout).to.include('"description": "The path of the file.\\u202e"')
+    for (const line of stdout.split('\n')) expect(line).to.have.length.below(120)
   })
 
   it('lets check find names that two servers of a route have in common', async () => {

@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { expect } from 'chai'
+import { parse } from 'yaml'
 import { addCommand } from '../../cli/add.ts'
 import { importCommand } from '../../cli/import.ts'
 import { makeFolder, removeFolders } from '../config/folder.ts'
@@ -89,11 +90,24 @@ describe('mcp-host import', () => {
     expect(config['routes']).to.have.keys('/github', '/local')
   })
 
-  it('leaves out what a config in JSON cannot hold', async () => {
-    const text = JSON.stringify({ mcpServers: { a: { url: 'https://a.example', headers: { X: '$' + '{env:X}' } } } })
-    const { written, stderr } = await imported('a.json', JSON_CONFIG, '.mcp.json', text)
-    expect(JSON.parse(written).plugins.upstream.servers).to.deep.equal({ a: { url: 'https://a.example' } })
-    expect(stderr).to.contain('a: header X is left out, because it contains X of the environment')
+  it('leaves out servers that read the environment, with one message, if the config is not code', async () => {
+    const servers = {
+      hosted: { url: 'https://a.example', headers: { Authorization: 'Bearer $' + '{TOKEN}' } },
+      local: { command: 'a', args: ['--token', '$' + '{env:X}', '$' + '{env:Y}'] },
+      plain: { command: 'b' },
+    }
+    for (const [file, config] of [
+      ['a.json', JSON_CONFIG],
+      ['a.yaml', JSON_CONFIG],
+    ] as const) {
+      const text = JSON.stringify({ mcpServers: servers })
+      const { written, stderr } = await imported(file, config, '.mcp.json', text)
+      expect(parse(written).plugins.upstream.servers).to.deep.equal({ plain: { command: 'b' } })
+      expect(stderr.trimEnd().split('\n')).to.have.lengthOf(2)
+      expect(stderr)
+        .to.match(/^hosted: left out, because header Authorization contains TOKEN .*mcp\.config\.ts/m)
+        .and.match(/^local: left out, because .*X/m)
+    }
   })
 
   it('refuses files without servers', async () => {

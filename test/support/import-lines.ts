@@ -90,7 +90,7 @@ export const FAMILIES: Readonly<Record<string, readonly string[]>> = {
   'families/issuer-keys': ['auth-jwt', 'auth-introspection', 'auth-bridge'],
   'families/operator-actions': ['audit', 'console'],
   'families/own-file': ['access-log', 'audit', 'store-sqlite'],
-  'families/own-port': ['console', 'metrics'],
+  'families/own-port': ['console', 'health', 'metrics'],
   'families/pages': ['auth-bridge', 'transport-streamable'],
   'families/per-request': ['transport-streamable', 'transport-stdio'],
   'families/stores': ['cluster-redis', 'store-sqlite', 'store-postgres'],

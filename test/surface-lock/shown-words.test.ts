@@ -188,9 +188,11 @@ describe('Text difference', () => {
     expect(late).to.match(/was {2}\(780 characters that are the same\)…".{40}a.{40}"…\(780 that are the same\)\n/)
   })
 
-  it('shows 4,000 characters and the number of omitted ones; JSON is complete', () => {
-    const { text, changes } = compared({}, described('x'.repeat(10_000) + EVIL))
-    expect(text).to.match(/x… \(and 6,?\d{3} more characters\)/)
+  it('shows 4,000 characters of a changed text, 8,000 of an added value, and the number of omitted ones; JSON is complete', () => {
+    const { text, changes } = compared({}, described('x'.repeat(14_000) + EVIL))
+    expect(text).to.match(/x… \(and 6\d{3} more characters\)/)
+    const changed = compared(described('y'), described('x'.repeat(10_000) + EVIL)).text
+    expect(changed).to.match(/x… \(and 6\d{3} more characters\)/)
     expect(JSON.stringify(changes)).to.contain(EVIL)
   })
 

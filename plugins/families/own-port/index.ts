@@ -1,5 +1,6 @@
-// Options, checks and startup of plugins with a port of their own.
-import type { Server } from 'node:http'
+// Options, checks and startup of plugins for operators, with a port or token of their own.
+import { createHash, timingSafeEqual } from 'node:crypto'
+import type { IncomingHttpHeaders, Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { LISTEN_ADDRESS } from '../../../core/auth.ts'
 import type { InternalHost } from '../../../core/internal.ts'
@@ -33,6 +34,17 @@ export function checkToken({ config, report }: InternalHost, code: string, token
   if (token === undefined || token.length >= SHORTEST_TOKEN) return
   const what = `is shorter than ${SHORTEST_TOKEN} characters; make one with: openssl rand -base64 32`
   report(new StartError(code, what, { at: [...config.at, 'token'] }))
+}
+
+const digest = (text: string) => createHash('sha256').update(text).digest()
+
+/** Returns a check whether headers contain a bearer token. */
+export function createTokenCheck(token: string): (headers: IncomingHttpHeaders) => boolean {
+  const wanted = digest(token)
+  return ({ authorization = '' }) => {
+    const [, given = ''] = /^bearer +(\S+)$/i.exec(authorization) ?? []
+    return timingSafeEqual(digest(given), wanted)
+  }
 }
 
 const ANY_ADDRESS = ['0.0.0.0', '::']

@@ -82,6 +82,13 @@ function createProvider() {
 
 async function startGateway(server: Server, directory?: string) {
   const provider = createProvider()
+  const gauges = new Map<string, () => unknown>()
+  const ignore = () => () => undefined
+  const reader: Parameters<InternalHost['metrics']['readBy']>[0] = {
+    gauge: ({ name }, read) => void gauges.set(name, read),
+    counter: ignore,
+    histogram: ignore,
+  }
   const { url, log } = await startHost(
     {
       toolsets: {},
@@ -91,6 +98,7 @@ async function startGateway(server: Server, directory?: string) {
         'resource-metadata': {},
         own: provider.plugin,
         who: identifyByHeader(),
+        reader: plugin(host => host.metrics.readBy(reader)),
         upstream: { servers: { far: server } },
       },
     },
@@ -99,7 +107,8 @@ async function startGateway(server: Server, directory?: string) {
   const call = (user: string, headers: object = {}) =>
     modern(url, 'tools/call', { name: 'far_whoami' }, { headers: { 'X-User': user, ...headers } })
   const textAt = async (user: string) => (await call(user)).message.result?.content?.[0]?.text
-  return { url, log, call, textAt, requests: provider.requests }
+  const gauge = (name: string) => gauges.get(name)?.()
+  return { url, log, call, textAt, gauge, requests: provider.requests }
 }
 
 for (const revision of ['2026-07-28', '2025-11-25'] as const) {
@@ -263,8 +272,9 @@ describe('A server that lists tools only with a token', () => {
     const refused = await runCli(['accept', 'far'], folder)
     expect(refused.stderr).to.match(/cannot read the lists of the server "far".*--token/)
     expect((await runCli(['accept', 'far', '--token', 'operator'], folder)).code).to.equal(0)
-    const { textAt, log } = await startGateway(server, folder)
+    const { textAt, log, gauge } = await startGateway(server, folder)
     expect(log.find(({ code }) => code === 'MH2942')?.state).to.equal('needs login')
+    expect(gauge('mcp_host_upstream_up')).to.deep.equal([[1, { upstream: 'far' }]])
     expect(await textAt('ann')).to.equal('ann-1')
   })
 

@@ -174,6 +174,58 @@ describe('The summary of a route', () => {
   })
 })
 
+describe('The state of a server', () => {
+  it('counts the items that are served, without filtered and withheld ones', async () => {
+    const { gateway } = await through(
+      [tool('one'), tool('two'), tool('three'), definePrompt({ name: 'greet', handler: () => 'Hello' })],
+      { include: ['t*'], prompts: false },
+    )
+    expect(gateway.host.routes[0]?.sources[0]?.state).to.match(/, 2 tools, 0 resources, 0 prompts$/)
+    expect(String(logged(gateway, 'MH2941')[0]?.server)).to.match(/, 2 tools, 0 resources, 0 prompts$/)
+  })
+
+  it('is in the health details of a running host, but not in the public response', async () => {
+    const origin = await startHost({ toolsets: { all: [tool('one')] }, routes: { '/': { toolsets: 'all' } } })
+    const servers = { far: { url: `${origin.url}/` }, gone: { url: 'http://127.0.0.1:9/' } }
+    const start = (details: 'local' | 'nobody') =>
+      startHost({
+        toolsets: { own: [tool('local')] },
+        routes: { '/': { toolsets: ['own', 'far', 'gone'] } },
+        plugins: { 'transport-streamable': {}, health: { details }, upstream: { servers } },
+      })
+    const [detailed, hidden] = await Promise.all([start('local'), start('nobody')])
+    type Health = { readonly status: string; readonly states: Record<string, string> }
+    const read = async (url: string) => (await (await fetch(`${url}/health`)).json()) as Health
+    const { status, states } = await read(detailed.url)
+    expect(status).to.equal('ready')
+    expect(states).to.have.all.keys('far', 'gone')
+    expect(states['far']).to.match(/^up, .*1 tools/)
+    expect(states['gone']).to.match(/^down since /)
+    expect(await read(hidden.url)).to.deep.equal({ status: 'ready' })
+  })
+})
+
+describe('Warnings about names that no tool has', () => {
+  it('are left out while the tools of a server are unknown, except for probable typing errors', async () => {
+    const names = ['far_*', 'locall']
+    const { log } = await startHost({
+      toolsets: { own: [tool('local')] },
+      routes: { '/': { toolsets: ['own', 'far'] } },
+      tools: { limits: Object.fromEntries(names.map(name => [name, { timeout: '9s' }])) },
+      plugins: {
+        'transport-streamable': {},
+        audit: { file: join(await makeFolder({}), 'audit.jsonl'), arguments: { far_read: ['path'], locall: ['a'] } },
+        'rate-limit': { tools: Object.fromEntries(names.map(name => [name, '9/1m'])) },
+        'tool-policy': { rules: Object.fromEntries(names.map(name => [name, { scope: 'a' }])) },
+        upstream: { servers: { far: { url: 'http://127.0.0.1:9/' } } },
+      },
+    })
+    const warned = log.filter(({ code }) => ['MH1113', 'MH2204', 'MH2721'].includes(String(code)))
+    expect(warned.map(({ code }) => code).sort()).to.deep.equal(['MH1113', 'MH1113', 'MH2204', 'MH2721'])
+    expect(JSON.stringify(warned)).to.not.match(/far_/)
+  })
+})
+
 describe('The explanation of a host that is not started', () => {
   it('says that its upstream servers are not connected', async () => {
     const host = await createHost(
@@ -384,9 +436,10 @@ describe('An upstream server that is down', () => {
 
 describe('mcp-host doctor --config', () => {
   it('connects to each upstream server', async () => {
-    const origin = await startHost({ toolsets: { all: [tool('one')] }, routes: { '/': { toolsets: 'all' } } })
+    const definitions = [tool('one'), tool('two'), definePrompt({ name: 'greet', handler: () => 'Hello' })]
+    const origin = await startHost({ toolsets: { all: definitions }, routes: { '/': { toolsets: 'all' } } })
     const servers = {
-      up: { url: `${origin.url}/` },
+      up: { url: `${origin.url}/`, exclude: ['two'], prompts: ['g'] },
       down: { url: 'http://127.0.0.1:1/' },
       program: { command: 'no-such-program' },
     }
@@ -399,7 +452,9 @@ describe('mcp-host doctor --config', () => {
     const findings = await examineConfig(loaded, createTestLog())
     expect(findings.map(({ level }) => level)).to.deep.equal(['ok', 'wrong', 'wrong'])
     expect(findings[0]).to.include({ check: 'upstream: server "up"' })
-    expect(findings[0]?.text).to.match(/test-host 1\.2\.3, protocol version 2026-07-28, 1 tools/)
+    expect(findings[0]?.text).to.match(
+      /test-host 1\.2\.3, protocol version 2026-07-28, 1 tools, 0 resources, 0 prompts$/,
+    )
     expect(findings[2]?.text).to.match(/no-such-program.*ENOENT/)
   })
 
