@@ -460,10 +460,7 @@ export class Upstream implements Caller {
     this.#unmatched = text
     if (unmatched.length === 0) return
     const fields = { upstream: this.settings.name, unmatched }
-    this.#parts.host.log.warn(
-      { code: 'MH2949', ...fields },
-      'filters or overrides match no tool of an upstream server',
-    )
+    this.#parts.host.log.warn({ code: 'MH2949', ...fields }, 'filters or overrides match no tool of an upstream server')
   }
 
   #serve(snapshot: Snapshot, canComplete: boolean) {
