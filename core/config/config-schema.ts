@@ -1,5 +1,6 @@
 // The JSON Schema (draft 2020-12) of a config, with its defaults. define-config.ts infers the types from it.
 
+import { getOrCreate } from '../http/get-or-create.ts'
 import type { JsonSchema } from '../mcp/protocol.ts'
 import { MODERN_REVISION } from '../mcp/revisions.ts'
 import { TOOLSET_NAME_PATTERN } from '../mcp/routes.ts'
@@ -324,12 +325,8 @@ const pluginMap = (options: Record<string, JsonSchema>, description: string): Js
 const withoutRequiredOf = new WeakMap<object, JsonSchema>()
 
 /** Returns the schema without `required`, because a route overrides single options. Cached per schema. */
-export function withoutRequired(schema: object): JsonSchema {
-  const { required: _, ...rest } = schema as JsonSchema
-  const known = withoutRequiredOf.get(schema) ?? rest
-  withoutRequiredOf.set(schema, known)
-  return known
-}
+export const withoutRequired = (schema: object): JsonSchema =>
+  getOrCreate(withoutRequiredOf, schema as JsonSchema, ({ required: _, ...rest }: JsonSchema) => rest)
 
 /**
  * The schema of a complete config. `plugins`: built-in plugins by name, whose options become `$defs`. Without them, each plugin's
