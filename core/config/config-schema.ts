@@ -4,8 +4,6 @@ import { getOrCreate } from '../http/get-or-create.ts'
 import type { JsonSchema } from '../mcp/protocol.ts'
 import { MODERN_REVISION } from '../mcp/revisions.ts'
 import { TOOLSET_NAME_PATTERN } from '../mcp/routes.ts'
-import { SIZE_PATTERN } from '../mcp/units.ts'
-import { collectKeys, type DeclaredKeys, type Declaring } from './declared-keys.ts'
 import {
   closed,
   count,
@@ -20,7 +18,9 @@ import {
   positiveDuration,
   SCOPE,
   text,
-} from './schema-parts.ts'
+} from '../mcp/schema-parts.ts'
+import { SIZE_PATTERN } from '../mcp/units.ts'
+import { collectKeys, type DeclaredKeys, type Declaring } from './declared-keys.ts'
 
 export const ROUTE_PATH_PATTERN = '^/'
 
