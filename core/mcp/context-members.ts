@@ -10,7 +10,7 @@ import { didYouMean } from './nearest.ts'
 
 type CreateMember<Value = unknown> = (call: Call, ctx: CallContext) => Value
 
-interface Registration {
+export interface Registration {
   readonly name: string
   readonly create: CreateMember
   readonly plugin: string

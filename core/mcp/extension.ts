@@ -49,7 +49,7 @@ export interface RouteExtensions {
   readonly listenFilters: ReadonlyMap<string, ListenFilter>
 }
 
-interface ExtensionRegistration {
+export interface ExtensionRegistration {
   readonly plugin: string
   readonly id: string
   readonly extension: Extension
@@ -59,7 +59,7 @@ interface ExtensionRegistration {
 /** A key of `_meta` with a prefix (2026-07-28 basic, "_meta"). */
 const ID = /^[a-z](?:[a-z\d-]*[a-z\d])?(?:\.[a-z](?:[a-z\d-]*[a-z\d])?)*\/[a-z\d](?:[\w.-]*[a-z\d])?$/i
 
-class KnownExtension implements AddedExtension {
+export class KnownExtension implements AddedExtension {
   readonly id: string
   readonly #plugin: string
   readonly #extension: Extension
@@ -118,7 +118,7 @@ class KnownExtension implements AddedExtension {
   }
 }
 
-interface RouteParts {
+export interface RouteParts {
   readonly settings: Record<string, JsonObject>
   readonly nameHeaders: Map<string, string>
   readonly listenFilters: Map<string, ListenFilter>

@@ -25,7 +25,7 @@ export interface ToolKey<Value = never> extends ListedKey<Value> {
 type Chain = (call: Call, run: RunTool) => MaybePromise<object>
 type ToolKeys = ReadonlyMap<string, ToolKey>
 
-interface Registration {
+export interface Registration {
   readonly name: string
   readonly key: ToolKey
   readonly plugin: string
