@@ -2,8 +2,7 @@
 
 import { existsSync } from 'node:fs'
 import { printable } from '../client/text.ts'
-import type { CreateHostOptions } from '../core/create-host.ts'
-import { type Host, LOCK_NAME } from '../core/host.ts'
+import { type CreateHostOptions, type Host, LOCK_NAME } from '../core/host.ts'
 import type { LockSettings } from '../core/kernel/kernel-host.ts'
 import { CONFIG_OPTION, type CommandValues, defineCommand, ENV_FILE_OPTION } from './command.ts'
 import { inspectConfig } from './config.ts'

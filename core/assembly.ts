@@ -58,7 +58,6 @@ export interface ServiceParts {
   readonly mcp: McpRegistrations
   readonly provides: ReturnType<typeof providersAmong>
   readonly inFlight: InFlight
-  /** The random name of this node. */
   readonly node: string
   readonly metrics: Metrics
   readonly report: Report

@@ -7,7 +7,6 @@ import { createDefinitionCheck, describeFault, type FindFaults } from './config/
 import { buildConfigSchema, route, withoutRequired } from './config/config-schema.ts'
 import { collectKeys } from './config/declared-keys.ts'
 import type { Config, FilledConfig } from './config/define-config.ts'
-import { DEFINITION_SCHEMAS } from './config/definition-schema.ts'
 import type { PluginFinding } from './config/examination.ts'
 import type { Finding } from './config/explain-problems.ts'
 import { areAllMisspelled, findPlugins, type PluginTable, pluginValues } from './config/find-plugins.ts'
@@ -22,47 +21,26 @@ import { fillDefaults, trimSecrets } from './config/walk-schema.ts'
 import {
   type BuiltHost,
   buildHost,
+  type CreateHostOptions,
   type Host,
   type HostInput,
   type HostParts,
-  type InEveryProcess,
   type ReloadReport,
+  type RunOptions,
 } from './host.ts'
-import type { Clock } from './http/clock.ts'
 import { errorText, type Path, StartError } from './http/errors.ts'
 import type { InternalExamination, Outbound } from './internal-host.ts'
 import { isConfiguredPlugin, type Plugin } from './kernel/define-plugin.ts'
-import type { LockSettings, PluginConfig } from './kernel/kernel-host.ts'
+import type { LockSettings } from './kernel/kernel-host.ts'
 import { createLogger, type Logger } from './kernel/log.ts'
 import { type PluginInstance, providesTo } from './kernel/plugin-plan.ts'
 import { contextNames } from './mcp/context-members.ts'
 import type { Definition } from './mcp/define.ts'
+import { DEFINITION_SCHEMAS } from './mcp/definition-schema.ts'
 import { isObject } from './mcp/is-object.ts'
-import type { Observer } from './mcp/observe.ts'
 import { createKeptWarnings, type KeptWarnings } from './operator.ts'
 import type { Plugin as HostPlugin } from './plugin-host.ts'
 import { reloadable, warnOnce } from './reload.ts'
-import type { Neighbours } from './slots.ts'
-
-/** Options of `createHost`. */
-export interface CreateHostOptions {
-  /** The base of relative config paths. Default: the working directory. */
-  directory?: string
-  /** Default: JSON lines on stderr. */
-  log?: Logger
-  /** See `PluginHost.purpose`. Default `serve`; an `inspect` host cannot listen. */
-  purpose?: PluginConfig['purpose']
-  /** Number of processes that serve this config. Default 1. With more, per-process state is a StartError. */
-  processes?: number
-  inEveryProcess?: InEveryProcess
-  /** Connects the processes. Default: none. */
-  neighbours?: Neighbours
-  /** Checks each version of the host before it serves. A rejection stops startup or the reload. */
-  accept?: (host: Pick<Host, 'served'>) => Promise<void>
-  observe?: Observer
-  /** Time and timers, for tests. Default: the system clock. */
-  clock?: Clock
-}
 
 export const pluginsOf = (table: PluginTable): Record<string, Plugin<object>> =>
   Object.fromEntries(Object.entries(table).map(([name, { plugin }]) => [name, plugin as Plugin<object>]))
@@ -97,7 +75,6 @@ function createOutbound(): Outbound {
 
 /** Keys that built-in plugins declare, shared by all configs without other plugins. */
 const builtInKeys = collectKeys(builtIns)
-/** Members of `ctx` that built-in plugins declare. */
 export const builtInContext = builtInKeys.context
 const hostSchema = buildConfigSchema({}, builtInKeys)
 const builtInCheck = createDefinitionCheck(builtInKeys.toolKeys)
@@ -123,11 +100,7 @@ function checkOptions(
   })
 }
 
-interface BuildOptions
-  extends Pick<
-    CreateHostOptions,
-    'purpose' | 'processes' | 'inEveryProcess' | 'neighbours' | 'observe' | 'accept' | 'clock'
-  > {
+interface BuildOptions extends RunOptions, Pick<CreateHostOptions, 'accept'> {
   /** Default: `mcp.lock.json` next to the config. */
   readonly lock?: LockSettings
   /** Adapts each version of the config for this process. */
@@ -140,7 +113,6 @@ interface Building extends BuildOptions {
   readonly warnings?: KeptWarnings
 }
 
-/** Throws a ConfigError with all problems. */
 async function build(
   read: LoadedConfig,
   log: Logger,
@@ -241,7 +213,8 @@ async function buildAccepted(loaded: LoadedConfig, log: Logger, options: Buildin
 export async function examineConfig(loaded: LoadedConfig, log: Logger): Promise<PluginFinding[]> {
   const { host, parts } = await build(loaded, log, { purpose: 'inspect' })
   try {
-    return await examinePlugins({ ...parts, directory: dirname(loaded.file), log })
+    const given = { ...parts, directory: dirname(loaded.file), log }
+    return (await Promise.all(parts.instances.map(instance => examineOne(instance, given)))).flat()
   } finally {
     await host.close()
   }
@@ -258,7 +231,6 @@ export async function optionsOf(
   return parts.instances.filter(({ name }) => name === plugin)
 }
 
-/** Warns about a second config in the folder. */
 function warnOfOthers({ file, others = [] }: LoadedConfig, { report }: Problems): void {
   if (others.length === 0) return
   const named = others.map(other => basename(other)).join(', ')
@@ -291,18 +263,14 @@ export async function reloadHost(
   return host.reload(await loadConfig(options))
 }
 
-interface Parts extends Pick<HostParts, 'config' | 'instances'> {
-  readonly directory: string
-  readonly log: Logger
-}
+type ExaminedParts = Pick<HostParts, 'config' | 'log'> & Pick<HostInput, 'directory'>
 
-/** Returns the URL of the host; undefined if it is known only after listening. */
-function addressOf({ http: { publicUrl, host, port, tls } }: Parts['config']): string | undefined {
+function addressOf({ http: { publicUrl, host, port, tls } }: FilledConfig): string | undefined {
   if (publicUrl !== undefined) return publicUrl.replace(/\/$/, '')
   return port === 0 ? undefined : `${tls ? 'https' : 'http'}://${host.includes(':') ? `[${host}]` : host}:${port}`
 }
 
-async function examineOne(instance: PluginInstance, parts: Parts): Promise<PluginFinding[]> {
+async function examineOne(instance: PluginInstance, parts: ExaminedParts): Promise<PluginFinding[]> {
   const { name, options, general, routes } = instance
   const plugin: HostPlugin<object> = instance.plugin
   if (!plugin.examine) return []
@@ -323,11 +291,6 @@ async function examineOne(instance: PluginInstance, parts: Parts): Promise<Plugi
     const fix = 'this is a bug of the plugin: it must return its findings'
     return [{ check: whose, level: 'wrong', text: `it could not be examined: ${errorText(error)}`, fix }]
   }
-}
-
-async function examinePlugins(parts: Parts): Promise<PluginFinding[]> {
-  const found = await Promise.all(parts.instances.map(instance => examineOne(instance, parts)))
-  return found.flat()
 }
 
 /** Builds a host from the valid part of an invalid config, to report further problems. Throws a ConfigError with all of them. */

@@ -7,6 +7,7 @@ import { addChallenge, takesBearer } from './access/authorize.ts'
 import {
   checkConventions,
   checkServed,
+  warnOpenHost,
   warnUnmetPolicies,
   warnUnprotected,
   warnUnserved,
@@ -36,14 +37,15 @@ import {
   createHttpServer,
   createPipelineRefusal,
   leaveUnread,
-  type SlowReaders,
+  type ServerEvents,
   watchReaders,
 } from './http/create-server.ts'
 import { HostError, StartError } from './http/errors.ts'
+import type { ResolvedHttp } from './http/guard.ts'
 import { addressOf, listenOn } from './http/port.ts'
 import { openStreams } from './http/sse.ts'
-import type { HostTls, prepareTls } from './http-tls.ts'
-import type { InternalHost, Services } from './internal-host.ts'
+import type { HostTls } from './http-tls.ts'
+import type { Services } from './internal-host.ts'
 import { authenticatorsOn, createIssuerAssigner } from './kernel/authenticators.ts'
 import { loadNeededParser } from './kernel/body.ts'
 import { collectEndpoints } from './kernel/collect-endpoints.ts'
@@ -67,9 +69,13 @@ import {
 } from './kernel/set-up.ts'
 import { createInFlight, createShutdown, type InFlight, type Shutdown } from './kernel/shutdown.ts'
 import { createSlots } from './kernel/slots.ts'
-import type { User } from './kernel/user.ts'
 import type { Definition, RuntimeHost } from './mcp/define.ts'
-import { createMcpPluginHost, createMcpRegistrations, createRevisions } from './mcp/mcp-plugin-host.ts'
+import {
+  createMcpPluginHost,
+  createMcpRegistrations,
+  createRevisions,
+  type McpRegistrations,
+} from './mcp/mcp-plugin-host.ts'
 import { encodeError } from './mcp/message.ts'
 import type { Observer } from './mcp/observe.ts'
 import { createPseudonyms } from './mcp/pseudonyms.ts'
@@ -83,31 +89,64 @@ import { type ConnectedClient, connectClient } from './sessions/connect-client.t
 import { checkSharing, isServedHereAlone, keepsSessions, NO_SECRETS } from './sessions/sharing.ts'
 import { defaultSlots, type Neighbours, partsOf, type Slots, slotFault } from './slots.ts'
 
-function createConnectionEvents(log: Logger, metrics: Metrics) {
+interface ConnectionParts {
+  readonly http: ResolvedHttp
+  readonly log: Logger
+  readonly metrics: Metrics
+  readonly clock: Clock
+  readonly inFlight: Pick<InFlight, 'count'>
+  readonly tls: HostTls | undefined
+}
+
+/** The HTTP server of the host, and `callback` for a server of the embedding program. */
+function createConnections(
+  handle: (req: IncomingMessage, res: ServerResponse) => Promise<void>,
+  { http, log, metrics, clock, inFlight, tls }: ConnectionParts,
+) {
   const closed = metrics.counter({
     name: 'mcp_host_connections_closed_total',
     help: 'Connections that the host closed, by reason.',
     labels: ['reason'],
   })
-  return {
-    pipelined(ip: string | undefined) {
+  const events: ServerEvents = {
+    pipelined(ip) {
       log.debug({ ip }, 'closed a connection that pipelined requests')
       closed(1, { reason: 'pipelined' })
     },
-    slowReaders(readers: SlowReaders) {
+    slowReaders(readers) {
       log.warn({ code: 'MH1309', ...readers }, 'closed connections because their clients do not read')
       closed(readers.connections, { reason: 'slow_reader' })
     },
   }
-}
-
-function registerHttpMetrics(metrics: Metrics, inFlight: Pick<InFlight, 'count'>, waiting: () => number): void {
+  const { server, waiting } = createHttpServer(handle, http, events, tls?.make, clock)
   metrics.gauge({ name: 'mcp_host_requests_in_flight', help: 'Requests that are being answered.' }, inFlight.count)
   metrics.gauge({ name: 'mcp_host_streams', help: 'Event streams that are open.' }, openStreams)
   metrics.gauge({ name: 'mcp_host_waiting_bytes', help: 'Bytes of responses that clients have not read yet.' }, waiting)
+  return {
+    server,
+    traffic: () => ({ inFlight: inFlight.count(), streams: openStreams(), waitingBytes: waiting() }),
+    callback(hasStarted: () => boolean): ReturnType<Host['callback']> {
+      if (http.publicUrl === undefined) {
+        throw new StartError('MH1305', 'callback() requires http.publicUrl, because the host does not listen itself', {
+          exitCode: 2,
+        })
+      }
+      const { watch } = watchReaders({ timeout: http.writeTimeout, clock }, events.slowReaders)
+      const refusePipelined = createPipelineRefusal(({ remoteAddress }) => events.pipelined(remoteAddress))
+      return async (req, res) => {
+        if (!res.socket) return refusePipelined(req, res)
+        if (!hasStarted()) return refuseEarly(res, log)
+        // An HTTP/2 connection carries many requests, so a slow reader must not end it.
+        if (req.httpVersionMajor < 2) {
+          watch(req.socket, res)
+          leaveUnread(req, res)
+        }
+        return handle(req, res)
+      }
+    },
+  }
 }
 
-/** Runs `run` once, at the first `start`. */
 function createStartup(run: () => Promise<void>, { draining }: Pick<InFlight, 'draining'>) {
   let starting: Promise<void> | undefined
   let started = false
@@ -122,7 +161,6 @@ function createStartup(run: () => Promise<void>, { draining }: Pick<InFlight, 'd
   }
 }
 
-/** Refuses requests that arrive before startup has finished. */
 async function refuseEarly(res: ServerResponse, log: Logger) {
   log.warn({ code: 'MH1308' }, 'Request received before startup. Await start() before the first request.')
   const error = new HostError('unavailable', { detail: 'the server is starting' })
@@ -131,7 +169,6 @@ async function refuseEarly(res: ServerResponse, log: Logger) {
 
 const PRELOAD_AFTER = 100
 
-/** Preloads packages for the first calls, shortly after the host listens. */
 function preload(log: Logger) {
   const load = async () => {
     try {
@@ -162,23 +199,20 @@ export interface BuiltHost {
   readonly parts: HostParts
 }
 
-export interface HostParts extends Pick<BuiltServices, 'catalog' | 'offered' | 'combinations' | 'review'> {
-  readonly config: FilledConfig
+export interface HostParts
+  extends Pick<HostInput, 'config' | 'toolsets' | 'log'>,
+    Pick<BuiltServices, 'catalog' | 'offered' | 'combinations' | 'review'> {
   readonly instances: readonly PluginInstance[]
   readonly routes: readonly CompiledRoute[]
-  readonly toolsets: ReadonlyMap<string, readonly Definition[]>
   readonly server: { name: string; version: string; title: string | undefined }
   readonly onReload: KernelRegistrations['onReload']
   readonly secrets: Secrets & Pick<ConfiguredSecrets, 'isOfFile'>
-  readonly log: Logger
   readonly tls: HostTls | undefined
 }
 
-interface ServedParts {
-  readonly routes: readonly CompiledRoute[]
+interface ServedParts extends Pick<HostParts, 'routes' | 'onReload'> {
   readonly services: Pick<BuiltServices, 'slot' | 'offered' | 'viewOf' | 'unrouted'>
   readonly provides: Pick<Provides, 'by'>
-  readonly onReload: KernelRegistrations['onReload']
 }
 
 /** A host: it serves after `listen()`, or through `callback()`. */
@@ -214,8 +248,32 @@ export interface Host extends Shutdown {
 /** See `InternalKernelHost.inEveryProcess`. Names are unique per plugin. */
 export type InEveryProcess = InternalKernelHost['inEveryProcess']
 
-export interface HostInput extends Pick<ServiceParts, 'outbound' | 'faultsOf'> {
-  /** Returns the plugin that declares a tool key. */
+/** Options of `createHost`. */
+export interface CreateHostOptions {
+  /** The base of relative config paths. Default: the working directory. */
+  directory?: string
+  /** Default: JSON lines on stderr. */
+  log?: Logger
+  /** See `PluginHost.purpose`. Default `serve`; an `inspect` host cannot listen. */
+  purpose?: PluginConfig['purpose']
+  /** Number of processes that serve this config. Default 1. With more, per-process state is a StartError. */
+  processes?: number
+  inEveryProcess?: InEveryProcess
+  /** Connects the processes. Default: none. */
+  neighbours?: Neighbours
+  /** Checks each version of the host before it serves. A rejection stops startup or the reload. */
+  accept?: (host: Pick<Host, 'served'>) => Promise<void>
+  observe?: Observer
+  /** Time and timers, for tests. Default: the system clock. */
+  clock?: Clock
+}
+
+export type RunOptions = Pick<
+  CreateHostOptions,
+  'purpose' | 'processes' | 'inEveryProcess' | 'neighbours' | 'observe' | 'clock'
+>
+
+export interface HostInput extends RunOptions, Pick<ServiceParts, 'outbound' | 'faultsOf'> {
   readonly readerOf: (toolKey: string) => string
   /** Members of `ctx` that plugins declare. */
   readonly context: DeclaredKeys['context']
@@ -231,14 +289,8 @@ export interface HostInput extends Pick<ServiceParts, 'outbound' | 'faultsOf'> {
   readonly isBuiltIn: (plugin: Plugin<object>) => boolean
   readonly directory: string
   readonly log: Logger
-  readonly purpose?: PluginConfig['purpose'] | undefined
   readonly lock?: PluginConfig['lock'] | undefined
   readonly suggest: SuggestPlugin
-  readonly processes?: number | undefined
-  readonly inEveryProcess?: InEveryProcess | undefined
-  readonly neighbours?: Neighbours | undefined
-  readonly observe?: Observer | undefined
-  readonly clock?: Clock | undefined
   readonly program?: ((host: Host) => OperatorProgram) | undefined
   readonly warnings?: KeptWarnings | undefined
   readonly schema: object
@@ -258,24 +310,18 @@ export async function buildHost(input: HostInput): Promise<BuiltHost> {
 }
 
 async function assemble(input: HostInput, registrations: KernelRegistrations): Promise<BuiltHost> {
-  const { config, log, directory, plugins, toolsets, suggest, isBuiltIn, problems } = input
-  const { allPluginsFound, hasInvalidOptions } = input
+  const { config, log, directory, plugins, toolsets, suggest, problems, allPluginsFound } = input
   const { purpose = 'serve', processes = 1, inEveryProcess = inThisProcess, neighbours, clock = systemClock } = input
   const { report } = problems
   const http = resolveHttp(config.http)
   const { list, isOfFile } = input.secrets
   const secrets = { ...createSecrets(list, process.env['MCP_HOST_SECRETS'], report), isOfFile }
-  let listening = ''
   const { tls: secured } = config.http
-  const address = () => http.publicUrl?.replace(/\/$/, '') ?? listening
+  const late: LateParts = { listening: '', isBuilt: false }
+  const address = () => http.publicUrl?.replace(/\/$/, '') ?? late.listening
   const mcp = createMcpRegistrations(reads, input.context, config.toolsets)
-  let isBuilt = false
-  const routes = compileRoutes(config, { address, revisions: createRevisions(mcp, () => isBuilt) }, report)
+  const routes = compileRoutes(config, { address, revisions: createRevisions(mcp, () => late.isBuilt) }, report)
   const validToolsets = validDefinitions(toolsets, input.faultsOf, report)
-  const failEarly = () => {
-    reportNameClashes(routes, validToolsets, report)
-    problems.assertNone()
-  }
   const before = problems.count()
   // If a plugin is missing, unmet needs cannot be determined.
   const instances = planPlugins(config, plugins, routes, {
@@ -293,56 +339,28 @@ async function assemble(input: HostInput, registrations: KernelRegistrations): P
     partsOf: partsOf({ log, clock }),
   })
   const inFlight = createInFlight()
-  const readiness = createReadiness(registrations.ready, inFlight.draining, log)
-  const section = (name: string): unknown => Reflect.get(config, name)
-  // A route with its own peers plugin has its own node name.
-  const nodeOf = ({ general, routes: [own] }: PluginInstance) =>
-    general || !own || !provides('peers', own) ? node : `${node}r${routes.map(({ path }) => path).indexOf(own.path)}`
   const metrics = createMetrics()
   const tlsParts = { directory, log, metrics, report }
-  const tls = secured && purpose !== 'stdio' ? await loadTls({ ...config.http, tls: secured }, tlsParts) : undefined
-  const processFacts = { purpose, processes, inEveryProcess, metrics, clock }
+  const tls =
+    secured && purpose !== 'stdio'
+      ? await (await import('./http-tls.ts')).prepareTls({ ...config.http, tls: secured }, tlsParts)
+      : undefined
   const { name, version, title } = config.server
   const server = { name, version, title }
   const { lock = { file: join(directory, LOCK_NAME), isFrozen: false } } = input
-  const facts = {
+  const hostFor = createPluginHosts(input, registrations, mcp, late, {
     config: { directory, lock, http, keys: secrets.keys, processes, purpose, server },
     ownKeys: secrets.generated,
-    clock,
     countTogether: neighbours?.count,
-    inEveryProcess,
-    log,
-    metrics,
-    checkReadiness: readiness,
-    ...{ address, slots, nodeOf, section, report },
-  }
+    checkReadiness: createReadiness(registrations.ready, inFlight.draining, log),
+    // A route with its own peers plugin has its own node name.
+    nodeOf: ({ general, routes: [own] }) =>
+      general || !own || !provides('peers', own) ? node : `${node}r${routes.map(({ path }) => path).indexOf(own.path)}`,
+    section: name => Reflect.get(config, name),
+    ...{ clock, inEveryProcess, log, metrics, address, slots, report },
+  })
   const planned = problems.count()
-  const oldNamesUsed = new Set<string>()
-  let builtServices: BuiltServices | undefined
-  let operator: Operator | undefined
-  const servicesFor = (instance: PluginInstance, member: string) => {
-    const isTransport = instance.plugin.provides?.includes('transport')
-    if (member === 'connect' && !isTransport) throw lacksCapability(instance, member, 'transport')
-    if (builtServices) return builtServices
-    const fix = 'use it in onReady, in onStart or later'
-    throw new StartError('MH1521', `plugins.${instance.name}: host.${member} is not available in setup; ${fix}`, {
-      exitCode: 2,
-    })
-  }
-  const hostFor = (instance: PluginInstance) => {
-    const kernelHost = createKernelHost<Slots>(instance, registrations, facts)
-    const whole = { ...kernelHost, ...createMcpPluginHost(instance, mcp) }
-    const isBuiltInPlugin = isBuiltIn(instance.plugin)
-    const host = addServices(
-      checkRegistrations(whole, () => isBuilt, isBuiltInPlugin),
-      member => servicesFor(instance, member),
-      createIssuerAssigner(instance.name, instance.issuer),
-    )
-    if (isBuiltInPlugin) Object.defineProperty(host, 'operator', { get: () => operator })
-    if (!isBuiltInPlugin) addOldNames(host, oldNamesUsed)
-    return host
-  }
-  const settable = instances.filter(({ name }) => !hasInvalidOptions?.(name))
+  const settable = instances.filter(instance => !input.hasInvalidOptions?.(instance.name))
   await setUpPlugins(settable, hostFor, report)
   const isSetUp = problems.count() === planned && settable.length === instances.length
   slots.seal()
@@ -362,10 +380,12 @@ async function assemble(input: HostInput, registrations: KernelRegistrations): P
   // A plugin for shared sessions reports missing secrets itself.
   const ownKeys = secrets.generated && (isSetUp || !provides('sessionStore'))
   if (isPlanned) checkSharing({ processes, routes, isFilled, isCarried, sharedOn, ownKeys, suggest, report })
-  if (!isSetUp || !allPluginsFound) failEarly()
+  if (!isSetUp || !allPluginsFound) {
+    reportNameClashes(routes, validToolsets, report)
+    problems.assertNone()
+  }
 
   if (input.observe) mcp.onFinish.push({ instance: { ...PROGRAM, routes }, value: input.observe })
-  const known = { config, log, suggest, routes, toolsets: validToolsets, slots, secrets, provides }
   const fixForKey: ServiceParts['fixForKey'] = (key, path) => {
     const plugin = input.readerOf(key)
     const isOn = instances.some(
@@ -374,20 +394,30 @@ async function assemble(input: HostInput, registrations: KernelRegistrations): P
     if (isOn) return `plugins.${plugin} declares it and must call host.toolKey('${key}', ...) in setup`
     return `switch on ${plugin}${path === undefined ? '' : ' there'}`
   }
-  const given = { outbound: input.outbound, faultsOf: input.faultsOf, fixForKey }
-  const parts = { ...processFacts, ...known, registrations, mcp, inFlight, node }
-  builtServices = await problems.attempt(() => buildServices({ ...parts, ...given, report }))
-  if (!builtServices) return problems.assertNone() as never
+  const parts = {
+    routes,
+    toolsets: validToolsets,
+    slots,
+    secrets,
+    provides,
+    registrations,
+    mcp,
+    inFlight,
+    node,
+    metrics,
+  }
+  const services = await problems.attempt(() => buildServices({ ...input, ...parts, clock, fixForKey, report }))
+  if (!services) return problems.assertNone() as never
+  late.services = services
   const declared = problems.count()
-  await builtServices.complete(toolsets.values())
-  const { inspected, leastScopes, challengesOn, limits, sessions, runtime } = builtServices
-  const { served, notFound } = collectEndpoints(registrations, routes, addChallenge(builtServices), report)
-  isBuilt = true
-  const isServed = (route: Route) => served.some(place => place.route === route && place.kind === 'R')
+  await services.complete(toolsets.values())
+  const { inspected, leastScopes, challengesOn, limits, catalog, offered, combinations, review } = services
+  const { served, notFound } = collectEndpoints(registrations, routes, addChallenge(services), report)
+  late.isBuilt = true
   const isDescribed = (route: Route) => slots.isFilled('protectedResource', route) || !takesBearer(challengesOn(route))
-  checkServed({ routes, provides, endpoints: served, isServed, isDescribed, suggest, report })
+  checkServed(routes, served, isDescribed, provides, suggest, report)
   if (problems.count() === declared) await runTasks(registrations.onReady, report)
-  const onBegin = mcp.onFinish.length > 0 ? builtServices.watchRequest : undefined
+  const onBegin = mcp.onFinish.length > 0 ? services.watchRequest : undefined
   const isTimed = mcp.onFinish.some(({ value }) => value.startTimeline !== undefined)
   const app = await problems.attempt(() =>
     createPipeline(served, notFound, { http, log, encode: encodeError, report, isTimed, onBegin }),
@@ -395,10 +425,11 @@ async function assemble(input: HostInput, registrations: KernelRegistrations): P
   checkPlaceholders({ config, schema: input.schema, instances, report })
   problems.assertNone('last')
   if (!app) throw new Error('the pipeline failed without an error')
-  warnUnprotected({ ...inspected, http, purpose, log, report })
+  if (purpose !== 'stdio') warnOpenHost(inspected, http, log)
+  warnUnprotected(inspected, log, report)
   warnMissingChallengeScopes(inspected, log)
   warnUnsupportedScopes(inspected, report)
-  warnOfPages(routes, builtServices.viewOf, report)
+  warnOfPages(routes, services.viewOf, report)
   if (purpose === 'inspect') warnOfValues({ config, instances, plugins, report })
   if (purpose === 'inspect' && !config.configureSession) {
     warnUnserved(routes, toolsets, mcp.toolsets, name => isInternal(config.toolsets[name]), report)
@@ -406,75 +437,65 @@ async function assemble(input: HostInput, registrations: KernelRegistrations): P
   if (purpose !== 'stdio') warnUnmetPolicies(routes, provides, suggest, report)
   if (secrets.generated) log.warn({ code: 'MH1031' }, NO_SECRETS)
   const startup = createStartup(async () => {
-    if (purpose !== 'inspect') builtServices.startSessions()
+    if (purpose !== 'inspect') services.startSessions()
     for (const task of registrations.starting) await problems.withLocation(task)
-    builtServices.catalog.open()
+    catalog.open()
   }, inFlight)
-  const handle = app.callback()
-  const events = createConnectionEvents(log, metrics)
-  const { server: httpServer, waiting } = createHttpServer(handle, http, events, tls?.make, clock)
-  registerHttpMetrics(metrics, inFlight, waiting)
-
+  const connections = createConnections(app.callback(), { http, log, metrics, clock, inFlight, tls })
   const namesOn = (route: Route) => authenticatorsOn(registrations, route).map(({ plugin }) => plugin)
   const host: BuiltHost['host'] = {
     get url() {
-      return listening
+      return late.listening
     },
     get routes() {
       return routes.map(route =>
         summarizeRoute(route, { ...summaryFactsOf(inspected, route), authenticators: namesOn(route) }),
       )
     },
-    runtime,
-    served: { routes, services: builtServices, provides, onReload: registrations.onReload },
+    runtime: services.runtime,
+    served: { routes, services, provides, onReload: registrations.onReload },
     start: startup.start,
     inspect(path) {
-      listening ||= `http${secured ? 's' : ''}://${http.host}:${http.port}`
+      late.listening ||= `http${secured ? 's' : ''}://${http.host}:${http.port}`
       return inspectAddress(path, { ...inspected, leastScopes, challengesOn, limits, registrations, mcp })
     },
     async listen() {
       if (purpose === 'inspect') throw new StartError('MH1307', INSPECT_ONLY)
       await startup.start()
-      await listenOn(httpServer, http)
-      listening = addressOf(httpServer)
+      await listenOn(connections.server, http)
+      late.listening = addressOf(connections.server)
       preload(log)
     },
-    callback() {
-      if (http.publicUrl === undefined) {
-        throw new StartError('MH1305', 'callback() requires http.publicUrl, because the host does not listen itself', {
-          exitCode: 2,
-        })
-      }
-      const { watch } = watchReaders({ timeout: http.writeTimeout, clock }, events.slowReaders)
-      const refusePipelined = createPipelineRefusal(({ remoteAddress }) => events.pipelined(remoteAddress))
-      return async (req: IncomingMessage, res: ServerResponse) => {
-        if (!res.socket) return refusePipelined(req, res)
-        if (!startup.hasStarted()) return refuseEarly(res, log)
-        // An HTTP/2 connection carries many requests, so a slow reader must not end it.
-        if (req.httpVersionMajor < 2) {
-          watch(req.socket, res)
-          leaveUnread(req, res)
-        }
-        return handle(req, res)
-      }
-    },
-    unref: () => void httpServer.unref().on('connection', socket => socket.unref()),
+    callback: () => connections.callback(startup.hasStarted),
+    unref: () => void connections.server.unref().on('connection', socket => socket.unref()),
     ...createShutdown({
-      server: httpServer,
+      server: connections.server,
       inFlight,
-      sessions,
+      sessions: services.sessions,
       registrations,
       isAlone: () =>
         routes.some(route => keepsSessions(route) && isServedHereAlone(slots.on('sessionStore', route), processes)),
     }),
   }
-  const { catalog, offered, combinations, review } = builtServices
-  operator = {
+  const { onReload } = registrations
+  const built = { config, instances, routes, toolsets, server, secrets, log, tls }
+  late.operator = createOperator(host, { ...built, offered }, input, connections.traffic, namesOn)
+  return { host, parts: { ...built, onReload, catalog, offered, combinations, review } }
+}
+
+function createOperator(
+  host: BuiltHost['host'],
+  { routes, instances, offered, secrets, tls }: Pick<HostParts, 'routes' | 'instances' | 'offered' | 'secrets' | 'tls'>,
+  { schema, warnings, program }: HostInput,
+  traffic: () => Operator['traffic'],
+  authenticatorsOf: (route: Route) => readonly string[],
+): Operator {
+  return {
     get routes() {
-      return host.routes.map((route, index) => {
-        const compiled = routes[index] as CompiledRoute
-        const { listen } = compiled
-        return { ...route, listen, transports: provides.by('transport', compiled), authenticators: namesOn(compiled) }
+      return host.routes.map((summary, index) => {
+        const route = routes[index] as CompiledRoute
+        const transports = host.served.provides.by('transport', route)
+        return { ...summary, listen: route.listen, transports, authenticators: authenticatorsOf(route) }
       })
     },
     inspect: path => host.inspect(path),
@@ -482,7 +503,7 @@ async function assemble(input: HostInput, registrations: KernelRegistrations): P
       return offered.now
     },
     isSecret: path =>
-      isSecretPath(input.schema, path) ||
+      isSecretPath(schema, path) ||
       instances.some(({ at, plugin }) => {
         const rest = path.slice(at.length)
         if (rest.length === 0 || at.some((key, index) => key !== path[index])) return false
@@ -490,41 +511,65 @@ async function assemble(input: HostInput, registrations: KernelRegistrations): P
         return isSecretAt(plugin.options, rest) || schemasAlong(plugin.options, rest).at(-1)?.length === 0
       }),
     get traffic() {
-      return { inFlight: inFlight.count(), streams: openStreams(), waitingBytes: waiting() }
+      return traffic()
     },
     get url() {
-      return listening
+      return host.url
     },
     plugins: instances.map(({ name, general, routes }) => ({ name, general, routes: routes.map(({ path }) => path) })),
     pseudonymOf: createPseudonyms(secrets.keys('records')).user,
     makeServer: tls?.make,
-    warnings: input.warnings,
-    program: input.program?.(host as Host),
+    warnings,
+    program: program?.(host as Host),
   }
-  const { onReload } = registrations
-  const built = { config, instances, routes, toolsets, server, secrets, log, tls }
-  return { host, parts: { ...built, onReload, catalog, offered, combinations, review } }
 }
 
-/** Adds the members that need services. They throw before all plugins are set up. */
-function addServices<Own extends Pick<InternalHost, 'name' | 'log'>>(
-  host: Own,
-  services: (member: string) => Services,
-  own: (user: User) => User,
+/** What is known only after set-up. */
+interface LateParts {
+  listening: string
+  isBuilt: boolean
+  services?: BuiltServices
+  operator?: Operator
+}
+
+/** Creates the hosts of plugins. Members that need services throw before all plugins are set up. */
+function createPluginHosts(
+  { isBuiltIn }: HostInput,
+  registrations: KernelRegistrations,
+  mcp: McpRegistrations,
+  late: LateParts,
+  facts: Parameters<typeof createKernelHost<Slots>>[2],
 ) {
-  return Object.defineProperties(host, {
-    services: { get: () => services('services') },
-    runtime: { get: () => services('runtime').runtime },
-    connect: {
-      value(...[caller, line]: Parameters<PluginHost['connect']>): ConnectedClient {
-        const user = caller.user && own(caller.user)
-        return connectClient({ ...services('connect'), name: host.name, log: host.log }, { ...caller, user }, line)
+  const oldNamesUsed = new Set<string>()
+  return (instance: PluginInstance) => {
+    const { name, plugin, issuer } = instance
+    const assignIssuer = createIssuerAssigner(name, issuer)
+    const services = (member: string) => {
+      const isTransport = plugin.provides?.includes('transport')
+      if (member === 'connect' && !isTransport) throw lacksCapability(instance, member, 'transport')
+      if (late.services) return late.services
+      const what = `plugins.${name}: host.${member} is not available in setup; use it in onReady, in onStart or later`
+      throw new StartError('MH1521', what, { exitCode: 2 })
+    }
+    const whole = { ...createKernelHost<Slots>(instance, registrations, facts), ...createMcpPluginHost(instance, mcp) }
+    const host = Object.defineProperties(
+      checkRegistrations(whole, () => late.isBuilt, isBuiltIn(plugin)),
+      {
+        services: { get: () => services('services') },
+        runtime: { get: () => services('runtime').runtime },
+        connect: {
+          value(...[caller, line]: Parameters<PluginHost['connect']>): ConnectedClient {
+            const user = caller.user && assignIssuer(caller.user)
+            return connectClient({ ...services('connect'), name, log: whole.log }, { ...caller, user }, line)
+          },
+        },
       },
-    },
-  }) as Own & Pick<InternalHost, 'services' | 'runtime' | 'connect'>
+    )
+    if (isBuiltIn(plugin)) Object.defineProperty(host, 'operator', { get: () => late.operator })
+    else addOldNames(host, oldNamesUsed)
+    return host
+  }
 }
-
-const loadTls = async (...given: Parameters<typeof prepareTls>) => (await import('./http-tls.ts')).prepareTls(...given)
 
 const inThisProcess: InEveryProcess = (_name, answer) => async () => [await answer()]
 

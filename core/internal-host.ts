@@ -39,7 +39,6 @@ export interface Outbound {
 /** Services of a host, built once all plugins are set up. */
 export interface Services extends AccessServices, Outbound {
   slot<Name extends keyof Slots>(name: Name, route: Route): Slots[Name]
-  /** Adds and removes definitions at run time. */
   readonly runtime: RuntimeHost
   /** The configured items of a route, without duplicates. */
   itemsOf(route: Route): readonly CatalogItem[]
@@ -68,7 +67,6 @@ export interface Services extends AccessServices, Outbound {
   makeOffer(request: RequestFacts): Offer | Promise<Offer>
   /** The extensions of a route; complete after all plugins are set up. */
   extensionsOn(route: Route): RouteExtensions
-  /** Creates a Call for one JSON-RPC message. */
   createCall(request: CallRequest): Call
   /** Runs a Call through all `onCall` hooks and returns its response. */
   answer(call: Call): Promise<object>
@@ -92,7 +90,6 @@ export type InternalExamination = Examination & { readonly services: Outbound; r
 /** The services and plugin members that transport functions use. */
 export interface Transport extends Services, Pick<InternalHost, 'clock' | 'config' | 'log' | 'name'> {}
 
-/** Builds a `Transport`, once all plugins are set up. */
 export const transportOf = ({ clock, config, log, name, services }: InternalHost): Transport => ({
   ...services,
   clock,

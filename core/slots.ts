@@ -56,7 +56,6 @@ export function defaultSlots(node: string, { now }: Clock, neighbours: Neighbour
 
 const STREAMS: StreamBounds = { ttl: 3_600_000, maxEvents: 10_000, maxBytes: 4 * 1_048_576 }
 
-/** Limits for the services above a store. */
 export interface StoreLimits {
   /** Default: one hour, 10,000 events, 4 MiB. */
   readonly streams?: StreamBounds
@@ -71,7 +70,6 @@ interface PartsHost {
   readonly clock: Clock
 }
 
-/** Creates the services above a store. `on`: the services so far. */
 export const partsOf =
   ({ log, clock }: PartsHost) =>
   ({ store }: Partial<Slots>, on: <Name extends keyof Slots>(slot: Name) => Slots[Name]): Partial<Slots> => {

@@ -101,7 +101,6 @@ export function proofAlgorithmsFor(binding: TokenBinding, isBoundToken: boolean)
 
 type Place = Parameters<AdmitCaller>[0]
 
-/** True if a route accepts bearer tokens. `challenges`: one per authenticator; undefined for bearer tokens. */
 export const takesBearer = (challenges: ReadonlyArray<string | undefined>): boolean =>
   challenges.length === 0 || challenges.includes(undefined)
 
@@ -144,20 +143,13 @@ export function refuseAccess(denial: Denial, { route, params, user }: Place, ser
   return new HostError('forbidden', { detail: description, reason, ...headers })
 }
 
-/** Adds the challenges of the route to a 401 without one. */
 export const addChallenge =
   (services: AccessServices): AddChallenge =>
   (error, { state: { route, params } }) => {
     const { detail, data, cause, headers, reason = detail ?? 'refused' } = error
     const denial = { reason, scopes: [], listed: false }
     const added = route && refuseAccess(denial, { route, params, user: undefined }, services).headers
-    const complete = new HostError('unauthorized', {
-      ...(detail !== undefined && { detail }),
-      headers: { ...headers, ...added },
-      reason,
-      data,
-      cause,
-    })
+    const complete = new HostError('unauthorized', { detail, headers: { ...headers, ...added }, reason, data, cause })
     const { plugin } = blamed(error)
     if (plugin !== undefined) blame(complete, plugin)
     return complete

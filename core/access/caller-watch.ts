@@ -1,5 +1,6 @@
 // Ends long-lived streams when the caller's token expires or a reload denies the caller the route.
 import type { Clock } from '../http/clock.ts'
+import { attempt } from '../http/describe-thrown.ts'
 import type { User } from '../kernel/user.ts'
 import type { AdmitCaller } from '../mcp/call.ts'
 
@@ -18,17 +19,9 @@ export function createCallerWatch(admit: AdmitCaller, clock: Clock) {
     return clock.setTimeout(end, Math.min(MAX_DELAY, Math.max(0, expiresAt - clock.now()))).unref()
   }
 
-  function isAdmitted(caller: WatchedCaller): boolean {
-    try {
-      admit(caller)
-      return true
-    } catch {
-      return false
-    }
-  }
+  const isAdmitted = (caller: WatchedCaller) => attempt(() => admit(caller) === undefined)
 
   return {
-    /** Calls `end` once, on token expiry or denial by a reload. Returns a function that stops the watch. */
     watchCaller(caller: WatchedCaller, end: () => void): () => void {
       const key = {}
       const endOnce = () => {

@@ -3,15 +3,14 @@ import { isDeepStrictEqual } from 'node:util'
 import { type Path, type Report, StartError } from '../http/errors.ts'
 import { isLoopback, type ResolvedHttp } from '../http/guard.ts'
 import { covers, fill, formsOf, parsePattern, rankOf } from '../http/path-pattern.ts'
-import type { PluginConfig } from '../kernel/kernel-host.ts'
 import type { Logger } from '../kernel/log.ts'
+import type { ServedEndpoint } from '../kernel/pipeline.ts'
 import type { Provides, SuggestPlugin } from '../kernel/plugin-plan.ts'
 import type { Route } from '../kernel/route.ts'
-import type { AccessServices } from '../mcp/access-decider.ts'
-import { type Catalog, describeToolset } from '../mcp/catalog.ts'
+import { describeToolset } from '../mcp/catalog.ts'
 import type { CompiledRoute } from '../mcp/routes.ts'
+import type { LeastScopesFacts } from './least-scopes.ts'
 
-/** Reports `authorize` or `cors` without a plugin that supports it. */
 export function checkConventions(routes: readonly Route[], provides: Provides, suggest: SuggestPlugin, report: Report) {
   const fail = (code: string, why: string, ...at: Path) => report(new StartError(code, why, { at: ['routes', ...at] }))
   for (const route of routes) {
@@ -32,13 +31,7 @@ export function checkConventions(routes: readonly Route[], provides: Provides, s
   }
 }
 
-interface EndpointPlace {
-  readonly path: string
-  readonly plugin: string
-}
-
-/** Reports toolsets, selected by a path parameter, whose path conflicts with another endpoint. */
-function checkCategories(routes: readonly CompiledRoute[], endpoints: readonly EndpointPlace[], report: Report): void {
+function checkCategories(routes: readonly CompiledRoute[], endpoints: readonly ServedEndpoint[], report: Report): void {
   const fixed = endpoints.flatMap(({ path, plugin }) =>
     formsOf(parsePattern(path, path)).map(form => ({ ...form, path, plugin })),
   )
@@ -64,7 +57,6 @@ function checkCategories(routes: readonly CompiledRoute[], endpoints: readonly E
   }
 }
 
-/** Warns about policies on routes without authentication, which no caller can satisfy. */
 export function warnUnmetPolicies(
   routes: readonly Route[],
   provides: Provides,
@@ -79,7 +71,6 @@ export function warnUnmetPolicies(
   report(new StartError('MH1214', `${why}; switch on ${suggest('user')}`, { at: ['plugins', name] }), 'warning')
 }
 
-/** Warns about toolsets that no route serves, except those with `internal: true`. */
 export function warnUnserved(
   routes: readonly CompiledRoute[],
   toolsets: ReadonlyMap<string, readonly unknown[]>,
@@ -96,19 +87,15 @@ export function warnUnserved(
   for (const [name, { at }] of provided) if (!served.has(name)) warn(at)
 }
 
-interface ServingFacts {
-  readonly routes: readonly CompiledRoute[]
-  readonly provides: Provides
-  readonly endpoints: readonly EndpointPlace[]
-  readonly isServed: (route: Route) => boolean
-  readonly isDescribed: (route: Route) => boolean
-  readonly suggest: SuggestPlugin
-  readonly report: Report
-}
-
-/** Reports toolsets whose path is taken, routes without a transport, and protected routes without metadata. */
-export function checkServed(facts: ServingFacts): void {
-  const { routes, provides, endpoints, isServed, isDescribed, suggest, report } = facts
+export function checkServed(
+  routes: readonly CompiledRoute[],
+  endpoints: readonly ServedEndpoint[],
+  isDescribed: (route: Route) => boolean,
+  provides: Provides,
+  suggest: SuggestPlugin,
+  report: Report,
+): void {
+  const isServed = (route: Route) => endpoints.some(place => place.route === route && place.kind === 'R')
   const warn = (code: string, why: string, ...at: Path) =>
     report(new StartError(code, why, { at: ['routes', ...at] }), 'warning')
   checkCategories(routes, endpoints, report)
@@ -124,7 +111,6 @@ export function checkServed(facts: ServingFacts): void {
   }
 }
 
-/** Warns about path parameters that select toolsets which no route lists, or which another route protects differently. */
 function warnOpenParameters(routes: readonly CompiledRoute[], report: Report): void {
   for (const { path, authorize, choice } of routes) {
     if (!choice.isOpen) continue
@@ -145,20 +131,9 @@ function warnOpenParameters(routes: readonly CompiledRoute[], report: Report): v
   }
 }
 
-interface ProtectionFacts {
-  readonly routes: readonly CompiledRoute[]
-  readonly catalog: Pick<Catalog, 'items'>
-  readonly slot: AccessServices['slot']
-  readonly http: Pick<ResolvedHttp, 'host' | 'publicUrl' | 'allowedHosts'>
-  readonly purpose: PluginConfig['purpose']
-  readonly log: Logger
-  readonly report: Report
-}
-
 /** Warns if other machines can call tools without a token or Host check: DNS rebinding would let any site call them. */
-function warnOpenHost({ routes, catalog, slot, http, purpose, log }: ProtectionFacts): void {
-  if (purpose === 'stdio' || isLoopback(http.host) || http.publicUrl !== undefined || http.allowedHosts.length > 0)
-    return
+export function warnOpenHost({ routes, catalog, slot }: LeastScopesFacts, http: ResolvedHttp, log: Logger): void {
+  if (isLoopback(http.host) || http.publicUrl !== undefined || http.allowedHosts.length > 0) return
   const open = routes.filter(route => {
     if (route.authorize !== undefined) return false
     const anonymous = slot('access', route).audienceOf(undefined, route)
@@ -175,9 +150,7 @@ function warnOpenHost({ routes, catalog, slot, http, purpose, log }: ProtectionF
 }
 
 /** Warns about open routes that serve items of a protected route. Items with their own `access` or rule are excluded. */
-export function warnUnprotected(facts: ProtectionFacts): void {
-  warnOpenHost(facts)
-  const { routes, catalog, slot, log, report } = facts
+export function warnUnprotected({ routes, catalog, slot }: LeastScopesFacts, log: Logger, report: Report): void {
   warnOpenParameters(routes, report)
   const guards = routes.filter(({ authorize }) => authorize !== undefined)
   for (const open of routes) {

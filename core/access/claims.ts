@@ -57,7 +57,6 @@ export function claimAt(claims: unknown, path: string): unknown {
   return undefined
 }
 
-/** Returns the distinct non-empty strings at these paths. */
 export function stringsAt(claims: Claims, paths: string | readonly string[]): string[] {
   const found = [paths].flat().flatMap(path => claimAt(claims, path) ?? [])
   return [...new Set(found.filter(value => typeof value === 'string' && value !== ''))] as string[]
@@ -121,7 +120,6 @@ export interface UnderTest<Options> {
 
 const PARTED = /^[\w-]+(?:\.[\w-]+)+$/
 
-/** Writes a value to the path where `claimAt` reads it. */
 export function writeClaim(claims: Record<string, unknown>, path: string, value: unknown): void {
   if (!PARTED.test(path)) {
     claims[path] = value

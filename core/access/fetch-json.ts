@@ -1,4 +1,5 @@
 // Fetches JSON documents of authorization servers with time and size limits and without redirects.
+import { attempt } from '../http/describe-thrown.ts'
 import { errorText } from '../http/errors.ts'
 import { parseJson } from '../http/json-body.ts'
 import { shownUrl } from '../http/request-target.ts'
@@ -30,14 +31,6 @@ const formEncoded = (text: string) => new URLSearchParams({ '': text }).toString
 export const basicCredentials = (clientId: string, clientSecret: string): string =>
   `Basic ${Buffer.from(`${formEncoded(clientId)}:${formEncoded(clientSecret)}`).toString('base64')}`
 
-function parse(text: string): unknown {
-  try {
-    return parseJson(text)
-  } catch {
-    return undefined
-  }
-}
-
 /**
  * Fetches a JSON document of at most 512 kB. Rejects without a complete response within 5 s. The message contains the
  * URL without query, and no request data.
@@ -55,7 +48,7 @@ export async function fetchJson(url: string, init: RequestInit = {}): Promise<Js
     if (response.ok) {
       const bytes = await readLimited(response, MAX_BYTES)
       if (!bytes) throw new Error(`it answered more than ${MAX_BYTES} bytes`)
-      return { status: response.status, body: parse(bytes.toString('utf8')) }
+      return { status: response.status, body: attempt(() => parseJson(bytes.toString('utf8'))) }
     }
     await response.body?.cancel()
     return { status: response.status, body: undefined }

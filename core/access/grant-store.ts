@@ -9,7 +9,6 @@ export const GRANT_KINDS = { pending: 'pending:', granted: 'granted:' } as const
 
 const LONGEST_TTL = 100 * 365.25 * 86_400_000
 
-/** Returns the kind of a key. Throws a RangeError for any other key. */
 export function grantKindOf(key: string): keyof typeof GRANT_KINDS {
   if (key.startsWith(GRANT_KINDS.pending)) return 'pending'
   if (key.startsWith(GRANT_KINDS.granted)) return 'granted'
@@ -34,7 +33,6 @@ const LARGEST = MIB
 const UNIT = 1_024
 /** Overhead of a text, bytes. */
 const TEXT_COST = 500
-/** Maximum units that one step evicts. */
 const EVICTED = 500
 /** Units that are uncounted together with a deleted text. The other units are uncounted when they are the oldest. */
 const UNCOUNTED = 8
@@ -150,9 +148,7 @@ export function createGrantStore(store: Store, limits: GrantLimits = {}) {
     async set(key: string, value: string, ttl: number) {
       await write(key, value, ttl)
     },
-    /** Writes if the key is absent. Returns whether the key was absent. */
     add: (key: string, value: string, ttl: number) => write(key, value, ttl, { exists: false }),
-    /** Writes if the value is `from`. Returns whether the value was `from`. */
     replace: (key: string, from: string, to: string, ttl: number) => write(key, to, ttl, { where: { value: from } }),
     /** Returns and deletes the value. Only one caller receives it. */
     async take(key: string) {
@@ -248,5 +244,4 @@ export interface UserPages {
   onDenied(listener: (subject: string) => void): unknown
 }
 
-/** The default without an authorization server plugin. */
 export const noAuthorizationServer: AuthorizationServer = { issuer: () => undefined, keys: () => [] }

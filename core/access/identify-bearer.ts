@@ -93,7 +93,6 @@ export type ProofFlaw =
   /** The key or user has sent too many proofs. */
   | { readonly limited: string; readonly retryAfter: number }
 
-/** A bound token whose proof is checked. */
 export interface ShownToken {
   readonly route: Route
   readonly digest: string
@@ -123,7 +122,6 @@ export const NO_POSSESSION: Possession = {
 
 const unproven = (refused: string) => ({ refused, error: 'invalid_token' as const })
 
-/** Returns the reason if a verified token is refused for the way it was presented. */
 async function flawOf(
   ctx: HostContext,
   possession: Possession,

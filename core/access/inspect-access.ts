@@ -49,7 +49,6 @@ function inspect(path: string, { target: route, params }: Matched<CompiledRoute>
     /** The configured toolsets; `configureSession` can change them. */
     toolsets,
     items: itemsOn(parts, route, toolsets),
-    /** The plugins that authenticate callers, in order. */
     authenticators: authenticators.map(({ plugin }) => plugin),
     /** Identifies the user of an Authorization header. Rejects like a request with that header. */
     async identify(authorization: string | undefined): Promise<User | undefined> {
@@ -80,7 +79,6 @@ function inspect(path: string, { target: route, params }: Matched<CompiledRoute>
   }
 }
 
-/** Undefined if the path is not served. */
 export function inspectAddress(given: string, parts: InspectedParts) {
   const table = createPathTable<CompiledRoute>()
   for (const route of parts.routes) table.add(route.path, route)

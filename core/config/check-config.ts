@@ -30,7 +30,6 @@ interface Collected {
 interface CheckSettings {
   /** Checks a definition. Default: for tools without plugin keys. */
   readonly findFaults?: FindFaults
-  /** Receives the finding of each problem. */
   readonly note?: Note
   /** Receives undefined options whose line names an environment variable that is not set. */
   readonly onUnset?: (variable: string, at: Path) => void
@@ -76,7 +75,6 @@ const UNCALLED = {
   expected: 'it called with its options, as in thePlugin({ ... })',
 } as const
 
-/** A key that a plugin can declare: of the config, or of a route. */
 const isOfPlugin = ({ kind, path }: Finding) =>
   kind === 'unknown option' && (path.length === 1 || (path.length === 3 && path[0] === 'routes'))
 
@@ -112,7 +110,6 @@ function problemAt(loaded: Pick<LoadedConfig, 'file' | 'locate'>, at: Path, { pa
   return { ...finding, found, file: loaded.file, path: formatPath(at), ...(line !== undefined && { line }) }
 }
 
-/** Returns the name of an unset environment variable on the line of a key. */
 function unsetVariableAt({ file, locate }: Pick<LoadedConfig, 'file' | 'locate'>, at: Path): string | undefined {
   const line = locate(at)
   const text = line === undefined ? '' : (readFileSync(file, 'utf8').split('\n')[line - 1] ?? '')

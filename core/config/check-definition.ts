@@ -3,9 +3,9 @@
 import { readFileSync } from 'node:fs'
 import { formatPath, type Path } from '../http/errors.ts'
 import { type Definition, kindOf } from '../mcp/define.ts'
+import { DEFINITION_SCHEMAS } from '../mcp/definition-schema.ts'
 import type { DeclaredKeys } from './declared-keys.ts'
 import { isPlain } from './define-config.ts'
-import { DEFINITION_SCHEMAS } from './definition-schema.ts'
 import { type Finding, omitMisspelledKeys } from './explain-problems.ts'
 import { lineAt } from './locate-in-code.ts'
 import type { Mistake } from './problems.ts'
@@ -14,7 +14,6 @@ import { validateValue } from './validate-value.ts'
 /** The problems of a definition, with paths relative to it. Undefined keys count as absent. */
 export type FindFaults = (definition: Definition) => Finding[]
 
-/** `toolKeys`: the tool keys that plugins declare. */
 export function createDefinitionCheck(toolKeys: DeclaredKeys['toolKeys']): FindFaults {
   const schemas = schemasWith(toolKeys)
   const findingsOf = (value: unknown, schema: object): Finding[] => {
@@ -36,7 +35,6 @@ export function createDefinitionCheck(toolKeys: DeclaredKeys['toolKeys']): FindF
   }
 }
 
-/** The schemas of tools, resources and prompts. */
 export function schemasWith(toolKeys: DeclaredKeys['toolKeys']): typeof DEFINITION_SCHEMAS {
   if (toolKeys.size === 0) return DEFINITION_SCHEMAS
   const { tool } = DEFINITION_SCHEMAS
@@ -99,7 +97,6 @@ const FOREIGN_NAMES: Readonly<Record<Kind, ReadonlyMap<string, string>>> = {
   prompt: new Map([...HANDLER, ...ACCESS, ...words(INPUT, 'arguments')]),
 }
 
-/** Adds the correct names of foreign keys, and omits problems about the missing correct names. */
 function withForeignNames(findings: readonly Finding[], kind: Kind): Finding[] {
   const meant = new Map<Finding, string>()
   for (const finding of findings) {

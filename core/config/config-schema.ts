@@ -1,10 +1,9 @@
 // The JSON Schema (draft 2020-12) of a config, with its defaults. define-config.ts infers the types from it.
 
+import { getOrCreate } from '../http/get-or-create.ts'
 import type { JsonSchema } from '../mcp/protocol.ts'
 import { MODERN_REVISION } from '../mcp/revisions.ts'
 import { TOOLSET_NAME_PATTERN } from '../mcp/routes.ts'
-import { SIZE_PATTERN } from '../mcp/units.ts'
-import { collectKeys, type DeclaredKeys, type Declaring } from './declared-keys.ts'
 import {
   closed,
   count,
@@ -19,7 +18,9 @@ import {
   positiveDuration,
   SCOPE,
   text,
-} from './schema-parts.ts'
+} from '../mcp/schema-parts.ts'
+import { SIZE_PATTERN } from '../mcp/units.ts'
+import { collectKeys, type DeclaredKeys, type Declaring } from './declared-keys.ts'
 
 export const ROUTE_PATH_PATTERN = '^/'
 
@@ -95,14 +96,11 @@ export const http = closed(
       default: 3000,
       description: 'Port to listen on; 0 selects a free port.',
     },
-    backlog: {
-      type: 'integer',
-      minimum: 1,
+    // The default is the system limit of Linux since 5.4.
+    backlog: count('Connections that can wait to be accepted. The system limit (net.core.somaxconn) also applies.', {
       maximum: 65_535,
-      // The default system limit of Linux since 5.4.
       default: 4096,
-      description: 'Connections that can wait to be accepted. The system limit (net.core.somaxconn) also applies.',
-    },
+    }),
     tls: httpTls,
     publicUrl: text('URL of this host for clients: https://mcp.acme.example. Can have a path, which a proxy strips.', {
       format: 'uri',
@@ -146,7 +144,7 @@ export const http = closed(
     trustProxy: {
       anyOf: [
         flag('True: one proxy.'),
-        { type: 'integer', minimum: 1, maximum: 32, description: 'Number of proxies in front of the host.' },
+        count('Number of proxies in front of the host.', { maximum: 32 }),
         list(
           text('An address, a range such as 10.0.0.0/8, or loopback, linklocal, uniquelocal.'),
           'Addresses of the proxies.',
@@ -242,27 +240,16 @@ export const sessions = closed(
       default: 10_000,
       description: 'Maximum idle sessions. Beyond it, the owner with the most sessions loses its oldest.',
     },
-    maxPerOwner: {
-      type: 'integer',
-      minimum: 1,
+    maxPerOwner: count(
+      'Maximum sessions of one user, or of one IP address for anonymous callers (set trustProxy behind a proxy). Beyond it, initialize gets 429.',
       // Half of `maxIdle`, so that one owner cannot use all of it. A lower limit would refuse offices behind one address.
-      default: 5_000,
-      description:
-        'Maximum sessions of one user, or of one IP address for anonymous callers (set trustProxy behind a proxy). Beyond it, initialize gets 429.',
-    },
-    maxCallsPerSession: {
-      type: 'integer',
-      minimum: 1,
-      default: 32,
-      description: 'Maximum concurrent requests of one session. Further requests get 429.',
-    },
-    maxCallsPerOwner: {
-      type: 'integer',
-      minimum: 1,
-      default: 256,
-      description:
-        'Maximum concurrent requests of one user, or IP address for anonymous callers. Further ones get 429.',
-    },
+      { default: 5_000 },
+    ),
+    maxCallsPerSession: count('Maximum concurrent requests of one session. Further requests get 429.', { default: 32 }),
+    maxCallsPerOwner: count(
+      'Maximum concurrent requests of one user, or IP address for anonymous callers. Further ones get 429.',
+      { default: 256 },
+    ),
   },
   {
     title: 'SessionLimits',
@@ -319,7 +306,6 @@ const callable = (description: string): JsonSchema => ({ callable: true, descrip
 
 const off: JsonSchema = { const: false, description: 'Disables the plugin.' }
 
-/** `memory`, or an object with the options of one plugin. */
 const storeSchema = (properties: Record<string, JsonSchema>): JsonSchema => ({
   description: 'The store of sessions, streams, tasks and logins. Default: memory.',
   anyOf: [
@@ -339,12 +325,8 @@ const pluginMap = (options: Record<string, JsonSchema>, description: string): Js
 const withoutRequiredOf = new WeakMap<object, JsonSchema>()
 
 /** Returns the schema without `required`, because a route overrides single options. Cached per schema. */
-export function withoutRequired(schema: object): JsonSchema {
-  const { required: _, ...rest } = schema as JsonSchema
-  const known = withoutRequiredOf.get(schema) ?? rest
-  withoutRequiredOf.set(schema, known)
-  return known
-}
+export const withoutRequired = (schema: object): JsonSchema =>
+  getOrCreate(withoutRequiredOf, schema as JsonSchema, ({ required: _, ...rest }: JsonSchema) => rest)
 
 /**
  * The schema of a complete config. `plugins`: built-in plugins by name, whose options become `$defs`. Without them, each plugin's

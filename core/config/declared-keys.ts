@@ -14,7 +14,6 @@ export interface DeclaredKeys {
   readonly context: Keys<unknown>
 }
 
-/** The part of a plugin that declares keys. */
 export interface Declaring {
   readonly options: object
   readonly sections?: object | undefined

@@ -74,10 +74,9 @@ export interface RouteSettings extends FromJsonSchema<typeof route>, BuiltInRout
   /** Overrides plugin options for this route; `false` disables a plugin. */
   plugins?: RoutePluginsSettings
 }
-interface FilledRouteSettings extends FromJsonSchema<typeof route, true>, BuiltInRouteKeys {
-  store?: StoreSettings
-  plugins?: RoutePluginsSettings
-}
+type FilledRouteSettings = FromJsonSchema<typeof route, true> &
+  BuiltInRouteKeys &
+  Pick<RouteSettings, 'store' | 'plugins'>
 
 /** The complete config. */
 export interface Config extends BuiltInSections {
@@ -126,7 +125,6 @@ export const hasSettings = (toolset: unknown): toolset is Readonly<Record<string
 
 export const sourceOf = (toolset: unknown): unknown => (hasSettings(toolset) ? toolset['from'] : toolset)
 
-/** True for a plain object, false for a class instance. */
 export function isPlain(value: unknown): value is object {
   if (typeof value !== 'object' || value === null) return false
   const prototype: unknown = Object.getPrototypeOf(value)

@@ -4,10 +4,10 @@ import { isAbsolute, resolve } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { type Path, StartError } from '../http/errors.ts'
 import { isConfiguredPlugin, isPluginFactory, type Plugin } from '../kernel/define-plugin.ts'
+import { PLUGIN_SCHEMA } from '../mcp/definition-schema.ts'
 import { isObject } from '../mcp/is-object.ts'
 import { nearest } from '../mcp/nearest.ts'
 import { describeFault } from './check-definition.ts'
-import { PLUGIN_SCHEMA } from './definition-schema.ts'
 import { importModule } from './import-module.ts'
 import { ConfigError, type Problems, shortName } from './problems.ts'
 import { validateValue } from './validate-value.ts'
@@ -30,11 +30,16 @@ interface Lookup {
   readonly known: readonly string[]
 }
 
+/** Returns the file of a package. Rejects for an unknown package. */
+export async function resolvePackage(name: string, directory: string): Promise<string> {
+  const { resolve: resolveFrom } = await import('import-meta-resolve')
+  return fileURLToPath(resolveFrom(name, pathToFileURL(`${directory}/`).href))
+}
+
 async function fileOf(name: string, at: Path, { directory, known }: Lookup): Promise<string> {
   if (isPath(name)) return resolve(directory, name)
-  const { resolve: resolvePackage } = await import('import-meta-resolve')
   try {
-    return fileURLToPath(resolvePackage(name, pathToFileURL(`${directory}/`).href))
+    return await resolvePackage(name, directory)
   } catch (cause) {
     const fix = `run: npm install ${name}; or correct the name: built in are ${known.join(', ')}`
     throw new StartError('MH1021', `there is no such plugin, and no package of that name in ${directory}; ${fix}`, {
@@ -114,7 +119,6 @@ export const areAllMisspelled = (
     .filter(({ name, value }) => isObject(value) && !found.has(name))
     .every(({ name }) => nearest(name, builtIns.keys()) !== undefined)
 
-/** Finds each named plugin, and reports unknown names. Accepts an invalid config. */
 export async function findPlugins(
   config: unknown,
   builtIns: PluginTable,

@@ -1,7 +1,6 @@
 // Loads the definitions of the config's `toolsets`: inline, modules and globs.
 import { existsSync, statSync } from 'node:fs'
 import { isAbsolute, resolve } from 'node:path'
-import { fileURLToPath, pathToFileURL } from 'node:url'
 import { type Path, StartError } from '../http/errors.ts'
 import { type Definition, kindOf } from '../mcp/define.ts'
 import { isObject } from '../mcp/is-object.ts'
@@ -10,6 +9,7 @@ import { didYouMean } from '../mcp/nearest.ts'
 import { checkDefinition } from './check-config.ts'
 import { explainBare, explainNone, type FindFaults } from './check-definition.ts'
 import { hasSettings, sourceOf } from './define-config.ts'
+import { resolvePackage } from './find-plugins.ts'
 import { importModule } from './import-module.ts'
 import { type Problem, type Problems, shortName } from './problems.ts'
 import type { SourceLocations } from './source-locations.ts'
@@ -25,13 +25,8 @@ const MAY_BE_GLOB = /[*?[\]{}()!+@|\\]/
 
 async function packageEntry(source: string, directory: string): Promise<string | undefined> {
   if (source.startsWith('.') || isAbsolute(source)) return undefined
-  const { resolve: resolvePackage } = await import('import-meta-resolve')
-  try {
-    const file = fileURLToPath(resolvePackage(source, pathToFileURL(`${directory}/`).href))
-    return existsSync(file) ? file : undefined
-  } catch {
-    return undefined
-  }
+  const file = await resolvePackage(source, directory).catch(() => undefined)
+  return file !== undefined && existsSync(file) ? file : undefined
 }
 
 async function filesOf(source: string, at: Path, { directory, problems }: Loading): Promise<string[]> {
@@ -126,7 +121,6 @@ async function loadToolset(toolset: unknown, whole: Path, loading: Loading): Pro
   return definitions
 }
 
-/** Loads every toolset, with paths relative to `directory`. Reports failures. `toolsets` can be invalid. */
 export async function loadToolsets(toolsets: unknown, loading: Loading): Promise<Map<string, Definition[]>> {
   const loaded = new Map<string, Definition[]>()
   for (const [name, source] of Object.entries(isObject(toolsets) ? toolsets : {})) {

@@ -94,7 +94,6 @@ export async function imported(file: string, isWhole: boolean): Promise<void> {
   if (!isWhole) failed.add(file)
 }
 
-/** Scans the text of modules whose import was not observed. */
 async function readGraph(
   roots: readonly string[],
   stamp: (file: string) => number | undefined,
@@ -211,6 +210,5 @@ export async function readImports(file: string): Promise<ReadFile> {
 // to their primary.
 export const filesRead: Set<string> = new Set()
 
-/** Files and folders that plugins read, watched by `mcp-host dev`. */
 export const watched: Set<string> = new Set()
 export const noteRead = (path: string): void => void watched.add(path)

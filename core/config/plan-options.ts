@@ -13,11 +13,9 @@ import { fillDefaults, trimSecrets } from './walk-schema.ts'
 export const optionsOf = (value: PluginsSettings[string]): object =>
   isConfiguredPlugin(value) ? value.options : value || {}
 
-/** Applies schema defaults and trims secrets. */
 const withDefaults = (schema: Plugin<object>['options'], written: object): object =>
   fillDefaults(trimSecrets(written, schema), schema) as object
 
-/** The path of a plugin's options, which can be under a route key or in `store`. */
 function pathOfOptions(settings: object, at: Path, name: string, options: unknown): Path {
   const { store } = settings as { readonly store?: StoreSettings }
   const holds = (under: object) => Object.entries(under).find(([, value]) => value === options)?.[0]

@@ -24,7 +24,6 @@ export interface Mistake extends SourceLocation {
   readonly text: string
   readonly also?: readonly SourceLocation[]
   readonly cause?: unknown
-  /** The exit code is 1 if the config is not the cause. */
   readonly exitCode?: 1 | 2 | 3
 }
 
@@ -57,7 +56,6 @@ function formatProblem(problem: ConfigProblem, code = `${codeOf(problem)} `): st
   return [place, `${code}${problem.text}`].filter(Boolean).join(': ') + also.map(other => `\n  and ${other}`).join('')
 }
 
-/** Formats a location such as `mcp.config.ts:12`; empty if unknown. */
 export function formatLocation({ file, line }: SourceLocation): string {
   if (file === undefined) return ''
   return line === undefined ? shortName(file) : `${shortName(file)}:${line}`
@@ -97,26 +95,16 @@ export function inFileOrder<Some extends SourceLocation>(problems: readonly Some
   return [...problems].sort((one, other) => fileOf(one) - fileOf(other) || lineOf(one) - lineOf(other) || 0)
 }
 
-export interface Problems {
-  add(problems: readonly ConfigProblem[]): void
-  warn(mistake: Mistake): void
-  /** Logs a warning at once. Throws an error that follows the last `assertNone`. */
-  readonly report: Report
-  attempt<Value>(part: () => Value | Promise<Value>): Promise<Value | undefined>
-  /** Runs `part` after the last `assertNone`, and adds file and line to its StartError. */
-  withLocation(part: () => void | Promise<void>): Promise<void>
-  readonly count: () => number
-  /** Throws a ConfigError with all problems, if any. `last` ends the collection. */
-  assertNone(last?: 'last'): void
-}
+export type Problems = ReturnType<typeof createProblems>
 
 export function createProblems(
   placeOf: (written: ConfigLocation) => SourceLocation & { path?: string },
   log: Pick<Logger, 'warn'>,
-): Problems {
+) {
   const found = new Map<string, ConfigProblem>()
   let isOver = false
 
+  /** Logs a warning at once. Throws an error that follows the last `assertNone`. */
   const report: Report = (mistake, severity = 'error') => {
     if (severity === 'warning') return warn({ ...placeOf(mistake.written), code: mistake.code, text: mistake.message })
     if (isOver) throw mistake
@@ -142,7 +130,7 @@ export function createProblems(
     add,
     warn,
     report,
-    async attempt(part) {
+    async attempt<Value>(part: () => Value | Promise<Value>): Promise<Value | undefined> {
       try {
         return await part()
       } catch (error) {
@@ -152,7 +140,8 @@ export function createProblems(
         return undefined
       }
     },
-    async withLocation(part) {
+    /** Runs `part` after the last `assertNone`, and adds file and line to its StartError. */
+    async withLocation(part: () => void | Promise<void>) {
       try {
         await part()
       } catch (error) {
@@ -162,7 +151,8 @@ export function createProblems(
       }
     },
     count: () => found.size,
-    assertNone(last) {
+    /** Throws a ConfigError with all problems, if any. `last` ends the collection. */
+    assertNone(last?: 'last') {
       isOver = last !== undefined
       if (found.size > 0) throw new ConfigError(inFileOrder([...found.values()]))
     },

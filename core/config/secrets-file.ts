@@ -84,7 +84,6 @@ function linesOf(path: string, text: string): string[] {
   throw stop(`${path} is empty; put a secret into it (openssl rand -base64 32), or delete it, and startup creates one`)
 }
 
-/** Reads the secrets in order; undefined for a missing file. Throws a StartError for an invalid file. */
 export async function readSecrets(path: string, warn: Warn): Promise<string[] | undefined> {
   const file = await openFile(path)
   if (!file) return undefined
@@ -146,7 +145,6 @@ export interface ConfiguredSecrets {
 interface SecretsContext {
   readonly directory: string
   readonly purpose: PluginConfig['purpose']
-  /** A reload creates no file. */
   readonly isReload: boolean
   readonly log: Logger
   readonly problems: Problems
@@ -167,7 +165,6 @@ export async function secretsOfFile(file: string, context: SecretsContext): Prom
 const CREATED =
   'created a file with a secret, which signs session ids. Keep the file, and copy it to other machines that serve this URL'
 
-/** Returns undefined if only startup can create the file. */
 async function readOrCreate(path: string, { purpose, isReload, log, problems }: SecretsContext) {
   const warn = (mistake: StartError) => problems.report(mistake, 'warning')
   const found = await readSecrets(path, warn)

@@ -10,13 +10,9 @@ import type { SourceLocation } from './problems.ts'
 
 type Source = Pick<LoadedConfig, 'file' | 'locate'>
 
-export interface SourceLocations {
-  note(definition: Definition, file: string): void
-  sourceOf(definition: Definition): Source | undefined
-  locationOf(written: ConfigLocation): SourceLocation & { path?: string }
-}
+export type SourceLocations = ReturnType<typeof createSourceLocations>
 
-export function createSourceLocations(loaded: LoadedConfig): SourceLocations {
+export function createSourceLocations(loaded: LoadedConfig) {
   const files = new WeakMap<object, { readonly file: string; readonly nth: number }>()
   const counts = new Map<string, number>()
   const texts = new Map<string, string>()
@@ -39,7 +35,7 @@ export function createSourceLocations(loaded: LoadedConfig): SourceLocations {
   }
 
   return {
-    note(definition, file) {
+    note(definition: Definition, file: string) {
       if (files.has(definition)) return
       const key = `${kindOf(definition)} ${definition.name} ${file}`
       const nth = counts.get(key) ?? 0
@@ -47,7 +43,7 @@ export function createSourceLocations(loaded: LoadedConfig): SourceLocations {
       files.set(definition, { file, nth })
     },
     sourceOf,
-    locationOf({ at, of }) {
+    locationOf({ at, of }: ConfigLocation): SourceLocation & { path?: string } {
       const path = at && at.length > 0 ? { path: formatPath(at) } : {}
       if (!of) return at ? { ...locationInConfig(at), ...path } : {}
       const source = sourceOf(of as Definition)
@@ -79,7 +75,6 @@ function lineOfGeneralOptions({ locate }: Source, at: Path): number | undefined 
   return at[0] === 'routes' && at[2] === 'plugins' ? locate(at.slice(2)) : undefined
 }
 
-/** Returns the line of a value or its nearest located parent. The whole config counts only with `orWhole`. */
 export function lineOf({ locate }: { locate: Locate }, path: Path, orWhole = path.length <= 1): number | undefined {
   for (let length = path.length; length > 0; length -= 1) {
     const line = locate(path.slice(0, length))

@@ -12,7 +12,6 @@ const running = new Set<Loading>()
 const context = new AsyncLocalStorage<Loading>()
 let exit = process.exit
 
-/** Replaces `process.exit` while a module is being loaded. */
 function throwOnExit(code?: number | string | null): never {
   const loading = context.getStore()
   if (!loading || loading.over) return exit.call(process, code)

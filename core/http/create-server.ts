@@ -30,11 +30,6 @@ export interface ServerEvents {
   slowReaders(readers: SlowReaders): void
 }
 
-export interface WatchedServer {
-  readonly server: Server
-  waiting(): number
-}
-
 export type HttpServerFactory = (options: ServerOptions, serve: RequestListener) => Server
 
 /** Creates a server that does not listen yet. `make`: `createServer` of `node:http` or `node:https`. */
@@ -44,7 +39,7 @@ export function createHttpServer(
   events: ServerEvents,
   make: HttpServerFactory = createServer,
   clock?: Clock,
-): WatchedServer {
+) {
   const refusePipelined = createPipelineRefusal(({ remoteAddress }) => events.pipelined(remoteAddress))
   const listener: RequestListener = (req, res) => {
     if (!res.socket) return refusePipelined(req, res)
@@ -148,14 +143,8 @@ export interface SlowReaders {
 
 interface SlowReaderLimits {
   readonly timeout: number
-  /** Limit of bytes pending for all readers together. Default `MAX_WAITING_IN_ALL`. */
   readonly inAll?: number
   readonly clock?: Clock | undefined
-}
-
-interface ReaderWatch {
-  watch(socket: Socket, over: Pick<Socket | ServerResponse, 'once'>): void
-  waiting(): number
 }
 
 /**
@@ -165,7 +154,7 @@ interface ReaderWatch {
 export function watchReaders(
   { timeout, inAll = MAX_WAITING_BYTES, clock = systemClock }: SlowReaderLimits,
   ended: (readers: SlowReaders) => void,
-): ReaderWatch {
+) {
   const readers = new Set<Reader>()
   let timer: Timer | undefined
 
@@ -219,8 +208,8 @@ export function watchReaders(
   }
 
   return {
-    watch(socket, over) {
-      const reader = { socket, mark: undefined }
+    watch(socket: Socket, over: Pick<Socket | ServerResponse, 'once'>) {
+      const reader: Reader = { socket, mark: undefined }
       readers.add(reader)
       over.once('close', () => forget(reader))
       timer ??= clock.setInterval(checkReaders, Math.min(CHECK_INTERVAL, Math.max(50, timeout / 4))).unref()

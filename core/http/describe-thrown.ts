@@ -12,11 +12,11 @@ interface ThrownText {
   readonly cause?: string
   readonly stack?: string
   readonly at?: string
-  /** The number of omitted frames, in words. */
   readonly hidden?: string
 }
 
-function attempt<T>(read: () => T): T | undefined {
+/** Returns undefined if `read` throws. */
+export function attempt<T>(read: () => T): T | undefined {
   try {
     return read()
   } catch {
@@ -143,11 +143,7 @@ function ownerOf(file: string): Owner {
 
 function fileIn(location: string): string {
   if (!location.startsWith('file:')) return location
-  try {
-    return fileURLToPath(location.replace(/[?#].*$/s, ''))
-  } catch {
-    return location
-  }
+  return attempt(() => fileURLToPath(location.replace(/[?#].*$/s, ''))) ?? location
 }
 
 function readFrame(line: string, directory: string): Frame | undefined {

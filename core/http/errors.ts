@@ -2,7 +2,6 @@
 
 import { errorText, isBranded } from './describe-thrown.ts'
 
-/** Maximum characters of `detail`. */
 const MAX_DETAIL = 4_096
 
 /** HTTP status, JSON-RPC code and text. `page`: a browser gets the HTML page of the endpoint instead. */
@@ -55,11 +54,11 @@ export const knownKind = (kind: string): ErrorKind | undefined =>
 
 interface HostErrorOptions {
   /** One sentence for the client, at most 4,096 characters. Must not contain secrets or data of other users. */
-  detail?: string
+  detail?: string | undefined
   data?: unknown
-  headers?: Record<string, string>
+  headers?: Record<string, string> | undefined
   /** The reason for logs and observers; clients do not receive it. */
-  reason?: string
+  reason?: string | undefined
   cause?: unknown
 }
 
@@ -99,14 +98,7 @@ export class HostError extends Error {
 
   /** The same error with HTTP status 200, for the response to a valid request. */
   within200(): HostError {
-    const { detail, data, headers, reason, cause } = this
-    const error = new HostError(this.kind, {
-      ...(detail !== undefined && { detail }),
-      ...(headers !== undefined && { headers }),
-      ...(reason !== undefined && { reason }),
-      data,
-      cause,
-    })
+    const error = new HostError(this.kind, this)
     error.#status = 200
     return error
   }

@@ -2,6 +2,7 @@
 
 import { constants, isUtf8 } from 'node:buffer'
 import type { IncomingMessage } from 'node:http'
+import { attempt } from './describe-thrown.ts'
 import { HostError } from './errors.ts'
 import { LARGE_TEXT } from './sse.ts'
 
@@ -31,7 +32,6 @@ function endOfString(text: string, start: number): number {
   return text.length
 }
 
-/** True if a colon follows the string that ends at `end`. */
 function isKey(text: string, end: number): boolean {
   for (let index = end + 1; ; index++) {
     const code = text.charCodeAt(index)
@@ -46,12 +46,7 @@ function readKey(text: string, start: number, end: number, escapes: boolean): st
   const length = end - start - 1
   if (length < '__proto__'.length || length > (escapes ? LONGEST_KEY : 'constructor'.length)) return undefined
   const raw = text.slice(start + 1, end)
-  if (!raw.includes('\\')) return raw
-  try {
-    return JSON.parse(`"${raw}"`)
-  } catch {
-    return MALFORMED
-  }
+  return raw.includes('\\') ? (attempt(() => JSON.parse(`"${raw}"`)) ?? MALFORMED) : raw
 }
 
 /** Checks depth, size and prototype keys. Returns the reason for a refusal, which the client receives. */

@@ -53,7 +53,6 @@ export class LinkedList<T extends Linked> {
   }
 }
 
-/** An entry of `TimeoutQueue`. `TimeoutQueue` writes all fields. */
 export interface TimeoutEntry extends Linked {
   due?: number
   overdue(): void

@@ -96,7 +96,6 @@ function isNarrower(one: Form, other: Form): boolean {
   return first === second ? other.shortened && !one.shortened : first < second
 }
 
-/** Reports routes with the same path, and paths that match two routes equally. */
 function checkPair(
   one: Form,
   other: Form,
@@ -121,12 +120,9 @@ function checkPair(
   }
 }
 
-export interface RoutePlaces {
-  isLost(path: string): boolean
-  isTaken(path: string, params: Params): boolean
-}
+export type RoutePlaces = ReturnType<typeof placeRoutes>
 
-export function placeRoutes(patterns: ReadonlyMap<string, Pattern>, report = stopAtFirst): RoutePlaces {
+export function placeRoutes(patterns: ReadonlyMap<string, Pattern>, report = stopAtFirst) {
   const forms = [...patterns].flatMap(([path, pattern]) => formsOf(pattern).map(form => ({ path, ...form })))
   const shapes = new Set(forms.map(({ pattern }) => shapeOf(pattern)))
   const lost = new Set<string>()
@@ -152,8 +148,8 @@ export function placeRoutes(patterns: ReadonlyMap<string, Pattern>, report = sto
     pattern.every(({ parameter }) => parameter === undefined || params[parameter] !== undefined)
 
   return {
-    isLost: path => lost.has(path),
-    isTaken(path, params) {
+    isLost: (path: string) => lost.has(path),
+    isTaken(path: string, params: Params) {
       const { form, narrower } = byRoute.get(path)?.find(entry => isFull(entry.form, params)) ?? {}
       if (!form || !narrower || narrower.length === 0) return false
       const address = fill(form.pattern, params)

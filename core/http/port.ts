@@ -8,26 +8,12 @@ import { isSecure } from './create-server.ts'
 import { StartError } from './errors.ts'
 import type { ResolvedHttp } from './guard.ts'
 
-/** Maximum time that a hand-over waits for open connections, milliseconds. */
 const HAND_OVER_TIMEOUT = 10_000
 const SWEEP_INTERVAL = 50
 
-export interface Port {
-  /**
-   * Stops listening; open connections close after their next response. Resolves when all connections are closed, after
-   * 10 s at most.
-   */
-  handOver(): Promise<void>
-  /** Hands the port over like `handOver`, and closes idle connections until the returned function is called. */
-  sweep(): () => void
-  /** Resolves when all connections are closed, at most `timeout` ms after the last response, which can take `sending` ms. */
-  whenEmpty(timeout: number, sending: number): Promise<void>
-  end(): Promise<void>
-}
-
 const PORT_CLOSES = 'portCloses'
 
-export function createPort(server: Server): Port {
+export function createPort(server: Server) {
   const open = new Set<Socket>()
   const add = (socket: Socket) => {
     open.add(socket)
@@ -59,14 +45,20 @@ export function createPort(server: Server): Port {
   }
 
   return {
+    /**
+     * Stops listening; open connections close after their next response. Resolves when all connections are closed, after
+     * 10 s at most.
+     */
     handOver: () => withTimeout(stopListening(), HAND_OVER_TIMEOUT, () => undefined),
+    /** Hands the port over like `handOver`, and closes idle connections until the returned function is called. */
     sweep() {
       void stopListening()
       closeIdle()
       const sweeper = setInterval(closeIdle, SWEEP_INTERVAL)
       return () => clearInterval(sweeper)
     },
-    async whenEmpty(timeout, sending) {
+    /** Resolves when all connections are closed, at most `timeout` ms after the last response, which can take `sending` ms. */
+    async whenEmpty(timeout: number, sending: number) {
       const end = performance.now() + sending
       while (isSending() && performance.now() < end) await pause(SWEEP_INTERVAL)
       await withTimeout(stopListening(), timeout, () => undefined)
@@ -127,7 +119,6 @@ export async function listenOn(server: Server, { host, port, backlog }: Address)
   }
 }
 
-/** Returns the URL of the server. The loopback address represents all interfaces. */
 export function addressOf(server: Server): string {
   const { address, port, family } = server.address() as AddressInfo
   const name =

@@ -1,6 +1,7 @@
 // Parses request targets into canonical paths, which all lookups use.
 
 import type { IncomingHttpHeaders } from 'node:http'
+import { attempt } from './describe-thrown.ts'
 
 /** The parts of a request target (RFC 9112 section 3.2). */
 interface RequestTarget {
@@ -17,7 +18,6 @@ const ODD = /[/\\\p{Cc}\p{Zl}\p{Zp}]|%[0-9A-Fa-f]{2}/u
 const ABSOLUTE = /^https?:\/\/([^/?#]*)(.*)$/i
 const HOST = /^(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::\d{1,5})?$/i
 
-/** Splits a Host header; undefined if invalid. */
 export function parseHost(header: string): { name: string; full: string } | undefined {
   const match = HOST.exec(header)
   return match?.[1] === undefined ? undefined : { name: match[1].toLowerCase(), full: header.toLowerCase() }
@@ -28,12 +28,9 @@ export const encodeSegment = (text: string): string =>
 
 function canonicalSegment(text: string): string | undefined {
   if (!SEGMENT.test(text)) return undefined
-  try {
-    const decoded = decodeURIComponent(text)
-    return decoded === '.' || decoded === '..' || ODD.test(decoded) ? undefined : encodeSegment(decoded)
-  } catch {
-    return undefined
-  }
+  const decoded = attempt(() => decodeURIComponent(text))
+  const isUsable = decoded !== undefined && decoded !== '.' && decoded !== '..' && !ODD.test(decoded)
+  return isUsable ? encodeSegment(decoded) : undefined
 }
 
 /**

@@ -6,7 +6,6 @@ export const MAX_WAITING = 1024 * 1024
 /** Minimum length of a message that is encoded to bytes at once, outside the heap. */
 export const LARGE_TEXT = 64 * 1024
 
-/** Interval of keep-alive comments on a stream, milliseconds. */
 export const KEEP_ALIVE_INTERVAL = 15_000
 /** Keep-alive comments are sent in groups: 10,000 at once would block the event loop for 150 ms. */
 export const KEEP_ALIVE_GROUPS = 30
@@ -54,7 +53,6 @@ function keepAlive() {
     if (res.writableLength < MAX_WAITING) res.write(': keep-alive\n\n')
 }
 
-/** Adds the stream to a keep-alive group; the returned function removes it. */
 function enter(res: ServerResponse): () => void {
   if (timer === undefined) {
     timer = setInterval(keepAlive, KEEP_ALIVE_INTERVAL / KEEP_ALIVE_GROUPS).unref()
@@ -108,7 +106,6 @@ async function whenDrained(res: ServerResponse): Promise<void> {
   })
 }
 
-/** Turns a response into an event stream and sends the headers. */
 export function openEventStream(res: ServerResponse, { headers, log }: EventStreamOptions): EventStream {
   res.writeHead(200, headers ? { ...HEADERS, ...headers } : HEADERS)
   res.flushHeaders()
@@ -118,7 +115,6 @@ export function openEventStream(res: ServerResponse, { headers, log }: EventStre
   // `res.writable` stays true after the connection is closed.
   const isClosed = () => res.destroyed || res.writableEnded
 
-  /** Closes the stream if too many bytes are pending, without counting the current message. */
   function canWrite(): boolean {
     if (isClosed()) return false
     if (res.writableLength <= MAX_WAITING) return true

@@ -21,11 +21,9 @@ export interface Authenticator {
 
 interface RouteAuthenticator extends Authenticator {
   readonly plugin: string
-  /** The issuer of the plugin's users that have none. */
   readonly issuer: string
 }
 
-/** The authenticators of a route, in the order of the config's `plugins`. */
 export const authenticatorsOn = (
   {
     authenticators,
@@ -37,7 +35,6 @@ export const authenticatorsOn = (
     .sort((one, other) => one.instance.order - other.instance.order)
     .map(({ instance, value }) => ({ ...value, plugin: instance.name, issuer: instance.issuer }))
 
-/** Returns a file name without folder and extension, otherwise the key itself. */
 const nameOf = (key: string) => (key.startsWith('.') || isAbsolute(key) ? parse(key).name : key)
 
 /** The issuer of a plugin's users. `keys`: the config keys of all plugins. File names that are not unique keep their folder. */

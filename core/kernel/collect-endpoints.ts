@@ -114,18 +114,13 @@ function frontPage(served: readonly ServedEndpoint[]): PipelineEndpoint['page'] 
   }
 }
 
-export interface CollectedEndpoints {
-  readonly served: readonly ServedEndpoint[]
-  readonly notFound: PipelineEndpoint
-}
-
 /** Collects all endpoints. A fallback is omitted if its path is taken. `addChallenge`: adds challenges to a 401. */
 export function collectEndpoints(
   registrations: KernelRegistrations,
   routes: readonly Route[],
   addChallenge: AddChallenge,
   report = stopAtFirst,
-): CollectedEndpoints {
+) {
   const served = [
     ...fixedEndpoints(registrations, routes, false),
     ...routes.flatMap(route => routeEndpoints(registrations, route, addChallenge)),
@@ -143,5 +138,6 @@ export function collectEndpoints(
     served.push(candidate)
   }
   const page = frontPage(served)
-  return { served, notFound: { kind: 'N', hooks: hooksAt(registrations, undefined), ...(page && { page }) } }
+  const notFound: PipelineEndpoint = { kind: 'N', hooks: hooksAt(registrations, undefined), ...(page && { page }) }
+  return { served, notFound }
 }

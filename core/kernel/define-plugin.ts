@@ -115,7 +115,6 @@ export interface PluginFactory<
   readonly plugin: Plugin<Options, Host, Filled, Sections>
 }
 
-/** True for a result of `definePlugin` that was not called. */
 export const isPluginFactory = (value: unknown): value is PluginFactory<object> =>
   typeof value === 'function' && 'plugin' in value
 

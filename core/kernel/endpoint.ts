@@ -27,7 +27,6 @@ export interface RequestState {
   user?: User
   /** Set for credentials that no authentication plugin has recognised. Creates the error for this case. */
   unrecognised?: () => HostError
-  /** The mounted app that serves the request. */
   mounted?: Koa
   /** The error that was logged. Koa reports a broken connection twice. */
   reported?: unknown

@@ -20,7 +20,6 @@ export interface ProcessLog extends Logger {
   flush(): Promise<void>
 }
 
-/** Maximum characters of one text in a line. */
 const MAX_TEXT = 1_000
 
 const cutText = (_key: string, value: unknown) =>
@@ -74,7 +73,6 @@ export function createLogBudget(tell: (kind: string, lines: number) => void) {
   }
 }
 
-/** Maximum bytes that wait for a reader of stderr. */
 export const MAX_WAITING_LOG = 1024 * 1024
 
 const listened = new WeakSet<object>()

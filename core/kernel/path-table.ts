@@ -10,14 +10,6 @@ export interface Matched<Target> {
   readonly params: Readonly<Record<string, string>>
 }
 
-interface PathTable<Target> {
-  /** Throws a StartError if the path is taken or invalid. */
-  add(path: string, target: Target, server?: Server): void
-  /** Serves a fixed path and all free paths below it. Throws like `add`. */
-  addBelow(path: string, target: Target, server?: Server): void
-  match(path: string): Matched<Target> | undefined
-}
-
 interface Entry<Target> {
   readonly pattern: Pattern
   readonly shortened: boolean
@@ -91,13 +83,14 @@ function compile<Target>(entries: Iterable<Entry<Target>>): Compiled<Target> {
   return { fixed, find: router && find }
 }
 
-export function createPathTable<Target>(): PathTable<Target> {
+export function createPathTable<Target>() {
   const entries = new Map<string, Entry<Target>>()
   const below = new Map<string, Matched<Target> & Pick<Entry<Target>, 'server'>>()
   let compiled: Compiled<Target> | undefined
 
   return {
-    add(path, target, server) {
+    /** Throws a StartError if the path is taken or invalid. */
+    add(path: string, target: Target, server?: Server) {
       compiled = undefined
       for (const { pattern, shortened } of formsOf(parsePattern(path, path))) {
         const shape = shapeOf(pattern)
@@ -107,12 +100,13 @@ export function createPathTable<Target>(): PathTable<Target> {
         if (!other || other.shortened) entries.set(shape, { pattern, shortened, target, server })
       }
     },
-    addBelow(path, target, server) {
+    /** Serves a fixed path and all free paths below it. Throws like `add`. */
+    addBelow(path: string, target: Target, server?: Server) {
       const shape = shapeOf(parsePattern(path, path))
       if (below.has(shape)) throw clashAt(path, below.get(shape)?.server, server)
       below.set(shape, { target, params: NO_PARAMS, server })
     },
-    match(path) {
+    match(path: string) {
       compiled ??= compile(entries.values())
       const found = compiled.fixed.get(path) ?? compiled.find?.(path)
       if (found || below.size === 0) return found

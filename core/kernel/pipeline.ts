@@ -43,7 +43,6 @@ interface PipelineSettings extends Pick<ErrorWriterSettings, 'encode'> {
   readonly http: ResolvedHttp
   readonly log: Logger
   readonly report?: Report
-  /** True if an observer creates timelines. */
   readonly isTimed?: boolean
   /** Called at the start of a request. The returned function receives a promise that settles with its outcome. */
   readonly onBegin?: ((ctx: HostContext) => (decided: Promise<unknown>) => void) | undefined
@@ -66,7 +65,6 @@ function dispatchMethod(methods: Endpoint['methods']): HostMiddleware {
 type Check = (ctx: HostContext) => void
 type Layer = HostMiddleware | Check[]
 
-/** Adjacent checks are one middleware. */
 function joinChecks(layers: readonly Layer[]): HostMiddleware[] {
   const joined: Layer[] = []
   for (const layer of layers) {

@@ -54,12 +54,9 @@ export function orderByNeeds(
   return ordered
 }
 
-export interface Provides {
-  (capability: string, route?: Route): boolean
-  by(capability: string, route?: Route): string[]
-}
+export type Provides = ReturnType<typeof providersAmong>
 
-export function providersAmong(instances: readonly PluginInstance[]): Provides {
+export function providersAmong(instances: readonly PluginInstance[]) {
   const by = (capability: string, route?: Route) =>
     instances
       .filter(({ plugin, routes }) => (!route || routes.includes(route)) && providesTo(plugin, capability))

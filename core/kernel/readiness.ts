@@ -4,7 +4,6 @@ import type { Readiness } from './kernel-host.ts'
 import type { Logger } from './log.ts'
 import type { KernelRegistrations } from './set-up.ts'
 
-/** Time limit of one condition, milliseconds. */
 const CHECK_TIMEOUT = 2_000
 /** Time for which a hanging condition is not checked again, milliseconds. */
 const HANGING = 60_000

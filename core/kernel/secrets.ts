@@ -1,6 +1,7 @@
 // Derives one signing or encryption key per use from the configured `secrets`.
 
 import { createPublicKey, hkdfSync, randomBytes } from 'node:crypto'
+import { attempt } from '../http/describe-thrown.ts'
 import { StartError, stopAtFirst } from '../http/errors.ts'
 
 export const MIN_SECRET_LENGTH = 32
@@ -52,13 +53,7 @@ export function createSecrets(
 
 const isBase64 = (text: string) => /^[A-Za-z0-9+/_\s-]+={0,2}\s*$/.test(text)
 
-function succeeds(part: () => unknown): boolean {
-  try {
-    return Boolean(part())
-  } catch {
-    return false
-  }
-}
+const succeeds = (part: () => unknown) => Boolean(attempt(part))
 
 const isKeyInDer = (der: Buffer): boolean =>
   der.length >= 40 &&

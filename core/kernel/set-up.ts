@@ -12,43 +12,32 @@ import type { PluginInstance } from './plugin-plan.ts'
 import type { Route } from './route.ts'
 import type { SlotTable } from './slots.ts'
 
-/** A registration that applies to the routes of its plugin instance. */
 export interface Registration<Value> {
   readonly instance: PluginInstance
   readonly value: Value
 }
 
-export interface KernelRegistrations {
-  readonly middleware: Record<HookPoint, Registration<HostMiddleware>[]>
-  readonly authenticators: Registration<Authenticator>[]
-  readonly cors: Registration<(route: Route) => CrossOrigin | undefined>[]
-  readonly endpoints: Registration<{ path: string; endpoint: Endpoint } & EndpointSettings>[]
-  readonly routeEndpoints: Registration<{ suffix: string; define: (route: Route) => Endpoint | undefined }>[]
-  readonly mounts: Registration<{ path: string; app: MountedApp; settings: MountSettings }>[]
-  readonly onReload: Registration<(options: never) => (() => unknown) | undefined>[]
-  readonly onReady: Registration<() => void | Promise<void>>[]
-  readonly starting: Array<() => void | Promise<void>>
-  readonly closing: Array<() => void | Promise<void>>
-  readonly preClose: Array<() => void>
-  readonly shared: Map<symbol | object, unknown>
-  readonly ready: Map<string, () => boolean | string | Promise<boolean | string>>
-}
+type Task = () => void | Promise<void>
 
-export const createKernelRegistrations = (): KernelRegistrations => ({
-  middleware: Object.fromEntries(HOOK_POINTS.map(point => [point, []])) as unknown as KernelRegistrations['middleware'],
-  authenticators: [],
-  cors: [],
-  endpoints: [],
-  routeEndpoints: [],
-  mounts: [],
-  onReload: [],
-  onReady: [],
-  starting: [],
-  closing: [],
-  preClose: [],
-  shared: new Map(),
-  ready: new Map(),
+export const createKernelRegistrations = () => ({
+  middleware: Object.fromEntries(HOOK_POINTS.map(point => [point, []])) as unknown as Readonly<
+    Record<HookPoint, Registration<HostMiddleware>[]>
+  >,
+  authenticators: [] as Registration<Authenticator>[],
+  cors: [] as Registration<(route: Route) => CrossOrigin | undefined>[],
+  endpoints: [] as Registration<{ path: string; endpoint: Endpoint } & EndpointSettings>[],
+  routeEndpoints: [] as Registration<{ suffix: string; define: (route: Route) => Endpoint | undefined }>[],
+  mounts: [] as Registration<{ path: string; app: MountedApp; settings: MountSettings }>[],
+  onReload: [] as Registration<(options: never) => (() => unknown) | undefined>[],
+  onReady: [] as Registration<Task>[],
+  starting: [] as Task[],
+  closing: [] as Task[],
+  preClose: [] as Array<() => void>,
+  shared: new Map<symbol | object, unknown>(),
+  ready: new Map<string, () => boolean | string | Promise<boolean | string>>(),
 })
+
+export type KernelRegistrations = ReturnType<typeof createKernelRegistrations>
 
 export const registeredOn = <Value>(registrations: readonly Registration<Value>[], route: Route): Value[] =>
   registrations.filter(({ instance }) => instance.routes.includes(route)).map(({ value }) => value)
@@ -70,7 +59,7 @@ const START_TIMEOUT = 60_000
 /** Time limit of each `onClose` task, milliseconds. */
 export const CLOSE_TIMEOUT = 5_000
 
-export async function runWithin(part: () => void | Promise<void>, limit: number, clock = systemClock): Promise<void> {
+export async function runWithin(part: Task, limit: number, clock = systemClock): Promise<void> {
   const running = part()
   if (running === undefined) return
   await withTimeout(
@@ -84,11 +73,7 @@ export async function runWithin(part: () => void | Promise<void>, limit: number,
 }
 
 /** Runs a startup step of a plugin. Its errors get the plugin's name and, without `report`, stop startup. */
-export async function runStartTask(
-  instance: PluginInstance,
-  part: () => void | Promise<void>,
-  report = stopAtFirst,
-): Promise<void> {
+export async function runStartTask(instance: PluginInstance, part: Task, report = stopAtFirst): Promise<void> {
   try {
     await runWithin(part, START_TIMEOUT)
   } catch (cause) {
@@ -100,11 +85,7 @@ export async function runStartTask(
   }
 }
 
-async function runCloseTask(
-  log: Logger,
-  clock: InternalKernelHost['clock'],
-  part: () => void | Promise<void>,
-): Promise<void> {
+async function runCloseTask(log: Logger, clock: InternalKernelHost['clock'], part: Task): Promise<void> {
   try {
     await runWithin(part, CLOSE_TIMEOUT, clock)
   } catch (err) {
@@ -112,7 +93,6 @@ async function runCloseTask(
   }
 }
 
-/** The plugin does not declare what it provides with `host.<member>`. */
 export const lacksCapability = ({ name, at }: PluginInstance, member: string, capability: string): StartError =>
   new StartError('MH1522', `plugins.${name}: host.${member}() requires provides: ['${capability}'] in definePlugin`, {
     exitCode: 2,
@@ -184,9 +164,6 @@ export async function setUpPlugins<Host>(
   }
 }
 
-export async function runTasks(
-  tasks: readonly Registration<() => void | Promise<void>>[],
-  report: Report,
-): Promise<void> {
+export async function runTasks(tasks: readonly Registration<Task>[], report: Report): Promise<void> {
   for (const { instance, value: task } of tasks) await runStartTask(instance, task, report)
 }

@@ -8,7 +8,6 @@ import { createPort } from '../http/port.ts'
 import { RETRY } from '../http/sse.ts'
 import type { KernelRegistrations } from './set-up.ts'
 
-/** Maximum time to flush final messages, milliseconds. */
 const FLUSH_TIME = 1_500
 
 export interface OpenSessions {
@@ -40,7 +39,6 @@ export function createShutdown(parts: ShutdownParts): Shutdown {
   const { server, inFlight, sessions, registrations, isAlone } = parts
   const port = createPort(server)
 
-  /** Cancels requests that are still running after `left` milliseconds. */
   async function drain(left: () => number, handOver: boolean) {
     const inTime = (ended: Promise<void>) => withTimeout(ended, left(), () => undefined)
     const draining = inFlight.drain()
@@ -78,24 +76,11 @@ export interface CloseReport {
   readonly cancelled: number
 }
 
-interface Drain {
-  /** Resolves when the requests that were running at the start of the drain have ended. */
-  readonly begun: Promise<void>
-  empty(): Promise<void>
-  end(): CloseReport
-}
-
-export interface InFlight {
-  /** Counts a request until the returned function is called. Throws `unavailable` after the drain. */
-  enter(cancel: (reason: Error) => void): () => void
-  readonly draining: () => boolean
-  drain(): Drain
-  count(): number
-}
+export type InFlight = ReturnType<typeof createInFlight>
 
 type Running = Linked & { readonly cancel: (reason: Error) => void }
 
-export function createInFlight(): InFlight {
+export function createInFlight() {
   const running = new LinkedList<Running>()
   const before = new Set<Running>()
   const waiting = new Set<() => void>()
@@ -114,7 +99,8 @@ export function createInFlight(): InFlight {
     })
 
   return {
-    enter(cancel) {
+    /** Counts a request until the returned function is called. Throws `unavailable` after the drain. */
+    enter(cancel: (reason: Error) => void): () => void {
       if (stage === 'over') throw shuttingDown()
       const request: Running = { cancel, older: undefined, newer: undefined, linked: false }
       running.add(request)
@@ -132,9 +118,10 @@ export function createInFlight(): InFlight {
       finished = 0
       for (const request of running) before.add(request)
       return {
+        /** Resolves when the requests that were running at the start of the drain have ended. */
         begun: emptied(before),
         empty: () => emptied(running),
-        end() {
+        end(): CloseReport {
           stage = 'over'
           const cancelled = running.size
           for (const { cancel } of [...running]) cancel(new Error('the server is shutting down'))

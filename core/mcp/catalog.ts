@@ -7,7 +7,7 @@ import type { Change, ChangeBus } from './change-bus.ts'
 import { type Definition, kindOf, labelOf, type RuntimeHost, type RuntimeItems } from './define.ts'
 import { warningsOf } from './definition-warnings.ts'
 import { notePluginOwn } from './isolate.ts'
-import { createProvided, itemId, type ProvidedSource, type ServedToolset } from './provided.ts'
+import { createProvided, itemId } from './provided.ts'
 import type { CompiledRoute } from './routes.ts'
 
 export type { CatalogItem, FaultsOf, ItemKind, PromptItem, ResourceItem, ToolItem } from './catalog-item.ts'
@@ -27,26 +27,7 @@ export interface Combination {
   readonly extra: readonly CatalogItem[]
 }
 
-export interface Catalog {
-  readonly generation: () => number
-  readonly has: (toolset: string) => boolean
-  readonly names: () => string[]
-  items(toolset: string): readonly CatalogItem[]
-  /** Compiles a definition without a toolset and logs its warnings once. Throws a StartError that names `where`. */
-  compile(definition: Definition, where: string): CatalogItem
-  /** Returns a function that applies the new toolsets. Throws a StartError, without a change, for a conflict. */
-  replace(toolsets: ReadonlyMap<string, readonly Definition[]>, combinations: readonly Combination[]): () => void
-  /** Adds definitions of a plugin, before startup. `source`: the toolset that routes select by name. */
-  provide(toolset: string, definitions: readonly Definition[], source?: ProvidedSource): ServedToolset
-  /** The declaration of a toolset by its plugin. Undefined for toolsets of the config. */
-  sourceOf(toolset: string): ProvidedSource | undefined
-  /** Ends startup: from now on, definitions with duplicate names are withheld instead of an error. */
-  open(): void
-  /** Runs `apply` without change notifications, for reloads, which notify clients themselves. */
-  reloading<Result>(apply: () => Result): Result
-  readonly runtime: RuntimeHost
-  openRuntime(): CallRuntime
-}
+export type Catalog = ReturnType<typeof createCatalog>
 
 export interface CallRuntime extends RuntimeHost {
   pending(): Promise<void> | undefined
@@ -68,10 +49,7 @@ interface CatalogSettings {
   readonly report?: Report
 }
 
-export function createCatalog(
-  toolsets: ReadonlyMap<string, readonly Definition[]>,
-  settings: CatalogSettings,
-): Catalog {
+export function createCatalog(toolsets: ReadonlyMap<string, readonly Definition[]>, settings: CatalogSettings) {
   const { buses, log, faultsOf, limitFaultOf, combinations, check, report = stopAtFirst } = settings
   let generation = 0
   const openPublisher = createPublishing(buses, log)
@@ -231,7 +209,8 @@ export function createCatalog(
   }
 
   return {
-    replace(toolsets, combinations) {
+    /** Returns a function that applies the new toolsets. Throws a StartError, without a change, for a conflict. */
+    replace(toolsets: ReadonlyMap<string, readonly Definition[]>, combinations: readonly Combination[]) {
       const next = new Map([...sets].filter(([name]) => isProvided(name)))
       for (const [name, definitions] of toolsets) {
         const items = new Map<string, CatalogItem>()
@@ -264,8 +243,10 @@ export function createCatalog(
     },
     provide: provided.provide,
     sourceOf: provided.sourceOf,
+    /** Ends startup: from now on, definitions with duplicate names are withheld instead of an error. */
     open: provided.open,
-    reloading(apply) {
+    /** Runs `apply` without change notifications, for reloads, which notify clients themselves. */
+    reloading<Result>(apply: () => Result): Result {
       isReloading = true
       try {
         return apply()
@@ -275,14 +256,15 @@ export function createCatalog(
       }
     },
     generation: () => generation,
-    has: toolset => !isHidden(toolset) && sets.has(toolset),
+    has: (toolset: string) => !isHidden(toolset) && sets.has(toolset),
     names,
-    compile(definition, where) {
+    /** Compiles a definition without a toolset and logs its warnings once. Throws a StartError that names `where`. */
+    compile(definition: Definition, where: string): CatalogItem {
       const item = compile(definition, where)
       warnOnce(item, where)
       return item
     },
-    items: toolset => [...(sets.get(toolset)?.values() ?? [])],
+    items: (toolset: string): readonly CatalogItem[] => [...(sets.get(toolset)?.values() ?? [])],
     runtime: openRuntime(),
     openRuntime,
   }

@@ -64,7 +64,6 @@ export function recordMethod(call: Call, { method }: Question): void {
 }
 
 export interface Bindings {
-  /** The opened `requestState` of the previous round. */
   readonly earlier: RequestState | undefined
   readonly keys: readonly Buffer[]
   readonly clock: Clock

@@ -36,7 +36,6 @@ export const addressCombinations = (
     route.knownCombinations().map(names => ({ route, names, toolsets: [...names, ...contributed(route)], extra: [] })),
   )
 
-/** Reports duplicate names or URIs, and keys or `access` without a plugin. Returns false on a fault. */
 export function checkCombination(
   settings: CombinationSettings,
   combination: Combination,
@@ -71,12 +70,7 @@ function unrouted(routes: readonly CompiledRoute[], settings: CombinationSetting
   }))
 }
 
-export interface UnroutedToolset {
-  readonly name: string
-  readonly route: CompiledRoute
-}
-
-export const findUnrouted = (routes: readonly CompiledRoute[], settings: CombinationSettings): UnroutedToolset[] =>
+export const findUnrouted = (routes: readonly CompiledRoute[], settings: CombinationSettings) =>
   unrouted(routes, settings).flatMap(({ name, on }) =>
     on.filter(({ isServable }) => isServable).map(({ combination: { route } }) => ({ name, route })),
   )
@@ -90,13 +84,9 @@ export function checkUnrouted(routes: readonly CompiledRoute[], settings: Combin
 
 const MAX_CHOSEN = 1_000
 
-export interface ChosenCombinations {
-  list(): Combination[]
-  check(combination: Combination): void
-  note(combination: Combination): void
-}
+export type ChosenCombinations = ReturnType<typeof createChosenCombinations>
 
-export function createChosenCombinations(settings: CombinationSettings): ChosenCombinations {
+export function createChosenCombinations(settings: CombinationSettings) {
   const { catalog, config } = settings
   const known = new LRUCache<string, { readonly combination: Combination; checked?: number }>({ max: MAX_CHOSEN })
   const ids = new WeakMap<CatalogItem, number>()
@@ -116,12 +106,12 @@ export function createChosenCombinations(settings: CombinationSettings): ChosenC
 
   return {
     list: () => (reloads === config.reloads ? [...known.values()].map(({ combination }) => combination) : []),
-    check(combination) {
+    check(combination: Combination) {
       const { entry, keep } = entryOf(combination)
       if (entry.checked !== catalog.generation()) checkCombination(settings, combination)
       entry.checked = catalog.generation()
       keep()
     },
-    note: combination => entryOf(combination).keep(),
+    note: (combination: Combination) => entryOf(combination).keep(),
   }
 }

@@ -1,5 +1,7 @@
 // Members of `ctx` that plugins add, compiled into one context class per route.
+
 import { StartError } from '../http/errors.ts'
+import { getOrCreate } from '../http/get-or-create.ts'
 import type { Route } from '../kernel/route.ts'
 import type { Call } from './call.ts'
 import { type ContextClass, HandlerContext, type HandlerSettings } from './context.ts'
@@ -8,7 +10,7 @@ import { didYouMean } from './nearest.ts'
 
 type CreateMember<Value = unknown> = (call: Call, ctx: CallContext) => Value
 
-interface Registration {
+export interface Registration {
   readonly name: string
   readonly create: CreateMember
   readonly plugin: string
@@ -17,16 +19,10 @@ interface Registration {
   readonly routes: readonly Route[]
 }
 
-export interface ContextMembers {
-  add(registration: Registration): void
-  /** Complete after all plugins are set up. */
-  readonly on: HandlerSettings['contextOn']
-}
-
 export const contextNames = (): string[] => Object.getOwnPropertyNames(HandlerContext.prototype)
 
 /** `defaults`: the declared members, with their values on routes without their plugin. */
-export function createContextMembers(defaults: ReadonlyMap<string, { readonly value: unknown }>): ContextMembers {
+export function createContextMembers(defaults: ReadonlyMap<string, { readonly value: unknown }>) {
   const byRoute = new Map<Route, Map<string, { readonly create: CreateMember; readonly plugin: string }>>()
   const compiled = new Map<Route | undefined, ReturnType<HandlerSettings['contextOn']>>()
   const names = [...defaults.keys()]
@@ -48,7 +44,7 @@ export function createContextMembers(defaults: ReadonlyMap<string, { readonly va
   }
 
   return {
-    add({ name, create, plugin, declared, routes }) {
+    add({ name, create, plugin, declared, routes }: Registration) {
       const refuse = (why: string) =>
         new StartError('MH1508', `plugins.${plugin}: \`ctx.${name}\` ${why}`, { exitCode: 2 })
       if (!declared.includes(name)) throw refuse(`is not in its \`context\`; ${didYouMean(name, declared)}`)
@@ -59,15 +55,13 @@ export function createContextMembers(defaults: ReadonlyMap<string, { readonly va
         byRoute.set(route, members.set(name, { create, plugin }))
       }
     },
-    on(route) {
+    on(route: Route): ReturnType<HandlerSettings['contextOn']> {
       const key = byRoute.has(route) ? route : undefined
-      const known = compiled.get(key)
-      if (known) return known
-      const hasValue = (name: string) => byRoute.get(route)?.has(name) || defaults.get(name)?.value !== undefined
-      const values = names.filter(name => !isFunction(name) && hasValue(name))
-      const members = { Context: compile(route), functions: names.filter(isFunction), values }
-      compiled.set(key, members)
-      return members
+      return getOrCreate(compiled, key, () => {
+        const hasValue = (name: string) => byRoute.get(route)?.has(name) || defaults.get(name)?.value !== undefined
+        const values = names.filter(name => !isFunction(name) && hasValue(name))
+        return { Context: compile(route), functions: names.filter(isFunction), values }
+      })
     },
   }
 }

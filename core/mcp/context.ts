@@ -70,7 +70,6 @@ interface HandlerRun {
   readonly replay: Replay | undefined
   /** Set for a run that continues with responses of the client. */
   readonly round?: LiveRound
-  /** Enters the queue of the tool again. */
   readonly enterAgain?: (() => QueueEntry | undefined) | undefined
 }
 
@@ -452,7 +451,6 @@ const runInSlot = (run: HandlerRun, handle: Handle): unknown =>
     ? run.queueEntry.ready.then(() => HandlerContext.run(run, handle))
     : HandlerContext.run(run, handle)
 
-/** Runs a handler that ends with its client requests, and again with their responses. */
 function runReplayed(first: HandlerRun, handle: Handle, { queue }: ItemLimits): unknown {
   const start = (queueEntry: QueueEntry | undefined) => runInSlot({ ...first, queueEntry, replay }, handle)
   const replay: Replay = {
@@ -470,12 +468,10 @@ function runReplayed(first: HandlerRun, handle: Handle, { queue }: ItemLimits): 
 /** Returns the Call of a `ctx`, for plugin tools that need members such as the view. */
 export const callOf = HandlerContext.callOf
 
-/** Returns the cancellation behind `ctx.signal`, without creating an AbortSignal. */
 export const contextCancellation = HandlerContext.cancellationOf
 
 export const usageOf = HandlerContext.usageOf
 
-/** Returns the responses with which a handler continues; undefined in the first run. */
 export const roundOf = HandlerContext.roundOf
 
 interface CallFetch {

@@ -8,7 +8,6 @@ import { ToolError } from './tool-error.ts'
 
 type Result = object | Promise<object>
 
-/** Converts the value or error of a handler to a result. */
 export function afterHandler(
   run: () => unknown,
   succeeded: (value: unknown) => Result,

@@ -45,7 +45,6 @@ export function stricterLimits(
 }
 
 export interface ModuleTool {
-  /** The absolute path of the module. */
   readonly file: string
   readonly exported: object
   readonly name: string

@@ -5,15 +5,15 @@ import type { PluginInstance } from '../kernel/plugin-plan.ts'
 import { lacksCapability, type Registration, registeredOn, runStartTask } from '../kernel/set-up.ts'
 import type { Call, Next } from './call.ts'
 import type { Catalog, CatalogItem } from './catalog.ts'
-import { type ContextMembers, createContextMembers } from './context-members.ts'
+import { createContextMembers } from './context-members.ts'
 import type { CallContext, Definition, RuntimeHost } from './define.ts'
-import { type AddedExtension, createExtensions, type Extension, type Extensions } from './extension.ts'
+import { type AddedExtension, createExtensions, type Extension } from './extension.ts'
 import type { MethodTable } from './methods/index.ts'
 import type { Observer } from './observe.ts'
 import type { ProvidedSource, ServedToolset } from './provided.ts'
 import { HANDSHAKE_REVISIONS, type Revision } from './revisions.ts'
 import { type CompiledRoute, type McpRoute, TOOLSET_NAME_PATTERN } from './routes.ts'
-import { createToolKeys, type RouteToolKeys, type ToolKey } from './tool-key-handlers.ts'
+import { createToolKeys, type ToolKey } from './tool-key-handlers.ts'
 
 type Wrap = (call: Call, next: Next) => Promise<object>
 type Answer = (call: Call) => object | Promise<object>
@@ -81,46 +81,30 @@ interface Contribution {
   served?: ServedToolset
 }
 
-export interface McpRegistrations {
-  readonly reads: InternalMcpPluginHost['reads']
-  readonly onCall: Registration<Wrap>[]
-  readonly onFinish: Registration<Observer>[]
-  readonly methods: Registration<{ readonly name: string; readonly answer: Answer }>[]
-  readonly extensions: Extensions
-  readonly toolKeys: RouteToolKeys
-  readonly context: ContextMembers
-  readonly contributed: Registration<Contribution>[]
-  /** Toolsets by name. */
-  readonly toolsets: Map<string, ProvidedSource>
-  readonly configToolsets: Readonly<Record<string, unknown>>
-  readonly redirects: Registration<Redirect>[]
-  readonly unlisted: Registration<IsHidden>[]
-  readonly varies: Registration<true>[]
-  readonly explained: Registration<Explain>[]
-  readonly revisions: Registration<(route: McpRoute) => readonly Revision[]>[]
-}
-
 export const createMcpRegistrations = (
   reads: InternalMcpPluginHost['reads'],
   defaults: Parameters<typeof createContextMembers>[0],
-  configToolsets: McpRegistrations['configToolsets'],
-): McpRegistrations => ({
+  configToolsets: Readonly<Record<string, unknown>>,
+) => ({
   reads,
-  onCall: [],
-  onFinish: [],
-  methods: [],
+  onCall: [] as Registration<Wrap>[],
+  onFinish: [] as Registration<Observer>[],
+  methods: [] as Registration<{ readonly name: string; readonly answer: Answer }>[],
   extensions: createExtensions(),
   toolKeys: createToolKeys(),
   context: createContextMembers(defaults),
-  contributed: [],
-  toolsets: new Map(),
+  contributed: [] as Registration<Contribution>[],
+  /** By name. */
+  toolsets: new Map<string, ProvidedSource>(),
   configToolsets,
-  redirects: [],
-  unlisted: [],
-  varies: [],
-  explained: [],
-  revisions: [],
+  redirects: [] as Registration<Redirect>[],
+  unlisted: [] as Registration<IsHidden>[],
+  varies: [] as Registration<true>[],
+  explained: [] as Registration<Explain>[],
+  revisions: [] as Registration<(route: McpRoute) => readonly Revision[]>[],
 })
+
+export type McpRegistrations = ReturnType<typeof createMcpRegistrations>
 
 export function createMcpPluginHost(
   instance: PluginInstance,
@@ -172,7 +156,6 @@ export function createMcpPluginHost(
   }
 }
 
-/** Registers the name of a toolset. Throws a StartError if it is in use. */
 function nameToolset(
   instance: PluginInstance,
   { toolsets, configToolsets }: Pick<McpRegistrations, 'toolsets' | 'configToolsets'>,

@@ -88,7 +88,6 @@ function toMessage(value: unknown): Message {
     : { kind: 'request', id, method, params: known }
 }
 
-/** Parses messages. Throws `parseError` for invalid JSON, `invalidRequest` for size limits and prototype keys. */
 export function readMessages(text: string, what?: string): Message | readonly Message[] {
   const value = parseJson(text, what)
   if (!Array.isArray(value)) return toMessage(value)
@@ -174,7 +173,6 @@ const END = Buffer.from('}')
 /** An encoded response. `String(answer)` is its JSON. */
 export type EncodedAnswer = string | SerializedAnswer
 
-/** The request that an error responds to. */
 interface ErrorTarget {
   readonly id?: RequestId | undefined
   readonly revision?: string | undefined

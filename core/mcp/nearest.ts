@@ -19,7 +19,6 @@ export function nearest(name: string, candidates: Iterable<string>, most?: numbe
   return best
 }
 
-/** Returns a suggestion for a mistyped name, or the known names. */
 export function didYouMean(name: string, known: Iterable<string>, most?: number): string {
   const all = [...known]
   const near = nearest(name, all, most)

@@ -123,7 +123,6 @@ export function createRequestWatch(
 /** Maximum time that the record of a disconnected request waits, milliseconds: a plugin step can hang. */
 const DECIDED_WITHIN = 60_000
 
-/** Notifies a route's observers of messages that were refused before they became Calls and have no HTTP request. */
 export function createRefusalWatch(
   registered: readonly Registration<Observer>[],
   { log, ...settings }: ObserveSettings,

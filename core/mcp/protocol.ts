@@ -100,17 +100,17 @@ export interface TextContent extends Annotated {
   type: 'text'
   text: string
 }
-export interface ImageContent extends Annotated {
-  type: 'image'
+interface Media extends Annotated {
   /** Base64. */
   data: string
   mimeType: string
 }
-export interface AudioContent extends Annotated {
+
+export interface ImageContent extends Media {
+  type: 'image'
+}
+export interface AudioContent extends Media {
   type: 'audio'
-  /** Base64. */
-  data: string
-  mimeType: string
 }
 export interface TextResourceContents {
   uri: string

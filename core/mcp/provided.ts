@@ -5,7 +5,6 @@ import type { Logger } from '../kernel/log.ts'
 import type { CatalogItem, ItemKind } from './catalog-item.ts'
 import { type Definition, kindOf } from './define.ts'
 
-/** A toolset of a plugin. */
 export interface ProvidedSource {
   readonly toolset: string
   /** The path to the toolset in the plugin's options or, as a source, in the config. */
@@ -21,7 +20,6 @@ export interface ProvidedSource {
 }
 
 export interface Clashing {
-  /** The location in words. */
   readonly where: string
   readonly item: CatalogItem
   readonly source?: ProvidedSource | undefined
@@ -62,9 +60,7 @@ interface CatalogState {
   compile(definition: Definition, toolset: string): CatalogItem
   /** Toolsets and items that are served together. */
   combinations(): ReadonlyArray<{ readonly toolsets: readonly string[]; readonly extra: readonly CatalogItem[] }>
-  /** The toolset of all routes. */
   readonly everywhere: string
-  /** Throws a StartError for a definition that cannot be served. */
   add(toolset: string, definition: Definition): CatalogItem
   put(toolset: string, items: Items): void
   /** Throws a StartError, without a change, if a combination cannot be served. */
@@ -119,7 +115,6 @@ function changedKinds(before: Items, after: Items): ItemKind[] {
 const isSame = (one: Items, other: Items) =>
   one.size === other.size && [...one].every(([id, item]) => other.get(id) === item)
 
-/** Maximum reasons in one log line. */
 const MOST_LOGGED = 5
 
 export function createProvided(state: CatalogState) {
@@ -168,7 +163,6 @@ export function createProvided(state: CatalogState) {
 
   const describe = (toolset: string) => (toolset === '' ? 'configureSession' : state.describe(toolset))
 
-  /** Removes items whose name is in use. */
   function removeClashes({ toolset, source }: Provided, next: Map<string, CatalogItem>, withheld: Map<string, string>) {
     const others = itemsNextTo(toolset)
     let clashes = false
@@ -186,7 +180,6 @@ export function createProvided(state: CatalogState) {
     return clashes
   }
 
-  /** Replaces the items and serves those that can be served. */
   function exchange(
     { toolset }: Provided,
     other: Items,
@@ -224,7 +217,6 @@ export function createProvided(state: CatalogState) {
     if ([...before.keys()].some(id => !next.has(id))) retry()
   }
 
-  /** Serves definitions whose name has become free. */
   function retry() {
     if (isRetrying) return
     isRetrying = true

@@ -7,12 +7,9 @@ const MAX_KNOWN = 10_000
 const MAX_KEPT = 512
 
 /** Pseudonyms of 16 hexadecimal digits. A user and a session with the same name have different ones. */
-export interface Pseudonyms {
-  user(user: UserName): string
-  session(id: string): string
-}
+export type Pseudonyms = ReturnType<typeof createPseudonyms>
 
-export function createPseudonyms([key]: readonly Buffer[]): Pseudonyms {
+export function createPseudonyms([key]: readonly Buffer[]) {
   if (!key) throw new Error('no key for pseudonyms')
   const known = new LRUCache<string, string>({ max: MAX_KNOWN })
   const ofUsers = new WeakMap<UserName, string>()
@@ -30,11 +27,11 @@ export function createPseudonyms([key]: readonly Buffer[]): Pseudonyms {
   }
 
   return {
-    user(user) {
+    user(user: UserName) {
       const found = ofUsers.get(user) ?? pseudonymOf('user', userKey(user))
       ofUsers.set(user, found)
       return found
     },
-    session: id => pseudonymOf('session', id),
+    session: (id: string) => pseudonymOf('session', id),
   }
 }

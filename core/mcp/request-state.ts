@@ -1,12 +1,11 @@
 // Seals the state of multi round-trip requests, so that any node with the secret can continue (basic/patterns/mrtr).
 import { createCipheriv, createDecipheriv, createHash, randomBytes } from 'node:crypto'
+import { attempt } from '../http/describe-thrown.ts'
 import { HostError } from '../http/errors.ts'
 import './error-kinds.ts'
 import type { ElicitParams, SampleParams } from './protocol.ts'
 
-/** Lifetime of a state, milliseconds. */
 export const STATE_LIFETIME = 600_000
-/** Maximum length of a state, characters. */
 export const MAX_STATE_LENGTH = 65_536
 
 const VERSION = 'v1'
@@ -38,7 +37,6 @@ export type Question =
 /** A round that waits for responses. */
 export interface OpenRound {
   readonly requests: Readonly<Record<string, Question>>
-  /** The handler's own state. */
   readonly state: unknown
 }
 
@@ -86,10 +84,8 @@ function decrypt(sealed: Buffer, binding: string, key: Buffer): Payload | undefi
   const decipher = createDecipheriv(ALGORITHM, key, sealed.subarray(0, IV_BYTES), { authTagLength: TAG_BYTES })
     .setAAD(Buffer.from(binding))
     .setAuthTag(sealed.subarray(-TAG_BYTES))
-  try {
+  return attempt(() => {
     const text = Buffer.concat([decipher.update(sealed.subarray(IV_BYTES, -TAG_BYTES)), decipher.final()])
     return JSON.parse(text.toString()) as Payload
-  } catch {
-    return undefined
-  }
+  })
 }

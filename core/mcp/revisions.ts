@@ -77,10 +77,8 @@ export const rulesOf = (revision: Revision): RevisionRules => ROWS[revision]
 export const isRevision = (version: unknown): version is Revision =>
   typeof version === 'string' && Object.hasOwn(ROWS, version)
 
-/** True for protocol versions with `initialize`. */
 export const isHandshakeRevision = (version: unknown): version is Revision =>
   isRevision(version) && ROWS[version].handshake
 
-/** True for protocol versions without `initialize`. */
 export const isModernRevision = (version: unknown): version is Revision =>
   isRevision(version) && !ROWS[version].handshake

@@ -81,7 +81,6 @@ export async function readRound({ params }: Call, { requests, state }: OpenRound
   return { state, responses }
 }
 
-/** Sends the requests on the stream of a client of an earlier protocol version. */
 export async function sendRound(
   askClient: AskClient,
   call: Call,

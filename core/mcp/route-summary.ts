@@ -9,7 +9,6 @@ import { isStandardSchema } from './schema/standard-schema.ts'
 export interface ToolsetSource {
   readonly toolset: string
   readonly state: string
-  /** True if the toolset has no items now. */
   readonly isEmpty: boolean
 }
 
@@ -38,7 +37,6 @@ export interface RouteFacts {
   readonly tellsLogin: boolean
   readonly logins: RouteSummary['logins']
   readonly sources: readonly ToolsetSource[]
-  /** The plugins that authenticate callers, in order. */
   readonly authenticators: readonly string[]
 }
 

@@ -1,5 +1,7 @@
 // Tool keys of plugins by route, and the chains of wrappers around handlers.
+
 import { StartError } from '../http/errors.ts'
+import { getOrCreate } from '../http/get-or-create.ts'
 import type { Call } from './call.ts'
 import type { ToolItem } from './catalog.ts'
 import type { CallContext, ToolDefinition } from './define.ts'
@@ -23,23 +25,15 @@ export interface ToolKey<Value = never> extends ListedKey<Value> {
 type Chain = (call: Call, run: RunTool) => MaybePromise<object>
 type ToolKeys = ReadonlyMap<string, ToolKey>
 
-interface Registration {
+export interface Registration {
   readonly name: string
   readonly key: ToolKey
   readonly plugin: string
-  /** The names that the plugin declares. */
   readonly declared: readonly string[]
   readonly routes: readonly object[]
 }
 
-export interface RouteToolKeys {
-  add(registration: Registration): void
-  on(route: object): ToolKeys
-  /** True if a plugin of any route reads the key. */
-  reads(name: string): boolean
-  /** The wrappers of a tool on a route, compiled once; undefined: none. */
-  chainOf(route: object, tool: ToolItem): Chain | undefined
-}
+export type RouteToolKeys = ReturnType<typeof createToolKeys>
 
 const compileChain = (tool: ToolItem, read: ToolKeys): Chain | undefined =>
   readKeys(tool, read)
@@ -57,38 +51,32 @@ const compileChain = (tool: ToolItem, read: ToolKeys): Chain | undefined =>
         )
     }, undefined)
 
-export function createToolKeys(): RouteToolKeys {
+export function createToolKeys() {
   const byRoute = new Map<object, Map<string, ToolKey>>()
   const owners = new Map<object, Map<string, string>>()
   let chains = new Map<object, WeakMap<ToolItem, { readonly chain: Chain | undefined }>>()
 
-  function on(route: object): Map<string, ToolKey> {
-    const keys = byRoute.get(route) ?? new Map<string, ToolKey>()
-    byRoute.set(route, keys)
-    return keys
-  }
+  const on = (route: object) => getOrCreate(byRoute, route, () => new Map<string, ToolKey>())
 
   return {
     on,
-    reads: name => [...byRoute.values()].some(keys => keys.has(name)),
-    add({ name, key, plugin, declared, routes }) {
+    reads: (name: string) => [...byRoute.values()].some(keys => keys.has(name)),
+    add({ name, key, plugin, declared, routes }: Registration) {
       const refuse = (why: string) =>
         new StartError('MH1508', `plugins.${plugin}: the tool key "${name}" ${why}`, { exitCode: 2 })
       if (!declared.includes(name)) throw refuse(`is not in its \`toolKeys\`; ${didYouMean(name, declared)}`)
       for (const route of routes) {
-        const ofRoute = owners.get(route) ?? new Map<string, string>()
+        const ofRoute = getOrCreate(owners, route, () => new Map<string, string>())
         const owner = ofRoute.get(name)
         if (owner !== undefined) throw refuse(`is read by plugins.${owner} already; switch one of them off`)
-        owners.set(route, ofRoute.set(name, plugin))
+        ofRoute.set(name, plugin)
         on(route).set(name, key)
       }
       chains = new Map()
     },
-    chainOf(route, tool) {
-      const ofRoute = chains.get(route) ?? new WeakMap<ToolItem, { readonly chain: Chain | undefined }>()
-      const known = ofRoute.get(tool) ?? { chain: compileChain(tool, on(route)) }
-      chains.set(route, ofRoute.set(tool, known))
-      return known.chain
+    chainOf(route: object, tool: ToolItem) {
+      const ofRoute = getOrCreate(chains, route, () => new WeakMap())
+      return getOrCreate(ofRoute, tool, () => ({ chain: compileChain(tool, on(route)) })).chain
     },
   }
 }

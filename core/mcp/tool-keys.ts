@@ -4,7 +4,6 @@ import type { Catalog, CatalogItem, ResourceItem, ToolItem } from './catalog.ts'
 import type { ResourceDefinition, ToolDefinition } from './define.ts'
 import type { Meta } from './protocol.ts'
 
-/** The additions of a tool key to lists. */
 export interface ListedKey<Value = never> {
   /** Entries of `_meta` in lists; they replace those of the tool. */
   meta?(value: Value, tool: ToolDefinition): Meta
@@ -57,7 +56,6 @@ export function resourcesOfKeys(
 }
 
 interface KeyChecks {
-  /** Returns the fix for a key that no plugin of a route reads. */
   readonly fixForKey: (key: string, path: string) => string
   readonly isIsolated: (tool: ToolItem) => boolean
 }

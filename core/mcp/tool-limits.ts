@@ -24,18 +24,10 @@ export interface ItemLimits {
   readonly isolate: IsolationLimits | undefined
 }
 
-export interface ToolLimits {
-  /** Returns one object per item. A new version of a tool has a new object. */
-  of(item: CatalogItem): ItemLimits
-  describe(item: CatalogItem): string[]
-  faultOf(item: CatalogItem): StartError | undefined
-  /** Warns about rules that match none of these tools. `isWhole`: sessions add no other tools. */
-  check(names: readonly string[], isWhole: boolean, report: Report): void
-}
+export type ToolLimits = ReturnType<typeof createToolLimits>
 
 interface ToolLimitsSettings {
   readonly rules: readonly LimitRule[]
-  /** Default time limit, milliseconds. */
   readonly callTimeout: number | undefined
   readonly metrics: Pick<Metrics, 'gauge' | 'counter'>
   readonly clock: Clock
@@ -83,7 +75,7 @@ function isolationFault({ key, definition }: ToolItem, [rule]: readonly LimitRul
   })
 }
 
-export function createToolLimits({ rules, callTimeout, metrics, clock }: ToolLimitsSettings): ToolLimits {
+export function createToolLimits({ rules, callTimeout, metrics, clock }: ToolLimitsSettings) {
   const ordinary: ItemLimits = { timeout: callTimeout, queue: undefined, isolate: undefined }
   const known = new WeakMap<ToolItem, ItemLimits>()
   const busy = new LinkedList<CallQueue>()
@@ -107,6 +99,7 @@ export function createToolLimits({ rules, callTimeout, metrics, clock }: ToolLim
     return { timeout, queue, isolate }
   }
 
+  /** Returns one object per item. A new version of a tool has a new object. */
   function of(item: CatalogItem): ItemLimits {
     if (item.kind !== 'tools') return ordinary
     const hasOwn = item.timeout !== undefined || item.concurrency !== undefined || item.isolate !== undefined
@@ -121,7 +114,7 @@ export function createToolLimits({ rules, callTimeout, metrics, clock }: ToolLim
 
   return {
     of,
-    describe(item) {
+    describe(item: CatalogItem): string[] {
       const { timeout, queue, isolate } = of(item)
       if (item.kind !== 'tools') return []
       const globs = fitting(item).map(({ glob }) => JSON.stringify(glob))
@@ -134,7 +127,8 @@ export function createToolLimits({ rules, callTimeout, metrics, clock }: ToolLim
           : []),
       ]
     },
-    faultOf: item => (item.kind === 'tools' ? isolationFault(item, isolating(item)) : undefined),
-    check: (names, isWhole, report) => checkRules(rules, names, isWhole, report),
+    faultOf: (item: CatalogItem) => (item.kind === 'tools' ? isolationFault(item, isolating(item)) : undefined),
+    /** Warns about rules that match none of these tools. `isWhole`: sessions add no other tools. */
+    check: (names: readonly string[], isWhole: boolean, report: Report) => checkRules(rules, names, isWhole, report),
   }
 }

@@ -1,6 +1,8 @@
 // Views: the cached items, capabilities and serialized list pages of a route for a class of callers.
+
 import { LRUCache } from 'lru-cache'
 import { HostError, StartError, stopAtFirst } from '../http/errors.ts'
+import { getOrCreate } from '../http/get-or-create.ts'
 import type { Audience, Denial } from './access-decider.ts'
 import {
   type Catalog,
@@ -39,7 +41,6 @@ export interface View {
   readonly restricted: CatalogItem | undefined
   /** `public` if every caller of the route gets the same lists. */
   readonly cacheScope: 'public' | 'private'
-  /** Undefined: access allowed. */
   denialOf(item: CatalogItem): Denial | undefined
   /** Callers with access can use unlisted items by name. */
   isListed(item: CatalogItem): boolean
@@ -116,9 +117,7 @@ function createPager(list: ListName, items: readonly CatalogItem[], { cacheScope
     if (tail) return serialize(from, rules, '', tail)
     if (from % PAGE_SIZE !== 0) return serialize(from, rules)
     const name = `${from} ${rules.handshake} ${rules.objectsOnly}`
-    const page = cached.get(name) ?? serialize(from, rules)
-    cached.set(name, page)
-    return page
+    return getOrCreate(cached, name, () => serialize(from, rules))
   }
 }
 
@@ -253,25 +252,16 @@ function buildView(catalog: Catalog, request: ViewRequest, audience: Audience): 
   }
 }
 
-export interface Views {
-  /** Returns the view found earlier for this request object; undefined after a change of the catalog. */
-  known(request: ViewRequest, audience: Audience): View | undefined
-  /** Finds or builds the view. Throws like `check`, which a view must pass once per request object. */
-  find(request: ViewRequest, audience: Audience, check?: (view: View) => void): View
-}
+export type Views = ReturnType<typeof createViews>
 
-export function createViews(catalog: Catalog): Views {
+export function createViews(catalog: Catalog) {
   const views = new LRUCache<string, View>({ max: MAX_VIEWS })
   // Sessions and routes keep their request object, which then needs no key.
   let byRequest = new WeakMap<ViewRequest, Map<string, View>>()
   const idsOf = new WeakMap<object, number>()
   let nextId = 0
   let generation = catalog.generation()
-  const idOf = (of: object) => {
-    const id = idsOf.get(of) ?? nextId++
-    idsOf.set(of, id)
-    return id
-  }
+  const idOf = (of: object) => getOrCreate(idsOf, of, () => nextId++)
 
   function forgetOld() {
     views.clear()
@@ -279,13 +269,13 @@ export function createViews(catalog: Catalog): Views {
     generation = catalog.generation()
   }
 
+  /** Finds or builds the view. Throws like `check`, which a view must pass once per request object. */
   function find(request: ViewRequest, audience: Audience, check?: (view: View) => void): View {
     if (generation !== catalog.generation()) forgetOld()
     const { toolsets, extra, server, capabilities, cacheScope, keys, isHidden } = request
     const ids = [...extra, keys, isHidden].map(idOf)
     const key = JSON.stringify([toolsets, server, capabilities, cacheScope, ids, audience.key])
-    const view = views.get(key) ?? buildView(catalog, request, audience)
-    views.set(key, view)
+    const view = getOrCreate<string, View>(views, key, () => buildView(catalog, request, audience))
     check?.(view)
     const known = byRequest.get(request) ?? new Map<string, View>()
     if (known.size < MAX_VIEWS) byRequest.set(request, known.set(audience.key, view))
@@ -293,7 +283,8 @@ export function createViews(catalog: Catalog): Views {
   }
 
   return {
-    known(request, audience) {
+    /** Returns the view found earlier for this request object; undefined after a change of the catalog. */
+    known(request: ViewRequest, audience: Audience) {
       if (generation !== catalog.generation()) forgetOld()
       return byRequest.get(request)?.get(audience.key)
     },

@@ -49,7 +49,6 @@ const MAX_BYTES = 256 * 1_048_576
 const MAX_ATTEMPTS = 200
 /** Maximum expired tasks to delete per search. */
 const MAX_SWEPT = 100
-/** Maximum holders that a claim reads at once. */
 const HOLDERS = 8
 const MAX_QUEUES = 10_000
 /** Remembered claims with an unknown outcome. */
@@ -81,11 +80,9 @@ interface Change<Value> {
   readonly plan: Plan
   readonly state: TaskState
   readonly done: Value
-  /** Called before the next attempt. */
   readonly failed?: (step: string) => void
 }
 
-/** A change that is limited by the space of the holder and the store. */
 const orFull = async (changing: Promise<boolean | TaskRefusal>): Promise<boolean> => {
   const done = await changing
   if (typeof done === 'boolean') return done
@@ -434,7 +431,6 @@ class Tasks {
     return { facts, work: work?.fields ?? {}, serial: Number(sums?.fields['serial'] ?? 0), now: small.now }
   }
 
-  /** Decides again after each conflict. */
   #change<Value>(
     id: string,
     missing: Value,
@@ -613,7 +609,6 @@ class Tasks {
     return this.#take({ id, queue }, lease, this.#lost.claim, now, { state: 'queued' }, more)
   }
 
-  /** Takes a task for a run. False after a conflict. */
   async #take(
     { id, queue }: Pick<TaskSummary, 'id' | 'queue'>,
     lease: number,
@@ -652,7 +647,6 @@ class Tasks {
     }
   }
 
-  /** Deletes expired tasks. Returns true if there were any. */
   async #sweep(): Promise<boolean> {
     for (let found = false; ; found = true) {
       const [{ members }] = await this.#store.read(TASKS, [{ sortedSet: 'ends', to: { now: 0 }, limit: MAX_SWEPT }])
@@ -661,7 +655,6 @@ class Tasks {
     }
   }
 
-  /** Deletes an expired task. */
   async #drop(id: string): Promise<void> {
     const key = keyOf(id)
     const remove = [id]
@@ -700,7 +693,6 @@ interface EndOfTask {
   readonly state: TaskState
   readonly outcome: string | undefined
   readonly until: number
-  /** Undefined: not limited. */
   readonly limits: TaskRoom | undefined
 }
 
@@ -733,6 +725,5 @@ export const createTaskStore = (store: Store, { mostBytes = MAX_BYTES, ...parts 
 
 const MEMORY_BYTES = 128 * 1_048_576
 
-/** Creates a store in this process. */
 export const createMemoryTaskStore = (mostBytes = MEMORY_BYTES, now: () => number = Date.now): TaskStore =>
   createTaskStore(createMemoryStore({ now }), { mostBytes, clock: systemClock })

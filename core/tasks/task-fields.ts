@@ -9,7 +9,6 @@ const digest = (text: string, length: number) => hash('sha256', text, 'base64url
 export const keyOf = (id: string) => digest(id, 22)
 export const nameOf = (holderOrQueue: string) => digest(holderOrQueue, 16)
 
-/** Overhead of a task, bytes. */
 const TASK_COST = 1_200
 const QUESTION_COST = 100
 /** Maximum number of requests; a larger number in the store is invalid. */
@@ -23,7 +22,6 @@ export const sizeOfTask = ({ id, holder, owner, queue, note }: Omit<NewTask, 'tt
 
 export const sizeOfQuestion = (key: string, text: string) => QUESTION_COST + sizeOf(key, text)
 
-/** The small fields of a task. */
 export interface TaskFacts extends TaskSummary {
   readonly summary: TaskSummary
   readonly key: string
@@ -34,7 +32,6 @@ export interface TaskFacts extends TaskSummary {
   readonly asked: number
   /** Counts lease renewals. */
   readonly beats: number
-  /** The id of the last claim. */
   readonly claim: string | undefined
 }
 

@@ -5,7 +5,6 @@ import type { Bus } from '../store/bus.ts'
 import type { LogStep, Store } from '../store/store.ts'
 import type { TaskNews } from './task-store.ts'
 
-/** The partition of all tasks of a store. */
 export const TASKS = 'tasks'
 
 const LOG = 'news'
@@ -22,7 +21,6 @@ export interface TaskNewsParts {
   readonly bus?: Bus | undefined
 }
 
-/** The step that logs a change. */
 export const newsStep = ({ id, queue, state }: TaskNews): LogStep => ({
   log: LOG,
   append: [JSON.stringify([id, queue, state])],
@@ -38,7 +36,6 @@ export class TaskNewsLog {
   readonly #store: Store
   readonly #parts: TaskNewsParts
   readonly #listeners = new Set<Listener>()
-  /** The number of the last reported change. */
   #last: number | undefined
   #reading: Promise<void> | undefined
   #again = false

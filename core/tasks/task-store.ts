@@ -72,7 +72,6 @@ export type TaskRefusal = 'holder' | 'full'
 /** Size of a result that is always stored, so that every task can end. Bytes. */
 export const SMALL_OUTCOME = 2_048
 
-/** Limits of stored responses. */
 export interface AnswerRoom extends TaskRoom {
   /** Limit for all responses to one task. */
   readonly bytesPerTask?: number
@@ -107,7 +106,6 @@ export interface TaskNews {
   readonly state: TaskState
 }
 
-/** Returns the limit of one holder in bytes. */
 export const shareOf = (all: number, { bytesPerHolder = Number.POSITIVE_INFINITY }: TaskRoom = {}): number =>
   Math.min(bytesPerHolder, Math.floor(all / 4))
 

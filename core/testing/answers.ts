@@ -35,13 +35,9 @@ async function whyNot({ kind, params }: Ask, answer: AskResult | undefined): Pro
 
 const isList = (answers: Answers): answers is readonly Answer[] => Array.isArray(answers)
 
-export interface Questioned {
-  readonly asks: Ask[]
-  /** Rejects if there is no test response. `key`: undefined where clients do not receive keys. */
-  answer(method: string, params: unknown, key?: string): Promise<AskResult>
-}
+export type Questioned = ReturnType<typeof createQuestioned>
 
-export function createQuestioned(answers: Answers = []): Questioned {
+export function createQuestioned(answers: Answers = []) {
   const asks: Ask[] = []
   const given = new Map<string, AskResult>()
 
@@ -54,7 +50,8 @@ export function createQuestioned(answers: Answers = []): Questioned {
 
   return {
     asks,
-    async answer(method, params, key) {
+    /** Rejects if there is no test response. `key`: undefined where clients do not receive keys. */
+    async answer(method: string, params: unknown, key?: string): Promise<AskResult> {
       const kind = REQUEST_NAMES[method as keyof typeof REQUEST_NAMES]
       const ordinal = asks.filter(ask => ask.kind === kind).length + 1
       const ask = { kind, key: key ?? `${kind}-${ordinal}`, params } as Ask

@@ -25,7 +25,6 @@ export function createKeptLog(): Logger & { readonly lines: LoggedLine[] } {
   return Object.assign(logger({}), { lines })
 }
 
-/** A changed list or resource. */
 export interface ToldChange {
   readonly changed: 'tools' | 'resources' | 'prompts' | 'resource'
   readonly uri?: string

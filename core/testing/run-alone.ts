@@ -74,7 +74,6 @@ function makeUser(user: TestUser): User {
 
 type Handler = (args: unknown, ctx: CallContext) => unknown
 
-/** The tool without the keys of plugins, which do not run here. */
 function withoutKeys(definition: ToolDefinition): ToolDefinition {
   const tool = { ...definition }
   for (const key of Object.keys(tool)) if (!isHostKey(key)) Reflect.deleteProperty(tool, key)

@@ -24,7 +24,6 @@ async function create(store: Store, record: string, fields: Fields) {
   return outcome.now
 }
 
-/** Returns the index of the step whose condition does not hold. */
 async function refused(outcome: Outcome | Promise<Outcome>) {
   const found = await outcome
   return found.done ? undefined : found.step

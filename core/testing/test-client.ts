@@ -29,10 +29,8 @@ export interface ClientSettings {
   answers?: Answers
 }
 
-/** An entry of a list. */
 export type Listed = { readonly name: string; readonly description?: string } & JsonObject
 
-/** A received notification. */
 interface Notified {
   readonly method: string
   readonly params: JsonObject

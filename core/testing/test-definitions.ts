@@ -48,7 +48,6 @@ export async function testTool<Args, Return, Given>(
   return { ...outcome, structured, error, ...happened }
 }
 
-/** The result of a resource, and effects of the call. */
 interface ResourceOutcome extends Happened {
   readonly result: ReadResourceResult
   readonly text: string
@@ -64,7 +63,6 @@ export async function testResource(
   return { result, text: resourceText(result), ...happened }
 }
 
-/** The result of a prompt, and effects of the call. */
 interface PromptOutcome extends Happened {
   readonly result: GetPromptResult
   readonly text: string

@@ -1,7 +1,7 @@
 // Starts a real host on a free port, and stops it after the test suite.
 
-import { type CreateHostOptions, createHost } from '../../core/create-host.ts'
-import type { Host } from '../../core/host.ts'
+import { createHost } from '../../core/create-host.ts'
+import type { CreateHostOptions, Host } from '../../core/host.ts'
 import type { Config } from '../../core/index.ts'
 import { createKeptLog as createTestLog, type LoggedLine as LogLine } from '../../core/testing/kept-log.ts'
 import { withEyes } from './eyes.ts'

@@ -45,13 +45,7 @@ const METHODS: ReadonlyMap<string, Method> = new Map<string, Method>([
 
 const unknownMethod = ({ method }: Call) => new HostError('methodNotFound', { detail: shown(method) })
 
-export interface MethodTable {
-  add(name: string, method: Method, routes: readonly object[]): void
-  has(name: string, route: object): boolean
-  /** Throws for invalid params. Undefined for an unknown method. */
-  check(call: Call): Method | undefined
-  answer(call: Call, method?: Method): object | Promise<object>
-}
+export type MethodTable = ReturnType<typeof createMethodTable>
 
 const taken = (name: string, { by }: Method, other: Method) =>
   new StartError(
@@ -60,7 +54,7 @@ const taken = (name: string, { by }: Method, other: Method) =>
     { exitCode: 2 },
   )
 
-export function createMethodTable(settings: HandlerSettings): MethodTable {
+export function createMethodTable(settings: HandlerSettings) {
   const added = new Map<object, Map<string, Method>>()
 
   function find(call: Call): Method | undefined {
@@ -70,7 +64,7 @@ export function createMethodTable(settings: HandlerSettings): MethodTable {
   }
 
   return {
-    add(name, method, routes) {
+    add(name: string, method: Method, routes: readonly object[]) {
       if (METHODS.has(name)) throw new Error(`the method "${name}" is reserved for the host`)
       for (const route of routes) {
         const methods = added.get(route) ?? new Map<string, Method>()
@@ -79,15 +73,16 @@ export function createMethodTable(settings: HandlerSettings): MethodTable {
         added.set(route, methods.set(name, method))
       }
     },
-    has: (name, route) => METHODS.has(name) || added.get(route)?.has(name) === true,
-    check(call) {
+    has: (name: string, route: object) => METHODS.has(name) || added.get(route)?.has(name) === true,
+    /** Throws for invalid params. Undefined for an unknown method. */
+    check(call: Call) {
       const problem = CHECKS.get(call.method)?.(call.params)
       const method = find(call)
       if (problem === undefined) return method
       if (!method) throw unknownMethod(call)
       throw new HostError('invalidParams', { detail: `${call.method}: ${paramsText(problem)}` })
     },
-    answer(call, method = find(call)) {
+    answer(call: Call, method = find(call)) {
       if (!method) throw unknownMethod(call)
       if (!method.capability) call.notes.timeline?.mark('handler')
       return method.answer(call, settings)

@@ -1,5 +1,6 @@
 // Checks author schemas at startup: size, dialect, meta-schema and references.
 import type { ErrorObject, ValidateFunction } from 'ajv'
+import { attempt } from '../../http/describe-thrown.ts'
 import { isObject } from '../is-object.ts'
 import { nearest } from '../nearest.ts'
 import type { JsonSchema } from '../protocol.ts'
@@ -45,7 +46,6 @@ export function checkSchema(schema: JsonSchema, role: SchemaRole): void {
   if (role === 'input') checkType(schema, role)
 }
 
-/** Throws for an input that is not an object. */
 export function checkType(schema: JsonSchema, role: SchemaRole): void {
   if (schema['type'] === 'object') return
   const what = `its input schema's \`type\` must be "object" (it is ${JSON.stringify(schema['type']) ?? 'absent'})`
@@ -55,7 +55,6 @@ export function checkType(schema: JsonSchema, role: SchemaRole): void {
 const validators = new Map<Dialect, ValidateFunction | undefined>()
 
 const MAX_LOCATIONS = 3
-/** Maximum length of a quoted value, characters. */
 const MAX_FOUND = 80
 
 function checkMetaSchema(schema: JsonSchema, dialect: Dialect, role: SchemaRole): void {
@@ -92,12 +91,8 @@ const valueAt = (root: unknown, steps: readonly (string | number)[]) =>
 
 function targetOf(ref: unknown, root: JsonSchema): JsonSchema | undefined {
   if (typeof ref !== 'string' || !/^#(?:\/|$)/.test(ref)) return undefined
-  try {
-    const found = valueAt(root, stepsOf(decodeURIComponent(ref.slice(1)), root))
-    return isObject(found) ? found : undefined
-  } catch {
-    return undefined
-  }
+  const found = attempt(() => valueAt(root, stepsOf(decodeURIComponent(ref.slice(1)), root)))
+  return isObject(found) ? found : undefined
 }
 
 const pointerOf = (steps: readonly string[]) =>
@@ -141,13 +136,7 @@ const SOUND_2020: ReadonlySet<string> = new Set(['$defs', 'prefixItems'])
 
 const isScalar = (value: unknown) => value === null || ['string', 'number', 'boolean'].includes(typeof value)
 
-function isPattern(value: unknown): boolean {
-  try {
-    return typeof value === 'string' && new RegExp(value, 'u') instanceof RegExp
-  } catch {
-    return false
-  }
-}
+const isPattern = (value: unknown) => typeof value === 'string' && attempt(() => new RegExp(value, 'u')) !== undefined
 
 const DECIDED: Readonly<Record<string, (value: unknown, root: JsonSchema) => boolean>> = {
   $schema: (value, root) => value === root['$schema'],

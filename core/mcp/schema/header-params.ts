@@ -1,4 +1,5 @@
 // Tool arguments in `Mcp-Param-*` headers (2026-07-28 basic/transports/streamable-http).
+import { attempt } from '../../http/describe-thrown.ts'
 import { isObject } from '../is-object.ts'
 import type { JsonSchema } from '../protocol.ts'
 import { subschemas } from './subschemas.ts'
@@ -63,11 +64,7 @@ export function decodeHeaderValue(raw: string): string | undefined {
   const bytes = Buffer.from(payload, 'base64')
   // Node skips invalid characters. In `=?base64?=`, prefix and suffix share a question mark.
   if (bytes.toString('base64') !== payload || raw.length < PREFIX.length + SUFFIX.length) return undefined
-  try {
-    return utf8.decode(bytes)
-  } catch {
-    return undefined
-  }
+  return attempt(() => utf8.decode(bytes))
 }
 
 /** Only `headersDistinct` always shows repeated headers. */

@@ -25,7 +25,6 @@ const FORMATS: ReadonlySet<string> = new Set([
   ...['json-pointer', 'relative-json-pointer', 'byte', 'binary', 'password', 'int32', 'int64', 'float', 'double'],
 ])
 
-/** Finds misspelled keywords and formats, which validation ignores. */
 export const misspellingsIn = (root: JsonSchema): Misspelling[] =>
   [...subschemas(root)].flatMap(({ schema, path }) => {
     const { format } = schema

@@ -1,4 +1,5 @@
 // Matches URIs against RFC 6570 templates in linear time per part. Regular expressions can take exponential time.
+import { attempt } from '../../http/describe-thrown.ts'
 import { MAX_URI } from '../client-limits.ts'
 
 export interface CompiledUriTemplate {
@@ -125,13 +126,7 @@ function collectQuery({ names, exploded }: QueryPart, query: string, values: [st
   return true
 }
 
-function decode(text: string): string | undefined {
-  try {
-    return decodeURIComponent(text)
-  } catch {
-    return undefined
-  }
-}
+const decode = (text: string) => attempt(() => decodeURIComponent(text))
 
 interface Variable {
   readonly name: string

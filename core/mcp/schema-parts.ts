@@ -1,6 +1,6 @@
 // Shared parts of the JSON Schemas. Literal types are kept, because config types are inferred from the schemas.
-import type { JsonSchema } from '../mcp/protocol.ts'
-import { DURATION_PATTERN, POSITIVE_DURATION_PATTERN, SIZE_PATTERN } from '../mcp/units.ts'
+import type { JsonSchema } from './protocol.ts'
+import { DURATION_PATTERN, POSITIVE_DURATION_PATTERN, SIZE_PATTERN } from './units.ts'
 
 type None = Record<never, never>
 
@@ -8,7 +8,8 @@ export const text = <const D extends string, const E extends JsonSchema = None>(
   ({ type: 'string', minLength: 1, description, ...(extra as E) }) as const
 export const flag = <const D extends string, const E extends JsonSchema = None>(description: D, extra?: E) =>
   ({ type: 'boolean', description, ...(extra as E) }) as const
-export const count = <const D extends string>(description: D) => ({ type: 'integer', minimum: 1, description }) as const
+export const count = <const D extends string, const E extends JsonSchema = None>(description: D, extra?: E) =>
+  ({ type: 'integer', minimum: 1, ...(extra as E), description }) as const
 export const list = <const I extends JsonSchema, const D extends string, const E extends JsonSchema = None>(
   items: I,
   description: D,
@@ -68,12 +69,7 @@ export const isolate = {
     closed({
       memory: size('Maximum memory: heap and buffers.'),
       cpuTime: duration('Maximum CPU time of one call.'),
-      processes: {
-        type: 'integer',
-        minimum: 1,
-        maximum: 64,
-        description: 'Maximum number of processes, and of concurrent calls.',
-      },
+      processes: count('Maximum number of processes, and of concurrent calls.', { maximum: 64 }),
     }),
   ],
   description: 'Runs the tool in a worker process, with limits.',
@@ -93,7 +89,6 @@ const INCOMPLETE =
 export const ISSUER_URL = {
   pattern: `^(?!.*(/\\.well-known/|${ENDPOINT}))(?!${INCOMPLETE})${HTTP_URL_PATTERN.slice(1)}`,
 } as const
-/** A key set URL, not a discovery document. */
 export const KEYS_URL = { pattern: `^(?!.*${DISCOVERY})${ENDPOINT_URL_PATTERN.slice(1)}` } as const
 /** The audience or issuer of a token. Metadata document URLs are refused. */
 export const IDENTIFIER = {
