@@ -83,10 +83,10 @@ import { type CompiledRoute, compileRoutes, isInternal, sampleParams } from './m
 import { loadNeededCompiler } from './mcp/schema/ajv.ts'
 import { reportNameClashes, validDefinitions, warnOfPages } from './mcp/valid-definitions.ts'
 import type { KeptWarnings, Operator, OperatorProgram } from './operator.ts'
-import type { PluginHost } from './plugin-host.ts'
+import type { Plugin as HostPlugin, PluginHost } from './plugin-host.ts'
 import { type ConnectedClient, connectClient } from './sessions/connect-client.ts'
 import { checkSharing, isServedHereAlone, keepsSessions, NO_SECRETS } from './sessions/sharing.ts'
-import { defaultSlots, type Neighbours, partsOf, type Slots, slotFault } from './slots.ts'
+import { type DeclaredSlots, defaultSlots, type Neighbours, partsOf, type Slots, slotFault } from './slots.ts'
 
 interface ConnectionParts {
   readonly http: ResolvedHttp
@@ -332,10 +332,12 @@ async function assemble(input: HostInput, registrations: KernelRegistrations): P
   if (allPluginsFound) checkConventions(routes, provides, suggest, report)
 
   const node = randomBytes(4).readUInt32BE().toString(36)
-  const defaults = defaultSlots(node, clock, neighbours)
+  const builtIns: ReadonlyArray<HostPlugin<object>> = [...plugins.values()].filter(input.isBuiltIn)
+  const ownSlots: DeclaredSlots = Object.assign({}, ...builtIns.map(plugin => plugin.slots))
+  const defaults = defaultSlots(node, { log, clock }, neighbours, ownSlots)
   const slots = createSlots(defaults, {
     faultOf: (slot, service) => slotFault(defaults, slot, service),
-    partsOf: partsOf({ log, clock }),
+    partsOf: partsOf({ log, clock }, ownSlots),
   })
   const inFlight = createInFlight()
   const metrics = createMetrics()

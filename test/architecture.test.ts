@@ -28,7 +28,7 @@ const CEILINGS = [
 /** Code for upstream servers and documents, and the console, which the limits do not count. */
 const GATEWAY =
   /^(?:cli\/console\.ts$|plugins\/(?:console|upstream|openapi|families\/(?:credentials|texts|upstream-calls))\/)/
-const FLOORS = [['http', 'threads'], ['store'], ['kernel'], ['mcp'], ['sessions', 'access', 'config', 'tasks']]
+const FLOORS = [['http', 'threads'], ['store'], ['kernel'], ['mcp'], ['sessions', 'access', 'config']]
 /** Stands on all of that, for it makes hosts; only its entry, `core/testing.ts`, imports from there. */
 const ROOF = 'testing'
 
