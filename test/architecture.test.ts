@@ -20,7 +20,7 @@ const ROOT = join(import.meta.dirname, '..')
 const FOLDERS = ['core', 'plugins', 'client', 'remote', 'cli', 'examples']
 /** Ceilings for lines of whole parts of the product. Lower one after lines are deleted; never raise one. */
 const CEILINGS = [
-  { folders: ['core'], lines: 29_675 },
+  { folders: ['core'], lines: 28_612 },
   { folders: ['core', 'plugins', 'cli', 'client'], lines: 75_880 },
   { folders: ['remote'], lines: 3_100 },
 ]
