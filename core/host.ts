@@ -33,13 +33,7 @@ import type { ConfiguredSecrets } from './config/secrets-file.ts'
 import { isSecretAt, schemasAlong } from './config/walk-schema.ts'
 import { checkPlaceholders, warnOfValues } from './config/warn-of-values.ts'
 import { type Clock, systemClock } from './http/clock.ts'
-import {
-  createHttpServer,
-  createPipelineRefusal,
-  leaveUnread,
-  type ServerEvents,
-  watchReaders,
-} from './http/create-server.ts'
+import { createHttpServer, leaveUnread, type ServerEvents } from './http/create-server.ts'
 import { HostError, StartError } from './http/errors.ts'
 import type { ResolvedHttp } from './http/guard.ts'
 import { addressOf, listenOn } from './http/port.ts'
@@ -118,7 +112,7 @@ function createConnections(
       closed(readers.connections, { reason: 'slow_reader' })
     },
   }
-  const { server, waiting } = createHttpServer(handle, http, events, tls?.make, clock)
+  const { server, refusePipelined, watch, waiting } = createHttpServer(handle, http, events, tls?.make, clock)
   metrics.gauge({ name: 'mcp_host_requests_in_flight', help: 'Requests that are being answered.' }, inFlight.count)
   metrics.gauge({ name: 'mcp_host_streams', help: 'Event streams that are open.' }, openStreams)
   metrics.gauge({ name: 'mcp_host_waiting_bytes', help: 'Bytes of responses that clients have not read yet.' }, waiting)
@@ -131,8 +125,6 @@ function createConnections(
           exitCode: 2,
         })
       }
-      const { watch } = watchReaders({ timeout: http.writeTimeout, clock }, events.slowReaders)
-      const refusePipelined = createPipelineRefusal(({ remoteAddress }) => events.pipelined(remoteAddress))
       return async (req, res) => {
         if (!res.socket) return refusePipelined(req, res)
         if (!hasStarted()) return refuseEarly(res, log)
