@@ -16,7 +16,7 @@ import type {
 import { RemoteError } from './errors.ts'
 import { lowerCase, type ToolHeaders } from './http/headers.ts'
 import type { Transport } from './http/link.ts'
-import { Exchange, type Fields, isId, MAX_MESSAGE, type Outgoing, parse } from './messages.ts'
+import { Exchange, type Fields, isId, isTooDeep, MAX_MESSAGE, type Outgoing, parse } from './messages.ts'
 
 /** Maximum pending requests of one connection, and maximum running requests of its server. */
 const MAX_PENDING = 1_000
@@ -109,6 +109,7 @@ function rpcError(error: Fields): RemoteError {
 const noResult = () => new RemoteError('invalid', 'the server sent a response without a result', { executed: 'maybe' })
 const tooLarge = (most: number) =>
   new RemoteError('too-large', `the response has more than ${most} bytes`, { executed: 'maybe' })
+const tooDeep = () => new RemoteError('too-large', 'the response has too many levels', { executed: 'maybe' })
 const closedHere = () => new RemoteError('closed', 'the connection is closed')
 
 /** The part of a connection that exists before its protocol version is known. */
@@ -316,6 +317,7 @@ export class BaseConnection implements Connection {
       this.#settle(pending, undefined, isObject(error) ? rpcError(error) : noResult())
       return
     }
+    if (isTooDeep(result, method)) return void this.#settle(pending, undefined, tooDeep())
     if (method === 'tools/list' && own.version !== undefined && Array.isArray(result['tools']))
       result['tools'] = this.tools.learn(result['tools'])
     options.onText?.(text)
@@ -344,7 +346,8 @@ export class BaseConnection implements Connection {
       if (isId(message['id'])) this.#serve(method, message['id'], params, exchange)
       return
     }
-    if (method === PROGRESS) {
+    if (isTooDeep(params)) this.#note('ignored a notification with too many levels')
+    else if (method === PROGRESS) {
       const pending = this.#find(params['progressToken'])
       const progress = readProgress(params)
       if (!pending || !progress) return
@@ -386,6 +389,8 @@ export class BaseConnection implements Connection {
       this.#transport
         ?.perform(new Exchange(responseOf({ id, ...fields })))
         .catch(error => this.#note(`a response was not sent: ${error}`))
+    if (isTooDeep(params))
+      return void respond({ error: { code: INVALID_PARAMS, message: 'the params have too many levels' } })
     if (this.#running.has(id))
       return void respond({ error: { code: INVALID_PARAMS, message: 'a request with this id is running' } })
     if (this.#running.size >= MAX_RUNNING)

@@ -1,4 +1,5 @@
 // Errors of the MCP client engine.
+import { isTooDeep } from './messages.ts'
 
 /**
  * - `rpc`: the server sent a JSON-RPC error: `code`, `message` and `data` are the server's
@@ -37,6 +38,7 @@ interface About {
 export class RemoteError extends Error {
   readonly reason: RemoteReason
   readonly code: number
+  /** Undefined if it has too many levels. */
   readonly data: unknown
   readonly status: number | undefined
   readonly challenge: string | undefined
@@ -49,7 +51,7 @@ export class RemoteError extends Error {
     this.name = 'RemoteError'
     this.reason = reason
     this.code = about.code ?? -32_000
-    this.data = about.data
+    this.data = isTooDeep(about.data) ? undefined : about.data
     this.status = about.status
     this.challenge = about.challenge
     this.executed = about.executed ?? 'no'

@@ -178,8 +178,9 @@ interface ErrorTarget {
   readonly revision?: string | undefined
 }
 
-/** Encodes an error response. Its text comes from a HostError only. */
-export function encodeError(error: HostError, { id, revision }: ErrorTarget = {}): string {
+/** Encodes an error response. Its text comes from a HostError only. Data without a JSON form becomes an internal error. */
+export function encodeError(error: HostError, target: ErrorTarget = {}): string {
+  const { id, revision } = target
   const rules = isRevision(revision) ? rulesOf(revision) : undefined
   const code = error.kind === 'resourceNotFound' && rules ? rules.resourceNotFoundCode : error.code
   const body = {
@@ -187,7 +188,11 @@ export function encodeError(error: HostError, { id, revision }: ErrorTarget = {}
     ...(id !== undefined ? { id } : rules?.nullErrorIds ? { id: null } : {}),
     error: { code, message: error.message, ...(error.data !== undefined && { data: error.data }) },
   }
-  return JSON.stringify(body)
+  try {
+    return JSON.stringify(body)
+  } catch {
+    return encodeError(new HostError('internal'), target)
+  }
 }
 
 export const encodeNotification = (method: string, params: Record<string, unknown>): string =>

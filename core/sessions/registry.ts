@@ -201,8 +201,10 @@ export function createSessionRegistry(settings: RegistrySettings) {
     let session: Session | undefined
     const abort = () => life?.abort(new Error('the session is over'))
     function signal() {
-      if (!life) session?.onDispose(abort)
-      life ??= new AbortController()
+      if (!life) {
+        life = new AbortController()
+        session?.onDispose(abort)
+      }
       return life.signal
     }
     const offer = await makeOffer({ ...facts, sessionId: made.id, signal })

@@ -276,9 +276,15 @@ export class Session implements CallSession, AskClient, Linked {
     this.#runOver = undefined
   }
 
+  /** `task` runs when the session ends; at once if it has ended. */
   onDispose(task: () => void): void {
     this.#disposing ??= []
     this.#disposing.push(task)
+    if (this.disposed) this.#endTasks()
+  }
+
+  #endTasks(): void {
+    for (const task of this.#disposing?.splice(0) ?? []) task()
   }
 
   /** Ends endless streams with a reconnection hint. Streams of calls stay. */
@@ -299,7 +305,7 @@ export class Session implements CallSession, AskClient, Linked {
     this.#channel?.close()
     for (const stream of streams) stream.finish()
     this.endRun()
-    for (const task of this.#disposing?.splice(0) ?? []) task()
+    this.#endTasks()
     this.#calls = this.#questions = this.#subscription = this.#channel = this.#disposing = undefined
     this.#streams = this.#watched = undefined
     this.#keeper.disposed(this, elsewhere)

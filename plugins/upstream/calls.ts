@@ -50,17 +50,8 @@ export function paramsFor({ meta }: Pick<ServerSettings, 'meta'>, params: Json, 
 
 /** Maximum characters of a result type in an error. */
 const MAX_TYPE = 100
-/** Maximum nesting of a result. Clients fail on deeper ones. */
-const MAX_DEPTH = 64
 
-function isTooDeep(value: unknown, depth = 0): boolean {
-  if (depth > MAX_DEPTH) return true
-  if (typeof value !== 'object' || value === null) return false
-  for (const one of Object.values(value)) if (typeof one === 'object' && isTooDeep(one, depth + 1)) return true
-  return false
-}
-
-/** Removes fields of the connection from a result, and changes its URIs. Throws a ToolError for unknown types and too many levels. */
+/** Removes fields of the connection from a result, and changes its URIs. Throws a ToolError for unknown types. */
 export function cleanResult(result: Json, settings: Pick<ServerSettings, 'meta' | 'name' | 'uris'>): Json {
   const { meta, name } = settings
   const { resultType = 'complete' } = result
@@ -68,7 +59,6 @@ export function cleanResult(result: Json, settings: Pick<ServerSettings, 'meta' 
     const type = visibleLine(typeof resultType === 'string' ? resultType : typeof resultType).slice(0, MAX_TYPE)
     throw new ToolError(`The server "${name}" sent a result of the unsupported type "${type}". ${MAY_BE_DONE}`)
   }
-  if (isTooDeep(result)) throw new ToolError(`The result of the server "${name}" has more than ${MAX_DEPTH} levels.`)
   const { _meta, resultType: _, ttlMs: _ttl, cacheScope: _scope, ...rest } = changeResult(settings, result)
   const own = passedMeta(_meta, meta)
   return own ? { ...rest, _meta: own } : rest

@@ -72,7 +72,7 @@ async function unlessAborted<Value>(work: Promise<Value>, signal: AbortSignal): 
 export function createSessions({ settings, clock, processes, isLocal, ...parts }: SessionParts) {
   const entries = new Map<string, SessionEntry>()
   const places = new Places(settings.maxSessions, !isLocal)
-  const ofSession = new WeakMap<Session, string>()
+  const ofSession = new WeakMap<Session, string | undefined>()
   let lastSession = 0
 
   /** Returns undefined if the call gets its own session. */
@@ -81,19 +81,19 @@ export function createSessions({ settings, clock, processes, isLocal, ...parts }
     const { session, user } = call
     if (sessions === 'per-call') return undefined
     if (session && sessions !== 'per-user') {
-      const known = ofSession.get(session)
-      if (known !== undefined) return known
-      const key = `session ${++lastSession}`
-      ofSession.set(session, key)
-      session.onDispose(() => end(key))
-      return key
+      if (!ofSession.has(session)) {
+        const key = `session ${++lastSession}`
+        ofSession.set(session, key)
+        session.onDispose(() => {
+          ofSession.set(session, undefined)
+          entries.get(key)?.close()
+        })
+      }
+      // After the end of the client session, a call gets its own session, which ends with the call.
+      return ofSession.get(session)
     }
     if (user) return holderOf({ user, ip: '' })
     return isLocal ? 'local' : undefined
-  }
-
-  function end(key: string) {
-    entries.get(key)?.close()
   }
 
   function open(key: string, call: Call): SessionEntry {

@@ -119,7 +119,11 @@ export function startServerProcess(target: CommandTarget, maxLine: number, event
     if (line.length === 0 || isOver) return
     if (isJson(line)) {
       foreign = []
-      events.line(line.toString('utf8'))
+      try {
+        events.line(line.toString('utf8'))
+      } catch (cause) {
+        refuse(new RemoteError('invalid', `cannot handle a message of ${command}`, { cause, executed: 'maybe' }))
+      }
       return
     }
     skipped++

@@ -3,7 +3,7 @@ import { Ajv2020 } from 'ajv/dist/2020.js'
 import addFormats from 'ajv-formats'
 import { expect } from 'chai'
 import fc from 'fast-check'
-import { defineTool, type JsonSchema } from '../../core/index.ts'
+import { defineTool, HostError, type JsonSchema } from '../../core/index.ts'
 import { compileSchema } from '../../core/mcp/schema/schema.ts'
 import { modern } from '../support/rpc.ts'
 import { startHost, stopHosts } from '../support/start-host.ts'
@@ -117,6 +117,22 @@ describe('Values with unusual properties', () => {
       }
     })
   }
+})
+
+describe('Errors', () => {
+  it('with data that cannot be encoded become internal errors', async () => {
+    const data = { requiredCapabilities: 1n }
+    const fails = defineTool({
+      name: 'fails',
+      handler: () => {
+        throw new HostError('missingCapability', { data })
+      },
+    })
+    const { url } = await startHost({ toolsets: { all: [fails] }, routes: { '/': { toolsets: 'all' } } })
+    const { message } = await modern(url, 'tools/call', { name: 'fails', arguments: {} })
+    expect(message.id).to.be.a('number')
+    expect(message.error).to.include({ code: -32_603 })
+  })
 })
 
 describe('Nested uniqueItems', () => {

@@ -140,6 +140,34 @@ describe('A connection over stdio', () => {
     expect(error).to.include({ reason: 'too-large' })
   })
 
+  it('passes on no message with too many levels', async () => {
+    const passed: unknown[] = []
+    const receive = (message: { readonly params: object }) => void passed.push(message.params)
+    const onRequest: ConnectOptions['onRequest'] = async request => {
+      receive(request)
+      return {}
+    }
+    const connection = await open('deep', {}, { capabilities: { elicitation: {} }, onRequest, onNotification: receive })
+    expect(await callOf(connection, 'log')).to.equal('ok')
+    expect(await callOf(connection, 'ask')).to.equal('-32602')
+    expect(passed).to.deep.equal([])
+    const errorFor = (name: string) => errorOf(connection.request('tools/call', { name }))
+    expect(await errorFor('result')).to.include({ reason: 'too-large', executed: 'maybe' })
+    expect(await errorFor('error')).to.include({ reason: 'rpc', code: -32_021, message: 'no', data: undefined })
+  })
+
+  it('ends when a message of the program cannot be handled', async () => {
+    const mark = newMark()
+    const closed: RemoteError[] = []
+    const onNotification = () => {
+      throw new RangeError('cannot handle')
+    }
+    const connection = await open('logs', {}, { onNotification, onClosed: error => void closed.push(error) }, mark)
+    expect(await errorOf(connection.request('tools/call', { name: 'x' }))).to.include({ reason: 'invalid' })
+    expect(closed).to.have.length(1)
+    await eventually('its end', () => processesOf(mark).length === 0)
+  })
+
   it('ends a program that sends a message above the limit', async () => {
     const mark = newMark()
     const connection = await open('huge', {}, { maxMessage: 1_000_000 }, mark)

@@ -35,6 +35,8 @@ const refTo = (level: number) => ({ $ref: `#/$defs/a${level}` })
 const call = async (url: string, name: string, args: object = {}, headers: Record<string, string> = {}) =>
   (await modern(url, 'tools/call', { name, arguments: args }, { headers })).message
 
+const deep = (levels: number): unknown[] => (levels === 0 ? [] : [deep(levels - 1)])
+
 /** Ends a test with its count. */
 function end(tally: Tally, what: string, count: number): void {
   tally.end(count)
@@ -110,6 +112,24 @@ describe('Attacks at upstream servers', () => {
   afterEach(async () => {
     await stopHosts()
     await stopServers()
+  })
+
+  it('deep values: the data of an error with 1,000 levels does not reach the client', async () => {
+    const far = await serveModern(
+      ({ id, method, json }) =>
+        method === 'tools/list'
+          ? json({ jsonrpc: '2.0', id, result: { tools: [tool('far')] } })
+          : json({
+              jsonrpc: '2.0',
+              id,
+              error: { code: -32_021, message: 'no', data: { requiredCapabilities: deep(1_000) } },
+            }),
+      { tools: {} },
+    )
+    const { url } = await startGateway({ url: far })
+    const message = await call(url, 'far')
+    expect(message.id).not.to.equal(undefined)
+    expect(JSON.stringify(message)).not.to.contain('[[[')
   })
 
   it('token passthrough: no credential of a caller reaches the server', async () => {
@@ -411,7 +431,7 @@ describe('Attacks at upstream servers', () => {
     const types = { object: '{"toString":1,"valueOf":1}', nested, null: 'null', number: '5', text: '"task"' }
     for (const [name, type] of Object.entries(types)) {
       const { result } = await call(gateway.url, 'far', { type })
-      tally.add(name, result?.isError === true && JSON.stringify(result).includes('unsupported type'), result)
+      tally.add(name, result?.isError === true && /unsupported type|too large/.test(JSON.stringify(result)), result)
     }
     end(tally, 'result types', 5)
   })

@@ -105,6 +105,32 @@ describe('Sessions at an upstream server', () => {
     expect(seen).to.deep.equal(['2', '3'].map(session => ({ session, cookie: `node=${session}` })))
   })
 
+  it('are not left open when the client session ends before they are opened', async () => {
+    let open: () => void = () => undefined
+    let gate: Promise<void> | undefined
+    let isWaiting = false
+    const slow = async () => {
+      isWaiting = gate !== undefined
+      await gate
+      return 'key'
+    }
+    const { url } = await started({ headers: { 'X-Key': slow } }, { processes: { idle: 'off' } })
+    const client = await openSession(url)
+    gate = new Promise(resolve => {
+      open = resolve
+    })
+    const left = client.request('tools/call', add).catch(() => undefined)
+    await eventually('the call reads its header', () => isWaiting)
+    await client.end()
+    gate = undefined
+    open()
+    await left
+    const other = await openSession(url)
+    await other.request('tools/call', add)
+    await other.end()
+    await eventually('only the session of the host is left', () => server.ended.length === server.sessions.size - 1)
+  })
+
   it('are one for each client session, and end with it', async () => {
     const { url } = await started()
     expect(server.sessions.size, 'the session of the host').to.equal(1)

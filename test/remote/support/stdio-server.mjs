@@ -90,6 +90,35 @@ const kinds = {
   largeError() {
     serveByHand(id => send({ id, error: { code: -32021, message: 'no', data: { x: 'x'.repeat(5_000) } } }))
   },
+  /** Sends messages of 8,000 levels. */
+  deep() {
+    const data = `${'['.repeat(8_000)}${']'.repeat(8_000)}`
+    const write = (id, fields) => process.stdout.write(`{"jsonrpc":"2.0","id":${JSON.stringify(id)},${fields}}\n`)
+    let asked
+    createInterface({ input: process.stdin }).on('line', line => {
+      const { id, error } = JSON.parse(line)
+      if (id === 'deep') send({ id: asked, result: text(error?.code) })
+    })
+    serveByHand((id, { name }) => {
+      if (name === 'error') write(id, `"error":{"code":-32021,"message":"no","data":{"requiredCapabilities":${data}}}`)
+      else if (name === 'result') write(id, `"result":{"content":[],"_meta":{"a":${data}}}`)
+      else if (name === 'ask') {
+        asked = id
+        write('deep', `"method":"elicitation/create","params":{"message":"x","requestedSchema":${data}}`)
+      } else {
+        const params = `{"level":"error","data":${data}}`
+        process.stdout.write(`{"jsonrpc":"2.0","method":"notifications/message","params":${params}}\n`)
+        send({ id, result: text('ok') })
+      }
+    })
+  },
+  /** Sends a notification before each result. */
+  logs() {
+    serveByHand(id => {
+      send({ method: 'notifications/message', params: { level: 'info', data: 'x' } })
+      send({ id, result: text('ok') })
+    })
+  },
   huge() {
     serveByHand(id => send({ id, result: text('x'.repeat(3_000_000)) }))
   },
