@@ -19,16 +19,6 @@ export {
   type ProofFlaw,
   sameResources,
 } from './access/identify-bearer.ts'
-export {
-  ENDPOINT_URL_PATTERN,
-  HTTP_URL_PATTERN,
-  IDENTIFIER,
-  ISSUER_URL,
-  icon,
-  KEYS_URL,
-  LISTEN_ADDRESS,
-  SCOPE,
-} from './config/schema-parts.ts'
 export { blame } from './http/describe-thrown.ts'
 export { addressKey, isLoopback } from './http/guard.ts'
 export { parseJson } from './http/json-body.ts'
@@ -40,5 +30,15 @@ export type { ProtectedResource, TokenBinding } from './mcp/access-decider.ts'
 export type { ItemKind, ResourceItem, ToolItem } from './mcp/catalog.ts'
 export { globsOverlap, matchesGlob } from './mcp/glob.ts'
 export { findResource, mayHear, mayHearNow } from './mcp/methods/resources.ts'
+export {
+  ENDPOINT_URL_PATTERN,
+  HTTP_URL_PATTERN,
+  IDENTIFIER,
+  ISSUER_URL,
+  icon,
+  KEYS_URL,
+  LISTEN_ADDRESS,
+  SCOPE,
+} from './mcp/schema-parts.ts'
 export { createMemoryStore, type MemoryDump } from './store/memory-store.ts'
 export type { Store } from './store/store.ts'

@@ -1,6 +1,5 @@
 // Checks plugin registrations, so that errors name the plugin. Refuses registrations after startup, which would be ignored.
 import { describeFault } from './config/check-definition.ts'
-import { EXTENSION_SCHEMA, TOOL_KEY_SCHEMA } from './config/definition-schema.ts'
 import { describeKind } from './config/explain-problems.ts'
 import { validateValue } from './config/validate-value.ts'
 import { blame } from './http/describe-thrown.ts'
@@ -11,6 +10,7 @@ import { BODY_TYPES } from './kernel/body.ts'
 import type { Endpoint } from './kernel/endpoint.ts'
 import { isKoaApp } from './kernel/write-errors.ts'
 import type { Call } from './mcp/call.ts'
+import { EXTENSION_SCHEMA, TOOL_KEY_SCHEMA } from './mcp/definition-schema.ts'
 import { noObject } from './mcp/dispatch.ts'
 import type { ToolKey } from './mcp/tool-key-handlers.ts'
 

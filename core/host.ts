@@ -7,6 +7,7 @@ import { addChallenge, takesBearer } from './access/authorize.ts'
 import {
   checkConventions,
   checkServed,
+  warnOpenHost,
   warnUnmetPolicies,
   warnUnprotected,
   warnUnserved,
@@ -424,7 +425,8 @@ async function assemble(input: HostInput, registrations: KernelRegistrations): P
   checkPlaceholders({ config, schema: input.schema, instances, report })
   problems.assertNone('last')
   if (!app) throw new Error('the pipeline failed without an error')
-  warnUnprotected({ ...inspected, http, purpose, log, report })
+  if (purpose !== 'stdio') warnOpenHost(inspected, http, log)
+  warnUnprotected(inspected, log, report)
   warnMissingChallengeScopes(inspected, log)
   warnUnsupportedScopes(inspected, report)
   warnOfPages(routes, services.viewOf, report)

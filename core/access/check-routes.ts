@@ -3,14 +3,13 @@ import { isDeepStrictEqual } from 'node:util'
 import { type Path, type Report, StartError } from '../http/errors.ts'
 import { isLoopback, type ResolvedHttp } from '../http/guard.ts'
 import { covers, fill, formsOf, parsePattern, rankOf } from '../http/path-pattern.ts'
-import type { PluginConfig } from '../kernel/kernel-host.ts'
 import type { Logger } from '../kernel/log.ts'
 import type { ServedEndpoint } from '../kernel/pipeline.ts'
 import type { Provides, SuggestPlugin } from '../kernel/plugin-plan.ts'
 import type { Route } from '../kernel/route.ts'
-import type { AccessServices } from '../mcp/access-decider.ts'
-import { type Catalog, describeToolset } from '../mcp/catalog.ts'
+import { describeToolset } from '../mcp/catalog.ts'
 import type { CompiledRoute } from '../mcp/routes.ts'
+import type { LeastScopesFacts } from './least-scopes.ts'
 
 export function checkConventions(routes: readonly Route[], provides: Provides, suggest: SuggestPlugin, report: Report) {
   const fail = (code: string, why: string, ...at: Path) => report(new StartError(code, why, { at: ['routes', ...at] }))
@@ -132,20 +131,9 @@ function warnOpenParameters(routes: readonly CompiledRoute[], report: Report): v
   }
 }
 
-interface ProtectionFacts {
-  readonly routes: readonly CompiledRoute[]
-  readonly catalog: Pick<Catalog, 'items'>
-  readonly slot: AccessServices['slot']
-  readonly http: Pick<ResolvedHttp, 'host' | 'publicUrl' | 'allowedHosts'>
-  readonly purpose: PluginConfig['purpose']
-  readonly log: Logger
-  readonly report: Report
-}
-
 /** Warns if other machines can call tools without a token or Host check: DNS rebinding would let any site call them. */
-function warnOpenHost({ routes, catalog, slot, http, purpose, log }: ProtectionFacts): void {
-  if (purpose === 'stdio' || isLoopback(http.host) || http.publicUrl !== undefined || http.allowedHosts.length > 0)
-    return
+export function warnOpenHost({ routes, catalog, slot }: LeastScopesFacts, http: ResolvedHttp, log: Logger): void {
+  if (isLoopback(http.host) || http.publicUrl !== undefined || http.allowedHosts.length > 0) return
   const open = routes.filter(route => {
     if (route.authorize !== undefined) return false
     const anonymous = slot('access', route).audienceOf(undefined, route)
@@ -162,9 +150,7 @@ function warnOpenHost({ routes, catalog, slot, http, purpose, log }: ProtectionF
 }
 
 /** Warns about open routes that serve items of a protected route. Items with their own `access` or rule are excluded. */
-export function warnUnprotected(facts: ProtectionFacts): void {
-  warnOpenHost(facts)
-  const { routes, catalog, slot, log, report } = facts
+export function warnUnprotected({ routes, catalog, slot }: LeastScopesFacts, log: Logger, report: Report): void {
   warnOpenParameters(routes, report)
   const guards = routes.filter(({ authorize }) => authorize !== undefined)
   for (const open of routes) {

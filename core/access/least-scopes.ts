@@ -1,5 +1,7 @@
 // Computes the minimum scopes of a challenge. Without them clients request all of `scopes_supported` (MCP "Scope Selection").
+
 import { type Report, StartError } from '../http/errors.ts'
+import { getOrCreate } from '../http/get-or-create.ts'
 import type { Logger } from '../kernel/log.ts'
 import type { AccessServices, LeastScopes } from '../mcp/access-decider.ts'
 import { type Catalog, type CatalogItem, EVERYWHERE } from '../mcp/catalog.ts'
@@ -41,10 +43,7 @@ export function createLeastScopes(facts: LeastScopesFacts): LeastScopes {
     if (!route || !toolsets || challengeScopes.length > 0) return challengeScopes
     if (generation !== catalog.generation()) found.clear()
     generation = catalog.generation()
-    const key = JSON.stringify([path, toolsets])
-    const scopes = found.get(key) ?? scopesOfAll(facts, route, toolsets)
-    found.set(key, scopes)
-    return scopes
+    return getOrCreate(found, JSON.stringify([path, toolsets]), () => scopesOfAll(facts, route, toolsets))
   }
 }
 

@@ -1,10 +1,9 @@
 // The JSON Schema (draft 2020-12) of a config, with its defaults. define-config.ts infers the types from it.
 
+import { getOrCreate } from '../http/get-or-create.ts'
 import type { JsonSchema } from '../mcp/protocol.ts'
 import { MODERN_REVISION } from '../mcp/revisions.ts'
 import { TOOLSET_NAME_PATTERN } from '../mcp/routes.ts'
-import { SIZE_PATTERN } from '../mcp/units.ts'
-import { collectKeys, type DeclaredKeys, type Declaring } from './declared-keys.ts'
 import {
   closed,
   count,
@@ -19,7 +18,9 @@ import {
   positiveDuration,
   SCOPE,
   text,
-} from './schema-parts.ts'
+} from '../mcp/schema-parts.ts'
+import { SIZE_PATTERN } from '../mcp/units.ts'
+import { collectKeys, type DeclaredKeys, type Declaring } from './declared-keys.ts'
 
 export const ROUTE_PATH_PATTERN = '^/'
 
@@ -324,12 +325,8 @@ const pluginMap = (options: Record<string, JsonSchema>, description: string): Js
 const withoutRequiredOf = new WeakMap<object, JsonSchema>()
 
 /** Returns the schema without `required`, because a route overrides single options. Cached per schema. */
-export function withoutRequired(schema: object): JsonSchema {
-  const { required: _, ...rest } = schema as JsonSchema
-  const known = withoutRequiredOf.get(schema) ?? rest
-  withoutRequiredOf.set(schema, known)
-  return known
-}
+export const withoutRequired = (schema: object): JsonSchema =>
+  getOrCreate(withoutRequiredOf, schema as JsonSchema, ({ required: _, ...rest }: JsonSchema) => rest)
 
 /**
  * The schema of a complete config. `plugins`: built-in plugins by name, whose options become `$defs`. Without them, each plugin's

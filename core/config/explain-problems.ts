@@ -7,6 +7,7 @@ import { nearest } from '../mcp/nearest.ts'
 import type { JsonSchema } from '../mcp/protocol.ts'
 import { TOOLSET_NAME_PATTERN } from '../mcp/routes.ts'
 import { readErrors, type SchemaProblem, stepsOf } from '../mcp/schema/explain-errors.ts'
+import { ENDPOINT_URL_PATTERN, HTTP_URL_PATTERN, IDENTIFIER, ISSUER_URL, KEYS_URL, SCOPE } from '../mcp/schema-parts.ts'
 import {
   CLAIM_PATH_PATTERN,
   DURATION_PATTERN,
@@ -17,7 +18,6 @@ import {
 } from '../mcp/units.ts'
 import { ROUTE_PATH_PATTERN } from './config-schema.ts'
 import type { Problem } from './problems.ts'
-import { ENDPOINT_URL_PATTERN, HTTP_URL_PATTERN, IDENTIFIER, ISSUER_URL, KEYS_URL, SCOPE } from './schema-parts.ts'
 import { branchesOf, followRef, isSchema, isSecretAt } from './walk-schema.ts'
 import { isPlaceholder } from './warn-of-values.ts'
 

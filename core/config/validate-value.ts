@@ -4,6 +4,7 @@ import { createHash } from 'node:crypto'
 import type { Ajv2020, KeywordCxt, ValidateFunction } from 'ajv/dist/2020.js'
 import { LRUCache } from 'lru-cache'
 import { errorText, type Path, StartError } from '../http/errors.ts'
+import { getOrCreate } from '../http/get-or-create.ts'
 import { loadAjv2020, loadFormats } from '../mcp/schema/ajv.ts'
 import { BUILT_VALIDATORS } from './built-validators.ts'
 import { explainProblems, type Finding } from './explain-problems.ts'
@@ -31,9 +32,7 @@ function compile(schema: object): ValidateFunction {
 
 function validatorOf(schema: object, at: Path, what: string): ValidateFunction {
   try {
-    const validate = compiled.get(schema) ?? compile(schema)
-    compiled.set(schema, validate)
-    return validate
+    return getOrCreate(compiled, schema, compile)
   } catch (cause) {
     throw new StartError('MH1025', `${what} is not valid: ${errorText(cause)}`, {
       cause,

@@ -1,6 +1,7 @@
 // Walks JSON Schemas along with values: references, alternatives, defaults and secrets (`writeOnly`).
 
 import type { Path } from '../http/errors.ts'
+import { getOrCreate } from '../http/get-or-create.ts'
 import { isObject } from '../mcp/is-object.ts'
 import type { JsonSchema } from '../mcp/protocol.ts'
 import { isPlain } from './define-config.ts'
@@ -108,11 +109,8 @@ export function trimSecrets(value: unknown, schema: object): unknown {
 const naming = new WeakMap<object, boolean>()
 
 /** Skips definitions, whose walk would take a fifth of the startup time with a thousand of them. */
-function namesSecrets(schema: object): boolean {
-  const known = naming.get(schema) ?? JSON.stringify(schema).includes('"writeOnly":true')
-  naming.set(schema, known)
-  return known
-}
+const namesSecrets = (schema: object): boolean =>
+  getOrCreate(naming, schema, () => JSON.stringify(schema).includes('"writeOnly":true'))
 
 function trim(value: unknown, schemas: readonly JsonSchema[], root: object, isInSecret: boolean): unknown {
   const isSecret = isInSecret || schemas.some(({ writeOnly }) => writeOnly === true)

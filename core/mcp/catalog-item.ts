@@ -1,15 +1,16 @@
 // Compiles definitions for lists, calls and access decisions.
+
 import { createHash } from 'node:crypto'
 import { errorText, StartError } from '../http/errors.ts'
 import {
   type Definition,
-  type HostTool,
   kindOf,
   labelOf,
   type PromptDefinition,
   type ResourceDefinition,
   type ToolDefinition,
 } from './define.ts'
+import { DEFINITION_SCHEMAS } from './definition-schema.ts'
 import { type IsolationLimits, isolateFault, resolveIsolate } from './isolate.ts'
 import { didYouMean } from './nearest.ts'
 import { normalTemplate, normalUri } from './normal-uri.ts'
@@ -77,23 +78,7 @@ function checkRequired(input: JsonSchema): void {
   throw new SchemaFault(['input', ...path, 'required'], `${what} No arguments can ever fit`)
 }
 
-const HOST_KEYS: Readonly<Record<keyof HostTool | 'handler', true>> = {
-  name: true,
-  title: true,
-  description: true,
-  icons: true,
-  _meta: true,
-  access: true,
-  visibility: true,
-  annotations: true,
-  input: true,
-  output: true,
-  timeout: true,
-  concurrency: true,
-  isolate: true,
-  handler: true,
-}
-export const isHostKey = (key: string) => Object.hasOwn(HOST_KEYS, key)
+export const isHostKey = (key: string) => Object.hasOwn(DEFINITION_SCHEMAS.tool.properties, key)
 
 function compileTool(definition: ToolDefinition): ToolItem {
   const { name, title, description, icons, annotations, _meta, timeout, concurrency } = definition

@@ -1,5 +1,7 @@
 // Members of `ctx` that plugins add, compiled into one context class per route.
+
 import { StartError } from '../http/errors.ts'
+import { getOrCreate } from '../http/get-or-create.ts'
 import type { Route } from '../kernel/route.ts'
 import type { Call } from './call.ts'
 import { type ContextClass, HandlerContext, type HandlerSettings } from './context.ts'
@@ -55,13 +57,11 @@ export function createContextMembers(defaults: ReadonlyMap<string, { readonly va
     },
     on(route: Route): ReturnType<HandlerSettings['contextOn']> {
       const key = byRoute.has(route) ? route : undefined
-      const known = compiled.get(key)
-      if (known) return known
-      const hasValue = (name: string) => byRoute.get(route)?.has(name) || defaults.get(name)?.value !== undefined
-      const values = names.filter(name => !isFunction(name) && hasValue(name))
-      const members = { Context: compile(route), functions: names.filter(isFunction), values }
-      compiled.set(key, members)
-      return members
+      return getOrCreate(compiled, key, () => {
+        const hasValue = (name: string) => byRoute.get(route)?.has(name) || defaults.get(name)?.value !== undefined
+        const values = names.filter(name => !isFunction(name) && hasValue(name))
+        return { Context: compile(route), functions: names.filter(isFunction), values }
+      })
     },
   }
 }

@@ -1,7 +1,9 @@
 // Runs a Call through every `onCall` hook of its route, notifies observers, and encodes the response.
+
 import compose from 'koa-compose'
 import { blame, blamed } from '../http/describe-thrown.ts'
 import { HostError } from '../http/errors.ts'
+import { getOrCreate } from '../http/get-or-create.ts'
 import { requestIdIn } from '../http/request-target.ts'
 import type { Logger } from '../kernel/log.ts'
 import type { Route } from '../kernel/route.ts'
@@ -93,15 +95,7 @@ export function createDispatch(
   }
 
   const answers = new Map<Route, Answer>()
-  return call => {
-    const { route } = call.offer
-    let answerCall = answers.get(route)
-    if (!answerCall) {
-      answerCall = answerOn(route)
-      answers.set(route, answerCall)
-    }
-    return answerCall(call)
-  }
+  return call => getOrCreate(answers, call.offer.route, answerOn)(call)
 }
 
 function redirected(answer: Answer, redirects: ReadonlyArray<McpRegistrations['redirects'][number]['value']>): Answer {

@@ -1,6 +1,8 @@
 // Protocol extensions that plugins add to their routes (2026-07-28 basic/versioning, "Extensions").
+
 import { blame } from '../http/describe-thrown.ts'
 import { HostError, StartError } from '../http/errors.ts'
+import { getOrCreate } from '../http/get-or-create.ts'
 import type { Call } from './call.ts'
 import { isObject } from './is-object.ts'
 import { RESULT_TYPE, RESULT_TYPES, type TypedResult } from './message.ts'
@@ -142,16 +144,13 @@ export function createExtensions() {
   const byRoute = new Map<object, RouteParts>()
   const resultMethods: Array<ExtensionRegistration & { readonly method: string }> = []
 
-  function on(route: object): RouteParts {
-    const parts = byRoute.get(route) ?? {
-      settings: {},
-      nameHeaders: new Map(),
-      listenFilters: new Map(),
-      results: new Set(),
-    }
-    byRoute.set(route, parts)
-    return parts
-  }
+  const create = (): RouteParts => ({
+    settings: {},
+    nameHeaders: new Map(),
+    listenFilters: new Map(),
+    results: new Set(),
+  })
+  const on = (route: object) => getOrCreate(byRoute, route, create)
 
   return {
     on,

@@ -1,5 +1,7 @@
 // Computes the view for a caller: the route's toolsets, changed by `configureSession`.
+
 import { HostError, type Report, StartError } from '../http/errors.ts'
+import { getOrCreate } from '../http/get-or-create.ts'
 import type { Logger } from '../kernel/log.ts'
 import type { User } from '../kernel/user.ts'
 import type { AccessDecider } from './access-decider.ts'
@@ -265,11 +267,8 @@ export function createOffers(settings: OfferSettings & { readonly chosen: Chosen
       plain = new WeakMap()
       reloads = config.reloads
     }
-    const ofRoute = plain.get(route) ?? new WeakMap<readonly string[], OfferRequest>()
-    plain.set(route, ofRoute)
-    const request = ofRoute.get(toolsets) ?? requestView(settings, route, toolsets)
-    ofRoute.set(toolsets, request)
-    return request
+    const ofRoute = getOrCreate(plain, route, () => new WeakMap())
+    return getOrCreate(ofRoute, toolsets, () => requestView(settings, route, toolsets))
   }
 
   const logged = new WeakSet<OfferRequest>()

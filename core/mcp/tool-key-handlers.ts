@@ -1,5 +1,7 @@
 // Tool keys of plugins by route, and the chains of wrappers around handlers.
+
 import { StartError } from '../http/errors.ts'
+import { getOrCreate } from '../http/get-or-create.ts'
 import type { Call } from './call.ts'
 import type { ToolItem } from './catalog.ts'
 import type { CallContext, ToolDefinition } from './define.ts'
@@ -54,11 +56,7 @@ export function createToolKeys() {
   const owners = new Map<object, Map<string, string>>()
   let chains = new Map<object, WeakMap<ToolItem, { readonly chain: Chain | undefined }>>()
 
-  function on(route: object) {
-    const keys = byRoute.get(route) ?? new Map<string, ToolKey>()
-    byRoute.set(route, keys)
-    return keys
-  }
+  const on = (route: object) => getOrCreate(byRoute, route, () => new Map<string, ToolKey>())
 
   return {
     on,
@@ -68,19 +66,17 @@ export function createToolKeys() {
         new StartError('MH1508', `plugins.${plugin}: the tool key "${name}" ${why}`, { exitCode: 2 })
       if (!declared.includes(name)) throw refuse(`is not in its \`toolKeys\`; ${didYouMean(name, declared)}`)
       for (const route of routes) {
-        const ofRoute = owners.get(route) ?? new Map<string, string>()
+        const ofRoute = getOrCreate(owners, route, () => new Map<string, string>())
         const owner = ofRoute.get(name)
         if (owner !== undefined) throw refuse(`is read by plugins.${owner} already; switch one of them off`)
-        owners.set(route, ofRoute.set(name, plugin))
+        ofRoute.set(name, plugin)
         on(route).set(name, key)
       }
       chains = new Map()
     },
     chainOf(route: object, tool: ToolItem) {
-      const ofRoute = chains.get(route) ?? new WeakMap<ToolItem, { readonly chain: Chain | undefined }>()
-      const known = ofRoute.get(tool) ?? { chain: compileChain(tool, on(route)) }
-      chains.set(route, ofRoute.set(tool, known))
-      return known.chain
+      const ofRoute = getOrCreate(chains, route, () => new WeakMap())
+      return getOrCreate(ofRoute, tool, () => ({ chain: compileChain(tool, on(route)) })).chain
     },
   }
 }

@@ -1,6 +1,8 @@
 // Views: the cached items, capabilities and serialized list pages of a route for a class of callers.
+
 import { LRUCache } from 'lru-cache'
 import { HostError, StartError, stopAtFirst } from '../http/errors.ts'
+import { getOrCreate } from '../http/get-or-create.ts'
 import type { Audience, Denial } from './access-decider.ts'
 import {
   type Catalog,
@@ -115,9 +117,7 @@ function createPager(list: ListName, items: readonly CatalogItem[], { cacheScope
     if (tail) return serialize(from, rules, '', tail)
     if (from % PAGE_SIZE !== 0) return serialize(from, rules)
     const name = `${from} ${rules.handshake} ${rules.objectsOnly}`
-    const page = cached.get(name) ?? serialize(from, rules)
-    cached.set(name, page)
-    return page
+    return getOrCreate(cached, name, () => serialize(from, rules))
   }
 }
 
@@ -261,11 +261,7 @@ export function createViews(catalog: Catalog) {
   const idsOf = new WeakMap<object, number>()
   let nextId = 0
   let generation = catalog.generation()
-  const idOf = (of: object) => {
-    const id = idsOf.get(of) ?? nextId++
-    idsOf.set(of, id)
-    return id
-  }
+  const idOf = (of: object) => getOrCreate(idsOf, of, () => nextId++)
 
   function forgetOld() {
     views.clear()
@@ -279,8 +275,7 @@ export function createViews(catalog: Catalog) {
     const { toolsets, extra, server, capabilities, cacheScope, keys, isHidden } = request
     const ids = [...extra, keys, isHidden].map(idOf)
     const key = JSON.stringify([toolsets, server, capabilities, cacheScope, ids, audience.key])
-    const view = views.get(key) ?? buildView(catalog, request, audience)
-    views.set(key, view)
+    const view = getOrCreate<string, View>(views, key, () => buildView(catalog, request, audience))
     check?.(view)
     const known = byRequest.get(request) ?? new Map<string, View>()
     if (known.size < MAX_VIEWS) byRequest.set(request, known.set(audience.key, view))

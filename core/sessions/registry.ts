@@ -3,6 +3,7 @@
 import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promises'
 import { withTimeout } from '../http/clock.ts'
 import { HostError, shuttingDown } from '../http/errors.ts'
+import { getOrCreate } from '../http/get-or-create.ts'
 import { sameUser } from '../kernel/user.ts'
 import type { AdmitCaller, Offer, RequestFacts } from '../mcp/call.ts'
 import { holderOf } from '../mcp/client-limits.ts'
@@ -396,9 +397,7 @@ function createEntrance({ node, runsAt, restore, rebuild, adoptRun }: EntrancePa
 
   function build(entering: Entering, record: SessionRecord): Promise<Session> {
     const { digest } = entering
-    const under = building.get(digest) ?? rebuild(entering, record).finally(() => building.delete(digest))
-    building.set(digest, under)
-    return under
+    return getOrCreate(building, digest, () => rebuild(entering, record).finally(() => building.delete(digest)))
   }
 
   async function adopt(session: Session) {

@@ -1,6 +1,8 @@
 // Groups routes with the same session store and peers into one session registry.
+
 import type { Clock } from '../http/clock.ts'
 import { StartError } from '../http/errors.ts'
+import { getOrCreate } from '../http/get-or-create.ts'
 import type { Logger } from '../kernel/log.ts'
 import type { Metrics } from '../kernel/metrics.ts'
 import type { AdmitCaller, Offer, RequestFacts } from '../mcp/call.ts'
@@ -102,9 +104,7 @@ export function createSessionsByRoute(settings: SessionsSettings) {
   const watching = createWatchNews()
   function feedOn(route: McpRoute): ChangeFeed {
     const { changeBus } = storesOn(route)
-    const feed = feeds.get(changeBus) ?? createChangeFeed(changeBus, log, watching.note)
-    feeds.set(changeBus, feed)
-    return feed
+    return getOrCreate(feeds, changeBus, () => createChangeFeed(changeBus, log, watching.note))
   }
   const subscribers = {
     name: 'mcp_host_subscribers',

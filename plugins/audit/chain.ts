@@ -37,12 +37,11 @@ export const plainSigner: Signer = {
   sign: text => createHash('sha256').update(text).digest('hex'),
 }
 
-interface SealedLine {
-  readonly text: string
-  readonly head: Head
-}
+/** Adds the time, which comes first in a line. */
+export const stamped = (fields: object, at = Date.now()): string =>
+  JSON.stringify({ time: new Date(at).toISOString(), ...fields })
 
-export function sealLine(fields: string, { chain, seq, hash: prev }: Head, signer: Signer): SealedLine {
+export function sealLine(fields: string, { chain, seq, hash: prev }: Head, signer: Signer) {
   const next = seq + 1
   const signed = `{"seq":${next},"prev":"${prev}",${fields.slice(1, -1)}`
   const hash = signer.sign(signed)

@@ -1,6 +1,7 @@
 // The audit entries of requests, and the summary of refused anonymous requests.
 import { addressKey } from '../../core/auth.ts'
 import { type CallRecord, isObject } from '../../core/plugin.ts'
+import { stamped } from './chain.ts'
 import { plainText } from './files.ts'
 
 /** Maximum characters of one value. */
@@ -28,8 +29,7 @@ interface EntrySettings {
 /** The code of failures; refusals have other codes. */
 const INTERNAL_ERROR = -32603
 
-const MOST_REASON = 256
-/** Name of an item that the caller cannot see; see CallRecord. */
+/** Stands for items that the caller cannot see (see CallRecord), and for further addresses. */
 const OTHER = '_OTHER'
 
 function decisionOf({ outcome, error }: CallRecord): 'allowed' | 'refused' {
@@ -52,14 +52,13 @@ export function entryOf(record: CallRecord, settings: EntrySettings): string {
   const user = settings.clear ? call?.user : undefined
   const name = nameOf(record, settings)
   const given = item?.kind === 'tools' && name !== undefined ? settings.arguments.get(name) : undefined
-  return JSON.stringify({
-    time: new Date(at).toISOString(),
+  const fields = {
     event: call ? 'call' : isSessionEnd(record) ? 'session ended' : 'request',
     decision: decisionOf(record),
     outcome,
     error: error?.kind,
     by: record.refusedBy,
-    reason: error?.reason === undefined ? undefined : plainText(error.reason, MOST_REASON),
+    reason: error?.reason === undefined ? undefined : plainText(error.reason, MOST),
     route: record.route,
     method: record.method,
     kind: item?.kind,
@@ -72,8 +71,8 @@ export function entryOf(record: CallRecord, settings: EntrySettings): string {
     upstreamTool: upstream?.tool,
     upstreamMs: upstream && Math.round(upstream.milliseconds),
     user: record.user,
-    subject: user && plainText(user.subject, 256),
-    issuer: user?.issuer === undefined ? undefined : plainText(user.issuer, 256),
+    subject: user && plainText(user.subject, MOST),
+    issuer: user?.issuer === undefined ? undefined : plainText(user.issuer, MOST),
     oauthClient: record.oauthClient,
     client: client && `${client.name} ${client.version}`.trim(),
     revision: record.revision,
@@ -83,7 +82,8 @@ export function entryOf(record: CallRecord, settings: EntrySettings): string {
     ip: record.ip,
     requestId: record.requestId,
     traceId: record.traceId,
-  })
+  }
+  return stamped(fields, at)
 }
 
 /** Period of the summary, milliseconds. */
@@ -93,7 +93,6 @@ const MOST_OF_ONE = 10
 const MOST_OF_ALL = 200
 /** Maximum distinct addresses; further addresses are counted together. */
 const MOST_ADDRESSES = 100
-const OTHERS = '_OTHER'
 /** One machine usually has a whole /64 network. */
 const NETWORK_BITS = 64
 
@@ -113,7 +112,7 @@ const iso = (at: number) => new Date(at).toISOString()
 function lineOf(ip: string, { counted, first, last, causes }: Tally): string {
   const errors = Object.fromEntries(causes)
   const span = { count: counted, from: iso(first), until: iso(last) }
-  return JSON.stringify({ time: iso(Date.now()), event: 'refusals', decision: 'refused', ip, ...span, errors })
+  return stamped({ event: 'refusals', decision: 'refused', ip, ...span, errors })
 }
 
 /** Counts refused anonymous requests; pushes a summary after each period. */
@@ -133,7 +132,7 @@ export function createAnonymousRefusals(push: (fields: string) => void) {
 
   function tallyOf(ip: string): Tally {
     const group = addressKey(ip, NETWORK_BITS)
-    const key = tallies.has(group) || tallies.size < MOST_ADDRESSES ? group : OTHERS
+    const key = tallies.has(group) || tallies.size < MOST_ADDRESSES ? group : OTHER
     const found = tallies.get(key) ?? { full: 0, counted: 0, first: 0, last: 0, causes: new Map() }
     tallies.set(key, found)
     return found

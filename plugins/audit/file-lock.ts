@@ -4,6 +4,7 @@ import { readFileSync } from 'node:fs'
 import { link, lstat, readFile, rm, stat, utimes, writeFile } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { isObject, StartError } from '../../core/plugin.ts'
+import { codeOf } from './files.ts'
 
 /** Milliseconds between heartbeats, and missed ones after which a writer on another machine is dead. */
 const TOUCH = 10_000
@@ -31,13 +32,11 @@ function isRunning(pid: number, began: unknown): boolean {
   try {
     process.kill(pid, 0)
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ESRCH') return false
+    if (codeOf(error) === 'ESRCH') return false
   }
   const now = beganAt(pid)
   return now === undefined || began === undefined || now === began
 }
-
-const codeOf = (error: unknown) => (error as NodeJS.ErrnoException).code
 
 const stop = (what: string) => new StartError('MH2202', what, { exitCode: 2 })
 

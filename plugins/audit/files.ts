@@ -1,10 +1,12 @@
 // Reads audit files with limited memory, and names archives.
-import { createReadStream } from 'node:fs'
-import { access, type FileHandle, open, readdir, rename, rm } from 'node:fs/promises'
+import { createReadStream, existsSync } from 'node:fs'
+import { type FileHandle, open, readdir, rename, rm } from 'node:fs/promises'
 import { basename, dirname, extname, join } from 'node:path'
 import { StartError } from '../../core/plugin.ts'
 import { plainText as printableText } from '../../core/transport.ts'
 import { type FileFacts, factsIn, MOST_LINE, type ReadLine, readLine } from './chain.ts'
+
+export const codeOf = (error: unknown): string | undefined => (error as NodeJS.ErrnoException).code
 
 interface FileLine {
   readonly number: number
@@ -55,18 +57,12 @@ export async function archivesOf(path: string): Promise<string[]> {
   return found.map(({ name }) => join(folder, name))
 }
 
-const exists = (path: string) =>
-  access(path).then(
-    () => true,
-    () => false,
-  )
-
 export async function moveAway(path: string): Promise<string> {
   const { folder, stem, extension } = partsOf(path)
   const stamp = new Date().toISOString().replace(/[:.]/g, '-')
   for (let number = 1; ; number++) {
     const to = join(folder, `${stem}${stamp}${number === 1 ? '' : `-${number}`}${extension}`)
-    if (await exists(to)) continue
+    if (existsSync(to)) continue
     await rename(path, to)
     return to
   }

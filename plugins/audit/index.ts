@@ -4,8 +4,8 @@ import { HostError } from '../../core/index.ts'
 import { definePlugin, type InternalHost, nearest, type Services } from '../../core/internal.ts'
 import { type CallRecord, isObject, StartError } from '../../core/plugin.ts'
 import { operatorActions } from '../families/operator-actions/index.ts'
+import { stamped } from './chain.ts'
 import { entryOf, isSessionEnd } from './entry.ts'
-
 import { type AuditOptions, type FilledAuditOptions, OPTIONS } from './options.ts'
 import type { Trail } from './trail.ts'
 import { trailOf } from './trail-of.ts'
@@ -111,8 +111,7 @@ function setup(host: InternalHost, options: FilledAuditOptions) {
     },
   }
   if (host.config.at[0] === 'plugins') {
-    const time = () => new Date().toISOString()
-    operatorActions(host).add(done => current()?.push(JSON.stringify({ time: time(), event: 'console', ...done })))
+    operatorActions(host).add(done => current()?.push(stamped({ event: 'console', ...done })))
   }
   host.onFinish(record => {
     if (record.error && turnedAway.has(record.error)) return

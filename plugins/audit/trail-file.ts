@@ -2,8 +2,18 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { type FileHandle, open, stat } from 'node:fs/promises'
 import type { Logger } from '../../core/plugin.ts'
-import { FORMAT, type Head, NO_HASH, plainSigner, type Signer, sealLine } from './chain.ts'
-import { archivesOf, moveAway, openTail, readTail, readTailOf, removeOldest, shownTorn, type Tail } from './files.ts'
+import { FORMAT, type Head, NO_HASH, plainSigner, type Signer, sealLine, stamped } from './chain.ts'
+import {
+  archivesOf,
+  codeOf,
+  moveAway,
+  openTail,
+  readTail,
+  readTailOf,
+  removeOldest,
+  shownTorn,
+  type Tail,
+} from './files.ts'
 
 export interface FileSettings {
   readonly path: string
@@ -25,20 +35,7 @@ export interface Appended {
   readonly failure?: unknown
 }
 
-interface WrittenLines {
-  readonly lines: number
-  readonly size: number
-  readonly head: Head
-  readonly torn: number
-  readonly failure?: unknown
-}
-
-async function writeLines(
-  handle: FileHandle,
-  entries: readonly string[],
-  head: Head,
-  signer: Signer,
-): Promise<WrittenLines> {
+async function writeLines(handle: FileHandle, entries: readonly string[], head: Head, signer: Signer) {
   let next = head
   const sealed = entries.map(fields => {
     const { text, head: own } = sealLine(fields, next, signer)
@@ -72,10 +69,6 @@ class PartlyWritten extends Error {
 }
 
 const MODE = 0o640
-
-const codeOf = (error: unknown) => (error as NodeJS.ErrnoException).code
-
-const stampedFields = (fields: object): string => JSON.stringify({ time: new Date().toISOString(), ...fields })
 
 export class TrailFile {
   readonly #settings: FileSettings
@@ -324,7 +317,7 @@ export class TrailFile {
   }
 
   #writeOwn(fields: object): Promise<number> {
-    return this.#write([stampedFields(fields)])
+    return this.#write([stamped(fields)])
   }
 
   async #write(entries: readonly string[]): Promise<number> {

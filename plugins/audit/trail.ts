@@ -1,5 +1,7 @@
 // Queues and writes audit entries in batches, and reports failures.
 import { errorText } from '../../core/plugin.ts'
+import { stamped } from './chain.ts'
+import { codeOf } from './files.ts'
 import type { Appended, FileSettings } from './trail-file.ts'
 import { TrailFile } from './trail-file.ts'
 
@@ -20,8 +22,6 @@ const SECOND = 1_000
 
 /** Disk errors, which can end without a config change, so startup does not fail. */
 const OF_DISK: ReadonlySet<unknown> = new Set(['ENOSPC', 'EDQUOT', 'EIO'])
-
-const codeOf = (error: unknown) => (error as NodeJS.ErrnoException).code
 
 const TOO_FAST = 'the disk is too slow for the lines of the requests'
 
@@ -95,7 +95,7 @@ export class Trail {
     for (const timer of [this.#telling, this.#retrying, this.#syncing]) clearTimeout(timer)
     await this.#writing
     this.#noteGap()
-    this.#enqueue(JSON.stringify({ time: new Date().toISOString(), event: 'closed' }))
+    this.#enqueue(stamped({ event: 'closed' }))
     await this.#write()
     clearTimeout(this.#retrying)
     const { log } = this.#settings
@@ -123,10 +123,10 @@ export class Trail {
 
   #noteGap(): void {
     if (this.#lost === 0 && this.#refused === 0) return
-    const gap = { time: new Date().toISOString(), event: 'gap', lost: this.#lost, refused: this.#refused }
+    const gap = stamped({ event: 'gap', lost: this.#lost, refused: this.#refused })
     this.#lost = 0
     this.#refused = 0
-    this.#enqueue(JSON.stringify(gap))
+    this.#enqueue(gap)
   }
 
   async #write(): Promise<void> {
@@ -190,7 +190,7 @@ export class Trail {
 
   #retry(): void {
     // If the queue is empty, this entry tests whether writing works again.
-    if (this.#queue.length === 0) this.#enqueue(JSON.stringify({ time: new Date().toISOString(), event: 'retried' }))
+    if (this.#queue.length === 0) this.#enqueue(stamped({ event: 'retried' }))
     this.#writing ??= this.#write()
   }
 

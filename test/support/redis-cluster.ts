@@ -2,47 +2,50 @@
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import { eventually } from './eventually.ts'
+import { sendToRedis } from './redis-command.ts'
 import { type RedisServer, startRedis } from './redis-server.ts'
 
 const run = promisify(execFile)
 const SLOTS = 16_384
 
-const fieldOf = (node: RedisServer, command: string, field: string) =>
-  node
-    .cli(...command.split(' '))
-    .find(line => line.startsWith(`${field}:`))
-    ?.slice(field.length + 1)
-    .trim()
+const replicationOf = async (node: RedisServer, field: string) =>
+  (await sendToRedis(node, 'INFO', 'replication')).find(line => line.startsWith(`${field}:`))?.slice(field.length + 1)
 
-const idOf = (node: RedisServer) => node.cli('CLUSTER', 'MYID')[0] ?? ''
+const idOf = async (node: RedisServer) => (await sendToRedis(node, 'CLUSTER', 'MYID'))[0] ?? ''
 
 /** This node knows this many nodes and reports that every slot is served. */
-function isWhole(node: RedisServer, count: number): boolean {
-  const told = node.cli('CLUSTER', 'INFO').map(line => line.trim())
-  return told.includes('cluster_state:ok') && told.includes(`cluster_known_nodes:${count}`)
+async function isWhole(node: RedisServer, count: number): Promise<boolean> {
+  const info = await sendToRedis(node, 'CLUSTER', 'INFO')
+  return info.includes('cluster_state:ok') && info.includes(`cluster_known_nodes:${count}`)
 }
+
+const every = async (nodes: readonly RedisServer[], holds: (node: RedisServer) => Promise<boolean>) =>
+  (await Promise.all(nodes.map(holds))).every(Boolean)
 
 /** All nodes know each other, and every slot is served. */
 const whole = (nodes: readonly RedisServer[]) =>
-  eventually('nodes that say the cluster is well', () => nodes.every(node => isWhole(node, nodes.length)))
+  eventually('nodes that say the cluster is well', () => every(nodes, node => isWhole(node, nodes.length)))
 
 /** Connects the nodes; the first `masters` of them get the slots. */
 async function startNodes(count: number, masters: number, more: readonly string[]) {
   const nodes = await Promise.all(Array.from({ length: count }, () => startRedis({ cluster: true, more })))
   for (const [index, node] of nodes.slice(0, masters).entries()) {
     const [first, next] = [index, index + 1].map(at => Math.round((at * SLOTS) / masters)) as [number, number]
-    node.cli('CLUSTER', 'ADDSLOTSRANGE', String(first), String(next - 1))
+    await sendToRedis(node, 'CLUSTER', 'ADDSLOTSRANGE', String(first), String(next - 1))
     // Two nodes that vote at once with the same epoch would take each other's slots.
-    node.cli('CLUSTER', 'SET-CONFIG-EPOCH', String(index + 1))
+    await sendToRedis(node, 'CLUSTER', 'SET-CONFIG-EPOCH', String(index + 1))
   }
-  const meet = (node: RedisServer, { port }: RedisServer) => node.cli('CLUSTER', 'MEET', '127.0.0.1', String(port))
+  const meet = (node: RedisServer, { port }: RedisServer) =>
+    sendToRedis(node, 'CLUSTER', 'MEET', '127.0.0.1', String(port))
   // Every pair, because gossip takes seconds. Redis drops a pair that does not connect in its node timeout.
-  for (const [index, node] of nodes.entries()) for (const other of nodes.slice(index + 1)) meet(node, other)
-  await eventually('a cluster in which all nodes know each other', () => {
-    const waiting = nodes.find(node => !isWhole(node, nodes.length))
-    const known = waiting?.cli('CLUSTER', 'NODES').join('\n')
-    for (const other of nodes) if (waiting && !known?.includes(`:${other.port}@`)) meet(waiting, other)
-    return !waiting
+  for (const [index, node] of nodes.entries()) for (const other of nodes.slice(index + 1)) await meet(node, other)
+  await eventually('a cluster in which all nodes know each other', async () => {
+    const isReady = await Promise.all(nodes.map(node => isWhole(node, nodes.length)))
+    const waiting = nodes.find((_, index) => !isReady[index])
+    if (!waiting) return true
+    const known = (await sendToRedis(waiting, 'CLUSTER', 'NODES')).join('\n')
+    for (const other of nodes) if (!known.includes(`:${other.port}@`)) await meet(waiting, other)
+    return false
   })
   return nodes
 }
@@ -80,10 +83,10 @@ export async function startReplicatedCluster(nodeTimeout = 1_000): Promise<Repli
   const all = await startNodes(6, 3, more)
   const [masters, replicas] = [all.slice(0, 3), all.slice(3)]
   for (const [index, replica] of replicas.entries())
-    replica.cli('CLUSTER', 'REPLICATE', idOf(masters[index] as RedisServer))
-  const roleOf = (node: RedisServer) => fieldOf(node, 'INFO replication', 'role')
-  const isInStep = (node: RedisServer) =>
-    roleOf(node) === 'master' || fieldOf(node, 'INFO replication', 'master_link_status') === 'up'
+    await sendToRedis(replica, 'CLUSTER', 'REPLICATE', await idOf(masters[index] as RedisServer))
+  const roleOf = (node: RedisServer) => replicationOf(node, 'role')
+  const isInStep = async (node: RedisServer) =>
+    (await roleOf(node)) === 'master' || (await replicationOf(node, 'master_link_status')) === 'up'
   const cluster: ReplicatedCluster = {
     masters,
     replicas,
@@ -102,9 +105,9 @@ export async function startReplicatedCluster(nodeTimeout = 1_000): Promise<Repli
       const [source, target] = [masters[from], masters[to]] as [RedisServer, RedisServer]
       const how = [
         '--cluster-from',
-        idOf(source),
+        await idOf(source),
         '--cluster-to',
-        idOf(target),
+        await idOf(target),
         '--cluster-slots',
         String(slots),
         '--cluster-yes',
@@ -113,7 +116,7 @@ export async function startReplicatedCluster(nodeTimeout = 1_000): Promise<Repli
     },
     async settled() {
       await whole(all)
-      await eventually('replicas that are in step', () => all.every(isInStep))
+      await eventually('replicas that are in step', () => every(all, isInStep))
     },
   }
   await cluster.settled()

@@ -2,18 +2,8 @@
 import { randomBytes } from 'node:crypto'
 import { eventually } from './eventually.ts'
 import { freePort } from './free-port.ts'
+import { sendToRedis } from './redis-command.ts'
 import { type RedisServer, type RedisServerSettings, startRedis } from './redis-server.ts'
-
-export interface SentinelsSettings {
-  /** Default 1. */
-  readonly replicas?: number
-  /** Arguments of the primary and the replicas, such as users. */
-  readonly server?: RedisServerSettings
-  /** Additional configuration lines of each Sentinel. */
-  readonly lines?: readonly string[]
-  /** redis-cli arguments that authenticate to the Sentinels. */
-  readonly asking?: readonly string[]
-}
 
 export interface Watched {
   /** The roles at startup; a failover changes them. */
@@ -23,13 +13,13 @@ export interface Watched {
   /** The value of `redis.sentinel`. */
   readonly sentinel: { readonly name: string; readonly addresses: string[] }
   /** The server that the Sentinels name as primary. */
-  named(): RedisServer | undefined
+  named(): Promise<RedisServer | undefined>
   /** Resolves once the Sentinels name another primary than this server, and that server agrees. */
   replaced(old: RedisServer): Promise<RedisServer>
   /** Resolves once the Sentinels know each other and all replicas, and the replicas are in sync. */
   settled(): Promise<void>
   /** Whether each Sentinel knows the others and every replica, and no failover is under way. */
-  settledNow(): boolean
+  settledNow(): Promise<boolean>
 }
 
 const NAME = 'mymaster'
@@ -39,10 +29,10 @@ export const AT_ONCE = ['--repl-diskless-sync-delay', '0'] as const
 /** How Redis identifies a process. */
 const runId = () => randomBytes(20).toString('hex')
 
-const infoOf = (server: RedisServer, section: string) =>
-  Object.fromEntries(server.cli('INFO', section).map(line => line.trim().split(':') as [string, string]))
-
-const roleOf = (server: RedisServer) => infoOf(server, 'replication')['role']
+async function replicationOf(server: RedisServer): Promise<Record<string, string>> {
+  const lines = await sendToRedis(server, 'INFO', 'replication')
+  return Object.fromEntries(lines.map(line => line.split(':') as [string, string]))
+}
 
 /** A replica of this server, once it is in sync. */
 export async function startReplica(of: RedisServer, settings: RedisServerSettings = {}): Promise<RedisServer> {
@@ -50,27 +40,20 @@ export async function startReplica(of: RedisServer, settings: RedisServerSetting
   const replica = await startRedis({ ...settings, more })
   await eventually(
     'a replica that is in step',
-    () => infoOf(replica, 'replication')['master_link_status'],
-    status => status === 'up',
+    () => replicationOf(replica),
+    ({ master_link_status }) => master_link_status === 'up',
   )
   return replica
 }
 
-export async function startWatched({
-  replicas: count = 1,
-  server,
-  lines = [],
-  asking = [],
-}: SentinelsSettings = {}): Promise<Watched> {
-  const more = [...(server?.more ?? []), ...AT_ONCE]
-  const primary = await startRedis({ ...server, more })
+export async function startWatched({ replicas: count = 1 } = {}): Promise<Watched> {
+  const primary = await startRedis({ more: AT_ONCE })
   const replicas: RedisServer[] = []
-  for (let index = 0; index < count; index++) replicas.push(await startReplica(primary, server))
+  for (let index = 0; index < count; index++) replicas.push(await startReplica(primary))
   const watching = [
     `sentinel monitor ${NAME} 127.0.0.1 ${primary.port} 2`,
     `sentinel down-after-milliseconds ${NAME} 500`,
     `sentinel failover-timeout ${NAME} 2000`,
-    ...lines,
     ...replicas.map(({ port }) => `sentinel known-replica ${NAME} 127.0.0.1 ${port}`),
   ]
   // Introduces them to each other, because discovery takes seconds.
@@ -84,11 +67,13 @@ export async function startWatched({
   )
   const servers = [primary, ...replicas]
 
-  const ask = (sentinel: RedisServer, ...words: readonly string[]) => sentinel.cli(...asking, 'SENTINEL', ...words)
-  function named() {
+  const ask = (sentinel: RedisServer, ...words: readonly string[]) => sendToRedis(sentinel, 'SENTINEL', ...words)
+  const every = async (holds: (sentinel: RedisServer) => Promise<boolean>) =>
+    (await Promise.all(sentinels.map(holds))).every(Boolean)
+  async function named() {
     for (const sentinel of sentinels) {
       try {
-        const [, port] = ask(sentinel, 'GET-MASTER-ADDR-BY-NAME', NAME)
+        const [, port] = await ask(sentinel, 'GET-MASTER-ADDR-BY-NAME', NAME)
         return servers.find(one => String(one.port) === port)
       } catch {
         // The test ended this one: ask the next.
@@ -97,20 +82,22 @@ export async function startWatched({
     return undefined
   }
   /** Each value of this key in the output of a Sentinel. */
-  const values = (sentinel: RedisServer, command: string, key: string) => {
-    const told = ask(sentinel, command, NAME)
-    return told.filter((_, index) => told[index - 1] === key).join()
-  }
-  function isSettled(sentinel: RedisServer): boolean {
-    const told = ask(sentinel, 'MASTER', NAME)
-    const value = (key: string) => told[told.indexOf(key) + 1]
-    return value('num-slaves') === String(count) && value('num-other-sentinels') === '2' && value('flags') === 'master'
+  const values = (told: readonly string[], key: string) => told.filter((_, index) => told[index - 1] === key).join()
+  async function isSettled(sentinel: RedisServer): Promise<boolean> {
+    const told = await ask(sentinel, 'MASTER', NAME)
+    const keys = ['num-slaves', 'num-other-sentinels', 'flags']
+    return keys.map(key => values(told, key)).join() === `${count},2,master`
   }
   /** The Sentinel may still be connecting to those that it was told of at startup. */
-  const hearsAll = (sentinel: RedisServer) =>
-    values(sentinel, 'SENTINELS', 'flags') === 'sentinel,sentinel' &&
-    values(sentinel, 'REPLICAS', 'flags') === Array(count).fill('slave').join() &&
-    values(sentinel, 'REPLICAS', 'master-link-status') === Array(count).fill('ok').join()
+  async function hearsAll(sentinel: RedisServer): Promise<boolean> {
+    const others = await ask(sentinel, 'SENTINELS', NAME)
+    const replicas = await ask(sentinel, 'REPLICAS', NAME)
+    return (
+      values(others, 'flags') === 'sentinel,sentinel' &&
+      values(replicas, 'flags') === Array(count).fill('slave').join() &&
+      values(replicas, 'master-link-status') === Array(count).fill('ok').join()
+    )
+  }
   const watched: Watched = {
     primary,
     replicas,
@@ -118,13 +105,16 @@ export async function startWatched({
     sentinel: { name: NAME, addresses: sentinels.map(({ url }) => url) },
     named,
     async replaced(old) {
-      const isNew = (one: RedisServer | undefined) => one !== undefined && one !== old && roleOf(one) === 'master'
-      return (await eventually('another primary', named, isNew)) as RedisServer
+      const findNew = async () => {
+        const primary = await named()
+        return primary && primary !== old && (await replicationOf(primary))['role'] === 'master' ? primary : undefined
+      }
+      return (await eventually('another primary', findNew)) as RedisServer
     },
-    settledNow: () => sentinels.every(isSettled),
+    settledNow: () => every(isSettled),
     async settled() {
       await eventually('Sentinels that know all', watched.settledNow)
-      await eventually('Sentinels that hear all', () => sentinels.every(hearsAll))
+      await eventually('Sentinels that hear all', () => every(hearsAll))
     },
   }
   await watched.settled()

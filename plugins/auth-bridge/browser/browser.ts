@@ -1,9 +1,7 @@
-// A browser: its cookie, form tokens and request parameters.
-import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
+// A browser: its cookie and request parameters.
+import { randomBytes, timingSafeEqual } from 'node:crypto'
 import { type HostContext, isObject } from '../../../core/plugin.ts'
 import { digest } from '../../families/credentials/index.ts'
-
-export const asText = (value: unknown): string => (typeof value === 'string' ? value : '')
 
 export const fieldsOf = ({ request }: HostContext): Readonly<Record<string, unknown>> =>
   isObject(request.body) ? request.body : {}
@@ -41,20 +39,3 @@ export function isBrowser(ctx: Pick<HostContext, 'cookies'>, issuer: string, exp
 
 export const pathOf = ({ issuer }: { readonly issuer: string }, path: string): string =>
   `${new URL(issuer).pathname}${path}`
-
-interface Forms {
-  readonly formKeys: readonly Buffer[]
-}
-
-const formToken = (key: Buffer, form: string) => createHmac('sha256', key).update(form).digest('base64url')
-
-export const tokenFor = ({ formKeys: [first] }: Forms, form: string): string => formToken(first as Buffer, form)
-
-export function isTokenFor({ formKeys }: Forms, form: string, given: unknown): boolean {
-  if (typeof given !== 'string') return false
-  const bytes = Buffer.from(given)
-  return formKeys.some(key => {
-    const expected = Buffer.from(formToken(key, form))
-    return expected.length === bytes.length && timingSafeEqual(expected, bytes)
-  })
-}

@@ -2,13 +2,14 @@
 
 import type { Client, Interaction } from 'oidc-provider'
 import type { HostContext } from '../../../core/plugin.ts'
+import { asText, formToken, isFormToken } from '../../families/credentials/index.ts'
 import { sendPage } from '../../families/pages/index.ts'
 import { isRemembered } from '../clients/client-rules.ts'
 import type { Bridge } from '../make.ts'
 import { changedSince, digestOfDocument } from '../people/accounts.ts'
 import type { Login } from '../people/logins.ts'
-import { asText, asTexts, fieldsOf, isTokenFor, tokenFor } from './browser.ts'
-import { openSession } from './sign-in.ts'
+import { asTexts, fieldsOf } from './browser.ts'
+import { openSession, sayExpired } from './sign-in.ts'
 
 interface ConsentRequest {
   readonly interaction: Interaction
@@ -84,7 +85,7 @@ export async function askConsent(ctx: HostContext, bridge: Bridge, interaction: 
     scopes,
     remembered: isRemembered(client),
     withheld,
-    token: tokenFor(bridge, formOf(requested)),
+    token: formToken(bridge.formKeys, formOf(requested)),
     ...(changed && { changed }),
   }
   sendPage(ctx, bridge.pages.consent(question))
@@ -140,7 +141,7 @@ export async function answerConsent(ctx: HostContext, bridge: Bridge, interactio
     return sayForeign(ctx, bridge)
   const requested = await readConsentRequest(bridge, interaction)
   if (!requested) return sayExpired(ctx, bridge)
-  if (!isTokenFor(bridge, formOf(requested), csrf)) return sayForeign(ctx, bridge)
+  if (!isFormToken(bridge.formKeys, formOf(requested), csrf)) return sayForeign(ctx, bridge)
   const { client, login } = requested
   const fact = { subject: login.person.subject, client: client.clientId, decision }
   bridge.log.info({ code: 'MH2121', ...fact }, 'a user answered a consent request')
@@ -151,14 +152,7 @@ export async function answerConsent(ctx: HostContext, bridge: Bridge, interactio
   sendPage(ctx, bridge.pages.leave(await bridge.provider.interactionResult(ctx.req, ctx.res, result)))
 }
 
-const AGAIN = 'Return to the client and start again.'
-
-export function sayExpired(ctx: HostContext, { pages }: Bridge): void {
-  const text = `The sign-in took too long, or it started in another browser. ${AGAIN}`
-  sendPage(ctx, pages.message({ title: 'This sign-in has expired', text, isError: true }), 400)
-}
-
 function sayForeign(ctx: HostContext, { pages }: Bridge): void {
-  const text = `The form was not sent from this page, or the page is out of date. ${AGAIN}`
+  const text = 'The form was not sent from this page, or the page is out of date. Return to the client and start again.'
   sendPage(ctx, pages.message({ title: 'Form not accepted', text, isError: true }), 403)
 }

@@ -2,13 +2,13 @@
 
 import { errors, type Interaction } from 'oidc-provider'
 import type { HostContext } from '../../../core/plugin.ts'
+import { formToken, isFormToken } from '../../families/credentials/index.ts'
 import { sendPage } from '../../families/pages/index.ts'
 import type { Bridge } from '../make.ts'
-import type { Consent } from '../people/accounts.ts'
 import type { Login } from '../people/logins.ts'
-import { browserOf, fieldsOf, isTokenFor, pathOf, tokenFor } from './browser.ts'
-import { answerConsent, askConsent, sayExpired } from './consent.ts'
-import { chooseUser, comeBack, currentLogin, signInFor, signInForAccount } from './sign-in.ts'
+import { browserOf, fieldsOf, pathOf } from './browser.ts'
+import { answerConsent, askConsent } from './consent.ts'
+import { chooseUser, comeBack, currentLogin, sayExpired, signInFor, signInForAccount } from './sign-in.ts'
 
 const formOf = (sessionId: string) => `account ${sessionId}`
 
@@ -26,7 +26,7 @@ async function show(ctx: HostContext, bridge: Bridge, login: Login, sessionId: s
       client: { name: undefined, documentHost: undefined, ...client, isKnown: bridge.known.has(client.id) },
     }),
   )
-  const token = tokenFor(bridge, formOf(sessionId))
+  const token = formToken(bridge.formKeys, formOf(sessionId))
   const view = { person: login.person, signedInWith: upstream.label, grants, token }
   sendPage(ctx, pages.account({ ...view, ...(notice !== undefined && { notice }) }))
 }
@@ -37,20 +37,12 @@ async function showAccount(ctx: HostContext, bridge: Bridge): Promise<void> {
   await show(ctx, bridge, current.login, current.session.jti)
 }
 
-async function revokeConsent({ provider, consents }: Bridge, consent: Consent): Promise<void> {
-  const grant = await provider.Grant.find(consent.grantId)
-  await grant?.destroy()
-  await consents.forget(consent)
-}
-
-const soon = ({ lifetimes }: Bridge) => `Access ends within ${Math.ceil(lifetimes.accessToken / 60_000)} min.`
-
 async function changeAccount(ctx: HostContext, bridge: Bridge): Promise<void> {
   const current = await currentLogin(ctx, bridge)
   if (!current) return sayWhoFirst(ctx, bridge)
   const { login, session } = current
   const fields = fieldsOf(ctx)
-  if (!isTokenFor(bridge, formOf(session.jti), fields['csrf'])) {
+  if (!isFormToken(bridge.formKeys, formOf(session.jti), fields['csrf'])) {
     const text = 'The form was not sent from this page, or the page is out of date. Open the page again.'
     const action = { label: 'Open the page', href: pathOf(bridge, '/account') }
     return sendPage(ctx, bridge.pages.message({ title: 'Form not accepted', text, action, isError: true }), 403)
@@ -65,11 +57,16 @@ async function changeAccount(ctx: HostContext, bridge: Bridge): Promise<void> {
   }
   const consent = (await bridge.consents.of(subject)).find(({ grantId }) => grantId === fields['revoke'])
   if (consent) {
-    await revokeConsent(bridge, consent)
+    const grant = await bridge.provider.Grant.find(consent.grantId)
+    await grant?.destroy()
+    await bridge.consents.forget(consent)
     bridge.log.info({ code: 'MH2123', subject, client: consent.client.id }, 'a user revoked the access of a client')
   }
   const name = consent?.client.name ?? consent?.client.id
-  const notice = consent ? `You removed the access of “${name}”. ${soon(bridge)}` : 'This access was already removed.'
+  const minutes = Math.ceil(bridge.lifetimes.accessToken / 60_000)
+  const notice = consent
+    ? `You removed the access of “${name}”. Access ends within ${minutes} min.`
+    : 'This access was already removed.'
   await show(ctx, bridge, login, session.jti, notice)
 }
 
@@ -85,22 +82,17 @@ async function findInteraction(ctx: HostContext, { provider }: Bridge): Promise<
   }
 }
 
-const interact: Handler = async (ctx, bridge) => {
-  const interaction = await findInteraction(ctx, bridge)
-  if (!interaction) return sayExpired(ctx, bridge)
-  const serve = interaction.prompt.name === 'login' ? signInFor : askConsent
-  await serve(ctx, bridge, interaction)
-}
-
-const answer: Handler = async (ctx, bridge) => {
-  const interaction = await findInteraction(ctx, bridge)
-  if (!interaction) return sayExpired(ctx, bridge)
-  await answerConsent(ctx, bridge, interaction)
-}
+const withInteraction =
+  (serve: (interaction: Interaction) => typeof signInFor): Handler =>
+  async (ctx, bridge) => {
+    const interaction = await findInteraction(ctx, bridge)
+    if (!interaction) return sayExpired(ctx, bridge)
+    await serve(interaction)(ctx, bridge, interaction)
+  }
 
 export const handlers = {
-  interact,
-  answer,
+  interact: withInteraction(({ prompt }) => (prompt.name === 'login' ? signInFor : askConsent)),
+  answer: withInteraction(() => answerConsent),
   chooseUser,
   comeBack,
   showAccount,

@@ -6,14 +6,20 @@ import type { Interaction, Session } from 'oidc-provider'
 import type { UserPage } from '../../../core/auth.ts'
 import { HostError } from '../../../core/index.ts'
 import type { Clock, HostContext } from '../../../core/plugin.ts'
-import { pendingAt } from '../../families/credentials/index.ts'
+import { asText, pendingAt, redirectTo } from '../../families/credentials/index.ts'
 import { sendPage } from '../../families/pages/index.ts'
 import { createAddressLimit, createLimit } from '../limits.ts'
 import type { Bridge } from '../make.ts'
 import { type Login, rolesIn } from '../people/logins.ts'
 import { longCookie, nameIssuer, SIGN_IN_TTL } from '../server/oidc-provider.ts'
-import { isUpstreamError, type LoginUnderWay, type SignedIn, type UpstreamError } from '../upstream/upstream.ts'
-import { asText, isBrowser, knowBrowser, pathOf } from './browser.ts'
+import {
+  isUpstreamError,
+  type LoginRequest,
+  type LoginUnderWay,
+  type SignedIn,
+  type UpstreamError,
+} from '../upstream/upstream.ts'
+import { isBrowser, knowBrowser, pathOf } from './browser.ts'
 
 function contextOf(provider: Provider, ctx: HostContext) {
   nameIssuer(provider, ctx)
@@ -84,28 +90,20 @@ async function readDone(ctx: HostContext, { records, issuer }: Bridge, uid: stri
   return done && isBrowser(ctx, issuer, done.browser) ? done : undefined
 }
 
-const MAX_HINT = 256
-
 const redirectUri = ({ issuer }: Bridge) => `${issuer}/callback`
 
 async function leave(
   ctx: HostContext,
   bridge: Bridge,
   purpose: Purpose,
-  asked: { hint?: string; prompt?: 'login' | 'select_account' },
+  asked: Pick<LoginRequest, 'loginHint' | 'prompt'> = {},
 ) {
   const state = randomBytes(STATE_BYTES).toString('base64url')
-  const { hint = '', prompt } = asked
   try {
-    const { url, underWay } = await bridge.upstream.begin({
-      redirectUri: redirectUri(bridge),
-      state,
-      ...(hint !== '' && hint.length <= MAX_HINT && { loginHint: hint }),
-      ...(prompt && { prompt }),
-    })
+    const { url, underWay } = await bridge.upstream.begin({ ...asked, redirectUri: redirectUri(bridge), state })
     const attempt: Attempt = { purpose, underWay, browser: knowBrowser(ctx, bridge.issuer) }
     await bridge.records.write(attemptAt(state), attempt, TTL)
-    goBack(ctx, url)
+    redirectTo(ctx, url)
   } catch (error) {
     refuseLogin(ctx, bridge, purpose, error)
   }
@@ -165,13 +163,14 @@ function refusePerson(ctx: HostContext, bridge: Bridge, purpose: Purpose, { pers
 
 export async function signInFor(ctx: HostContext, bridge: Bridge, interaction: Interaction): Promise<void> {
   const { uid, params } = interaction
-  if ('cancel' in ctx.query) return goBack(ctx, await bridge.provider.interactionResult(ctx.req, ctx.res, CANCELLED))
+  if ('cancel' in ctx.query)
+    return redirectTo(ctx, await bridge.provider.interactionResult(ctx.req, ctx.res, CANCELLED))
   const done = await readDone(ctx, bridge, uid)
   const login = done && (await bridge.logins.find(done.login))
   if (!done || !login) {
     const again = ctx.query['prompt'] === 'select_account' ? 'select_account' : undefined
     const prompt = again ?? (isToProve(params) ? 'login' : undefined)
-    return leave(ctx, bridge, { uid }, { hint: asText(params['login_hint']), ...(prompt && { prompt }) })
+    return leave(ctx, bridge, { uid }, { loginHint: asText(params['login_hint']), ...(prompt && { prompt }) })
   }
   await finish(ctx, bridge, login, done.browser)
 }
@@ -180,13 +179,6 @@ const CANCELLED = { error: 'access_denied', error_description: 'the user cancell
 
 const isToProve = ({ prompt, max_age }: Interaction['params']) =>
   asText(prompt).split(' ').includes('login') || max_age !== undefined
-
-function goBack(ctx: HostContext, returnTo: string): void {
-  ctx.set('Cache-Control', 'no-store')
-  ctx.set('Referrer-Policy', 'no-referrer')
-  ctx.status = 303
-  ctx.redirect(returnTo)
-}
 
 async function finish(ctx: HostContext, { provider }: Bridge, { id, person }: Login, browser: string): Promise<void> {
   const result = { login: { accountId: person.subject }, loginId: id, browser }
@@ -198,7 +190,7 @@ async function finish(ctx: HostContext, { provider }: Bridge, { id, person }: Lo
     session.authorizations = undefined
     await session.persist()
   }
-  goBack(ctx, returnTo)
+  redirectTo(ctx, returnTo)
 }
 
 export const signInForAccount = (ctx: HostContext, bridge: Bridge): Promise<void> =>
@@ -223,7 +215,7 @@ export function pagesOf(getBridge: () => Promise<{ readonly bridge: Bridge }>, c
       const subject = (await currentLogin(ctx, bridge))?.login.person.subject
       const may = subject === undefined ? mayStart(ctx.ip) : mayUse(subject)
       if (may && subject !== undefined) return subject
-      if (may) await leave(ctx, bridge, { path }, {})
+      if (may) await leave(ctx, bridge, { path })
       else refusePeople(ctx, bridge)
       return undefined
     },
@@ -240,13 +232,17 @@ export function pagesOf(getBridge: () => Promise<{ readonly bridge: Bridge }>, c
   }
 }
 
+export function sayExpired(ctx: HostContext, { pages }: Bridge): void {
+  const text = 'The sign-in took too long, or it started in another browser. Return to the client and start again.'
+  sendPage(ctx, pages.message({ title: 'This sign-in has expired', text, isError: true }), 400)
+}
+
 function refuseBrowser(ctx: HostContext, bridge: Bridge): void {
   bridge.log.warn(
     { code: 'MH2125', denied: 'sign-in', ip: ctx.ip },
     'a login returned in a different browser from the one that started it',
   )
-  const text = 'The sign-in took too long, or it started in another browser. Return to the client and start again.'
-  sendPage(ctx, bridge.pages.message({ title: 'This sign-in has expired', text, isError: true }), 400)
+  sayExpired(ctx, bridge)
 }
 
 export async function chooseUser(ctx: HostContext, bridge: Bridge): Promise<void> {
@@ -260,7 +256,7 @@ export async function comeBack(ctx: HostContext, bridge: Bridge): Promise<void> 
   const attempt = state === '' ? undefined : await takeAttempt(ctx, bridge, state)
   if (!attempt) return refuseBrowser(ctx, bridge)
   const { purpose, underWay, browser, again } = attempt
-  if (again) return goBack(ctx, startOf(bridge, purpose))
+  if (again) return redirectTo(ctx, startOf(bridge, purpose))
   let signedIn: SignedIn
   try {
     const callback = new URL(`${redirectUri(bridge)}?${ctx.querystring}`)
@@ -280,9 +276,9 @@ export async function comeBack(ctx: HostContext, bridge: Bridge): Promise<void> 
   bridge.log.debug({ subject, groups }, 'the groups of a user, as returned by the provider')
   if (purpose === 'account' || 'path' in purpose) {
     await signedInAs(ctx, bridge, login)
-    return goBack(ctx, purpose === 'account' ? pathOf(bridge, '/account') : purpose.path)
+    return redirectTo(ctx, purpose === 'account' ? pathOf(bridge, '/account') : purpose.path)
   }
   const done: Done = { login: login.id, browser }
   await bridge.records.write(doneAt(purpose.uid), done, TTL)
-  goBack(ctx, startOf(bridge, purpose))
+  redirectTo(ctx, startOf(bridge, purpose))
 }

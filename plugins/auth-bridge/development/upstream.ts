@@ -4,7 +4,7 @@
 import { isLoopback } from '../../../core/auth.ts'
 import { HostError } from '../../../core/index.ts'
 import type { HostContext } from '../../../core/plugin.ts'
-import { asText } from '../browser/browser.ts'
+import { asText } from '../../families/credentials/index.ts'
 import type { FilledProvider } from '../options.ts'
 import { kindOf } from '../upstream/settings.ts'
 import { type SignedIn, type Upstream, UpstreamError } from '../upstream/upstream.ts'

@@ -20,28 +20,15 @@ export type { ConsentQuestion } from './consent.ts'
 export type { ShownClient } from './layout.ts'
 export { type Logo, type PageSettings, readLogo } from './layout.ts'
 
-export interface Message {
-  readonly title: string
-  readonly text: string
+export interface Message extends UserPage {
   readonly detail?: string
-  readonly action?: { readonly label: string; readonly href: string }
   /** A link under the button, which can open an app. Omitted if the URL is unsafe. */
-  readonly other?: { readonly label: string; readonly href: string }
-  readonly isError: boolean
-  readonly list?: UserPage['list']
+  readonly other?: NonNullable<UserPage['action']>
 }
 
-export interface SignInView {
-  readonly text: string
-  readonly label: string
-  /** Target of the button (GET): form-action would block redirects to the provider. */
-  readonly action: string
-}
-
-export interface ChoiceView {
-  readonly state: string
-  readonly action: string
-}
+/** `action`: target of a link, because form-action would block redirects to the provider. */
+type SignInView = Readonly<Record<'text' | 'label' | 'action', string>>
+type ChoiceView = Readonly<Record<'state' | 'action', string>>
 
 const button = (href: string | undefined, label: string) =>
   href === undefined ? undefined : html`<p><a class="button main" href="${href}">${shown(label)}</a></p>`
@@ -141,7 +128,7 @@ export function createPages(settings: PageSettings) {
   }
 }
 
-export interface ShownGrant {
+interface ShownGrant {
   readonly grantId: string
   readonly client: ShownClient
   readonly redirectUri: string

@@ -2,8 +2,8 @@
 
 import { type Client, errors } from 'oidc-provider'
 import type { Clock, Logger } from '../../../core/plugin.ts'
-import { digest, grantedAt, type OperatorGrant, type Records } from '../../families/credentials/index.ts'
-import { asText, isBrowser } from '../browser/browser.ts'
+import { asText, digest, grantedAt, type OperatorGrant, type Records } from '../../families/credentials/index.ts'
+import { isBrowser } from '../browser/browser.ts'
 import { sameRedirect } from '../clients/redirects.ts'
 import { createLimit } from '../limits.ts'
 import type { ProviderContext } from '../server/oidc-provider.ts'

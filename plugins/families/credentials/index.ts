@@ -3,13 +3,17 @@ export { type GrantSource, grantSources, type OperatorGrant } from './grants.ts'
 export { isLoginRound, withLogin } from './login-round.ts'
 export { createLogins, type Logins } from './logins.ts'
 export {
+  asText,
   createRecords,
   createSealer,
   digest,
+  formToken,
   grantedAt,
+  isFormToken,
   type Place,
   pendingAt,
   type Records,
+  redirectTo,
 } from './records.ts'
 export { isPerCaller, SCHEME_AUTH, SECRET, type SecretSource, UPSTREAM_AUTH, type UpstreamAuth } from './schema.ts'
 export { readSecret } from './secret.ts'

@@ -1,5 +1,5 @@
 // Logins of users at APIs: single-use links, pages of this host, and the tokens of each user, encrypted in the grant store.
-import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
+import { randomBytes } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
 import { type AuthorizationServer, type UserPage, type UserPages, userKey } from '../../../core/auth.ts'
 import { type CallContext, HostError, ToolError } from '../../../core/index.ts'
@@ -9,7 +9,17 @@ import { callOf, contextCancellation } from '../../../core/transport.ts'
 import { LoginRequired } from './login-round.ts'
 import { createLoginTokens, type LoginTokens } from './login-tokens.ts'
 import { createLoginWaits } from './login-waits.ts'
-import { createRecords, createSealer, digest, pendingAt, type Records } from './records.ts'
+import {
+  asText,
+  createRecords,
+  createSealer,
+  digest,
+  formToken,
+  isFormToken,
+  pendingAt,
+  type Records,
+  redirectTo,
+} from './records.ts'
 import type { UpstreamAuth } from './schema.ts'
 import { readKey } from './secret.ts'
 import { callerTokens, type Rejected, type TokenSource } from './tokens.ts'
@@ -65,7 +75,6 @@ const PARAMETERS = ['link', 'confirm', 'state', 'code', 'iss', 'error', 'error_d
 const linkAt = (link: string) => pendingAt('api login link', link)
 const flowAt = (state: string) => pendingAt('api login', state)
 
-const asText = (value: unknown): string => (typeof value === 'string' ? value : '')
 const secretText = () => randomBytes(32).toString('base64url')
 const PROBE_TIMEOUT = 5_000
 /** Statuses of an error page, where a known client gets a redirect or a page. */
@@ -277,15 +286,6 @@ export function createLogins(host: InternalHost) {
   }
 
   const localPath = (path: string) => new URL(host.url(path)).pathname
-  const confirmationOf = (key: Buffer, name: string) => createHmac('sha256', key).update(name).digest('base64url')
-
-  function isConfirmed(name: string, given: string): boolean {
-    return confirmKeys.some(key => {
-      const expected = Buffer.from(confirmationOf(key, name))
-      const bytes = Buffer.from(given)
-      return bytes.length === expected.length && timingSafeEqual(bytes, expected)
-    })
-  }
 
   /** Returns the login URL for the user. Replaces a registration that was deleted or does not permit the scopes. */
   async function begin(link: Link): Promise<string> {
@@ -311,9 +311,8 @@ export function createLogins(host: InternalHost) {
     const link = await records.read<Link>(linkAt(name))
     if (link?.id !== id) return showExpired(ctx)
     if (!(await isOwner(ctx, link, pathOf(id)))) return
-    const confirmation = asText(ctx.query['confirm'])
-    if (!isConfirmed(name, confirmation)) {
-      const href = `${localPath(pathOf(id))}?link=${name}&confirm=${confirmationOf(confirmKeys[0] as Buffer, name)}`
+    if (!isFormToken(confirmKeys, name, ctx.query['confirm'])) {
+      const href = `${localPath(pathOf(id))}?link=${name}&confirm=${formToken(confirmKeys, name)}`
       const more = link.scopes ? `, with more permissions: ${link.scopes.join(', ')}` : ''
       const text = `${config.server.name} requests access to ${whatOf(link)} in your name${more}. Continue only if you started this.`
       return show(ctx, 'Log in', text, { action: { label: 'Continue', href }, isError: false }, 200)
@@ -325,10 +324,7 @@ export function createLogins(host: InternalHost) {
       return showFailure(ctx, link, error)
     }
     if (!(await records.take(linkAt(name)))) return showExpired(ctx)
-    ctx.set('Cache-Control', 'no-store')
-    ctx.set('Referrer-Policy', 'no-referrer')
-    ctx.status = 303
-    ctx.redirect(url)
+    redirectTo(ctx, url)
   }
 
   async function finish(ctx: HostContext, id: string): Promise<void> {
@@ -379,7 +375,7 @@ export function createLogins(host: InternalHost) {
     const fields = isObject(ctx.request.body) ? ctx.request.body : {}
     let notice = ''
     if (ctx.method === 'POST') {
-      if (!isConfirmed(form, asText(fields['csrf'])))
+      if (!isFormToken(confirmKeys, form, fields['csrf']))
         return show(ctx, 'Form not accepted', 'The form is out of date. Open this page again.', {}, 403)
       for (const one of all) {
         const link = (await one.of(owner)).get(asText(fields['disconnect']))
@@ -390,12 +386,7 @@ export function createLogins(host: InternalHost) {
     const links = (await Promise.all([...all].map(one => one.of(owner)))).flatMap(found => [...found])
     const items = new Map(links.map(([value, link]) => [value, whatOf(link)]))
     const text = `${notice}${items.size === 0 ? 'You are not logged in at a server.' : 'This service has access to these servers in your name.'}`
-    const list = {
-      name: 'disconnect',
-      label: 'Disconnect',
-      token: confirmationOf(confirmKeys[0] as Buffer, form),
-      items,
-    }
+    const list = { name: 'disconnect', label: 'Disconnect', token: formToken(confirmKeys, form), items }
     await show(ctx, 'Connected servers', text, { isError: false, list }, 200)
   }
 

@@ -1,6 +1,7 @@
 // Encrypted records in the grant store, under digests of their names.
-import { createCipheriv, createDecipheriv, hash, randomBytes } from 'node:crypto'
+import { createCipheriv, createDecipheriv, createHmac, hash, randomBytes, timingSafeEqual } from 'node:crypto'
 import { GRANT_KINDS, type GrantStore } from '../../../core/auth.ts'
+import type { HostContext } from '../../../core/plugin.ts'
 
 const ALGORITHM = 'aes-256-gcm'
 const NONCE_BYTES = 12
@@ -9,6 +10,30 @@ const FORMAT = '1'
 
 /** SHA-256, base64url. For random or public text. */
 export const digest = (text: string): string => hash('sha256', text, 'base64url')
+
+export const asText = (value: unknown): string => (typeof value === 'string' ? value : '')
+
+/** A token that binds a form to what it shows. The first key signs, all verify. */
+export const formToken = ([key]: readonly Buffer[], form: string): string =>
+  createHmac('sha256', key as Buffer)
+    .update(form)
+    .digest('base64url')
+
+export function isFormToken(keys: readonly Buffer[], form: string, given: unknown): boolean {
+  const bytes = Buffer.from(asText(given))
+  return keys.some(key => {
+    const expected = Buffer.from(formToken([key], form))
+    return bytes.length === expected.length && timingSafeEqual(bytes, expected)
+  })
+}
+
+/** Redirects a browser to a URL with secrets. */
+export function redirectTo(ctx: HostContext, url: string): void {
+  ctx.set('Cache-Control', 'no-store')
+  ctx.set('Referrer-Policy', 'no-referrer')
+  ctx.status = 303
+  ctx.redirect(url)
+}
 
 export type Place = string & { readonly __place: true }
 

@@ -1,6 +1,6 @@
 // Shared parts of the JSON Schemas. Literal types are kept, because config types are inferred from the schemas.
-import type { JsonSchema } from '../mcp/protocol.ts'
-import { DURATION_PATTERN, POSITIVE_DURATION_PATTERN, SIZE_PATTERN } from '../mcp/units.ts'
+import type { JsonSchema } from './protocol.ts'
+import { DURATION_PATTERN, POSITIVE_DURATION_PATTERN, SIZE_PATTERN } from './units.ts'
 
 type None = Record<never, never>
 

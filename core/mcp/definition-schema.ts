@@ -1,6 +1,8 @@
 // JSON Schemas of tools, resources, prompts and plugins, and of the extensions and tool keys that plugins add. They match the types in
 // core/mcp and core/kernel/define-plugin.ts. Keys that plugins add to tools are in declared-keys.ts.
-import type { JsonSchema } from '../mcp/protocol.ts'
+
+import type { HostTool } from './define.ts'
+import type { JsonSchema } from './protocol.ts'
 import { closed, count, flag, icon, isolate, list, mediaType, positiveDuration, text } from './schema-parts.ts'
 
 const callable = (description: string): JsonSchema => ({ callable: true, description })
@@ -48,7 +50,7 @@ export const DEFINITION_SCHEMAS = {
       timeout: positiveDuration('Time limit of a call.'),
       concurrency: count('Maximum concurrent calls.'),
       isolate,
-    },
+    } satisfies Record<keyof HostTool | 'handler', JsonSchema>,
     REQUIRED,
   ),
   resource: closed(
