@@ -207,7 +207,7 @@ export function buildServices(parts: ServiceParts) {
     catalog,
     combinations: addresses,
     startSessions: start,
-    watchRequest: createRequestWatch(mcp.onFinish, observing),
+    watchRequest: createRequestWatch(mcp.onFinish, observing, clock),
     viewOf: (route: CompiledRoute, toolsets: readonly string[]) => plainView(offers, route, toolsets),
     unrouted: () => findUnrouted(routes, offers),
     /** `defined`: the toolsets of the config, including definitions that were refused. */

@@ -113,24 +113,25 @@ const isAnswer = (result: unknown) => typeof result === 'object' && result !== n
 
 const NAMED = ['use', 'onRequest', 'authenticate', 'authorize', 'onCall', 'onFinish']
 
+/** Runs a part of a plugin, or of another one if `name` is undefined, and names it in the log if the part throws. */
+async function runNamed<Result>(name: string | undefined, part: () => Result): Promise<Awaited<Result>> {
+  try {
+    return await part()
+  } catch (error) {
+    blame(error, name)
+    throw error
+  }
+}
+
 /** Wraps a hook to name its plugin in the log, except for errors passed on from `next()`. */
 const withName =
   (name: string, hook: Run, isCall: boolean): Run =>
-  async (request, next) => {
-    const inner = () =>
-      (next as () => Promise<unknown>)().catch((error: unknown) => {
-        blame(error, undefined)
-        throw error
-      })
-    try {
-      const result = await hook(request, inner)
+  (request, next) =>
+    runNamed(name, async () => {
+      const result = await hook(request, () => runNamed(undefined, next as Run))
       if (isCall && !isAnswer(result)) throw noObject((request as Call).method, result)
       return result
-    } catch (error) {
-      blame(error, name)
-      throw error
-    }
-  }
+    })
 
 /** Names the plugin of a tool key in the log, except for errors of the handler. */
 function namedKey(name: string, key: ToolKey): ToolKey {
@@ -138,24 +139,12 @@ function namedKey(name: string, key: ToolKey): ToolKey {
   if (typeof onCall !== 'function') return key
   return {
     ...key,
-    async onCall(call, value, run, tool) {
-      const inner: typeof run = async instead => {
-        try {
-          return await run(instead)
-        } catch (error) {
-          blame(error, undefined)
-          throw error
-        }
-      }
-      try {
-        const result = await onCall.call(key, call, value, inner, tool)
+    onCall: (call, value, run, tool) =>
+      runNamed(name, async () => {
+        const result = await onCall.call(key, call, value, instead => runNamed(undefined, () => run(instead)), tool)
         if (!isAnswer(result)) throw noObject(`onCall of a tool key`, result)
         return result
-      } catch (error) {
-        blame(error, name)
-        throw error
-      }
-    },
+      }),
   }
 }
 

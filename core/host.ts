@@ -33,13 +33,7 @@ import type { ConfiguredSecrets } from './config/secrets-file.ts'
 import { isSecretAt, schemasAlong } from './config/walk-schema.ts'
 import { checkPlaceholders, warnOfValues } from './config/warn-of-values.ts'
 import { type Clock, systemClock } from './http/clock.ts'
-import {
-  createHttpServer,
-  createPipelineRefusal,
-  leaveUnread,
-  type ServerEvents,
-  watchReaders,
-} from './http/create-server.ts'
+import { createHttpServer, leaveUnread, type ServerEvents } from './http/create-server.ts'
 import { HostError, StartError } from './http/errors.ts'
 import type { ResolvedHttp } from './http/guard.ts'
 import { addressOf, listenOn } from './http/port.ts'
@@ -84,10 +78,10 @@ import { type CompiledRoute, compileRoutes, isInternal, sampleParams } from './m
 import { loadNeededCompiler } from './mcp/schema/ajv.ts'
 import { reportNameClashes, validDefinitions, warnOfPages } from './mcp/valid-definitions.ts'
 import type { KeptWarnings, Operator, OperatorProgram } from './operator.ts'
-import type { PluginHost } from './plugin-host.ts'
+import type { Plugin as HostPlugin, PluginHost } from './plugin-host.ts'
 import { type ConnectedClient, connectClient } from './sessions/connect-client.ts'
 import { checkSharing, isServedHereAlone, keepsSessions, NO_SECRETS } from './sessions/sharing.ts'
-import { defaultSlots, type Neighbours, partsOf, type Slots, slotFault } from './slots.ts'
+import { type DeclaredSlots, defaultSlots, type Neighbours, partsOf, type Slots, slotFault } from './slots.ts'
 
 interface ConnectionParts {
   readonly http: ResolvedHttp
@@ -118,7 +112,7 @@ function createConnections(
       closed(readers.connections, { reason: 'slow_reader' })
     },
   }
-  const { server, waiting } = createHttpServer(handle, http, events, tls?.make, clock)
+  const { server, refusePipelined, watch, waiting } = createHttpServer(handle, http, events, tls?.make, clock)
   metrics.gauge({ name: 'mcp_host_requests_in_flight', help: 'Requests that are being answered.' }, inFlight.count)
   metrics.gauge({ name: 'mcp_host_streams', help: 'Event streams that are open.' }, openStreams)
   metrics.gauge({ name: 'mcp_host_waiting_bytes', help: 'Bytes of responses that clients have not read yet.' }, waiting)
@@ -131,8 +125,6 @@ function createConnections(
           exitCode: 2,
         })
       }
-      const { watch } = watchReaders({ timeout: http.writeTimeout, clock }, events.slowReaders)
-      const refusePipelined = createPipelineRefusal(({ remoteAddress }) => events.pipelined(remoteAddress))
       return async (req, res) => {
         if (!res.socket) return refusePipelined(req, res)
         if (!hasStarted()) return refuseEarly(res, log)
@@ -333,10 +325,12 @@ async function assemble(input: HostInput, registrations: KernelRegistrations): P
   if (allPluginsFound) checkConventions(routes, provides, suggest, report)
 
   const node = randomBytes(4).readUInt32BE().toString(36)
-  const defaults = defaultSlots(node, clock, neighbours)
+  const builtIns: ReadonlyArray<HostPlugin<object>> = [...plugins.values()].filter(input.isBuiltIn)
+  const ownSlots: DeclaredSlots = Object.assign({}, ...builtIns.map(plugin => plugin.slots))
+  const defaults = defaultSlots(node, { log, clock }, neighbours, ownSlots)
   const slots = createSlots(defaults, {
     faultOf: (slot, service) => slotFault(defaults, slot, service),
-    partsOf: partsOf({ log, clock }),
+    partsOf: partsOf({ log, clock }, ownSlots),
   })
   const inFlight = createInFlight()
   const metrics = createMetrics()

@@ -19,7 +19,7 @@ import type { JsonSchema } from './mcp/protocol.ts'
 import type { McpRoute } from './mcp/routes.ts'
 import type { Connector } from './sessions/connect-client.ts'
 import './sessions/refusals.ts'
-import type { PublishedSlots, Slots } from './slots.ts'
+import type { DeclaredSlots, PublishedSlots, Slots } from './slots.ts'
 
 /** The argument of `setup`. */
 export interface PluginHost extends KernelHost<PublishedSlots, McpRoute>, McpPluginHost, Connector {}
@@ -42,13 +42,18 @@ interface HasExamine<Filled> {
   examine?(options: Filled, about: Examination): Promise<readonly PluginFinding[]>
 }
 
+/** Slots of built-in plugins, which other plugins can provide. */
+interface HasSlots {
+  readonly slots?: DeclaredSlots
+}
+
 /** A plugin of this host. `Filled`: its options with defaults, as passed to `setup`. */
 export type Plugin<
   Options extends object,
   Filled extends Options = Options,
   Sections extends object = object,
   Host = SetupHost,
-> = AnyPlugin<Options, Host, Filled, Sections> & HasUnderTest<Options> & HasExamine<Filled>
+> = AnyPlugin<Options, Host, Filled, Sections> & HasUnderTest<Options> & HasExamine<Filled> & HasSlots
 
 interface ObjectSchema {
   readonly type: 'object'
@@ -105,7 +110,7 @@ export interface DefinePlugin<Host, Given = Host> {
     Sections
   >
   <Options extends object, Filled extends Options = Options, Sections extends object = object>(
-    plugin: PluginDeclaration<Options, Host, Filled, Sections> & HasUnderTest<Options> & HasExamine<Filled>,
+    plugin: PluginDeclaration<Options, Host, Filled, Sections> & HasUnderTest<Options> & HasExamine<Filled> & HasSlots,
   ): PluginFactory<Options, Filled, unknown, Given, Sections>
 }
 

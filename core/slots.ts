@@ -26,7 +26,6 @@ import type { Bus } from './store/bus.ts'
 import { createMemoryBus } from './store/memory-bus.ts'
 import { createMemoryStore } from './store/memory-store.ts'
 import type { Store } from './store/store.ts'
-import { createMemoryTaskStore, createTaskStore, type TaskStore } from './tasks/create-task-store.ts'
 
 /** The worker processes of one config (`--workers`). Methods reject with `unavailable` if the primary process does not respond. */
 export interface Neighbours {
@@ -34,11 +33,33 @@ export interface Neighbours {
   readonly count: CountTogether
 }
 
+interface PartsHost {
+  readonly log: Logger
+  readonly clock: Clock
+}
+
+/** Slots that a built-in plugin declares, each with a function that returns the service in a store. */
+export type DeclaredSlots = {
+  readonly [Name in keyof BuiltInSlots]?: (store: Slots['store'], host: PartsHost) => BuiltInSlots[Name]
+}
+
+const inStore = (store: Slots['store'], host: PartsHost, declared: DeclaredSlots) =>
+  Object.fromEntries(
+    Object.entries(declared).map(([name, serviceIn]) => [name, serviceIn(store, host)]),
+  ) as unknown as BuiltInSlots
+
 /** The default services. `node`: the name of this node. `neighbours`: other processes of this machine. */
-export function defaultSlots(node: string, { now }: Clock, neighbours: Neighbours | undefined): Slots {
+export function defaultSlots(
+  node: string,
+  host: PartsHost,
+  neighbours: Neighbours | undefined,
+  declared: DeclaredSlots,
+): Slots {
   const bus = neighbours?.bus(node) ?? createMemoryBus(node)
+  const { now } = host.clock
+  const store = createMemoryStore({ now })
   return {
-    store: createMemoryStore({ now }),
+    store,
     access: openAccess,
     protectedResource: plainResource,
     tokenBinding: noTokenBinding,
@@ -50,7 +71,7 @@ export function defaultSlots(node: string, { now }: Clock, neighbours: Neighbour
     tracer: NO_TRACER,
     authorizationServer: noAuthorizationServer,
     grantStore: createMemoryGrantStore({}, now),
-    taskStore: createMemoryTaskStore(undefined, now),
+    ...inStore(store, host, declared),
   }
 }
 
@@ -61,34 +82,30 @@ export interface StoreLimits {
   readonly streams?: StreamBounds
   /** Bytes of the store. Default: no limit. */
   readonly maxSize?: number
-  /** Bytes of all tasks. */
-  readonly taskBytes?: number
-}
-
-interface PartsHost {
-  readonly log: Logger
-  readonly clock: Clock
 }
 
 export const partsOf =
-  ({ log, clock }: PartsHost) =>
+  (host: PartsHost, declared: DeclaredSlots) =>
   ({ store }: Partial<Slots>, on: <Name extends keyof Slots>(slot: Name) => Slots[Name]): Partial<Slots> => {
     if (!store) return {}
-    const { bus, shared, limits: { streams = STREAMS, maxSize, taskBytes } = {} } = store
+    const { bus, shared, limits: { streams = STREAMS, maxSize } = {} } = store
     return {
       ...(shared && {
-        sessionStore: createSessionStore(store, { node: bus?.node ?? on('peers').node, log, maxSize }),
+        sessionStore: createSessionStore(store, { node: bus?.node ?? on('peers').node, log: host.log, maxSize }),
       }),
       eventStore: createEventStore(store, streams),
       grantStore: createGrantStore(store),
-      taskStore: createTaskStore(store, { clock, log, bus, mostBytes: taskBytes }),
+      ...inStore(store, host, declared),
       ...(bus && { changeBus: createChangeBus(bus), peers: createPeers(bus) }),
     }
   }
 
+/** Slots of built-in plugins, which extend this type. */
+export interface BuiltInSlots extends Record<never, never> {}
+
 /** The services that plugins can replace. Default stores are in memory and limited. */
-export interface Slots {
-  /** Sessions, event streams, grants and tasks; with its `bus`, also changes and messages between nodes. */
+export interface Slots extends BuiltInSlots {
+  /** Sessions, event streams, grants and the slots of built-in plugins; with its `bus`, also changes and messages between nodes. */
   store: Store & { readonly limits?: StoreLimits }
   /** Access to items. Default: open; `authorize` supports scopes and roles. */
   access: AccessDecider
@@ -112,8 +129,6 @@ export interface Slots {
   authorizationServer: AuthorizationServer
   /** Grants of an authorization server. */
   grantStore: GrantStore
-  /** Tasks and their results. */
-  taskStore: TaskStore
 }
 
 /** The services that third-party plugins provide. */

@@ -97,18 +97,4 @@ export type {
   Victim,
 } from './sessions/session-store.ts'
 export type { ForwardedMessage } from './sessions/session-streams.ts'
-export { createTaskStore, type TaskStore } from './tasks/create-task-store.ts'
-export {
-  hasEnded,
-  type NewTask,
-  type QueueDepth,
-  type QueueOffer,
-  type TaskBounds,
-  type TaskEnd,
-  type TaskLease,
-  type TaskNews,
-  type TaskQuestion,
-  type TaskRecord,
-  type TaskSummary,
-} from './tasks/task-store.ts'
 export { processEntry, startThread } from './threads/start-thread.ts'

@@ -27,7 +27,7 @@ import { resourceMetadata } from './resource-metadata/index.ts'
 import { skills } from './skills/index.ts'
 import { storePostgres } from './store-postgres/index.ts'
 import { storeSqlite } from './store-sqlite/index.ts'
-import { type TaskSetting, tasks } from './tasks/index.ts'
+import { type TaskSetting, type TaskSlots, tasks } from './tasks/index.ts'
 import { toolPolicy } from './tool-policy/index.ts'
 import { type ToolSearchOptions, toolSearch } from './tool-search/index.ts'
 import { tracing } from './tracing/index.ts'
@@ -98,6 +98,10 @@ declare module '../core/mcp/define.ts' {
     app?: AppDefinition
   }
   interface BuiltInContext extends UpstreamContext {}
+}
+
+declare module '../core/slots.ts' {
+  interface BuiltInSlots extends TaskSlots {}
 }
 
 declare module '../core/operator.ts' {

@@ -13,7 +13,7 @@ export interface HttpTarget {
   readonly url: string
   /** Sent with each request. A function is called for each request. */
   readonly headers?: Readonly<Record<string, string>> | (() => Readonly<Record<string, string>>)
-  /** Headers of the user of the connection, for requests without headers of their own, such as `initialize`. */
+  /** The user's headers, for requests that set none, such as `initialize`. */
   readonly userHeaders?: () => Readonly<Record<string, string>> | undefined
   /** The sockets, shared by connections with the same dispatcher. See `createPool`. */
   readonly dispatcher?: Dispatcher
@@ -53,8 +53,8 @@ export interface ServerRequest {
   readonly method: string
   readonly params: JsonObject
   /**
-   * The `owner` of the request on whose response this request arrived, or an unknown object if that request has ended.
-   * Without such a request: the `owner` of the only pending call, or undefined.
+   * The `owner` of the request whose stream carried this message; an unknown object if it has ended. Without a stream:
+   * the `owner` of the only pending call, if any.
    */
   readonly owner: unknown
   /** Aborts when the server cancels the request, or the connection ends. */
@@ -65,8 +65,8 @@ export interface ServerNotification {
   readonly method: string
   readonly params: JsonObject
   /**
-   * The `owner` of the request on whose response the notification arrived, or an unknown object if that request has ended.
-   * Without such a request: the `owner` of the only pending call, or undefined.
+   * The `owner` of the request whose stream carried this message; an unknown object if it has ended. Without a stream:
+   * the `owner` of the only pending call, if any.
    */
   readonly owner: unknown
 }

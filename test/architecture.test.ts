@@ -20,7 +20,7 @@ const ROOT = join(import.meta.dirname, '..')
 const FOLDERS = ['core', 'plugins', 'client', 'remote', 'cli', 'examples']
 /** Ceilings for lines of whole parts of the product. Lower one after lines are deleted; never raise one. */
 const CEILINGS = [
-  { folders: ['core'], lines: 29_675 },
+  { folders: ['core'], lines: 28_612 },
   { folders: ['core', 'plugins', 'cli', 'client'], lines: 75_880 },
   { folders: ['remote'], lines: 3_100 },
 ]
@@ -28,7 +28,7 @@ const CEILINGS = [
 /** Code for upstream servers and documents, and the console, which the limits do not count. */
 const GATEWAY =
   /^(?:cli\/console\.ts$|plugins\/(?:console|upstream|openapi|families\/(?:credentials|texts|upstream-calls))\/)/
-const FLOORS = [['http', 'threads'], ['store'], ['kernel'], ['mcp'], ['sessions', 'access', 'config', 'tasks']]
+const FLOORS = [['http', 'threads'], ['store'], ['kernel'], ['mcp'], ['sessions', 'access', 'config']]
 /** Stands on all of that, for it makes hosts; only its entry, `core/testing.ts`, imports from there. */
 const ROOF = 'testing'
 

@@ -21,13 +21,10 @@ import { boundKey } from './claims.ts'
 
 const OPEN_AUDIENCE: Audience = { key: '', denialOf: () => undefined }
 
-const list = (value: string | readonly string[] | undefined): readonly string[] =>
-  value === undefined ? [] : typeof value === 'string' ? [value] : value
-
 function meetsRule(rule: Exclude<AuthorizeRule, true | string>, user: User | undefined): Denial | undefined {
-  const scopes = list(rule.scope)
+  const scopes = [rule.scope ?? []].flat()
   const lacking = scopes.filter(scope => !user?.scopes.includes(scope))
-  const roles = list(rule.role).filter(role => !user?.roles.includes(role))
+  const roles = [rule.role ?? []].flat().filter(role => !user?.roles.includes(role))
   if (lacking.length === 0 && roles.length === 0) return undefined
   const what = [...lacking.map(scope => `scope "${scope}"`), ...roles.map(role => `role "${role}"`)].join(', ')
   return { reason: `lacks ${what}`, scopes: lacking.length > 0 ? scopes : [], listed: false }
@@ -43,7 +40,7 @@ export const openAccess: AccessDecider = {
     if (typeof rule !== 'string') return meetsRule(rule, user)
     return { reason: `no plugin defines the policy "${rule}"`, scopes: [], listed: false }
   },
-  scopesToEnter: rule => (typeof rule === 'object' ? list(rule.scope) : []),
+  scopesToEnter: rule => (typeof rule === 'object' ? [rule.scope ?? []].flat() : []),
   deniesInBody: () => false,
 }
 

@@ -2,6 +2,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { basename, dirname, extname, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { attempt } from '../http/describe-thrown.ts'
 import { errorText, formatPath, type Path } from '../http/errors.ts'
 import { isUtf16, UTF16_FAULT } from '../http/utf8-text.ts'
 import { nearest } from '../mcp/nearest.ts'
@@ -33,13 +34,7 @@ export function explainImport(file: string, error: unknown, at: Path = []): Mist
   }
 }
 
-function textOf(file: string): string {
-  try {
-    return readFileSync(file, 'utf8')
-  } catch {
-    return ''
-  }
-}
+const textOf = (file: string): string => attempt(() => readFileSync(file, 'utf8')) ?? ''
 
 const COMPILER = /^(.+):(\d+):\d+: (?:ERROR|error): (.*)$/m
 const NOT_FOUND = /^Cannot find (?:module|package) '([^']+)'(?:.* imported from |\nRequire stack:\n- )(.+?)(?:\n|$)/

@@ -6,7 +6,7 @@ import { isObject } from '../mcp/is-object.ts'
 import { nearest } from '../mcp/nearest.ts'
 import type { JsonSchema } from '../mcp/protocol.ts'
 import { TOOLSET_NAME_PATTERN } from '../mcp/routes.ts'
-import { readErrors, type SchemaProblem, stepsOf } from '../mcp/schema/explain-errors.ts'
+import { readErrors, type SchemaProblem, shorten, stepsOf } from '../mcp/schema/explain-errors.ts'
 import { ENDPOINT_URL_PATTERN, HTTP_URL_PATTERN, IDENTIFIER, ISSUER_URL, KEYS_URL, SCOPE } from '../mcp/schema-parts.ts'
 import {
   CLAIM_PATH_PATTERN,
@@ -334,8 +334,6 @@ export const isSecretPath = (schema: object, path: Path): boolean => isSecretAt(
 
 function describeValue(value: unknown): string {
   const note = isPlaceholder(value) ? ', a placeholder that is not replaced' : ''
-  if (typeof value === 'string') return `${JSON.stringify(shorten(shownUrl(value)))}${note}`
+  if (typeof value === 'string') return `${JSON.stringify(shorten(shownUrl(value), MAX_SHOWN))}${note}`
   return typeof value === 'number' || typeof value === 'boolean' ? String(value) : describeKind(value)
 }
-
-const shorten = (value: string): string => (value.length > MAX_SHOWN ? `${value.slice(0, MAX_SHOWN - 1)}…` : value)

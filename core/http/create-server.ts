@@ -72,7 +72,7 @@ export function createHttpServer(
     if (socket.remoteAddress === undefined) socket.destroy()
     watch(socket, socket)
   })
-  return { server, waiting }
+  return { server, refusePipelined, watch, waiting }
 }
 
 export const isSecure = (server: object): boolean => 'setSecureContext' in server

@@ -1,6 +1,7 @@
 // The MCP part of the plugin host: definitions, methods, and hooks around each call.
 
 import { formatPath, type Report, StartError } from '../http/errors.ts'
+import { getOrCreate } from '../http/get-or-create.ts'
 import type { PluginInstance } from '../kernel/plugin-plan.ts'
 import { lacksCapability, type Registration, registeredOn, runStartTask } from '../kernel/set-up.ts'
 import type { Call, Next } from './call.ts'
@@ -185,16 +186,14 @@ export const contributedTo = (registrations: McpRegistrations, route: CompiledRo
 
 export function createUnlisting(registrations: McpRegistrations): (route: CompiledRoute) => (name: string) => boolean {
   const found = new Map<CompiledRoute, (name: string) => boolean>()
-  return route => {
-    let list: IsHidden[] | undefined
-    const isHidden = (name: string) => {
-      list ??= registeredOn(registrations.unlisted, route)
-      return list.some(hides => hides(name, route) !== false)
-    }
-    const known = found.get(route) ?? isHidden
-    found.set(route, known)
-    return known
-  }
+  return route =>
+    getOrCreate(found, route, () => {
+      let list: IsHidden[] | undefined
+      return name => {
+        list ??= registeredOn(registrations.unlisted, route)
+        return list.some(hides => hides(name, route) !== false)
+      }
+    })
 }
 
 export function createRevisions(

@@ -1,7 +1,8 @@
 // Notifies observers of finished Calls and of HTTP requests without a Call.
-import { withTimeout } from '../http/clock.ts'
+import type { Clock } from '../http/clock.ts'
 import { blamed } from '../http/describe-thrown.ts'
 import type { HostError } from '../http/errors.ts'
+import { type TimeoutEntry, TimeoutQueue } from '../http/linked-list.ts'
 import type { HostContext, Timeline } from '../kernel/endpoint.ts'
 import type { Logger } from '../kernel/log.ts'
 import { type Registration, registeredOn } from '../kernel/set-up.ts'
@@ -69,15 +70,39 @@ function outcomeOfRequest({ state, res }: HostContext): Outcome {
   return res.statusCode < 400 ? 'ok' : 'error'
 }
 
+/** Interval of checks for closed connections, milliseconds: a plugin step can hang after the client has left. */
+const CHECK_INTERVAL = 60_000
+
+/** A request whose steps are running. A `close` listener for each request would cost more. */
+class PendingRequest implements TimeoutEntry {
+  older?: this | undefined = undefined
+  newer?: this | undefined = undefined
+  linked = false
+  due = 0
+  readonly began = performance.now()
+  readonly ctx: HostContext
+  readonly #check: (request: PendingRequest) => void
+
+  constructor(ctx: HostContext, check: (request: PendingRequest) => void) {
+    this.ctx = ctx
+    this.#check = check
+  }
+
+  overdue(): void {
+    this.#check(this)
+  }
+}
+
 const VERBS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'OPTIONS', 'PATCH'])
 
 export function createRequestWatch(
   registered: readonly Registration<Observer>[],
   { log, ...settings }: ObserveSettings,
+  clock: Clock,
 ): (ctx: HostContext) => (decided: Promise<unknown>) => void {
   const everywhere = registered.filter(({ instance }) => instance.general).map(({ value }) => value)
 
-  function notify(ctx: HostContext, began: number) {
+  function notify({ ctx, began }: PendingRequest) {
     const { req, res, state, ip } = ctx
     if (state.hasRecords) return
     const { refusal: error, route, user, timeline } = state
@@ -103,25 +128,30 @@ export function createRequestWatch(
 
   const starts = registered.flatMap(({ value }) => value.startTimeline ?? [])
 
+  const pending = new TimeoutQueue<PendingRequest>(CHECK_INTERVAL, clock)
+  function check(request: PendingRequest) {
+    if (request.ctx.res.closed) notify(request)
+    else pending.add(request)
+  }
+  function end(request: PendingRequest) {
+    const { state, res } = request.ctx
+    state.timeline?.end()
+    // False after a record by `check`.
+    if (!pending.delete(request) || state.hasRecords) return
+    if (res.closed) notify(request)
+    else res.on('close', () => notify(request))
+  }
+
   return ctx => {
-    const began = performance.now()
+    const request = new PendingRequest(ctx, check)
+    pending.add(request)
     for (const start of starts) ctx.state.timeline ??= start()
     return decided => {
-      const { timeline } = ctx.state
-      if (timeline) void decided.catch(() => undefined).then(() => timeline.end())
-      ctx.res.on('close', () => {
-        if (ctx.state.hasRecords) return
-        if (ctx.res.writableFinished) return notify(ctx, began)
-        // The client left before the response. The request can still be refused.
-        const settled = decided.catch(() => undefined)
-        void withTimeout(settled, DECIDED_WITHIN, () => undefined).then(() => notify(ctx, began))
-      })
+      const ended = () => end(request)
+      decided.then(ended, ended)
     }
   }
 }
-
-/** Maximum time that the record of a disconnected request waits, milliseconds: a plugin step can hang. */
-const DECIDED_WITHIN = 60_000
 
 export function createRefusalWatch(
   registered: readonly Registration<Observer>[],

@@ -1,14 +1,9 @@
 // The plugin `cluster-redis`, which keeps everything in Redis, and a plugin for each part: sessions, changes, streams, grants, tasks.
+
 import { createGrantStore } from '../../core/auth.ts'
 import { definePlugin, type InternalExamination } from '../../core/internal.ts'
 import type { OptionsOf } from '../../core/plugin.ts'
-import {
-  createChangeBus,
-  createEventStore,
-  createPeers,
-  createSessionStore,
-  createTaskStore,
-} from '../../core/transport.ts'
+import { createChangeBus, createEventStore, createPeers, createSessionStore } from '../../core/transport.ts'
 import {
   BUS_COMMANDS,
   busOf,
@@ -24,6 +19,7 @@ import {
   STORE_COMMANDS,
 } from '../families/redis/index.ts'
 import { demandSecrets, readStreamBounds, STREAM_PROPERTIES } from '../families/stores/index.ts'
+import { createTaskStore } from '../families/task-store/index.ts'
 
 const ALL_COMMANDS = [...STORE_COMMANDS, ...BUS_COMMANDS]
 const OF_SESSIONS = 'sessions are for every node, but the keys that sign their ids'

@@ -57,7 +57,7 @@ export function callerIn(value: unknown): Caller {
     isText(token, MAX_TOKEN) &&
     (roles === undefined || isNames(roles)) &&
     (scopes === undefined || isNames(scopes))
-  if (!isValid) throw new ApiFailure(400, 'bad_request', 'A caller has `label`, `token`, `roles` and `scopes`.')
+  if (!isValid) throw new ApiFailure(400, 'bad_request', 'Invalid `label`, `token`, `roles` or `scopes`.')
   return value as Caller
 }
 

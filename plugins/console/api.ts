@@ -8,7 +8,7 @@
  * - Every POST needs `Content-Type: application/json`.
  * - Errors have the body `ApiError`.
  * - Texts from clients and upstream servers are data. The page renders them as text.
- * - No response contains arguments, results, tokens or session ids.
+ * - Except for calls of the operator, no response contains arguments, results, tokens or session ids.
  */
 export const SECRET_HEADER = 'x-console'
 
@@ -210,7 +210,7 @@ export interface Second {
   readonly p99?: number
 }
 
-/** Since the console started. A limited number of items is kept: an item that returns starts again at 0. */
+/** Since the console started. Evicted items start again at 0. */
 export interface ToolFigures {
   readonly route: string
   readonly kind: ItemKind

@@ -119,7 +119,7 @@ export function createHandlers({ host, operator, records, isActive, readProgram 
   const live = { host, operator, handleOf }
   const actions = operatorActions(host)
   const isOn = (name: string) => operator.plugins.some(plugin => plugin.name === name)
-  // Calls use the local address, which the certificate does not contain.
+  // Console calls use the loopback address; the certificate lacks it.
   const canTry = isActive && !http.tls
   const appPages = createAppPages(host)
   const uptime = () => Math.floor(process.uptime())
@@ -204,7 +204,7 @@ export function createHandlers({ host, operator, records, isActive, readProgram 
     return { via, node, version, server, actions: isActive, try: canTry, expiresAt }
   }
 
-  /** Problems of the last reload are errors or logged by the program, so they are not among the kept warnings. */
+  /** Returns the last reload's failure, which the kept warnings do not contain. */
   function reloadWarning(): Warning[] {
     const last = operator.program?.lastReload()
     if (!last || last.ok) return []
@@ -409,7 +409,7 @@ export function createHandlers({ host, operator, records, isActive, readProgram 
     const isText = (value: unknown) => value === undefined || typeof value === 'string'
     const isMap = (value: unknown) => value === undefined || isObject(value)
     if (typeof tool !== 'string' || !isObject(given) || !isText(requestState) || !isMap(inputResponses)) {
-      throw badRequest('A call has `path`, `tool` and `arguments`.')
+      throw badRequest('Set `path`, `tool` and `arguments`.')
     }
     const item = address.items.find(({ kind, key }) => kind === 'tools' && key === tool)
     if (!item) throw badRequest('This path has no such tool.')

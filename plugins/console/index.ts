@@ -33,7 +33,7 @@ const OPTIONS = {
       type: 'array',
       items: { type: 'string', minLength: 1 },
       default: [],
-      description: 'Host names of the page in addition to `host`. On a loopback address also loopback names.',
+      description: 'Other allowed `Host` names. Loopback listeners also allow loopback names.',
     },
     actions: {
       type: 'boolean',

@@ -1,7 +1,9 @@
 // Screens 8 and 9: sessions of this node and tasks of its stores, with the actions on them.
+
 import type { InternalHost, Operator } from '../../core/internal.ts'
 import { isObject } from '../../core/plugin.ts'
-import { hasEnded, plainText, type Session, type TaskStore, type TaskSummary } from '../../core/transport.ts'
+import { plainText, type Session } from '../../core/transport.ts'
+import { hasEnded, type TaskStore, type TaskSummary } from '../families/task-store/index.ts'
 import type { SessionRow, Sessions, TaskRow, Tasks } from './api.ts'
 
 const MAX_SESSIONS = 500

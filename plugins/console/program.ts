@@ -17,6 +17,6 @@ export interface ConsoleProgram {
   readConfig(): Promise<Pick<ConfigView, 'file' | 'keys'>>
   /** Undefined if other processes replace this one, and log the result. */
   reload(): Promise<LastReload | undefined>
-  /** The newest reload, whatever started it; undefined before the first. */
+  /** The latest reload; undefined before the first. */
   lastReload(): LastReload | undefined
 }

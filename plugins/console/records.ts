@@ -28,7 +28,7 @@ export const MAX_TIMED = 50
 
 const DENIED: ReadonlySet<number | undefined> = new Set([401, 403, 429])
 
-/** All screens and figures count as denials the rows with the outcome `refused`. A host that cannot serve denies no one. */
+/** Denials are the rows with the outcome `refused`. Refusals with a 5xx status are errors. */
 function outcomeOf({ outcome, error }: CallRecord): CallRow['outcome'] {
   if (outcome === 'error' && DENIED.has(error?.status)) return 'refused'
   return outcome === 'refused' && error && error.status >= 500 ? 'error' : outcome
@@ -343,7 +343,7 @@ export function createRecords(node: string, now: () => number, samplePathOf: (ro
       keep(row)
       for (const listen of listeners) listen(row)
     },
-    /** Undefined without a viewer, and for the other requests of a second with many. */
+    /** Undefined without viewers, and after `MAX_TIMED` requests per batch. */
     startTimeline(): RequestTimeline | undefined {
       return listeners.size > 0 && timed++ < MAX_TIMED ? new RequestTimeline() : undefined
     },

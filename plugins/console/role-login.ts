@@ -69,7 +69,7 @@ export function createRoleLogin(host: InternalHost, { role, host: address, port,
     const subject = await pages.identify(ctx, path)
     if (subject === undefined) return
     const roles = await pages.rolesOf(ctx)
-    // The sign-in has ended since: the user signs in again.
+    // The sign-in has expired; `identify` starts a new one.
     if (!roles && (await pages.identify(ctx, path)) === undefined) return
     const user = operator.pseudonymOf({ issuer, subject })
     if (!roles?.includes(role)) {

@@ -73,15 +73,13 @@ function offerFigures(
 const FILES = Symbol('files of store-sqlite')
 const MEMORY = ':memory:'
 const MIN_SIZE = 1_048_576
-/** Share of `maxSize` for all tasks. */
-const TASK_SHARE = 0.2
 
 export function setUp(host: InternalHost, options: FilledStoreSqliteOptions): void {
   demandNode(host)
   demandSecrets(host, 'sessions outlive this process, but the keys that sign their ids', 'this host')
   const file = writerOf(host, options)
   const maxSize = parseSize(options.maxSize)
-  const limits = { streams: readStreamBounds(host, options), maxSize, taskBytes: Math.floor(maxSize * TASK_SHARE) }
+  const limits = { streams: readStreamBounds(host, options), maxSize }
   host.provide('store', { ...createSqliteStore(file), limits })
 }
 

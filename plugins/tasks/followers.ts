@@ -1,14 +1,15 @@
 // Notifies subscribers of `taskIds` about changes of tasks.
+
 import { HostError } from '../../core/index.ts'
 import type { Call, Clock, Honoured, Logger, Timer } from '../../core/plugin.ts'
+import { isUnavailable } from '../../core/transport.ts'
 import {
   hasEnded,
-  isUnavailable,
   type TaskNews,
   type TaskRecord,
   type TaskStore,
   type TaskSummary,
-} from '../../core/transport.ts'
+} from '../families/task-store/index.ts'
 import { isId, taskLost } from './records.ts'
 import type { Tasks } from './tasks.ts'
 

@@ -1,10 +1,11 @@
 // Decides whether a caller can access a task, like a call of its tool with the token of the current request.
+
 import { LRUCache } from 'lru-cache'
 import type { ToolItem } from '../../core/auth.ts'
 import { defineTool, HostError, type ToolDefinition } from '../../core/index.ts'
 import type { Services } from '../../core/internal.ts'
 import type { Call, CatalogItem, McpRoute } from '../../core/plugin.ts'
-import type { TaskSummary } from '../../core/transport.ts'
+import type { TaskSummary } from '../families/task-store/index.ts'
 import { packQueue, unpackQueue } from './records.ts'
 
 const MOST_KNOWN = 10_000

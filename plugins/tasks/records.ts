@@ -1,4 +1,5 @@
 // Stored tasks, and their form in the protocol. They contain no tokens or credentials.
+
 import { createHash, randomBytes } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
 import { HostError, type JsonObject, type ToolDefinition, type User } from '../../core/index.ts'
@@ -7,13 +8,10 @@ import {
   type ClientFacts,
   holderOf,
   type RequestFacts,
-  type TaskEnd,
-  type TaskQuestion,
-  type TaskRecord,
-  type TaskSummary,
   type ToolsetChoice,
   withoutCredentials,
 } from '../../core/transport.ts'
+import type { TaskEnd, TaskQuestion, TaskRecord, TaskSummary } from '../families/task-store/index.ts'
 
 export interface Work {
   readonly route: string

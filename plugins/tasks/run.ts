@@ -1,4 +1,5 @@
 // One run of a task: the call without its token, and the requests to its client, which are stored.
+
 import { HostError, ToolError } from '../../core/index.ts'
 import type { McpRoute, Timer } from '../../core/plugin.ts'
 import {
@@ -6,17 +7,19 @@ import {
   Cancellation,
   type ClientRequest,
   encodeAnswer,
-  hasEnded,
   isAnswer,
   MODERN_REVISION,
   type Question,
+  type Transport,
+} from '../../core/transport.ts'
+import {
+  hasEnded,
   type TaskEnd,
   type TaskLease,
   type TaskQuestion,
   type TaskRecord,
   type TaskStore,
-  type Transport,
-} from '../../core/transport.ts'
+} from '../families/task-store/index.ts'
 import { type Asked, factsOf, failedWith, nodeGone, type Work } from './records.ts'
 import type { TaskSettings } from './tasks.ts'
 

@@ -1,8 +1,10 @@
 // Sets up the tasks extension, with one worker for each store.
+
 import { HostError } from '../../core/index.ts'
 import type { InternalHost } from '../../core/internal.ts'
 import { type Call, type Extension, type McpRoute, StartError } from '../../core/plugin.ts'
-import { type QueueDepth, type TaskEnd, type TaskStore, transportOf } from '../../core/transport.ts'
+import { transportOf } from '../../core/transport.ts'
+import type { QueueDepth, TaskEnd, TaskStore } from '../families/task-store/index.ts'
 import { Followers } from './followers.ts'
 import type { FilledTasksOptions } from './options.ts'
 import { createTaskPolicy } from './policy.ts'

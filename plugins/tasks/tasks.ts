@@ -1,4 +1,5 @@
 // The options of tasks, and the client operations: create by a tool call, get, respond, cancel and list.
+
 import { HostError, type ToolDefinition } from '../../core/index.ts'
 import type { InternalHost, Services } from '../../core/internal.ts'
 import {
@@ -10,7 +11,7 @@ import {
   StartError,
   type ToolKey,
 } from '../../core/plugin.ts'
-import type { QueueOffer, TaskBounds, TaskRecord, TaskStore, TaskSummary } from '../../core/transport.ts'
+import type { QueueOffer, TaskBounds, TaskRecord, TaskStore, TaskSummary } from '../families/task-store/index.ts'
 import type { FilledTasksOptions } from './options.ts'
 import type { TaskPolicy } from './policy.ts'
 import { accountOf, detailsOf, factsOf, isId, lineOf, newId, ownerOf, seedOf, type Work, workOf } from './records.ts'

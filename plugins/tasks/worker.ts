@@ -1,6 +1,7 @@
 // Claims tasks up to the process limits, renews their leases, and polls for expired ones.
+
 import type { Logger, Timer } from '../../core/plugin.ts'
-import type { QueueDepth, QueueOffer, TaskNews, TaskRecord } from '../../core/transport.ts'
+import type { QueueDepth, QueueOffer, TaskNews, TaskRecord } from '../families/task-store/index.ts'
 import { Places } from './places.ts'
 import { nodeGone, unpackWork } from './records.ts'
 import { type RunHost, TaskRun } from './run.ts'

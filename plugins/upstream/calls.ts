@@ -36,8 +36,8 @@ export function capabilitiesFor(
 }
 
 /**
- * Capabilities of the connection for lists: some servers list a tool only if the client supports its requests or its
- * page. On a shared connection, requests of the server belong to no caller.
+ * Capabilities of the list connection: some servers hide tools whose requests or page the client does not support. A
+ * shared connection accepts no server requests.
  */
 export const listCapabilities = (settings: Pick<ServerSettings, 'asks' | 'sessions'>): Capabilities =>
   settings.sessions === 'shared' ? UI_CAPABILITY : capabilitiesFor(settings)

@@ -90,7 +90,7 @@ export function createDefiner(settings: ServerSettings, client: UpstreamClient) 
     })
     const { execution } = item
     if (isObject(execution) && execution['taskSupport'] === 'required')
-      throw new Error('it requires tasks, which are not passed on')
+      throw new Error('it requires tasks, which are not forwarded')
     if (refersOutside([inputSchema, outputSchema])) throw new Error('its schemas reference another document')
     const listed = overrideInputSchema(inputSchema, override?.arguments)
     const mode = override?.output ?? output

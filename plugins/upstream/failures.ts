@@ -13,7 +13,7 @@ const short = (text: string) => {
   return shown.length <= MAX_MESSAGE ? shown : `${shown.slice(0, MAX_MESSAGE)}…`
 }
 
-/** MCP Apps: the only extension that is passed on. */
+/** MCP Apps: the only extension that is forwarded. */
 export const UI = 'io.modelcontextprotocol/ui'
 
 export const MAY_BE_DONE = 'The call may have been executed: check before you repeat it.'
@@ -49,7 +49,7 @@ export function callFailure(name: string, error: unknown): Error {
     const { extensions } = isObject(requiredCapabilities) ? requiredCapabilities : {}
     const [unsupported] = Object.keys(isObject(extensions) ? extensions : {}).filter(id => id !== UI)
     if (unsupported !== undefined)
-      return new ToolError(`The server "${name}" requires the extension ${short(unsupported)}, which is not passed on.`)
+      return new ToolError(`The server "${name}" requires the extension ${short(unsupported)}, which is not forwarded.`)
     return new HostError('missingCapability', { detail: short(error.message), data: { requiredCapabilities } })
   }
   if (isLoginNeeded(error)) {

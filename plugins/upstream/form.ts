@@ -1,5 +1,5 @@
-// Forms that a server requests, reduced to the flat schemas of client/elicitation. Other keywords are dropped: this host checks the
-// answers, and a `pattern` or a reference of a server could take unlimited time.
+// Sanitizes elicitation schemas of a server: keeps only keywords that the spec allows. The host validates responses, and a `pattern` or
+// `$ref` could take unlimited time.
 import { isObject } from '../../core/plugin.ts'
 
 type Json = Readonly<Record<string, unknown>>

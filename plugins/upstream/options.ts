@@ -164,10 +164,10 @@ const override = {
           },
           'Changes to an argument.',
         ),
-        'Changes to arguments, by their names at the server.',
+        'Changes to arguments, by upstream name.',
       ),
       timeout: duration('Time limit for a call.'),
-      concurrency: count('Maximum concurrent calls per process.'),
+      concurrency: count('Maximum concurrent calls per worker.'),
       output,
       task: { description: 'The key `task` of the tool, for the plugin `tasks`.' },
     },
@@ -225,25 +225,25 @@ const server = {
       auth: SERVER_AUTH,
       sessions: choice(
         ['auto', 'shared', 'per-session', 'per-user', 'per-call'],
-        'Which calls share a session. `auto` (default): all if the server has no sessions, otherwise as `per-session`. `per-session`: those of a client session; without one, `per-user`. `per-user`: those of a user. `per-call`: none. `shared`: all.',
+        'Scope of a session. `per-session`: one client session; without one, as `per-user`. `per-user`: one user. `per-call`: one call. `shared`: all callers. `auto` (default): `shared` if the server has no sessions, otherwise `per-session`.',
       ),
-      maxSessions: count('Maximum sessions at the server. Default 1000.'),
+      maxSessions: count('Maximum upstream sessions. Default 1000.'),
       concurrency: count(
-        'Maximum concurrent calls per process, without held calls. Default 64 with `url`, 16 with `command`.',
+        'Maximum concurrent calls per worker, without held calls. Default 64 with `url`, 16 with `command`.',
       ),
       prefix: {
         type: 'string',
         pattern: '^[A-Za-z0-9_.-]{0,64}$',
         description: "Prefix of tool and prompt names; `''` for none. Default: the toolset name and `_`.",
       },
-      include: texts('Globs for tool names at the server. Default: all tools.'),
-      exclude: texts('Globs for tool names at the server. Takes precedence over `include`.'),
+      include: texts('Globs for upstream tool names. Default: all tools.'),
+      exclude: texts('Globs for upstream tool names. Takes precedence over `include`.'),
       resources: items('resources'),
       prompts: items('prompts'),
-      overrides: record(override, 'Changes to tools, by their names at the server.'),
+      overrides: record(override, 'Changes to tools, by upstream name.'),
       instructions: choice(
         ['ignore', 'append'],
-        'Instructions of the server for models. `ignore` (default): not passed on. `append`: added to those of the host.',
+        'Instructions of the server for models. `ignore` (default): not forwarded. `append`: added to those of the host.',
       ),
       access: text('The policy, scope or role that all items require.'),
       asks: closed(
@@ -252,7 +252,7 @@ const server = {
           sample: flag('Sampling.'),
           roots: flag('Roots.'),
         },
-        'Requests of the server that are passed on to the client: elicit, sample, roots. Default: all.',
+        'Server requests that are forwarded to the client: elicit, sample, roots. Default: all.',
       ),
       input: choice(
         ['pass', 'check'],
@@ -261,7 +261,7 @@ const server = {
       output,
       meta: choice(
         ['pass', 'drop'],
-        '`_meta` of calls and results. `pass` (default): passed on without protocol fields. `drop`: removed.',
+        '`_meta` of calls and results. `pass` (default): forwarded without protocol fields. `drop`: removed.',
       ),
       uris: choice(
         ['keep', 'wrap'],
@@ -296,14 +296,14 @@ export const OPTIONS = {
       {
         max: count('Maximum processes for sessions, for all servers together. Default 200.'),
         stopGrace: duration('Time between closing stdin and SIGTERM. Default `2s`.'),
-        idle: durationOrOff('A session ends after this time without calls. Default `5m`.'),
+        idle: durationOrOff('Idle sessions (also with `url`) end after this time. Default `5m`.'),
       },
       'Limits for processes and sessions.',
     ) as JsonSchema,
     held: closed(
       {
         max: count(
-          "Maximum held calls per server, in one process. Held: a call that waits for the client's response. Default 100.",
+          "Maximum held calls per server, in one worker. Held: a call that waits for the client's response. Default 100.",
         ),
         maxPerUser: count('The same limit per user and server. Default 5.'),
         for: duration('Maximum waiting time of a held call. Default `5m`.'),

@@ -145,13 +145,16 @@ export function setUpUpstreams(host: InternalHost, options: UpstreamOptions): vo
         .find(one => one.isWithheld(tool))
         ?.isWithheld(tool) ?? false,
   )
-  for (const [name, { settings }] of live) {
-    if (settings.whenDown !== 'fail') continue
+  /** Reloads can change `whenDown`. */
+  function addReadiness({ name, whenDown }: ServerSettings) {
+    if (whenDown !== 'fail') return
     host.readiness(`upstream ${name}`, () => {
       const upstream = live.get(name)
-      return !upstream || ['up', 'needs login'].includes(upstream.state) || upstream.describe()
+      if (upstream?.settings.whenDown !== 'fail') return true
+      return ['up', 'needs login'].includes(upstream.state) || upstream.describe()
     })
   }
+  for (const { settings } of all()) addReadiness(settings)
 
   async function start(upstream: Upstream) {
     try {
@@ -184,6 +187,7 @@ export function setUpUpstreams(host: InternalHost, options: UpstreamOptions): vo
     const before = live.get(settings.name)
     const next = create(settings, entry)
     live.set(settings.name, next)
+    addReadiness(settings)
     if (before) {
       retired.add(before)
       next.takeOver(before, () => retired.delete(before))

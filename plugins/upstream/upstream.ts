@@ -154,7 +154,7 @@ export class Upstream implements UpstreamClient {
   get state(): State {
     return this.#state
   }
-  /** True if calls can reach the server. Without a login of the host, calls with the token of each user still do. */
+  /** True if calls can reach the server. In `needs login`, calls with per-user tokens still can. */
   get isUp(): boolean {
     return this.#state === 'up' || (this.#state === 'needs login' && this.#isPerCaller)
   }
@@ -336,7 +336,7 @@ export class Upstream implements UpstreamClient {
     this.#era = undefined
     const connection = await connect(target, { ...this.#options(events), ...(era !== undefined && { era }) }).catch(
       (error: unknown) => {
-        // The process ended. An attempt with one era starts it once; an attempt that detects the era can start it twice.
+        // The process exited. Try the other era next: detection can start the program twice per attempt.
         const isEnded = this.settings.command !== undefined && error instanceof RemoteError && error.reason === 'lost'
         if (isEnded) this.#era = era === 'legacy' ? 'modern' : 'legacy'
         throw error
@@ -460,10 +460,7 @@ export class Upstream implements UpstreamClient {
     this.#unmatched = text
     if (unmatched.length === 0) return
     const fields = { upstream: this.settings.name, unmatched }
-    this.#parts.host.log.warn(
-      { code: 'MH2949', ...fields },
-      'some options of an upstream server match none of its tools',
-    )
+    this.#parts.host.log.warn({ code: 'MH2949', ...fields }, 'filters or overrides match no tool of an upstream server')
   }
 
   #serve(snapshot: Snapshot, canComplete: boolean) {
@@ -588,7 +585,7 @@ export class Upstream implements UpstreamClient {
   }
 
   async #enterSession(call: Call): Promise<{ readonly session: ServerSession; leave(): void }> {
-    // The connection for lists has no token, and calls do not need it.
+    // Calls do not need the list connection, which has no token.
     if (this.#isPerCaller && this.#state === 'needs login') return this.#enterOwnSession(call)
     await this.#supervisor.get().catch(() => {
       throw new ToolError(
@@ -664,7 +661,7 @@ export class Upstream implements UpstreamClient {
     this.#unknown.add(tool)
     this.#parts.host.log.warn(
       { code: 'MH2958', upstream: this.settings.name, upstreamTool: tool },
-      'an upstream server does not have a listed tool for the user of a call: all users see the same lists',
+      'a listed tool does not exist for this user of an upstream server: lists are not per user',
     )
   }
 

@@ -2,8 +2,9 @@
 
 import { createGrantStore } from '../../core/auth.ts'
 import { storeContract } from '../../core/testing.ts'
-import { createChangeBus, createPeers, createTaskStore } from '../../core/transport.ts'
+import { createChangeBus, createPeers } from '../../core/transport.ts'
 import { type RedisSettings, redisBus, redisStore } from '../../plugins/families/redis/index.ts'
+import { createTaskStore } from '../../plugins/families/task-store/index.ts'
 import { serviceContract } from '../support/contracts/index.ts'
 import { describeContracts } from '../support/describe-contracts.ts'
 import { startRedisCluster } from '../support/redis-cluster.ts'

@@ -7,6 +7,7 @@ import type { CallRecord } from '../../core/plugin.ts'
 import { META } from '../../core/transport.ts'
 import { plugin } from '../fixtures/plugins.ts'
 import { eventually } from '../support/eventually.ts'
+import { createManualClock } from '../support/manual-clock.ts'
 import { metaOf, modern, modernRequest, post } from '../support/rpc.ts'
 import { openSession } from '../support/session-client.ts'
 import { startHost, stopHosts } from '../support/start-host.ts'
@@ -143,6 +144,48 @@ describe('Observer records of HTTP requests', () => {
     for (const [act] of expected) found.push(...(await recordsOf(act)).map(told))
     expect(found).to.deep.equal(expected.map(([, ...rest]) => rest))
     expect(elsewhere.map(told)).to.deep.equal([expected[4]?.slice(1)])
+  })
+
+  it('exist once for a request whose client left during a step that hangs', async () => {
+    const clock = createManualClock()
+    const records: CallRecord[] = []
+    let entered = 0
+    let release = () => {}
+    const plugins = {
+      observer: plugin(host => host.onFinish(record => void records.push(record))),
+      hangs: plugin(host =>
+        host.onRequest(async ({ path }, next) => {
+          entered++
+          if (path !== '/') return next()
+          await new Promise<void>(resolve => {
+            release = resolve
+          })
+          return next()
+        }),
+      ),
+    }
+    const routes = { '/': { toolsets: 'all' } } as const
+    const config = { toolsets: { all: [] }, routes, plugins: { 'transport-streamable': {}, ...plugins } }
+    const { url } = await startHost(config, undefined, { clock })
+    const leaving = new AbortController()
+    const request = fetch(url, { signal: leaving.signal }).catch(() => undefined)
+    await eventually('the step', () => entered === 1)
+    clock.advance(60_000)
+    expect(records).to.deep.equal([])
+    leaving.abort()
+    await request
+    await eventually('a record', () => {
+      clock.advance(60_000)
+      return records.length > 0
+    })
+    release()
+    const other = await fetch(`${url}/nothing`)
+    await other.text()
+    await eventually('the record of the next request', () => records.length > 1)
+    expect(records.map(({ outcome, http }) => [outcome, http?.verb])).to.deep.equal([
+      ['cancelled', 'GET'],
+      ['refused', 'GET'],
+    ])
   })
 
   it('state the failed access rule and the plugin that refused the call', async () => {

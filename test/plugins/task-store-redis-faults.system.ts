@@ -1,8 +1,15 @@
 // Task store while Redis is killed, hangs, is full, or the connection is cut: no lost, duplicate or late task.
+
 import { expect } from 'chai'
 import { HostError } from '../../core/index.ts'
-import { createTaskStore, type NewTask, type TaskBounds, type TaskNews, type TaskStore } from '../../core/transport.ts'
 import { redisBus, redisStore } from '../../plugins/families/redis/index.ts'
+import {
+  createTaskStore,
+  type NewTask,
+  type TaskBounds,
+  type TaskNews,
+  type TaskStore,
+} from '../../plugins/families/task-store/index.ts'
 import { rejectionOf } from '../fixtures/rejection-of.ts'
 import { startCuttingProxy } from '../support/cutting-proxy.ts'
 import { eventually } from '../support/eventually.ts'

@@ -1,10 +1,16 @@
 // Tasks in Redis beyond the task store contract: memory and round trips, key names, the index, Redis Cluster and ACL.
+
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { createClient } from '@redis/client'
 import { expect } from 'chai'
-import { createTaskStore, type NewTask, type TaskBounds, type TaskStore } from '../../core/transport.ts'
 import { redisBus, redisStore } from '../../plugins/families/redis/index.ts'
+import {
+  createTaskStore,
+  type NewTask,
+  type TaskBounds,
+  type TaskStore,
+} from '../../plugins/families/task-store/index.ts'
 import { serviceContract } from '../support/contracts/index.ts'
 import { eventually } from '../support/eventually.ts'
 import { startRedisCluster } from '../support/redis-cluster.ts'

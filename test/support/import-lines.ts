@@ -93,6 +93,7 @@ export const FAMILIES: Readonly<Record<string, readonly string[]>> = {
   'families/own-port': ['console', 'health', 'metrics'],
   'families/pages': ['auth-bridge', 'transport-streamable'],
   'families/per-request': ['transport-streamable', 'transport-stdio'],
+  'families/task-store': ['tasks', 'cluster-redis', 'console'],
   'families/stores': ['cluster-redis', 'store-sqlite', 'store-postgres'],
 }
 

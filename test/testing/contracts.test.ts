@@ -1,4 +1,5 @@
 // Tests the store contracts with the built-in stores, and that they detect stores that violate them.
+
 import { expect } from 'chai'
 import { createMemoryGrantStore } from '../../core/access/grant-store.ts'
 import type { GrantStore } from '../../core/auth.ts'
@@ -10,12 +11,13 @@ import { createMemoryEventStore } from '../../core/sessions/memory-event-store.t
 import { createMemoryBus } from '../../core/store/memory-bus.ts'
 import { createMemoryStore } from '../../core/store/memory-store.ts'
 import type { Store } from '../../core/store/store.ts'
-import { createMemoryTaskStore } from '../../core/tasks/create-task-store.ts'
 import type { Check } from '../../core/testing/contract.ts'
 import { createKeptLog } from '../../core/testing/kept-log.ts'
 import { storeContract } from '../../core/testing.ts'
-import type { Peers, SessionStore, TaskStore, Victim } from '../../core/transport.ts'
+import type { Peers, SessionStore, Victim } from '../../core/transport.ts'
+import type { TaskStore } from '../../plugins/families/task-store/index.ts'
 import { rejectionOf } from '../fixtures/rejection-of.ts'
+import { createMemoryTaskStore } from '../plugins/tasks/support/memory-task-store.ts'
 import { serviceContract } from '../support/contracts/index.ts'
 import { describeContracts } from '../support/describe-contracts.ts'
 import { createMemoryChangeBus, createMemoryPeers } from '../support/memory-services.ts'

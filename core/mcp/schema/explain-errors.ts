@@ -136,7 +136,7 @@ function placeOf(steps: readonly PropertyKey[], role: SchemaRole): string {
   return texts.length > 12 ? [...texts.slice(0, 6), '…', ...texts.slice(-3)].join('') : texts.join('')
 }
 
-const shorten = (text: string, limit: number) => (text.length > limit ? `${text.slice(0, limit - 1)}…` : text)
+export const shorten = (text: string, limit: number) => (text.length > limit ? `${text.slice(0, limit - 1)}…` : text)
 
 function shown(value: unknown, withType: boolean): string {
   if (value === null) return 'null'

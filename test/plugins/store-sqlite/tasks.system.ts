@@ -1,9 +1,10 @@
 // Tasks in the SQLite file beyond the task store contract: kills, limits, migrations and missed changes.
+
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { expect } from 'chai'
 import { HostError } from '../../../core/index.ts'
-import type { NewTask, TaskBounds } from '../../../core/transport.ts'
+import type { NewTask, TaskBounds } from '../../../plugins/families/task-store/index.ts'
 import { rejectionOf } from '../../fixtures/rejection-of.ts'
 import { bundledFile } from '../../support/compiled.ts'
 import { eventually } from '../../support/eventually.ts'

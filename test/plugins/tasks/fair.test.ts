@@ -1,11 +1,12 @@
 // Task limits per caller across URLs, IPv6 networks and cancellations.
+
 import { expect } from 'chai'
 import { defineTool } from '../../../core/index.ts'
-import { createMemoryTaskStore } from '../../../core/tasks/create-task-store.ts'
 import { FairQueue, META, type Queued } from '../../../core/transport.ts'
 import { eventually } from '../../support/eventually.ts'
 import { modern } from '../../support/rpc.ts'
 import { stopHosts } from '../../support/start-host.ts'
+import { createMemoryTaskStore } from './support/memory-task-store.ts'
 import { TASKS, type TaskClient, taskClient } from './support/task-client.ts'
 import { type Bench, createBench, form, startTasks } from './support/task-tools.ts'
 

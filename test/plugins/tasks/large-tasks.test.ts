@@ -1,11 +1,12 @@
 // Large tasks over HTTP: storage limits per user, oversized results and the cost of subscriptions.
+
 import { expect } from 'chai'
 import { defineTool } from '../../../core/index.ts'
-import { createMemoryTaskStore } from '../../../core/tasks/create-task-store.ts'
-import type { TaskStore } from '../../../core/transport.ts'
+import type { TaskStore } from '../../../plugins/families/task-store/index.ts'
 import { eventually } from '../../support/eventually.ts'
 import { createGate } from '../../support/gate.ts'
 import { stopHosts } from '../../support/start-host.ts'
+import { createMemoryTaskStore } from './support/memory-task-store.ts'
 import { refusal, taskClient } from './support/task-client.ts'
 import { createBench, form, startTasks } from './support/task-tools.ts'
 

@@ -1,10 +1,11 @@
 // Tasks on several nodes with a shared store: front and worker roles, node loss and shutdown.
+
 import { expect } from 'chai'
 import { HostError } from '../../../core/index.ts'
-import { createMemoryTaskStore } from '../../../core/tasks/create-task-store.ts'
-import type { TaskStore } from '../../../core/transport.ts'
+import type { TaskStore } from '../../../plugins/families/task-store/index.ts'
 import { eventually } from '../../support/eventually.ts'
 import { stopHosts } from '../../support/start-host.ts'
+import { createMemoryTaskStore } from './support/memory-task-store.ts'
 import { refusal, taskClient } from './support/task-client.ts'
 import { type Bench, createBench, startTasks, type TaskOptions } from './support/task-tools.ts'
 

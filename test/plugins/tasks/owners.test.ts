@@ -1,11 +1,12 @@
 // Task ownership by user and URL, and limits on the number of tasks.
+
 import { expect } from 'chai'
 import { defineTool } from '../../../core/index.ts'
-import { createMemoryTaskStore } from '../../../core/tasks/create-task-store.ts'
 import { removeFolders } from '../../config/folder.ts'
 import { eventually } from '../../support/eventually.ts'
 import { startReloading, stopReloading } from '../../support/reloading-host.ts'
 import { stopHosts } from '../../support/start-host.ts'
+import { createMemoryTaskStore } from './support/memory-task-store.ts'
 import { refusal, type TaskClient, taskClient } from './support/task-client.ts'
 import { createBench, startTasks } from './support/task-tools.ts'
 

@@ -1,10 +1,11 @@
 // The task store on a store that several nodes share: concurrent claims, lost replies and missed changes.
+
 import { expect } from 'chai'
 import { HostError } from '../../../core/index.ts'
 import type { Bus } from '../../../core/store/bus.ts'
 import { createMemoryStore } from '../../../core/store/memory-store.ts'
 import type { Query, ReadAnswers, Step, Store } from '../../../core/store/store.ts'
-import { createTaskStore } from '../../../core/tasks/create-task-store.ts'
+import { createTaskStore } from '../../../plugins/families/task-store/index.ts'
 import { rejectionOf } from '../../fixtures/rejection-of.ts'
 import { begin, create, hear, MINUTE, newTask, offer, read, WIDE } from '../../support/contracts/task-steps.ts'
 import { eventually } from '../../support/eventually.ts'

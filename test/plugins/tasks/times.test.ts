@@ -1,15 +1,16 @@
 // Task expiry and time limits, caller tokens, and configuration errors.
+
 import { fileURLToPath } from 'node:url'
 import { expect } from 'chai'
 import { createHost } from '../../../core/create-host.ts'
 import { type Config, defineTool } from '../../../core/index.ts'
-import { createMemoryTaskStore } from '../../../core/tasks/create-task-store.ts'
 import { plugin, withPlugins } from '../../fixtures/plugins.ts'
 import { rejectionOf } from '../../fixtures/rejection-of.ts'
 import { expectStopped } from '../../fixtures/start-failure.ts'
 import { eventually } from '../../support/eventually.ts'
 import { createManualClock } from '../../support/manual-clock.ts'
 import { startHost, stopHosts } from '../../support/start-host.ts'
+import { createMemoryTaskStore } from './support/memory-task-store.ts'
 import { taskClient } from './support/task-client.ts'
 import { createBench, startTasks, type TaskOptions } from './support/task-tools.ts'
 

@@ -31,6 +31,7 @@ async function gateway(server: UpstreamServer) {
     routes: { '/': { toolsets: ['far'] } },
     plugins: {
       'transport-streamable': {},
+      health: {},
       upstream: { held: { for: '1h' }, servers: { far: { prefix: '', ...server, ...changed } } },
     },
   })
@@ -91,5 +92,15 @@ describe('A reload that changes an upstream server', () => {
     expect((await restOf(stream)).at(-1)?.result.content[0].text).to.equal('done')
     await clock.advance(9_000)
     expect((await restOf(other)).at(-1)?.result.isError).to.equal(true)
+  })
+
+  it('changes whether the host is ready while the server is down', async () => {
+    const { url, reload } = await gateway({ url: 'http://127.0.0.1:1/' })
+    const status = async () => (await fetch(new URL('/readyz', url))).status
+    expect(await status()).to.equal(200)
+    await reload({ whenDown: 'fail' })
+    expect(await status()).to.equal(503)
+    await reload({ whenDown: 'keep' })
+    expect(await status()).to.equal(200)
   })
 })

@@ -1,7 +1,8 @@
 // Checks of task stores for runs and size limits.
-import type { TaskStore } from '../../../core/tasks/create-task-store.ts'
-import { SMALL_OUTCOME, type TaskBounds } from '../../../core/tasks/task-store.ts'
+
 import { type Promises, pause } from '../../../core/testing/contract.ts'
+import type { TaskBounds, TaskStore } from '../../../plugins/families/task-store/index.ts'
+import { SMALL_OUTCOME } from '../../../plugins/families/task-store/task-store.ts'
 import { holds, same } from './assertions.ts'
 import { begin, create, MINUTE, newTask, offer, read, takenFrom, WIDE } from './task-steps.ts'
 

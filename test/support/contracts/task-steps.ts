@@ -1,7 +1,14 @@
 // Steps that the checks of task stores share.
+
 import { randomUUID } from 'node:crypto'
-import type { TaskStore } from '../../../core/tasks/create-task-store.ts'
-import type { NewTask, QueueOffer, TaskBounds, TaskNews, TaskRecord } from '../../../core/tasks/task-store.ts'
+import type {
+  NewTask,
+  QueueOffer,
+  TaskBounds,
+  TaskNews,
+  TaskRecord,
+  TaskStore,
+} from '../../../plugins/families/task-store/index.ts'
 import { holds, same } from './assertions.ts'
 
 export const MINUTE = 60_000

@@ -1,7 +1,7 @@
 // The contract of task stores, and of shared ones between nodes.
-import type { TaskStore } from '../../../core/tasks/create-task-store.ts'
-import { hasEnded } from '../../../core/tasks/task-store.ts'
+
 import { eventually, type Promises } from '../../../core/testing/contract.ts'
+import { hasEnded, type TaskStore } from '../../../plugins/families/task-store/index.ts'
 import { holds, same } from './assertions.ts'
 import { rooms, runs } from './task-runs-contract.ts'
 import { begin, create, hear, MANY, MINUTE, newTask, offer, read, takenFrom, WIDE } from './task-steps.ts'

@@ -1,4 +1,5 @@
 // Files of store-sqlite for tests: each in a folder of its own, opened as often as a test wants, each time with a thread.
+
 import { mkdtempSync, rmSync } from 'node:fs'
 import { isBuiltin } from 'node:module'
 import { tmpdir } from 'node:os'
@@ -11,11 +12,10 @@ import { createKeptLog, type LoggedLine } from '../../../../core/testing/kept-lo
 import {
   createEventStore,
   createSessionStore,
-  createTaskStore,
   type SessionStore,
   type StreamBounds,
-  type TaskStore,
 } from '../../../../core/transport.ts'
+import { createTaskStore, type TaskStore } from '../../../../plugins/families/task-store/index.ts'
 import type { Committed, ThreadSettings } from '../../../../plugins/store-sqlite/thread/messages.ts'
 import { createSqliteStore, Writer } from '../../../../plugins/store-sqlite/writer.ts'
 

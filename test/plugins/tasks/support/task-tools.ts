@@ -1,6 +1,7 @@
 // Tools that run as tasks and wait at gates that tests open: nothing in them takes time by itself. And a host that has them.
+
 import { type CallContext, type Config, defineTool, HostError, ToolError } from '../../../../core/index.ts'
-import type { TaskStore } from '../../../../core/transport.ts'
+import type { TaskStore } from '../../../../plugins/families/task-store/index.ts'
 import { identifyByHeader } from '../../../fixtures/identify-by-header.ts'
 import { plugin } from '../../../fixtures/plugins.ts'
 import { createGate, type Gate } from '../../../support/gate.ts'

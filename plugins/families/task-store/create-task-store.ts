@@ -6,10 +6,8 @@
 //   running:<q>, busy:<h>:<q>  running tasks         leases             running tasks by lease expiry
 // Records: tasks (see task-fields.ts), bytes:<h> (bytes of a holder), sums (all bytes; the last serial or turn).
 import { randomUUID } from 'node:crypto'
-import { systemClock } from '../http/clock.ts'
-import { HostError } from '../http/errors.ts'
-import { createMemoryStore } from '../store/memory-store.ts'
-import type { Members, RecordStep, SetStep, Step, Store } from '../store/store.ts'
+import { HostError } from '../../../core/index.ts'
+import type { Members, RecordStep, SetStep, Step, Store } from '../../../core/store.ts'
 import {
   answerField,
   keyOf,
@@ -45,6 +43,8 @@ import {
 } from './task-store.ts'
 
 const MAX_BYTES = 256 * 1_048_576
+/** The same of a store in memory. */
+const MEMORY_BYTES = 128 * 1_048_576
 /** Maximum attempts of a change. Each failed attempt means that another change succeeded. */
 const MAX_ATTEMPTS = 200
 /** Maximum expired tasks to delete per search. */
@@ -720,10 +720,5 @@ export interface TaskStoreSettings extends TaskNewsParts {
   readonly mostBytes?: number | undefined
 }
 
-export const createTaskStore = (store: Store, { mostBytes = MAX_BYTES, ...parts }: TaskStoreSettings): TaskStore =>
-  new Tasks(store, new TaskNewsLog(store, parts), mostBytes)
-
-const MEMORY_BYTES = 128 * 1_048_576
-
-export const createMemoryTaskStore = (mostBytes = MEMORY_BYTES, now: () => number = Date.now): TaskStore =>
-  createTaskStore(createMemoryStore({ now }), { mostBytes, clock: systemClock })
+export const createTaskStore = (store: Store, { mostBytes, ...parts }: TaskStoreSettings): TaskStore =>
+  new Tasks(store, new TaskNewsLog(store, parts), mostBytes ?? (store.shared ? MAX_BYTES : MEMORY_BYTES))

@@ -1,8 +1,6 @@
 // Changes of tasks: a log in the store, read by every node, with the bus as wake-up.
-import type { Clock, Timer } from '../http/clock.ts'
-import type { Logger } from '../kernel/log.ts'
-import type { Bus } from '../store/bus.ts'
-import type { LogStep, Store } from '../store/store.ts'
+import type { Clock, Logger, Timer } from '../../../core/plugin.ts'
+import type { Bus, LogStep, Store } from '../../../core/store.ts'
 import type { TaskNews } from './task-store.ts'
 
 export const TASKS = 'tasks'

@@ -1,6 +1,6 @@
 // Tasks as records of a store: `t:<id>` has the small fields, `w:<id>` the body and the questions, `o:<id>` the outcome.
 import { hash } from 'node:crypto'
-import type { Fields } from '../store/store.ts'
+import type { Fields } from '../../../core/store.ts'
 import type { NewTask, TaskQuestion, TaskRecord, TaskState, TaskSummary } from './task-store.ts'
 
 /** Returns a digest for keys: ids are credentials, holders are users, and queues can be long. */

@@ -1,0 +1,15 @@
+// Stores tasks in any store: for the plugin that runs them, and for plugins that keep or show them.
+export { createTaskStore, type TaskStore } from './create-task-store.ts'
+export {
+  hasEnded,
+  type NewTask,
+  type QueueDepth,
+  type QueueOffer,
+  type TaskBounds,
+  type TaskEnd,
+  type TaskLease,
+  type TaskNews,
+  type TaskQuestion,
+  type TaskRecord,
+  type TaskSummary,
+} from './task-store.ts'
