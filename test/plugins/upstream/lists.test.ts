@@ -588,7 +588,7 @@ describe('An upstream server that lies', () => {
 })
 
 describe('An upstream server whose lists depend on the client', () => {
-  it('lists the tools that send requests to the client, except those that `asks` excludes', async () => {
+  it('lists the tools that send requests to the client, except roots and those that `asks` excludes', async () => {
     const url = await serveScript(({ id, method, params, json }) => {
       const { capabilities = {} } = params as { capabilities?: object }
       if (method === 'initialize') tools = Object.keys(capabilities).sort()
@@ -598,8 +598,8 @@ describe('An upstream server whose lists depend on the client', () => {
     })
     let tools: string[] = []
     for (const [server, expected] of [
-      [{}, ['elicitation', 'extensions', 'roots', 'sampling']],
-      [{ asks: { sample: false } }, ['elicitation', 'extensions', 'roots']],
+      [{}, ['elicitation', 'extensions', 'sampling']],
+      [{ asks: { sample: false, roots: true } }, ['elicitation', 'extensions', 'roots']],
       [{ sessions: 'shared' }, ['extensions']],
     ] as const) {
       const servers = { far: { url, prefix: '', revision: '2025-11-25', ...server } } as const
