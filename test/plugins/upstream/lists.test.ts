@@ -5,9 +5,9 @@ import { routeTable, startPage } from '../../../cli/start-page.ts'
 import { createHost, examineConfig } from '../../../core/create-host.ts'
 import { type Definition, definePrompt, defineResource, defineTool, ToolError } from '../../../core/index.ts'
 import type { CallRecord } from '../../../core/plugin.ts'
-import { acceptLists } from '../../../plugins/upstream/accepted.ts'
 import { readServer } from '../../../plugins/upstream/examine.ts'
 import type { UpstreamOptions } from '../../../plugins/upstream/index.ts'
+import { createLockEntry } from '../../../plugins/upstream/lock-entry.ts'
 import { resolveServer } from '../../../plugins/upstream/settings.ts'
 import { makeFolder, removeFolders } from '../../config/folder.ts'
 import { plugin } from '../../fixtures/plugins.ts'
@@ -496,7 +496,7 @@ describe('mcp-host doctor --config', () => {
       ...snapshot,
       tools: [...snapshot.tools.slice(0, 1), { ...snapshot.tools[1], description: 'before' }, { name: 'removed' }],
     }
-    const lock = JSON.stringify({ upstreams: { far: acceptLists(before, false, settings) } })
+    const lock = JSON.stringify({ upstreams: { far: createLockEntry(before, false, settings) } })
     const folder = await makeFolder({ 'mcp.lock.json': lock })
     const config = {
       server: { name: 'a', version: '1.0.0' },
@@ -662,7 +662,7 @@ describe('Trust in an upstream server', () => {
     expect(a?.['enum']).to.deep.equal(hidden.map(one => `a\\u{${one.codePointAt(0)?.toString(16)}}b`))
     expect(shown?.['_meta']).to.include({ note: 'a\\u{ad}b' })
     expect((await list(host.url, 'prompts')).map(({ name }) => name)).to.deep.equal(['good'])
-    expect(logged(host, 'MH2945')[0]).to.include({ left: 2 })
+    expect(logged(host, 'MH2945')[0]).to.include({ omitted: 2 })
   })
 
   it('leaves out large and deep items, and refuses large lists', async () => {
@@ -704,7 +704,7 @@ describe('Trust in an upstream server', () => {
     expect(await list(gateway.url, 'resources')).to.deep.equal([])
     const templates = await list(gateway.url, 'resourceTemplates', 'resources/templates')
     expect(templates.map(({ name }) => name)).to.deep.equal(['good'])
-    expect(logged(gateway, 'MH2945')[0]).to.include({ left: 2 })
+    expect(logged(gateway, 'MH2945')[0]).to.include({ omitted: 2 })
   })
 
   it('leaves out large schemas and references to other documents, and escapes invisible characters', async () => {
