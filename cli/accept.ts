@@ -7,9 +7,9 @@ import { systemClock } from '../core/http/clock.ts'
 import { errorText } from '../core/http/errors.ts'
 import type { JsonObject } from '../core/mcp/protocol.ts'
 import { withHash } from '../plugins/families/canonical-json/index.ts'
-import { type AcceptedServer, acceptLists } from '../plugins/upstream/accepted.ts'
 import { readServer } from '../plugins/upstream/examine.ts'
 import { isLoginNeeded } from '../plugins/upstream/failures.ts'
+import { createLockEntry, type LockEntry } from '../plugins/upstream/lock-entry.ts'
 import type { UpstreamOptions } from '../plugins/upstream/options.ts'
 import { resolveServer, type ServerSettings } from '../plugins/upstream/settings.ts'
 import { type CommandValues, defineCommand } from './command.ts'
@@ -53,27 +53,27 @@ function withToken(settings: ServerSettings, token: string | undefined): ServerS
   return { ...settings, http: { ...settings.http, auth: undefined, headers } }
 }
 
-async function readEntry(settings: ServerSettings, token: string | undefined): Promise<AcceptedServer> {
+async function readEntry(settings: ServerSettings, token: string | undefined): Promise<LockEntry> {
   const { createTokenClient } = await import('../client/token-client.ts')
   const services = {
     createTokenClient: async (parts: Parameters<typeof createTokenClient>[0]) => createTokenClient(parts),
   }
   try {
     const { connection, snapshot } = await readServer(withToken(settings, token), { services, clock: systemClock })
-    return acceptLists(snapshot, connection.capabilities.completions !== undefined, settings)
+    return createLockEntry(snapshot, connection.capabilities.completions !== undefined, settings)
   } catch (cause) {
     const fix = isLoginNeeded(cause) ? '; give an access token of the server with --token' : ''
     throw usage(`cannot read the lists of the server "${settings.name}": ${errorText(cause)}${fix}`, cause)
   }
 }
 
-const asItems = (items: AcceptedServer['tools'] = {}) =>
+const asItems = (items: LockEntry['tools'] = {}) =>
   Object.fromEntries(
     Object.entries(items).map(([name, item]) => [name, withHash({ needs: [], shown: item as JsonObject })]),
   )
 
 /** Presents the lists of an upstream server as a route, so that surfaces can be compared. */
-const asLists = ({ tools, prompts }: Partial<AcceptedServer> = {}) => {
+const asLists = ({ tools, prompts }: Partial<LockEntry> = {}) => {
   return { resources: {}, resourceTemplates: {}, tools: asItems(tools), prompts: asItems(prompts) }
 }
 
@@ -81,7 +81,7 @@ const asLists = ({ tools, prompts }: Partial<AcceptedServer> = {}) => {
 const asReviewed = (change: Change): Change =>
   change.impact === 'harmless' && 'after' in change && !('before' in change) ? { ...change, impact: 'read' } : change
 
-function compareEntries(name: string, old: AcceptedServer | undefined, entry: AcceptedServer): Change[] {
+function compareEntries(name: string, old: LockEntry | undefined, entry: LockEntry): Change[] {
   const lists = compareLists(name, asLists(old), asLists(entry)).map(asReviewed)
   if (old?.instructions === entry.instructions) return lists
   const sides = { before: old?.instructions ?? '', after: entry.instructions ?? '' }

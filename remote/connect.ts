@@ -62,11 +62,11 @@ async function openHttp(target: HttpTarget, options: ConnectOptions, connection:
     url,
     wire: withHeaders(wire, target.headers),
     userHeaders: target.userHeaders && (() => lowerCase(target.userHeaders?.() ?? {})),
-    timing: { ...TIMING, patience: options.patience ?? 0 },
+    timing: { ...TIMING, retryTimeout: options.retryTimeout ?? 0 },
     receive: (text, exchange) => connection.receive(text, exchange),
     reopened: () => options.onReopened?.(),
     note,
-    isFinal: target.fetch ? isOfCaller : () => false,
+    isFinal: target.fetch ? isCustomFetchError : () => false,
     over,
   }
   return {
@@ -80,7 +80,7 @@ async function openHttp(target: HttpTarget, options: ConnectOptions, connection:
 }
 
 /** True if an error comes from a custom `fetch` and not from the network, for which `fetch` throws TypeErrors. */
-const isOfCaller = (error: unknown): boolean => !(error instanceof TypeError)
+const isCustomFetchError = (error: unknown): boolean => !(error instanceof TypeError)
 
 function openStdio(target: CommandTarget, options: ConnectOptions, connection: BaseConnection): Opened {
   const transport = createStdioTransport(target, options.maxMessage ?? MAX_MESSAGE, {
@@ -112,7 +112,7 @@ function describe(connection: BaseConnection, result: JsonObject, revision: Revi
   const meta = isObject(result['_meta']) ? result['_meta'] : {}
   const server = result['serverInfo'] ?? meta['io.modelcontextprotocol/serverInfo']
   state.revision = revision
-  state.server = isObject(server) ? server : {}
+  state.server = Object.fromEntries(Object.entries(server ?? {}).filter(([, value]) => typeof value === 'string'))
   state.capabilities = (isObject(result['capabilities']) ? result['capabilities'] : {}) as ServerCapabilities
   state.instructions = textOf(result['instructions'])
 }

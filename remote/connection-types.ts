@@ -84,7 +84,7 @@ export interface ConnectOptions {
   /** Maximum size of a message of the server, bytes. Default: 64 MiB. */
   readonly maxMessage?: number
   /** Time that a message waits for an unreachable server. Default: 0. */
-  readonly patience?: number
+  readonly retryTimeout?: number
   /**
    * Handles requests of the server. Without a handler, and for methods outside `capabilities`, the server gets error
    * -32601.

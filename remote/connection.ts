@@ -24,7 +24,7 @@ const MAX_RUNNING = 100
 /** Default request timeout, milliseconds. */
 const TIMEOUT = 60_000
 const MAX_TIME = 600_000
-const FAREWELL = 2_000
+const CLOSE_TIMEOUT = 2_000
 
 const METHOD_NOT_FOUND = -32_601
 const INVALID_PARAMS = -32_602
@@ -35,7 +35,7 @@ const LISTEN = 'subscriptions/listen'
 const ACKNOWLEDGED = 'notifications/subscriptions/acknowledged'
 
 /** Methods during which a server can send requests. */
-const ASKING: ReadonlySet<string> = new Set(['tools/call', 'prompts/get', 'resources/read'])
+const METHODS_WITH_SERVER_REQUESTS: ReadonlySet<string> = new Set(['tools/call', 'prompts/get', 'resources/read'])
 
 /** The capability that permits a request of the server. */
 const PERMITTED_BY = {
@@ -47,7 +47,7 @@ const PERMITTED_BY = {
 /** A request without a response yet. */
 class Pending {
   readonly id: number
-  place = 0
+  slot = 0
   readonly method: string
   readonly options: RequestOptions
   readonly exchange: Exchange
@@ -110,14 +110,14 @@ const noResult = () => new RemoteError('invalid', 'the server sent a response wi
 const tooLarge = (most: number) =>
   new RemoteError('too-large', `the response has more than ${most} bytes`, { executed: 'maybe' })
 const tooDeep = () => new RemoteError('too-large', 'the response has too many levels', { executed: 'maybe' })
-const closedHere = () => new RemoteError('closed', 'the connection is closed')
+const closedLocally = () => new RemoteError('closed', 'the connection is closed')
 
 /** The part of a connection that exists before its protocol version is known. */
 export class BaseConnection implements Connection {
   readonly state: ServerState
   readonly #options: ConnectOptions
   readonly tools: ToolHeaders
-  /** Has free places: a Map, or an array that shrinks, would keep ended requests in memory until a full garbage collection. */
+  /** Has free slots: a Map, or an array that shrinks, would keep ended requests in memory until a full garbage collection. */
   readonly #pending: Array<Pending | undefined> = []
   #count = 0
   readonly #running = new Map<unknown, AbortController>()
@@ -197,8 +197,8 @@ export class BaseConnection implements Connection {
     return new Promise((resolve, reject) => {
       const pending = new Pending(call, options, exchange, { resolve, reject })
       const free = this.#pending.indexOf(undefined)
-      pending.place = free === -1 ? this.#pending.length : free
-      this.#pending[pending.place] = pending
+      pending.slot = free === -1 ? this.#pending.length : free
+      this.#pending[pending.slot] = pending
       this.#count++
       if (timeout > 0) pending.idle = setTimeout(() => this.#expire(pending, `within ${timeout / 1_000} s`), timeout)
       if (maxTime > 0) {
@@ -219,9 +219,9 @@ export class BaseConnection implements Connection {
 
   /** False if the request is no longer pending. */
   #settle(pending: Pending, result: JsonObject | undefined, error?: Error): boolean {
-    const { place, idle, total, abort } = pending
-    if (this.#pending[place] !== pending) return false
-    this.#pending[place] = undefined
+    const { slot, idle, total, abort } = pending
+    if (this.#pending[slot] !== pending) return false
+    this.#pending[slot] = undefined
     this.#count--
     clearTimeout(idle)
     clearTimeout(total)
@@ -259,7 +259,7 @@ export class BaseConnection implements Connection {
   #send(fields: { readonly method: string; readonly params: Fields }): Promise<void> {
     const out = { text: messageOf(fields), requests: [], notification: fields }
     const version = this.state.era === 'modern' ? this.state.revision : undefined
-    return this.#transport?.perform(new Exchange(out, { version })) ?? Promise.reject(closedHere())
+    return this.#transport?.perform(new Exchange(out, { version })) ?? Promise.reject(closedLocally())
   }
 
   async notify(method: string, params: JsonObject = {}): Promise<void> {
@@ -331,7 +331,7 @@ export class BaseConnection implements Connection {
       if (!pending) continue
       if (exchange) {
         if (pending.exchange === exchange) return pending.options.owner
-      } else if (ASKING.has(pending.method)) {
+      } else if (METHODS_WITH_SERVER_REQUESTS.has(pending.method)) {
         if (found) return undefined
         found = pending
       }
@@ -426,10 +426,10 @@ export class BaseConnection implements Connection {
   }
 
   async #close(): Promise<void> {
-    this.fail(closedHere())
-    const farewell = new Cancellation()
-    const timer = setTimeout(() => farewell.abort(new Error('the server did not respond in time')), FAREWELL)
-    await this.#transport?.leave(farewell).catch(error => this.#note(`the session was not ended: ${error}`))
+    this.fail(closedLocally())
+    const timeout = new Cancellation()
+    const timer = setTimeout(() => timeout.abort(new Error('the server did not respond in time')), CLOSE_TIMEOUT)
+    await this.#transport?.leave(timeout).catch(error => this.#note(`the session was not ended: ${error}`))
     clearTimeout(timer)
     await this.#end?.()
   }

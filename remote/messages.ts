@@ -100,7 +100,7 @@ export class Exchange {
 }
 
 /** Idempotent methods, sent again after an unknown outcome. */
-const HARMLESS: ReadonlySet<string> = new Set([
+const IDEMPOTENT_METHODS: ReadonlySet<string> = new Set([
   'initialize',
   'ping',
   'server/discover',
@@ -116,5 +116,7 @@ const HARMLESS: ReadonlySet<string> = new Set([
   'logging/setLevel',
 ])
 
-export const isHarmless = ({ out }: Exchange): boolean =>
-  out.requests.length === 0 ? out.notification !== undefined : out.requests.every(({ method }) => HARMLESS.has(method))
+export const isIdempotent = ({ out }: Exchange): boolean =>
+  out.requests.length === 0
+    ? out.notification !== undefined
+    : out.requests.every(({ method }) => IDEMPOTENT_METHODS.has(method))

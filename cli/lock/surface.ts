@@ -1,10 +1,10 @@
 // The surface of a config, for `mcp-host lock` and `start --frozen`: deterministic on every machine.
 import type { JsonObject } from '../../core/mcp/protocol.ts'
-import type { AcceptedServer } from '../../plugins/upstream/accepted.ts'
+import type { LockEntry } from '../../plugins/upstream/lock-entry.ts'
 
 /** A lock file: the surface of a config, and accepted definitions of its upstream servers. */
 export interface Lock extends Surface {
-  readonly upstreams?: Readonly<Record<string, AcceptedServer>>
+  readonly upstreams?: Readonly<Record<string, LockEntry>>
 }
 
 /** Format version. 2 adds `unlisted`, `digests` and the effect of `scopeHierarchy`. */

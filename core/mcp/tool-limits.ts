@@ -1,6 +1,7 @@
 // Tool limits: call time, concurrency and isolation. The stricter of definition and `tools.limits` applies.
 import type { Clock } from '../http/clock.ts'
 import { type Report, StartError } from '../http/errors.ts'
+import { getOrCreate } from '../http/get-or-create.ts'
 import { LinkedList } from '../http/linked-list.ts'
 import type { Metrics } from '../kernel/metrics.ts'
 import { CallQueue } from './call-queue.ts'
@@ -104,12 +105,7 @@ export function createToolLimits({ rules, callTimeout, metrics, clock }: ToolLim
     if (item.kind !== 'tools') return ordinary
     const hasOwn = item.timeout !== undefined || item.concurrency !== undefined || item.isolate !== undefined
     if (rules.length === 0 && !hasOwn) return ordinary
-    let limits = known.get(item)
-    if (!limits) {
-      limits = limitsOf(item)
-      known.set(item, limits)
-    }
-    return limits
+    return getOrCreate(known, item, limitsOf)
   }
 
   return {

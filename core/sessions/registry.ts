@@ -179,19 +179,23 @@ export function createSessionRegistry(settings: RegistrySettings) {
 
   /** Returns the version like `create` of a store. */
   function createHere(opening: SessionOpening): number | undefined {
-    const { idleTimeout, maxPerOwner = Number.POSITIVE_INFINITY } = bounds
+    const { maxPerOwner = Number.POSITIVE_INFINITY } = bounds
     const isFull = () => owners.countOf(opening.holder) >= maxPerOwner
-    const limit = clock.now() - idleTimeout
-    if (isFull())
-      for (const session of owners.idleOf(opening.holder)) if (session.lastUsed <= limit) upkeep.endIdle(session)
+    if (isFull()) for (const session of owners.idleOf(opening.holder)) endExpired(session)
     if (isFull()) return undefined
     owners.add(opening)
     return 1
   }
 
+  /** The periodic check can be up to 30 seconds late. */
+  function endExpired(session: Session) {
+    if (!session.inUse && session.lastUsed <= clock.now() - bounds.idleTimeout) upkeep.endIdle(session)
+  }
+
   function enterHere({ digest }: Entering): Session {
     const session = byDigest.get(digest)
-    if (!session) throw sessionGone()
+    if (session) endExpired(session)
+    if (!session || session.disposed) throw sessionGone()
     session.lastUsed = clock.now()
     return session
   }

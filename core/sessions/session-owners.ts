@@ -3,6 +3,7 @@ import { type Linked, LinkedList } from '../http/linked-list.ts'
 
 export interface Held extends Linked {
   readonly holder: string
+  readonly lastUsed: number
 }
 
 interface Holder<S extends Held> {
@@ -23,14 +24,14 @@ export class Holders<S extends Held> {
     return this.#holders.get(holder)?.idle ?? []
   }
 
-  add({ holder }: Held): void {
+  add({ holder }: Pick<Held, 'holder'>): void {
     const known = this.#holders.get(holder)
     if (known) known.count++
     else this.#holders.set(holder, { idle: new LinkedList<S>(), count: 1 })
   }
 
   /** Reverts `add` for a session that is not idle. */
-  discount({ holder }: Held): void {
+  discount({ holder }: Pick<Held, 'holder'>): void {
     const known = this.#holders.get(holder)
     if (known && --known.count === 0) this.#holders.delete(holder)
   }
@@ -49,10 +50,16 @@ export class Holders<S extends Held> {
     if (this.#holders.get(session.holder)?.idle.delete(session)) this.idleCount--
   }
 
-  /** Returns the longest idle session of the holder with most idle sessions. */
+  /** Returns the longest idle session of the holders with most idle sessions. */
   victim(): S | undefined {
-    let most: Holder<S> | undefined
-    for (const holder of this.#holders.values()) if (holder.idle.size > (most?.idle.size ?? 0)) most = holder
-    return most?.idle.oldest
+    let most = 1
+    let victim: S | undefined
+    for (const { idle } of this.#holders.values()) {
+      const { size, oldest } = idle
+      if (!oldest || size < most) continue
+      if (!victim || size > most || oldest.lastUsed < victim.lastUsed) victim = oldest
+      most = size
+    }
+    return victim
   }
 }

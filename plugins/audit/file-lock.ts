@@ -1,9 +1,9 @@
 // Locks a file for one writer. Locks of killed processes are taken over.
 import { createHash, randomUUID } from 'node:crypto'
-import { readFileSync } from 'node:fs'
 import { link, lstat, readFile, rm, stat, utimes, writeFile } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { isObject, StartError } from '../../core/plugin.ts'
+import { startOf } from '../families/own-file/index.ts'
 import { codeOf } from './files.ts'
 
 /** Milliseconds between heartbeats, and missed ones after which a writer on another machine is dead. */
@@ -17,24 +17,13 @@ export interface FileLock {
   release(): Promise<void>
 }
 
-/** Returns the start time on Linux, which distinguishes processes with the same id. */
-function beganAt(pid: number): string | undefined {
-  try {
-    return readFileSync(`/proc/${pid}/stat`, 'latin1')
-      .replace(/^.*\) /s, '')
-      .split(' ')[19]
-  } catch {
-    return undefined
-  }
-}
-
 function isRunning(pid: number, began: unknown): boolean {
   try {
     process.kill(pid, 0)
   } catch (error) {
     if (codeOf(error) === 'ESRCH') return false
   }
-  const now = beganAt(pid)
+  const now = startOf(pid)
   return now === undefined || began === undefined || now === began
 }
 
@@ -72,7 +61,7 @@ async function holderOf(path: string, text: string): Promise<string | undefined>
 
 function newText(): string {
   const { pid } = process
-  return JSON.stringify({ pid, began: beganAt(pid), machine: hostname(), id: randomUUID() })
+  return JSON.stringify({ pid, began: startOf(pid), machine: hostname(), id: randomUUID() })
 }
 
 async function make(path: string, text: string): Promise<boolean> {

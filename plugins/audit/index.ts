@@ -1,5 +1,5 @@
 // Writes an audit trail: a line for each executed or refused request, in a chain that reveals changes.
-import { blame } from '../../core/auth.ts'
+import { blame, type ToolItem } from '../../core/auth.ts'
 import { HostError } from '../../core/index.ts'
 import { definePlugin, type InternalHost, nearest, type Services } from '../../core/internal.ts'
 import { type CallRecord, isObject, StartError } from '../../core/plugin.ts'
@@ -12,13 +12,10 @@ import { trailOf } from './trail-of.ts'
 
 export type { AuditOptions } from './options.ts'
 
-type Item = ReturnType<Services['itemsOf']>[number]
-type Tool = Extract<Item, { kind: 'tools' }>
-
 /** Keywords with which `properties` does not list all arguments. */
 const ELSEWHERE = ['$ref', '$dynamicRef', 'allOf', 'anyOf', 'oneOf', 'if', 'patternProperties', 'dependentSchemas']
 
-function argumentsOf({ wire }: Tool): readonly string[] | undefined {
+function argumentsOf({ wire }: ToolItem): readonly string[] | undefined {
   const schema = wire['inputSchema']
   if (!isObject(schema) || ELSEWHERE.some(keyword => keyword in schema)) return undefined
   const { properties, additionalProperties } = schema

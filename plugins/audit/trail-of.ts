@@ -23,12 +23,6 @@ const STDIO_PROCESSES = 8
 
 const TRAILS = Symbol('the audits that are open')
 
-interface Opened {
-  /** Undefined before startup. */
-  readonly current: () => Trail | undefined
-  readonly refusals: ReturnType<typeof createAnonymousRefusals>
-}
-
 function settingsOf(host: InternalHost, path: string, { sync, headEvery, rotate }: FilledAuditOptions): TrailSettings {
   const counters = { written: host.metrics.counter(LINES), lost: host.metrics.counter(LOST) }
   return {
@@ -45,7 +39,7 @@ function settingsOf(host: InternalHost, path: string, { sync, headEvery, rotate 
   }
 }
 
-function open(host: InternalHost, path: string, options: FilledAuditOptions): Opened {
+function open(host: InternalHost, path: string, options: FilledAuditOptions) {
   const settings = settingsOf(host, path, options)
   const processes = host.config.purpose === 'stdio' ? STDIO_PROCESSES : host.config.processes
   let trail: Trail | undefined
@@ -81,13 +75,17 @@ function open(host: InternalHost, path: string, options: FilledAuditOptions): Op
     await trail?.close()
     await lock?.release()
   })
+  /** `current`: undefined before startup. */
   return { current: () => trail, refusals }
 }
 
-export function trailOf(host: InternalHost, options: FilledAuditOptions): Opened {
+export function trailOf(host: InternalHost, options: FilledAuditOptions) {
   const { file, sync, headEvery, rotate } = options
   const path = resolve(host.config.directory, file)
-  const trails = host.share(TRAILS, () => new Map<string, { readonly opened: Opened; readonly settings: string }>())
+  const trails = host.share(
+    TRAILS,
+    () => new Map<string, { readonly opened: ReturnType<typeof open>; readonly settings: string }>(),
+  )
   const settings = JSON.stringify({ sync, headEvery, rotate })
   const known = trails.get(path)
   if (known && known.settings !== settings) {

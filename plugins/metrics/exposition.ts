@@ -98,15 +98,12 @@ export async function expose(
 
 let watched: Promise<Registry> | undefined
 
-async function watch(): Promise<Registry> {
-  const { default: prometheus } = await import('prom-client')
-  const register = new prometheus.Registry()
-  prometheus.collectDefaultMetrics({ register })
-  return register
-}
-
 export async function watchProcess(): Promise<void> {
-  watched ??= watch()
+  watched ??= import('prom-client').then(({ default: prometheus }) => {
+    const register = new prometheus.Registry()
+    prometheus.collectDefaultMetrics({ register })
+    return register
+  })
   await watched
 }
 

@@ -28,7 +28,7 @@ export interface AddedCredentials {
 
 /** Discards tokens after a 401 or 403 response. Returns whether a retry with new tokens can succeed. */
 export const refuseTokens = ({ tokens }: AddedCredentials, refusal: Refusal): boolean =>
-  tokens.some(({ source, used }) => source.refused(used, refusal))
+  tokens.some(({ source, used }) => source.invalidateToken(used, refusal))
 
 /** The credentials of one operation. */
 export interface OperationCredentials {

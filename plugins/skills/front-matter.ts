@@ -1,6 +1,5 @@
 // Reads the front matter of a SKILL.md: YAML between two lines of `---`, which clients receive as JSON.
 import {
-  type Document,
   isCollection,
   isMap,
   isScalar,
@@ -48,11 +47,6 @@ export function cutOut(text: string): string {
   throw new FrontMatterFault(`the front matter has more than ${MAX_FRONT_MATTER} bytes; move text below it`, 1)
 }
 
-interface Parsed {
-  readonly document: Document
-  readonly lineOf: (offset: number | undefined) => number
-}
-
 const startOf = (node: unknown): number | undefined => {
   const { range } = (node ?? {}) as { range?: readonly number[] | null }
   return range?.[0]
@@ -90,10 +84,10 @@ function checkTokens(yaml: string) {
   }
 }
 
-function parse(yaml: string): Parsed {
+function parse(yaml: string) {
   checkTokens(yaml)
   const lineCounter = new LineCounter()
-  const lineOf: Parsed['lineOf'] = offset => (offset === undefined ? 2 : lineCounter.linePos(offset).line + 1)
+  const lineOf = (offset: number | undefined) => (offset === undefined ? 2 : lineCounter.linePos(offset).line + 1)
   // The library compares each key with all others (quadratic); checkNodes uses a map.
   const document = parseDocument(yaml, { lineCounter, prettyErrors: false, uniqueKeys: false })
   const [fault] = [...document.errors, ...document.warnings]
@@ -102,7 +96,7 @@ function parse(yaml: string): Parsed {
 }
 
 /** Throws for values that JSON or other YAML parsers represent differently. */
-function checkNodes({ document, lineOf }: Parsed) {
+function checkNodes({ document, lineOf }: ReturnType<typeof parse>) {
   const fail = (what: string, node: unknown) => new FrontMatterFault(what, lineOf(startOf(node)))
   visit(document, {
     Node(_key, node, path) {

@@ -5,7 +5,7 @@ import { hostname } from 'node:os'
 import { resolve } from 'node:path'
 import type { InternalHost } from '../../core/internal.ts'
 import { parseSize, StartError } from '../../core/plugin.ts'
-import { claimFile } from '../families/own-file/index.ts'
+import { claimFile, startOf } from '../families/own-file/index.ts'
 import { demandSecrets, readStreamBounds } from '../families/stores/index.ts'
 import type { FilledStoreSqliteOptions } from './options.ts'
 import type { Committed } from './thread/messages.ts'
@@ -21,21 +21,11 @@ function read(file: string, by: (file: string) => string): string {
   }
 }
 
-/** Returns the start time of a process, in ticks since boot. The program name can contain spaces and parentheses. */
-const startOf = (pid: string) =>
-  read(
-    `/proc/${pid}/stat`,
-    file =>
-      readFileSync(file, 'utf8')
-        .replace(/^.*\) /s, '')
-        .split(' ')[19] ?? '',
-  )
-
 function nameCrew(): string {
   const pid = process.env[PRIMARY] ?? String(process.pid)
   const space = read('/proc/self/ns/pid', readlinkSync).replace(/\D/g, '')
   const boot = read('/proc/sys/kernel/random/boot_id', file => readFileSync(file, 'utf8')).trim()
-  return [`process ${pid} on ${hostname()}`, startOf(pid), space, boot].filter(part => part !== '').join(', ')
+  return [`process ${pid} on ${hostname()}`, startOf(pid), space, boot].filter(Boolean).join(', ')
 }
 
 function offerFigures(

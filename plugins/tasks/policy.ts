@@ -29,9 +29,6 @@ function standIn(name: string): CatalogItem {
   }
 }
 
-/** True if a toolset is a category of its route. Tools of different categories can have the same name. */
-const isOneOf = (route: McpRoute, toolset: string) => route.categories.includes(toolset)
-
 export type TaskPolicy = ReturnType<typeof createTaskPolicy>
 
 export function createTaskPolicy({ itemsOf, itemsIn, slot }: Pick<Services, 'itemsOf' | 'itemsIn' | 'slot'>) {
@@ -77,7 +74,8 @@ export function createTaskPolicy({ itemsOf, itemsIn, slot }: Pick<Services, 'ite
       const isTool = ({ definition }: CatalogItem) => definition === tool
       const chosen = !itemsOf(route).some(isTool)
       const found = offer.toolsets().find(name => itemsIn(name).some(isTool))
-      const toolset = found !== undefined && (chosen || isOneOf(route, found)) ? found : undefined
+      // Tools of different categories can have the same name.
+      const toolset = found !== undefined && (chosen || route.categories.includes(found)) ? found : undefined
       const queue = packQueue({ route: route.path, tool: tool.name, chosen, toolset })
       return { queue, isOfToolset: !chosen || found !== undefined }
     },

@@ -16,11 +16,9 @@ const UNSERVED_AFTER = 60_000
 const UNSERVED =
   'start a node with this tool and without --role, or with --role worker, and check that it has free slots'
 
-type ReadQueues = () => ReadonlyMap<string, number>
-
 export interface WorkerHost extends Omit<RunHost, 'waits' | 'returns'> {
   readonly log: Logger
-  readonly queues: ReadQueues
+  readonly queues: () => ReadonlyMap<string, number>
   /** Registers a run for graceful shutdown; throws during shutdown. */
   readonly inFlight: (cancel: (reason: Error) => void) => () => void
 }

@@ -8,7 +8,7 @@ type Schema = Readonly<Record<string, unknown>>
 const isFixed = (override: ArgumentOverride | undefined) => override !== undefined && 'value' in override
 
 /** Returns the input schema that callers see. */
-export function changeInput(schema: Schema, overrides: Overrides | undefined): Schema {
+export function overrideInputSchema(schema: Schema, overrides: Overrides | undefined): Schema {
   if (!overrides || !isObject(schema['properties'])) return schema
   const own = (name: string) => (Object.hasOwn(overrides, name) ? overrides[name] : undefined)
   const properties = Object.entries(schema['properties']).flatMap(([name, property]) => {
@@ -34,7 +34,7 @@ export function changeInput(schema: Schema, overrides: Overrides | undefined): S
 }
 
 /** Returns the arguments for the server. Callers cannot set fixed arguments, not even under their original names. */
-export function changeArguments(args: Schema, overrides: Overrides | undefined): Schema {
+export function overrideArguments(args: Schema, overrides: Overrides | undefined): Schema {
   if (!overrides) return args
   const sent: Record<string, unknown> = { ...args }
   for (const [name, { name: shown = name }] of Object.entries(overrides)) if (shown !== name) delete sent[name]

@@ -4,10 +4,10 @@ import { type Call, isObject } from '../../core/plugin.ts'
 import type { Question } from '../../core/transport.ts'
 import { visibleLine } from '../families/texts/index.ts'
 import { MAY_BE_DONE, UI } from './failures.ts'
-import { type Json, OPTION_OF, questionOf } from './run.ts'
+import { passedMeta } from './metadata.ts'
 import type { ServerSettings } from './settings.ts'
-import { passedMeta } from './texts.ts'
-import { changeResult } from './uris.ts'
+import { type Json, OPTION_OF, questionOf } from './upstream-request.ts'
+import { wrapResultUris } from './uris.ts'
 
 type Capabilities = Call['client']['capabilities']
 
@@ -59,7 +59,7 @@ export function cleanResult(result: Json, settings: Pick<ServerSettings, 'meta' 
     const type = visibleLine(typeof resultType === 'string' ? resultType : typeof resultType).slice(0, MAX_TYPE)
     throw new ToolError(`The server "${name}" sent a result of the unsupported type "${type}". ${MAY_BE_DONE}`)
   }
-  const { _meta, resultType: _, ttlMs: _ttl, cacheScope: _scope, ...rest } = changeResult(settings, result)
+  const { _meta, resultType: _, ttlMs: _ttl, cacheScope: _scope, ...rest } = wrapResultUris(settings, result)
   const own = passedMeta(_meta, meta)
   return own ? { ...rest, _meta: own } : rest
 }

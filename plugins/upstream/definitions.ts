@@ -12,18 +12,18 @@ import {
 } from '../../core/index.ts'
 import { isObject, uncheckedSchema } from '../../core/plugin.ts'
 import { checkVisible, visibleText, visibleTexts } from '../families/texts/index.ts'
-import { changeArguments, changeInput } from './arguments.ts'
+import { overrideArguments, overrideInputSchema } from './arguments.ts'
 import type { Item, Snapshot } from './lists.ts'
+import { passedMeta, safeIcons } from './metadata.ts'
 import { isIncluded, isServed, labelOf, promptName, toolName } from './names.ts'
 import type { ServerSettings } from './settings.ts'
-import { passedMeta, safeIcons } from './texts.ts'
-import { changeMeta, routeUri, serverUri } from './uris.ts'
+import { routeUri, serverUri, wrapMetaUris } from './uris.ts'
 
 type ToolAnnotations = NonNullable<ToolDefinition['annotations']>
 type Completer = NonNullable<ResourceDefinition['complete']>[string]
 
 /** Calls the server. */
-export interface Caller {
+export interface UpstreamClient {
   call(method: string, params: Item, ctx: CallContext, outputSchema?: JsonSchema): Promise<object>
   /** Values of `completion/complete`. */
   complete(ref: Item, argument: Item, context: Item, ctx: CallContext): Promise<{ values: string[] }>
@@ -32,7 +32,7 @@ export interface Caller {
 export interface DefinedItems {
   readonly definitions: readonly Definition[]
   /** Left-out items with the reasons. */
-  readonly left: ReadonlyMap<string, string>
+  readonly omitted: ReadonlyMap<string, string>
 }
 
 const text = (value: unknown) => (typeof value === 'string' ? visibleText(value) : undefined)
@@ -67,7 +67,7 @@ export const changedError = (kind: 'tool' | 'prompt', server: string) =>
     `The definition of this ${kind} at the server "${server}" has changed. An operator must accept the change first.`,
   )
 
-export function createDefiner(settings: ServerSettings, caller: Caller) {
+export function createDefiner(settings: ServerSettings, client: UpstreamClient) {
   const { access, maxSchema, meta, http } = settings
   const origin = http && new URL(http.url).origin
   /** Definitions by the JSON of their item, so that unchanged items keep their definitions. */
@@ -77,7 +77,7 @@ export function createDefiner(settings: ServerSettings, caller: Caller) {
       title: text(item['title']),
       description: text(item['description']),
       icons: safeIcons(item['icons'], origin, maxSchema) as never,
-      _meta: visibleTexts(changeMeta(settings, passedMeta(item['_meta'], meta))),
+      _meta: visibleTexts(wrapMetaUris(settings, passedMeta(item['_meta'], meta))),
       access,
     })
 
@@ -92,7 +92,7 @@ export function createDefiner(settings: ServerSettings, caller: Caller) {
     if (isObject(execution) && execution['taskSupport'] === 'required')
       throw new Error('it requires tasks, which are not forwarded')
     if (refersOutside([inputSchema, outputSchema])) throw new Error('its schemas reference another document')
-    const listed = changeInput(inputSchema, override?.arguments)
+    const listed = overrideInputSchema(inputSchema, override?.arguments)
     const mode = override?.output ?? output
     const listedOutput = mode === 'omit' ? undefined : outputSchema
     const checkedOutput = mode === 'check' ? outputSchema : undefined
@@ -111,8 +111,8 @@ export function createDefiner(settings: ServerSettings, caller: Caller) {
       input: input === 'check' ? listed : uncheckedSchema({ ...listed }),
       ...(listedOutput && { output: uncheckedSchema(listedOutput) }),
       handler: (args: object, ctx) => {
-        const sent = changeArguments(args as Item, override?.arguments)
-        return caller.call('tools/call', { name, arguments: sent }, ctx, checkedOutput)
+        const sent = overrideArguments(args as Item, override?.arguments)
+        return client.call('tools/call', { name, arguments: sent }, ctx, checkedOutput)
       },
     }) as Definition
   }
@@ -120,7 +120,7 @@ export function createDefiner(settings: ServerSettings, caller: Caller) {
   const completer =
     (ref: Item, name: string): Completer =>
     (value, { arguments: given }, ctx) =>
-      caller.complete(ref, { name, value }, { arguments: given }, ctx)
+      client.complete(ref, { name, value }, { arguments: given }, ctx)
 
   function defineOneResource(item: Item, key: 'uri' | 'uriTemplate', canComplete: boolean): Definition {
     const uri = String(item[key])
@@ -144,7 +144,7 @@ export function createDefiner(settings: ServerSettings, caller: Caller) {
         complete: Object.fromEntries(variablesOf(uri).map(name => [name, completer(ref, name)])),
       }),
       handler: (args, ctx) =>
-        caller.call('resources/read', { uri: serverUri(settings, String(args['uri'])) }, ctx) as never,
+        client.call('resources/read', { uri: serverUri(settings, String(args['uri'])) }, ctx) as never,
     })
   }
 
@@ -161,7 +161,7 @@ export function createDefiner(settings: ServerSettings, caller: Caller) {
       ...common(item),
       name: promptName(settings, name),
       arguments: Object.fromEntries(args),
-      handler: (given: object, ctx) => caller.call('prompts/get', { name, arguments: given }, ctx) as never,
+      handler: (given: object, ctx) => client.call('prompts/get', { name, arguments: given }, ctx) as never,
     })
   }
 
@@ -179,7 +179,7 @@ export function createDefiner(settings: ServerSettings, caller: Caller) {
   /** `canComplete`: the server supports completion. `changedTools`: names of withheld tools. */
   return function define(snapshot: Snapshot, canComplete: boolean, changedTools: readonly string[] = []): DefinedItems {
     const next = new Map<string, Definition>()
-    const left = new Map<string, string>()
+    const omitted = new Map<string, string>()
     const definitions: Definition[] = []
     function add(kind: string, name: string, item: Item, make: () => Definition) {
       try {
@@ -191,12 +191,12 @@ export function createDefiner(settings: ServerSettings, caller: Caller) {
         next.set(key, definition)
         definitions.push(definition)
       } catch (error) {
-        left.set(labelOf(kind, name), (error as Error).message)
+        omitted.set(labelOf(kind, name), (error as Error).message)
       }
     }
     for (const item of snapshot.tools) {
       const { name } = item
-      if (typeof name !== 'string' || name === '') left.set('tool', 'it has no name')
+      if (typeof name !== 'string' || name === '') omitted.set('tool', 'it has no name')
       else if (isIncluded(settings, name)) add('tool', name, item, () => defineOneTool(item, name))
     }
     for (const [key, list] of [
@@ -205,19 +205,19 @@ export function createDefiner(settings: ServerSettings, caller: Caller) {
     ] as const) {
       for (const item of list) {
         const uri = item[key]
-        if (typeof uri !== 'string') left.set('resource', `it has no ${key}`)
+        if (typeof uri !== 'string') omitted.set('resource', `it has no ${key}`)
         else if (isServed(settings.resources, uri))
           add('resource', uri, item, () => defineOneResource(item, key, canComplete))
       }
     }
     for (const item of snapshot.prompts) {
       const { name } = item
-      if (typeof name !== 'string' || name === '') left.set('prompt', 'it has no name')
+      if (typeof name !== 'string' || name === '') omitted.set('prompt', 'it has no name')
       else if (isServed(settings.prompts, name))
         add('prompt', name, item, () => defineOnePrompt(item, name, canComplete))
     }
     definitions.push(...changedTools.map(defineChangedTool))
     kept = next
-    return { definitions, left }
+    return { definitions, omitted }
   }
 }

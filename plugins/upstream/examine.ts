@@ -6,11 +6,11 @@ import { systemClock } from '../../core/transport.ts'
 import { connect, operatorText } from '../../remote/index.ts'
 import { isPerCaller } from '../families/credentials/index.ts'
 import { visibleLine, visibleText } from '../families/texts/index.ts'
-import { type AcceptedServer, describeDifferences, readAccepted, reviewLists } from './accepted.ts'
 import { listCapabilities } from './calls.ts'
 import { createDefiner } from './definitions.ts'
 import { isLoginNeeded } from './failures.ts'
 import { readLists, type Snapshot } from './lists.ts'
+import { describeDifferences, type LockEntry, readLockEntries, reviewLists } from './lock-entry.ts'
 import { isIncluded, isServed } from './names.ts'
 import type { UpstreamOptions } from './options.ts'
 import { toolsetsFor } from './set-up.ts'
@@ -49,7 +49,7 @@ const FIX_LOGIN = 'correct `headers` or `auth`'
 async function examineServer(
   settings: ServerSettings,
   about: InternalExamination,
-  accepted: AcceptedServer | undefined,
+  accepted: LockEntry | undefined,
 ): Promise<Examined> {
   const { name } = settings
   const check = `server "${name}"`
@@ -88,7 +88,7 @@ function findClash(
   options: UpstreamOptions,
   settings: ServerSettings,
   snapshot: Snapshot,
-  accepted: AcceptedServer | undefined,
+  accepted: LockEntry | undefined,
 ): StartError | undefined {
   const { served, changedTools } = reviewLists(snapshot, accepted, settings)
   const { definitions } = createDefiner(settings, { call: refuse, complete: refuse })(served, false, changedTools)
@@ -105,7 +105,7 @@ export async function examineServers(
   options: UpstreamOptions,
   about: InternalExamination,
 ): Promise<readonly PluginFinding[]> {
-  const accepted = readAccepted(join(about.directory, 'mcp.lock.json'))
+  const accepted = readLockEntries(join(about.directory, 'mcp.lock.json'))
   const all = Object.keys(options.servers).map(name => resolveServer(name, options, about))
   const examined = await Promise.all(all.map(one => examineServer(one, about, accepted.get(one.name))))
   return examined.flatMap(({ finding, snapshot }, index) => {

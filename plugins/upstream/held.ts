@@ -4,7 +4,7 @@ import { ToolError } from '../../core/index.ts'
 import type { CallQueue } from '../../core/internal.ts'
 import type { Call, Clock, Timer } from '../../core/plugin.ts'
 import { holderOf } from '../../core/transport.ts'
-import type { Json, Run } from './run.ts'
+import type { Json, UpstreamRequest } from './upstream-request.ts'
 
 interface HeldLimits {
   readonly max: number
@@ -42,8 +42,8 @@ export class CallSlot {
 }
 
 /** A call at a server. */
-export class RunningCall {
-  readonly run: Run
+export class ActiveCall {
+  readonly run: UpstreamRequest
   readonly params: Json
   /** The user or address that the call counts for. */
   readonly owner: string
@@ -51,7 +51,7 @@ export class RunningCall {
   /** Releases the session of the call. */
   readonly end: () => void
 
-  constructor(run: Run, params: Json, call: Call, slot: CallSlot, end: () => void) {
+  constructor(run: UpstreamRequest, params: Json, call: Call, slot: CallSlot, end: () => void) {
     this.run = run
     this.params = params
     this.owner = holderOf({ user: call.user, ip: call.offer.ip })
@@ -61,11 +61,11 @@ export class RunningCall {
 }
 
 export function createHeldCalls(limits: HeldLimits, clock: Clock) {
-  const held = new Map<string, { readonly running: RunningCall; readonly timer: Timer }>()
+  const held = new Map<string, { readonly running: ActiveCall; readonly timer: Timer }>()
   const owners = new Map<string, number>()
 
   /** Removes and returns the call. Undefined if the call has ended or was already taken. */
-  function take(id: string): RunningCall | undefined {
+  function take(id: string): ActiveCall | undefined {
     const found = held.get(id)
     if (!found) return undefined
     held.delete(id)
@@ -90,7 +90,7 @@ export function createHeldCalls(limits: HeldLimits, clock: Clock) {
       return held.size
     },
     /** Adds a call. Throws a ToolError above the limits. */
-    add(running: RunningCall): string {
+    add(running: ActiveCall): string {
       const { owner } = running
       const ofOwner = owners.get(owner) ?? 0
       if (held.size >= limits.max || ofOwner >= limits.maxPerUser)

@@ -2,20 +2,20 @@
 import type { Call, Clock, Timer } from '../../core/plugin.ts'
 import { holderOf } from '../../core/transport.ts'
 import { type Connection, RemoteError, type ServerNotification, type ServerRequest } from '../../remote/index.ts'
-import { type Placed, Places } from './places.ts'
-import type { Run } from './run.ts'
+import { type LimitedSession, SessionLimit } from './session-limit.ts'
 import type { ServerSettings } from './settings.ts'
+import type { UpstreamRequest } from './upstream-request.ts'
 
 /** A session at a server, with its running calls. */
 export interface ServerSession {
   readonly connection: Connection
   /** The running calls. Undefined for the host's connection, which all callers share. */
-  readonly runs: Set<Run> | undefined
+  readonly runs: Set<UpstreamRequest> | undefined
   /** The log level that was last requested from the server. */
   logLevel: string | undefined
 }
 
-interface SessionEntry extends Placed {
+interface SessionEntry extends LimitedSession {
   readonly key: string
   session: ServerSession | undefined
   readonly opening: Promise<ServerSession>
@@ -37,7 +37,7 @@ interface SessionParts {
   readonly settings: Pick<ServerSettings, 'name' | 'sessions' | 'maxSessions' | 'idle' | 'command'>
   readonly clock: Clock
   /** The processes of all servers. */
-  readonly processes: Places
+  readonly processes: SessionLimit
   /** True if only this machine can reach the host, so anonymous callers count as one user. */
   readonly isLocal: boolean
   readonly open: OpenSession
@@ -47,9 +47,9 @@ interface SessionParts {
 
 type Session = NonNullable<Call['session']>
 
-/** Returns the run that a message of the server belongs to. */
-function runOf(owner: unknown, runs: ReadonlySet<Run>): Run | undefined {
-  // All runs of a session have the same user.
+/** Returns the upstream request that a message of the server belongs to. */
+function runOf(owner: unknown, runs: ReadonlySet<UpstreamRequest>): UpstreamRequest | undefined {
+  // All upstream requests of a session have the same user.
   if (owner === undefined) return [...runs].at(-1)
   return [...runs].find(run => run === owner)
 }
@@ -71,7 +71,7 @@ async function unlessAborted<Value>(work: Promise<Value>, signal: AbortSignal): 
 
 export function createSessions({ settings, clock, processes, isLocal, ...parts }: SessionParts) {
   const entries = new Map<string, SessionEntry>()
-  const places = new Places(settings.maxSessions, !isLocal)
+  const sessionLimit = new SessionLimit(settings.maxSessions, !isLocal)
   const ofSession = new WeakMap<Session, string | undefined>()
   let lastSession = 0
 
@@ -97,10 +97,10 @@ export function createSessions({ settings, clock, processes, isLocal, ...parts }
   }
 
   function open(key: string, call: Call): SessionEntry {
-    const holder = holderOf({ user: call.user, ip: call.offer.ip })
-    const limits = settings.command ? [processes, places] : [places]
-    const replaced = limits.map(limit => limit.toReplace(holder, settings.name))
-    const runs = new Set<Run>()
+    const owner = holderOf({ user: call.user, ip: call.offer.ip })
+    const limits = settings.command ? [processes, sessionLimit] : [sessionLimit]
+    const replaced = limits.map(limit => limit.findEvictable(owner, settings.name))
+    const runs = new Set<UpstreamRequest>()
     const stop = new AbortController()
     const events: SessionEvents = {
       onRequest: request => {
@@ -128,7 +128,7 @@ export function createSessions({ settings, clock, processes, isLocal, ...parts }
     const opening = Promise.resolve().then(connect)
     const one: SessionEntry = {
       key,
-      holder,
+      owner,
       session: undefined,
       opening,
       ended,
@@ -169,7 +169,7 @@ export function createSessions({ settings, clock, processes, isLocal, ...parts }
       const key = shared ?? `call ${++lastCall}`
       const one = entries.get(key) ?? open(key, call)
       // Moves the session to the end: the least recently used session is closed first.
-      places.used(one)
+      sessionLimit.used(one)
       if (settings.command) processes.used(one)
       one.users++
       clock.clear(one.timer)
@@ -189,7 +189,7 @@ export function createSessions({ settings, clock, processes, isLocal, ...parts }
       }
     },
     async close() {
-      const { all } = places
+      const { all } = sessionLimit
       for (const one of all) one.close()
       await Promise.all(all.map(({ ended }) => ended))
     },

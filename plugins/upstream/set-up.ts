@@ -8,11 +8,11 @@ import { LinkedList } from '../../core/transport.ts'
 import { operatorText } from '../../remote/index.ts'
 import { createLogins } from '../families/credentials/index.ts'
 import { upstreamCallsOf } from '../families/upstream-calls/index.ts'
-import { type AcceptedServer, readAccepted } from './accepted.ts'
-import { createForwarding } from './forwarding.ts'
 import { createHeldCalls, type HeldCalls } from './held.ts'
+import { type LockEntry, readLockEntries } from './lock-entry.ts'
+import { createNodeRelay } from './node-relay.ts'
 import type { UpstreamOptions } from './options.ts'
-import { Places } from './places.ts'
+import { SessionLimit } from './session-limit.ts'
 import { resolveServer, type ServerSettings } from './settings.ts'
 import { createTargets } from './targets.ts'
 import { Upstream } from './upstream.ts'
@@ -20,7 +20,8 @@ import { Upstream } from './upstream.ts'
 /** True if only this machine can reach the host. */
 function isLocalHost({ config: { purpose, http } }: Pick<InternalHost, 'config'>): boolean {
   if (purpose === 'stdio') return true
-  return isLoopback(http.host) && http.publicUrl === undefined && http.allowedHosts.length === 0
+  const isPublic = http.publicUrl !== undefined || http.allowedHosts.length > 0 || http.trustProxy !== false
+  return isLoopback(http.host) && !isPublic
 }
 
 function addMetrics({ metrics }: InternalHost, all: () => readonly Upstream[]) {
@@ -57,7 +58,7 @@ export function setUpUpstreams(host: InternalHost, options: UpstreamOptions): vo
   const { lock, purpose } = host.config
   const { held: heldOptions = {}, processes: processOptions = {} } = options
   const isLocal = isLocalHost(host)
-  const processes = new Places(processOptions.max ?? 200, !isLocal)
+  const processes = new SessionLimit(processOptions.max ?? 200, !isLocal)
   const limits = {
     max: heldOptions.max ?? 100,
     maxPerUser: heldOptions.maxPerUser ?? 5,
@@ -83,7 +84,7 @@ export function setUpUpstreams(host: InternalHost, options: UpstreamOptions): vo
     labels: ['upstream'],
   })
 
-  function create(settings: ServerSettings, accepted: AcceptedServer | undefined): Upstream {
+  function create(settings: ServerSettings, accepted: LockEntry | undefined): Upstream {
     const { name } = settings
     const countRestart = () => restarts(1, { upstream: name })
     const targets = createTargets(settings, tokenHost)
@@ -91,7 +92,7 @@ export function setUpUpstreams(host: InternalHost, options: UpstreamOptions): vo
     heldOf.set(name, held)
     const toolset = { replace: (definitions: readonly Definition[]) => toolsets.get(name)?.replace(definitions) }
     const own = { settings, toolset, targets, held, accepted, countRestart }
-    return new Upstream({ host, processes, isLocal, record, forwarding, busy, ...own })
+    return new Upstream({ host, processes, isLocal, record, nodeRelay, busy, ...own })
   }
 
   const loginsOf = ({ servers }: UpstreamOptions) =>
@@ -110,8 +111,8 @@ export function setUpUpstreams(host: InternalHost, options: UpstreamOptions): vo
   const live = new Map<string, Upstream>()
   const retired = new Set<Upstream>()
   const heldOf = new Map<string, HeldCalls>()
-  const forwarding = createForwarding(host, server => live.get(server))
-  const accepted = readAccepted(lock.file)
+  const nodeRelay = createNodeRelay(host, server => live.get(server))
+  const accepted = readLockEntries(lock.file)
   host.reads(lock.file)
   const missing = Object.keys(options.servers).filter(name => !accepted.has(name))
   if (lock.isFrozen && missing.length > 0) {
@@ -183,14 +184,14 @@ export function setUpUpstreams(host: InternalHost, options: UpstreamOptions): vo
     }
   })
 
-  async function replace(settings: ServerSettings, entry: AcceptedServer | undefined) {
+  async function replace(settings: ServerSettings, entry: LockEntry | undefined) {
     const before = live.get(settings.name)
     const next = create(settings, entry)
     live.set(settings.name, next)
     addReadiness(settings)
     if (before) {
       retired.add(before)
-      next.succeed(before, () => retired.delete(before))
+      next.takeOver(before, () => retired.delete(before))
     }
     for (const uri of before?.watched ?? []) next.watch(uri, true)
     if (purpose !== 'test') await next.start().catch(() => undefined)
@@ -202,12 +203,12 @@ export function setUpUpstreams(host: InternalHost, options: UpstreamOptions): vo
     const shared = ({ processes, held }: Partial<UpstreamOptions>) => ({ processes, held })
     const isSameLogins = isDeepStrictEqual(loginsOf(changed), loginsOf(options))
     if (!isSameSet || !isSameLogins || !isDeepStrictEqual(shared(rest), shared(options))) return undefined
-    const entries = readAccepted(lock.file)
+    const entries = readLockEntries(lock.file)
     const resolved = names.map(name => resolveServer(name, changed, host.config))
     return () => {
       for (const settings of resolved) {
         const { name } = settings
-        if (isDeepStrictEqual(settings, live.get(name)?.settings)) live.get(name)?.accept(entries.get(name))
+        if (isDeepStrictEqual(settings, live.get(name)?.settings)) live.get(name)?.setLockEntry(entries.get(name))
         else void replace(settings, entries.get(name))
       }
     }

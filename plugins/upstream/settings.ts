@@ -124,7 +124,7 @@ function readTarget(server: UpstreamServer, at: Path, directory: string, options
   return { http: undefined, command: target }
 }
 
-export interface ServerPlace {
+export interface ConfigLocation {
   readonly directory: string
   readonly at: Path
   readonly lock?: { readonly isFrozen: boolean }
@@ -134,7 +134,7 @@ export interface ServerPlace {
 export function resolveServer(
   name: string,
   options: UpstreamOptions,
-  { directory, at: pluginAt, lock }: ServerPlace,
+  { directory, at: pluginAt, lock }: ConfigLocation,
 ): ServerSettings {
   const server = options.servers[name] ?? {}
   const at = [...pluginAt, 'servers', name]
@@ -169,7 +169,7 @@ export function resolveServer(
     overrides: server.overrides ?? {},
     instructions: server.instructions ?? 'ignore',
     access: server.access,
-    asks: { elicit: asks.elicit ?? true, sample: asks.sample ?? true, roots: asks.roots ?? true },
+    asks: { elicit: asks.elicit ?? true, sample: asks.sample ?? true, roots: asks.roots ?? false },
     input: server.input ?? 'pass',
     output: server.output ?? 'pass',
     meta: server.meta ?? 'pass',

@@ -19,7 +19,7 @@ export interface CallCredentials {
   /** The caller's token; undefined if the connection has the token. */
   readonly headers?: UserHeaders
   /** Called after a 401 response, or a 403 response that requires more scopes. True if a repetition can succeed. */
-  refused(stepUp?: string): boolean
+  invalidateToken(stepUp?: string): boolean
 }
 
 export interface Targets {
@@ -28,7 +28,7 @@ export interface Targets {
   /** Renews changing headers and the token of a call. Undefined if the connection has the credentials. */
   authorize(ctx: CallContext): Promise<CallCredentials | undefined> | undefined
   /** Called after a 401 response to the connection for lists. Returns true if a retry with a new token can succeed. */
-  refused(): boolean
+  invalidateToken(): boolean
   /** Returns the headers of the caller to send with its call. Undefined if the server gets no headers of callers. */
   forwarded(call: Call): UserHeaders
   close(): Promise<void>
@@ -77,12 +77,12 @@ function createHttpTargets(http: HttpSettings, { at, name }: ServerSettings, hos
     await renew()
     if (!source || hostSource) return undefined
     const own = await source.authorize({ ctx, method: 'POST', url })
-    return { headers: toHeaders(own), refused: stepUp => source.refused(own, { origin, stepUp }) }
+    return { headers: toHeaders(own), invalidateToken: stepUp => source.invalidateToken(own, { origin, stepUp }) }
   }
-  const refused = () => used !== undefined && hostSource?.refused(used, { origin }) === true
+  const invalidateToken = () => used !== undefined && hostSource?.invalidateToken(used, { origin }) === true
 
   return {
-    refused,
+    invalidateToken,
     async target(userHeaders) {
       await renew()
       pool ??= createPool(url, { tls })
@@ -110,7 +110,7 @@ export function createTargets(settings: ServerSettings, host?: TokenHost): Targe
   return {
     target: async () => command as Target,
     authorize: () => undefined,
-    refused: () => false,
+    invalidateToken: () => false,
     forwarded: () => undefined,
     close: async () => undefined,
   }

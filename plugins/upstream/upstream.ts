@@ -17,21 +17,21 @@ import {
 import { isLoginRound, isPerCaller, stepUpOf, withLogin } from '../families/credentials/index.ts'
 import { visibleLine, visibleText } from '../families/texts/index.ts'
 import { problemsOf, type RecordUpstreamCall } from '../families/upstream-calls/index.ts'
-import { type AcceptedServer, listsOf, reviewLists } from './accepted.ts'
 import { capabilitiesFor, cleanResult, listCapabilities, paramsFor, readInputRequests } from './calls.ts'
-import { type Caller, changedError, createDefiner } from './definitions.ts'
-import { callFailure, isLoginNeeded, isNotFound, isUnauthorized, isUnknownItem } from './failures.ts'
-import type { Forwarded, Forwarding } from './forwarding.ts'
-import { CallSlot, type HeldCalls, RunningCall } from './held.ts'
+import { changedError, createDefiner, type UpstreamClient } from './definitions.ts'
+import { callFailure, isLoginNeeded, isNotFound, isUnauthorized, isUnknownItem, shownReason } from './failures.ts'
+import { ActiveCall, CallSlot, type HeldCalls } from './held.ts'
 import { readLists, type Snapshot } from './lists.ts'
+import { type LockEntry, listsOf, reviewLists } from './lock-entry.ts'
 import { labelOf, toolName, unmatchedFilters } from './names.ts'
-import type { Places } from './places.ts'
-import { ContextCaller, type Json, Run, type RunCaller } from './run.ts'
+import type { NodeRelay, RelayResult } from './node-relay.ts'
+import type { SessionLimit } from './session-limit.ts'
 import { createSessions, type ServerSession, type SessionEvents, type Sessions } from './sessions.ts'
 import type { ServerSettings } from './settings.ts'
 import { createSubscriptions, type Subscriptions } from './subscriptions.ts'
 import { createSupervisor, type Supervisor, type SupervisorState } from './supervisor.ts'
 import type { CallCredentials, Targets, UserHeaders } from './targets.ts'
+import { ContextClient, type Json, type RequestClient, UpstreamRequest } from './upstream-request.ts'
 import { routeUri, serverUri } from './uris.ts'
 
 export type State = 'starting' | 'up' | 'needs login' | 'down' | 'crash loop'
@@ -45,7 +45,7 @@ const MAX_NAMED = 100
 /** Pause between two reads of the lists, as a multiple of the duration of the last read. */
 const REFRESH_PAUSE = 10
 /** Maximum bytes of requests to a client, which are part of `requestState`. */
-const MAX_QUESTIONS = 48_000
+const MAX_INPUT_REQUEST_BYTES = 48_000
 
 export interface UpstreamParts {
   readonly host: InternalHost
@@ -54,13 +54,13 @@ export interface UpstreamParts {
   readonly targets: Targets
   /** The held calls of this server, of all versions of its options. */
   readonly held: HeldCalls
-  readonly forwarding: Forwarding
+  readonly nodeRelay: NodeRelay
   /** Queues with calls, for metrics. */
   readonly busy: LinkedList<CallQueue>
-  readonly processes: Places
+  readonly processes: SessionLimit
   readonly isLocal: boolean
   /** The server's entry in the lock file. */
-  readonly accepted: AcceptedServer | undefined
+  readonly accepted: LockEntry | undefined
   readonly record: RecordUpstreamCall
   /** Counts a reconnection. */
   countRestart(): void
@@ -78,7 +78,7 @@ interface RoundState {
 }
 
 /** An upstream server. */
-export class Upstream implements Caller {
+export class Upstream implements UpstreamClient {
   readonly settings: ServerSettings
   readonly #parts: UpstreamParts
   readonly #sessions: Sessions
@@ -109,13 +109,13 @@ export class Upstream implements Caller {
   #subscriptions: Subscriptions | undefined
   #snapshot: Snapshot | undefined
   #canComplete = false
-  #accepted: AcceptedServer | undefined
+  #accepted: LockEntry | undefined
   #isRetired = false
   #closing: Promise<void> | undefined
   /** Calls in progress, including held calls. */
   #active = 0
   #whenIdle: (() => void) | undefined
-  #left = ''
+  #omitted = ''
   #unmatched = ''
   #changedTools: ReadonlyMap<string, string> = new Map()
   #instructions: string | undefined
@@ -207,7 +207,7 @@ export class Upstream implements Caller {
   }
 
   /** Compares the lists with another entry of the lock file. */
-  accept(accepted: AcceptedServer | undefined): void {
+  setLockEntry(accepted: LockEntry | undefined): void {
     this.#accepted = accepted
     if (this.#snapshot) this.#serve(this.#snapshot, this.#canComplete)
   }
@@ -218,13 +218,13 @@ export class Upstream implements Caller {
   }
 
   /** Takes over from a version with other settings, and serves its lists until the first read. `onClosed`: that version has ended. */
-  succeed(before: Upstream, onClosed: () => void): void {
-    const placeOf = ({ http, command }: ServerSettings) => [http?.url, command]
-    const isSame = isDeepStrictEqual(placeOf(this.settings), placeOf(before.settings))
-    const isShown = before.#state === 'up' || this.settings.whenDown !== 'hide'
-    before.#retire(onClosed)
-    this.#canComplete = before.#canComplete
-    if (isSame && isShown) this.#snapshot = before.#snapshot
+  takeOver(previous: Upstream, onClosed: () => void): void {
+    const targetOf = ({ http, command }: ServerSettings) => [http?.url, command]
+    const isSame = isDeepStrictEqual(targetOf(this.settings), targetOf(previous.settings))
+    const isShown = previous.#state === 'up' || this.settings.whenDown !== 'hide'
+    previous.#retire(onClosed)
+    this.#canComplete = previous.#canComplete
+    if (isSame && isShown) this.#snapshot = previous.#snapshot
     if (this.#snapshot) this.#serve(this.#snapshot, this.#canComplete)
     else this.#parts.toolset.replace(this.acceptedDefinitions())
   }
@@ -286,8 +286,8 @@ export class Upstream implements Caller {
     this.#endSubscriptions()
     this.#parts.host.clock.clear(this.#refreshTimer)
     const { error, since } = state
-    this.#shownWhy = visibleText(error.message)
-    if (isLoginNeeded(error)) this.#parts.targets.refused()
+    this.#shownWhy = shownReason(error)
+    if (isLoginNeeded(error)) this.#parts.targets.invalidateToken()
     this.#enter(isLoginNeeded(error) ? 'needs login' : state.status, reasonOf(error), since)
     const isServed = this.#isPerCaller && isLoginNeeded(error)
     if (this.settings.whenDown === 'hide' && !this.#isRetired && !isServed) this.#parts.toolset.replace([])
@@ -345,25 +345,25 @@ export class Upstream implements Caller {
     this.#era = connection.era
     try {
       this.#connection = connection
-      await this.#refresh()
+      await this.#readAndServe()
     } catch (error) {
       this.#connection = undefined
       await connection.close()
       throw error
     }
     this.#subscribe(connection)
-    this.#scheduleRefresh()
+    this.#schedulePolling()
     return connection
   }
 
   #reopened() {
-    this.#refreshSoon()
+    this.#requestRefresh()
     this.#subscriptions?.reset()
   }
 
   #handleNotification({ method, params, owner }: ServerNotification) {
-    if (method === 'notifications/message' && owner instanceof Run) owner.log(params)
-    if (method.endsWith('/list_changed')) this.#refreshSoon()
+    if (method === 'notifications/message' && owner instanceof UpstreamRequest) owner.log(params)
+    if (method.endsWith('/list_changed')) this.#requestRefresh()
     const { uri } = params
     if (method === 'notifications/resources/updated' && typeof uri === 'string' && !this.#isOver) this.#updated(uri)
   }
@@ -375,29 +375,29 @@ export class Upstream implements Caller {
   }
 
   /** Reads the lists again: at most once a second, and after a pause of ten times the last read. */
-  #refreshSoon() {
+  #requestRefresh() {
     if (this.#isStale || this.#isOver) return
     this.#isStale = true
-    if (!this.#refreshing) this.#refreshLater()
+    if (!this.#refreshing) this.#delayRefresh()
   }
 
-  #refreshLater() {
+  #delayRefresh() {
     const { clock } = this.#parts.host
     const wait = Math.max(0, this.#refreshFrom - clock.monotonic())
-    clock.setTimeout(() => this.#refreshNow(), wait).unref()
+    clock.setTimeout(() => this.#runRefresh(), wait).unref()
   }
 
-  #refreshNow() {
+  #runRefresh() {
     if (this.#isOver) return
-    this.#refreshing ??= this.#refresh()
+    this.#refreshing ??= this.#readAndServe()
       .catch(error => {
         this.#noteUnreachable(error)
         this.#logListFault(error)
       })
       .finally(() => {
         this.#refreshing = undefined
-        this.#scheduleRefresh()
-        if (this.#isStale) this.#refreshLater()
+        this.#schedulePolling()
+        if (this.#isStale) this.#delayRefresh()
       })
   }
 
@@ -406,13 +406,13 @@ export class Upstream implements Caller {
     if (error instanceof RemoteError && error.reason === 'unreachable') this.#supervisor.lost(error)
   }
 
-  #scheduleRefresh() {
+  #schedulePolling() {
     const { clock } = this.#parts.host
     const { refresh } = this.settings
     clock.clear(this.#refreshTimer)
     if (refresh === 0 || !this.#connection || this.#isOver) return
     const delay = refresh * (1 - JITTER + 2 * JITTER * Math.random())
-    this.#refreshTimer = clock.setTimeout(() => this.#refreshNow(), delay).unref()
+    this.#refreshTimer = clock.setTimeout(() => this.#runRefresh(), delay).unref()
   }
 
   #logListFault(error: unknown) {
@@ -424,7 +424,7 @@ export class Upstream implements Caller {
     )
   }
 
-  async #refresh() {
+  async #readAndServe() {
     this.#isStale = false
     const connection = this.#connection
     if (!connection) return
@@ -466,23 +466,28 @@ export class Upstream implements Caller {
   #serve(snapshot: Snapshot, canComplete: boolean) {
     if (this.#isRetired) return
     const { served, changedTools, withheld } = reviewLists(snapshot, this.#accepted, this.settings)
-    const { definitions, left } = this.#define(served, canComplete, changedTools)
+    const { definitions, omitted } = this.#define(served, canComplete, changedTools)
     this.#withheld = withheld
     this.#instructions = served.instructions
     this.#changedTools = new Map(
       changedTools.map(name => [toolName(this.settings, name), withheld.get(labelOf('tool', name)) ?? '']),
     )
     this.#parts.toolset.replace(definitions)
-    this.#logLeftOut(new Map([...withheld, ...left]), [...withheld.keys()])
+    this.#logOmitted(new Map([...withheld, ...omitted]), [...withheld.keys()])
   }
 
-  #logLeftOut(left: ReadonlyMap<string, string>, withheld: readonly string[]) {
-    const reasons = Object.fromEntries([...left].slice(0, MAX_LOGGED))
-    const text = JSON.stringify([...left])
-    if (text === this.#left) return
-    this.#left = text
-    if (left.size === 0) return
-    const fields = { upstream: this.settings.name, left: left.size, reasons, withheld: withheld.slice(0, MAX_NAMED) }
+  #logOmitted(omitted: ReadonlyMap<string, string>, withheld: readonly string[]) {
+    const reasons = Object.fromEntries([...omitted].slice(0, MAX_LOGGED))
+    const text = JSON.stringify([...omitted])
+    if (text === this.#omitted) return
+    this.#omitted = text
+    if (omitted.size === 0) return
+    const fields = {
+      upstream: this.settings.name,
+      omitted: omitted.size,
+      reasons,
+      withheld: withheld.slice(0, MAX_NAMED),
+    }
     this.#parts.host.log.warn({ code: 'MH2945', ...fields }, 'left out some items of an upstream server')
   }
 
@@ -496,7 +501,7 @@ export class Upstream implements Caller {
       onConfirmed: uris => {
         for (const uri of uris) this.#updated(uri)
       },
-      onMissed: () => this.#refreshSoon(),
+      onMissed: () => this.#requestRefresh(),
       onRefused: (error, uris) =>
         log.warn(
           { code: 'MH2951', upstream: name, reason: reasonOf(error), uris },
@@ -651,7 +656,7 @@ export class Upstream implements Caller {
 
   /** Reads the lists again. With tokens of callers, a server can have a tool for some of them only. */
   #noteUnknown(tool: unknown, { message }: Error) {
-    this.#refreshSoon()
+    this.#requestRefresh()
     if (!this.#isPerCaller || typeof tool !== 'string' || !message.includes(tool) || this.#unknown.has(tool)) return
     this.#unknown.add(tool)
     this.#parts.host.log.warn(
@@ -682,6 +687,7 @@ export class Upstream implements Caller {
 
   #failure(error: unknown, call: Call): Error {
     const { http, name } = this.settings
+    this.#parts.host.log.debug({ upstream: name, reason: reasonOf(error) }, 'a request to an upstream server failed')
     if (!isUnauthorized(error) || http?.auth?.kind !== 'bridge') return callFailure(name, error)
     // The token belongs to the caller's login at this host, which the client can renew.
     const { route, params } = call.offer
@@ -694,12 +700,12 @@ export class Upstream implements Caller {
     const state = round?.state as RoundState | undefined
     if (round && state?.held !== undefined) {
       const { held, node = '' } = state
-      if (node !== this.#parts.forwarding.nodeOf(call)) return this.#forward({ held, node }, params, ctx, call)
+      if (node !== this.#parts.nodeRelay.nodeOf(call)) return this.#forward({ held, node }, params, ctx, call)
       const running = this.#parts.held.take(held)
       if (!running) throw this.#notHeld(node, 'the call has ended', params)
       await running.slot.retake()
       running.run.answer(round.responses)
-      await running.run.next(new ContextCaller(ctx, call))
+      await running.run.next(new ContextClient(ctx, call))
       return this.#finish(running, call)
     }
     const sent = paramsFor(this.settings, params, call)
@@ -721,31 +727,31 @@ export class Upstream implements Caller {
     ctx: CallContext,
     call: Call,
   ): Promise<object> {
-    const { forwarding } = this.#parts
+    const { nodeRelay } = this.#parts
     const { name, callTimeout: timeout } = this.settings
     const { logLevel } = call
-    const { capabilities } = new ContextCaller(ctx, call)
+    const { capabilities } = new ContextClient(ctx, call)
     const responses = roundOf(ctx)?.responses ?? {}
     const resume = { server: name, held, responses, capabilities, logLevel }
-    const end = await forwarding.forward({ ctx, call, node, resume, timeout })
+    const end = await nodeRelay.forward({ ctx, call, node, resume, timeout })
     if ('gone' in end) throw this.#notHeld(node, 'the call has ended at its node', params)
     if ('isLost' in end) throw this.#notHeld(node, 'the node of the call does not respond', params)
     if ('refusal' in end) throw new ToolError(end.refusal)
     if ('failure' in end) throw new RemoteError(end.failure.reason, end.failure.message, end.failure)
     if ('result' in end) return this.#read(end.result, params)
     return new InputRequired(end.requests as InputRequired['requests'], { held: end.held, node }, () =>
-      forwarding.giveUp(call, node, name, end.held),
+      nodeRelay.giveUp(call, node, name, end.held),
     )
   }
 
   /** Continues a held call for a client at another node. */
-  async continueHeld(id: string, responses: Json, caller: RunCaller): Promise<Forwarded> {
+  async continueHeld(id: string, responses: Json, client: RequestClient): Promise<RelayResult> {
     const running = this.#parts.held.take(id)
     if (!running) return { gone: true }
     const { run } = running
     await running.slot.retake()
     run.answer(responses)
-    await run.next(caller)
+    await run.next(client)
     const { outcome, requests } = run
     try {
       if (!outcome) return { requests, held: this.#keep(running, true) }
@@ -777,7 +783,7 @@ export class Upstream implements Caller {
   async #sendOnce(method: string, params: Json, ctx: CallContext, call: Call): Promise<object> {
     const slot = new CallSlot(this.#queue, call)
     if (slot.ready) await slot.ready
-    let running: RunningCall
+    let running: ActiveCall
     try {
       if (contextCancellation(ctx).aborted) throw new RemoteError('cancelled', 'the call was cancelled')
       const authorized = this.#parts.targets.authorize(ctx)
@@ -788,7 +794,7 @@ export class Upstream implements Caller {
       slot.leave()
       throw error
     }
-    await running.run.next(new ContextCaller(ctx, call))
+    await running.run.next(new ContextClient(ctx, call))
     return this.#finish(running, call)
   }
 
@@ -798,7 +804,7 @@ export class Upstream implements Caller {
     call: Call,
     slot: CallSlot,
     { session, leave }: { readonly session: ServerSession; leave(): void },
-  ): RunningCall {
+  ): ActiveCall {
     // The lists can have changed since the call began.
     const kind = method === 'tools/call' ? 'tool' : 'prompt'
     if (this.#withheld.size > 0 && method !== 'resources/read' && this.#withheld.has(labelOf(kind, params['name']))) {
@@ -806,7 +812,7 @@ export class Upstream implements Caller {
       throw changedError(kind, this.settings.name)
     }
     this.#setLogLevel(call, session)
-    const run = new Run({ settings: this.settings, clock: this.#parts.host.clock })
+    const run = new UpstreamRequest({ settings: this.settings, clock: this.#parts.host.clock })
     session.runs?.add(run)
     this.#active++
     const end = () => {
@@ -816,7 +822,7 @@ export class Upstream implements Caller {
       this.#leave()
     }
     run.start(session.connection, method, this.#traced(params, call), this.#requestOptions(call, session))
-    return new RunningCall(run, params, call, slot, end)
+    return new ActiveCall(run, params, call, slot, end)
   }
 
   /** Adds the trace context of the call, in place of the caller's. */
@@ -831,13 +837,13 @@ export class Upstream implements Caller {
     const stepUp = stepUpOf(error.status, error.challenge)
     if (isUnauthorized(error) || stepUp !== undefined) {
       const own = this.#credentials.get(call)
-      return own ? own.refused(stepUp) : stepUp === undefined && this.#parts.targets.refused()
+      return own ? own.invalidateToken(stepUp) : stepUp === undefined && this.#parts.targets.invalidateToken()
     }
     return error.reason === 'lost'
   }
 
   /** Returns the result, or the requests of the server to the caller. */
-  #finish(running: RunningCall, call: Call): object {
+  #finish(running: ActiveCall, call: Call): object {
     const { run, params, end } = running
     const { outcome } = run
     if (!outcome) return this.#hold(running, call)
@@ -855,20 +861,20 @@ export class Upstream implements Caller {
     throw new ToolError(`The server "${name}" cannot execute "${what}" now. Try again later.`)
   }
 
-  #hold(running: RunningCall, call: Call): object {
-    const { held, forwarding } = this.#parts
+  #hold(running: ActiveCall, call: Call): object {
+    const { held, nodeRelay } = this.#parts
     const { requests } = running.run
     const id = this.#keep(running, call.asks === 'input_required')
     // Only clients with a session can cancel the call now: for other clients, the request has already ended.
     if (typeof call.asks === 'object') call.signal.addEventListener('abort', () => held.giveUp(id), { once: true })
-    return new InputRequired(requests, { held: id, node: forwarding.nodeOf(call) }, () => held.giveUp(id))
+    return new InputRequired(requests, { held: id, node: nodeRelay.nodeOf(call) }, () => held.giveUp(id))
   }
 
   /** Holds a call. Gives it up and throws above the limits. `isSealed`: its requests are part of `requestState`. */
-  #keep(running: RunningCall, isSealed: boolean): string {
+  #keep(running: ActiveCall, isSealed: boolean): string {
     const { run, end } = running
     try {
-      if (isSealed && Buffer.byteLength(JSON.stringify(run.requests)) > MAX_QUESTIONS)
+      if (isSealed && Buffer.byteLength(JSON.stringify(run.requests)) > MAX_INPUT_REQUEST_BYTES)
         throw new ToolError(`A request of the server "${this.settings.name}" to the user is too large.`)
       const id = this.#parts.held.add(running)
       running.slot.leave()

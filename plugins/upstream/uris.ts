@@ -1,7 +1,7 @@
 // Converts resource URIs between server and route (`uris: wrap`).
 import { isObject } from '../../core/plugin.ts'
-import type { Json } from './run.ts'
 import type { ServerSettings } from './settings.ts'
+import type { Json } from './upstream-request.ts'
 
 type UriSettings = Pick<ServerSettings, 'name' | 'uris'>
 
@@ -31,36 +31,36 @@ export function serverUri(settings: UriSettings, uri: string): string | undefine
 }
 
 /** Changes the member `key` of a value, if it is a URI. */
-function changeUri<Value>(settings: UriSettings, value: Value, key = 'uri'): Value {
+function wrapUri<Value>(settings: UriSettings, value: Value, key = 'uri'): Value {
   const uri = isObject(value) ? value[key] : undefined
   return typeof uri === 'string' ? { ...value, [key]: routeUri(settings, uri) } : value
 }
 
 /** Changes the page URI of a tool (MCP Apps). */
-export function changeMeta(settings: UriSettings, meta: Json | undefined): Json | undefined {
+export function wrapMetaUris(settings: UriSettings, meta: Json | undefined): Json | undefined {
   if (settings.uris === 'keep' || !meta) return meta
-  const changed = changeUri(settings, meta, 'ui/resourceUri')
-  return isObject(meta['ui']) ? { ...changed, ui: changeUri(settings, meta['ui'], 'resourceUri') } : changed
+  const changed = wrapUri(settings, meta, 'ui/resourceUri')
+  return isObject(meta['ui']) ? { ...changed, ui: wrapUri(settings, meta['ui'], 'resourceUri') } : changed
 }
 
 /** Changes the URI of a link or embedded resource. */
-function changeBlock(settings: UriSettings, block: unknown): unknown {
+function wrapBlockUri(settings: UriSettings, block: unknown): unknown {
   if (!isObject(block)) return block
-  if (block['type'] === 'resource') return { ...block, resource: changeUri(settings, block['resource']) }
-  return block['type'] === 'resource_link' ? changeUri(settings, block) : block
+  if (block['type'] === 'resource') return { ...block, resource: wrapUri(settings, block['resource']) }
+  return block['type'] === 'resource_link' ? wrapUri(settings, block) : block
 }
 
 /** Changes the URIs of a result: of links, embedded resources and resource contents. Texts stay unchanged. */
-export function changeResult(settings: UriSettings, result: Json): Json {
+export function wrapResultUris(settings: UriSettings, result: Json): Json {
   if (settings.uris === 'keep') return result
   const { content, contents, messages } = result
-  const blocks = (list: readonly unknown[]) => list.map(block => changeBlock(settings, block))
-  const changeMessage = (message: unknown) =>
-    isObject(message) ? { ...message, content: changeBlock(settings, message['content']) } : message
+  const blocks = (list: readonly unknown[]) => list.map(block => wrapBlockUri(settings, block))
+  const wrapMessageUri = (message: unknown) =>
+    isObject(message) ? { ...message, content: wrapBlockUri(settings, message['content']) } : message
   return {
     ...result,
     ...(Array.isArray(content) && { content: blocks(content) }),
-    ...(Array.isArray(contents) && { contents: contents.map((one: unknown) => changeUri(settings, one)) }),
-    ...(Array.isArray(messages) && { messages: messages.map(changeMessage) }),
+    ...(Array.isArray(contents) && { contents: contents.map((one: unknown) => wrapUri(settings, one)) }),
+    ...(Array.isArray(messages) && { messages: messages.map(wrapMessageUri) }),
   }
 }

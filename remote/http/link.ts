@@ -2,7 +2,7 @@
 import type { Cancellation } from '../../core/mcp/cancellation.ts'
 import { isObject } from '../../core/mcp/is-object.ts'
 import { RemoteError } from '../errors.ts'
-import { type Exchange, type Fields, isHarmless, MAX_MESSAGE, readMessages } from '../messages.ts'
+import { type Exchange, type Fields, isIdempotent, MAX_MESSAGE, readMessages } from '../messages.ts'
 import { createCookies } from './cookies.ts'
 import { JSON_TYPE, SSE_TYPE } from './headers.ts'
 import type { Wire, WireRequest, WireResponse } from './wire.ts'
@@ -10,14 +10,14 @@ import type { Wire, WireRequest, WireResponse } from './wire.ts'
 /** Durations in milliseconds. */
 export interface Timing {
   /** Time that a message waits for an unreachable server before its error response. */
-  readonly patience: number
+  readonly retryTimeout: number
   readonly pause: number
   readonly longestPause: number
   /** Time limit for resuming a broken stream. */
   readonly resumption: number
 }
 
-export const TIMING: Timing = { patience: 15_000, pause: 250, longestPause: 30_000, resumption: 120_000 }
+export const TIMING: Timing = { retryTimeout: 15_000, pause: 250, longestPause: 30_000, resumption: 120_000 }
 
 /** Carries messages to the server. */
 export interface Transport {
@@ -73,7 +73,7 @@ export function createBackOff({ pause, longestPause }: Timing) {
 export type BackOff = ReturnType<typeof createBackOff>
 
 /** Delay before a response is closed that the server keeps open after its last message, milliseconds. */
-const FAREWELL = 500
+const CLOSE_DELAY = 500
 
 export interface Farewell {
   check(): void
@@ -85,7 +85,7 @@ export function createFarewell(exchange: Exchange, end: Cancellation): Farewell 
   return {
     check() {
       if (exchange.open.size > 0) return
-      timer ??= setTimeout(() => end.abort(new Error('the request has its response')), FAREWELL)
+      timer ??= setTimeout(() => end.abort(new Error('the request has its response')), CLOSE_DELAY)
     },
     stop: () => clearTimeout(timer),
   }
@@ -228,9 +228,9 @@ export interface Sending {
   readonly headers: Readonly<Record<string, string>>
   readonly body?: string
   /** True if the message can safely be sent twice. */
-  readonly harmless: boolean
+  readonly idempotent: boolean
   readonly cancellations: readonly Cancellation[]
-  readonly patience?: number
+  readonly retryTimeout?: number
   /** Headers of one user. If several users share the connection, cookies are neither sent nor kept. */
   readonly isPersonal?: boolean
 }
@@ -252,8 +252,8 @@ export class Post implements Sending {
   get body(): string {
     return this.#exchange.out.text
   }
-  get harmless(): boolean {
-    return isHarmless(this.#exchange)
+  get idempotent(): boolean {
+    return isIdempotent(this.#exchange)
   }
   get cancellations(): readonly Cancellation[] {
     const { cancellation } = this.#exchange
@@ -315,16 +315,16 @@ export function createSend({ url, wire, userHeaders, timing, note, isFinal, over
 
   return async sending => {
     const begun = performance.now()
-    const patience = sending.patience ?? timing.patience
+    const retryTimeout = sending.retryTimeout ?? timing.retryTimeout
     let backOff: BackOff | undefined
-    let again = sending.harmless
+    let again = sending.idempotent
     for (;;) {
       let failure: RemoteError
       let wait = 0
       try {
         let response = await sendOnce(sending)
         for (let hops = 0; follow(response, sending, hops); hops++) response = await sendOnce(sending)
-        if (response.status !== 503 || patience === 0) return response
+        if (response.status !== 503 || retryTimeout === 0) return response
         response.discard()
         failure = refusal(url, response)
         wait = retryAfter(response)
@@ -336,11 +336,11 @@ export function createSend({ url, wire, userHeaders, timing, note, isFinal, over
         if (sent) again = false
         failure = unreachable(url, error)
         // The server closed an idle socket: a retry on the next socket can succeed at once.
-        if (sent && patience === 0) continue
+        if (sent && retryTimeout === 0) continue
       }
       backOff ??= createBackOff(timing)
       const pause = Math.max(wait, backOff.pause)
-      if (performance.now() + pause > begun + patience) throw failure
+      if (performance.now() + pause > begun + retryTimeout) throw failure
       note(`${failure.message}; retrying`)
       await sleep(pause, ...sending.cancellations, over)
     }

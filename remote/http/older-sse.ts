@@ -53,13 +53,13 @@ export function createOlderSse(link: Link): Transport {
     for (const waiting of exchanges) if (waiting.exchange.open.size === 0) waiting.done()
   }
 
-  async function connect(patience: number = timing.patience): Promise<OpenStream> {
+  async function connect(retryTimeout: number = timing.retryTimeout): Promise<OpenStream> {
     const response = await get({
       method: 'GET',
       headers: { accept: SSE_TYPE },
-      harmless: true,
+      idempotent: true,
       cancellations: [],
-      patience,
+      retryTimeout,
     })
     if (!isStream(response)) throw refusal(url, response, await readJson(response))
     const events = readEvents(response.chunks(), MAX_MESSAGE)
@@ -91,7 +91,7 @@ export function createOlderSse(link: Link): Transport {
       method: 'POST',
       headers: { ...POST_HEADERS, ...exchange?.headers },
       body,
-      harmless: false,
+      idempotent: false,
       cancellations: exchange ? [exchange.cancellation] : [],
       isPersonal: exchange?.headers !== undefined,
     })

@@ -80,7 +80,7 @@ export function createKeptSession(link: Link, send: Send, reopened: () => void):
     ...(id !== undefined && { 'mcp-session-id': id }),
     ...(version !== undefined && { 'mcp-protocol-version': version }),
   })
-  const post = (body: string) => send({ method: 'POST', headers: headers(), body, harmless: true, cancellations: [] })
+  const post = (body: string) => send({ method: 'POST', headers: headers(), body, idempotent: true, cancellations: [] })
 
   async function repeat(body: string | undefined) {
     if (body !== undefined) (await post(body)).discard()
@@ -139,9 +139,9 @@ export function createKeptSession(link: Link, send: Send, reopened: () => void):
         method: 'POST',
         headers: headers(),
         body: PING,
-        harmless: true,
+        idempotent: true,
         cancellations: [],
-        patience: 0,
+        retryTimeout: 0,
       })
       if (!isOk(response)) return hasLost(named, response.status, await readJson(response))
       response.discard()
@@ -220,9 +220,9 @@ export function createSessionStreams(link: Link, send: Send, session: KeptSessio
     send({
       method: 'GET',
       headers: { ...session.headers(), accept: SSE_TYPE, ...(place.id !== undefined && { 'last-event-id': place.id }) },
-      harmless: true,
+      idempotent: true,
       cancellations: [cancellation],
-      patience: 0,
+      retryTimeout: 0,
     })
 
   const isLost = () => session.isLost().catch(error => void note(`the session: ${error}`))

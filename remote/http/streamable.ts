@@ -3,7 +3,7 @@
 import { Cancellation } from '../../core/mcp/cancellation.ts'
 import { isObject } from '../../core/mcp/is-object.ts'
 import { RemoteError } from '../errors.ts'
-import { type Exchange, type Fields, isHarmless, readMessages, resultIn } from '../messages.ts'
+import { type Exchange, type Fields, isIdempotent, readMessages, resultIn } from '../messages.ts'
 import { EventTooLarge, readEvents } from './event-stream.ts'
 import { JSON_TYPE, ownHeaders, POST_HEADERS, type ToolHeaders } from './headers.ts'
 import {
@@ -90,7 +90,7 @@ function createOwnExchanges(link: Link, send: Send, tools: ToolHeaders) {
         method: 'POST',
         headers: { ...ownHeaders(listed, tools), ...added },
         body: JSON.stringify({ jsonrpc: '2.0', id: 'mcp-host-tools', method: 'tools/list', params }),
-        harmless: true,
+        idempotent: true,
         cancellations: [cancellation],
         isPersonal: added !== undefined,
       })
@@ -109,7 +109,7 @@ function createOwnExchanges(link: Link, send: Send, tools: ToolHeaders) {
     if (isStream(response)) {
       await receiveAll(response, exchange, isListening && tries > 0)
       if (exchange.open.size === 0 || exchange.cancellation.aborted) return false
-      if (isListening || (isHarmless(exchange) && tries === 0)) return true
+      if (isListening || (isIdempotent(exchange) && tries === 0)) return true
       throw broken(url)
     }
     const text = await readJson(response, exchange.limit)
@@ -227,7 +227,7 @@ function createStreamable(link: Link, tools: ToolHeaders): Transport {
       if (session.id === undefined) return
       const headers = session.headers()
       const cancellations = [cancellation]
-      const response = await send({ method: 'DELETE', headers, harmless: true, cancellations, patience: 0 })
+      const response = await send({ method: 'DELETE', headers, idempotent: true, cancellations, retryTimeout: 0 })
       response.discard()
     },
     get sessionId() {

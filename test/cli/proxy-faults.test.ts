@@ -150,7 +150,7 @@ describe('mcp-host proxy, where things break', function () {
 
   it('waits for a server that starts in a moment', async () => {
     const port = await freePort()
-    const client = await openProxy(`http://127.0.0.1:${port}/mcp`, {}, { ...QUICK, patience: 5_000 })
+    const client = await openProxy(`http://127.0.0.1:${port}/mcp`, {}, { ...QUICK, retryTimeout: 5_000 })
     const refused = refusalAt(port)
     const waiting = initialize(client)
     await refused
@@ -162,7 +162,7 @@ describe('mcp-host proxy, where things break', function () {
   it('opens the session again where the server restarted: calls go on, subscriptions hold, lists are looked at again', async () => {
     const port = await freePort()
     let host = await listen(port)
-    const client = await openProxy(`http://127.0.0.1:${port}/mcp`, {}, { ...QUICK, patience: 5_000 })
+    const client = await openProxy(`http://127.0.0.1:${port}/mcp`, {}, { ...QUICK, retryTimeout: 5_000 })
     await initialize(client)
     await client.request(1, 'resources/subscribe', { uri: PAGE })
     for (let round = 1; round <= 5; round++) {
@@ -182,7 +182,7 @@ describe('mcp-host proxy, where things break', function () {
   it('does so with servers that say 400 of a session that they do not know', async () => {
     const port = await freePort()
     let server = await startSdk(port)
-    const client = await openProxy(`http://127.0.0.1:${port}/mcp`, {}, { ...QUICK, patience: 5_000 })
+    const client = await openProxy(`http://127.0.0.1:${port}/mcp`, {}, { ...QUICK, retryTimeout: 5_000 })
     await initialize(client)
     let answered = 0
     for (let round = 1; round <= 3; round++) {
@@ -197,7 +197,7 @@ describe('mcp-host proxy, where things break', function () {
   it('tells the calls that ran when the session was lost, and never runs one twice', async () => {
     const port = await freePort()
     const host = await listen(port)
-    const client = await openProxy(`http://127.0.0.1:${port}/mcp`, {}, { ...QUICK, patience: 5_000 })
+    const client = await openProxy(`http://127.0.0.1:${port}/mcp`, {}, { ...QUICK, retryTimeout: 5_000 })
     await initialize(client)
     await beginSlow(client, 5)()
     await stop(host)
@@ -214,7 +214,7 @@ describe('mcp-host proxy, where things break', function () {
   it('has streams again from where they were cut: every call is answered once, every step comes once', async () => {
     const host = await listen(await freePort())
     const proxy = await startCuttingProxy(host.url)
-    const client = await openProxy(`${proxy.url}/mcp`, {}, { ...QUICK, patience: 5_000, resumption: 30_000 })
+    const client = await openProxy(`${proxy.url}/mcp`, {}, { ...QUICK, retryTimeout: 5_000, resumption: 30_000 })
     await initialize(client)
     const CALLS = 20
     const furtherSteps = beginSlow(client, CALLS)
@@ -250,7 +250,7 @@ describe('mcp-host proxy, where things break', function () {
   it('asks for a subscription again whose stream was cut, and says that lists may be others', async () => {
     const host = await listen(await freePort())
     const proxy = await startCuttingProxy(host.url)
-    const client = await openProxy(`${proxy.url}/mcp`, {}, { ...QUICK, patience: 5_000 })
+    const client = await openProxy(`${proxy.url}/mcp`, {}, { ...QUICK, retryTimeout: 5_000 })
     client.say({
       id: 'l',
       method: 'subscriptions/listen',
@@ -272,7 +272,7 @@ describe('mcp-host proxy, where things break', function () {
   it('opens the stream of an older server again, with the session on it', async () => {
     const port = await freePort()
     let host = await listen(port, true)
-    const client = await openProxy(`http://127.0.0.1:${port}/mcp/sse`, {}, { ...QUICK, patience: 5_000 })
+    const client = await openProxy(`http://127.0.0.1:${port}/mcp/sse`, {}, { ...QUICK, retryTimeout: 5_000 })
     await initialize(client, '2024-11-05')
     expect(textOf(await call(client, 1))).to.equal('quick')
     let answered = 0

@@ -1,29 +1,21 @@
-// Sends one command to a Redis server or a Sentinel over a connection of its own: much faster than a `redis-cli` process.
-import { createClient, ErrorReply } from '@redis/client'
+// Sends one command to a Redis server or a Sentinel over a connection of its own: costs less CPU time than a `redis-cli` process.
+import { connect } from 'node:net'
+import { text } from 'node:stream/consumers'
 
-/** Milliseconds for a connection, because a paused server accepts it and never responds. */
+/** Milliseconds without data, because a paused server accepts the connection and never responds. */
 const LIMIT = 20_000
 
-/** The reply, one entry per value and line as `redis-cli` prints it; rejects if the server cannot be reached. */
-export async function sendToRedis({ url }: { readonly url: string }, ...command: readonly string[]): Promise<string[]> {
-  const socket = { reconnectStrategy: false, connectTimeout: LIMIT, socketTimeout: LIMIT } as const
-  const client = createClient({ url, RESP: 2, disableClientInfo: true, socket })
-  // The command rejects, too.
-  client.on('error', () => undefined)
-  try {
-    await client.connect()
-    const reply: unknown = await client.sendCommand(command)
-    return linesOf(reply)
-  } catch (error) {
-    if (error instanceof ErrorReply) return linesOf(error.message)
-    throw error
-  } finally {
-    if (client.isOpen) client.destroy()
-  }
+/**
+ * Sends words without spaces, as an inline command. Resolves with the reply, one entry per value and line as `redis-cli` prints it;
+ * rejects without a reply.
+ */
+export async function sendToRedis({ port }: { readonly port: number }, ...words: readonly string[]): Promise<string[]> {
+  const socket = connect({ port, host: '127.0.0.1' })
+  socket.setTimeout(LIMIT, () => socket.destroy(new Error(`Redis at port ${port} does not respond`)))
+  // Redis responds to the command, then reads the end and closes.
+  socket.end(`${words.join(' ')}\r\n`)
+  const reply = await text(socket)
+  if (reply === '') throw new Error(`Redis at port ${port} closed the connection`)
+  const lines = reply.split(/\r?\n/).filter(line => !/^[*$]-?\d+$/.test(line))
+  return lines.map(line => line.replace(/^[+:-]/, '')).filter(line => line !== '')
 }
-
-const linesOf = (reply: unknown): string[] =>
-  [reply]
-    .flat(Number.POSITIVE_INFINITY)
-    .flatMap(value => String(value).split(/\r?\n/))
-    .filter(line => line !== '')

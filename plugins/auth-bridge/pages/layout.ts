@@ -7,6 +7,7 @@ import { StartError } from '../../../core/plugin.ts'
 import { html, type Markup, type Page, safeHref, shown, shownHost, writePage } from '../../families/pages/index.ts'
 import { isAppScheme } from '../clients/redirects.ts'
 import type { FilledAuthBridge } from '../options.ts'
+import type { Person } from '../upstream/upstream.ts'
 
 export interface ShownClient {
   readonly name: string | undefined
@@ -17,11 +18,7 @@ export interface ShownClient {
   readonly homepage?: string
 }
 
-export interface ShownPerson {
-  readonly name?: string
-  readonly email?: string
-  readonly subject: string
-}
+export type ShownPerson = Pick<Person, 'name' | 'email' | 'subject'>
 
 const MAX_ITEMS = 50
 const MAX_URL = 300
@@ -135,14 +132,7 @@ export function readLogo(file: string, directory: string): Logo {
   return { type, data }
 }
 
-interface Body {
-  readonly title: string
-  readonly content: Markup
-  readonly head?: Markup
-  readonly formAction?: string
-}
-
-export type Layout = (body: Body) => Page
+export type Layout = (body: Omit<Parameters<typeof writePage>[0], 'header' | 'footer'>) => Page
 
 function writeSupport(support: string): Markup {
   const isAddress = /^(?:https|mailto):/i.test(support)

@@ -18,8 +18,6 @@ export interface Consent extends OperatorGrant {
   readonly resources: readonly string[]
 }
 
-type Changed = 'redirect' | 'document'
-
 const MOST = 200
 
 const placeOf = (grantId: string) => grantedAt('consent', grantId)
@@ -33,7 +31,11 @@ export function digestOfDocument(client: Client): string | undefined {
   return digest(JSON.stringify([client_name, client_uri, redirect_uris, grant_types, token_endpoint_auth_method]))
 }
 
-export function changedSince(consent: Consent, client: Client, redirectUri: string): Changed | undefined {
+export function changedSince(
+  consent: Consent,
+  client: Client,
+  redirectUri: string,
+): 'redirect' | 'document' | undefined {
   if (consent.document !== digestOfDocument(client)) return 'document'
   return sameRedirect(consent.redirectUri, redirectUri) ? undefined : 'redirect'
 }

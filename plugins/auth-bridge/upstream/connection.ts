@@ -17,11 +17,6 @@ export interface AskInit {
 
 export type Ask = (url: string, init?: AskInit) => Promise<Response>
 
-interface AskSettings {
-  readonly local: boolean
-  readonly timeout?: number | undefined
-}
-
 /** Reads a response. Rejects with an UpstreamError above 1 MiB. */
 export async function readText(response: Response, shown: string): Promise<string> {
   const bytes = await readLimited(response, MAX_BYTES)
@@ -71,7 +66,7 @@ export function checkAddress(url: string, local: boolean): void {
 }
 
 /** Returns statuses below 500 except redirects and retry responses. Errors omit the query and sent data. */
-function createAsk({ local, timeout = TIMEOUT }: AskSettings): Ask {
+function createAsk(local: boolean, timeout = TIMEOUT): Ask {
   return async (url, init = {}) => {
     checkAddress(url, local)
     const shown = shownUrl(url)
@@ -194,7 +189,7 @@ function describe({ endpoints }: Settings): AuthorizationServer {
 async function connect(settings: Settings, log: Logger, timeout: number | undefined): Promise<Connection> {
   const oauth = await import('oauth4webapi')
   const { issuer, clientId, local } = settings
-  const ask = createAsk({ local, timeout })
+  const ask = createAsk(local, timeout)
   const found = issuer === undefined ? describe(settings) : await readMetadata(settings, issuer, ask)
   const server = checkEndpoints(found, settings)
   const authenticate = {

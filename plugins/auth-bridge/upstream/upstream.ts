@@ -92,11 +92,6 @@ export interface Upstream {
   revoke(tokens: ProviderTokens): Promise<void>
 }
 
-export interface Explanation {
-  readonly fix: string
-  readonly fault?: UpstreamFault
-}
-
 export interface Refusal {
   readonly code?: string | undefined
   readonly description?: string | undefined
@@ -237,7 +232,11 @@ const ANY: readonly Rules[] = [
 ]
 
 /** Returns the advice for an error of a provider. */
-export function explain({ type, code = '', description = '' }: ProviderRefusal): Explanation | undefined {
+export function explain({
+  type,
+  code = '',
+  description = '',
+}: ProviderRefusal): { readonly fix: string; readonly fault?: UpstreamFault } | undefined {
   const text = `${code}: ${description}`
   for (const rules of [RULES[type] ?? {}, ...ANY]) {
     for (const fault of ['refused', 'misconfigured', 'unsure'] as const) {

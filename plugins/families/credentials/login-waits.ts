@@ -88,5 +88,3 @@ export function createLoginWaits(clock: Clock, log: Logger) {
     wake: (key: string): void => logins.get(key)?.check(),
   }
 }
-
-export type LoginWaits = ReturnType<typeof createLoginWaits>

@@ -37,7 +37,7 @@ export const stepUpOf = (status: number | undefined, challenge: string | undefin
 export interface TokenSource {
   authorize(request: AuthorizedRequest): Promise<Authorization>
   /** After a 401 or 403 response: true if a repetition can succeed. */
-  refused(used: Authorization, refusal: Refusal): boolean
+  invalidateToken(used: Authorization, refusal: Refusal): boolean
 }
 
 /** A login of callers, by its id. */
@@ -173,7 +173,7 @@ function createRequestedTokens(auth: Requested, parts: TokenSourceParts): TokenS
       tokens.set(authorization, { client, token })
       return authorization
     },
-    refused(used, { origin, dpopNonce, stepUp }) {
+    invalidateToken(used, { origin, dpopNonce, stepUp }) {
       const sent = tokens.get(used)
       if (!sent || stepUp !== undefined) return false
       if (dpopNonce !== undefined && sent.token.tokenType === 'DPoP') {
@@ -208,7 +208,7 @@ export function callerTokens(
       sent.set(authorization, { ctx, token })
       return authorization
     },
-    refused(used, { stepUp }) {
+    invalidateToken(used, { stepUp }) {
       const last = sent.get(used)
       if (!last || (stepUp !== undefined && !canStepUp)) return false
       const before = rejected.get(last.ctx)

@@ -12,14 +12,12 @@ const ASK_OTHERS = 500
 
 const SLOTS = 16_384
 
-export const clusterLink = (settings: LinkSettings): Link => new ClusterLink(settings)
-
 const nameOf = ({ host, port }: RedisAddress) => `${host}:${port}`
 
 const missing = (served: number) => slotsWithoutMaster(`${SLOTS - served} of ${SLOTS} slots have no master`)
 const countOf = ({ slots }: RedisClusterType) => Object.keys(slots).length
 
-class ClusterLink implements Link {
+export class ClusterLink implements Link {
   readonly #settings: LinkSettings
   readonly #credentials: Credentials
   #cluster: RedisClusterType | undefined

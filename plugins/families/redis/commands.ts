@@ -27,36 +27,19 @@ export interface RedisCommands {
   xTrim(key: string, strategy: 'MAXLEN' | 'MINID', threshold: number, options?: object): Promise<number>
 }
 
-const COMMANDS: readonly (keyof RedisCommands)[] = [
-  ...([
-    'eval',
-    'evalSha',
-    'exists',
-    'get',
-    'incr',
-    'info',
-    'pExpire',
-    'set',
-    'time',
-    'unlink',
-    'xAdd',
-    'xRead',
-    'xTrim',
-  ] as const),
-]
-
 export function createCommands(
   client: () => RedisCommands | Promise<RedisCommands>,
   sending = () => {},
 ): RedisCommands {
-  const send = (name: keyof RedisCommands) =>
-    async function sendCommand(...args: unknown[]) {
-      sending()
-      const found = client()
-      const target = found instanceof Promise ? await found : found
-      return (target[name] as (...args: unknown[]) => unknown).apply(target, args)
-    }
-  return Object.fromEntries(COMMANDS.map(name => [name, send(name)])) as unknown as RedisCommands
+  return new Proxy({} as RedisCommands, {
+    get: (_, name: keyof RedisCommands) =>
+      async function sendCommand(...args: unknown[]) {
+        sending()
+        const found = client()
+        const target = found instanceof Promise ? await found : found
+        return (target[name] as (...args: unknown[]) => unknown).apply(target, args)
+      },
+  })
 }
 
 /** Counts batches: node-redis writes once per turn of the event loop. */
@@ -87,14 +70,6 @@ export const redisScript = (source: string): RedisScript => ({
   source,
   sha: createHash('sha1').update(source).digest('hex'),
 })
-
-/** Evaluates a script by source: one round trip on a restarted Redis. */
-export const evaluateWhole = (
-  client: Pick<RedisCommands, 'eval'>,
-  { source }: RedisScript,
-  keys: readonly string[],
-  args: readonly string[],
-): Promise<unknown> => client.eval(source, { keys: [...keys], arguments: [...args] })
 
 export async function evaluateOn(
   client: Pick<RedisCommands, 'eval' | 'evalSha'>,

@@ -5,20 +5,13 @@ import { assertInstalled } from '../../../core/auth.ts'
 import type { InternalExamination } from '../../../core/internal.ts'
 import { errorText, type Logger, type PluginFinding, StartError } from '../../../core/plugin.ts'
 import { storeUnavailable } from '../../../core/transport.ts'
-import { clusterLink } from './cluster-link.ts'
-import {
-  countBatches,
-  createCommands,
-  evaluateOn,
-  evaluateWhole,
-  type RedisCommands,
-  type RedisScript,
-} from './commands.ts'
+import { ClusterLink } from './cluster-link.ts'
+import { countBatches, createCommands, evaluateOn, type RedisCommands, type RedisScript } from './commands.ts'
 import { Examination, type RedisCommandName, Watch } from './examination.ts'
 import { createOccurrence, explainRefusal, isDisconnection, within } from './failures.ts'
 import { Health } from './health.ts'
 import { FOREIGN_KEYS, type KeySpaceClaim } from './key-space.ts'
-import { type Link, serverLink, silenceOf } from './link.ts'
+import { type Link, ServerLink, silenceOf } from './link.ts'
 import type { RedisHost, RedisSections, RedisSettings } from './schema.ts'
 import { Sentinels } from './sentinels.ts'
 import { type RedisAddress, type ResolvedRedis, resolveRedis } from './settings.ts'
@@ -141,8 +134,12 @@ class SharedConnection {
       redis,
       log,
       beat: this.#interval,
-      ask: (script, keys, args) =>
-        this.#answered(evaluateWhole(this.#link.commands, script, keys, args), this.commandTimeout),
+      // By source: one round trip on a restarted Redis.
+      ask: ({ source }, keys, args) =>
+        this.#answered(
+          this.#link.commands.eval(source, { keys: [...keys], arguments: [...args] }),
+          this.commandTimeout,
+        ),
       askByDigest: sha => this.#answered(this.#link.commands.evalSha(sha, {}), this.commandTimeout),
       info: async () => String(await this.#answered(this.#link.commands.info('memory'), this.commandTimeout)),
     })
@@ -171,7 +168,7 @@ class SharedConnection {
   #createLink(blocking: number, changed: (cause?: unknown) => void): Link {
     const { settings: redis } = this
     const settings = { redis, log: this.#log, sentinels: this.#sentinels, blocking, changed }
-    return redis.isCluster ? clusterLink(settings) : serverLink(settings)
+    return redis.isCluster ? new ClusterLink(settings) : new ServerLink(settings)
   }
 
   /** Milliseconds. Heartbeats keep sockets from timing out. */

@@ -68,13 +68,7 @@ end
 return replies
 `
 
-interface Rehearsal {
-  readonly names: readonly RedisCommandName[]
-  readonly keys: readonly string[]
-  readonly args: readonly string[]
-}
-
-function planRehearsal(needs: ReadonlySet<RedisCommandName>, key: (part: string) => string): Rehearsal {
+function planRehearsal(needs: ReadonlySet<RedisCommandName>, key: (part: string) => string) {
   const keys = Object.fromEntries(KINDS.map(kind => [`$${kind}`, key(kind)]))
   const names = ORDER.filter(name => needs.has(name))
   const args = names.map(name => JSON.stringify([name, ...REHEARSED[name].map(word => keys[word] ?? word)]))
@@ -83,7 +77,11 @@ function planRehearsal(needs: ReadonlySet<RedisCommandName>, key: (part: string)
 
 const FORBIDS_KEY = /access (?:at least )?one of the keys|permissions to access a key/
 
-function judgeRehearsal({ names }: Rehearsal, replies: readonly string[], keyPrefix: string): Refusal | undefined {
+function judgeRehearsal(
+  names: readonly RedisCommandName[],
+  replies: readonly string[],
+  keyPrefix: string,
+): Refusal | undefined {
   const refused = replies.flatMap((text, index) => {
     const refusal = text === '' ? undefined : explainRefusal(new Error(text))
     return refusal ? [{ refusal, name: names[index] ?? '', text }] : []
@@ -96,8 +94,8 @@ function judgeRehearsal({ names }: Rehearsal, replies: readonly string[], keyPre
   const onKeys = refused.filter(({ text }) => FORBIDS_KEY.test(text))
   const commands = refused.filter(({ text }) => !FORBIDS_KEY.test(text))
   if (commands.length > 0) {
-    const names = listed(commands)
-    return { ...lackingRights(`NOPERM: the Redis user cannot run ${names}`, undefined), commands: names }
+    const missing = listed(commands)
+    return { ...lackingRights(`NOPERM: the Redis user cannot run ${missing}`, undefined), commands: missing }
   }
   return onKeys.length > 0 ? forbiddenKeys(keyPrefix) : undefined
 }
@@ -195,7 +193,7 @@ export class Examination {
     const { ask, redis } = this.#settings
     const plan = planRehearsal(this.#needs, part => this.#key('{probe}', part))
     const replies = (await ask(REHEARSAL, plan.keys, plan.args)) as string[]
-    return judgeRehearsal(plan, replies, redis.keyPrefix)
+    return judgeRehearsal(plan.names, replies, redis.keyPrefix)
   }
 
   async #tryDigest(): Promise<undefined> {

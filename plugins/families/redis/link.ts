@@ -68,9 +68,7 @@ export function clientOptions({ redis, blocking }: LinkSettings, credentials: Cr
 
 export const noClient = () => new Error('The client is offline')
 
-export const serverLink = (settings: LinkSettings): Link => new ServerLink(settings)
-
-class ServerLink implements Link {
+export class ServerLink implements Link {
   readonly #settings: LinkSettings
   readonly #credentials: Credentials
   #client: RedisClientType | undefined

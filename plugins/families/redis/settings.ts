@@ -116,12 +116,7 @@ function resolveTls({ tls = {} }: RedisSettings, { config: { directory } }: Host
   return found
 }
 
-interface Places {
-  readonly places: readonly [Place, ...Place[]]
-  readonly name: string
-}
-
-function readPlaces({ url, cluster, sentinel }: RedisSettings, stop: Stop): Places {
+function readPlaces({ url, cluster, sentinel }: RedisSettings, stop: Stop) {
   const given = Object.entries({ url, cluster, sentinel }).flatMap(([key, value]) => (value === undefined ? [] : [key]))
   if (given.length > 1) throw stop(`redis has a ${given.join(' and a ')}; set one of them`)
   const urls = cluster ?? sentinel?.addresses ?? (url === undefined ? [] : [url])
@@ -138,7 +133,7 @@ function readPlaces({ url, cluster, sentinel }: RedisSettings, stop: Stop): Plac
   if (sentinel && isNumbered) throw stop('a Sentinel has no numbered databases: write redis.sentinel.database')
   const scheme = first.secure ? 'rediss' : 'redis'
   const names = places.map(({ host: at, port }) => `${scheme}://${at.includes(':') ? `[${at}]` : at}:${port}`)
-  return { places: [first, ...rest], name: `${sentinel ? `${sentinel.name} of ` : ''}${names.join(', ')}` }
+  return { places: [first, ...rest] as const, name: `${sentinel ? `${sentinel.name} of ` : ''}${names.join(', ')}` }
 }
 
 export function resolveRedis(host: Host, options: RedisSettings): ResolvedRedis {
@@ -174,12 +169,7 @@ export function resolveRedis(host: Host, options: RedisSettings): ResolvedRedis 
   }
 }
 
-interface RedisTls {
-  readonly ca?: string
-  readonly cert?: string
-  readonly key?: string
-  readonly servername?: string
-}
+type RedisTls = Readonly<NonNullable<RedisSettings['tls']>>
 
 const PEM = '-----BEGIN'
 

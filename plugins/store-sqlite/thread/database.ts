@@ -75,10 +75,6 @@ function checkWhole(db: DatabaseSync) {
   if (said !== 'ok') throw new StoreFault('damaged', said)
 }
 
-function limitSize(db: DatabaseSync, maxSize: number) {
-  db.exec(`PRAGMA max_page_count = ${Math.ceil(maxSize / numberOf(db, 'page_size'))}`)
-}
-
 export interface Opening {
   readonly maxSize: number
   /** True if no other process has the file. It is then read completely, to detect damage. */
@@ -121,7 +117,7 @@ function openRestricted(file: string, { maxSize, isFirst }: Opening): DatabaseSy
     if (isFirst) checkWhole(db)
     // This statement fails if another program holds the lock.
     if (isFirst) db.exec('BEGIN IMMEDIATE; COMMIT')
-    limitSize(db, maxSize)
+    db.exec(`PRAGMA max_page_count = ${Math.ceil(maxSize / numberOf(db, 'page_size'))}`)
     db.exec(`PRAGMA busy_timeout = ${BUSY.serving}`)
     return db
   } catch (error) {

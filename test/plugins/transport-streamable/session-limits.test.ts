@@ -95,6 +95,16 @@ describe('sessions.idleTimeout', () => {
     await ended('caller')
   })
 
+  it('ends an expired session before the periodic check', async () => {
+    const { as, clock, ended } = await start({ idleTimeout: IDLE })
+    await clock.advance(1_000)
+    const client = await as('ada')
+    await clock.advance(IDLE)
+    expect(gone).to.deep.equal([])
+    expect(await isAlive(client)).to.equal(false)
+    await ended('ada')
+  })
+
   it('restarts with every request', async () => {
     const { as, clock } = await start({ idleTimeout: IDLE })
     const client = await as('busy')
@@ -124,6 +134,19 @@ describe('sessions.maxIdle', () => {
     expect(await alive(greedy)).to.deep.equal([...Array(8).fill(false), true, true])
     const [told, ...more] = log.filter(({ message }) => message?.includes('sessions.maxIdle'))
     expect([told?.level, told?.['maxIdle'], more]).to.deep.equal(['warn', 5, []])
+  })
+
+  it('evicts the longest idle session if each owner has one', async () => {
+    const { url, clock } = await start({ maxIdle: 3 })
+    const clients: SessionClient[] = []
+    for (const localAddress of ['127.0.0.2', '127.0.0.3', '127.0.0.4']) {
+      clients.push(await openSession(url, { localAddress }))
+      await clock.advance(10)
+    }
+    const [used, longest, other] = clients as [SessionClient, SessionClient, SessionClient]
+    expect(await isAlive(used)).to.equal(true)
+    await openSession(url, { localAddress: '127.0.0.5' })
+    expect([await isAlive(used), await isAlive(longest), await isAlive(other)]).to.deep.equal([true, false, true])
   })
 
   it('counts authenticated users rather than addresses', async () => {

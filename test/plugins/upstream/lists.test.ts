@@ -5,9 +5,9 @@ import { routeTable, startPage } from '../../../cli/start-page.ts'
 import { createHost, examineConfig } from '../../../core/create-host.ts'
 import { type Definition, definePrompt, defineResource, defineTool, ToolError } from '../../../core/index.ts'
 import type { CallRecord } from '../../../core/plugin.ts'
-import { acceptLists } from '../../../plugins/upstream/accepted.ts'
 import { readServer } from '../../../plugins/upstream/examine.ts'
 import type { UpstreamOptions } from '../../../plugins/upstream/index.ts'
+import { createLockEntry } from '../../../plugins/upstream/lock-entry.ts'
 import { resolveServer } from '../../../plugins/upstream/settings.ts'
 import { makeFolder, removeFolders } from '../../config/folder.ts'
 import { plugin } from '../../fixtures/plugins.ts'
@@ -416,9 +416,10 @@ describe('An upstream server that is down', () => {
     expect(result.content[0].text).to.match(/The server "up" is not|connection to the server "up"/)
     expect(gateway.host.inspect('/')?.explainPlugins().join()).to.match(/server "up": down since .*:/)
     expect(logged(gateway, 'MH2942').map(({ upstream }) => upstream)).to.deep.equal(['down', 'up'])
-    expect((await call(gateway.url, 'up_far')).result.content[0].text).to.match(
-      /"up" has been unavailable since 2\d{3}-/,
-    )
+    expect((await call(gateway.url, 'up_far')).result.content[0].text)
+      .to.match(/"up" has been unavailable since 2\d{3}-/)
+      .and.not.match(/127\.0\.0\.1|:\/\//)
+    expect(gateway.host.inspect('/')?.explainPlugins().join()).to.contain(new URL(origin.url).host)
     expect(await namesAt(gateway.url)).to.deep.equal(['own', 'up_far'])
     expect((await call(gateway.url, 'own')).result.structuredContent.name).to.equal('own')
   })
@@ -496,7 +497,7 @@ describe('mcp-host doctor --config', () => {
       ...snapshot,
       tools: [...snapshot.tools.slice(0, 1), { ...snapshot.tools[1], description: 'before' }, { name: 'removed' }],
     }
-    const lock = JSON.stringify({ upstreams: { far: acceptLists(before, false, settings) } })
+    const lock = JSON.stringify({ upstreams: { far: createLockEntry(before, false, settings) } })
     const folder = await makeFolder({ 'mcp.lock.json': lock })
     const config = {
       server: { name: 'a', version: '1.0.0' },
@@ -588,7 +589,7 @@ describe('An upstream server that lies', () => {
 })
 
 describe('An upstream server whose lists depend on the client', () => {
-  it('lists the tools that send requests to the client, except those that `asks` excludes', async () => {
+  it('lists the tools that send requests to the client, except roots and those that `asks` excludes', async () => {
     const url = await serveScript(({ id, method, params, json }) => {
       const { capabilities = {} } = params as { capabilities?: object }
       if (method === 'initialize') tools = Object.keys(capabilities).sort()
@@ -598,8 +599,8 @@ describe('An upstream server whose lists depend on the client', () => {
     })
     let tools: string[] = []
     for (const [server, expected] of [
-      [{}, ['elicitation', 'extensions', 'roots', 'sampling']],
-      [{ asks: { sample: false } }, ['elicitation', 'extensions', 'roots']],
+      [{}, ['elicitation', 'extensions', 'sampling']],
+      [{ asks: { sample: false, roots: true } }, ['elicitation', 'extensions', 'roots']],
       [{ sessions: 'shared' }, ['extensions']],
     ] as const) {
       const servers = { far: { url, prefix: '', revision: '2025-11-25', ...server } } as const
@@ -662,7 +663,7 @@ describe('Trust in an upstream server', () => {
     expect(a?.['enum']).to.deep.equal(hidden.map(one => `a\\u{${one.codePointAt(0)?.toString(16)}}b`))
     expect(shown?.['_meta']).to.include({ note: 'a\\u{ad}b' })
     expect((await list(host.url, 'prompts')).map(({ name }) => name)).to.deep.equal(['good'])
-    expect(logged(host, 'MH2945')[0]).to.include({ left: 2 })
+    expect(logged(host, 'MH2945')[0]).to.include({ omitted: 2 })
   })
 
   it('leaves out large and deep items, and refuses large lists', async () => {
@@ -704,7 +705,7 @@ describe('Trust in an upstream server', () => {
     expect(await list(gateway.url, 'resources')).to.deep.equal([])
     const templates = await list(gateway.url, 'resourceTemplates', 'resources/templates')
     expect(templates.map(({ name }) => name)).to.deep.equal(['good'])
-    expect(logged(gateway, 'MH2945')[0]).to.include({ left: 2 })
+    expect(logged(gateway, 'MH2945')[0]).to.include({ omitted: 2 })
   })
 
   it('leaves out large schemas and references to other documents, and escapes invisible characters', async () => {

@@ -1,9 +1,9 @@
-// Limits the sessions of callers, with a share for each holder: a user, or the network of anonymous callers.
+// Limits the sessions of callers, with a share for each owner: a user, or the network of anonymous callers.
 import { ToolError } from '../../core/index.ts'
 
 /** A session that counts. */
-export interface Placed {
-  readonly holder: string
+export interface LimitedSession {
+  readonly owner: string
   readonly users: number
   readonly isClosed: boolean
   /** Resolves when its connection or process has ended. */
@@ -11,18 +11,18 @@ export interface Placed {
   close(): void
 }
 
-/** Maximum share of the slots that one holder can use, rounded up. */
+/** Maximum share of the slots that one owner can use, rounded up. */
 const SHARE = 1 / 4
 
 /** Returns the session to end first: a closed one, or the least recently used one without calls. */
-const leastUsed = (list: readonly Placed[]): Placed | undefined =>
+const leastUsed = (list: readonly LimitedSession[]): LimitedSession | undefined =>
   list.find(({ isClosed }) => isClosed) ?? list.find(({ users }) => users === 0)
 
-export class Places {
+export class SessionLimit {
   readonly #max: number
   readonly #share: number
   /** Sessions in order of use; the most recently used session is last. */
-  readonly #taken = new Set<Placed>()
+  readonly #taken = new Set<LimitedSession>()
 
   /** `isShared`: false if all callers are the same user. */
   constructor(max: number, isShared: boolean) {
@@ -30,18 +30,18 @@ export class Places {
     this.#share = isShared ? Math.ceil(max * SHARE) : max
   }
 
-  get all(): readonly Placed[] {
+  get all(): readonly LimitedSession[] {
     return [...this.#taken]
   }
 
   /**
-   * Returns the session to replace with a new one of `holder`; undefined if a slot is free. Throws a ToolError if none
+   * Returns the session to replace with a new one of `owner`; undefined if a slot is free. Throws a ToolError if none
    * can be replaced.
    */
-  toReplace(holder: string, server: string): Placed | undefined {
-    const byHolder = new Map<string, Placed[]>()
-    for (const one of this.#taken) byHolder.set(one.holder, [...(byHolder.get(one.holder) ?? []), one])
-    const own = byHolder.get(holder) ?? []
+  findEvictable(owner: string, server: string): LimitedSession | undefined {
+    const byOwner = new Map<string, LimitedSession[]>()
+    for (const one of this.#taken) byOwner.set(one.owner, [...(byOwner.get(one.owner) ?? []), one])
+    const own = byOwner.get(owner) ?? []
     const full = () => new ToolError(`The server "${server}" has too many sessions. Try again later.`)
     if (own.length >= this.#share) {
       const found = leastUsed(own)
@@ -49,8 +49,8 @@ export class Places {
       return found
     }
     if (this.#taken.size < this.#max) return undefined
-    // Holders with fewer sessions lose none.
-    const others = [...byHolder.values()].filter(list => list.length >= own.length)
+    // Owners with fewer sessions lose none.
+    const others = [...byOwner.values()].filter(list => list.length >= own.length)
     for (const list of others.sort((one, other) => other.length - one.length)) {
       const found = leastUsed(list)
       if (found) return found
@@ -59,7 +59,7 @@ export class Places {
   }
 
   /** Takes the slot of `replaced`, which ends before the new session begins. */
-  take(one: Placed, replaced: Placed | undefined): void {
+  take(one: LimitedSession, replaced: LimitedSession | undefined): void {
     if (replaced) {
       this.#taken.delete(replaced)
       replaced.close()
@@ -67,11 +67,11 @@ export class Places {
     this.#taken.add(one)
   }
 
-  used(one: Placed): void {
+  used(one: LimitedSession): void {
     if (this.#taken.delete(one)) this.#taken.add(one)
   }
 
-  free(one: Placed): void {
+  free(one: LimitedSession): void {
     this.#taken.delete(one)
   }
 }

@@ -1,14 +1,14 @@
-// Forwards the response of a client to the node that holds the call.
+// Relays the response of a client to the node that holds the call.
 import { randomUUID } from 'node:crypto'
 import type { CallContext } from '../../core/index.ts'
 import type { InternalHost } from '../../core/internal.ts'
 import type { Call } from '../../core/plugin.ts'
 import { Cancellation, contextCancellation, LOG_LEVELS, type PeerMessage, type Peers } from '../../core/transport.ts'
 import { RemoteError } from '../../remote/index.ts'
-import type { Json, RunCaller } from './run.ts'
+import type { Json, RequestClient } from './upstream-request.ts'
 
-/** The result of a forwarded response. `gone`: the node does not hold the call. `isLost`: the node does not respond. */
-export type Forwarded =
+/** The result of a relayed response. `gone`: the node does not hold the call. `isLost`: the node does not respond. */
+export type RelayResult =
   | { readonly result: Json }
   | { readonly requests: Json; readonly held: string }
   | { readonly failure: Pick<RemoteError, 'reason' | 'message' | 'code' | 'data' | 'status' | 'executed'> }
@@ -22,7 +22,7 @@ export interface Resume {
   /** The id of the held call. */
   readonly held: string
   readonly responses: Json
-  readonly capabilities: RunCaller['capabilities']
+  readonly capabilities: RequestClient['capabilities']
   readonly logLevel: Call['logLevel']
 }
 
@@ -35,7 +35,7 @@ type Reply =
   | { readonly kind: 'accepted'; readonly request: string }
   | { readonly kind: 'progress'; readonly request: string; readonly values: Progress }
   | { readonly kind: 'log'; readonly request: string; readonly values: LogMessage }
-  | { readonly kind: 'ended'; readonly request: string; readonly end: Forwarded }
+  | { readonly kind: 'ended'; readonly request: string; readonly end: RelayResult }
 
 // Objects: in a list, JSON turns `undefined` into `null`.
 interface Progress {
@@ -57,12 +57,12 @@ const CHECK_INTERVAL = 2_000
 const MAX_UNSENT = 32
 
 /** A server with held calls. Both methods ignore unknown ids. */
-interface Holder {
-  continueHeld(id: string, responses: Json, caller: RunCaller): Promise<Forwarded>
+interface HeldCallServer {
+  continueHeld(id: string, responses: Json, client: RequestClient): Promise<RelayResult>
   giveUpHeld(id: string): void
 }
 
-export interface ForwardedCall {
+export interface RelayedCall {
   readonly ctx: CallContext
   readonly call: Call
   readonly node: string
@@ -71,9 +71,9 @@ export interface ForwardedCall {
   readonly timeout: number
 }
 
-type ForwardingHost = Pick<InternalHost, 'services' | 'clock' | 'log' | 'name' | 'routes' | 'onStart'>
+type RelayHost = Pick<InternalHost, 'services' | 'clock' | 'log' | 'name' | 'routes' | 'onStart'>
 
-export function createForwarding(host: ForwardingHost, holderOf: (server: string) => Holder | undefined) {
+export function createNodeRelay(host: RelayHost, findServer: (server: string) => HeldCallServer | undefined) {
   const { clock, log } = host
   const pending = new Map<string, (reply: Reply) => void>()
   const running = new Map<string, Cancellation>()
@@ -87,8 +87,8 @@ export function createForwarding(host: ForwardingHost, holderOf: (server: string
     void postQuietly(peers, node, held, { kind: 'giveUp', server, held })
 
   async function serve(peers: Peers, { request, node, held, ...resume }: Extract<Body, { kind: 'resume' }>) {
-    const holder = holderOf(resume.server)
-    if (!holder) return
+    const server = findServer(resume.server)
+    if (!server) return
     const reply = (body: Reply) => postQuietly(peers, node, held, body)
     const cancellation = new Cancellation()
     let leave: () => void
@@ -103,7 +103,7 @@ export function createForwarding(host: ForwardingHost, holderOf: (server: string
       unsent++
       void reply(body).finally(() => unsent--)
     }
-    const caller: RunCaller = {
+    const client: RequestClient = {
       cancellation,
       capabilities: resume.capabilities,
       progress: (progress, total, message) =>
@@ -116,7 +116,7 @@ export function createForwarding(host: ForwardingHost, holderOf: (server: string
     running.set(request, cancellation)
     try {
       notify({ kind: 'accepted', request })
-      await reply({ kind: 'ended', request, end: await holder.continueHeld(held, resume.responses, caller) })
+      await reply({ kind: 'ended', request, end: await server.continueHeld(held, resume.responses, client) })
     } finally {
       running.delete(request)
       leave()
@@ -128,7 +128,7 @@ export function createForwarding(host: ForwardingHost, holderOf: (server: string
     const body = message.body as Body
     if (body.kind === 'resume') void serve(peers, body)
     else if (body.kind === 'cancel') running.get(body.request)?.abort(new Error('the call was cancelled'))
-    else if (body.kind === 'giveUp') holderOf(body.server)?.giveUpHeld(body.held)
+    else if (body.kind === 'giveUp') findServer(body.server)?.giveUpHeld(body.held)
     else pending.get(body.request)?.(body)
   }
 
@@ -143,7 +143,7 @@ export function createForwarding(host: ForwardingHost, holderOf: (server: string
     nodeOf: (call: Call) => peersOf(call).node,
     giveUp: (call: Call, node: string, server: string, held: string) => giveUp(peersOf(call), node, server, held),
     /** Sends the response to the node of the call, and waits for the next requests or the result. */
-    async forward({ ctx, call, node, resume, timeout }: ForwardedCall): Promise<Forwarded> {
+    async forward({ ctx, call, node, resume, timeout }: RelayedCall): Promise<RelayResult> {
       const peers = peersOf(call)
       // If this check fails, nothing was sent, so the client can retry.
       if (!(await peers.isAlive(node))) return { isLost: true }
@@ -159,7 +159,7 @@ export function createForwarding(host: ForwardingHost, holderOf: (server: string
         function endAsLost() {
           abandon({ isLost: true })
         }
-        function end(result: Forwarded) {
+        function end(result: RelayResult) {
           clock.clear(silence)
           clock.clear(check)
           cancellation.remove(abort)
@@ -168,7 +168,7 @@ export function createForwarding(host: ForwardingHost, holderOf: (server: string
           resolve(result)
         }
         /** Cancels the call at its node. A call whose further requests are already in transit is held there, and is given up. */
-        function abandon(result: Forwarded) {
+        function abandon(result: RelayResult) {
           if (hasEnded) return
           end(result)
           void postQuietly(peers, node, resume.held, { kind: 'cancel', request })
@@ -202,6 +202,6 @@ export function createForwarding(host: ForwardingHost, holderOf: (server: string
   }
 }
 
-export type Forwarding = ReturnType<typeof createForwarding>
+export type NodeRelay = ReturnType<typeof createNodeRelay>
 
 const cancelled = () => new RemoteError('cancelled', 'the call was cancelled')

@@ -20,7 +20,7 @@ const isChosen = (list: ListName, name: unknown, filters: Filters): name is stri
 type ItemsByName = Readonly<Record<string, Item>>
 
 /** The entry of a server in the lock file. Items are as the server lists them, by their names at the server. */
-export interface AcceptedServer extends Readonly<Record<ListName, ItemsByName>> {
+export interface LockEntry extends Readonly<Record<ListName, ItemsByName>> {
   readonly hash: string
   /** True if the server supports completion. */
   readonly completions: boolean
@@ -28,7 +28,7 @@ export interface AcceptedServer extends Readonly<Record<ListName, ItemsByName>> 
   readonly instructions?: string
 }
 
-const isAccepted = (value: unknown): value is AcceptedServer =>
+const isLockEntry = (value: unknown): value is LockEntry =>
   isObject(value) &&
   typeof value['completions'] === 'boolean' &&
   ['string', 'undefined'].includes(typeof value['instructions']) &&
@@ -40,7 +40,7 @@ const shownInstructions = ({ instructions }: Snapshot, options: Filters): string
   options.instructions === 'append' && instructions !== undefined ? visibleText(instructions) : undefined
 
 /** Returns the entry for the lists of a server, without items that the options exclude. */
-export function acceptLists(snapshot: Snapshot, completions: boolean, filters: Filters): AcceptedServer {
+export function createLockEntry(snapshot: Snapshot, completions: boolean, filters: Filters): LockEntry {
   const named = (list: ListName) =>
     Object.fromEntries(
       snapshot[list].flatMap(item => (isChosen(list, item['name'], filters) ? [[item['name'], item] as const] : [])),
@@ -51,7 +51,7 @@ export function acceptLists(snapshot: Snapshot, completions: boolean, filters: F
 }
 
 /** Returns the entries of a lock file by server; none without a file. Throws a StartError for invalid entries. */
-export function readAccepted(file: string): ReadonlyMap<string, AcceptedServer> {
+export function readLockEntries(file: string): ReadonlyMap<string, LockEntry> {
   const error = (what: string, cause?: unknown) =>
     new StartError('MH2947', `${file}: ${what}; delete it and run \`mcp-host accept\``, { cause })
   let lock: unknown
@@ -65,14 +65,14 @@ export function readAccepted(file: string): ReadonlyMap<string, AcceptedServer> 
   if (!isObject(entries)) throw error('`upstreams` is not an object')
   return new Map(
     Object.entries(entries).map(([name, entry]) => {
-      if (isAccepted(entry)) return [name, entry] as const
+      if (isLockEntry(entry)) return [name, entry] as const
       throw error(`the entry of the server "${name}" was edited manually or is incomplete`)
     }),
   )
 }
 
 /** Returns accepted lists in the form that a server sends. */
-export const listsOf = ({ tools, prompts, instructions }: AcceptedServer): Snapshot => ({
+export const listsOf = ({ tools, prompts, instructions }: LockEntry): Snapshot => ({
   tools: Object.values(tools),
   prompts: Object.values(prompts),
   resources: [],
@@ -91,7 +91,7 @@ function isAsAccepted(item: Item, known: Item): boolean {
 }
 
 /** Describes how the current lists differ from the accepted ones. Empty without differences. */
-export function describeDifferences(snapshot: Snapshot, accepted: AcceptedServer, filters: Filters): string {
+export function describeDifferences(snapshot: Snapshot, accepted: LockEntry, filters: Filters): string {
   const count = { changed: 0, new: 0, removed: 0 }
   for (const list of LISTS) {
     const names = new Set<unknown>()
@@ -129,7 +129,7 @@ interface Reviewed {
 /** Withholds new and changed items, as the options define. */
 export function reviewLists(
   snapshot: Snapshot,
-  accepted: AcceptedServer | undefined,
+  accepted: LockEntry | undefined,
   settings: Filters & Pick<ServerSettings, 'name' | 'newTools' | 'changed'>,
 ): Reviewed {
   const { newTools, changed } = settings

@@ -28,15 +28,15 @@ interface OpenQuestion {
 }
 
 /** The client of a call, on this node or another one. */
-export interface RunCaller extends Pick<CallContext, 'progress' | 'log'> {
+export interface RequestClient extends Pick<CallContext, 'progress' | 'log'> {
   readonly cancellation: Cancellation
   /** Undefined if the client does not accept requests. */
   readonly capabilities: Call['client']['capabilities'] | undefined
 }
 
-export class ContextCaller implements RunCaller {
+export class ContextClient implements RequestClient {
   readonly #ctx: CallContext
-  readonly capabilities: RunCaller['capabilities']
+  readonly capabilities: RequestClient['capabilities']
 
   constructor(ctx: CallContext, { asks, client }: Call) {
     this.#ctx = ctx
@@ -56,7 +56,7 @@ export class ContextCaller implements RunCaller {
 
 export type Outcome = { readonly result: Json } | { readonly error: unknown }
 
-interface RunParts {
+interface UpstreamRequestParts {
   readonly settings: Pick<ServerSettings, 'callTimeout' | 'maxCallTime' | 'maxResult' | 'asks'>
   readonly clock: Clock
 }
@@ -85,22 +85,27 @@ function decline({ method }: Question): Json {
   throw new RemoteError('rpc', `the client does not support ${method}`, { code: -32_601 })
 }
 
-/** The options of the request of a run, which has its own time limits. */
-class RunOptions implements RequestOptions {
+/** Options without time limits: the upstream request has its own. */
+class UpstreamRequestOptions implements RequestOptions {
   readonly headers: RequestOptions['headers']
   readonly capabilities: RequestOptions['capabilities']
   readonly logLevel: RequestOptions['logLevel']
-  readonly owner: Run
+  readonly owner: UpstreamRequest
   readonly signal: Cancellation
   readonly maxResult: number
   readonly timeout = 0
   readonly maxTime = 0
 
-  constructor({ headers, capabilities, logLevel }: RequestOptions, run: Run, signal: Cancellation, maxResult: number) {
+  constructor(
+    { headers, capabilities, logLevel }: RequestOptions,
+    request: UpstreamRequest,
+    signal: Cancellation,
+    maxResult: number,
+  ) {
     this.headers = headers
     this.capabilities = capabilities
     this.logLevel = logLevel
-    this.owner = run
+    this.owner = request
     this.signal = signal
     this.maxResult = maxResult
   }
@@ -111,12 +116,12 @@ class RunOptions implements RequestOptions {
 }
 
 /** A call at a server. If the server sends a request to a 2026-07-28 client, the call outlives the client's request. */
-export class Run {
-  readonly #parts: RunParts
+export class UpstreamRequest {
+  readonly #parts: UpstreamRequestParts
   readonly #cancellation = new Cancellation()
   #questions: readonly OpenQuestion[] = []
   /** The client of the last request. */
-  #caller: RunCaller | undefined
+  #client: RequestClient | undefined
   #outcome: Outcome | undefined
   /** Resolves the promise of `next`. */
   #wake: (() => void) | undefined
@@ -130,7 +135,7 @@ export class Run {
   #unsent: Progress | undefined
   #flushTimer: Timer | undefined
 
-  constructor(parts: RunParts) {
+  constructor(parts: UpstreamRequestParts) {
     this.#parts = parts
     this.#left = parts.settings.maxCallTime
   }
@@ -143,9 +148,9 @@ export class Run {
     return Object.fromEntries(this.#questions.map(({ key, question }) => [key, question]))
   }
 
-  /** Sends the call. The time limits of `options` are ignored: the run has its own. */
+  /** Sends the call. The time limits of `options` are ignored: the upstream request has its own. */
   start(connection: Connection, method: string, params: Json, options: RequestOptions): void {
-    const sent = new RunOptions(options, this, this.#cancellation, this.#parts.settings.maxResult)
+    const sent = new UpstreamRequestOptions(options, this, this.#cancellation, this.#parts.settings.maxResult)
     connection.request(method, params, sent).then(
       result => this.#settle({ result }),
       error => this.#settle({ error: this.#late ?? error }),
@@ -160,13 +165,13 @@ export class Run {
     this.#questions = []
     this.#wake?.()
     // Otherwise V8 keeps ended calls in memory until a full garbage collection.
-    this.#caller = undefined
+    this.#client = undefined
   }
 
   /** Waits for the outcome, or for requests to the caller. */
-  next(caller: RunCaller): Promise<void> {
-    const { cancellation } = caller
-    this.#caller = caller
+  next(client: RequestClient): Promise<void> {
+    const { cancellation } = client
+    this.#client = client
     const abort = () => this.cancel()
     cancellation.add(abort)
     this.#resume()
@@ -235,19 +240,19 @@ export class Run {
     const progress = this.#unsent
     if (!progress || !this.#wake || !Number.isFinite(progress.progress)) return
     this.#unsent = undefined
-    this.#caller?.progress(progress.progress, progress.total, progress.message)
+    this.#client?.progress(progress.progress, progress.total, progress.message)
   }
 
   log({ level, data, logger }: Json): void {
     const known = LOG_LEVELS.find(one => one === level)
-    if (known && this.#wake) this.#caller?.log(known, data, typeof logger === 'string' ? logger : undefined)
+    if (known && this.#wake) this.#client?.log(known, data, typeof logger === 'string' ? logger : undefined)
   }
 
   /** Passes a request of the server to the caller. */
   async ask({ method, params, signal }: ServerRequest): Promise<Json> {
     const question = questionOf(method, params)
     if (!question) throw new RemoteError('rpc', `${method} is not supported`, { code: -32_601 })
-    const capabilities = this.#caller?.capabilities
+    const capabilities = this.#client?.capabilities
     const isAllowed = this.#parts.settings.asks[OPTION_OF[question.method]]
     if (!capabilities || !isAllowed || missingCapability(question, capabilities)) return decline(question)
     const key = `${OPTION_OF[question.method]}-${++this.#asked}`
