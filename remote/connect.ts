@@ -62,6 +62,7 @@ async function openHttp(target: HttpTarget, options: ConnectOptions, connection:
     url,
     wire: withHeaders(wire, target.headers),
     userHeaders: target.userHeaders && (() => lowerCase(target.userHeaders?.() ?? {})),
+    sessionCookies: target.sessionCookies,
     timing: { ...TIMING, retryTimeout: options.retryTimeout ?? 0 },
     receive: (text, exchange) => connection.receive(text, exchange),
     reopened: () => options.onReopened?.(),
@@ -112,7 +113,8 @@ function describe(connection: BaseConnection, result: JsonObject, revision: Revi
   const meta = isObject(result['_meta']) ? result['_meta'] : {}
   const server = result['serverInfo'] ?? meta['io.modelcontextprotocol/serverInfo']
   state.revision = revision
-  state.server = Object.fromEntries(Object.entries(server ?? {}).filter(([, value]) => typeof value === 'string'))
+  const facts = Object.entries(isObject(server) ? server : {})
+  state.server = Object.fromEntries(facts.filter(([, value]) => typeof value === 'string'))
   state.capabilities = (isObject(result['capabilities']) ? result['capabilities'] : {}) as ServerCapabilities
   state.instructions = textOf(result['instructions'])
 }

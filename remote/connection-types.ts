@@ -15,6 +15,8 @@ export interface HttpTarget {
   readonly headers?: Readonly<Record<string, string>> | (() => Readonly<Record<string, string>>)
   /** The user's headers, for requests that set none, such as `initialize`. */
   readonly userHeaders?: () => Readonly<Record<string, string>> | undefined
+  /** True: cookies are sent only in a session, because users share the connection otherwise. */
+  readonly sessionCookies?: boolean
   /** The sockets, shared by connections with the same dispatcher. See `createPool`. */
   readonly dispatcher?: Dispatcher
   /** Used instead of `dispatcher`. Slower: for clients with a login. */

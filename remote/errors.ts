@@ -38,7 +38,6 @@ interface About {
 export class RemoteError extends Error {
   readonly reason: RemoteReason
   readonly code: number
-  /** Undefined if it has too many levels. */
   readonly data: unknown
   readonly status: number | undefined
   readonly challenge: string | undefined

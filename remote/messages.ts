@@ -57,7 +57,6 @@ const exceeds = (value: unknown, most: number): boolean =>
   value !== null &&
   (most < 0 || Object.values(value).some(one => typeof one === 'object' && exceeds(one, most - 1)))
 
-/** `method`: the request of a result. */
 export const isTooDeep = (value: unknown, method = ''): boolean =>
   exceeds(value, method.endsWith('/list') ? MAX_LIST_LEVELS : MAX_LEVELS)
 

@@ -32,6 +32,14 @@ const METHODS: Readonly<Record<ListName, string>> = {
   prompts: 'prompts/list',
 }
 
+const KEYS = { tools: 'name', resources: 'uri', resourceTemplates: 'uriTemplate', prompts: 'name' } as const
+
+/** Removes a name or URI that is no string. Items without one are left out. */
+function validItem(item: Item, list: ListName): Item {
+  const key = KEYS[list]
+  return typeof item[key] === 'string' ? item : { ...item, [key]: undefined }
+}
+
 async function readList(
   connection: Pick<Connection, 'request'>,
   list: ListName,
@@ -50,7 +58,7 @@ async function readList(
     const result = await connection.request(method, cursor === undefined ? {} : { cursor }, options)
     const entries = result[list]
     if (!Array.isArray(entries)) throw new ListFault(`the result of ${method} does not contain \`${list}\``)
-    items.push(...entries.filter(isObject))
+    items.push(...entries.filter(isObject).map(item => validItem(item, list)))
     if (items.length > most) throw new ListFault(`${method} has more than ${most} items`)
     if (size > MAX_TEXT) throw new ListFault(`${method} has more than ${MAX_TEXT} characters`)
     cursor = result['nextCursor'] ?? undefined

@@ -52,7 +52,8 @@ const NO_HEADERS: Readonly<Record<string, string>> = {}
 const toHeaders = ({ headers }: Authorization): Record<string, string> =>
   Object.fromEntries(headers.flatMap((name, at) => (at % 2 === 0 ? [[name, headers[at + 1] ?? '']] : [])))
 
-function createHttpTargets(http: HttpSettings, { at, name }: ServerSettings, host: TokenHost | undefined): Targets {
+function createHttpTargets(http: HttpSettings, settings: ServerSettings, host: TokenHost | undefined): Targets {
+  const { at, name, sessions } = settings
   const what = at.join('.')
   const { url, tls, auth, forwardHeaders } = http
   const { origin } = new URL(url)
@@ -86,7 +87,10 @@ function createHttpTargets(http: HttpSettings, { at, name }: ServerSettings, hos
     async target(userHeaders) {
       await renew()
       pool ??= createPool(url, { tls })
-      return { url, headers: () => current ?? NO_HEADERS, ...(userHeaders && { userHeaders }), dispatcher: await pool }
+      const headers = () => current ?? NO_HEADERS
+      // Callers share the connection for lists if the server has no sessions.
+      const sessionCookies = !userHeaders && sessions === 'auto'
+      return { url, headers, sessionCookies, ...(userHeaders && { userHeaders }), dispatcher: await pool }
     },
     authorize: ctx => (isFixed && !source && current ? undefined : authorize(ctx)),
     forwarded({ headers }) {

@@ -35,6 +35,8 @@ export interface Link {
   readonly wire: Wire
   /** Sent with requests that have no headers of one user. */
   readonly userHeaders?: (() => Readonly<Record<string, string>>) | undefined
+  /** True: cookies are sent only in a session. */
+  readonly sessionCookies?: boolean | undefined
   readonly timing: Timing
   /**
    * Passes on a message of the server and marks its request as done. Resolves when the next message can be passed.
@@ -101,26 +103,22 @@ const NOT_SENT = new Set([
   'UND_ERR_CONNECT_TIMEOUT',
 ])
 
-export function networkCode(thrown: unknown): string | undefined {
+function findCode(thrown: unknown, pattern: RegExp): string | undefined {
   for (let error = thrown, depth = 0; error instanceof Error && depth < 6; error = error.cause, depth++) {
     const { code } = error as NodeJS.ErrnoException
-    if (typeof code === 'string' && /^(?:E[A-Z_]+|UND_ERR_[A-Z_]+)$/.test(code)) return code
+    if (typeof code === 'string' && pattern.test(code)) return code
     const [first] = error instanceof AggregateError ? error.errors : []
-    if (first instanceof Error && networkCode(first) !== undefined) return networkCode(first)
+    const found = first instanceof Error ? findCode(first, pattern) : undefined
+    if (found !== undefined) return found
   }
   return undefined
 }
+
+export const networkCode = (thrown: unknown) => findCode(thrown, /^(?:E[A-Z_]+|UND_ERR_[A-Z_]+)$/)
 
 /** Codes of OpenSSL and Node.js for certificates and TLS. The request was not sent. */
-const TLS_CODE = /^(?:CERT_|ERR_TLS_|ERR_SSL_|DEPTH_ZERO_|SELF_SIGNED_|UNABLE_TO_)\w+$/
-
-function tlsCode(thrown: unknown): string | undefined {
-  for (let error = thrown, depth = 0; error instanceof Error && depth < 6; error = error.cause, depth++) {
-    const { code } = error as NodeJS.ErrnoException
-    if (typeof code === 'string' && TLS_CODE.test(code)) return code
-  }
-  return undefined
-}
+const tlsCode = (thrown: unknown) =>
+  findCode(thrown, /^(?:CERT_|ERR_TLS_|ERR_SSL_|DEPTH_ZERO_|SELF_SIGNED_|UNABLE_TO_)\w+$/)
 
 const wasNotSent = (thrown: unknown): boolean =>
   NOT_SENT.has(networkCode(thrown) ?? '') || tlsCode(thrown) !== undefined
@@ -288,14 +286,16 @@ function retryAfter(response: WireResponse): number {
   return Number.isFinite(seconds) ? Math.min(Math.max(seconds, 0), 30) * 1_000 : 0
 }
 
-export function createSend({ url, wire, userHeaders, timing, note, isFinal, over }: Link): Send {
+export function createSend(link: Link, hasSession = () => true): Send {
+  const { url, wire, userHeaders, timing, note, isFinal, over } = link
   let address = url
   const cookies = createCookies()
   const usesCookies = ({ isPersonal }: Sending) => !isPersonal || userHeaders !== undefined
 
   function sendOnce(sending: Sending): Promise<WireResponse> {
     const { method, headers, body, cancellations, isPersonal } = sending
-    const cookie = usesCookies(sending) ? cookies.header : undefined
+    const isKept = usesCookies(sending) && (!link.sessionCookies || hasSession())
+    const cookie = isKept ? cookies.header : undefined
     const named = userHeaders && !isPersonal ? { ...userHeaders(), ...headers } : headers
     const sent = cookie === undefined ? named : { ...named, cookie }
     return wire({ method, url: address, headers: sent, body }, [...cancellations, over])

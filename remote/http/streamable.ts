@@ -161,7 +161,7 @@ function noResponse(url: string, response: WireResponse): RemoteError {
 
 function createStreamable(link: Link, tools: ToolHeaders): Transport {
   const { url } = link
-  const send = createSend(link)
+  const send = createSend(link, () => session.id !== undefined)
   const session = createKeptSession(link, send, () => void streams.listen())
   const streams = createSessionStreams(link, send, session)
   const own = createOwnExchanges(link, send, tools)

@@ -6,7 +6,7 @@ import { defineTool } from '../../../core/index.ts'
 import type { UpstreamOptions } from '../../../plugins/upstream/index.ts'
 import { callTool } from '../../fixtures/asking-client.ts'
 import { identifyByHeader } from '../../fixtures/identify-by-header.ts'
-import { bodyOf, serve, serveLegacy, serveModern, type serveScript, stopServers } from '../../remote/support/servers.ts'
+import { bodyOf, serve, serveLegacy, serveModern, serveScript, stopServers } from '../../remote/support/servers.ts'
 import { eventually } from '../../support/eventually.ts'
 import { modern } from '../../support/rpc.ts'
 import { openSession } from '../../support/session-client.ts'
@@ -112,6 +112,27 @@ describe('Attacks at upstream servers', () => {
   afterEach(async () => {
     await stopHosts()
     await stopServers()
+  })
+
+  it('names that are no strings: only their items are left out', async () => {
+    const odd = { toString: 1, valueOf: 1 }
+    const lists: Record<string, object> = {
+      initialize: {
+        protocolVersion: '2025-11-25',
+        capabilities: { tools: {}, resources: {}, prompts: {} },
+        serverInfo: { name: odd, version: odd },
+      },
+      'tools/list': { tools: [tool('far'), { name: odd, inputSchema }] },
+      'resources/list': { resources: [{ uri: odd, name: 'a' }] },
+      'resources/templates/list': { resourceTemplates: [{ uriTemplate: odd, name: odd }] },
+      'prompts/list': { prompts: [{ name: odd }] },
+    }
+    const url = await serveScript(({ id, method = '', response, json }) => {
+      if (id === undefined) return void response.writeHead(202).end()
+      return json({ jsonrpc: '2.0', id, result: lists[method] ?? { content: [{ type: 'text', text: 'done' }] } })
+    })
+    const gateway = await startGateway({ url, revision: '2025-11-25' })
+    expect((await call(gateway.url, 'far')).result.content[0].text).to.equal('done')
   })
 
   it('deep values: the data of an error with 1,000 levels does not reach the client', async () => {

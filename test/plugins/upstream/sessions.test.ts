@@ -107,6 +107,26 @@ describe('Sessions at an upstream server', () => {
     expect(seen).to.deep.equal(['2', '3'].map(session => ({ session, cookie: `node=${session}` })))
   })
 
+  for (const [sessions, cookie] of [
+    ['auto', undefined],
+    ['shared', 'user=1'],
+  ] as const)
+    it(`that are shared by \`${sessions}\` send ${cookie ? 'cookies' : 'no cookies'} to a server without session ids`, async () => {
+      const seen: unknown[] = []
+      const url = await serveScript(({ id, method, request, response, json }) => {
+        if (method === 'tools/call') seen.push(request.headers.cookie)
+        if (id === undefined) return void response.writeHead(202).end()
+        const result =
+          method === 'initialize'
+            ? { protocolVersion: '2025-11-25', capabilities: { tools: {} }, serverInfo: { name: 'a', version: '1' } }
+            : { tools: [{ name: 'add', inputSchema: { type: 'object' } }], content: [] }
+        return json({ jsonrpc: '2.0', id, result }, 200, { 'set-cookie': 'user=1' })
+      })
+      const gateway = await started({ url, revision: '2025-11-25', sessions })
+      for (const user of ['ada', 'ben']) await modern(gateway.url, 'tools/call', add, { headers: { 'x-user': user } })
+      expect(seen).to.deep.equal([cookie, cookie])
+    })
+
   it('are not left open when the client session ends before they are opened', async () => {
     let open: () => void = () => undefined
     let gate: Promise<void> | undefined
