@@ -42,7 +42,7 @@ const digest = (text: string) => createHash('sha256').update(text).digest()
 export function createTokenCheck(token: string): (headers: IncomingHttpHeaders) => boolean {
   const wanted = digest(token)
   return ({ authorization = '' }) => {
-    const [, given = ''] = /^bearer +(\S+)$/i.exec(authorization) ?? []
+    const [, given = ''] = /^bearer +(.+)$/i.exec(authorization) ?? []
     return timingSafeEqual(digest(given), wanted)
   }
 }
