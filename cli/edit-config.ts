@@ -1,6 +1,7 @@
 // Adds toolsets of plugins, with their routes, to a config: JSON, YAML, or code with object literals.
 import { writeFile } from 'node:fs/promises'
 import { basename, extname, join, relative, resolve } from 'node:path'
+import { isDeepStrictEqual } from 'node:util'
 import { parseDocument, stringify } from 'yaml'
 import { printable } from '../client/text.ts'
 import type { LoadedConfig } from '../core/config/load-config.ts'
@@ -25,13 +26,15 @@ export interface AddedToolset {
   readonly name: string
   readonly value: object
   readonly route: string
+  /** Keys of the existing routes that protect the new one. */
+  readonly access?: object
 }
 
 type Entry = readonly [path: readonly string[], value: unknown]
 
-const entriesOf = ({ plugin, key, name, value, route }: AddedToolset): readonly Entry[] => [
+const entriesOf = ({ plugin, key, name, value, route, access }: AddedToolset): readonly Entry[] => [
   [['plugins', plugin, key, name], value],
-  [['routes', route], { toolsets: name }],
+  [['routes', route], { toolsets: name, ...access }],
 ]
 
 const addToJson = (text: string, entries: readonly Entry[]): string =>
@@ -59,7 +62,7 @@ function literalOf(value: unknown): string {
 }
 
 /** Returns undefined if the config does not contain the objects as literals. */
-function addToCode(text: string, { plugin, key, name, value, route }: AddedToolset): string | undefined {
+function addToCode(text: string, { plugin, key, name, value, route, access }: AddedToolset): string | undefined {
   const entry = `${keyOf(name)}: ${literalOf(value)}`
   const entries = objectInCode(text, ['plugins', plugin, key])
   const plugins = objectInCode(text, ['plugins'])
@@ -67,7 +70,7 @@ function addToCode(text: string, { plugin, key, name, value, route }: AddedTools
   if (!routes || !(entries ?? plugins)) return undefined
   const places = [
     { ...(entries ?? plugins), text: entries ? entry : `${keyOf(plugin)}: { ${key}: { ${entry} } }` },
-    { ...routes, text: `${quote(route)}: { toolsets: ${quote(name)} }` },
+    { ...routes, text: `${quote(route)}: ${literalOf({ toolsets: name, ...access })}` },
   ]
   return places
     .sort((one, other) => (other.start ?? 0) - (one.start ?? 0))
@@ -108,6 +111,13 @@ export function freeRoute(config: unknown, name: string, suffix: string): string
   return [`/${name}`, `/${name}-api`].find(route => !isTaken(route)) ?? `/${name}-${suffix}`
 }
 
+/** The access of all existing routes, if it is the same. */
+function commonAccess(config: unknown): { readonly authorize?: unknown } {
+  const routes = at(config, 'routes')
+  const [first, ...others] = isObject(routes) ? Object.values(routes).map(route => at(route, 'authorize')) : []
+  return first === undefined || others.some(other => !isDeepStrictEqual(other, first)) ? {} : { authorize: first }
+}
+
 const STANDARD_TRANSPORT: Entry = [['plugins', 'transport-streamable'], {}]
 
 const hasTransport = (plugins: unknown) =>
@@ -143,23 +153,31 @@ export async function loadOrCreateConfig(
 /** Adds toolsets to the config, and a transport if it has none. Prints the additions if a config in code has no object literals. */
 export async function addToConfig(
   { config, file: name, isNew = false }: EditedConfig,
-  added: readonly AddedToolset[],
+  toolsets: readonly AddedToolset[],
   { cwd, print }: CommandContext,
 ): Promise<void> {
+  const access = commonAccess(config)
+  const added = toolsets.map(toolset => ({ ...toolset, access }))
   const file = resolve(cwd, name)
   const text = (await readText(file)) ?? ''
   const edit = EDITORS[extname(file)]
   const transport = hasTransport(at(config, 'plugins')) ? [] : [STANDARD_TRANSPORT]
   const edited = edit ? edit(text, [...transport, ...added.flatMap(entriesOf)]) : editCode(text, added)
   const shown = printable(relative(cwd, file))
+  const warnOpen = () => {
+    if (access.authorize !== undefined) return
+    for (const { route } of added)
+      print(printable(`${route} is open: anyone who can reach the host can call its tools; add \`authorize\`.`))
+  }
   if (edited === undefined) {
     print(`${shown} cannot be edited automatically. Add:`)
     for (const [keys, value] of added.flatMap(entriesOf)) print(printable(`  ${keys.join('.')}: ${literalOf(value)}`))
-    return
+    return warnOpen()
   }
   const old = isNew ? undefined : await writeConfig(file, text, edited)
   if (isNew) await writeFile(file, edited)
   for (const { name, route } of added) print(printable(`Added toolset "${name}" to ${shown}, served at ${route}.`))
+  warnOpen()
   if (!edit && transport.length > 0) print("Add a transport to `plugins`: 'transport-streamable': {}")
   if (old !== undefined) print(`The previous version is ${printable(relative(cwd, old))}.`)
 }

@@ -41,7 +41,7 @@ import type { CompiledRoute, McpRoute } from './mcp/routes.ts'
 import { createToolLimits } from './mcp/tool-limits.ts'
 import { createViews } from './mcp/view.ts'
 import { createPeers } from './sessions/peers.ts'
-import { createSessionIds } from './sessions/session-id.ts'
+import { createSessionIds, type Owner } from './sessions/session-id.ts'
 import { createSessionsByRoute, type RouteStores } from './sessions/sessions-by-route.ts'
 import type { Slots } from './slots.ts'
 import { createMemoryBus } from './store/memory-bus.ts'
@@ -132,8 +132,8 @@ export function buildServices(parts: ServiceParts) {
   }
   const methods = createMethodTable(settings)
   const ids = createSessionIds(secrets.keys('session-id'))
-  const isSessionId = (id: string) => ids.verify(id) !== undefined
-  const observing = { log, has: methods.has, isSessionId, pseudonyms: createPseudonyms(secrets.keys('records')) }
+  const isSessionOf = (id: string, owner: Owner) => ids.verify(id)?.isOwnedBy(owner) ?? false
+  const observing = { log, has: methods.has, isSessionOf, pseudonyms: createPseudonyms(secrets.keys('records')) }
   const offered: OfferedConfig = { now: config, reloads: 0 }
   const offers = {
     log,

@@ -86,6 +86,7 @@ function replaceWithPage(ctx: HostContext, kind: HostErrorKind | undefined, isFr
   if (ctx.status !== 401) {
     ctx.status = 200
     ctx.remove('Allow')
+    delete ctx.state.refusal
   }
   return true
 }

@@ -73,7 +73,7 @@ export interface CallStart
 export interface RecordSettings {
   has(method: string, route: object): boolean
   readonly pseudonyms: Pseudonyms
-  isSessionId(text: string): boolean
+  isSessionOf(id: string, owner: { readonly route: string; readonly user: User | undefined }): boolean
   readonly tracer?: Tracer
 }
 
@@ -208,10 +208,13 @@ export class RequestRecord implements CallRecord {
     return id === undefined ? undefined : shortText(id, 64)
   }
   get session() {
-    const { sessionId: id } = this.#request.offer
-    const { isSessionId, pseudonyms } = this.#settings
+    const { user, offer } = this.#request
+    const { sessionId: id, route } = offer
+    const { isSessionOf, pseudonyms } = this.#settings
+    if (id === undefined) return undefined
     // Without a Call, the id is untrusted client text.
-    return id === undefined || (this.http && !isSessionId(id)) ? undefined : pseudonyms.session(id)
+    const isOwn = !this.http || (route && isSessionOf(id, { route: route.path, user }))
+    return isOwn ? pseudonyms.session(id) : undefined
   }
   get requestId() {
     return requestIdIn(this.#request.headers)

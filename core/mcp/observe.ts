@@ -62,7 +62,9 @@ function notifyAll(observers: readonly Observer[], record: CallRecord, log: Logg
   }
 }
 
-function outcomeOfRequest({ state, res }: HostContext): Outcome {
+function outcomeOfRequest({ state, req, res }: HostContext): Outcome {
+  // The client closed the connection during its upload.
+  if (state.refusal?.kind === 'parseError' && !req.complete) return 'cancelled'
   if (state.refusal) return 'refused'
   // The client ends an event stream.
   const isOver = res.writableFinished || String(res.getHeader('content-type')).startsWith('text/event-stream')
@@ -105,7 +107,9 @@ export function createRequestWatch(
   function notify({ ctx, began }: PendingRequest) {
     const { req, res, state, ip } = ctx
     if (state.hasRecords) return
-    const { refusal: error, route, user, timeline } = state
+    const { refusal, route, user, timeline } = state
+    const outcome = outcomeOfRequest(ctx)
+    const error = outcome === 'refused' ? refusal : undefined
     const { headers } = req
     const id = headers['mcp-session-id']
     // A refused request can contain any session id.
@@ -114,7 +118,7 @@ export function createRequestWatch(
     const none = { method: undefined, client: undefined, revision: undefined, session: undefined }
     const milliseconds = performance.now() - began
     const recorded = {
-      outcome: outcomeOfRequest(ctx),
+      outcome,
       error,
       at: Date.now() - milliseconds,
       milliseconds,

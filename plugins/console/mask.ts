@@ -6,6 +6,8 @@ const MASK = '***'
 const MAX_DEPTH = 10
 
 function masked(value: unknown, path: readonly (string | number)[], operator: Operator): unknown {
+  // A fixed value or default of an argument can be a secret.
+  if (path.at(-3) === 'arguments' && (path.at(-1) === 'value' || path.at(-1) === 'default')) return MASK
   if (typeof value === 'function') return '[function]'
   if (typeof value === 'string') return operator.isSecret(path) ? MASK : shownUrl(value)
   if (typeof value === 'number') return operator.isSecret(path) ? MASK : value
@@ -19,7 +21,11 @@ function masked(value: unknown, path: readonly (string | number)[], operator: Op
   if (Array.isArray(value)) return value.map((item, index) => masked(item, [...path, index], operator))
   const prototype = Object.getPrototypeOf(value)
   if (prototype !== null && prototype !== Object.prototype) return '[object]'
-  return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, masked(item, [...path, key], operator)]))
+  const shown = (key: string, item: unknown) =>
+    key === 'args' && 'command' in value && Array.isArray(item)
+      ? item.map(() => MASK)
+      : masked(item, [...path, key], operator)
+  return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, shown(key, item)]))
 }
 
 export const maskedConfig = (operator: Operator) => masked(operator.config, [], operator) as Record<string, unknown>

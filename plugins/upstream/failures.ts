@@ -1,7 +1,7 @@
 // Converts failures of a server to errors for the caller.
 import { HostError, ToolError } from '../../core/index.ts'
 import { isObject } from '../../core/plugin.ts'
-import { RemoteError } from '../../remote/index.ts'
+import { RemoteError, type RemoteReason } from '../../remote/index.ts'
 import { visibleText } from '../families/texts/index.ts'
 
 const MAX_MESSAGE = 2_000
@@ -38,6 +38,25 @@ export const isUnauthorized = (error: unknown): boolean => error instanceof Remo
 export const isLoginNeeded = (error: unknown): boolean =>
   isUnauthorized(error) || (error instanceof RemoteError && error.reason === 'refused' && error.status === 403)
 
+/** Fixed texts: messages contain URLs, commands and output, which are only for the operator. */
+const SHOWN: Readonly<Record<RemoteReason, string>> = {
+  rpc: 'an error response',
+  refused: 'the request was refused',
+  unreachable: 'no connection',
+  lost: 'the connection ended',
+  timeout: 'no response in time',
+  cancelled: 'the call was cancelled',
+  'too-large': 'a message was too large',
+  invalid: 'an invalid response',
+  closed: 'the connection was closed',
+}
+
+/** The kind of a failure, for callers. */
+export function shownReason(error: unknown): string {
+  if (!(error instanceof RemoteError)) return 'the connection failed'
+  return error.status === undefined ? SHOWN[error.reason] : `HTTP ${error.status}`
+}
+
 /** Converts a failure of the server `name` to the error for the caller. */
 export function callFailure(name: string, error: unknown): Error {
   if (HostError.is(error) || ToolError.is(error)) return error as Error
@@ -62,6 +81,5 @@ export function callFailure(name: string, error: unknown): Error {
   if (reason === 'lost' || reason === 'closed') {
     return new ToolError(`The connection to the server "${name}" ended.${done === '' ? ' Try again later.' : done}`)
   }
-  const what = status === undefined ? short(error.message) : `HTTP ${status}`
-  return new ToolError(`The server "${name}" did not execute the call (${what}).${done}`)
+  return new ToolError(`The server "${name}" did not execute the call (${shownReason(error)}).${done}`)
 }

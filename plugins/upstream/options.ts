@@ -250,9 +250,9 @@ const server = {
         {
           elicit: flag('Elicitation.'),
           sample: flag('Sampling.'),
-          roots: flag('Roots.'),
+          roots: flag('Roots. Callers then choose paths on the machine of the server.'),
         },
-        'Server requests that are forwarded to the client: elicit, sample, roots. Default: all.',
+        'Server requests that are forwarded to the client: elicit, sample, roots. Default: elicit and sample.',
       ),
       input: choice(
         ['pass', 'check'],

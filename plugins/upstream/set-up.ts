@@ -20,7 +20,8 @@ import { Upstream } from './upstream.ts'
 /** True if only this machine can reach the host. */
 function isLocalHost({ config: { purpose, http } }: Pick<InternalHost, 'config'>): boolean {
   if (purpose === 'stdio') return true
-  return isLoopback(http.host) && http.publicUrl === undefined && http.allowedHosts.length === 0
+  const isPublic = http.publicUrl !== undefined || http.allowedHosts.length > 0 || http.trustProxy !== false
+  return isLoopback(http.host) && !isPublic
 }
 
 function addMetrics({ metrics }: InternalHost, all: () => readonly Upstream[]) {

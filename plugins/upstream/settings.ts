@@ -169,7 +169,7 @@ export function resolveServer(
     overrides: server.overrides ?? {},
     instructions: server.instructions ?? 'ignore',
     access: server.access,
-    asks: { elicit: asks.elicit ?? true, sample: asks.sample ?? true, roots: asks.roots ?? true },
+    asks: { elicit: asks.elicit ?? true, sample: asks.sample ?? true, roots: asks.roots ?? false },
     input: server.input ?? 'pass',
     output: server.output ?? 'pass',
     meta: server.meta ?? 'pass',

@@ -19,7 +19,7 @@ import { visibleLine, visibleText } from '../families/texts/index.ts'
 import { problemsOf, type RecordUpstreamCall } from '../families/upstream-calls/index.ts'
 import { capabilitiesFor, cleanResult, listCapabilities, paramsFor, readInputRequests } from './calls.ts'
 import { changedError, createDefiner, type UpstreamClient } from './definitions.ts'
-import { callFailure, isLoginNeeded, isNotFound, isUnauthorized, isUnknownItem } from './failures.ts'
+import { callFailure, isLoginNeeded, isNotFound, isUnauthorized, isUnknownItem, shownReason } from './failures.ts'
 import { ActiveCall, CallSlot, type HeldCalls } from './held.ts'
 import { readLists, type Snapshot } from './lists.ts'
 import { type LockEntry, listsOf, reviewLists } from './lock-entry.ts'
@@ -286,7 +286,7 @@ export class Upstream implements UpstreamClient {
     this.#endSubscriptions()
     this.#parts.host.clock.clear(this.#refreshTimer)
     const { error, since } = state
-    this.#shownWhy = visibleText(error.message)
+    this.#shownWhy = shownReason(error)
     if (isLoginNeeded(error)) this.#parts.targets.invalidateToken()
     this.#enter(isLoginNeeded(error) ? 'needs login' : state.status, reasonOf(error), since)
     const isServed = this.#isPerCaller && isLoginNeeded(error)
@@ -687,6 +687,7 @@ export class Upstream implements UpstreamClient {
 
   #failure(error: unknown, call: Call): Error {
     const { http, name } = this.settings
+    this.#parts.host.log.debug({ upstream: name, reason: reasonOf(error) }, 'a request to an upstream server failed')
     if (!isUnauthorized(error) || http?.auth?.kind !== 'bridge') return callFailure(name, error)
     // The token belongs to the caller's login at this host, which the client can renew.
     const { route, params } = call.offer

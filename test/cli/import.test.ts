@@ -138,6 +138,41 @@ describe('mcp-host add upstream', () => {
     expect(local.plugins.upstream.servers).to.deep.equal({ files: { command: 'npx', args: ['-y', '@scope/files'] } })
   })
 
+  it('copies the access of the existing routes, and reports a route that is open', async () => {
+    const scope = { scope: 'mcp.tools' }
+    const code = CODE_CONFIG.replace(
+      'routes: {',
+      "routes: {\n    '/mcp': { toolsets: 'main', authorize: { scope: 'mcp.tools' } },",
+    )
+    const routes = (...all: unknown[]) =>
+      Object.fromEntries(
+        all.map((authorize, index) => [
+          `/${index}`,
+          { toolsets: 'own', ...(authorize !== undefined && { authorize }) },
+        ]),
+      )
+    const config = (...all: unknown[]) => JSON.stringify({ ...JSON.parse(JSON_CONFIG), routes: routes(...all) })
+    for (const [file, text, expected] of [
+      ['a.json', config(scope, scope), scope],
+      ['a.yaml', config('admins'), 'admins'],
+      ['a.mjs', code, scope],
+      ['a.json', config(scope, 'admins'), undefined],
+      ['a.json', config(scope, undefined), undefined],
+      ['a.json', config(undefined), undefined],
+    ] as const) {
+      const folder = await makeFolder({ [file]: text })
+      const context = testContext({ cwd: folder })
+      await addCommand.run({ config: file }, ['upstream', 'near', 'localhost:3901/mcp'], context)
+      const path = join(folder, file)
+      const isCode = file === 'a.mjs'
+      const written = isCode
+        ? (await import(`${pathToFileURL(path)}?added`)).default
+        : parse(readFileSync(path, 'utf8'))
+      expect(written.routes['/near'].authorize, text).to.deep.equal(expected)
+      expect(/is open.*authorize/.test(context.text.stdout), text).to.equal(expected === undefined)
+    }
+  })
+
   it('refuses taken and unusable names, and a missing server', async () => {
     for (const [words, text] of [
       [['own', 'https://a.example'], 'at toolsets.own'],

@@ -33,7 +33,7 @@ for (const revision of ['2026-07-28', '2025-11-25'] as const) {
         toolsets: { journey, session: [...sessionToolset, puppet.tool] },
         routes: { '/:name': { toolsets: ':name' } },
       })
-      const at = (name: string) => ({ url: `${origin.url}/${name}`, prefix: '', revision })
+      const at = (name: string) => ({ url: `${origin.url}/${name}`, prefix: '', revision, asks: { roots: true } })
       const { nodes } = await startCluster(3, {
         toolsets: {},
         routes: { '/:name': { toolsets: ':name' } },

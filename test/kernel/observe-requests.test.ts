@@ -236,6 +236,37 @@ describe('Observer records of HTTP requests', () => {
     expect([unknown?.outcome, unknown?.session]).to.deep.equal(['refused', undefined])
   })
 
+  it('contain the session of a request without a call only for its owner', async () => {
+    const { url, recordsOf } = await startObserved()
+    const session = await openSession(`${url}/mcp`, { headers: { 'x-user': 'ann' } })
+    const sessionOf = async (path: string, user?: string) => {
+      const headers = { ...(user && { 'x-user': user }), 'Mcp-Session-Id': session.id, Accept: 'text/html' }
+      const [record] = await recordsOf(async () => (await fetch(`${url}${path}`, { headers })).text())
+      expect(record?.http?.status).to.equal(200)
+      return record?.session
+    }
+    expect(await sessionOf('/mcp', 'ann')).to.match(/^[\da-f]{16}$/)
+    for (const [path, user] of [['/mcp', 'bob'], ['/mcp'], ['/other', 'ann']] as const)
+      expect(await sessionOf(path, user)).to.equal(undefined)
+  })
+
+  it('state an aborted upload as cancelled, and a page for browsers as ok', async () => {
+    const { url, recordsOf } = await startObserved()
+    const { port, hostname } = new URL(url)
+    const [aborted] = await recordsOf(async () => {
+      const socket = connect(Number(port), hostname)
+      const head = 'POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n'
+      // The response 100 Continue shows that the host reads the body.
+      socket.write(`${head}Expect: 100-continue\r\nContent-Length: 1000\r\n\r\n`)
+      await once(socket, 'data')
+      socket.write('{')
+      socket.destroy()
+    })
+    expect([aborted?.outcome, aborted?.error, aborted?.refusedBy]).to.deep.equal(['cancelled', undefined, undefined])
+    const [page] = await recordsOf(async () => (await fetch(`${url}/mcp`, { headers: { Accept: 'text/html' } })).text())
+    expect(page && told(page)).to.deep.equal(['ok', '/mcp', undefined, undefined, 'GET 200'])
+  })
+
   it('use registered names and replace unknown names with one placeholder', async () => {
     const { url, recordsOf } = await startObserved()
     const mcp = `${url}/mcp`

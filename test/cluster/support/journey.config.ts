@@ -8,7 +8,7 @@ import { createNodeHalf } from './remote-puppet.ts'
 const { puppet, addTool, strings } = createNodeHalf()
 const issuer = process.env['ISSUER']
 const upstream = process.env['UPSTREAM']
-const far = { url: String(upstream), prefix: '', revision: '2025-11-25' as const }
+const far = { url: String(upstream), prefix: '', revision: '2025-11-25' as const, asks: { roots: true } }
 
 export const AUDIENCE = 'https://mcp.example'
 

@@ -56,6 +56,15 @@ describe('The API of the console', () => {
           tasks: {},
           audit: { file: 'audit.jsonl' },
           health: { token: 'planted-health-token-0' },
+          upstream: {
+            servers: {
+              far: {
+                command: process.execPath,
+                args: ['-e', `process.exit(0) // ${SECRET}`],
+                overrides: { look: { arguments: { key: { value: SECRET }, area: { default: { of: [SECRET] } } } } },
+              },
+            },
+          },
           'bearer-json': bearerJson(),
         },
       },
@@ -230,6 +239,9 @@ describe('The API of the console', () => {
     expect(config.plugins.health.token).to.equal('***')
     expect(config.plugins.audit.file).to.equal('audit.jsonl')
     expect(config.routes['/guarded'].authorize).to.equal(true)
+    const { command, args, overrides } = config.plugins.upstream.servers.far
+    expect([command, args]).to.deep.equal([process.execPath, ['***', '***']])
+    expect(overrides.look.arguments).to.deep.equal({ key: { value: '***' }, area: { default: '***' } })
   })
 
   it('lists sessions without their ids, and ends one', async () => {

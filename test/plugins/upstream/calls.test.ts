@@ -110,6 +110,14 @@ for (const name of ['old', 'sse', 'new']) {
       await client.end()
     })
 
+    it('receives no roots of the client', async () => {
+      const client = await open()
+      const { message } = await client.request('tools/call', { name: 'roots', arguments: {} })
+      expect(message.method).to.equal(undefined)
+      expect(message.error !== undefined || message.result.isError).to.equal(true)
+      await client.end()
+    })
+
     it('is cancelled by a notification', async () => {
       const { calls } = name === 'new' ? modernServer : legacyServer
       calls.length = 0

@@ -30,7 +30,7 @@ async function startBoth({ path, revision }: (typeof PROTOCOLS)[keyof typeof PRO
     routes: { '/:name': { toolsets: ':name' } },
     plugins: { 'transport-streamable': {}, 'transport-sse': {} },
   })
-  const at = (name: string) => ({ url: `${origin.url}/${name}${path}`, prefix: '', revision })
+  const at = (name: string) => ({ url: `${origin.url}/${name}${path}`, prefix: '', revision, asks: { roots: true } })
   return startHost({
     toolsets: {},
     routes: { '/:name': { toolsets: ':name' } },

@@ -416,9 +416,10 @@ describe('An upstream server that is down', () => {
     expect(result.content[0].text).to.match(/The server "up" is not|connection to the server "up"/)
     expect(gateway.host.inspect('/')?.explainPlugins().join()).to.match(/server "up": down since .*:/)
     expect(logged(gateway, 'MH2942').map(({ upstream }) => upstream)).to.deep.equal(['down', 'up'])
-    expect((await call(gateway.url, 'up_far')).result.content[0].text).to.match(
-      /"up" has been unavailable since 2\d{3}-/,
-    )
+    expect((await call(gateway.url, 'up_far')).result.content[0].text)
+      .to.match(/"up" has been unavailable since 2\d{3}-/)
+      .and.not.match(/127\.0\.0\.1|:\/\//)
+    expect(gateway.host.inspect('/')?.explainPlugins().join()).to.contain(new URL(origin.url).host)
     expect(await namesAt(gateway.url)).to.deep.equal(['own', 'up_far'])
     expect((await call(gateway.url, 'own')).result.structuredContent.name).to.equal('own')
   })
@@ -588,7 +589,7 @@ describe('An upstream server that lies', () => {
 })
 
 describe('An upstream server whose lists depend on the client', () => {
-  it('lists the tools that send requests to the client, except those that `asks` excludes', async () => {
+  it('lists the tools that send requests to the client, except roots and those that `asks` excludes', async () => {
     const url = await serveScript(({ id, method, params, json }) => {
       const { capabilities = {} } = params as { capabilities?: object }
       if (method === 'initialize') tools = Object.keys(capabilities).sort()
@@ -598,8 +599,8 @@ describe('An upstream server whose lists depend on the client', () => {
     })
     let tools: string[] = []
     for (const [server, expected] of [
-      [{}, ['elicitation', 'extensions', 'roots', 'sampling']],
-      [{ asks: { sample: false } }, ['elicitation', 'extensions', 'roots']],
+      [{}, ['elicitation', 'extensions', 'sampling']],
+      [{ asks: { sample: false, roots: true } }, ['elicitation', 'extensions', 'roots']],
       [{ sessions: 'shared' }, ['extensions']],
     ] as const) {
       const servers = { far: { url, prefix: '', revision: '2025-11-25', ...server } } as const

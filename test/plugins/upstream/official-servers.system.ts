@@ -269,7 +269,10 @@ describe('Official servers behind the host', () => {
     writeFileSync(CONFIG, JSON.stringify(config))
     const started = Object.entries(SERVERS).map(async ([name, [start]]) => [name, await start()] as const)
     servers = Object.fromEntries(await Promise.all(started))
-    const entries = Object.entries(servers).map(([name, server]) => [name, { ...server, prefix: '' }])
+    const entries = Object.entries(servers).map(([name, server]) => [
+      name,
+      { ...server, prefix: '', asks: { roots: true } },
+    ])
     host = await startHost({
       toolsets: {},
       routes: { '/:name': { toolsets: ':name' } },

@@ -1,6 +1,7 @@
 // Tests sessions at upstream servers, and calls that wait for a response of their client.
 import type { ServerResponse } from 'node:http'
 import { expect } from 'chai'
+import type { Config } from '../../../core/index.ts'
 import type { UpstreamOptions } from '../../../plugins/upstream/index.ts'
 import { callTool, questionsIn } from '../../fixtures/asking-client.ts'
 import { identifyByHeader } from '../../fixtures/identify-by-header.ts'
@@ -24,11 +25,12 @@ const started = (
   own: Partial<UpstreamOptions['servers'][string]> = {},
   more: Partial<UpstreamOptions> = {},
   clock?: ReturnType<typeof createManualClock>,
+  http: NonNullable<Config['http']> = { publicUrl: 'http://gateway.example' },
 ) =>
   startHost(
     {
       toolsets: {},
-      http: { publicUrl: 'http://gateway.example' },
+      http,
       routes: { '/': { toolsets: 'old' } },
       plugins: {
         'transport-streamable': {},
@@ -125,6 +127,13 @@ describe('Sessions at an upstream server', () => {
     await call()
     expect(server.sessions.size).to.equal(5)
     await eventually('the sessions of anonymous calls end', () => server.ended.length === 2)
+  })
+
+  it('are not shared between anonymous callers behind a trusted proxy', async () => {
+    const { url } = await started({}, {}, undefined, { trustProxy: true })
+    for (const address of ['203.0.113.5', '198.51.100.7'])
+      await modern(url, 'tools/call', add, { headers: { 'X-Forwarded-For': address } })
+    expect(server.sessions.size).to.equal(3)
   })
 
   it('are shared if the config says so', async () => {

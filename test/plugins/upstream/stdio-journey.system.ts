@@ -49,7 +49,7 @@ describe('mcp-host stdio with upstream servers', function () {
       routes: { '/:name': { toolsets: ':name' } },
     })
     const servers = Object.fromEntries(
-      ['journey', 'session'].map(name => [name, { url: `${origin.url}/${name}`, prefix: '' }]),
+      ['journey', 'session'].map(name => [name, { url: `${origin.url}/${name}`, prefix: '', asks: { roots: true } }]),
     )
     const capabilities = { elicitation: { form: {}, url: {} }, sampling: {}, roots: {} }
     const client = new OldClient({ name: 'official', version: '1.0.0' }, { capabilities })

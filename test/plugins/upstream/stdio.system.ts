@@ -83,8 +83,8 @@ describe('Upstream processes', () => {
     expect(logged(host, 'MH2942')[0]?.['reason']).to.match(/exit code 3.*dying as requested/s)
     const down = (await modern(host.url, 'tools/call', { name: 'count', arguments: {} })).message.result
     expect(down.content[0].text)
-      .to.match(/unavailable since .*exit code 3/)
-      .and.not.match(/dying/)
+      .to.match(/unavailable since .*ended/)
+      .and.not.match(/dying|node/)
     await eventually('the server runs again', async () => (await textOf(host.url, 'count')) === '1')
   })
 
