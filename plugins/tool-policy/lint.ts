@@ -1,7 +1,8 @@
 // Warns about probable mistakes at startup.
 
+import { matchesGlob } from '../../core/auth.ts'
 import { type InternalHost, nearest, type Services } from '../../core/internal.ts'
-import { type CatalogItem, type Route, StartError } from '../../core/plugin.ts'
+import { type CatalogItem, type McpRoute, type Route, StartError } from '../../core/plugin.ts'
 import { fits, type Rule, type Rules, skillFoldersOf } from './item-rules.ts'
 import type { DetailedRule, Policy, ToolPolicyOptions } from './options.ts'
 import type { RouteAccess } from './route-access.ts'
@@ -125,16 +126,22 @@ function lintAccess({ host, services, rules, options }: LintSubject, items: Item
 /** Tools on a restricted route need no rule. */
 const isKept = ({ authorize }: Route) => authorize !== undefined && authorize !== true
 
-function lintTools({ host, access }: LintSubject, route: Route, items: readonly CatalogItem[]) {
+function lintTools({ host, services, rules, access }: LintSubject, route: McpRoute, items: readonly CatalogItem[]) {
   if (isKept(route)) return
+  const report = (of: object) =>
+    host.log.warn(
+      { code: 'MH2725', route: route.path, ...of },
+      'A destructive tool, or a toolset with unknown tools, has neither rule nor access',
+    )
   for (const item of items) {
     const isDestructive = item.kind === 'tools' && item.definition.annotations?.destructiveHint === true
-    if (isDestructive && access.get(route)?.ruleOf(item).sources.length === 0) {
-      host.log.warn(
-        { code: 'MH2725', route: route.path, tool: item.key },
-        'A destructive tool has neither rule nor access',
-      )
-    }
+    if (isDestructive && access.get(route)?.ruleOf(item).sources.length === 0) report({ tool: item.key })
+  }
+  if (route.authorize === true) return
+  for (const toolset of route.toolsets) {
+    const isUnknown = services.stateOf(toolset) !== undefined && services.itemsIn(toolset).length === 0
+    const isRuled = () => rules.list.some(({ kind, glob }) => kind === 'tools' && matchesGlob(glob, `${toolset}_`))
+    if (isUnknown && !isRuled()) report({ toolset })
   }
 }
 
@@ -158,7 +165,7 @@ function lintShadow({ host, rules, access }: LintSubject, items: Items) {
 
 export function lint(subject: LintSubject): void {
   const { host, services } = subject
-  const items = new Map<Route, readonly CatalogItem[]>(host.routes.map(route => [route, services.itemsOf(route)]))
+  const items = new Map<McpRoute, readonly CatalogItem[]>(host.routes.map(route => [route, services.itemsOf(route)]))
   const reachable = host.routes.flatMap(route => services.reachableItemsOf(route))
   lintRules(subject, reachable)
   if (host.config.purpose === 'inspect') lintPolicies(subject, reachable)

@@ -18,7 +18,8 @@ export const PACKAGE_ENV = {
 const modified = (path: string): number => statSync(join(ROOT, path), { throwIfNoEntry: false })?.mtimeMs ?? 0
 
 function isBuilt(): boolean {
-  const built = modified('dist/cli/bin.js')
+  // Written by the last step: a failed build leaves other files, with missing declarations.
+  const built = modified('dist/plugins/console/page/index.html')
   return SOURCES.every(source => {
     const files = source.includes('.') ? [''] : readdirSync(join(ROOT, source), { recursive: true, encoding: 'utf8' })
     return files.every(file => modified(join(source, file)) < built)

@@ -9,7 +9,8 @@ import { startMetered } from './scrape.ts'
 
 afterEach(stopHosts)
 
-const TOKEN = 'a-token-long-enough-to-be-one'
+// With spaces: the plugin accepts any text as a token.
+const TOKEN = 'a token long enough to be one'
 const config = {
   toolsets: { all: [defineTool({ name: 'say', handler: () => 'said' })] },
   routes: { '/mcp': { toolsets: 'all' } },

@@ -106,6 +106,19 @@ describe('tool-policy: startup warnings', () => {
       ['/users', 'purge'],
     ])
   })
+
+  it('report a route without access to a server whose tools are not known', async () => {
+    const servers = Object.fromEntries(['far', 'near', 'kept'].map(name => [name, { url: 'http://127.0.0.1:1/' }]))
+    const routes = {
+      '/far': { toolsets: 'far' },
+      '/near': { toolsets: 'near' },
+      '/kept': { toolsets: 'kept', authorize: true as const },
+    }
+    const rules = { 'near_*': { role: 'admin' } }
+    const lines = await warnings({ rules }, { routes, plugins: { upstream: { servers } } })
+    const open = lines.filter(({ code }) => code === 'MH2725')
+    expect(open.map(({ route, toolset }) => [route, toolset])).to.deep.equal([['/far', 'far']])
+  })
 })
 
 describe('tool-policy: startup errors', () => {
