@@ -109,7 +109,6 @@ function rpcError(error: Fields): RemoteError {
 const noResult = () => new RemoteError('invalid', 'the server sent a response without a result', { executed: 'maybe' })
 const tooLarge = (most: number) =>
   new RemoteError('too-large', `the response has more than ${most} bytes`, { executed: 'maybe' })
-const tooDeep = () => new RemoteError('too-large', 'the response has too many levels', { executed: 'maybe' })
 const closedLocally = () => new RemoteError('closed', 'the connection is closed')
 
 /** The part of a connection that exists before its protocol version is known. */
@@ -317,7 +316,6 @@ export class BaseConnection implements Connection {
       this.#settle(pending, undefined, isObject(error) ? rpcError(error) : noResult())
       return
     }
-    if (isTooDeep(result, method)) return void this.#settle(pending, undefined, tooDeep())
     if (method === 'tools/list' && own.version !== undefined && Array.isArray(result['tools']))
       result['tools'] = this.tools.learn(result['tools'])
     options.onText?.(text)

@@ -17,3 +17,4 @@ export type {
 } from './connection-types.ts'
 export { operatorText, RemoteError, type RemoteReason } from './errors.ts'
 export { createPool } from './http/wire.ts'
+export { isTooDeep, MAX_LEVELS } from './messages.ts'

@@ -47,18 +47,13 @@ export function resultIn(text: string): Fields | undefined {
   return isObject(result) ? result : undefined
 }
 
-/** Maximum levels of a result, of params, and of the data of an error. Clients fail on deeper ones. */
-const MAX_LEVELS = 64
-/** For lists: the schemas of their items have their own limit. */
-const MAX_LIST_LEVELS = 256
+/** Maximum levels of a result of a call, of params, and of the data of an error. Clients fail on deeper ones. */
+export const MAX_LEVELS = 64
 
-const exceeds = (value: unknown, most: number): boolean =>
+export const isTooDeep = (value: unknown, most = MAX_LEVELS): boolean =>
   typeof value === 'object' &&
   value !== null &&
-  (most < 0 || Object.values(value).some(one => typeof one === 'object' && exceeds(one, most - 1)))
-
-export const isTooDeep = (value: unknown, method = ''): boolean =>
-  exceeds(value, method.endsWith('/list') ? MAX_LIST_LEVELS : MAX_LEVELS)
+  (most < 0 || Object.values(value).some(one => typeof one === 'object' && isTooDeep(one, most - 1)))
 
 /** Maximum size of a message. */
 export const MAX_MESSAGE = 64 * 1_024 * 1_024

@@ -2,6 +2,7 @@
 import { ToolError } from '../../core/index.ts'
 import { type Call, isObject } from '../../core/plugin.ts'
 import type { Question } from '../../core/transport.ts'
+import { isTooDeep, MAX_LEVELS } from '../../remote/index.ts'
 import { visibleLine } from '../families/texts/index.ts'
 import { MAY_BE_DONE, UI } from './failures.ts'
 import { passedMeta } from './metadata.ts'
@@ -51,7 +52,7 @@ export function paramsFor({ meta }: Pick<ServerSettings, 'meta'>, params: Json, 
 /** Maximum characters of a result type in an error. */
 const MAX_TYPE = 100
 
-/** Removes fields of the connection from a result, and changes its URIs. Throws a ToolError for unknown types. */
+/** Removes fields of the connection from a result, and changes its URIs. Throws a ToolError for unknown types and too many levels. */
 export function cleanResult(result: Json, settings: Pick<ServerSettings, 'meta' | 'name' | 'uris'>): Json {
   const { meta, name } = settings
   const { resultType = 'complete' } = result
@@ -59,6 +60,7 @@ export function cleanResult(result: Json, settings: Pick<ServerSettings, 'meta' 
     const type = visibleLine(typeof resultType === 'string' ? resultType : typeof resultType).slice(0, MAX_TYPE)
     throw new ToolError(`The server "${name}" sent a result of the unsupported type "${type}". ${MAY_BE_DONE}`)
   }
+  if (isTooDeep(result)) throw new ToolError(`The result of the server "${name}" has more than ${MAX_LEVELS} levels.`)
   const { _meta, resultType: _, ttlMs: _ttl, cacheScope: _scope, ...rest } = wrapResultUris(settings, result)
   const own = passedMeta(_meta, meta)
   return own ? { ...rest, _meta: own } : rest
