@@ -67,7 +67,8 @@ async function openHttp(target: HttpTarget, options: ConnectOptions, connection:
     receive: (text, exchange) => connection.receive(text, exchange),
     reopened: () => options.onReopened?.(),
     note,
-    isFinal: target.fetch ? isCustomFetchError : () => false,
+    // The network errors of `fetch` are TypeErrors.
+    isFinal: error => target.fetch !== undefined && !(error instanceof TypeError),
     over,
   }
   return {
@@ -80,12 +81,9 @@ async function openHttp(target: HttpTarget, options: ConnectOptions, connection:
   }
 }
 
-/** True if an error comes from a custom `fetch` and not from the network, for which `fetch` throws TypeErrors. */
-const isCustomFetchError = (error: unknown): boolean => !(error instanceof TypeError)
-
 function openStdio(target: CommandTarget, options: ConnectOptions, connection: BaseConnection): Opened {
-  const transport = createStdioTransport(target, options.maxMessage ?? MAX_MESSAGE, {
-    line: text => connection.receive(text, undefined),
+  const transport = createStdioTransport(target, MAX_MESSAGE, {
+    line: line => connection.receiveLine(line),
     stderr: line => options.onStderr?.(line),
     note: text => options.onNote?.(text),
     ended: error => connection.fail(error),

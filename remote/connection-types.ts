@@ -83,7 +83,7 @@ export interface ConnectOptions {
   readonly era?: Era
   /** Limit for connecting. Default: 15,000. */
   readonly connectTimeout?: number
-  /** Maximum size of a message of the server, bytes. Default: 64 MiB. */
+  /** Maximum size of a message of the server, bytes, unless its request has a `maxResult`. Default: 64 MiB. */
   readonly maxMessage?: number
   /** Time that a message waits for an unreachable server. Default: 0. */
   readonly retryTimeout?: number

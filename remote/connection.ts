@@ -21,6 +21,9 @@ import { Exchange, type Fields, isId, isTooDeep, MAX_MESSAGE, type Outgoing, par
 /** Maximum pending requests of one connection, and maximum running requests of its server. */
 const MAX_PENDING = 1_000
 const MAX_RUNNING = 100
+/** Bytes of a stdio message that is parsed in any case. */
+const SMALL = 1_048_576
+const RESPONSE_ID = /^\{(?:"jsonrpc":"2\.0",)?"id":(\d+),(?!"method")|"id":(\d+)(?:,"jsonrpc":"2\.0")?\}$/
 /** Default request timeout, milliseconds. */
 const TIMEOUT = 60_000
 const MAX_TIME = 600_000
@@ -110,6 +113,13 @@ const noResult = () => new RemoteError('invalid', 'the server sent a response wi
 const tooLarge = (most: number) =>
   new RemoteError('too-large', `the response has more than ${most} bytes`, { executed: 'maybe' })
 const closedLocally = () => new RemoteError('closed', 'the connection is closed')
+
+/** Reads the id of a response from its first or last bytes. */
+function idIn(line: Buffer): number {
+  const ends = line.toString('latin1', 0, 200) + line.toString('latin1', line.length - 200)
+  const [, first, last] = RESPONSE_ID.exec(ends.replace(/\s/g, '')) ?? []
+  return Number(first ?? last)
+}
 
 /** The part of a connection that exists before its protocol version is known. */
 export class BaseConnection implements Connection {
@@ -281,6 +291,15 @@ export class BaseConnection implements Connection {
           )
     ended.catch(() => undefined)
     return { ended, end }
+  }
+
+  /** Handles a line of a stdio server. Does not parse a line that is larger than all pending requests accept. */
+  receiveLine(line: Buffer): void {
+    if (line.length <= SMALL || this.#pending.some(one => one && line.length <= one.exchange.limit))
+      return this.receive(line.toString('utf8'), undefined)
+    const pending = this.#find(idIn(line))
+    if (pending) this.#settle(pending, undefined, tooLarge(pending.exchange.limit))
+    else this.#note(`ignored a message of ${line.length} bytes`)
   }
 
   /** Handles a message of the server. `exchange`: the exchange on whose response the message arrived, if any. */

@@ -18,7 +18,7 @@ export interface Snapshot {
 const MAX_PAGES = 1_000
 const MAX_ITEMS = 10_000
 /** Maximum characters of a list's JSON. */
-const MAX_TEXT = 4 * 1_024 * 1_024
+export const MAX_TEXT = 4 * 1_024 * 1_024
 
 /** Thrown if a list exceeds a limit or is invalid. */
 export class ListFault extends Error {}

@@ -21,7 +21,7 @@ import { capabilitiesFor, cleanResult, listCapabilities, paramsFor, readInputReq
 import { changedError, createDefiner, type UpstreamClient } from './definitions.ts'
 import { callFailure, isLoginNeeded, isNotFound, isUnauthorized, isUnknownItem, shownReason } from './failures.ts'
 import { ActiveCall, CallSlot, type HeldCalls } from './held.ts'
-import { readLists, type Snapshot } from './lists.ts'
+import { MAX_TEXT, readLists, type Snapshot } from './lists.ts'
 import { type LockEntry, listsOf, reviewLists } from './lock-entry.ts'
 import { labelOf, toolName, unmatchedFilters } from './names.ts'
 import type { NodeRelay, RelayResult } from './node-relay.ts'
@@ -311,6 +311,7 @@ export class Upstream implements UpstreamClient {
     return {
       client: { name: host.config.server.name, version: host.config.server.version },
       connectTimeout: settings.connectTimeout,
+      maxMessage: Math.max(settings.maxResult, MAX_TEXT),
       ...(settings.revision !== undefined && { revision: settings.revision }),
       ...(settings.revision === undefined && this.#era !== undefined && { era: this.#era }),
       onStderr: line =>

@@ -23,7 +23,7 @@ const MAX_SHOWN = 200
 
 export interface ServerProcessEvents {
   /** Receives a line that begins like JSON. */
-  line(text: string): void
+  line(line: Buffer): void
   stderr(line: string): void
   note(text: string): void
   /** Called once when the process has ended, or when its output is unusable and it is being ended. */
@@ -120,7 +120,7 @@ export function startServerProcess(target: CommandTarget, maxLine: number, event
     if (isJson(line)) {
       foreign = []
       try {
-        events.line(line.toString('utf8'))
+        events.line(line)
       } catch (cause) {
         refuse(new RemoteError('invalid', `cannot handle a message of ${command}`, { cause, executed: 'maybe' }))
       }

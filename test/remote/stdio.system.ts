@@ -168,11 +168,13 @@ describe('A connection over stdio', () => {
     await eventually('its end', () => processesOf(mark).length === 0)
   })
 
-  it('ends a program that sends a message above the limit', async () => {
-    const mark = newMark()
-    const connection = await open('huge', {}, { maxMessage: 1_000_000 }, mark)
-    expect(await errorOf(connection.request('tools/call', { name: 'x' }))).to.include({ reason: 'too-large' })
-    await eventually('its end', () => processesOf(mark).length === 0)
+  it('refuses a message above the limit of its request, without parsing it', async () => {
+    const connection = await open('huge', {}, { maxMessage: 2_000_000 })
+    for (const name of ['first', 'last']) {
+      expect(await errorOf(connection.request('tools/call', { name }))).to.include({ reason: 'too-large' })
+    }
+    expect(await connection.request('tools/call', { name: 'small' })).to.have.property('content')
+    await connection.close()
   })
 
   it('ends a program that ignores SIGTERM, with its children', async () => {

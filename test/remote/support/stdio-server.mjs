@@ -119,8 +119,14 @@ const kinds = {
       send({ id, result: text('ok') })
     })
   },
+  /** Its large responses are no valid JSON. */
   huge() {
-    serveByHand(id => send({ id, result: text('x'.repeat(3_000_000)) }))
+    const padding = 'x'.repeat(3_000_000)
+    serveByHand((id, { name }) => {
+      if (name === 'small') send({ id, result: text('ok') })
+      else if (name === 'last') process.stdout.write(`{"result": {"x": "${padding}, "id": ${id} }\n`)
+      else process.stdout.write(`{"jsonrpc": "2.0", "id": ${id}, "result": {"x": "${padding}\n`)
+    })
   },
 }
 
