@@ -101,7 +101,6 @@ const kinds = {
     })
     serveByHand((id, { name }) => {
       if (name === 'error') write(id, `"error":{"code":-32021,"message":"no","data":{"requiredCapabilities":${data}}}`)
-      else if (name === 'result') write(id, `"result":{"content":[],"_meta":{"a":${data}}}`)
       else if (name === 'ask') {
         asked = id
         write('deep', `"method":"elicitation/create","params":{"message":"x","requestedSchema":${data}}`)
