@@ -113,7 +113,7 @@ const isAnswer = (result: unknown) => typeof result === 'object' && result !== n
 
 const NAMED = ['use', 'onRequest', 'authenticate', 'authorize', 'onCall', 'onFinish']
 
-/** Runs a part of a plugin, or of another one if `name` is undefined, and names it in the log if the part throws. */
+/** Runs a part of the plugin `name`. If the part throws, the log names the plugin. Undefined: the error is from another plugin. */
 async function runNamed<Result>(name: string | undefined, part: () => Result): Promise<Awaited<Result>> {
   try {
     return await part()

@@ -518,7 +518,7 @@ function createOperator(
   }
 }
 
-/** What is known only after set-up. */
+/** Values that exist only after setup. */
 interface LateParts {
   listening: string
   isBuilt: boolean

@@ -15,7 +15,7 @@ export interface HttpTarget {
   readonly headers?: Readonly<Record<string, string>> | (() => Readonly<Record<string, string>>)
   /** The user's headers, for requests that set none, such as `initialize`. */
   readonly userHeaders?: () => Readonly<Record<string, string>> | undefined
-  /** True: cookies are sent only in a session, because users share the connection otherwise. */
+  /** True: cookies are sent only in a session. Users share a connection without a session. */
   readonly sessionCookies?: boolean
   /** The sockets, shared by connections with the same dispatcher. See `createPool`. */
   readonly dispatcher?: Dispatcher

@@ -1,6 +1,6 @@
-// Maps whose values are created when they are first needed.
+// Reads a value of a map, or creates it.
 
-/** Returns the value of a key, which `create` makes and the map keeps if there is none. */
+/** Returns the value of a key. If there is none, `create` creates it, and the map stores it. */
 export function getOrCreate<Key, Value>(
   map: { get(key: Key): Value | undefined; set(key: Key, value: Value): unknown },
   key: Key,

@@ -140,7 +140,7 @@ export function createRequestWatch(
   function end(request: PendingRequest) {
     const { state, res } = request.ctx
     state.timeline?.end()
-    // False after a record by `check`.
+    // `delete` returns false if `check` has recorded the request.
     if (!pending.delete(request) || state.hasRecords) return
     if (res.closed) notify(request)
     else res.on('close', () => notify(request))

@@ -177,7 +177,7 @@ export function createSessionRegistry(settings: RegistrySettings) {
     return session
   }
 
-  /** Returns the version like `create` of a store. */
+  /** Counts a new session without a store. Returns its version; undefined if the owner has too many sessions. */
   function createHere(opening: SessionOpening): number | undefined {
     const { maxPerOwner = Number.POSITIVE_INFINITY } = bounds
     const isFull = () => owners.countOf(opening.holder) >= maxPerOwner

@@ -34,7 +34,7 @@ const METHODS: Readonly<Record<ListName, string>> = {
 
 const KEYS = { tools: 'name', resources: 'uri', resourceTemplates: 'uriTemplate', prompts: 'name' } as const
 
-/** Removes a name or URI that is no string. Items without one are left out. */
+/** Removes a name or URI that is not a string. Items without a name or URI are left out. */
 function validItem(item: Item, list: ListName): Item {
   const key = KEYS[list]
   return typeof item[key] === 'string' ? item : { ...item, [key]: undefined }

@@ -42,8 +42,9 @@ import {
   type TaskSummary,
 } from './task-store.ts'
 
+/** Maximum bytes of all tasks in a shared store. */
 const MAX_BYTES = 256 * 1_048_576
-/** The same of a store in memory. */
+/** Maximum bytes of all tasks in a store in memory. */
 const MEMORY_BYTES = 128 * 1_048_576
 /** Maximum attempts of a change. Each failed attempt means that another change succeeded. */
 const MAX_ATTEMPTS = 200
