@@ -295,10 +295,10 @@ export class BaseConnection implements Connection {
 
   /** Handles a line of a stdio server. Does not parse a line that is larger than all pending requests accept. */
   receiveLine(line: Buffer): void {
-    if (line.length <= SMALL || this.#pending.some(one => one && line.length <= one.exchange.limit))
-      return this.receive(line.toString('utf8'), undefined)
-    const pending = this.#find(idIn(line))
-    if (pending) this.#settle(pending, undefined, tooLarge(pending.exchange.limit))
+    const isAccepted = line.length <= SMALL || this.#pending.some(one => one && line.length <= one.exchange.limit)
+    const pending = isAccepted ? undefined : this.#find(idIn(line))
+    if (isAccepted) this.receive(line.toString('utf8'), undefined)
+    else if (pending) this.#settle(pending, undefined, tooLarge(pending.exchange.limit))
     else this.#note(`ignored a message of ${line.length} bytes`)
   }
 
