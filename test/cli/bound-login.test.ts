@@ -45,5 +45,5 @@ describe('the commands of the client, with tokens that are bound to a key', () =
     } finally {
       await host.close({ grace: 0 })
     }
-  }).timeout(60_000)
+  })
 })

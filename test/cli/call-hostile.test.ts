@@ -21,8 +21,7 @@ const MOVES = new RegExp(`${String.fromCharCode(27)}\\[\\d*[A-K]`, 'g')
 const tool = (name: string, more: object = {}) => ({ name, inputSchema: { type: 'object' }, ...more })
 const jsonOf = (id: unknown, result: unknown) => JSON.stringify({ jsonrpc: '2.0', id, result })
 
-describe('mcp-host call and list at a server that attacks', function () {
-  this.timeout(60_000)
+describe('mcp-host call and list at a server that attacks', () => {
   let folder: string
   let url: string
   let replies: Readonly<Record<string, Reply>> = {}

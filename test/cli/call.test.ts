@@ -62,8 +62,7 @@ const own = [
   }),
 ]
 
-describe('mcp-host call and list', function () {
-  this.timeout(60_000)
+describe('mcp-host call and list', () => {
   let folder: string
   let url: string
   let sse: string

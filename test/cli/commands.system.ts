@@ -13,8 +13,7 @@ import { startDesk, stopDesks } from './login-desk.ts'
 import { callLine } from './report/log-lines.ts'
 import { configText, startCli, stopAll } from './run-cli.ts'
 
-describe('each command as a process', function () {
-  this.timeout(60_000)
+describe('each command as a process', () => {
   let folder: string
   let url: string
 

@@ -49,9 +49,7 @@ async function quit({ child, ended }: Running) {
   return ended
 }
 
-describe('mcp-host dev', function () {
-  this.timeout(60_000)
-
+describe('mcp-host dev', () => {
   it('takes edits, new files and what they import; its session and stream live, and are told', async () => {
     const { running, url, write } = await startDev()
     const session = await openSession(url)

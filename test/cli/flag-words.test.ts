@@ -28,7 +28,7 @@ describe('errors of the client on the command line', () => {
       await stopServers()
     }
     expect([...flags]).to.include.members(['--issuer-match', '--assume-pkce', '--trusted-issuer', '--client-id'])
-  }).timeout(120_000)
+  })
 
   for (const [fix, shown] of [
     [{ option: 'issuerMatch', value: 'ignore-trailing-slash' }, 'log in with --issuer-match ignore-trailing-slash'],

@@ -7,8 +7,7 @@ import { expectNoSecret } from '../client/support/leaks.ts'
 import { makeFolder } from '../config/folder.ts'
 import { type Desk, expectNothingShown, expectServes, filesOf, SECRET, startDesk, stopDesks } from './login-desk.ts'
 
-describe('mcp-host login as a program, with client_credentials', function () {
-  this.timeout(60_000)
+describe('mcp-host login as a program, with client_credentials', () => {
   after(stopDesks)
 
   const PROGRAM = ['--grant', 'client_credentials', '--client-id', 'robot']

@@ -14,8 +14,7 @@ import { expectNothingShown, expectServes, filesOf, startDesk, stopDesks } from 
 
 after(stopDesks)
 
-describe('mcp-host login', function () {
-  this.timeout(60_000)
+describe('mcp-host login', () => {
   /** Each at a desk of its own: while one waits for a process, another works. */
   const it = sideBySide({ atOnce: 2 })
 

@@ -28,8 +28,7 @@ const playback = (requests: readonly RecordedRequest[]) => {
   return `<pre>${JSON.stringify(headers)}\n${body}\nwhat now?</pre>`
 }
 
-describe('R-97: the CLI and servers that plant secrets', function () {
-  this.timeout(90_000)
+describe('R-97: the CLI and servers that plant secrets', () => {
   after(stopDesks)
 
   const outputs: Array<{ readonly what: string; readonly ended: Ended; readonly desk: Desk }> = []

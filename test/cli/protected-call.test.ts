@@ -7,8 +7,7 @@ import { startProtectedExample } from '../support/protected-example.ts'
 import { type FakeBrowser, startFakeBrowser, stopFakeBrowsers } from './fake-browser.ts'
 import { type Ended, runCli, stopAll } from './in-process.ts'
 
-describe('the commands of the client, at the protected example', function () {
-  this.timeout(60_000)
+describe('the commands of the client, at the protected example', () => {
   let host: Host
   let url: string
   let browser: FakeBrowser

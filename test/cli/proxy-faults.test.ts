@@ -125,8 +125,7 @@ async function stopServer(server: Server) {
   await connectionsClosed(port)
 }
 
-describe('mcp-host proxy, where things break', function () {
-  this.timeout(60_000)
+describe('mcp-host proxy, where things break', () => {
   after(async () => {
     await endRelays()
     await Promise.all([...hosts].map(host => host.close({ grace: 0 })))

@@ -83,5 +83,5 @@ describe('mcp-host proxy: the official clients of both generations', () => {
     }
     expect(seen).to.have.length(6)
     for (const line of seen) expect(line).to.match(/: \{"sum":3\}$/)
-  }).timeout(60_000)
+  })
 })

@@ -194,7 +194,7 @@ describe('mcp-host proxy', () => {
     client.relay.end()
     await client.relay.ended
     held = []
-  }).timeout(60_000)
+  })
 
   it('hands on only what is JSON-RPC, each message on one line, and answers that somebody waits for', async () => {
     const strange = await serve((_request, response, body) => {

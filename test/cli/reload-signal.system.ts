@@ -38,9 +38,7 @@ const FILES = {
 
 const textOf = ({ result }: RpcMessage): string => result.content[0].text
 
-describe('SIGHUP to mcp-host start', function () {
-  this.timeout(30_000)
-
+describe('SIGHUP to mcp-host start', () => {
   it('reads the config, its tools, what they import and its --env-file anew; sessions and streams go on', async () => {
     const folder = await makeFolder(FILES)
     const running = startCli(['start', '--env-file', 'my.env'], folder)

@@ -45,8 +45,7 @@ const folderOf = () =>
     }),
   })
 
-describe('mcp-host stdio as a process', function () {
-  this.timeout(60_000)
+describe('mcp-host stdio as a process', () => {
   after(async () => {
     await stopAll()
     await removeFolders()

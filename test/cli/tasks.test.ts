@@ -6,8 +6,7 @@ import { type Bench, createBench, startTasks } from '../plugins/tasks/support/ta
 import { stopHosts } from '../support/start-host.ts'
 import { type Ended, runCli, startCli, stopAll } from './in-process.ts'
 
-describe('mcp-host tasks', function () {
-  this.timeout(60_000)
+describe('mcp-host tasks', () => {
   let url: string
   let folder: string
   let bench: Bench

@@ -14,9 +14,7 @@ const PROJECT =
 const WRONG = "export const word: number = 'one'\n"
 const FILES = { 'tsconfig.json': PROJECT, 'word.ts': WRONG }
 
-describe('the type errors of a project', function () {
-  this.timeout(60_000)
-
+describe('the type errors of a project', () => {
   it('are shown with file, line and column; and that they are gone, once', async () => {
     const folder = await makeFolder(FILES)
     await symlink(join(ROOT, 'node_modules'), join(folder, 'node_modules'))

@@ -21,8 +21,7 @@ const startOwn = () =>
 
 const failure = (code: number, id?: unknown) => ({ jsonrpc: '2.0', error: { code, message: 'no' }, id })
 
-describe('what answers at an address', function () {
-  this.timeout(60_000)
+describe('what answers at an address', () => {
   afterEach(stopHosts)
   after(stopDesks)
 

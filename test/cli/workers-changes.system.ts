@@ -26,9 +26,7 @@ async function touch(url: string): Promise<number> {
   return Number(message.result?.content[0].text)
 }
 
-describe('two workers without Redis', function () {
-  this.timeout(60_000)
-
+describe('two workers without Redis', () => {
   it('tell whoever listens at any of them of every change at any of them, and so does the successor of one killed', async () => {
     const { running, url, workers } = await startCrew(2, CONFIG)
     const streams = await Promise.all(

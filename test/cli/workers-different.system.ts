@@ -9,9 +9,7 @@ import { stopAll } from './run-cli.ts'
 after(stopAll)
 after(removeFolders)
 
-describe('Worker that replaces another after an edit', function () {
-  this.timeout(60_000)
-
+describe('Worker that replaces another after an edit', () => {
   it('causes a warning with the changed file, until a reload', async () => {
     const config = crewConfig({
       before: "import { text } from './text.mjs'",

@@ -28,9 +28,8 @@ async function startSpinning() {
   return { ...crew, spinning: Number(pid) }
 }
 
-describe('a worker that spins', function () {
+describe('a worker that spins', () => {
   // Ten seconds of patience, and three starts of processes, beside whatever else runs.
-  this.timeout(120_000)
   const it = sideBySide()
 
   it('is killed when it does not hear that all are to stop; the other drains, and the exit code is 0', async () => {

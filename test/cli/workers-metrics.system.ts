@@ -15,9 +15,7 @@ const CALLS = 'mcp_server_operation_duration_seconds_count'
 /** So many workers say where the metrics are. */
 const serving = (count: number) => new RegExp(`(?:[^]*?"serving metrics"[^\\n]*\\n){${count}}`)
 
-describe('mcp-host start --workers 2, with metrics', function () {
-  this.timeout(60_000)
-
+describe('mcp-host start --workers 2, with metrics', () => {
   it('answers on one port for both workers, and for one that was killed', async () => {
     const { running, url, workers } = await startCrew(2, crewConfig({ plugins: 'metrics: { port: 0 }' }))
     const [text] = await running.logged(serving(2))

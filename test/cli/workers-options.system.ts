@@ -24,9 +24,7 @@ const SAYS = `const says = definePlugin({
 })`
 const rolesIn = (text: string) => [...text.matchAll(/the role is ([^;]*);/g)].map(([, role]) => role)
 
-describe('mcp-host start --workers 2', function () {
-  this.timeout(60_000)
-
+describe('mcp-host start --workers 2', () => {
   it('--frozen holds every worker to the lock: at the start, and each that comes with a reload', async () => {
     const folder = await makeFolder({ 'mcp.config.mjs': CONFIG, 'tools.mjs': tools('Says one', 'one') })
     const write = (text: string) => writeFile(join(folder, 'tools.mjs'), text)

@@ -10,9 +10,7 @@ after(stopLoads)
 after(stopAll)
 after(removeFolders)
 
-describe('SIGHUP to mcp-host start --workers 2', function () {
-  this.timeout(60_000)
-
+describe('SIGHUP to mcp-host start --workers 2', () => {
   it('replaces every worker without one request refused, on kept connections and new ones', async () => {
     const crew = await startCrew(2, version('old'))
     const { running, url, workers } = crew

@@ -11,9 +11,7 @@ after(stopLoads)
 after(stopAll)
 after(removeFolders)
 
-describe('a worker that is killed under load', function () {
-  this.timeout(60_000)
-
+describe('a worker that is killed under load', () => {
   it('takes at most what it was answering with it: the other serves, and another takes its place', async () => {
     const { running, url, workers } = await startCrew(2)
     const [victim = 0, other = 0] = workers
@@ -47,9 +45,7 @@ describe('a worker that is killed under load', function () {
   })
 })
 
-describe('a worker that does not respond', function () {
-  this.timeout(60_000)
-
+describe('a worker that does not respond', () => {
   it('holds one new connection at most: the other worker answers the rest', async () => {
     const { running, url, workers } = await startCrew(2)
     const [victim = 0, other = 0] = workers
@@ -68,9 +64,7 @@ describe('a worker that does not respond', function () {
   })
 })
 
-describe('workers that cannot start any more', function () {
-  this.timeout(60_000)
-
+describe('workers that cannot start any more', () => {
   it('are tried later each time, which the log says, until they serve again', async () => {
     const before = "import { existsSync } from 'node:fs'\nif (existsSync('broken')) throw new Error('no database')"
     const { running, folder, workers } = await startCrew(2, crewConfig({ before }))

@@ -16,8 +16,7 @@ async function answeredBy(session: SessionClient): Promise<number[]> {
   return [...new Set(answers.map(({ message }) => Number(message.result?.content[0].text)))].sort((a, b) => a - b)
 }
 
-describe('a session with two workers and cluster-redis', function () {
-  this.timeout(90_000)
+describe('a session with two workers and cluster-redis', () => {
   before(function () {
     needsRedis(this)
   })

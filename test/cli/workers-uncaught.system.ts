@@ -11,9 +11,7 @@ import { stopAll } from './run-cli.ts'
 after(stopAll)
 after(removeFolders)
 
-describe('a worker in which something breaks that nobody caught', function () {
-  this.timeout(60_000)
-
+describe('a worker in which something breaks that nobody caught', () => {
   const BREAK = `defineTool({
     name: 'break',
     async handler() {

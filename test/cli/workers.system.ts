@@ -33,9 +33,7 @@ const openSession = (url: string) => {
   return post(url, JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'initialize', params }))
 }
 
-describe('mcp-host start --workers 2', function () {
-  this.timeout(60_000)
-
+describe('mcp-host start --workers 2', () => {
   it('serves from both processes of its page, on one port, in turn; each names itself in its lines of the log', async () => {
     const { running, url, workers } = await startCrew(2, crewConfig({ tool: LEAVE }))
     const answers = await Promise.all([...Array(20)].map(() => callText(url, 'leave')))
@@ -98,9 +96,7 @@ describe('mcp-host start --workers 2', function () {
   })
 })
 
-describe('a start with workers that cannot succeed', function () {
-  this.timeout(60_000)
-
+describe('a start with workers that cannot succeed', () => {
   it('on a busy port says so once, and exits 1', async () => {
     const busy = createServer().listen(0, '127.0.0.1')
     await once(busy, 'listening')

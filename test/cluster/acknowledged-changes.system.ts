@@ -36,8 +36,7 @@ async function listenTo(node: NodeProcess | undefined, uris: readonly string[]):
   return stream
 }
 
-describe('change notifications of a call', function () {
-  this.timeout(120_000)
+describe('change notifications of a call', () => {
   before(async function () {
     needsRedis(this)
     redis = await startRedis()

@@ -66,8 +66,7 @@ describe('session failover', () => {
     expect(configured).to.deep.equal(['0 76', '1 76', '1 76', '1 76'])
   })
 
-  it('answers a call of a killed node with node-lost', async function () {
-    this.timeout(60_000)
+  it('answers a call of a killed node with node-lost', async () => {
     const redis = await startRedis()
     const env = { REDIS_URL: redis.url, MCP_HOST_SECRETS: SECRETS }
     const config = 'test/cluster/support/journey.config.ts'

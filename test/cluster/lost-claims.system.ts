@@ -53,8 +53,7 @@ async function changesOf(stream: Awaited<ReturnType<SessionClient['get']>>, coun
   return heard
 }
 
-describe('stream ownership lost in Redis', function () {
-  this.timeout(30_000)
+describe('stream ownership lost in Redis', () => {
   before(function () {
     needsRedis(this)
   })

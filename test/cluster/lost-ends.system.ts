@@ -26,8 +26,7 @@ async function startCall(name: string) {
 
 const isLost = { reason: 'node-lost', retryable: true }
 
-describe('stream end lost in Redis', function () {
-  this.timeout(30_000)
+describe('stream end lost in Redis', () => {
   before(function () {
     needsRedis(this)
   })

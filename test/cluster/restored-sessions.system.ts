@@ -13,8 +13,7 @@ const config = { toolsets: { all: [page] }, routes: { '/': { toolsets: 'all' } }
 
 const isReady = async (node: StartedHost) => (await fetch(`${node.url}/readyz`)).status === 200
 
-describe('sessions restored after Redis lost all data', function () {
-  this.timeout(30_000)
+describe('sessions restored after Redis lost all data', () => {
   before(function () {
     needsRedis(this)
   })

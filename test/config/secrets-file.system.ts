@@ -124,8 +124,7 @@ describe('Secrets file creation', () => {
     expect([kinds.size, made.length, readdirSync(join(folder, 'state')).length]).to.deep.equal([1, 1, 2])
   })
 
-  it('produces one shared secret for eight processes in a race, 10 times', async function () {
-    this.timeout(30_000)
+  it('produces one shared secret for eight processes in a race, 10 times', async () => {
     const folder = await makeFolder({})
     const [winners, secrets] = await raceOf(8, folder, 10)
     expect([winners, secrets.length]).to.deep.equal([10, 10])
@@ -296,8 +295,7 @@ describe('Reload with a secrets file', () => {
 })
 
 describe('mcp-host audit with a secrets file', () => {
-  it('uses the pseudonym key of the host', async function () {
-    this.timeout(20_000)
+  it('uses the pseudonym key of the host', async () => {
     const folder = await makeFolder({ 'audit.jsonl': '' })
     const plugins = { 'transport-streamable': {}, audit: { file: './log.jsonl' } }
     await writeFile(join(folder, 'mcp.config.json'), JSON.stringify({ ...PLAIN, plugins }))

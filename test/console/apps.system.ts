@@ -174,8 +174,7 @@ export default defineConfig({
 })
 `
 
-describe('Apps of tools in the console in chromium', function () {
-  this.timeout(180_000)
+describe('Apps of tools in the console in chromium', () => {
   let browser: Browser
   let page: Page
   let origin: string

@@ -22,8 +22,7 @@ export default defineConfig({
 })
 `
 
-describe('Console of mcp-host dev in chromium', function () {
-  this.timeout(180_000)
+describe('Console of mcp-host dev in chromium', () => {
   let browser: Browser
 
   before(async function () {

@@ -35,8 +35,7 @@ export default defineConfig({
 })
 `
 
-describe('Console of several nodes in chromium', function () {
-  this.timeout(240_000)
+describe('Console of several nodes in chromium', () => {
   let browser: Browser
   let redis: RedisServer
 

@@ -51,8 +51,7 @@ const DRAWERS = [
 const WIDTHS = [1_280, 390]
 const MAX_TABS = 200
 
-describe('Page of the console in chromium', function () {
-  this.timeout(180_000)
+describe('Page of the console in chromium', () => {
   const folder = mkdtempSync(join(tmpdir(), 'mcp-host-console-'))
   let browser: Browser
   let api: ConsoleApi

@@ -32,8 +32,7 @@ export default defineConfig({
 })
 `
 
-describe('Login page of the console in chromium', function () {
-  this.timeout(180_000)
+describe('Login page of the console in chromium', () => {
   let browser: Browser
   let idp: IdentityProvider
   let origin: string

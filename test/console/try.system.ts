@@ -55,8 +55,7 @@ export default defineConfig({
 })
 `
 
-describe('Calls of tools from the console in chromium', function () {
-  this.timeout(180_000)
+describe('Calls of tools from the console in chromium', () => {
   let browser: Browser
   let page: Page
   let url: string

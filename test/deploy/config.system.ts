@@ -105,9 +105,7 @@ async function makeUp(send: Send, from?: string): Promise<number[]> {
 const PASSED = Array.from({ length: CALLS + 1 }, () => 200)
 const LIMITED = [...PASSED.slice(1), 429]
 
-describe('examples/deploy/mcp.config.ts without TRUST_PROXY', function () {
-  this.timeout(60_000)
-
+describe('examples/deploy/mcp.config.ts without TRUST_PROXY', () => {
   it('rate limit uses the connection address and ignores X-Forwarded-For', async () => {
     const send = await start({})
     expect(await makeUp(send, '127.0.0.9')).to.deep.equal(LIMITED)
@@ -132,9 +130,7 @@ describe('examples/deploy/mcp.config.ts without TRUST_PROXY', function () {
   })
 })
 
-describe('examples/deploy/mcp.config.ts with TRUST_PROXY', function () {
-  this.timeout(60_000)
-
+describe('examples/deploy/mcp.config.ts with TRUST_PROXY', () => {
   it('trusts the configured number of proxies', async () => {
     const send = await start({ TRUST_PROXY: '1' })
     expect(await makeUp(send)).to.deep.equal(PASSED)
@@ -169,8 +165,7 @@ describe('examples/deploy/mcp.config.ts with TRUST_PROXY', function () {
   })
 })
 
-describe('examples/deploy/mcp.config.ts with the secrets of the example', function () {
-  this.timeout(60_000)
+describe('examples/deploy/mcp.config.ts with the secrets of the example', () => {
   const [, { stringData }] = parseAllDocuments(readExample('deploy/kubernetes/config.yaml')).map(each => each.toJS())
   const own = { REDIS_URL: 'redis://127.0.0.1:1', REDIS_PASSWORD: 'b'.repeat(48), METRICS_TOKEN: 'c'.repeat(48) }
 
@@ -200,8 +195,7 @@ describe('examples/deploy/mcp.config.ts with the secrets of the example', functi
   })
 })
 
-describe('examples/deploy/mcp.config.ts without MCP_HOST_SECRETS', function () {
-  this.timeout(60_000)
+describe('examples/deploy/mcp.config.ts without MCP_HOST_SECRETS', () => {
   const { PUBLIC_URL } = BASE
 
   it('check fails, naming the variable, when sessions are persistent', async () => {
@@ -219,9 +213,7 @@ describe('examples/deploy/mcp.config.ts without MCP_HOST_SECRETS', function () {
   })
 })
 
-describe('examples/deploy/mcp.config.ts with the commented login enabled', function () {
-  this.timeout(60_000)
-
+describe('examples/deploy/mcp.config.ts with the commented login enabled', () => {
   it('rejects requests without a token', async () => {
     const text = readExample('deploy/mcp.config.ts')
     const route = /With a login: (\{.*?\}), and the plugins/.exec(text)?.[1] ?? ''
@@ -238,9 +230,7 @@ describe('examples/deploy/mcp.config.ts with the commented login enabled', funct
 })
 
 if (isBuiltin('node:sqlite')) {
-  describe('config of mcp-host init with the two lines of examples/deploy/systemd/README.md', function () {
-    this.timeout(60_000)
-
+  describe('config of mcp-host init with the two lines of examples/deploy/systemd/README.md', () => {
     it('uses the state directory and credentials of the unit and no other path', async () => {
       const [, lines = ''] = /^```ts\n(.*?)^```/ms.exec(readExample('deploy/systemd/README.md')) ?? []
       const [secrets = '', plugins = ''] = lines.trim().split('\n')

@@ -91,9 +91,7 @@ const SERVED = {
 
 after(stopHosts)
 
-describe('examples/deploy/kubernetes: schema validation', function () {
-  this.timeout(60_000)
-
+describe('examples/deploy/kubernetes: schema validation', () => {
   it('every kind has only keys of the API', async () => {
     expect(manifests.map(kindOf)).to.have.members(Object.keys(KINDS))
     expect(await checkKeys(manifests)).to.equal('')

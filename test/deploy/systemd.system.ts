@@ -41,8 +41,7 @@ const verify = (text: string) => told(text, 'verify', '--man=no')
 const valuesOf = (option: string) =>
   [...UNIT.matchAll(new RegExp(`^${option}=(.*)$`, 'gm'))].map(([, value = '']) => value)
 
-describe('examples/deploy/systemd/mcp-host.service', function () {
-  this.timeout(60_000)
+describe('examples/deploy/systemd/mcp-host.service', () => {
   before(function () {
     needsProgram(this, 'systemd-analyze', 'apt-get install systemd')
   })
@@ -119,8 +118,7 @@ function hostCommand(folder: string, port: number): readonly string[] {
   return [process.execPath, bundledFile('cli/bin.ts'), 'start', '--config', file]
 }
 
-describe('system access of the host under systemd', function () {
-  this.timeout(90_000)
+describe('system access of the host under systemd', () => {
   before(function () {
     needsProgram(this, 'systemd-analyze', 'apt-get install systemd')
     needsProgram(this, 'strace', 'apt-get install strace')

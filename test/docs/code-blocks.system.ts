@@ -158,8 +158,7 @@ const redis = async () => {
 }
 
 describe('Code blocks of the docs', () => {
-  it('compile if TypeScript', function () {
-    this.timeout(120_000)
+  it('compile if TypeScript', () => {
     expect(compile().join('\n')).to.equal('')
   })
 

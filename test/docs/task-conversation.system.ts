@@ -88,11 +88,11 @@ describe('Example conversation of docs/plugins/tasks.md', () => {
 
     const beside = listen.replace('"notifications": { "taskIds": [', '"taskIds": [').replace("] }'", "]'")
     expect(JSON.parse(await run(inShell(beside))).error).to.include({ code: -32602 })
-  }).timeout(30_000)
+  })
 
   it('works with the official packages', async () => {
     const file = join(ROOT, 'examples/tasks/official-client.ts')
     const printed = await run(`'${process.execPath}' --import tsx '${file}' '${url}'`)
     expect(printed).to.include('completed').and.include('feb is closed.')
-  }).timeout(60_000)
+  })
 })

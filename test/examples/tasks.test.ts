@@ -38,7 +38,7 @@ describe('examples/tasks', () => {
     // Its last word may be of a second ago.
     expect([status, statusMessage]).to.deep.equal(['completed', undefined])
     expect(Object.keys(result.structuredContent.sales)).to.have.lengthOf(12)
-  }).timeout(20_000)
+  })
 
   it('completes a task after user confirmation, repeats an invalid answer, and never runs twice', async () => {
     expectMissing(await modern(url, 'tools/call', { name: 'close_month', arguments: { month: 'mar' } }))
@@ -58,7 +58,7 @@ describe('examples/tasks', () => {
     await client.until(left, 'input_required')
     await client.update(left, { 'elicit-1': { action: 'decline' } })
     expect((await client.until(left)).result.content[0].text).to.equal('apr stays open.')
-  }).timeout(20_000)
+  })
 
   it('requests confirmation before the task starts and rejects clients without elicitation', async () => {
     const args = { name: 'send_reminders', arguments: { month: 'jan' } }
@@ -79,5 +79,5 @@ describe('examples/tasks', () => {
       true,
       'This needs a client that declares {"elicitation":{"form":{}}}.',
     ])
-  }).timeout(20_000)
+  })
 })

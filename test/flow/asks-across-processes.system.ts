@@ -32,8 +32,7 @@ async function endHosts() {
   expect((await Promise.all(ended)).map(([code]) => code)).to.deep.equal(running.map(() => 0))
 }
 
-describe('stateless elicitation (input_required), each retry handled by another process', function () {
-  this.timeout(60_000)
+describe('stateless elicitation (input_required), each retry handled by another process', () => {
   const SECRET = 'shared by all nodes of this deployment'
   let nodes: Node[]
 
@@ -61,8 +60,7 @@ describe('stateless elicitation (input_required), each retry handled by another 
   })
 })
 
-describe('processes with different secrets', function () {
-  this.timeout(60_000)
+describe('processes with different secrets', () => {
   after(endHosts)
 
   it('reject requestState sealed by another process and accept their own', async () => {

@@ -195,8 +195,7 @@ describe('route matching: generated route tables and path encodings', () => {
     if (answer.body !== '') expect(toolsIn(answer), said).to.deep.equal([owner?.toolset])
   }
 
-  it('protects guarded routes, serves open ones, and does not depend on declaration order', async function () {
-    this.timeout(60_000)
+  it('protects guarded routes, serves open ones, and does not depend on declaration order', async () => {
     const property = fc.asyncProperty(table, async ({ drafts, asks }) => {
       const routes = drafts.map(routeOf)
       const hosts = [await start(routes), await start(routes.toReversed())] as const

@@ -454,5 +454,5 @@ export const say = defineTool({ name: 'say', handler: async () => { await new Pr
     const ended = [...answers.values()].reduce((sum, count) => sum + count, 0)
     expect({ lost: begun - ended, failed }).to.deep.equal({ lost: 0, failed: 0 })
     expect(textOf((await session.request('tools/call', { name: 'say' })).message)).to.equal(String(RELOADS))
-  }).timeout(120_000)
+  })
 })

@@ -21,9 +21,8 @@ const answers = defineTool({
 const start = (stateless: boolean) =>
   startHost({ stateless, toolsets: { all: [answers] }, routes: { '/': { toolsets: 'all' } } })
 
-describe('shutdown with a slow client', function () {
+describe('shutdown with a slow client', () => {
   // Connections idle for seconds before they are closed, and all of it at once.
-  this.timeout(60_000)
   const it = sideBySide()
   after(stopHosts)
 

@@ -30,8 +30,7 @@ const MOST_OLD = { 20: 380, 24: 150 }
 
 describe('Memory allocations per request', () => {
   let allocated: Record<Work, Allocated>
-  before(async function () {
-    this.timeout(300_000)
+  before(async () => {
     allocated = await countIn<Allocated>('count-bytes', FLAGS)
   })
 

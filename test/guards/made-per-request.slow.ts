@@ -18,8 +18,7 @@ const MOST: Readonly<Record<Work, Made>> = {
 
 describe('Work per request', () => {
   let made: Record<Work, MadePerRequest>
-  before(async function () {
-    this.timeout(120_000)
+  before(async () => {
     made = await countIn<MadePerRequest>('count-made')
   })
 

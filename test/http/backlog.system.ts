@@ -35,8 +35,7 @@ function connectUnaccepted(url: string, count: number): number {
   return JSON.parse(stdout).connected
 }
 
-describe('http.backlog', function () {
-  this.timeout(60_000)
+describe('http.backlog', () => {
   afterEach(stopHosts)
 
   it(`queues ${MANY} connections while the event loop is blocked`, async () => {

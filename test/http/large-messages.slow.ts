@@ -60,8 +60,7 @@ const answers = defineTool({
 
 const heldSince = (before: number) => async () => (await settledBytes()) - before
 
-describe('Memory use of a 10 MiB message', function () {
-  this.timeout(60_000)
+describe('Memory use of a 10 MiB message', () => {
   let url: string
   before(async () => {
     const toolsets = { all: [waits, answers] }

@@ -37,9 +37,7 @@ async function ask(url: string): Promise<readonly [subject: string, text: string
   return [String(subject.CN), message.result.content[0].text]
 }
 
-describe('mcp-host start with http.tls', function () {
-  this.timeout(60_000)
-
+describe('mcp-host start with http.tls', () => {
   it('serves the renewed certificate in every worker after SIGHUP', async () => {
     const { running, url, folder } = await startCrew(2, CONFIG, {}, filesOf(pair))
     expect(url).to.match(/^https:/)

@@ -190,8 +190,7 @@ describe('Browser page at / without a route', () => {
   }
 })
 
-describe('Browser page in Chromium', function () {
-  this.timeout(60_000)
+describe('Browser page in Chromium', () => {
   let browser: Browser
   before(async function () {
     browser = await launchBrowser(this)

@@ -26,8 +26,7 @@ function parentOf(pid: string): number {
 /** Number of child processes of this process. */
 const processes = () => readdirSync('/proc').filter(name => /^\d+$/.test(name) && parentOf(name) === process.pid).length
 
-describe('Misbehaving isolated tool', function () {
-  this.timeout(60_000)
+describe('Misbehaving isolated tool', () => {
   let host: TestHost
   before(async () => {
     host = await testHost(configWith({ odd_sleeps: { timeout: '10s' } }))

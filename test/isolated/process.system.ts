@@ -70,9 +70,7 @@ function peakOf(pid: number | undefined): number {
   }
 }
 
-describe('Host process with isolated tools', function () {
-  this.timeout(120_000)
-
+describe('Host process with isolated tools', () => {
   it('survives tools that allocate all memory and serves other calls', async () => {
     const { running, url } = await serve()
     let ended = 0

@@ -37,8 +37,7 @@ const ranIn = ({ calls }: ObserveCost) =>
 describe('Cost of call records', () => {
   let nobody: ObserveCost
   let idle: ObserveCost
-  before(async function () {
-    this.timeout(120_000)
+  before(async () => {
     ;[nobody, idle] = await Promise.all([costWith('nobody'), costWith('idle')])
   })
 

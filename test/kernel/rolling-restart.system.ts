@@ -52,9 +52,7 @@ async function roll(restart: (place: number) => Promise<void>, loads: ReadonlyAr
 
 const NO_FAILURES = [[], []]
 
-describe('Rolling restart under load', function () {
-  this.timeout(90_000)
-
+describe('Rolling restart under load', () => {
   it('loses no request on stateless routes', async () => {
     const restart = await startNodes({ toolsets, routes: { '/': { toolsets: 'all', stateless: true } } })
     const loads = [startLoad(`${balancer.url}/`, 'quick'), startLoad(`${balancer.url}/`, 'slow')]

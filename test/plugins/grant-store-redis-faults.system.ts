@@ -60,9 +60,8 @@ const six = <Value>(stores: readonly GrantStore[], act: (store: GrantStore, inde
   Promise.all([0, 1, 2, 3, 4, 5].map(index => attempt(act(stores[index % stores.length] as GrantStore, index))))
 
 describe('Grant store in Redis: cut connection', () => {
-  it('takes, adds and replaces each grant at most once, with retries', async function () {
+  it('takes, adds and replaces each grant at most once, with retries', async () => {
     // 120 rounds, one after the other, most of them with a line to make anew.
-    this.timeout(60_000)
     const { redis, store } = await open()
     const { stores, cuts, stop } = await behindCuts(redis)
     const tally = { taken: 0, twice: 0 }

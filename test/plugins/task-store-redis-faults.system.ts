@@ -90,8 +90,7 @@ const everything = (store: TaskStore): ReadonlyArray<() => Promise<unknown>> => 
 }
 
 describe('Task store in Redis: cut connection', () => {
-  it('leases each task to one worker, even if a claim response was lost', async function () {
-    this.timeout(60_000)
+  it('leases each task to one worker, even if a claim response was lost', async () => {
     const { redis, store } = await open()
     const count = 200
     for (let index = 0; index < count; index++) await store.create(newTask(`t${index}`), WIDE)
@@ -125,8 +124,7 @@ describe('Task store in Redis: cut connection', () => {
     expect(left).to.deep.equal([])
   })
 
-  it('creates each task at most once', async function () {
-    this.timeout(60_000)
+  it('creates each task at most once', async () => {
     const { redis, store } = await open()
     let packets = 0
     const proxy = await startCuttingProxy(redis.url, { cutter: () => () => (++packets % 11 === 0 ? 2 : undefined) })
@@ -149,8 +147,7 @@ describe('Task store in Redis: cut connection', () => {
 })
 
 describe('Task store in Redis: killed Redis', () => {
-  it('keeps every acknowledged task, and each ends once', async function () {
-    this.timeout(60_000)
+  it('keeps every acknowledged task, and each ends once', async () => {
     const { redis, store, connection } = await open({ persistent: true })
     const { store: other } = await connect(redis.url)
     const told: Array<TaskNews | undefined> = []

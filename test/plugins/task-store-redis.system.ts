@@ -214,8 +214,7 @@ describe('Task store in Redis: keys', () => {
 })
 
 describe('Task store in Redis: index', () => {
-  it('matches the tasks after concurrent operations on two nodes', async function () {
-    this.timeout(60_000)
+  it('matches the tasks after concurrent operations on two nodes', async () => {
     const { redis, stores, store } = await open(2)
     const client = await connectTo(redis)
     const random = createSeededRandom(11)
@@ -346,9 +345,8 @@ describe('Redis ACL for the task store', () => {
   })
 })
 
-describe('Task store in a Redis Cluster', function () {
+describe('Task store in a Redis Cluster', () => {
   // On a slow machine a check runs again with a longer time to live.
-  this.timeout(120_000)
   let nodes: readonly RedisServer[] = []
   let spaces = 0
   before(async () => {

@@ -6,9 +6,8 @@ import { startRedisHost, stopHostsAndRedis, whenHealthy } from '../support/redis
 import { needsRedis } from '../support/redis-server.ts'
 import { countEvery } from './support/count-keys.ts'
 
-describe('Redis Cluster failover', function () {
+describe('Redis Cluster failover', () => {
   // Several servers each, which elect and load at their own pace.
-  this.timeout(60_000)
   before(function () {
     needsRedis(this)
   })

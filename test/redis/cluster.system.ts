@@ -14,9 +14,8 @@ import { countAll, countEvery, KEYS } from './support/count-keys.ts'
 /** Milliseconds: no master is taken for dead because the machine is slow. */
 const NO_FAILOVER = 30_000
 
-describe('Redis Cluster connections and slot migration', function () {
+describe('Redis Cluster connections and slot migration', () => {
   // Several servers each, which elect and load at their own pace.
-  this.timeout(60_000)
   before(function () {
     needsRedis(this)
   })
@@ -77,8 +76,7 @@ describe('Redis Cluster connections and slot migration', function () {
   })
 })
 
-describe('Redis Cluster with unassigned slots', function () {
-  this.timeout(60_000)
+describe('Redis Cluster with unassigned slots', () => {
   before(function () {
     needsRedis(this)
   })

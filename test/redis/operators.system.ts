@@ -63,9 +63,8 @@ async function startMovingProxy(first: RedisServer) {
   return proxy
 }
 
-describe('Redis operations and faults', function () {
+describe('Redis operations and faults', () => {
   // Several servers each, which elect and load at their own pace.
-  this.timeout(60_000)
   before(function () {
     needsRedis(this)
   })

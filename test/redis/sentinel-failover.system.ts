@@ -15,9 +15,8 @@ async function untilWritten(connection: RedisConnection, key: string, at: RedisS
   await eventually(`a key that is written at port ${at.port}`, write, ([value]) => value === 'here')
 }
 
-describe('Redis Sentinel failover', function () {
+describe('Redis Sentinel failover', () => {
   // Several servers each, which elect and load at their own pace.
-  this.timeout(60_000)
   before(function () {
     needsRedis(this)
   })

@@ -13,9 +13,8 @@ import { openSession } from '../support/session-client.ts'
 const PASSWORD = 'correct-horse-7'
 const HOST_CONFIG = { toolsets: { none: [] }, routes: { '/': { toolsets: 'none' } } }
 
-describe('Redis Sentinel startup', function () {
+describe('Redis Sentinel startup', () => {
   // Several servers each, which elect and load at their own pace.
-  this.timeout(60_000)
   before(function () {
     needsRedis(this)
   })

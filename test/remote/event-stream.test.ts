@@ -82,5 +82,5 @@ describe('readEvents', () => {
     const one = await took(`${piece}x`)
     expect(one.event?.data).to.have.length(3_000 * 1_024)
     expect(one.cpu).to.be.lessThan(10 * many.cpu + 500)
-  }).timeout(120_000)
+  })
 })

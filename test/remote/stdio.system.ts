@@ -182,7 +182,7 @@ describe('A connection over stdio', () => {
     await eventually('the child', () => processesOf(mark).length === 2)
     await connection.close()
     expect(processesOf(mark)).to.deep.equal([])
-  }).timeout(20_000)
+  })
 
   for (const signal of ['SIGTERM', 'SIGKILL'] as const) {
     it(`leaves no process after ${signal} of the host`, async () => {
@@ -200,6 +200,6 @@ describe('A connection over stdio', () => {
       host.kill(signal)
       await once(host, 'exit')
       await eventually('the end of all', () => processesOf(mark).length === 0)
-    }).timeout(30_000)
+    })
   }
 })

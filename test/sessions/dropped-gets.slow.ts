@@ -14,9 +14,8 @@ const GETS = 3
 
 const countResponses = () => Number(queryObjects(ServerResponse, { format: 'count' }))
 
-describe('Dropped GET streams of a session', function () {
+describe('Dropped GET streams of a session', () => {
   // Each look goes through all of the heap.
-  this.timeout(60_000)
   after(stopHosts)
 
   it('release their responses', async () => {

@@ -43,8 +43,7 @@ async function countWhile(act: () => void) {
   return { serialized, streams: writes.size, most: Math.max(...writes.values()) }
 }
 
-describe(`Change notification for ${LISTENERS} subscriptions and ${SESSIONS} sessions`, function () {
-  this.timeout(60_000)
+describe(`Change notification for ${LISTENERS} subscriptions and ${SESSIONS} sessions`, () => {
   after(stopHosts)
 
   it('is serialized once and written once per stream', async () => {

@@ -61,9 +61,7 @@ const runAxe = (options: object) => `axe.run(${JSON.stringify(options)}).then(({
 /** Elements outside the window, except in parts that scroll. */
 const PAGE_WIDTH = 'document.documentElement.scrollWidth'
 
-describe('Website in chromium', function () {
-  this.timeout(180_000)
-
+describe('Website in chromium', () => {
   for (const width of [1280, 390])
     it(`has pages without axe violations and horizontal scroll, light and dark (${width} px)`, async () => {
       await inTab({ colorScheme: 'light', viewport: { width, height: 800 } }, async tab => {

@@ -21,8 +21,7 @@ const users = Array.from({ length: PEOPLE }, (_, index) => ({
   email: `person-${index}@acme.example`,
 }))
 
-describe('auth-bridge: three nodes killed one after the other', function () {
-  this.timeout(240_000)
+describe('auth-bridge: three nodes killed one after the other', () => {
   let redis: RedisServer
   let idp: IdentityProvider
   let balancer: TcpBalancer

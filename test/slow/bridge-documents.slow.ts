@@ -17,9 +17,7 @@ const NETWORK = `ip link set lo up && ip addr add ${ADDRESS}/32 dev lo && exec "
 const IN_NETWORK = ['--user', '--map-root-user', '--net']
 const mayMakeNetworks = () => spawnSync('unshare', [...IN_NETWORK, 'true']).status === 0
 
-describe('auth-bridge: client metadata documents', function () {
-  this.timeout(180_000)
-
+describe('auth-bridge: client metadata documents', () => {
   after(removeFolders)
 
   it('tests in bridge-documents/ pass in a network with a public address', async function () {

@@ -34,13 +34,11 @@ const listens = ({ port, hostname }: URL) =>
     socket.once('connect', () => socket.destroy())
   })
 
-describe(`mcp-remote ${VERSION} with auth-bridge`, function () {
-  this.timeout(120_000)
+describe(`mcp-remote ${VERSION} with auth-bridge`, () => {
   let program: string
   const clients: Client[] = []
 
-  before(async function () {
-    this.timeout(180_000)
+  before(async () => {
     const folder = await makeFolder({ 'package.json': '{ "private": true }' })
     await promisify(execFile)('npm', ['install', '--no-audit', '--no-fund', `mcp-remote@${VERSION}`], { cwd: folder })
     program = join(folder, 'node_modules/mcp-remote/dist/proxy.js')

@@ -13,8 +13,7 @@ const MOST_GROWTH = 16 * 1_048_576
 describe('a flood of registrations from many addresses', () => {
   after(stopBridges)
 
-  it('leaves nothing in the store, and the heap as it was', async function () {
-    this.timeout(300_000)
+  it('leaves nothing in the store, and the heap as it was', async () => {
     const watched = watchedStore()
     const plugins = { 'grant-store-test': watched.plugin }
     const { issuer } = await startBridge({ plugins, config: { http: { trustProxy: true } } })

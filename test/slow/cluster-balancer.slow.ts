@@ -27,7 +27,6 @@ let balanced: Balanced
 let puppet: RemotePuppet
 
 before(async function () {
-  this.timeout(120_000)
   needsDeployment(this)
   balanced = await startBalanced({ config: CONFIG })
   puppet = createRemotePuppet(balanced.nodes)
@@ -164,8 +163,7 @@ describe('@modelcontextprotocol/client 2, load balanced over three nodes', () =>
 
 describe('examples/scaling with its nginx.conf', () => {
   let example: Balanced
-  before(async function () {
-    this.timeout(120_000)
+  before(async () => {
     example = await startBalanced({ config: 'examples/scaling/mcp.config.ts' })
   })
 

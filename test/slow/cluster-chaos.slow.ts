@@ -10,8 +10,7 @@ const SECONDS = 5
 const FAILURES = 3
 const SEED = Number(process.env['SEED'] ?? 20_261_121)
 
-describe('chaos: three nodes behind nginx under load', function () {
-  this.timeout(300_000)
+describe('chaos: three nodes behind nginx under load', () => {
   before(function () {
     needsDeployment(this)
   })

@@ -12,7 +12,6 @@ let balanced: Balanced
 let puppet: Pick<Puppet, 'call'>
 let issuer: TestIssuer
 before(async function () {
-  this.timeout(120_000)
   needsDeployment(this)
   issuer = await startIssuer()
   balanced = await startBalanced({ config: 'test/cluster/support/journey.config.ts', env: { ISSUER: issuer.url } })
@@ -54,9 +53,7 @@ async function begin(): Promise<UnderWay> {
   return { ann, call, asking, standalone, eventIds, question }
 }
 
-describe('user isolation behind nginx with leaked session and event ids', function () {
-  this.timeout(60_000)
-
+describe('user isolation behind nginx with leaked session and event ids', () => {
   it('rejects reading, responding, cancelling and ending at every node', async () => {
     const { ann, call, asking, standalone, eventIds, question } = await begin()
     const bob = await openSession(`${balanced.url}/guarded`, { headers: headersOf('bob') })

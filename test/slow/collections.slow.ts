@@ -14,8 +14,7 @@ const MOST_FULL = 2
 const MOST_PROMOTED: Readonly<Partial<Record<Work, number>>> = { 'per request': 20, session: 20, everything: 2_000 }
 
 describe('garbage collection of calls', () => {
-  it('causes few full collections and promotes few bytes per call', async function () {
-    this.timeout(300_000)
+  it('causes few full collections and promotes few bytes per call', async () => {
     const survived = await countIn<Survived>('count-collections', ['--expose-gc'])
     for (const [work, { full, promoted }] of Object.entries(survived)) {
       expect(full, `full collections: ${work}`).to.be.at.most(MOST_FULL)

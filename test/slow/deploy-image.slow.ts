@@ -56,9 +56,7 @@ after(async () => {
   if (outer !== undefined) await rm(outer, { recursive: true, force: true })
 })
 
-describe('container image of examples/deploy/docker', function () {
-  this.timeout(60_000)
-
+describe('container image of examples/deploy/docker', () => {
   it('contains the server files and no secrets, tests, compilers or sources', () => {
     const has = (path: string) => existsSync(join(image.root, 'app', path))
     expect(
@@ -136,8 +134,7 @@ describe('container image of examples/deploy/docker', function () {
   })
 })
 
-describe('compose.yaml of examples/deploy/docker, its commands run one by one', function () {
-  this.timeout(120_000)
+describe('compose.yaml of examples/deploy/docker, its commands run one by one', () => {
   const compose = parse(readExample('deploy/docker/compose.yaml'))
   const ADDRESSES = ['127.0.0.2', '127.0.0.3']
   /** Of every node, as in the composition, each at an address of its own. */

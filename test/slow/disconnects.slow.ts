@@ -125,8 +125,7 @@ describe('stream resumption: a thousand random disconnects under load', () => {
     await stopHosts()
   })
 
-  it('delivers every event exactly once and in order', async function () {
-    this.timeout(3 * LIMIT)
+  it('delivers every event exactly once and in order', async () => {
     const watched = defineResource({ name: 'watched', uri: WATCHED, handler: () => 'text' })
     const { host, url } = await startHost({
       toolsets: { load: [burst, watched] },

@@ -30,8 +30,7 @@ async function openStore(redis: RedisServer) {
 const openSessions = (url: string, count: number) =>
   Promise.all(Array.from({ length: count }, () => openStreamingSession(url)))
 
-it('killed nodes have sent only stored events', async function () {
-  this.timeout(300_000)
+it('killed nodes have sent only stored events', async () => {
   const redis = await startRedis()
   const { store } = await openStore(redis)
   const [rounds, clients, count] = [4, 10, 60]
@@ -131,8 +130,7 @@ async function tellReplays(store: EventStore, calls: readonly WatchedCall[], cou
 const pause = (milliseconds: number) => new Promise(resolve => setTimeout(resolve, milliseconds))
 
 for (const persistent of [true, false]) {
-  it(`Redis restart ${persistent ? 'with' : 'without'} persistence: replays are complete or gone`, async function () {
-    this.timeout(120_000)
+  it(`Redis restart ${persistent ? 'with' : 'without'} persistence: replays are complete or gone`, async () => {
     const redis = await startRedis({ persistent })
     const { calls, store, disturbances, count } = await callThrough(redis, async () => {
       await redis.kill()
@@ -149,8 +147,7 @@ for (const persistent of [true, false]) {
   })
 }
 
-it('hanging Redis: replays are complete', async function () {
-  this.timeout(120_000)
+it('hanging Redis: replays are complete', async () => {
   const redis = await startRedis()
   const { calls, store, disturbances, count } = await callThrough(redis, async () => {
     redis.pause()

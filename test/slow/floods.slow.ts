@@ -66,8 +66,7 @@ describe('floods of requests', () => {
       headers: { Accept: 'text/event-stream', Connection: 'keep-alive' },
     }).repeat(count)
 
-  it('10,000 pipelined GET /sse on 100 connections, which the host closes, leave no session', async function () {
-    this.timeout(120_000)
+  it('10,000 pipelined GET /sse on 100 connections, which the host closes, leave no session', async () => {
     const { url } = await start(30_000)
     const flood = openStreams(url, 100)
     for (let connection = 0; connection < 100; connection++) {
@@ -79,8 +78,7 @@ describe('floods of requests', () => {
     expect((await modern(url, 'tools/list')).status).to.equal(200)
   })
 
-  it('1,000 pipelined GET /sse on 100 connections, which the clients close, leave no session', async function () {
-    this.timeout(120_000)
+  it('1,000 pipelined GET /sse on 100 connections, which the clients close, leave no session', async () => {
     const { url } = await start(30_000)
     const flood = openStreams(url, 10)
     for (let connection = 0; connection < 100; connection++) {
@@ -95,8 +93,7 @@ describe('floods of requests', () => {
     expect((await modern(url, 'tools/list')).status).to.equal(200)
   })
 
-  it('a client that does not read has at most 10 of its pipelined calls run', async function () {
-    this.timeout(120_000)
+  it('a client that does not read has at most 10 of its pipelined calls run', async () => {
     const { url } = await start(1_000)
     runs = 0
     for (const count of [90, 300]) {
@@ -114,8 +111,7 @@ describe('floods of requests', () => {
     }
   })
 
-  it('100 clients that do not read their 6 MiB responses are disconnected', async function () {
-    this.timeout(120_000)
+  it('100 clients that do not read their 6 MiB responses are disconnected', async () => {
     const { url, log } = await start(1_000)
     const sockets = await Promise.all(
       Array.from({ length: 100 }, async () => {

@@ -113,8 +113,7 @@ async function passesItsOwnScripts(folder: string) {
   expect(await npm(folder, 'test')).to.match(/^(?:#|ℹ) pass [1-9]/m)
 }
 
-before(async function () {
-  this.timeout(300_000)
+before(async () => {
   outer = await mkdtemp(join(tmpdir(), 'mcp-host-init-'))
   const tarball = await packPackage(outer)
   // Its package.json lists every package that the other projects need.

@@ -48,8 +48,7 @@ async function installOldSdk(): Promise<OldSdk> {
   }
 }
 
-before(async function () {
-  this.timeout(180_000)
+before(async () => {
   folder = await mkdtemp(join(tmpdir(), 'mcp-host-old-sdk-'))
   sdk = await installOldSdk()
 })

@@ -33,8 +33,7 @@ async function install(name: string, ...packages: string[]): Promise<string> {
   return folder
 }
 
-before(async function () {
-  this.timeout(300_000)
+before(async () => {
   outer = await mkdtemp(join(tmpdir(), 'mcp-host-install-'))
   const tarball = await packPackage(outer)
   bare = await install('bare', tarball)

@@ -21,8 +21,7 @@ let folder: string
 let tarball: string
 const running = new Set<ChildProcess>()
 
-before(async function () {
-  this.timeout(300_000)
+before(async () => {
   folder = await mkdtemp(join(tmpdir(), 'mcp-host-package-'))
   tarball = basename(await packPackage(folder))
   await cp(join(ROOT, 'test/slow/consumer'), folder, { recursive: true })
@@ -80,9 +79,7 @@ async function expectRepeats(url: string) {
   expect(message.result.content).to.deep.equal([{ type: 'text', text: 'abab!' }])
 }
 
-describe('published package', function () {
-  this.timeout(60_000)
-
+describe('published package', () => {
   it('contains the compiled host, schema and docs, without tests, benchmarks and sources', async () => {
     const { stdout } = await run('tar', ['-tzf', join(folder, tarball)])
     const files = stdout

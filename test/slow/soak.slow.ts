@@ -115,8 +115,7 @@ describe('idle session expiry: clients that never end their sessions', () => {
     return holding as Holding
   }
 
-  it('leaves no session, timer, handle or memory behind', async function () {
-    this.timeout(180_000)
+  it('leaves no session, timer, handle or memory behind', async () => {
     const warm = await measure(url)
     const [first, second] = [await measure(url), await measure(url)]
     const clients = EACH * Object.keys(KINDS).length

@@ -97,8 +97,7 @@ async function checkAll(url: string, told: readonly Told[], counts: Counts) {
 }
 
 if (HAS_SQLITE) {
-  describe('store-sqlite: power cut of a host', function () {
-    this.timeout(280_000)
+  describe('store-sqlite: power cut of a host', () => {
     before(function () {
       needsCompiler(this)
     })

@@ -90,8 +90,7 @@ function expectNothingLost(tally: ReturnType<typeof tallyOf>) {
   expect(tally.againNotCompleted, 'of those that may run again').to.equal(0)
 }
 
-describe('tasks on several nodes', function () {
-  this.timeout(300_000)
+describe('tasks on several nodes', () => {
   before(function () {
     needsRedis(this)
   })
@@ -169,8 +168,7 @@ describe('tasks on several nodes', function () {
 })
 
 if (HAS_SQLITE) {
-  describe('tasks in a SQLite file', function () {
-    this.timeout(300_000)
+  describe('tasks in a SQLite file', () => {
     let crew: CrewProcess | undefined
     const folder = mkdtempSync(join(tmpdir(), 'tasks-chaos-'))
     after(async () => {

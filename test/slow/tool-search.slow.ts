@@ -78,8 +78,7 @@ const QUERIES: Readonly<Record<string, string>> = {
   'other letters': 'é\u0301\ufdfa'.repeat(170),
 }
 
-describe(`find_tools with ${MANY} tools`, function () {
-  this.timeout(120_000)
+describe(`find_tools with ${MANY} tools`, () => {
   after(stopHosts)
 
   it('builds its index within time and memory limits; no query is expensive', async () => {

@@ -208,8 +208,7 @@ describe('chaos: 100 clients of upstream servers', function () {
   })
 })
 
-describe('chaos: 60 clients of three nodes with upstream servers', function () {
-  this.timeout(180_000)
+describe('chaos: 60 clients of three nodes with upstream servers', () => {
   const folder = mkdtempSync(join(tmpdir(), 'upstream-nodes-'))
   const file = join(folder, 'calls')
   const nodes: NodeProcess[] = []

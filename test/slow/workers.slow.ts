@@ -16,8 +16,7 @@ after(removeFolders)
 const LIMIT = 230_000
 const HANGING = "console.log('hangs')\nawait new Promise(resolve => setTimeout(resolve, 3_600_000))"
 
-describe('workers', function () {
-  this.timeout(LIMIT + 10_000)
+describe('workers', () => {
   // The first waits, and the others run meanwhile, one after the other.
   const it = sideBySide({ atOnce: 2 })
 

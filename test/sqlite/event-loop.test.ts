@@ -8,8 +8,7 @@ const STREAMS = 32
 const EVENTS = 60
 
 if (HAS_SQLITE) {
-  describe('event loop with store-sqlite', function () {
-    this.timeout(60_000)
+  describe('event loop with store-sqlite', () => {
     after(closeFiles)
 
     it(`runs while ${STREAMS * EVENTS} events are committed with fsync`, async () => {

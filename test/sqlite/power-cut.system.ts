@@ -81,8 +81,7 @@ async function countCuts(synchronous: string) {
 }
 
 if (HAS_SQLITE) {
-  describe('SQLite commits after a power cut', function () {
-    this.timeout(60_000)
+  describe('SQLite commits after a power cut', () => {
     before(function () {
       needsCompiler(this)
     })

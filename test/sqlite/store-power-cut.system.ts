@@ -33,8 +33,7 @@ async function workUntilKilled(recorded: Recorded, killAt: number): Promise<Ackn
 }
 
 if (HAS_SQLITE) {
-  describe('store-sqlite after a power cut', function () {
-    this.timeout(120_000)
+  describe('store-sqlite after a power cut', () => {
     before(function () {
       needsCompiler(this)
     })

@@ -29,8 +29,7 @@ test('leaves its host open', async () => {
 })
 `
 
-describe('Examples of docs/testing.md', function () {
-  this.timeout(60_000)
+describe('Examples of docs/testing.md', () => {
   const folder = mkdtempSync(join(import.meta.dirname, 'blocks-'))
   after(() => rmSync(folder, { recursive: true, force: true }))
 

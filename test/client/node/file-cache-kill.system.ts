@@ -13,8 +13,7 @@ after(() => {
   removeTemporaryDirectories()
 })
 
-it('R-98: SIGKILL during a store keeps the last acknowledged token or a newer one', async function () {
-  this.timeout(120_000)
+it('R-98: SIGKILL during a store keeps the last acknowledged token or a newer one', async () => {
   const directory = join(makeTemporaryDirectory(), 'tokens')
   const enough = { kills: 12, left: 2, most: 250 }
   const counts = await killWriters(directory, enough, createSeededRandom(Number(process.env['SEED'] ?? 98)))

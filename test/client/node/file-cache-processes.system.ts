@@ -14,9 +14,7 @@ after(() => {
   removeTemporaryDirectories()
 })
 
-describe('File token cache with several processes', function () {
-  this.timeout(30_000)
-
+describe('File token cache with several processes', () => {
   it('creates one key file for concurrent starts', async () => {
     const names = ['a', 'b', 'c', 'd']
     const forks = names.map(key => forkJob({ type: 'first', directory, key }))

@@ -214,9 +214,7 @@ describe('File lock', () => {
   })
 })
 
-describe('File lock with 4 processes', function () {
-  this.timeout(60_000)
-
+describe('File lock with 4 processes', () => {
   it('R-80: loses no increments; without the lock some are lost', async () => {
     const options = { processes: 4, rounds: 50 }
     const locked = await countTogether({ ...options, directory: makeTemporaryDirectory(), locked: true })

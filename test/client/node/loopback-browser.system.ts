@@ -60,8 +60,7 @@ async function logIn(state: string, options: LoopbackRedirectOptions = {}) {
   return { callback, redirect, page: await shown }
 }
 
-describe('Login in chromium', function () {
-  this.timeout(60_000)
+describe('Login in chromium', () => {
   before(function () {
     needsProgram(this, 'chromium', 'apt-get install chromium')
   })

@@ -22,8 +22,7 @@ interface Seen {
   sizes: number
 }
 
-describe('Apps in Chromium', function () {
-  this.timeout(60_000)
+describe('Apps in Chromium', () => {
   let browser: Browser
   let url: string
   let clientPage: string

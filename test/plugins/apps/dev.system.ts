@@ -30,9 +30,7 @@ after(async () => {
   await removeFolders()
 })
 
-describe('mcp-host dev with apps', function () {
-  this.timeout(60_000)
-
+describe('mcp-host dev with apps', () => {
   it('rebundles the page when a source file changes and keeps the previous page on errors', async () => {
     const folder = await makeFolder(FILES)
     const write = (name: string, text: string) => replaceFile(join(folder, name), text)

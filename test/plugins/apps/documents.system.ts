@@ -72,8 +72,7 @@ describe('Bundled app document', () => {
   })
 })
 
-describe('Bundled app document in Chromium', function () {
-  this.timeout(60_000)
+describe('Bundled app document in Chromium', () => {
   let browser: Browser
   before(async function () {
     browser = await launchBrowser(this)

@@ -11,8 +11,7 @@ import { stopHosts } from '../../support/start-host.ts'
 
 const MAX_TABS = 20
 
-describe('auth-bridge in chromium', function () {
-  this.timeout(60_000)
+describe('auth-bridge in chromium', () => {
   let browser: Browser
   let bridge: StartedBridge
   let redirect: string

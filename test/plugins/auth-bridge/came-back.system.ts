@@ -12,8 +12,7 @@ import { startWithScopes } from './scoped-bridge.ts'
 
 const SECRETS = ['the first secret of a host, long enough', 'the other secret of a host, long enough']
 
-describe('Real clients after a host restart', function () {
-  this.timeout(60_000)
+describe('Real clients after a host restart', () => {
   const applications: Application[] = []
   afterEach(async () => {
     await Promise.all(applications.splice(0).map(application => application.close()))

@@ -11,9 +11,7 @@ import { stopHosts } from '../../support/start-host.ts'
 import { Person } from './person.ts'
 import { startWithScopes } from './scoped-bridge.ts'
 
-describe('CLI client commands with auth-bridge', function () {
-  this.timeout(60_000)
-
+describe('CLI client commands with auth-bridge', () => {
   after(async () => {
     await stopAll()
     await stopFakeBrowsers()

@@ -21,9 +21,7 @@ after(closeTabs)
 const focused = (tab: Tab) =>
   tab.evaluate<string>('document.activeElement === document.body ? "" : document.activeElement.textContent.trim()')
 
-describe('auth-bridge pages: keyboard navigation', function () {
-  this.timeout(60_000)
-
+describe('auth-bridge pages: keyboard navigation', () => {
   it('keeps the tab order in reading order with a visible focus', async () => {
     await tabs.withPage(pages.consent(UNVERIFIED), async tab => {
       const seen: string[] = []
@@ -105,9 +103,7 @@ describe('auth-bridge pages: keyboard navigation', function () {
   }
 })
 
-describe('auth-bridge pages: redirect after consent', function () {
-  this.timeout(60_000)
-
+describe('auth-bridge pages: redirect after consent', () => {
   let elsewhere: string
   let client: string
   before(async () => {

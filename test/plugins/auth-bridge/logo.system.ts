@@ -58,9 +58,7 @@ describe('auth-bridge pages: logo', () => {
   })
 })
 
-describe('auth-bridge pages: logo in chromium', function () {
-  this.timeout(60_000)
-
+describe('auth-bridge pages: logo in chromium', () => {
   it('is shown, and an SVG neither runs scripts nor loads resources', async function () {
     const browser = await launchBrowser(this)
     const asked: string[] = []

@@ -44,7 +44,6 @@ function createTabs(browser: Browser) {
 
 /** For `before` hooks; `closeTabs` ends it. */
 export async function openTabs(context: Context): Promise<Tabs> {
-  context.timeout(60_000)
   const lend = createTabs(await launchBrowser(context))
   const server = await startPageServer()
   const tabs: Tabs = {

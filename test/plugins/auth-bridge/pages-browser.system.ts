@@ -98,9 +98,7 @@ const tooWide = (size: number) => `(() => {
   return [document.documentElement.scrollWidth, ...cut.map(() => -1)]
 })()`
 
-describe('auth-bridge pages in chromium', function () {
-  this.timeout(60_000)
-
+describe('auth-bridge pages in chromium', () => {
   it('load without policy violations or external requests, and have titles', async () => {
     for (const page of Object.values(allPages(pages)))
       await tabs.withPage(page, async tab => expect(await tab.title()).to.match(/ – Acme Tools$/))

@@ -38,9 +38,7 @@ async function start(folder: string, port: number, keepIn: string | undefined = 
 
 const keysOf = async (issuer: string) => (await (await fetch(`${issuer}/jwks`)).json()) as unknown
 
-describe('dev-auth-server: keepIn', function () {
-  this.timeout(60_000)
-
+describe('dev-auth-server: keepIn', () => {
   it('keeps keys, clients, grants and tokens across a restart', async () => {
     const folder = await makeFolder({})
     const port = await freePort()

@@ -191,8 +191,7 @@ function expectKnownValues(query: string) {
   }
 }
 
-describe('Metrics documentation', function () {
-  this.timeout(60_000)
+describe('Metrics documentation', () => {
   let real = new Map<string, Family>()
   const known = () => new Map([...real, ...documented()])
 

@@ -98,9 +98,7 @@ async function answerTo(socket: Socket, request: string): Promise<string> {
   return text
 }
 
-describe('Metrics flood without the token', function () {
-  this.timeout(60_000)
-
+describe('Metrics flood without the token', () => {
   it('closes refused connections, for each kind of refusal', async () => {
     const { address } = await startCounted({ token: TOKEN })
     const open = await startCounted()
@@ -162,9 +160,7 @@ describe('Metrics flood without the token', function () {
   })
 })
 
-describe('Metrics flood', function () {
-  this.timeout(60_000)
-
+describe('Metrics flood', () => {
   it('shares renders, and calls are answered during the flood', async () => {
     const { address, url, renders } = await startCounted()
     const [connections, requests] = [50, 40]

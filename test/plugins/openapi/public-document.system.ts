@@ -18,8 +18,7 @@ const DOCUMENTS = {
 
 afterEach(stopHosts)
 
-describe('Public OpenAPI documents', function () {
-  this.timeout(120_000)
+describe('Public OpenAPI documents', () => {
   for (const [name, { file, tools }] of Object.entries(DOCUMENTS)) {
     it(`of ${name} are served whole: all schemas compile, and 20 operations can be called`, async () => {
       const checked = await checkDocument(join(folderOf(name), file), 20)

@@ -23,8 +23,7 @@ const config = (limits: string) =>
 const call = (url: string, user: string) =>
   modern(`${url}/`, 'tools/call', { name: 'pid', arguments: {} }, { headers: { 'X-User': user, Connection: 'close' } })
 
-describe('rate-limit: counts of two workers', function () {
-  this.timeout(60_000)
+describe('rate-limit: counts of two workers', () => {
   after(async () => {
     await stopAll()
     await removeFolders()

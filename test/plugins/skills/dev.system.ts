@@ -19,8 +19,7 @@ export default defineConfig({
 })
 `
 
-describe('mcp-host dev with skills', function () {
-  this.timeout(60_000)
+describe('mcp-host dev with skills', () => {
   after(async () => {
     await stopAll()
     await removeFolders()

@@ -57,8 +57,7 @@ export default defineConfig({
 })
 `
 
-describe('Symbolic link races in a skills folder', function () {
-  this.timeout(120_000)
+describe('Symbolic link races in a skills folder', () => {
   let swapping: ChildProcess | undefined
   afterEach(async () => {
     swapping?.kill('SIGKILL')

@@ -239,7 +239,7 @@ describe('Skills pagination', () => {
         expect(message.error?.code, `${method} ${JSON.stringify(cursor)}`).to.equal(-32602)
       }
     }
-  }).timeout(60_000)
+  })
 
   it('limits pages to about 1 MiB and never splits a skill', async () => {
     // Names that are three times as long in a URI: few files fill a page.
@@ -255,5 +255,5 @@ describe('Skills pagination', () => {
     expect(Math.max(...sizes)).to.be.below(1024 * 1024 + 1000)
     expect(pages.flat()).to.have.lengthOf(9)
     for (const { resources } of pages.flat()) expect(resources).to.have.lengthOf(301)
-  }).timeout(60_000)
+  })
 })

@@ -18,9 +18,7 @@ async function open(count: number) {
   return { nodes, close: async () => void (await Promise.all(nodes.map(node => node.close()))) }
 }
 
-describe('PostgreSQL', function () {
-  this.timeout(120_000)
-
+describe('PostgreSQL', () => {
   before(async function () {
     needsPostgres(this)
     server = await startPostgres()

@@ -69,8 +69,7 @@ function load(act: (number: number) => Promise<unknown>) {
   }
 }
 
-describe('PostgreSQL outages', function () {
-  this.timeout(120_000)
+describe('PostgreSQL outages', () => {
   let server: PostgresServer
 
   before(async function () {

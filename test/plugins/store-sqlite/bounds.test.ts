@@ -9,8 +9,7 @@ import { closeFiles, hasSqlite, newFile, openFile } from './support/sqlite-files
 const MIB = 1_048_576
 
 if (hasSqlite) {
-  describe('store-sqlite: file limits', function () {
-    this.timeout(60_000)
+  describe('store-sqlite: file limits', () => {
     after(closeFiles)
 
     it('evicts the least recently written streams beyond maxSize and keeps grants', async () => {

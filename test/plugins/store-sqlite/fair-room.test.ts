@@ -52,8 +52,7 @@ const count = (found: readonly number[]) =>
   Object.fromEntries([...new Set(found)].sort().map(one => [one, found.filter(other => other === one).length]))
 
 if (hasSqlite) {
-  describe('store-sqlite: fairness between callers in a small file', function () {
-    this.timeout(120_000)
+  describe('store-sqlite: fairness between callers in a small file', () => {
     after(async () => {
       await stopHosts()
       await closeFiles()

@@ -69,8 +69,7 @@ async function comeBack(session: StreamingSession, id: string) {
 }
 
 if (hasSqlite) {
-  describe('Host with store-sqlite', function () {
-    this.timeout(60_000)
+  describe('Host with store-sqlite', () => {
     after(async () => {
       await stopAll()
       await removeFolders()

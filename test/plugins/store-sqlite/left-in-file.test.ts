@@ -41,8 +41,7 @@ const foundOf = (texts: readonly string[], bytes: string) => texts.filter(text =
 const textsOf = (headers: object) => Object.values(headers).map(value => value.replace(/^.*[ =]/, ''))
 
 if (hasSqlite) {
-  describe('store-sqlite: data in the file', function () {
-    this.timeout(30_000)
+  describe('store-sqlite: data in the file', () => {
     after(async () => {
       await stopHosts()
       await closeFiles()

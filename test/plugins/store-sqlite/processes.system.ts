@@ -60,8 +60,7 @@ const writes = (writing: WritingProcess, count: number) =>
   )
 
 if (hasSqlite) {
-  describe('store-sqlite: several processes', function () {
-    this.timeout(60_000)
+  describe('store-sqlite: several processes', () => {
     after(async () => {
       for (const child of children) child.kill('SIGKILL')
       await closeFiles()

@@ -40,8 +40,7 @@ const isWell = ({ writer }: OpenedFile) =>
   )
 
 if (hasSqlite) {
-  describe('store-sqlite: run-time faults', function () {
-    this.timeout(30_000)
+  describe('store-sqlite: run-time faults', () => {
     after(closeFiles)
 
     it('refuses writes on a full disk, logs once, and recovers', async function () {

@@ -45,8 +45,7 @@ const DAMAGES: Readonly<Record<string, (file: string) => void>> = {
 }
 
 if (hasSqlite) {
-  describe('store-sqlite: startup errors', function () {
-    this.timeout(30_000)
+  describe('store-sqlite: startup errors', () => {
     after(closeFiles)
 
     for (const [damage, act] of Object.entries(DAMAGES)) {

@@ -42,8 +42,7 @@ function startTasking(file: string, name: string, crew: string) {
 }
 
 if (hasSqlite) {
-  describe('store-sqlite: tasks', function () {
-    this.timeout(60_000)
+  describe('store-sqlite: tasks', () => {
     after(async () => {
       for (const child of children) child.kill('SIGKILL')
       await closeFiles()

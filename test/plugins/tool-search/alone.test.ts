@@ -102,8 +102,7 @@ const QUERIES = caseCount(15, 4)
 const SIZES = [4, 12, 40, 120, 300]
 
 describe('find_tools: isolation between callers', () => {
-  it('returns the same results as a host without the hidden tools', async function () {
-    this.timeout(60_000)
+  it('returns the same results as a host without the hidden tools', async () => {
     const sums = { found: 0, hidden: 0, nothing: 0 }
     const different: string[] = []
     for (const size of SIZES.slice(0, caseCount(SIZES.length, 4))) {
@@ -132,8 +131,7 @@ describe('find_tools: isolation between callers', () => {
     expect(sums.hidden).to.be.greaterThan(caseCount(500, 150))
   })
 
-  it('ranks by visible tools only among thousands of hidden tools', async function () {
-    this.timeout(60_000)
+  it('ranks by visible tools only among thousands of hidden tools', async () => {
     const make = (index: number, access?: string) =>
       defineTool({
         name: `${access ?? 'open'}_tool_${index}`,

@@ -38,8 +38,7 @@ async function hostOn(route: string, servers: object) {
   return { command, args, cwd, stderr: 'ignore' as const }
 }
 
-describe('mcp-host stdio with upstream servers', function () {
-  this.timeout(120_000)
+describe('mcp-host stdio with upstream servers', () => {
   let traveller: Traveller
   let modern: ModernTraveller
   before(async () => {

@@ -20,8 +20,7 @@ import { ADDRESS } from './address.ts'
 
 const folder = process.env['DOCUMENTS_FOLDER'] ?? ''
 
-describe('auth-bridge: clients with metadata documents', function () {
-  this.timeout(60_000)
+describe('auth-bridge: clients with metadata documents', () => {
   const servers: Server[] = []
   let document: string
   let bridge: StartedBridge
