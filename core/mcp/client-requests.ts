@@ -9,7 +9,7 @@ import { MAX_REPLAYED_BYTES, MAX_REPLAYED_REQUESTS } from './client-limits.ts'
 import { isObject } from './is-object.ts'
 import { RESULT_TYPE, withoutNulls } from './message.ts'
 import type { ClientCapabilities } from './protocol.ts'
-import { digest, openState, type Question, type RequestState, sealState } from './request-state.ts'
+import { digest, type InputRequest, openState, type RequestState, sealState } from './request-state.ts'
 import type { RevisionRules } from './revisions.ts'
 import { compileSchema } from './schema/schema.ts'
 import { ToolError } from './tool-error.ts'
@@ -33,7 +33,7 @@ export class AwaitingInput extends Error {
 
 function createKeys(isTaken: (key: string) => boolean) {
   const ordinals: Record<string, number> = {}
-  return (method: Question['method'], given: string | undefined): string => {
+  return (method: InputRequest['method'], given: string | undefined): string => {
     const name = REQUEST_NAMES[method]
     const ordinal = (ordinals[name] ?? 0) + 1
     ordinals[name] = ordinal
@@ -44,7 +44,7 @@ function createKeys(isTaken: (key: string) => boolean) {
 }
 
 export interface ClientRequester {
-  ask(question: Question, key?: string): Promise<never>
+  ask(question: InputRequest, key?: string): Promise<never>
 }
 
 /** Handlers can ignore the promise. Its rejection then must not end the process. */
@@ -58,7 +58,7 @@ const withHandledRejections = (ask: ClientRequester['ask']): ClientRequester => 
 
 export type Interrupt = (result: () => Promise<unknown>) => void
 
-export function recordMethod(call: Call, { method }: Question): void {
+export function recordMethod(call: Call, { method }: InputRequest): void {
   const { asked = [] } = call.notes
   if (!asked.includes(method)) call.notes.asked = [...asked, method]
 }
@@ -98,7 +98,7 @@ export function createStatelessRequester(
   const responses = isObject(inputResponses) ? inputResponses : {}
   const recorded: Record<string, RequestState[string]> = {}
   const keyFor = createKeys(key => Object.hasOwn(recorded, key))
-  const open = new Map<string, { question: Question; reject: (reason: Error) => void }>()
+  const open = new Map<string, { question: InputRequest; reject: (reason: Error) => void }>()
   // Without a state, responses can only belong to the first round.
   let firstRound = requestState === undefined
   const lacking: ClientCapabilities = {}
@@ -106,7 +106,7 @@ export function createStatelessRequester(
 
   const own = (record: object, key: string) => (Object.hasOwn(record, key) ? (record as RequestState)[key] : undefined)
 
-  async function responseTo(key: string, question: Question, name: string): Promise<unknown> {
+  async function responseTo(key: string, question: InputRequest, name: string): Promise<unknown> {
     const before = own(earlier, key)
     const same = before?.question === name
     if (same && before.answer !== undefined) return before.answer
@@ -122,14 +122,14 @@ export function createStatelessRequester(
     open.clear()
   }
 
-  async function sealRequests(questions: ReadonlyArray<readonly [string, Question]>): Promise<object> {
+  async function sealRequests(questions: ReadonlyArray<readonly [string, InputRequest]>): Promise<object> {
     if (failure) throw failure
     const [key] = keys
     if (!key) throw new Error('no key to encrypt requestState')
     return inputRequired(Object.fromEntries(questions), sealState({ asked: recorded }, binding, key, clock.now()))
   }
 
-  async function ask(question: Question, given?: string): Promise<never> {
+  async function ask(question: InputRequest, given?: string): Promise<never> {
     const key = keyFor(question.method, given)
     recordMethod(call, question)
     const missing = missingCapability(question, call.client.capabilities)
@@ -158,12 +158,12 @@ export const lacksCapabilities = (call: Call, item: CatalogItem, lacking: Client
     data: { requiredCapabilities: { ...lacking } },
   })
 
-const liveParams = ({ method, params }: Question, { elicitationIds }: RevisionRules): object =>
+const liveParams = ({ method, params }: InputRequest, { elicitationIds }: RevisionRules): object =>
   elicitationIds && method === 'elicitation/create' && params.mode === 'url'
     ? { elicitationId: randomUUID(), ...params }
     : params
 
-export function requireCapability(call: Call, question: Question) {
+export function requireCapability(call: Call, question: InputRequest) {
   recordMethod(call, question)
   const missing = missingCapability(question, call.client.capabilities)
   if (missing) throw new ToolError(`This needs a client that declares ${JSON.stringify(missing)}.`)
@@ -172,7 +172,7 @@ export function requireCapability(call: Call, question: Question) {
 export async function sendLive(
   askClient: AskClient,
   call: Call,
-  question: Question,
+  question: InputRequest,
   signal: AbortSignal,
   key?: string,
 ) {
@@ -196,7 +196,7 @@ export const createLiveRequester = (
 })
 
 export function missingCapability(
-  { method, params }: Question,
+  { method, params }: InputRequest,
   has: ClientCapabilities,
 ): ClientCapabilities | undefined {
   if (method === 'roots/list') return has.roots ? undefined : { roots: {} }
@@ -214,7 +214,7 @@ export function missingCapability(
   return { sampling: { ...(tools && { tools: {} }), ...(context && { context: {} }) } }
 }
 
-export function readAnswer({ method }: Question, answer: unknown): unknown {
+export function readAnswer({ method }: InputRequest, answer: unknown): unknown {
   if (!isObject(answer)) return answer
   const fields = withoutNulls(answer)
   const { content, roots } = fields
@@ -228,7 +228,7 @@ const isRoot = (root: unknown) =>
 
 const isContentBlock = (block: unknown) => isObject(block) && typeof block['type'] === 'string'
 
-export async function isAnswer(question: Question, given: unknown): Promise<boolean> {
+export async function isAnswer(question: InputRequest, given: unknown): Promise<boolean> {
   const { method, params } = question
   const answer = readAnswer(question, given)
   if (!isObject(answer)) return false
@@ -290,7 +290,7 @@ export function createReplayedRequester(
     for (const { reject } of asked) reject(new AwaitingInput())
   }
 
-  async function ask(question: Question, given?: string): Promise<never> {
+  async function ask(question: InputRequest, given?: string): Promise<never> {
     requireCapability(call, question)
     const key = keyFor(question.method, given)
     used.add(key)

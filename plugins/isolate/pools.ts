@@ -4,7 +4,7 @@ import { Tinypool } from 'tinypool'
 import { HostError, ToolError } from '../../core/index.ts'
 import type { InternalHost } from '../../core/internal.ts'
 import { errorText } from '../../core/plugin.ts'
-import { describeIsolationLimits, holderOf, processEntry } from '../../core/transport.ts'
+import { describeIsolationLimits, limitOwnerOf, processEntry } from '../../core/transport.ts'
 import type { ExceededLimit, IsolatedCall, Task, TaskResult, ToHost, ToProcess } from './messages.ts'
 import { packError, unpackError } from './pack-error.ts'
 import { serveCall } from './serve-call.ts'
@@ -143,7 +143,7 @@ export function createPools(
     const owners = counts.get(pool) ?? new Map<string, number>()
     counts.set(pool, owners)
     const { user, offer } = isolated.call
-    const owner = holderOf({ user, ip: offer.ip })
+    const owner = limitOwnerOf({ user, ip: offer.ip })
     const own = owners.get(owner) ?? 0
     if (own >= MAX_PER_OWNER) throw busy(isolated.tool.name, `${own} calls of one user or address`)
     owners.set(owner, own + 1)

@@ -2,7 +2,7 @@
 import { type CallContext, type CallToolResult, ToolError } from '../../core/index.ts'
 import type { Services } from '../../core/internal.ts'
 import { type Clock, errorText, HostError, type Logger } from '../../core/plugin.ts'
-import { type Cancellation, callOf, contextCancellation, holderOf } from '../../core/transport.ts'
+import { type Cancellation, callOf, contextCancellation, limitOwnerOf } from '../../core/transport.ts'
 import { readSecret, type SecretSource, stepUpOf } from '../families/credentials/index.ts'
 import { type AddedCredentials, type CredentialPlan, type OperationCredentials, refuseTokens } from './credentials.ts'
 import type { Operation, OperationArguments } from './operation.ts'
@@ -155,7 +155,7 @@ class CallEnd implements StepLimit {
 }
 
 const ownerOf = (ctx: CallContext): string =>
-  holderOf({ user: ctx.user, ip: callOf(ctx)?.offer.ip ?? ctx.session?.id ?? '' })
+  limitOwnerOf({ user: ctx.user, ip: callOf(ctx)?.offer.ip ?? ctx.session?.id ?? '' })
 
 /** Milliseconds. */
 function retryAfterOf({ headers }: ReceivedResponse, clock: Clock): number | undefined {
