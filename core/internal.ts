@@ -12,6 +12,19 @@ export type { BuiltInContext } from './mcp/define.ts'
 export { FairQueue, type Queued } from './mcp/fair-queue.ts'
 export { didYouMean, nearest } from './mcp/nearest.ts'
 export { compileSchema } from './mcp/schema/schema.ts'
+export {
+  choice,
+  closed,
+  count,
+  duration,
+  flag,
+  list,
+  mapOf,
+  positiveDuration,
+  size,
+  text,
+  words,
+} from './mcp/schema-parts.ts'
 export type { KeptWarning, Operator } from './operator.ts'
 export type { Slots } from './slots.ts'
 
