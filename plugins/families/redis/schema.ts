@@ -19,7 +19,7 @@ const url = <const D extends string>(description: D) =>
       "a URL such as 'redis://127.0.0.1:6379', or 'rediss://' for TLS; percent-encode special characters of its password, " +
       'or use redis.password',
     writeOnly: true,
-  }) as const
+  })
 const pem = <const D extends string>(description: D) => text(description, { writeOnly: true })
 
 const PASSWORD = {
