@@ -33,13 +33,13 @@ interface Version {
   readonly adapted: LoadedConfig
 }
 
-const inside = (value: unknown) => (isConfiguredPlugin(value) ? value.options : value)
+const unwrapPlugin = (value: unknown) => (isConfiguredPlugin(value) ? value.options : value)
 
 /** True if the config sets the value, or a short form in place of one of its parents. */
 function isWritten(config: unknown, path: Path): boolean {
   let value = config
   for (const key of path) {
-    const parent = inside(value)
+    const parent = unwrapPlugin(value)
     if (parent === undefined || !isPlain(parent)) return parent !== undefined
     value = Object.hasOwn(parent, key) ? Reflect.get(parent, key) : undefined
   }
@@ -48,7 +48,7 @@ function isWritten(config: unknown, path: Path): boolean {
 
 /** The paths of a config; those of definitions are omitted. */
 function pathsIn(value: unknown, path: Path = []): Path[] {
-  const parent = inside(value)
+  const parent = unwrapPlugin(value)
   if (!isPlain(parent) || (path[0] === 'toolsets' && path.length > 1)) return [path]
   const below = Object.entries(parent).flatMap(([key, inner]) => pathsIn(inner, [...path, key]))
   return path.length === 0 ? below : [path, ...below]
