@@ -1,6 +1,6 @@
 // The options of tasks.
-import { choice, closed, count, positiveDuration, size } from '../../core/internal.ts'
-import type { OptionsOf } from '../../core/plugin.ts'
+import { choice, closed, count, positiveDuration, words } from '../../core/internal.ts'
+import { type OptionsOf, SIZE_PATTERN } from '../../core/plugin.ts'
 
 export const OPTIONS = closed(
   {
@@ -17,8 +17,8 @@ export const OPTIONS = closed(
     lease: positiveDuration('A node that does not respond for this time loses its tasks: 300ms to 20s.', {
       default: '15s',
     }),
-    maxSize: size('Maximum size of a call, of all responses to its task, and of its result.', {
-      minimum: 1,
+    maxSize: words('Maximum size of a call, of all responses to its task, and of its result.', {
+      pattern: `^(?=.*[1-9])${SIZE_PATTERN.slice(1)}`,
       default: '1mb',
     }),
     concurrent: count('Maximum concurrent handlers in one process.', { default: 32 }),
