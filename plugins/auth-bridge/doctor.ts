@@ -5,6 +5,7 @@ import { type Examination, errorText, isObject, type PluginFinding } from '../..
 import { createIssuerKeys } from '../families/issuer-keys/index.ts'
 import type { FilledAuthBridge } from './options.ts'
 import {
+  bodyOf,
   type Connection,
   createConnector,
   fixOfConnection,
@@ -15,7 +16,6 @@ import {
 } from './upstream/connection.ts'
 import { begin, scopesOf } from './upstream/index.ts'
 import { type ProviderType, settle } from './upstream/settings.ts'
-import { bodyOf } from './upstream/tokens.ts'
 import { explain, type Refusal, refusalIn, refusalWords, safeText, UpstreamError } from './upstream/upstream.ts'
 
 type Findings = PluginFinding[]

@@ -6,9 +6,8 @@ import { type CallContext, HostError, ToolError } from '../../../core/index.ts'
 import type { InternalHost, Services } from '../../../core/internal.ts'
 import { type HostContext, isObject, StartError } from '../../../core/plugin.ts'
 import { callOf, contextCancellation } from '../../../core/transport.ts'
-import { LoginRequired } from './login-round.ts'
+import { createLoginWaits, LoginRequired } from './login-round.ts'
 import { createLoginTokens, type LoginTokens } from './login-tokens.ts'
-import { createLoginWaits } from './login-waits.ts'
 import {
   asText,
   createRecords,
@@ -21,7 +20,7 @@ import {
   redirectTo,
 } from './records.ts'
 import type { UpstreamAuth } from './schema.ts'
-import { readKey } from './secret.ts'
+import { readKey } from './schema.ts'
 import { callerTokens, type Rejected, type TokenSource } from './tokens.ts'
 
 type LoginAuth = Extract<UpstreamAuth, { readonly kind: 'login' }>

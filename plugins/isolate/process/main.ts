@@ -2,7 +2,7 @@
 import { MessageChannel } from 'node:worker_threads'
 import { startThread } from '../../../core/transport.ts'
 import type { FromThread, Outcome, Task, TaskResult, ThreadData, ToHost, ToThread } from '../messages.ts'
-import { packError, unpackError } from '../pack-error.ts'
+import { packError, unpackError } from '../messages.ts'
 
 const MEGABYTE = 1_024 ** 2
 /** Bytes that the process can hold beyond `memory`: garbage that V8 has not collected. */

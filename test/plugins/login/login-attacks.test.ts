@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto'
 import { expect } from 'chai'
 import type { GrantStore } from '../../../core/access/grant-store.ts'
-import { createLoginWaits } from '../../../plugins/families/credentials/login-waits.ts'
+import { createLoginWaits } from '../../../plugins/families/credentials/login-round.ts'
 import { removeFolders } from '../../config/folder.ts'
 import type { ApiWithLogin } from '../../support/api-with-login.ts'
 import type { BridgeClient, StartedBridge } from '../../support/bridge.ts'
