@@ -1,8 +1,7 @@
 // Tests token storage, refresh, expiry, revocation and concurrent requests.
 import { inspect } from 'node:util'
 import { expect } from 'chai'
-import type { TokenCache, TokenContainer } from '../../client/index.ts'
-import { createMemoryTokenCache } from '../../client/index.ts'
+import { createMemoryTokenCache, type TokenCache, type TokenContainer } from '../../client/index.ts'
 import { authErrorOf } from './support/auth-error-of.ts'
 import { type FakeServers, startFakeServers, stopServers } from './support/fake-servers.ts'
 import { startClient, type TestClient } from './support/start-client.ts'
@@ -304,6 +303,30 @@ it('R-81: uses tokens refreshed by another process and deletes nothing', async (
   expect(fake.logins.length).to.equal(1)
   expect(cache.container?.refreshToken).to.be.a('string')
 })
+
+for (const isCompleted of [true, false]) {
+  it(`R-80: waits for the login of another process, which is ${isCompleted ? '' : 'not '}completed`, async () => {
+    const { fake, cache } = await loggedIn()
+    const theirs = cache.container
+    cache.container = undefined
+    const second = startClient(fake, {
+      tokenCache: {
+        getTokens: () => cache.container,
+        storeTokens: () => undefined,
+        leaseLogin: async () => ({
+          held: false,
+          wait: async () => {
+            if (isCompleted) cache.container = theirs
+          },
+        }),
+      },
+    })
+    const outcome = isCompleted ? (await second.post()).status : (await authErrorOf(() => second.post())).code
+    expect(outcome).to.equal(isCompleted ? 200 : 'interaction_in_progress')
+    expect(second.events.map(({ type }) => type)).to.include('login-waiting')
+    expect(fake.logins.length).to.equal(1)
+  })
+}
 
 for (const [name, fault] of [
   ['503', { status: 503, body: 'busy' }],

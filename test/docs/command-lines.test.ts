@@ -1,7 +1,6 @@
 // Commands in the docs name existing commands and options, as the CLI itself reads them.
 import { expect } from 'chai'
-import type { Command } from '../../cli/command.ts'
-import { readArguments } from '../../cli/command.ts'
+import { readArguments, type Command } from '../../cli/command.ts'
 import { COMMANDS } from '../../cli/main.ts'
 import { blocksOf, PAGES, readPage } from '../support/doc-blocks.ts'
 

@@ -6,8 +6,9 @@ import { type CallContext, HostError, ToolError } from '../../../core/index.ts'
 import type { InternalHost, Services } from '../../../core/internal.ts'
 import { type HostContext, isObject, StartError } from '../../../core/plugin.ts'
 import { callOf, contextCancellation } from '../../../core/transport.ts'
-import { createLoginWaits, LoginRequired } from './login-round.ts'
+import { LoginRequired } from './login-round.ts'
 import { createLoginTokens, type LoginTokens } from './login-tokens.ts'
+import { createLoginWaits } from './login-waits.ts'
 import {
   asText,
   createRecords,
@@ -19,8 +20,7 @@ import {
   type Records,
   redirectTo,
 } from './records.ts'
-import type { UpstreamAuth } from './schema.ts'
-import { readKey } from './schema.ts'
+import { readKey, type UpstreamAuth } from './schema.ts'
 import { callerTokens, type Rejected, type TokenSource } from './tokens.ts'
 
 type LoginAuth = Extract<UpstreamAuth, { readonly kind: 'login' }>

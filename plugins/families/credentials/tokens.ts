@@ -4,8 +4,7 @@ import type { CallContext } from '../../../core/index.ts'
 import type { Services } from '../../../core/internal.ts'
 import type { Clock } from '../../../core/plugin.ts'
 import { digest } from './records.ts'
-import type { UpstreamAuth } from './schema.ts'
-import { readKey } from './schema.ts'
+import { readKey, type UpstreamAuth } from './schema.ts'
 
 /** One request that needs a token. */
 export interface AuthorizedRequest {
