@@ -6,7 +6,8 @@ import { ReadBuffer, serializeMessage } from '@modelcontextprotocol/sdk/shared/s
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js'
 import type { JSONRPCMessage } from '@modelcontextprotocol/sdk/types.js'
 import type { Relay } from '../../cli/proxy/relay.ts'
-import { startProxy, type ProxyValues } from '../../cli/proxy.ts'
+import type { ProxyValues } from '../../cli/proxy.ts'
+import { startProxy } from '../../cli/proxy.ts'
 import { testContext } from './printed-by.ts'
 import { QUICK } from './proxy-client.ts'
 

@@ -1,7 +1,8 @@
 // A relay in this process, and a client by hand at its stdin and stdout.
 
 import type { Relay } from '../../cli/proxy/relay.ts'
-import { startProxy, type ProxyEnds, type ProxyValues } from '../../cli/proxy.ts'
+import type { ProxyValues } from '../../cli/proxy.ts'
+import { type ProxyEnds, startProxy } from '../../cli/proxy.ts'
 import { TIMING, type Timing } from '../../remote/http/link.ts'
 import { makeFolder } from '../config/folder.ts'
 import { clientOf, type StdioClient } from '../plugins/transport-stdio/stdio-client.ts'

@@ -1,7 +1,8 @@
 // Tests token storage, refresh, expiry, revocation and concurrent requests.
 import { inspect } from 'node:util'
 import { expect } from 'chai'
-import { createMemoryTokenCache, type TokenCache, type TokenContainer } from '../../client/index.ts'
+import type { TokenCache, TokenContainer } from '../../client/index.ts'
+import { createMemoryTokenCache } from '../../client/index.ts'
 import { authErrorOf } from './support/auth-error-of.ts'
 import { type FakeServers, startFakeServers, stopServers } from './support/fake-servers.ts'
 import { startClient, type TestClient } from './support/start-client.ts'

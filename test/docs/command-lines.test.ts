@@ -1,6 +1,7 @@
 // Commands in the docs name existing commands and options, as the CLI itself reads them.
 import { expect } from 'chai'
-import { readArguments, type Command } from '../../cli/command.ts'
+import type { Command } from '../../cli/command.ts'
+import { readArguments } from '../../cli/command.ts'
 import { COMMANDS } from '../../cli/main.ts'
 import { blocksOf, PAGES, readPage } from '../support/doc-blocks.ts'
 

@@ -1,6 +1,7 @@
 // What attackers know of the host that they attack: its addresses, tokens of some users, and the ids of other people.
 import { createHash } from 'node:crypto'
-import { inSeconds, signToken, type TestIssuer } from '../support/test-issuer.ts'
+import type { TestIssuer } from '../support/test-issuer.ts'
+import { inSeconds, signToken } from '../support/test-issuer.ts'
 
 /** Who sends a request. Mallory has a token that permits little, Alice one that permits all; Steady attacks nobody. */
 export type Identity = 'anonymous' | 'mallory' | 'alice' | 'steady'

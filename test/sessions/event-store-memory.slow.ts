@@ -2,7 +2,8 @@
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { expect } from 'chai'
-import { createStreamName, type EventStore } from '../../core/sessions/event-store.ts'
+import type { EventStore } from '../../core/sessions/event-store.ts'
+import { createStreamName } from '../../core/sessions/event-store.ts'
 import { createMemoryEventStore, EVENT_COST, STREAM_COST } from '../../core/sessions/memory-event-store.ts'
 
 const MIB = 1024 * 1024

@@ -1,7 +1,8 @@
 // Tests resumable streams: delivery once and in order, replay, readers and store failures.
 import { expect } from 'chai'
 import fc from 'fast-check'
-import { parseEventId, type EventStore } from '../../core/sessions/event-store.ts'
+import type { EventStore } from '../../core/sessions/event-store.ts'
+import { parseEventId } from '../../core/sessions/event-store.ts'
 import { createMemoryEventStore } from '../../core/sessions/memory-event-store.ts'
 import { createResumableStream } from '../../core/sessions/resumable-stream.ts'
 import { caseCount } from '../support/thorough.ts'

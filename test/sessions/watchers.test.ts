@@ -1,6 +1,7 @@
 // Tests the set of subscribers per resource.
 import { expect } from 'chai'
-import { Watchers, type Subscriber } from '../../core/sessions/change-feed.ts'
+import type { Subscriber } from '../../core/sessions/change-feed.ts'
+import { Watchers } from '../../core/sessions/change-feed.ts'
 
 const subscriber = (): Subscriber => ({ lists: new Set(), covers: () => true, deliver: () => undefined })
 

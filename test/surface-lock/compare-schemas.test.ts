@@ -1,7 +1,8 @@
 // Tests the comparison of two schemas by keyword, and checks its verdicts against ajv.
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import { expect } from 'chai'
-import { compareSchemas, type Verdict } from '../../cli/lock/compare-schemas.ts'
+import type { Verdict } from '../../cli/lock/compare-schemas.ts'
+import { compareSchemas } from '../../cli/lock/compare-schemas.ts'
 import type { JsonObject } from '../../core/index.ts'
 import { createSeededRandom } from '../support/seeded-random.ts'
 import { caseCount } from '../support/thorough.ts'

@@ -1,6 +1,7 @@
 // Tests the impact of each kind of surface change on clients, and that no change is missed.
 import { expect } from 'chai'
-import { compareSurfaces, type Impact } from '../../cli/lock/compare-surfaces.ts'
+import type { Impact } from '../../cli/lock/compare-surfaces.ts'
+import { compareSurfaces } from '../../cli/lock/compare-surfaces.ts'
 import { changesText } from '../../cli/lock/describe-changes.ts'
 import { lockText, readLock } from '../../cli/lock/lock-file.ts'
 import { SURFACE_FORMAT, type Surface } from '../../cli/lock/surface.ts'

@@ -1,6 +1,7 @@
 // Tests that `diff` shows all new text that models and clients read, and escapes invisible characters.
 import { expect } from 'chai'
-import { compareSurfaces, type Change } from '../../cli/lock/compare-surfaces.ts'
+import type { Change } from '../../cli/lock/compare-surfaces.ts'
+import { compareSurfaces } from '../../cli/lock/compare-surfaces.ts'
 import { changesText } from '../../cli/lock/describe-changes.ts'
 import { SURFACE_FORMAT, SURFACE_LISTS, type Surface } from '../../cli/lock/surface.ts'
 import type { JsonObject } from '../../core/index.ts'

@@ -1,6 +1,7 @@
 // Steps that the checks of session stores share.
 import type { RequestId } from '../../../core/mcp/protocol.ts'
-import { FIRST_STATE, type Entered, type SessionBounds, type SessionRecord, type SessionStore, type Visit } from '../../../core/sessions/session-store.ts'
+import type { Entered, SessionBounds, SessionStore, Visit } from '../../../core/sessions/session-store.ts'
+import { FIRST_STATE, type SessionRecord } from '../../../core/sessions/session-store.ts'
 import { pause } from '../../../core/testing/contract.ts'
 
 export const BOUNDS: SessionBounds = {
