@@ -84,6 +84,7 @@ export const FAMILIES: Readonly<Record<string, readonly string[]>> = {
   'families/redis': ['cluster-redis', 'rate-limit'],
   'families/dpop': ['auth-jwt', 'auth-introspection'],
   'families/credentials': ['auth-bridge', 'console', 'openapi', 'upstream'],
+  'families/grant-store': ['auth-bridge', 'cluster-redis', 'families/credentials', 'families/dpop'],
   'families/canonical-json': ['upstream'],
   'families/texts': ['openapi', 'upstream'],
   'families/upstream-calls': ['openapi', 'upstream'],
