@@ -9,14 +9,15 @@ export type ClaimValue = string | number | boolean
 
 const text = { type: 'string', minLength: 1 } as const
 const scope = { ...text, ...SCOPE } as const
-const ONE_OR_MORE = { anyOf: [text, { type: 'array', items: text, minItems: 1 }] } as const
+const oneOrMore = <const One extends object>(one: One) =>
+  ({ anyOf: [one, { type: 'array', items: one, minItems: 1 }] }) as const
 const claimValue = { type: ['string', 'number', 'boolean'] } as const
 
 const CONDITIONS = {
-  scope: { ...ONE_OR_MORE, description: 'All of these scopes.' },
-  role: { ...ONE_OR_MORE, description: 'All of these roles.' },
+  scope: { ...oneOrMore(scope), description: 'All of these scopes.' },
+  role: { ...oneOrMore(text), description: 'All of these roles.' },
   claim: mapOf(
-    { anyOf: [claimValue, { type: 'array', items: claimValue }] },
+    oneOrMore(claimValue),
     'Claims with the required value, or one of the required values. A list must contain one of them.',
   ),
 } as const
@@ -33,7 +34,7 @@ const POLICY = { $ref: '#/$defs/policy' } as JsonSchema & Typed<Policy>
 const policy = closed(
   {
     ...CONDITIONS,
-    anyOf: list(POLICY, 'At least one of these policies.'),
+    anyOf: list(POLICY, 'At least one of these policies.', { minItems: 1 }),
     allOf: list(POLICY, 'All of these policies.', { minItems: 1 }),
   },
   { title: 'Policy', description: 'All given conditions must match. Anonymous callers satisfy no policy.' },
