@@ -254,7 +254,9 @@ async function rest(milliseconds: number, signal: AbortSignal | undefined): Prom
 
 export async function nameHolder(path: string): Promise<string> {
   const seen = await readOwner(path).catch(() => undefined)
-  return seen ? `process ${OWNER.exec(seen.owner)?.[2] ?? 'unknown'}` : 'another process'
+  if (!seen) return 'another process'
+  const [, machine, pid = 'unknown'] = OWNER.exec(seen.owner) ?? []
+  return machine === machineId() ? `process ${pid}` : `process ${pid} on another machine`
 }
 
 async function busy(path: string, wait: number): Promise<AuthError> {
