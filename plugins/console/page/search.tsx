@@ -17,6 +17,7 @@ const KINDS: Readonly<Record<SearchHit['kind'], string>> = {
   call: 'Call',
   config: 'Config',
   warning: 'Warning',
+  upstream: 'Upstream server',
 }
 
 function targetOf({ kind, path, name, seq, node }: SearchHit): string {
@@ -24,6 +25,7 @@ function targetOf({ kind, path, name, seq, node }: SearchHit): string {
   if (kind === 'call') return urlOf('/calls', { seq: seq === undefined ? undefined : String(seq), from: node })
   if (kind === 'config') return urlOf('/config', { key: path })
   if (kind === 'warning') return '/'
+  if (kind === 'upstream') return urlOf('/upstreams', { server: name })
   return urlOf('/tools', { path, kind, name })
 }
 

@@ -13,6 +13,7 @@ import { clock } from '../data/clock.ts'
 import { useResource } from '../data/resource.ts'
 import { count, duration, fullTime, percent } from '../data/text.ts'
 import { Badge } from '../parts/badge.tsx'
+import { commandOf } from '../parts/calls.tsx'
 import { Commands } from '../parts/copy.tsx'
 import { List } from '../parts/list.tsx'
 import { Loaded, Scope } from '../parts/states.tsx'
@@ -151,7 +152,7 @@ export default function ClientsScreen() {
           >
             <Scope {...data} />
           </List>
-          <Commands list={[{ label: 'Same from access logs', command: 'mcp-host report access.log' }]} />
+          <Commands list={[{ label: 'Same from access logs', command: commandOf('report access.log') }]} />
           <OAuth />
         </>
       )}

@@ -112,7 +112,10 @@ const Warnings = ({ warnings }: { readonly warnings: readonly Warning[] }) => (
               <Text value={message} />
               {upstream !== undefined && (
                 <>
-                  : <Code value={upstream} />
+                  :{' '}
+                  <Link href={urlOf('/upstreams', { server: upstream })}>
+                    <Code value={upstream} />
+                  </Link>
                 </>
               )}
             </p>
