@@ -695,10 +695,10 @@ export interface SearchResults {
 }
 
 export interface SearchHit {
-  readonly kind: 'route' | ItemKind | 'call' | 'config' | 'warning' | 'upstream'
+  readonly kind: 'route' | ItemKind | 'call' | 'warning' | 'upstream'
   readonly title: string
   readonly text?: string
-  /** Identifies the hit: a route path, `path` and `name` of an item, `seq` of a call, a config path, a code. */
+  /** Identifies the hit: a route path, `path` and `name` of an item, `seq` of a call, the name of a server, a code. */
   readonly path?: string
   readonly name?: string
   readonly seq?: number

@@ -25,7 +25,7 @@ const SCREENS = [
   ['/denials', 'unauthorized'],
   ['/sessions', 'claude-code'],
   ['/tasks', 'export_report'],
-  ['/upstreams', 'Needs login'],
+  ['/upstreams', 'tickets'],
   ['/routes', 'Protected'],
   ['/tools', 'cancel_order'],
   ['/access', 'scope orders:read'],

@@ -1,10 +1,10 @@
 // The upstream servers, as each node is connected to them: state, last error, items and sessions.
 import { PATHS, type Reply, shellWord, type UpstreamRow, type Upstreams } from '../../api.ts'
-import { clock } from '../data/clock.ts'
 import { useResource } from '../data/resource.ts'
-import { count, duration, fullTime, plural } from '../data/text.ts'
+import { count, fullTime, plural } from '../data/text.ts'
 import { Badge, type Tone } from '../parts/badge.tsx'
 import { commandOf, RouteLink } from '../parts/calls.tsx'
+import { agoColumn, withNodes } from '../parts/columns.tsx'
 import { Commands } from '../parts/copy.tsx'
 import { List } from '../parts/list.tsx'
 import { Loaded, Scope } from '../parts/states.tsx'
@@ -24,7 +24,7 @@ const State = ({ state, withheldCount }: UpstreamRow) => {
   const [tone, label] = STATES[state]
   return (
     <>
-      <Badge tone={tone}>{label}</Badge>
+      <Badge tone={tone}>{label}</Badge>{' '}
       {withheldCount > 0 && <Badge tone="warn">{count(withheldCount)} withheld</Badge>}
     </>
   )
@@ -37,20 +37,11 @@ const COLUMNS: readonly Column<UpstreamRow>[] = [
   { title: 'Server', value: ({ name }) => name, cell: ({ name }) => <Code value={name} /> },
   { title: 'State', value: ({ state }) => state, cell: row => <State {...row} />, width: '13rem' },
   { title: 'Transport', value: ({ transport }) => transport, width: '7rem', isExtra: true },
-  { title: 'Protocol', value: protocolText, width: '11rem', isExtra: true },
+  { title: 'Protocol', value: protocolText, width: '12.5rem', isExtra: true },
   { title: 'Tools', value: ({ tools }) => tools, isNumber: true, width: '5rem', isExtra: true },
   { title: 'Sessions', value: ({ sessions }) => sessions, isNumber: true, width: '6rem', isExtra: true },
-  {
-    title: 'Last error',
-    value: ({ lastError }) => lastError?.at,
-    cell: ({ lastError }) => lastError && `${duration(clock.value - lastError.at)} ago`,
-    isNumber: true,
-    width: '9rem',
-    isExtra: true,
-  },
+  agoColumn('Last error', ({ lastError }) => lastError?.at),
 ]
-
-const NODE: Column<UpstreamRow> = { title: 'Node', value: ({ node }) => node, isExtra: true }
 
 const Details = ({ row }: { readonly row: UpstreamRow }) => (
   <>
@@ -127,7 +118,7 @@ export default function UpstreamsScreen() {
           <List
             noun="server"
             caption="Upstream servers"
-            columns={data.nodeStates ? [...COLUMNS, NODE] : COLUMNS}
+            columns={withNodes(COLUMNS, data, ({ node }) => node)}
             rows={data.servers}
             keyOf={({ name, node }) => ({ server: name, at: node })}
             textOf={({ name, target, lastError }) => [name, target, lastError?.reason].join('\n')}
