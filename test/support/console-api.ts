@@ -28,6 +28,7 @@ import type {
   Surface,
   Tasks,
   TryResult,
+  Upstreams,
 } from '../../plugins/console/api.ts'
 
 /** As the plugin sends it. */
@@ -315,6 +316,30 @@ const tasks: Tasks = {
   })),
 }
 
+const upstreams: Upstreams = {
+  servers: (['up', 'down', 'needs login'] as const).map((state, index) => ({
+    name: ['github', 'tickets', ATTACK][index] ?? '',
+    node: 'n1',
+    transport: index === 1 ? 'stdio' : 'http',
+    target: index === 1 ? 'node' : 'https://mcp.example/mcp',
+    state,
+    since: START - 60_000,
+    ...(index > 0 && { lastError: { at: START - 5_000, reason: `connection refused ${ATTACK}` } }),
+    ...(index === 0 && { server: `GitHub ${ATTACK}`, revision: '2025-11-25', era: 'legacy' as const }),
+    tools: 12,
+    resources: 2,
+    prompts: 1,
+    withheld: index === 0 ? [[`tool ${ATTACK}`, 'it has not been accepted']] : [],
+    withheldCount: index === 0 ? 101 : 0,
+    sessions: 3,
+    activeCalls: 1,
+    queuedCalls: 0,
+    heldCalls: 0,
+    routes: ['/mcp'],
+  })),
+  commands: [command('Connect and check all servers', 'npx mcp-host doctor --config')],
+}
+
 const clients: Clients = {
   other: 0,
   legacy: { since: START, calls: 48_120, handshake: 1_204, sse: 0, sseNeeded: false },
@@ -406,6 +431,7 @@ const me: Me = {
   node: 'n1',
   version: '0.1.0',
   server: { name: 'acme-tools', version: '1.4.0', title: 'Acme Tools' },
+  command: 'npx mcp-host',
   actions: true,
   try: true,
   expiresAt: START + 3_600_000,
@@ -455,6 +481,7 @@ const DATA: Readonly<Record<string, () => object>> = {
   sessions: () => sessions,
   tasks: () => tasks,
   clients: () => clients,
+  upstreams: () => upstreams,
   grants: () => grants,
   audit: () => audit,
   config: () => config,
