@@ -233,6 +233,14 @@ export type ItemKind = 'tools' | 'resources' | 'prompts'
 
 export interface Routes {
   readonly routes: readonly RouteRow[]
+  /** Clients of the command `connect`. */
+  readonly clients: readonly ConnectClient[]
+}
+
+export interface ConnectClient {
+  /** Such as `claude-code`. */
+  readonly id: string
+  readonly title: string
 }
 
 export interface RouteRow {

@@ -78,6 +78,9 @@ interface HandlerParts {
 const KINDS: ReadonlySet<unknown> = new Set(['tools', 'resources', 'prompts'] satisfies ItemKind[])
 const isKind = (value: unknown): value is ItemKind => KINDS.has(value)
 
+/** The client of embedded hosts, which do not include the CLI. */
+const CLAUDE_CODE = { id: 'claude-code', title: 'Claude Code' }
+
 const MAX_HITS = 20
 /** Tools in the overview of one node. The page shows the busiest of all nodes. */
 const MAX_TOOLS = 50
@@ -297,13 +300,7 @@ export function createHandlers({ host, operator, records, isActive, readProgram 
       overrides: operator.plugins.flatMap(({ name, general, routes: own }) =>
         !general && own.includes(route.path) ? name : [],
       ),
-      commands: [
-        {
-          label: 'Connect a client, such as Claude Code',
-          command: `${programOf(operator)} connect claude-code ${route.url}`,
-        },
-        { label: 'Explain access', command: commandFor(operator, route.samplePath) },
-      ],
+      commands: [{ label: 'Explain access', command: commandFor(operator, route.samplePath) }],
     }))
 
   async function surface(): Promise<Surface> {
@@ -621,7 +618,8 @@ export function createHandlers({ host, operator, records, isActive, readProgram 
       gather('overview', request, found =>
         mergeOverviews(found, isSingleProcess, !isSingleProcess && !request.query.get('node')),
       ),
-    [`GET ${PATHS.routes}`]: () => reply({ routes: routes() }),
+    [`GET ${PATHS.routes}`]: async () =>
+      reply({ routes: routes(), clients: (await operator.program?.readConnectClients()) ?? [CLAUDE_CODE] }),
     [`GET ${PATHS.surface}`]: async () => reply(await surface()),
     [`POST ${PATHS.access}`]: async ({ body }) => reply(await readAccess(operator, body['path'], body['callers'])),
     [`POST ${PATHS.explain}`]: explain,

@@ -173,6 +173,13 @@ describe('Page of the console in chromium', () => {
       expect(await page.textContent('dialog[open]')).to.include(ATTACK)
     }))
 
+  it('shows the command that adds a route to the selected client', () =>
+    withPage(async page => {
+      await page.goto(`${api.origin}/routes?route=/mcp`)
+      await page.getByLabel('Connect', { exact: true }).selectOption('cursor')
+      await page.waitForSelector('dialog >> text=npx mcp-host connect cursor https://tools.acme.example/mcp')
+    }))
+
   it('adds calls of the stream, filters and pauses', () =>
     withPage(async page => {
       await open(page, '/calls', 'search_orders')

@@ -141,6 +141,10 @@ const overview: Overview = {
 const command = (label: string, text: string) => ({ label, command: text })
 
 const routes: Routes = {
+  clients: [
+    { id: 'claude-code', title: 'Claude Code' },
+    { id: 'cursor', title: 'Cursor' },
+  ],
   routes: [
     {
       path: '/mcp',
@@ -157,10 +161,7 @@ const routes: Routes = {
       issuers: ['https://login.acme.example'],
       tools: 5,
       overrides: ['rate-limit'],
-      commands: [
-        command('Connect Claude Code', 'npx mcp-host connect claude-code https://tools.acme.example/mcp'),
-        command('Connect Cursor', 'npx mcp-host connect cursor https://tools.acme.example/mcp'),
-      ],
+      commands: [command('Explain access', 'npx mcp-host explain --route /mcp')],
     },
     {
       path: '/t/:category?',
