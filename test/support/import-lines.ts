@@ -86,7 +86,7 @@ export const FAMILIES: Readonly<Record<string, readonly string[]>> = {
   'families/credentials': ['auth-bridge', 'console', 'openapi', 'upstream'],
   'families/canonical-json': ['upstream'],
   'families/texts': ['openapi', 'upstream'],
-  'families/upstream-calls': ['openapi', 'upstream'],
+  'families/upstream-calls': ['console', 'openapi', 'upstream'],
   'families/issuer-keys': ['auth-jwt', 'auth-introspection', 'auth-bridge'],
   'families/operator-actions': ['audit', 'console'],
   'families/own-file': ['access-log', 'audit', 'store-sqlite'],
