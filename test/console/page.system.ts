@@ -176,7 +176,7 @@ describe('Page of the console in chromium', () => {
   it('shows the command that adds a route to the selected client', () =>
     withPage(async page => {
       await page.goto(`${api.origin}/routes?route=/mcp`)
-      await page.getByLabel('Connect', { exact: true }).selectOption('cursor')
+      await page.selectOption('dialog[open] select', 'cursor')
       await page.waitForSelector('dialog >> text=npx mcp-host connect cursor https://tools.acme.example/mcp')
     }))
 

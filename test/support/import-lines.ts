@@ -87,7 +87,7 @@ export const FAMILIES: Readonly<Record<string, readonly string[]>> = {
   'families/grant-store': ['auth-bridge', 'cluster-redis', 'families/credentials', 'families/dpop'],
   'families/canonical-json': ['upstream'],
   'families/texts': ['openapi', 'upstream'],
-  'families/upstream-calls': ['openapi', 'upstream'],
+  'families/upstream-calls': ['console', 'openapi', 'upstream'],
   'families/issuer-keys': ['auth-jwt', 'auth-introspection', 'auth-bridge'],
   'families/operator-actions': ['audit', 'console'],
   'families/own-file': ['access-log', 'audit', 'store-sqlite'],
