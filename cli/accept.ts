@@ -110,12 +110,12 @@ async function accept(
   if (failure && entries.length === 0) throw failure
   const kept = Object.entries(before?.upstreams ?? {}).filter(([name]) => servers.has(name))
   const upstreams = Object.fromEntries([...kept, ...entries].sort(([one], [other]) => (one < other ? -1 : 1)))
-  for (const [name, entry] of entries) {
+  const lines = entries.flatMap(([name, entry]) => {
     const old = Object.hasOwn(before?.upstreams ?? {}, name) ? before?.upstreams?.[name] : undefined
     const changes = compareEntries(name, old, entry)
     const text = changes.length === 0 ? 'no changes' : `${countsText(changes)}\n\n${changesText(changes)}\n`
-    for (const line of `${name}: ${text}`.split('\n')) print(printable(line))
-  }
+    return `${name}: ${text}`.split('\n')
+  })
   if (!isDryRun) {
     const isUpToDate = before === undefined || before.hash === surface.hash
     let lock: Lock = { ...(before ?? surface), upstreams }
@@ -124,10 +124,14 @@ async function accept(
     if (isUpToDate) await writeLockFile(file, lock, cwd)
     const isSame = before !== undefined && lockText(before) === lockText(lock)
     const written = `Written to ${nameOf(file, cwd)}. A running host uses it after a reload (SIGHUP) or restart.`
-    print(printable(isSame ? `${nameOf(file, cwd)} is unchanged.` : written))
+    lines.push(isSame ? `${nameOf(file, cwd)} is unchanged.` : written)
     if (!isUpToDate)
-      print('The config has other changes that the lock file does not contain: run mcp-host diff, then mcp-host lock.')
+      lines.push(
+        'The config has other changes that the lock file does not contain: run mcp-host diff, then mcp-host lock.',
+      )
   }
+  // After the file is written, because the process ends when the reader of its output does, such as `head`.
+  for (const line of lines) print(printable(line))
   if (failure) throw failure
 }
 

@@ -141,6 +141,7 @@ export function createEngine(ctx: ClientContext, context: CacheContext) {
     if (prompt.defer) return acquirer.login(await store.read(), need, prompt, signal)
     const lease = await store.leaseLogin()
     if (!lease.held) {
+      emit('login-waiting', {})
       await lease.wait(AbortSignal.timeout(options.loginTimeoutMs)).catch(() => undefined)
       const adopted = await adopt({ ...want, explicit: false }, 'cache', await store.read())
       if (adopted) return adopted

@@ -15,6 +15,8 @@ interface EventTable {
   registered: { issuer: string; clientId: string }
   'registration-dropped': { issuer: string; clientId: string; why: string }
   'authorization-started': { issuer: string; scope: string | undefined }
+  /** Another process has started a login, and this one uses its tokens. */
+  'login-waiting': Record<never, never>
   /** A delegate returned a bare code, so state and issuer were not checked. */
   'unchecked-response': Record<never, never>
   'token-obtained': { grant: string; scope: string | undefined; expiresIn: number | undefined }

@@ -1,16 +1,8 @@
 // For built-in authentication and authorization plugins: what package.json does not export.
+export type { AuthorizationServer, PublicJwk, UserPage, UserPages } from './access/authorization-server.ts'
 export { createAdmission } from './access/authorize.ts'
 export { claimAt, STREAMS_OUTLIVE_TOKEN_SCHEMA, stringsAt, writeClaim } from './access/claims.ts'
 export { basicCredentials, fetchJson, readLimited } from './access/fetch-json.ts'
-export {
-  type AuthorizationServer,
-  createGrantStore,
-  GRANT_KINDS,
-  type GrantStore,
-  type PublicJwk,
-  type UserPage,
-  type UserPages,
-} from './access/grant-store.ts'
 export {
   loginEnded,
   NO_POSSESSION,

@@ -1,13 +1,7 @@
 // The slots of a host: services that plugins can replace for their routes.
 
+import { type AuthorizationServer, noAuthorizationServer } from './access/authorization-server.ts'
 import { noTokenBinding, openAccess, plainResource } from './access/authorize.ts'
-import {
-  type AuthorizationServer,
-  createGrantStore,
-  createMemoryGrantStore,
-  type GrantStore,
-  noAuthorizationServer,
-} from './access/grant-store.ts'
 import { describeKind } from './config/explain-problems.ts'
 import type { Clock } from './http/clock.ts'
 import type { CountTogether } from './kernel/kernel-host.ts'
@@ -70,7 +64,6 @@ export function defaultSlots(
     isolation: noIsolation,
     tracer: NO_TRACER,
     authorizationServer: noAuthorizationServer,
-    grantStore: createMemoryGrantStore({}, now),
     ...inStore(store, host, declared),
   }
 }
@@ -94,7 +87,6 @@ export const partsOf =
         sessionStore: createSessionStore(store, { node: bus?.node ?? on('peers').node, log: host.log, maxSize }),
       }),
       eventStore: createEventStore(store, streams),
-      grantStore: createGrantStore(store),
       ...inStore(store, host, declared),
       ...(bus && { changeBus: createChangeBus(bus), peers: createPeers(bus) }),
     }
@@ -105,7 +97,7 @@ export interface BuiltInSlots extends Record<never, never> {}
 
 /** The services that plugins can replace. Default stores are in memory and limited. */
 export interface Slots extends BuiltInSlots {
-  /** Sessions, event streams, grants and the slots of built-in plugins; with its `bus`, also changes and messages between nodes. */
+  /** Sessions, event streams and the slots of built-in plugins; with its `bus`, also changes and messages between nodes. */
   store: Store & { readonly limits?: StoreLimits }
   /** Access to items. Default: open; `authorize` supports scopes and roles. */
   access: AccessDecider
@@ -127,8 +119,6 @@ export interface Slots extends BuiltInSlots {
   peers: Peers
   /** The authorization server of this host. Default: none. */
   authorizationServer: AuthorizationServer
-  /** Grants of an authorization server. */
-  grantStore: GrantStore
 }
 
 /** The services that third-party plugins provide. */

@@ -17,6 +17,7 @@ import {
 import { type ConsoleProgram, console } from './console/index.ts'
 import { cors } from './cors/index.ts'
 import { eventLoop } from './event-loop/index.ts'
+import type { GrantSlots } from './families/grant-store/index.ts'
 import type { RedisSections } from './families/redis/section.ts'
 import { health } from './health/index.ts'
 import { isolate } from './isolate/index.ts'
@@ -101,7 +102,7 @@ declare module '../core/mcp/define.ts' {
 }
 
 declare module '../core/slots.ts' {
-  interface BuiltInSlots extends TaskSlots {}
+  interface BuiltInSlots extends GrantSlots, TaskSlots {}
 }
 
 declare module '../core/operator.ts' {

@@ -3,22 +3,16 @@
 import { Cancellation } from '../core/mcp/cancellation.ts'
 import { isObject } from '../core/mcp/is-object.ts'
 import type { JsonObject, ServerCapabilities } from '../core/mcp/protocol.ts'
-import {
-  isHandshakeRevision,
-  isModernRevision,
-  LATEST_HANDSHAKE,
-  MODERN_REVISION,
-  type Revision,
-} from '../core/mcp/revisions.ts'
+import { isHandshakeRevision, isModernRevision, LATEST_HANDSHAKE, type Revision } from '../core/mcp/revisions.ts'
 import { BaseConnection } from './connection.ts'
 import type { CommandTarget, Connection, ConnectOptions, HttpTarget, Target } from './connection-types.ts'
 import { RemoteError } from './errors.ts'
-import { createToolHeaders, lowerCase } from './http/headers.ts'
+import { lowerCase } from './http/headers.ts'
 import { type Link, TIMING, type Transport } from './http/link.ts'
 import { createHttpTransport } from './http/streamable.ts'
 import { createFetchWire, createPool, createPoolWire, type Wire } from './http/wire.ts'
 import { MAX_MESSAGE } from './messages.ts'
-import { createStdioTransport } from './stdio.ts'
+import { startServerProcess } from './process/server-process.ts'
 
 /** Default connection timeout, milliseconds. */
 const CONNECT_TIMEOUT = 15_000
@@ -82,17 +76,19 @@ async function openHttp(target: HttpTarget, options: ConnectOptions, connection:
 }
 
 function openStdio(target: CommandTarget, options: ConnectOptions, connection: BaseConnection): Opened {
-  const transport = createStdioTransport(target, MAX_MESSAGE, {
+  const server = startServerProcess(target, MAX_MESSAGE, {
     line: line => connection.receiveLine(line),
     stderr: line => options.onStderr?.(line),
     note: text => options.onNote?.(text),
     ended: error => connection.fail(error),
   })
-  return {
-    transport,
-    end: () => transport.process.end(),
-    printed: () => (transport.process.stderr.length === 0 ? undefined : transport.process.stderr.join('\n')),
+  const transport: Transport = {
+    perform: async ({ out }) => server.write(out.text),
+    leave: async () => undefined,
+    sessionId: undefined,
+    cancelsByClosing: () => false,
   }
+  return { transport, end: server.end, printed: server.printed }
 }
 
 /** True if a failure does not reveal the era: failures of the network, credentials, or the server itself. */
@@ -104,23 +100,18 @@ function isInconclusive({ reason, status = 0 }: RemoteError): boolean {
   )
 }
 
-const textOf = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined)
-
 function describe(connection: BaseConnection, result: JsonObject, revision: Revision): void {
-  const { state } = connection
   const meta = isObject(result['_meta']) ? result['_meta'] : {}
   const server = result['serverInfo'] ?? meta['io.modelcontextprotocol/serverInfo']
-  state.revision = revision
+  connection.revision = revision
   const facts = Object.entries(isObject(server) ? server : {})
-  state.server = Object.fromEntries(facts.filter(([, value]) => typeof value === 'string'))
-  state.capabilities = (isObject(result['capabilities']) ? result['capabilities'] : {}) as ServerCapabilities
-  state.instructions = textOf(result['instructions'])
+  connection.server = Object.fromEntries(facts.filter(([, value]) => typeof value === 'string'))
+  connection.capabilities = (isObject(result['capabilities']) ? result['capabilities'] : {}) as ServerCapabilities
+  connection.instructions = typeof result['instructions'] === 'string' ? result['instructions'] : undefined
 }
 
 /** Returns true for a modern server, false for a response that is typical of legacy servers. */
 async function discover(connection: BaseConnection, timeout: number, signal: AbortSignal): Promise<boolean> {
-  connection.state.era = 'modern'
-  connection.state.revision = MODERN_REVISION
   try {
     const result = await connection.request('server/discover', {}, { timeout, maxTime: 0, signal })
     const versions = Array.isArray(result['supportedVersions']) ? result['supportedVersions'] : []
@@ -139,10 +130,9 @@ async function initialize(
   { client, capabilities = {}, revision: fixed }: ConnectOptions,
   signal: AbortSignal,
 ): Promise<void> {
-  const { state } = connection
-  state.era = 'legacy'
   const protocolVersion = fixed ?? LATEST_HANDSHAKE
-  state.revision = protocolVersion
+  connection.era = 'legacy'
+  connection.revision = protocolVersion
   const params = { protocolVersion, capabilities, clientInfo: client }
   const result = await connection.request('initialize', params, { timeout: 0, maxTime: 0, signal })
   const { protocolVersion: version } = result
@@ -168,17 +158,7 @@ async function negotiate(connection: BaseConnection, options: ConnectOptions, si
 
 async function open(target: Target, options: ConnectOptions): Promise<Connection> {
   const { connectTimeout = CONNECT_TIMEOUT, signal } = options
-  const connection = new BaseConnection(
-    options,
-    createToolHeaders(text => options.onNote?.(text)),
-    {
-      era: 'modern',
-      revision: MODERN_REVISION,
-      server: {},
-      capabilities: {},
-      instructions: undefined,
-    },
-  )
+  const connection = new BaseConnection(options)
   const opened = isCommand(target)
     ? openStdio(target, options, connection)
     : await openHttp(target, options, connection)

@@ -51,14 +51,7 @@ export interface CommandTarget {
 export type Target = HttpTarget | CommandTarget
 
 /** A request of the server: `elicitation/create`, `sampling/createMessage`, `roots/list`. */
-export interface ServerRequest {
-  readonly method: string
-  readonly params: JsonObject
-  /**
-   * The `owner` of the request whose stream carried this message; an unknown object if it has ended. Without a stream:
-   * the `owner` of the only pending call, if any.
-   */
-  readonly owner: unknown
+export interface ServerRequest extends ServerNotification {
   /** Aborts when the server cancels the request, or the connection ends. */
   readonly signal: AbortSignal
 }

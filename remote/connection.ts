@@ -3,7 +3,7 @@
 import { Cancellation } from '../core/mcp/cancellation.ts'
 import { isObject } from '../core/mcp/is-object.ts'
 import { type Implementation, type JsonObject, META, type ServerCapabilities } from '../core/mcp/protocol.ts'
-import type { Revision } from '../core/mcp/revisions.ts'
+import { MODERN_REVISION, type Revision } from '../core/mcp/revisions.ts'
 import type {
   Connection,
   ConnectOptions,
@@ -14,7 +14,7 @@ import type {
   RequestOptions,
 } from './connection-types.ts'
 import { RemoteError } from './errors.ts'
-import { lowerCase, type ToolHeaders } from './http/headers.ts'
+import { createToolHeaders, lowerCase, type ToolHeaders } from './http/headers.ts'
 import type { Transport } from './http/link.ts'
 import { Exchange, type Fields, isId, isTooDeep, MAX_MESSAGE, type Outgoing, parse } from './messages.ts'
 
@@ -75,14 +75,6 @@ class Pending {
   }
 }
 
-export interface ServerState {
-  era: Era
-  revision: Revision
-  server: Partial<Implementation>
-  capabilities: ServerCapabilities
-  instructions: string | undefined
-}
-
 const messageOf = (fields: Fields): string => JSON.stringify({ jsonrpc: '2.0', ...fields })
 
 const responseOf = (fields: Fields): Outgoing => ({
@@ -123,9 +115,13 @@ function idIn(line: Buffer): number {
 
 /** The part of a connection that exists before its protocol version is known. */
 export class BaseConnection implements Connection {
-  readonly state: ServerState
-  readonly #options: ConnectOptions
+  era: Era = 'modern'
+  revision: Revision = MODERN_REVISION
+  server: Partial<Implementation> = {}
+  capabilities: ServerCapabilities = {}
+  instructions: string | undefined
   readonly tools: ToolHeaders
+  readonly #options: ConnectOptions
   /** Has free slots: a Map, or an array that shrinks, would keep ended requests in memory until a full garbage collection. */
   readonly #pending: Array<Pending | undefined> = []
   #count = 0
@@ -137,10 +133,9 @@ export class BaseConnection implements Connection {
   #closed: RemoteError | undefined
   #closing: Promise<void> | undefined
 
-  constructor(options: ConnectOptions, tools: ToolHeaders, state: ServerState) {
+  constructor(options: ConnectOptions) {
     this.#options = options
-    this.tools = tools
-    this.state = state
+    this.tools = createToolHeaders(text => this.#note(text))
   }
 
   /** Attaches the transport. `end` releases its resources. */
@@ -155,32 +150,22 @@ export class BaseConnection implements Connection {
     if (this.#closed) this.#options.onClosed?.(this.#closed)
   }
 
-  get era(): Era {
-    return this.state.era
-  }
-  get revision(): Revision {
-    return this.state.revision
-  }
-  get server(): Partial<Implementation> {
-    return this.state.server
-  }
-  get capabilities(): ServerCapabilities {
-    return this.state.capabilities
-  }
-  get instructions(): string | undefined {
-    return this.state.instructions
-  }
   get sessionId(): string | undefined {
     return this.#transport?.sessionId
   }
 
+  /** The version that each request contains; undefined for versions with a handshake. */
+  get #version(): string | undefined {
+    return this.era === 'modern' ? this.revision : undefined
+  }
+
   /** Adds the metadata of the request. Assignments give all requests the same hidden class; spreads do not. */
   #withMeta(params: JsonObject, { capabilities, logLevel, onProgress }: RequestOptions, id: number): JsonObject {
-    const isModern = this.state.era === 'modern'
+    const isModern = this.era === 'modern'
     if (!isModern && !onProgress) return params
     const meta: Record<string, unknown> = { ...(params['_meta'] as object | undefined) }
     if (isModern) {
-      meta[META.protocolVersion] = this.state.revision
+      meta[META.protocolVersion] = this.revision
       meta[META.clientInfo] = this.#options.client
       meta[META.clientCapabilities] = capabilities ?? this.#options.capabilities ?? {}
       if (logLevel !== undefined) meta[META.logLevel] = logLevel
@@ -199,7 +184,7 @@ export class BaseConnection implements Connection {
     const call = { jsonrpc: '2.0', id, method, params: this.#withMeta(params, options, id) }
     const out = { text: JSON.stringify(call), requests: [call], notification: undefined }
     const exchange = new Exchange(out, {
-      version: this.state.era === 'modern' ? this.state.revision : undefined,
+      version: this.#version,
       headers: options.headers && lowerCase(options.headers),
       limit: maxResult ?? this.#options.maxMessage ?? MAX_MESSAGE,
     })
@@ -221,7 +206,7 @@ export class BaseConnection implements Connection {
         else signal.addEventListener('abort', pending.abort, { once: true })
       }
       this.#transport?.perform(exchange).catch((error: unknown) => {
-        if (exchange.open.size > 0) this.#settle(pending, undefined, asRemoteError(error))
+        if (exchange.open.size > 0) this.#settle(pending, undefined, error as Error)
       })
     })
   }
@@ -267,8 +252,7 @@ export class BaseConnection implements Connection {
 
   #send(fields: { readonly method: string; readonly params: Fields }): Promise<void> {
     const out = { text: messageOf(fields), requests: [], notification: fields }
-    const version = this.state.era === 'modern' ? this.state.revision : undefined
-    return this.#transport?.perform(new Exchange(out, { version })) ?? Promise.reject(closedLocally())
+    return this.#transport?.perform(new Exchange(out, { version: this.#version })) ?? Promise.reject(closedLocally())
   }
 
   async notify(method: string, params: JsonObject = {}): Promise<void> {
@@ -413,10 +397,7 @@ export class BaseConnection implements Connection {
     const stop = new AbortController()
     this.#running.set(id, stop)
     this.#answer(method, params, exchange, stop.signal)
-      .then(fields => {
-        if (!stop.signal.aborted) return respond(fields)
-        return undefined
-      })
+      .then(fields => (stop.signal.aborted ? undefined : respond(fields)))
       .finally(() => this.#running.delete(id))
   }
 
@@ -448,8 +429,4 @@ export class BaseConnection implements Connection {
     clearTimeout(timer)
     await this.#end?.()
   }
-}
-
-function asRemoteError(error: unknown): Error {
-  return error instanceof Error ? error : new RemoteError('lost', String(error), { executed: 'maybe' })
 }

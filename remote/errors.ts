@@ -22,25 +22,18 @@ export type RemoteReason =
   | 'invalid'
   | 'closed'
 
-interface About {
-  /** The code of a JSON-RPC error. */
-  readonly code?: number
-  readonly data?: unknown
-  readonly status?: number | undefined
-  readonly challenge?: string | undefined
-  /** `no`: the server did not execute the request. `maybe`: unknown. */
-  readonly executed?: 'no' | 'maybe'
-  /** The last output of the program. */
-  readonly printed?: string | undefined
-  readonly cause?: unknown
-}
+type About = Partial<
+  Pick<RemoteError, 'code' | 'data' | 'status' | 'challenge' | 'executed' | 'printed'> & { readonly cause: unknown }
+>
 
 export class RemoteError extends Error {
   readonly reason: RemoteReason
+  /** The code of a JSON-RPC error. */
   readonly code: number
   readonly data: unknown
   readonly status: number | undefined
   readonly challenge: string | undefined
+  /** `no`: the server did not execute the request. `maybe`: unknown. */
   readonly executed: 'no' | 'maybe'
   /** The last output of the program. Only for its operator: it can contain secrets. */
   readonly printed: string | undefined
@@ -57,6 +50,15 @@ export class RemoteError extends Error {
     this.printed = about.printed
   }
 }
+
+export const isTooLarge = (error: unknown): boolean => error instanceof RemoteError && error.reason === 'too-large'
+
+/** Escapes control and invisible characters of a server's text. */
+export const printable = (text: string): string =>
+  text.replace(
+    /[\p{Cc}\p{Cf}\p{Cs}\u2028\u2029]/gu,
+    character => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  )
 
 /** The message for the operator of a program, with the program's last output. */
 export function operatorText(error: unknown): string {

@@ -122,6 +122,8 @@ function describe(event: AuthEvent): readonly [label: string, text: string] | un
       return ['registration', `${event.clientId} is no longer used: ${event.why}`]
     case 'authorization-started':
       return ['login', `at ${event.issuer}${scopesOf(event.scope)}`]
+    case 'login-waiting':
+      return ['login', 'another process has started it; complete it there. Ctrl-C ends the wait']
     case 'refresh-failed':
       return ['renewal', `failed: ${event.code}`]
     case 'step-up':

@@ -18,7 +18,7 @@ export interface PluginInstance {
 }
 
 const PARTS: Readonly<Record<string, readonly string[]>> = {
-  store: ['sessionStore', 'eventStore', 'grantStore', 'changeBus', 'peers'],
+  store: ['sessionStore', 'eventStore', 'changeBus', 'peers'],
 }
 
 export const providesTo = ({ provides = [] }: Pick<Plugin<object>, 'provides'>, need: string): boolean =>

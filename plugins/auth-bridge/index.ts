@@ -1,5 +1,6 @@
 // The plugin `auth-bridge`: an authorization server for MCP clients with sign-in at an identity provider.
 import { definePlugin } from '../../core/internal.ts'
+import { createGrantStore } from '../families/grant-store/index.ts'
 import { refuseExposedHost } from './development/dev-auth-server.ts'
 import { type AuthBridgeOptions, type FilledAuthBridge, isDevelopment, optionsSchema } from './options.ts'
 import { NO_UPSTREAM } from './upstream-context.ts'
@@ -12,6 +13,7 @@ export const authBridge = definePlugin<AuthBridgeOptions, FilledAuthBridge>({
   options: optionsSchema,
   provides: ['authorizationServer'],
   context: NO_UPSTREAM,
+  slots: { grantStore: (store, { clock }) => createGrantStore(store, { now: clock.now }) },
   async examine(options, about) {
     const { examine } = await import('./doctor.ts')
     return examine(options, about)

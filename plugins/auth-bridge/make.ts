@@ -1,10 +1,11 @@
 // Creates the authorization server from the options. Loaded on demand, because oidc-provider loads slowly.
 
-import { type GrantStore, isLoopback } from '../../core/auth.ts'
+import { isLoopback } from '../../core/auth.ts'
 import type { InternalHost, Services } from '../../core/internal.ts'
 import { parseDuration } from '../../core/plugin.ts'
 import { isUnavailable } from '../../core/transport.ts'
 import { createRecords, createSealer } from '../families/credentials/index.ts'
+import type { GrantStore } from '../families/grant-store/index.ts'
 import type { TrustedIssuers } from './assertions/trusted-issuers.ts'
 import { createRegisteredClients } from './clients/client-rules.ts'
 import { createAddressLimit } from './limits.ts'

@@ -1,9 +1,9 @@
 // The plugin `cluster-redis`, which keeps everything in Redis, and a plugin for each part: sessions, changes, streams, grants, tasks.
 
-import { createGrantStore } from '../../core/auth.ts'
 import { definePlugin, type InternalExamination } from '../../core/internal.ts'
 import type { OptionsOf } from '../../core/plugin.ts'
 import { createChangeBus, createEventStore, createPeers, createSessionStore } from '../../core/transport.ts'
+import { createGrantStore } from '../families/grant-store/index.ts'
 import {
   BUS_COMMANDS,
   busOf,

@@ -3,16 +3,10 @@
 const MAX_COOKIES = 50
 const MAX_COOKIE = 4_096
 
-export interface Cookies {
-  keep(setCookies: readonly string[]): void
-  /** The `Cookie` header; undefined without cookies. */
-  readonly header: string | undefined
-}
-
-export function createCookies(): Cookies {
+export function createCookies() {
   const kept = new Map<string, string>()
   return {
-    keep(setCookies) {
+    keep(setCookies: readonly string[]): void {
       for (const cookie of setCookies) {
         const [, name, value] = /^\s*([^=;\s]+)=([^;]*)/.exec(cookie) ?? []
         if (name === undefined || value === undefined || cookie.length > MAX_COOKIE) continue
@@ -21,7 +15,8 @@ export function createCookies(): Cookies {
         if (!isOver && kept.size < MAX_COOKIES) kept.set(name, value.trim())
       }
     },
-    get header() {
+    /** The `Cookie` header; undefined without cookies. */
+    get header(): string | undefined {
       return kept.size === 0 ? undefined : [...kept].map(([name, value]) => `${name}=${value}`).join('; ')
     },
   }

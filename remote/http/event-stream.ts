@@ -1,4 +1,5 @@
 // Reads Server-Sent Events (HTML, "Interpreting an event stream") with a size limit.
+import { RemoteError } from '../errors.ts'
 
 export interface StreamEvent {
   readonly event: string
@@ -11,11 +12,8 @@ export interface StreamEvent {
 /** Maximum reconnection time that a server can set, milliseconds. */
 const MAX_RETRY = 3_600_000
 
-export class EventTooLarge extends Error {
-  constructor(most: number) {
-    super(`an event of the server is larger than ${most} characters`)
-  }
-}
+const tooLarge = (most: number) =>
+  new RemoteError('too-large', `an event of the server is larger than ${most} characters`, { executed: 'maybe' })
 
 interface Draft {
   event: string
@@ -38,8 +36,8 @@ function take(draft: Draft, line: string): void {
   else if (field === 'retry' && /^\d{1,9}$/.test(value)) draft.retry = Math.min(Number(value), MAX_RETRY)
 }
 
-/** Returns the events that each chunk completes, in linear time. Throws for an event of more than `most` characters. */
-export function createEventParser(most: number): (chunk: Uint8Array) => StreamEvent[] {
+/** Returns the events that each chunk completes, in linear time. Throws a RemoteError `too-large` for an event of more than `most` characters. */
+function createEventParser(most: number): (chunk: Uint8Array) => StreamEvent[] {
   const decoder = new TextDecoder()
   let begun: string[] = []
   let size = 0
@@ -49,7 +47,7 @@ export function createEventParser(most: number): (chunk: Uint8Array) => StreamEv
   function end(line: string, events: StreamEvent[]): void {
     if (line !== '') {
       draft.size += line.length
-      if (draft.size > most) throw new EventTooLarge(most)
+      if (draft.size > most) throw tooLarge(most)
       take(draft, line)
       return
     }
@@ -81,7 +79,7 @@ export function createEventParser(most: number): (chunk: Uint8Array) => StreamEv
     if (last !== '') {
       begun.push(last)
       size += last.length
-      if (size > most) throw new EventTooLarge(most)
+      if (size > most) throw tooLarge(most)
     }
     return events
   }

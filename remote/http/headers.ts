@@ -20,11 +20,7 @@ function encodeHeaderValue(text: string): string {
 
 const MAX_TOOLS = 5_000
 
-export interface ToolHeaders {
-  /** Records the tools of a `tools/list` result, and returns those that HTTP clients can use. */
-  learn(tools: readonly unknown[]): readonly unknown[]
-  of(request: Request): Readonly<Record<string, string>>
-}
+export type ToolHeaders = ReturnType<typeof createToolHeaders>
 
 function valueAt(args: unknown, path: readonly string[]): unknown {
   let value = args
@@ -33,7 +29,7 @@ function valueAt(args: unknown, path: readonly string[]): unknown {
 }
 
 /** Creates `Mcp-Param-*` headers from input schemas of relayed tool lists. */
-export function createToolHeaders(note: (what: string) => void): ToolHeaders {
+export function createToolHeaders(note: (what: string) => void) {
   const known = new Map<string, readonly HeaderParam[]>()
 
   function isUsable(tool: unknown): boolean {
@@ -53,8 +49,9 @@ export function createToolHeaders(note: (what: string) => void): ToolHeaders {
   }
 
   return {
-    learn: tools => tools.filter(isUsable),
-    of({ method, params }) {
+    /** Records the tools of a `tools/list` result, and returns those that HTTP clients can use. */
+    learn: (tools: readonly unknown[]): readonly unknown[] => tools.filter(isUsable),
+    of({ method, params }: Request): Readonly<Record<string, string>> {
       const { name, arguments: args } = params
       if (method !== 'tools/call' || typeof name !== 'string') return {}
       const found = known.get(name)

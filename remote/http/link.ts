@@ -1,7 +1,7 @@
 // Sends messages to the server over HTTP: retries, redirects, time limits, and errors for refusals.
 import type { Cancellation } from '../../core/mcp/cancellation.ts'
 import { isObject } from '../../core/mcp/is-object.ts'
-import { RemoteError } from '../errors.ts'
+import { printable, RemoteError } from '../errors.ts'
 import { type Exchange, type Fields, isIdempotent, MAX_MESSAGE, readMessages } from '../messages.ts'
 import { createCookies } from './cookies.ts'
 import { JSON_TYPE, SSE_TYPE } from './headers.ts'
@@ -77,19 +77,16 @@ export type BackOff = ReturnType<typeof createBackOff>
 /** Delay before a response is closed that the server keeps open after its last message, milliseconds. */
 const CLOSE_DELAY = 500
 
-export interface Farewell {
-  check(): void
-  stop(): void
-}
+export type Farewell = ReturnType<typeof createFarewell>
 
-export function createFarewell(exchange: Exchange, end: Cancellation): Farewell {
+export function createFarewell(exchange: Exchange, end: Cancellation) {
   let timer: NodeJS.Timeout | undefined
   return {
-    check() {
+    check(): void {
       if (exchange.open.size > 0) return
       timer ??= setTimeout(() => end.abort(new Error('the request has its response')), CLOSE_DELAY)
     },
-    stop: () => clearTimeout(timer),
+    stop: (): void => clearTimeout(timer),
   }
 }
 
@@ -126,19 +123,10 @@ const wasNotSent = (thrown: unknown): boolean =>
 /** Removes credentials, query and control characters from a URL. */
 export function printableUrl(url: string | URL): string {
   const [text = ''] = String(url).split(/[?#]/, 1)
-  return printable(text.replace(/^([^/]*\/\/)[^/]*@/, '$1'))
+  return printable(text.replace(/^([^/]*\/\/)[^/]*@/, '$1').slice(0, MAX_SHOWN))
 }
 
 const MAX_SHOWN = 300
-
-/** Removes control and invisible characters from a server's text, for messages. */
-export const printable = (text: string): string =>
-  text
-    .slice(0, MAX_SHOWN)
-    .replace(
-      /[\p{Cc}\p{Cf}\p{Cs}\u2028\u2029]/gu,
-      character => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
-    )
 
 export function unreachable(url: string, thrown: unknown): RemoteError {
   const code = networkCode(thrown) ?? tlsCode(thrown)

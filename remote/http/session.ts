@@ -2,9 +2,9 @@
 
 import type { Cancellation } from '../../core/mcp/cancellation.ts'
 import { isObject } from '../../core/mcp/is-object.ts'
-import { RemoteError } from '../errors.ts'
+import { isTooLarge, RemoteError } from '../errors.ts'
 import { answeredId, type Exchange, type Fields, MAX_MESSAGE, readMessages } from '../messages.ts'
-import { EventTooLarge, readEvents } from './event-stream.ts'
+import { readEvents } from './event-stream.ts'
 import { POST_HEADERS, SSE_TYPE } from './headers.ts'
 import {
   type BackOff,
@@ -27,19 +27,7 @@ import type { WireResponse } from './wire.ts'
 const PING = JSON.stringify({ jsonrpc: '2.0', id: 'mcp-host-ping', method: 'ping' })
 const MAX_KEPT = 1_000
 
-interface KeptSession {
-  /** The server's session id; undefined before `initialize`, or for a server without sessions. */
-  readonly id: string | undefined
-  readonly epoch: number
-  headers(): Record<string, string>
-  ready(): Promise<void>
-  opened(exchange: Exchange, response: WireResponse, result: Fields): void
-  remember(exchange: Exchange): void
-  /** Sends a ping to find out whether the session is lost. Rejects if the server is unreachable. */
-  isLost(): Promise<boolean>
-  /** Reopens the session, once for all concurrent callers. */
-  reopen(epoch: number): Promise<void>
-}
+type KeptSession = ReturnType<typeof createKeptSession>
 
 const LISTS = ['tools', 'prompts', 'resources'] as const
 
@@ -64,7 +52,7 @@ async function readAnswer(response: WireResponse): Promise<Fields | undefined> {
 const failed = (url: string, why: string) =>
   new RemoteError('lost', `${printableUrl(url)} has lost the session, and no other could be opened: ${why}`)
 
-export function createKeptSession(link: Link, send: Send, reopened: () => void): KeptSession {
+export function createKeptSession(link: Link, send: Send, reopened: () => void) {
   const { url } = link
   let id: string | undefined
   let version: string | undefined
@@ -75,7 +63,7 @@ export function createKeptSession(link: Link, send: Send, reopened: () => void):
   const subscribed = new Map<string, string>()
   let opening: Promise<void> | undefined
 
-  const headers = () => ({
+  const headers = (): Record<string, string> => ({
     ...POST_HEADERS,
     ...(id !== undefined && { 'mcp-session-id': id }),
     ...(version !== undefined && { 'mcp-protocol-version': version }),
@@ -107,6 +95,7 @@ export function createKeptSession(link: Link, send: Send, reopened: () => void):
   }
 
   return {
+    /** The server's session id; undefined before `initialize`, or for a server without sessions. */
     get id() {
       return id
     },
@@ -115,7 +104,7 @@ export function createKeptSession(link: Link, send: Send, reopened: () => void):
     },
     headers,
     ready: () => opening ?? Promise.resolve(),
-    opened({ out }, response, result) {
+    opened({ out }: Exchange, response: WireResponse, result: Fields): void {
       initialize = out.text
       initialized = level = undefined
       subscribed.clear()
@@ -123,7 +112,7 @@ export function createKeptSession(link: Link, send: Send, reopened: () => void):
       version = typeof result['protocolVersion'] === 'string' ? result['protocolVersion'] : undefined
       epoch++
     },
-    remember({ out: { text, requests, notification } }) {
+    remember({ out: { text, requests, notification } }: Exchange): void {
       if (notification?.method === 'notifications/initialized') initialized = text
       const [request] = requests
       if (request?.method === 'logging/setLevel') level = text
@@ -132,7 +121,8 @@ export function createKeptSession(link: Link, send: Send, reopened: () => void):
       if (request?.method === 'resources/unsubscribe') subscribed.delete(uri)
       else if (request?.method === 'resources/subscribe' && subscribed.size < MAX_KEPT) subscribed.set(uri, text)
     },
-    async isLost() {
+    /** Sends a ping to find out whether the session is lost. Rejects if the server is unreachable. */
+    async isLost(): Promise<boolean> {
       await opening
       const named = id
       const response = await send({
@@ -147,7 +137,8 @@ export function createKeptSession(link: Link, send: Send, reopened: () => void):
       response.discard()
       return false
     },
-    reopen(lost) {
+    /** Reopens the session, once for all concurrent callers. */
+    reopen(lost: number): Promise<void> {
       if (lost !== epoch && !opening) return Promise.resolve()
       if (initialize === undefined) return Promise.reject(failed(url, 'the client has not initialized a session'))
       opening ??= open(initialize).finally(() => {
@@ -200,18 +191,7 @@ async function receiveAll(
   }
 }
 
-export interface SessionStreams {
-  /** Reads a streamed response to its end. Rejects with a RemoteError if requests remain without a response. */
-  follow(
-    response: WireResponse,
-    exchange: Exchange,
-    end: Cancellation,
-    received?: (text: string) => void,
-  ): Promise<void>
-  listen(): Promise<void>
-}
-
-export function createSessionStreams(link: Link, send: Send, session: KeptSession): SessionStreams {
+export function createSessionStreams(link: Link, send: Send, session: KeptSession) {
   const { url, timing, over, note } = link
   /** Shared by successive sessions, so that a server that keeps losing sessions is retried with delays. */
   const standing = createBackOff(timing)
@@ -293,7 +273,13 @@ export function createSessionStreams(link: Link, send: Send, session: KeptSessio
   }
 
   return {
-    async follow(first, exchange, end, received = () => undefined) {
+    /** Reads a streamed response to its end. Rejects with a RemoteError if requests remain without a response. */
+    async follow(
+      first: WireResponse,
+      exchange: Exchange,
+      end: Cancellation,
+      received: (text: string) => void = () => undefined,
+    ): Promise<void> {
       const { epoch } = session
       const place = start()
       const backOff = createBackOff(timing)
@@ -306,7 +292,7 @@ export function createSessionStreams(link: Link, send: Send, session: KeptSessio
         for (let response = first; ; response = await resumed(place, epoch, exchange.cancellation, backOff)) {
           const begun = performance.now()
           await receiveAll(link, response, place, reset, exchange, farewell).catch(error => {
-            if (error instanceof EventTooLarge) throw new RemoteError('too-large', error.message, { executed: 'maybe' })
+            if (isTooLarge(error)) throw error
             note(`a stream broke: ${error}`)
           })
           if (exchange.open.size === 0) return
@@ -318,7 +304,7 @@ export function createSessionStreams(link: Link, send: Send, session: KeptSessio
       }
     },
 
-    async listen() {
+    async listen(): Promise<void> {
       const { epoch } = session
       const place = start()
       while (session.epoch === epoch && !over.aborted) {

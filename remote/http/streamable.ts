@@ -2,9 +2,10 @@
 
 import { Cancellation } from '../../core/mcp/cancellation.ts'
 import { isObject } from '../../core/mcp/is-object.ts'
-import { RemoteError } from '../errors.ts'
+import type { HttpTarget } from '../connection-types.ts'
+import { isTooLarge, RemoteError } from '../errors.ts'
 import { type Exchange, type Fields, isIdempotent, readMessages, resultIn } from '../messages.ts'
-import { EventTooLarge, readEvents } from './event-stream.ts'
+import { readEvents } from './event-stream.ts'
 import { JSON_TYPE, ownHeaders, POST_HEADERS, type ToolHeaders } from './headers.ts'
 import {
   type BackOff,
@@ -72,7 +73,7 @@ function createOwnExchanges(link: Link, send: Send, tools: ToolHeaders) {
         }
       }
     } catch (error) {
-      if (error instanceof EventTooLarge) throw new RemoteError('too-large', error.message, { executed: 'maybe' })
+      if (isTooLarge(error)) throw error
       note(`a stream broke: ${error}`)
     } finally {
       farewell.stop()
@@ -237,7 +238,7 @@ function createStreamable(link: Link, tools: ToolHeaders): Transport {
   }
 }
 
-export type TransportName = 'auto' | 'http' | 'sse'
+export type TransportName = NonNullable<HttpTarget['transport']>
 
 /** Creates a transport for Streamable HTTP, or HTTP+SSE. */
 export function createHttpTransport(link: Link, tools: ToolHeaders, transport: TransportName): Transport {

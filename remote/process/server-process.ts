@@ -30,16 +30,6 @@ export interface ServerProcessEvents {
   ended(error: RemoteError): void
 }
 
-export interface ServerProcess {
-  readonly pid: number | undefined
-  /** The last lines of its stderr. */
-  readonly stderr: readonly string[]
-  /** Throws if the server does not read its input, or has ended. */
-  write(line: string): void
-  /** Resolves when the process and its group have ended. */
-  end(): Promise<void>
-}
-
 function environmentOf({ env = {}, passEnv = [] }: CommandTarget): Record<string, string> {
   const names = [...PASSED, ...(process.platform === 'win32' ? PASSED_ON_WINDOWS : []), ...passEnv]
   const passed = names.flatMap(name => {
@@ -78,7 +68,7 @@ function startError(command: string, cause: NodeJS.ErrnoException): RemoteError 
   return new RemoteError('unreachable', `cannot start ${command}: ${cause.message}${fix}`, { cause })
 }
 
-export function startServerProcess(target: CommandTarget, maxLine: number, events: ServerProcessEvents): ServerProcess {
+export function startServerProcess(target: CommandTarget, maxLine: number, events: ServerProcessEvents) {
   const { command, args = [], cwd, stopGrace = STOP_GRACE } = target
   let child: ChildProcessWithoutNullStreams
   try {
@@ -94,14 +84,14 @@ export function startServerProcess(target: CommandTarget, maxLine: number, event
   }
   const { pid } = child
   if (pid !== undefined) guard(pid)
-  const stderr = readStderr(child.stderr, line => events.stderr(line))
+  const lastLines = readStderr(child.stderr, line => events.stderr(line))
   let isEnding = false
   let isOver = false
   let foreign: string[] = []
   let skipped = 0
   let ending: Promise<void> | undefined
 
-  const printed = () => (stderr.last.length === 0 ? undefined : stderr.last.join('\n'))
+  const printed = () => (lastLines.length === 0 ? undefined : lastLines.join('\n'))
 
   function report(error: RemoteError): void {
     if (isOver) return
@@ -202,14 +192,16 @@ export function startServerProcess(target: CommandTarget, maxLine: number, event
   }
 
   return {
-    pid,
-    stderr: stderr.last,
-    write(line) {
+    /** The last lines of its stderr. */
+    printed,
+    /** Throws if the server does not read its input, or has ended. */
+    write(line: string): void {
       if (isOver || isEnding) throw new RemoteError('lost', `${command} has ended`, { printed: printed() })
       if (child.stdin.writableLength > MAX_UNREAD)
         throw new RemoteError('refused', `${command} does not read its input`)
       child.stdin.write(`${line}\n`)
     },
+    /** Resolves when the process and its group have ended. */
     end,
   }
 }

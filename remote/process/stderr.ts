@@ -1,5 +1,6 @@
 // Reads the stderr of a server: all of it, so that the server never blocks, and a limited part for the log.
 import type { Readable } from 'node:stream'
+import { printable } from '../errors.ts'
 import { createLineSplitter } from './lines.ts'
 
 const MAX_LINE = 8 * 1_024
@@ -8,19 +9,8 @@ const MAX_LINES = 100
 const WINDOW = 60_000
 const KEPT = 20
 
-/** Escapes control characters. */
-const readable = (line: Buffer): string =>
-  line
-    .toString('utf8')
-    .replace(/[\p{Cc}\p{Cf}\p{Cs}]/gu, character => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`)
-
-export interface Stderr {
-  /** The last lines. */
-  readonly last: readonly string[]
-}
-
-/** `log` receives at most 100 lines a minute, and then the number of omitted lines. */
-export function readStderr(stream: Readable, log: (line: string) => void): Stderr {
+/** Returns the list of the last lines. `log` receives at most 100 lines a minute, and then the number of omitted lines. */
+export function readStderr(stream: Readable, log: (line: string) => void): readonly string[] {
   const last: string[] = []
   let begun = performance.now()
   let count = 0
@@ -39,10 +29,10 @@ export function readStderr(stream: Readable, log: (line: string) => void): Stder
   }
 
   const split = createLineSplitter(MAX_LINE, {
-    take: line => line.length > 0 && take(readable(line)),
+    take: line => line.length > 0 && take(printable(line.toString())),
     tooLong: () => take(`(a line of more than ${MAX_LINE} bytes)`),
   })
   stream.on('data', split)
   stream.on('error', () => undefined)
-  return { last }
+  return last
 }

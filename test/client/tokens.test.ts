@@ -305,6 +305,30 @@ it('R-81: uses tokens refreshed by another process and deletes nothing', async (
   expect(cache.container?.refreshToken).to.be.a('string')
 })
 
+for (const isCompleted of [true, false]) {
+  it(`R-80: waits for the login of another process, which is ${isCompleted ? '' : 'not '}completed`, async () => {
+    const { fake, cache } = await loggedIn()
+    const theirs = cache.container
+    cache.container = undefined
+    const second = startClient(fake, {
+      tokenCache: {
+        getTokens: () => cache.container,
+        storeTokens: () => undefined,
+        leaseLogin: async () => ({
+          held: false,
+          wait: async () => {
+            if (isCompleted) cache.container = theirs
+          },
+        }),
+      },
+    })
+    const outcome = isCompleted ? (await second.post()).status : (await authErrorOf(() => second.post())).code
+    expect(outcome).to.equal(isCompleted ? 200 : 'interaction_in_progress')
+    expect(second.events.map(({ type }) => type)).to.include('login-waiting')
+    expect(fake.logins.length).to.equal(1)
+  })
+}
+
 for (const [name, fault] of [
   ['503', { status: 503, body: 'busy' }],
   ['429', { status: 429, body: { message: 'slow down' } }],

@@ -1,8 +1,8 @@
 // Runs the store contracts against the Redis plugins; each check has its own keys.
 
-import { createGrantStore } from '../../core/auth.ts'
 import { storeContract } from '../../core/testing.ts'
 import { createChangeBus, createPeers } from '../../core/transport.ts'
+import { createGrantStore } from '../../plugins/families/grant-store/index.ts'
 import { type RedisSettings, redisBus, redisStore } from '../../plugins/families/redis/index.ts'
 import { createTaskStore } from '../../plugins/families/task-store/index.ts'
 import { serviceContract } from '../support/contracts/index.ts'

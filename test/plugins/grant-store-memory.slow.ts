@@ -1,9 +1,10 @@
 // Memory that the in-memory grant store holds, measured on the heap.
+
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { expect } from 'chai'
-import { createMemoryGrantStore } from '../../core/access/grant-store.ts'
-import type { GrantStore } from '../../core/auth.ts'
+import type { GrantStore } from '../../plugins/families/grant-store/index.ts'
+import { createMemoryGrantStore } from '../support/memory-grant-store.ts'
 
 const MIB = 1_048_576
 const MINUTE = 60_000

@@ -1,9 +1,10 @@
 // The in-memory grant store beyond its contract: eviction, size limits and expiry, with a fake clock.
+
 import { expect } from 'chai'
-import { createMemoryGrantStore } from '../../core/access/grant-store.ts'
-import type { GrantStore } from '../../core/auth.ts'
 import { HostError } from '../../core/index.ts'
+import type { GrantStore } from '../../plugins/families/grant-store/index.ts'
 import { rejectionOf } from '../fixtures/rejection-of.ts'
+import { createMemoryGrantStore } from '../support/memory-grant-store.ts'
 
 const MIB = 1_048_576
 const MINUTE = 60_000

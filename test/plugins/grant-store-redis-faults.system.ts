@@ -1,7 +1,8 @@
 // Grant store while Redis is killed, hangs, is full, or the connection is cut: no double use and no late writes.
+
 import { expect } from 'chai'
-import { createGrantStore, type GrantStore } from '../../core/auth.ts'
 import { HostError } from '../../core/index.ts'
+import { createGrantStore, type GrantStore } from '../../plugins/families/grant-store/index.ts'
 import { redisStore } from '../../plugins/families/redis/index.ts'
 import { rejectionOf } from '../fixtures/rejection-of.ts'
 import { startCuttingProxy } from '../support/cutting-proxy.ts'

@@ -1,9 +1,10 @@
 // The grant-store-redis plugin in hosts: service slots, cluster-redis and required secrets.
+
 import { expect } from 'chai'
-import type { GrantStore } from '../../core/auth.ts'
 import type { Config } from '../../core/index.ts'
 import { definePlugin } from '../../core/internal.ts'
 import { StartError } from '../../core/plugin.ts'
+import type { GrantStore } from '../../plugins/families/grant-store/index.ts'
 import { rejectionOf } from '../fixtures/rejection-of.ts'
 import { stopHostsAndRedis } from '../support/redis-host.ts'
 import { needsRedis, type RedisServer, startRedis } from '../support/redis-server.ts'

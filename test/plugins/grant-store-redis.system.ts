@@ -1,9 +1,10 @@
 // Grants in Redis beyond the grant store contract: limits for pending grants, their order, Redis Cluster and ACL.
+
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { expect } from 'chai'
-import { createGrantStore, type GrantStore } from '../../core/auth.ts'
+import { createGrantStore, type GrantStore } from '../../plugins/families/grant-store/index.ts'
 import { redisStore } from '../../plugins/families/redis/index.ts'
 import { serviceContract } from '../support/contracts/index.ts'
 import { startRedisCluster } from '../support/redis-cluster.ts'

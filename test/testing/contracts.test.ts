@@ -1,8 +1,6 @@
 // Tests the store contracts with the built-in stores, and that they detect stores that violate them.
 
 import { expect } from 'chai'
-import { createMemoryGrantStore } from '../../core/access/grant-store.ts'
-import type { GrantStore } from '../../core/auth.ts'
 import type { ChangeBus } from '../../core/mcp/change-bus.ts'
 import { createSessionStore } from '../../core/sessions/create-session-store.ts'
 import type { EventStore } from '../../core/sessions/event-store.ts'
@@ -15,11 +13,13 @@ import type { Check } from '../../core/testing/contract.ts'
 import { createKeptLog } from '../../core/testing/kept-log.ts'
 import { storeContract } from '../../core/testing.ts'
 import type { Peers, SessionStore, Victim } from '../../core/transport.ts'
+import type { GrantStore } from '../../plugins/families/grant-store/index.ts'
 import type { TaskStore } from '../../plugins/families/task-store/index.ts'
 import { rejectionOf } from '../fixtures/rejection-of.ts'
 import { createMemoryTaskStore } from '../plugins/tasks/support/memory-task-store.ts'
 import { serviceContract } from '../support/contracts/index.ts'
 import { describeContracts } from '../support/describe-contracts.ts'
+import { createMemoryGrantStore } from '../support/memory-grant-store.ts'
 import { createMemoryChangeBus, createMemoryPeers } from '../support/memory-services.ts'
 import { compareWithModel } from '../support/store-model.ts'
 

@@ -3,8 +3,9 @@ import { hkdfSync, randomBytes } from 'node:crypto'
 import { constants } from 'node:fs'
 import { mkdir, open, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { createGrantStore, createMemoryStore, type MemoryDump, type Store } from '../../../core/auth.ts'
+import { createMemoryStore, type MemoryDump, type Store } from '../../../core/auth.ts'
 import { errorText, isObject, type Logger, StartError } from '../../../core/plugin.ts'
+import { createGrantStore } from '../../families/grant-store/index.ts'
 
 const codeOf = (error: unknown) => (error as NodeJS.ErrnoException).code
 
@@ -132,7 +133,7 @@ export async function openKeptStore(file: string, log: Logger) {
 
   if (!stored) await flush()
   return {
-    store: createGrantStore(written),
+    store: createGrantStore(written, { granted: written }),
     keys: (use: string): readonly Buffer[] => [Buffer.from(hkdfSync('sha256', secret, '', use, SECRET_BYTES))],
     flush: (): Promise<void> => (timer ? flush() : writing),
   }

@@ -1,7 +1,7 @@
 // Encrypted records in the grant store, under digests of their names.
 import { createCipheriv, createDecipheriv, createHmac, hash, randomBytes, timingSafeEqual } from 'node:crypto'
-import { GRANT_KINDS, type GrantStore } from '../../../core/auth.ts'
 import type { HostContext } from '../../../core/plugin.ts'
+import { GRANT_KINDS, type GrantStore } from '../grant-store/index.ts'
 
 const ALGORITHM = 'aes-256-gcm'
 const NONCE_BYTES = 12

@@ -1,7 +1,8 @@
 // DPoP for plugins that verify tokens (RFC 9449): fills the slot `tokenBinding`, and checks the proof of each request.
-import { type GrantStore, isLoopback, NO_POSSESSION, type Possession } from '../../../core/auth.ts'
+import { isLoopback, NO_POSSESSION, type Possession } from '../../../core/auth.ts'
 import type { InternalHost, Services } from '../../../core/internal.ts'
 import { parseDuration, type Route, StartError } from '../../../core/plugin.ts'
+import type { GrantStore } from '../grant-store/index.ts'
 import type { FilledDPoP } from './options.ts'
 import { createNonces, createUsedProofs, type UseOnce, usedIn } from './replay.ts'
 import { createTargets } from './target.ts'

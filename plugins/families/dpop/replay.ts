@@ -1,7 +1,7 @@
 // Protection against replayed DPoP proofs: the used proofs (RFC 9449 section 11.1) and the nonces (section 8).
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto'
-import { GRANT_KINDS, type GrantStore } from '../../../core/auth.ts'
 import { HostError } from '../../../core/index.ts'
+import { GRANT_KINDS, type GrantStore } from '../grant-store/index.ts'
 
 /** Maximum used proofs, about 200 bytes each: with a `maxAge` of 60 s, some 5,000 requests per second. */
 const MAX_PROOFS = 400_000

@@ -1,15 +1,16 @@
 // Tests the identity assertion grant (ID-JAG) at the token endpoint, and every check that rejects an assertion.
+
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { expect } from 'chai'
 import { createAuthFetch } from '../../../client/index.ts'
-import { createMemoryGrantStore } from '../../../core/access/grant-store.ts'
-import type { GrantStore } from '../../../core/auth.ts'
 import { definePlugin } from '../../../core/internal.ts'
 import { MODERN_REVISION } from '../../../core/transport.ts'
+import type { GrantStore } from '../../../plugins/families/grant-store/index.ts'
 import { type StartedBridge, startBridge } from '../../support/bridge.ts'
 import { claimsOf, REDIRECT, type TokenAnswer } from '../../support/form-browser.ts'
 import { stopIdentityProviders } from '../../support/identity-provider.ts'
+import { createMemoryGrantStore } from '../../support/memory-grant-store.ts'
 import { callAs, userIn } from '../../support/protected-host.ts'
 import { metaOf, modern } from '../../support/rpc.ts'
 import { stopHosts } from '../../support/start-host.ts'

@@ -1,10 +1,10 @@
 // Tests the signing and sealing keys of auth-bridge: derivation, rotation and key files.
+
 import { createPrivateKey, createPublicKey, generateKeyPairSync, randomBytes, sign, verify } from 'node:crypto'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
-import { createMemoryGrantStore } from '../../../core/access/grant-store.ts'
 import { createRegisteredClients } from '../../../plugins/auth-bridge/clients/client-rules.ts'
 import {
   deriveSigningKeys,
@@ -16,6 +16,7 @@ import { startBridge, stopBridges } from '../../support/bridge.ts'
 import { claimsOf } from '../../support/form-browser.ts'
 import { freePort } from '../../support/free-port.ts'
 import { startIdentityProvider } from '../../support/identity-provider.ts'
+import { createMemoryGrantStore } from '../../support/memory-grant-store.ts'
 import { callAs } from '../../support/protected-host.ts'
 
 const fits = ({ privateJwk, publicJwk }: SigningKey): boolean => {

@@ -1,10 +1,11 @@
 // Tests attacks on DPoP proofs (RFC 9449) over real HTTP; valid proofs are accepted before each test.
+
 import { randomBytes, sign } from 'node:crypto'
 import { expect } from 'chai'
-import { createMemoryGrantStore } from '../../../core/access/grant-store.ts'
 import { definePlugin } from '../../../core/internal.ts'
 import { createUsedProofs } from '../../../plugins/families/dpop/replay.ts'
 import { boundTo, type ProofFacts, proofOf, provenBy, publicJwk, sha256 } from '../../support/dpop.ts'
+import { createMemoryGrantStore } from '../../support/memory-grant-store.ts'
 import { callWith, challengeIn, type ProtectedHost, userIn } from '../../support/protected-host.ts'
 import { requestBytes, sendRaw } from '../../support/raw-http.ts'
 import { modernRequest } from '../../support/rpc.ts'

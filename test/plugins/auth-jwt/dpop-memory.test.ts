@@ -1,6 +1,6 @@
 // Tests the memory limits of used DPoP proofs and the expiry of DPoP nonces, with a fake clock.
+
 import { expect } from 'chai'
-import { createMemoryGrantStore } from '../../../core/access/grant-store.ts'
 import { HostError } from '../../../core/index.ts'
 import {
   createNonces,
@@ -9,6 +9,7 @@ import {
   type UseOnce,
   usedIn,
 } from '../../../plugins/families/dpop/replay.ts'
+import { createMemoryGrantStore } from '../../support/memory-grant-store.ts'
 
 /** As if it came with a token of ann's, by a key of its own. */
 const proof = (id: string, ttl: number, whose: Partial<UsedProof> = {}): UsedProof => ({

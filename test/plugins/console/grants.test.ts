@@ -1,10 +1,12 @@
 // The console of a host with auth-bridge: its OAuth clients, and the grants of its users.
+
 import { randomBytes } from 'node:crypto'
 import { expect } from 'chai'
-import { createGrantStore, createMemoryStore } from '../../../core/auth.ts'
+import { createMemoryStore } from '../../../core/auth.ts'
 import { createConsents } from '../../../plugins/auth-bridge/people/accounts.ts'
 import { type GrantRow, type Grants, PATHS } from '../../../plugins/console/api.ts'
 import { createRecords, createSealer } from '../../../plugins/families/credentials/index.ts'
+import { createGrantStore } from '../../../plugins/families/grant-store/index.ts'
 import { type StartedBridge, startBridge, stopBridges } from '../../support/bridge.ts'
 import { claimsOf, REDIRECT } from '../../support/form-browser.ts'
 import { modern } from '../../support/rpc.ts'

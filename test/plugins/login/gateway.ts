@@ -10,7 +10,7 @@ import { modern } from '../../support/rpc.ts'
 
 // The plugin loads parts on demand, which are ES modules: the host must not be a second copy of them.
 export const load = async () => ({
-  ...(await import('../../../core/access/grant-store.ts')),
+  ...(await import('../../../plugins/families/grant-store/index.ts')),
   ...(await import('../../../core/store/memory-store.ts')),
   ...(await import('../../fixtures/plugins.ts')),
   ...(await import('../../support/api-with-login.ts')),

@@ -1,8 +1,9 @@
 // Attacks on logins of callers at APIs: floods, forgotten registrations, tokens that outlive access, mistaken identities.
+
 import { randomBytes } from 'node:crypto'
 import { expect } from 'chai'
-import type { GrantStore } from '../../../core/access/grant-store.ts'
 import { createLoginWaits } from '../../../plugins/families/credentials/login-waits.ts'
+import type { GrantStore } from '../../../plugins/families/grant-store/index.ts'
 import { removeFolders } from '../../config/folder.ts'
 import type { ApiWithLogin } from '../../support/api-with-login.ts'
 import type { BridgeClient, StartedBridge } from '../../support/bridge.ts'
@@ -40,7 +41,7 @@ after(removeFolders)
 /** A grant store that reports its operations. */
 function watchedStore(report: (operation: string, key: string, ttl?: number) => unknown) {
   const memory = loaded.createMemoryStore()
-  const store = loaded.createGrantStore(memory)
+  const store = loaded.createGrantStore(memory, { granted: memory })
   const watched: GrantStore = {
     ...store,
     async get(key) {

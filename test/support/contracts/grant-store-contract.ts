@@ -1,7 +1,8 @@
 // The contract of grant stores.
+
 import { rejects } from 'node:assert/strict'
-import { GRANT_KINDS, type GrantStore } from '../../../core/access/grant-store.ts'
 import { type Expiry, type Promises, pause } from '../../../core/testing/contract.ts'
+import { GRANT_KINDS, type GrantStore } from '../../../plugins/families/grant-store/index.ts'
 import { holds, same } from './assertions.ts'
 
 const MINUTE = 60_000

@@ -1,8 +1,8 @@
 // The checks of sessions, streams, grants and tasks on every store: run by `describeContracts`.
 
-import type { GrantStore } from '../../../core/auth.ts'
 import { type Check, type ContractSettings, checksOf, type Promises } from '../../../core/testing/contract.ts'
 import type { ChangeBus, EventStore, Peers, SessionStore } from '../../../core/transport.ts'
+import type { GrantStore } from '../../../plugins/families/grant-store/index.ts'
 import type { TaskStore } from '../../../plugins/families/task-store/index.ts'
 import { changeBusChecks } from './change-bus-contract.ts'
 import { eventStoreChecks } from './event-store-contract.ts'

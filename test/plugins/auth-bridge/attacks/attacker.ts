@@ -1,10 +1,10 @@
 // What attacks on the bridge are made with: requests by hand, a store that tells what it was given, hosts that share one.
 
-import { createMemoryGrantStore } from '../../../../core/access/grant-store.ts'
-import type { GrantStore } from '../../../../core/auth.ts'
 import { definePlugin } from '../../../../core/internal.ts'
 import type { ConfiguredPlugin } from '../../../../core/plugin.ts'
+import type { GrantStore } from '../../../../plugins/families/grant-store/index.ts'
 import { type BridgeSettings, type StartedBridge, startBridge } from '../../../support/bridge.ts'
+import { createMemoryGrantStore } from '../../../support/memory-grant-store.ts'
 
 export interface Got {
   readonly status: number

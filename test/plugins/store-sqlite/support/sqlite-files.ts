@@ -4,7 +4,6 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { isBuiltin } from 'node:module'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { createGrantStore, type GrantStore } from '../../../../core/auth.ts'
 import { systemClock } from '../../../../core/http/clock.ts'
 import type { EventStore } from '../../../../core/sessions/event-store.ts'
 import type { Store } from '../../../../core/store.ts'
@@ -15,6 +14,7 @@ import {
   type SessionStore,
   type StreamBounds,
 } from '../../../../core/transport.ts'
+import { createGrantStore, type GrantStore } from '../../../../plugins/families/grant-store/index.ts'
 import { createTaskStore, type TaskStore } from '../../../../plugins/families/task-store/index.ts'
 import type { Committed, ThreadSettings } from '../../../../plugins/store-sqlite/thread/messages.ts'
 import { createSqliteStore, Writer } from '../../../../plugins/store-sqlite/writer.ts'
