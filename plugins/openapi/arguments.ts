@@ -36,8 +36,6 @@ export interface Arguments {
   readonly unknownArguments: readonly string[]
 }
 
-export type Grouping = 'flat' | 'grouped'
-
 interface Placed {
   readonly parameters: Parameter[]
   readonly from: RequestBody['from'] | undefined
@@ -49,7 +47,7 @@ const GROUPS = ['path', 'query', 'header', 'cookie'] as const
 export function mapArguments(
   parameters: readonly ReadParameter[],
   body: ReadBody | undefined,
-  grouping: Grouping,
+  grouping: 'flat' | 'grouped',
   overrides: NonNullable<Override['arguments']> = {},
 ): Arguments {
   const { list, from, ...placed } =
@@ -191,18 +189,16 @@ function objectOf(members: ReadonlyArray<readonly [name: string, schema: Schema,
 
 /** Adds fixed and default values. */
 export const fillArguments = (args: OperationArguments, values: readonly ArgumentValue[]): OperationArguments =>
-  values.reduce((filled, { path, ...value }) => fillIn(filled, path, value), args)
+  values.reduce((filled, one) => fillIn(filled, one.path, one), args)
 
-function fillIn(
+/** Sets a value, or a default value if there is none. */
+export function fillIn(
   args: OperationArguments,
-  path: readonly string[],
-  { value, default: standard }: Omit<ArgumentValue, 'path'>,
+  [key = '', ...rest]: readonly string[],
+  about: Omit<ArgumentValue, 'path'>,
 ): OperationArguments {
-  const [key = '', ...rest] = path
   const current = Object.hasOwn(args, key) ? args[key] : undefined
-  if (rest.length > 0) {
-    return { ...args, [key]: fillIn(isObject(current) ? current : {}, rest, { value, default: standard }) }
-  }
-  if (value !== undefined) return { ...args, [key]: value }
-  return current === undefined ? { ...args, [key]: standard } : args
+  if (rest.length > 0) return { ...args, [key]: fillIn(isObject(current) ? current : {}, rest, about) }
+  if (about.value !== undefined) return { ...args, [key]: about.value }
+  return current === undefined ? { ...args, [key]: about.default } : args
 }

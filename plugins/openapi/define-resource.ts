@@ -7,23 +7,16 @@ import {
   type ResourceDefinition,
   ToolError,
 } from '../../core/index.ts'
-import { isObject } from '../../core/plugin.ts'
 import { InputRequired } from '../../core/transport.ts'
 import { withLogin } from '../families/credentials/index.ts'
 import { problemsOf } from '../families/upstream-calls/index.ts'
-import { fillArguments } from './arguments.ts'
+import { fillArguments, fillIn } from './arguments.ts'
 import type { SendRequest } from './define-tools.ts'
 import { freeName } from './names.ts'
 import type { OperationArguments, Parameter } from './operation.ts'
 import type { Override, Source } from './options.ts'
 import type { ApiTool } from './read-tool.ts'
 import { isNotFound } from './response.ts'
-
-interface Variable {
-  readonly name: string
-  readonly parameter: Parameter
-  readonly schema: Parameter['schema']
-}
 
 /** A text block has no media type. The host then uses that of the definition. */
 function contentsOf(block: ContentBlock, isJson: boolean) {
@@ -37,7 +30,7 @@ function contentsOf(block: ContentBlock, isJson: boolean) {
 }
 
 /** Converts a variable, which is text, to a number or boolean if the schema requires it. */
-async function typedValue(text: string, { schema }: Variable): Promise<unknown> {
+async function typedValue(text: string, schema: Parameter['schema']): Promise<unknown> {
   if ((await problemsOf(text, schema, 'output')) === undefined) return text
   try {
     const value: unknown = JSON.parse(text)
@@ -45,13 +38,6 @@ async function typedValue(text: string, { schema }: Variable): Promise<unknown> 
   } catch {
     return text
   }
-}
-
-function withArgument(args: OperationArguments, [key, ...rest]: readonly string[], value: unknown): OperationArguments {
-  if (key === undefined) return args
-  if (rest.length === 0) return { ...args, [key]: value }
-  const group = args[key]
-  return { ...args, [key]: withArgument(isObject(group) ? group : {}, rest, value) }
 }
 
 /** Creates the resource of a tool; undefined if the options do not select its operation. */
@@ -64,7 +50,7 @@ export function defineApiResource(
 ): ResourceDefinition | undefined {
   if (!pathArguments) return undefined
   const taken = new Set<string>(['uri'])
-  const variables = pathArguments.map((parameter): Variable => {
+  const variables = pathArguments.map(parameter => {
     const free = freeName(parameter.name.replaceAll(/\W/g, '_'), 'path', taken)
     taken.add(free)
     return { name: free, parameter, schema: { ...parameter.schema, $defs: operation.schemas } }
@@ -76,8 +62,8 @@ export function defineApiResource(
   async function read(args: Readonly<Record<string, string>>, ctx: CallContext): Promise<CallToolResult> {
     let given: OperationArguments = {}
     for (const variable of variables) {
-      const value = await typedValue(args[variable.name] ?? '', variable)
-      given = withArgument(given, variable.parameter.argument, value)
+      const value = await typedValue(args[variable.name] ?? '', variable.schema)
+      given = fillIn(given, variable.parameter.argument, { value })
     }
     const problems = await problemsOf(given, input.schema, 'input')
     if (problems !== undefined) throw new ToolError(`Invalid URI for ${name}:\n${problems}`)

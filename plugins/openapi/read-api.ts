@@ -2,7 +2,7 @@
 import { resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { parseSize } from '../../core/plugin.ts'
-import { type Api, type Candidate, candidatesOf, createApi } from './api.ts'
+import { candidatesOf, createApi } from './api.ts'
 import { createDocuments, type Load, MAX_DOCUMENT, parseDocument } from './document/load.ts'
 import { applyOverlay } from './document/overlay.ts'
 import { DocumentError, type DocumentFile, located, MissingDocument } from './document/place.ts'
@@ -18,17 +18,7 @@ interface LeftOut {
   readonly reason: string
 }
 
-export interface ApiReading {
-  readonly api: Api
-  /** Origins that can receive credentials; undefined: all. */
-  readonly origins: ReadonlySet<string> | undefined
-  readonly candidates: readonly Candidate[]
-  readonly tools: readonly ApiTool[]
-  /** Operations left out by options. */
-  readonly skipped: readonly LeftOut[]
-  /** Operations left out because of faults in the document, with file, line and pointer. */
-  readonly faulty: readonly LeftOut[]
-}
+export type ApiReading = Awaited<ReturnType<typeof readApi>>
 
 export interface ReadSettings {
   /** The base folder of relative paths. */
@@ -39,7 +29,7 @@ export interface ReadSettings {
 }
 
 /** Reads a document. Throws a LoadError or a DocumentError if the document cannot be used at all. */
-export async function readApi(source: Source, settings: ReadSettings): Promise<ApiReading> {
+export async function readApi(source: Source, settings: ReadSettings) {
   const maxSchema = parseSize(source.maxSchema)
   const url = urlOf(source.document, settings)
   let file = parseDocument(url, source.document, settings.main ?? (await loadMain(source, settings)))
@@ -67,10 +57,13 @@ export async function readApi(source: Source, settings: ReadSettings): Promise<A
   const nameOf = createNames(candidates, source.prefix)
   const reading = {
     api,
+    /** Origins that can receive credentials; undefined: all. */
     origins,
     candidates,
     tools: [] as ApiTool[],
+    /** Operations left out by options. */
     skipped: [] as LeftOut[],
+    /** Operations left out because of faults in the document, with file, line and pointer. */
     faulty: faults.map(error => ({ id: '', reason: located(error.place, error.fault) })),
   }
   for (const candidate of candidates) {

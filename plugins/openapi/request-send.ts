@@ -2,6 +2,7 @@
 import { promisify } from 'node:util'
 import { brotliDecompress, gunzip, inflate, inflateRaw, type ZlibOptions } from 'node:zlib'
 import type { Dispatcher } from 'undici'
+import type { Services } from '../../core/internal.ts'
 
 export type ResponseHeaders = Readonly<Record<string, string | string[] | undefined>>
 
@@ -169,6 +170,27 @@ export interface Stoppable {
 export interface StepLimit {
   /** Replaces the previous step, which has ended. */
   begin(step: Stoppable): void
+}
+
+/** Sends one request with a time limit, through a connection of its own. */
+export async function sendAlone(
+  open: () => ReturnType<Services['openConnections']>,
+  { origin, pathname, search }: URL,
+  about: Pick<RequestToSend, 'method' | 'headers'> & { readonly timeout: number; readonly maxResponse: number },
+): Promise<ReceivedResponse> {
+  const { timeout, maxResponse, ...request } = about
+  const connections = await open()
+  let timer: NodeJS.Timeout | undefined
+  const begin = (exchange: Stoppable) => {
+    timer = setTimeout(() => exchange.stop(new Error(`no response within ${timeout / 1_000} s`)), timeout)
+  }
+  try {
+    const dispatcher = connections.agentFor(origin)
+    return await send({ ...request, dispatcher, origin, path: pathname + search, body: null }, maxResponse, { begin })
+  } finally {
+    clearTimeout(timer)
+    await connections.close()
+  }
 }
 
 /** Rejects with a SendFailure, an undici error, or the reason of a stop. `maxResponse`: bytes after decompression. */

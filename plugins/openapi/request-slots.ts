@@ -15,21 +15,12 @@ class Waiting implements Queued {
   }
 }
 
-export interface Slots {
-  /** Resolves with a slot; undefined if the call has a slot already. `release` must follow. */
-  take(owner: string, limit: StepLimit): Promise<void> | undefined
-  release(owner: string): void
-}
-
-export function createSlots(most: number): Slots {
+export function createSlots(most: number) {
   const queue = new FairQueue<Waiting>()
 
-  function beginNext() {
-    if (queue.places < most) queue.next(() => true)?.begin()
-  }
-
   return {
-    take(owner, limit) {
+    /** Resolves with a slot; undefined if the call has a slot already. `release` must follow. */
+    take(owner: string, limit: StepLimit): Promise<void> | undefined {
       if (queue.places < most) {
         queue.take(owner)
         return undefined
@@ -48,9 +39,9 @@ export function createSlots(most: number): Slots {
         queue.add(owner, waiting)
       })
     },
-    release(owner) {
+    release(owner: string): void {
       queue.leave(owner)
-      beginNext()
+      if (queue.places < most) queue.next(() => true)?.begin()
     },
   }
 }

@@ -1,4 +1,5 @@
 // Builds the path, query, headers and cookies of a request from arguments, and refuses arguments that change the request.
+import { isJsonType } from './media-types.ts'
 import type { ArgumentPath, Operation, OperationArguments, Parameter } from './operation.ts'
 import { withNameChecks } from './request-names.ts'
 import {
@@ -97,8 +98,6 @@ const styleOf = ({ name, style = 'simple', explode, allowReserved }: Parameter):
   explode,
   allowReserved,
 })
-
-const isJsonType = (type: string): boolean => /[/+]json\b/i.test(type)
 
 /** Serializes a parameter with `content` as one text in its media type. */
 function contentText(type: string, value: unknown): string | undefined {

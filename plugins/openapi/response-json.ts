@@ -124,9 +124,11 @@ export function isTooDeep(json: string): boolean {
   return false
 }
 
+export const withoutMark = (text: string): string => (text.charCodeAt(0) === 0xfeff ? text.slice(1) : text)
+
 /** Parses a response. Undefined for text that is not JSON or is nested too deeply. */
 export function parseResponse(body: string): ParsedJson | undefined {
-  const json = body.charCodeAt(0) === 0xfeff ? body.slice(1) : body
+  const json = withoutMark(body)
   let value: unknown
   try {
     if (isTooDeep(json)) return undefined

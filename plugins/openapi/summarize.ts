@@ -4,32 +4,12 @@ import { serialize } from 'node:v8'
 import { didYouMean } from '../../core/internal.ts'
 import { LoadError } from './document/load.ts'
 import { DocumentError, located } from './document/place.ts'
-import type { SecuritySchemes } from './operation.ts'
 import type { Source } from './options.ts'
 import { type ApiReading, type ReadSettings, readApi } from './read-api.ts'
-import type { ApiTool } from './read-tool.ts'
 import { namesOf, unknownOverrides, unmatchedFilters } from './select.ts'
 
-interface UnknownKey {
-  /** Path relative to the options of the document. */
-  readonly at: readonly string[]
-  readonly text: string
-}
-
-/** The parts of a document that stay in memory. */
-export interface ReadDocument {
-  readonly tools: readonly ApiTool[]
-  readonly securitySchemes: SecuritySchemes
-  readonly origins: ApiReading['origins']
-  /** Keys of `overrides` that match no operation or argument. */
-  readonly unknownKeys: readonly UnknownKey[]
-  /** Left-out operations with the reasons. */
-  readonly faults: readonly string[]
-  /** Ignored or replaced invalid parts of the document. */
-  readonly notes: readonly string[]
-  /** SHA-256 of the other parts, for fast comparison. */
-  readonly digest: string
-}
+/** The parts of a document that stay in memory. `digest`: SHA-256 of the other parts, for fast comparison. */
+export type ReadDocument = ReturnType<typeof summarize> & { readonly digest: string }
 
 /** The reason why a document cannot be used. */
 export interface ReadFailure {
@@ -49,8 +29,11 @@ function summarize({ api, origins, candidates, tools, faulty }: ApiReading, sour
     tools,
     securitySchemes: api.securitySchemes,
     origins,
+    /** Keys of `overrides` that match no operation or argument. `at`: relative to the options of the document. */
     unknownKeys: [...unknownNames, ...unknownInTools],
+    /** Left-out operations with the reasons. */
     faults: faulty.map(({ reason }) => `left out: ${reason}`),
+    /** Ignored or replaced invalid parts of the document. */
     notes: [
       ...[...api.notes.values()].map(({ place, text }) => located(place, text)),
       ...unmatchedFilters(candidates, source).map(at => `\`${at}\` matches no operation`),

@@ -1,7 +1,7 @@
 // Fetches documents from URLs, from allowed addresses only and without redirects.
 import type { Services } from '../../../core/internal.ts'
 import { errorText } from '../../../core/plugin.ts'
-import { headerOf, type Stoppable, send } from '../request-send.ts'
+import { headerOf, sendAlone } from '../request-send.ts'
 
 /** Rejects with a reason without the URL. */
 type FetchBytes = (url: URL, maxBytes: number) => Promise<Uint8Array>
@@ -15,16 +15,10 @@ const HEADERS = [
 /** `open`: called for each fetch. */
 export const createFetchBytes =
   (open: () => ReturnType<Services['openConnections']>): FetchBytes =>
-  async ({ origin, pathname, search }, maxBytes) => {
-    const connections = await open()
-    let timer: NodeJS.Timeout | undefined
-    const begin = (exchange: Stoppable) => {
-      timer = setTimeout(() => exchange.stop(new Error(`no response within ${TIMEOUT / 1_000} s`)), TIMEOUT)
-    }
+  async (url, maxBytes) => {
     try {
-      const dispatcher = connections.agentFor(origin)
-      const request = { dispatcher, origin, path: pathname + search, method: 'GET', headers: [...HEADERS], body: null }
-      const { status, headers, body, isCut } = await send(request, maxBytes, { begin })
+      const request = { method: 'GET', headers: [...HEADERS], timeout: TIMEOUT, maxResponse: maxBytes }
+      const { status, headers, body, isCut } = await sendAlone(open, url, request)
       if (status >= 300 && status < 400) {
         throw new Error(`HTTP ${status}, redirect to ${headerOf(headers, 'location')}: use that URL`)
       }
@@ -33,9 +27,6 @@ export const createFetchBytes =
       return body
     } catch (error) {
       throw new Error(withFix(error), { cause: error })
-    } finally {
-      clearTimeout(timer)
-      await connections.close()
     }
   }
 
