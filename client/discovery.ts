@@ -266,7 +266,7 @@ function readServer(ctx: ClientContext, members: Members, wanted: Wanted, url: s
     issuer,
     authorizationEndpoint: textOf(members, 'authorization_endpoint'),
     tokenEndpoint: tokenEndpoint ?? textOf(members, 'token_endpoint'),
-    ...(tokenEndpoint !== undefined && { tokenEndpointGiven: true }),
+    tokenEndpointGiven: tokenEndpoint === undefined ? undefined : true,
     registrationEndpoint: textOf(members, 'registration_endpoint'),
     revocationEndpoint: textOf(members, 'revocation_endpoint'),
     deviceAuthorizationEndpoint: textOf(members, 'device_authorization_endpoint'),
@@ -282,30 +282,26 @@ function readServer(ctx: ClientContext, members: Members, wanted: Wanted, url: s
   }
 }
 
-const withoutDocument = { issParameterSupported: false, clientIdMetadataDocumentSupported: false, oidc: false } as const
-
-const defaultEndpoints = (origin: string, tokenEndpoint: string | undefined): ServerInfo => ({
-  ...withoutDocument,
-  listed: origin,
-  issuer: origin,
-  authorizationEndpoint: `${origin}/authorize`,
-  tokenEndpoint: tokenEndpoint ?? `${origin}/token`,
-  ...(tokenEndpoint !== undefined && { tokenEndpointGiven: true }),
-  registrationEndpoint: `${origin}/register`,
-  pkceS256: true,
-  legacy: true,
-  metadataUrl: undefined,
-})
-
 export const tokenEndpointAlone = (listed: string, tokenEndpoint: string): ServerInfo => ({
-  ...withoutDocument,
   listed,
   issuer: listed,
   tokenEndpoint,
   tokenEndpointGiven: true,
+  issParameterSupported: false,
+  clientIdMetadataDocumentSupported: false,
+  oidc: false,
   pkceS256: false,
   legacy: false,
   metadataUrl: undefined,
+})
+
+const defaultEndpoints = (origin: string, tokenEndpoint: string | undefined): ServerInfo => ({
+  ...tokenEndpointAlone(origin, tokenEndpoint ?? `${origin}/token`),
+  tokenEndpointGiven: tokenEndpoint === undefined ? undefined : true,
+  authorizationEndpoint: `${origin}/authorize`,
+  registrationEndpoint: `${origin}/register`,
+  pkceS256: true,
+  legacy: true,
 })
 
 function refusePkce({ issuer, metadataUrl }: ServerInfo): never {

@@ -1,5 +1,5 @@
 // Parses JSON responses and detects numbers and keys that JavaScript values cannot hold.
-import { trimEndOf } from './trim-end.ts'
+import { trimEndOf } from './names.ts'
 
 /** The result of `parseResponse`. */
 export interface ParsedJson {
@@ -65,14 +65,8 @@ interface Open {
   isKey: boolean
 }
 
-interface Scan {
-  readonly text: string
-  readonly inexact: number
-  readonly duplicate: string | undefined
-}
-
 /** Scans valid JSON. `text` has inexact numbers as JSON strings. */
-function scan(json: string): Scan {
+function scan(json: string) {
   const open: Open[] = []
   const pieces: string[] = []
   let from = 0

@@ -3,8 +3,8 @@ import { isObject } from '../../core/plugin.ts'
 import { type Api, type Candidate, childOf, objectAt, type Trusts } from './api.ts'
 import { below, DocumentError, type DocumentFile, type Place, rootOf } from './document/place.ts'
 import type { Found } from './document/references.ts'
+import { trimEndOf } from './names.ts'
 import type { Source } from './options.ts'
-import { trimEndOf } from './trim-end.ts'
 
 /** Returns an absolute URL without a trailing slash. Throws a DocumentError. */
 export function baseUrlOf(api: Api, candidate: Candidate, source: Source): string {

@@ -2,15 +2,8 @@
 import { createHash } from 'node:crypto'
 import type { JsonSchema } from '../../../core/index.ts'
 import { type Place, pathOf, pointerOf } from '../document/place.ts'
-import type { Found, References } from '../document/references.ts'
-import { type Conversion, convertSchema, type Direction, type Uses } from './convert.ts'
-
-interface DefinitionsOf {
-  readonly references: References
-  readonly version: '3.0' | '3.1'
-  readonly direction: Direction
-  readonly note: (place: Place, text: string) => void
-}
+import type { Found } from '../document/references.ts'
+import { type Conversion, convertSchema, type Uses } from './convert.ts'
 
 export type Definitions = ReturnType<typeof createDefinitions>
 
@@ -30,7 +23,7 @@ interface Definition {
 
 const createUses = (): Uses => ({ all: new Set(), inPlace: new Set() })
 
-export function createDefinitions(settings: DefinitionsOf) {
+export function createDefinitions(settings: Omit<Conversion, 'define'>) {
   const names = new Map<string, string>()
   const definitions = new Map<string, Definition>()
   const converted = new Set<string>()
