@@ -2,7 +2,7 @@
 import type { JsonSchema } from '../../core/index.ts'
 import { isObject } from '../../core/plugin.ts'
 import { argumentNameOf, freeName } from './names.ts'
-import type { ArgumentPath, OperationArguments, Parameter, RequestBody } from './operation.ts'
+import { type ArgumentPath, type OperationArguments, type Parameter, PLACES, type RequestBody } from './operation.ts'
 import type { Override } from './options.ts'
 import type { ReadBody } from './read-body.ts'
 import type { ReadParameter } from './read-parameters.ts'
@@ -17,7 +17,6 @@ interface Argument {
   readonly required: boolean
 }
 
-/** A fixed or default value. */
 export interface ArgumentValue {
   readonly path: ArgumentPath
   readonly value?: unknown
@@ -25,8 +24,6 @@ export interface ArgumentValue {
 }
 
 type Grouping = 'flat' | 'grouped'
-
-const GROUPS = ['path', 'query', 'header', 'cookie'] as const
 
 export function mapArguments(
   parameters: readonly ReadParameter[],
@@ -96,7 +93,7 @@ function placeArguments(parameters: readonly ReadParameter[], body: ReadBody | u
     list.push({ name: path.join('.'), path, ...about })
     return path
   }
-  const inOrder = GROUPS.flatMap(group => parameters.filter(one => one.in === group))
+  const inOrder = PLACES.flatMap(group => parameters.filter(one => one.in === group))
   const placed = inOrder.map(one => {
     const about = { schema: schemaOf(one), required: one.required }
     return parameterOf(one, place(grouping === 'grouped' ? one.in : undefined, one.name, one.in, about))
@@ -168,7 +165,6 @@ function objectOf(members: ReadonlyArray<readonly [name: string, schema: Schema,
   }
 }
 
-/** Adds fixed and default values. */
 export const fillArguments = (args: OperationArguments, values: readonly ArgumentValue[]): OperationArguments =>
   values.reduce((filled, one) => fillIn(filled, one.path, one), args)
 

@@ -30,7 +30,6 @@ export interface AddedCredentials {
 export const refuseTokens = ({ tokens }: AddedCredentials, refusal: Refusal): boolean =>
   tokens.some(({ source, used }) => source.invalidateToken(used, refusal))
 
-/** The credentials of one operation. */
 export interface OperationCredentials {
   /** Parameters that arguments cannot set. Header names in lower case. */
   readonly owned: Readonly<Record<'header' | 'query' | 'cookie', ReadonlySet<string>>>
@@ -107,7 +106,6 @@ function endpointFault(scheme: SecurityScheme, auth: UpstreamAuth, trusts: (url:
   return `${why}: set \`issuer\`, or list "${url.host}" in \`allowHosts\``
 }
 
-/** Adds one credential. */
 interface Adder {
   readonly place: 'header' | 'query' | 'cookie'
   /** Header names in lower case. */

@@ -129,7 +129,6 @@ function summarize({ api, origins, candidates, tools, faulty }: ApiReading, sour
   }
 }
 
-/** A serialized ReadDocument. */
 export interface Summary {
   readonly bytes: Uint8Array
   readonly digest: string

@@ -43,7 +43,6 @@ export class SendFailure extends Error {
 const MAX_ERROR_BODY = 65_536
 const NO_BYTES = Buffer.alloc(0)
 
-/** Returns the first value of a header. */
 export function headerOf(headers: ResponseHeaders, name: string): string | undefined {
   const value = headers[name]
   return Array.isArray(value) ? value[0] : value

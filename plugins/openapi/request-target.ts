@@ -72,7 +72,6 @@ function checkPathText(text: string): void {
 
 export const argumentName = (path: ArgumentPath): string => path.join('.')
 
-/** Returns the value at an argument path; undefined if missing. */
 export function argumentAt(args: OperationArguments, path: ArgumentPath): unknown {
   let value: unknown = args
   for (const key of path) {
@@ -82,7 +81,6 @@ export function argumentAt(args: OperationArguments, path: ArgumentPath): unknow
   return value
 }
 
-/** Adds the name of the argument to the message. */
 export function forArgument<Value>(path: ArgumentPath, build: () => Value): Value {
   try {
     return build()
@@ -104,7 +102,6 @@ function contentText(type: string, value: unknown): string | undefined {
   return isJsonType(type) && value !== undefined ? JSON.stringify(value) : textOf(value)
 }
 
-/** Serializes a parameter according to its style. */
 function styled(parameter: Parameter, value: unknown): { readonly style: ValueStyle; readonly value: unknown } {
   const style = styleOf(parameter)
   if (parameter.contentType === undefined) return { style, value }
@@ -127,7 +124,6 @@ function readTemplate(template: string, byName: ReadonlyMap<string, Parameter>):
 /** Matches the start of possible dot segments. All other characters are already encoded. */
 const MAYBE_DOTS = /\/(?:\.|%2e)/i
 
-/** Builds the path of one operation from arguments. */
 export function createPath({ baseUrl, path, parameters }: Operation): (args: OperationArguments) => string {
   const base = new URL(baseUrl)
   const root = base.pathname.replace(/\/$/, '')

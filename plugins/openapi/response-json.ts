@@ -1,7 +1,7 @@
 // Parses JSON responses and detects numbers and keys that JavaScript values cannot hold.
+import { endOfString } from '../../core/internal.ts'
 import { trimEndOf } from './names.ts'
 
-/** The result of `parseResponse`. */
 export interface ParsedJson {
   /** The value. Numbers that JavaScript would change are texts with all digits. */
   readonly value: unknown
@@ -16,22 +16,11 @@ export interface ParsedJson {
 /** Maximum nesting of responses and documents. */
 export const MAX_DEPTH = 512
 
-const [QUOTE, COMMA, MINUS, COLON, BACKSLASH] = [0x22, 0x2c, 0x2d, 0x3a, 0x5c]
+const [QUOTE, COMMA, MINUS, COLON] = [0x22, 0x2c, 0x2d, 0x3a]
 const [OPEN_LIST, CLOSE_LIST, OPEN_OBJECT, CLOSE_OBJECT] = [0x5b, 0x5d, 0x7b, 0x7d]
 
 const isDigit = (code: number): boolean => code >= 0x30 && code <= 0x39
 
-/** Returns the index after a string. Regular expressions overflow the stack for strings of some megabytes. */
-function endOfString(json: string, start: number): number {
-  for (let end = json.indexOf('"', start + 1); end !== -1; end = json.indexOf('"', end + 1)) {
-    let slash = end
-    while (json.charCodeAt(slash - 1) === BACKSLASH) slash--
-    if ((end - slash) % 2 === 0) return end + 1
-  }
-  return json.length
-}
-
-/** Returns the index after a number. */
 function endOfNumber(json: string, start: number): number {
   let index = start + 1
   while (index < json.length && (isDigit(json.charCodeAt(index)) || '+-.eE'.includes(json.charAt(index)))) index++
@@ -59,7 +48,6 @@ function isExact(token: string): boolean {
   return digitsOf(String(Number(token))) === digitsOf(token)
 }
 
-/** An open object or list. */
 interface Open {
   readonly keys: Set<string> | undefined
   isKey: boolean
@@ -84,7 +72,7 @@ function scan(json: string) {
     } else if (code === COLON) {
       if (top) top.isKey = false
     } else if (code === QUOTE) {
-      index = endOfString(json, start)
+      index = endOfString(json, start) + 1
       if (!top?.isKey || !top.keys) continue
       const token = json.slice(start, index)
       const key: string = token.includes('\\') ? JSON.parse(token) : token.slice(1, -1)
@@ -108,7 +96,7 @@ export function isTooDeep(json: string): boolean {
   for (let index = 0; index < json.length; ) {
     const code = json.charCodeAt(index)
     if (code === QUOTE) {
-      index = endOfString(json, index)
+      index = endOfString(json, index) + 1
       continue
     }
     if ((code === OPEN_LIST || code === OPEN_OBJECT) && ++depth > MAX_DEPTH) return true

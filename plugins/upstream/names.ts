@@ -47,6 +47,5 @@ export function unmatchedFilters(
   ]
 }
 
-/** True if a resource or prompt is served. */
 export const isServed = (setting: boolean | readonly string[], text: string): boolean =>
   typeof setting === 'boolean' ? setting : fits(setting, text)

@@ -109,7 +109,6 @@ function parseJson(text: string): ReturnType<typeof readJson> {
   }
 }
 
-/** Converts keys of arrays to numbers. */
 function numbered(path: readonly (string | number)[], root: unknown): (string | number)[] {
   let value = root
   return path.map(key => {
@@ -120,25 +119,21 @@ function numbered(path: readonly (string | number)[], root: unknown): (string | 
 }
 
 /** A main document, with the documents that its `$ref`s name. */
-export interface Documents {
-  readonly main: DocumentFile
-  /** Returns the document that a `$ref` names, if it is loaded. Otherwise throws a MissingDocument error. */
-  of(url: URL, from: Place): DocumentFile
-  /** Loads a document that `of` missed. Throws a DocumentError if it is not allowed or cannot be loaded. */
-  add(missing: MissingDocument): Promise<void>
-}
+export type Documents = ReturnType<typeof createDocuments>
 
-export function createDocuments(main: DocumentFile, load: Load): Documents {
+export function createDocuments(main: DocumentFile, load: Load) {
   const loaded = new Map([[main.url.href, main]])
   let bytes = 0
   return {
     main,
-    of(url, from) {
+    /** Returns the document that a `$ref` names, if it is loaded. Otherwise throws a MissingDocument error. */
+    of(url: URL, from: Place): DocumentFile {
       const found = loaded.get(url.href)
       if (!found) throw new MissingDocument(url, from)
       return found
     },
-    async add({ url, place }) {
+    /** Loads a document that `of` missed. Throws a DocumentError if it is not allowed or cannot be loaded. */
+    async add({ url, place }: MissingDocument): Promise<void> {
       const fault = await outsideOf(main.url, url)
       if (fault !== undefined) throw new DocumentError(place, fault)
       if (loaded.size > MAX_OTHERS)

@@ -3,7 +3,6 @@ import { isObject } from '../../../core/plugin.ts'
 import type { Documents } from './load.ts'
 import { below, DocumentError, type DocumentFile, keysOf, type Place, rootOf } from './place.ts'
 
-/** A value with its location. */
 export interface Found {
   readonly value: unknown
   readonly place: Place

@@ -397,6 +397,5 @@ const TYPE_OF: Readonly<Record<string, (value: unknown) => boolean>> = {
 
 const isTypeName = (name: unknown): name is string => typeof name === 'string' && Object.hasOwn(TYPE_OF, name)
 
-/** True if a value has one of the types. */
 const hasType = (value: unknown, types: readonly string[]): boolean =>
   types.length === 0 || types.some(type => TYPE_OF[type]?.(value))
