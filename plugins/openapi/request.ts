@@ -1,6 +1,6 @@
 // Calls one operation of an API: builds the request, sends it with retries and redirects, and converts the response.
 import { type CallContext, type CallToolResult, ToolError } from '../../core/index.ts'
-import type { Services } from '../../core/internal.ts'
+import { FairQueue, type Queued, type Services } from '../../core/internal.ts'
 import { type Clock, errorText, HostError, type Logger } from '../../core/plugin.ts'
 import { type Cancellation, callOf, contextCancellation, holderOf } from '../../core/transport.ts'
 import { readSecret, type SecretSource, stepUpOf } from '../families/credentials/index.ts'
@@ -9,7 +9,6 @@ import { isJsonType } from './media-types.ts'
 import type { Operation, OperationArguments } from './operation.ts'
 import { encodeBody } from './request-body.ts'
 import { headerOf, type ReceivedResponse, SendFailure, type StepLimit, type Stoppable, send } from './request-send.ts'
-import { createSlots } from './request-slots.ts'
 import { createCookies, createHeaders, createPath, createQuery } from './request-target.ts'
 import { ArgumentFault } from './request-values.ts'
 import { type ResponseLimits, toolResultOf } from './response.ts'
@@ -155,6 +154,45 @@ class CallEnd implements StepLimit {
   #end(reason: Error) {
     this.#reason ??= reason
     this.#step?.stop(this.#reason)
+  }
+}
+
+interface Waiting extends Queued {
+  readonly begin: () => void
+}
+
+/** Limits concurrent requests to one API, fairly between callers. */
+function createSlots(most: number) {
+  const queue = new FairQueue<Waiting>()
+
+  return {
+    /** Resolves with a slot; undefined if the call has a slot already. `release` must follow. */
+    take(owner: string, limit: StepLimit): Promise<void> | undefined {
+      if (queue.places < most) {
+        queue.take(owner)
+        return undefined
+      }
+      return new Promise((resolve, reject) => {
+        const waiting: Waiting = {
+          returns: false,
+          begin() {
+            queue.delete(owner, waiting)
+            queue.take(owner)
+            resolve()
+          },
+        }
+        limit.begin({
+          stop(reason) {
+            if (queue.delete(owner, waiting)) reject(reason)
+          },
+        })
+        queue.add(owner, waiting)
+      })
+    },
+    release(owner: string): void {
+      queue.leave(owner)
+      if (queue.places < most) queue.next(() => true)?.begin()
+    },
   }
 }
 
