@@ -1,5 +1,5 @@
 // Simulates a client's steps from the URL to a login, with the code of `createAuthFetch`.
-import { parseChallenges, readCue } from '../../client/challenge.ts'
+import { parseChallengeList, readCue } from '../../client/challenge.ts'
 import type { ClientContext } from '../../client/context.ts'
 import { discoverResource, discoverServer, type ResourceInfo } from '../../client/discovery.ts'
 import { AuthError } from '../../client/errors.ts'
