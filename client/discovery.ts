@@ -266,7 +266,7 @@ function readServer(ctx: ClientContext, members: Members, wanted: Wanted, url: s
     issuer,
     authorizationEndpoint: textOf(members, 'authorization_endpoint'),
     tokenEndpoint: tokenEndpoint ?? textOf(members, 'token_endpoint'),
-    tokenEndpointGiven: tokenEndpoint === undefined ? undefined : true,
+    ...(tokenEndpoint !== undefined && { tokenEndpointGiven: true }),
     registrationEndpoint: textOf(members, 'registration_endpoint'),
     revocationEndpoint: textOf(members, 'revocation_endpoint'),
     deviceAuthorizationEndpoint: textOf(members, 'device_authorization_endpoint'),
@@ -282,11 +282,10 @@ function readServer(ctx: ClientContext, members: Members, wanted: Wanted, url: s
   }
 }
 
-export const tokenEndpointAlone = (listed: string, tokenEndpoint: string): ServerInfo => ({
+const withoutMetadata = (listed: string, tokenEndpoint: string): ServerInfo => ({
   listed,
   issuer: listed,
   tokenEndpoint,
-  tokenEndpointGiven: true,
   issParameterSupported: false,
   clientIdMetadataDocumentSupported: false,
   oidc: false,
@@ -296,12 +295,38 @@ export const tokenEndpointAlone = (listed: string, tokenEndpoint: string): Serve
 })
 
 const defaultEndpoints = (origin: string, tokenEndpoint: string | undefined): ServerInfo => ({
-  ...tokenEndpointAlone(origin, tokenEndpoint ?? `${origin}/token`),
-  tokenEndpointGiven: tokenEndpoint === undefined ? undefined : true,
+  ...withoutMetadata(origin, tokenEndpoint ?? `${origin}/token`),
+  ...(tokenEndpoint !== undefined && { tokenEndpointGiven: true }),
   authorizationEndpoint: `${origin}/authorize`,
   registrationEndpoint: `${origin}/register`,
   pkceS256: true,
   legacy: true,
+})
+
+const withoutMetadata = (listed: string, tokenEndpoint: string): ServerInfo => ({
+  listed,
+  issuer: listed,
+  tokenEndpoint,
+  issParameterSupported: false,
+  clientIdMetadataDocumentSupported: false,
+  oidc: false,
+  pkceS256: false,
+  legacy: false,
+  metadataUrl: undefined,
+})
+
+const defaultEndpoints = (origin: string, tokenEndpoint: string | undefined): ServerInfo => ({
+  ...withoutMetadata(origin, tokenEndpoint ?? `${origin}/token`),
+  ...(tokenEndpoint !== undefined && { tokenEndpointGiven: true }),
+  authorizationEndpoint: `${origin}/authorize`,
+  registrationEndpoint: `${origin}/register`,
+  pkceS256: true,
+  legacy: true,
+})
+
+export const tokenEndpointAlone = (listed: string, tokenEndpoint: string): ServerInfo => ({
+  ...withoutMetadata(listed, tokenEndpoint),
+  tokenEndpointGiven: true,
 })
 
 function refusePkce({ issuer, metadataUrl }: ServerInfo): never {
