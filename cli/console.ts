@@ -33,13 +33,13 @@ interface Version {
   readonly adapted: LoadedConfig
 }
 
-const inside = (value: unknown) => (isConfiguredPlugin(value) ? value.options : value)
+const unwrapPlugin = (value: unknown) => (isConfiguredPlugin(value) ? value.options : value)
 
 /** True if the config sets the value, or a short form in place of one of its parents. */
 function isWritten(config: unknown, path: Path): boolean {
   let value = config
   for (const key of path) {
-    const parent = inside(value)
+    const parent = unwrapPlugin(value)
     if (parent === undefined || !isPlain(parent)) return parent !== undefined
     value = Object.hasOwn(parent, key) ? Reflect.get(parent, key) : undefined
   }
@@ -48,7 +48,7 @@ function isWritten(config: unknown, path: Path): boolean {
 
 /** The paths of a config; those of definitions are omitted. */
 function pathsIn(value: unknown, path: Path = []): Path[] {
-  const parent = inside(value)
+  const parent = unwrapPlugin(value)
   if (!isPlain(parent) || (path[0] === 'toolsets' && path.length > 1)) return [path]
   const below = Object.entries(parent).flatMap(([key, inner]) => pathsIn(inner, [...path, key]))
   return path.length === 0 ? below : [path, ...below]
@@ -117,12 +117,26 @@ function describeChange({ at, of, impact, what }: Change): LockChange[] {
   }))
 }
 
-async function readLockState(surface: Surface, readLock: () => Promise<Lock | undefined>): Promise<LockState> {
-  const { compareSurfaces } = await import('./lock/compare-surfaces.ts')
+/** A config without connections. */
+interface Configured {
+  readonly surface: Surface
+  /** The names of its upstream servers. */
+  readonly servers: readonly string[]
+}
+
+function serversIn(config: object): string[] {
+  const { plugins = {} } = config as { readonly plugins?: Readonly<Record<string, unknown>> }
+  const options = unwrapPlugin(plugins['upstream'])
+  return isObject(options) && isObject(options['servers']) ? Object.keys(options['servers']) : []
+}
+
+type ReadChanges = () => Promise<readonly Change[] | undefined>
+
+async function readLockState(readChanges: ReadChanges): Promise<LockState> {
   try {
-    const lock = await readLock()
-    if (!lock) return { state: 'none', changes: [] }
-    const changes = compareSurfaces(lock, surface).flatMap(describeChange)
+    const found = await readChanges()
+    if (!found) return { state: 'none', changes: [] }
+    const changes = found.flatMap(describeChange)
     return { state: changes.length === 0 ? 'same' : 'changed', changes }
   } catch (error) {
     return { state: 'unreadable', problem: errorText(error), changes: [] }
@@ -156,6 +170,45 @@ export function createOperatorLink(context: CommandContext, lock?: string): Oper
   let createUrl: (() => string) | undefined
   /** A reload replaces this process, and applies all changes. */
   let isWorker = false
+  let configured: (Configured & { readonly version: Version; readonly accepted: string }) | undefined
+
+  /**
+   * The surface of the config without connections, as `mcp-host diff` compares it. Upstream servers have their own entries in the
+   * lock file: their current lists are no change of the config.
+   */
+  async function readConfigured(version: Version, file: string, { upstreams = {} }: Lock): Promise<Configured> {
+    const accepted = JSON.stringify(upstreams)
+    if (configured?.version === version && configured.accepted === accepted) return configured
+    const [{ hostOf }, { readSurface }, { collectWarnings }] = await Promise.all([
+      import('../core/create-host.ts'),
+      import('./lock/read-surface.ts'),
+      import('./check.ts'),
+    ])
+    const options = { purpose: 'inspect', lock: { file, isFrozen: false } } as const
+    const host = await hostOf(version.adapted, collectWarnings(cwd).log, options)
+    try {
+      const servers = serversIn(host.served.services.offered.now)
+      configured = { version, accepted, surface: readSurface(host.served), servers }
+      return configured
+    } finally {
+      await host.close({ grace: 0 })
+    }
+  }
+
+  /** Undefined without a lock file. */
+  async function readChanges(version: Version): Promise<readonly Change[] | undefined> {
+    const [{ findUnaccepted }, { compareSurfaces }, { readLockIfThere }, { lockFileOf }] = await Promise.all([
+      import('./diff.ts'),
+      import('./lock/compare-surfaces.ts'),
+      import('./lock.ts'),
+      import('./lock/lock-file.ts'),
+    ])
+    const file = lockFileOf(version.read.file, lock, cwd)
+    const found = await readLockIfThere(file, context)
+    if (!found) return undefined
+    const { surface, servers } = await readConfigured(version, file, found)
+    return [...compareSurfaces(found, surface), ...findUnaccepted(servers, found)]
+  }
 
   async function describeKeys(host: Host, { read, adapted }: Version): Promise<Record<string, ConfigKey>> {
     const [{ writtenSchema }, { pluginsOf }, { builtInPlugins }] = await Promise.all([
@@ -185,16 +238,9 @@ export function createOperatorLink(context: CommandContext, lock?: string): Oper
       served = newest
     },
     async readSurface() {
-      const [{ readSurface }, { readLockIfThere }, { lockFileOf }] = await Promise.all([
-        import('./lock/read-surface.ts'),
-        import('./lock.ts'),
-        import('./lock/lock-file.ts'),
-      ])
-      const surface = readSurface(host.served)
-      const file = served?.read.file
-      const readLock = async () =>
-        file === undefined ? undefined : readLockIfThere(lockFileOf(file, lock, cwd), context)
-      return { items: itemsOf(surface), lock: await readLockState(surface, readLock) }
+      const { readSurface } = await import('./lock/read-surface.ts')
+      const lockState = await readLockState(async () => served && readChanges(served))
+      return { items: itemsOf(readSurface(host.served)), lock: lockState }
     },
     async explain({ path, caller, kind, name }) {
       const { explainAccess } = await import('./explain.ts')

@@ -28,13 +28,16 @@ type Given = CommandValues<typeof SURFACE_OPTIONS>
 type Sides = Awaited<ReturnType<typeof readSides>>
 
 /** Servers that are not in the lock file, which `start --frozen` refuses. */
-async function findUnaccepted(options: Given, { upstreams = {} }: Lock, context: CommandContext): Promise<Change[]> {
-  const { log } = collectWarnings(context.cwd)
-  const instances = await optionsOf(await readConfig(options, context), log, 'upstream')
-  const servers = instances.flatMap(one => Object.keys((one.options as UpstreamOptions).servers))
+export function findUnaccepted(servers: readonly string[], { upstreams = {} }: Lock): Change[] {
   const missing = servers.filter(name => !Object.hasOwn(upstreams, name))
   const what = `its tools and prompts are not in the lock file; run mcp-host accept ${missing.join(' ')}`
   return missing.map(name => ({ at: [], of: { kind: 'upstream server', name }, impact: 'read', what }))
+}
+
+async function serversOf(options: Given, context: CommandContext): Promise<string[]> {
+  const { log } = collectWarnings(context.cwd)
+  const instances = await optionsOf(await readConfig(options, context), log, 'upstream')
+  return instances.flatMap(one => Object.keys((one.options as UpstreamOptions).servers))
 }
 
 async function readSides(
@@ -58,7 +61,7 @@ async function readSides(
   const lock = old === '-' ? old : lockFileOf(file, old, cwd)
   const names = [nameOf(lock, cwd), nameOf(file, cwd)] as const
   const before = await readLockFile(lock, context)
-  return { names, before, after: surface, unaccepted: await findUnaccepted(options, before, context) }
+  return { names, before, after: surface, unaccepted: findUnaccepted(await serversOf(options, context), before) }
 }
 
 /** Exit codes: 0 no change, 3 no breaking change, 4 breaking or possibly breaking. */

@@ -44,8 +44,8 @@ interface PipelineSettings extends Pick<ErrorWriterSettings, 'encode'> {
   readonly log: Logger
   readonly report?: Report
   readonly isTimed?: boolean
-  /** Called at the start of a request. The returned function receives a promise that settles with its outcome. */
-  readonly onBegin?: ((ctx: HostContext) => (decided: Promise<unknown>) => void) | undefined
+  /** Called at the start of a request. The returned function is called at its end. */
+  readonly onBegin?: ((ctx: HostContext) => () => void) | undefined
 }
 
 type Run = (ctx: HostContext) => Promise<unknown>
@@ -161,7 +161,7 @@ export async function createPipeline(
     const { ip, hosts } = forwardedBy(ctx.req)
     ctx.request.ip = ip
     const { state } = ctx
-    const watch = onBegin?.(ctx)
+    const onEnd = onBegin?.(ctx)
     state.path = target?.path
     state.hosts = target?.authority === undefined ? hosts : [...hosts, target.authority]
     state.params = found?.params ?? NO_PARAMS
@@ -172,7 +172,7 @@ export async function createPipeline(
     }
     if (found?.target.route) state.route = found.target.route
     const decided = found ? found.target.run(ctx) : runNotFound(ctx)
-    watch?.(decided)
+    if (onEnd) decided.then(onEnd, onEnd)
     return decided
   })
   app.on('error', logFailure)

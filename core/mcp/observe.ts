@@ -50,16 +50,18 @@ function outcomeOf(call: Call, result: object | undefined, error: HostError | un
 }
 
 function notifyAll(observers: readonly Observer[], record: CallRecord, log: Logger): void {
-  const failed = (err: unknown) =>
-    log.error({ code: 'MH1607', err, ...blamed(err), method: record.method }, 'an observer failed')
   for (const observer of observers) {
     try {
       const told = observer(record)
-      if (told instanceof Promise) told.catch(failed)
+      if (told instanceof Promise) told.catch(err => logFailure(err, record, log))
     } catch (err) {
-      failed(err)
+      logFailure(err, record, log)
     }
   }
+}
+
+function logFailure(err: unknown, { method }: CallRecord, log: Logger): void {
+  log.error({ code: 'MH1607', err, ...blamed(err), method }, 'an observer failed')
 }
 
 function outcomeOfRequest({ state, req, res }: HostContext): Outcome {
@@ -76,23 +78,9 @@ function outcomeOfRequest({ state, req, res }: HostContext): Outcome {
 const CHECK_INTERVAL = 60_000
 
 /** A request whose steps are running. A `close` listener for each request would cost more. */
-class PendingRequest implements TimeoutEntry {
-  older?: this | undefined = undefined
-  newer?: this | undefined = undefined
-  linked = false
-  due = 0
-  readonly began = performance.now()
+interface PendingRequest extends TimeoutEntry {
+  readonly began: number
   readonly ctx: HostContext
-  readonly #check: (request: PendingRequest) => void
-
-  constructor(ctx: HostContext, check: (request: PendingRequest) => void) {
-    this.ctx = ctx
-    this.#check = check
-  }
-
-  overdue(): void {
-    this.#check(this)
-  }
 }
 
 const VERBS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'OPTIONS', 'PATCH'])
@@ -101,7 +89,7 @@ export function createRequestWatch(
   registered: readonly Registration<Observer>[],
   { log, ...settings }: ObserveSettings,
   clock: Clock,
-): (ctx: HostContext) => (decided: Promise<unknown>) => void {
+): (ctx: HostContext) => () => void {
   const everywhere = registered.filter(({ instance }) => instance.general).map(({ value }) => value)
 
   function notify({ ctx, began }: PendingRequest) {
@@ -133,9 +121,9 @@ export function createRequestWatch(
   const starts = registered.flatMap(({ value }) => value.startTimeline ?? [])
 
   const pending = new TimeoutQueue<PendingRequest>(CHECK_INTERVAL, clock)
-  function check(request: PendingRequest) {
-    if (request.ctx.res.closed) notify(request)
-    else pending.add(request)
+  function check(this: PendingRequest) {
+    if (this.ctx.res.closed) notify(this)
+    else pending.add(this)
   }
   function end(request: PendingRequest) {
     const { state, res } = request.ctx
@@ -147,13 +135,18 @@ export function createRequestWatch(
   }
 
   return ctx => {
-    const request = new PendingRequest(ctx, check)
+    const request: PendingRequest = {
+      older: undefined,
+      newer: undefined,
+      linked: false,
+      due: 0,
+      began: performance.now(),
+      ctx,
+      overdue: check,
+    }
     pending.add(request)
     for (const start of starts) ctx.state.timeline ??= start()
-    return decided => {
-      const ended = () => end(request)
-      decided.then(ended, ended)
-    }
+    return () => end(request)
   }
 }
 

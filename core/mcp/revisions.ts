@@ -74,8 +74,9 @@ export const ASSUMED_REVISION = '2025-03-26' satisfies Revision
 
 export const rulesOf = (revision: Revision): RevisionRules => ROWS[revision]
 
-export const isRevision = (version: unknown): version is Revision =>
-  typeof version === 'string' && Object.hasOwn(ROWS, version)
+const KNOWN: ReadonlySet<unknown> = new Set(REVISIONS)
+
+export const isRevision = (version: unknown): version is Revision => KNOWN.has(version)
 
 export const isHandshakeRevision = (version: unknown): version is Revision =>
   isRevision(version) && ROWS[version].handshake

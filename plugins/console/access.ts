@@ -14,7 +14,7 @@ import {
 } from './api.ts'
 import { ApiFailure } from './server.ts'
 
-type Address = NonNullable<ReturnType<Operator['inspect']>>
+type InspectedRoute = NonNullable<ReturnType<Operator['inspect']>>
 
 const MAX_CALLERS = 16
 const MAX_PATH = 1_024
@@ -28,7 +28,7 @@ export function createHandles({ config }: InternalHost) {
   return (id: string): string => createHmac('sha256', key).update(id).digest('base64url').slice(0, 22)
 }
 
-export function addressAt(operator: Operator, path: unknown): Address {
+export function inspectRoute(operator: Operator, path: unknown): InspectedRoute {
   // URLs, and paths such as `//other.example`, would lead to another server.
   const isLocal =
     typeof path === 'string' &&
@@ -37,9 +37,9 @@ export function addressAt(operator: Operator, path: unknown): Address {
     URL.canParse(path, BASE) &&
     new URL(path, BASE).origin === BASE
   if (!isLocal) throw new ApiFailure(400, 'bad_request', 'Set `path`.')
-  const address = operator.inspect(path)
-  if (!address) throw new ApiFailure(404, 'not_found', 'No route serves this path.')
-  return address
+  const inspected = operator.inspect(path)
+  if (!inspected) throw new ApiFailure(404, 'not_found', 'No route serves this path.')
+  return inspected
 }
 
 const isNames = (value: unknown): value is readonly string[] =>
@@ -73,9 +73,9 @@ function namesIn(value: unknown, found: Record<'scopes' | 'roles', Set<string>>,
 }
 
 /** The callers of the config: anonymous, any user, and one for each scope and role. */
-function usualCallers({ config }: Operator, address: Address): Caller[] {
+function usualCallers({ config }: Operator, inspected: InspectedRoute): Caller[] {
   const found = { scopes: new Set<string>(), roles: new Set<string>() }
-  namesIn(address.route.authorize, found)
+  namesIn(inspected.route.authorize, found)
   const { plugins } = config as { readonly plugins?: Readonly<Record<string, unknown>> }
   namesIn(plugins?.['tool-policy'], found)
   const all: Caller[] = [
@@ -96,20 +96,20 @@ const failure = (error: unknown) => ({
   reason: `A plugin threw an error: ${errorText(error).slice(0, 256)}`,
 })
 
-interface Judged {
+interface AuthenticatedCaller {
   readonly user: User | undefined
   readonly token?: string
   readonly refused?: AccessRow['refused']
 }
 
-async function judge(address: Address, caller: Caller): Promise<Judged> {
+async function authenticate(inspected: InspectedRoute, caller: Caller): Promise<AuthenticatedCaller> {
   const { token, scopes, roles } = caller
   if (token === undefined) return { user: scopes || roles ? userOf(caller) : undefined }
-  if (address.authenticators.length === 0) {
+  if (inspected.authenticators.length === 0) {
     return { user: undefined, token: 'Ignored: no plugin of this route authenticates callers.' }
   }
   try {
-    const user = await address.identify(`Bearer ${token}`)
+    const user = await inspected.identify(`Bearer ${token}`)
     return { user, token: user ? 'Verified.' : 'No plugin accepted it.' }
   } catch (error) {
     if (!HostError.is(error)) return { user: undefined, refused: failure(error) }
@@ -118,34 +118,34 @@ async function judge(address: Address, caller: Caller): Promise<Judged> {
   }
 }
 
-function readCell(address: Address, item: CatalogItem, user: User | undefined): AccessCell {
-  const denial = address.denialOf(item, user)
+function readCell(inspected: InspectedRoute, item: CatalogItem, user: User | undefined): AccessCell {
+  const denial = inspected.denialOf(item, user)
   if (denial) return { state: denial.listed ? 'denied' : 'hidden', reason: denial.reason }
-  const unlisted = address.unlistedBy(item)
+  const unlisted = inspected.unlistedBy(item)
   if (typeof unlisted === 'string') return { state: 'hidden', reason: unlisted }
   return { state: unlisted ? 'unlisted' : 'allowed' }
 }
 
-function cellOf(address: Address, item: CatalogItem, user: User | undefined): AccessCell {
+function cellOf(inspected: InspectedRoute, item: CatalogItem, user: User | undefined): AccessCell {
   try {
-    return readCell(address, item, user)
+    return readCell(inspected, item, user)
   } catch (error) {
     return { state: 'error', reason: failure(error).reason }
   }
 }
 
-function refusalOf(address: Address, user: User | undefined): AccessRow['refused'] {
+function refusalOf(inspected: InspectedRoute, user: User | undefined): AccessRow['refused'] {
   try {
-    const denial = address.authorize(user)
-    return denial && { status: address.refusal(denial, user).status, reason: denial.reason }
+    const denial = inspected.authorize(user)
+    return denial && { status: inspected.refusal(denial, user).status, reason: denial.reason }
   } catch (error) {
     return failure(error)
   }
 }
 
-async function rowOf(address: Address, caller: Caller): Promise<AccessRow> {
-  const { user, token, refused: refusedToken } = await judge(address, caller)
-  const refused = refusedToken ?? refusalOf(address, user)
+async function rowOf(inspected: InspectedRoute, caller: Caller): Promise<AccessRow> {
+  const { user, token, refused: refusedToken } = await authenticate(inspected, caller)
+  const refused = refusedToken ?? refusalOf(inspected, user)
   const { token: _, ...known } = caller
   const label = known.label ?? (caller.token === undefined ? 'anonymous' : 'token')
   return {
@@ -153,26 +153,26 @@ async function rowOf(address: Address, caller: Caller): Promise<AccessRow> {
     caller: { ...known, label },
     ...(token !== undefined && { token }),
     ...(refused && { refused }),
-    cells: address.items.map(item =>
+    cells: inspected.items.map(item =>
       refused
         ? { state: refused.status === 500 ? 'error' : 'denied', reason: refused.reason }
-        : cellOf(address, item, user),
+        : cellOf(inspected, item, user),
     ),
   }
 }
 
 export async function readAccess(operator: Operator, path: unknown, callers: unknown): Promise<AccessMatrix> {
-  const address = addressAt(operator, path)
+  const inspected = inspectRoute(operator, path)
   if (callers !== undefined && (!Array.isArray(callers) || callers.length > MAX_CALLERS)) {
     throw new ApiFailure(400, 'bad_request', `\`callers\` must be a list of at most ${MAX_CALLERS} callers.`)
   }
-  const asked = callers === undefined ? usualCallers(operator, address) : callers.map(callerIn)
+  const asked = callers === undefined ? usualCallers(operator, inspected) : callers.map(callerIn)
   const hasHook = 'configureSession' in operator.config
   return {
     path: path as string,
-    route: address.route.path,
-    items: address.items.map(({ kind, key }) => ({ kind, name: key })),
-    callers: await Promise.all(asked.map(caller => rowOf(address, caller))),
+    route: inspected.route.path,
+    items: inspected.items.map(({ kind, key }) => ({ kind, name: key })),
+    callers: await Promise.all(asked.map(caller => rowOf(inspected, caller))),
     notes: hasHook ? ['`configureSession` can change the result for a caller; it is not evaluated here.'] : [],
     commands: [{ label: 'Explain', command: commandFor(operator, path as string) }],
   }
@@ -192,9 +192,9 @@ type PlainItem = Omit<SurfaceItem, 'limits'>
 const textOf = (value: unknown) => (typeof value === 'string' ? value : undefined)
 
 /** The reason that an anonymous caller is refused. */
-function needsOf(address: Address, item: CatalogItem): string[] {
+function needsOf(inspected: InspectedRoute, item: CatalogItem): string[] {
   try {
-    const denial = address.denialOf(item, undefined)
+    const denial = inspected.denialOf(item, undefined)
     return denial ? [denial.reason] : []
   } catch (error) {
     return [failure(error).reason]
@@ -204,8 +204,8 @@ function needsOf(address: Address, item: CatalogItem): string[] {
 /** The configured items of all routes, read from the running host. */
 export function itemsOf(operator: Operator): PlainItem[] {
   return operator.routes.flatMap(({ samplePath, path: route }) => {
-    const address = operator.inspect(samplePath)
-    return (address?.items ?? []).map(item => {
+    const inspected = operator.inspect(samplePath)
+    return (inspected?.items ?? []).map(item => {
       const { kind, key, wire } = item
       const [title, description] = [textOf(wire['title']), textOf(wire['description'])]
       return {
@@ -217,8 +217,8 @@ export function itemsOf(operator: Operator): PlainItem[] {
         ...(title !== undefined && { title }),
         ...(description !== undefined && { description }),
         shown: wire,
-        needs: address ? needsOf(address, item) : [],
-        listed: address?.unlistedBy(item) === false,
+        needs: inspected ? needsOf(inspected, item) : [],
+        listed: inspected?.unlistedBy(item) === false,
       }
     })
   })
@@ -226,10 +226,10 @@ export function itemsOf(operator: Operator): PlainItem[] {
 
 /** Adds the limits of each item, as text. */
 export function withLimits(operator: Operator, items: readonly PlainItem[]): SurfaceItem[] {
-  const addresses = new Map(items.map(({ path }) => [path, operator.inspect(path)] as const))
+  const routes = new Map(items.map(({ path }) => [path, operator.inspect(path)] as const))
   return items.map(item => {
-    const address = addresses.get(item.path)
-    const found = address?.items.find(({ kind, key }) => kind === item.kind && key === item.name)
-    return { ...item, limits: found ? [...(address?.explainPlugins(found) ?? [])] : [] }
+    const inspected = routes.get(item.path)
+    const found = inspected?.items.find(({ kind, key }) => kind === item.kind && key === item.name)
+    return { ...item, limits: found ? [...(inspected?.explainPlugins(found) ?? [])] : [] }
   })
 }

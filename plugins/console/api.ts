@@ -126,7 +126,7 @@ export interface Me {
 }
 
 /** How operators can log in. */
-export interface LoginWays {
+export interface LoginMethods {
   /** False: there are no tokens, only `signIn`. */
   readonly tokens: boolean
   /** The page where users with the role sign in. The console's page adds `challenge`: the SHA-256 of its `verifier`, base64url. */
@@ -343,7 +343,7 @@ export interface AccessRow {
   readonly label: string
   /** The caller without the token, to send back to `explain`. */
   readonly caller: Omit<Caller, 'token'>
-  /** How the token was judged; absent for other callers. */
+  /** Whether the token was verified; absent for other callers. */
   readonly token?: string
   /** Set if the route refuses the caller; then all cells are `denied`, or `error` if a plugin threw an error. */
   readonly refused?: Refusal

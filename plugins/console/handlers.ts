@@ -6,7 +6,16 @@ import type { InternalHost, KeptWarning, Operator } from '../../core/internal.ts
 import { isObject } from '../../core/plugin.ts'
 import { grantSources } from '../families/credentials/index.ts'
 import { type OperatorAction, operatorActions } from '../families/operator-actions/index.ts'
-import { addressAt, callerIn, commandFor, createHandles, itemsOf, programOf, readAccess, withLimits } from './access.ts'
+import {
+  callerIn,
+  commandFor,
+  createHandles,
+  inspectRoute,
+  itemsOf,
+  programOf,
+  readAccess,
+  withLimits,
+} from './access.ts'
 import {
   type ActionResult,
   type AppPage,
@@ -34,7 +43,6 @@ import { createFeed } from './feed.ts'
 import { figuresOf } from './figures.ts'
 import { ownVersion } from './files.ts'
 import { readGrants } from './grants.ts'
-import { cancelTask, countSessions, endSession, readSessions, readTasks } from './live.ts'
 import type { OperatorSession } from './login.ts'
 import { maskedConfig } from './mask.ts'
 import {
@@ -52,6 +60,7 @@ import {
 import { createNodes, type NodeReply, type NodeTick, peersOf } from './nodes.ts'
 import { CAPACITY, type Records } from './records.ts'
 import { ApiFailure, type ApiHandler, type ApiRequest } from './server.ts'
+import { cancelTask, countSessions, endSession, readSessions, readTasks } from './sessions-and-tasks.ts'
 import { readApp, tryTool } from './try-tool.ts'
 
 interface HandlerParts {
@@ -116,7 +125,7 @@ export function createHandlers({ host, operator, records, isActive, readProgram 
   const { node, http, directory } = host.config
   const version = ownVersion()
   const handleOf = createHandles(host)
-  const live = { host, operator, handleOf }
+  const storeParts = { host, operator, handleOf }
   const actions = operatorActions(host)
   const isOn = (name: string) => operator.plugins.some(plugin => plugin.name === name)
   // Console calls use the loopback address; the certificate lacks it.
@@ -142,7 +151,7 @@ export function createHandlers({ host, operator, records, isActive, readProgram 
       }
     },
   })
-  const isAlone = nodes.scope === 'process'
+  const isSingleProcess = nodes.scope === 'process'
 
   const envelope = (): Envelope => ({ node, at: host.clock.now(), scope: 'process' })
   const reply = <Data extends object>(data: Data): Reply<Data> => ({ ...envelope(), available: true, ...data })
@@ -173,7 +182,7 @@ export function createHandlers({ host, operator, records, isActive, readProgram 
     })
     const all = {
       ...(only === undefined ? { scope: nodes.scope } : { node: only }),
-      ...(!isAlone && { nodeStates: nodes.states() }),
+      ...(!isSingleProcess && { nodeStates: nodes.states() }),
     }
     if (replies instanceof ApiFailure) return { ...unavailable(replies.message), ...all }
     const data = replies.length === 0 ? undefined : merge(replies)
@@ -289,7 +298,7 @@ export function createHandlers({ host, operator, records, isActive, readProgram 
 
   async function explain({ body }: ApiRequest) {
     const { path, caller, kind, name } = body
-    addressAt(operator, path)
+    inspectRoute(operator, path)
     const asked = callerIn(caller ?? {})
     if (kind !== undefined && !isKind(kind)) throw badRequest('`kind` must be tools, resources or prompts.')
     if (name !== undefined && (typeof name !== 'string' || name.length > 1_024))
@@ -347,7 +356,7 @@ export function createHandlers({ host, operator, records, isActive, readProgram 
     return { clients: rows, other, legacy: { ...legacy, ...(hasSse && { sseNeeded: legacy.sse > 0 }) } }
   }
 
-  function self(): Parts['node']['nodes'][number] {
+  function readNode(): Parts['node']['nodes'][number] {
     const { callsPerSecond } = figuresOf([records.now()])
     const sessions = countSessions(host)
     const { pid } = process
@@ -387,11 +396,11 @@ export function createHandlers({ host, operator, records, isActive, readProgram 
   /** Checks path and token of a request, and returns the public endpoint. */
   function targetIn({ path, token }: ApiRequest['body']) {
     if (!canTry) throw new ApiFailure(403, 'forbidden', 'Calls require `actions: true`, and a host without `http.tls`.')
-    const address = addressAt(operator, path)
+    const inspected = inspectRoute(operator, path)
     callerIn({ ...(token !== undefined && { token }) })
     if (typeof token === 'string' && !/^[\x21-\x7e]+$/.test(token)) throw badRequest('The token is invalid.')
     const publicHost = http.publicUrl === undefined ? undefined : new URL(http.publicUrl).host
-    return { address, target: { url: operator.url, host: publicHost, version } }
+    return { inspected, target: { url: operator.url, host: publicHost, version } }
   }
 
   async function openApp({ body, session }: ApiRequest): Promise<AppPage> {
@@ -404,14 +413,14 @@ export function createHandlers({ host, operator, records, isActive, readProgram 
 
   async function callTool({ body, res, session }: ApiRequest) {
     const { tool, arguments: given = {}, confirm, inputResponses, requestState } = body
-    const { address, target } = targetIn(body)
-    const { samplePath } = operator.routes.find(route => route.path === address.route.path) ?? {}
+    const { inspected, target } = targetIn(body)
+    const { samplePath } = operator.routes.find(route => route.path === inspected.route.path) ?? {}
     const isText = (value: unknown) => value === undefined || typeof value === 'string'
     const isMap = (value: unknown) => value === undefined || isObject(value)
     if (typeof tool !== 'string' || !isObject(given) || !isText(requestState) || !isMap(inputResponses)) {
       throw badRequest('Set `path`, `tool` and `arguments`.')
     }
-    const item = address.items.find(({ kind, key }) => kind === 'tools' && key === tool)
+    const item = inspected.items.find(({ kind, key }) => kind === 'tools' && key === tool)
     if (!item) throw badRequest('This path has no such tool.')
     const { annotations } = item.wire
     const hints = isObject(annotations) ? annotations : {}
@@ -430,9 +439,11 @@ export function createHandlers({ host, operator, records, isActive, readProgram 
   }
 
   type Target = Pick<OperatorAction, 'target' | 'handle' | 'owner'>
-  type Act = (params: Readonly<Record<string, unknown>>) => Promise<Omit<ActionResult, 'ok'> & { ok?: false } & Target>
+  type RunAction = (
+    params: Readonly<Record<string, unknown>>,
+  ) => Promise<Omit<ActionResult, 'ok'> & { ok?: false } & Target>
 
-  function note(action: string, outcome: 'ok' | 'failed', { target, handle, owner }: Target, by: string) {
+  function recordAction(action: string, outcome: 'ok' | 'failed', { target, handle, owner }: Target, by: string) {
     const fields = {
       action,
       target,
@@ -445,19 +456,19 @@ export function createHandlers({ host, operator, records, isActive, readProgram 
   }
 
   /** Runs an action on this node, and records it. */
-  const recorded =
-    (name: string, act: Act): Act =>
+  const withRecord =
+    (name: string, run: RunAction): RunAction =>
     async params => {
       if (!isActive) {
         throw new ApiFailure(403, 'forbidden', `Actions are off on node ${node}: set \`actions: true\`.`)
       }
       const by = typeof params['operator'] === 'string' ? params['operator'].slice(0, 100) : ''
       try {
-        const result = await act(params)
-        note(name, result.ok === false ? 'failed' : 'ok', result, by)
+        const result = await run(params)
+        recordAction(name, result.ok === false ? 'failed' : 'ok', result, by)
         return result
       } catch (error) {
-        note(name, 'failed', { target: '' }, by)
+        recordAction(name, 'failed', { target: '' }, by)
         throw error
       }
     }
@@ -468,19 +479,19 @@ export function createHandlers({ host, operator, records, isActive, readProgram 
   }
   const gone = (what: string) => new ApiFailure(404, 'not_found', `There is no such ${what} on node ${node}.`)
 
-  const acts: Readonly<Record<string, Act>> = {
-    'end-session': recorded('end-session', async params => {
+  const ownActions: Readonly<Record<string, RunAction>> = {
+    'end-session': withRecord('end-session', async params => {
       const handle = handleIn(params)
-      const ended = await endSession(live, handle)
+      const ended = await endSession(storeParts, handle)
       if (ended === undefined) throw gone('session')
       return { ...ended, handle, message: 'The session ended.' }
     }),
-    'cancel-task': recorded('cancel-task', async params => {
-      const tool = isOn('tasks') ? await cancelTask(live, handleIn(params)) : undefined
+    'cancel-task': withRecord('cancel-task', async params => {
+      const tool = isOn('tasks') ? await cancelTask(storeParts, handleIn(params)) : undefined
       if (tool === undefined) throw gone('task')
       return { target: tool, handle: handleIn(params), message: 'The task was cancelled.' }
     }),
-    reload: recorded('reload', async () => {
+    reload: withRecord('reload', async () => {
       const { program } = operator
       if (!program) throw new ApiFailure(503, 'unavailable', 'The host is embedded in another program.')
       const target = `config of node ${node}`
@@ -492,9 +503,9 @@ export function createHandlers({ host, operator, records, isActive, readProgram 
   }
 
   /** Runs an action on one node. That node also records the action. */
-  async function actAt(at: string, name: string, handle: unknown, who: string): Promise<ActionResult> {
+  async function runActionAt(at: string, name: string, handle: unknown, who: string): Promise<ActionResult> {
     if (at === node) {
-      const result = await acts[name]?.({ handle, operator: who })
+      const result = await ownActions[name]?.({ handle, operator: who })
       return { ok: result?.ok !== false, message: result?.message ?? '' }
     }
     const by = `${who}, node ${node}`
@@ -503,7 +514,7 @@ export function createHandlers({ host, operator, records, isActive, readProgram 
     const isDone = isObject(value) && value['ok'] !== false
     const text = (key: string) => (isObject(value) && typeof value[key] === 'string' ? value[key] : undefined)
     const target = { target: text('target') ?? `node ${at}`, handle: text('handle'), owner: text('owner') }
-    note(name, isDone ? 'ok' : 'failed', target, by)
+    recordAction(name, isDone ? 'ok' : 'failed', target, by)
     if (isObject(value)) return { ok: isDone, message: text('message') ?? '' }
     if (!isObject(refusal)) {
       throw new ApiFailure(503, 'unavailable', `Node ${at} does not respond. The action may have been executed.`)
@@ -512,13 +523,14 @@ export function createHandlers({ host, operator, records, isActive, readProgram 
   }
 
   const confirmed =
-    (act: (body: ApiRequest['body'], at: string | undefined, who: string) => Promise<ActionResult>): ApiHandler =>
+    (run: (body: ApiRequest['body'], at: string | undefined, who: string) => Promise<ActionResult>): ApiHandler =>
     async ({ body, session }) => {
       if (!isActive) throw new ApiFailure(403, 'forbidden', 'Actions are off: set `actions: true`.')
       if (body['confirm'] !== true) throw badRequest('The action needs `confirm: true`.')
-      return act(body, nodeIn(body['node']), session.user ?? session.via)
+      return run(body, nodeIn(body['node']), session.user ?? session.via)
     }
-  const action = (name: keyof typeof acts) => confirmed(({ handle }, at = node, who) => actAt(at, name, handle, who))
+  const action = (name: keyof typeof ownActions) =>
+    confirmed(({ handle }, at = node, who) => runActionAt(at, name, handle, who))
 
   /** Returns one node of each program, because a reload replaces all workers of a program. Prefers nodes that respond. */
   async function nodePerProgram(): Promise<readonly string[]> {
@@ -536,7 +548,7 @@ export function createHandlers({ host, operator, records, isActive, readProgram 
 
   async function reloadAt(at: string, who: string): Promise<NodeResult> {
     try {
-      return { node: at, ...(await actAt(at, 'reload', undefined, who)) }
+      return { node: at, ...(await runActionAt(at, 'reload', undefined, who)) }
     } catch (error) {
       if (!(error instanceof ApiFailure)) throw error
       return { node: at, ok: false, message: error.message }
@@ -569,21 +581,23 @@ export function createHandlers({ host, operator, records, isActive, readProgram 
       // Rejects if a store does not respond: the sessions in memory can then be outdated.
       const stores = new Set(host.routes.map(route => host.services.slot('sessionStore', route)))
       await Promise.all([...stores].map(store => store.shared && store.timeLeft('console')))
-      return readSessions(live)
+      return readSessions(storeParts)
     },
-    tasks: () => readTasks(live),
+    tasks: () => readTasks(storeParts),
     clients,
     items: () => ({ items: records.items() }),
-    node: () => ({ nodes: [self()] }),
+    node: () => ({ nodes: [readNode()] }),
     program: async () => ({ nodes: await readProgram() }),
     find: ({ text }) => ({ calls: typeof text === 'string' ? callsOf(text.slice(0, MAX_QUERY)) : [] }),
-    ...acts,
+    ...ownActions,
   }
 
   const handlers: Readonly<Record<string, ApiHandler>> = {
     [`GET ${PATHS.me}`]: ({ session }) => meOf(session),
     [`GET ${PATHS.overview}`]: request =>
-      gather('overview', request, found => mergeOverviews(found, isAlone, !isAlone && !request.query.get('node'))),
+      gather('overview', request, found =>
+        mergeOverviews(found, isSingleProcess, !isSingleProcess && !request.query.get('node')),
+      ),
     [`GET ${PATHS.routes}`]: () => reply({ routes: routes() }),
     [`GET ${PATHS.surface}`]: async () => reply(await surface()),
     [`POST ${PATHS.access}`]: async ({ body }) => reply(await readAccess(operator, body['path'], body['callers'])),
@@ -592,13 +606,13 @@ export function createHandlers({ host, operator, records, isActive, readProgram 
       const limit = numberIn(request.query, 'limit', 500, CAPACITY.records)
       return gather('calls', request, found => mergeCalls(found, limit), { limit })
     },
-    [`GET ${PATHS.denials}`]: request => gather('denials', request, found => mergeDenials(found, isAlone)),
+    [`GET ${PATHS.denials}`]: request => gather('denials', request, found => mergeDenials(found, isSingleProcess)),
     [`GET ${PATHS.sessions}`]: request => gather('sessions', request, mergeSessions),
     [`GET ${PATHS.tasks}`]: request =>
       isOn('tasks')
-        ? gather('tasks', request, found => mergeTasks(found, isAlone))
+        ? gather('tasks', request, found => mergeTasks(found, isSingleProcess))
         : unavailable('The plugin `tasks` is off.', 'tasks: {}'),
-    [`GET ${PATHS.clients}`]: request => gather('clients', request, found => mergeClients(found, isAlone)),
+    [`GET ${PATHS.clients}`]: request => gather('clients', request, found => mergeClients(found, isSingleProcess)),
     [`GET ${PATHS.grants}`]: grants,
     [`GET ${PATHS.audit}`]: audit,
     [`GET ${PATHS.config}`]: async () => reply(await configView()),

@@ -10,11 +10,8 @@ export type Histogram = Uint32Array<ArrayBuffer>
 
 export const createHistogram = (): Histogram => new Uint32Array(BUCKETS)
 
-export function measure(histogram: Histogram, milliseconds: number): void {
-  const bucket = milliseconds <= FIRST ? 0 : Math.ceil(Math.log(milliseconds / FIRST) / LOG_GROWTH)
-  const index = Math.min(BUCKETS - 1, bucket)
-  histogram[index] = (histogram[index] ?? 0) + 1
-}
+export const bucketOf = (milliseconds: number): number =>
+  milliseconds <= FIRST ? 0 : Math.min(BUCKETS - 1, Math.ceil(Math.log(milliseconds / FIRST) / LOG_GROWTH))
 
 /** Index and count of each bucket that is not empty: the form of histograms in messages between nodes. */
 export type PackedHistogram = readonly number[]

@@ -66,16 +66,16 @@ export const valuesOf = <What extends keyof Parts>(_what: What, replies: readonl
   replies.map(({ value }) => value as Parts[What])
 
 /** The names of the nodes of rows; nothing for a single process. */
-const nodesIn = (rows: readonly { readonly name: string }[], isAlone: boolean) =>
-  isAlone ? {} : { nodes: [...new Set(rows.map(({ name }) => name))] }
+const nodesIn = (rows: readonly { readonly name: string }[], isSingleProcess: boolean) =>
+  isSingleProcess ? {} : { nodes: [...new Set(rows.map(({ name }) => name))] }
 
-function mergeChecks(replies: readonly NodeReply[], isAlone: boolean): Check[] {
+function mergeChecks(replies: readonly NodeReply[], isSingleProcess: boolean): Check[] {
   const rows = rowsOf(replies, ({ checks }: OverviewPart) => checks)
   return groupBy(rows, ({ row }) => row.name).map(group => {
     const failed = group.filter(({ row }) => !row.ok)
     const reasons = failed.flatMap(({ name, row }) => {
-      if (row.reason === undefined) return isAlone ? [] : name
-      return isAlone ? row.reason : `${name}: ${row.reason}`
+      if (row.reason === undefined) return isSingleProcess ? [] : name
+      return isSingleProcess ? row.reason : `${name}: ${row.reason}`
     })
     const [{ row }] = group as [(typeof group)[0]]
     return { name: row.name, ok: failed.length === 0, ...(reasons.length > 0 && { reason: reasons.join('; ') }) }
@@ -93,7 +93,11 @@ const mergeWarnings = (warnings: readonly Warning[]): Warning[] =>
     }))
 
 /** Undefined without replies. `isSum`: the replies of all nodes, not of a selected one. */
-export function mergeOverviews(replies: readonly NodeReply[], isAlone: boolean, isSum: boolean): Overview | undefined {
+export function mergeOverviews(
+  replies: readonly NodeReply[],
+  isSingleProcess: boolean,
+  isSum: boolean,
+): Overview | undefined {
   const parts = valuesOf('overview', replies)
   const [first] = parts
   if (!first) return undefined
@@ -105,7 +109,7 @@ export function mergeOverviews(replies: readonly NodeReply[], isAlone: boolean, 
     processes: first.processes,
     uptime: smallest(parts.map(({ uptime }) => uptime)),
     ready: parts.every(({ ready }) => ready),
-    checks: mergeChecks(replies, isAlone),
+    checks: mergeChecks(replies, isSingleProcess),
     warnings: mergeWarnings(parts.flatMap(({ warnings }) => warnings)),
     now: figuresOf(parts.map(({ now }) => now)),
     history: historyOf(
@@ -135,7 +139,7 @@ export function mergeCalls(replies: readonly NodeReply[], limit: number): Calls 
   }
 }
 
-export function mergeDenials(replies: readonly NodeReply[], isAlone: boolean): Denials {
+export function mergeDenials(replies: readonly NodeReply[], isSingleProcess: boolean): Denials {
   const rows = rowsOf(replies, ({ groups }: Denials) => groups)
   const groups = groupBy(rows, ({ row: { kind, refusedBy, route, method, item, client } }) => [
     kind,
@@ -150,7 +154,7 @@ export function mergeDenials(replies: readonly NodeReply[], isAlone: boolean): D
       const byTime = group.map(({ row }) => row).sort((one, other) => other.lastAt - one.lastAt)
       return {
         ...(byTime[0] as DenialGroup),
-        ...nodesIn(group, isAlone),
+        ...nodesIn(group, isSingleProcess),
         count: sum(byTime, ({ count }) => count),
         firstAt: smallest(byTime.map(({ firstAt }) => firstAt)),
       }
@@ -163,7 +167,7 @@ export function mergeDenials(replies: readonly NodeReply[], isAlone: boolean): D
   }
 }
 
-export function mergeClients(replies: readonly NodeReply[], isAlone: boolean): Clients {
+export function mergeClients(replies: readonly NodeReply[], isSingleProcess: boolean): Clients {
   const parts = valuesOf('clients', replies)
   const rows = rowsOf(replies, ({ clients }: Clients) => clients)
   const clients = groupBy(rows, ({ row: { name, version, revision, transport } }) => [
@@ -174,7 +178,7 @@ export function mergeClients(replies: readonly NodeReply[], isAlone: boolean): C
   ])
     .map(group => ({
       ...(group[0]?.row as ClientRow),
-      ...nodesIn(group, isAlone),
+      ...nodesIn(group, isSingleProcess),
       calls: sum(group, ({ row }) => row.calls),
       lastAt: largest(group.map(({ row }) => row.lastAt)),
     }))
@@ -216,10 +220,10 @@ export function mergeSessions(replies: readonly NodeReply[]): Sessions {
 }
 
 /** Nodes that share a store list the same tasks. */
-export function mergeTasks(replies: readonly NodeReply[], isAlone: boolean): Tasks {
+export function mergeTasks(replies: readonly NodeReply[], isSingleProcess: boolean): Tasks {
   const parts = valuesOf('tasks', replies)
   const [only] = parts
-  if (only && parts.length === 1 && isAlone) return only
+  if (only && parts.length === 1 && isSingleProcess) return only
   const groups = groupBy(
     rowsOf(replies, ({ tasks }: Tasks) => tasks),
     ({ row }) => row.handle,

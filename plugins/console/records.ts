@@ -1,10 +1,10 @@
 // Keeps the newest call records within a limit of bytes, and sums them up: per second, per item, per denial and per client.
-import { LRUCache } from 'lru-cache'
+import { KeyedLru } from '../../core/internal.ts'
 import type { CallRecord } from '../../core/plugin.ts'
 import { isHandshakeRevision, plainText } from '../../core/transport.ts'
 import type { CallRow, ClientRow, Clients, DenialGroup, Denials, ItemKind, LegacyUse } from './api.ts'
 import type { PackedHistory, PackedItem, PackedNow, PackedSecond, PackedSum } from './figures.ts'
-import { createHistogram, type Histogram, measure, packHistogram } from './histogram.ts'
+import { bucketOf, createHistogram, type Histogram, packHistogram } from './histogram.ts'
 import { RequestTimeline } from './timeline.ts'
 
 /** Records in the ring buffer, and their estimated bytes. */
@@ -103,11 +103,11 @@ type Mutable<Type> = { -readonly [Key in keyof Type]: Type[Key] }
 
 const createSum = (): Sum => ({ calls: 0, errors: 0, denials: 0, histogram: createHistogram() })
 
-function count(sum: Sum, outcome: CallRow['outcome'], milliseconds: number): void {
+function count(sum: Sum, outcome: CallRow['outcome'], bucket: number): void {
   sum.calls++
   if (outcome === 'refused') sum.denials++
   else if (outcome === 'error' || outcome === 'tool_error') sum.errors++
-  measure(sum.histogram, milliseconds)
+  sum.histogram[bucket] = (sum.histogram[bucket] ?? 0) + 1
 }
 
 const packSum = ({ calls, errors, denials, histogram }: Sum): PackedSum => ({
@@ -183,19 +183,6 @@ function createSeconds(now: () => number) {
   }
 }
 
-/** Clients choose some keys, so the number of entries is limited. */
-function entryOf<Entry extends object>(
-  entries: LRUCache<string, Entry>,
-  key: string,
-  create: () => NoInfer<Entry>,
-): Entry {
-  const found = entries.get(key)
-  if (found) return found
-  const entry = create()
-  entries.set(key, entry)
-  return entry
-}
-
 export interface CallCollector {
   /** Returns the records since the last batch. `skipped`: the number of calls without a record. */
   take(): { readonly calls: readonly CallRow[]; readonly skipped: number }
@@ -211,18 +198,13 @@ export function limitRows(rows: readonly CallRow[], most: number): readonly Call
 export function createRecords(node: string, now: () => number, samplePathOf: (route: string) => string | undefined) {
   const began = now()
   const ring: CallRow[] = []
-  const items = new LRUCache<string, ItemSum>({ max: MAX_ITEMS })
-  const groups = new LRUCache<string, Mutable<DenialGroup>>({
-    max: MAX_GROUPS,
-    dispose: ({ count }) => {
-      otherGroups += count
-    },
+  // Clients choose some keys, so the number of entries is limited.
+  const items = new KeyedLru<ItemSum>(MAX_ITEMS)
+  const groups = new KeyedLru<Mutable<DenialGroup>>(MAX_GROUPS, ({ count }) => {
+    otherGroups += count
   })
-  const clients = new LRUCache<string, Mutable<ClientRow>>({
-    max: MAX_CLIENTS,
-    dispose: ({ calls }) => {
-      otherClients += calls
-    },
+  const clients = new KeyedLru<Mutable<ClientRow>>(MAX_CLIENTS, ({ calls }) => {
+    otherClients += calls
   })
   const seconds = createSeconds(now)
   const legacy: Mutable<LegacyUse> = { since: began, calls: 0, handshake: 0, sse: 0 }
@@ -269,20 +251,20 @@ export function createRecords(node: string, now: () => number, samplePathOf: (ro
     first = 0
   }
 
-  function countItem({ item, route = '', at, milliseconds }: CallRecord, outcome: CallRow['outcome']) {
+  function countItem({ item, route = '', at }: CallRecord, outcome: CallRow['outcome'], bucket: number) {
     if (!item) return
     const { kind } = item
     const name = cut(item.name)
-    const create = () => ({ route, kind, name, lastAt: 0, ...createSum() })
-    const sum = entryOf(items, `${route}\n${kind}\n${name}`, create)
-    count(sum, outcome, milliseconds)
+    const keys = [route, kind, name]
+    const sum = items.get(keys) ?? items.add(keys, { route, kind, name, lastAt: 0, ...createSum() })
+    count(sum, outcome, bucket)
     sum.lastAt = Math.round(at)
   }
 
   function countDenial({ error, route, method, kind, name, client, at }: CallRow) {
     if (!error) return
     const by = error.refusedBy ?? 'mcp-host'
-    const parts = [error.kind, by, route, method, kind, name, client?.name]
+    const keys = [error.kind, by, route, method, kind, name, client?.name]
     const fix = FIXES[error.kind]
     const create = () => {
       const samplePath = route === undefined ? undefined : samplePathOf(route)
@@ -302,7 +284,7 @@ export function createRecords(node: string, now: () => number, samplePathOf: (ro
         lastAt: at,
       }
     }
-    const group = entryOf(groups, JSON.stringify(parts), create)
+    const group = groups.get(keys) ?? groups.add(keys, create())
     group.count++
     group.lastAt = at
     group.message = error.message
@@ -319,10 +301,8 @@ export function createRecords(node: string, now: () => number, samplePathOf: (ro
     if (!client) return
     const { name, version } = client
     const at = Math.round(exact)
-    // These texts contain no line breaks.
-    const row = entryOf(clients, `${name}\n${version}\n${revision}\n${transport}`, () => {
-      return { name, version, revision, transport, calls: 0, lastAt: at }
-    })
+    const keys = [name, version, revision, transport]
+    const row = clients.get(keys) ?? clients.add(keys, { name, version, revision, transport, calls: 0, lastAt: at })
     row.calls++
     row.lastAt = at
   }
@@ -332,8 +312,9 @@ export function createRecords(node: string, now: () => number, samplePathOf: (ro
       seq++
       const outcome = outcomeOf(record)
       const second = seconds.sum()
-      count(second, outcome, record.milliseconds)
-      countItem(record, outcome)
+      const bucket = bucketOf(record.milliseconds)
+      count(second, outcome, bucket)
+      countItem(record, outcome, bucket)
       countClient(record)
       const isKept = admit(record, outcome, second.at)
       if (!isKept && outcome !== 'refused') return
@@ -374,17 +355,18 @@ export function createRecords(node: string, now: () => number, samplePathOf: (ro
     now: () => seconds.now(began),
     /** The items with the most calls, of one kind or all kinds. */
     items: (of?: ItemKind, most = MAX_ITEMS): PackedItem[] =>
-      [...items.values()]
+      items
+        .values()
         .filter(({ kind }) => of === undefined || kind === of)
         .sort((one, other) => other.calls - one.calls)
         .slice(0, most)
         .map(sum => ({ route: sum.route, kind: sum.kind, name: sum.name, lastAt: sum.lastAt, ...packSum(sum) })),
     denials: (): Denials => ({
-      groups: [...groups.values()].sort((one, other) => other.lastAt - one.lastAt),
+      groups: groups.values().sort((one, other) => other.lastAt - one.lastAt),
       other: otherGroups,
     }),
     clients: (): Pick<Clients, 'clients' | 'other'> & { readonly legacy: LegacyUse } => ({
-      clients: [...clients.values()].sort((one, other) => other.calls - one.calls),
+      clients: clients.values().sort((one, other) => other.calls - one.calls),
       legacy: { ...legacy },
       other: otherClients,
     }),

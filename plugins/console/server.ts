@@ -5,7 +5,7 @@ import type { InternalHost } from '../../core/internal.ts'
 import { isObject } from '../../core/plugin.ts'
 import { createHttpServer, readBody } from '../../core/transport.ts'
 import { authorityOf, listenOn } from '../families/own-port/index.ts'
-import { type Login, type LoginWays, type Me, PATHS, SECRET_HEADER } from './api.ts'
+import { type Login, type LoginMethods, type Me, PATHS, SECRET_HEADER } from './api.ts'
 import { limitConnections } from './connections.ts'
 import { createPageServer, findPage } from './files.ts'
 import { createGuard, type Refusal, refusal, SECURITY_HEADERS } from './guard.ts'
@@ -147,8 +147,8 @@ export async function openConsoleServer(settings: ServerSettings): Promise<Conso
     const method = req.method === 'HEAD' ? 'GET' : (req.method ?? '')
     if (path === PATHS.login && method === 'GET') {
       const signIn = roleLogin?.signInUrl(originsOf(req))
-      const ways: LoginWays = { tokens: takesTokens, ...(signIn !== undefined && { signIn }) }
-      return send(req, res, 200, ways)
+      const methods: LoginMethods = { tokens: takesTokens, ...(signIn !== undefined && { signIn }) }
+      return send(req, res, 200, methods)
     }
     if (path === PATHS.login && method === 'POST') return logIn(req, res, await readJson(req))
     if (path.startsWith(`${PATHS.app}/`)) return appPages.serve(path, req, res)

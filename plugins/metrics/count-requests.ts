@@ -1,4 +1,5 @@
 // Counts and measures finished requests. Label values are limited; further names are counted together.
+import { KeyedLru } from '../../core/internal.ts'
 import type { CallRecord, Observer } from '../../core/plugin.ts'
 import { REVISIONS, rulesOf } from '../../core/transport.ts'
 import { type Add, CALL_BUCKETS, type Metric, OTHER, Series } from './series.ts'
@@ -66,8 +67,7 @@ function createDurations({ durations }: AllSeries): (record: CallRecord) => Add 
     }
     // By the conventions, the type of a result with `isError` is `tool_error`.
     const errorType = outcome === 'tool_error' ? outcome : error?.kind
-    const key = `${route}\n${method}\n${item?.kind}\n${name}\n${revision}\n${outcome}\n${errorType}`
-    return durations.row(key, () => ({
+    return durations.row([route, method, item?.kind, name, revision, outcome, errorType], () => ({
       route,
       mcp_method_name: method,
       ...(item && { [ITEM_LABELS[item.kind]]: name }),
@@ -80,15 +80,15 @@ function createDurations({ durations }: AllSeries): (record: CallRecord) => Add 
 
 /** `most`: clients with series of their own; callers without a user take at most half of them. */
 function createClientCounts({ clients, questions }: AllSeries, most: number): (record: CallRecord) => void {
-  const names = new Set<string>()
+  const names = new KeyedLru<true>()
   let guests = 0
 
   /** True unless a client has only failed: such a client is not named. */
-  function isNamed(key: string, { call, outcome }: CallRecord): boolean {
-    if (names.has(key)) return true
+  function isNamed(keys: readonly string[], { call, outcome }: CallRecord): boolean {
+    if (names.get(keys)) return true
     const isGuest = call?.user === undefined
     if (!COMPLETED.has(outcome) || names.size >= most || (isGuest && guests >= Math.ceil(most / 2))) return false
-    names.add(key)
+    names.add(keys, true)
     if (isGuest) guests++
     return true
   }
@@ -96,11 +96,11 @@ function createClientCounts({ clients, questions }: AllSeries, most: number): (r
   return record => {
     const { asked, revision: protocol_version, transport } = record
     const named = record.client
-    const isOther = named && !isNamed(`${named.name}\n${named.version}`, record)
+    const isOther = named && !isNamed([named.name, named.version], record)
     const client = isOther ? OTHER : named?.name
     const version = isOther ? OTHER : named?.version
     const labels = () => ({ client, version, protocol_version, transport })
-    clients.row(`${client}\n${version}\n${protocol_version}\n${transport}`, labels)(1)
+    clients.row([client, version, protocol_version, transport], labels)(1)
     for (const method of asked) questions.of({ client, version, protocol_version, kind: KINDS[method] ?? OTHER })(1)
   }
 }
@@ -133,8 +133,8 @@ export function createRequestCounts(mostClients: number): { readonly observe: Ob
 
   function observe(record: CallRecord) {
     const { call, outcome, route, http } = record
-    series.bytesOut.row(String(route), () => ({ route }))(record.bytesOut ?? 0)
-    const bytesIn = series.bytesIn.row(String(route), () => ({ route }))
+    series.bytesOut.row([route], () => ({ route }))(record.bytesOut ?? 0)
+    const bytesIn = series.bytesIn.row([route], () => ({ route }))
     if (call) {
       durationOf(record)(record.milliseconds / 1_000)
       if (!isCounted(call, record.revision)) bytesIn(record.bytesIn ?? 0)

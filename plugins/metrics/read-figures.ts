@@ -67,7 +67,7 @@ function createTold(kind: Family['kind'], figure: Figure, limits?: readonly numb
     tell(value, given) {
       if (!Number.isFinite(value) || (kind === 'counter' && value <= 0)) return
       const labels = labelsOf(figure, given)
-      const isKnown = series.size < MAX_SERIES || series.has(keyOf(labels))
+      const isKnown = series.size < MAX_SERIES || series.has(labels)
       series.of(isKnown ? labels : others)(value)
     },
   }

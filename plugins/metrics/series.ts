@@ -1,4 +1,5 @@
 // Counters and histograms in the format of prom-client, whose own counters are several times slower.
+import { KeyedLru } from '../../core/internal.ts'
 
 /** A metric, as prom-client reads and writes it. */
 export interface Metric {
@@ -25,6 +26,8 @@ export const OTHER = '_OTHER'
 
 export const knownLabels = (labels: Labels): Labels =>
   Object.fromEntries(Object.entries(labels).filter(([, value]) => value !== undefined))
+
+const keysOf = (labels: Labels) => Object.values(labels).map(value => String(value ?? ''))
 
 export type Add = (value: number) => void
 
@@ -77,7 +80,7 @@ function createSpread(labels: Labels, name: string, limits: readonly number[]): 
 export class Series {
   readonly #facts: Pick<Metric, 'name' | 'help'>
   readonly #limits: readonly number[] | undefined
-  readonly #rows = new Map<string, Row>()
+  readonly #rows = new KeyedLru<Row>()
 
   constructor({ name, help }: Pick<Metric, 'name' | 'help'>, limits?: readonly number[]) {
     this.#facts = { name, help }
@@ -86,24 +89,22 @@ export class Series {
   get size(): number {
     return this.#rows.size
   }
-  has(key: string): boolean {
-    return this.#rows.has(key)
+  has(labels: Labels): boolean {
+    return this.#rows.get(keysOf(labels)) !== undefined
   }
-  row(key: string, labels: () => Labels): Add {
-    let row = this.#rows.get(key)
-    if (!row) {
-      const known = knownLabels(labels())
-      row = this.#limits ? createSpread(known, this.#facts.name, this.#limits) : createCount(known)
-      this.#rows.set(key, row)
-    }
-    return row.add
+  /** `keys` identify the labels. */
+  row(keys: ReadonlyArray<string | undefined>, labels: () => Labels): Add {
+    return (this.#rows.get(keys) ?? this.#rows.add(keys, this.#create(knownLabels(labels())))).add
+  }
+  #create(labels: Labels): Row {
+    return this.#limits ? createSpread(labels, this.#facts.name, this.#limits) : createCount(labels)
   }
   of(labels: Labels): Add {
-    return this.row(Object.values(labels).join('\n'), () => labels)
+    return this.row(keysOf(labels), () => labels)
   }
   read(): Metric {
     const type = this.#limits ? 'histogram' : 'counter'
-    return { ...this.#facts, type, values: [...this.#rows.values()].flatMap(row => row.samples()) }
+    return { ...this.#facts, type, values: this.#rows.values().flatMap(row => row.samples()) }
   }
 }
 

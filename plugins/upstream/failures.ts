@@ -57,8 +57,12 @@ export function shownReason(error: unknown): string {
   return error.status === undefined ? SHOWN[error.reason] : `HTTP ${error.status}`
 }
 
-/** Converts a failure of the server `name` to the error for the caller. */
-export function callFailure(name: string, error: unknown): Error {
+/** The error for calls while a server is down. `since`: the start of the outage, ISO 8601. */
+export const unavailable = (name: string, since: string, reason: string): ToolError =>
+  new ToolError(`The server "${name}" has been unavailable since ${since} (${reason}). Try again later.`)
+
+/** Converts a failure of the server `name` to the error for the caller. `since`: the time of the failure, ISO 8601. */
+export function callFailure(name: string, error: unknown, since: string): Error {
   if (HostError.is(error) || ToolError.is(error)) return error as Error
   if (!(error instanceof RemoteError)) return error instanceof Error ? error : new Error(String(error))
   const { reason, code, data, status, executed } = error
@@ -77,9 +81,10 @@ export function callFailure(name: string, error: unknown): Error {
   if (reason === 'rpc') return new ToolError(short(error.message))
   if (reason === 'timeout') return new ToolError(`The server "${name}" did not respond in time.${done}`)
   if (reason === 'too-large') return new ToolError(`The result of the server "${name}" is too large: ${error.message}.`)
-  if (reason === 'unreachable') return new ToolError(`The server "${name}" is not reachable. Try again later.`)
+  if (reason === 'unreachable') return unavailable(name, since, shownReason(error))
   if (reason === 'lost' || reason === 'closed') {
-    return new ToolError(`The connection to the server "${name}" ended.${done === '' ? ' Try again later.' : done}`)
+    const next = done === '' ? ' Try again later.' : done
+    return new ToolError(`The connection to the server "${name}" ended at ${since}.${next}`)
   }
   return new ToolError(`The server "${name}" did not execute the call (${shownReason(error)}).${done}`)
 }

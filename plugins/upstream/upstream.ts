@@ -19,7 +19,15 @@ import { visibleLine, visibleText } from '../families/texts/index.ts'
 import { problemsOf, type RecordUpstreamCall } from '../families/upstream-calls/index.ts'
 import { capabilitiesFor, cleanResult, listCapabilities, paramsFor, readInputRequests } from './calls.ts'
 import { changedError, createDefiner, type UpstreamClient } from './definitions.ts'
-import { callFailure, isLoginNeeded, isNotFound, isUnauthorized, isUnknownItem, shownReason } from './failures.ts'
+import {
+  callFailure,
+  isLoginNeeded,
+  isNotFound,
+  isUnauthorized,
+  isUnknownItem,
+  shownReason,
+  unavailable,
+} from './failures.ts'
 import { ActiveCall, CallSlot, type HeldCalls } from './held.ts'
 import { MAX_TEXT, readLists, type Snapshot } from './lists.ts'
 import { type LockEntry, listsOf, reviewLists } from './lock-entry.ts'
@@ -197,6 +205,12 @@ export class Upstream implements UpstreamClient {
 
   get #sinceText() {
     return new Date(this.#since).toISOString()
+  }
+
+  /** The time of a failure: the start of the outage, or now for a connection of one caller. */
+  get #outageStart() {
+    const isDown = this.#state === 'down' || this.#state === 'crash loop'
+    return isDown ? this.#sinceText : new Date(this.#parts.host.clock.now()).toISOString()
   }
 
   /** Returns `describe`, or the origin of the lists that are served until the first connection. */
@@ -589,9 +603,7 @@ export class Upstream implements UpstreamClient {
     // Calls do not need the list connection, which has no token.
     if (this.#isPerCaller && this.#state === 'needs login') return this.#enterOwnSession(call)
     await this.#supervisor.get().catch(() => {
-      throw new ToolError(
-        `The server "${this.settings.name}" has been unavailable since ${this.#sinceText} (${this.#shownWhy}). Try again later.`,
-      )
+      throw unavailable(this.settings.name, this.#sinceText, this.#shownWhy)
     })
     return this.#enterShared() ?? this.#enterOwnSession(call)
   }
@@ -689,7 +701,7 @@ export class Upstream implements UpstreamClient {
   #failure(error: unknown, call: Call): Error {
     const { http, name } = this.settings
     this.#parts.host.log.debug({ upstream: name, reason: reasonOf(error) }, 'a request to an upstream server failed')
-    if (!isUnauthorized(error) || http?.auth?.kind !== 'bridge') return callFailure(name, error)
+    if (!isUnauthorized(error) || http?.auth?.kind !== 'bridge') return callFailure(name, error, this.#outageStart)
     // The token belongs to the caller's login at this host, which the client can renew.
     const { route, params } = call.offer
     const caller = { user: call.user, route, params }

@@ -1,16 +1,16 @@
 // The login screen: for a session that has ended, or a token that was used before.
 import { useEffect, useState } from 'preact/hooks'
-import type { LoginWays } from '../api.ts'
+import type { LoginMethods } from '../api.ts'
 import { errorText } from './data/request.ts'
-import { findWays, login, signIn } from './data/session.ts'
+import { findLoginMethods, login, signIn } from './data/session.ts'
 
 export function Login({ error: first }: { readonly error: string | undefined }) {
   const [error, setError] = useState(first)
   const [isRunning, setRunning] = useState(false)
-  const [{ signIn: place, tokens }, setWays] = useState<LoginWays>({ tokens: true })
+  const [{ signIn: place, tokens }, setMethods] = useState<LoginMethods>({ tokens: true })
 
   useEffect(() => {
-    void findWays().then(setWays, thrown => setError(errorText(thrown)))
+    void findLoginMethods().then(setMethods, thrown => setError(errorText(thrown)))
   }, [])
 
   async function submit(event: SubmitEvent) {

@@ -3,6 +3,7 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import { withConsole } from '../../../cli/console.ts'
+import { defineResource, defineTool } from '../../../core/index.ts'
 import {
   CORE,
   type ConfigParts,
@@ -14,10 +15,12 @@ import {
   stopAll,
 } from '../../cli/in-process.ts'
 import { makeFolder, removeFolders } from '../../config/folder.ts'
+import { startHost, stopHosts } from '../../support/start-host.ts'
 import { ask, headersIn, logIn, PAGE_HEADERS } from './console-client.ts'
 
 after(async () => {
   await stopAll()
+  await stopHosts()
   await removeFolders()
 })
 
@@ -121,6 +124,28 @@ describe('console of a host that the CLI runs', () => {
     const { state, problem } = (await get('surface')).lock
     expect(state).to.equal('unreadable')
     expect(problem).to.match(/mcp\.lock\.json/)
+  })
+
+  it('compares upstream servers with their accepted tools, like mcp-host diff', async () => {
+    const handler = () => 'Hello'
+    const all = [defineTool({ name: 'read', handler }), defineResource({ name: 'page', uri: 'test://page', handler })]
+    const origin = await startHost({ toolsets: { all }, routes: { '/': { toolsets: 'all' } } })
+    const upstream = `upstream: { servers: { far: { url: '${origin.url}/' } } }`
+    const routes = "{ '/': { toolsets: ['first', 'far'] } }"
+    const folder = await makeFolder({ 'mcp.config.mjs': configText(parts({ plugins: upstream, routes })) })
+    await runCli(['lock'], folder)
+    const { get } = await start(folder)
+    const differences = async () => {
+      const { items, lock } = await get('surface')
+      expect(items.map(({ name }: Record<string, string>) => name)).to.include.members(['far_read', 'test://page'])
+      const { changes } = JSON.parse((await runCli(['diff', '--json'], folder)).stdout)
+      const texts = (list: readonly Record<string, string>[], key: string) => list.map(change => change[key])
+      expect(texts(lock.changes, 'text')).to.deep.equal(texts(changes, 'what'))
+      return lock.changes.length
+    }
+    expect(await differences(), 'a server that is not accepted').to.equal(1)
+    expect((await runCli(['accept'], folder)).code).to.equal(0)
+    expect(await differences(), 'an accepted server').to.equal(0)
   })
 
   it('explains access with the text of mcp-host explain', async () => {

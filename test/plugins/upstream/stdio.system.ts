@@ -79,7 +79,9 @@ describe('Upstream processes', () => {
     const host = await started({ sessions: 'shared' })
     const dead = (await modern(host.url, 'tools/call', { name: 'die', arguments: {} })).message.result
     expect(dead.isError).to.equal(true)
-    expect(dead.content[0].text).to.match(/connection to the server "counter" ended\. The call may have been executed/)
+    expect(dead.content[0].text).to.match(
+      /connection to the server "counter" ended at 2\S+Z\. The call may have been executed/,
+    )
     expect(logged(host, 'MH2942')[0]?.['reason']).to.match(/exit code 3.*dying as requested/s)
     const down = (await modern(host.url, 'tools/call', { name: 'count', arguments: {} })).message.result
     expect(down.content[0].text)

@@ -1,6 +1,6 @@
 // The session of the operator: login with the token of the URL fragment, and what the operator may do.
 import { effect, signal } from '@preact/signals'
-import { type Login, type LoginWays, type Me, PATHS } from '../../api.ts'
+import { type Login, type LoginMethods, type Me, PATHS } from '../../api.ts'
 import { access, post, RequestError, request } from './request.ts'
 import { createChallenge, findSecret, forgetSecret, received, shareSecret, takeVerifier } from './secret.ts'
 
@@ -28,10 +28,10 @@ export async function signIn(at: string): Promise<void> {
   location.assign(url)
 }
 
-export async function findWays(): Promise<LoginWays> {
-  const ways = await request<LoginWays>(PATHS.login)
-  if (isSignIn && ways.signIn !== undefined && new URL(ways.signIn).hash === '') await signIn(ways.signIn)
-  return ways
+export async function findLoginMethods(): Promise<LoginMethods> {
+  const methods = await request<LoginMethods>(PATHS.login)
+  if (isSignIn && methods.signIn !== undefined && new URL(methods.signIn).hash === '') await signIn(methods.signIn)
+  return methods
 }
 
 export async function logout(): Promise<void> {

@@ -2,17 +2,17 @@
 
 const MAX_LENGTH = 4_000
 /** Control, format (bidirectional, zero-width), private-use and unassigned characters, line separators, and lone surrogates. */
-const UNSEEN = /[\p{Cc}\p{Cf}\p{Co}\p{Cs}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\u2800]/u
-const EACH_UNSEEN = new RegExp(UNSEEN.source, 'gu')
+const INVISIBLE = /[\p{Cc}\p{Cf}\p{Co}\p{Cs}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\u2800]/u
+const EACH_INVISIBLE = new RegExp(INVISIBLE.source, 'gu')
 /** More than three combining marks overlap other lines. */
-const PILED = /(\p{M}{3})\p{M}+/gu
+const STACKED_MARKS = /(\p{M}{3})\p{M}+/gu
 
 const codePoint = (character: string) =>
   `U+${(character.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, '0')}`
 
 const cut = (text: string, most: number) => {
   const limited = text.length > most ? `${text.slice(0, most)}…` : text
-  return limited.replace(PILED, '$1')
+  return limited.replace(STACKED_MARKS, '$1')
 }
 
 export interface Piece {
@@ -26,7 +26,7 @@ export function pieces(text: string, { most = MAX_LENGTH, lines = false } = {}):
   let plain = ''
   for (const character of cut(text, most)) {
     const isKept = lines && (character === '\n' || character === '\t')
-    if (isKept || !UNSEEN.test(character)) {
+    if (isKept || !INVISIBLE.test(character)) {
       plain += character
       continue
     }
@@ -40,7 +40,7 @@ export function pieces(text: string, { most = MAX_LENGTH, lines = false } = {}):
 
 /** The same as one string, for attributes. */
 export const visibleText = (text: string, most = 200): string =>
-  cut(text, most).replace(EACH_UNSEEN, character => `[${codePoint(character)}]`)
+  cut(text, most).replace(EACH_INVISIBLE, character => `[${codePoint(character)}]`)
 
 const number = new Intl.NumberFormat('en')
 const short = new Intl.NumberFormat('en', { notation: 'compact', maximumFractionDigits: 1 })
@@ -83,17 +83,17 @@ export function duration(ms: number): string {
 /** For display. */
 export const json = (value: unknown): string => JSON.stringify(value, undefined, 2) ?? ''
 
-const two = (value: number) => String(value).padStart(2, '0')
+const twoDigits = (value: number) => String(value).padStart(2, '0')
 
 export function clockTime(at: number): string {
   const date = new Date(at)
-  return `${two(date.getHours())}:${two(date.getMinutes())}:${two(date.getSeconds())}`
+  return `${twoDigits(date.getHours())}:${twoDigits(date.getMinutes())}:${twoDigits(date.getSeconds())}`
 }
 
 /** Local date and time, to the millisecond. */
 export function fullTime(at: number): string {
   const date = new Date(at)
-  const day = `${date.getFullYear()}-${two(date.getMonth() + 1)}-${two(date.getDate())}`
+  const day = `${date.getFullYear()}-${twoDigits(date.getMonth() + 1)}-${twoDigits(date.getDate())}`
   return `${day} ${clockTime(at)}.${String(date.getMilliseconds()).padStart(3, '0')}`
 }
 

@@ -62,7 +62,7 @@ const Legacy = ({ legacy: { since, handshake, sse, calls, sseNeeded } }: { reado
   </section>
 )
 
-const WAYS: Readonly<Record<OAuthClientRow['from'], string>> = {
+const REGISTRATIONS: Readonly<Record<OAuthClientRow['from'], string>> = {
   config: 'Config',
   document: 'Metadata document',
   registration: 'Dynamic registration',
@@ -71,7 +71,7 @@ const WAYS: Readonly<Record<OAuthClientRow['from'], string>> = {
 const OAUTH_CLIENT_COLUMNS: readonly Column<OAuthClientRow>[] = [
   { title: 'Client', value: ({ name }) => name },
   { title: 'Id', value: ({ id }) => id, cell: ({ id }) => <Code value={id} /> },
-  { title: 'Registered by', value: ({ from }) => WAYS[from], width: '12rem', isExtra: true },
+  { title: 'Registered by', value: ({ from }) => REGISTRATIONS[from], width: '12rem', isExtra: true },
   { title: 'Users', value: ({ users }) => users, isNumber: true, width: '6rem' },
   { title: 'Grants', value: ({ grants }) => grants, isNumber: true, width: '6rem', isExtra: true },
   {

@@ -88,7 +88,7 @@ function Progress({ notifications }: Pick<ResultProps, 'notifications'>) {
 }
 
 /** A page of another server, which the operator opens. */
-function Visit({ url }: { readonly url: string }) {
+function OpenLink({ url }: { readonly url: string }) {
   const isWeb = /^https?:\/\//i.test(url)
   return (
     <div class="stack">
@@ -155,7 +155,7 @@ function InputForm({ requests, onSubmit }: InputProps) {
             <Text value={String(paramsOf(one)['message'] ?? '')} lines />
           </p>
           {isVisit(one) ? (
-            <Visit url={String(paramsOf(one)['url'] ?? '')} />
+            <OpenLink url={String(paramsOf(one)['url'] ?? '')} />
           ) : (
             <SchemaForm
               schema={schemaOf(one)}

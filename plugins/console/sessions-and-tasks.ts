@@ -10,7 +10,7 @@ const MAX_SESSIONS = 500
 const MAX_TASKS = 200
 const MAX_TEXT = 64
 
-interface LiveParts {
+interface StoreParts {
   readonly host: InternalHost
   readonly operator: Operator
   readonly handleOf: (id: string) => string
@@ -22,7 +22,7 @@ function clientOf({ client: { info } }: Session): SessionRow['client'] {
   return { name: plainText(String(name ?? ''), MAX_TEXT), version: plainText(String(version ?? ''), MAX_TEXT) }
 }
 
-function sessionRow(session: Session, { operator, handleOf }: LiveParts): SessionRow {
+function sessionRow(session: Session, { operator, handleOf }: StoreParts): SessionRow {
   const { digest, home, offer, lastUsed, revision, transport, streams } = session
   const client = clientOf(session)
   return {
@@ -47,7 +47,7 @@ export function countSessions({ services }: InternalHost): number {
   return count
 }
 
-export function readSessions(parts: LiveParts): Sessions {
+export function readSessions(parts: StoreParts): Sessions {
   const { services } = parts.host
   const newest = [...services.sessions.list()].sort((one, other) => other.lastUsed - one.lastUsed)
   const { streams, waitingBytes } = parts.operator.traffic
@@ -56,7 +56,7 @@ export function readSessions(parts: LiveParts): Sessions {
 }
 
 /** Returns route and owner of the session; undefined if this node has no such session. */
-export async function endSession({ host, operator, handleOf }: LiveParts, handle: string) {
+export async function endSession({ host, operator, handleOf }: StoreParts, handle: string) {
   const { sessions } = host.services
   const found = [...sessions.list()].find(({ digest }) => handleOf(digest) === handle)
   if (!found) return undefined
@@ -65,7 +65,7 @@ export async function endSession({ host, operator, handleOf }: LiveParts, handle
   return { target: route.path, ...(user && { owner: operator.pseudonymOf(user) }) }
 }
 
-const storesOf = ({ host }: LiveParts): ReadonlySet<TaskStore> =>
+const storesOf = ({ host }: StoreParts): ReadonlySet<TaskStore> =>
   new Set(host.routes.map(route => host.services.slot('taskStore', route)))
 
 /** A queue is the JSON of a route, a tool and further parts. */
@@ -83,7 +83,7 @@ function queueOf(queue: string): Pick<TaskRow, 'tool' | 'route'> {
 const statusOf = ({ state, open }: TaskSummary): string =>
   state !== 'running' ? state : open > 0 ? 'input_required' : 'working'
 
-export async function readTasks(parts: LiveParts): Promise<Tasks> {
+export async function readTasks(parts: StoreParts): Promise<Tasks> {
   const stores = [...storesOf(parts)]
   const listed = (await Promise.all(stores.map(store => store.listAll(MAX_TASKS)))).flat()
   const depths = (await Promise.all(stores.map(store => store.depths()))).flat()
@@ -107,7 +107,7 @@ export async function readTasks(parts: LiveParts): Promise<Tasks> {
 }
 
 /** Returns the tool of the task; undefined if the task does not exist or has ended. */
-export async function cancelTask(parts: LiveParts, handle: string): Promise<string | undefined> {
+export async function cancelTask(parts: StoreParts, handle: string): Promise<string | undefined> {
   for (const store of storesOf(parts)) {
     const found = (await store.listAll(MAX_TASKS)).find(task => parts.handleOf(task.id) === handle)
     if (found && !hasEnded(found.state) && (await store.cancel(found.id))) return queueOf(found.queue).tool
