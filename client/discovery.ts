@@ -303,27 +303,6 @@ const defaultEndpoints = (origin: string, tokenEndpoint: string | undefined): Se
   legacy: true,
 })
 
-const withoutMetadata = (listed: string, tokenEndpoint: string): ServerInfo => ({
-  listed,
-  issuer: listed,
-  tokenEndpoint,
-  issParameterSupported: false,
-  clientIdMetadataDocumentSupported: false,
-  oidc: false,
-  pkceS256: false,
-  legacy: false,
-  metadataUrl: undefined,
-})
-
-const defaultEndpoints = (origin: string, tokenEndpoint: string | undefined): ServerInfo => ({
-  ...withoutMetadata(origin, tokenEndpoint ?? `${origin}/token`),
-  ...(tokenEndpoint !== undefined && { tokenEndpointGiven: true }),
-  authorizationEndpoint: `${origin}/authorize`,
-  registrationEndpoint: `${origin}/register`,
-  pkceS256: true,
-  legacy: true,
-})
-
 export const tokenEndpointAlone = (listed: string, tokenEndpoint: string): ServerInfo => ({
   ...withoutMetadata(listed, tokenEndpoint),
   tokenEndpointGiven: true,
