@@ -1,21 +1,26 @@
-// The commands that `start` prints work as printed, by the shell that people paste them into.
+// The commands that `start` prints work as printed, by the shell that people paste them into. The host runs in process, the commands
+// as processes.
 import { execFile } from 'node:child_process'
 import { networkInterfaces } from 'node:os'
 import { promisify } from 'node:util'
 import { expect } from 'chai'
 import { makeFolder, removeFolders } from '../config/folder.ts'
-import { type ConfigParts, configText, type Running, startCli, stopAll } from './run-cli.ts'
+import { bundledFile } from '../support/compiled.ts'
+import { configText, startCli, stopAll } from './in-process.ts'
+import type { ConfigParts } from './running.ts'
 
 const run = promisify(execFile)
 
 after(removeFolders)
 
-async function serve(parts: ConfigParts): Promise<{ page: string; running: Running }> {
+/** Returns the page that `start` prints. */
+async function serve(parts: ConfigParts): Promise<string> {
   // As without npm: its own folder has no mcp-host.
   const env = { npm_command: undefined, npm_execpath: undefined }
-  const running = startCli(['start'], await makeFolder({ 'mcp.config.mjs': configText(parts) }), env)
+  const script = bundledFile('cli/bin.ts')
+  const running = startCli(['start'], await makeFolder({ 'mcp.config.mjs': configText(parts) }), env, { script })
   const [page] = await running.printed(/[\s\S]*^listening on .*\n/m)
-  return { page, running }
+  return page
 }
 
 /** Results of the printed call: those of `echo` in the first toolset and of `other` in the second. */
@@ -34,14 +39,14 @@ describe('the printed command works as printed', () => {
       } },
       handler: ({ a, b, how }) => how + ' ' + (a + b),
     })`
-    const { page } = await serve({ tool, routes: "{ '/': { toolsets: 'second' } }" })
+    const page = await serve({ tool, routes: "{ '/': { toolsets: 'second' } }" })
     expect(page).to.match(/^ {2}mcp-host .* config mcp\.config\.mjs\n/)
     expect(await resultOf(page)).to.equal("it's 9.5")
     expect(page).to.match(/^ {2}Connect .* connect claude-code http:\S+$/m)
   })
 
   it('has the first open route of several', async () => {
-    const { page } = await serve({
+    const page = await serve({
       routes: `{
         '/': { toolsets: ['first'] },
         '/off': { toolsets: ['second'], plugins: { 'transport-streamable': false } },
@@ -62,20 +67,20 @@ describe('the printed command works as printed', () => {
     ['a path with characters that a shell reads', `{ "/it's&co;$HOME": { toolsets: 'first' } }`, 'echoed'],
   ] as const) {
     it(`where the only route is ${what}`, async () => {
-      const { page } = await serve({ routes })
+      const page = await serve({ routes })
       expect(await resultOf(page)).to.equal(result)
     })
   }
 
   it('on a host that is bound to every address', async () => {
-    const { page } = await serve({ http: "{ host: '0.0.0.0', port: 0 }" })
+    const page = await serve({ http: "{ host: '0.0.0.0', port: 0 }" })
     expect(await resultOf(page)).to.equal('echoed')
   })
 
   it('on a host that is bound to IPv6 loopback', async function () {
     const addresses = Object.values(networkInterfaces()).flatMap(known => known ?? [])
     if (!addresses.some(({ address }) => address === '::1')) this.skip()
-    const { page } = await serve({ http: "{ host: '::1', port: 0 }" })
+    const page = await serve({ http: "{ host: '::1', port: 0 }" })
     expect(page).to.match(/^listening on http:\/\/\[::1\]:\d+$/m)
     expect(await resultOf(page)).to.equal('echoed')
   })

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { expect } from 'chai'
 import { removeFolders } from '../config/folder.ts'
 import { callText, startLoad, stopLoads } from '../support/steady-load.ts'
-import { crewConfig, linesOf, startCrew } from './crew.ts'
+import { type Crew, crewConfig, linesOf, startCrew } from './crew.ts'
 import { stopAll } from './run-cli.ts'
 
 after(stopLoads)
@@ -31,23 +31,26 @@ describe('a worker that is killed under load', () => {
     expect(end.msg).to.equal('a worker ended; another is started')
     expect([more, code]).to.deep.equal([[], 0])
   })
-
-  it('is replaced too when it was told to leave by SIGTERM, after its running calls', async () => {
-    const { running, url, workers } = await startCrew(2)
-    process.kill(workers[0] ?? 0, 'SIGTERM')
-    const [, successor] = await running.logged(/"worker":(\d+),"url":"[^"]+","serving":2,"msg":"a worker serves"/)
-    const answers = await Promise.all([...Array(20)].map(() => callText(url, 'pid')))
-    expect([...new Set(answers)].sort()).to.deep.equal([String(workers[1]), String(successor)].sort())
-    running.child.kill('SIGTERM')
-    const { stderr } = await running.ended
-    const ends = linesOf(stderr).filter(({ msg }) => msg.startsWith('a worker ended'))
-    expect(ends.map(({ worker, exitCode }) => [worker, exitCode])).to.deep.equal([[workers[0], 0]])
-  })
 })
 
-describe('a worker that does not respond', () => {
-  it('holds one new connection at most: the other worker answers the rest', async () => {
-    const { running, url, workers } = await startCrew(2)
+describe('a worker of two', () => {
+  let crew: Crew
+  let workers: readonly number[]
+  before(async () => {
+    crew = await startCrew(2)
+  })
+
+  it('is replaced too when it was told to leave by SIGTERM, after its running calls', async () => {
+    const { running, url, workers: first } = crew
+    process.kill(first[0] ?? 0, 'SIGTERM')
+    const [, successor] = await running.logged(/"worker":(\d+),"url":"[^"]+","serving":2,"msg":"a worker serves"/)
+    workers = [first[1] ?? 0, Number(successor)]
+    const answers = await Promise.all([...Array(20)].map(() => callText(url, 'pid')))
+    expect([...new Set(answers)].sort()).to.deep.equal(workers.map(String).sort())
+  })
+
+  it('holds one new connection at most while it does not respond: the other worker answers the rest', async () => {
+    const { running, url } = crew
     const [victim = 0, other = 0] = workers
     process.kill(victim, 'SIGSTOP')
     const answers: string[] = []
@@ -58,9 +61,15 @@ describe('a worker that does not respond', () => {
     await Promise.race([five, running.ended])
     expect(answers).to.deep.equal(Array(5).fill(String(other)))
     process.kill(victim, 'SIGKILL')
-    await running.logged(/"serving":2,"msg":"a worker serves"/)
+    await running.logged(/"serving":2,"msg":"a worker serves"[\s\S]*"serving":2,"msg":"a worker serves"/)
     running.child.kill('SIGTERM')
-    expect((await running.ended).code).to.equal(0)
+    const { code, stderr } = await running.ended
+    const ends = linesOf(stderr).filter(({ msg }) => msg.startsWith('a worker ended'))
+    expect(ends.map(({ worker, exitCode }) => [worker, exitCode])).to.deep.equal([
+      [crew.workers[0], 0],
+      [victim, null],
+    ])
+    expect(code).to.equal(0)
   })
 })
 

@@ -11,16 +11,8 @@ import { startNode as startHost } from './support/nodes.ts'
 
 const NODES = 3
 const LAST = 'page://last'
-const processes: NodeProcess[] = []
+let nodes: readonly NodeProcess[] = []
 let redis: RedisServer
-
-async function startNodes(count = NODES): Promise<readonly NodeProcess[]> {
-  const env = { REDIS_URL: redis.url }
-  const config = 'test/cluster/support/changes.config.ts'
-  const nodes = await Promise.all(Array.from({ length: count }, () => startNode({ config, port: 0, env })))
-  processes.push(...nodes)
-  return nodes
-}
 
 /** The URIs that a listener is told of, up to `LAST`. */
 async function toldUntilLast(stream: StreamExchange): Promise<string[]> {
@@ -40,32 +32,17 @@ describe('change notifications of a call', () => {
   before(async function () {
     needsRedis(this)
     redis = await startRedis()
+    const config = 'test/cluster/support/changes.config.ts'
+    const env = { REDIS_URL: redis.url }
+    nodes = await Promise.all(Array.from({ length: NODES }, () => startNode({ config, port: 0, env })))
   })
-  afterEach(async () => {
-    await Promise.all(processes.splice(0).map(node => node.kill()))
-  })
-  after(stopRedis)
-
-  it('reach every node when the node is killed right after the result', async () => {
-    const [listening, ...dying] = await startNodes()
-    const perCall = 5
-    const uris = dying.map((_, node) => Array.from({ length: perCall }, (_, index) => `page://${node}-${index}`))
-    const stream = await listenTo(listening, uris.flat())
-    for (const [index, node] of dying.entries()) {
-      const session = await openSession(`${node.url}/`)
-      const { message } = await session.request('tools/call', { name: 'change', arguments: { uris: uris[index] } })
-      await node.kill()
-      expect(message.result.content[0].text).to.equal('done')
-    }
-    const session = await openSession(`${listening?.url}/`)
-    await session.request('tools/call', { name: 'change', arguments: { uris: [LAST] } })
-    const told = await toldUntilLast(stream)
-    expect(told).to.deep.equal(uris.flat())
+  after(async () => {
+    await Promise.all(nodes.map(node => node.kill()))
+    await stopRedis()
   })
 
   it('arrive before later changes of the same caller at another node', async () => {
-    const nodes = await startNodes()
-    const [rounds, inARound] = [25, 6]
+    const [rounds, inARound] = [10, 6]
     const uris = Array.from({ length: inARound }, (_, index) => `page://${index}`)
     const streams = await Promise.all(nodes.map(node => listenTo(node, uris)))
     const told = streams.map(toldUntilLast)
@@ -86,7 +63,7 @@ describe('change notifications of a call', () => {
   })
 
   it('are delayed while Redis hangs; the call is still answered', async () => {
-    const [node] = await startNodes(1)
+    const [node] = nodes
     const stream = await listenTo(node, ['page://0'])
     redis.pause()
     const change = (uri: string) =>
@@ -96,6 +73,23 @@ describe('change notifications of a call', () => {
     expect(answers.map(({ message }) => message.result.content[0].text)).to.deep.equal(['done', 'done'])
     expect(await toldUntilLast(stream)).to.deep.equal(['page://0'])
     expect(node?.output).to.include('the change bus does not acknowledge changes').and.include('Redis did not respond')
+  })
+
+  it('reach every node when the node is killed right after the result', async () => {
+    const [listening, ...dying] = nodes
+    const perCall = 5
+    const uris = dying.map((_, node) => Array.from({ length: perCall }, (_, index) => `page://${node}-${index}`))
+    const stream = await listenTo(listening, uris.flat())
+    for (const [index, node] of dying.entries()) {
+      const session = await openSession(`${node.url}/`)
+      const { message } = await session.request('tools/call', { name: 'change', arguments: { uris: uris[index] } })
+      await node.kill()
+      expect(message.result.content[0].text).to.equal('done')
+    }
+    const session = await openSession(`${listening?.url}/`)
+    await session.request('tools/call', { name: 'change', arguments: { uris: [LAST] } })
+    const told = await toldUntilLast(stream)
+    expect(told).to.deep.equal(uris.flat())
   })
 
   it('made outside of calls are published before shutdown', async () => {

@@ -10,7 +10,7 @@ import { defineTool } from '../../core/index.ts'
 import { defineApp } from '../../plugins/apps/define-app.ts'
 import { CORE, startCli, stopAll } from '../cli/run-cli.ts'
 import { makeFolder, removeFolders } from '../config/folder.ts'
-import { closeBrowsers, launchBrowser } from '../support/browser.ts'
+import { closePages, launchBrowser } from '../support/browser.ts'
 import { bundledFile } from '../support/compiled.ts'
 import { eventually } from '../support/eventually.ts'
 import { startHost, stopHosts } from '../support/start-host.ts'
@@ -220,7 +220,7 @@ describe('Apps of tools in the console in chromium', () => {
     await page.waitForSelector('text=Busiest tools')
   })
   after(async () => {
-    await closeBrowsers()
+    await closePages()
     await stopAll()
     await stopHosts()
     await removeFolders()

@@ -3,7 +3,7 @@ import { expect } from 'chai'
 import type { Browser, Page } from 'playwright-core'
 import { CORE, startCli, stopAll } from '../cli/run-cli.ts'
 import { makeFolder, removeFolders } from '../config/folder.ts'
-import { closeBrowsers, launchBrowser, watchFaults } from '../support/browser.ts'
+import { closePages, launchBrowser, watchFaults } from '../support/browser.ts'
 import { modern } from '../support/rpc.ts'
 
 const CONFIG = `import { defineConfig, defineTool } from '${CORE}'
@@ -29,7 +29,7 @@ describe('Console of mcp-host dev in chromium', () => {
     browser = await launchBrowser(this)
   })
   after(async () => {
-    await closeBrowsers()
+    await closePages()
     await stopAll()
     await removeFolders()
   })

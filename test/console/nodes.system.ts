@@ -3,10 +3,10 @@ import { join } from 'node:path'
 import { expect } from 'chai'
 import type { Browser, Page } from 'playwright-core'
 import { type LockChange, type NodeRow, PATHS } from '../../plugins/console/api.ts'
-import { CORE, runCli, startCli, stopAll } from '../cli/run-cli.ts'
+import { CORE, type Running, runCli, startCli, stopAll } from '../cli/run-cli.ts'
 import { makeFolder, removeFolders, replaceFile } from '../config/folder.ts'
 import { ask, headersIn, logIn, PAGE_HEADERS } from '../plugins/console/console-client.ts'
-import { closeBrowsers, launchBrowser, watchFaults } from '../support/browser.ts'
+import { closePages, launchBrowser, watchFaults } from '../support/browser.ts'
 import { eventually } from '../support/eventually.ts'
 import { freePort } from '../support/free-port.ts'
 import { needsRedis, type RedisServer, startRedis } from '../support/redis-server.ts'
@@ -35,52 +35,95 @@ export default defineConfig({
 })
 `
 
+let browser: Browser
+
+before(async function () {
+  browser = await launchBrowser(this)
+})
+after(async () => {
+  await closePages()
+  await removeFolders()
+})
+
+async function openPage(port: number): Promise<{ readonly page: Page; readonly faults: string[] }> {
+  const page = await browser.newPage({ viewport: { width: 1_400, height: 900 } })
+  const faults = watchFaults(page)
+  await page.goto(`http://127.0.0.1:${port}/#t=${TOKEN}`)
+  await page.waitForSelector('text=Busiest tools')
+  return { page, faults }
+}
+const openScreen = (page: Page, name: string) => page.getByRole('navigation').getByRole('link', { name }).click()
+const optionsOf = (page: Page) => page.getByLabel('Node', { exact: true }).locator('option').allTextContents()
+
 describe('Console of several nodes in chromium', () => {
-  let browser: Browser
+  const nodes: { readonly port: number; readonly folder: string; readonly running: Running }[] = []
   let redis: RedisServer
-
-  before(async function () {
-    needsRedis(this)
-    browser = await launchBrowser(this)
-    redis = await startRedis()
-  })
-  // Nodes of other tests would join.
-  afterEach(stopAll)
-  after(async () => {
-    await closeBrowsers()
-    await redis.remove()
-    await removeFolders()
-  })
-
-  async function openPage(port: number): Promise<{ readonly page: Page; readonly faults: string[] }> {
-    const page = await browser.newPage({ viewport: { width: 1_400, height: 900 } })
-    const faults = watchFaults(page)
-    await page.goto(`http://127.0.0.1:${port}/#t=${TOKEN}`)
-    await page.waitForSelector('text=Busiest tools')
-    return { page, faults }
-  }
-  const openScreen = (page: Page, name: string) => page.getByRole('navigation').getByRole('link', { name }).click()
-  const optionsOf = (page: Page) => page.getByLabel('Node', { exact: true }).locator('option').allTextContents()
+  let urls: string[]
+  let page: Page
+  let faults: string[]
+  let options: string[]
+  let names: string[]
 
   /** Three nodes, and the console of the first. */
-  async function startNodes() {
-    const nodes = []
+  before(async function () {
+    needsRedis(this)
+    redis = await startRedis()
     for (const port of [await freePort(), await freePort(), await freePort()]) {
       const folder = await makeFolder({ 'mcp.config.ts': configOf(redis.url, port) })
       nodes.push({ port, folder, running: startCli(['start'], folder) })
     }
-    const urls = await Promise.all(nodes.map(({ running }) => running.listening()))
-    const { page, faults } = await openPage(nodes[0]?.port as number)
-    const options = await eventually(
+    urls = await Promise.all(nodes.map(({ running }) => running.listening()))
+    ;({ page, faults } = await openPage(nodes[0]?.port as number))
+    options = await eventually(
       'all nodes',
       () => optionsOf(page),
       list => list.length === 4,
     )
-    return { nodes, urls, page, faults, options, names: options.slice(1).map(text => text.split(',')[0] as string) }
-  }
+    names = options.slice(1).map(text => text.split(',')[0] as string)
+  })
+  after(async () => {
+    await page?.close()
+    await stopAll()
+    await redis.remove()
+  })
+
+  // The page ends its stream when another node is selected.
+  const expectNoFaults = () => expect(faults.filter(fault => !fault.includes('net::ERR_ABORTED'))).to.deep.equal([])
+
+  it('reloads all nodes, and keeps the result of each on the page', async () => {
+    const texts = nodes.map(({ port }, index) => configOf(redis.url, port, index === 1 ? 'Acme' : 'Acme 2'))
+    texts[1] = (texts[1] as string).replace("toolsets: 'open'", "toolsets: 'planted-toolset'")
+    for (const [index, { folder }] of nodes.entries()) {
+      await replaceFile(join(folder, 'mcp.config.ts'), texts[index] as string)
+    }
+    await openScreen(page, 'Config')
+    const sent: string[] = []
+    page.on('request', request => request.method() === 'POST' && sent.push(request.url()))
+    await page.getByRole('button', { name: 'Reload all nodes' }).click()
+    await page.waitForSelector('dialog.confirm')
+    expect(sent, 'before the confirmation').to.deep.equal([])
+    await page.click('dialog.confirm >> button.main')
+    const list = page.getByRole('region', { name: 'Reload by node' })
+    await list.waitFor()
+    await page.waitForSelector('dialog', { state: 'detached' })
+    const lines = await list.getByRole('listitem').allTextContents()
+    expect(lines).to.have.length(3)
+    for (const name of names) expect(lines.filter(line => line.includes(name))).to.have.length(1)
+    expect(lines.filter(line => line.includes('planted-toolset'))).to.have.length(1)
+    expect(lines.filter(line => line.startsWith('Failed'))).to.have.length(1)
+    for (const [index, { running }] of nodes.entries()) {
+      await running.logged(index === 1 ? /"code":"MH3101"/ : /"code":"MH3103"/)
+      await running.logged(index === 1 ? /"code":"MH3609".*"failed"/ : /"code":"MH3609".*"ok"/)
+    }
+    await openScreen(page, 'Overview')
+    await page.waitForSelector('text=Busiest tools')
+    await openScreen(page, 'Config')
+    await list.waitFor()
+    expect(await list.getByRole('listitem').allTextContents()).to.deep.equal(lines)
+    expectNoFaults()
+  })
 
   it('shows sessions and calls of three nodes, and a node that dies', async () => {
-    const { nodes, urls, page, faults, options, names } = await startNodes()
     for (const url of urls) await openSession(`${url}/mcp`)
     expect(options[0]).to.match(/3/)
 
@@ -114,51 +157,27 @@ describe('Console of several nodes in chromium', () => {
       () => optionsOf(page),
       list => list.some(text => text.includes('no response')),
     )
-    // The page ends its stream when another node is selected.
-    expect(faults.filter(fault => !fault.includes('net::ERR_ABORTED'))).to.deep.equal([])
+    expectNoFaults()
   })
+})
 
-  it('reloads all nodes, and keeps the result of each on the page', async () => {
-    const { nodes, page, faults, names } = await startNodes()
-    const texts = nodes.map(({ port }, index) => configOf(redis.url, port, index === 1 ? 'Acme' : 'Acme 2'))
-    texts[1] = (texts[1] as string).replace("toolsets: 'open'", "toolsets: 'planted-toolset'")
-    for (const [index, { folder }] of nodes.entries()) {
-      await replaceFile(join(folder, 'mcp.config.ts'), texts[index] as string)
-    }
-    await openScreen(page, 'Config')
-    const sent: string[] = []
-    page.on('request', request => request.method() === 'POST' && sent.push(request.url()))
-    await page.getByRole('button', { name: 'Reload all nodes' }).click()
-    await page.waitForSelector('dialog.confirm')
-    expect(sent, 'before the confirmation').to.deep.equal([])
-    await page.click('dialog.confirm >> button.main')
-    const list = page.getByRole('region', { name: 'Reload by node' })
-    await list.waitFor()
-    await page.waitForSelector('dialog', { state: 'detached' })
-    const lines = await list.getByRole('listitem').allTextContents()
-    expect(lines).to.have.length(3)
-    for (const name of names) expect(lines.filter(line => line.includes(name))).to.have.length(1)
-    expect(lines.filter(line => line.includes('planted-toolset'))).to.have.length(1)
-    expect(lines.filter(line => line.startsWith('Failed'))).to.have.length(1)
-    for (const [index, { running }] of nodes.entries()) {
-      await running.logged(index === 1 ? /"code":"MH3101"/ : /"code":"MH3103"/)
-      await running.logged(index === 1 ? /"code":"MH3609".*"failed"/ : /"code":"MH3609".*"ok"/)
-    }
-    await openScreen(page, 'Overview')
-    await page.waitForSelector('text=Busiest tools')
-    await openScreen(page, 'Config')
-    await list.waitFor()
-    expect(await list.getByRole('listitem').allTextContents()).to.deep.equal(lines)
-    expect(faults.filter(fault => !fault.includes('net::ERR_ABORTED'))).to.deep.equal([])
+describe('Console of two workers', () => {
+  let port: number
+  let folder: string
+  let running: Running
+  let url: string
+
+  before(async () => {
+    port = await freePort()
+    folder = await makeFolder({ 'mcp.config.ts': configOf(undefined, port) })
+    expect((await runCli(['lock'], folder)).code).to.equal(0)
+    await replaceFile(join(folder, 'mcp.config.ts'), configOf(undefined, port).replace('say_hello', 'greet'))
+    running = startCli(['start', '--workers', '2'], folder)
+    url = await running.listening()
   })
+  after(stopAll)
 
   it('is served by one worker, with the calls of all workers', async () => {
-    const port = await freePort()
-    const running = startCli(
-      ['start', '--workers', '2'],
-      await makeFolder({ 'mcp.config.ts': configOf(undefined, port) }),
-    )
-    const url = await running.listening()
     const { page, faults } = await openPage(port)
     const names = (
       await eventually(
@@ -171,7 +190,7 @@ describe('Console of several nodes in chromium', () => {
     for (const name of names.map(text => text.split(',')[0])) {
       await eventually('a call of the worker', async () => {
         // At once, because a single connection stays at one worker.
-        const calls = Array.from({ length: 8 }, () => modern(`${url}/mcp`, 'tools/call', { name: 'say_hello' }))
+        const calls = Array.from({ length: 8 }, () => modern(`${url}/mcp`, 'tools/call', { name: 'greet' }))
         await Promise.all(calls)
         return page.locator(`main td >> text=${name}`).count()
       })
@@ -179,13 +198,7 @@ describe('Console of several nodes in chromium', () => {
     expect(faults).to.deep.equal([])
   })
 
-  it('of a worker explains access, compares with the lock file, and reloads all workers', async () => {
-    const port = await freePort()
-    const folder = await makeFolder({ 'mcp.config.ts': configOf(undefined, port) })
-    expect((await runCli(['lock'], folder)).code).to.equal(0)
-    await replaceFile(join(folder, 'mcp.config.ts'), configOf(undefined, port).replace('say_hello', 'greet'))
-    const running = startCli(['start', '--workers', '2'], folder)
-    await running.listening()
+  it('explains access, compares with the lock file, and reloads all workers', async () => {
     const origin = `http://127.0.0.1:${port}`
     const headers = { ...PAGE_HEADERS, ...headersIn(await logIn(origin, TOKEN)) }
     const get = async (path: string) => (await ask(`${origin}${path}`, { headers })).body

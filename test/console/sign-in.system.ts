@@ -3,7 +3,7 @@ import { expect } from 'chai'
 import type { Browser, Page } from 'playwright-core'
 import { CORE, startCli, stopAll } from '../cli/run-cli.ts'
 import { makeFolder, removeFolders } from '../config/folder.ts'
-import { closeBrowsers, launchBrowser, watchFaults } from '../support/browser.ts'
+import { closePages, launchBrowser, watchFaults } from '../support/browser.ts'
 import { type IdentityProvider, startIdentityProvider, stopIdentityProviders } from '../support/identity-provider.ts'
 
 const TOKEN = 'a-token-long-enough-to-be-one'
@@ -46,7 +46,7 @@ describe('Login page of the console in chromium', () => {
     idp.redirects.add(`${await running.listening()}/auth/callback`)
   })
   after(async () => {
-    await closeBrowsers()
+    await closePages()
     await stopAll()
     await stopIdentityProviders()
     await removeFolders()

@@ -3,7 +3,7 @@ import { expect } from 'chai'
 import type { Browser, Page } from 'playwright-core'
 import { CORE, startCli, stopAll } from '../cli/run-cli.ts'
 import { makeFolder, removeFolders } from '../config/folder.ts'
-import { closeBrowsers, launchBrowser, watchFaults } from '../support/browser.ts'
+import { closePages, launchBrowser, watchFaults } from '../support/browser.ts'
 import { modern } from '../support/rpc.ts'
 
 const CONFIG = `import { defineConfig, defineTool } from '${CORE}'
@@ -72,7 +72,7 @@ describe('Calls of tools from the console in chromium', () => {
     await page.waitForSelector('text=Busiest tools')
   })
   after(async () => {
-    await closeBrowsers()
+    await closePages()
     await stopAll()
     await removeFolders()
   })

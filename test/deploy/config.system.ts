@@ -106,15 +106,11 @@ const PASSED = Array.from({ length: CALLS + 1 }, () => 200)
 const LIMITED = [...PASSED.slice(1), 429]
 
 describe('examples/deploy/mcp.config.ts without TRUST_PROXY', () => {
-  it('rate limit uses the connection address and ignores X-Forwarded-For', async () => {
+  it('ignores X-Forwarded-For and X-Forwarded-Host, and rejects another Host', async () => {
     const send = await start({})
     expect(await makeUp(send, '127.0.0.9')).to.deep.equal(LIMITED)
     expect(await send({ 'X-Forwarded-For': '127.0.0.8' }, '127.0.0.9')).to.equal(429)
     expect(await send({}, '127.0.0.8')).to.equal(200)
-  })
-
-  it('rejects another Host and ignores X-Forwarded-Host', async () => {
-    const send = await start({})
     const statuses = [
       await send({ Host: 'evil.example' }),
       await send({ Host: 'evil.example', 'X-Forwarded-Host': SITE }),
@@ -175,14 +171,12 @@ describe('examples/deploy/mcp.config.ts with the secrets of the example', () => 
     expect(code, said).to.equal(0)
   })
 
-  for (const [name, value] of Object.entries<string>(stringData)) {
-    it(`check and startup fail, naming the secret: ${name}`, async () => {
-      const given = { ...BASE, ...own, [name]: value }
-      for (const verb of ['check', 'start']) {
-        const { said, ended } = run([verb], given)
-        expect(await ended, said()).to.equal(2)
-        expect(said()).to.include(`${name} is still that of the example`).and.not.include(value)
-      }
+  for (const [index, [name, value]] of Object.entries<string>(stringData).entries()) {
+    const command = index === 0 ? 'start' : 'check'
+    it(`${command} fails, naming the secret: ${name}`, async () => {
+      const { said, ended } = run([command], { ...BASE, ...own, [name]: value })
+      expect(await ended, said()).to.equal(2)
+      expect(said()).to.include(`${name} is still that of the example`).and.not.include(value)
     })
   }
 

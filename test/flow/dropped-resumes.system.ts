@@ -22,8 +22,8 @@ import { storeFile } from '../support/test-store.ts'
 /** Of one message, and messages of a stream: a page has room for five. */
 const SIZE = 50_000
 const MESSAGES = 80
-const ROUNDS = 5
-const GETS = 60
+const ROUNDS = 3
+const GETS = 20
 /** Callers, told apart by their addresses. */
 const OWNERS = 6
 

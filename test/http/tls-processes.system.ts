@@ -3,8 +3,9 @@ import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import { crewConfig, startCrew } from '../cli/crew.ts'
-import { startCli, stopAll } from '../cli/run-cli.ts'
-import { removeFolders } from '../config/folder.ts'
+import { runCli as runInProcess } from '../cli/in-process.ts'
+import { runCli, startCli, stopAll } from '../cli/run-cli.ts'
+import { makeFolder, removeFolders } from '../config/folder.ts'
 import { type Authority, certify, type Pair, removeTlsFolders } from '../support/certificates.ts'
 import { eventually } from '../support/eventually.ts'
 import { parseAnswer, readToEnd, requestBytes } from '../support/raw-http.ts'
@@ -55,49 +56,40 @@ describe('mcp-host start with http.tls', () => {
     expect((await running.ended).code).to.equal(0)
   })
 
-  it('prints https URLs and loads a renewed certificate on SIGHUP', async () => {
-    const { running, url, folder } = await startCrew(1, CONFIG, {}, filesOf(pair))
-    const alone = startCli(['start'], folder)
-    const own = await alone.listening()
-    await alone.printed(/^listening on https:\/\/127\.0\.0\.1:\d+/m)
-    expect([new URL(url).protocol, new URL(own).protocol]).to.deep.equal(['https:', 'https:'])
-    writePair(authority.sign({ subject: 'number 2' }), folder)
-    alone.child.kill('SIGHUP')
-    await alone.logged(/"msg":"Reloaded/)
-    expect((await ask(own))[0]).to.equal('number 2')
-    for (const { child, ended } of [running, alone]) {
-      child.kill('SIGTERM')
-      expect((await ended).code).to.equal(0)
-    }
-  })
-
-  it('stops startup for missing files, which check reports with the line', async () => {
-    const { running, folder } = await startCrew(1, CONFIG, {}, filesOf(pair))
-    running.child.kill('SIGTERM')
-    await running.ended
-    rmSync(join(folder, 'key.pem'))
-    for (const verb of ['start', 'check']) {
-      const { code, stderr } = await startCli([verb], folder).ended
-      expect([verb, code]).to.deep.equal([verb, 2])
-      expect(stderr).to.match(/mcp\.config\.mjs:\d+: http\.tls\.key: it is neither PEM/)
-    }
-  })
-
-  it('lets call and doctor distinguish TLS errors from an unreachable host', async () => {
-    const { url, folder } = await startCrew(1, CONFIG, {}, filesOf(pair))
+  it('prints https URLs, lets call and doctor tell TLS errors from an unreachable host, and renews on SIGHUP', async () => {
+    const folder = await makeFolder({ 'mcp.config.mjs': CONFIG, ...filesOf(pair) })
+    const running = startCli(['start'], folder)
+    const url = await running.listening()
+    await running.printed(/^listening on https:\/\/127\.0\.0\.1:\d+/m)
+    expect(new URL(url).protocol).to.equal('https:')
     for (const args of [
       ['call', url, 'pid'],
       ['doctor', url],
       ['login', url],
     ]) {
-      const { code, stdout, stderr } = await startCli(args, folder).ended
-      const said = `${stdout}${stderr}`
-      expect(code, said).to.be.above(0)
-      expect(said).to.include('is not trusted: ').and.include('NODE_EXTRA_CA_CERTS')
-      expect(said).to.not.match(/start the host|check the URL/)
+      const { code, stdout, stderr } = await runInProcess(args, folder)
+      const output = `${stdout}${stderr}`
+      expect(code, output).to.be.above(0)
+      expect(output).to.include('is not trusted: ').and.include('NODE_EXTRA_CA_CERTS')
+      expect(output).to.not.match(/start the host|check the URL/)
     }
-    const plain = url.replace('https:', 'http:')
-    const { code, stdout } = await startCli(['doctor', plain], folder).ended
+    const { code, stdout } = await runInProcess(['doctor', url.replace('https:', 'http:')], folder)
     expect([code, stdout.includes(`try ${url}`)], stdout).to.deep.equal([1, true])
+    writePair(authority.sign({ subject: 'number 2' }), folder)
+    running.child.kill('SIGHUP')
+    await running.logged(/"msg":"Reloaded/)
+    expect((await ask(url))[0]).to.equal('number 2')
+    running.child.kill('SIGTERM')
+    expect((await running.ended).code).to.equal(0)
+  })
+
+  it('stops startup for missing files, which check reports with the line', async () => {
+    const folder = await makeFolder({ 'mcp.config.mjs': CONFIG, ...filesOf(pair) })
+    rmSync(join(folder, 'key.pem'))
+    for (const command of ['start', 'check']) {
+      const { code, stderr } = await runCli([command], folder)
+      expect([command, code]).to.deep.equal([command, 2])
+      expect(stderr).to.match(/mcp\.config\.mjs:\d+: http\.tls\.key: it is neither PEM/)
+    }
   })
 })

@@ -4,14 +4,14 @@ import { expect } from 'chai'
 import type { Browser } from 'playwright-core'
 import { defineTool, HostError } from '../../core/index.ts'
 import { plugin } from '../fixtures/plugins.ts'
-import { closeBrowsers, launchBrowser, watchFaults } from '../support/browser.ts'
+import { closePages, launchBrowser, watchFaults } from '../support/browser.ts'
 import { requestHead, sendRaw } from '../support/raw-http.ts'
 import { startHost, stopHosts } from '../support/start-host.ts'
 import { startIssuer, stopIssuers } from '../support/test-issuer.ts'
 
 after(stopHosts)
 after(stopIssuers)
-after(closeBrowsers)
+after(closePages)
 
 const BROWSER = 'text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,*/*;q=0.8'
 

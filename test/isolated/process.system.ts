@@ -91,24 +91,17 @@ describe('Host process with isolated tools', () => {
     expect((await running.ended).code).to.equal(0)
   })
 
-  it('ends native code at the CPU time limit, and shuts down on a signal', async () => {
+  it('ends native code at the CPU time limit, and shuts down while native code runs in a worker process', async () => {
     const { running, url } = await serve()
     expect(await call(url, 'computes')).to.match(/200 ms.*CPU/)
+    // The time limit includes the start of a process.
     expect(await call(url, 'in_process')).to.equal('echoed')
+    expect(await call(url, 'stays')).to.match(/^stays: The call took too long/)
     running.child.kill('SIGTERM')
     const { code, stderr, stdout } = await running.ended
     expect(code).to.equal(0)
     expect(stdout).to.match(/^stopped; running requests: 0 finished, 0 cancelled$/m)
     expect(stderr).to.match(/"tool":"computes"/)
-  })
-
-  it('shuts down while native code runs in a worker process', async () => {
-    const { running, url } = await serve()
-    // The time limit includes the start of a process.
-    expect(await call(url, 'in_process')).to.equal('echoed')
-    expect(await call(url, 'stays')).to.match(/^stays: The call took too long/)
-    running.child.kill('SIGTERM')
-    expect((await running.ended).code).to.equal(0)
   })
 
   it('leaves no worker process when it is killed, also during an infinite loop and during native code', async () => {

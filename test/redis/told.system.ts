@@ -71,7 +71,12 @@ describe('password redaction in Redis errors', () => {
     it(`removes the Redis password (${whose}), also from errors of later commands`, async () => {
       for (const greets of [false, true]) {
         const server = await startQuoting(greets)
-        const { connection, log } = await startRedisHost({ url: server.url, username: 'mcp', password })
+        const { connection, log } = await startRedisHost({
+          url: server.url,
+          username: 'mcp',
+          password,
+          commandTimeout: '2s',
+        })
         await eventually('a line of what it said', () => log.some(({ reason }) => /it was sent/.test(String(reason))))
         expect(server.said()).to.include(AT_REDIS)
         const error = await rejectionOf(connection.run(client => client.get(connection.key('n'))))

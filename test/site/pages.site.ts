@@ -4,7 +4,7 @@ import { createRequire } from 'node:module'
 import { extname, join } from 'node:path'
 import { expect } from 'chai'
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
-import { closeBrowsers, launchBrowser, watchFaults } from '../support/browser.ts'
+import { closePages, launchBrowser, watchFaults } from '../support/browser.ts'
 
 const DIST = join(import.meta.dirname, '../../site/dist')
 const ORIGIN = 'http://site.example'
@@ -36,7 +36,7 @@ let browser: Browser
 before(async function () {
   browser = await launchBrowser(this)
 })
-after(closeBrowsers)
+after(closePages)
 
 /** Runs `work` in a tab that receives the files of the website, and expects no console messages or failed requests. */
 async function inTab(options: BrowserContextOptions, work: (tab: Page) => Promise<void>): Promise<void> {

@@ -14,7 +14,7 @@ import { HAS_SQLITE, integrityOf } from './support/sqlite.ts'
 const PROGRAM = bundledFile('test/sqlite/support/store-program.ts')
 const SEED = Number(process.env['SEED'] ?? 20_261_123)
 const RUNS = 2
-const CUTS = Number(process.env['CUTS'] ?? 25)
+const CUTS = Number(process.env['CUTS'] ?? 10)
 
 async function workUntilKilled(recorded: Recorded, killAt: number): Promise<Acknowledged[]> {
   const env: NodeJS.ProcessEnv = { ...process.env, ...recorded.env(killAt) }

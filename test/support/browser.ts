@@ -1,29 +1,32 @@
-// A real browser for tests: Debian's chromium, driven by playwright-core, with a temporary profile.
+// A real browser for tests: Debian's chromium, driven by playwright-core. Test files of one Mocha worker share it, because its start
+// costs more than most of these files. It ends with the process.
 import { existsSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
 import type { Context } from 'mocha'
 import { type Browser, chromium, type Page } from 'playwright-core'
 import { needsProgram } from './needs-program.ts'
 
-const browsers: Browser[] = []
+let launching: Promise<Browser> | undefined
 
-/** For `before` hooks: starts the browser, or skips the tests if it is missing. `closeBrowsers` ends it. */
+/** For `before` hooks: starts the browser, or skips the tests if it is missing. `closePages` removes pages and cookies. */
 export async function launchBrowser(context: Context): Promise<Browser> {
   needsProgram(context, 'chromium', 'apt-get install chromium')
   const places = (process.env['PATH'] ?? '').split(delimiter).map(folder => join(folder, 'chromium'))
   const executablePath = places.find(place => existsSync(place))
-  const browser = await chromium.launch({
-    ...(executablePath !== undefined && { executablePath }),
-    // Its sandbox does not start for root.
-    chromiumSandbox: process.getuid?.() !== 0,
-    args: ['--disable-dev-shm-usage', '--disable-gpu'],
-  })
-  browsers.push(browser)
-  return browser
+  if (!(await launching?.catch(() => undefined))?.isConnected()) {
+    launching = chromium.launch({
+      ...(executablePath !== undefined && { executablePath }),
+      // Its sandbox does not start for root.
+      chromiumSandbox: process.getuid?.() !== 0,
+      args: ['--disable-dev-shm-usage', '--disable-gpu'],
+    })
+  }
+  return launching as Promise<Browser>
 }
 
-export async function closeBrowsers(): Promise<void> {
-  await Promise.all(browsers.splice(0).map(browser => browser.close()))
+export async function closePages(): Promise<void> {
+  const contexts = (await launching?.catch(() => undefined))?.contexts() ?? []
+  await Promise.all(contexts.map(context => context.close()))
 }
 
 /** Collects console messages, failed requests and script errors from now on. */

@@ -7,7 +7,7 @@ import type { Browser, Frame, Page } from 'playwright-core'
 import { defineTool, type ToolDefinition } from '../../../core/index.ts'
 import { savingsPlan } from '../../../examples/apps/savings/savings.ts'
 import { defineApp } from '../../../plugins/apps/define-app.ts'
-import { closeBrowsers, launchBrowser, watchFaults } from '../../support/browser.ts'
+import { closePages, launchBrowser, watchFaults } from '../../support/browser.ts'
 import { eventually } from '../../support/eventually.ts'
 import { startHost, stopHosts } from '../../support/start-host.ts'
 import { closeServers, serve, serveClient, serveSandbox } from './client-page.ts'
@@ -61,7 +61,7 @@ describe('Apps in Chromium', () => {
     }))
   })
   after(async () => {
-    await closeBrowsers()
+    await closePages()
     await stopHosts()
     closeServers()
   })

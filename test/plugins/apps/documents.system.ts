@@ -7,7 +7,7 @@ import type { Browser } from 'playwright-core'
 import { htmlPage } from '../../../plugins/apps/bundle-page.ts'
 import { type PageSettings, pageOf } from '../../../plugins/apps/page.ts'
 import { makeFolder, removeFolders } from '../../config/folder.ts'
-import { closeBrowsers, launchBrowser } from '../../support/browser.ts'
+import { closePages, launchBrowser } from '../../support/browser.ts'
 
 const settings = (directory: string): PageSettings => ({ directory, minify: true, maxBytes: 1_024 ** 2 })
 const MODULE = { name: 'a', module: './a.ts' }
@@ -77,7 +77,7 @@ describe('Bundled app document in Chromium', () => {
   before(async function () {
     browser = await launchBrowser(this)
   })
-  after(closeBrowsers)
+  after(closePages)
 
   const PIECES = [
     '</script>',

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net'
 import { expect } from 'chai'
 import type { Browser, BrowserContext, Page } from 'playwright-core'
 import { type BridgeClient, type StartedBridge, startBridge } from '../../support/bridge.ts'
-import { closeBrowsers, launchBrowser, watchFaults } from '../../support/browser.ts'
+import { closePages, launchBrowser, watchFaults } from '../../support/browser.ts'
 import { claimsOf } from '../../support/form-browser.ts'
 import { stopIdentityProviders } from '../../support/identity-provider.ts'
 import { stopHosts } from '../../support/start-host.ts'
@@ -32,7 +32,7 @@ describe('auth-bridge in chromium', () => {
     bridge = await startBridge({ idp: { users, page: 'form' } })
   })
   after(async () => {
-    await closeBrowsers()
+    await closePages()
     await stopHosts()
     await stopIdentityProviders()
     client.closeAllConnections()

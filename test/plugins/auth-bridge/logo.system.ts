@@ -6,12 +6,12 @@ import { expect } from 'chai'
 import { StartError } from '../../../core/plugin.ts'
 import { createPages, readLogo } from '../../../plugins/auth-bridge/pages/index.ts'
 import { makeTemporaryDirectory, removeTemporaryDirectories } from '../../client/node/support/temporary-directory.ts'
-import { closeBrowsers, launchBrowser, watchFaults } from '../../support/browser.ts'
+import { closePages, launchBrowser, watchFaults } from '../../support/browser.ts'
 import { LOGO, SETTINGS, SIGN_IN } from './page-examples.ts'
 import { listen, startPageServer, stopServers } from './page-server.ts'
 
 after(removeTemporaryDirectories)
-after(closeBrowsers)
+after(closePages)
 after(stopServers)
 
 let directory: string

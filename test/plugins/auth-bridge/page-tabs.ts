@@ -3,7 +3,7 @@ import { expect } from 'chai'
 import type { Context } from 'mocha'
 import type { Browser, BrowserContext, BrowserContextOptions, Page as Tab } from 'playwright-core'
 import type { Page } from '../../../plugins/families/pages/index.ts'
-import { closeBrowsers, launchBrowser, watchFaults } from '../../support/browser.ts'
+import { closePages, launchBrowser, watchFaults } from '../../support/browser.ts'
 import { type PageServer, startPageServer, stopServers } from './page-server.ts'
 
 export interface Tabs {
@@ -74,6 +74,6 @@ export async function openTabs(context: Context): Promise<Tabs> {
 
 /** For `after` hooks. */
 export async function closeTabs(): Promise<void> {
-  await closeBrowsers()
+  await closePages()
   await stopServers()
 }

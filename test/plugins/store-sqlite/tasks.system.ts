@@ -51,13 +51,13 @@ if (hasSqlite) {
     it('keeps acknowledged tasks and outcomes when the process is killed', async () => {
       const file = newFile()
       const tally = { created: 0, ended: 0, lost: 0, undone: 0, twice: 0 }
-      for (let round = 0; round < 4; round++) {
+      for (let round = 0; round < 2; round++) {
         const both = [0, 1].map(index => startTasking(file, `p${round}-${index}`, 'one crew'))
         for (const { told } of both) {
           await eventually(
             'some created and ended',
             () => (told.failed.length > 0 ? told.failed : told.ended.length),
-            ended => typeof ended === 'number' && ended >= 60,
+            ended => typeof ended === 'number' && ended >= 30,
           )
         }
         await Promise.all(both.map(({ kill }) => kill()))
@@ -73,7 +73,7 @@ if (hasSqlite) {
         await writer.close()
       }
       expect([tally.lost, tally.undone, tally.twice]).to.deep.equal([0, 0, 0])
-      expect(tally.created).to.be.above(500)
+      expect(tally.created).to.be.above(120)
     })
 
     it('refuses tasks beyond the task limit, while existing tasks continue and free space', async () => {

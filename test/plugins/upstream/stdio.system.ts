@@ -111,7 +111,7 @@ describe('Upstream processes', () => {
         .split('\n')
         .filter(line => line.includes(SERVER)).length
     let most = 0
-    for (let count = 0; count < 10; count++) {
+    for (let count = 0; count < 5; count++) {
       const client = await openSession(url)
       const failed = client.request('tools/call', { name: 'count', arguments: {} }).catch(() => undefined)
       for (let turn = 0; turn < 20; turn++) await setImmediate()
