@@ -6,9 +6,8 @@ import { definePlugin, type InternalHost } from '../../core/internal.ts'
 import { DURATION_PATTERN, type OptionsOf, parseDuration } from '../../core/plugin.ts'
 import { requestIdIn } from '../../core/transport.ts'
 import { claimFile, makeFolderOf } from '../families/own-file/index.ts'
-import { toFile, toStream } from './destination.ts'
 import { jsonLine, textLine } from './line.ts'
-import { Lines } from './lines.ts'
+import { Lines, toFile, toStream } from './lines.ts'
 
 const STDOUT = 1
 const STDERR = 2

@@ -2,10 +2,9 @@
 import type { CallToolResult } from '../../core/index.ts'
 import { definePlugin } from '../../core/internal.ts'
 import { APP_SCHEMA } from './app-schema.ts'
-import { createApps } from './apps.ts'
+import { createApps, MIME_TYPE, toolMeta } from './apps.ts'
 import type { AppDefinition } from './define-app.ts'
 import { type AppsOptions, type FilledAppsOptions, OPTIONS } from './options.ts'
-import { MIME_TYPE, toolMeta } from './wire.ts'
 
 export type { AppDefinition } from './define-app.ts'
 export type { AppsOptions } from './options.ts'

@@ -6,6 +6,7 @@ import { fileURLToPath } from 'node:url'
 import type { BuildFailure } from 'esbuild'
 import { LRUCache } from 'lru-cache'
 import { errorText } from '../../core/plugin.ts'
+import { canonicalJson } from '../families/canonical-json/index.ts'
 import type { BundleSettings } from './bundle-page.ts'
 import type { AppDefinition } from './define-app.ts'
 
@@ -34,12 +35,7 @@ export class PageFault extends Error {
   }
 }
 
-const inOrder = (_key: string, value: unknown) =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
-    ? Object.fromEntries(Object.entries(value).sort(([one], [other]) => (one < other ? -1 : 1)))
-    : value
-
-export const canonical = (app: AppDefinition): string => JSON.stringify(app, inOrder)
+export const canonical = (app: AppDefinition): string => JSON.stringify(canonicalJson(app))
 
 const MAX_SHOWN = 5
 

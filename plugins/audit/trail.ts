@@ -2,8 +2,7 @@
 import { errorText } from '../../core/plugin.ts'
 import { stamped } from './chain.ts'
 import { codeOf } from './files.ts'
-import type { Appended, FileSettings } from './trail-file.ts'
-import { TrailFile } from './trail-file.ts'
+import { type Appended, type FileSettings, TrailFile } from './trail-file.ts'
 
 export interface TrailSettings extends FileSettings {
   claim?(): Promise<Pick<FileSettings, 'path' | 'hold'>>

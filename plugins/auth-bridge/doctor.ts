@@ -5,6 +5,7 @@ import { type Examination, errorText, isObject, type PluginFinding } from '../..
 import { createIssuerKeys } from '../families/issuer-keys/index.ts'
 import type { FilledAuthBridge } from './options.ts'
 import {
+  bodyOf,
   type Connection,
   createConnector,
   fixOfConnection,
@@ -14,8 +15,7 @@ import {
   WRONG_PAGE,
 } from './upstream/connection.ts'
 import { begin, scopesOf } from './upstream/index.ts'
-import { settle } from './upstream/settings.ts'
-import { bodyOf } from './upstream/tokens.ts'
+import { type ProviderType, settle } from './upstream/settings.ts'
 import { explain, type Refusal, refusalIn, refusalWords, safeText, UpstreamError } from './upstream/upstream.ts'
 
 type Findings = PluginFinding[]
@@ -35,41 +35,30 @@ function failed(check: string, error: unknown): PluginFinding {
   return wrong(check, error.message, error.fix ?? (error.fault === 'unavailable' ? REACH : undefined))
 }
 
-const withRedirectUri = (fix: string, redirectUri: string): string =>
-  fix.includes(redirectUri) || !/redirect|callback/i.test(fix) ? fix : `${fix} Redirect URI: ${redirectUri}`
+const fixFor = (type: ProviderType, refusal: Refusal, redirectUri: string, otherwise: string): string => {
+  const fix = explain({ type, ...refusal })?.fix ?? otherwise
+  const isAboutIt = /redirect|callback/i.test(`${refusal.code} ${refusal.description}`)
+  return isAboutIt && !fix.includes(redirectUri) ? `${fix} Redirect URI: ${redirectUri}` : fix
+}
 
-const PAGE_ERRORS: readonly (readonly [pattern: RegExp, code?: string])[] = [
-  [/Realm does not exist/i, ''],
-  [/(?:Client not found|Client disabled|Unknown client)[^<"\\]{0,100}/i, 'invalid_client'],
-  [/\binvalid_redirect_uri\b[^<"\\]{0,200}/, 'redirect_uri_mismatch'],
-  [/\b(invalid_client|unauthorized_client|invalid_scope|invalid_target|unsupported_response_type)\b[^<"\\]{0,200}/],
-  [/\bredirect[_ ]ur[il]\b[^<"\\]{0,200}/i, 'invalid_request'],
-  [/\b(invalid_request|access_denied)\b[^<"\\]{0,200}/],
-]
-/** Errors that also count with status 200. Other words can occur on any login page. */
-const CLEAR_ERRORS: typeof PAGE_ERRORS = [
-  [/\bAADSTS\d{4,7}\b[^<"\\]{0,200}/, ''],
-  [/\b(redirect_uri_mismatch|deleted_client|disabled_client|org_internal|admin_policy_enforced)\b/],
-  [/Invalid parameter: redirect_uri|(?:Callback URL mismatch|'redirect_uri' parameter must be)[^<"\\]{0,200}/i, ''],
-  [/redirect_uri is not associated with this application/i, 'redirect_uri_mismatch'],
-]
+/** Errors on a page of a provider. Others than the clear ones can occur on any login page, so they need an error status. */
+const CLEAR_ERROR =
+  /(?:\bAADSTS\d{4,7}\b|\b(?:redirect_uri_mismatch|deleted_client|disabled_client|org_internal|admin_policy_enforced)\b|Invalid parameter: redirect_uri|Callback URL mismatch|'redirect_uri' parameter must be|redirect_uri is not associated with this application)[^<"\\]{0,200}/i
+const PAGE_ERROR =
+  /(?:Realm does not exist|Client not found|Client disabled|Unknown client|\b(?:invalid_(?:redirect_uri|client|scope|target|request)|unauthorized_client|unsupported_response_type|access_denied|redirect[_ ]ur[il])\b)[^<"\\]{0,200}/i
 
 function refusalOnPage(html: string, isError: boolean): Refusal | undefined {
   const text = html.replaceAll(/&(?:#x?[\da-f]{1,5}|quot|amp|lt|gt|apos);/gi, "'")
-  for (const [pattern, code] of isError ? [...CLEAR_ERRORS, ...PAGE_ERRORS] : CLEAR_ERRORS) {
-    const found = pattern.exec(text)
-    if (found) return { code: code ?? found[1], description: found[0].replaceAll(/\s+/g, ' ').trim() }
-  }
-  return undefined
+  const [found] = CLEAR_ERROR.exec(text) ?? (isError ? PAGE_ERROR.exec(text) : null) ?? []
+  return found === undefined
+    ? undefined
+    : { code: /^[a-z_]+/.exec(found)?.[0], description: found.replaceAll(/\s+/g, ' ').trim() }
 }
 
-const refusalInUrl = (url: URL): Refusal | undefined =>
+/** Google's error is in base64. */
+const refusalInUrl = ({ searchParams }: URL): Refusal | undefined =>
   refusalOnPage(
-    [...url.searchParams]
-      .map(([name, value]) =>
-        name === 'authError' ? Buffer.from(value, 'base64').toString('latin1') : `${name}=${value}`,
-      )
-      .join(' '),
+    [...searchParams.values(), Buffer.from(searchParams.get('authError') ?? '', 'base64').toString('latin1')].join(' '),
     false,
   )
 
@@ -109,7 +98,7 @@ function readPage(
   const register = `check clientId, and register ${redirectUri} with the application at the provider`
   const refusal = target ? refusalInUrl(target) : refusalOnPage(text, status >= 400)
   if (refusal) {
-    const fix = withRedirectUri(explain({ type, ...refusal })?.fix ?? register, redirectUri)
+    const fix = fixFor(type, refusal, redirectUri, register)
     return wrong(REDIRECT, `the provider shows an error page: ${safeText(refusal.description ?? '', secrets)}`, fix)
   }
   if (status >= 400)
@@ -212,8 +201,8 @@ function readTokenRefusal(
   }
   if (code === 'invalid_request' && !isSetup)
     return note(SECRET, `the secret cannot be tested with an invalid code: ${said}`)
-  const fix = explain({ type, code, description })?.fix ?? 'check clientId, clientSecret and authMethod'
-  return wrong(SECRET, `the token endpoint refused: ${said}`, withRedirectUri(fix, redirectUri))
+  const fix = fixFor(type, refusal, redirectUri, 'check clientId, clientSecret and authMethod')
+  return wrong(SECRET, `the token endpoint refused: ${said}`, fix)
 }
 
 async function checkToken(connection: Connection, redirectUri: string): Promise<PluginFinding> {

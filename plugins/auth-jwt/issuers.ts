@@ -42,13 +42,8 @@ const NO_KEYS = 'no keys: set authority, or issuer with one of jwksUri, keys and
 
 type Path = InternalHost['config']['at']
 
-function audienceOf(given: IssuerOptions['audience'], at: Path): readonly string[] | undefined {
-  if (given === undefined) return undefined
-  const listed = [given].flat()
-  if (listed.length > 0 && !listed.includes('')) return listed.flatMap(sameResources)
-  const why = 'the audience is empty; set the audience of tokens, or omit it for the URL of each route'
-  throw new StartError('MH2001', why, { at })
-}
+const audienceOf = (given: IssuerOptions['audience']): readonly string[] | undefined =>
+  given === undefined ? undefined : [given].flat().flatMap(sameResources)
 
 function nameOf({ authority, issuer, jwksUri, keys, secret }: IssuerOptions, at: Path): string {
   const stop = (why: string, ...key: string[]) => new StartError('MH2002', why, { at: [...at, ...key] })
@@ -61,7 +56,7 @@ function nameOf({ authority, issuer, jwksUri, keys, secret }: IssuerOptions, at:
     throw stop('authority already names the issuer: omit issuer, or set issuer and jwksUri')
   }
   const name = issuer ?? authority
-  if (name === undefined || name === '') throw stop(`${sources[0]} requires issuer`)
+  if (name === undefined) throw stop(`${sources[0]} requires issuer`)
   if (secret !== undefined && secret.length < MIN_SECRET_LENGTH) {
     throw stop(`it is shorter than ${MIN_SECRET_LENGTH} characters; make one with: openssl rand -base64 32`, 'secret')
   }
@@ -124,7 +119,7 @@ export function createProfile(host: InternalHost, options: FilledAuthJwt) {
     if (issuers.has(name)) {
       throw new StartError('MH2002', `the issuer "${name}" is configured twice; remove one of them`, { at: place })
     }
-    const wanted = audienceOf(one.audience ?? audience, place)
+    const wanted = audienceOf(one.audience ?? audience)
     const placed = { one, name, place, loose: !validate.signingKey }
     let source = fixedKeys(placed)
     if (!source) {
@@ -174,13 +169,6 @@ function fetchedKeys(host: InternalHost, options: FilledAuthJwt, { one, name, pl
     ...place,
     one.jwksUri === undefined ? (one.authority === undefined ? 'issuer' : 'authority') : 'jwksUri',
   ]
-  if (!/^https?:\/\//.test(url) || !URL.canParse(url)) {
-    throw new StartError(
-      'MH2002',
-      `"${shownUrl(url)}" is not an http or https URL; set the whole URL, such as https://login.example.com`,
-      { at: keyed },
-    )
-  }
   if (url.startsWith('http:') && !isLoopback(new URL(url).hostname)) {
     const what = `keys are fetched over plain http, from ${shownUrl(url)}: anyone on the network path can replace them; use https`
     host.report(
@@ -258,7 +246,7 @@ function ownIssuer(
     },
     keys: createOwnKeys(server, !validate.signingKey, host.log),
     algorithms: new Set([ALGORITHM]),
-    audience: alone ? audienceOf(options.audience, host.config.at) : undefined,
+    audience: alone ? audienceOf(options.audience) : undefined,
     claims: alone ? options.claims : CLAIMS,
   }
 }

@@ -10,11 +10,9 @@ import {
   STORE_COMMANDS,
 } from '../families/redis/index.ts'
 import { createGuard, createRedisCounts } from './counts.ts'
-import type { Refusing } from './enforce.ts'
-import { limitAddresses, limitCalls, limitUsers } from './enforce.ts'
+import { limitAddresses, limitCalls, limitUsers, type Refusing } from './enforce.ts'
 import { compileLimits, describeRoute, describeTool, type Limits } from './limits.ts'
-import type { CreateCount } from './memory-counts.ts'
-import { createMemoryCount, MOST_CALLERS } from './memory-counts.ts'
+import { type CreateCount, createMemoryCount, MOST_CALLERS } from './memory-counts.ts'
 import { type FilledRateLimit, optionsSchema, type RateLimitOptions } from './options.ts'
 
 export type { RateLimitOptions }

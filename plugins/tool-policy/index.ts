@@ -14,7 +14,7 @@ export type { DetailedRule, Policy, ToolPolicyOptions } from './options.ts'
 
 function compileRule(rule: AuthorizeRule, at: Path, { policies }: Rules, tell: Tell): Requirement {
   const asked = rule === true ? {} : rule
-  if (typeof asked !== 'string') return compilePolicy(asked, at, tell)
+  if (typeof asked !== 'string') return compilePolicy(asked)
   const otherwise = ` (a scope or a role is { scope: '${asked}' } or { role: '${asked}' })`
   return policyNamed(asked, { policies, at, tell, otherwise })
 }

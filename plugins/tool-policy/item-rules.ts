@@ -63,16 +63,13 @@ export function compileRules(
   place: Path,
   tell: Tell,
 ): Rules {
-  const policies = new Map(
-    Object.entries(named).map(([name, policy]) => [name, compilePolicy(policy, [...place, 'policies', name], tell)]),
-  )
+  const policies = new Map(Object.entries(named).map(([name, policy]) => [name, compilePolicy(policy)]))
   const list = Object.entries(rules).map(([key, value]): Rule => {
     const at = [...place, 'rules', key]
     const detailed: DetailedRule = isDetailed(value) ? value : { policy: value }
     const { policy, visibility, mode: own = mode } = detailed
     const [prefix = '', kind = 'tools'] = PREFIXES.find(([start]) => key.startsWith(start)) ?? []
-    const requirement =
-      typeof policy === 'string' ? policyNamed(policy, { policies, at, tell }) : compilePolicy(policy, at, tell)
+    const requirement = typeof policy === 'string' ? policyNamed(policy, { policies, at, tell }) : compilePolicy(policy)
     const called = typeof policy === 'string' ? ` (policy "${policy}")` : ''
     return {
       name: `rule "${key}"${called}`,

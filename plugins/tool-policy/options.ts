@@ -7,15 +7,16 @@ export type ClaimValue = string | number | boolean
 
 const text = { type: 'string', minLength: 1 } as const
 const scope = { ...text, ...SCOPE } as const
-const ONE_OR_MORE = { anyOf: [text, { type: 'array', items: text, minItems: 1 }] } as const
+const oneOrMore = <const One extends object>(one: One) =>
+  ({ anyOf: [one, { type: 'array', items: one, minItems: 1 }] }) as const
 const claimValue = { type: ['string', 'number', 'boolean'] } as const
 
 const CONDITIONS = {
-  scope: { ...ONE_OR_MORE, description: 'All of these scopes.' },
-  role: { ...ONE_OR_MORE, description: 'All of these roles.' },
+  scope: { ...oneOrMore(scope), description: 'All of these scopes.' },
+  role: { ...oneOrMore(text), description: 'All of these roles.' },
   claim: {
     type: 'object',
-    additionalProperties: { anyOf: [claimValue, { type: 'array', items: claimValue }] },
+    additionalProperties: oneOrMore(claimValue),
     description: 'Claims with the required value, or one of the required values. A list must contain one of them.',
   },
 } as const
@@ -36,7 +37,7 @@ const policy = {
   additionalProperties: false,
   properties: {
     ...CONDITIONS,
-    anyOf: { type: 'array', items: POLICY, description: 'At least one of these policies.' },
+    anyOf: { type: 'array', items: POLICY, minItems: 1, description: 'At least one of these policies.' },
     allOf: { type: 'array', items: POLICY, minItems: 1, description: 'All of these policies.' },
   },
 } as const

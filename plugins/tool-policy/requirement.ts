@@ -110,32 +110,13 @@ export function needScopeOrRole(name: string, isScope: boolean): Requirement {
 
 export type Tell = (why: string, at: Path) => void
 
-/** Compiles a policy, and reports policies that cannot be met. `at`: its config path. */
-export function compilePolicy(policy: Policy, at: Path, tell: Tell): Requirement {
-  const scopes = list(policy.scope)
-  const spaced = scopes.find(scope => /\s/.test(scope))
-  if (spaced !== undefined) {
-    tell(`no caller can satisfy it: scope "${spaced}" holds a space; write a list of scopes`, [...at, 'scope'])
-  }
-  const claims = Object.entries(policy.claim ?? {}).map(([name, value]) => [name, list(value)] as const)
-  const without = claims.find(([, values]) => values.length === 0)
-  if (without)
-    tell(`no caller can satisfy it: claim "${without[0]}" has no value that fits; list one`, [
-      ...at,
-      'claim',
-      without[0],
-    ])
-  if (policy.anyOf?.length === 0)
-    tell('no caller can satisfy it: anyOf is empty; list policies, or remove it', [...at, 'anyOf'])
-  const inner = (key: 'anyOf' | 'allOf') =>
-    (policy[key] ?? []).map((part, index) => compilePolicy(part, [...at, key, index], tell))
-  const alternatives = inner('anyOf')
+export function compilePolicy({ scope, role, claim = {}, anyOf: alternatives, allOf: all = [] }: Policy): Requirement {
   return allOf([
-    ...scopes.map(needScope),
-    ...list(policy.role).map(needRole),
-    ...claims.map(([name, values]) => needClaim(name, values)),
-    ...(alternatives.length > 0 ? [anyOf(alternatives)] : []),
-    ...inner('allOf'),
+    ...list(scope).map(needScope),
+    ...list(role).map(needRole),
+    ...Object.entries(claim).map(([name, value]) => needClaim(name, list(value))),
+    ...(alternatives ? [anyOf(alternatives.map(compilePolicy))] : []),
+    ...all.map(compilePolicy),
   ])
 }
 

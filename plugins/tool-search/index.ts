@@ -2,8 +2,7 @@
 import { matchesGlob } from '../../core/auth.ts'
 import { definePlugin, didYouMean, type InternalHost, type Services } from '../../core/internal.ts'
 import { type OptionsOf, StartError } from '../../core/plugin.ts'
-import { createSearchTools, redirectCall } from './search-tools.ts'
-import { CALL_TOOL, createSearches, FIND_TOOLS, isOwn } from './searches.ts'
+import { CALL_TOOL, createSearches, createSearchTools, FIND_TOOLS, isOwn, redirectCall } from './search-tools.ts'
 
 const isGlob = (text: string) => text.includes('*')
 

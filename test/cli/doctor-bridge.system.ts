@@ -104,7 +104,7 @@ describe('mcp-host doctor: auth-bridge', () => {
       'entra',
       { parameters: { resource: 'https://graph.example' } },
       'authorization request',
-      /AADSTS9010010.*resource/,
+      /AADSTS9010010.*docs\/bridge\/entra/,
     ],
     ['no offline access, at Google', 'google', { parameters: { access_type: 'online' } }, 'renewal', /access_type/],
     [
@@ -174,15 +174,20 @@ describe('mcp-host doctor: auth-bridge', () => {
       'Entra: redirect URI',
       'entra',
       { status: 200, body: `<div id="x">AADSTS50011: The redirect URI &#39;${CALLBACK}&#39; specified</div>` },
-      /AADSTS50011: .*platform Web/,
+      /AADSTS50011: .*docs\/bridge\/entra/,
     ],
     [
       'Entra: application',
       'entra',
       { status: 400, body: '<p>AADSTS700016: Application with identifier was not found</p>' },
-      /AADSTS700016.*clientId/,
+      /AADSTS700016.*docs\/bridge\/entra/,
     ],
-    ['Entra: tenant', 'entra', { status: 400, body: 'AADSTS90002: Tenant not found' }, /AADSTS90002.*tenant/],
+    [
+      'Entra: tenant',
+      'entra',
+      { status: 400, body: 'AADSTS90002: Tenant not found' },
+      /AADSTS90002.*docs\/bridge\/entra/,
+    ],
     [
       'Google: redirect URI, in the address',
       'google',
@@ -206,7 +211,7 @@ describe('mcp-host doctor: auth-bridge', () => {
       'Keycloak: redirect URI',
       'keycloak',
       { status: 400, body: '<p class="instruction">Invalid parameter: redirect_uri</p>' },
-      /Valid redirect URIs/,
+      /docs\/bridge\/keycloak/,
     ],
     [
       'Keycloak: client',
@@ -214,7 +219,7 @@ describe('mcp-host doctor: auth-bridge', () => {
       { status: 400, body: '<p class="instruction">Client not found.</p>' },
       /Client not found.*clientId/,
     ],
-    ['Auth0: redirect URI', 'auth0', { status: 403, body: '<h1>Callback URL mismatch.</h1>' }, /Allowed Callback URLs/],
+    ['Auth0: redirect URI', 'auth0', { status: 403, body: '<h1>Callback URL mismatch.</h1>' }, /docs\/bridge\/auth0/],
     [
       'Okta: redirect URI',
       'okta',
@@ -222,7 +227,7 @@ describe('mcp-host doctor: auth-bridge', () => {
         status: 400,
         body: `<p>The &#039;redirect_uri&#039; parameter must be a Login redirect URI in the client app settings</p>`,
       },
-      /Sign-in redirect URIs/,
+      /docs\/bridge\/okta/,
     ],
     ['an error that says nothing', 'oidc', { status: 500, body: 'oops' }, /returns 500.*clientId/],
   ] as const) {
@@ -261,25 +266,25 @@ describe('mcp-host doctor: auth-bridge', () => {
       'Entra: wrong secret',
       'entra',
       { error: 'invalid_client', error_description: 'AADSTS7000215: Invalid client secret provided.', status: 401 },
-      /Certificates & secrets/,
+      /AADSTS7000215.*docs\/bridge\/entra/,
     ],
     [
       'Entra: secret that has expired',
       'entra',
       { error: 'invalid_client', error_description: 'AADSTS7000222: The provided client secret keys are expired.' },
-      /has expired/,
+      /AADSTS7000222.*docs\/bridge\/entra/,
     ],
     [
       'Entra: scope',
       'entra',
       { error: 'invalid_scope', error_description: "AADSTS650053: asked for scope 'x' that doesn't exist." },
-      /no such scope/,
+      /AADSTS650053.*docs\/bridge\/entra/,
     ],
     [
       'Entra: a mistake in the set-up called invalid_grant',
       'entra',
       { error: 'invalid_grant', error_description: 'AADSTS50011: The redirect URI' },
-      /platform Web/,
+      /AADSTS50011.*docs\/bridge\/entra/,
     ],
     [
       'Okta',
@@ -289,13 +294,13 @@ describe('mcp-host doctor: auth-bridge', () => {
         error_description: 'The client secret supplied for a confidential client is invalid.',
         status: 401,
       },
-      /Client Credentials/,
+      /clientSecret.*docs\/bridge\/okta/,
     ],
     [
       'Keycloak',
       'keycloak',
       { error: 'unauthorized_client', error_description: 'Invalid client or Invalid client credentials', status: 401 },
-      /Credentials: check/,
+      /unauthorized_client.*docs\/bridge\/keycloak/,
     ],
     ['another', 'oidc', { error: 'server_trouble' }, /server_trouble.*check clientId/],
   ] as const) {
@@ -315,7 +320,7 @@ describe('mcp-host doctor: auth-bridge', () => {
     const config = configOf({ type: 'github', clientId: 'x', clientSecret: idp.clientSecret, endpoints })
     shown = { status: 302, location: 'https://github.com/login?client_id=x' }
     const answers = [
-      ['incorrect_client_credentials', /wrong auth-bridge: client secret: .*Developer settings/],
+      ['incorrect_client_credentials', /wrong auth-bridge: client secret: .*docs\/bridge\/github/],
       ['bad_verification_code', /ok auth-bridge: client secret: /],
     ] as const
     for (const [error, words] of answers) {

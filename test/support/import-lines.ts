@@ -85,7 +85,7 @@ export const FAMILIES: Readonly<Record<string, readonly string[]>> = {
   'families/dpop': ['auth-jwt', 'auth-introspection'],
   'families/credentials': ['auth-bridge', 'console', 'openapi', 'upstream'],
   'families/grant-store': ['auth-bridge', 'cluster-redis', 'families/credentials', 'families/dpop'],
-  'families/canonical-json': ['upstream'],
+  'families/canonical-json': ['apps', 'upstream'],
   'families/texts': ['openapi', 'upstream'],
   'families/upstream-calls': ['openapi', 'upstream'],
   'families/issuer-keys': ['auth-jwt', 'auth-introspection', 'auth-bridge'],

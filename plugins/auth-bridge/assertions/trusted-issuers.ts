@@ -16,11 +16,7 @@ export interface TrustedIssuer {
 
 export type TrustedIssuers = ReadonlyMap<string, TrustedIssuer>
 
-function problemOf(url: string): string | undefined {
-  const { protocol, hostname, search } = new URL(url)
-  if (protocol === 'http:' && !isLoopback(hostname)) return 'anyone on the network path can replace its keys; use https'
-  return search === '' ? undefined : 'an issuer cannot have a query'
-}
+const isPlain = (url: string) => url.startsWith('http:') && !isLoopback(new URL(url).hostname)
 
 export function createTrustedIssuers(host: InternalHost, { trustedIssuers }: FilledAuthBridge): TrustedIssuers {
   const { log, report } = host
@@ -29,10 +25,9 @@ export function createTrustedIssuers(host: InternalHost, { trustedIssuers }: Fil
   for (const [index, { issuer, jwksUri, tenant }] of trustedIssuers.entries()) {
     const refuse = (key: string, why: string) =>
       report(new StartError('MH2101', why, { at: [...at, 'trustedIssuers', index, key] }))
-    const problem = problemOf(issuer)
-    if (problem !== undefined) refuse('issuer', problem)
-    if (jwksUri?.startsWith('http:') && problemOf(jwksUri) !== undefined)
-      refuse('jwksUri', 'keys are fetched over plain http: anyone on the network path can replace them; use https')
+    for (const [key, url] of Object.entries({ issuer, jwksUri })) {
+      if (url !== undefined && isPlain(url)) refuse(key, 'anyone on the network path can replace the keys; use https')
+    }
     if (trusted.has(issuer)) refuse('issuer', 'duplicate issuer')
     const keys = createIssuerKeys({ issuer, jwksUri, maxAge: MAX_AGE, maxStale: MAX_STALE, loose: false, log })
     host.onClose(() => keys.close())

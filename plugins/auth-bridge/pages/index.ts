@@ -1,24 +1,289 @@
 // The pages of auth-bridge: pure functions from data to HTML, without scripts and external resources.
-import type { UserPage } from '../../../core/auth.ts'
-import { html, type Markup, type Page, quoted, safeHref, shown, shownHost } from '../../families/pages/index.ts'
-import { type ConsentQuestion, writeConsent } from './consent.ts'
-import {
-  createLayout,
-  isUnverified,
-  type Layout,
-  nameOf,
-  type PageSettings,
-  readDestination,
-  type ShownClient,
-  type ShownPerson,
-  shownUrl,
-  writePerson,
-  writeScope,
-} from './layout.ts'
 
-export type { ConsentQuestion } from './consent.ts'
-export type { ShownClient } from './layout.ts'
-export { type Logo, type PageSettings, readLogo } from './layout.ts'
+import { readFileSync, statSync } from 'node:fs'
+import { extname, resolve } from 'node:path'
+import { isLoopback, type UserPage } from '../../../core/auth.ts'
+import { StartError } from '../../../core/plugin.ts'
+import {
+  html,
+  type Markup,
+  type Page,
+  quoted,
+  safeHref,
+  shown,
+  shownHost,
+  writePage,
+} from '../../families/pages/index.ts'
+import { isAppScheme } from '../clients/redirects.ts'
+import type { FilledAuthBridge } from '../options.ts'
+import type { Person } from '../upstream/upstream.ts'
+
+interface ShownClient {
+  readonly name: string | undefined
+  readonly id: string
+  /** Host of the metadata document; undefined for a registered client with an unverified name. */
+  readonly documentHost: string | undefined
+  readonly isKnown: boolean
+  readonly homepage?: string
+}
+
+type ShownPerson = Pick<Person, 'name' | 'email' | 'subject'>
+
+const MAX_ITEMS = 50
+const MAX_URL = 300
+
+interface Destination {
+  readonly kind: 'web' | 'computer' | 'app' | 'unknown'
+  readonly place: string
+}
+
+function readDestination(uri: string): Destination {
+  const unknown = { kind: 'unknown', place: shown(uri, MAX_URL) } as const
+  if (!URL.canParse(uri)) return unknown
+  const { protocol, hostname, host } = new URL(uri)
+  if (!isAppScheme(protocol)) return unknown
+  if (protocol !== 'http:' && protocol !== 'https:') {
+    const isHierarchical = uri.trim().slice(protocol.length).startsWith('//')
+    return { kind: 'app', place: shown(isHierarchical ? `${protocol}//` : protocol) }
+  }
+  // A host in a URL can contain `;` or `*`, a machine name cannot.
+  if (!hostname.startsWith('[') && !/^[a-z0-9._-]+$/.test(hostname)) return unknown
+  if (isLoopback(hostname)) return { kind: 'computer', place: 'This computer' }
+  return { kind: 'web', place: shownHost(host) }
+}
+
+const shownUrl = (url: string): string => shown(url, MAX_URL)
+
+function writePerson({ name, email, subject }: ShownPerson): Markup {
+  const [known = '', ...more] = [name, email].flatMap(text => (text === undefined ? [] : shown(text) || []))
+  if (known === '') return html`<strong><bdi>${shown(subject)}</bdi></strong>`
+  return html`<strong><bdi>${known}</bdi></strong>${more.map(text => html` (<bdi>${text}</bdi>)`)}`
+}
+
+const STANDARD_SCOPES: ReadonlyMap<string, string> = new Map([
+  ['openid', 'Confirm your identity'],
+  ['profile', 'Read your name'],
+  ['email', 'Read your email address'],
+  ['offline_access', 'Keep access while you are away'],
+])
+
+function writeScope(scope: string, titles: PageSettings['scopeTitles']): Markup {
+  const title = titles?.get(scope) ?? STANDARD_SCOPES.get(scope)
+  const code = html`<code>${shown(scope)}</code>`
+  return title === undefined ? code : html`${shown(title)} <span class="scope">${code}</span>`
+}
+
+const nameOf = ({ name = '' }: ShownClient): string => shown(name)
+
+const isUnverified = ({ isKnown, documentHost }: ShownClient): boolean => !isKnown && documentHost === undefined
+
+function homepageOf({ homepage, isKnown, documentHost }: ShownClient): Markup | undefined {
+  const href = homepage === undefined ? undefined : safeHref(homepage)
+  if (href === undefined || !/^https?:/.test(href)) return undefined
+  const { host, username, password } = new URL(href)
+  if (username !== '' || password !== '' || !(isKnown || host === documentHost)) return undefined
+  return html`<a href="${href}" rel="noreferrer">${shownHost(host)}</a>`
+}
+
+function writeItems<Item>(items: readonly Item[], write: (item: Item) => Markup): Markup {
+  const rest = items.length - MAX_ITEMS
+  const more = rest > 0 ? html`<li><strong>And ${String(rest)} more.</strong></li>` : undefined
+  return html`<ul class="list">${items.slice(0, MAX_ITEMS).map(item => html`<li>${write(item)}</li>`)}${more}</ul>`
+}
+
+export interface Logo {
+  readonly type: string
+  readonly data: Buffer
+}
+
+export interface PageSettings {
+  readonly page: FilledAuthBridge['page'] & { readonly name: string }
+  readonly label: string
+  readonly logo?: Logo | undefined
+  readonly users?: FilledAuthBridge['provider']['users'] | undefined
+  /** Shows the development banner. */
+  readonly isDevelopment?: boolean
+  /** Titles of scopes, for people. */
+  readonly scopeTitles?: ReadonlyMap<string, string>
+  /** Base path, such as `/auth`. The account page is below it. */
+  readonly base: string
+}
+
+const MAX_BYTES = 256 * 1024
+
+const TYPES: Readonly<Record<string, string>> = {
+  '.svg': 'image/svg+xml',
+  '.png': 'image/png',
+  '.jpg': 'image/jpeg',
+  '.jpeg': 'image/jpeg',
+  '.webp': 'image/webp',
+}
+
+/** Throws a StartError for a missing file, more than 256 kB, or another type. An embedded SVG cannot run scripts. */
+export function readLogo(file: string, directory: string): Logo {
+  const refuse = (why: string, cause?: unknown) =>
+    new StartError('MH2105', `the logo ${JSON.stringify(file)} ${why}`, { exitCode: 2, cause })
+  const type = TYPES[extname(file).toLowerCase()]
+  if (type === undefined) throw refuse('is not a .svg, .png, .jpg, .jpeg or .webp file')
+  const path = resolve(directory, file)
+  let data: Buffer
+  try {
+    const about = statSync(path)
+    if (!about.isFile()) throw refuse('is no file; name the picture itself')
+    const { size } = about
+    if (size > MAX_BYTES) throw refuse(`has ${size} bytes; at most ${MAX_BYTES} (256 kB) are allowed: make it smaller`)
+    data = readFileSync(path)
+  } catch (cause) {
+    if (cause instanceof StartError) throw cause
+    const { code } = cause as NodeJS.ErrnoException
+    throw refuse(`cannot be read (${code}); it is looked for in the folder of the config`, cause)
+  }
+  return { type, data }
+}
+
+type Layout = (body: Omit<Parameters<typeof writePage>[0], 'header' | 'footer'>) => Page
+
+function writeSupport(support: string): Markup {
+  const isAddress = /^(?:https|mailto):/i.test(support)
+  const href = isAddress ? safeHref(support) : undefined
+  if (href === undefined) return html`<p>${shown(support, 200)}</p>`
+  const label = shown(support.replace(/^(?:https:\/\/|mailto:)/i, ''), 200)
+  return html`<p>Questions? <a href="${href}">${label}</a></p>`
+}
+
+const BANNER = html`<p class="banner"><strong>Development:</strong> no password required</p>`
+
+function createLayout({ page, logo, isDevelopment = false }: PageSettings): Layout {
+  const name = shown(page.name)
+  const source = logo && `data:${logo.type};base64,${logo.data.toString('base64')}`
+  const image = source === undefined ? undefined : html`<img src="${source}" alt="">`
+  const header = html`${image}<p>${name}</p>${isDevelopment ? BANNER : undefined}`
+  const footer = page.support === undefined ? undefined : html`<footer>${writeSupport(page.support)}</footer>`
+  return ({ title, ...body }) => writePage({ ...body, title: `${shown(title, 120)} – ${name}`, header, footer })
+}
+
+export interface ConsentQuestion {
+  readonly client: ShownClient
+  readonly redirect: { readonly uri: string }
+  readonly person: ShownPerson
+  readonly resources: readonly string[]
+  readonly scopes: readonly string[]
+  readonly withheld?: readonly string[]
+  readonly remembered: boolean
+  readonly changed?: 'redirect' | 'document'
+  readonly token: string
+}
+
+const CHANGED = {
+  redirect: 'Since you last allowed this client, its redirect URI has changed.',
+  document: 'Since you last allowed this client, its description of itself has changed.',
+} as const
+
+function writeChange(changed: ConsentQuestion['changed']): Markup | undefined {
+  if (changed === undefined) return undefined
+  return html`<p class="note warn"><strong>Something changed.</strong> ${CHANGED[changed]} Deny if you did not expect this.</p>`
+}
+
+const small = (content: Markup | string) => html`<span class="small">${content}</span>`
+
+function writeSource({ client }: ConsentQuestion, service: string): Markup {
+  const { isKnown, documentHost } = client
+  if (isKnown) return small(`Registered by the operator of ${service}.`)
+  if (documentHost === undefined) return small('Unverified: the client chose this name itself.')
+  return html`<span class="small">Described by the website <strong>${shownHost(documentHost)}</strong>. Check that you know this website.</span>`
+}
+
+function writeClient(question: ConsentQuestion, service: string): Markup {
+  const { client } = question
+  const name = nameOf(client)
+  const homepage = homepageOf(client)
+  return html`<dt>Client</dt>
+<dd>${name === '' ? 'No name' : html`<strong><bdi>${name}</bdi></strong>`}${writeSource(question, service)}${homepage && small(html`Homepage: ${homepage}`)}</dd>`
+}
+
+const EXPLAINED: Readonly<Record<Destination['kind'], string>> = {
+  web: 'A website, whose operator can then act for you.',
+  computer: 'The client runs on this computer.',
+  app: 'An app on this device that opens these links.',
+  unknown: 'This redirect URI is invalid.',
+}
+
+function writeDestination({ client, redirect }: ConsentQuestion): Markup {
+  const { kind, place } = readDestination(redirect.uri)
+  const isOpen = kind === 'web' && /^http:/i.test(redirect.uri.trim())
+  const isBorrowed = !client.isKnown && client.documentHost !== undefined && (kind === 'computer' || kind === 'app')
+  return html`<dt>Access goes to</dt>
+<dd><strong><bdi>${place}</bdi></strong>${small(EXPLAINED[kind])}${
+    isBorrowed ? small('Other programs on this computer can use the same client name.') : undefined
+  }${isOpen ? html`<span class="note warn">The connection is not encrypted. Others can read the access code.</span>` : undefined}</dd>`
+}
+
+const MAX_WITHHELD = 10
+
+function writeWithheld(scopes: readonly string[]): Markup | undefined {
+  if (scopes.length === 0) return undefined
+  const named = scopes
+    .slice(0, MAX_WITHHELD)
+    .map((scope, index) => html`${index > 0 ? ', ' : ''}<code>${shown(scope)}</code>`)
+  const rest = scopes.length - MAX_WITHHELD
+  return small(html`Not available to your account: ${named}${rest > 0 ? ` and ${String(rest)} more` : ''}.`)
+}
+
+function writeAccess(
+  { resources, scopes, withheld = [] }: ConsentQuestion,
+  titles: PageSettings['scopeTitles'],
+): Markup {
+  return html`<dt>Resource</dt>
+<dd>${resources.length === 0 ? 'None' : writeItems(resources, url => html`<code>${shownUrl(url)}</code>`)}</dd>
+<dt>Permissions</dt>
+<dd>${scopes.length === 0 ? 'None' : writeItems(scopes, scope => writeScope(scope, titles))}${writeWithheld(withheld)}</dd>`
+}
+
+/** Deny comes first, because Enter submits with the first button (HTML, implicit submission). */
+function writeForm({ client, remembered, token }: ConsentQuestion, base: string): Markup {
+  return html`${
+    isUnverified(client)
+      ? html`<p class="note warn"><strong>The maker of this client is not verified.</strong>
+Allow it only if you have just connected a program that you trust. If you are not sure, deny.</p>`
+      : undefined
+  }
+<form method="post" class="decision">
+<input type="hidden" name="csrf" value="${token}">
+<div class="choice">
+<button name="decision" value="deny">Deny</button>
+<button class="main" name="decision" value="allow">Allow</button>
+</div>
+</form>
+<p class="small">${remembered ? 'If you allow access, this browser remembers it.' : 'This page appears at each sign-in.'}
+You can remove access on the page <a href="${base}/account">Your clients</a>.</p>`
+}
+
+const writeDetails = ({ client, redirect }: ConsentQuestion): Markup => html`<details>
+<summary>Technical details</summary>
+<dl>
+<dt>Client ID</dt><dd><code>${shownUrl(client.id)}</code></dd>
+<dt>Redirect URI</dt><dd><code>${shownUrl(redirect.uri)}</code></dd>
+</dl>
+</details>`
+
+function writeConsent(question: ConsentQuestion, settings: PageSettings, layout: Layout): Page {
+  const { page, label, base, scopeTitles } = settings
+  const service = shown(page.name)
+  return layout({
+    title: 'Allow access?',
+    formAction: "'self'",
+    content: html`<h1>Allow access to ${service}?</h1>
+${writeChange(question.changed)}
+<p>The client will act for ${writePerson(question.person)}, signed in with ${shown(label)}.</p>
+<dl class="facts">
+${writeClient(question, service)}
+${writeDestination(question)}
+${writeAccess(question, scopeTitles)}
+</dl>
+${writeForm(question, base)}
+${writeDetails(question)}`,
+  })
+}
 
 export interface Message extends UserPage {
   readonly detail?: string

@@ -1,10 +1,19 @@
 // Creates the identity provider client from the options.
 import type { Logger } from '../../../core/plugin.ts'
 import type { FilledProvider } from '../options.ts'
-import { type Connection, createConnector, through } from './connection.ts'
+import {
+  type Connection,
+  checking,
+  checkSignature,
+  createConnector,
+  exchange,
+  refresh,
+  settleAnswer,
+  through,
+  tokensOf,
+} from './connection.ts'
 import { readPerson, revoke } from './person.ts'
 import { settle } from './settings.ts'
-import { checking, checkSignature, exchange, refresh, settleAnswer, tokensOf } from './tokens.ts'
 import {
   type LoginRequest,
   type LoginUnderWay,

@@ -1,9 +1,8 @@
 // Reads the user from the ID token, userinfo and vendor APIs.
 import { basicCredentials, claimAt, isLoopback } from '../../../core/auth.ts'
 import { type Claims, isObject } from '../../../core/plugin.ts'
-import { type Connection, jsonOf, through } from './connection.ts'
+import { askAs, askUserinfo, type Connection, checking, jsonOf, refresh, through } from './connection.ts'
 import type { Settings } from './settings.ts'
-import { askAs, askUserinfo, checking, refresh } from './tokens.ts'
 import {
   type Person,
   type ProviderTokens,

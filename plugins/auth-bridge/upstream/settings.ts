@@ -211,15 +211,11 @@ function checkPlaces(provider: FilledProvider, kind: Kind, refuse: Refuse): void
   if (type === 'google' && issuer !== undefined && !isLocal(issuer)) {
     throw refuse('issuer', 'google has one issuer; another is for tests, on this machine')
   }
-  if (issuer !== undefined && /\/\.well-known(?:\/|$)/.test(issuer)) {
-    throw refuse('issuer', 'write the issuer without /.well-known/...')
-  }
   const urls = { issuer, ...endpoints }
   for (const [name, url] of Object.entries(urls)) {
     if (url === undefined || isSecure(url)) continue
     throw refuse(name === 'issuer' ? name : 'endpoints', `"${shownUrl(url)}" must begin with https://`)
   }
-  if (issuer !== undefined && new URL(issuer).search !== '') throw refuse('issuer', 'an issuer has no query')
 }
 
 type Refuse = (key: string | undefined, text: string) => StartError

@@ -101,150 +101,57 @@ export interface ProviderRefusal extends Refusal {
   readonly type: ProviderType
 }
 
-const APP = {
-  entra: 'In the Microsoft Entra admin center, App registrations, your application',
-  okta: 'In the Okta Admin Console, Applications, your application',
-  auth0: 'In the Auth0 Dashboard, Applications, your application',
-  keycloak: 'In the Keycloak admin console, Clients, your client',
-  google: 'In the Google Cloud console, Google Auth Platform',
-  github: 'In GitHub, Settings, Developer settings, your application',
-} as const
-const OKTA_SERVER = 'In the Okta Admin Console, Security, API, your server'
-const EXACTLY = 'add the redirect URI of the bridge exactly.'
-const CREDENTIALS = 'check clientId and clientSecret'
-const SCOPES = 'add the scope, or leave it out of `scopes`.'
-const SIGN_IN_AGAIN = 'The login has ended there: the person must sign in again.'
-
-/** Advice by a pattern of `code: description`, grouped by fault. `unsure`: the fault depends on the request. */
-type Rules = Partial<Record<'refused' | 'misconfigured' | 'unsure', Readonly<Record<string, string>>>>
-
-/** Advice by AADSTS numbers. */
-export const ENTRA_ERRORS: Required<Omit<Rules, 'unsure'>> = {
-  refused: {
-    '50105':
-      'In the Entra admin center, Enterprise applications, your application, Users and groups: assign the person.',
-    '50076': 'The person must sign in again with a second factor, which a Conditional Access policy requires.',
-    '53003':
-      'A Conditional Access policy blocks this sign-in: see the sign-in logs in the Microsoft Entra admin center.',
-    '50057': 'The account is disabled in Microsoft Entra.',
-    '70008|700082|50173': SIGN_IN_AGAIN,
+/** Vendor errors by fault, as patterns of `code: description`. The pages in docs/bridge have the advice. */
+export const VENDOR_ERRORS: Readonly<
+  Partial<Record<ProviderType, Readonly<Partial<Record<'refused' | 'misconfigured', RegExp>>>>>
+> = {
+  entra: {
+    refused: /\bAADSTS(?:50057|50076|50105|50173|53003|70008|700082)\b/,
+    misconfigured:
+      /\bAADSTS(?:28000|50011|500113|65001|650053|650057|70011|700016|7000215|7000218|7000222|90002|900023|90094|9010010)\b/,
   },
-  misconfigured: {
-    '50011|500113': `${APP.entra}, Authentication, platform Web: ${EXACTLY}`,
-    '65001|90094|650057': `${APP.entra}, API permissions: add the permissions of the scopes and grant admin consent.`,
-    '650053|70011': 'The API has no such scope: correct `scopes`. Example: api://<id>/<scope>.',
-    '700016': 'The tenant does not have this application: check clientId, the Application (client) ID, and tenant.',
-    '7000215': `${APP.entra}, Certificates & secrets: set clientSecret to the Value, not its Secret ID.`,
-    '7000222': `The client secret has expired. ${APP.entra}, Certificates & secrets: set clientSecret to another Value.`,
-    '7000218': `Set clientSecret; or ${APP.entra}, Authentication: allow public client flows.`,
-    '90002|900023':
-      'This tenant does not exist: check tenant, the Directory (tenant) ID in the Overview of Microsoft Entra.',
-    '9010010|28000': 'Scopes of one request must be of one API, without `resource`: check `scopes` and `parameters`.',
-  },
-}
-
-const numbered = (rules: Readonly<Record<string, string>>) =>
-  Object.fromEntries(Object.entries(rules).map(([numbers, fix]) => [`\\bAADSTS(?:${numbers})\\b`, fix]))
-
-const RULES: Readonly<Partial<Record<ProviderType, Rules>>> = {
-  entra: { refused: numbered(ENTRA_ERRORS.refused), misconfigured: numbered(ENTRA_ERRORS.misconfigured) },
-  google: {
-    refused: {
-      '^org_internal:': `The application is for its own organization only. ${APP.google}, Audience: make it External.`,
-    },
-    misconfigured: {
-      '^redirect_uri_mismatch:': `${APP.google}, Clients: ${EXACTLY}`,
-      '^admin_policy_enforced:':
-        'A Workspace administrator must trust the application: Google Admin console, Security, API controls.',
-    },
-    unsure: {
-      '^(?:invalid|deleted|disabled|unauthorized)_client:': `${APP.google}, Clients: ${CREDENTIALS} of an enabled client of type Web application.`,
-    },
-  },
-  github: {
-    refused: { '^unverified_user_email:': 'The person must verify the primary e-mail address at GitHub.' },
-    misconfigured: {
-      '^redirect_uri_mismatch:': `${APP.github}: the authorization callback URL must be the redirect URI of the bridge.`,
-      '^application_suspended:': 'GitHub has suspended the application: contact GitHub Support.',
-    },
-    unsure: {
-      '^incorrect_client_credentials:': `${APP.github}: ${CREDENTIALS}.`,
-      '^bad_(?:verification_code|refresh_token):': 'The code or token was used or is too old: sign in again.',
-    },
-  },
+  google: { refused: /^org_internal:/, misconfigured: /^(?:redirect_uri_mismatch|admin_policy_enforced):/ },
+  github: { refused: /^unverified_user_email:/, misconfigured: /^(?:redirect_uri_mismatch|application_suspended):/ },
   okta: {
-    refused: {
-      'policy evaluation failed': `${OKTA_SERVER}, Access Policies: add a rule for the application, its people and scopes.`,
-      'user is not assigned to the client application': `${APP.okta}, Assignments: assign the person, or a group of theirs.`,
-    },
-    misconfigured: { redirect_uri: `${APP.okta}, General, Sign-in redirect URIs: ${EXACTLY}` },
-    unsure: {
-      '^invalid_scope:': `${OKTA_SERVER}, Scopes: ${SCOPES}`,
-      '^(?:unsupported_grant_type|unauthorized_client):': `${APP.okta}, General, Grant type: allow Authorization Code, Refresh Token and Token Exchange.`,
-      '^invalid_client:': `${APP.okta}, General, Client Credentials: ${CREDENTIALS}.`,
-    },
+    refused: /policy evaluation failed|user is not assigned to the client application/i,
+    misconfigured: /redirect_uri/,
   },
   auth0: {
-    refused: { 'user is blocked': 'The user is blocked in the Auth0 Dashboard, User Management.' },
-    misconfigured: {
-      connection: `${APP.auth0}, Connections: switch on the connection that people sign in with.`,
-      'callback url mismatch': `${APP.auth0}, Settings, Allowed Callback URLs: ${EXACTLY}`,
-      'grant type .{0,100}not allowed': `${APP.auth0}, Settings, Advanced, Grant Types: allow Authorization Code and Refresh Token.`,
-      'service not found|audience':
-        'In the Auth0 Dashboard, Applications, APIs: no API has this identifier; check `audience` in `parameters`.',
-      // Matches only the whole text: `access_denied` with another text is about the user.
-      '^\\w*: unauthorized$': `${APP.auth0}, Settings, Credentials: check clientSecret. Otherwise see Monitoring, Logs.`,
-    },
-    unsure: { '^invalid_client:': `${APP.auth0}, Settings: ${CREDENTIALS}.` },
+    refused: /user is blocked/i,
+    // `Unauthorized` only as the whole text: `access_denied` with another text is about the user.
+    misconfigured:
+      /connection|callback url mismatch|grant type .{0,100}not allowed|service not found|audience|^\w*: unauthorized$/i,
   },
   keycloak: {
-    misconfigured: {
-      '(?:invalid parameter:|incorrect) redirect_uri': `${APP.keycloak}, Settings, Valid redirect URIs: ${EXACTLY}`,
-      'requested audience not available|standard token exchange': `${APP.keycloak}, Settings: enable Standard token exchange, and add the audience to the client's scopes.`,
-      'realm does not exist': 'This realm does not exist: check the end of issuer, /realms/<name>.',
-    },
-    unsure: {
-      '^(?:invalid|unauthorized)_client:': `${APP.keycloak}, Credentials: ${CREDENTIALS}; Client authentication and Standard flow must be on.`,
-      '^invalid_scope:': `${APP.keycloak}, Client scopes: ${SCOPES}`,
-    },
+    misconfigured:
+      /(?:invalid parameter:|incorrect) redirect_uri|requested audience not available|standard token exchange|realm does not exist/i,
   },
 }
 
-/** Rules for all providers, which apply after the provider's own rules. */
-const ANY: readonly Rules[] = [
-  { unsure: { '^invalid_grant:': 'The code or token was used, expired or revoked: the person must sign in again.' } },
-  {
-    misconfigured: {
-      'redirect[_ ]uri': 'Register the redirect URI of the bridge with the application at the provider, exactly.',
-    },
-  },
-  {
-    unsure: {
-      '^invalid_client:': 'Check clientId and clientSecret; if both are right, set another authMethod.',
-      '^unauthorized_client:': 'Allow the application the grants authorization_code and refresh_token.',
-      '^unsupported_grant_type:': 'The provider does not support this grant: set another `exchange`.',
-      '^invalid_scope:': 'The provider does not issue one of these scopes: correct `scopes`.',
-      '^invalid_target:': 'Unknown resource or audience at the provider: check `parameters` and `scopes`.',
-      '^access_denied:': 'The person declined, or is not assigned to the application at the provider.',
-      '^(?:consent|interaction|login)_required:': SIGN_IN_AGAIN,
-    },
-  },
+/** Advice for all providers, by a pattern of `code: description`. Without a fault, it depends on the request. */
+const ADVICE: readonly (readonly [pattern: RegExp, fix: string, fault?: UpstreamFault])[] = [
+  [/^(?:invalid_grant|bad_\w+_(?:code|token)):/, 'The code or token was used, expired or revoked: sign in again.'],
+  [/redirect[_ ]uri/i, 'Register the exact redirect URI of the bridge at the provider.', 'misconfigured'],
+  [
+    /^(?:(?:invalid|deleted|disabled)_client|incorrect_client_credentials):/,
+    'Check clientId and clientSecret; if both are right, set another authMethod.',
+  ],
+  [/^unauthorized_client:/, 'Allow the application the grants authorization_code and refresh_token.'],
+  [/^unsupported_grant_type:/, 'The provider does not support this grant: set another `exchange`.'],
+  [/^invalid_scope:/, 'The provider does not issue one of these scopes: correct `scopes`.'],
+  [/^invalid_target:/, 'Unknown resource or audience at the provider: check `parameters` and `scopes`.'],
+  [/^access_denied:/, 'The person declined, or is not assigned to the application at the provider.'],
+  [/^(?:consent|interaction|login)_required:/, 'The login has ended there: the person must sign in again.'],
 ]
 
-/** Returns the advice for an error of a provider. */
-export function explain({
-  type,
-  code = '',
-  description = '',
-}: ProviderRefusal): { readonly fix: string; readonly fault?: UpstreamFault } | undefined {
+/** Returns the advice for an error of a provider, with its page. */
+export function explain({ type, code = '', description = '' }: ProviderRefusal) {
   const text = `${code}: ${description}`
-  for (const rules of [RULES[type] ?? {}, ...ANY]) {
-    for (const fault of ['refused', 'misconfigured', 'unsure'] as const) {
-      const found = Object.entries(rules[fault] ?? {}).find(([pattern]) => new RegExp(pattern, 'i').test(text))
-      if (found) return { fix: found[1], ...(fault !== 'unsure' && { fault }) }
-    }
-  }
-  return undefined
+  const page = `See docs/bridge/${type === 'oauth' ? 'oidc' : type}.md#troubleshooting.`
+  const own = (['refused', 'misconfigured'] as const).find(fault => VENDOR_ERRORS[type]?.[fault]?.test(text))
+  if (own) return { fix: page, fault: own }
+  const [, advice, fault] = ADVICE.find(([pattern]) => pattern.test(text)) ?? []
+  return advice === undefined ? undefined : { fix: `${advice} ${page}`, fault }
 }
 
 const MAX_TEXT = 400

@@ -15,8 +15,15 @@ export {
   type Records,
   redirectTo,
 } from './records.ts'
-export { isPerCaller, SCHEME_AUTH, SECRET, type SecretSource, UPSTREAM_AUTH, type UpstreamAuth } from './schema.ts'
-export { readSecret } from './secret.ts'
+export {
+  isPerCaller,
+  readSecret,
+  SCHEME_AUTH,
+  SECRET,
+  type SecretSource,
+  UPSTREAM_AUTH,
+  type UpstreamAuth,
+} from './schema.ts'
 export {
   type Authorization,
   type AuthorizedRequest,

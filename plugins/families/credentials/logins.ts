@@ -20,8 +20,7 @@ import {
   type Records,
   redirectTo,
 } from './records.ts'
-import type { UpstreamAuth } from './schema.ts'
-import { readKey } from './secret.ts'
+import { readKey, type UpstreamAuth } from './schema.ts'
 import { callerTokens, type Rejected, type TokenSource } from './tokens.ts'
 
 type LoginAuth = Extract<UpstreamAuth, { readonly kind: 'login' }>

@@ -1,11 +1,10 @@
 // Access tokens of an API: requested, cached, and renewed before expiry or after a refusal.
-import { createHash } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
 import type { CallContext } from '../../../core/index.ts'
 import type { Services } from '../../../core/internal.ts'
 import type { Clock } from '../../../core/plugin.ts'
-import type { UpstreamAuth } from './schema.ts'
-import { readKey } from './secret.ts'
+import { digest } from './records.ts'
+import { readKey, type UpstreamAuth } from './schema.ts'
 
 /** One request that needs a token. */
 export interface AuthorizedRequest {
@@ -78,8 +77,6 @@ const MAX_TOKENS = 1_000
 /** Lifetime of a token without `expires_in`, and the longest time before expiry at which it is renewed, milliseconds. */
 const DEFAULT_LIFETIME = 300_000
 const MAX_LEEWAY = 60_000
-
-const digest = (text: string): string => createHash('sha256').update(text).digest('base64url')
 
 /** Tokens by key, requested once for simultaneous calls. */
 function createTokenCache(clock: Clock) {

@@ -1,22 +1,365 @@
 // Issuer keys and token signatures, for plugins that verify JWTs.
-export {
-  announceIssuers,
-  createIssuerCheck,
-  createIssuerKeys,
-  type IssuerKeys,
-} from './issuer-keys.ts'
-export {
-  type Algorithm,
-  ASYMMETRIC,
-  candidates,
-  createFixedKeys,
-  createSecret,
-  type JsonWebToken,
-  type KeySource,
-  loadJsonWebToken,
-  readKey,
-  readToken,
-  SYMMETRIC,
-  signer,
-  type VerificationKey,
-} from './verification-key.ts'
+
+import { createPublicKey, createSecretKey, type JsonWebKey, type KeyObject, verify } from 'node:crypto'
+import type { SigningKey } from 'jwks-rsa'
+import { fetchJson, parseJson, shownUrl } from '../../../core/auth.ts'
+import type { InternalHost } from '../../../core/internal.ts'
+import { type Claims, errorText, isObject, type Logger, type Route } from '../../../core/plugin.ts'
+
+/** EdDSA means Ed25519, its name since RFC 9864. */
+export const ASYMMETRIC = [
+  ...(['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512', 'ES256', 'ES384', 'ES512'] as const),
+  ...(['EdDSA', 'Ed25519'] as const),
+] as const
+export const SYMMETRIC = ['HS256', 'HS384', 'HS512'] as const
+export type Algorithm = (typeof ASYMMETRIC)[number] | (typeof SYMMETRIC)[number]
+
+export interface VerificationKey {
+  readonly kid: string | undefined
+  /** The only algorithm of the key, if its owner restricts it. */
+  readonly alg: string | undefined
+  readonly key: KeyObject
+  readonly pem: string
+}
+
+type KeyLookup =
+  | { readonly keys: readonly VerificationKey[] }
+  | { readonly unavailable: string; readonly retryAfter: number }
+
+export interface KeySource {
+  find(kid: string | undefined, algorithm: Algorithm): KeyLookup | Promise<KeyLookup>
+  /** True if earlier verifications with the key are still valid. */
+  isCurrent(key: VerificationKey): boolean
+}
+
+const MIN_RSA_BITS = 2048
+
+function weaknessOf({ key }: VerificationKey): string | undefined {
+  const bits = key.asymmetricKeyDetails?.modulusLength
+  return bits !== undefined && bits < MIN_RSA_BITS ? `has ${bits} bits; at least ${MIN_RSA_BITS} are needed` : undefined
+}
+
+const isEdwards = (algorithm: string | undefined): algorithm is 'EdDSA' | 'Ed25519' =>
+  algorithm === 'EdDSA' || algorithm === 'Ed25519'
+
+function fitsType({ asymmetricKeyType, type }: KeyObject, algorithm: Algorithm): boolean {
+  if (algorithm.startsWith('HS')) return type === 'secret'
+  if (isEdwards(algorithm)) return asymmetricKeyType === 'ed25519'
+  if (algorithm.startsWith('ES')) return asymmetricKeyType === 'ec'
+  return asymmetricKeyType === 'rsa' || (algorithm.startsWith('PS') && asymmetricKeyType === 'rsa-pss')
+}
+
+/** Returns the keys to try for a token. `loose` (`validate.signingKey: false`) ignores `kid`, `alg` and key size. */
+export function candidates(
+  keys: readonly VerificationKey[],
+  kid: string | undefined,
+  algorithm: Algorithm,
+  loose: boolean,
+): VerificationKey[] {
+  const named = (key: VerificationKey) => kid === undefined || key.kid === undefined || key.kid === kid
+  const meant = (key: VerificationKey) =>
+    key.alg === undefined || key.alg === algorithm || (isEdwards(key.alg) && isEdwards(algorithm))
+  return keys.filter(
+    key => fitsType(key.key, algorithm) && (loose || (named(key) && meant(key) && weaknessOf(key) === undefined)),
+  )
+}
+
+const textOf = (value: unknown) => (typeof value === 'string' && value !== '' ? value : undefined)
+
+export function readKey(given: Readonly<Record<string, unknown>> | string): VerificationKey {
+  if (isObject(given) && given['kty'] === 'oct') throw new Error('a symmetric key belongs into `secret`')
+  let key: KeyObject
+  try {
+    key =
+      typeof given === 'string' ? createPublicKey(given) : createPublicKey({ key: given as JsonWebKey, format: 'jwk' })
+  } catch (cause) {
+    throw new Error(`it cannot be read: ${errorText(cause)}`, { cause })
+  }
+  if (!['rsa', 'rsa-pss', 'ec', 'ed25519'].includes(key.asymmetricKeyType ?? '')) {
+    throw new Error(`a key of type ${key.asymmetricKeyType} supports no accepted algorithm`)
+  }
+  const [kid, alg] = typeof given === 'string' ? [] : [textOf(given['kid']), textOf(given['alg'])]
+  return { kid, alg, key, pem: key.export({ type: 'spki', format: 'pem' }).toString() }
+}
+
+export function createFixedKeys(given: ReadonlyArray<Record<string, unknown> | string>, loose: boolean): KeySource {
+  const keys = given.map(readKey)
+  const weak = loose ? undefined : keys.map(weaknessOf).find(weakness => weakness !== undefined)
+  if (weak !== undefined) throw new Error(`a key ${weak}`)
+  return { find: (kid, algorithm) => ({ keys: candidates(keys, kid, algorithm, loose) }), isCurrent: () => true }
+}
+
+export function createSecret(secret: string): KeySource {
+  const keys = [{ kid: undefined, alg: undefined, key: createSecretKey(Buffer.from(secret)), pem: '' }]
+  return { find: (kid, algorithm) => ({ keys: candidates(keys, kid, algorithm, false) }), isCurrent: () => true }
+}
+
+interface ReadToken {
+  readonly header: Claims
+  readonly claims: Claims
+}
+
+/** Requires canonical base64url: no padding, no other alphabet, no loose bits at the end, and not empty. */
+function decodePart(part: string): Buffer | undefined {
+  const bytes = Buffer.from(part, 'base64url')
+  return part !== '' && bytes.toString('base64url') === part ? bytes : undefined
+}
+
+function readJsonPart(bytes: Buffer): Claims | undefined {
+  try {
+    const value = parseJson(new TextDecoder('utf-8', { fatal: true }).decode(bytes))
+    return isObject(value) ? value : undefined
+  } catch {
+    return undefined
+  }
+}
+
+export function readToken(token: string): ReadToken | { readonly refused: string } {
+  const parts = token.split('.')
+  if (parts.length !== 3) return { refused: 'the token is not a JWT' }
+  if (parts[2] === '') return { refused: 'the token is not signed' }
+  const [head, body, signature] = parts.map(decodePart)
+  if (!head || !body || !signature) return { refused: 'the token is not encoded as a JWT is' }
+  const [header, claims] = [readJsonPart(head), readJsonPart(body)]
+  return header && claims
+    ? { header, claims }
+    : { refused: 'the header or the claims of the token are not a JSON object' }
+}
+
+export const loadJsonWebToken = async () => (await import('jsonwebtoken')).default
+export type JsonWebToken = Awaited<ReturnType<typeof loadJsonWebToken>>
+
+/** Maximum keys to try for a token without `kid`, which costs one signature check per key. */
+const MAX_TRIED = 32
+
+/** jsonwebtoken does not support Ed25519. Throws its error for a signature of another key. */
+function verifyEdwards(token: string, key: KeyObject): void {
+  const end = token.lastIndexOf('.')
+  const signature = Buffer.from(token.slice(end + 1), 'base64url')
+  if (!verify(null, Buffer.from(token.slice(0, end)), key, signature)) throw new Error('invalid signature')
+}
+
+export function signer(jwt: JsonWebToken, token: string, algorithm: Algorithm, keys: readonly VerificationKey[]) {
+  let reason = 'the signature of the token matches no key of its issuer'
+  for (const key of keys.slice(0, MAX_TRIED)) {
+    try {
+      if (isEdwards(algorithm)) {
+        verifyEdwards(token, key.key)
+        return { key }
+      }
+      // Claims are checked separately, and more strictly.
+      const options = { algorithms: [algorithm], ignoreExpiration: true, ignoreNotBefore: true }
+      jwt.verify(token, key.key, options)
+      return { key }
+    } catch (error) {
+      if (!(error instanceof Error)) throw error
+      if (error.message === 'invalid signature') reason = 'the signature of the token does not fit'
+    }
+  }
+  return keys.length > MAX_TRIED
+    ? { reason: `the token has no key id (kid), and its issuer has more than ${MAX_TRIED} keys for it` }
+    : { reason }
+}
+
+/** Milliseconds between fetches for unknown keys. */
+const UNKNOWN_KEY_INTERVAL = 10_000
+/** Milliseconds between a failure and the next attempt. */
+const RETRY_INTERVAL = 2_000
+/** Fraction of the maximum age after which the set is renewed in the background. */
+const RENEW_AT = 0.8
+
+interface IssuerKeysSettings {
+  readonly issuer: string
+  readonly jwksUri: string | undefined
+  readonly maxAge: number
+  /** Milliseconds for which the last set is used during an outage. */
+  readonly maxStale: number
+  readonly loose: boolean
+  /** The issuer is this host, which does not listen yet: `warmUp` does nothing. */
+  readonly isOwn?: boolean
+  readonly log: Logger
+  readonly fetched?: (outcome: 'ok' | 'failed') => void
+  readonly now?: () => number
+}
+
+export type IssuerKeys = ReturnType<typeof createIssuerKeys>
+
+/** Fetches a key set. Rejects for an invalid key set; an empty set is valid. */
+async function readKeySet(jwksUri: string, signal: AbortSignal): Promise<SigningKey[]> {
+  const { status, body } = await fetchJson(jwksUri, { signal })
+  if (status !== 200) throw new Error(`${shownUrl(jwksUri)} answers ${status}`)
+  if (!isObject(body) || !Array.isArray(body['keys'])) throw new Error(`${shownUrl(jwksUri)} is not a JSON Web Key Set`)
+  const set = { keys: body['keys'].filter(isObject) }
+  if (set.keys.length === 0) return []
+  const { JwksClient } = await import('jwks-rsa')
+  const client = new JwksClient({ jwksUri, cache: false, rateLimit: false, fetcher: async () => set })
+  // `getSigningKeys` rejects for a set without signature keys.
+  return client.getSigningKeys().catch(() => [])
+}
+
+function verificationKeys(listed: readonly SigningKey[], known: readonly VerificationKey[]): VerificationKey[] {
+  return listed.flatMap(one => {
+    const { kid, alg } = one as { kid?: string; alg?: string }
+    const pem = one.getPublicKey()
+    const same = known.find(key => key.kid === kid && key.alg === alg && key.pem === pem)
+    return same ?? { kid, alg, pem, key: createPublicKey(pem) }
+  })
+}
+
+export function createIssuerKeys(settings: IssuerKeysSettings) {
+  const { issuer, maxAge, loose, log, now = Date.now } = settings
+  const maxStale = Math.max(settings.maxStale, maxAge)
+  const closing = new AbortController()
+  let keys: readonly VerificationKey[] = []
+  let jwksUri = settings.jwksUri
+  let fetchedAt = Number.NEGATIVE_INFINITY
+  let retryAt = Number.NEGATIVE_INFINITY
+  let askAt = Number.NEGATIVE_INFINITY
+  let failing = false
+  let told = false
+  let pending: Promise<void> | undefined
+
+  const age = () => now() - fetchedAt
+  const serves = () => age() < (failing ? maxStale : maxAge)
+
+  async function load() {
+    // The age starts with the request, so that a withdrawn key expires on time.
+    const asked = now()
+    jwksUri ??= await discoverKeys(issuer, closing.signal)
+    keys = verificationKeys(await readKeySet(jwksUri, closing.signal), keys)
+    fetchedAt = asked
+    for (const key of loose ? [] : keys) {
+      const weakness = weaknessOf(key)
+      if (weakness !== undefined)
+        log.warn({ code: 'MH2011', issuer, kid: key.kid }, `a key of the issuer is not used: it ${weakness}`)
+    }
+  }
+
+  function failed(err: unknown, counts: boolean) {
+    if (closing.signal.aborted) return
+    settings.fetched?.('failed')
+    if (!counts)
+      log.warn(
+        { code: 'MH2012', issuer, err },
+        'the keys of the issuer cannot be fetched yet; the first token causes another attempt',
+      )
+    else if (!told)
+      log.error({ code: 'MH2012', issuer, err, keys: keys.length }, 'the keys of the issuer cannot be fetched')
+    told ||= counts
+    failing = true
+    jwksUri = settings.jwksUri
+    if (counts) retryAt = now() + RETRY_INTERVAL
+  }
+
+  function refresh(counts = true): Promise<void> {
+    pending ??= load()
+      .then(() => {
+        settings.fetched?.('ok')
+        if (failing)
+          log.info({ code: 'MH2013', issuer, keys: keys.length }, 'the keys of the issuer can be fetched again')
+        failing = told = false
+        retryAt = Number.NEGATIVE_INFINITY
+      })
+      .catch((err: unknown) => failed(err, counts))
+      .finally(() => {
+        pending = undefined
+      })
+    return pending
+  }
+
+  async function renew(): Promise<boolean> {
+    if (age() < maxAge * RENEW_AT) return true
+    if (now() < retryAt && !pending) return serves()
+    const fetched = refresh()
+    if (serves()) return true
+    await fetched
+    return !failing || serves()
+  }
+
+  const unavailable = () => ({
+    unavailable: 'cannot fetch the keys of the authorization server',
+    retryAfter: Math.max(1, Math.ceil((retryAt - now()) / 1_000)),
+  })
+
+  return {
+    async find(kid: string | undefined, algorithm: Algorithm): Promise<KeyLookup> {
+      if (!(await renew())) return unavailable()
+      const found = candidates(keys, kid, algorithm, loose)
+      if (found.length > 0 || kid === undefined || keys.some(key => key.kid === kid)) return { keys: found }
+      if (now() >= askAt) {
+        askAt = now() + UNKNOWN_KEY_INTERVAL
+        await refresh()
+      } else if (pending) await pending
+      const late = candidates(keys, kid, algorithm, loose)
+      return late.length === 0 && failing ? unavailable() : { keys: late }
+    },
+    isCurrent(key: VerificationKey): boolean {
+      if (age() >= maxAge * RENEW_AT) void renew()
+      return age() < maxAge && keys.includes(key)
+    },
+    /** Fetches the set before the first request; failures have no consequence. */
+    warmUp(): void {
+      if (!settings.isOwn) void refresh(false)
+    },
+    usable: renew,
+    /** Milliseconds since the set was fetched. */
+    age: () => (fetchedAt === Number.NEGATIVE_INFINITY ? undefined : age()),
+    close: () => closing.abort(new Error('the host is closing')),
+  } satisfies KeySource & Record<string, unknown>
+}
+
+/** Returns the metadata URLs in order of requests: RFC 8414, then OpenID Connect Discovery. */
+export function metadataUrls(issuer: string): string[] {
+  const { origin, pathname } = new URL(issuer)
+  const path = pathname.replace(/\/$/, '')
+  return [
+    `${origin}/.well-known/oauth-authorization-server${path}`,
+    `${origin}${path}/.well-known/openid-configuration`,
+  ]
+}
+
+function readMetadata(body: unknown, issuer: string): { problem: string } | { jwksUri: string } {
+  if (!isObject(body)) return { problem: 'is not a JSON object' }
+  if (body['issuer'] !== issuer) {
+    return { problem: `is of the issuer ${JSON.stringify(body['issuer'])}, the config says ${JSON.stringify(issuer)}` }
+  }
+  const jwksUri = body['jwks_uri']
+  if (typeof jwksUri !== 'string' || !URL.canParse(jwksUri)) return { problem: 'has no jwks_uri' }
+  const { protocol } = new URL(jwksUri)
+  const fits = protocol === 'https:' || (protocol === 'http:' && issuer.startsWith('http:'))
+  return fits ? { jwksUri } : { problem: `has a jwks_uri of ${protocol}` }
+}
+
+/** Finds the key URL. Rejects with the failures of all attempts. `issuer` must match the document exactly. */
+async function discoverKeys(issuer: string, signal: AbortSignal): Promise<string> {
+  const problems: string[] = []
+  for (const url of metadataUrls(issuer)) {
+    const { status, body } = await fetchJson(url, { signal })
+    const found = status === 200 ? readMetadata(body, issuer) : { problem: `answers ${status}` }
+    if ('jwksUri' in found) return found.jwksUri
+    problems.push(`${url} ${found.problem}`)
+  }
+  throw new Error(problems.join('; '))
+}
+
+type Accepts = (route: Route, issuer: string) => boolean
+
+const ACCEPTED = Symbol('accepted issuers')
+
+const acceptedIn = (host: Pick<InternalHost, 'share'>) => host.share(ACCEPTED, (): Accepts[] => [])
+
+export function announceIssuers(host: Pick<InternalHost, 'routes' | 'share'>, issuers: ReadonlyMap<string, unknown>) {
+  const routes: ReadonlySet<Route> = new Set(host.routes)
+  acceptedIn(host).push((route, issuer) => routes.has(route) && issuers.has(issuer))
+}
+
+/**
+ * Creates a check that is true for issuers of the route's `auth-jwt`, and for the authorization server of this host.
+ * Must be called in `setup`.
+ */
+export function createIssuerCheck(host: Pick<InternalHost, 'services' | 'share'>): Accepts {
+  const accepted = acceptedIn(host)
+  return (route, issuer) =>
+    host.services.slot('authorizationServer', route).issuer() === issuer ||
+    accepted.some(accepts => accepts(route, issuer))
+}

@@ -1,8 +1,17 @@
 // A worker process of isolated tools. It runs handlers in a thread and watches the limits of the thread.
 import { MessageChannel } from 'node:worker_threads'
 import { startThread } from '../../../core/transport.ts'
-import type { FromThread, Outcome, Task, TaskResult, ThreadData, ToHost, ToThread } from '../messages.ts'
-import { packError, unpackError } from '../pack-error.ts'
+import {
+  type FromThread,
+  type Outcome,
+  packError,
+  type Task,
+  type TaskResult,
+  type ThreadData,
+  type ToHost,
+  type ToThread,
+  unpackError,
+} from '../messages.ts'
 
 const MEGABYTE = 1_024 ** 2
 /** Bytes that the process can hold beyond `memory`: garbage that V8 has not collected. */

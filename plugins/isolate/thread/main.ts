@@ -5,9 +5,19 @@ import type { CallContext, LogLevel, RuntimeItems, ToolDefinition } from '../../
 import type { BuiltInContext } from '../../../core/internal.ts'
 import { errorText } from '../../../core/plugin.ts'
 import { createCallFetch, importModule, LOG_LEVELS } from '../../../core/transport.ts'
-import type { Ask, FromThread, NotifyMethod, Outcome, Task, ThreadData, ToThread } from '../messages.ts'
-import { packError, unpackError } from '../pack-error.ts'
-import { MAX_NOTIFY_BYTES, toBytes } from '../transferable.ts'
+import {
+  type Ask,
+  type FromThread,
+  MAX_NOTIFY_BYTES,
+  type NotifyMethod,
+  type Outcome,
+  packError,
+  type Task,
+  type ThreadData,
+  type ToThread,
+  toBytes,
+  unpackError,
+} from '../messages.ts'
 
 /** Maximum messages to the client that are not sent yet. Further messages are dropped. */
 const MAX_UNSENT = 100

@@ -50,12 +50,12 @@ export const POLICY_ROWS: readonly Row[] = [
   {
     mistake: 'a claim without a value',
     files: policy('    policies:\n      gold:\n        claim:\n          tier: [] # HERE'),
-    names: ['"tier"'],
+    names: ['empty list'],
   },
   {
     mistake: 'anyOf that is empty',
     files: policy('    policies:\n      any:\n        anyOf: [] # HERE'),
-    names: ['anyOf'],
+    names: ['empty list'],
   },
   {
     mistake: 'a policy with a key that is not known',

@@ -2,7 +2,7 @@
 import { appendFile, readFile, rename, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect } from 'chai'
-import { type Destination, toFile } from '../../../plugins/access-log/destination.ts'
+import { type Destination, toFile } from '../../../plugins/access-log/lines.ts'
 import { makeFolder, removeFolders } from '../../config/folder.ts'
 import { eventually } from '../../support/eventually.ts'
 

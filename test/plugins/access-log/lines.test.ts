@@ -1,8 +1,7 @@
 // The access log writer: reports of stuck and failed writes, and the count of lost lines.
 import { expect } from 'chai'
 import type { Logger } from '../../../core/plugin.ts'
-import type { Destination } from '../../../plugins/access-log/destination.ts'
-import { Lines } from '../../../plugins/access-log/lines.ts'
+import { type Destination, Lines } from '../../../plugins/access-log/lines.ts'
 import { eventually } from '../../support/eventually.ts'
 
 const CANNOT = 'Cannot write the access log; up to 8 MB are buffered'

@@ -135,7 +135,7 @@ describe('Entra: tokens for another API', () => {
     idp.failing.token = { error: 'invalid_grant', error_description: 'AADSTS65001: The user has not consented.' }
     const fault = await faultOf(upstream.exchange(signedIn.tokens, API))
     expect(fault).to.include({ fault: 'misconfigured', code: 'invalid_grant' })
-    expect(fault.fix).to.include('API permissions')
+    expect(fault.fix).to.include('docs/bridge/entra.md')
     expect((await faultOf(upstream.renew(signedIn))).fault).to.equal('refused')
   })
 })
@@ -145,6 +145,6 @@ describe('Entra: parameter `resource`', () => {
     const { upstream } = makeUpstream(idp.options({ parameters: { resource: 'https://mcp.acme.example/' } }))
     const fault = await faultOf(signIn(upstream, idp))
     expect(fault.fault).to.equal('misconfigured')
-    expect(fault.fix).to.include('resource')
+    expect(fault.fix).to.include('docs/bridge/entra.md')
   })
 })

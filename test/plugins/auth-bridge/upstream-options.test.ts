@@ -48,17 +48,6 @@ describe('Upstream options: incompatible combinations', () => {
     [{ type: 'keycloak', ...own }, '', 'needs issuer'],
     [{ type: 'oidc', ...own }, '', 'needs issuer'],
     [{ type: 'oidc', ...own, issuer: 'http://id.acme.example' }, '.issuer', 'https://'],
-    [
-      { type: 'oidc', ...own, issuer: 'https://id.acme.example/.well-known/openid-configuration' },
-      '.issuer',
-      'write the issuer without /.well-known/...',
-    ],
-    [
-      { type: 'keycloak', ...own, issuer: 'https://id.acme.example/realms/a/.well-known/' },
-      '.issuer',
-      'write the issuer without',
-    ],
-    [{ type: 'oidc', ...own, issuer: 'https://id.acme.example/?a=b' }, '.issuer', 'no query'],
     [{ type: 'oidc', ...own, issuer: 'https://id.acme.example', endpoints }, '.endpoints', 'does not use it'],
     [{ type: 'oidc', clientId: 'x', issuer: 'https://id.acme.example' }, '', "authMethod: 'none'"],
     [

@@ -1,7 +1,7 @@
 // Tests the key cache of an issuer over time with a fake clock: fetch, refresh, expiry and outage.
 import { generateKeyPairSync } from 'node:crypto'
 import { expect } from 'chai'
-import { createIssuerKeys, type IssuerKeys } from '../../../plugins/families/issuer-keys/issuer-keys.ts'
+import { createIssuerKeys, type IssuerKeys } from '../../../plugins/families/issuer-keys/index.ts'
 import { eventually } from '../../support/eventually.ts'
 import { createTestLog } from '../../support/start-host.ts'
 import { makeKey, startIssuer, stopIssuers, type TestIssuer } from '../../support/test-issuer.ts'

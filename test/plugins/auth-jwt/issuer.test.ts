@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { metadataUrls } from '../../../plugins/families/issuer-keys/issuer-keys.ts'
+import { metadataUrls } from '../../../plugins/families/issuer-keys/index.ts'
 import { eventually } from '../../support/eventually.ts'
 import { callAs, challengeIn, startProtected, userIn } from '../../support/protected-host.ts'
 import type { RpcMessage } from '../../support/rpc.ts'

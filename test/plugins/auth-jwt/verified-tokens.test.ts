@@ -2,11 +2,7 @@
 import { expect } from 'chai'
 import type { Route } from '../../../core/plugin.ts'
 import { createVerifier } from '../../../plugins/auth-jwt/verify-token.ts'
-import {
-  createFixedKeys,
-  type KeySource,
-  type VerificationKey,
-} from '../../../plugins/families/issuer-keys/verification-key.ts'
+import { createFixedKeys, type KeySource, type VerificationKey } from '../../../plugins/families/issuer-keys/index.ts'
 import { inSeconds, makeKey, signToken, toJwk } from '../../support/test-issuer.ts'
 
 const ISSUER = 'https://issuer.example'

@@ -142,16 +142,16 @@ describe('tool-policy: startup errors', () => {
     await expectStopped(configOf({ policies }, { routes }), /routes\['\/a'\]\.authorize: .*switch on tool-policy/)
   })
 
-  const impossible: ReadonlyArray<readonly [string, Policy, string]> = [
-    ['an empty anyOf', { anyOf: [] }, 'anyOf is empty'],
-    ['an empty anyOf further in', { allOf: [{ anyOf: [{ anyOf: [{ anyOf: [] }] }] }] }, 'anyOf is empty'],
-    ['a scope with a space', { scope: 'a b' }, 'scope "a b" holds a space; write a list of scopes'],
-    ['a claim without values', { claim: { tier: [] } }, 'claim "tier" has no value that fits'],
+  const impossible: ReadonlyArray<readonly [string, Policy]> = [
+    ['an empty anyOf', { anyOf: [] }],
+    ['an empty anyOf further in', { allOf: [{ anyOf: [{ anyOf: [{ anyOf: [] }] }] }] }],
+    ['a scope with a space', { scope: 'a b' }],
+    ['a claim without values', { claim: { tier: [] } }],
   ]
-  for (const [what, policy, words] of impossible) {
+  for (const [what, policy] of impossible) {
     it(`report a policy that no caller can satisfy: ${what}`, async () => {
-      await expectStopped(configOf({ policies: { odd: policy } }), `policies.odd`)
-      await expectStopped(configOf({ rules: { purge: policy } }), words)
+      await expectStopped(configOf({ policies: { odd: policy } }), 'policies.odd')
+      await expectStopped(configOf({ rules: { purge: policy } }), 'rules.purge')
     })
   }
 
