@@ -53,7 +53,7 @@ describe('mcp-host proxy, in front of a protected server', () => {
       clients.map(async client => {
         const transport = new StdioClientTransport(ends())
         transport.stderr?.on('data', chunk => told.push(String(chunk)))
-        await client.connect(transport, { timeout: 30_000 })
+        await client.connect(transport, { timeout: 120_000 })
       }),
     )
     const answers = await Promise.all(clients.map(client => client.callTool({ name: 'current_time', arguments: {} })))
@@ -64,7 +64,7 @@ describe('mcp-host proxy, in front of a protected server', () => {
 
     // Two of them want more at once.
     const both = await Promise.all(
-      clients.slice(0, 2).map(client => client.callTool({ name: 'clear_cache', arguments: {} }, { timeout: 30_000 })),
+      clients.slice(0, 2).map(client => client.callTool({ name: 'clear_cache', arguments: {} }, { timeout: 120_000 })),
     )
     expect(both.map(({ isError }) => isError ?? false)).to.deep.equal([false, false])
     const scopes = browser.opened.map(address => address.searchParams.get('scope'))

@@ -30,7 +30,7 @@ export interface Running {
 }
 
 /** Milliseconds; less than tests have, so that a failure shows the output so far. */
-const PATIENCE = 50_000
+const PATIENCE = 120_000
 
 type Outputs = Readonly<Record<'stdout' | 'stderr', Readable>>
 

@@ -140,7 +140,7 @@ describe('system access of the host under systemd', () => {
     const url = `http://127.0.0.1:${port}/mcp`
     const call = () => modern(url, 'tools/call', { name: 'one', arguments: {} }).catch(() => undefined)
     try {
-      expect((await eventually('it answers', call, Boolean, 60_000))?.status).to.equal(200)
+      expect((await eventually('it answers', call))?.status).to.equal(200)
     } finally {
       const ended = once(child, 'exit')
       child.kill('SIGKILL')

@@ -20,7 +20,7 @@ import { stopHosts } from '../support/start-host.ts'
 
 const VERSION = '0.15.1'
 /** Milliseconds for a login in the middle of a request. */
-const PATIENCE = 30_000
+const PATIENCE = 120_000
 
 interface Answer {
   readonly content: ReadonlyArray<{ readonly text: string }>
@@ -166,7 +166,7 @@ describe(`mcp-remote ${VERSION} with auth-bridge`, () => {
       expect(await call(client, 'whoami')).to.include('"subject":"ann"')
       return person.consents.length === 2
     }
-    await eventually('it asks again, and every call goes through', asksAgain, Boolean, PATIENCE)
+    await eventually('it asks again, and every call goes through', asksAgain)
     expect(person.asked).to.have.length(2)
   })
 })

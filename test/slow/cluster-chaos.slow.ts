@@ -1,4 +1,4 @@
-// Tests three nodes under load with three failures of each kind of chaos; `npm run chaos` runs two minutes of each.
+// Tests three nodes under load with two failures of each kind of chaos; `npm run chaos` runs two minutes of each.
 // `SEED=7` repeats a run.
 import { expect } from 'chai'
 import { describeReport, runChaos } from '../cluster/chaos/chaos.ts'
@@ -6,8 +6,8 @@ import { DESCRIPTIONS, KINDS } from '../cluster/chaos/kinds.ts'
 import { needsDeployment } from '../cluster/support/balanced.ts'
 import { sideBySide } from '../support/side-by-side.ts'
 
-const SECONDS = 5
-const FAILURES = 3
+const SECONDS = 3
+const FAILURES = 2
 const SEED = Number(process.env['SEED'] ?? 20_261_121)
 
 describe('chaos: three nodes behind nginx under load', () => {

@@ -2,7 +2,7 @@
 // mocha 'test/slow/*.slow.ts'`.
 import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises'
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { isBuiltin } from 'node:module'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -10,13 +10,14 @@ import { promisify } from 'node:util'
 import { expect } from 'chai'
 import { freePort } from '../support/free-port.ts'
 import { pending } from '../support/needs-program.ts'
-import { PACKAGE_ENV as env, packPackage } from '../support/packed.ts'
+import { PACKAGE_ENV as env, linkDependencies, packPackage, unpackInto } from '../support/packed.ts'
 
 const ROOT = join(import.meta.dirname, '../..')
 const run = promisify(execFile)
 
 let outer: string
-/** Has everything installed; the other projects share its packages. */
+let tarball: string
+/** Its CLI makes the other projects. */
 let first: string
 
 const tarballIn = async (folder: string, start: string) =>
@@ -37,14 +38,10 @@ async function works(folder: string, command: string, ...args: string[]): Promis
 const npm = (folder: string, ...args: string[]) => works(folder, 'npm', ...args, '--no-audit', '--no-fund')
 const mcpHost = (folder: string, ...args: string[]) => works(folder, join(first, 'node_modules/.bin/mcp-host'), ...args)
 
-/** A project that shares the packages of the first. */
 async function init(name: string, ...flags: string[]): Promise<string> {
   await mcpHost(outer, 'init', name, '--yes', ...flags)
   const folder = join(outer, name)
-  await mkdir(join(folder, 'node_modules'))
-  for (const installed of await readdir(join(first, 'node_modules'))) {
-    await symlink(join(first, 'node_modules', installed), join(folder, 'node_modules', installed))
-  }
+  await linkDependencies(folder, tarball)
   return folder
 }
 
@@ -115,12 +112,11 @@ async function passesItsOwnScripts(folder: string) {
 
 before(async () => {
   outer = await mkdtemp(join(tmpdir(), 'mcp-host-init-'))
-  const tarball = await packPackage(outer)
-  // Its package.json lists every package that the other projects need.
+  tarball = await packPackage(outer)
   const flags = ['first', '--yes', '--protected', '--store', 'redis']
   await works(outer, process.execPath, join(ROOT, 'dist/cli/bin.js'), 'init', ...flags)
   first = join(outer, 'first')
-  await npm(first, 'install', tarball)
+  await linkDependencies(first, tarball)
 })
 
 after(() => rm(outer, { recursive: true, force: true }))
@@ -178,9 +174,7 @@ describe('plugin of mcp-host init --plugin', () => {
     expect(await npm(folder, 'test')).to.match(/fail 0$/m)
     await npm(folder, 'pack', '--pack-destination', outer)
     project = await init('user')
-    const unpacked = join(project, 'node_modules/mcp-host-audit')
-    await mkdir(unpacked)
-    await works(unpacked, 'tar', '-xzf', await tarballIn(outer, 'mcp-host-audit-'), '--strip-components', '1')
+    await unpackInto(project, 'mcp-host-audit', await tarballIn(outer, 'mcp-host-audit-'))
   })
 
   it('packs its declarations without sources and tests', async () => {

@@ -1,14 +1,16 @@
-// Tests the packed package in an empty project (test/slow/consumer): plain Node.js, type declarations and entry points.
-// Builds and installs: `npx mocha 'test/slow/*.slow.ts'`.
+// Tests the packed package, installed for production in an empty project (test/slow/consumer): its size, licences and bill of
+// materials, plain Node.js, type declarations, entry points, and messages where an optional package is missing.
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync } from 'node:fs'
-import { cp, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { existsSync, readFileSync } from 'node:fs'
+import { cp, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { basename, join } from 'node:path'
+import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { promisify } from 'node:util'
 import { expect } from 'chai'
+import { billOfMaterials } from '../../build/release.ts'
+import { needsTerminals } from '../cli/in-terminal.ts'
 import { eventually } from '../support/eventually.ts'
 import { PACKAGE_ENV as env, packPackage } from '../support/packed.ts'
 import { examplesOf } from '../support/page-examples.ts'
@@ -16,26 +18,44 @@ import { modern } from '../support/rpc.ts'
 
 const ROOT = join(import.meta.dirname, '../..')
 const run = promisify(execFile)
+const { dependencies, peerDependencies } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'))
 
-let folder: string
+/** Permissive licences. */
+const ALLOWED = ['0BSD', 'Apache-2.0', 'BlueOak-1.0.0', 'BSD-2-Clause', 'BSD-3-Clause', 'ISC', 'MIT', 'Python-2.0']
+/** MIT, by the text of its licence file. */
+const WITHOUT_SPDX = ['limiter']
+
+let outer: string
 let tarball: string
+/** The project, without optional packages. */
+let folder: string
+/** Has every optional package as well. */
+let full: string
 const running = new Set<ChildProcess>()
 
-before(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'mcp-host-package-'))
-  tarball = basename(await packPackage(folder))
+const install = (project: string, ...packages: string[]) =>
+  run('npm', ['install', '--omit=dev', '--no-audit', '--no-fund', ...packages], { cwd: project, env })
+
+before(async function () {
+  // Two installations.
+  this.timeout(600_000)
+  outer = await mkdtemp(join(tmpdir(), 'mcp-host-package-'))
+  tarball = await packPackage(outer)
+  folder = join(outer, 'bare')
   await cp(join(ROOT, 'test/slow/consumer'), folder, { recursive: true })
   await writeFile(join(folder, 'package.json'), '{ "private": true }')
   await mkdir(join(folder, 'esm/page'))
   for (const { file, text } of examplesOf('testing.md')) await writeFile(join(folder, 'esm/page', file), text)
-  // A project in TypeScript for Node has Node's types; ours need nothing else.
-  const wanted = [`./${tarball}`, '@types/node@20']
-  await run('npm', ['install', '--no-audit', '--no-fund', ...wanted], { cwd: folder, env })
+  // A project in TypeScript for Node.js has its types.
+  await install(folder, tarball, '@types/node@20')
+  full = join(outer, 'full')
+  await run('cp', ['-a', folder, full])
+  await install(full, ...Object.entries(peerDependencies).map(([name, range]) => `${name}@${range}`))
 })
 
 after(async () => {
   for (const child of running) if (child.pid !== undefined) process.kill(-child.pid, 'SIGKILL')
-  await rm(folder, { recursive: true, force: true })
+  await rm(outer, { recursive: true, force: true })
 })
 
 /** Starts a program in a process group of its own; resolves with the address that it prints. */
@@ -81,7 +101,7 @@ async function expectRepeats(url: string) {
 
 describe('published package', () => {
   it('contains the compiled host, schema and docs, without tests, benchmarks and sources', async () => {
-    const { stdout } = await run('tar', ['-tzf', join(folder, tarball)])
+    const { stdout } = await run('tar', ['-tzf', tarball])
     const files = stdout
       .trim()
       .split('\n')
@@ -104,8 +124,7 @@ describe('published package', () => {
     expect(unexpected).to.deep.equal([])
   })
 
-  it('installs no optional packages', async () => {
-    const { peerDependencies } = JSON.parse(await readFile(join(ROOT, 'package.json'), 'utf8'))
+  it('installs no optional packages', () => {
     const names = Object.keys(peerDependencies).filter(name => name !== '@types/node')
     expect(names).to.have.length.above(5)
     expect(names.filter(name => existsSync(join(folder, 'node_modules', name)))).to.deep.equal([])
@@ -158,5 +177,150 @@ describe('published package', () => {
     const tsc = join(ROOT, 'node_modules/typescript/bin/tsc')
     const { stdout } = await run(process.execPath, [tsc, '-p', folder], { env }).catch(({ stdout }) => ({ stdout }))
     expect(stdout).to.equal('')
+  })
+})
+
+interface Installed {
+  readonly version: string
+  readonly license?: string
+  readonly hasInstallScript?: boolean
+}
+
+/** The packages that npm installed into a folder, by name. */
+function packagesIn(folder: string): Array<readonly [name: string, Installed]> {
+  const { packages } = JSON.parse(readFileSync(join(folder, 'node_modules/.package-lock.json'), 'utf8'))
+  return Object.entries<Installed>(packages).map(([path, one]) => [path.replace(/.*node_modules\//, ''), one])
+}
+
+/** What it printed to either stream, and its exit code. */
+async function said(folder: string, ...args: string[]) {
+  const { stdout, stderr, code = 0 } = await run(process.execPath, args, { cwd: folder, env }).catch(error => error)
+  return { text: `${stdout}${stderr}`, code }
+}
+
+const CLI = 'node_modules/mcp-host/dist/cli/bin.js'
+
+/** What a message ends in: all of these packages, in the generations of package.json. */
+const packages = (...names: string[]) =>
+  `${names.map(name => `${name}@${/\d+/.exec(peerDependencies[name])?.[0]}`).join(' ')}\n`
+const lineFor = (...names: string[]) => `run: npm i ${packages(...names)}`
+/** Of what a config needs, in production too. */
+const prodLineFor = (...names: string[]) => `run: npm i --save-prod ${packages(...names)}`
+
+describe('a production installation of the package', () => {
+  it('has every dependency as an installed package that npm ls lists, and prints its size', async () => {
+    const { stdout } = await run('npm', ['ls', '--all', '--parseable'], { cwd: folder, env })
+    for (const name of Object.keys(dependencies)) expect(stdout).to.include(join(folder, 'node_modules', name))
+    const { stdout: kilobytes } = await run('du', ['-sk', '--apparent-size', join(folder, 'node_modules')])
+    const megabytes = (Number.parseInt(kilobytes, 10) / 1024).toFixed(1)
+    console.log(`      ${megabytes} MB in ${packagesIn(folder).length} packages`)
+  })
+
+  it('has permissive licences only, and no install script but that of esbuild, all optional packages included', () => {
+    const installed = packagesIn(full).filter(([name]) => name !== 'mcp-host')
+    // `(MIT OR CC0-1.0)`: one of them is enough.
+    const isAllowed = (licence = '') => licence.split(/[() ]+/).some(one => ALLOWED.includes(one))
+    const refused = installed.filter(([name, { license }]) => !isAllowed(license) && !WITHOUT_SPDX.includes(name))
+    expect(refused).to.deep.equal([])
+    const scripts = installed.filter(([, { hasInstallScript }]) => hasInstallScript).map(([name]) => name)
+    expect(scripts).to.deep.equal(['esbuild'])
+  })
+
+  it('has a CycloneDX bill of materials that lists the dependencies and theirs', () => {
+    const bill = JSON.parse(billOfMaterials())
+    expect([bill.bomFormat, bill.metadata.component.name]).to.deep.equal(['CycloneDX', 'mcp-host'])
+    const listed = bill.components.map(({ name }: { name: string }) => name)
+    expect(listed).to.include.members(Object.keys(dependencies))
+    expect(listed).to.have.length.above(150)
+  })
+})
+
+const REDIS = { redis: { url: 'redis://127.0.0.1:1' }, secrets: ['a-secret-that-is-long-enough-for-keys'] }
+const BRIDGE = {
+  'auth-bridge': { provider: { type: 'github', clientId: 'a', clientSecret: 'b' }, allow: { everyone: true } },
+  'auth-jwt': {},
+  'resource-metadata': {},
+}
+
+/** Plugins that need optional packages, in as few configs as they can share. */
+const PLUGINS: ReadonlyArray<readonly [plugins: object, others: object, needs: readonly string[]]> = [
+  [{ metrics: {} }, {}, ['prom-client']],
+  [{ tracing: {} }, {}, ['@opentelemetry/api']],
+  [{ 'dev-auth-server': {} }, { http: { host: '127.0.0.1' } }, ['oidc-provider']],
+  [BRIDGE, { http: { host: '127.0.0.1' } }, ['oidc-provider']],
+  [
+    {
+      ...{ 'rate-limit': { store: 'redis', address: '10/1m' }, 'change-bus-redis': {}, 'session-store-redis': {} },
+      ...{ 'event-store-redis': {}, 'grant-store-redis': {}, 'task-store-redis': {} },
+    },
+    REDIS,
+    ['@redis/client'],
+  ],
+  [{ 'cluster-redis': {} }, REDIS, ['@redis/client']],
+]
+
+const configOf = (plugins: object, others: object) =>
+  `export default ${JSON.stringify({
+    server: { name: 'lean', version: '1.0.0' },
+    toolsets: { all: [] },
+    routes: { '/mcp': { toolsets: 'all' } },
+    ...others,
+    plugins: { 'transport-streamable': {}, ...plugins },
+  })}`
+
+describe('missing optional packages', () => {
+  for (const [index, [plugins, others, needs]] of PLUGINS.entries()) {
+    const names = Object.keys(plugins).filter(name => !['auth-jwt', 'resource-metadata'].includes(name))
+    it(`${names.join(', ')}: check prints the install command, which fixes the config`, async () => {
+      const config = `${index}.mjs`
+      for (const project of [folder, full]) await writeFile(join(project, config), configOf(plugins, others))
+      // Startup reports the same problems as check, so one config of each package is enough.
+      const isFirst = PLUGINS.findIndex(other => other[2].join() === needs.join()) === index
+      for (const command of isFirst ? ['check', 'start'] : ['check']) {
+        const { text, code } = await said(folder, CLI, command, '--config', config)
+        for (const name of names) expect(text).to.include(name)
+        expect(text).to.include('tracing' in plugins ? 'npm i --save-prod @opentelemetry/api' : prodLineFor(...needs))
+        expect(code).to.equal(2)
+      }
+      if (!isFirst) return
+      const { text, code } = await said(full, CLI, 'check', '--config', config)
+      expect([code, text]).to.deep.equal([0, text])
+    })
+  }
+
+  const CLIENT = '@modelcontextprotocol/client'
+  it('mcp-host check --log-format pretty names pino-pretty', async () => {
+    await writeFile(join(folder, 'plain.mjs'), configOf({}, {}))
+    const { text, code } = await said(folder, CLI, 'check', '--config', 'plain.mjs', '--log-format', 'pretty')
+    expect(text).to.include(lineFor('pino-pretty'))
+    expect(code).to.be.within(1, 2)
+  })
+
+  it('client of mcp-host/testing names the official client package', async () => {
+    const program = `import { testHost } from 'mcp-host/testing'
+      const host = await testHost('plain.mjs')
+      await host.client().catch(error => console.log(error.message))
+      await host.close()`
+    await writeFile(join(folder, 'testing.mjs'), program)
+    const { text } = await said(folder, 'testing.mjs')
+    expect(text).to.include(lineFor(CLIENT))
+  })
+
+  it('mcp-host init names the prompt package and the options that avoid it', async function () {
+    needsTerminals(this)
+    const inTerminal = async (folder: string) => {
+      const command = `${process.execPath} ${join(folder, CLI)} init new`
+      const { stdout } = await run('script', ['-qec', command, '/dev/null'], {
+        cwd: folder,
+        env,
+        timeout: 120_000,
+      }).catch(error => error)
+      return String(stdout).replaceAll('\r', '')
+    }
+    expect(await inTerminal(folder))
+      .to.include('or --yes')
+      .and.include(lineFor('@clack/prompts'))
+    const { text } = await said(folder, CLI, 'init', 'made', '--yes')
+    expect(text).to.include('Made made in made')
   })
 })

@@ -1,5 +1,5 @@
-// Tests store-sqlite with workers that are killed under load: two rounds of seven workers and the whole crew. `SEED=7`,
-// `KILLS=40` and `WORKERS=4` change the run.
+// Tests store-sqlite with workers that are killed under load: seven workers and the whole crew, then a worker and the crew.
+// `SEED=7`, `KILLS=40` and `WORKERS=4` change the run.
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -8,7 +8,7 @@ import { describeReport, runChaos } from '../sqlite/chaos/chaos.ts'
 import { HAS_SQLITE } from '../sqlite/support/sqlite.ts'
 
 const SEED = Number(process.env['SEED'] ?? 20_261_123)
-const KILLS = Number(process.env['KILLS'] ?? 16)
+const KILLS = Number(process.env['KILLS'] ?? 10)
 const WORKERS = Number(process.env['WORKERS'] ?? 3)
 
 if (HAS_SQLITE) {

@@ -15,7 +15,7 @@ const SEED = Number(process.env['SEED'] ?? 20_261_123)
 const CLIENTS = 6
 const EVENTS = 30
 const CALLS = 3
-const CUTS = 8
+const CUTS = 6
 const CONFIG = 'test/sqlite/power.config.ts'
 
 interface Told {

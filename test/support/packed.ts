@@ -1,12 +1,20 @@
 // Packs the repository as npm publishes it, with the build in `dist` if it is newer than the sources.
 import { execFile } from 'node:child_process'
-import { readdirSync, statSync } from 'node:fs'
-import { readdir } from 'node:fs/promises'
+import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync } from 'node:fs'
+import { chmod, copyFile, mkdir, readFile, symlink } from 'node:fs/promises'
 import { delimiter, dirname, join } from 'node:path'
 import { promisify } from 'node:util'
 
 const ROOT = join(import.meta.dirname, '../..')
+const run = promisify(execFile)
+const { dependencies, files, version } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'))
 const SOURCES = ['build', 'core', 'plugins', 'client', 'remote', 'cli', 'package.json', 'tsconfig.build.json']
+/** The last step of a build writes it: a failed build leaves other files, with missing declarations. */
+const LAST_BUILT = 'dist/plugins/console/page/index.html'
+/** Files of the package, which `npm pack` reads. */
+const PACKED: readonly string[] = ['package.json', ...files.filter((name: string) => !/[!*]/.test(name))]
+/** Kept for other files of a test run. */
+const TARBALL = 'node_modules/.cache/mcp-host-packed.tgz'
 
 /** The environment of npm and of the installed CLI: the Node.js that runs the tests, and no loader. */
 export const PACKAGE_ENV = {
@@ -17,18 +25,64 @@ export const PACKAGE_ENV = {
 
 const modified = (path: string): number => statSync(join(ROOT, path), { throwIfNoEntry: false })?.mtimeMs ?? 0
 
-function isBuilt(): boolean {
-  // Written by the last step: a failed build leaves other files, with missing declarations.
-  const built = modified('dist/plugins/console/page/index.html')
-  return SOURCES.every(source => {
-    const files = source.includes('.') ? [''] : readdirSync(join(ROOT, source), { recursive: true, encoding: 'utf8' })
-    return files.every(file => modified(join(source, file)) < built)
+/** Whether a file is newer than others and than all files of folders. */
+function isNewer(file: string, others: readonly string[]): boolean {
+  const since = modified(file)
+  return others.every(other => {
+    const isFolder = statSync(join(ROOT, other)).isDirectory()
+    const inside = isFolder ? readdirSync(join(ROOT, other), { recursive: true, encoding: 'utf8' }) : []
+    return ['', ...inside].every(name => modified(join(other, name)) < since)
   })
 }
 
 /** Returns the path of the tarball, which is written to `folder`. Builds must not overlap: run one before tests in parallel. */
 export async function packPackage(folder: string): Promise<string> {
-  const args = ['pack', '--silent', '--pack-destination', folder, ...(isBuilt() ? ['--ignore-scripts'] : [])]
-  await promisify(execFile)('npm', args, { cwd: ROOT, env: PACKAGE_ENV })
-  return join(folder, (await readdir(folder)).find(name => /^mcp-host-\d.*\.tgz$/.test(name)) ?? '')
+  const name = `mcp-host-${version}.tgz`
+  const isBuilt = isNewer(LAST_BUILT, SOURCES)
+  if (!isBuilt || !isNewer(TARBALL, PACKED)) {
+    const made = join(ROOT, `${TARBALL}.${process.pid}`)
+    mkdirSync(made, { recursive: true })
+    const args = ['pack', '--silent', '--pack-destination', made, ...(isBuilt ? ['--ignore-scripts'] : [])]
+    await run('npm', args, { cwd: ROOT, env: PACKAGE_ENV })
+    renameSync(join(made, name), join(ROOT, TARBALL))
+    rmSync(made, { recursive: true })
+  }
+  await copyFile(join(ROOT, TARBALL), join(folder, name))
+  return join(folder, name)
+}
+
+async function linkPackages(folder: string, names: readonly string[]): Promise<void> {
+  for (const name of names) {
+    const link = join(folder, 'node_modules', name)
+    await mkdir(dirname(link), { recursive: true })
+    await symlink(join(ROOT, 'node_modules', name), link)
+  }
+}
+
+/** Unpacks a package into the `node_modules` of a project. */
+export async function unpackInto(project: string, name: string, tarball: string): Promise<string> {
+  const folder = join(project, 'node_modules', name)
+  await mkdir(folder, { recursive: true })
+  await run('tar', ['-xzf', tarball, '-C', folder, '--strip-components', '1'])
+  return folder
+}
+
+/**
+ * Gives a project the packed package and the packages of its package.json, as links to those of the repository. The project and the
+ * package find only what they declare, so a missing dependency is an error.
+ */
+export async function linkDependencies(project: string, tarball: string): Promise<void> {
+  const manifest = JSON.parse(await readFile(join(project, 'package.json'), 'utf8'))
+  const declared = Object.keys({ ...manifest.dependencies, ...manifest.devDependencies })
+  await linkPackages(
+    project,
+    declared.filter(name => name !== 'mcp-host'),
+  )
+  const host = await unpackInto(project, 'mcp-host', tarball)
+  await linkPackages(host, Object.keys(dependencies))
+  const bin = join(project, 'node_modules/.bin')
+  await mkdir(bin)
+  await chmod(join(host, 'dist/cli/bin.js'), 0o755)
+  await symlink(join(host, 'dist/cli/bin.js'), join(bin, 'mcp-host'))
+  for (const name of ['tsc', 'tsx']) await symlink(join(ROOT, 'node_modules/.bin', name), join(bin, name))
 }

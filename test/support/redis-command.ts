@@ -3,7 +3,7 @@ import { connect } from 'node:net'
 import { text } from 'node:stream/consumers'
 
 /** Milliseconds without data, because a paused server accepts the connection and never responds. */
-const LIMIT = 20_000
+const LIMIT = 120_000
 
 /**
  * Sends words without spaces, as an inline command. Resolves with the reply, one entry per value and line as `redis-cli` prints it;

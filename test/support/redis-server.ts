@@ -129,7 +129,7 @@ async function whenReady(child: ChildProcess): Promise<void> {
 }
 
 /** Milliseconds for one `redis-cli` command. */
-const CLI_LIMIT = 20_000
+const CLI_LIMIT = 120_000
 
 const started = new Set<RedisServer>()
 

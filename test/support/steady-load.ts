@@ -5,7 +5,7 @@ import { setTimeout } from 'node:timers/promises'
 import { modernRequest, parseEvents } from './rpc.ts'
 
 /** Milliseconds after which a request without a response has failed. */
-const PATIENCE = 8_000
+const PATIENCE = 120_000
 
 export interface LoadReport {
   readonly answered: number

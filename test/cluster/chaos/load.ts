@@ -7,7 +7,7 @@ import { Sequence } from './tally.ts'
 /** Numbered events of one call. */
 export const EVENTS = 40
 /** Addresses of the changes: number `n` is of the one that is left over when `n` is divided by this. */
-export const ADDRESSES = 128
+export const ADDRESSES = 64
 
 /** A change that comes this much later than a newer one is still told from one that skips almost all addresses. */
 const OLDER = 32

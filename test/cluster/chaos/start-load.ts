@@ -11,7 +11,7 @@ import type { Tally } from './tally.ts'
 const CALLERS = 6
 export const LISTENERS = 3
 /** Milliseconds that clients have to finish in when nothing fails any more; a node's death is noticed within 30 s. */
-const FINISH_LIMIT = 90_000
+const FINISH_LIMIT = 120_000
 
 export interface LoadSettings {
   /** What clients ask. */

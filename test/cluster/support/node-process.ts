@@ -7,8 +7,8 @@ import { type BundledFile, bundledFile, compiledFile, exampleFile } from '../../
 
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url))
 /** Milliseconds until it must listen, and until it must have ended after SIGTERM. */
-const START_LIMIT = 60_000
-const STOP_LIMIT = 30_000
+const START_LIMIT = 120_000
+const STOP_LIMIT = 120_000
 /** How much of what it printed is kept, characters. */
 const KEPT = 200_000
 
@@ -33,7 +33,7 @@ export interface NodeProcess {
   heard(listener: (message: unknown) => void): void
   /** SIGKILL; resolves when it has ended. */
   kill(): Promise<void>
-  /** SIGTERM, and SIGKILL where that is not heeded in 30 s. True when it ended by itself. */
+  /** SIGTERM, and SIGKILL where that is not heeded in two minutes. True when it ended by itself. */
   stop(): Promise<boolean>
 }
 

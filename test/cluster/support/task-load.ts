@@ -8,7 +8,7 @@ import { modern, type RpcAnswer } from '../../support/rpc.ts'
 const meta = { [META.clientCapabilities]: { extensions: { 'io.modelcontextprotocol/tasks': {} } } }
 
 /** Milliseconds: of a lease that lapses, of those who look for it, and of whoever runs it then. */
-const PATIENCE = 60_000
+const PATIENCE = 120_000
 /** Tries to make one task, 50 ms apart. */
 const MAX_TRIES = 2_000
 

@@ -44,7 +44,7 @@ export async function underLoad(
   let enough = false
   const load = await startLoad({ url: `${balancer.url}/`, seed: 0, tally, announcer, enough: () => enough })
   try {
-    await breaks(() => eventually('nodes that are ready', () => areReady(nodes), Boolean, 30_000))
+    await breaks(() => eventually('nodes that are ready', () => areReady(nodes)))
   } finally {
     enough = true
     await load.finish().finally(() => balancer.stop())

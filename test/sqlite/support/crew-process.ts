@@ -8,7 +8,7 @@ import { isAlive } from '../../support/is-alive.ts'
 
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url))
 /** Milliseconds until all workers must serve. */
-const START_LIMIT = 60_000
+const START_LIMIT = 120_000
 /** How much of what it printed is kept, characters. */
 const KEPT = 200_000
 
