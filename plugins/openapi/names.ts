@@ -1,5 +1,5 @@
 // Names of tools and arguments that all clients accept.
-import { HASH_LENGTH, hashOf, MAX_NAME } from '../families/texts/index.ts'
+import { HASH_LENGTH, hashOf, MAX_NAME, trimEndOf } from '../families/texts/index.ts'
 import type { Candidate } from './api.ts'
 
 const shorten = (name: string, whole: string): string =>
@@ -44,11 +44,4 @@ export function freeName(wanted: string, suffix: string, taken: ReadonlySet<stri
     const name = count === 1 ? suffixed : `${suffixed}_${count}`
     if (!taken.has(name)) return name
   }
-}
-
-/** Takes linear time; `/0+$/` takes quadratic time for a text with long runs of the character. */
-export function trimEndOf(text: string, character: string): string {
-  let end = text.length
-  while (end > 0 && text[end - 1] === character) end--
-  return text.slice(0, end)
 }

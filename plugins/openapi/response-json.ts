@@ -1,6 +1,6 @@
 // Parses JSON responses and detects numbers and keys that JavaScript values cannot hold.
 import { endOfString } from '../../core/internal.ts'
-import { trimEndOf } from './names.ts'
+import { trimEndOf } from '../families/texts/index.ts'
 
 export interface ParsedJson {
   /** The value. Numbers that JavaScript would change are texts with all digits. */

@@ -1,9 +1,9 @@
 // The base URL of an operation: configured, or from the document's servers.
 import { isObject } from '../../core/plugin.ts'
+import { trimEndOf } from '../families/texts/index.ts'
 import { type Api, type Candidate, childOf, objectAt, type Trusts } from './api.ts'
 import { below, DocumentError, type DocumentFile, type Place, rootOf } from './document/place.ts'
 import type { Found } from './document/references.ts'
-import { trimEndOf } from './names.ts'
 import type { Source } from './options.ts'
 
 /** Returns an absolute URL without a trailing slash. Throws a DocumentError. */
