@@ -237,6 +237,10 @@ export function createOperatorLink(context: CommandContext, lock?: string): Oper
       createUrl = createLoginUrl
       served = newest
     },
+    async readConnectClients() {
+      const { CLIENTS } = await import('./connect/clients.ts')
+      return Object.entries(CLIENTS).map(([id, { title }]) => ({ id, title }))
+    },
     async readSurface() {
       const { readSurface } = await import('./lock/read-surface.ts')
       const lockState = await readLockState(async () => served && readChanges(served))

@@ -1,4 +1,4 @@
-// File locks across processes, with detection of dead owners.
+// File locks across processes, with detection of dead owners. For the client and for plugins.
 import { createHash, randomBytes } from 'node:crypto'
 import { readFileSync, readlinkSync } from 'node:fs'
 import { mkdir, open, readdir, rename, rm, rmdir, stat, unlink, utimes } from 'node:fs/promises'
@@ -34,7 +34,7 @@ export function judgeOwner(name: string): OwnerState {
 }
 
 /** Process ids are unique only within one boot, and on Linux within one PID namespace. */
-function machineId(): string {
+export function machineId(): string {
   const bootId = attempt(() => readFileSync('/proc/sys/kernel/random/boot_id', 'utf8')) ?? ''
   const pidNamespace = attempt(() => readlinkSync('/proc/self/ns/pid')) ?? ''
   const identity = [hostname(), bootId, pidNamespace].join('\n')
@@ -51,7 +51,7 @@ function processExists(pid: number): boolean {
 }
 
 /** Start time in clock ticks since boot (proc(5)). `ended` for a zombie; undefined without /proc. */
-function readStart(pid: number): string | undefined {
+export function readStart(pid: number): string | undefined {
   const stat = attempt(() => readFileSync(`/proc/${pid}/stat`, 'latin1'))
   // The program name can contain spaces and parentheses.
   const [state, ...rest] = stat?.slice(stat.lastIndexOf(')') + 2).split(' ') ?? []
@@ -70,9 +70,11 @@ interface LockTiming {
   readonly wait: number
   readonly poll: number
   readonly heartbeat: number
-  /** Milliseconds without heartbeat after which an `unknown` owner counts as dead. */
+  /** Milliseconds without heartbeat, while watched, after which an `unknown` owner counts as dead. */
   readonly stale: number
   readonly abandoned: number
+  /** The same for an owner on another machine, by the clocks of both and without watching. Default: no limit. */
+  readonly expired?: number
 }
 
 const TIMING: LockTiming = { wait: 30_000, poll: 100, heartbeat: 2_000, stale: 10_000, abandoned: 300_000 }
@@ -83,6 +85,8 @@ interface LockOptions {
 }
 
 export interface FileLock {
+  /** Sends a heartbeat, and creates a removed lock again. Resolves to false if another process has it. */
+  renew(): Promise<boolean>
   release(): Promise<void>
 }
 
@@ -133,13 +137,19 @@ async function take(
   attempt: (claim: Claim, watch: Watch) => Promise<boolean>,
 ): Promise<FileLock | undefined> {
   const owner = nameOwner()
+  const taken = await place(path, owner, claim => attempt(claim, watchOwner(path, times)))
+  return taken ? hold(path, owner, times) : undefined
+}
+
+/** Prepares a lock with its owner, which `claim` renames to `path`. */
+async function place(path: string, owner: string, attempt: (claim: Claim) => Promise<boolean>): Promise<boolean> {
   const prepared = temporaryName(path, owner)
   let taken = false
   try {
     await mkdir(prepared, { mode: 0o700 })
     await (await open(join(prepared, owner), 'wx', 0o600)).close()
-    taken = await attempt(() => renameOntoFree(prepared, path), watchOwner(path, times))
-    return taken ? hold(path, owner, times) : undefined
+    taken = await attempt(() => renameOntoFree(prepared, path))
+    return taken
   } catch (error) {
     throw explain(error, path)
   } finally {
@@ -163,15 +173,31 @@ async function renameOntoFree(prepared: string, path: string): Promise<boolean> 
 
 function hold(path: string, owner: string, { heartbeat }: LockTiming): FileLock {
   const file = join(path, owner)
-  const beat = () => {
+  let last: Promise<boolean> = Promise.resolve(true)
+
+  async function beat() {
     const now = new Date()
-    utimes(file, now, now).catch(() => {})
+    try {
+      await utimes(file, now, now)
+      return true
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
+      return place(path, owner, claim => claim())
+    }
   }
-  beat()
-  const timer = setInterval(beat, heartbeat).unref()
+
+  function renew() {
+    last = last.then(beat, beat)
+    return last
+  }
+  const beatOften = () => void renew().catch(() => {})
+  beatOften()
+  const timer = setInterval(beatOften, heartbeat).unref()
   return {
+    renew,
     async release() {
       clearInterval(timer)
+      await last.catch(() => {})
       await remove(file).catch(error => {
         throw explain(error, path)
       })
@@ -180,7 +206,7 @@ function hold(path: string, owner: string, { heartbeat }: LockTiming): FileLock 
   }
 }
 
-function watchOwner(path: string, { stale, abandoned, poll }: LockTiming): Watch {
+function watchOwner(path: string, { stale, abandoned, poll, expired = Number.POSITIVE_INFINITY }: LockTiming): Watch {
   let last: { readonly owner: string; readonly beat: number } | undefined
   let lookedAt = 0
   let quiet = 0
@@ -193,8 +219,10 @@ function watchOwner(path: string, { stale, abandoned, poll }: LockTiming): Watch
     lookedAt = now
     last = seen
     const state = judgeOwner(seen.owner)
-    const silent = quiet >= stale && (state === 'unknown' || Date.now() - seen.beat >= abandoned)
-    if (state !== 'dead' && !silent) return seen.owner
+    const age = Date.now() - seen.beat
+    const isSilent = quiet >= stale && (state === 'unknown' || age >= abandoned)
+    const isExpired = age >= expired && OWNER.exec(seen.owner)?.[1] !== machineId()
+    if (state !== 'dead' && !isSilent && !isExpired) return seen.owner
     await remove(join(path, seen.owner))
     return undefined
   }
@@ -224,10 +252,15 @@ async function rest(milliseconds: number, signal: AbortSignal | undefined): Prom
   signal?.throwIfAborted()
 }
 
-async function busy(path: string, wait: number): Promise<AuthError> {
+export async function nameHolder(path: string): Promise<string> {
   const seen = await readOwner(path).catch(() => undefined)
-  const holder = seen ? `process ${OWNER.exec(seen.owner)?.[2] ?? 'unknown'}` : 'another process'
-  return new AuthError(`the lock ${basename(path)} was held by ${holder} for ${wait / 1000} s`, {
+  if (!seen) return 'another process'
+  const [, machine, pid = 'unknown'] = OWNER.exec(seen.owner) ?? []
+  return machine === machineId() ? `process ${pid}` : `process ${pid} on another machine`
+}
+
+async function busy(path: string, wait: number): Promise<AuthError> {
+  return new AuthError(`the lock ${basename(path)} was held by ${await nameHolder(path)} for ${wait / 1000} s`, {
     code: 'temporarily_unavailable',
     retryable: true,
     fix: `try again, or, if that process hangs, end it (the lock is ${path})`,

@@ -22,6 +22,8 @@ export const PATHS = {
   me: '/api/me',
   /** `Reply<Overview>`. NODE. */
   overview: '/api/overview',
+  /** `Reply<Upstreams>`. NODE. */
+  upstreams: '/api/upstreams',
   /** `Reply<Routes>`. */
   routes: '/api/routes',
   /** `Reply<Surface>`. */
@@ -117,6 +119,8 @@ export interface Me {
   /** Version of mcp-host. */
   readonly version: string
   readonly server: { readonly name: string; readonly version: string; readonly title?: string }
+  /** The command that runs mcp-host, such as `npx mcp-host`. */
+  readonly command: string
   /** Whether actions are enabled (`actions: true`). */
   readonly actions: boolean
   /** Whether tools can be called from the console. */
@@ -229,6 +233,14 @@ export type ItemKind = 'tools' | 'resources' | 'prompts'
 
 export interface Routes {
   readonly routes: readonly RouteRow[]
+  /** Clients of the command `connect`. */
+  readonly clients: readonly ConnectClient[]
+}
+
+export interface ConnectClient {
+  /** Such as `claude-code`. */
+  readonly id: string
+  readonly title: string
 }
 
 export interface RouteRow {
@@ -510,6 +522,44 @@ export interface TaskRow {
   readonly node?: string
 }
 
+// Upstream servers
+
+export interface Upstreams {
+  readonly servers: readonly UpstreamRow[]
+  readonly commands: readonly Command[]
+}
+
+/** One server, as one node is connected to it. */
+export interface UpstreamRow {
+  readonly name: string
+  readonly node: string
+  readonly transport: 'http' | 'stdio'
+  /** The URL without credentials and query, or the command without arguments. */
+  readonly target: string
+  readonly state: 'not connected' | 'connecting' | 'up' | 'needs login' | 'down' | 'crash loop'
+  /** The start of the state, or of the outage while connecting. */
+  readonly since: number
+  readonly nextAttempt?: number
+  readonly lastError?: { readonly at: number; readonly reason: string }
+  /** Name and version that the server states. */
+  readonly server?: string
+  readonly revision?: string
+  readonly era?: 'legacy' | 'modern'
+  readonly tools: number
+  readonly resources: number
+  readonly prompts: number
+  /** Items that are not served, with the reasons. */
+  readonly withheld: ReadonlyArray<readonly [string, string]>
+  readonly withheldCount: number
+  readonly sessions: number
+  readonly activeCalls: number
+  readonly queuedCalls: number
+  /** Calls that wait for a response of the client. */
+  readonly heldCalls: number
+  /** Routes with the toolset of the server. */
+  readonly routes: readonly string[]
+}
+
 // Screen 10: clients
 
 export interface Clients {
@@ -653,10 +703,10 @@ export interface SearchResults {
 }
 
 export interface SearchHit {
-  readonly kind: 'route' | ItemKind | 'call' | 'config' | 'warning'
+  readonly kind: 'route' | ItemKind | 'call' | 'warning' | 'upstream'
   readonly title: string
   readonly text?: string
-  /** Identifies the hit: a route path, `path` and `name` of an item, `seq` of a call, a config path, a code. */
+  /** Identifies the hit: a route path, `path` and `name` of an item, `seq` of a call, the name of a server, a code. */
   readonly path?: string
   readonly name?: string
   readonly seq?: number

@@ -6,6 +6,7 @@ import type { InternalHost, KeptWarning, Operator } from '../../core/internal.ts
 import { isObject } from '../../core/plugin.ts'
 import { grantSources } from '../families/credentials/index.ts'
 import { type OperatorAction, operatorActions } from '../families/operator-actions/index.ts'
+import { upstreamStatesOf } from '../families/upstream-calls/index.ts'
 import {
   callerIn,
   commandFor,
@@ -35,6 +36,7 @@ import {
   shellWord,
   type TryRequest,
   type Unavailable,
+  type UpstreamRow,
   type Warning,
 } from './api.ts'
 import { createAppPages } from './app-pages.ts'
@@ -53,6 +55,7 @@ import {
   mergeOverviews,
   mergeSessions,
   mergeTasks,
+  mergeUpstreams,
   type OverviewPart,
   type Parts,
   valuesOf,
@@ -75,11 +78,16 @@ interface HandlerParts {
 const KINDS: ReadonlySet<unknown> = new Set(['tools', 'resources', 'prompts'] satisfies ItemKind[])
 const isKind = (value: unknown): value is ItemKind => KINDS.has(value)
 
+/** The client of embedded hosts, which do not include the CLI. */
+const CLAUDE_CODE = { id: 'claude-code', title: 'Claude Code' }
+
 const MAX_HITS = 20
 /** Tools in the overview of one node. The page shows the busiest of all nodes. */
 const MAX_TOOLS = 50
 const MAX_QUERY = 200
 const MAX_REASON = 1_000
+/** Withheld items of one server that are listed. */
+const MAX_WITHHELD = 100
 /** Milliseconds for which the result of the readiness checks is cached: they can call other services. */
 const READINESS_TTL = 5_000
 
@@ -127,6 +135,7 @@ export function createHandlers({ host, operator, records, isActive, readProgram 
   const handleOf = createHandles(host)
   const storeParts = { host, operator, handleOf }
   const actions = operatorActions(host)
+  const upstreamStates = upstreamStatesOf(host)
   const isOn = (name: string) => operator.plugins.some(plugin => plugin.name === name)
   // Console calls use the loopback address; the certificate lacks it.
   const canTry = isActive && !http.tls
@@ -210,7 +219,8 @@ export function createHandlers({ host, operator, records, isActive, readProgram 
   const meOf = ({ via, expiresAt }: OperatorSession): Me => {
     const { name, version: own, title } = host.config.server
     const server = { name, version: own, ...(title !== undefined && { title }) }
-    return { via, node, version, server, actions: isActive, try: canTry, expiresAt }
+    const command = programOf(operator)
+    return { via, node, version, server, command, actions: isActive, try: canTry, expiresAt }
   }
 
   /** Returns the last reload's failure, which the kept warnings do not contain. */
@@ -260,6 +270,18 @@ export function createHandlers({ host, operator, records, isActive, readProgram 
     }
   }
 
+  const upstreams = (): UpstreamRow[] =>
+    [...upstreamStates].flatMap(read =>
+      read().map(({ withheld, lastError, ...state }) => ({
+        ...state,
+        node,
+        ...(lastError && { lastError: { ...lastError, reason: lastError.reason.slice(0, MAX_REASON) } }),
+        withheld: withheld.slice(0, MAX_WITHHELD),
+        withheldCount: withheld.length,
+        routes: operator.routes.flatMap(({ path, toolsets }) => (toolsets.includes(state.name) ? path : [])),
+      })),
+    )
+
   const routes = (): RouteRow[] =>
     operator.routes.map(route => ({
       path: route.path,
@@ -278,13 +300,7 @@ export function createHandlers({ host, operator, records, isActive, readProgram 
       overrides: operator.plugins.flatMap(({ name, general, routes: own }) =>
         !general && own.includes(route.path) ? name : [],
       ),
-      commands: [
-        {
-          label: 'Connect a client, such as Claude Code',
-          command: `${programOf(operator)} connect claude-code ${route.url}`,
-        },
-        { label: 'Explain access', command: commandFor(operator, route.samplePath) },
-      ],
+      commands: [{ label: 'Explain access', command: commandFor(operator, route.samplePath) }],
     }))
 
   async function surface(): Promise<Surface> {
@@ -378,6 +394,9 @@ export function createHandlers({ host, operator, records, isActive, readProgram 
       ...operator.routes.flatMap(({ path }) => (has(path) ? { kind: 'route' as const, title: path, path } : [])),
       ...itemsOf(operator).flatMap(({ kind, name, title, path }) =>
         has(name, title) ? { kind, title: name, text: path, path, name } : [],
+      ),
+      ...upstreams().flatMap(({ name, state }) =>
+        has(name) ? { kind: 'upstream' as const, title: name, text: state, name } : [],
       ),
       ...warnings().flatMap(({ code, message }) =>
         has(code, message) ? { kind: 'warning' as const, title: code, text: message, name: code } : [],
@@ -584,6 +603,7 @@ export function createHandlers({ host, operator, records, isActive, readProgram 
       return readSessions(storeParts)
     },
     tasks: () => readTasks(storeParts),
+    upstreams: () => ({ servers: upstreams() }),
     clients,
     items: () => ({ items: records.items() }),
     node: () => ({ nodes: [readNode()] }),
@@ -598,7 +618,8 @@ export function createHandlers({ host, operator, records, isActive, readProgram 
       gather('overview', request, found =>
         mergeOverviews(found, isSingleProcess, !isSingleProcess && !request.query.get('node')),
       ),
-    [`GET ${PATHS.routes}`]: () => reply({ routes: routes() }),
+    [`GET ${PATHS.routes}`]: async () =>
+      reply({ routes: routes(), clients: (await operator.program?.readConnectClients()) ?? [CLAUDE_CODE] }),
     [`GET ${PATHS.surface}`]: async () => reply(await surface()),
     [`POST ${PATHS.access}`]: async ({ body }) => reply(await readAccess(operator, body['path'], body['callers'])),
     [`POST ${PATHS.explain}`]: explain,
@@ -612,6 +633,13 @@ export function createHandlers({ host, operator, records, isActive, readProgram 
       isOn('tasks')
         ? gather('tasks', request, found => mergeTasks(found, isSingleProcess))
         : unavailable('The plugin `tasks` is off.', 'tasks: {}'),
+    [`GET ${PATHS.upstreams}`]: request =>
+      isOn('upstream')
+        ? gather('upstreams', request, found => ({
+            servers: mergeUpstreams(found),
+            commands: [{ label: 'Connect and check all servers', command: `${programOf(operator)} doctor --config` }],
+          }))
+        : unavailable('The plugin `upstream` is off.', 'upstream: { servers: { docs: { url: "https://…" } } }'),
     [`GET ${PATHS.clients}`]: request => gather('clients', request, found => mergeClients(found, isSingleProcess)),
     [`GET ${PATHS.grants}`]: grants,
     [`GET ${PATHS.audit}`]: audit,

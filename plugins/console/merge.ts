@@ -14,6 +14,7 @@ import type {
   TaskRow,
   Tasks,
   ToolFigures,
+  UpstreamRow,
   Warning,
 } from './api.ts'
 import {
@@ -43,6 +44,7 @@ export interface Parts {
   readonly sessions: Sessions
   readonly tasks: Tasks
   readonly clients: Clients
+  readonly upstreams: { readonly servers: readonly UpstreamRow[] }
   readonly items: { readonly items: readonly PackedItem[] }
   readonly node: { readonly nodes: readonly NodeRow[] }
   /** The nodes of one program: a single one, or all its workers. */
@@ -51,7 +53,7 @@ export interface Parts {
 }
 
 /** Maximum rows of a reply. */
-const MAX_ROWS = { warnings: 100, groups: 500, clients: 500, sessions: 500, tasks: 200, tools: 5 }
+const MAX_ROWS = { warnings: 100, groups: 500, clients: 500, sessions: 500, tasks: 200, tools: 5, upstreams: 1_000 }
 
 const sum = <Entry>(list: readonly Entry[], of: (entry: Entry) => number) =>
   list.reduce((total, entry) => total + of(entry), 0)
@@ -197,6 +199,12 @@ export function mergeClients(replies: readonly NodeReply[], isSingleProcess: boo
     },
   }
 }
+
+export const mergeUpstreams = (replies: readonly NodeReply[]): readonly UpstreamRow[] =>
+  rowsOf(replies, ({ servers }: Parts['upstreams']) => servers)
+    .map(({ name: node, row }) => ({ ...row, node }))
+    .sort((one, other) => one.name.localeCompare(other.name) || one.node.localeCompare(other.node))
+    .slice(0, MAX_ROWS.upstreams)
 
 /** Several nodes can have a copy of one session. A session whose own node does not reply is shown at a node with a copy. */
 export function mergeSessions(replies: readonly NodeReply[]): Sessions {

@@ -1,9 +1,11 @@
 // The services of the program that runs the host, which the console uses. `cli/console.ts` implements them.
-import type { Caller, ConfigView, ItemKind, LastReload, LockState, SurfaceItem } from './api.ts'
+import type { Caller, ConfigView, ConnectClient, ItemKind, LastReload, LockState, SurfaceItem } from './api.ts'
 
 export interface ConsoleProgram {
   /** The command that runs this program, such as `npx mcp-host`. */
   readonly command: string
+  /** Clients of the command `connect`. */
+  readConnectClients(): Promise<readonly ConnectClient[]>
   /** Shows the operator how to open the console. `createLoginUrl` returns a URL for one login. */
   announce(createLoginUrl: () => string): void
   readSurface(): Promise<{ readonly items: readonly Omit<SurfaceItem, 'limits'>[]; readonly lock: LockState }>

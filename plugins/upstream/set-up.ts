@@ -7,7 +7,7 @@ import { type McpRoute, parseDuration, type ServedToolset, StartError } from '..
 import { LinkedList } from '../../core/transport.ts'
 import { operatorText } from '../../remote/index.ts'
 import { createLogins } from '../families/credentials/index.ts'
-import { upstreamCallsOf } from '../families/upstream-calls/index.ts'
+import { upstreamCallsOf, upstreamStatesOf } from '../families/upstream-calls/index.ts'
 import { createHeldCalls, type HeldCalls } from './held.ts'
 import { type LockEntry, readLockEntries } from './lock-entry.ts'
 import { createNodeRelay } from './node-relay.ts'
@@ -139,6 +139,7 @@ export function setUpUpstreams(host: InternalHost, options: UpstreamOptions): vo
   }
   const all = () => [...live.values()]
   addMetrics(host, all)
+  upstreamStatesOf(host).add(() => all().map(({ report }) => report))
   const servedOn = ({ toolsets }: McpRoute) => all().filter(({ settings: { name } }) => toolsets.includes(name))
   host.unlist(
     (tool, route) =>

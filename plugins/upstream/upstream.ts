@@ -1,6 +1,6 @@
 // One upstream server: its own connection for lists, its state, reconnection, and the sessions of callers.
 import { isDeepStrictEqual } from 'node:util'
-import { loginEnded } from '../../core/auth.ts'
+import { loginEnded, shownUrl } from '../../core/auth.ts'
 import { type CallContext, type CallToolResult, type Definition, type JsonSchema, ToolError } from '../../core/index.ts'
 import { CallQueue, type InternalHost } from '../../core/internal.ts'
 import type { Call, ServedToolset, Timer } from '../../core/plugin.ts'
@@ -16,7 +16,7 @@ import {
 } from '../../remote/index.ts'
 import { isLoginRound, isPerCaller, stepUpOf, withLogin } from '../families/credentials/index.ts'
 import { visibleLine, visibleText } from '../families/texts/index.ts'
-import { problemsOf, type RecordUpstreamCall } from '../families/upstream-calls/index.ts'
+import { problemsOf, type RecordUpstreamCall, type UpstreamState } from '../families/upstream-calls/index.ts'
 import { capabilitiesFor, cleanResult, listCapabilities, paramsFor, readInputRequests } from './calls.ts'
 import { changedError, createDefiner, type UpstreamClient } from './definitions.ts'
 import {
@@ -109,6 +109,7 @@ export class Upstream implements UpstreamClient {
   /** The reason that callers see. */
   #shownWhy = ''
   #since: number
+  #lastError: UpstreamState['lastError']
   #refreshTimer: Timer | undefined
   #refreshing: Promise<void> | undefined
   /** The earliest time at which a notification can cause a refresh. */
@@ -194,13 +195,51 @@ export class Upstream implements UpstreamClient {
     if (this.#state === 'starting') return 'not connected'
     if (this.#state !== 'up') return `${this.#state} since ${this.#sinceText}: ${this.#why}`
     const { revision, server } = this.#connection ?? {}
-    const items = this.#parts.host.services.itemsIn(this.settings.name)
-    const served = items.filter(({ kind, key }) => kind !== 'tools' || this.isWithheld(key) === false)
-    const counts = (['tools', 'resources', 'prompts'] as const)
-      .map(kind => `${served.filter(item => item.kind === kind).length} ${kind}`)
+    const counts = Object.entries(this.#counts)
+      .map(([kind, count]) => `${count} ${kind}`)
       .join(', ')
     const withheld = this.#withheld.size === 0 ? '' : `, ${this.#withheld.size} withheld`
     return `up, ${visibleLine(`${server?.name ?? 'unnamed'} ${server?.version ?? ''}`)} (${revision}), ${counts}${withheld}`
+  }
+
+  /** The numbers of served items. */
+  get #counts() {
+    const items = this.#parts.host.services.itemsIn(this.settings.name)
+    const served = items.filter(({ kind, key }) => kind !== 'tools' || this.isWithheld(key) === false)
+    const count = (wanted: (typeof items)[number]['kind']) => served.filter(({ kind }) => kind === wanted).length
+    return { tools: count('tools'), resources: count('resources'), prompts: count('prompts') }
+  }
+
+  get report(): UpstreamState {
+    const { name, http, command } = this.settings
+    const { revision, era, server } = this.#connection ?? {}
+    const { state } = this.#supervisor
+    const isConnecting = state.status === 'connecting'
+    return {
+      name,
+      transport: http ? 'http' : 'stdio',
+      target: http ? shownUrl(http.url) : (command?.command ?? ''),
+      state: isConnecting ? 'connecting' : this.#state === 'starting' ? 'not connected' : this.#state,
+      since: this.#since,
+      ...('nextAttempt' in state && { nextAttempt: state.nextAttempt }),
+      ...(this.#lastError && { lastError: this.#lastError }),
+      ...(server?.name !== undefined && { server: visibleLine(`${server.name} ${server.version ?? ''}`.trim()) }),
+      ...(revision !== undefined && { revision }),
+      ...(era !== undefined && { era }),
+      ...this.#counts,
+      withheld: [...this.#withheld],
+      sessions: this.sessions,
+      activeCalls: this.#queue.running,
+      queuedCalls: this.#queue.waiting,
+      heldCalls: this.held.size,
+    }
+  }
+
+  /** Keeps the error for operators, and returns its reason. */
+  #noteError(error: unknown): string {
+    const reason = reasonOf(error)
+    this.#lastError = { at: this.#parts.host.clock.now(), reason }
+    return reason
   }
 
   get #sinceText() {
@@ -302,7 +341,7 @@ export class Upstream implements UpstreamClient {
     const { error, since } = state
     this.#shownWhy = shownReason(error)
     if (isLoginNeeded(error)) this.#parts.targets.invalidateToken()
-    this.#enter(isLoginNeeded(error) ? 'needs login' : state.status, reasonOf(error), since)
+    this.#enter(isLoginNeeded(error) ? 'needs login' : state.status, this.#noteError(error), since)
     const isServed = this.#isPerCaller && isLoginNeeded(error)
     if (this.settings.whenDown === 'hide' && !this.#isRetired && !isServed) this.#parts.toolset.replace([])
   }
@@ -432,7 +471,7 @@ export class Upstream implements UpstreamClient {
 
   #logListFault(error: unknown) {
     if (this.#stop.signal.aborted) return
-    const fields = { upstream: this.settings.name, reason: reasonOf(error) }
+    const fields = { upstream: this.settings.name, reason: this.#noteError(error) }
     this.#parts.host.log.warn(
       { code: 'MH2944', ...fields },
       'cannot read the lists of an upstream server: the previous lists stay active',
@@ -560,7 +599,7 @@ export class Upstream implements UpstreamClient {
     const capabilities = capabilitiesFor(this.settings, call.session ? call.client.capabilities : undefined)
     const { onRequest, onNotification } = events
     const onClosed = (error: RemoteError) => {
-      const fields = { upstream: this.settings.name, reason: reasonOf(error) }
+      const fields = { upstream: this.settings.name, reason: this.#noteError(error) }
       this.#parts.host.log.warn(
         { code: 'MH2959', ...fields },
         'a session at an upstream server ended: its state is lost',

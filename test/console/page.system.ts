@@ -32,6 +32,7 @@ const SCREENS = [
   ['/denials', 'unauthorized'],
   ['/sessions', 'claude-code'],
   ['/tasks', 'export_report'],
+  ['/upstreams', 'tickets'],
   ['/routes', 'Protected'],
   ['/tools', 'cancel_order'],
   ['/access', 'scope orders:read'],
@@ -48,6 +49,8 @@ const DRAWERS = [
   '/calls?seq=7',
   '/sessions?session=b',
   '/tasks?task=task-0',
+  '/upstreams?server=github',
+  '/upstreams?server=tickets',
   '/routes?route=/mcp',
   '/tools?path=/mcp&kind=tools&name=get_invoice',
   '/audit?line=41005',
@@ -172,6 +175,13 @@ describe('Page of the console in chromium', () => {
       await page.goto(`${api.origin}/calls?seq=9`)
       await page.waitForSelector('dialog[open]')
       expect(await page.textContent('dialog[open]')).to.include(ATTACK)
+    }))
+
+  it('shows the command that adds a route to the selected client', () =>
+    withPage(async page => {
+      await page.goto(`${api.origin}/routes?route=/mcp`)
+      await page.selectOption('dialog[open] select', 'cursor')
+      await page.waitForSelector('dialog >> text=npx mcp-host connect cursor https://tools.acme.example/mcp')
     }))
 
   it('adds calls of the stream, filters and pauses', () =>

@@ -28,6 +28,7 @@ import type {
   Surface,
   Tasks,
   TryResult,
+  Upstreams,
 } from '../../plugins/console/api.ts'
 
 /** As the plugin sends it. */
@@ -140,6 +141,10 @@ const overview: Overview = {
 const command = (label: string, text: string) => ({ label, command: text })
 
 const routes: Routes = {
+  clients: [
+    { id: 'claude-code', title: 'Claude Code' },
+    { id: 'cursor', title: 'Cursor' },
+  ],
   routes: [
     {
       path: '/mcp',
@@ -156,10 +161,7 @@ const routes: Routes = {
       issuers: ['https://login.acme.example'],
       tools: 5,
       overrides: ['rate-limit'],
-      commands: [
-        command('Connect Claude Code', 'npx mcp-host connect claude-code https://tools.acme.example/mcp'),
-        command('Connect Cursor', 'npx mcp-host connect cursor https://tools.acme.example/mcp'),
-      ],
+      commands: [command('Explain access', 'npx mcp-host explain --route /mcp')],
     },
     {
       path: '/t/:category?',
@@ -315,6 +317,30 @@ const tasks: Tasks = {
   })),
 }
 
+const upstreams: Upstreams = {
+  servers: (['up', 'down', 'needs login'] as const).map((state, index) => ({
+    name: ['github', 'tickets', ATTACK][index] ?? '',
+    node: 'n1',
+    transport: index === 1 ? 'stdio' : 'http',
+    target: index === 1 ? 'node' : 'https://mcp.example/mcp',
+    state,
+    since: START - 60_000,
+    ...(index > 0 && { lastError: { at: START - 5_000, reason: `connection refused ${ATTACK}` } }),
+    ...(index === 0 && { server: `GitHub ${ATTACK}`, revision: '2025-11-25', era: 'legacy' as const }),
+    tools: 12,
+    resources: 2,
+    prompts: 1,
+    withheld: index === 0 ? [[`tool ${ATTACK}`, 'it has not been accepted']] : [],
+    withheldCount: index === 0 ? 101 : 0,
+    sessions: 3,
+    activeCalls: 1,
+    queuedCalls: 0,
+    heldCalls: 0,
+    routes: ['/mcp'],
+  })),
+  commands: [command('Connect and check all servers', 'npx mcp-host doctor --config')],
+}
+
 const clients: Clients = {
   other: 0,
   legacy: { since: START, calls: 48_120, handshake: 1_204, sse: 0, sseNeeded: false },
@@ -406,6 +432,7 @@ const me: Me = {
   node: 'n1',
   version: '0.1.0',
   server: { name: 'acme-tools', version: '1.4.0', title: 'Acme Tools' },
+  command: 'npx mcp-host',
   actions: true,
   try: true,
   expiresAt: START + 3_600_000,
@@ -455,6 +482,7 @@ const DATA: Readonly<Record<string, () => object>> = {
   sessions: () => sessions,
   tasks: () => tasks,
   clients: () => clients,
+  upstreams: () => upstreams,
   grants: () => grants,
   audit: () => audit,
   config: () => config,

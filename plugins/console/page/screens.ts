@@ -15,6 +15,7 @@ export const SCREENS: readonly Screen[] = [
   { path: '/denials', title: 'Denials', group: 'Now', load: () => import('./screens/denials.tsx') },
   { path: '/sessions', title: 'Sessions', group: 'Now', load: () => import('./screens/sessions.tsx') },
   { path: '/tasks', title: 'Tasks', group: 'Now', load: () => import('./screens/tasks.tsx') },
+  { path: '/upstreams', title: 'Upstream servers', group: 'Now', load: () => import('./screens/upstreams.tsx') },
   { path: '/routes', title: 'Routes', group: 'Surface', load: () => import('./screens/routes.tsx') },
   { path: '/tools', title: 'Tools', group: 'Surface', load: () => import('./screens/tools.tsx') },
   { path: '/access', title: 'Access', group: 'Surface', load: () => import('./screens/access.tsx') },

@@ -1,4 +1,4 @@
-// The search of the header: `/` focuses it. It finds routes, tools, calls, config keys and warnings.
+// The search of the header: `/` focuses it. It finds routes, tools, calls, upstream servers and warnings.
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { useLocation } from 'wouter-preact'
 import { PATHS, type Reply, type SearchHit, type SearchResults } from '../api.ts'
@@ -15,15 +15,15 @@ const KINDS: Readonly<Record<SearchHit['kind'], string>> = {
   resources: 'Resource',
   prompts: 'Prompt',
   call: 'Call',
-  config: 'Config',
   warning: 'Warning',
+  upstream: 'Upstream server',
 }
 
 function targetOf({ kind, path, name, seq, node }: SearchHit): string {
   if (kind === 'route') return urlOf('/routes', { route: path })
   if (kind === 'call') return urlOf('/calls', { seq: seq === undefined ? undefined : String(seq), from: node })
-  if (kind === 'config') return urlOf('/config', { key: path })
   if (kind === 'warning') return '/'
+  if (kind === 'upstream') return urlOf('/upstreams', { server: name })
   return urlOf('/tools', { path, kind, name })
 }
 

@@ -1,4 +1,4 @@
-// Calls to upstream servers and APIs: their fields in the records of calls, and their metrics.
+// Upstream servers and APIs: the fields of their calls in the records, metrics, and the states of servers.
 import type { InternalHost } from '../../../core/internal.ts'
 import { type Call, isObject } from '../../../core/plugin.ts'
 import { InputRequired } from '../../../core/transport.ts'
@@ -7,6 +7,36 @@ export { problemsOf } from './check-values.ts'
 export { choice, closed, count, duration, flag, PREFIX, record, size, text, texts, toolOverride } from './options.ts'
 
 const KEY = Symbol('calls to upstream servers and APIs')
+const SERVERS = Symbol('states of upstream servers')
+
+/** For operators only: reasons contain URLs and output of the server. Times are milliseconds since the epoch. */
+export interface UpstreamState {
+  readonly name: string
+  readonly transport: 'http' | 'stdio'
+  /** The URL without credentials and query, or the command without arguments. */
+  readonly target: string
+  readonly state: 'not connected' | 'connecting' | 'up' | 'needs login' | 'down' | 'crash loop'
+  /** The start of the state, or of the outage while connecting. */
+  readonly since: number
+  readonly nextAttempt?: number
+  readonly lastError?: { readonly at: number; readonly reason: string }
+  readonly server?: string
+  readonly revision?: string
+  readonly era?: 'legacy' | 'modern'
+  readonly tools: number
+  readonly resources: number
+  readonly prompts: number
+  /** Withheld items, with the reasons. */
+  readonly withheld: ReadonlyArray<readonly [string, string]>
+  readonly sessions: number
+  readonly activeCalls: number
+  readonly queuedCalls: number
+  readonly heldCalls: number
+}
+
+/** Functions that return the states of upstream servers, shared by the plugins of a host. */
+export const upstreamStatesOf = ({ share }: Pick<InternalHost, 'share'>) =>
+  share(SERVERS, () => new Set<() => readonly UpstreamState[]>())
 
 function outcomeOf(result: object | undefined): string {
   if (result instanceof InputRequired) return 'input_required'

@@ -341,7 +341,7 @@ describe('The API of the console', () => {
   it('contains no argument, result, secret or token', async () => {
     await call('/open', 'fail')
     const gets = Object.values(PATHS).filter(path => !/login|logout|events|access|explain|try|app|actions/.test(path))
-    expect(gets).to.have.length(14)
+    expect(gets).to.have.length(15)
     const replies = await Promise.all(gets.map(path => operator.get(`${path}?q=say`)))
     expect(replies.map(({ status }) => status)).to.deep.equal(gets.map(() => 200))
     const text = replies.map(reply => reply.text).join('\n')

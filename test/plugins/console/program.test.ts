@@ -105,6 +105,8 @@ describe('console of a host that the CLI runs', () => {
     const described = text.replace("{ name: 'echo',", "{ name: 'echo', description: 'Repeats.',")
     const folder = await makeFolder({ 'mcp.config.mjs': text, 'next.config.mjs': described })
     const { get } = await start(folder)
+    const { clients } = await get('routes')
+    expect(clients).to.deep.include({ id: 'cursor', title: 'Cursor' })
     const { items, lock } = await get('surface')
     expect(lock).to.deep.equal({ state: 'none', changes: [] })
     expect(items.map(({ kind, name, path }: Record<string, string>) => [kind, name, path])).to.deep.equal([

@@ -12,6 +12,7 @@ const PATHS_OF_NODES: readonly string[] = [
   PATHS.sessions,
   PATHS.tasks,
   PATHS.clients,
+  PATHS.upstreams,
   PATHS.events,
 ]
 

@@ -2,6 +2,7 @@
 import { Link } from 'wouter-preact'
 import { type CallRow, type ItemKind, shellWord } from '../../api.ts'
 import { urlOf } from '../data/query.ts'
+import { me } from '../data/session.ts'
 import { bytes, fullTime, milliseconds } from '../data/text.ts'
 import { Badge, type Tone } from './badge.tsx'
 import { Timeline } from './charts.tsx'
@@ -38,8 +39,11 @@ export const RouteLink = ({ route, path = route }: { readonly route: string; rea
   </Link>
 )
 
+/** A command of the CLI, as this host runs it. */
+export const commandOf = (words: string): string => `${me.value?.command ?? 'npx mcp-host'} ${words}`
+
 export const explainCommand = (route: string, item?: { readonly kind: ItemKind; readonly name: string }): string =>
-  `mcp-host explain --route ${shellWord(route)}${item ? ` ${OPTIONS[item.kind]} ${shellWord(item.name)}` : ''}`
+  commandOf(`explain --route ${shellWord(route)}${item ? ` ${OPTIONS[item.kind]} ${shellWord(item.name)}` : ''}`)
 
 export const Reason = ({ reason }: { readonly reason: string }) => (
   <>

@@ -9,17 +9,16 @@ import {
   PATHS,
   type Reply,
 } from '../../api.ts'
-import { clock } from '../data/clock.ts'
 import { useResource } from '../data/resource.ts'
-import { count, duration, fullTime, percent } from '../data/text.ts'
+import { count, fullTime, percent } from '../data/text.ts'
 import { Badge } from '../parts/badge.tsx'
+import { commandOf } from '../parts/calls.tsx'
+import { agoColumn, timeColumn, withNodes } from '../parts/columns.tsx'
 import { Commands } from '../parts/copy.tsx'
 import { List } from '../parts/list.tsx'
 import { Loaded, Scope } from '../parts/states.tsx'
 import type { Column } from '../parts/table.tsx'
 import { Code, Facts } from '../parts/text.tsx'
-
-const NODES: Column<ClientRow> = { title: 'Nodes', value: ({ nodes }) => nodes?.join(', '), isExtra: true }
 
 const COLUMNS: readonly Column<ClientRow>[] = [
   { title: 'Client', value: ({ name }) => name },
@@ -27,14 +26,7 @@ const COLUMNS: readonly Column<ClientRow>[] = [
   { title: 'Protocol', value: ({ revision }) => revision, width: '8rem' },
   { title: 'Transport', value: ({ transport }) => transport, isExtra: true },
   { title: 'Calls', value: ({ calls }) => calls, cell: ({ calls }) => count(calls), isNumber: true, width: '6rem' },
-  {
-    title: 'Last call',
-    value: ({ lastAt }) => lastAt,
-    cell: ({ lastAt }) => `${duration(clock.value - lastAt)} ago`,
-    isNumber: true,
-    width: '9rem',
-    isExtra: true,
-  },
+  agoColumn('Last call', ({ lastAt }) => lastAt),
 ]
 
 const share = (part: number, all: number) => `${count(part)} (${all === 0 ? '0 %' : percent(part / all)})`
@@ -74,33 +66,15 @@ const OAUTH_CLIENT_COLUMNS: readonly Column<OAuthClientRow>[] = [
   { title: 'Registered by', value: ({ from }) => REGISTRATIONS[from], width: '12rem', isExtra: true },
   { title: 'Users', value: ({ users }) => users, isNumber: true, width: '6rem' },
   { title: 'Grants', value: ({ grants }) => grants, isNumber: true, width: '6rem', isExtra: true },
-  {
-    title: 'First grant',
-    value: ({ firstAt }) => firstAt,
-    cell: ({ firstAt }) => fullTime(firstAt),
-    width: '13rem',
-    isExtra: true,
-  },
+  timeColumn('First grant', ({ firstAt }) => firstAt),
 ]
 
 const GRANT_COLUMNS: readonly Column<GrantRow>[] = [
   { title: 'Client', value: ({ client }) => client.name ?? client.id },
   { title: 'User', value: ({ user }) => user },
   { title: 'Scopes', value: ({ scopes }) => scopes.join(' '), isExtra: true },
-  {
-    title: 'Granted',
-    value: ({ createdAt }) => createdAt,
-    cell: ({ createdAt }) => fullTime(createdAt),
-    width: '13rem',
-    isExtra: true,
-  },
-  {
-    title: 'Last tokens',
-    value: ({ usedAt }) => usedAt,
-    cell: ({ usedAt }) => (usedAt === undefined ? 'none' : `${duration(clock.value - usedAt)} ago`),
-    isNumber: true,
-    width: '9rem',
-  },
+  timeColumn('Granted', ({ createdAt }) => createdAt),
+  agoColumn('Last tokens', ({ usedAt }) => usedAt, { isExtra: false, none: 'none' }),
 ]
 
 function OAuth() {
@@ -144,14 +118,14 @@ export default function ClientsScreen() {
           <List
             noun="client"
             caption="Clients"
-            columns={data.nodeStates ? [...COLUMNS, NODES] : COLUMNS}
+            columns={withNodes(COLUMNS, data, ({ nodes }) => nodes?.join(', '))}
             rows={data.clients}
             keyOf={({ name, version, revision, transport }) => ({ name, version, revision, transport })}
             summary={() => (data.other > 0 ? `${count(data.other)} calls of clients without a row` : '')}
           >
             <Scope {...data} />
           </List>
-          <Commands list={[{ label: 'Same from access logs', command: 'mcp-host report access.log' }]} />
+          <Commands list={[{ label: 'Same from access logs', command: commandOf('report access.log') }]} />
           <OAuth />
         </>
       )}

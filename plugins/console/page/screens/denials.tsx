@@ -2,12 +2,12 @@
 import { useState } from 'preact/hooks'
 import { Link } from 'wouter-preact'
 import { type DenialGroup, type Denials, type Explanation, PATHS, type Reply } from '../../api.ts'
-import { clock } from '../data/clock.ts'
 import { urlOf } from '../data/query.ts'
 import { useResource } from '../data/resource.ts'
-import { count, duration, fullTime } from '../data/text.ts'
+import { count, fullTime } from '../data/text.ts'
 import { Badge } from '../parts/badge.tsx'
 import { explainCommand, Reason } from '../parts/calls.tsx'
+import { agoColumn, withNodes } from '../parts/columns.tsx'
 import { Commands } from '../parts/copy.tsx'
 import { Explained } from '../parts/explained.tsx'
 import { List } from '../parts/list.tsx'
@@ -17,10 +17,6 @@ import { Code, Facts, Text } from '../parts/text.tsx'
 
 const keyOf = ({ kind, refusedBy, route, method, item, client }: DenialGroup): string =>
   [kind, refusedBy, route, method, item?.kind, item?.name, client].join(' ')
-
-const ago = (at: number) => `${duration(clock.value - at)} ago`
-
-const NODES: Column<DenialGroup> = { title: 'Nodes', value: ({ nodes }) => nodes?.join(', '), isExtra: true }
 
 const COLUMNS: readonly Column<DenialGroup>[] = [
   {
@@ -37,7 +33,7 @@ const COLUMNS: readonly Column<DenialGroup>[] = [
   { title: 'Item', value: ({ item, method }) => item?.name ?? method, isExtra: true },
   { title: 'Client', value: ({ client }) => client, isExtra: true },
   { title: 'Count', value: group => group.count, cell: group => count(group.count), isNumber: true, width: '6rem' },
-  { title: 'Last', value: ({ lastAt }) => lastAt, cell: ({ lastAt }) => ago(lastAt), isNumber: true, width: '8.5rem' },
+  agoColumn('Last', ({ lastAt }) => lastAt, { isExtra: false }),
 ]
 
 function ExplainAnonymous({ group }: { readonly group: DenialGroup }) {
@@ -121,9 +117,11 @@ export default function DenialsScreen() {
         <List
           noun="denial"
           caption="Denials"
-          columns={data.nodeStates ? [...COLUMNS, NODES] : COLUMNS}
+          columns={withNodes(COLUMNS, data, ({ nodes }) => nodes?.join(', '))}
           rows={data.groups}
           keyOf={group => ({ group: keyOf(group) })}
+          textOf={group => `${keyOf(group)} ${group.reason ?? ''}`}
+          placeholder="cause, plugin, route, client"
           summary={() => (data.other > 0 ? `${count(data.other)} more without a group` : '')}
           hint={<p>Refused requests appear here, grouped by cause.</p>}
           details={{

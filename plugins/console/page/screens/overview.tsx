@@ -112,7 +112,10 @@ const Warnings = ({ warnings }: { readonly warnings: readonly Warning[] }) => (
               <Text value={message} />
               {upstream !== undefined && (
                 <>
-                  : <Code value={upstream} />
+                  :{' '}
+                  <Link href={urlOf('/upstreams', { server: upstream })}>
+                    <Code value={upstream} />
+                  </Link>
                 </>
               )}
             </p>
@@ -182,7 +185,7 @@ const Host = ({ data }: { readonly data: Overview }) => (
         ['mcp-host', data.version],
         ['Node.js', data.nodeVersion],
         // The sum of several nodes has no process id.
-        ['Process', data.pid && `${data.pid}${data.processes > 1 ? ` of ${data.processes}` : ''}`],
+        ['Process', data.pid && `${data.pid}${data.processes > 1 ? `, one of ${data.processes} processes` : ''}`],
         ['Uptime', duration(data.uptime * 1_000)],
         ['Memory', `${bytes(data.memory.rss)}, heap ${bytes(data.memory.heapUsed)}`],
         [

@@ -1,12 +1,14 @@
 // Screen 2: the routes, who may use each, and how to connect a client.
+import { useState } from 'preact/hooks'
 import { Link } from 'wouter-preact'
-import { PATHS, type Reply, type RouteRow, type Routes } from '../../api.ts'
+import { PATHS, type Reply, type RouteRow, type Routes, shellWord } from '../../api.ts'
 import { urlOf } from '../data/query.ts'
 import { useResource } from '../data/resource.ts'
 import { plural } from '../data/text.ts'
 import { Badge } from '../parts/badge.tsx'
+import { commandOf } from '../parts/calls.tsx'
 import { CodeBlock, Commands } from '../parts/copy.tsx'
-import { List } from '../parts/list.tsx'
+import { Choice, List } from '../parts/list.tsx'
 import { Loaded } from '../parts/states.tsx'
 import type { Column } from '../parts/table.tsx'
 import { Code, Facts } from '../parts/text.tsx'
@@ -23,7 +25,28 @@ const COLUMNS: readonly Column<RouteRow>[] = [
   { title: 'Sessions', value: ({ stateless }) => (stateless ? 'stateless' : 'yes'), isExtra: true, width: '7rem' },
 ]
 
-const Details = ({ route }: { readonly route: RouteRow }) => (
+/** The command that adds a route to a client. */
+function Connect({ route, clients }: DetailsProps) {
+  const [chosen, setChosen] = useState(clients[0]?.id ?? '')
+  return (
+    <section class="stack">
+      <Choice
+        label="Connect"
+        value={chosen}
+        options={clients.map(({ id, title }) => [id, title])}
+        onChange={setChosen}
+      />
+      <CodeBlock text={commandOf(`connect ${shellWord(chosen)} ${shellWord(route.url)}`)} what="the command" />
+    </section>
+  )
+}
+
+interface DetailsProps {
+  readonly route: RouteRow
+  readonly clients: Routes['clients']
+}
+
+const Details = ({ route, clients }: DetailsProps) => (
   <>
     <div class="badges">
       <OpenBadge {...route} />
@@ -54,6 +77,7 @@ const Details = ({ route }: { readonly route: RouteRow }) => (
         Show calls
       </Link>
     </div>
+    <Connect route={route} clients={clients} />
     <Commands list={route.commands} />
   </>
 )
@@ -69,7 +93,7 @@ export default function RoutesScreen() {
           columns={COLUMNS}
           rows={data.routes}
           keyOf={({ path }) => ({ route: path })}
-          details={{ title: ({ path }) => path, content: route => <Details route={route} /> }}
+          details={{ title: ({ path }) => path, content: route => <Details route={route} clients={data.clients} /> }}
         />
       )}
     </Loaded>

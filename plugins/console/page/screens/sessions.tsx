@@ -72,6 +72,8 @@ export default function SessionsScreen() {
           columns={COLUMNS}
           rows={data.sessions}
           keyOf={({ handle }) => ({ session: handle })}
+          textOf={row => [clientText(row), ownerText(row), row.route, row.node].join('\n')}
+          placeholder="client, owner, route, node"
           summary={shown =>
             `${plural(data.total, 'session')}, ${plural(data.streams, 'stream')}, ${bytes(data.waitingBytes)} waiting` +
             (data.total > shown ? `, ${count(shown)} listed` : '')

@@ -6,6 +6,7 @@ import { count, duration, fullTime } from '../data/text.ts'
 import { Action, ActionsOff } from '../parts/action.tsx'
 import { Badge, type Tone } from '../parts/badge.tsx'
 import { Timeline } from '../parts/charts.tsx'
+import { timeColumn } from '../parts/columns.tsx'
 import { List } from '../parts/list.tsx'
 import { Loaded, Scope } from '../parts/states.tsx'
 import type { Column } from '../parts/table.tsx'
@@ -39,13 +40,7 @@ const COLUMNS: readonly Column<TaskRow>[] = [
   { title: 'Status', value: ({ status }) => status, cell: row => <Status {...row} />, width: '9rem' },
   { title: 'Owner', value: ownerText, isExtra: true },
   { title: 'Route', value: ({ route }) => route, isExtra: true },
-  {
-    title: 'Created',
-    value: ({ createdAt }) => createdAt,
-    cell: ({ createdAt }) => fullTime(createdAt),
-    width: '13rem',
-    isExtra: true,
-  },
+  timeColumn('Created', ({ createdAt }) => createdAt),
   {
     title: 'Duration',
     value: row => (ENDED.has(row.status) ? row.updatedAt : clock.peek()) - row.createdAt,
