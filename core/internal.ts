@@ -4,6 +4,7 @@ import { type DefinePlugin, definePlugin as definePublic } from './plugin-host.t
 
 export { DocumentFault, readJson, readYaml } from './config/read-document.ts'
 export type { ResolvedHttp } from './http/guard.ts'
+export { endOfString } from './http/json-body.ts'
 export { KeyedLru } from './http/keyed-lru.ts'
 export type { InternalExamination, InternalHost, Services } from './internal-host.ts'
 export { isConfiguredPlugin } from './kernel/define-plugin.ts'

@@ -41,7 +41,6 @@ export class CallSlot {
   }
 }
 
-/** A call at a server. */
 export class ActiveCall {
   readonly run: UpstreamRequest
   readonly params: Json
