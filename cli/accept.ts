@@ -24,9 +24,8 @@ import { openLog } from './log.ts'
 
 const OPTIONS = {
   ...SURFACE_OPTIONS,
-  'dry-run': { type: 'boolean', help: 'Print the changes without writing the lock file' },
+  'dry-run': { help: 'Print the changes without writing the lock file' },
   token: {
-    type: 'string',
     value: '<token>',
     help: "Access token for the server, in place of the config's credentials; @file reads a file, - reads stdin",
   },

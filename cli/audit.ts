@@ -18,14 +18,13 @@ const OPTIONS = {
   config: { ...CONFIG_OPTION.config, help: 'Config with the secrets of the audit [MCP_HOST_SECRETS]' },
   ...ENV_FILE_OPTION,
   head: {
-    type: 'string',
     value: '<hash>',
     multiple: true,
     help: 'verify: a hash from the log of the host; without it, removed last lines are not detected',
   },
-  'allow-plain': { type: 'boolean', help: 'verify: accept files written without secrets' },
-  issuer: { type: 'string', value: '<url>', help: 'who: issuer of the subject, as in the token' },
-  claim: { type: 'string', value: '<name>', help: 'who: claim that contains the subject [sub]' },
+  'allow-plain': { help: 'verify: accept files written without secrets' },
+  issuer: { value: '<url>', help: 'who: issuer of the subject, as in the token' },
+  claim: { value: '<name>', help: 'who: claim that contains the subject [sub]' },
 } as const
 
 type AuditValues = CommandValues<typeof OPTIONS>

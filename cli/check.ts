@@ -83,8 +83,8 @@ const OPTIONS = {
   ...CONFIG_OPTION,
   ...ENV_FILE_OPTION,
   ...LOG_OPTIONS,
-  workers: { type: 'string', value: '<n>', help: 'Also check the requirements of start --workers' },
-  format: { type: 'string', choices: ['text', 'json'], help: 'Output format; json for editors and CI [text]' },
+  workers: { value: '<n>', help: 'Also check the requirements of start --workers' },
+  format: { choices: ['text', 'json'], help: 'Output format; json for editors and CI [text]' },
 } as const
 
 type EnvContext = Pick<CommandContext, 'env' | 'cwd'>

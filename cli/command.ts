@@ -9,8 +9,8 @@ import { columns, wrapLines } from './render.ts'
 import { nearestHint } from './text.ts'
 import { ownPackage } from './version.ts'
 
+/** A flag, unless it has `value` (its name in help) or `choices`. */
 interface CommandOption {
-  readonly type: 'string' | 'boolean'
   readonly short?: string
   readonly multiple?: boolean
   readonly value?: string
@@ -20,13 +20,13 @@ interface CommandOption {
 
 export type CommandOptionTable = Readonly<Record<string, CommandOption>>
 
-type ValueOf<Option extends CommandOption> = Option extends { readonly type: 'boolean' }
-  ? boolean
-  : Option extends { readonly multiple: true }
-    ? readonly string[]
-    : Option extends { readonly choices: readonly (infer Choice)[] }
-      ? Choice
-      : string
+type ValueOf<Option extends CommandOption> = Option extends { readonly multiple: true }
+  ? readonly string[]
+  : Option extends { readonly choices: readonly (infer Choice)[] }
+    ? Choice
+    : Option extends { readonly value: string }
+      ? string
+      : boolean
 
 export type CommandValues<Table extends CommandOptionTable> = {
   readonly [Name in keyof Table]?: ValueOf<Table[Name]>
@@ -56,13 +56,12 @@ export const defineCommand = <const Table extends CommandOptionTable>(
 ): Command => declaration as unknown as Command
 
 export const COMMON_OPTIONS: CommandOptionTable = {
-  verbose: { type: 'boolean', help: 'Log debug messages, print error stacks' },
-  help: { type: 'boolean', short: 'h', help: 'Print this help' },
+  verbose: { help: 'Log debug messages, print error stacks' },
+  help: { short: 'h', help: 'Print this help' },
 }
 
 export const ENV_FILE_OPTION = {
   'env-file': {
-    type: 'string',
     value: '<file>',
     multiple: true,
     help: 'File with NAME=value lines; variables that are set take precedence; repeatable, the last file wins',
@@ -71,7 +70,6 @@ export const ENV_FILE_OPTION = {
 
 export const CONFIG_OPTION = {
   config: {
-    type: 'string',
     short: 'c',
     value: '<file>',
     help: 'Config file [mcp.config.{ts,js,json,yaml,...} here or in a parent folder]',
@@ -79,19 +77,15 @@ export const CONFIG_OPTION = {
 } as const satisfies CommandOptionTable
 
 export const LOG_OPTIONS = {
-  'log-format': { type: 'string', choices: ['json', 'pretty'], help: 'Log format [pretty in a terminal, else json]' },
-  'log-level': {
-    type: 'string',
-    choices: ['debug', 'info', 'warn', 'error', 'fatal'],
-    help: 'Lowest logged level [info]',
-  },
+  'log-format': { choices: ['json', 'pretty'], help: 'Log format [pretty in a terminal, else json]' },
+  'log-level': { choices: ['debug', 'info', 'warn', 'error', 'fatal'], help: 'Lowest logged level [info]' },
 } as const satisfies CommandOptionTable
 
 export type LogValues = CommandValues<typeof LOG_OPTIONS>
 
 export const LISTEN_OPTIONS = {
-  host: { type: 'string', value: '<host>', help: 'Host to listen on [http.host of the config]' },
-  port: { type: 'string', value: '<port>', help: 'Port to listen on; 0 selects a free port [http.port of the config]' },
+  host: { value: '<host>', help: 'Host to listen on [http.host of the config]' },
+  port: { value: '<port>', help: 'Port to listen on; 0 selects a free port [http.port of the config]' },
 } as const satisfies CommandOptionTable
 
 export type ListenValues = CommandValues<typeof LISTEN_OPTIONS>
@@ -101,15 +95,10 @@ export const START_OPTIONS = {
   ...LISTEN_OPTIONS,
   ...ENV_FILE_OPTION,
   ...LOG_OPTIONS,
-  workers: {
-    type: 'string',
-    value: '<n>',
-    help: 'Number of processes that share the port, or auto for one per core [1]',
-  },
-  frozen: { type: 'boolean', help: 'Serve only what the lock file contains' },
-  lock: { type: 'string', value: '<file>', help: 'Lock file of --frozen [mcp.lock.json next to the config]' },
+  workers: { value: '<n>', help: 'Number of processes that share the port, or auto for one per core [1]' },
+  frozen: { help: 'Serve only what the lock file contains' },
+  lock: { value: '<file>', help: 'Lock file of --frozen [mcp.lock.json next to the config]' },
   role: {
-    type: 'string',
     choices: ['worker', 'front', 'both'],
     help: 'Role of this process for tasks: front accepts them, worker runs them [role of plugins.tasks]',
   },
@@ -154,7 +143,8 @@ export function listCommands(groups: readonly CommandGroup[], lineWidth: number)
   return ['Usage: mcp-host <command> [options]', ...lines, `Options\n${more}`].join('\n\n')
 }
 
-const valueName = ({ choices, value = '<text>' }: CommandOption) => (choices ? `<${choices.join('|')}>` : value)
+/** The name of its value in help; undefined for a flag. */
+export const valueName = ({ choices, value }: CommandOption) => (choices ? `<${choices.join('|')}>` : value)
 
 const usageLine = (name: string, { positionals = [] }: Command): string =>
   `Usage: ${['mcp-host', name, ...positionals, '[options]'].join(' ')}`
@@ -162,7 +152,7 @@ const usageLine = (name: string, { positionals = [] }: Command): string =>
 export function describeCommand(name: string, command: Command, width: number): string {
   const rows = Object.entries({ ...command.options, ...COMMON_OPTIONS }).map(([option, about]) => {
     const short = about.short === undefined ? '    ' : `-${about.short}, `
-    return [`${short}--${option}${about.type === 'string' ? ` ${valueName(about)}` : ''}`, about.help] as const
+    return [[`${short}--${option}`, valueName(about) ?? []].flat().join(' '), about.help] as const
   })
   const notes = command.notes === undefined ? [] : [wrapLines(command.notes, width)]
   const example = `Example\n  ${['mcp-host', name, command.example].join(' ').trimEnd()}`
@@ -179,7 +169,10 @@ export function readArguments(name: string, command: Command, argv: readonly str
   const fail = (what: string) =>
     usageError(what, `${usageLine(name, command)}\nmcp-host ${name} --help lists the options.`)
   const options = Object.fromEntries(
-    Object.entries(known).map(([option, { type, short }]) => [option, { type, ...(short !== undefined && { short }) }]),
+    Object.entries(known).map(([option, about]) => {
+      const type = valueName(about) === undefined ? ('boolean' as const) : ('string' as const)
+      return [option, { type, ...(about.short !== undefined && { short: about.short }) }]
+    }),
   )
   const { tokens } = parseArgs({ args: [...argv], options, strict: false, allowPositionals: true, tokens: true })
   const values: Record<string, unknown> = {}
@@ -190,11 +183,12 @@ export function readArguments(name: string, command: Command, argv: readonly str
     const { value, inlineValue, rawName } = token
     const option = Object.hasOwn(known, token.name) ? known[token.name] : undefined
     if (!option) throw fail(unknownOption(name, command, rawName, Object.keys(known)))
-    const { type, multiple, choices } = option
-    if (type === 'boolean' && value !== undefined) throw fail(`Option '${rawName}' takes no value`)
+    const { multiple, choices } = option
+    const wanted = valueName(option)
+    if (wanted === undefined && value !== undefined) throw fail(`Option '${rawName}' takes no value`)
     // Values can begin with a dash, such as task ids.
-    if (type === 'string' && (value === undefined || (!inlineValue && isOption(value, known))))
-      throw fail(`Option '${rawName} ${valueName(option)}' needs a value`)
+    if (wanted !== undefined && (value === undefined || (!inlineValue && isOption(value, known))))
+      throw fail(`Option '${rawName} ${wanted}' needs a value`)
     if (choices && !choices.includes(String(value)))
       throw fail(
         `${rawName} is ${JSON.stringify(value)}; give one of ${choices.join(', ')}${nearestHint(String(value), choices)}`,

@@ -1,6 +1,6 @@
 // `mcp-host completion`: completion scripts of commands and options for bash, zsh and fish.
 
-import { COMMON_OPTIONS, type Command, defineCommand } from './command.ts'
+import { COMMON_OPTIONS, type Command, defineCommand, valueName } from './command.ts'
 import { unknownName } from './context.ts'
 
 type Commands = ReadonlyMap<string, Command>
@@ -45,8 +45,8 @@ const fish = (commands: Commands) =>
     .flatMap(([name, command]) => [
       `complete -c mcp-host -f -n __fish_use_subcommand -a ${name} -d ${quote(command.summary)}`,
       ...optionsOf(command).map(
-        ([option, { type, help }]) =>
-          `complete -c mcp-host -n '__fish_seen_subcommand_from ${name}' -l ${option}${type === 'string' ? ' -r' : ''} -d ${quote(help)}`,
+        ([option, about]) =>
+          `complete -c mcp-host -n '__fish_seen_subcommand_from ${name}' -l ${option}${valueName(about) === undefined ? '' : ' -r'} -d ${quote(about.help)}`,
       ),
     ])
     .join('\n')

@@ -113,19 +113,11 @@ export const connectCommand = defineCommand({
   positionals: ['CLIENT', '[URL]'],
   options: {
     ...CONFIG_OPTION,
-    route: {
-      type: 'string',
-      value: '<path>',
-      help: 'Route of the config in this folder [the first without parameters]',
-    },
-    name: {
-      type: 'string',
-      value: '<name>',
-      help: 'Server name in the settings of the client [name or host of the server]',
-    },
-    stdio: { type: 'boolean', help: 'Let the client start this config with mcp-host stdio' },
-    write: { type: 'boolean', help: 'Write the settings file of the client, after showing the change' },
-    yes: { type: 'boolean', help: 'Do not ask before writing' },
+    route: { value: '<path>', help: 'Route of the config in this folder [the first without parameters]' },
+    name: { value: '<name>', help: 'Server name in the settings of the client [name or host of the server]' },
+    stdio: { help: 'Let the client start this config with mcp-host stdio' },
+    write: { help: 'Write the settings file of the client, after showing the change' },
+    yes: { help: 'Do not ask before writing' },
   },
   notes: `CLIENT is one of ${Object.keys(CLIENTS).join(', ')}. Without a URL, the client connects to the config in this folder.`,
   async run(values, [given = '', url], context) {

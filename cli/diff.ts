@@ -16,9 +16,8 @@ import { jsonText } from './text.ts'
 
 const OPTIONS = {
   ...SURFACE_OPTIONS,
-  json: { type: 'boolean', help: 'Print JSON' },
+  json: { help: 'Print JSON' },
   'fail-on': {
-    type: 'string',
     choices: ['any', 'breaking'],
     help: 'Changes that exit with 3: any change, or breaking changes only [any]',
   },

@@ -45,17 +45,16 @@ export const doctorCommand = defineCommand({
   example: 'https://mcp.example/mcp',
   positionals: ['[URL]'],
   options: {
-    url: { type: 'string', value: '<url>', help: 'Server URL, instead of the argument' },
-    token: { type: 'string', value: '<token>', help: 'Token to send; @file reads a file, - reads stdin' },
-    origin: { type: 'string', value: '<origin>', help: 'Origin of a web page that must be able to call the server' },
+    url: { value: '<url>', help: 'Server URL, instead of the argument' },
+    token: { value: '<token>', help: 'Token to send; @file reads a file, - reads stdin' },
+    origin: { value: '<origin>', help: 'Origin of a web page that must be able to call the server' },
     config: {
-      type: 'string',
       short: 'c',
       value: '<file>',
       help: 'Check the services that the plugins of this config depend on; no running server needed',
     },
     ...ENV_FILE_OPTION,
-    json: { type: 'boolean', help: 'Print JSON' },
+    json: { help: 'Print JSON' },
   },
   async run(values, [positional], context) {
     const { url: option, origin, json, config } = values

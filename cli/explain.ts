@@ -15,11 +15,11 @@ import { isoTime, nearestHint, parseObject } from './text.ts'
 const OPTIONS = {
   ...CONFIG_OPTION,
   ...ENV_FILE_OPTION,
-  route: { type: 'string', value: '<path>', help: 'Route path [/ or the only route]' },
-  token: { type: 'string', value: '<token>', help: "The caller's token; @file reads a file, - reads stdin" },
-  tool: { type: 'string', value: '<name>', help: 'Explain one tool' },
-  prompt: { type: 'string', value: '<name>', help: 'Explain one prompt' },
-  resource: { type: 'string', value: '<uri>', help: 'Explain one resource' },
+  route: { value: '<path>', help: 'Route path [/ or the only route]' },
+  token: { value: '<token>', help: "The caller's token; @file reads a file, - reads stdin" },
+  tool: { value: '<name>', help: 'Explain one tool' },
+  prompt: { value: '<name>', help: 'Explain one prompt' },
+  resource: { value: '<uri>', help: 'Explain one resource' },
 } as const
 
 type ExplainOptions = CommandValues<typeof OPTIONS>

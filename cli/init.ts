@@ -70,17 +70,16 @@ function nextSteps({ cwd, folder, choices, paths, manager, installed }: Made): s
 }
 
 const OPTIONS = {
-  name: { type: 'string', value: '<name>', help: 'Name of the package and the server [name of the folder]' },
-  format: { type: 'string', choices: ['ts', 'yaml'], help: 'Config format [ts]' },
-  protected: { type: 'boolean', help: 'Require login, with a development authorization server' },
+  name: { value: '<name>', help: 'Name of the package and the server [name of the folder]' },
+  format: { choices: ['ts', 'yaml'], help: 'Config format [ts]' },
+  protected: { help: 'Require login, with a development authorization server' },
   store: {
-    type: 'string',
     choices: ['file', 'redis', 'memory'],
     help: 'Session storage [file with Node.js 22.13 or later, else memory]',
   },
-  plugin: { type: 'boolean', help: 'Create a plugin package instead of a server' },
-  install: { type: 'boolean', help: 'Run npm install afterwards' },
-  yes: { type: 'boolean', short: 'y', help: 'Use the defaults instead of asking; always without a terminal' },
+  plugin: { help: 'Create a plugin package instead of a server' },
+  install: { help: 'Run npm install afterwards' },
+  yes: { short: 'y', help: 'Use the defaults instead of asking; always without a terminal' },
 } as const
 
 type InitOptions = CommandValues<typeof OPTIONS>

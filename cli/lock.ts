@@ -54,7 +54,7 @@ export const lockCommand = defineCommand({
   example: '',
   options: {
     ...SURFACE_OPTIONS,
-    lock: { type: 'string', value: '<file>', help: `Lock file [${LOCK_NAME} next to the config]` },
+    lock: { value: '<file>', help: `Lock file [${LOCK_NAME} next to the config]` },
   },
   notes: `Commit the file together with the config. It contains names, descriptions, schemas and access rules, but no secrets.
 mcp-host diff compares the config with it; start --frozen serves nothing else.

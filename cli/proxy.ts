@@ -28,24 +28,17 @@ import { nextEnd } from './serve.ts'
 const PROXY_OPTIONS = {
   ...LOGIN_OPTIONS,
   'header-file': {
-    type: 'string',
     value: '<file>',
     multiple: true,
     help: 'Send the headers in this file, one per line, # for comments; protect it with chmod 600',
   },
   proxy: { ...REACH_OPTIONS.proxy, help: 'HTTP proxy, or none [HTTPS_PROXY, HTTP_PROXY, NO_PROXY]' },
   transport: {
-    type: 'string',
     choices: ['auto', 'http', 'sse'],
     help: 'Transport; sse is the one of protocol version 2024-11-05 [auto]',
   },
-  'allow-http': { type: 'boolean', help: 'Allow an unencrypted http URL on another machine' },
-  'ignore-tool': {
-    type: 'string',
-    value: '<glob>',
-    multiple: true,
-    help: 'Hide tools with this name; * matches any text; repeatable',
-  },
+  'allow-http': { help: 'Allow an unencrypted http URL on another machine' },
+  'ignore-tool': { value: '<glob>', multiple: true, help: 'Hide tools with this name; * matches any text; repeatable' },
 } as const
 
 export type ProxyValues = CommandValues<typeof PROXY_OPTIONS>

@@ -12,14 +12,10 @@ import { reportText } from './report/text.ts'
 import { jsonText } from './text.ts'
 
 const OPTIONS = {
-  since: {
-    type: 'string',
-    value: '<when>',
-    help: 'Start: a duration ago (30m, 24h, 7d) or a time (2026-11-22T15:00Z)',
-  },
-  until: { type: 'string', value: '<when>', help: 'End, in the same format' },
-  top: { type: 'string', value: '<n>', help: 'Rows per table [10]' },
-  json: { type: 'boolean', help: 'Print JSON' },
+  since: { value: '<when>', help: 'Start: a duration ago (30m, 24h, 7d) or a time (2026-11-22T15:00Z)' },
+  until: { value: '<when>', help: 'End, in the same format' },
+  top: { value: '<n>', help: 'Rows per table [10]' },
+  json: { help: 'Print JSON' },
 } as const
 
 const UNITS: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000 }

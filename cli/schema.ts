@@ -12,7 +12,7 @@ export const schemaText = (): string => `${JSON.stringify(writtenSchema(pluginsO
 export const schemaCommand = defineCommand({
   summary: 'Print the JSON Schema of the config, for editors',
   example: '--write config.schema.json',
-  options: { write: { type: 'string', value: '<file>', help: 'Write to this file instead of stdout' } },
+  options: { write: { value: '<file>', help: 'Write to this file instead of stdout' } },
   async run({ write }, _positionals, { stdout, cwd }) {
     if (write === undefined) stdout.write(schemaText())
     else {

@@ -139,7 +139,7 @@ export const stdioCommand = defineCommand({
   options: {
     ...CONFIG_OPTION,
     ...LOG_OPTIONS,
-    route: { type: 'string', value: '<path>', help: 'Route path; optional with one route' },
+    route: { value: '<path>', help: 'Route path; optional with one route' },
   },
   notes: `For desktop clients: "command": "mcp-host", "args": ["stdio", "--config", "/home/me/tools/mcp.config.ts"].
 plugins['transport-stdio'].user in the config sets the caller; default: anonymous. Output of tools is redirected to stderr.`,

@@ -90,9 +90,9 @@ export const tasksCommand = defineCommand({
   options: {
     ...SERVER_OPTIONS,
     ...TIMEOUT_OPTION,
-    follow: { type: 'string', value: '<id>', help: 'Show one task and its changes until it ends' },
-    cancel: { type: 'string', value: '<id>', help: 'Cancel one task' },
-    json: { type: 'boolean', help: 'Print JSON: a list, or one line per change' },
+    follow: { value: '<id>', help: 'Show one task and its changes until it ends' },
+    cancel: { value: '<id>', help: 'Cancel one task' },
+    json: { help: 'Print JSON: a list, or one line per change' },
   },
   notes: 'Lists the tasks of the login or header. --follow and --cancel work with every server that supports tasks.',
   async run(values, [url = ''], context) {

@@ -14,13 +14,6 @@ import { createTracing } from './tracing.ts'
 /** A drop-in `fetch`, for example for the transport of an MCP client. */
 export type AuthFetch = typeof fetch & { readonly session: AuthSession }
 
-interface Attempts {
-  /** A token was sent after a 401. Another 401 is final. */
-  authorized: boolean
-  stepUps: number
-  nonce: boolean
-}
-
 function askFor({ interactive }: ResolvedOptions, { method }: ReplayableRequest): Want['ask'] {
   const may = interactive === 'any' || (interactive !== 'never' && method === 'POST')
   if (!may) return 'no'
@@ -34,7 +27,8 @@ function stepUpLimit({ grant, maxStepUps }: ResolvedOptions): number {
 
 function createLoop(options: ResolvedOptions, engine: Engine, request: ReplayableRequest) {
   const operation = operationOf(request)
-  const attempts: Attempts = { authorized: false, stepUps: 0, nonce: false }
+  /** `authorized`: a token was sent after a 401. Another 401 is final. */
+  const attempts = { authorized: false, stepUps: 0, nonce: false }
 
   async function send(held: TokenContainer | undefined): Promise<Response> {
     const headers = new Headers(request.headers)

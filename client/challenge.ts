@@ -62,10 +62,6 @@ export function parseChallengeList(text: string): Challenge[] {
 
 export type AuthCue = NonNullable<ReturnType<typeof readCue>>
 
-export function parseChallenges(headers: Headers): Challenge[] {
-  return parseChallengeList(headers.get('www-authenticate') ?? '')
-}
-
 const valuesOf = (challenges: readonly Challenge[], name: string): string[] =>
   challenges.flatMap(({ params }) => params.get(name) ?? []).filter(value => value !== '')
 
@@ -90,7 +86,7 @@ function refuse(challenges: readonly Challenge[]): never {
 /** Reads the OAuth challenge of a response; undefined without one. Throws an AuthError `unsupported_challenge`. */
 export function readCue({ status, headers }: Pick<Response, 'status' | 'headers'>) {
   if (status !== 401 && status !== 403) return undefined
-  const all = parseChallenges(headers)
+  const all = parseChallengeList(headers.get('www-authenticate') ?? '')
   const ours = all.filter(({ scheme }) => scheme === 'bearer' || scheme === 'dpop')
   const isStepUp = valuesOf(ours, 'error').includes('insufficient_scope')
   if (status === 403 && !isStepUp) return undefined

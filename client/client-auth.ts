@@ -8,13 +8,6 @@ import type { ClientAuth, PrivateKeyOptions } from './options.ts'
 import type { ClientIdentity, CryptoKey, JsonWebKey, ServerInfo } from './stores.ts'
 import { formEncoded, type Secrets } from './text.ts'
 
-export interface SigningKey {
-  readonly key: CryptoKey
-  /** JWS algorithm (RFC 7518, RFC 8037). */
-  readonly alg: string
-  readonly kid: string | undefined
-}
-
 /** Default algorithms, one for each key type. */
 const DEFAULTS = ['ES256', 'ES384', 'ES512', 'RS256', 'EdDSA']
 const CURVES: Readonly<Record<string, string>> = { 'P-256': 'ES256', 'P-384': 'ES384', 'P-521': 'ES512' }
@@ -44,10 +37,10 @@ function known(alg: string | undefined): string {
 /**
  * Imports the key with the first suitable algorithm of `algs`. Errors have no cause, because it can contain the key.
  */
-async function importBy(algs: readonly string[], load: (alg: string) => Promise<unknown>): Promise<SigningKey> {
+async function importBy(algs: readonly string[], load: (alg: string) => Promise<unknown>) {
   for (const alg of algs) {
     const key = await load(alg).catch(() => undefined)
-    if (key !== undefined) return { key: key as CryptoKey, alg, kid: undefined }
+    if (key !== undefined) return { key: key as CryptoKey, alg }
   }
   const kind = algs.length === 1 ? ` as a ${algs[0]} key` : ': it is damaged, or its type is unsupported'
   throw fail(`privateKey could not be read${kind}`, 'check that it is complete, private, and matches alg')
@@ -62,7 +55,8 @@ function checkPem(pem: string): void {
   throw fail(`privateKey is a PEM of a ${label}, not of a PRIVATE KEY`, convert)
 }
 
-export async function importPrivateKey({ privateKey, alg, kid }: PrivateKeyOptions): Promise<SigningKey> {
+/** Returns the key with its JWS algorithm (RFC 7518, RFC 8037). */
+export async function importPrivateKey({ privateKey, alg, kid }: PrivateKeyOptions) {
   if (typeof privateKey === 'string') {
     checkPem(privateKey)
     const algs = alg === undefined ? DEFAULTS : [known(alg)]

@@ -282,30 +282,30 @@ function readServer(ctx: ClientContext, members: Members, wanted: Wanted, url: s
   }
 }
 
-const withoutDocument = { issParameterSupported: false, clientIdMetadataDocumentSupported: false, oidc: false } as const
-
-const defaultEndpoints = (origin: string, tokenEndpoint: string | undefined): ServerInfo => ({
-  ...withoutDocument,
-  listed: origin,
-  issuer: origin,
-  authorizationEndpoint: `${origin}/authorize`,
-  tokenEndpoint: tokenEndpoint ?? `${origin}/token`,
-  ...(tokenEndpoint !== undefined && { tokenEndpointGiven: true }),
-  registrationEndpoint: `${origin}/register`,
-  pkceS256: true,
-  legacy: true,
-  metadataUrl: undefined,
-})
-
-export const tokenEndpointAlone = (listed: string, tokenEndpoint: string): ServerInfo => ({
-  ...withoutDocument,
+const withoutMetadata = (listed: string, tokenEndpoint: string): ServerInfo => ({
   listed,
   issuer: listed,
   tokenEndpoint,
-  tokenEndpointGiven: true,
+  issParameterSupported: false,
+  clientIdMetadataDocumentSupported: false,
+  oidc: false,
   pkceS256: false,
   legacy: false,
   metadataUrl: undefined,
+})
+
+const defaultEndpoints = (origin: string, tokenEndpoint: string | undefined): ServerInfo => ({
+  ...withoutMetadata(origin, tokenEndpoint ?? `${origin}/token`),
+  ...(tokenEndpoint !== undefined && { tokenEndpointGiven: true }),
+  authorizationEndpoint: `${origin}/authorize`,
+  registrationEndpoint: `${origin}/register`,
+  pkceS256: true,
+  legacy: true,
+})
+
+export const tokenEndpointAlone = (listed: string, tokenEndpoint: string): ServerInfo => ({
+  ...withoutMetadata(listed, tokenEndpoint),
+  tokenEndpointGiven: true,
 })
 
 function refusePkce({ issuer, metadataUrl }: ServerInfo): never {

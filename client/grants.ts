@@ -110,7 +110,7 @@ export async function requestByGrant(ctx: ClientContext, about: GrantAbout, sign
   return requestToken(ctx, { ...request, grantType: JWT_BEARER, parameters }, signal)
 }
 
-const DEVICE_CODE = 'urn:ietf:params:oauth:grant-type:device_code'
+export const DEVICE_CODE = 'urn:ietf:params:oauth:grant-type:device_code'
 
 /** Default polling interval and `slow_down` increment, seconds (RFC 8628 §3.2, §3.5). */
 const INTERVAL = 5

@@ -18,18 +18,17 @@ export function withAbort<T>(work: Promise<T>, signal: AbortSignal | undefined):
 export const MAX_TIMER = 2 ** 31 - 1
 
 /** Waits `ms` milliseconds, at most `MAX_TIMER`. Rejects when `signal` aborts. */
-export async function sleep(ms: number, signal: AbortSignal): Promise<void> {
+export function sleep(ms: number, signal: AbortSignal): Promise<void> {
   let timer: ReturnType<typeof setTimeout> | undefined
   const waiting = new Promise<void>(resolve => {
     timer = setTimeout(resolve, Math.min(ms, MAX_TIMER))
   })
-  try {
-    await withAbort(waiting, signal)
-  } catch (reason) {
+  const cancelled = (reason: unknown) => {
     throw AuthError.is(reason) ? reason : new AuthError('the wait was cancelled', { code: 'aborted' })
-  } finally {
-    clearTimeout(timer)
   }
+  return withAbort(waiting, signal)
+    .catch(cancelled)
+    .finally(() => clearTimeout(timer))
 }
 
 export class ProxyFailure extends Error {

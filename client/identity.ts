@@ -2,15 +2,13 @@
 
 import type { ClientContext } from './context.ts'
 import { AuthError, callOption, RegistrationRejectedError } from './errors.ts'
-import { isUnattended } from './grants.ts'
+import { DEVICE_CODE, isUnattended } from './grants.ts'
 import { describeAnswer, type HttpAnswer } from './http.ts'
 import { isLoopback } from './resolve-options.ts'
 import type { ClientIdentity, Registration, ServerInfo } from './stores.ts'
 import { errorTextOf, given, isObject, isVisible, readSeconds, readText, showText, withoutSecrets } from './text.ts'
 
 const CLIENT_NAME = 'MCP client (mcp-host)'
-
-const DEVICE_GRANT = 'urn:ietf:params:oauth:grant-type:device_code'
 
 function isNative(redirectUri: string | undefined): boolean {
   if (redirectUri === undefined) return true
@@ -40,7 +38,7 @@ function clientMetadata(ctx: ClientContext, server: ServerInfo, scope: string | 
   const withBrowser = grant.type !== 'device'
   return {
     ...(withBrowser && { redirect_uris: [redirectUri], response_types: ['code'] }),
-    grant_types: [withBrowser ? 'authorization_code' : DEVICE_GRANT, 'refresh_token'],
+    grant_types: [withBrowser ? 'authorization_code' : DEVICE_CODE, 'refresh_token'],
     token_endpoint_auth_method: chooseMethod(ctx, server, native),
     application_type: applicationType ?? (native ? 'native' : 'web'),
     ...(clientName !== '' && { client_name: clientName }),

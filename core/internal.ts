@@ -4,6 +4,7 @@ import { type DefinePlugin, definePlugin as definePublic } from './plugin-host.t
 
 export { DocumentFault, readJson, readYaml } from './config/read-document.ts'
 export type { ResolvedHttp } from './http/guard.ts'
+export { endOfString } from './http/json-body.ts'
 export { KeyedLru } from './http/keyed-lru.ts'
 export type { InternalExamination, InternalHost, Services } from './internal-host.ts'
 export { isConfiguredPlugin } from './kernel/define-plugin.ts'
@@ -13,6 +14,19 @@ export type { BuiltInContext } from './mcp/define.ts'
 export { FairQueue, type Queued } from './mcp/fair-queue.ts'
 export { didYouMean, nearest } from './mcp/nearest.ts'
 export { compileSchema } from './mcp/schema/schema.ts'
+export {
+  choice,
+  closed,
+  count,
+  duration,
+  flag,
+  list,
+  mapOf,
+  positiveDuration,
+  size,
+  text,
+  words,
+} from './mcp/schema-parts.ts'
 export type { KeptWarning, Operator } from './operator.ts'
 export type { Slots } from './slots.ts'
 

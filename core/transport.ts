@@ -21,8 +21,8 @@ export { Cancellation } from './mcp/cancellation.ts'
 export { type Change, type ChangeBus, createChangeBus } from './mcp/change-bus.ts'
 export {
   checkUri,
-  holderOf,
   LARGE_ANSWER,
+  limitOwnerOf,
   MAX_LISTENS_PER_CALLER,
   MAX_OPEN_GETS,
   MAX_WATCHED,
@@ -50,7 +50,7 @@ export {
 export { clientInfoProblem } from './mcp/methods/params.ts'
 export { plainText } from './mcp/plain-text.ts'
 export { LIST_FILTERS, LOG_LEVELS, META, type RequestId } from './mcp/protocol.ts'
-export type { Question } from './mcp/request-state.ts'
+export type { InputRequest } from './mcp/request-state.ts'
 export {
   ASSUMED_REVISION,
   HANDSHAKE_REVISIONS,

@@ -2,6 +2,7 @@
 import { isObject, printable } from '../../client/text.ts'
 import { StartError } from '../../core/http/errors.ts'
 import type { CallToolResult, JsonObject } from '../../core/mcp/protocol.ts'
+import { isBlock } from '../../core/mcp/results.ts'
 import { type Connection, RemoteError } from '../../remote/index.ts'
 import { MAX_MESSAGE } from '../../remote/messages.ts'
 
@@ -49,22 +50,11 @@ const TYPES: Readonly<Record<List['type'], Readonly<Record<string, IsValid>>>> =
   Prompt: { ...NAMED, arguments: value => value === undefined || (Array.isArray(value) && value.every(isArgument)) },
 }
 
-/** The text fields that each content block must have. */
-const BLOCKS: Readonly<Record<string, readonly string[]>> = {
-  text: ['text'],
-  image: ['data', 'mimeType'],
-  audio: ['data', 'mimeType'],
-  resource_link: ['uri', 'name'],
-}
-
-function isBlock(block: unknown): boolean {
-  if (!isObject(block)) return false
-  const { type, resource } = block
-  if (type === 'resource')
-    return isObject(resource) && isText(resource['uri']) && (isText(resource['text']) || isText(resource['blob']))
-  const names = typeof type === 'string' && Object.hasOwn(BLOCKS, type) ? BLOCKS[type] : undefined
-  return names?.every(name => isText(block[name])) ?? false
-}
+/** Unlike `isBlock`, demands the contents of an embedded resource, which are printed. */
+const isPrintable = (block: unknown): boolean =>
+  isBlock(block) &&
+  (block.type !== 'resource' ||
+    (isText(block.resource.uri) && ['text', 'blob'].some(name => isText(Reflect.get(block.resource, name)))))
 
 const findFaults = (value: Members, members: Readonly<Record<string, IsValid>>): string[] =>
   Object.entries(members).flatMap(([name, isValid]) => (isValid(value[name]) ? [] : [name]))
@@ -164,7 +154,7 @@ export async function readList<Method extends keyof Entries>(
 }
 
 const RESULT = {
-  content: (value: unknown) => Array.isArray(value) && value.every(isBlock),
+  content: (value: unknown) => Array.isArray(value) && value.every(isPrintable),
   isError: (value: unknown) => value === undefined || typeof value === 'boolean',
 }
 
@@ -175,7 +165,7 @@ export function repairResult(result: Members, warn: Warn): CallToolResult {
   const { content } = result
   warn(`the result of the tool has invalid ${faults.join(', ')}`)
   const blocks = (Array.isArray(content) ? content : []).map(block =>
-    isBlock(block) ? block : { type: 'text', text: JSON.stringify(block) },
+    isPrintable(block) ? block : { type: 'text', text: JSON.stringify(block) },
   )
   return { ...valid, content: blocks } as CallToolResult
 }

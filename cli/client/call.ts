@@ -211,8 +211,8 @@ export const callCommand = defineCommand({
   options: {
     ...SERVER_OPTIONS,
     ...TIMEOUT_OPTION,
-    json: { type: 'boolean', help: 'Print the complete result as JSON' },
-    detach: { type: 'boolean', help: 'If the call becomes a task, print its id and do not wait for the result' },
+    json: { help: 'Print the complete result as JSON' },
+    detach: { help: 'If the call becomes a task, print its id and do not wait for the result' },
   },
   notes: `Arguments: name=value pairs, converted by the schema of the tool, or one JSON object; @file reads a file, - reads stdin.
   mcp-host call URL add a=1 b=2

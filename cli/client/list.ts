@@ -9,10 +9,10 @@ import { SERVER_OPTIONS, type ServerWork, TIMEOUT_OPTION, withServer } from './w
 const OPTIONS = {
   ...SERVER_OPTIONS,
   ...TIMEOUT_OPTION,
-  tools: { type: 'boolean', help: 'List tools only' },
-  resources: { type: 'boolean', help: 'List resources and resource templates only' },
-  prompts: { type: 'boolean', help: 'List prompts only' },
-  json: { type: 'boolean', help: 'Print complete definitions as JSON' },
+  tools: { help: 'List tools only' },
+  resources: { help: 'List resources and resource templates only' },
+  prompts: { help: 'List prompts only' },
+  json: { help: 'Print complete definitions as JSON' },
 } as const
 
 type ListValues = CommandValues<typeof OPTIONS>

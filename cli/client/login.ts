@@ -14,43 +14,30 @@ import { headersOf, REACH_OPTIONS, type Reach, readReach } from './reach.ts'
 import { interruptible } from './terminal.ts'
 
 const WAY_OPTIONS = {
-  resource: {
-    type: 'string',
-    value: '<uri>',
-    help: 'Resource to request a token for; auto uses the metadata of the server',
-  },
-  'no-resource': { type: 'boolean', help: 'Send no resource parameter, for servers that reject it' },
+  resource: { value: '<uri>', help: 'Resource to request a token for; auto uses the metadata of the server' },
+  'no-resource': { help: 'Send no resource parameter, for servers that reject it' },
   'resource-match': {
-    type: 'string',
     choices: ['exact-or-origin', 'path-prefix'],
     help: 'path-prefix: also accept metadata of a parent path',
   },
-  'issuer-match': {
-    type: 'string',
-    choices: ['exact', 'ignore-trailing-slash'],
-    help: 'Comparison of issuers [exact]',
-  },
+  'issuer-match': { choices: ['exact', 'ignore-trailing-slash'], help: 'Comparison of issuers [exact]' },
   'trusted-issuer': {
-    type: 'string',
     value: '<listed=issuer>',
     multiple: true,
     help: 'Accept this issuer for the authorization server that is listed differently; repeatable',
   },
   'assume-pkce': {
-    type: 'string',
     value: '<issuer>',
     multiple: true,
     help: 'Use PKCE with S256 at this issuer although its metadata does not list it; repeatable',
   },
-  'token-endpoint': { type: 'string', value: '<url>', help: 'Token endpoint; auto uses the metadata of the server' },
+  'token-endpoint': { value: '<url>', help: 'Token endpoint; auto uses the metadata of the server' },
   'authorize-param': {
-    type: 'string',
     value: '<name=value>',
     multiple: true,
     help: 'Extra parameter of the authorization request, such as audience=...; repeatable',
   },
   'allow-host': {
-    type: 'string',
     value: '<host>',
     multiple: true,
     help: 'Allow the server to refer to this host in a private network; repeatable',
@@ -116,49 +103,32 @@ function readWays(values: CommandValues<typeof WAY_OPTIONS>, before: ServerWays 
 
 export const LOGIN_OPTIONS = {
   ...PROFILE_OPTION,
-  scope: {
-    type: 'string',
-    value: '<scope>',
-    multiple: true,
-    help: 'Request this scope instead of the suggested ones; repeatable',
-  },
-  'add-scope': { type: 'string', value: '<scope>', multiple: true, help: 'Request this scope in addition; repeatable' },
-  'client-id': { type: 'string', value: '<id>', help: 'Client id that was registered before [automatic registration]' },
+  scope: { value: '<scope>', multiple: true, help: 'Request this scope instead of the suggested ones; repeatable' },
+  'add-scope': { value: '<scope>', multiple: true, help: 'Request this scope in addition; repeatable' },
+  'client-id': { value: '<id>', help: 'Client id that was registered before [automatic registration]' },
   'client-issuer': {
-    type: 'string',
     value: '<url>',
     help: 'Issuer that registered the client; required with a secret, which is sent to this issuer only',
   },
-  'client-metadata': {
-    type: 'string',
-    value: '<url>',
-    help: 'URL of a client id metadata document, if the server supports it',
-  },
+  'client-metadata': { value: '<url>', help: 'URL of a client id metadata document, if the server supports it' },
   'client-secret-file': {
-    type: 'string',
     value: '<file>',
     help: `File with the client secret, - for stdin [environment variable ${SECRET_VARIABLE}]`,
   },
   'private-key-file': {
-    type: 'string',
     value: '<file>',
     help: 'File with the private key of the client (PEM or JWK), for private_key_jwt',
   },
   grant: {
-    type: 'string',
     choices: ['authorization_code', 'device', 'client_credentials'],
     help: 'Grant type; client_credentials is for programs without a user [authorization_code]',
   },
-  device: { type: 'boolean', help: 'Log in on another device, like --grant device' },
-  'no-browser': { type: 'boolean', help: 'Print the URL and read the callback URL that you paste' },
-  'redirect-host': {
-    type: 'string',
-    choices: ['127.0.0.1', 'localhost', '::1'],
-    help: 'Host of the redirect URI [127.0.0.1]',
-  },
-  'redirect-port': { type: 'string', value: '<port>', help: 'Port of the redirect URI [any free port]' },
-  'callback-path': { type: 'string', value: '<path>', help: 'Path of the redirect URI [/callback]' },
-  'login-timeout': { type: 'string', value: '<seconds>', help: 'Time to wait for the login [300]' },
+  device: { help: 'Log in on another device, like --grant device' },
+  'no-browser': { help: 'Print the URL and read the callback URL that you paste' },
+  'redirect-host': { choices: ['127.0.0.1', 'localhost', '::1'], help: 'Host of the redirect URI [127.0.0.1]' },
+  'redirect-port': { value: '<port>', help: 'Port of the redirect URI [any free port]' },
+  'callback-path': { value: '<path>', help: 'Path of the redirect URI [/callback]' },
+  'login-timeout': { value: '<seconds>', help: 'Time to wait for the login [300]' },
   ...WAY_OPTIONS,
   ...REACH_OPTIONS,
 } as const

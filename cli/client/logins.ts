@@ -26,7 +26,7 @@ export function tokenDirectory(env: NodeJS.ProcessEnv): string {
 }
 
 export const PROFILE_OPTION = {
-  profile: { type: 'string', value: '<name>', help: 'Name of one of several logins on the same server' },
+  profile: { value: '<name>', help: 'Name of one of several logins on the same server' },
 } as const satisfies CommandOptionTable
 
 /** The command that logs in. `scopes`: those that the login adds. */

@@ -11,12 +11,11 @@ import type { Login } from './logins.ts'
 
 export const REACH_OPTIONS = {
   header: {
-    type: 'string',
     value: '<name: value>',
     multiple: true,
     help: `Send this header, with \${NAME} from the environment; @file reads one header per line; repeatable`,
   },
-  proxy: { type: 'string', value: '<url>', help: 'HTTP proxy; env uses HTTPS_PROXY and NO_PROXY; none disables it' },
+  proxy: { value: '<url>', help: 'HTTP proxy; env uses HTTPS_PROXY and NO_PROXY; none disables it' },
 } as const satisfies CommandOptionTable
 
 export interface Reach {

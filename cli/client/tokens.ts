@@ -74,7 +74,7 @@ export const statusCommand = defineCommand({
   summary: 'Show saved logins; with a URL, exit with 1 if there is none',
   example: 'https://mcp.example/mcp',
   positionals: ['[URL]'],
-  options: { ...PROFILE_OPTION, json: { type: 'boolean', help: 'Print JSON' } },
+  options: { ...PROFILE_OPTION, json: { help: 'Print JSON' } },
   async run({ profile, json }, [given], context) {
     const url = given === undefined ? undefined : checkServerUrl(given)
     const accounts = openAccounts(context)
@@ -129,8 +129,8 @@ export const logoutCommand = defineCommand({
   options: {
     ...PROFILE_OPTION,
     ...REACH_OPTIONS,
-    all: { type: 'boolean', help: 'All saved logins' },
-    'forget-client': { type: 'boolean', help: 'Also delete the client registration and the login settings' },
+    all: { help: 'All saved logins' },
+    'forget-client': { help: 'Also delete the client registration and the login settings' },
   },
   async run(values, [given], context) {
     const { profile, all = false, 'forget-client': forgetClient = false } = values

@@ -18,7 +18,7 @@ import { interruptible } from './terminal.ts'
 export const SERVER_OPTIONS = { ...PROFILE_OPTION, ...REACH_OPTIONS } as const
 
 export const TIMEOUT_OPTION = {
-  timeout: { type: 'string', value: '<seconds>', help: 'Time limit, restarted by each progress notification [300]' },
+  timeout: { value: '<seconds>', help: 'Time limit, restarted by each progress notification [300]' },
 } as const
 
 const DEFAULT_TIMEOUT = 300_000

@@ -2,16 +2,12 @@
 import { type ClientRequest, type IncomingMessage, request as requestHttp } from 'node:http'
 import { request as requestHttps } from 'node:https'
 import { isIP } from 'node:net'
+import type { PluginFinding } from '../../core/config/examination.ts'
 import { META, MODERN_REVISION } from '../../core/transport.ts'
 import { connect, RemoteError } from '../../remote/index.ts'
 import { parseObject } from '../text.ts'
 
-export interface Finding {
-  readonly check: string
-  readonly level: 'ok' | 'note' | 'wrong'
-  readonly text: string
-  readonly fix?: string
-}
+export type Finding = PluginFinding
 
 /** Creates the findings of one check. */
 export const reportOn = (check: string) => ({

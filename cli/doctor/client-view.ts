@@ -1,5 +1,5 @@
 // Simulates a client's steps from the URL to a login, with the code of `createAuthFetch`.
-import { parseChallenges, readCue } from '../../client/challenge.ts'
+import { parseChallengeList, readCue } from '../../client/challenge.ts'
 import type { ClientContext } from '../../client/context.ts'
 import { discoverResource, discoverServer, type ResourceInfo } from '../../client/discovery.ts'
 import { AuthError } from '../../client/errors.ts'
@@ -129,7 +129,7 @@ async function firstAnswer(url: string): Promise<Response | undefined> {
 }
 
 function describeChallenge({ headers }: Response): Finding {
-  const schemes = parseChallenges(headers).map(({ scheme }) => scheme)
+  const schemes = parseChallengeList(headers.get('www-authenticate') ?? '').map(({ scheme }) => scheme)
   if (schemes.length > 0) return challenge.ok(`401 with ${[...new Set(schemes)].join(', ')}`)
   const fix = 'Send WWW-Authenticate: Bearer resource_metadata="..." (mcp-host: the plugin resource-metadata).'
   return challenge.note('401 without a challenge: clients have to guess the metadata URL', fix)

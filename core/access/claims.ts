@@ -1,6 +1,7 @@
 // Converts token claims to users, and test users to claims.
 import type { User } from '../kernel/user.ts'
 import { isObject } from '../mcp/is-object.ts'
+import { flag } from '../mcp/schema-parts.ts'
 import { CLAIM_PATH_PATTERN } from '../mcp/units.ts'
 
 /** The claims of a token. */
@@ -24,11 +25,10 @@ export interface StreamOptions {
   streamsOutliveToken?: boolean | undefined
 }
 
-export const STREAMS_OUTLIVE_TOKEN_SCHEMA = {
-  type: 'boolean',
-  default: false,
-  description: 'Keeps GET, subscriptions/listen and HTTP+SSE streams open after the token expires.',
-} as const
+export const STREAMS_OUTLIVE_TOKEN_SCHEMA = flag(
+  'Keeps GET, subscriptions/listen and HTTP+SSE streams open after the token expires.',
+  { default: false },
+)
 
 const DEFAULT_PATHS = { scopes: ['scope', 'scp'], roles: 'roles', subject: 'sub', clientId: ['client_id', 'azp'] }
 

@@ -14,6 +14,7 @@ import {
   isolate,
   LISTEN_ADDRESS,
   list,
+  mapOf,
   oneOrMore,
   positiveDuration,
   SCOPE,
@@ -89,13 +90,7 @@ export const http = closed(
       default: '127.0.0.1',
       ...LISTEN_ADDRESS,
     }),
-    port: {
-      type: 'integer',
-      minimum: 0,
-      maximum: 65_535,
-      default: 3000,
-      description: 'Port to listen on; 0 selects a free port.',
-    },
+    port: count('Port to listen on; 0 selects a free port.', { minimum: 0, maximum: 65_535, default: 3000 }),
     // The default is the system limit of Linux since 5.4.
     backlog: count('Connections that can wait to be accepted. The system limit (net.core.somaxconn) also applies.', {
       maximum: 65_535,
@@ -170,10 +165,8 @@ export const tools = closed(
       default: 'off',
       description: "Time limit of a call, except while it waits for its client. A tool's `timeout` replaces it.",
     },
-    limits: {
-      type: 'object',
-      description: 'Glob for tool names -> timeout, concurrency, isolate. The lowest value applies.',
-      additionalProperties: closed(
+    limits: mapOf(
+      closed(
         {
           timeout: positiveDuration('Time limit of a call, including its time in the queue.'),
           concurrency: count('Maximum concurrent calls in one process. Further calls are queued.'),
@@ -181,8 +174,9 @@ export const tools = closed(
         },
         { title: 'LimitsOfTools', minProperties: 1, description: 'Limits of each of these tools.' },
       ),
-      examples: [{ 'heavy_*': { timeout: '10s', concurrency: 2 } }],
-    },
+      'Glob for tool names -> timeout, concurrency, isolate. The lowest value applies.',
+      { examples: [{ 'heavy_*': { timeout: '10s', concurrency: 2 } }] },
+    ),
   },
   { title: 'ToolLimits', default: {}, description: 'Limits for every tool.' },
 )
@@ -192,11 +186,8 @@ const definition = { type: 'object', description: 'The result of defineTool, def
 
 const toolsetSources = [modulePath, definition, list({ anyOf: [modulePath, definition] }, 'Several of these.')] as const
 
-const toolsets: JsonSchema = {
-  type: 'object',
-  description: 'Named groups of tools, resources and prompts. Routes select them by name.',
-  propertyNames: { pattern: TOOLSET_NAME_PATTERN },
-  additionalProperties: {
+const toolsets: JsonSchema = mapOf(
+  {
     anyOf: [
       ...toolsetSources,
       closed(
@@ -208,9 +199,9 @@ const toolsets: JsonSchema = {
       ),
     ],
   },
-  default: {},
-  examples: [{ clock: './tools/clock.ts' }],
-}
+  'Named groups of tools, resources and prompts. Routes select them by name.',
+  { propertyNames: { pattern: TOOLSET_NAME_PATTERN }, default: {}, examples: [{ clock: './tools/clock.ts' }] },
+)
 
 const routeToolsets = {
   anyOf: [
@@ -234,12 +225,10 @@ export const sessions = closed(
     idleTimeout: positiveDuration('Time limit of unused sessions. Running calls and open streams count as use.', {
       default: '2h',
     }),
-    maxIdle: {
-      type: 'integer',
+    maxIdle: count('Maximum idle sessions. Beyond it, the owner with the most sessions loses its oldest.', {
       minimum: 0,
       default: 10_000,
-      description: 'Maximum idle sessions. Beyond it, the owner with the most sessions loses its oldest.',
-    },
+    }),
     maxPerOwner: count(
       'Maximum sessions of one user, or of one IP address for anonymous callers (set trustProxy behind a proxy). Beyond it, initialize gets 429.',
       // Half of `maxIdle`, so that one owner cannot use all of it. A lower limit would refuse offices behind one address.
@@ -367,12 +356,8 @@ export function buildConfigSchema(
       store,
       ...Object.fromEntries(shared.map(([name, { schema }]) => [name, schema])),
       toolsets,
-      routes: {
-        type: 'object',
-        minProperties: 1,
-        description: "Toolsets and settings by path. ':name?' is an optional parameter.",
-        propertyNames: { pattern: ROUTE_PATH_PATTERN },
-        additionalProperties: {
+      routes: mapOf(
+        {
           ...route,
           properties: {
             ...route.properties,
@@ -384,8 +369,13 @@ export function buildConfigSchema(
             ),
           },
         },
-        examples: [{ '/': { toolsets: ['clock'] } }],
-      },
+        "Toolsets and settings by path. ':name?' is an optional parameter.",
+        {
+          minProperties: 1,
+          propertyNames: { pattern: ROUTE_PATH_PATTERN },
+          examples: [{ '/': { toolsets: ['clock'] } }],
+        },
+      ),
       plugins: pluginMap(
         Object.fromEntries(general),
         'Plugins by name, each with its options. false disables a plugin.',

@@ -22,7 +22,8 @@ const BACKSLASH = 0x5c
 const COLON = 0x3a
 const COMMA = 0x2c
 
-function endOfString(text: string, start: number): number {
+/** Returns the index of the quote that ends a string. Regular expressions overflow the stack for strings of some megabytes. */
+export function endOfString(text: string, start: number): number {
   for (let end = text.indexOf('"', start + 1); end !== -1; end = text.indexOf('"', end + 1)) {
     let before = end - 1
     while (text.charCodeAt(before) === BACKSLASH) before--

@@ -4,7 +4,7 @@ import { HostError } from '../http/errors.ts'
 import type { Linked, LinkedList } from '../http/linked-list.ts'
 import type { Call } from './call.ts'
 import {
-  holderOf,
+  limitOwnerOf,
   MAX_PAUSED_PER_SLOT,
   MAX_PAUSED_PER_SLOT_AND_OWNER,
   MAX_WAITING_CALLS,
@@ -150,7 +150,7 @@ export class CallQueue implements Linked {
   }
 
   #createEntry({ user, offer }: Call): QueueEntry {
-    return new QueueEntry(holderOf({ user, ip: offer.ip }), this)
+    return new QueueEntry(limitOwnerOf({ user, ip: offer.ip }), this)
   }
 
   #isFree(): boolean {

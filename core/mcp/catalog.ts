@@ -7,7 +7,7 @@ import type { Change, ChangeBus } from './change-bus.ts'
 import { type Definition, kindOf, labelOf, type RuntimeHost, type RuntimeItems } from './define.ts'
 import { warningsOf } from './definition-warnings.ts'
 import { notePluginOwn } from './isolate.ts'
-import { createProvided, itemId } from './provided.ts'
+import { createProvided, itemId, nameClash } from './provided.ts'
 import type { CompiledRoute } from './routes.ts'
 
 export type { CatalogItem, FaultsOf, ItemKind, PromptItem, ResourceItem, ToolItem } from './catalog-item.ts'
@@ -20,6 +20,8 @@ export const describeToolset = (name: string): string =>
   name === EVERYWHERE ? 'every route' : isHidden(name) ? name.slice(1) : `toolset "${name}"`
 
 const ADDED = 'one was added at run time, and another is defined now: rename it, or remove the one that was added'
+const causedByAddition = (cause: StartError) =>
+  new StartError(cause.code, `${cause.message}: ${ADDED}`, { exitCode: 2, cause })
 
 export interface Combination {
   readonly route: CompiledRoute
@@ -108,13 +110,14 @@ export function createCatalog(toolsets: ReadonlyMap<string, readonly Definition[
   function putInto(items: Map<string, CatalogItem>, toolset: string, definition: Definition): CatalogItem {
     const item = compileFor(toolset, definition)
     const twin = items.get(itemId(item))
-    if (twin) {
-      const what = `${describeToolset(toolset)} has two ${item.kind} called "${item.key}"; rename one of them`
-      const also = [{ of: twin.definition, at: ['name'] }]
-      throw new StartError('MH1107', what, { of: definition, at: ['name'], also })
-    }
+    if (twin) throw clashIn(toolset, twin, item)
     items.set(itemId(item), item)
     return item
+  }
+
+  const clashIn = (toolset: string, twin: CatalogItem, item: CatalogItem) => {
+    const where = describeToolset(toolset)
+    return nameClash({ where, item: twin }, { where, item })
   }
 
   function itemsIn(toolset: string): Map<string, CatalogItem> {
@@ -219,10 +222,8 @@ export function createCatalog(toolsets: ReadonlyMap<string, readonly Definition[
           putInto(items, name, definition)
         }
         for (const [id, item] of atRuntime.get(name) ?? []) {
-          if (item && items.has(id)) {
-            const what = `two ${item.kind} are called "${item.key}" in ${describeToolset(name)}`
-            throw new StartError('MH1107', `${what}: ${ADDED}`, { exitCode: 2 })
-          }
+          const twin = items.get(id)
+          if (item && twin) throw causedByAddition(clashIn(name, twin, item))
           if (item) items.set(id, item)
           else items.delete(id)
         }
@@ -233,7 +234,7 @@ export function createCatalog(toolsets: ReadonlyMap<string, readonly Definition[
           tryOut(next, combinations)
         } catch (error) {
           if (!(error instanceof StartError)) throw error
-          throw new StartError(error.code, `${error.message}: ${ADDED}`, { exitCode: 2, cause: error })
+          throw causedByAddition(error)
         }
       }
       return () => {

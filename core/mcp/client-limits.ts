@@ -97,5 +97,5 @@ export function checkClientFacts({ clientInfo, capabilities }: Readonly<Record<s
 const NETWORK = 64
 
 /** The owner for limits: the user, or the network of an anonymous caller. */
-export const holderOf = ({ user, ip }: { readonly user: User | undefined; readonly ip: string }): string =>
+export const limitOwnerOf = ({ user, ip }: { readonly user: User | undefined; readonly ip: string }): string =>
   user ? userKey(user) : `address ${addressKey(ip, NETWORK)}`

@@ -9,7 +9,7 @@ import { MAX_REPLAYED_BYTES, MAX_REPLAYED_REQUESTS } from './client-limits.ts'
 import { isObject } from './is-object.ts'
 import { RESULT_TYPE, withoutNulls } from './message.ts'
 import type { ClientCapabilities } from './protocol.ts'
-import { digest, openState, type Question, type RequestState, sealState } from './request-state.ts'
+import { digest, type InputRequest, openState, type RequestState, sealState } from './request-state.ts'
 import type { RevisionRules } from './revisions.ts'
 import { compileSchema } from './schema/schema.ts'
 import { ToolError } from './tool-error.ts'
@@ -31,20 +31,22 @@ export class AwaitingInput extends Error {
   }
 }
 
-function createKeys(isTaken: (key: string) => boolean) {
+function createKeys() {
   const ordinals: Record<string, number> = {}
-  return (method: Question['method'], given: string | undefined): string => {
+  const taken = new Set<string>()
+  return (method: InputRequest['method'], given: string | undefined): string => {
     const name = REQUEST_NAMES[method]
     const ordinal = (ordinals[name] ?? 0) + 1
     ordinals[name] = ordinal
     const key = given ?? `${name}-${ordinal}`
-    if (isTaken(key)) throw new TypeError(`two requests of one call have the key "${key}"`)
+    if (taken.has(key)) throw new TypeError(`two requests of one call have the key "${key}"`)
+    taken.add(key)
     return key
   }
 }
 
 export interface ClientRequester {
-  ask(question: Question, key?: string): Promise<never>
+  ask(question: InputRequest, key?: string): Promise<never>
 }
 
 /** Handlers can ignore the promise. Its rejection then must not end the process. */
@@ -58,7 +60,27 @@ const withHandledRejections = (ask: ClientRequester['ask']): ClientRequester => 
 
 export type Interrupt = (result: () => Promise<unknown>) => void
 
-export function recordMethod(call: Call, { method }: Question): void {
+/** Sends requests that start in the same turn of the event loop together, and stops their handler. */
+function createRound<Request>(
+  interrupt: Interrupt,
+  send: (requests: readonly Request[]) => Promise<unknown>,
+  failure: () => Error | undefined = () => undefined,
+) {
+  const open: Array<{ readonly request: Request; readonly reject: (reason: Error) => void }> = []
+  function sendOpen() {
+    const sent = open.splice(0)
+    if (sent.length === 0) return
+    interrupt(() => send(sent.map(({ request }) => request)))
+    for (const { reject } of sent) reject(failure() ?? new AwaitingInput())
+  }
+  return (request: Request) =>
+    new Promise<never>((_, reject) => {
+      open.push({ request, reject })
+      setImmediate(sendOpen)
+    })
+}
+
+export function recordMethod(call: Call, { method }: InputRequest): void {
   const { asked = [] } = call.notes
   if (!asked.includes(method)) call.notes.asked = [...asked, method]
 }
@@ -97,8 +119,7 @@ export function createStatelessRequester(
   const binding = bindingOf(call, item)
   const responses = isObject(inputResponses) ? inputResponses : {}
   const recorded: Record<string, RequestState[string]> = {}
-  const keyFor = createKeys(key => Object.hasOwn(recorded, key))
-  const open = new Map<string, { question: Question; reject: (reason: Error) => void }>()
+  const keyFor = createKeys()
   // Without a state, responses can only belong to the first round.
   let firstRound = requestState === undefined
   const lacking: ClientCapabilities = {}
@@ -106,7 +127,7 @@ export function createStatelessRequester(
 
   const own = (record: object, key: string) => (Object.hasOwn(record, key) ? (record as RequestState)[key] : undefined)
 
-  async function responseTo(key: string, question: Question, name: string): Promise<unknown> {
+  async function responseTo(key: string, question: InputRequest, name: string): Promise<unknown> {
     const before = own(earlier, key)
     const same = before?.question === name
     if (same && before.answer !== undefined) return before.answer
@@ -114,22 +135,16 @@ export function createStatelessRequester(
     return (same || firstRound) && (await isAnswer(question, response)) ? response : undefined
   }
 
-  function sendOpen() {
-    if (open.size === 0) return
-    const questions = [...open].map(([key, { question }]) => [key, question] as const)
-    interrupt(() => sealRequests(questions))
-    for (const { reject } of open.values()) reject(failure ?? new AwaitingInput())
-    open.clear()
-  }
-
-  async function sealRequests(questions: ReadonlyArray<readonly [string, Question]>): Promise<object> {
+  async function sealRequests(questions: ReadonlyArray<readonly [string, InputRequest]>): Promise<object> {
     if (failure) throw failure
     const [key] = keys
     if (!key) throw new Error('no key to encrypt requestState')
     return inputRequired(Object.fromEntries(questions), sealState({ asked: recorded }, binding, key, clock.now()))
   }
 
-  async function ask(question: Question, given?: string): Promise<never> {
+  const send = createRound(interrupt, sealRequests, () => failure)
+
+  async function ask(question: InputRequest, given?: string): Promise<never> {
     const key = keyFor(question.method, given)
     recordMethod(call, question)
     const missing = missingCapability(question, call.client.capabilities)
@@ -142,11 +157,7 @@ export function createStatelessRequester(
       firstRound = false
       return answer as never
     }
-    return new Promise<never>((_, reject) => {
-      open.set(key, { question, reject })
-      // Requests that start in the same turn of the event loop are sent together.
-      setImmediate(sendOpen)
-    })
+    return send([key, question])
   }
 
   return withHandledRejections(ask)
@@ -158,12 +169,12 @@ export const lacksCapabilities = (call: Call, item: CatalogItem, lacking: Client
     data: { requiredCapabilities: { ...lacking } },
   })
 
-const liveParams = ({ method, params }: Question, { elicitationIds }: RevisionRules): object =>
+const liveParams = ({ method, params }: InputRequest, { elicitationIds }: RevisionRules): object =>
   elicitationIds && method === 'elicitation/create' && params.mode === 'url'
     ? { elicitationId: randomUUID(), ...params }
     : params
 
-export function requireCapability(call: Call, question: Question) {
+export function requireCapability(call: Call, question: InputRequest) {
   recordMethod(call, question)
   const missing = missingCapability(question, call.client.capabilities)
   if (missing) throw new ToolError(`This needs a client that declares ${JSON.stringify(missing)}.`)
@@ -172,7 +183,7 @@ export function requireCapability(call: Call, question: Question) {
 export async function sendLive(
   askClient: AskClient,
   call: Call,
-  question: Question,
+  question: InputRequest,
   signal: AbortSignal,
   key?: string,
 ) {
@@ -196,7 +207,7 @@ export const createLiveRequester = (
 })
 
 export function missingCapability(
-  { method, params }: Question,
+  { method, params }: InputRequest,
   has: ClientCapabilities,
 ): ClientCapabilities | undefined {
   if (method === 'roots/list') return has.roots ? undefined : { roots: {} }
@@ -214,7 +225,7 @@ export function missingCapability(
   return { sampling: { ...(tools && { tools: {} }), ...(context && { context: {} }) } }
 }
 
-export function readAnswer({ method }: Question, answer: unknown): unknown {
+export function readAnswer({ method }: InputRequest, answer: unknown): unknown {
   if (!isObject(answer)) return answer
   const fields = withoutNulls(answer)
   const { content, roots } = fields
@@ -228,7 +239,7 @@ const isRoot = (root: unknown) =>
 
 const isContentBlock = (block: unknown) => isObject(block) && typeof block['type'] === 'string'
 
-export async function isAnswer(question: Question, given: unknown): Promise<boolean> {
+export async function isAnswer(question: InputRequest, given: unknown): Promise<boolean> {
   const { method, params } = question
   const answer = readAnswer(question, given)
   if (!isObject(answer)) return false
@@ -266,9 +277,12 @@ export function createReplayedRequester(
   replay: Replay,
   interrupt: Interrupt,
 ): ClientRequester {
-  const used = new Set<string>()
-  const keyFor = createKeys(key => used.has(key))
-  let open: Array<{ readonly ask: () => Promise<unknown>; readonly reject: (reason: Error) => void }> = []
+  const keyFor = createKeys()
+  const send = createRound<() => Promise<unknown>>(interrupt, async requests => {
+    await Promise.allSettled(requests.map(request => request()))
+    call.signal.throwIfAborted()
+    return replay.again()
+  })
 
   function keep(answer: never): never {
     replay.bytes += Buffer.byteLength(JSON.stringify(answer))
@@ -277,36 +291,18 @@ export function createReplayedRequester(
     return answer
   }
 
-  function leave() {
-    if (open.length === 0) return
-    const asked = open
-    open = []
-    interrupt(() =>
-      Promise.allSettled(asked.map(({ ask }) => ask())).then(() => {
-        call.signal.throwIfAborted()
-        return replay.again()
-      }),
-    )
-    for (const { reject } of asked) reject(new AwaitingInput())
-  }
-
-  async function ask(question: Question, given?: string): Promise<never> {
+  async function ask(question: InputRequest, given?: string): Promise<never> {
     requireCapability(call, question)
     const key = keyFor(question.method, given)
-    used.add(key)
     const name = digest(question)
     const known = replay.answers.get(key)
     if (known?.question === name) return known.outcome
     if (++replay.questions > MAX_REPLAYED_REQUESTS)
       throw new ToolError(`A call of an isolated tool can send at most ${MAX_REPLAYED_REQUESTS} requests.`)
-    return new Promise<never>((_, reject) => {
-      const askClientNow = () => {
-        const outcome = sendLive(askClient, call, question, call.signal, given).then(keep)
-        replay.answers.set(key, { question: name, outcome })
-        return outcome
-      }
-      open.push({ ask: askClientNow, reject })
-      setImmediate(leave)
+    return send(() => {
+      const outcome = sendLive(askClient, call, question, call.signal, given).then(keep)
+      replay.answers.set(key, { question: name, outcome })
+      return outcome
     })
   }
 

@@ -3,10 +3,21 @@
 
 import type { HostTool } from './define.ts'
 import type { JsonSchema } from './protocol.ts'
-import { closed, count, flag, icon, isolate, list, mediaType, positiveDuration, text } from './schema-parts.ts'
+import {
+  closed,
+  count,
+  flag,
+  icon,
+  isolate,
+  list,
+  mapOf,
+  mediaType,
+  positiveDuration,
+  text,
+  words,
+} from './schema-parts.ts'
 
 const callable = (description: string): JsonSchema => ({ callable: true, description })
-const words = (description: string): JsonSchema => ({ type: 'string', description })
 
 const common = {
   name: text('Name, unique on a route.'),
@@ -30,12 +41,10 @@ const toolAnnotations = closed({
 const annotations = closed({
   audience: list({ enum: ['user', 'assistant'] }, 'Intended readers.'),
   priority: { type: 'number', minimum: 0, maximum: 1, description: 'Importance from 0 to 1 (effectively required).' },
-  lastModified: {
-    type: 'string',
+  lastModified: words('Time of the last change (ISO 8601).', {
     pattern: '^\\d{4}-\\d{2}-\\d{2}(T.+)?$',
     patternErrorMessage: "an ISO 8601 time such as '2026-01-31T12:00:00Z'",
-    description: 'Time of the last change (ISO 8601).',
-  },
+  }),
 })
 
 const REQUIRED = { required: ['name', 'handler'] }
@@ -94,18 +103,16 @@ export const PLUGIN_SCHEMA = closed(
     options: { type: 'object', description: 'JSON Schema of the options.' },
     needs: list(text('A capability.'), 'Capabilities that another plugin must provide.'),
     provides: list(text('A capability.'), 'Capabilities that the plugin provides.'),
-    sections: {
-      type: 'object',
-      additionalProperties: { type: 'object', description: 'The JSON Schema of a section.' },
-      description: 'Top-level config keys, shared with other plugins.',
-    },
+    sections: mapOf(
+      { type: 'object', description: 'The JSON Schema of a section.' },
+      'Top-level config keys, shared with other plugins.',
+    ),
     routeKey: text('Key of a route for the options of the plugin.'),
     storeKey: text('Key of `store` for the options of the plugin.'),
-    toolKeys: {
-      type: 'object',
-      additionalProperties: { type: 'object', description: 'The JSON Schema of the value.' },
-      description: 'Keys of tools that the plugin reads.',
-    },
+    toolKeys: mapOf(
+      { type: 'object', description: 'The JSON Schema of the value.' },
+      'Keys of tools that the plugin reads.',
+    ),
     context: { type: 'object', description: 'Members of `ctx`, each with its value on routes without the plugin.' },
     setup: callable('Sets up the plugin.'),
     examine: callable('Checks the options without a host.'),

@@ -32,9 +32,9 @@ const describeClashing = ({ where, source }: Clashing) => (source ? `${where} ($
 
 export function nameClash(first: Clashing, second: Clashing): StartError {
   const { kind, key } = second.item
-  const fix = second.source?.fix ?? first.source?.fix
-  const what = `two ${kind} are called "${key}": in ${describeClashing(first)} and in ${describeClashing(second)}`
-  return new StartError('MH1107', fix === undefined ? what : `${what}; ${fix}`, {
+  const fix = second.source?.fix ?? first.source?.fix ?? 'rename one of them'
+  const places = [...new Set([first, second].map(describeClashing))].join(' and in ')
+  return new StartError('MH1107', `two ${kind} are called "${key}": in ${places}; ${fix}`, {
     ...writtenAt(second),
     also: [writtenAt(first)],
   })

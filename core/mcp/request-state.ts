@@ -29,14 +29,14 @@ export const digest = (value: unknown): string =>
     .slice(0, 22)
 
 /** A request of a handler to its client. */
-export type Question =
+export type InputRequest =
   | { readonly method: 'elicitation/create'; readonly params: ElicitParams }
   | { readonly method: 'sampling/createMessage'; readonly params: SampleParams }
   | { readonly method: 'roots/list'; readonly params: Record<string, never> }
 
 /** A round that waits for responses. */
 export interface OpenRound {
-  readonly requests: Readonly<Record<string, Question>>
+  readonly requests: Readonly<Record<string, InputRequest>>
   readonly state: unknown
 }
 

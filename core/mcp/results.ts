@@ -37,7 +37,7 @@ const BLOCK_FIELDS: Readonly<Record<string, readonly string[]>> = {
   resource: [],
 } satisfies Record<ContentBlock['type'], readonly string[]>
 
-function isBlock(value: unknown): value is ContentBlock {
+export function isBlock(value: unknown): value is ContentBlock {
   if (!isObject(value) || typeof value['type'] !== 'string' || !Object.hasOwn(BLOCK_FIELDS, value['type'])) return false
   if (value['type'] === 'resource') return isObject(value['resource'])
   return (BLOCK_FIELDS[value['type']] ?? []).every(name =>

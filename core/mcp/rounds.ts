@@ -16,7 +16,7 @@ import {
 } from './client-requests.ts'
 import { isObject } from './is-object.ts'
 import type { ClientCapabilities } from './protocol.ts'
-import { type OpenRound, type Question, sealState } from './request-state.ts'
+import { type InputRequest, type OpenRound, sealState } from './request-state.ts'
 import { ToolError } from './tool-error.ts'
 
 /** The state and responses that a handler receives in a later round. */
@@ -32,11 +32,11 @@ export interface Round {
  * be sent.
  */
 export class InputRequired {
-  readonly requests: Readonly<Record<string, Question>>
+  readonly requests: Readonly<Record<string, InputRequest>>
   readonly state: unknown
   readonly refused: (() => void) | undefined
 
-  constructor(requests: Readonly<Record<string, Question>>, state: unknown, refused?: () => void) {
+  constructor(requests: Readonly<Record<string, InputRequest>>, state: unknown, refused?: () => void) {
     this.requests = requests
     this.state = state
     this.refused = refused
@@ -47,7 +47,7 @@ export class InputRequired {
 const MAX_LIVE_ROUNDS = 32
 
 /** Throws `missingCapability` with everything that the client lacks. */
-function requireCapabilities(call: Call, item: CatalogItem, questions: readonly Question[]) {
+function requireCapabilities(call: Call, item: CatalogItem, questions: readonly InputRequest[]) {
   const lacking: ClientCapabilities = {}
   for (const question of questions) {
     recordMethod(call, question)

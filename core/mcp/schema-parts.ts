@@ -5,11 +5,23 @@ import { DURATION_PATTERN, POSITIVE_DURATION_PATTERN, SIZE_PATTERN } from './uni
 type None = Record<never, never>
 
 export const text = <const D extends string, const E extends JsonSchema = None>(description: D, extra?: E) =>
-  ({ type: 'string', minLength: 1, description, ...(extra as E) }) as const
+  ({ type: 'string', minLength: 1 as number, description, ...(extra as E) }) as const
+/** A string that can be empty. */
+export const words = <const D extends string, const E extends JsonSchema = None>(description: D, extra?: E) =>
+  ({ type: 'string', description, ...(extra as E) }) as const
+export const choice = <
+  const V extends readonly [string, ...string[]],
+  const D extends string,
+  const E extends JsonSchema = None,
+>(
+  values: V,
+  description: D,
+  extra?: E,
+) => ({ type: 'string', enum: values, description, ...(extra as E) }) as const
 export const flag = <const D extends string, const E extends JsonSchema = None>(description: D, extra?: E) =>
   ({ type: 'boolean', description, ...(extra as E) }) as const
 export const count = <const D extends string, const E extends JsonSchema = None>(description: D, extra?: E) =>
-  ({ type: 'integer', minimum: 1, ...(extra as E), description }) as const
+  ({ type: 'integer', minimum: 1 as number, ...(extra as E), description }) as const
 export const list = <const I extends JsonSchema, const D extends string, const E extends JsonSchema = None>(
   items: I,
   description: D,
@@ -19,8 +31,20 @@ export const closed = <const P extends Record<string, JsonSchema>, const E exten
   properties: P,
   extra?: E,
 ) => ({ type: 'object', additionalProperties: false, properties, ...(extra as E) }) as const
+/** An object with any keys, whose values have this schema. */
+export const mapOf = <const V extends JsonSchema, const D extends string, const E extends JsonSchema = None>(
+  values: V,
+  description: D,
+  extra?: E,
+) => ({ type: 'object', additionalProperties: values, description, ...(extra as E) }) as const
 export const duration = <const D extends string, const E extends JsonSchema = None>(description: D, extra?: E) =>
-  ({ type: ['string', 'number'], pattern: DURATION_PATTERN, minimum: 0, description, ...(extra as E) }) as const
+  ({
+    type: ['string', 'number'],
+    pattern: DURATION_PATTERN,
+    minimum: 0 as number,
+    description,
+    ...(extra as E),
+  }) as const
 /** The schema of a duration above zero. With zero, every call would fail. */
 export const positiveDuration = <const D extends string, const E extends JsonSchema = None>(
   description: D,
@@ -33,8 +57,8 @@ export const positiveDuration = <const D extends string, const E extends JsonSch
     description,
     ...(extra as E),
   }) as const
-export const size = <const D extends string>(description: D) =>
-  ({ type: ['string', 'number'], pattern: SIZE_PATTERN, minimum: 0, description }) as const
+export const size = <const D extends string, const E extends JsonSchema = None>(description: D, extra?: E) =>
+  ({ type: ['string', 'number'], pattern: SIZE_PATTERN, minimum: 0 as number, description, ...(extra as E) }) as const
 export const oneOrMore = <const D extends string, const E extends JsonSchema = None>(what: D, extra?: E) =>
   ({ anyOf: [text(what, extra), list(text(what, extra), `${what}; each of them`, { minItems: 1 })] }) as const
 

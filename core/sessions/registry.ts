@@ -6,7 +6,7 @@ import { HostError, shuttingDown } from '../http/errors.ts'
 import { getOrCreate } from '../http/get-or-create.ts'
 import { sameUser } from '../kernel/user.ts'
 import type { AdmitCaller, Offer, RequestFacts } from '../mcp/call.ts'
-import { holderOf } from '../mcp/client-limits.ts'
+import { limitOwnerOf } from '../mcp/client-limits.ts'
 import type { RequestId } from '../mcp/protocol.ts'
 import type { McpRoute } from '../mcp/routes.ts'
 import { type ChangeFeed, createWatchCharges } from './change-feed.ts'
@@ -148,7 +148,7 @@ export function createSessionRegistry(settings: RegistrySettings) {
     const { route, params, user, ip } = facts
     const id = ids.create(ownerOf(facts), clock.now())
     const digest = digestOf(id)
-    const holder = holderOf(facts)
+    const holder = limitOwnerOf(facts)
     const headers = store ? withoutCredentials(facts.headers) : NO_HEADERS
     const opening = { transport, route: route.path, params, holder, user, ip, headers }
     const version = store

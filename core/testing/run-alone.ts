@@ -54,7 +54,6 @@ export interface Happened {
 }
 
 const CLIENT = { name: 'test-client', version: '1.0.0' }
-const NO_OPTIONS = { type: 'object', additionalProperties: false, properties: {} } as const
 
 interface Alone {
   readonly lines: readonly LoggedLine[]
@@ -93,7 +92,6 @@ async function openAlone(definition: Definition, { context = {} }: RunSettings):
   const bus = createChangeBus(createMemoryBus('test'))
   let found: Pick<Alone, 'services' | 'route'> | undefined
   const caller = definePlugin<Record<never, never>>({
-    options: NO_OPTIONS,
     // Access depends on the config: use `testHost` to test it.
     provides: ['access', 'policy'],
     context: Object.fromEntries(Object.keys(context).map(name => [name, builtInContext.get(name)?.value])),

@@ -66,7 +66,6 @@ function forTest(config: Config, plugins: PluginsSettings, transports: readonly 
 function createWatcher() {
   const seen: { services?: Services; routes: readonly McpRoute[] } = { routes: [] }
   const plugin = definePlugin<Record<never, never>>({
-    options: { type: 'object', additionalProperties: false, properties: {} },
     setup(host) {
       host.onReady(() => void Object.assign(seen, { services: host.services, routes: host.routes }))
     },

@@ -2,8 +2,8 @@
 import { randomUUID } from 'node:crypto'
 import { resolve } from 'node:path'
 import { isatty } from 'node:tty'
-import { definePlugin, type InternalHost } from '../../core/internal.ts'
-import { DURATION_PATTERN, type OptionsOf, parseDuration } from '../../core/plugin.ts'
+import { choice, closed, definePlugin, duration, type InternalHost, words } from '../../core/internal.ts'
+import { type OptionsOf, parseDuration } from '../../core/plugin.ts'
 import { requestIdIn } from '../../core/transport.ts'
 import { claimFile, makeFolderOf } from '../families/own-file/index.ts'
 import { jsonLine, textLine } from './line.ts'
@@ -63,20 +63,10 @@ function setup(host: InternalHost, { file, format, sample, slow }: FilledAccessL
   host.onClose(() => lines?.close())
 }
 
-const OPTIONS = {
-  type: 'object',
-  description: 'Writes one line per request: caller, method, duration and outcome.',
-  additionalProperties: false,
-  properties: {
-    file: {
-      type: 'string',
-      description: 'Output file, relative to the config. Default: stdout, or stderr with `mcp-host stdio`.',
-    },
-    format: {
-      type: 'string',
-      enum: ['json', 'text'],
-      description: 'Format. Default: text at a terminal, else JSON.',
-    },
+const OPTIONS = closed(
+  {
+    file: words('Output file, relative to the config. Default: stdout, or stderr with `mcp-host stdio`.'),
+    format: choice(['json', 'text'], 'Format. Default: text at a terminal, else JSON.'),
     sample: {
       type: 'number',
       minimum: 0,
@@ -84,14 +74,10 @@ const OPTIONS = {
       default: 1,
       description: 'Share of fast, successful requests that is written: 0 to 1. All other requests are always written.',
     },
-    slow: {
-      type: 'string',
-      pattern: DURATION_PATTERN,
-      default: '1s',
-      description: 'Requests of at least this duration are always written, with `"slow": true`.',
-    },
+    slow: duration('Requests of at least this duration are always written, with `"slow": true`.', { default: '1s' }),
   },
-} as const
+  { description: 'Writes one line per request: caller, method, duration and outcome.' },
+)
 
 export interface AccessLogOptions extends OptionsOf<typeof OPTIONS> {}
 export interface FilledAccessLogOptions extends OptionsOf<typeof OPTIONS, true> {}

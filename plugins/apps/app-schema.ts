@@ -1,21 +1,7 @@
 // The JSON Schema of an app, matching the types in define-app.ts.
-import { icon } from '../../core/auth.ts'
-import type { JsonSchema } from '../../core/index.ts'
 
-const words = (description: string): JsonSchema => ({ type: 'string', description })
-const text = (description: string, more: JsonSchema = {}): JsonSchema => ({
-  type: 'string',
-  minLength: 1,
-  description,
-  ...more,
-})
-const list = (items: JsonSchema, description: string): JsonSchema => ({ type: 'array', items, description })
-const closed = (properties: Readonly<Record<string, JsonSchema>>, more: JsonSchema = {}): JsonSchema => ({
-  type: 'object',
-  additionalProperties: false,
-  properties,
-  ...more,
-})
+import { icon } from '../../core/auth.ts'
+import { closed, flag, list, text, words } from '../../core/internal.ts'
 
 const PORT = '(?::(?:[1-9]\\d{0,3}|[1-5]\\d{4}|6[0-4]\\d{3}|65[0-4]\\d{2}|655[0-2]\\d|6553[0-5]))?'
 const LABEL = '[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?'
@@ -61,7 +47,7 @@ export const APP_SCHEMA = closed(
       pattern: '^[\\x21-\\x7e]+$',
       patternErrorMessage: 'a name without spaces or line ends',
     }),
-    prefersBorder: { type: 'boolean', description: 'Whether it has a border.' },
+    prefersBorder: flag('Whether it has a border.'),
   },
   { required: ['name'], description: 'The app that shows its results to people.' },
 )

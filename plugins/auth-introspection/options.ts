@@ -1,35 +1,25 @@
 // The options of auth-introspection and their schema.
 
 import { ENDPOINT_URL_PATTERN, IDENTIFIER, STREAMS_OUTLIVE_TOKEN_SCHEMA } from '../../core/auth.ts'
-import { CLAIM_PATHS_SCHEMA, DURATION_PATTERN, type OptionsOf } from '../../core/plugin.ts'
+import { choice, closed, duration, flag, words } from '../../core/internal.ts'
+import { CLAIM_PATHS_SCHEMA, type OptionsOf } from '../../core/plugin.ts'
 import { DPOP_SCHEMA } from '../families/dpop/index.ts'
 
-export const authIntrospectionSchema = {
-  type: 'object',
-  description: 'Verifies opaque tokens at the authorization server (RFC 7662), and enforces `authorize` of routes.',
-  additionalProperties: false,
-  required: ['endpoint', 'clientId', 'clientSecret'],
-  properties: {
-    endpoint: {
-      type: 'string',
+export const authIntrospectionSchema = closed(
+  {
+    endpoint: words('URL of the introspection endpoint.', {
       format: 'uri',
       pattern: `^(?!.*/\\.well-known/)${ENDPOINT_URL_PATTERN.slice(1)}`,
       patternErrorMessage: 'the `introspection_endpoint` of the discovery document, not the document',
-      description: 'URL of the introspection endpoint.',
-    },
-    clientId: { type: 'string', description: 'Client id of this server.' },
-    clientSecret: { type: 'string', writeOnly: true, description: 'The client secret.' },
-    clientAuth: {
-      type: 'string',
-      enum: ['basic', 'post'],
+    }),
+    clientId: words('Client id of this server.'),
+    clientSecret: words('The client secret.', { writeOnly: true }),
+    clientAuth: choice(['basic', 'post'], 'Client authentication: in the Authorization header or in the body.', {
       default: 'basic',
-      description: 'Client authentication: in the Authorization header or in the body.',
-    },
-    issuer: {
-      type: 'string',
-      description:
-        'The issuer: part of the user identity, and compared with iss of the response. Default: the origin of the endpoint.',
-    },
+    }),
+    issuer: words(
+      'The issuer: part of the user identity, and compared with iss of the response. Default: the origin of the endpoint.',
+    ),
     audience: {
       anyOf: [
         { type: 'string', minLength: 1, ...IDENTIFIER },
@@ -37,33 +27,27 @@ export const authIntrospectionSchema = {
       ],
       description: 'Accepted audiences; a token needs one of them. Default: the resource of the route.',
     },
-    validate: {
-      type: 'object',
-      default: {},
-      additionalProperties: false,
-      description: 'Checks. `audience: false` accepts tokens for any service, and startup warns.',
-      properties: { audience: { type: 'boolean', default: true, description: 'The audience must be this server.' } },
-    },
-    cacheFor: {
-      type: ['string', 'number'],
-      pattern: DURATION_PATTERN,
-      minimum: 0,
-      default: '30s',
-      description:
-        'Cache time of responses, at most 5m and never past exp. Revoked tokens stay valid for this time. 0 disables the cache.',
-    },
+    validate: closed(
+      { audience: flag('The audience must be this server.', { default: true }) },
+      { default: {}, description: 'Checks. `audience: false` accepts tokens for any service, and startup warns.' },
+    ),
+    cacheFor: duration(
+      'Cache time of responses, at most 5m and never past exp. Revoked tokens stay valid for this time. 0 disables the cache.',
+      { default: '30s' },
+    ),
     dpop: DPOP_SCHEMA,
     streamsOutliveToken: STREAMS_OUTLIVE_TOKEN_SCHEMA,
-    claims: {
+    claims: closed(CLAIM_PATHS_SCHEMA, {
       title: 'ClaimPaths',
-      type: 'object',
       default: {},
-      additionalProperties: false,
       description: 'Response paths of scopes, roles, subject and clientId: names, joined by dots.',
-      properties: CLAIM_PATHS_SCHEMA,
-    },
+    }),
   },
-} as const
+  {
+    description: 'Verifies opaque tokens at the authorization server (RFC 7662), and enforces `authorize` of routes.',
+    required: ['endpoint', 'clientId', 'clientSecret'],
+  },
+)
 
 export interface AuthIntrospectionOptions extends OptionsOf<typeof authIntrospectionSchema> {}
 export interface FilledAuthIntrospection extends OptionsOf<typeof authIntrospectionSchema, true> {}

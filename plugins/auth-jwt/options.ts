@@ -7,14 +7,13 @@ import {
   KEYS_URL,
   STREAMS_OUTLIVE_TOKEN_SCHEMA,
 } from '../../core/auth.ts'
-import { CLAIM_PATHS_SCHEMA, DURATION_PATTERN, type OptionsOf } from '../../core/plugin.ts'
+import { closed, duration, flag, list, mapOf, text, words } from '../../core/internal.ts'
+import { CLAIM_PATHS_SCHEMA, type OptionsOf } from '../../core/plugin.ts'
 import { DPOP_SCHEMA } from '../families/dpop/index.ts'
 import { ASYMMETRIC, SYMMETRIC } from '../families/issuer-keys/index.ts'
 
-const duration = <const T extends string, const D extends string>(standard: T, description: D) =>
-  ({ type: ['string', 'number'], pattern: DURATION_PATTERN, minimum: 0, default: standard, description }) as const
 const url = <const D extends string>(description: D) =>
-  ({ type: 'string', format: 'uri', pattern: ENDPOINT_URL_PATTERN, description }) as const
+  words(description, { format: 'uri', pattern: ENDPOINT_URL_PATTERN })
 const texts = { type: 'array', items: { type: 'string', minLength: 1 }, minItems: 1 } as const
 
 const one = { type: 'string', minLength: 1, ...IDENTIFIER } as const
@@ -23,37 +22,29 @@ const audience = {
   description: 'Accepted audiences; a token needs one of them. Default: the resource of the route.',
 } as const
 
-const claims = {
-  title: 'JwtClaims',
-  type: 'object',
-  description: 'Paths of scopes, roles, subject, clientId and audience (names, joined by dots), and `required` claims.',
-  additionalProperties: false,
-  properties: {
+const claims = closed(
+  {
     ...CLAIM_PATHS_SCHEMA,
     audience: {
       anyOf: [{ type: 'string' }, texts],
       default: 'aud',
       description: 'Paths of the audience, which are merged.',
     },
-    required: {
-      type: 'object',
-      additionalProperties: { type: 'string' },
-      description: "Claims that must have exactly this value, such as { token_use: 'access' }.",
-    },
+    required: mapOf({ type: 'string' }, "Claims that must have exactly this value, such as { token_use: 'access' }."),
   },
-} as const
+  {
+    title: 'JwtClaims',
+    description:
+      'Paths of scopes, roles, subject, clientId and audience (names, joined by dots), and `required` claims.',
+  },
+)
 
 const issuerProperties = {
   authority: {
     ...url('The exact issuer URL. Its keys are found by discovery (RFC 8414 or OpenID Connect).'),
     ...ISSUER_URL,
   },
-  issuer: {
-    type: 'string',
-    minLength: 1,
-    ...IDENTIFIER,
-    description: 'The exact iss of the tokens.',
-  },
+  issuer: text('The exact iss of the tokens.', { ...IDENTIFIER }),
   jwksUri: {
     ...url('URL of the issuer keys.'),
     ...KEYS_URL,
@@ -67,68 +58,56 @@ const issuerProperties = {
     writeOnly: true,
     description: 'Public keys of the issuer: JWKs or PEM texts.',
   },
-  secret: {
-    type: 'string',
-    writeOnly: true,
-    description: 'A secret shared with the issuer, for HS algorithms. At least 32 characters.',
-  },
+  secret: words('A secret shared with the issuer, for HS algorithms. At least 32 characters.', { writeOnly: true }),
   audience,
   claims,
 } as const
 
-const check = <const D extends string>(description: D) => ({ type: 'boolean', default: true, description }) as const
+const check = <const D extends string>(description: D) => flag(description, { default: true })
 
-export const authJwtSchema = {
-  type: 'object',
-  description: 'Verifies JWT access tokens, and enforces `authorize` of routes.',
-  additionalProperties: false,
-  properties: {
+export const authJwtSchema = closed(
+  {
     ...issuerProperties,
     claims: { ...claims, default: {} },
-    issuers: {
-      type: 'array',
-      items: {
+    issuers: list(
+      closed(issuerProperties, {
         title: 'IssuerOptions',
-        type: 'object',
         description: 'An issuer: authority, or issuer with one of jwksUri, keys and secret.',
-        additionalProperties: false,
-        properties: issuerProperties,
-      },
-      minItems: 1,
-      description: 'Several issuers. audience and claims of this level are their defaults.',
-    },
-    ownIssuer: {
-      type: 'boolean',
-      description:
-        'Accepts host-issued tokens of auth-bridge in addition to the configured issuers. Default: true without other issuers.',
-    },
-    validate: {
-      type: 'object',
-      default: {},
-      additionalProperties: false,
-      description:
-        'Checks of issuer, audience, lifetime and signingKey, each on by default. `false` causes a warning at startup. The signature is always verified.',
-      properties: {
+      }),
+      'Several issuers. audience and claims of this level are their defaults.',
+      { minItems: 1 },
+    ),
+    ownIssuer: flag(
+      'Accepts host-issued tokens of auth-bridge in addition to the configured issuers. Default: true without other issuers.',
+    ),
+    validate: closed(
+      {
         issuer: check('The issuer must be configured.'),
         audience: check('The audience must be this server.'),
         lifetime: check('exp, nbf and iat must be valid.'),
         signingKey: check('The key must have the kid, the algorithm and the minimum length.'),
       },
-    },
-    algorithms: {
-      type: 'array',
-      items: { enum: [...ASYMMETRIC, ...SYMMETRIC] },
-      minItems: 1,
-      description:
-        'Accepted algorithms; with a secret only HS. Default: RS, PS and ES with 256, 384 and 512, EdDSA, Ed25519.',
-    },
+      {
+        default: {},
+        description:
+          'Checks of issuer, audience, lifetime and signingKey, each on by default. `false` causes a warning at startup. The signature is always verified.',
+      },
+    ),
+    algorithms: list(
+      { enum: [...ASYMMETRIC, ...SYMMETRIC] },
+      'Accepted algorithms; with a secret only HS. Default: RS, PS and ES with 256, 384 and 512, EdDSA, Ed25519.',
+      { minItems: 1 },
+    ),
     dpop: DPOP_SCHEMA,
     streamsOutliveToken: STREAMS_OUTLIVE_TOKEN_SCHEMA,
-    clockTolerance: duration('60s', 'Maximum difference between clocks, for exp, nbf and iat.'),
-    jwksMaxAge: duration('5m', 'Maximum age of cached keys. A withdrawn key is refused after this time at the latest.'),
-    jwksMaxStale: duration('1h', 'Maximum age of cached keys while the issuer is unavailable.'),
+    clockTolerance: duration('Maximum difference between clocks, for exp, nbf and iat.', { default: '60s' }),
+    jwksMaxAge: duration('Maximum age of cached keys. A withdrawn key is refused after this time at the latest.', {
+      default: '5m',
+    }),
+    jwksMaxStale: duration('Maximum age of cached keys while the issuer is unavailable.', { default: '1h' }),
   },
-} as const
+  { description: 'Verifies JWT access tokens, and enforces `authorize` of routes.' },
+)
 
 export interface AuthJwtOptions extends OptionsOf<typeof authJwtSchema> {}
 export interface FilledAuthJwt extends OptionsOf<typeof authJwtSchema, true> {}

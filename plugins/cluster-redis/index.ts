@@ -1,6 +1,6 @@
 // The plugin `cluster-redis`, which keeps everything in Redis, and a plugin for each part: sessions, changes, streams, grants, tasks.
 
-import { definePlugin, type InternalExamination } from '../../core/internal.ts'
+import { closed, definePlugin, type InternalExamination } from '../../core/internal.ts'
 import type { OptionsOf } from '../../core/plugin.ts'
 import { createChangeBus, createEventStore, createPeers, createSessionStore } from '../../core/transport.ts'
 import { createGrantStore } from '../families/grant-store/index.ts'
@@ -24,11 +24,7 @@ import { createTaskStore } from '../families/task-store/index.ts'
 const ALL_COMMANDS = [...STORE_COMMANDS, ...BUS_COMMANDS]
 const OF_SESSIONS = 'sessions are for every node, but the keys that sign their ids'
 
-const STREAM_OPTIONS = {
-  type: 'object',
-  additionalProperties: false,
-  properties: { ...STREAM_PROPERTIES, ...REDIS_PROPERTIES },
-} as const
+const STREAM_OPTIONS = closed({ ...STREAM_PROPERTIES, ...REDIS_PROPERTIES })
 
 export const EVENT_STORE_OPTIONS = {
   ...STREAM_OPTIONS,
@@ -73,11 +69,7 @@ export const eventStoreRedis = definePlugin<ClusterRedisOptions, FilledClusterRe
   examine: (options, about) => examineRedis(connectionIn(options), about as InternalExamination),
 })
 
-const CONNECTION_OPTIONS = {
-  type: 'object',
-  additionalProperties: false,
-  properties: { ...REDIS_PROPERTIES },
-} as const
+const CONNECTION_OPTIONS = closed({ ...REDIS_PROPERTIES })
 
 /** Redis settings. Default: the config's `redis`. */
 export interface RedisPartOptions extends OptionsOf<typeof CONNECTION_OPTIONS> {}

@@ -1,14 +1,18 @@
 // Named CORS policies for routes with `cors`. The headers of MCP are always allowed and exposed.
 import koaCors from '@koa/cors'
-import { type CrossOrigin, definePlugin, didYouMean, type InternalHost } from '../../core/internal.ts'
 import {
-  DURATION_PATTERN,
-  type HostContext,
-  type HostMiddleware,
-  type OptionsOf,
-  parseDuration,
-  StartError,
-} from '../../core/plugin.ts'
+  type CrossOrigin,
+  closed,
+  definePlugin,
+  didYouMean,
+  duration,
+  flag,
+  type InternalHost,
+  list,
+  mapOf,
+  words,
+} from '../../core/internal.ts'
+import { type HostContext, type HostMiddleware, type OptionsOf, parseDuration, StartError } from '../../core/plugin.ts'
 
 const ANY = '*'
 /** Matches origins. Browser extensions and apps have their own schemes. */
@@ -91,60 +95,37 @@ function warnOfAnySite(compiled: ReadonlyMap<string, CrossOrigin>, host: Interna
   }
 }
 
-const OPTIONS = {
-  type: 'object',
-  description: 'CORS policies for routes.',
-  additionalProperties: false,
-  required: ['policies'],
-  properties: {
-    policies: {
-      type: 'object',
-      description: 'Policies by name. Routes select one with cors.',
-      additionalProperties: {
-        title: 'CorsPolicy',
-        type: 'object',
-        description: 'A CORS policy.',
-        additionalProperties: false,
-        required: ['origins'],
-        properties: {
-          origins: {
-            type: 'array',
-            minItems: 1,
-            items: {
-              type: 'string',
+const OPTIONS = closed(
+  {
+    policies: mapOf(
+      closed(
+        {
+          origins: list(
+            words('An origin: scheme, host and port.', {
               pattern: ORIGIN_PATTERN,
               patternErrorMessage: "an origin such as 'https://app.acme.example', or only '*'",
-              description: 'An origin: scheme, host and port.',
-            },
-            description:
-              "Allowed origins: https://app.acme.example, vscode-webview://... '*' as the only entry allows any.",
-            examples: [['https://app.acme.example']],
-          },
-          credentials: {
-            type: 'boolean',
+            }),
+            "Allowed origins: https://app.acme.example, vscode-webview://... '*' as the only entry allows any.",
+            { minItems: 1, examples: [['https://app.acme.example']] },
+          ),
+          credentials: flag("Allows cookies. Not needed for bearer tokens, and not possible with '*'.", {
             default: false,
-            description: "Allows cookies. Not needed for bearer tokens, and not possible with '*'.",
-          },
-          headers: {
-            type: 'array',
-            default: [],
-            items: { type: 'string', pattern: HEADER_PATTERN, description: 'The name of a request header.' },
-            description: 'Additional request headers that pages can send, such as X-Tenant-Id.',
-            examples: [['X-Tenant-Id']],
-          },
-          maxAge: {
-            type: ['string', 'number'],
-            pattern: DURATION_PATTERN,
-            minimum: 0,
-            default: '10m',
-            description: 'Cache time of preflight responses in browsers.',
-          },
+          }),
+          headers: list(
+            words('The name of a request header.', { pattern: HEADER_PATTERN }),
+            'Additional request headers that pages can send, such as X-Tenant-Id.',
+            { default: [], examples: [['X-Tenant-Id']] },
+          ),
+          maxAge: duration('Cache time of preflight responses in browsers.', { default: '10m' }),
         },
-      },
-      examples: [{ browser: { origins: ['https://app.acme.example'] } }],
-    },
+        { title: 'CorsPolicy', description: 'A CORS policy.', required: ['origins'] },
+      ),
+      'Policies by name. Routes select one with cors.',
+      { examples: [{ browser: { origins: ['https://app.acme.example'] } }] },
+    ),
   },
-} as const
+  { description: 'CORS policies for routes.', required: ['policies'] },
+)
 
 export interface CorsOptions extends OptionsOf<typeof OPTIONS> {}
 export interface FilledCorsOptions extends OptionsOf<typeof OPTIONS, true> {}

@@ -1,7 +1,7 @@
 // Detects that the event loop is blocked, with the delay histogram of Node.js: a warning in the log and a counter.
 import { monitorEventLoopDelay } from 'node:perf_hooks'
-import { definePlugin } from '../../core/internal.ts'
-import { type Call, DURATION_PATTERN, type OptionsOf, parseDuration } from '../../core/plugin.ts'
+import { closed, definePlugin, duration } from '../../core/internal.ts'
+import { type Call, type OptionsOf, parseDuration } from '../../core/plugin.ts'
 
 /** How often the delay is read, milliseconds. */
 const CHECK_EVERY = 1_000
@@ -17,19 +17,12 @@ function nameOf({ method, params, view }: Call): string {
   return method === 'tools/call' && typeof name === 'string' && view.tools.has(name) ? `tool ${name}` : method
 }
 
-const OPTIONS = {
-  type: 'object',
-  description: 'Warns when the event loop is blocked, so that no other caller is served.',
-  additionalProperties: false,
-  properties: {
-    warnAfter: {
-      type: 'string',
-      pattern: DURATION_PATTERN,
-      default: '200ms',
-      description: 'A longer delay of the event loop is logged.',
-    },
+const OPTIONS = closed(
+  {
+    warnAfter: duration('A longer delay of the event loop is logged.', { default: '200ms' }),
   },
-} as const
+  { description: 'Warns when the event loop is blocked, so that no other caller is served.' },
+)
 
 export interface EventLoopOptions extends OptionsOf<typeof OPTIONS> {}
 export interface FilledEventLoopOptions extends OptionsOf<typeof OPTIONS, true> {}

@@ -1,6 +1,6 @@
 // Endpoints for probes and people: liveness, readiness, and the routes that are served.
 import { isLoopback } from '../../core/auth.ts'
-import { definePlugin, type InternalHost } from '../../core/internal.ts'
+import { choice, closed, definePlugin, type InternalHost, words } from '../../core/internal.ts'
 import type { HostContext, OptionsOf } from '../../core/plugin.ts'
 import { createTokenCheck } from '../families/own-port/index.ts'
 
@@ -48,30 +48,24 @@ const pathOr = <const P extends string, const D extends string>(path: P, descrip
 const LIVE = '/livez'
 const READY = '/readyz'
 
-const OPTIONS = {
-  type: 'object',
-  description: 'Endpoints for liveness and readiness probes.',
-  additionalProperties: false,
-  properties: {
+const OPTIONS = closed(
+  {
     path: pathOr('/health', 'Path of the endpoint for operators: readiness, server, routes and states.'),
     live: pathOr(LIVE, 'Path of the liveness endpoint: 200 while the process responds.'),
     ready: pathOr(READY, 'Path of the readiness endpoint: 200 if ready, otherwise 503.'),
-    details: {
-      type: 'string',
-      enum: ['local', 'anyone', 'nobody'],
-      default: 'local',
-      description:
-        'Callers that get details without the token. `local`: requests from this machine. `nobody`: the token is required.',
-    },
-    token: {
-      type: 'string',
+    details: choice(
+      ['local', 'anyone', 'nobody'],
+      'Callers that get details without the token. `local`: requests from this machine. `nobody`: the token is required.',
+      { default: 'local' },
+    ),
+    token: words('Bearer token for access to details: 16 letters and digits or more.', {
       writeOnly: true,
       pattern: '^[\\w.~+/-]{16,}=*$',
       patternErrorMessage: 'at least 16 letters, digits and - . _ ~ + /, such as openssl rand -hex 24 prints',
-      description: 'Bearer token for access to details: 16 letters and digits or more.',
-    },
+    }),
   },
-} as const
+  { description: 'Endpoints for liveness and readiness probes.' },
+)
 
 export interface HealthOptions extends OptionsOf<typeof OPTIONS> {}
 export interface FilledHealthOptions extends OptionsOf<typeof OPTIONS, true> {}

@@ -5,7 +5,7 @@ import { Tinypool } from 'tinypool'
 import { type CallContext, HostError, ToolError } from '../../core/index.ts'
 import type { InternalHost } from '../../core/internal.ts'
 import { errorText } from '../../core/plugin.ts'
-import { describeIsolationLimits, holderOf, processEntry } from '../../core/transport.ts'
+import { describeIsolationLimits, limitOwnerOf, processEntry } from '../../core/transport.ts'
 import {
   type Ask,
   type ExceededLimit,
@@ -208,7 +208,7 @@ export function createPools(
     const owners = counts.get(pool) ?? new Map<string, number>()
     counts.set(pool, owners)
     const { user, offer } = isolated.call
-    const owner = holderOf({ user, ip: offer.ip })
+    const owner = limitOwnerOf({ user, ip: offer.ip })
     const own = owners.get(owner) ?? 0
     if (own >= MAX_PER_OWNER) throw busy(isolated.tool.name, `${own} calls of one user or address`)
     owners.set(owner, own + 1)

@@ -3,7 +3,7 @@ import type { IncomingMessage } from 'node:http'
 import Negotiator from 'negotiator'
 import { assertInstalled, isLoopback } from '../../core/auth.ts'
 import { HostError } from '../../core/index.ts'
-import { definePlugin, type InternalHost } from '../../core/internal.ts'
+import { closed, count, definePlugin, flag, type InternalHost, words } from '../../core/internal.ts'
 import { errorText, type HostContext, type OptionsOf, StartError } from '../../core/plugin.ts'
 import { withTimeout } from '../../core/transport.ts'
 import { checkPort, checkToken, createTokenCheck, LOOPBACK, portOptions } from '../families/own-port/index.ts'
@@ -167,36 +167,20 @@ function serveOnOwnPort(
   host.onClose(() => close?.())
 }
 
-const OPTIONS = {
-  type: 'object',
-  description: 'Metrics for Prometheus, on a separate port or at a path of the host.',
-  additionalProperties: false,
-  properties: {
+const OPTIONS = closed(
+  {
     ...portOptions(PORT, '`/metrics`', '`token`'),
-    path: {
-      type: 'string',
-      pattern: '^/',
-      description: 'Path on the host, in place of a separate port. Requires `token`.',
-    },
-    token: {
-      type: 'string',
-      writeOnly: true,
-      description: 'Bearer token for access to the metrics: at least 16 characters.',
-    },
-    clients: {
-      type: 'integer',
+    path: words('Path on the host, in place of a separate port. Requires `token`.', { pattern: '^/' }),
+    token: words('Bearer token for access to the metrics: at least 16 characters.', { writeOnly: true }),
+    clients: count('Maximum client names and versions with separate series. All others are `_OTHER`.', {
       minimum: 0,
       maximum: 10_000,
       default: 100,
-      description: 'Maximum client names and versions with separate series. All others are `_OTHER`.',
-    },
-    process: {
-      type: 'boolean',
-      default: true,
-      description: 'Includes memory, CPU, event loop and garbage collection of the process.',
-    },
+    }),
+    process: flag('Includes memory, CPU, event loop and garbage collection of the process.', { default: true }),
   },
-} as const
+  { description: 'Metrics for Prometheus, on a separate port or at a path of the host.' },
+)
 
 export interface MetricsOptions extends OptionsOf<typeof OPTIONS> {}
 export interface FilledMetricsOptions extends OptionsOf<typeof OPTIONS, true> {}

@@ -5,28 +5,12 @@ import { below, DocumentError, type Place, pointerOf, rootOf } from './document/
 import { createReferences, type Found, type References } from './document/references.ts'
 import type { HttpMethod, SecurityRequirement, SecurityScheme, SecuritySchemes } from './operation.ts'
 import { METHODS } from './options.ts'
-import { createDefinitions, type Definitions } from './schema/definitions.ts'
+import { createDefinitions } from './schema/definitions.ts'
 
-export interface Api {
-  readonly documents: Documents
-  readonly references: References
-  readonly request: Definitions
-  readonly response: Definitions
-  readonly root: Readonly<Record<string, unknown>>
-  readonly place: Place
-  readonly version: '3.0' | '3.1'
-  readonly securitySchemes: SecuritySchemes
-  /** True if a server or a token URL can receive credentials. */
-  readonly trusts: (url: URL) => boolean
-  /** Ignored or replaced invalid parts of the document, with their locations. */
-  readonly notes: ReadonlyMap<string, Note>
-  readonly note: (place: Place, text: string) => void
-}
+export type Api = ReturnType<typeof createApi>
 
-export interface Note {
-  readonly place: Place
-  readonly text: string
-}
+/** True if a server or a token URL can receive credentials. */
+export type Trusts = (url: URL) => boolean
 
 export interface Candidate {
   /** The operationId, or `GET /pets/{id}`. */
@@ -55,13 +39,13 @@ export const childOf = ({ value, place }: Found, key: string): Found => ({
 })
 
 /** Throws a DocumentError for a document of another version or kind. */
-export function createApi(documents: Documents, trusts: Api['trusts'] = () => true): Api {
+export function createApi(documents: Documents, trusts: Trusts = () => true) {
   const place = rootOf(documents.main)
   const root = objectAt({ value: documents.main.root, place }, 'an OpenAPI document')
   const version = versionOf(root, place)
   const references = createReferences(documents)
-  const notes = new Map<string, Note>()
-  const note = (at: Place, text: string) =>
+  const notes = new Map<string, { readonly place: Place; readonly text: string }>()
+  const note = (at: Place, text: string): void =>
     void notes.set(`${at.file.name}${pointerOf(at)} ${text}`, { place: at, text })
   const settings = { references, version, note }
   return {
@@ -71,6 +55,7 @@ export function createApi(documents: Documents, trusts: Api['trusts'] = () => tr
     place,
     version,
     trusts,
+    /** Ignored or replaced invalid parts of the document, with their locations. */
     notes,
     note,
     securitySchemes: securitySchemesOf({ value: root, place }, references),
@@ -79,7 +64,7 @@ export function createApi(documents: Documents, trusts: Api['trusts'] = () => tr
   }
 }
 
-function versionOf(root: Readonly<Record<string, unknown>>, place: Place): Api['version'] {
+function versionOf(root: Readonly<Record<string, unknown>>, place: Place): '3.0' | '3.1' {
   const { openapi, swagger } = root
   if (swagger !== undefined)
     return fail(below(place, 'swagger'), `OpenAPI ${swagger} is not supported; convert the document to 3.0 or 3.1`)

@@ -2,7 +2,7 @@
 import type { JsonSchema } from '../../core/index.ts'
 import { isObject } from '../../core/plugin.ts'
 import { argumentNameOf, freeName } from './names.ts'
-import type { ArgumentPath, OperationArguments, Parameter, RequestBody } from './operation.ts'
+import { type ArgumentPath, type OperationArguments, type Parameter, PLACES, type RequestBody } from './operation.ts'
 import type { Override } from './options.ts'
 import type { ReadBody } from './read-body.ts'
 import type { ReadParameter } from './read-parameters.ts'
@@ -17,43 +17,21 @@ interface Argument {
   readonly required: boolean
 }
 
-/** A fixed or default value. */
 export interface ArgumentValue {
   readonly path: ArgumentPath
   readonly value?: unknown
   readonly default?: unknown
 }
 
-export interface Arguments {
-  readonly parameters: readonly Parameter[]
-  readonly body?: RequestBody
-  /** The input schema without `$defs`. */
-  readonly input: JsonSchema
-  readonly values: readonly ArgumentValue[]
-  /** The arguments that each call must have. */
-  readonly required: readonly ArgumentPath[]
-  /** Names in `overrides` that match no argument. */
-  readonly unknownArguments: readonly string[]
-}
-
-export type Grouping = 'flat' | 'grouped'
-
-interface Placed {
-  readonly parameters: Parameter[]
-  readonly from: RequestBody['from'] | undefined
-  readonly list: Argument[]
-}
-
-const GROUPS = ['path', 'query', 'header', 'cookie'] as const
+type Grouping = 'flat' | 'grouped'
 
 export function mapArguments(
   parameters: readonly ReadParameter[],
   body: ReadBody | undefined,
   grouping: Grouping,
   overrides: NonNullable<Override['arguments']> = {},
-): Arguments {
-  const { list, from, ...placed } =
-    grouping === 'grouped' ? placeInGroups(parameters, body) : placeFlat(parameters, body)
+) {
+  const { list, from, ...placed } = placeArguments(parameters, body, grouping)
   const overrideOf = ({ name }: Argument) => (Object.hasOwn(overrides, name) ? overrides[name] : undefined)
   const renamed = new Map(list.map(one => [one.path, pathWith(one.path, overrideOf(one)?.name)]))
   const final = (path: ArgumentPath) => renamed.get(path) ?? path
@@ -62,13 +40,16 @@ export function mapArguments(
   return {
     parameters: placed.parameters.map(one => ({ ...one, argument: final(one.argument) })),
     ...(body && from && { body: bodyWith(body, from, final) }),
+    /** The input schema without `$defs`. */
     input: inputOf(listed),
+    /** The arguments that each call must have. */
     required: listed.filter(({ required }) => required).map(({ path }) => path),
-    values: changed.flatMap(({ path, override }) =>
+    values: changed.flatMap(({ path, override }): ArgumentValue | [] =>
       override && ('value' in override || 'default' in override)
         ? { path, value: override.value, default: override.default }
         : [],
     ),
+    /** Names in `overrides` that match no argument. */
     unknownArguments: Object.keys(overrides).filter(name => !list.some(one => one.name === name)),
   }
 }
@@ -95,47 +76,42 @@ function schemaOf({ schema, description, deprecated }: ReadParameter): JsonSchem
   return { ...schema, ...(description !== undefined && { description }), ...(deprecated && { deprecated }) }
 }
 
-/** Places names in the order path, query, header, cookie, body. Later duplicates get a suffix. */
-function placeFlat(parameters: readonly ReadParameter[], body: ReadBody | undefined): Placed {
-  const taken = new Set<string>()
+/** Places names in the order path, query, header, cookie, body. Later duplicates of a name get a suffix. */
+function placeArguments(parameters: readonly ReadParameter[], body: ReadBody | undefined, grouping: Grouping) {
   const list: Argument[] = []
-  const place = (name: string, suffix: string, schema: Schema, required: boolean): ArgumentPath => {
-    const free = freeName(argumentNameOf(name), suffix, taken)
-    taken.add(free)
-    const path = [free] as const
-    list.push({ name: free, path, schema, required })
+  const taken = new Map<string | undefined, Set<string>>()
+  const place = (
+    group: string | undefined,
+    name: string,
+    suffix: string,
+    about: Pick<Argument, 'schema' | 'required'>,
+  ): ArgumentPath => {
+    const names = taken.get(group) ?? new Set()
+    const free = freeName(argumentNameOf(name), suffix, names)
+    taken.set(group, names.add(free))
+    const path = group === undefined ? ([free] as const) : ([group, free] as const)
+    list.push({ name: path.join('.'), path, ...about })
     return path
   }
-  const inOrder = GROUPS.flatMap(group => parameters.filter(one => one.in === group))
-  const placed = inOrder.map(one => parameterOf(one, place(one.name, one.in, schemaOf(one), one.required)))
-  if (!body) return { parameters: placed, from: undefined, list }
-  if (!body.object)
-    return { parameters: placed, from: { argument: place('body', 'body', wholeBody(body), body.required) }, list }
-  const { properties, required } = body.object
-  const paths = Object.entries(properties).map(
-    ([name, schema]) => [name, place(name, 'body', schema, body.required && required.includes(name))] as const,
-  )
-  return { parameters: placed, from: { properties: new Map(paths) }, list }
-}
-
-function placeInGroups(parameters: readonly ReadParameter[], body: ReadBody | undefined): Placed {
-  const list: Argument[] = []
-  const placed = GROUPS.flatMap(group => {
-    const taken = new Set<string>()
-    return parameters
-      .filter(one => one.in === group)
-      .map(one => {
-        const name = freeName(argumentNameOf(one.name), group, taken)
-        taken.add(name)
-        const path = [group, name] as const
-        list.push({ name: path.join('.'), path, schema: schemaOf(one), required: one.required })
-        return parameterOf(one, path)
-      })
+  const inOrder = PLACES.flatMap(group => parameters.filter(one => one.in === group))
+  const placed = inOrder.map(one => {
+    const about = { schema: schemaOf(one), required: one.required }
+    return parameterOf(one, place(grouping === 'grouped' ? one.in : undefined, one.name, one.in, about))
   })
-  if (!body) return { parameters: placed, from: undefined, list }
-  const path = ['body'] as const
-  list.push({ name: 'body', path, schema: wholeBody(body), required: body.required })
-  return { parameters: placed, from: { argument: path }, list }
+  return { list, parameters: placed, from: body && placeBody(body) }
+
+  function placeBody({ object, ...whole }: ReadBody): RequestBody['from'] {
+    if (!object || grouping === 'grouped') {
+      const about = { schema: wholeBody(whole), required: whole.required }
+      return { argument: place(undefined, 'body', 'body', about) }
+    }
+    const { properties, required } = object
+    const paths = Object.entries(properties).map(([name, schema]) => {
+      const about = { schema, required: whole.required && required.includes(name) }
+      return [name, place(undefined, name, 'body', about)] as const
+    })
+    return { properties: new Map(paths) }
+  }
 }
 
 const wholeBody = ({ schema, description }: ReadBody): JsonSchema =>
@@ -189,20 +165,17 @@ function objectOf(members: ReadonlyArray<readonly [name: string, schema: Schema,
   }
 }
 
-/** Adds fixed and default values. */
 export const fillArguments = (args: OperationArguments, values: readonly ArgumentValue[]): OperationArguments =>
-  values.reduce((filled, { path, ...value }) => fillIn(filled, path, value), args)
+  values.reduce((filled, one) => fillIn(filled, one.path, one), args)
 
-function fillIn(
+/** Sets a value, or a default value if there is none. */
+export function fillIn(
   args: OperationArguments,
-  path: readonly string[],
-  { value, default: standard }: Omit<ArgumentValue, 'path'>,
+  [key = '', ...rest]: readonly string[],
+  about: Omit<ArgumentValue, 'path'>,
 ): OperationArguments {
-  const [key = '', ...rest] = path
   const current = Object.hasOwn(args, key) ? args[key] : undefined
-  if (rest.length > 0) {
-    return { ...args, [key]: fillIn(isObject(current) ? current : {}, rest, { value, default: standard }) }
-  }
-  if (value !== undefined) return { ...args, [key]: value }
-  return current === undefined ? { ...args, [key]: standard } : args
+  if (rest.length > 0) return { ...args, [key]: fillIn(isObject(current) ? current : {}, rest, about) }
+  if (about.value !== undefined) return { ...args, [key]: about.value }
+  return current === undefined ? { ...args, [key]: about.default } : args
 }

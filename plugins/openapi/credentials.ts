@@ -30,17 +30,10 @@ export interface AddedCredentials {
 export const refuseTokens = ({ tokens }: AddedCredentials, refusal: Refusal): boolean =>
   tokens.some(({ source, used }) => source.invalidateToken(used, refusal))
 
-/** The credentials of one operation. */
 export interface OperationCredentials {
   /** Parameters that arguments cannot set. Header names in lower case. */
   readonly owned: Readonly<Record<'header' | 'query' | 'cookie', ReadonlySet<string>>>
   add(request: AuthorizedRequest, added: AddedCredentials): Promise<void> | undefined
-}
-
-/** A credential of the config that cannot be used, with its name. */
-export interface CredentialFault {
-  readonly scheme: string
-  readonly text: string
 }
 
 type KindedCredential =
@@ -71,12 +64,12 @@ function describeScheme(scheme: SecurityScheme): string {
   return scheme.type === 'http' ? `http ${scheme.scheme}` : scheme.type
 }
 
-/** Credentials of unknown schemes, and of the wrong kind. */
+/** Returns credentials of the config that cannot be used: those of unknown schemes, and of the wrong kind. */
 export function findCredentialFaults(
   schemes: SecuritySchemes,
   credentials: Readonly<Record<string, Credential>>,
   trusts: (url: URL) => boolean = () => true,
-): CredentialFault[] {
+): { readonly scheme: string; readonly text: string }[] {
   return Object.entries(credentials).flatMap(([name, credential]) => {
     const scheme = schemes.get(name)
     if (!scheme) {
@@ -113,7 +106,6 @@ function endpointFault(scheme: SecurityScheme, auth: UpstreamAuth, trusts: (url:
   return `${why}: set \`issuer\`, or list "${url.host}" in \`allowHosts\``
 }
 
-/** Adds one credential. */
 interface Adder {
   readonly place: 'header' | 'query' | 'cookie'
   /** Header names in lower case. */
@@ -121,11 +113,25 @@ interface Adder {
   add(request: AuthorizedRequest, added: AddedCredentials): Promise<void> | undefined
 }
 
-function useSecret(secret: string | Promise<string>, use: (secret: string) => void): Promise<void> | undefined {
-  if (typeof secret === 'string') use(secret)
-  else return secret.then(use)
-  return undefined
-}
+/** Adds a secret of the config, without waiting if the secret is a text. */
+const secretAdder = (
+  about: Pick<Adder, 'place' | 'name'>,
+  source: SecretSource,
+  what: string,
+  use: (secret: string, added: AddedCredentials) => void,
+): Adder => ({
+  ...about,
+  add(_, added) {
+    const secret = readSecret(source, what)
+    const addSecret = (value: string) => {
+      added.secrets.push(value)
+      use(value, added)
+    }
+    if (typeof secret !== 'string') return secret.then(addSecret)
+    addSecret(secret)
+    return undefined
+  },
+})
 
 /** RFC 6265, `cookie-value`. */
 const COOKIE_VALUE = /^[!#-+\--:<-[\]-~]*$/
@@ -135,36 +141,25 @@ function apiKeyAdder(
   source: SecretSource,
   what: string,
 ): Adder {
-  function use(secret: string, { headers, query, cookies, secrets }: AddedCredentials) {
-    secrets.push(secret)
+  const about = { place, name: place === 'header' ? name.toLowerCase() : name }
+  return secretAdder(about, source, what, (secret, { headers, query, cookies }) => {
     if (place === 'header') headers.push(name, secret)
     else if (place === 'query') query.push(`${encodeURIComponent(name)}=${encodeURIComponent(secret)}`)
     else cookies.push(`${name}=${COOKIE_VALUE.test(secret) ? secret : encodeURIComponent(secret)}`)
-  }
-  const add: Adder['add'] = (_, added) => useSecret(readSecret(source, what), secret => use(secret, added))
-  return { place, name: place === 'header' ? name.toLowerCase() : name, add }
+  })
 }
 
 const AUTHORIZATION = { place: 'header', name: 'authorization' } as const
 
-const bearerAdder = (source: SecretSource, what: string): Adder => ({
-  ...AUTHORIZATION,
-  add: (_, { headers, secrets }) =>
-    useSecret(readSecret(source, what), secret => {
-      secrets.push(secret)
-      headers.push('authorization', `Bearer ${secret}`)
-    }),
-})
+const bearerAdder = (source: SecretSource, what: string): Adder =>
+  secretAdder(AUTHORIZATION, source, what, (secret, { headers }) => headers.push('authorization', `Bearer ${secret}`))
 
-const basicAdder = (username: string, source: SecretSource, what: string): Adder => ({
-  ...AUTHORIZATION,
-  add: (_, { headers, secrets }) =>
-    useSecret(readSecret(source, `${what}.password`), password => {
-      const encoded = Buffer.from(`${username}:${password}`).toString('base64')
-      secrets.push(password, encoded)
-      headers.push('authorization', `Basic ${encoded}`)
-    }),
-})
+const basicAdder = (username: string, source: SecretSource, what: string): Adder =>
+  secretAdder(AUTHORIZATION, source, `${what}.password`, (password, { headers, secrets }) => {
+    const encoded = Buffer.from(`${username}:${password}`).toString('base64')
+    secrets.push(encoded)
+    headers.push('authorization', `Basic ${encoded}`)
+  })
 
 const tokenAdder = (source: TokenSource): Adder => ({
   ...AUTHORIZATION,
@@ -208,11 +203,7 @@ export interface CredentialOptions {
   readonly logins?: { readonly logins: Logins; readonly document: string } | undefined
 }
 
-export interface CredentialPlan {
-  /** Returns why an operation cannot be called; undefined if it can. */
-  reasonFor(operation: Pick<Operation, 'security'>): string | undefined
-  of(operation: Pick<Operation, 'security' | 'baseUrl'>): OperationCredentials
-}
+export type CredentialPlan = ReturnType<typeof planCredentials>
 
 const NOTHING: Adder[] = []
 
@@ -250,7 +241,7 @@ export function planCredentials({
   services,
   clock,
   logins: users,
-}: CredentialOptions): CredentialPlan {
+}: CredentialOptions) {
   const adders = new Map<string, Adder>()
 
   function tokens(key: string, about: UpstreamAuth, apiUrl: string, scheme?: string, tokenEndpoint?: string): Adder {
@@ -280,11 +271,12 @@ export function planCredentials({
   const isGiven = (name: string) => Object.hasOwn(credentials, name) && schemes.has(name)
 
   return {
-    reasonFor(operation) {
+    /** Returns why an operation cannot be called; undefined if it can. */
+    reasonFor(operation: Secured): string | undefined {
       const missing = findMissingSchemes(operation, schemes, isGiven)
       return missing === undefined ? undefined : `no credential for the security scheme ${missing}`
     },
-    of(operation) {
+    of(operation: Pick<Operation, 'security' | 'baseUrl'>): OperationCredentials {
       const { baseUrl, security } = operation
       const names = [...(selectAlternative(operation, isGiven)?.keys() ?? [])]
       const own = names.flatMap(name => adderOf(name, baseUrl) ?? NOTHING)

@@ -5,37 +5,20 @@ import { createLoad } from './document/load.ts'
 import { DocumentError, located } from './document/place.ts'
 import type { FilledOptions, Source } from './options.ts'
 import { readApi } from './read-api.ts'
-import { send } from './request-send.ts'
+import { sendAlone } from './request-send.ts'
 
 /** Maximum servers of one document. */
 const MAX_SERVERS = 5
 const TIMEOUT = 10_000
 
-/** Sends HEAD without credentials. Any response counts, because only the API's own requests have them. */
-async function reach(url: URL, { allowHosts = [] }: Source, { services }: InternalExamination): Promise<number> {
-  const connections = await services.openConnections({ allowHosts, connections: 1 })
-  let timer: NodeJS.Timeout | undefined
-  try {
-    const dispatcher = connections.agentFor(url.origin)
-    const headers = ['user-agent', 'mcp-host']
-    const request = { dispatcher, origin: url.origin, path: url.pathname, method: 'HEAD', headers, body: null }
-    const late = new Error(`no response within ${TIMEOUT / 1_000} s`)
-    const { status } = await send(request, 0, {
-      begin: exchange => {
-        timer = setTimeout(() => exchange.stop(late), TIMEOUT)
-      },
-    })
-    return status
-  } finally {
-    clearTimeout(timer)
-    await connections.close()
-  }
-}
+type Open = () => ReturnType<InternalExamination['services']['openConnections']>
 
-async function examineApi(server: string, source: Source, about: InternalExamination): Promise<PluginFinding> {
+/** Sends HEAD without credentials. Any response counts, because only the API's own requests have them. */
+async function examineApi(server: string, open: Open): Promise<PluginFinding> {
   const check = `API ${server}`
   try {
-    const status = await reach(new URL(server), source, about)
+    const request = { method: 'HEAD', headers: ['user-agent', 'mcp-host'], timeout: TIMEOUT, maxResponse: 0 }
+    const { status } = await sendAlone(open, new URL(server), request)
     const text = `responds with HTTP ${status} to a request without credentials`
     if (status < 500) return { check, level: 'ok', text }
     return { check, level: 'note', text }
@@ -48,14 +31,14 @@ async function examineApi(server: string, source: Source, about: InternalExamina
 async function examineDocument(name: string, source: Source, about: InternalExamination): Promise<PluginFinding[]> {
   const check = `document "${name}"`
   const { allowHosts = [] } = source
-  const open = () => about.services.openConnections({ allowHosts, connections: 1 })
+  const open: Open = () => about.services.openConnections({ allowHosts, connections: 1 })
   try {
     const settings = { directory: about.directory, load: createLoad(open, () => {}) }
     const { api, candidates, tools, faulty } = await readApi(source, settings)
     const left = faulty.length === 0 ? '' : `, ${faulty.length} left out as invalid`
     const text = `OpenAPI ${api.version}, ${tools.length} tools of ${candidates.length} operations${left}`
     const servers = [...new Set(tools.map(({ operation }) => operation.baseUrl))]
-    const reached = servers.slice(0, MAX_SERVERS).map(server => examineApi(server, source, about))
+    const reached = servers.slice(0, MAX_SERVERS).map(server => examineApi(server, open))
     return [{ check, level: 'ok', text }, ...(await Promise.all(reached))]
   } catch (error) {
     const text = error instanceof DocumentError ? located(error.place, error.fault) : errorText(error)

@@ -1,11 +1,12 @@
 // Chooses one of the media types that an operation declares.
 import type { BodyKind } from './operation.ts'
 
-const isJson = (type: string) => /^[^/]+\/(?:[^;]*\+)?json$/i.test(type)
+/** True for `application/json` and types such as `application/problem+json`, also with parameters. */
+export const isJsonType = (type: string): boolean => /[/+]json(?:[\s;,]|$)/i.test(type)
 
 const KINDS: ReadonlyArray<readonly [BodyKind, (type: string) => boolean]> = [
   ['json', type => type === 'application/json'],
-  ['json', isJson],
+  ['json', isJsonType],
   ['form', type => type === 'application/x-www-form-urlencoded'],
   ['multipart', type => type === 'multipart/form-data'],
   ['text', type => type.startsWith('text/') && !type.includes('*')],
@@ -34,4 +35,4 @@ export function chooseMediaType(keys: readonly string[]): ChosenType | undefined
   return undefined
 }
 
-export const jsonTypeIn = (keys: readonly string[]): string | undefined => keys.find(key => isJson(essenceOf(key)))
+export const jsonTypeIn = (keys: readonly string[]): string | undefined => keys.find(isJsonType)

@@ -1,20 +1,9 @@
 // Names of tools and arguments that all clients accept.
-import { createHash } from 'node:crypto'
+import { HASH_LENGTH, hashOf, MAX_NAME, trimEndOf } from '../families/texts/index.ts'
 import type { Candidate } from './api.ts'
-import { trimEndOf } from './trim-end.ts'
-
-/** Limit of the Anthropic and OpenAI APIs. */
-const MAX_NAME = 64
-const HASH = 6
-
-/** Returns a SHA-256 in lower-case base32. */
-function hashOf(text: string): string {
-  const bytes = createHash('sha256').update(text).digest()
-  return Array.from(bytes.subarray(0, HASH), byte => 'abcdefghijklmnopqrstuvwxyz234567'[byte % 32]).join('')
-}
 
 const shorten = (name: string, whole: string): string =>
-  name.length <= MAX_NAME ? name : `${trimEndOf(name.slice(0, MAX_NAME - HASH - 1), '_')}_${hashOf(whole)}`
+  name.length <= MAX_NAME ? name : `${trimEndOf(name.slice(0, MAX_NAME - HASH_LENGTH - 1), '_')}_${hashOf(whole)}`
 
 const clean = (text: string): string => trimEndOf(text.replaceAll(/[^A-Za-z0-9_-]+/g, '_').replace(/^_+/, ''), '_')
 

@@ -3,7 +3,8 @@ import type { JsonSchema } from '../../core/index.ts'
 
 export type HttpMethod = 'get' | 'put' | 'post' | 'delete' | 'options' | 'head' | 'patch' | 'trace'
 
-export type ParameterPlace = 'path' | 'query' | 'header' | 'cookie'
+export const PLACES = ['path', 'query', 'header', 'cookie'] as const
+export type ParameterPlace = (typeof PLACES)[number]
 
 export type ParameterStyle = 'matrix' | 'label' | 'simple' | 'form' | 'spaceDelimited' | 'pipeDelimited' | 'deepObject'
 
@@ -27,7 +28,6 @@ export interface Parameter {
   readonly contentType?: string
 }
 
-/** How one property of a form or multipart body is encoded. */
 export interface PropertyEncoding {
   /** The media type as in the document. A comma-separated list names alternatives; the first is used. */
   readonly contentType?: string

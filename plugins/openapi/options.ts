@@ -1,27 +1,20 @@
 // The options of `plugins.openapi`.
 import type { JsonSchema, Typed } from '../../core/index.ts'
-import { DURATION_PATTERN, type OptionsOf, SIZE_PATTERN } from '../../core/plugin.ts'
+import type { OptionsOf } from '../../core/plugin.ts'
 import { SCHEME_AUTH, SECRET, type SecretSource, UPSTREAM_AUTH } from '../families/credentials/index.ts'
+import {
+  closed,
+  count,
+  duration,
+  flag,
+  PREFIX,
+  record,
+  size,
+  text,
+  texts,
+  toolOverride,
+} from '../families/upstream-calls/index.ts'
 import type { Credential } from './credentials.ts'
-
-const text = <const D extends string>(description: D) => ({ type: 'string', minLength: 1, description }) as const
-const texts = <const D extends string>(description: D) =>
-  ({ type: 'array', items: { type: 'string', minLength: 1 }, minItems: 1, description }) as const
-const flag = <const D extends string>(description: D) => ({ type: 'boolean', description }) as const
-const duration = <const D extends string>(description: D) =>
-  ({
-    type: ['string', 'number'],
-    pattern: `^(?=.*[1-9])${DURATION_PATTERN.slice(1)}`,
-    exclusiveMinimum: 0,
-    description,
-  }) as const
-const size = <const D extends string>(description: D) =>
-  ({
-    type: ['string', 'number'],
-    pattern: `^(?=.*[1-9])${SIZE_PATTERN.slice(1)}`,
-    exclusiveMinimum: 0,
-    description,
-  }) as const
 
 export const METHODS = ['get', 'put', 'post', 'delete', 'options', 'head', 'patch', 'trace'] as const
 const method = { enum: METHODS, description: 'The HTTP method.' } as const
@@ -31,21 +24,21 @@ const filter = {
     text('A glob for the operationId, or for the method and path: `GET /pets/*`.'),
     {
       title: 'OperationFilter',
-      type: 'object',
-      additionalProperties: false,
       minProperties: 1,
-      description: 'All given conditions must match.',
-      properties: {
-        tag: text('A glob that one of the tags must match.'),
-        path: text('A glob for the path template; `*` also matches slashes.'),
-        method,
-        operation: text('A glob for the operationId, or for the method and path.'),
-        deprecated: flag('Whether the operation is deprecated.'),
-      },
+      ...closed(
+        {
+          tag: text('A glob that one of the tags must match.'),
+          path: text('A glob for the path template; `*` also matches slashes.'),
+          method,
+          operation: text('A glob for the operationId, or for the method and path.'),
+          deprecated: flag('Whether the operation is deprecated.'),
+        },
+        'All given conditions must match.',
+      ),
     },
   ],
 } as const
-const filters = <const D extends string>(description: D) => ({ type: 'array', items: filter, description }) as const
+const filters = (description: string) => ({ type: 'array', items: filter, description }) as const
 
 const output = {
   enum: ['omit', 'pass', 'check'],
@@ -55,51 +48,7 @@ const output = {
 
 const override = {
   title: 'ToolOverride',
-  type: 'object',
-  additionalProperties: false,
-  properties: {
-    name: {
-      type: 'string',
-      pattern: '^[A-Za-z0-9_.-]{1,128}$',
-      description: 'The complete name of the tool: no prefix is added.',
-    },
-    title: text('The title of the tool.'),
-    description: text('The description of the tool.'),
-    annotations: {
-      type: 'object',
-      additionalProperties: false,
-      description: 'Replaces the hints that follow from the HTTP method.',
-      properties: {
-        title: text('The title of the tool.'),
-        readOnlyHint: flag('The tool changes nothing.'),
-        destructiveHint: flag('The tool can destroy data.'),
-        idempotentHint: flag('A repeated call has no further effect.'),
-        openWorldHint: flag('The tool reaches external systems.'),
-      },
-    },
-    access: text('The policy, scope or role that the tool requires.'),
-    arguments: {
-      type: 'object',
-      description:
-        'Changes to arguments, by argument name. With grouped arguments, names contain the group: `query.limit`.',
-      additionalProperties: {
-        title: 'ArgumentOverride',
-        type: 'object',
-        additionalProperties: false,
-        minProperties: 1,
-        properties: {
-          value: { description: 'A fixed value. The argument is not listed.' },
-          default: { description: 'The value if the argument is missing. The argument becomes optional.' },
-          description: text('The description of the argument.'),
-          name: text('Another name for the argument.'),
-        },
-      },
-    },
-    timeout: duration('Time limit of a call.'),
-    concurrency: { type: 'integer', minimum: 1, description: 'Maximum concurrent calls of this tool per process.' },
-    output,
-    task: { description: 'The key `task` of the tool, for the plugin `tasks`.' },
-  },
+  ...toolOverride(output, 'argument name. With grouped arguments, names contain the group: `query.limit`'),
 } as const
 
 const HEADER_NAME = "^[A-Za-z0-9!#$%&'*+.^_`|~-]+$"
@@ -154,11 +103,7 @@ const source = {
       pattern: '^https?://(?!:)[^/?#@\\s{}<>*]+(/[^?#\\s{}<>]*)?$',
       description: "The URL of the API. Default: the document's first server.",
     },
-    serverVariables: {
-      type: 'object',
-      additionalProperties: { type: 'string' },
-      description: "Values of the variables in the document's server URL.",
-    },
+    serverVariables: record({ type: 'string' }, "Values of the variables in the document's server URL."),
     allowHosts: texts('Hosts that can be at private addresses or use plain HTTP: `orders.internal:8080`.'),
     methods: {
       type: 'array',
@@ -176,17 +121,11 @@ const source = {
       description:
         'GET operations that are also resources, if all required arguments are in the path: `true` for all, or filters.',
     },
-    prefix: {
-      type: 'string',
-      pattern: '^[A-Za-z0-9_.-]{0,64}$',
-      default: '',
-      description: 'Prefix of tool names.',
-    },
-    overrides: {
-      type: 'object',
-      additionalProperties: override,
-      description: 'Changes to individual tools, by operationId, or by method and path: `GET /pets/{id}`.',
-    },
+    prefix: { ...PREFIX, default: '', description: 'Prefix of tool names.' },
+    overrides: record(
+      override,
+      'Changes to individual tools, by operationId, or by method and path: `GET /pets/{id}`.',
+    ),
     arguments: {
       enum: ['flat', 'grouped'],
       default: 'flat',
@@ -224,7 +163,7 @@ const source = {
       description:
         'Maximum retries of GET and HEAD requests after connection errors and the statuses 429, 502, 503 and 504.',
     },
-    concurrency: { type: 'integer', minimum: 1, default: 64, description: 'Maximum concurrent requests per process.' },
+    concurrency: { ...count('Maximum concurrent requests per process.'), default: 64 },
     maxResponse: { ...size('Maximum size of a response.'), default: '1mb' },
     errorExcerpt: { ...size('Maximum size of the excerpt from an error response.'), default: '2kb' },
   },

@@ -1,15 +1,19 @@
-// Reads the document of a toolset: its tools, and the left-out operations with the reasons.
+// Reads the document of a toolset: its tools, and the left-out operations with the reasons. The document itself is not
+// kept, because it can be large.
+import { createHash } from 'node:crypto'
 import { resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
+import { serialize } from 'node:v8'
+import { didYouMean } from '../../core/internal.ts'
 import { parseSize } from '../../core/plugin.ts'
-import { type Api, type Candidate, candidatesOf, createApi } from './api.ts'
-import { createDocuments, type Load, MAX_DOCUMENT, parseDocument } from './document/load.ts'
+import { candidatesOf, createApi } from './api.ts'
+import { createDocuments, type Load, LoadError, MAX_DOCUMENT, parseDocument } from './document/load.ts'
 import { applyOverlay } from './document/overlay.ts'
 import { DocumentError, type DocumentFile, located, MissingDocument } from './document/place.ts'
 import { createNames } from './names.ts'
 import type { Source } from './options.ts'
 import { type ApiTool, readTool } from './read-tool.ts'
-import { overrideKeyOf, reasonToSkip } from './select.ts'
+import { namesOf, overrideKeyOf, reasonToSkip, unknownOverrides, unmatchedFilters } from './select.ts'
 import { createTrust, originsIn } from './servers.ts'
 
 interface LeftOut {
@@ -18,17 +22,7 @@ interface LeftOut {
   readonly reason: string
 }
 
-export interface ApiReading {
-  readonly api: Api
-  /** Origins that can receive credentials; undefined: all. */
-  readonly origins: ReadonlySet<string> | undefined
-  readonly candidates: readonly Candidate[]
-  readonly tools: readonly ApiTool[]
-  /** Operations left out by options. */
-  readonly skipped: readonly LeftOut[]
-  /** Operations left out because of faults in the document, with file, line and pointer. */
-  readonly faulty: readonly LeftOut[]
-}
+type ApiReading = Awaited<ReturnType<typeof readApi>>
 
 export interface ReadSettings {
   /** The base folder of relative paths. */
@@ -39,7 +33,7 @@ export interface ReadSettings {
 }
 
 /** Reads a document. Throws a LoadError or a DocumentError if the document cannot be used at all. */
-export async function readApi(source: Source, settings: ReadSettings): Promise<ApiReading> {
+export async function readApi(source: Source, settings: ReadSettings) {
   const maxSchema = parseSize(source.maxSchema)
   const url = urlOf(source.document, settings)
   let file = parseDocument(url, source.document, settings.main ?? (await loadMain(source, settings)))
@@ -67,10 +61,13 @@ export async function readApi(source: Source, settings: ReadSettings): Promise<A
   const nameOf = createNames(candidates, source.prefix)
   const reading = {
     api,
+    /** Origins that can receive credentials; undefined: all. */
     origins,
     candidates,
     tools: [] as ApiTool[],
+    /** Operations left out by options. */
     skipped: [] as LeftOut[],
+    /** Operations left out because of faults in the document, with file, line and pointer. */
     faulty: faults.map(error => ({ id: '', reason: located(error.place, error.fault) })),
   }
   for (const candidate of candidates) {
@@ -98,3 +95,52 @@ export const loadMain = (source: Source, settings: ReadSettings): Promise<Uint8A
 
 const urlOf = (name: string, { directory }: ReadSettings): URL =>
   /^https?:\/\//.test(name) ? new URL(name) : pathToFileURL(resolve(directory, name))
+
+/** The parts of a document that stay in memory. `digest`: SHA-256 of the other parts, for fast comparison. */
+export type ReadDocument = ReturnType<typeof summarize> & { readonly digest: string }
+
+/** The reason why a document cannot be used. */
+export interface ReadFailure {
+  readonly code: 'MH3401' | 'MH3402'
+  readonly text: string
+}
+
+function summarize({ api, origins, candidates, tools, faulty }: ApiReading, source: Source) {
+  const unknownNames = unknownOverrides(candidates, source).map(name => ({
+    at: ['overrides', name],
+    text: `there is no such operation; ${didYouMean(name, candidates.flatMap(namesOf))}`,
+  }))
+  const unknownInTools = tools.flatMap(({ unknownArguments, operation }) =>
+    unknownArguments.map(name => ({ at: ['overrides'], text: `${operation.id} has no argument "${name}"` })),
+  )
+  return {
+    tools,
+    securitySchemes: api.securitySchemes,
+    origins,
+    /** Keys of `overrides` that match no operation or argument. `at`: relative to the options of the document. */
+    unknownKeys: [...unknownNames, ...unknownInTools],
+    /** Left-out operations with the reasons. */
+    faults: faulty.map(({ reason }) => `left out: ${reason}`),
+    /** Ignored or replaced invalid parts of the document. */
+    notes: [
+      ...[...api.notes.values()].map(({ place, text }) => located(place, text)),
+      ...unmatchedFilters(candidates, source).map(at => `\`${at}\` matches no operation`),
+    ],
+  }
+}
+
+export interface Summary {
+  readonly bytes: Uint8Array
+  readonly digest: string
+}
+
+export async function readSummary(source: Source, settings: ReadSettings): Promise<Summary | ReadFailure> {
+  try {
+    const bytes = serialize(summarize(await readApi(source, settings), source))
+    return { bytes, digest: createHash('sha256').update(bytes).digest('hex') }
+  } catch (error) {
+    if (error instanceof LoadError) return { code: 'MH3401', text: error.message }
+    if (!(error instanceof DocumentError)) throw error
+    return { code: 'MH3402', text: located(error.place, error.fault) }
+  }
+}

@@ -5,8 +5,14 @@ import { errorText } from '../../core/plugin.ts'
 import { startThread } from '../../core/transport.ts'
 import { LoadError } from './document/load.ts'
 import type { Source } from './options.ts'
-import { loadMain, type ReadSettings } from './read-api.ts'
-import { type ReadDocument, type ReadFailure, readSummary, type Summary } from './summarize.ts'
+import {
+  loadMain,
+  type ReadDocument,
+  type ReadFailure,
+  type ReadSettings,
+  readSummary,
+  type Summary,
+} from './read-api.ts'
 
 /** Bytes of a large document. Reading this size takes 50 ms as JSON, 250 ms as YAML. */
 const LARGE = 512 * 1_024

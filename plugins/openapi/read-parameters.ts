@@ -7,7 +7,7 @@ import { type Api, type Candidate, childOf, objectAt } from './api.ts'
 import { below, DocumentError } from './document/place.ts'
 import type { Found } from './document/references.ts'
 import { essenceOf } from './media-types.ts'
-import type { Parameter, ParameterPlace, ParameterStyle } from './operation.ts'
+import { type Parameter, type ParameterPlace, type ParameterStyle, PLACES } from './operation.ts'
 import { isReservedHeader } from './request-target.ts'
 
 /** A parameter without its argument. */
@@ -16,7 +16,6 @@ export interface ReadParameter extends Omit<Parameter, 'argument'> {
   readonly deprecated: boolean
 }
 
-const PLACES = ['path', 'query', 'header', 'cookie'] as const
 const STYLES: Readonly<Record<ParameterPlace, readonly ParameterStyle[]>> = {
   path: ['simple', 'label', 'matrix'],
   query: ['form', 'spaceDelimited', 'pipeDelimited', 'deepObject'],

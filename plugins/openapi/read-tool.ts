@@ -4,10 +4,10 @@ import type { JsonSchema } from '../../core/index.ts'
 import { isObject } from '../../core/plugin.ts'
 import { visibleText } from '../families/texts/index.ts'
 import { type Api, type Candidate, childOf, idByPath, objectAt, securityOf } from './api.ts'
-import { type ArgumentValue, mapArguments } from './arguments.ts'
+import { mapArguments } from './arguments.ts'
 import { DocumentError } from './document/place.ts'
 import { jsonTypeIn } from './media-types.ts'
-import type { Operation, Parameter, SecurityRequirement } from './operation.ts'
+import type { Operation, SecurityRequirement } from './operation.ts'
 import type { Source } from './options.ts'
 import { readBody } from './read-body.ts'
 import { readParameters } from './read-parameters.ts'
@@ -17,42 +17,22 @@ import { isResource, overrideKeyOf } from './select.ts'
 import { baseUrlOf } from './servers.ts'
 
 /** Plain data, without references to the document, which can be large. */
-export interface ApiTool {
-  readonly operation: Operation
-  readonly name: string
-  readonly description: string
-  readonly input: FittedSchema
-  /** The output schema, listed for `pass` and `check`. */
-  readonly output?: FittedSchema
-  readonly outputMode: Source['output']
-  /** The key in `overrides`. */
-  readonly override: string | undefined
-  readonly values: readonly ArgumentValue[]
-  /** The required arguments of an operation that is also a resource. All are in the path. */
-  readonly pathArguments?: readonly Parameter[]
-  /** Names in the override's `arguments` that no argument has. */
-  readonly unknownArguments: readonly string[]
-}
+export type ApiTool = ReturnType<typeof readTool>
 
 /** Maximum characters of a description. */
 const MAX_DESCRIPTION = 2_048
 
 /** Reads a tool. Throws a DocumentError for an operation that cannot be a tool, and a MissingDocument error. */
-export function readTool(api: Api, candidate: Candidate, source: Source, name: string, maxSchema: number): ApiTool {
+export function readTool(api: Api, candidate: Candidate, source: Source, name: string, maxSchema: number) {
   const key = overrideKeyOf(candidate, source)
   const override = key === undefined ? undefined : source.overrides?.[key]
   const uses = new Set<string>()
   const isCredential = credentialNames(api)
   const parameters = readParameters(api, candidate, uses).filter(one => !isCredential.has(`${one.in} ${one.name}`))
-  const {
-    input: inputSchema,
-    parameters: placed,
-    body,
-    values,
-    required,
-    unknownArguments,
-  } = mapArguments(parameters, readBody(api, candidate, uses), source.arguments, override?.arguments)
-  const input = fitTo(api.request, inputSchema, uses, maxSchema)
+  const body = readBody(api, candidate, uses)
+  const args = mapArguments(parameters, body, source.arguments, override?.arguments)
+  const { required, values, unknownArguments } = args
+  const input = fitTo(api.request, args.input, uses, maxSchema)
   if (!input)
     throw new DocumentError(
       candidate.place,
@@ -61,28 +41,32 @@ export function readTool(api: Api, candidate: Candidate, source: Source, name: s
   const success = successOf(api, candidate)
   const outputMode = override?.output ?? source.output
   const output = outputMode === 'omit' ? undefined : outputOf(api, success, maxSchema)
-  const pathArguments = placed.filter(one => one.in === 'path' && required.includes(one.argument))
+  const pathArguments = args.parameters.filter(one => one.in === 'path' && required.includes(one.argument))
+  const operation: Operation = {
+    id: candidate.id,
+    method: candidate.method,
+    path: candidate.path,
+    baseUrl: baseUrlOf(api, candidate, source),
+    parameters: args.parameters,
+    ...(args.body && { body: args.body }),
+    security: securityOf(api, candidate).map(requirement => withoutSent(requirement, api, source)),
+    accepts: success.flatMap(({ types }) => types),
+    schemas: (input.schema['$defs'] ?? {}) as Readonly<Record<string, JsonSchema>>,
+  }
   return {
     name,
     description: override?.description ?? descriptionOf(candidate),
     input,
+    /** The output schema, listed for `pass` and `check`. */
     ...(output && { output }),
     outputMode,
+    /** The key in `overrides`. */
     override: key,
     values,
+    /** The required arguments of an operation that is also a resource. All are in the path. */
     ...(isResource(candidate, source) && pathArguments.length === required.length && { pathArguments }),
     unknownArguments,
-    operation: {
-      id: candidate.id,
-      method: candidate.method,
-      path: candidate.path,
-      baseUrl: baseUrlOf(api, candidate, source),
-      parameters: placed,
-      ...(body && { body }),
-      security: securityOf(api, candidate).map(requirement => withoutSent(requirement, api, source)),
-      accepts: success.flatMap(({ types }) => types),
-      schemas: (input.schema['$defs'] ?? {}) as Readonly<Record<string, JsonSchema>>,
-    },
+    operation,
   }
 }
 

@@ -1,6 +1,7 @@
 // Encodes request bodies: JSON, forms, multipart, binary and text.
 import { randomBytes } from 'node:crypto'
 import { isObject } from '../../core/plugin.ts'
+import { isJsonType } from './media-types.ts'
 import type { ArgumentPath, Operation, OperationArguments, PropertyEncoding, RequestBody } from './operation.ts'
 import { createNameCheck } from './request-names.ts'
 import { argumentAt, forArgument } from './request-target.ts'
@@ -61,7 +62,7 @@ function formParts(name: string, value: unknown, encoding: PropertyEncoding, tak
     return namedValues({ name, ...about, allowReserved: allowReserved ?? false, checkName }, value)
   }
   // Without a style, objects are JSON, and items of an array are repeated.
-  const asJson = contentType !== undefined && /[/+]json\b/i.test(contentType)
+  const asJson = contentType !== undefined && isJsonType(contentType)
   const items = Array.isArray(value) && !asJson ? value : [value]
   const texts = items.map(item => (isObject(item) || asJson ? jsonText(item) : item))
   return namedValues({ name, style: 'form', explode: true }, texts)

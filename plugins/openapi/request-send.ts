@@ -2,6 +2,7 @@
 import { promisify } from 'node:util'
 import { brotliDecompress, gunzip, inflate, inflateRaw, type ZlibOptions } from 'node:zlib'
 import type { Dispatcher } from 'undici'
+import type { Services } from '../../core/internal.ts'
 
 export type ResponseHeaders = Readonly<Record<string, string | string[] | undefined>>
 
@@ -42,7 +43,6 @@ export class SendFailure extends Error {
 const MAX_ERROR_BODY = 65_536
 const NO_BYTES = Buffer.alloc(0)
 
-/** Returns the first value of a header. */
 export function headerOf(headers: ResponseHeaders, name: string): string | undefined {
   const value = headers[name]
   return Array.isArray(value) ? value[0] : value
@@ -169,6 +169,27 @@ export interface Stoppable {
 export interface StepLimit {
   /** Replaces the previous step, which has ended. */
   begin(step: Stoppable): void
+}
+
+/** Sends one request with a time limit, through a connection of its own. */
+export async function sendAlone(
+  open: () => ReturnType<Services['openConnections']>,
+  { origin, pathname, search }: URL,
+  about: Pick<RequestToSend, 'method' | 'headers'> & { readonly timeout: number; readonly maxResponse: number },
+): Promise<ReceivedResponse> {
+  const { timeout, maxResponse, ...request } = about
+  const connections = await open()
+  let timer: NodeJS.Timeout | undefined
+  const begin = (exchange: Stoppable) => {
+    timer = setTimeout(() => exchange.stop(new Error(`no response within ${timeout / 1_000} s`)), timeout)
+  }
+  try {
+    const dispatcher = connections.agentFor(origin)
+    return await send({ ...request, dispatcher, origin, path: pathname + search, body: null }, maxResponse, { begin })
+  } finally {
+    clearTimeout(timer)
+    await connections.close()
+  }
 }
 
 /** Rejects with a SendFailure, an undici error, or the reason of a stop. `maxResponse`: bytes after decompression. */

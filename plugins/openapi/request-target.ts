@@ -1,4 +1,5 @@
 // Builds the path, query, headers and cookies of a request from arguments, and refuses arguments that change the request.
+import { isJsonType } from './media-types.ts'
 import type { ArgumentPath, Operation, OperationArguments, Parameter } from './operation.ts'
 import { withNameChecks } from './request-names.ts'
 import {
@@ -71,7 +72,6 @@ function checkPathText(text: string): void {
 
 export const argumentName = (path: ArgumentPath): string => path.join('.')
 
-/** Returns the value at an argument path; undefined if missing. */
 export function argumentAt(args: OperationArguments, path: ArgumentPath): unknown {
   let value: unknown = args
   for (const key of path) {
@@ -81,7 +81,6 @@ export function argumentAt(args: OperationArguments, path: ArgumentPath): unknow
   return value
 }
 
-/** Adds the name of the argument to the message. */
 export function forArgument<Value>(path: ArgumentPath, build: () => Value): Value {
   try {
     return build()
@@ -98,14 +97,11 @@ const styleOf = ({ name, style = 'simple', explode, allowReserved }: Parameter):
   allowReserved,
 })
 
-const isJsonType = (type: string): boolean => /[/+]json\b/i.test(type)
-
 /** Serializes a parameter with `content` as one text in its media type. */
 function contentText(type: string, value: unknown): string | undefined {
   return isJsonType(type) && value !== undefined ? JSON.stringify(value) : textOf(value)
 }
 
-/** Serializes a parameter according to its style. */
 function styled(parameter: Parameter, value: unknown): { readonly style: ValueStyle; readonly value: unknown } {
   const style = styleOf(parameter)
   if (parameter.contentType === undefined) return { style, value }
@@ -128,7 +124,6 @@ function readTemplate(template: string, byName: ReadonlyMap<string, Parameter>):
 /** Matches the start of possible dot segments. All other characters are already encoded. */
 const MAYBE_DOTS = /\/(?:\.|%2e)/i
 
-/** Builds the path of one operation from arguments. */
 export function createPath({ baseUrl, path, parameters }: Operation): (args: OperationArguments) => string {
   const base = new URL(baseUrl)
   const root = base.pathname.replace(/\/$/, '')

@@ -5,7 +5,6 @@ import type { ParameterStyle } from './operation.ts'
 /** An argument that cannot be sent. The message is for the model and starts with the name of the argument. */
 export class ArgumentFault extends Error {}
 
-/** How one value is serialized. */
 export interface ValueStyle {
   readonly name: string
   readonly style: ParameterStyle

@@ -1,14 +1,14 @@
 // Calls one operation of an API: builds the request, sends it with retries and redirects, and converts the response.
 import { type CallContext, type CallToolResult, ToolError } from '../../core/index.ts'
-import type { Services } from '../../core/internal.ts'
+import { FairQueue, type Queued, type Services } from '../../core/internal.ts'
 import { type Clock, errorText, HostError, type Logger } from '../../core/plugin.ts'
-import { type Cancellation, callOf, contextCancellation, holderOf } from '../../core/transport.ts'
+import { type Cancellation, callOf, contextCancellation, limitOwnerOf } from '../../core/transport.ts'
 import { readSecret, type SecretSource, stepUpOf } from '../families/credentials/index.ts'
 import { type AddedCredentials, type CredentialPlan, type OperationCredentials, refuseTokens } from './credentials.ts'
+import { isJsonType } from './media-types.ts'
 import type { Operation, OperationArguments } from './operation.ts'
-import { type EncodedBody, encodeBody } from './request-body.ts'
+import { encodeBody } from './request-body.ts'
 import { headerOf, type ReceivedResponse, SendFailure, type StepLimit, type Stoppable, send } from './request-send.ts'
-import { createSlots } from './request-slots.ts'
 import { createCookies, createHeaders, createPath, createQuery } from './request-target.ts'
 import { ArgumentFault } from './request-values.ts'
 import { type ResponseLimits, toolResultOf } from './response.ts'
@@ -34,33 +34,38 @@ export interface RequesterOptions extends ResponseLimits {
   readonly log: Logger
 }
 
-export interface Requester {
-  (operation: Operation, args: OperationArguments, ctx: CallContext): Promise<CallToolResult>
-  /** Returns why requests to a URL are refused; undefined if they are allowed. Host names are resolved only by requests. */
-  reasonAgainst(baseUrl: string): Promise<string | undefined>
-  /** Ends all requests. */
-  close(): Promise<void>
+export type Requester = ReturnType<typeof createRequester>
+
+type CompiledOperation = ReturnType<typeof compileOperation>
+
+function compileOperation(operation: Operation, credentials: OperationCredentials, fixedNames: readonly string[]) {
+  const { owned } = credentials
+  return {
+    operation,
+    origin: new URL(operation.baseUrl).origin,
+    method: operation.method.toUpperCase(),
+    accept: acceptOf(operation),
+    credentials,
+    path: createPath(operation),
+    query: createQuery(operation, owned.query),
+    headers: createHeaders(operation, new Set([...fixedNames, ...owned.header])),
+    cookies: createCookies(operation, owned.cookie),
+  }
 }
 
-interface CompiledOperation {
-  readonly operation: Operation
-  readonly origin: string
-  readonly method: string
-  readonly accept: string
-  readonly credentials: OperationCredentials
-  readonly path: (args: OperationArguments) => string
-  readonly query: (args: OperationArguments) => string[]
-  readonly headers: (args: OperationArguments, headers: string[]) => void
-  readonly cookies: (args: OperationArguments) => string[]
-}
+type BuiltRequest = ReturnType<typeof buildRequest>
 
-/** A request that is built from arguments, without credentials. */
-interface BuiltRequest {
-  readonly path: string
-  readonly query: readonly string[]
-  readonly headers: readonly string[]
-  readonly cookies: readonly string[]
-  readonly body: EncodedBody | undefined
+/** Builds a request from arguments, without credentials. */
+function buildRequest(one: CompiledOperation, args: OperationArguments) {
+  try {
+    const headers: string[] = []
+    one.headers(args, headers)
+    const body = encodeBody(one.operation, args)
+    return { path: one.path(args), query: one.query(args), headers, cookies: one.cookies(args), body }
+  } catch (error) {
+    if (error instanceof ArgumentFault) throw new ToolError(error.message)
+    throw error
+  }
 }
 
 /** Returns why connections to a URL are refused; undefined if they are allowed. */
@@ -82,12 +87,10 @@ const BACK_OFF = 250
 /** Headers that are also sent to another origin after a redirect. */
 const OPEN_HEADERS = new Set(['accept', 'accept-encoding', 'user-agent'])
 
-const isJson = (type: string): boolean => /[/+]json\b/.test(type)
-
 function acceptOf({ accepts }: Operation): string {
   if (accepts.length === 0) return 'application/json, */*;q=0.8'
-  const json = accepts.filter(isJson)
-  const others = accepts.filter(type => !isJson(type))
+  const json = accepts.filter(isJsonType)
+  const others = accepts.filter(type => !isJsonType(type))
   return [...json, ...others.map(type => (json.length === 0 ? type : `${type};q=0.8`))].join(', ')
 }
 
@@ -154,8 +157,47 @@ class CallEnd implements StepLimit {
   }
 }
 
+interface Waiting extends Queued {
+  readonly begin: () => void
+}
+
+/** Limits concurrent requests to one API, fairly between callers. */
+function createSlots(most: number) {
+  const queue = new FairQueue<Waiting>()
+
+  return {
+    /** Resolves with a slot; undefined if the call has a slot already. `release` must follow. */
+    take(owner: string, limit: StepLimit): Promise<void> | undefined {
+      if (queue.places < most) {
+        queue.take(owner)
+        return undefined
+      }
+      return new Promise((resolve, reject) => {
+        const waiting: Waiting = {
+          returns: false,
+          begin() {
+            queue.delete(owner, waiting)
+            queue.take(owner)
+            resolve()
+          },
+        }
+        limit.begin({
+          stop(reason) {
+            if (queue.delete(owner, waiting)) reject(reason)
+          },
+        })
+        queue.add(owner, waiting)
+      })
+    },
+    release(owner: string): void {
+      queue.leave(owner)
+      if (queue.places < most) queue.next(() => true)?.begin()
+    },
+  }
+}
+
 const ownerOf = (ctx: CallContext): string =>
-  holderOf({ user: ctx.user, ip: callOf(ctx)?.offer.ip ?? ctx.session?.id ?? '' })
+  limitOwnerOf({ user: ctx.user, ip: callOf(ctx)?.offer.ip ?? ctx.session?.id ?? '' })
 
 /** Milliseconds. */
 function retryAfterOf({ headers }: ReceivedResponse, clock: Clock): number | undefined {
@@ -208,7 +250,7 @@ const openHeaders = (headers: readonly string[]): string[] =>
   )
 
 /** Creates the function that calls the operations of one document. */
-export function createRequester(options: RequesterOptions): Requester {
+export function createRequester(options: RequesterOptions) {
   const { allowHosts, forwardHeaders, credentials, timeout, retries, concurrency, services, clock, log } = options
   const slots = createSlots(concurrency)
   const compiled = new WeakMap<Operation, CompiledOperation>()
@@ -217,51 +259,26 @@ export function createRequester(options: RequesterOptions): Requester {
   let connections: Connections | undefined
   let opening: Promise<Connections> | undefined
 
-  function connect(): Promise<Connections> {
-    opening ??= services()
-      .openConnections({ allowHosts, connections: concurrency })
-      .then(
-        opened => {
-          connections = opened
-          return opened
-        },
-        (error: unknown) => {
-          opening = undefined
-          throw error
-        },
-      )
+  async function open(): Promise<Connections> {
+    try {
+      connections = await services().openConnections({ allowHosts, connections: concurrency })
+      return connections
+    } catch (error) {
+      opening = undefined
+      throw error
+    }
+  }
+  const connect = (): Promise<Connections> => {
+    opening ??= open()
     return opening
   }
 
   function compile(operation: Operation): CompiledOperation {
     const known = compiled.get(operation)
     if (known) return known
-    const own = credentials.of(operation)
-    const made = {
-      operation,
-      origin: new URL(operation.baseUrl).origin,
-      method: operation.method.toUpperCase(),
-      accept: acceptOf(operation),
-      credentials: own,
-      path: createPath(operation),
-      query: createQuery(operation, own.owned.query),
-      headers: createHeaders(operation, new Set([...fixedNames, ...own.owned.header])),
-      cookies: createCookies(operation, own.owned.cookie),
-    }
+    const made = compileOperation(operation, credentials.of(operation), fixedNames)
     compiled.set(operation, made)
     return made
-  }
-
-  function build(one: CompiledOperation, args: OperationArguments): BuiltRequest {
-    try {
-      const headers: string[] = []
-      one.headers(args, headers)
-      const body = encodeBody(one.operation, args)
-      return { path: one.path(args), query: one.query(args), headers, cookies: one.cookies(args), body }
-    } catch (error) {
-      if (error instanceof ArgumentFault) throw new ToolError(error.message)
-      throw error
-    }
   }
 
   function addFixed(
@@ -420,12 +437,9 @@ export function createRequester(options: RequesterOptions): Requester {
       const pause = mayRepeat ? pauseAfter(attempt++, end, response) : undefined
       if (pause === undefined) {
         if (response.status === 401) warnRefused(operation, added)
+        const { maxResponse, errorExcerpt } = options
         const facts = { operation, url: origin + built.path, query: built.query.join('&'), secrets: added.secrets }
-        return toolResultOf(response, {
-          ...facts,
-          maxResponse: options.maxResponse,
-          errorExcerpt: options.errorExcerpt,
-        })
+        return toolResultOf(response, { ...facts, maxResponse, errorExcerpt })
       }
       await end.wait(pause)
     }
@@ -433,7 +447,7 @@ export function createRequester(options: RequesterOptions): Requester {
 
   async function call(operation: Operation, args: OperationArguments, ctx: CallContext): Promise<CallToolResult> {
     const one = compile(operation)
-    const built = build(one, args)
+    const built = buildRequest(one, args)
     const end = new CallEnd(clock, timeout, contextCancellation(ctx), REPEATABLE.has(one.method) ? '' : REPEATED)
     const owner = ownerOf(ctx)
     try {
@@ -450,14 +464,16 @@ export function createRequester(options: RequesterOptions): Requester {
   }
 
   return Object.assign(call, {
-    async reasonAgainst(baseUrl: string) {
+    /** Returns why requests to a URL are refused; undefined if they are allowed. Host names are resolved only by requests. */
+    async reasonAgainst(baseUrl: string): Promise<string | undefined> {
       try {
         return reasonAgainst(await connect(), baseUrl)
       } catch (error) {
         return errorText(error)
       }
     },
-    async close() {
+    /** Ends all requests. */
+    async close(): Promise<void> {
       await (await opening?.catch(() => undefined))?.close()
     },
   })

@@ -1,7 +1,7 @@
 // Parses JSON responses and detects numbers and keys that JavaScript values cannot hold.
-import { trimEndOf } from './trim-end.ts'
+import { endOfString } from '../../core/internal.ts'
+import { trimEndOf } from '../families/texts/index.ts'
 
-/** The result of `parseResponse`. */
 export interface ParsedJson {
   /** The value. Numbers that JavaScript would change are texts with all digits. */
   readonly value: unknown
@@ -16,22 +16,11 @@ export interface ParsedJson {
 /** Maximum nesting of responses and documents. */
 export const MAX_DEPTH = 512
 
-const [QUOTE, COMMA, MINUS, COLON, BACKSLASH] = [0x22, 0x2c, 0x2d, 0x3a, 0x5c]
+const [QUOTE, COMMA, MINUS, COLON] = [0x22, 0x2c, 0x2d, 0x3a]
 const [OPEN_LIST, CLOSE_LIST, OPEN_OBJECT, CLOSE_OBJECT] = [0x5b, 0x5d, 0x7b, 0x7d]
 
 const isDigit = (code: number): boolean => code >= 0x30 && code <= 0x39
 
-/** Returns the index after a string. Regular expressions overflow the stack for strings of some megabytes. */
-function endOfString(json: string, start: number): number {
-  for (let end = json.indexOf('"', start + 1); end !== -1; end = json.indexOf('"', end + 1)) {
-    let slash = end
-    while (json.charCodeAt(slash - 1) === BACKSLASH) slash--
-    if ((end - slash) % 2 === 0) return end + 1
-  }
-  return json.length
-}
-
-/** Returns the index after a number. */
 function endOfNumber(json: string, start: number): number {
   let index = start + 1
   while (index < json.length && (isDigit(json.charCodeAt(index)) || '+-.eE'.includes(json.charAt(index)))) index++
@@ -59,20 +48,13 @@ function isExact(token: string): boolean {
   return digitsOf(String(Number(token))) === digitsOf(token)
 }
 
-/** An open object or list. */
 interface Open {
   readonly keys: Set<string> | undefined
   isKey: boolean
 }
 
-interface Scan {
-  readonly text: string
-  readonly inexact: number
-  readonly duplicate: string | undefined
-}
-
 /** Scans valid JSON. `text` has inexact numbers as JSON strings. */
-function scan(json: string): Scan {
+function scan(json: string) {
   const open: Open[] = []
   const pieces: string[] = []
   let from = 0
@@ -90,7 +72,7 @@ function scan(json: string): Scan {
     } else if (code === COLON) {
       if (top) top.isKey = false
     } else if (code === QUOTE) {
-      index = endOfString(json, start)
+      index = endOfString(json, start) + 1
       if (!top?.isKey || !top.keys) continue
       const token = json.slice(start, index)
       const key: string = token.includes('\\') ? JSON.parse(token) : token.slice(1, -1)
@@ -114,7 +96,7 @@ export function isTooDeep(json: string): boolean {
   for (let index = 0; index < json.length; ) {
     const code = json.charCodeAt(index)
     if (code === QUOTE) {
-      index = endOfString(json, index)
+      index = endOfString(json, index) + 1
       continue
     }
     if ((code === OPEN_LIST || code === OPEN_OBJECT) && ++depth > MAX_DEPTH) return true
@@ -124,9 +106,11 @@ export function isTooDeep(json: string): boolean {
   return false
 }
 
+export const withoutMark = (text: string): string => (text.charCodeAt(0) === 0xfeff ? text.slice(1) : text)
+
 /** Parses a response. Undefined for text that is not JSON or is nested too deeply. */
 export function parseResponse(body: string): ParsedJson | undefined {
-  const json = body.charCodeAt(0) === 0xfeff ? body.slice(1) : body
+  const json = withoutMark(body)
   let value: unknown
   try {
     if (isTooDeep(json)) return undefined

@@ -3,9 +3,10 @@ import { isUtf8 } from 'node:buffer'
 import { STATUS_CODES } from 'node:http'
 import type { CallToolResult, ContentBlock } from '../../core/index.ts'
 import { isObject } from '../../core/plugin.ts'
+import { essenceOf, isJsonType } from './media-types.ts'
 import type { Operation } from './operation.ts'
 import { headerOf, type ReceivedResponse } from './request-send.ts'
-import { type ParsedJson, parseResponse } from './response-json.ts'
+import { type ParsedJson, parseResponse, withoutMark } from './response-json.ts'
 import { findNextPage } from './response-pages.ts'
 
 export interface ResponseLimits {
@@ -54,27 +55,19 @@ function withoutSecrets(body: string, secrets: readonly string[]): string {
   return clean
 }
 
-interface MediaType {
-  readonly type: string
-  readonly charset: string | undefined
-}
-
 const MEDIA_TYPE = /^[\w.+!#$&^-]+\/[\w.+!#$&^-]+$/
 
-function mediaTypeOf({ headers }: ReceivedResponse): MediaType {
+function mediaTypeOf({ headers }: ReceivedResponse) {
   const header = headerOf(headers, 'content-type') ?? ''
-  const [type = ''] = header.split(';', 1)
-  const name = type.trim().toLowerCase()
+  const name = essenceOf(header)
   const charset = /;\s*charset\s*=\s*"?([\w:.-]+)"?/i.exec(header)?.[1]
   return { type: MEDIA_TYPE.test(name) ? name : '', charset }
 }
 
-const isJson = (type: string): boolean => type === 'application/json' || type.endsWith('+json') || type === 'text/json'
-
 const TEXTUAL =
   /^(?:text\/.*|application\/(?:(?:.*\+)?xml|(?:x-)?yaml|.*\+yaml|javascript|ecmascript|x-ndjson|jsonl|json-seq|graphql|sql|toml|x-sh|x-www-form-urlencoded|http)|image\/svg\+xml|multipart\/.*)$/
 
-const isText = (type: string): boolean => isJson(type) || TEXTUAL.test(type)
+const isText = (type: string): boolean => isJsonType(type) || TEXTUAL.test(type)
 
 /** Decodes a body. Undefined for an unknown charset, and for bytes that are not text in it. */
 function decodeText(body: Buffer, charset: string | undefined): string | undefined {
@@ -85,8 +78,6 @@ function decodeText(body: Buffer, charset: string | undefined): string | undefin
     return undefined
   }
 }
-
-const withoutMark = (value: string): string => (value.charCodeAt(0) === 0xfeff ? value.slice(1) : value)
 
 function binaryResult({ body }: ReceivedResponse, type: string, { url }: ResponseFacts): CallToolResult {
   const data = body.toString('base64')
@@ -114,12 +105,12 @@ function jsonResult(parsed: ParsedJson, response: ReceivedResponse, facts: Respo
 
 function textResult(body: string, type: string, response: ReceivedResponse, facts: ResponseFacts): CallToolResult {
   const clean = withoutSecrets(body, facts.secrets)
-  if (isJson(type) || type === '') {
+  if (isJsonType(type) || type === '') {
     const parsed = parseResponse(clean)
     if (parsed) return jsonResult(parsed, response, facts)
   }
   const content = [text(withoutMark(clean))]
-  if (isJson(type))
+  if (isJsonType(type))
     content.push(text('The response is declared as JSON, but is not valid JSON or is nested too deeply.'))
   const next = findNextPage(response.headers, undefined, facts.operation, facts.query)
   if (next !== undefined) content.push(text(next))

@@ -29,7 +29,6 @@ export function reasonToSkip(candidate: Candidate, { methods, include, exclude =
 const filtersIn = (value: boolean | readonly Filter[] = []): readonly Filter[] =>
   typeof value === 'boolean' ? [] : value
 
-/** True if `resources` selects a GET operation. */
 export const isResource = (candidate: Candidate, { resources }: Source): boolean =>
   candidate.method === 'get' && (resources === true || filtersIn(resources).some(filter => matches(filter, candidate)))
 

@@ -7,15 +7,14 @@ import { callOf } from '../../core/transport.ts'
 import type { Logins } from '../families/credentials/index.ts'
 import { type RecordUpstreamCall, upstreamCallsOf } from '../families/upstream-calls/index.ts'
 import { findCredentialFaults, planCredentials } from './credentials.ts'
-import { defineApiResource } from './define-resource.ts'
-import { defineApiTool, type SendRequest } from './define-tools.ts'
+import { defineApiResource, defineApiTool, type SendRequest } from './define-items.ts'
 import { createLoad } from './document/load.ts'
 import type { Source } from './options.ts'
+import type { ReadDocument } from './read-api.ts'
 import { readDocument } from './read-document.ts'
 import type { ApiTool } from './read-tool.ts'
 import { createRequester, type Requester } from './request.ts'
 import { createTrust } from './servers.ts'
-import type { ReadDocument } from './summarize.ts'
 
 type ApiDefinition = ToolDefinition | ResourceDefinition
 

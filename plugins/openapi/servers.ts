@@ -1,10 +1,10 @@
 // The base URL of an operation: configured, or from the document's servers.
 import { isObject } from '../../core/plugin.ts'
-import { type Api, type Candidate, childOf, objectAt } from './api.ts'
+import { trimEndOf } from '../families/texts/index.ts'
+import { type Api, type Candidate, childOf, objectAt, type Trusts } from './api.ts'
 import { below, DocumentError, type DocumentFile, type Place, rootOf } from './document/place.ts'
 import type { Found } from './document/references.ts'
 import type { Source } from './options.ts'
-import { trimEndOf } from './trim-end.ts'
 
 /** Returns an absolute URL without a trailing slash. Throws a DocumentError. */
 export function baseUrlOf(api: Api, candidate: Candidate, source: Source): string {
@@ -28,7 +28,7 @@ export function baseUrlOf(api: Api, candidate: Candidate, source: Source): strin
 
 /** Creates the check of URLs that receive credentials. Without `origins`, every URL can receive them. */
 export const createTrust =
-  (origins: ReadonlySet<string> | undefined, { allowHosts = [] }: Source): Api['trusts'] =>
+  (origins: ReadonlySet<string> | undefined, { allowHosts = [] }: Source): Trusts =>
   ({ origin, host }) =>
     !origins || origins.has(origin) || allowHosts.includes(host)
 

@@ -5,8 +5,8 @@ import { parseDuration, StartError } from '../../core/plugin.ts'
 import { createLogins } from '../families/credentials/index.ts'
 import { loginsOf } from './credentials.ts'
 import type { FilledOptions } from './options.ts'
+import type { ReadDocument } from './read-api.ts'
 import { isRemote, ServedDocument } from './served-document.ts'
-import type { ReadDocument } from './summarize.ts'
 
 /** Files by options: on reload, `setup` of the new host reads the files for the options that `onReload` receives. */
 const readFor = new WeakMap<object, ReadonlyMap<string, ReadDocument>>()

@@ -8,33 +8,7 @@ import { readApi } from './read-api.ts'
 import type { ApiTool } from './read-tool.ts'
 import { reasonAgainst } from './request.ts'
 
-interface LeftOut {
-  readonly operation: string
-  readonly reason: string
-}
-
-export interface Survey {
-  readonly document: string
-  readonly version: string
-  readonly operations: number
-  readonly tools: ReadonlyArray<{
-    readonly name: string
-    readonly operation: string
-    /** Size of the input schema, bytes. */
-    readonly input: number
-    readonly output?: number
-    /** Parts of the schemas that accept any value because of their size. */
-    readonly simplified: readonly string[]
-    /** The security schemes that the operation requires. */
-    readonly requires?: string
-  }>
-  readonly leftOut: readonly LeftOut[]
-  readonly skipped: readonly LeftOut[]
-  readonly notes: readonly string[]
-  readonly securitySchemes: Readonly<Record<string, string>>
-  /** Servers to which the host sends no requests, with the reasons. */
-  readonly blocked: ReadonlyArray<{ readonly server: string; readonly reason: string }>
-}
+export type Survey = Awaited<ReturnType<typeof surveyDocument>>
 
 /** Maximum blocked servers that are reported. */
 const MAX_BLOCKED = 10
@@ -51,11 +25,7 @@ async function findBlocked(tools: readonly ApiTool[], open: () => ReturnType<Ser
 }
 
 /** Throws a LoadError or a DocumentError for a document that cannot be used. */
-export async function surveyDocument(
-  source: Source,
-  directory: string,
-  openConnections: Services['openConnections'],
-): Promise<Survey> {
+export async function surveyDocument(source: Source, directory: string, openConnections: Services['openConnections']) {
   const { document, allowHosts = [] } = source
   const open = () => openConnections({ allowHosts, connections: 1 })
   const settings = { directory, load: createLoad(open, () => {}) }
@@ -69,16 +39,22 @@ export async function surveyDocument(
       return {
         name,
         operation: `${operation.method.toUpperCase()} ${operation.path}`,
+        /** Sizes of the schemas, bytes. */
         input: input.bytes,
         ...(output && { output: output.bytes }),
+        /** Parts of the schemas that accept any value because of their size. */
         simplified: [...input.simplified, ...(output?.simplified ?? [])],
+        /** The security schemes that the operation requires. */
         ...(requires !== undefined && { requires }),
       }
     }),
     leftOut: faulty.map(({ id, reason }) => ({ operation: id, reason })),
     skipped: skipped.map(({ id, reason }) => ({ operation: id, reason })),
     notes: [...api.notes.values()].map(({ place, text }) => located(place, text)),
-    securitySchemes: Object.fromEntries([...api.securitySchemes].map(([name, { type }]) => [name, type])),
+    securitySchemes: Object.fromEntries(
+      [...api.securitySchemes].map(([name, { type }]): [string, string] => [name, type]),
+    ),
+    /** Servers to which the host sends no requests, with the reasons. */
     blocked: await findBlocked(tools, open),
   }
 }

@@ -3,7 +3,7 @@ import { hash } from 'node:crypto'
 import { addressKey, blame, type ToolItem } from '../../core/auth.ts'
 import { HostError, type User } from '../../core/index.ts'
 import type { Call, HostContext, HostMiddleware, Next } from '../../core/plugin.ts'
-import { holderOf } from '../../core/transport.ts'
+import { limitOwnerOf } from '../../core/transport.ts'
 import { type Cap, inWords, type Limit, type Limits, type ToolRule } from './limits.ts'
 import type { Tally } from './memory-counts.ts'
 
@@ -15,7 +15,7 @@ const userKeys = new WeakMap<User, string>()
 function keyOfUser(user: User): string {
   const known = userKeys.get(user)
   if (known !== undefined) return known
-  const key = digest(holderOf({ user, ip: '' }))
+  const key = digest(limitOwnerOf({ user, ip: '' }))
   userKeys.set(user, key)
   return key
 }

@@ -1,4 +1,5 @@
 // The options of rate-limit, and rates such as `120/1m`.
+import { choice, closed, count, mapOf, words } from '../../core/internal.ts'
 import { type OptionsOf, parseDuration } from '../../core/plugin.ts'
 
 /** A number of requests per window. */
@@ -19,67 +20,54 @@ export function readRate(text: string): Rate {
 }
 
 const rate = <const D extends string>(description: D) =>
-  ({ type: 'string', pattern: RATE_PATTERN, patternErrorMessage: RATE_WORDS, description }) as const
+  words(description, { pattern: RATE_PATTERN, patternErrorMessage: RATE_WORDS })
 
-const concurrent = <const D extends string>(description: D) => ({ type: 'integer', minimum: 1, description }) as const
+const concurrent = <const D extends string>(description: D) => count(description)
 
-export const optionsSchema = {
-  type: 'object',
-  description: 'Rate and concurrency limits per address, user, client and tool.',
-  additionalProperties: false,
-  properties: {
+export const optionsSchema = closed(
+  {
     address: rate("HTTP requests per IP address, counted before authentication: '600/1m'."),
     user: rate("HTTP requests per user: '120/1m'. Anonymous callers are counted by IP address."),
     client: rate('HTTP requests per OAuth client, for all its users. Tokens without client_id are not counted.'),
-    tools: {
-      type: 'object',
-      description: 'Glob for tool names -> limit of their calls together, or { limit, concurrent, per }.',
-      additionalProperties: {
+    tools: mapOf(
+      {
         anyOf: [
           rate("Calls of one user: '10/1m'."),
-          {
-            title: 'ToolLimit',
-            type: 'object',
-            description: 'A limit with settings.',
-            additionalProperties: false,
-            minProperties: 1,
-            properties: {
+          closed(
+            {
               limit: rate("Calls per time: '10/1m'."),
               concurrent: concurrent('Maximum concurrent calls in one process.'),
-              per: {
-                type: 'string',
-                enum: ['user', 'all'],
-                description: '`user` (default): a limit for each user. `all`: one limit for all users together.',
-              },
+              per: choice(
+                ['user', 'all'],
+                '`user` (default): a limit for each user. `all`: one limit for all users together.',
+              ),
             },
-          },
+            { title: 'ToolLimit', description: 'A limit with settings.', minProperties: 1 },
+          ),
         ],
       },
-      examples: [{ 'search*': '10/1m', purge: { limit: '5/1h', concurrent: 1 } }],
-    },
+      'Glob for tool names -> limit of their calls together, or { limit, concurrent, per }.',
+      { examples: [{ 'search*': '10/1m', purge: { limit: '5/1h', concurrent: 1 } }] },
+    ),
     concurrent: concurrent('Maximum concurrent tool calls of one user in one process.'),
-    ipv6Prefix: {
-      type: 'integer',
+    ipv6Prefix: count('Prefix length that identifies an IPv6 caller: 32 to 128.', {
       minimum: 32,
       maximum: 128,
       default: 64,
-      description: 'Prefix length that identifies an IPv6 caller: 32 to 128.',
-    },
-    store: {
-      type: 'string',
-      enum: ['memory', 'redis'],
-      default: 'memory',
-      description:
-        'Store of the counters. `memory`: for one host with all its workers. `redis`: for all nodes, with the `redis` of the config.',
-    },
-    onFailure: {
-      type: 'string',
-      enum: ['open', 'closed'],
-      default: 'open',
-      description: 'If the store does not respond: `open` accepts requests, `closed` refuses them with 503.',
-    },
+    }),
+    store: choice(
+      ['memory', 'redis'],
+      'Store of the counters. `memory`: for one host with all its workers. `redis`: for all nodes, with the `redis` of the config.',
+      { default: 'memory' },
+    ),
+    onFailure: choice(
+      ['open', 'closed'],
+      'If the store does not respond: `open` accepts requests, `closed` refuses them with 503.',
+      { default: 'open' },
+    ),
   },
-} as const
+  { description: 'Rate and concurrency limits per address, user, client and tool.' },
+)
 
 export interface RateLimitOptions extends OptionsOf<typeof optionsSchema> {}
 export interface FilledRateLimit extends OptionsOf<typeof optionsSchema, true> {}

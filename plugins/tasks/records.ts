@@ -6,7 +6,7 @@ import { HostError, type JsonObject, type ToolDefinition, type User } from '../.
 import { type Call, errorText, isObject, type McpRoute } from '../../core/plugin.ts'
 import {
   type ClientFacts,
-  holderOf,
+  limitOwnerOf,
   type RequestFacts,
   type ToolsetChoice,
   withoutCredentials,
@@ -33,7 +33,7 @@ export interface Work {
 const digest = (parts: readonly unknown[]) => createHash('sha256').update(JSON.stringify(parts)).digest('base64url')
 
 export const ownerOf = ({ user, offer }: Call): string =>
-  digest([user && holderOf({ user, ip: offer.ip }), offer.route.path, offer.params])
+  digest([user && limitOwnerOf({ user, ip: offer.ip }), offer.route.path, offer.params])
 
 /** Creates an id, which is the credential of an anonymous task. */
 export const newId = (): string => randomBytes(24).toString('base64url')
@@ -42,7 +42,7 @@ export const isId = (id: string): boolean => /^[\w-]{32}$/.test(id)
 
 /** Returns the account of a caller's tasks: the user on this route for all parameters, or an anonymous network. */
 export const accountOf = ({ user, offer }: Call): string =>
-  digest(['account', holderOf({ user, ip: offer.ip }), offer.route.path])
+  digest(['account', limitOwnerOf({ user, ip: offer.ip }), offer.route.path])
 
 const identityOf = ({ expiresAt: _, ...user }: User): Omit<User, 'expiresAt'> => user
 

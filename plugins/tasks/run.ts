@@ -7,9 +7,9 @@ import {
   Cancellation,
   type ClientRequest,
   encodeAnswer,
+  type InputRequest,
   isAnswer,
   MODERN_REVISION,
-  type Question,
   type Transport,
 } from '../../core/transport.ts'
 import {
@@ -82,7 +82,7 @@ class RunQuestions implements AskClient {
     for (;;) {
       const { key, answer } = this.#earlier(text) ?? (await this.#add(text, name ?? NAMES[method] ?? 'question'))
       const said: unknown = JSON.parse(answer ?? (await this.#answerTo(key, signal)))
-      if (await isAnswer({ method, params } as Question, said)) return said
+      if (await isAnswer({ method, params } as InputRequest, said)) return said
     }
   }
 

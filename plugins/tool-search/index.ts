@@ -1,6 +1,6 @@
 // The plugin `search`: lists contain pinned tools, `find_tools` and `call_tool` only.
 import { matchesGlob } from '../../core/auth.ts'
-import { definePlugin, didYouMean, type InternalHost, type Services } from '../../core/internal.ts'
+import { closed, definePlugin, didYouMean, type InternalHost, list, type Services, words } from '../../core/internal.ts'
 import { type OptionsOf, StartError } from '../../core/plugin.ts'
 import { CALL_TOOL, createSearches, createSearchTools, FIND_TOOLS, isOwn, redirectCall } from './search-tools.ts'
 
@@ -26,21 +26,16 @@ function checkPinned(pinned: readonly string[], host: InternalHost, services: Se
   }
 }
 
-const OPTIONS = {
-  title: 'SearchSettings',
-  type: 'object',
-  description: 'Lists find_tools and call_tool in place of all tools.',
-  additionalProperties: false,
-  properties: {
-    pinned: {
-      type: 'array',
-      items: { type: 'string', description: 'A name, or a glob. * matches any characters.' },
-      description: 'Names or globs of tools that stay in tools/list.',
-      default: [],
-      examples: [['get_order', 'stock_*']],
-    },
+const OPTIONS = closed(
+  {
+    pinned: list(
+      words('A name, or a glob. * matches any characters.'),
+      'Names or globs of tools that stay in tools/list.',
+      { default: [], examples: [['get_order', 'stock_*']] },
+    ),
   },
-} as const
+  { title: 'SearchSettings', description: 'Lists find_tools and call_tool in place of all tools.' },
+)
 
 export interface ToolSearchOptions extends OptionsOf<typeof OPTIONS> {}
 export interface FilledToolSearchOptions extends OptionsOf<typeof OPTIONS, true> {}

@@ -1,7 +1,7 @@
 // The plugin `tracing`: an OpenTelemetry span per call, exported by the operator's SDK.
 import { channel } from 'node:diagnostics_channel'
 import type { Tracer } from '@opentelemetry/api'
-import { definePlugin } from '../../core/internal.ts'
+import { closed, definePlugin, flag } from '../../core/internal.ts'
 import type { OptionsOf } from '../../core/plugin.ts'
 import { withTimeout } from '../../core/transport.ts'
 import { createCallSpans } from './call-spans.ts'
@@ -43,18 +43,14 @@ const FAILURES = Symbol('a failed operation of OpenTelemetry')
 /** Instrumentations of `fetch` use it to add headers to requests. */
 const fetches = channel('undici:request:create')
 
-const OPTIONS = {
-  type: 'object',
-  description: 'One OpenTelemetry span per call.',
-  additionalProperties: false,
-  properties: {
-    baggage: {
-      type: 'boolean',
+const OPTIONS = closed(
+  {
+    baggage: flag('Passes the `baggage` of the caller on to tools and to the services that they call.', {
       default: false,
-      description: 'Passes the `baggage` of the caller on to tools and to the services that they call.',
-    },
+    }),
   },
-} as const
+  { description: 'One OpenTelemetry span per call.' },
+)
 
 export interface TracingOptions extends OptionsOf<typeof OPTIONS> {}
 export interface FilledTracingOptions extends OptionsOf<typeof OPTIONS, true> {}

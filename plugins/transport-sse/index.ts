@@ -2,7 +2,7 @@
 
 import type { IncomingHttpHeaders } from 'node:http'
 import { HostError } from '../../core/index.ts'
-import { definePlugin } from '../../core/internal.ts'
+import { closed, count, definePlugin } from '../../core/internal.ts'
 import { type HostContext, type McpRoute, type OptionsOf, StartError } from '../../core/plugin.ts'
 import {
   createLineReply,
@@ -136,19 +136,14 @@ function createStreamGet(host: Transport, route: McpRoute) {
 /** Toolset names whose route paths would conflict. */
 const RESERVED = ['sse', 'message']
 
-const OPTIONS = {
-  type: 'object',
-  description: `HTTP with SSE (${HANDSHAKE_REVISIONS.at(-1)}): GET <route>/sse and POST <route>/message.`,
-  additionalProperties: false,
-  properties: {
-    maxConcurrent: {
-      type: 'integer',
-      minimum: 1,
-      description:
-        'Maximum concurrent requests of one session, if lower than sessions.maxCallsPerSession. Further requests get 429.',
-    },
+const OPTIONS = closed(
+  {
+    maxConcurrent: count(
+      'Maximum concurrent requests of one session, if lower than sessions.maxCallsPerSession. Further requests get 429.',
+    ),
   },
-} as const
+  { description: `HTTP with SSE (${HANDSHAKE_REVISIONS.at(-1)}): GET <route>/sse and POST <route>/message.` },
+)
 
 export interface TransportSseOptions extends OptionsOf<typeof OPTIONS> {}
 

@@ -1,5 +1,5 @@
 // The Streamable HTTP transport, with sessions for older protocol versions unless the route is `stateless`.
-import { definePlugin } from '../../core/internal.ts'
+import { closed, definePlugin } from '../../core/internal.ts'
 import type { OptionsOf } from '../../core/plugin.ts'
 import { REVISIONS, transportOf } from '../../core/transport.ts'
 import { addListen } from '../families/per-request/index.ts'
@@ -7,12 +7,7 @@ import { createPostHandler } from './serve.ts'
 import { createSessionGets } from './session-get.ts'
 import { createVisitPage } from './visit-page.ts'
 
-const OPTIONS = {
-  type: 'object',
-  description: 'Streamable HTTP: POST on each route.',
-  additionalProperties: false,
-  properties: {},
-} as const
+const OPTIONS = closed({}, { description: 'Streamable HTTP: POST on each route.' })
 
 export interface TransportStreamableOptions extends OptionsOf<typeof OPTIONS> {}
 

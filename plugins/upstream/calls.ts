@@ -1,13 +1,13 @@
 // Parameters and results of calls at a server.
 import { ToolError } from '../../core/index.ts'
 import { type Call, isObject } from '../../core/plugin.ts'
-import type { Question } from '../../core/transport.ts'
+import type { InputRequest } from '../../core/transport.ts'
 import { isTooDeep, MAX_LEVELS } from '../../remote/index.ts'
 import { visibleLine } from '../families/texts/index.ts'
 import { MAY_BE_DONE, UI } from './failures.ts'
 import { passedMeta } from './metadata.ts'
 import type { ServerSettings } from './settings.ts'
-import { type Json, OPTION_OF, questionOf } from './upstream-request.ts'
+import { type Json, OPTION_OF, readInputRequest } from './upstream-request.ts'
 import { wrapResultUris } from './uris.ts'
 
 type Capabilities = Call['client']['capabilities']
@@ -67,7 +67,7 @@ export function cleanResult(result: Json, settings: Pick<ServerSettings, 'meta' 
 }
 
 interface InputRequests {
-  readonly requests: Readonly<Record<string, Question>>
+  readonly requests: Readonly<Record<string, InputRequest>>
   readonly state: unknown
 }
 
@@ -79,7 +79,7 @@ export function readInputRequests(
   if (result['resultType'] !== 'input_required') return undefined
   const { inputRequests, requestState } = result
   const requests = Object.entries(isObject(inputRequests) ? inputRequests : {}).map(([key, request]) => {
-    const question = isObject(request) ? questionOf(request['method'], request['params']) : undefined
+    const question = isObject(request) ? readInputRequest(request['method'], request['params']) : undefined
     const isAllowed = question && asks[OPTION_OF[question.method]]
     if (!question || !isAllowed)
       throw new ToolError(`The server "${name}" sent a request that this host does not support or allow.`)

@@ -12,10 +12,10 @@ import {
 } from '../../core/index.ts'
 import { isObject, uncheckedSchema } from '../../core/plugin.ts'
 import { checkVisible, visibleText, visibleTexts } from '../families/texts/index.ts'
-import { overrideArguments, overrideInputSchema } from './arguments.ts'
 import type { Item, Snapshot } from './lists.ts'
 import { passedMeta, safeIcons } from './metadata.ts'
 import { isIncluded, isServed, labelOf, promptName, toolName } from './names.ts'
+import type { ArgumentOverride } from './options.ts'
 import type { ServerSettings } from './settings.ts'
 import { routeUri, serverUri, wrapMetaUris } from './uris.ts'
 
@@ -29,10 +29,53 @@ export interface UpstreamClient {
   complete(ref: Item, argument: Item, context: Item, ctx: CallContext): Promise<{ values: string[] }>
 }
 
-export interface DefinedItems {
-  readonly definitions: readonly Definition[]
-  /** Left-out items with the reasons. */
-  readonly omitted: ReadonlyMap<string, string>
+type Overrides = Readonly<Record<string, ArgumentOverride>>
+
+const isFixed = (override: ArgumentOverride | undefined) => override !== undefined && 'value' in override
+
+/** Returns the input schema that callers see. */
+function overrideInputSchema(schema: Item, overrides: Overrides | undefined): Item {
+  if (!overrides || !isObject(schema['properties'])) return schema
+  const own = (name: string) => (Object.hasOwn(overrides, name) ? overrides[name] : undefined)
+  const properties = Object.entries(schema['properties']).flatMap(([name, property]) => {
+    const override = own(name)
+    if (!override || isFixed(override)) return override ? [] : [[name, property] as const]
+    const { description, name: shown = name } = override
+    const changed = {
+      ...(isObject(property) && property),
+      ...(description !== undefined && { description }),
+      ...('default' in override && { default: override.default }),
+    }
+    return [[shown, changed] as const]
+  })
+  const { required, ...rest } = schema
+  const needed = Array.isArray(required)
+    ? (required as unknown[]).flatMap(name => {
+        const override = typeof name === 'string' ? own(name) : undefined
+        if (isFixed(override) || (override && 'default' in override)) return []
+        return [override?.name ?? name]
+      })
+    : []
+  return { ...rest, properties: Object.fromEntries(properties), ...(needed.length > 0 && { required: needed }) }
+}
+
+/** Returns the arguments for the server. Callers cannot set fixed arguments, not even under their original names. */
+function overrideArguments(args: Item, overrides: Overrides | undefined): Item {
+  if (!overrides) return args
+  const sent: Record<string, unknown> = { ...args }
+  for (const [name, { name: shown = name }] of Object.entries(overrides)) if (shown !== name) delete sent[name]
+  for (const [name, override] of Object.entries(overrides)) {
+    const { name: shown = name } = override
+    if (isFixed(override)) {
+      sent[name] = override.value
+      continue
+    }
+    const given = Object.hasOwn(args, shown)
+    if (shown !== name) delete sent[shown]
+    if (given) sent[name] = args[shown]
+    else if ('default' in override) sent[name] = override.default
+  }
+  return sent
 }
 
 const text = (value: unknown) => (typeof value === 'string' ? visibleText(value) : undefined)
@@ -176,8 +219,11 @@ export function createDefiner(settings: ServerSettings, client: UpstreamClient) 
       },
     }) as Definition
 
-  /** `canComplete`: the server supports completion. `changedTools`: names of withheld tools. */
-  return function define(snapshot: Snapshot, canComplete: boolean, changedTools: readonly string[] = []): DefinedItems {
+  /**
+   * `canComplete`: the server supports completion. `changedTools`: names of withheld tools. Returns the definitions, and
+   * the left-out items with the reasons.
+   */
+  return function define(snapshot: Snapshot, canComplete: boolean, changedTools: readonly string[] = []) {
     const next = new Map<string, Definition>()
     const omitted = new Map<string, string>()
     const definitions: Definition[] = []

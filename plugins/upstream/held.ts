@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { ToolError } from '../../core/index.ts'
 import type { CallQueue } from '../../core/internal.ts'
 import type { Call, Clock, Timer } from '../../core/plugin.ts'
-import { holderOf } from '../../core/transport.ts'
+import { limitOwnerOf } from '../../core/transport.ts'
 import type { Json, UpstreamRequest } from './upstream-request.ts'
 
 interface HeldLimits {
@@ -41,7 +41,6 @@ export class CallSlot {
   }
 }
 
-/** A call at a server. */
 export class ActiveCall {
   readonly run: UpstreamRequest
   readonly params: Json
@@ -54,7 +53,7 @@ export class ActiveCall {
   constructor(run: UpstreamRequest, params: Json, call: Call, slot: CallSlot, end: () => void) {
     this.run = run
     this.params = params
-    this.owner = holderOf({ user: call.user, ip: call.offer.ip })
+    this.owner = limitOwnerOf({ user: call.user, ip: call.offer.ip })
     this.slot = slot
     this.end = end
   }

@@ -20,9 +20,6 @@ const MAX_ITEMS = 10_000
 /** Maximum characters of a list's JSON. */
 export const MAX_TEXT = 4 * 1_024 * 1_024
 
-/** Thrown if a list exceeds a limit or is invalid. */
-export class ListFault extends Error {}
-
 type ListName = Exclude<keyof Snapshot, 'instructions'>
 
 const METHODS: Readonly<Record<ListName, string>> = {
@@ -57,19 +54,19 @@ async function readList(
     const options = { timeout, signal, onText, maxResult: MAX_TEXT }
     const result = await connection.request(method, cursor === undefined ? {} : { cursor }, options)
     const entries = result[list]
-    if (!Array.isArray(entries)) throw new ListFault(`the result of ${method} does not contain \`${list}\``)
+    if (!Array.isArray(entries)) throw new Error(`the result of ${method} does not contain \`${list}\``)
     items.push(...entries.filter(isObject).map(item => validItem(item, list)))
-    if (items.length > most) throw new ListFault(`${method} has more than ${most} items`)
-    if (size > MAX_TEXT) throw new ListFault(`${method} has more than ${MAX_TEXT} characters`)
+    if (items.length > most) throw new Error(`${method} has more than ${most} items`)
+    if (size > MAX_TEXT) throw new Error(`${method} has more than ${MAX_TEXT} characters`)
     cursor = result['nextCursor'] ?? undefined
     if (cursor === undefined) return items
-    if (cursors.has(cursor)) throw new ListFault(`${method} repeats the cursor of an earlier page`)
+    if (cursors.has(cursor)) throw new Error(`${method} repeats the cursor of an earlier page`)
     cursors.add(cursor)
   }
-  throw new ListFault(`${method} has more than ${MAX_PAGES} pages`)
+  throw new Error(`${method} has more than ${MAX_PAGES} pages`)
 }
 
-/** Rejects with a `ListFault` above the limits, or a `RemoteError`. */
+/** Rejects above the limits, and with a `RemoteError`. */
 export async function readLists(
   connection: Pick<Connection, 'request' | 'capabilities' | 'instructions'>,
   limits: { readonly maxTools: number; readonly timeout: number; readonly signal: AbortSignal },

@@ -14,6 +14,9 @@ type ListName = (typeof LISTS)[number]
 
 type Filters = Pick<ServerSettings, 'include' | 'exclude' | 'prompts' | 'instructions'>
 
+const acceptedItem = (accepted: LockEntry | undefined, list: ListName, name: string): Item | undefined =>
+  accepted && Object.hasOwn(accepted[list], name) ? accepted[list][name] : undefined
+
 const isChosen = (list: ListName, name: unknown, filters: Filters): name is string =>
   typeof name === 'string' && (list === 'tools' ? isIncluded(filters, name) : isServed(filters.prompts, name))
 
@@ -99,7 +102,7 @@ export function describeDifferences(snapshot: Snapshot, accepted: LockEntry, fil
       const { name } = item
       if (!isChosen(list, name, filters)) continue
       names.add(name)
-      const known = Object.hasOwn(accepted[list], name) ? accepted[list][name] : undefined
+      const known = acceptedItem(accepted, list, name)
       if (known === undefined) count.new++
       else if (!isAsAccepted(item, known)) count.changed++
     }
@@ -118,20 +121,15 @@ export function describeDifferences(snapshot: Snapshot, accepted: LockEntry, fil
     .join(', ')
 }
 
-interface Reviewed {
-  readonly served: Snapshot
-  /** Names of withheld tools that were accepted. Calls of them get an error. */
-  readonly changedTools: readonly string[]
-  /** Reasons for withheld items, by label. */
-  readonly withheld: ReadonlyMap<string, string>
-}
-
-/** Withholds new and changed items, as the options define. */
+/**
+ * Withholds new and changed items, as the options define. `changedTools`: names of withheld tools that were accepted.
+ * `withheld`: the reasons by label.
+ */
 export function reviewLists(
   snapshot: Snapshot,
   accepted: LockEntry | undefined,
   settings: Filters & Pick<ServerSettings, 'name' | 'newTools' | 'changed'>,
-): Reviewed {
+) {
   const { newTools, changed } = settings
   const withheld = new Map<string, string>()
   const changedTools: string[] = []
@@ -145,7 +143,7 @@ export function reviewLists(
     snapshot[list].filter(item => {
       const { name } = item
       if (!isChosen(list, name, settings)) return true
-      const known = accepted && Object.hasOwn(accepted[list], name) ? accepted[list][name] : undefined
+      const known = acceptedItem(accepted, list, name)
       const isSame = () => known !== undefined && isAsAccepted(item, known)
       if (!isWithheld(labelOf(list.slice(0, -1), name), known === undefined, isSame)) return true
       if (known !== undefined && list === 'tools') changedTools.push(name)
@@ -154,7 +152,7 @@ export function reviewLists(
   const text = shownInstructions(snapshot, settings)
   const known = accepted?.instructions
   const isLeftOut = text !== undefined && isWithheld('instructions', known === undefined, () => text === known)
-  const served = {
+  const served: Snapshot = {
     ...snapshot,
     tools: keep('tools'),
     prompts: keep('prompts'),

@@ -1,8 +1,9 @@
 // Sanitizes icons and `_meta` of a server.
+import { isObject } from '../../core/plugin.ts'
 
 /** Returns the `_meta` fields to pass on: fields that belong to a connection are removed. */
 export function passedMeta(meta: unknown, setting: 'pass' | 'drop'): Record<string, unknown> | undefined {
-  if (setting === 'drop' || typeof meta !== 'object' || meta === null || Array.isArray(meta)) return undefined
+  if (setting === 'drop' || !isObject(meta)) return undefined
   let passed: Record<string, unknown> | undefined
   for (const [key, value] of Object.entries(meta)) {
     if (key.startsWith('io.modelcontextprotocol/') || key === 'progressToken') continue
@@ -16,7 +17,7 @@ export function passedMeta(meta: unknown, setting: 'pass' | 'drop'): Record<stri
 export function safeIcons(icons: unknown, origin: string | undefined, most: number): unknown[] | undefined {
   if (!Array.isArray(icons)) return undefined
   const safe = (icons as unknown[]).filter(icon => {
-    const src = typeof icon === 'object' && icon !== null ? (icon as { src?: unknown }).src : undefined
+    const src = isObject(icon) ? icon['src'] : undefined
     if (typeof src !== 'string') return false
     return src.startsWith('data:image/') || (src.startsWith('https://') && new URL(src).origin === origin)
   })

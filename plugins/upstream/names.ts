@@ -1,28 +1,17 @@
 // Names of upstream tools and prompts, and filters for them.
-import { createHash } from 'node:crypto'
 import { matchesGlob } from '../../core/auth.ts'
-import { visibleLine } from '../families/texts/index.ts'
+import { HASH_LENGTH, hashOf, MAX_NAME, visibleLine } from '../families/texts/index.ts'
 import type { ServerSettings } from './settings.ts'
 
-/** Limit of the Anthropic and OpenAI APIs. */
-const MAX_NAME = 64
 const VALID = /^[A-Za-z0-9_.-]+$/
-const HASH = 6
-
-const BASE32 = 'abcdefghijklmnopqrstuvwxyz234567'
-
-function hashOf(name: string): string {
-  const bytes = createHash('sha256').update(name).digest()
-  return [...bytes.subarray(0, HASH)].map(byte => BASE32[byte % 32]).join('')
-}
 
 /**
  * Shortens a name and replaces invalid characters. A changed name ends with a hash of the original name. It is therefore unique, and
  * does not depend on other tools.
  */
-export function fitName(name: string): string {
+function fitName(name: string): string {
   if (name.length <= MAX_NAME && VALID.test(name)) return name
-  return `${name.replaceAll(/[^A-Za-z0-9_.-]/g, '_').slice(0, MAX_NAME - HASH - 1)}_${hashOf(name)}`
+  return `${name.replaceAll(/[^A-Za-z0-9_.-]/g, '_').slice(0, MAX_NAME - HASH_LENGTH - 1)}_${hashOf(name)}`
 }
 
 export const toolName = ({ prefix, overrides }: Pick<ServerSettings, 'prefix' | 'overrides'>, name: string): string =>
@@ -58,6 +47,5 @@ export function unmatchedFilters(
   ]
 }
 
-/** True if a resource or prompt is served. */
 export const isServed = (setting: boolean | readonly string[], text: string): boolean =>
   typeof setting === 'boolean' ? setting : fits(setting, text)

@@ -62,15 +62,6 @@ interface HeldCallServer {
   giveUpHeld(id: string): void
 }
 
-export interface RelayedCall {
-  readonly ctx: CallContext
-  readonly call: Call
-  readonly node: string
-  readonly resume: Resume
-  /** Maximum time between messages of the other node, milliseconds. */
-  readonly timeout: number
-}
-
 type RelayHost = Pick<InternalHost, 'services' | 'clock' | 'log' | 'name' | 'routes' | 'onStart'>
 
 export function createNodeRelay(host: RelayHost, findServer: (server: string) => HeldCallServer | undefined) {
@@ -142,8 +133,11 @@ export function createNodeRelay(host: RelayHost, findServer: (server: string) =>
   return {
     nodeOf: (call: Call) => peersOf(call).node,
     giveUp: (call: Call, node: string, server: string, held: string) => giveUp(peersOf(call), node, server, held),
-    /** Sends the response to the node of the call, and waits for the next requests or the result. */
-    async forward({ ctx, call, node, resume, timeout }: RelayedCall): Promise<RelayResult> {
+    /**
+     * Sends the response to the node of the call, and waits for the next requests or the result. `timeout`: maximum time
+     * between messages of the other node, milliseconds.
+     */
+    async forward(ctx: CallContext, call: Call, node: string, resume: Resume, timeout: number): Promise<RelayResult> {
       const peers = peersOf(call)
       // If this check fails, nothing was sent, so the client can retry.
       if (!(await peers.isAlive(node))) return { isLost: true }

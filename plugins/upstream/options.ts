@@ -1,112 +1,29 @@
 // The options of `plugins.upstream`.
-import type { JsonSchema, ToolDefinition } from '../../core/index.ts'
-import { DURATION_PATTERN, type Duration, type Revision, SIZE_PATTERN, type Size } from '../../core/plugin.ts'
+import type { JsonSchema, Typed } from '../../core/index.ts'
+import type { OptionsOf } from '../../core/plugin.ts'
 import { REVISIONS } from '../../core/transport.ts'
-import { SECRET, type SecretSource, UPSTREAM_AUTH, type UpstreamAuth } from '../families/credentials/index.ts'
+import { SECRET, UPSTREAM_AUTH, type UpstreamAuth } from '../families/credentials/index.ts'
+import {
+  choice,
+  closed,
+  count,
+  duration,
+  flag,
+  PREFIX,
+  record,
+  size,
+  text,
+  texts,
+  toolOverride,
+} from '../families/upstream-calls/index.ts'
 
 /** How the host gets access tokens for the server: its own, or one for each caller. */
 export type ServerAuth =
   | Omit<Extract<UpstreamAuth, { kind: 'client-credentials' }>, 'dpop'>
   | Exclude<UpstreamAuth, { kind: 'client-credentials' }>
 
-/** Changes to one argument of a tool. */
-export interface ArgumentOverride {
-  /** A fixed value. The argument is not listed. */
-  value?: unknown
-  default?: unknown
-  description?: string
-  /** The name that callers use. */
-  name?: string
-}
-
-/** Changes to one tool. */
-export interface UpstreamToolOverride {
-  /** The complete name: no prefix is added. */
-  name?: string
-  title?: string
-  description?: string
-  annotations?: ToolDefinition['annotations']
-  access?: string
-  /** Overrides by the upstream server's argument names. */
-  arguments?: Record<string, ArgumentOverride>
-  timeout?: Duration
-  concurrency?: number
-  output?: 'pass' | 'check' | 'omit'
-  /** The key `task` of the tool, for the plugin `tasks`. */
-  task?: unknown
-}
-
-/** Settings that apply to all servers, or to one. */
-export interface UpstreamDefaults {
-  connectTimeout?: Duration
-  callTimeout?: Duration
-  maxCallTime?: Duration | 'off'
-  refresh?: Duration | 'off'
-  whenDown?: 'keep' | 'hide' | 'fail'
-  newTools?: 'serve' | 'withhold'
-  changed?: 'serve' | 'withhold'
-}
-
-/** An upstream MCP server: with `url` or `command`. */
-export interface UpstreamServer extends UpstreamDefaults {
-  url?: string
-  command?: string | string[]
-  args?: string[]
-  env?: Record<string, string>
-  passEnv?: string[]
-  cwd?: string
-  revision?: Revision | 'auto'
-  headers?: Record<string, SecretSource>
-  forwardHeaders?: string[]
-  tls?: { ca?: string; cert?: string; key?: string }
-  auth?: ServerAuth
-  sessions?: 'auto' | 'shared' | 'per-session' | 'per-user' | 'per-call'
-  maxSessions?: number
-  concurrency?: number
-  prefix?: string
-  include?: string[]
-  exclude?: string[]
-  resources?: boolean | string[]
-  prompts?: boolean | string[]
-  overrides?: Record<string, UpstreamToolOverride>
-  instructions?: 'ignore' | 'append'
-  access?: string
-  asks?: { elicit?: boolean; sample?: boolean; roots?: boolean }
-  input?: 'pass' | 'check'
-  output?: 'pass' | 'check' | 'omit'
-  meta?: 'pass' | 'drop'
-  uris?: 'keep' | 'wrap'
-  maxResult?: Size
-  maxSchema?: Size
-  maxTools?: number
-}
-
-/** Upstream MCP servers by toolset name. */
-export interface UpstreamOptions extends UpstreamDefaults {
-  servers: Record<string, UpstreamServer>
-  processes?: { max?: number; stopGrace?: Duration; idle?: Duration | 'off' }
-  held?: { max?: number; maxPerUser?: number; for?: Duration }
-}
-
-const POSITIVE = `^(?=.*[1-9])${DURATION_PATTERN.slice(1)}`
-
-const text = (description: string) => ({ type: 'string', minLength: 1, description }) as const
-const texts = (description: string) =>
-  ({ type: 'array', items: { type: 'string', minLength: 1 }, description }) as const
-const flag = (description: string) => ({ type: 'boolean', description }) as const
-const count = (description: string) => ({ type: 'integer', minimum: 1, description }) as const
-const duration = (description: string) =>
-  ({ type: ['string', 'number'], pattern: POSITIVE, exclusiveMinimum: 0, description }) as const
 const durationOrOff = (description: string) =>
   ({ anyOf: [duration('A duration.'), { const: 'off' }], description }) as const
-const size = (description: string) =>
-  ({ type: ['string', 'number'], pattern: SIZE_PATTERN, exclusiveMinimum: 0, description }) as const
-const choice = <const Value extends string>(values: readonly Value[], description: string) =>
-  ({ type: 'string', enum: values, description }) as const
-const closed = (properties: object, description: string) =>
-  ({ type: 'object', additionalProperties: false, properties, description }) as const
-const record = (value: object, description: string) =>
-  ({ type: 'object', additionalProperties: value, description }) as const
 
 const defaults = {
   connectTimeout: duration('Time limit for connecting, including the handshake. Default `15s`.'),
@@ -132,48 +49,7 @@ const output = choice(
   'Output schemas. `pass` (default): listed, not validated. `check`: listed, and a result that does not match is an error. `omit`: not listed.',
 )
 
-const override = {
-  title: 'UpstreamToolOverride',
-  ...closed(
-    {
-      name: {
-        type: 'string',
-        pattern: '^[A-Za-z0-9_.-]{1,128}$',
-        description: 'The complete name of the tool: no prefix is added.',
-      },
-      title: text('The title of the tool.'),
-      description: text('The description of the tool.'),
-      annotations: closed(
-        {
-          title: text('The title of the tool.'),
-          readOnlyHint: flag('The tool changes nothing.'),
-          destructiveHint: flag('The tool can delete or overwrite data.'),
-          idempotentHint: flag('A repetition has no further effect.'),
-          openWorldHint: flag('The tool reaches external systems.'),
-        },
-        'Hints about the tool, in addition to those of the server.',
-      ),
-      access: text('The policy, scope or role that the tool requires.'),
-      arguments: record(
-        closed(
-          {
-            value: { description: 'A fixed value. The argument is not listed.' },
-            default: { description: 'The default value: listed, and sent if the argument is missing.' },
-            description: text('The description of the argument.'),
-            name: text('The name that callers use.'),
-          },
-          'Changes to an argument.',
-        ),
-        'Changes to arguments, by upstream name.',
-      ),
-      timeout: duration('Time limit for a call.'),
-      concurrency: count('Maximum concurrent calls per worker.'),
-      output,
-      task: { description: 'The key `task` of the tool, for the plugin `tasks`.' },
-    },
-    'Changes to a tool.',
-  ),
-}
+const override = { title: 'UpstreamToolOverride', ...toolOverride(output, 'upstream name') } as const
 
 const [{ properties: authProperties = {}, ...authSchema } = {}, ...perCaller] = UPSTREAM_AUTH[
   'anyOf'
@@ -183,7 +59,7 @@ const SERVER_AUTH = {
   ...UPSTREAM_AUTH,
   title: 'ServerAuth',
   anyOf: [{ ...authSchema, title: 'ServerClientCredentials', properties: authKeys }, ...perCaller],
-}
+} as JsonSchema & Typed<ServerAuth>
 
 const items = (what: string) =>
   ({
@@ -232,8 +108,7 @@ const server = {
         'Maximum concurrent calls per worker, without held calls. Default 64 with `url`, 16 with `command`.',
       ),
       prefix: {
-        type: 'string',
-        pattern: '^[A-Za-z0-9_.-]{0,64}$',
+        ...PREFIX,
         description: "Prefix of tool and prompt names; `''` for none. Default: the toolset name and `_`.",
       },
       include: texts('Globs for upstream tool names. Default: all tools.'),
@@ -280,18 +155,16 @@ const server = {
 
 export const OPTIONS = {
   title: 'UpstreamOptions',
-  type: 'object' as const,
+  type: 'object',
   description: 'Serves existing MCP servers as toolsets.',
-  additionalProperties: false as const,
-  required: ['servers'] as const,
+  additionalProperties: false,
+  required: ['servers'],
   properties: {
     servers: {
       ...record(server, 'Servers by toolset name.'),
       propertyNames: { pattern: '^[^:/][^/]*$' },
-    } as JsonSchema,
+    },
     ...defaults,
-    maxCallTime: defaults.maxCallTime as JsonSchema,
-    refresh: defaults.refresh as JsonSchema,
     processes: closed(
       {
         max: count('Maximum processes for sessions, for all servers together. Default 200.'),
@@ -299,7 +172,7 @@ export const OPTIONS = {
         idle: durationOrOff('Idle sessions (also with `url`) end after this time. Default `5m`.'),
       },
       'Limits for processes and sessions.',
-    ) as JsonSchema,
+    ),
     held: closed(
       {
         max: count(
@@ -309,6 +182,16 @@ export const OPTIONS = {
         for: duration('Maximum waiting time of a held call. Default `5m`.'),
       },
       'Limits for held calls.',
-    ) as JsonSchema,
+    ),
   },
-}
+} as const
+
+/** Upstream MCP servers by toolset name. */
+export interface UpstreamOptions extends OptionsOf<typeof OPTIONS> {}
+export type UpstreamDefaults = Pick<UpstreamOptions, keyof typeof defaults>
+/** An upstream MCP server: with `url` or `command`. */
+export type UpstreamServer = UpstreamOptions['servers'][string]
+/** Changes to one tool. */
+export type UpstreamToolOverride = NonNullable<UpstreamServer['overrides']>[string]
+/** Changes to one argument of a tool. */
+export type ArgumentOverride = NonNullable<UpstreamToolOverride['arguments']>[string]

@@ -1,7 +1,6 @@
 // Limits the sessions of callers, with a share for each owner: a user, or the network of anonymous callers.
 import { ToolError } from '../../core/index.ts'
 
-/** A session that counts. */
 export interface LimitedSession {
   readonly owner: string
   readonly users: number

@@ -1,6 +1,6 @@
 // Sessions at a server: opens one for each group of callers that shares it, and ends idle ones.
 import type { Call, Clock, Timer } from '../../core/plugin.ts'
-import { holderOf } from '../../core/transport.ts'
+import { limitOwnerOf } from '../../core/transport.ts'
 import { type Connection, RemoteError, type ServerNotification, type ServerRequest } from '../../remote/index.ts'
 import { type LimitedSession, SessionLimit } from './session-limit.ts'
 import type { ServerSettings } from './settings.ts'
@@ -92,12 +92,12 @@ export function createSessions({ settings, clock, processes, isLocal, ...parts }
       // After the end of the client session, a call gets its own session, which ends with the call.
       return ofSession.get(session)
     }
-    if (user) return holderOf({ user, ip: '' })
+    if (user) return limitOwnerOf({ user, ip: '' })
     return isLocal ? 'local' : undefined
   }
 
   function open(key: string, call: Call): SessionEntry {
-    const owner = holderOf({ user: call.user, ip: call.offer.ip })
+    const owner = limitOwnerOf({ user: call.user, ip: call.offer.ip })
     const limits = settings.command ? [processes, sessionLimit] : [sessionLimit]
     const replaced = limits.map(limit => limit.findEvictable(owner, settings.name))
     const runs = new Set<UpstreamRequest>()

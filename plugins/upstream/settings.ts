@@ -1,10 +1,10 @@
 // Resolves the options of one server.
 import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
-import { parseDuration, parseSize, type Revision, StartError } from '../../core/plugin.ts'
+import { parseDuration, parseSize, StartError } from '../../core/plugin.ts'
 import type { CommandTarget, TlsOptions } from '../../remote/index.ts'
 import { isPerCaller, type SecretSource } from '../families/credentials/index.ts'
-import type { ServerAuth, UpstreamDefaults, UpstreamOptions, UpstreamServer, UpstreamToolOverride } from './options.ts'
+import type { ServerAuth, UpstreamDefaults, UpstreamOptions, UpstreamServer } from './options.ts'
 
 type Path = readonly (string | number)[]
 
@@ -17,40 +17,7 @@ export interface HttpSettings {
 }
 
 /** The settings of one server. Durations in milliseconds; 0: no limit. */
-export interface ServerSettings {
-  readonly name: string
-  readonly at: Path
-  readonly http: HttpSettings | undefined
-  readonly command: CommandTarget | undefined
-  readonly revision: Revision | undefined
-  readonly connectTimeout: number
-  readonly callTimeout: number
-  readonly maxCallTime: number
-  readonly refresh: number
-  readonly whenDown: 'keep' | 'hide' | 'fail'
-  readonly newTools: 'serve' | 'withhold'
-  readonly changed: 'serve' | 'withhold'
-  readonly sessions: NonNullable<UpstreamServer['sessions']>
-  readonly maxSessions: number
-  readonly concurrency: number
-  readonly idle: number
-  readonly prefix: string
-  readonly include: readonly string[] | undefined
-  readonly exclude: readonly string[]
-  readonly resources: boolean | readonly string[]
-  readonly prompts: boolean | readonly string[]
-  readonly overrides: Readonly<Record<string, UpstreamToolOverride>>
-  readonly instructions: 'ignore' | 'append'
-  readonly access: string | undefined
-  readonly asks: { readonly elicit: boolean; readonly sample: boolean; readonly roots: boolean }
-  readonly input: 'pass' | 'check'
-  readonly output: 'pass' | 'check' | 'omit'
-  readonly meta: 'pass' | 'drop'
-  readonly uris: 'keep' | 'wrap'
-  readonly maxResult: number
-  readonly maxSchema: number
-  readonly maxTools: number
-}
+export type ServerSettings = ReturnType<typeof resolveServer>
 
 const durationOrOff = (value: string | number) => (value === 'off' ? 0 : parseDuration(value))
 
@@ -89,7 +56,12 @@ function readTls({ tls }: UpstreamServer, at: Path, directory: string): TlsOptio
   return Object.fromEntries(texts) as TlsOptions
 }
 
-function readTarget(server: UpstreamServer, at: Path, directory: string, options: UpstreamOptions) {
+function readTarget(
+  server: UpstreamServer,
+  at: Path,
+  directory: string,
+  options: UpstreamOptions,
+): { readonly http: HttpSettings | undefined; readonly command: CommandTarget | undefined } {
   const { url, command, args = [], env, passEnv, cwd } = server
   const own = Object.keys(server)
   const refuse = (names: readonly string[], other: string) => {
@@ -135,7 +107,7 @@ export function resolveServer(
   name: string,
   options: UpstreamOptions,
   { directory, at: pluginAt, lock }: ConfigLocation,
-): ServerSettings {
+) {
   const server = options.servers[name] ?? {}
   const at = [...pluginAt, 'servers', name]
   const either = <Key extends keyof UpstreamDefaults>(key: Key) => server[key] ?? options[key]

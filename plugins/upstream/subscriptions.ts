@@ -266,6 +266,10 @@ function createModernSubscriptions({ clock, connection, ...parts }: Subscription
     group.subscription.end()
     groups.splice(groups.indexOf(group), 1)
     isFull = false
+    admitNext()
+  }
+
+  function admitNext() {
     const [next] = waiting
     if (next === undefined) return
     waiting.delete(next)
@@ -328,10 +332,7 @@ function createModernSubscriptions({ clock, connection, ...parts }: Subscription
       remove(uri, group)
       if (group.uris.size === 0) return free(group)
       group.subscription.renew()
-      const [next] = waiting
-      if (next === undefined) return
-      waiting.delete(next)
-      watch(next)
+      admitNext()
     },
     reset: () => undefined,
     end() {

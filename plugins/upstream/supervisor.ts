@@ -1,16 +1,6 @@
 // Keeps one connection open for all callers, and reconnects with growing delays after failures.
+import type { Clock, Timer } from '../../core/plugin.ts'
 import { type Connection, RemoteError } from '../../remote/index.ts'
-
-interface Timer {
-  unref(): unknown
-}
-
-/** The part of the host's clock that is needed here. */
-export interface SupervisorClock {
-  now(): number
-  setTimeout(task: () => void, milliseconds: number): Timer
-  clear(timer: Timer | undefined): void
-}
 
 /** Times are milliseconds since the epoch. */
 export type SupervisorState =
@@ -25,24 +15,16 @@ export type SupervisorState =
       readonly nextAttempt: number
     }
 
-export interface SupervisorOptions {
+interface SupervisorOptions {
   /** Opens a connection. `closed` must be called when the server ends the connection. */
   readonly open: (closed: (error: RemoteError) => void) => Promise<Connection>
   /** `get` retries before the delay has passed, at most once a second. For servers with a URL. */
   readonly onDemand?: boolean
   readonly onState?: (state: SupervisorState) => void
-  readonly clock: SupervisorClock
+  readonly clock: Clock
 }
 
-export interface Supervisor {
-  readonly state: SupervisorState
-  /** Returns the connection. Rejects at once with the last error until the next attempt. */
-  get(): Promise<Connection>
-  /** Reports that the server cannot be reached. Ends the connection and schedules the next attempt. */
-  lost(error: RemoteError): void
-  /** Ends the connection, and resolves when it has ended. */
-  close(): Promise<void>
-}
+export type Supervisor = ReturnType<typeof createSupervisor>
 
 /** First retry delay, milliseconds. */
 const FIRST_PAUSE = 1_000
@@ -52,7 +34,7 @@ const LOOP_PAUSE = 300_000
 /** Maximum failures within the window. */
 const MAX_FAILURES = 5
 
-export function createSupervisor({ open, onDemand = false, onState, clock }: SupervisorOptions): Supervisor {
+export function createSupervisor({ open, onDemand = false, onState, clock }: SupervisorOptions) {
   let state: SupervisorState = { status: 'idle' }
   let attempt: Promise<Connection> | undefined
   let timer: Timer | undefined
@@ -69,8 +51,7 @@ export function createSupervisor({ open, onDemand = false, onState, clock }: Sup
 
   function schedule(pause: number): void {
     clock.clear(timer)
-    timer = clock.setTimeout(() => void connect().catch(() => undefined), pause)
-    timer.unref()
+    timer = clock.setTimeout(() => void connect().catch(() => undefined), pause).unref()
   }
 
   function fail(error: Error): void {
@@ -127,20 +108,23 @@ export function createSupervisor({ open, onDemand = false, onState, clock }: Sup
     get state() {
       return state
     },
-    get() {
+    /** Returns the connection. Rejects at once with the last error until the next attempt. */
+    get(): Promise<Connection> {
       if (state.status === 'up') return Promise.resolve(state.connection)
       if (state.status === 'closed') return Promise.reject(closed())
       const isDue = onDemand && clock.now() - last >= FIRST_PAUSE
       if ((state.status === 'down' || state.status === 'crash loop') && !isDue) return Promise.reject(state.error)
       return connect()
     },
-    lost(error) {
+    /** Reports that the server cannot be reached. Ends the connection and schedules the next attempt. */
+    lost(error: RemoteError): void {
       if (state.status !== 'up') return
       const { connection } = state
       fail(error)
       void connection.close().catch(() => undefined)
     },
-    async close() {
+    /** Ends the connection, and resolves when it has ended. */
+    async close(): Promise<void> {
       const before = state
       const pending = attempt
       clock.clear(timer)

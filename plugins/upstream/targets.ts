@@ -22,17 +22,7 @@ export interface CallCredentials {
   invalidateToken(stepUp?: string): boolean
 }
 
-export interface Targets {
-  /** Creates a target. `userHeaders`: returns the headers of the session's caller. */
-  target(userHeaders?: () => UserHeaders): Promise<Target>
-  /** Renews changing headers and the token of a call. Undefined if the connection has the credentials. */
-  authorize(ctx: CallContext): Promise<CallCredentials | undefined> | undefined
-  /** Called after a 401 response to the connection for lists. Returns true if a retry with a new token can succeed. */
-  invalidateToken(): boolean
-  /** Returns the headers of the caller to send with its call. Undefined if the server gets no headers of callers. */
-  forwarded(call: Call): UserHeaders
-  close(): Promise<void>
-}
+export type Targets = ReturnType<typeof createHttpTargets>
 
 async function readHeaders({ headers }: HttpSettings, what: string): Promise<Record<string, string>> {
   const entries = Object.entries(headers).map(
@@ -52,7 +42,7 @@ const NO_HEADERS: Readonly<Record<string, string>> = {}
 const toHeaders = ({ headers }: Authorization): Record<string, string> =>
   Object.fromEntries(headers.flatMap((name, at) => (at % 2 === 0 ? [[name, headers[at + 1] ?? '']] : [])))
 
-function createHttpTargets(http: HttpSettings, settings: ServerSettings, host: TokenHost | undefined): Targets {
+function createHttpTargets(http: HttpSettings, settings: ServerSettings, host: TokenHost | undefined) {
   const { at, name, sessions } = settings
   const what = at.join('.')
   const { url, tls, auth, forwardHeaders } = http
@@ -83,8 +73,10 @@ function createHttpTargets(http: HttpSettings, settings: ServerSettings, host: T
   const invalidateToken = () => used !== undefined && hostSource?.invalidateToken(used, { origin }) === true
 
   return {
+    /** Called after a 401 response to the connection for lists. Returns true if a retry with a new token can succeed. */
     invalidateToken,
-    async target(userHeaders) {
+    /** Creates a target. `userHeaders`: returns the headers of the session's caller. */
+    async target(userHeaders?: () => UserHeaders): Promise<Target> {
       await renew()
       pool ??= createPool(url, { tls })
       const headers = () => current ?? NO_HEADERS
@@ -92,8 +84,10 @@ function createHttpTargets(http: HttpSettings, settings: ServerSettings, host: T
       const sessionCookies = !userHeaders && sessions === 'auto'
       return { url, headers, sessionCookies, ...(userHeaders && { userHeaders }), dispatcher: await pool }
     },
-    authorize: ctx => (isFixed && !source && current ? undefined : authorize(ctx)),
-    forwarded({ headers }) {
+    /** Renews changing headers and the token of a call. Undefined if the connection has the credentials. */
+    authorize: (ctx: CallContext) => (isFixed && !source && current ? undefined : authorize(ctx)),
+    /** Returns the headers of the caller to send with its call. Undefined if the server gets no headers of callers. */
+    forwarded({ headers }: Call): UserHeaders {
       if (forwardHeaders.length === 0) return undefined
       const found = forwardHeaders.flatMap(name => {
         const value = headers[name.toLowerCase()]
@@ -101,7 +95,7 @@ function createHttpTargets(http: HttpSettings, settings: ServerSettings, host: T
       })
       return Object.fromEntries(found)
     },
-    async close() {
+    async close(): Promise<void> {
       await (await pool)?.close()
     },
   }

@@ -4,9 +4,9 @@ import { type Call, type Clock, isObject, type Timer } from '../../core/plugin.t
 import {
   Cancellation,
   contextCancellation,
+  type InputRequest,
   LOG_LEVELS,
   missingCapability,
-  type Question,
 } from '../../core/transport.ts'
 import {
   type Connection,
@@ -15,14 +15,13 @@ import {
   type RequestOptions,
   type ServerRequest,
 } from '../../remote/index.ts'
-import { formOf } from './form.ts'
 import type { ServerSettings } from './settings.ts'
 
 export type Json = Readonly<Record<string, unknown>>
 
 interface OpenQuestion {
   readonly key: string
-  readonly question: Question
+  readonly question: InputRequest
   resolve(answer: Json): void
   reject(error: Error): void
 }
@@ -71,16 +70,57 @@ export const OPTION_OF = {
   'roots/list': 'roots',
 } as const
 
-export function questionOf(method: unknown, params: unknown): Question | undefined {
+export function readInputRequest(method: unknown, params: unknown): InputRequest | undefined {
   if (typeof method !== 'string' || !Object.hasOwn(OPTION_OF, method)) return undefined
   const given = isObject(params) ? params : {}
   const isForm = method === 'elicitation/create' && given['mode'] !== 'url'
   const own = isForm ? { ...given, requestedSchema: formOf(given['requestedSchema']) } : given
-  return { method, params: own } as unknown as Question
+  return { method, params: own } as unknown as InputRequest
+}
+
+const FIELD = ['title', 'description', 'default', 'minLength', 'maxLength', 'format', 'minimum', 'maximum']
+const CHOICE = ['type', 'enum', 'enumNames', 'const', 'title']
+const LISTS = ['oneOf', 'anyOf']
+
+const pick = (source: Json, keys: readonly string[]): Json =>
+  Object.fromEntries(Object.entries(source).filter(([key]) => keys.includes(key)))
+
+/** A value with its choices: `oneOf` and `anyOf` hold constants with titles. */
+function choiceOf(source: unknown): Json {
+  if (!isObject(source)) return {}
+  const lists = LISTS.filter(key => Array.isArray(source[key])).map(key => [
+    key,
+    (source[key] as unknown[]).map(one => (isObject(one) ? pick(one, ['const', 'title']) : {})),
+  ])
+  return { ...pick(source, CHOICE), ...Object.fromEntries(lists) }
+}
+
+function fieldOf(source: unknown): Json {
+  if (!isObject(source)) return {}
+  const { items } = source
+  return {
+    ...choiceOf(source),
+    ...pick(source, [...FIELD, 'minItems', 'maxItems']),
+    ...(items !== undefined && { items: choiceOf(items) }),
+  }
+}
+
+/**
+ * Sanitizes an elicitation schema of a server: keeps only keywords that the spec allows. The host validates responses, and
+ * a `pattern` or `$ref` could take unlimited time.
+ */
+function formOf(schema: unknown): Json {
+  const { properties, required } = isObject(schema) ? schema : {}
+  const fields = Object.entries(isObject(properties) ? properties : {}).map(([name, field]) => [name, fieldOf(field)])
+  return {
+    type: 'object',
+    properties: Object.fromEntries(fields),
+    ...(Array.isArray(required) && { required: required.filter(name => typeof name === 'string') }),
+  }
 }
 
 /** Declines a request as the protocol defines. */
-function decline({ method }: Question): Json {
+function decline({ method }: InputRequest): Json {
   if (method === 'elicitation/create') return { action: 'decline' }
   throw new RemoteError('rpc', `the client does not support ${method}`, { code: -32_601 })
 }
@@ -144,7 +184,7 @@ export class UpstreamRequest {
     return this.#outcome
   }
   /** The pending requests of the server to the caller, by key. */
-  get requests(): Readonly<Record<string, Question>> {
+  get requests(): Readonly<Record<string, InputRequest>> {
     return Object.fromEntries(this.#questions.map(({ key, question }) => [key, question]))
   }
 
@@ -250,7 +290,7 @@ export class UpstreamRequest {
 
   /** Passes a request of the server to the caller. */
   async ask({ method, params, signal }: ServerRequest): Promise<Json> {
-    const question = questionOf(method, params)
+    const question = readInputRequest(method, params)
     if (!question) throw new RemoteError('rpc', `${method} is not supported`, { code: -32_601 })
     const capabilities = this.#client?.capabilities
     const isAllowed = this.#parts.settings.asks[OPTION_OF[question.method]]

@@ -785,7 +785,7 @@ export class Upstream implements UpstreamClient {
     const { capabilities } = new ContextClient(ctx, call)
     const responses = roundOf(ctx)?.responses ?? {}
     const resume = { server: name, held, responses, capabilities, logLevel }
-    const end = await nodeRelay.forward({ ctx, call, node, resume, timeout })
+    const end = await nodeRelay.forward(ctx, call, node, resume, timeout)
     if ('gone' in end) throw this.#notHeld(node, 'the call has ended at its node', params)
     if ('isLost' in end) throw this.#notHeld(node, 'the node of the call does not respond', params)
     if ('refusal' in end) throw new ToolError(end.refusal)

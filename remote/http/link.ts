@@ -3,7 +3,6 @@ import type { Cancellation } from '../../core/mcp/cancellation.ts'
 import { isObject } from '../../core/mcp/is-object.ts'
 import { printable, RemoteError } from '../errors.ts'
 import { type Exchange, type Fields, isIdempotent, MAX_MESSAGE, readMessages } from '../messages.ts'
-import { createCookies } from './cookies.ts'
 import { JSON_TYPE, SSE_TYPE } from './headers.ts'
 import type { Wire, WireRequest, WireResponse } from './wire.ts'
 
@@ -274,6 +273,29 @@ function retryAfter(response: WireResponse): number {
   return Number.isFinite(seconds) ? Math.min(Math.max(seconds, 0), 30) * 1_000 : 0
 }
 
+const MAX_COOKIES = 50
+const MAX_COOKIE = 4_096
+
+/** Keeps the cookies of load balancers, in memory and for one connection. Cookie attributes are ignored. */
+function createCookies() {
+  const kept = new Map<string, string>()
+  return {
+    keep(setCookies: readonly string[]): void {
+      for (const cookie of setCookies) {
+        const [, name, value] = /^\s*([^=;\s]+)=([^;]*)/.exec(cookie) ?? []
+        if (name === undefined || value === undefined || cookie.length > MAX_COOKIE) continue
+        kept.delete(name)
+        const isOver = /;\s*max-age=(?:0|-\d+)\b/i.test(cookie)
+        if (!isOver && kept.size < MAX_COOKIES) kept.set(name, value.trim())
+      }
+    },
+    /** The `Cookie` header; undefined without cookies. */
+    get header(): string | undefined {
+      return kept.size === 0 ? undefined : [...kept].map(([name, value]) => `${name}=${value}`).join('; ')
+    },
+  }
+}
+
 export function createSend(link: Link, hasSession = () => true): Send {
   const { url, wire, userHeaders, timing, note, isFinal, over } = link
   let address = url
@@ -339,23 +361,17 @@ export function createSend(link: Link, hasSession = () => true): Send {
 const MAX_TIMER = 2 ** 31 - 1
 
 /** Rejects when one of the cancellations aborts. */
-export function sleep(milliseconds: number, ...cancellations: readonly Cancellation[]): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const end = (): void => {
-      clearTimeout(timer)
-      for (const one of cancellations) one.remove(abort)
-    }
-    const abort = (reason: Error): void => {
-      end()
-      reject(reason)
-    }
-    const timer = setTimeout(
-      () => {
-        end()
-        resolve()
-      },
-      Math.min(milliseconds, MAX_TIMER),
-    )
-    for (const one of cancellations) one.add(abort)
-  })
+export async function sleep(milliseconds: number, ...cancellations: readonly Cancellation[]): Promise<void> {
+  let timer: NodeJS.Timeout | undefined
+  let abort: (reason: Error) => void = () => undefined
+  try {
+    await new Promise<void>((resolve, reject) => {
+      abort = reject
+      timer = setTimeout(resolve, Math.min(milliseconds, MAX_TIMER))
+      for (const one of cancellations) one.add(abort)
+    })
+  } finally {
+    clearTimeout(timer)
+    for (const one of cancellations) one.remove(abort)
+  }
 }

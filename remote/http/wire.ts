@@ -235,49 +235,33 @@ export function createPoolWire(dispatcher: Dispatcher): Wire {
   }
 }
 
-class FetchedResponse implements WireResponse {
-  readonly #response: Response
-  readonly #end: () => void
-
-  constructor(response: Response, end: () => void) {
-    this.#response = response
-    this.#end = end
-  }
-
-  get status(): number {
-    return this.#response.status
-  }
-
-  get setCookies(): readonly string[] {
-    return this.#response.headers.getSetCookie()
-  }
-
-  header(name: string): string | undefined {
-    return this.#response.headers.get(name) ?? undefined
-  }
-
-  async text(limit: number): Promise<string> {
-    const chunks: Uint8Array[] = []
-    let size = 0
-    for await (const chunk of this.chunks()) {
-      size += chunk.byteLength
-      if (size > limit) throw tooLarge(limit)
-      chunks.push(chunk)
-    }
-    return withoutMark(Buffer.concat(chunks).toString('utf8'))
-  }
-
-  async *chunks(): AsyncGenerator<Uint8Array> {
+function toWireResponse(response: Response, end: () => void): WireResponse {
+  async function* chunks(): AsyncGenerator<Uint8Array> {
     try {
-      if (this.#response.body) yield* this.#response.body
+      if (response.body) yield* response.body
     } finally {
-      this.#end()
+      end()
     }
   }
-
-  discard(): void {
-    this.#response.body?.cancel().catch(() => undefined)
-    this.#end()
+  return {
+    status: response.status,
+    setCookies: response.headers.getSetCookie(),
+    header: name => response.headers.get(name) ?? undefined,
+    async text(limit) {
+      const received: Uint8Array[] = []
+      let size = 0
+      for await (const chunk of chunks()) {
+        size += chunk.byteLength
+        if (size > limit) throw tooLarge(limit)
+        received.push(chunk)
+      }
+      return withoutMark(Buffer.concat(received).toString('utf8'))
+    },
+    chunks,
+    discard() {
+      response.body?.cancel().catch(() => undefined)
+      end()
+    },
   }
 }
 
@@ -299,7 +283,7 @@ export function createFetchWire(base: typeof fetch): Wire {
         signal,
         ...(body !== undefined && { body }),
       } as const
-      return new FetchedResponse(await base(url, init), end)
+      return toWireResponse(await base(url, init), end)
     } catch (error) {
       end()
       throw error

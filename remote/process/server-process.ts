@@ -1,10 +1,9 @@
 // Runs an MCP server as a process group of its own, and ends it: stdin closed, SIGTERM, SIGKILL.
 import { type ChildProcessWithoutNullStreams, spawn, spawnSync } from 'node:child_process'
 import type { CommandTarget } from '../connection-types.ts'
-import { RemoteError } from '../errors.ts'
+import { printable, RemoteError } from '../errors.ts'
 import { guard, unguard } from './guardian.ts'
 import { createLineSplitter } from './lines.ts'
-import { readStderr } from './stderr.ts'
 
 /** Environment variables that every server gets. */
 const PASSED = ['PATH', 'HOME', 'LANG', 'TZ', 'USER', 'LOGNAME', 'SHELL', 'TERM', 'TMPDIR'] as const
@@ -66,6 +65,43 @@ function startError(command: string, cause: NodeJS.ErrnoException): RemoteError 
     : '; install the program or use its full path, and check `cwd`'
   const fix = cause.code === 'ENOENT' ? advice : ''
   return new RemoteError('unreachable', `cannot start ${command}: ${cause.message}${fix}`, { cause })
+}
+
+const MAX_STDERR_LINE = 8 * 1_024
+const MAX_LINES = 100
+/** Period of the line limit, milliseconds. */
+const WINDOW = 60_000
+const KEPT = 20
+
+/**
+ * Reads all of stderr, so that the server never blocks. Returns the list of the last lines. `log` receives at most 100 lines a minute, and then the number of omitted
+ * lines.
+ */
+function readStderr(stream: ChildProcessWithoutNullStreams['stderr'], log: (line: string) => void): readonly string[] {
+  const last: string[] = []
+  let begun = performance.now()
+  let count = 0
+  let omitted = 0
+
+  function take(text: string): void {
+    last.push(text)
+    if (last.length > KEPT) last.shift()
+    if (performance.now() - begun > WINDOW) {
+      if (omitted > 0) log(`(${omitted} lines omitted)`)
+      begun = performance.now()
+      count = omitted = 0
+    }
+    if (++count > MAX_LINES) omitted++
+    else log(text)
+  }
+
+  const split = createLineSplitter(MAX_STDERR_LINE, {
+    take: line => line.length > 0 && take(printable(line.toString())),
+    tooLong: () => take(`(a line of more than ${MAX_STDERR_LINE} bytes)`),
+  })
+  stream.on('data', split)
+  stream.on('error', () => undefined)
+  return last
 }
 
 export function startServerProcess(target: CommandTarget, maxLine: number, events: ServerProcessEvents) {

@@ -1,14 +1,14 @@
 // Tests handlers that end with requests to the client and continue with the responses and their own state.
 import { expect } from 'chai'
 import { defineTool } from '../../core/index.ts'
-import { InputRequired, type Question, roundOf } from '../../core/transport.ts'
+import { type InputRequest, InputRequired, roundOf } from '../../core/transport.ts'
 import { ALL_CAPABILITIES, accepted, callTool, questionsIn } from '../fixtures/asking-client.ts'
 import { legacy } from '../support/rpc.ts'
 import { nextMessage, openSession, restOf } from '../support/session-client.ts'
 import { startHost, stopHosts } from '../support/start-host.ts'
 
 const requestedSchema = { type: 'object', properties: { text: { type: 'string' } }, required: ['text'] } as const
-const form = (message: string): Question => ({ method: 'elicitation/create', params: { message, requestedSchema } })
+const form = (message: string): InputRequest => ({ method: 'elicitation/create', params: { message, requestedSchema } })
 
 const runs: unknown[] = []
 const twoRounds = defineTool({

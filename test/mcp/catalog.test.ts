@@ -22,9 +22,9 @@ describe('Duplicate definition names stop startup', () => {
   const one = (all: Definition[]) => ({ toolsets: { all }, routes: { '/': { toolsets: 'all' } } })
 
   it('within one toolset, for each kind', async () => {
-    await expectStopped(one([tool('a'), tool('a')]), 'toolset "all" has two tools called "a"')
-    await expectStopped(one([prompt('a'), prompt('a')]), 'toolset "all" has two prompts called "a"')
-    await expectStopped(one([resource('a:b'), resource('a:b')]), 'toolset "all" has two resources called "a:b"')
+    await expectStopped(one([tool('a'), tool('a')]), 'two tools are called "a": in toolset "all"')
+    await expectStopped(one([prompt('a'), prompt('a')]), 'two prompts are called "a": in toolset "all"')
+    await expectStopped(one([resource('a:b'), resource('a:b')]), 'two resources are called "a:b": in toolset "all"')
   })
 
   it('across two toolsets of one route, naming both', async () => {
@@ -155,8 +155,8 @@ describe('host.tools.add and remove at run time', () => {
     const { tools } = host.runtime
     tools.add(tool('new'))
     changes.length = 0
-    expect(() => tools.add(tool('new'))).to.throw('every route has two tools called "new"')
-    expect(() => tools.add(tool('a'), { toolset: 'one' })).to.throw('toolset "one" has two tools called "a"')
+    expect(() => tools.add(tool('new'))).to.throw('two tools are called "new": in every route')
+    expect(() => tools.add(tool('a'), { toolset: 'one' })).to.throw('two tools are called "a": in toolset "one"')
     const twice = (name: string, one: string, other: string) =>
       `two tools are called "${name}": in ${one} and in ${other}`
     expect(() => tools.add(tool('a'))).to.throw(twice('a', 'toolset "one"', 'every route'))

@@ -1,6 +1,6 @@
 // The plugin `dev-auth-server`: auth-bridge at /dev-auth with the development provider, on loopback addresses only.
 import { isLoopback, SCOPE } from '../../../core/auth.ts'
-import { definePlugin, type InternalHost } from '../../../core/internal.ts'
+import { closed, definePlugin, type InternalHost } from '../../../core/internal.ts'
 import { type OptionsOf, StartError } from '../../../core/plugin.ts'
 import { DEVELOPMENT_OPTIONS, type FilledAuthBridge, texts } from '../options.ts'
 import { NO_UPSTREAM } from '../upstream-context.ts'
@@ -39,11 +39,8 @@ const bridgeOptions = ({ scopes, ...provider }: FilledDevAuthServerOptions): Fil
   trustedIssuers: [],
 })
 
-const OPTIONS = {
-  type: 'object',
-  description: 'For development: auth-bridge at /dev-auth with the provider `development`, on loopback addresses only.',
-  additionalProperties: false,
-  properties: {
+const OPTIONS = closed(
+  {
     ...DEVELOPMENT_OPTIONS,
     scopes: {
       ...texts,
@@ -51,7 +48,11 @@ const OPTIONS = {
       description: 'Scopes that clients can request, in addition to those in the metadata documents.',
     },
   },
-} as const
+  {
+    description:
+      'For development: auth-bridge at /dev-auth with the provider `development`, on loopback addresses only.',
+  },
+)
 
 export interface DevAuthServerOptions extends OptionsOf<typeof OPTIONS> {}
 export interface FilledDevAuthServerOptions extends OptionsOf<typeof OPTIONS, true> {}

@@ -1,7 +1,7 @@
 // A call that requires a login of its caller: an elicitation with the URL, then the call again.
 import { type CallContext, ToolError } from '../../../core/index.ts'
 import { isObject } from '../../../core/plugin.ts'
-import { callOf, InputRequired, missingCapability, type Question, roundOf } from '../../../core/transport.ts'
+import { callOf, type InputRequest, InputRequired, missingCapability, roundOf } from '../../../core/transport.ts'
 
 const KEY = 'login'
 
@@ -27,7 +27,7 @@ export class LoginRequired extends ToolError {
     const how = `Open this URL within 10 minutes, on any device where you can sign in to this service: ${url}`
     const message = `Log in at ${this.#what}. ${how} If the call ends before you finish, call the tool again.`
     const params = { mode: 'url' as const, url, message }
-    const question: Question = { method: 'elicitation/create', params }
+    const question: InputRequest = { method: 'elicitation/create', params }
     // A request in another round would prevent this call from continuing.
     const canAsk = call?.asks && !roundOf(ctx) && !missingCapability(question, call.client.capabilities)
     if (canAsk) return new InputRequired({ [KEY]: question }, { [KEY]: true })

@@ -1,5 +1,6 @@
 // The option `dpop` of plugins that verify tokens, and its schema (RFC 9449).
-import { DURATION_PATTERN, type OptionsOf } from '../../../core/plugin.ts'
+import { closed, duration, flag, list } from '../../../core/internal.ts'
+import type { OptionsOf } from '../../../core/plugin.ts'
 
 const PROOF_ALGORITHMS = [
   ...(['ES256', 'ES384', 'ES512', 'EdDSA', 'Ed25519'] as const),
@@ -10,46 +11,27 @@ const PROOF_ALGORITHMS = [
 export type ProofAlgorithm = (typeof PROOF_ALGORITHMS)[number]
 
 /** The schema of a plugin's option `dpop`. */
-export const DPOP_SCHEMA = {
-  title: 'DPoPOptions',
-  type: 'object',
-  default: {},
-  description: 'Tokens bound to a client key (DPoP, RFC 9449): mode, algorithms, maxAge, clockTolerance, nonce.',
-  additionalProperties: false,
-  properties: {
+export const DPOP_SCHEMA = closed(
+  {
     mode: {
       enum: ['off', 'optional', 'required'],
       description:
         'Whether bound tokens are accepted or required. Default: optional, if all processes share the used proofs.',
     },
-    algorithms: {
-      type: 'array',
-      items: { enum: PROOF_ALGORITHMS },
+    algorithms: list({ enum: PROOF_ALGORITHMS }, 'Algorithms of proofs.', {
       minItems: 1,
       uniqueItems: true,
       default: ['ES256', 'ES384', 'ES512', 'EdDSA', 'Ed25519', 'PS256', 'RS256'],
-      description: 'Algorithms of proofs.',
-    },
-    maxAge: {
-      type: ['string', 'number'],
-      pattern: DURATION_PATTERN,
-      minimum: 0,
-      default: '60s',
-      description: 'Validity of a proof: 1s to 10m.',
-    },
-    clockTolerance: {
-      type: ['string', 'number'],
-      pattern: DURATION_PATTERN,
-      minimum: 0,
-      default: '60s',
-      description: 'Maximum lead of a client clock: 0 to 10m.',
-    },
-    nonce: {
-      type: 'boolean',
-      default: false,
-      description: 'Requires a nonce of this host in proofs. Requires secrets.',
-    },
+    }),
+    maxAge: duration('Validity of a proof: 1s to 10m.', { default: '60s' }),
+    clockTolerance: duration('Maximum lead of a client clock: 0 to 10m.', { default: '60s' }),
+    nonce: flag('Requires a nonce of this host in proofs. Requires secrets.', { default: false }),
   },
-} as const
+  {
+    title: 'DPoPOptions',
+    default: {},
+    description: 'Tokens bound to a client key (DPoP, RFC 9449): mode, algorithms, maxAge, clockTolerance, nonce.',
+  },
+)
 
 export type FilledDPoP = OptionsOf<typeof DPOP_SCHEMA, true>

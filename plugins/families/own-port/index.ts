@@ -3,7 +3,7 @@ import { createHash, timingSafeEqual } from 'node:crypto'
 import type { IncomingHttpHeaders, Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { LISTEN_ADDRESS } from '../../../core/auth.ts'
-import type { InternalHost } from '../../../core/internal.ts'
+import { count, type InternalHost, words } from '../../../core/internal.ts'
 import { StartError } from '../../../core/plugin.ts'
 
 export const LOOPBACK = '127.0.0.1'
@@ -14,19 +14,15 @@ const SHORTEST_TOKEN = 16
 /** `content`: what the port serves. `needs`: options that another address requires. */
 export const portOptions = (port: number, content: string, needs: string) =>
   ({
-    port: {
-      type: 'integer',
+    port: count(`Port of ${content}. 0 selects a free port, which is logged.`, {
       minimum: 0,
       maximum: 65_535,
       default: port,
-      description: `Port of ${content}. 0 selects a free port, which is logged.`,
-    },
-    host: {
-      type: 'string',
+    }),
+    host: words(`Address to listen on. An address other than loopback requires ${needs}.`, {
       default: LOOPBACK,
       ...LISTEN_ADDRESS,
-      description: `Address to listen on. An address other than loopback requires ${needs}.`,
-    },
+    }),
   }) as const
 
 /** Reports a token that can be guessed. */

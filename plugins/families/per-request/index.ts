@@ -9,10 +9,10 @@ import {
   checkUri,
   clientInfoProblem,
   createWatchCharges,
-  holderOf,
   isHandshakeRevision,
   LIST_FILTERS,
   LOG_LEVELS,
+  limitOwnerOf,
   MAX_LISTENS_PER_CALLER,
   MAX_WATCHED,
   MAX_WATCHED_BYTES,
@@ -168,7 +168,7 @@ export function addListen(host: ListenHost): void {
     const { changesOn, extensionsOn, watchCaller } = host.services
     const { lists, uris, acknowledged, honoured } = await readFilter(call, extensionsOn(offer.route))
     const id = call.id as RequestId
-    const leave = enter(holderOf({ user: call.user, ip: offer.ip }), watchedCost(uris))
+    const leave = enter(limitOwnerOf({ user: call.user, ip: offer.ip }), watchedCost(uris))
     const subscriber: Subscriber = {
       lists,
       covers: toolset => toolset === undefined || offer.toolsets().includes(toolset),

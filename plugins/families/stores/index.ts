@@ -1,14 +1,6 @@
 // Shared by storage plugins: required secrets and stream limits.
-import type { InternalHost } from '../../../core/internal.ts'
-import {
-  DURATION_PATTERN,
-  type Duration,
-  parseDuration,
-  parseSize,
-  SIZE_PATTERN,
-  type Size,
-  StartError,
-} from '../../../core/plugin.ts'
+import { count, duration, type InternalHost, size } from '../../../core/internal.ts'
+import { type Duration, parseDuration, parseSize, type Size, StartError } from '../../../core/plugin.ts'
 import type { StreamBounds } from '../../../core/transport.ts'
 
 const EVERYWHERE = 'every node'
@@ -30,26 +22,9 @@ export function demandSecrets(
 const MIN_TTL = 1_000
 
 export const STREAM_PROPERTIES = {
-  ttl: {
-    type: ['string', 'number'],
-    pattern: DURATION_PATTERN,
-    minimum: MIN_TTL,
-    default: '1h',
-    description: 'Time after its last event for which a stream can be resumed.',
-  },
-  maxEvents: {
-    type: 'integer',
-    minimum: 1,
-    default: 10_000,
-    description: 'Maximum events of one stream. The oldest events are removed first.',
-  },
-  maxBytes: {
-    type: ['string', 'number'],
-    pattern: SIZE_PATTERN,
-    minimum: 1,
-    default: '4mb',
-    description: 'Maximum bytes of one stream. The last event is always kept.',
-  },
+  ttl: duration('Time after its last event for which a stream can be resumed.', { minimum: MIN_TTL, default: '1h' }),
+  maxEvents: count('Maximum events of one stream. The oldest events are removed first.', { default: 10_000 }),
+  maxBytes: size('Maximum bytes of one stream. The last event is always kept.', { minimum: 1, default: '4mb' }),
 } as const
 
 interface StreamOptions {

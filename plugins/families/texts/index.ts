@@ -1,4 +1,15 @@
-// Escapes invisible characters in texts of servers and documents, which clients and models read.
+// Escapes invisible characters in texts of servers and documents, which clients and models read, and shortens names.
+import { createHash } from 'node:crypto'
+
+/** Maximum length of a tool or argument name: the limit of the Anthropic and OpenAI APIs. */
+export const MAX_NAME = 64
+export const HASH_LENGTH = 6
+
+/** Returns a short SHA-256 in lower-case base32, for unique names. */
+export function hashOf(text: string): string {
+  const bytes = createHash('sha256').update(text).digest()
+  return Array.from(bytes.subarray(0, HASH_LENGTH), byte => 'abcdefghijklmnopqrstuvwxyz234567'[byte % 32]).join('')
+}
 
 /** Bytes of a description. */
 const MAX_DESCRIPTION = 8_192
@@ -37,4 +48,11 @@ export function visibleTexts<Value>(value: Value): Value {
     )
   }
   return change(value) as Value
+}
+
+/** Removes repeated characters at the end. Takes linear time; `/0+$/` takes quadratic time for a text with long runs of the character. */
+export function trimEndOf(text: string, character: string): string {
+  let end = text.length
+  while (end > 0 && text[end - 1] === character) end--
+  return text.slice(0, end)
 }

@@ -4,8 +4,8 @@ import { dirname, join, relative, sep } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { DocumentFault, readJson, readYaml, type Services } from '../../../core/internal.ts'
 import { errorText, isObject } from '../../../core/plugin.ts'
+import { headerOf, sendAlone } from '../request-send.ts'
 import { isTooDeep, MAX_DEPTH } from '../response-json.ts'
-import { createFetchBytes } from './fetch-bytes.ts'
 import { DocumentError, type DocumentFile, MissingDocument, type Place } from './place.ts'
 
 /** Bytes of the main document and of an overlay. GitHub's has 13 MB. */
@@ -20,19 +20,45 @@ export class LoadError extends Error {}
 /** Returns the contents of a file or URL. Throws a LoadError. `name`: for messages. */
 export type Load = (url: URL, name: string, limit: number) => Promise<Uint8Array>
 
+type Open = () => ReturnType<Services['openConnections']>
+
 /** `open`: called for each URL. `reads`: called for each file. */
-export function createLoad(open: () => ReturnType<Services['openConnections']>, reads: (path: string) => void): Load {
-  const fetchBytes = createFetchBytes(open)
+export function createLoad(open: Open, reads: (path: string) => void): Load {
   return async (url, name, limit) => {
     if (url.protocol !== 'file:') {
-      return fetchBytes(url, limit).catch(cause => {
-        throw new LoadError(`cannot fetch ${name}: ${errorText(cause)}`, { cause })
+      return fetchBytes(open, url, limit).catch(cause => {
+        throw new LoadError(`cannot fetch ${name}: ${reasonOf(cause)}`, { cause })
       })
     }
     const path = fileURLToPath(url)
     reads(path)
     return readBytes(path, name, limit)
   }
+}
+
+const TIMEOUT = 30_000
+const HEADERS = [
+  ...['accept', 'application/vnd.oai.openapi+json, application/json, application/yaml, */*;q=0.5'],
+  ...['accept-encoding', 'gzip, deflate, br', 'user-agent', 'mcp-host'],
+]
+
+/** Fetches a document from an allowed address, without redirects. */
+async function fetchBytes(open: Open, url: URL, limit: number): Promise<Uint8Array> {
+  const request = { method: 'GET', headers: [...HEADERS], timeout: TIMEOUT, maxResponse: limit }
+  const { status, headers, body, isCut } = await sendAlone(open, url, request)
+  if (status >= 300 && status < 400) {
+    throw new Error(`HTTP ${status}, redirect to ${headerOf(headers, 'location')}: use that URL`)
+  }
+  if (status !== 200) throw new Error(`HTTP ${status}`)
+  if (isCut) throw new Error(`more than ${Math.floor(limit / 1_024)} kB`)
+  return body
+}
+
+/** Returns a reason without the URL, with advice on how to allow a refused address. */
+function reasonOf(error: unknown): string {
+  const { fix, code } = error as { readonly fix?: unknown; readonly code?: unknown }
+  const text = errorText(error) || `${code}`
+  return typeof fix === 'string' && !text.includes(fix) ? `${text}; ${fix}` : text
 }
 
 async function readBytes(path: string, name: string, limit: number): Promise<Uint8Array> {
@@ -83,7 +109,6 @@ function parseJson(text: string): ReturnType<typeof readJson> {
   }
 }
 
-/** Converts keys of arrays to numbers. */
 function numbered(path: readonly (string | number)[], root: unknown): (string | number)[] {
   let value = root
   return path.map(key => {
@@ -94,25 +119,21 @@ function numbered(path: readonly (string | number)[], root: unknown): (string | 
 }
 
 /** A main document, with the documents that its `$ref`s name. */
-export interface Documents {
-  readonly main: DocumentFile
-  /** Returns the document that a `$ref` names, if it is loaded. Otherwise throws a MissingDocument error. */
-  of(url: URL, from: Place): DocumentFile
-  /** Loads a document that `of` missed. Throws a DocumentError if it is not allowed or cannot be loaded. */
-  add(missing: MissingDocument): Promise<void>
-}
+export type Documents = ReturnType<typeof createDocuments>
 
-export function createDocuments(main: DocumentFile, load: Load): Documents {
+export function createDocuments(main: DocumentFile, load: Load) {
   const loaded = new Map([[main.url.href, main]])
   let bytes = 0
   return {
     main,
-    of(url, from) {
+    /** Returns the document that a `$ref` names, if it is loaded. Otherwise throws a MissingDocument error. */
+    of(url: URL, from: Place): DocumentFile {
       const found = loaded.get(url.href)
       if (!found) throw new MissingDocument(url, from)
       return found
     },
-    async add({ url, place }) {
+    /** Loads a document that `of` missed. Throws a DocumentError if it is not allowed or cannot be loaded. */
+    async add({ url, place }: MissingDocument): Promise<void> {
       const fault = await outsideOf(main.url, url)
       if (fault !== undefined) throw new DocumentError(place, fault)
       if (loaded.size > MAX_OTHERS)

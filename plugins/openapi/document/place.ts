@@ -28,7 +28,7 @@ export const below = (parent: Place, ...keys: readonly Key[]): Place => {
   return place
 }
 
-function pathOf(place: Place): Key[] {
+export function pathOf(place: Place): Key[] {
   const path: Key[] = []
   for (let at: Place | undefined = place; at?.key !== undefined; at = at.parent) path.push(at.key)
   return path.reverse()

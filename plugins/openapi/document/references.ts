@@ -3,7 +3,6 @@ import { isObject } from '../../../core/plugin.ts'
 import type { Documents } from './load.ts'
 import { below, DocumentError, type DocumentFile, keysOf, type Place, rootOf } from './place.ts'
 
-/** A value with its location. */
 export interface Found {
   readonly value: unknown
   readonly place: Place
@@ -14,14 +13,9 @@ const MAX_CHAIN = 32
 /** Maximum depth of the search for `$id` and `$anchor`. */
 const MAX_SEARCHED = 100
 
-export interface References {
-  /** Returns the value that a `$ref` names. `base`: the URL of the enclosing `$id`, by default that of the file. */
-  target(ref: string, from: Place, base?: string): Found
-  /** Returns the value, or the target of its `$ref`. */
-  follow(found: Found): Found
-}
+export type References = ReturnType<typeof createReferences>
 
-export function createReferences(documents: Documents): References {
+export function createReferences(documents: Documents) {
   const anchors = new WeakMap<DocumentFile, ReadonlyMap<string, Found>>()
 
   /** Returns values with an `$id` or `$anchor`, by URL. */
@@ -61,6 +55,7 @@ export function createReferences(documents: Documents): References {
 
   const local = new WeakMap<DocumentFile, Map<string, Found>>()
 
+  /** Returns the value that a `$ref` names. `base`: the URL of the enclosing `$id`, by default that of the file. */
   function target(ref: string, from: Place, base = from.file.url.href): Found {
     const { file } = from
     if (base !== file.url.href || !ref.startsWith('#/')) return search(ref, from, base)
@@ -84,18 +79,17 @@ export function createReferences(documents: Documents): References {
     if (keys && resource) return at(resource, keys, from, ref)
     const anchor = inFile.get(url.href)
     if (anchor) return anchor
-    if (isHere || resource) throw new DocumentError(from, `$ref "${ref}" cannot be resolved: the anchor does not exist`)
-    const other = documents.of(new URL(document), from)
-    const start = { value: other.root, place: rootOf(other) }
-    if (keys) return at(start, keys, from, ref)
-    const elsewhere = anchorsOf(other).get(url.href)
+    const other = isHere || resource ? undefined : documents.of(new URL(document), from)
+    if (other && keys) return at({ value: other.root, place: rootOf(other) }, keys, from, ref)
+    const elsewhere = other && anchorsOf(other).get(url.href)
     if (!elsewhere) throw new DocumentError(from, `$ref "${ref}" cannot be resolved: the anchor does not exist`)
     return elsewhere
   }
 
   return {
     target,
-    follow(found) {
+    /** Returns the value, or the target of its `$ref`. */
+    follow(found: Found): Found {
       let now = found
       for (let steps = 0; isObject(now.value) && typeof now.value['$ref'] === 'string'; steps++) {
         if (steps === MAX_CHAIN) throw new DocumentError(found.place, '`$ref` refers to itself')

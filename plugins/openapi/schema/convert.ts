@@ -5,15 +5,12 @@ import { isObject } from '../../../core/plugin.ts'
 import { visibleText } from '../../families/texts/index.ts'
 import { below, DocumentError, type Place } from '../document/place.ts'
 import type { Found, References } from '../document/references.ts'
-import { hasType, isTypeName, plainValue } from './plain-value.ts'
-
-/** `request`: without `readOnly` properties. `response`: without `writeOnly` ones. */
-export type Direction = 'request' | 'response'
 
 export interface Conversion {
   readonly references: References
   readonly version: '3.0' | '3.1'
-  readonly direction: Direction
+  /** `request`: without `readOnly` properties. `response`: without `writeOnly` ones. */
+  readonly direction: 'request' | 'response'
   /** Returns the name under `$defs` for the target of a `$ref`. */
   readonly define: (target: Found) => string
   readonly note: (place: Place, text: string) => void
@@ -375,3 +372,30 @@ const KEYWORDS: Readonly<Record<string, Keyword>> = {
   then: oneSchema(true),
   else: oneSchema(true),
 }
+
+const MAX_VALUE_DEPTH = 32
+
+/** Copies a value. Undefined for values that are nested too deeply, such as cycles of YAML aliases. */
+function plainValue(value: unknown, depth = 0): unknown {
+  if (typeof value !== 'object' || value === null) return value
+  if (depth === MAX_VALUE_DEPTH) return undefined
+  const copy = (child: unknown) => plainValue(child, depth + 1)
+  return Array.isArray(value)
+    ? value.map(copy)
+    : Object.fromEntries(Object.entries(value).map(([key, child]) => [key, copy(child)]))
+}
+
+const TYPE_OF: Readonly<Record<string, (value: unknown) => boolean>> = {
+  string: value => typeof value === 'string',
+  number: value => typeof value === 'number',
+  integer: value => Number.isInteger(value),
+  boolean: value => typeof value === 'boolean',
+  object: isObject,
+  array: Array.isArray,
+  null: value => value === null,
+}
+
+const isTypeName = (name: unknown): name is string => typeof name === 'string' && Object.hasOwn(TYPE_OF, name)
+
+const hasType = (value: unknown, types: readonly string[]): boolean =>
+  types.length === 0 || types.some(type => TYPE_OF[type]?.(value))

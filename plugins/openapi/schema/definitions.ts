@@ -1,23 +1,11 @@
 // The schemas that `$ref`s lead to: converted once each, and shared by the tools that need them.
 import { createHash } from 'node:crypto'
 import type { JsonSchema } from '../../../core/index.ts'
-import { type Place, pointerOf } from '../document/place.ts'
-import type { Found, References } from '../document/references.ts'
-import { type Conversion, convertSchema, type Direction, type Uses } from './convert.ts'
+import { type Place, pathOf, pointerOf } from '../document/place.ts'
+import type { Found } from '../document/references.ts'
+import { type Conversion, convertSchema, type Uses } from './convert.ts'
 
-interface DefinitionsOf {
-  readonly references: References
-  readonly version: '3.0' | '3.1'
-  readonly direction: Direction
-  readonly note: (place: Place, text: string) => void
-}
-
-export interface Definitions {
-  /** Converts a schema. `uses` receives the names of definitions that it refers to. */
-  convert(found: Found, uses: Set<string>): JsonSchema | boolean
-  /** Returns the definitions that these names lead to, nearest first. */
-  reachedFrom(names: Iterable<string>): Reached[]
-}
+export type Definitions = ReturnType<typeof createDefinitions>
 
 export interface Reached {
   readonly name: string
@@ -35,7 +23,7 @@ interface Definition {
 
 const createUses = (): Uses => ({ all: new Set(), inPlace: new Set() })
 
-export function createDefinitions(settings: DefinitionsOf): Definitions {
+export function createDefinitions(settings: Omit<Conversion, 'define'>) {
   const names = new Map<string, string>()
   const definitions = new Map<string, Definition>()
   const converted = new Set<string>()
@@ -75,13 +63,15 @@ export function createDefinitions(settings: DefinitionsOf): Definitions {
   }
 
   return {
-    convert(found, all) {
+    /** Converts a schema. `all` receives the names of definitions that it refers to. */
+    convert(found: Found, all: Set<string>): JsonSchema | boolean {
       const uses = createUses()
       const schema = convertSchema(found, conversion, uses)
       for (const name of uses.all) all.add(name)
       return schema
     },
-    reachedFrom(start) {
+    /** Returns the definitions that these names lead to, nearest first. */
+    reachedFrom(start: Iterable<string>): Reached[] {
       const reached = new Map<string, Reached>()
       let [waiting, distance] = [new Set(start), 1]
       while (waiting.size > 0) {
@@ -105,12 +95,10 @@ const hashOf = (key: string) => createHash('sha256').update(key).digest('hex').s
 
 /** Returns `Pet` for `#/components/schemas/Pet`, otherwise the last keys. Independent of the selected operations. */
 function nameFor(key: string, place: Place, taken: ReadonlyMap<string, unknown>): string {
-  const keys = pointerOf(place).split('/').slice(1).map(decodeKey)
-  const [, kind, last = ''] = keys
+  const keys = pathOf(place)
+  const [, kind, last = ''] = keys.map(String)
   const isNamed = keys.length === 3 && kind === 'schemas'
   const plain = (isNamed ? last : keys.slice(-3).join('_')) || 'document'
   const name = plain.replaceAll(/[^\w.-]/g, '_')
   return (isNamed && name === plain) || !taken.has(name) ? name : `${name}_${hashOf(key)}`
 }
-
-const decodeKey = (key: string) => key.replaceAll('~1', '/').replaceAll('~0', '~')

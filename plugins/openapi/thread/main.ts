@@ -2,8 +2,8 @@
 import { once } from 'node:events'
 import { parentPort, workerData } from 'node:worker_threads'
 import { type Load, LoadError } from '../document/load.ts'
+import { readSummary } from '../read-api.ts'
 import type { LoadRequest, LoadResponse, ThreadData } from '../read-document.ts'
-import { readSummary } from '../summarize.ts'
 
 const { source, directory, main } = workerData as ThreadData
 if (!parentPort) throw new Error('this file must run in a worker thread')

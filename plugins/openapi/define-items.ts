@@ -1,28 +1,78 @@
-// Creates resources and resource templates from GET operations.
+// Creates tools from operations, and resources and resource templates from GET operations.
 import {
   type CallContext,
   type CallToolResult,
   type ContentBlock,
   defineResource,
+  defineTool,
   type ResourceDefinition,
+  type ToolDefinition,
   ToolError,
 } from '../../core/index.ts'
-import { isObject } from '../../core/plugin.ts'
+import { uncheckedSchema } from '../../core/plugin.ts'
 import { InputRequired } from '../../core/transport.ts'
 import { withLogin } from '../families/credentials/index.ts'
 import { problemsOf } from '../families/upstream-calls/index.ts'
-import { fillArguments } from './arguments.ts'
-import type { SendRequest } from './define-tools.ts'
+import { fillArguments, fillIn } from './arguments.ts'
 import { freeName } from './names.ts'
-import type { OperationArguments, Parameter } from './operation.ts'
+import type { HttpMethod, Operation, OperationArguments, Parameter } from './operation.ts'
 import type { Override, Source } from './options.ts'
 import type { ApiTool } from './read-tool.ts'
 import { isNotFound } from './response.ts'
 
-interface Variable {
-  readonly name: string
-  readonly parameter: Parameter
-  readonly schema: Parameter['schema']
+/** Hints that follow from the method (RFC 9110, 9.2). */
+const HINTS: Partial<Record<HttpMethod, object>> = {
+  get: { readOnlyHint: true },
+  head: { readOnlyHint: true },
+  options: { readOnlyHint: true },
+  put: { idempotentHint: true },
+  delete: { idempotentHint: true },
+}
+
+export type SendRequest = (operation: Operation, args: OperationArguments, ctx: CallContext) => Promise<CallToolResult>
+
+export function defineApiTool(
+  tool: ApiTool,
+  override: Override = {},
+  source: Source,
+  request: SendRequest,
+): ToolDefinition {
+  const { name, description, input, output, outputMode, operation, values } = tool
+  const { title, timeout, concurrency, task } = override
+  const access = override.access ?? source.access
+  const annotations = { ...HINTS[operation.method], ...override.annotations }
+
+  async function handler(args: OperationArguments, ctx: CallContext): Promise<CallToolResult> {
+    const problems = await problemsOf(args, input.schema, 'input')
+    if (problems !== undefined) throw new ToolError(`Invalid arguments for ${name}:\n${problems}`)
+    const result = await withLogin(ctx, () => request(operation, fillArguments(args, values), ctx))
+    // The host sends these requests to the client.
+    if (result instanceof InputRequired) return result as never
+    return output && outputMode === 'check' && !result.isError ? checkResult(result, output.schema) : result
+  }
+
+  return defineTool({
+    name,
+    description,
+    input: uncheckedSchema(input.schema),
+    handler,
+    ...(output && { output: uncheckedSchema(output.schema) }),
+    ...(Object.keys(annotations).length > 0 && { annotations }),
+    ...(title !== undefined && { title }),
+    ...(access !== undefined && { access }),
+    ...(timeout !== undefined && { timeout }),
+    ...(concurrency !== undefined && { concurrency }),
+    ...(task !== undefined && { task: task as NonNullable<ToolDefinition['task']> }),
+  }) as unknown as ToolDefinition
+}
+
+async function checkResult(result: CallToolResult, schema: ApiTool['input']['schema']): Promise<CallToolResult> {
+  const { structuredContent, content } = result
+  const problems =
+    structuredContent === undefined ? 'it is not JSON' : await problemsOf(structuredContent, schema, 'output')
+  if (problems === undefined) return result
+  const text = `The response of the API does not match the output schema:\n${problems}`
+  return { content: [{ type: 'text', text }, ...content], isError: true }
 }
 
 /** A text block has no media type. The host then uses that of the definition. */
@@ -37,7 +87,7 @@ function contentsOf(block: ContentBlock, isJson: boolean) {
 }
 
 /** Converts a variable, which is text, to a number or boolean if the schema requires it. */
-async function typedValue(text: string, { schema }: Variable): Promise<unknown> {
+async function typedValue(text: string, schema: Parameter['schema']): Promise<unknown> {
   if ((await problemsOf(text, schema, 'output')) === undefined) return text
   try {
     const value: unknown = JSON.parse(text)
@@ -45,13 +95,6 @@ async function typedValue(text: string, { schema }: Variable): Promise<unknown> 
   } catch {
     return text
   }
-}
-
-function withArgument(args: OperationArguments, [key, ...rest]: readonly string[], value: unknown): OperationArguments {
-  if (key === undefined) return args
-  if (rest.length === 0) return { ...args, [key]: value }
-  const group = args[key]
-  return { ...args, [key]: withArgument(isObject(group) ? group : {}, rest, value) }
 }
 
 /** Creates the resource of a tool; undefined if the options do not select its operation. */
@@ -64,7 +107,7 @@ export function defineApiResource(
 ): ResourceDefinition | undefined {
   if (!pathArguments) return undefined
   const taken = new Set<string>(['uri'])
-  const variables = pathArguments.map((parameter): Variable => {
+  const variables = pathArguments.map(parameter => {
     const free = freeName(parameter.name.replaceAll(/\W/g, '_'), 'path', taken)
     taken.add(free)
     return { name: free, parameter, schema: { ...parameter.schema, $defs: operation.schemas } }
@@ -76,8 +119,8 @@ export function defineApiResource(
   async function read(args: Readonly<Record<string, string>>, ctx: CallContext): Promise<CallToolResult> {
     let given: OperationArguments = {}
     for (const variable of variables) {
-      const value = await typedValue(args[variable.name] ?? '', variable)
-      given = withArgument(given, variable.parameter.argument, value)
+      const value = await typedValue(args[variable.name] ?? '', variable.schema)
+      given = fillIn(given, variable.parameter.argument, { value })
     }
     const problems = await problemsOf(given, input.schema, 'input')
     if (problems !== undefined) throw new ToolError(`Invalid URI for ${name}:\n${problems}`)
