@@ -16,7 +16,9 @@ import { key, startBound, thief, tokenFor } from './bound-tokens.ts'
 const rsa = makeKey('rsa', 'RS256')
 
 let host: ProtectedHost
+let startedAt: number
 before(async () => {
+  startedAt = inSeconds(0)
   host = await startBound()
 })
 after(stopHosts)
@@ -27,6 +29,8 @@ type Row = readonly [attack: string, proof: (facts: ProofFacts) => string, words
 
 const having = (changes: Changes) => (facts: ProofFacts) => proofOf({ ...facts, ...changes })
 const claims = (changes: Record<string, unknown>) => having({ claims: changes })
+/** `iat` is determined when the proof is made. */
+const issued = (iat: () => unknown) => (facts: ProofFacts) => claims({ iat: iat() })(facts)
 const header = (changes: Record<string, unknown>) => having({ header: changes })
 const jwk = (changes: Record<string, unknown>) => header({ jwk: { ...publicJwk(key), ...changes } })
 const text = (change: (parts: [string, string, string]) => string) => (facts: ProofFacts) => {
@@ -159,11 +163,11 @@ const CLAIMS: readonly Row[] = [
   ['htu with a tab in it', elsewhere(url => url.replace('/guarded', '/gua\trded')), /htu/],
   ['htu that is a path', claims({ htu: '/guarded' }), /htu/],
   ['no iat', claims({ iat: undefined }), /iat/],
-  ['an iat that is text', claims({ iat: String(inSeconds(0)) }), /iat/],
-  ['an iat of 70 s ago', claims({ iat: inSeconds(-70) }), /ago/],
-  ['an iat in 70 s', claims({ iat: inSeconds(70) }), /ahead/],
-  ['an iat of 30 s ago, before the host began', claims({ iat: inSeconds(-30) }), /iat/],
-  ['an iat in milliseconds', claims({ iat: Date.now() }), /ahead/],
+  ['an iat that is text', issued(() => String(inSeconds(0))), /iat/],
+  ['an iat of 70 s ago', issued(() => inSeconds(-70)), /ago/],
+  ['an iat in 70 s', issued(() => inSeconds(70)), /ahead/],
+  ['an iat of 30 s before the start of the host', issued(() => startedAt - 30), /iat|ago/],
+  ['an iat in milliseconds', issued(() => Date.now()), /ahead/],
   ['no ath', claims({ ath: undefined }), /ath/],
   ['an empty ath', claims({ ath: '' }), /ath/],
   ['ath of another token', facts => proofOf({ ...facts, token: 'another' }), /ath/],
