@@ -129,7 +129,7 @@ async function accept(
         'The config has other changes that the lock file does not contain: run mcp-host diff, then mcp-host lock.',
       )
   }
-  // After the file is written, because the process ends when the reader of its output does, such as `head`.
+  // Printed after the write, because the process ends when the reader of its output, such as `head`, ends.
   for (const line of lines) print(printable(line))
   if (failure) throw failure
 }

@@ -9,7 +9,7 @@ import { columns, wrapLines } from './render.ts'
 import { nearestHint } from './text.ts'
 import { ownPackage } from './version.ts'
 
-/** A flag, unless it has `value` (its name in help) or `choices`. */
+/** An option with neither `value` (shown in help) nor `choices` is a flag. */
 interface CommandOption {
   readonly short?: string
   readonly multiple?: boolean
@@ -143,7 +143,7 @@ export function listCommands(groups: readonly CommandGroup[], lineWidth: number)
   return ['Usage: mcp-host <command> [options]', ...lines, `Options\n${more}`].join('\n\n')
 }
 
-/** The name of its value in help; undefined for a flag. */
+/** Returns the value name for help; undefined for a flag. */
 export const valueName = ({ choices, value }: CommandOption) => (choices ? `<${choices.join('|')}>` : value)
 
 const usageLine = (name: string, { positionals = [] }: Command): string =>

@@ -117,10 +117,10 @@ function describeChange({ at, of, impact, what }: Change): LockChange[] {
   }))
 }
 
-/** A config without connections. */
+/** The surface of a config, read without connections to upstream servers. */
 interface Configured {
   readonly surface: Surface
-  /** The names of its upstream servers. */
+  /** Names of upstream servers. */
   readonly servers: readonly string[]
 }
 
@@ -173,8 +173,8 @@ export function createOperatorLink(context: CommandContext, lock?: string): Oper
   let configured: (Configured & { readonly version: Version; readonly accepted: string }) | undefined
 
   /**
-   * The surface of the config without connections, as `mcp-host diff` compares it. Upstream servers have their own entries in the
-   * lock file: their current lists are no change of the config.
+   * Reads the surface without connections, like `mcp-host diff`. The lock file has separate entries for upstream servers, so their
+   * current lists are not changes of the config.
    */
   async function readConfigured(version: Version, file: string, { upstreams = {} }: Lock): Promise<Configured> {
     const accepted = JSON.stringify(upstreams)
@@ -195,7 +195,7 @@ export function createOperatorLink(context: CommandContext, lock?: string): Oper
     }
   }
 
-  /** Undefined without a lock file. */
+  /** Returns undefined without a lock file. */
   async function readChanges(version: Version): Promise<readonly Change[] | undefined> {
     const [{ findUnaccepted }, { compareSurfaces }, { readLockIfThere }, { lockFileOf }] = await Promise.all([
       import('./diff.ts'),

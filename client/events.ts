@@ -15,7 +15,7 @@ interface EventTable {
   registered: { issuer: string; clientId: string }
   'registration-dropped': { issuer: string; clientId: string; why: string }
   'authorization-started': { issuer: string; scope: string | undefined }
-  /** Another process has started a login, and this one uses its tokens. */
+  /** The client waits for the login of another process, and then uses its tokens. */
   'login-waiting': Record<never, never>
   /** A delegate returned a bare code, so state and issuer were not checked. */
   'unchecked-response': Record<never, never>

@@ -50,7 +50,7 @@ const TYPES: Readonly<Record<List['type'], Readonly<Record<string, IsValid>>>> =
   Prompt: { ...NAMED, arguments: value => value === undefined || (Array.isArray(value) && value.every(isArgument)) },
 }
 
-/** Unlike `isBlock`, demands the contents of an embedded resource, which are printed. */
+/** Unlike `isBlock`, requires the contents of an embedded resource, because they are printed. */
 const isPrintable = (block: unknown): boolean =>
   isBlock(block) &&
   (block.type !== 'resource' ||

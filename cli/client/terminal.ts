@@ -123,7 +123,7 @@ function describe(event: AuthEvent): readonly [label: string, text: string] | un
     case 'authorization-started':
       return ['login', `at ${event.issuer}${scopesOf(event.scope)}`]
     case 'login-waiting':
-      return ['login', 'another process has started it; complete it there. Ctrl-C ends the wait']
+      return ['login', 'waiting for another process: complete its login, or press Ctrl-C to stop']
     case 'refresh-failed':
       return ['renewal', `failed: ${event.code}`]
     case 'step-up':

@@ -70,10 +70,10 @@ interface LockTiming {
   readonly wait: number
   readonly poll: number
   readonly heartbeat: number
-  /** Milliseconds without heartbeat, while watched, after which an `unknown` owner counts as dead. */
+  /** Milliseconds without a heartbeat while watched. After them, an `unknown` owner is considered dead. */
   readonly stale: number
   readonly abandoned: number
-  /** The same for an owner on another machine, by the clocks of both and without watching. Default: no limit. */
+  /** Like `stale`, for an owner on another machine: compares the clocks of both, without watching. Default: no limit. */
   readonly expired?: number
 }
 
@@ -85,7 +85,7 @@ interface LockOptions {
 }
 
 export interface FileLock {
-  /** Sends a heartbeat, and creates a removed lock again. Resolves to false if another process has it. */
+  /** Sends a heartbeat, and creates a removed lock again. Resolves to false if another process holds it. */
   renew(): Promise<boolean>
   release(): Promise<void>
 }
@@ -141,7 +141,7 @@ async function take(
   return taken ? hold(path, owner, times) : undefined
 }
 
-/** Prepares a lock with its owner, which `claim` renames to `path`. */
+/** Prepares a lock folder with its owner file. `claim` renames the folder to `path`. */
 async function place(path: string, owner: string, attempt: (claim: Claim) => Promise<boolean>): Promise<boolean> {
   const prepared = temporaryName(path, owner)
   let taken = false
@@ -190,9 +190,9 @@ function hold(path: string, owner: string, { heartbeat }: LockTiming): FileLock 
     last = last.then(beat, beat)
     return last
   }
-  const beatOften = () => void renew().catch(() => {})
-  beatOften()
-  const timer = setInterval(beatOften, heartbeat).unref()
+  const renewQuietly = () => void renew().catch(() => {})
+  renewQuietly()
+  const timer = setInterval(renewQuietly, heartbeat).unref()
   return {
     renew,
     async release() {
@@ -252,7 +252,7 @@ async function rest(milliseconds: number, signal: AbortSignal | undefined): Prom
   signal?.throwIfAborted()
 }
 
-export async function nameHolder(path: string): Promise<string> {
+export async function describeHolder(path: string): Promise<string> {
   const seen = await readOwner(path).catch(() => undefined)
   if (!seen) return 'another process'
   const [, machine, pid = 'unknown'] = OWNER.exec(seen.owner) ?? []
@@ -260,7 +260,7 @@ export async function nameHolder(path: string): Promise<string> {
 }
 
 async function busy(path: string, wait: number): Promise<AuthError> {
-  return new AuthError(`the lock ${basename(path)} was held by ${await nameHolder(path)} for ${wait / 1000} s`, {
+  return new AuthError(`the lock ${basename(path)} was held by ${await describeHolder(path)} for ${wait / 1000} s`, {
     code: 'temporarily_unavailable',
     retryable: true,
     fix: `try again, or, if that process hangs, end it (the lock is ${path})`,

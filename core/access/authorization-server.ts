@@ -6,7 +6,7 @@ export type PublicJwk = Readonly<Record<string, unknown>>
 
 /** The `authorizationServer` slot, for routes with host-issued tokens. */
 export interface AuthorizationServer {
-  /** The issuer identifier. Without `http.publicUrl` it is known after the host listens. */
+  /** The issuer identifier. Without `http.publicUrl`, undefined until the host listens. */
   issuer(): string | undefined
   /** The signing key, then earlier keys that still verify. Returns the same list until a key changes. */
   keys(): readonly PublicJwk[]

@@ -1,4 +1,4 @@
-// A map with several keys per value, which evicts the least recently used. Building and hashing joined keys would cost more.
+// An LRU map with several keys per value. Joining and hashing the keys would cost more.
 import { getOrCreate } from './get-or-create.ts'
 import { type Linked, LinkedList } from './linked-list.ts'
 
@@ -39,7 +39,7 @@ export class KeyedLru<Value> {
     return entry?.value
   }
 
-  /** For keys without a value. Returns the value. */
+  /** Adds a value for new keys, and returns the value. */
   add(keys: readonly Key[], value: Value): Value {
     let level = this.#root
     for (const key of keys.slice(0, -1)) level = getOrCreate(level as Map<Key, Level<Value>>, key, () => new Map())
@@ -64,7 +64,7 @@ export class KeyedLru<Value> {
     level.delete(key)
   }
 
-  /** The most recently used first. */
+  /** Returns the values, most recently used first. */
   values(): Value[] {
     return [...this.#entries].map(({ value }) => value).reverse()
   }

@@ -60,7 +60,7 @@ const withHandledRejections = (ask: ClientRequester['ask']): ClientRequester => 
 
 export type Interrupt = (result: () => Promise<unknown>) => void
 
-/** Sends requests that start in the same turn of the event loop together, and stops their handler. */
+/** Sends the requests of one event loop turn together, and stops their handler. */
 function createRound<Request>(
   interrupt: Interrupt,
   send: (requests: readonly Request[]) => Promise<unknown>,

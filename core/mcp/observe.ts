@@ -52,8 +52,8 @@ function outcomeOf(call: Call, result: object | undefined, error: HostError | un
 function notifyAll(observers: readonly Observer[], record: CallRecord, log: Logger): void {
   for (const observer of observers) {
     try {
-      const told = observer(record)
-      if (told instanceof Promise) told.catch(err => logFailure(err, record, log))
+      const result = observer(record)
+      if (result instanceof Promise) result.catch(err => logFailure(err, record, log))
     } catch (err) {
       logFailure(err, record, log)
     }

@@ -1,5 +1,4 @@
-// Buffers log lines and writes them a few times a second, without blocking requests: to a file, reopened after rotation, or to
-// a stream.
+// Buffers log lines and writes them in the background, to a stream or to a file that is reopened after rotation.
 
 import { closeSync, fstatSync, openSync, readSync, type Stats, statSync, write } from 'node:fs'
 import type { Writable } from 'node:stream'
@@ -10,7 +9,7 @@ import { withTimeout } from '../../core/transport.ts'
 /** File mode without access for other users. */
 const MODE = 0o640
 /** Interval of the check for a renamed or removed file, milliseconds. */
-const LOOK = 1_000
+const CHECK_INTERVAL = 1_000
 
 const writeTo = promisify(write)
 
@@ -45,11 +44,11 @@ export function toFile(file: string): Destination {
   let fd = openAppending(file)
   let opened = fstatSync(fd)
   let isTorn = endsTorn(file, opened)
-  let lookedAt = performance.now()
+  let checkedAt = performance.now()
 
-  function follow() {
-    if (performance.now() - lookedAt < LOOK) return
-    lookedAt = performance.now()
+  function reopenIfMoved() {
+    if (performance.now() - checkedAt < CHECK_INTERVAL) return
+    checkedAt = performance.now()
     const found = statSync(file, { throwIfNoEntry: false })
     if (found && sameFile(found, opened)) return
     const next = openAppending(file)
@@ -61,7 +60,7 @@ export function toFile(file: string): Destination {
 
   return {
     async write(bytes, from) {
-      follow()
+      reopenIfMoved()
       if (isTorn) {
         await writeTo(fd, NEW_LINE)
         isTorn = false

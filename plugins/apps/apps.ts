@@ -14,7 +14,7 @@ export const MIME_TYPE = 'text/html;profile=mcp-app'
 /** The URI is stable across reloads, because clients keep it in conversations. */
 const uriOf = ({ name }: AppDefinition): string => `ui://${name}/app.html`
 
-/** Adds to the author's `_meta`. The flat key is for clients older than 2026. */
+/** Adds the page to the author's `_meta`. Clients from before 2026 read the flat key. */
 export function toolMeta({ app, _meta }: ToolDefinition): Meta {
   if (!app) return {}
   const own = _meta?.['ui']
@@ -25,14 +25,14 @@ export function toolMeta({ app, _meta }: ToolDefinition): Meta {
 function uiFault({ _meta }: ToolDefinition): string | undefined {
   const ui = _meta?.['ui']
   if (ui === undefined) return undefined
-  if (!isObject(ui)) return '`_meta.ui` takes an object, such as { visibility: ["app"] }'
+  if (!isObject(ui)) return '`_meta.ui` must be an object, such as { visibility: ["app"] }'
   const { visibility } = ui
   if (visibility === undefined) return undefined
-  const isSound = Array.isArray(visibility) && visibility.length > 0 && visibility.every(who => WHO.has(who))
-  return isSound ? undefined : '`_meta.ui.visibility` takes a list of "model" and "app", one of them at least'
+  const isValid = Array.isArray(visibility) && visibility.length > 0 && visibility.every(one => AUDIENCES.has(one))
+  return isValid ? undefined : '`_meta.ui.visibility` must be a list with "model", "app" or both'
 }
 
-const WHO: ReadonlySet<unknown> = new Set(['model', 'app'])
+const AUDIENCES: ReadonlySet<unknown> = new Set(['model', 'app'])
 
 /** Returns `_meta` of the resource and its contents; undefined if empty. */
 function pageMeta({ csp, permissions, domain, prefersBorder }: AppDefinition): Meta | undefined {

@@ -37,11 +37,11 @@ function failed(check: string, error: unknown): PluginFinding {
 
 const fixFor = (type: ProviderType, refusal: Refusal, redirectUri: string, otherwise: string): string => {
   const fix = explain({ type, ...refusal })?.fix ?? otherwise
-  const isAboutIt = /redirect|callback/i.test(`${refusal.code} ${refusal.description}`)
-  return isAboutIt && !fix.includes(redirectUri) ? `${fix} Redirect URI: ${redirectUri}` : fix
+  const isRedirectError = /redirect|callback/i.test(`${refusal.code} ${refusal.description}`)
+  return isRedirectError && !fix.includes(redirectUri) ? `${fix} Redirect URI: ${redirectUri}` : fix
 }
 
-/** Errors on a page of a provider. Others than the clear ones can occur on any login page, so they need an error status. */
+/** Errors on provider pages. `PAGE_ERROR` can match any login page, so it requires an error status. */
 const CLEAR_ERROR =
   /(?:\bAADSTS\d{4,7}\b|\b(?:redirect_uri_mismatch|deleted_client|disabled_client|org_internal|admin_policy_enforced)\b|Invalid parameter: redirect_uri|Callback URL mismatch|'redirect_uri' parameter must be|redirect_uri is not associated with this application)[^<"\\]{0,200}/i
 const PAGE_ERROR =
@@ -55,7 +55,7 @@ function refusalOnPage(html: string, isError: boolean): Refusal | undefined {
     : { code: /^[a-z_]+/.exec(found)?.[0], description: found.replaceAll(/\s+/g, ' ').trim() }
 }
 
-/** Google's error is in base64. */
+/** Google encodes its error in base64. */
 const refusalInUrl = ({ searchParams }: URL): Refusal | undefined =>
   refusalOnPage(
     [...searchParams.values(), Buffer.from(searchParams.get('authError') ?? '', 'base64').toString('latin1')].join(' '),

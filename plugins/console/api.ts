@@ -529,7 +529,7 @@ export interface Upstreams {
   readonly commands: readonly Command[]
 }
 
-/** One server, as one node is connected to it. */
+/** The state of one server on one node. */
 export interface UpstreamRow {
   readonly name: string
   readonly node: string
@@ -541,7 +541,7 @@ export interface UpstreamRow {
   readonly since: number
   readonly nextAttempt?: number
   readonly lastError?: { readonly at: number; readonly reason: string }
-  /** Name and version that the server states. */
+  /** Name and version that the server reports. */
   readonly server?: string
   readonly revision?: string
   readonly era?: 'legacy' | 'modern'

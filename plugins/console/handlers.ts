@@ -78,7 +78,7 @@ interface HandlerParts {
 const KINDS: ReadonlySet<unknown> = new Set(['tools', 'resources', 'prompts'] satisfies ItemKind[])
 const isKind = (value: unknown): value is ItemKind => KINDS.has(value)
 
-/** The client of embedded hosts, which do not include the CLI. */
+/** The only listed client of embedded hosts, which have no CLI. */
 const CLAUDE_CODE = { id: 'claude-code', title: 'Claude Code' }
 
 const MAX_HITS = 20
@@ -86,7 +86,7 @@ const MAX_HITS = 20
 const MAX_TOOLS = 50
 const MAX_QUERY = 200
 const MAX_REASON = 1_000
-/** Withheld items of one server that are listed. */
+/** Maximum listed withheld items of one server. */
 const MAX_WITHHELD = 100
 /** Milliseconds for which the result of the readiness checks is cached: they can call other services. */
 const READINESS_TTL = 5_000

@@ -21,7 +21,7 @@ import {
   unpackError,
 } from './messages.ts'
 
-/** How long the error of a plugin's member can take to the handler and back as its response, milliseconds. */
+/** Time for an error of a plugin function to reach the handler and return as its response, milliseconds. */
 const HELD_FOR = 250
 
 interface ServedCall {

@@ -76,7 +76,7 @@ function schemaOf({ schema, description, deprecated }: ReadParameter): JsonSchem
   return { ...schema, ...(description !== undefined && { description }), ...(deprecated && { deprecated }) }
 }
 
-/** Places names in the order path, query, header, cookie, body. Later duplicates of a name get a suffix. */
+/** Assigns argument names in the order path, query, header, cookie, body. Later duplicates get a suffix. */
 function placeArguments(parameters: readonly ReadParameter[], body: ReadBody | undefined, grouping: Grouping) {
   const list: Argument[] = []
   const taken = new Map<string | undefined, Set<string>>()
@@ -168,7 +168,7 @@ function objectOf(members: ReadonlyArray<readonly [name: string, schema: Schema,
 export const fillArguments = (args: OperationArguments, values: readonly ArgumentValue[]): OperationArguments =>
   values.reduce((filled, one) => fillIn(filled, one.path, one), args)
 
-/** Sets a value, or a default value if there is none. */
+/** Sets a fixed value, or a default value if the argument is missing. */
 export function fillIn(
   args: OperationArguments,
   [key = '', ...rest]: readonly string[],

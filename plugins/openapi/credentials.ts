@@ -64,7 +64,7 @@ function describeScheme(scheme: SecurityScheme): string {
   return scheme.type === 'http' ? `http ${scheme.scheme}` : scheme.type
 }
 
-/** Returns credentials of the config that cannot be used: those of unknown schemes, and of the wrong kind. */
+/** Returns credentials of the config that cannot be used, with the reasons. */
 export function findCredentialFaults(
   schemes: SecuritySchemes,
   credentials: Readonly<Record<string, Credential>>,
@@ -113,7 +113,7 @@ interface Adder {
   add(request: AuthorizedRequest, added: AddedCredentials): Promise<void> | undefined
 }
 
-/** Adds a secret of the config, without waiting if the secret is a text. */
+/** Adds a secret of the config, without waiting if the secret is a string. */
 const secretAdder = (
   about: Pick<Adder, 'place' | 'name'>,
   source: SecretSource,

@@ -5,7 +5,7 @@ import { createLoad } from './document/load.ts'
 import { DocumentError, located } from './document/place.ts'
 import type { FilledOptions, Source } from './options.ts'
 import { readApi } from './read-api.ts'
-import { sendAlone } from './request-send.ts'
+import { sendOnce } from './request-send.ts'
 
 /** Maximum servers of one document. */
 const MAX_SERVERS = 5
@@ -13,12 +13,12 @@ const TIMEOUT = 10_000
 
 type Open = () => ReturnType<InternalExamination['services']['openConnections']>
 
-/** Sends HEAD without credentials. Any response counts, because only the API's own requests have them. */
+/** Sends HEAD without credentials. Any response shows that the server is reachable. */
 async function examineApi(server: string, open: Open): Promise<PluginFinding> {
   const check = `API ${server}`
   try {
     const request = { method: 'HEAD', headers: ['user-agent', 'mcp-host'], timeout: TIMEOUT, maxResponse: 0 }
-    const { status } = await sendAlone(open, new URL(server), request)
+    const { status } = await sendOnce(open, new URL(server), request)
     const text = `responds with HTTP ${status} to a request without credentials`
     if (status < 500) return { check, level: 'ok', text }
     return { check, level: 'note', text }

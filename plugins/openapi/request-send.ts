@@ -171,8 +171,8 @@ export interface StepLimit {
   begin(step: Stoppable): void
 }
 
-/** Sends one request with a time limit, through a connection of its own. */
-export async function sendAlone(
+/** Sends one request with a time limit, through a separate connection. */
+export async function sendOnce(
   open: () => ReturnType<Services['openConnections']>,
   { origin, pathname, search }: URL,
   about: Pick<RequestToSend, 'method' | 'headers'> & { readonly timeout: number; readonly maxResponse: number },

@@ -166,7 +166,7 @@ function createSlots(most: number) {
   const queue = new FairQueue<Waiting>()
 
   return {
-    /** Resolves with a slot; undefined if the call has a slot already. `release` must follow. */
+    /** Takes a slot. Returns undefined if a slot is free, otherwise a promise. `release` must follow. */
     take(owner: string, limit: StepLimit): Promise<void> | undefined {
       if (queue.places < most) {
         queue.take(owner)
@@ -181,12 +181,13 @@ function createSlots(most: number) {
             resolve()
           },
         }
+        // Added first: `begin` stops the step at once if the call has ended.
+        queue.add(owner, waiting)
         limit.begin({
           stop(reason) {
             if (queue.delete(owner, waiting)) reject(reason)
           },
         })
-        queue.add(owner, waiting)
       })
     },
     release(owner: string): void {
@@ -464,7 +465,7 @@ export function createRequester(options: RequesterOptions) {
   }
 
   return Object.assign(call, {
-    /** Returns why requests to a URL are refused; undefined if they are allowed. Host names are resolved only by requests. */
+    /** Returns why requests to a URL are refused; undefined if they are allowed. Only requests resolve host names. */
     async reasonAgainst(baseUrl: string): Promise<string | undefined> {
       try {
         return reasonAgainst(await connect(), baseUrl)

@@ -22,7 +22,7 @@ interface SkillEntry {
 
 interface ShownFolder {
   readonly entries: Map<string, Wire>
-  /** A file in the folder that the callers cannot see. */
+  /** A file in the folder that the caller cannot see. */
   hidden: ResourceItem | undefined
 }
 

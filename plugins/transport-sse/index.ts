@@ -70,10 +70,10 @@ function createMessagePost(host: Transport, route: McpRoute, maxConcurrent: numb
       if (!HostError.is(thrown)) host.log.error({ code: 'MH1610', err: thrown }, 'a forwarded message failed')
       const error = HostError.is(thrown) ? thrown : new HostError('internal')
       const { offer, client, revision, transport, id: sessionId } = session
-      const told = { ...sender, error, route: offer.route, ip: offer.ip, client, revision, transport, sessionId }
+      const facts = { ...sender, error, route: offer.route, ip: offer.ip, client, revision, transport, sessionId }
       for (const message of messages) {
         if (message.kind !== 'request') continue
-        host.tellRefused({ ...told, method: message.method })
+        host.tellRefused({ ...facts, method: message.method })
         session.send(encodeError(error, { id: message.id, revision }))
       }
     }

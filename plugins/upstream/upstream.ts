@@ -202,7 +202,7 @@ export class Upstream implements UpstreamClient {
     return `up, ${visibleLine(`${server?.name ?? 'unnamed'} ${server?.version ?? ''}`)} (${revision}), ${counts}${withheld}`
   }
 
-  /** The numbers of served items. */
+  /** Numbers of served items. */
   get #counts() {
     const items = this.#parts.host.services.itemsIn(this.settings.name)
     const served = items.filter(({ kind, key }) => kind !== 'tools' || this.isWithheld(key) === false)
@@ -246,7 +246,7 @@ export class Upstream implements UpstreamClient {
     return new Date(this.#since).toISOString()
   }
 
-  /** The time of a failure: the start of the outage, or now for a connection of one caller. */
+  /** The time for errors of calls: the start of the outage, or the current time without an outage. */
   get #outageStart() {
     const isDown = this.#state === 'down' || this.#state === 'crash loop'
     return isDown ? this.#sinceText : new Date(this.#parts.host.clock.now()).toISOString()

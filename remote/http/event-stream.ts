@@ -36,7 +36,7 @@ function take(draft: Draft, line: string): void {
   else if (field === 'retry' && /^\d{1,9}$/.test(value)) draft.retry = Math.min(Number(value), MAX_RETRY)
 }
 
-/** Returns the events that each chunk completes, in linear time. Throws a RemoteError `too-large` for an event of more than `most` characters. */
+/** Returns the events that each chunk completes. Throws a RemoteError `too-large` for events of more than `most` characters. */
 function createEventParser(most: number): (chunk: Uint8Array) => StreamEvent[] {
   const decoder = new TextDecoder()
   let begun: string[] = []

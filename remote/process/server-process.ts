@@ -74,8 +74,8 @@ const WINDOW = 60_000
 const KEPT = 20
 
 /**
- * Reads all of stderr, so that the server never blocks. Returns the list of the last lines. `log` receives at most 100 lines a minute, and then the number of omitted
- * lines.
+ * Reads all of stderr, so that the server never blocks. Returns the list of the last lines. `log` receives at most 100 lines a
+ * minute, and then the number of omitted lines.
  */
 function readStderr(stream: ChildProcessWithoutNullStreams['stderr'], log: (line: string) => void): readonly string[] {
   const last: string[] = []

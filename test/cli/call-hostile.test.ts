@@ -1,4 +1,4 @@
-// `mcp-host call` and `list` at a server that attacks: nothing of it steers a terminal or a pipe, hangs the command or fills memory.
+// `mcp-host call` and `list` with a malicious server, which cannot control a terminal or pipe, block the command or fill memory.
 import { once } from 'node:events'
 import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -21,7 +21,7 @@ const MOVES = new RegExp(`${String.fromCharCode(27)}\\[\\d*[A-K]`, 'g')
 const tool = (name: string, more: object = {}) => ({ name, inputSchema: { type: 'object' }, ...more })
 const jsonOf = (id: unknown, result: unknown) => JSON.stringify({ jsonrpc: '2.0', id, result })
 
-describe('mcp-host call and list at a server that attacks', () => {
+describe('mcp-host call and list with a malicious server', () => {
   let folder: string
   let url: string
   let replies: Readonly<Record<string, Reply>> = {}

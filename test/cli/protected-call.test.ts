@@ -7,7 +7,7 @@ import { startProtectedExample } from '../support/protected-example.ts'
 import { type FakeBrowser, startFakeBrowser, stopFakeBrowsers } from './fake-browser.ts'
 import { type Ended, runCli, stopAll } from './in-process.ts'
 
-describe('the commands of the client, at the protected example', () => {
+describe('client commands with the protected example', () => {
   let host: Host
   let url: string
   let browser: FakeBrowser

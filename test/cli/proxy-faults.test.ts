@@ -1,4 +1,4 @@
-// `mcp-host proxy` where things break: servers that are down, restart or forget, and lines that are cut. With counts.
+// Faults with `mcp-host proxy`: servers that are down, restart or lose sessions, and truncated lines. Counts requests.
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { once } from 'node:events'
 import { createServer, type Server } from 'node:http'
@@ -125,7 +125,7 @@ async function stopServer(server: Server) {
   await connectionsClosed(port)
 }
 
-describe('mcp-host proxy, where things break', () => {
+describe('mcp-host proxy: faults', () => {
   after(async () => {
     await endRelays()
     await Promise.all([...hosts].map(host => host.close({ grace: 0 })))

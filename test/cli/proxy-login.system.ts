@@ -16,7 +16,7 @@ import { type FakeBrowser, startFakeBrowser, stopFakeBrowsers } from './fake-bro
 import { endRelays, openProxy } from './proxy-client.ts'
 import { cliCommand, runCli, stopAll } from './run-cli.ts'
 
-describe('mcp-host proxy, in front of a protected server', () => {
+describe('mcp-host proxy with a protected server', () => {
   let host: Host
   let url: string
   let browser: FakeBrowser

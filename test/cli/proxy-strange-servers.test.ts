@@ -62,7 +62,7 @@ const notFound = (response: ServerResponse) => {
   return true
 }
 
-describe('mcp-host proxy, in front of strange servers', () => {
+describe('mcp-host proxy with unusual servers', () => {
   after(async () => {
     await endRelays()
     closeServers()

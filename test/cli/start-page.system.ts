@@ -1,5 +1,4 @@
-// The commands that `start` prints work as printed, by the shell that people paste them into. The host runs in process, the commands
-// as processes.
+// Runs the commands that `start` prints in a shell. The host runs in this process, each command in another.
 import { execFile } from 'node:child_process'
 import { networkInterfaces } from 'node:os'
 import { promisify } from 'node:util'

@@ -12,7 +12,7 @@ const LIES = 'ok\u001b[2J\u202e\ntsk_2  refund_all  completed'
 const result = (value: unknown) => JSON.stringify({ jsonrpc: '2.0', id: 1, result: value })
 const deep = (levels: number) => `${'['.repeat(levels)}${']'.repeat(levels)}`
 
-describe('mcp-host tasks at a server that lies', () => {
+describe('mcp-host tasks with a malicious server', () => {
   let folder: string
   let url: string
   let body = ''

@@ -28,7 +28,7 @@ async function startSpinning() {
   return { ...crew, spinning: Number(pid) }
 }
 
-describe('a worker that spins', () => {
+describe('a worker with an infinite loop', () => {
   // Ten seconds of patience, and three starts of processes, beside whatever else runs.
   const it = sideBySide()
 

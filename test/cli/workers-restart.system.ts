@@ -33,7 +33,7 @@ describe('a worker that is killed under load', () => {
   })
 })
 
-describe('a worker of two', () => {
+describe('one of two workers', () => {
   let crew: Crew
   let workers: readonly number[]
   before(async () => {
@@ -49,7 +49,7 @@ describe('a worker of two', () => {
     expect([...new Set(answers)].sort()).to.deep.equal(workers.map(String).sort())
   })
 
-  it('holds one new connection at most while it does not respond: the other worker answers the rest', async () => {
+  it('receives at most one new connection while it does not respond', async () => {
     const { running, url } = crew
     const [victim = 0, other = 0] = workers
     process.kill(victim, 'SIGSTOP')
@@ -73,7 +73,7 @@ describe('a worker of two', () => {
   })
 })
 
-describe('workers that cannot start any more', () => {
+describe('workers that fail to restart', () => {
   it('are tried later each time, which the log says, until they serve again', async () => {
     const before = "import { existsSync } from 'node:fs'\nif (existsSync('broken')) throw new Error('no database')"
     const { running, folder, workers } = await startCrew(2, crewConfig({ before }))

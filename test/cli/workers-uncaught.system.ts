@@ -11,7 +11,7 @@ import { stopAll } from './run-cli.ts'
 after(stopAll)
 after(removeFolders)
 
-describe('a worker in which something breaks that nobody caught', () => {
+describe('a worker with an uncaught exception', () => {
   const BREAK = `defineTool({
     name: 'break',
     async handler() {

@@ -96,7 +96,7 @@ describe('mcp-host start --workers 2', () => {
   })
 })
 
-describe('a start with workers that cannot succeed', () => {
+describe('failed startup with workers', () => {
   it('on a busy port says so once, and exits 1', async () => {
     const busy = createServer().listen(0, '127.0.0.1')
     await once(busy, 'listening')

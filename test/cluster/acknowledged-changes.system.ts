@@ -42,8 +42,8 @@ describe('change notifications of a call', () => {
   })
 
   it('arrive before later changes of the same caller at another node', async () => {
-    const [rounds, inARound] = [10, 6]
-    const uris = Array.from({ length: inARound }, (_, index) => `page://${index}`)
+    const [rounds, perRound] = [10, 6]
+    const uris = Array.from({ length: perRound }, (_, index) => `page://${index}`)
     const streams = await Promise.all(nodes.map(node => listenTo(node, uris)))
     const told = streams.map(toldUntilLast)
     const sessions = await Promise.all(nodes.map(node => openSession(`${node.url}/`)))
@@ -55,7 +55,7 @@ describe('change notifications of a call', () => {
     await sessions[0]?.request('tools/call', { name: 'change', arguments: { uris: [LAST] } })
     const outOfOrder = (await Promise.all(told)).map(
       heard =>
-        Array.from({ length: rounds }, (_, round) => heard.slice(round * inARound, (round + 1) * inARound)).filter(
+        Array.from({ length: rounds }, (_, round) => heard.slice(round * perRound, (round + 1) * perRound)).filter(
           part => part.join() !== uris.join(),
         ).length,
     )
@@ -75,7 +75,7 @@ describe('change notifications of a call', () => {
     expect(node?.output).to.include('the change bus does not acknowledge changes').and.include('Redis did not respond')
   })
 
-  it('reach every node when the node is killed right after the result', async () => {
+  it('reach other nodes if a node is killed right after the result', async () => {
     const [listening, ...dying] = nodes
     const perCall = 5
     const uris = dying.map((_, node) => Array.from({ length: perCall }, (_, index) => `page://${node}-${index}`))

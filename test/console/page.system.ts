@@ -18,7 +18,7 @@ const runAxe = (
 ) => `axe.run('${part}', { runOnly: ${JSON.stringify(runOnly)}, resultTypes: ['violations'] })
   .then(({ violations }) => violations.map(({ id, nodes }) => id + ': ' + nodes.map(({ html }) => html).join(' ')))`
 const ALL_RULES = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice']
-/** Of a desktop and a phone. The dark theme differs only in colors, which do not depend on the width. */
+/** Views of a desktop and a phone. The dark theme differs only in colors, which do not depend on the width. */
 const VIEWS = [
   { width: 1_280, colorScheme: 'light', rules: ALL_RULES },
   { width: 1_280, colorScheme: 'dark', rules: ['color-contrast'] },
@@ -104,7 +104,7 @@ describe('Page of the console in chromium', () => {
     await page.waitForSelector(`main >> text=${text}`)
   }
 
-  /** In every view, without loading the page again. */
+  /** Checks every view without reloading the page. */
   async function checkAccessibility(page: Page, where: string, part = 'html') {
     await page.evaluate(AXE)
     for (const { width, colorScheme, rules } of VIEWS) {
@@ -131,7 +131,7 @@ describe('Page of the console in chromium', () => {
       for (const path of DRAWERS) {
         await page.goto(api.origin + path)
         await page.waitForSelector('dialog[open]')
-        // The screen below is the same.
+        // The screen behind the dialog was already checked.
         await check(path, 'dialog[open]')
       }
     }))

@@ -56,7 +56,7 @@ describe('mcp-host start with http.tls', () => {
     expect((await running.ended).code).to.equal(0)
   })
 
-  it('prints https URLs, lets call and doctor tell TLS errors from an unreachable host, and renews on SIGHUP', async () => {
+  it('prints https URLs, reports TLS errors in call and doctor, and renews certificates on SIGHUP', async () => {
     const folder = await makeFolder({ 'mcp.config.mjs': CONFIG, ...filesOf(pair) })
     const running = startCli(['start'], folder)
     const url = await running.listening()
@@ -83,7 +83,7 @@ describe('mcp-host start with http.tls', () => {
     expect((await running.ended).code).to.equal(0)
   })
 
-  it('stops startup for missing files, which check reports with the line', async () => {
+  it('fails startup for missing files, and check reports the line', async () => {
     const folder = await makeFolder({ 'mcp.config.mjs': CONFIG, ...filesOf(pair) })
     rmSync(join(folder, 'key.pem'))
     for (const command of ['start', 'check']) {

@@ -13,7 +13,7 @@ const DISCONNECTS = 1_000
 const CALLERS = 12
 const LISTENERS = 3
 const EVENTS = 40
-/** Calls, which end a run with too few disconnects. */
+/** Maximum calls of a run with too few disconnects. */
 const MOST_CALLS = 5_000
 
 const SEED = Number(process.env['SEED'] ?? 20_261_121)

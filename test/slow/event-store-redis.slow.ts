@@ -13,7 +13,7 @@ import { repeatDuring } from '../support/repeat-during.ts'
 import { startHost } from '../support/start-host.ts'
 import { openStreamingSession } from '../support/streaming-session.ts'
 
-/** Restarts or pauses of Redis while calls run. */
+/** Minimum restarts or pauses of Redis while calls run. */
 const LEAST_DISTURBANCES = 3
 const BOUNDS = { ttl: 600_000, maxEvents: 10_000, maxBytes: 10_000_000 }
 
@@ -71,7 +71,7 @@ it('killed nodes have sent only stored events', async () => {
   expect(unanswered).to.be.below((rounds * clients) / 2)
 })
 
-/** A host in this process whose tool waits for `step` before the notification with that number. */
+/** Starts a host in this process whose tool awaits `step` before each notification. */
 async function startTalking(redis: RedisServer, step: (number: number) => Promise<unknown>) {
   const talk = defineTool({
     name: 'talk',
@@ -98,7 +98,7 @@ async function callThrough(redis: RedisServer, disturb: () => Promise<unknown>, 
   const { connection, store } = await openStore(redis)
   let disturbances = 0
   const enough = createGate()
-  // No call ends before the third disturbance, however slow the machine is.
+  // No call ends before the third disturbance, even on a slow machine.
   const { url, log } = await startTalking(redis, number => (number === count ? enough.opened : pause(20)))
   const disturbOnce = async () => {
     await disturb()

@@ -10,7 +10,7 @@ const SUITES = [
   'test/flow/*.test.ts',
   'test/plugins/{auth-jwt,tool-policy,transport-streamable,transport-sse}/*.test.ts',
 ]
-/** They repeat requests of the other files, or test startup, time and limits without new secrets. */
+/** Files that repeat requests of other files, or test startup, time and limits without new secrets. */
 const LEFT_OUT = [
   'flow/{client-said,dpop-shared-file,guarded-routes-properties,misbehaving-tools,official-*,ping,reload*,resume-places}',
   'flow/{running-calls,same-answer-properties,sent-ahead,sessions-listen,sessions-shutdown,shared-config-values,shutdown-slow-store}',

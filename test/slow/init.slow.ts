@@ -17,7 +17,7 @@ const run = promisify(execFile)
 
 let outer: string
 let tarball: string
-/** Its CLI makes the other projects. */
+/** The project whose CLI creates the other projects. */
 let first: string
 
 const tarballIn = async (folder: string, start: string) =>

@@ -6,7 +6,7 @@ import { createRemotePuppet } from '../cluster/support/remote-puppet.ts'
 import { needsRedis, startRedis, stopRedis } from '../support/redis-server.ts'
 import { nextMessage, openSession } from '../support/session-client.ts'
 
-/** Milliseconds until a killed node is noticed, as documented. */
+/** Documented time until a killed node is detected, milliseconds. */
 const LIMIT = 30_000
 
 describe('killed node', () => {
@@ -35,7 +35,7 @@ describe('killed node', () => {
       calls.push((await call.next())?.id)
     }
     const follower = await other.get({ 'Last-Event-ID': String(calls[0]) })
-    // Other nodes notice once the key of the node expires.
+    // Other nodes detect the loss when the key of the node expires.
     const left = redis.cli('KEYS', '*:node:*').map(key => Number(redis.cli('PTTL', key)[0]))
     expect(Math.max(...left)).to.be.within(1, LIMIT)
     await one.kill()

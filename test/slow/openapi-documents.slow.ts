@@ -35,7 +35,7 @@ after(async () => {
 
 describe('Public OpenAPI documents', () => {
   for (const [file, tools] of Object.values(PACKAGES).flatMap(documents => Object.entries(documents))) {
-    it(`${file} is served whole`, async () => {
+    it(`serves all operations of ${file}`, async () => {
       expect(await checkDocument(join(folder, file), 20)).to.deep.equal({ tools, called: 20, leftOut: [] })
     })
   }

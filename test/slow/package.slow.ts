@@ -29,7 +29,7 @@ let outer: string
 let tarball: string
 /** The project, without optional packages. */
 let folder: string
-/** Has every optional package as well. */
+/** The project with all optional packages. */
 let full: string
 const running = new Set<ChildProcess>()
 
@@ -46,7 +46,7 @@ before(async function () {
   await writeFile(join(folder, 'package.json'), '{ "private": true }')
   await mkdir(join(folder, 'esm/page'))
   for (const { file, text } of examplesOf('testing.md')) await writeFile(join(folder, 'esm/page', file), text)
-  // A project in TypeScript for Node.js has its types.
+  // TypeScript projects need the types of Node.js.
   await install(folder, tarball, '@types/node@20')
   full = join(outer, 'full')
   await run('cp', ['-a', folder, full])
@@ -192,23 +192,23 @@ function packagesIn(folder: string): Array<readonly [name: string, Installed]> {
   return Object.entries<Installed>(packages).map(([path, one]) => [path.replace(/.*node_modules\//, ''), one])
 }
 
-/** What it printed to either stream, and its exit code. */
-async function said(folder: string, ...args: string[]) {
+/** Returns the output of both streams, and the exit code. */
+async function runNode(folder: string, ...args: string[]) {
   const { stdout, stderr, code = 0 } = await run(process.execPath, args, { cwd: folder, env }).catch(error => error)
   return { text: `${stdout}${stderr}`, code }
 }
 
 const CLI = 'node_modules/mcp-host/dist/cli/bin.js'
 
-/** What a message ends in: all of these packages, in the generations of package.json. */
+/** The end of an install message: the packages with their major versions in package.json. */
 const packages = (...names: string[]) =>
   `${names.map(name => `${name}@${/\d+/.exec(peerDependencies[name])?.[0]}`).join(' ')}\n`
 const lineFor = (...names: string[]) => `run: npm i ${packages(...names)}`
-/** Of what a config needs, in production too. */
+/** For packages that a config needs, also in production. */
 const prodLineFor = (...names: string[]) => `run: npm i --save-prod ${packages(...names)}`
 
 describe('a production installation of the package', () => {
-  it('has every dependency as an installed package that npm ls lists, and prints its size', async () => {
+  it('has every dependency in npm ls, and prints its size', async () => {
     const { stdout } = await run('npm', ['ls', '--all', '--parseable'], { cwd: folder, env })
     for (const name of Object.keys(dependencies)) expect(stdout).to.include(join(folder, 'node_modules', name))
     const { stdout: kilobytes } = await run('du', ['-sk', '--apparent-size', join(folder, 'node_modules')])
@@ -216,7 +216,7 @@ describe('a production installation of the package', () => {
     console.log(`      ${megabytes} MB in ${packagesIn(folder).length} packages`)
   })
 
-  it('has permissive licences only, and no install script but that of esbuild, all optional packages included', () => {
+  it('has only permissive licences, and one install script (esbuild), with all optional packages', () => {
     const installed = packagesIn(full).filter(([name]) => name !== 'mcp-host')
     // `(MIT OR CC0-1.0)`: one of them is enough.
     const isAllowed = (licence = '') => licence.split(/[() ]+/).some(one => ALLOWED.includes(one))
@@ -277,13 +277,13 @@ describe('missing optional packages', () => {
       // Startup reports the same problems as check, so one config of each package is enough.
       const isFirst = PLUGINS.findIndex(other => other[2].join() === needs.join()) === index
       for (const command of isFirst ? ['check', 'start'] : ['check']) {
-        const { text, code } = await said(folder, CLI, command, '--config', config)
+        const { text, code } = await runNode(folder, CLI, command, '--config', config)
         for (const name of names) expect(text).to.include(name)
         expect(text).to.include('tracing' in plugins ? 'npm i --save-prod @opentelemetry/api' : prodLineFor(...needs))
         expect(code).to.equal(2)
       }
       if (!isFirst) return
-      const { text, code } = await said(full, CLI, 'check', '--config', config)
+      const { text, code } = await runNode(full, CLI, 'check', '--config', config)
       expect([code, text]).to.deep.equal([0, text])
     })
   }
@@ -291,7 +291,7 @@ describe('missing optional packages', () => {
   const CLIENT = '@modelcontextprotocol/client'
   it('mcp-host check --log-format pretty names pino-pretty', async () => {
     await writeFile(join(folder, 'plain.mjs'), configOf({}, {}))
-    const { text, code } = await said(folder, CLI, 'check', '--config', 'plain.mjs', '--log-format', 'pretty')
+    const { text, code } = await runNode(folder, CLI, 'check', '--config', 'plain.mjs', '--log-format', 'pretty')
     expect(text).to.include(lineFor('pino-pretty'))
     expect(code).to.be.within(1, 2)
   })
@@ -302,7 +302,7 @@ describe('missing optional packages', () => {
       await host.client().catch(error => console.log(error.message))
       await host.close()`
     await writeFile(join(folder, 'testing.mjs'), program)
-    const { text } = await said(folder, 'testing.mjs')
+    const { text } = await runNode(folder, 'testing.mjs')
     expect(text).to.include(lineFor(CLIENT))
   })
 
@@ -320,7 +320,7 @@ describe('missing optional packages', () => {
     expect(await inTerminal(folder))
       .to.include('or --yes')
       .and.include(lineFor('@clack/prompts'))
-    const { text } = await said(folder, CLI, 'init', 'made', '--yes')
+    const { text } = await runNode(folder, CLI, 'init', 'made', '--yes')
     expect(text).to.include('Made made in made')
   })
 })

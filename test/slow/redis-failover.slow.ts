@@ -27,7 +27,7 @@ describe('Redis failover under load', () => {
         await primary.kill()
         await watched.replaced(primary)
         await primary.start()
-        await eventually('a replica of what was the primary', watched.settledNow)
+        await eventually('the former primary is a replica', watched.settledNow)
         await whenReady()
       }
     })
@@ -43,7 +43,7 @@ describe('Redis failover under load', () => {
         const primary = (await eventually('a primary', watched.named)) as RedisServer
         watched.sentinels[0]?.cli('SENTINEL', 'FAILOVER', watched.sentinel.name)
         await watched.replaced(primary)
-        await eventually('a replica of what was the primary', watched.settledNow)
+        await eventually('the former primary is a replica', watched.settledNow)
         await whenReady()
       }
     })

@@ -2,7 +2,7 @@
 import { keepsItsRoom } from '../cli/report/keeps-its-room.ts'
 
 describe('mcp-host report on 300,000 lines', () => {
-  it('uses bounded memory', () => {
+  it('uses limited memory', () => {
     keepsItsRoom(300_000)
   })
 })

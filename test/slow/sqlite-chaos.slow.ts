@@ -1,4 +1,4 @@
-// Tests store-sqlite with workers that are killed under load: seven workers and the whole crew, then a worker and the crew.
+// Tests store-sqlite under load while single workers and all processes are killed.
 // `SEED=7`, `KILLS=40` and `WORKERS=4` change the run.
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'

@@ -1,5 +1,5 @@
 // A real browser for tests: Debian's chromium, driven by playwright-core. Test files of one Mocha worker share it, because its start
-// costs more than most of these files. It ends with the process.
+// costs more than most of these files. The browser ends with the process.
 import { existsSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
 import type { Context } from 'mocha'

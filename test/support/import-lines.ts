@@ -110,7 +110,10 @@ const LOCKS = 'client/node/file-lock.ts'
 /** The entry of the MCP client engine, for plugins. */
 const REMOTE = 'remote/index.ts'
 
-/** A plugin may import core's entries, the client engine, file locks, its own files, its family's entry and packages. The table of plugins imports all entries. */
+/**
+ * A plugin can import core's entries, the client engine, file locks, its own files, its family's entry and packages. The table of
+ * plugins imports all entries.
+ */
 function mayPluginImport(from: string, { specifier }: Import): boolean {
   const file = fileOf(from, specifier)
   if (file === undefined) return packageOf(specifier) !== 'mcp-host'

@@ -9,11 +9,11 @@ const ROOT = join(import.meta.dirname, '../..')
 const run = promisify(execFile)
 const { dependencies, files, version } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'))
 const SOURCES = ['build', 'core', 'plugins', 'client', 'remote', 'cli', 'package.json', 'tsconfig.build.json']
-/** The last step of a build writes it: a failed build leaves other files, with missing declarations. */
+/** Written by the last step of a build. A failed build leaves other files, with missing declarations. */
 const LAST_BUILT = 'dist/plugins/console/page/index.html'
 /** Files of the package, which `npm pack` reads. */
 const PACKED: readonly string[] = ['package.json', ...files.filter((name: string) => !/[!*]/.test(name))]
-/** Kept for other files of a test run. */
+/** Cached for other test files. */
 const TARBALL = 'node_modules/.cache/mcp-host-packed.tgz'
 
 /** The environment of npm and of the installed CLI: the Node.js that runs the tests, and no loader. */
@@ -25,7 +25,7 @@ export const PACKAGE_ENV = {
 
 const modified = (path: string): number => statSync(join(ROOT, path), { throwIfNoEntry: false })?.mtimeMs ?? 0
 
-/** Whether a file is newer than others and than all files of folders. */
+/** Returns true if a file is newer than the others, including all files in folders. */
 function isNewer(file: string, others: readonly string[]): boolean {
   const since = modified(file)
   return others.every(other => {
@@ -68,8 +68,8 @@ export async function unpackInto(project: string, name: string, tarball: string)
 }
 
 /**
- * Gives a project the packed package and the packages of its package.json, as links to those of the repository. The project and the
- * package find only what they declare, so a missing dependency is an error.
+ * Installs the packed package into a project, and links the packages of both package.json files to those of the repository.
+ * An undeclared dependency is then an error.
  */
 export async function linkDependencies(project: string, tarball: string): Promise<void> {
   const manifest = JSON.parse(await readFile(join(project, 'package.json'), 'utf8'))

@@ -30,7 +30,7 @@ const plainOf = (interaction: Interaction) => scopesOf(interaction).filter(scope
 const consentForm = ({ interaction, client }: ConsentRequest) =>
   `consent ${interaction.uid} ${client.clientId} ${digestOfDocument(client) ?? ''}`
 
-const both = (one: readonly string[] = [], other: readonly string[]) => [...new Set([...one, ...other])]
+const union = (one: readonly string[] = [], other: readonly string[]) => [...new Set([...one, ...other])]
 
 const documentHostOf = (
   client: Pick<Client, 'clientId'> & { readonly clientIdMetadataDocument?: unknown },
@@ -39,7 +39,7 @@ const documentHostOf = (
 async function readConsentRequest(bridge: Bridge, interaction: Interaction): Promise<ConsentRequest | undefined> {
   const { provider, accounts, logins } = bridge
   const { params, session } = interaction
-  // The client's metadata document can be unavailable now.
+  // The client's metadata document can be unavailable.
   const client = await provider.Client.find(asText(params['client_id'])).catch((err: unknown) => {
     bridge.log.info({ code: 'MH2120', err }, 'cannot read the client of a consent page')
     return undefined
@@ -128,8 +128,8 @@ async function allow(bridge: Bridge, requested: ConsentRequest): Promise<string>
     },
     redirectUri,
     ...(document !== undefined && { document }),
-    resources: both(before?.resources, resources),
-    scopes: both(before?.scopes, scopes),
+    resources: union(before?.resources, resources),
+    scopes: union(before?.scopes, scopes),
     since: Date.now(),
   })
   return grantId

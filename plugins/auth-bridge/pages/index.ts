@@ -103,7 +103,7 @@ export interface PageSettings {
   readonly users?: FilledAuthBridge['provider']['users'] | undefined
   /** Shows the development banner. */
   readonly isDevelopment?: boolean
-  /** Titles of scopes, for people. */
+  /** Titles of scopes on pages. */
   readonly scopeTitles?: ReadonlyMap<string, string>
   /** Base path, such as `/auth`. The account page is below it. */
   readonly base: string
@@ -129,14 +129,14 @@ export function readLogo(file: string, directory: string): Logo {
   let data: Buffer
   try {
     const about = statSync(path)
-    if (!about.isFile()) throw refuse('is no file; name the picture itself')
+    if (!about.isFile()) throw refuse('is not a file; set the path of an image')
     const { size } = about
     if (size > MAX_BYTES) throw refuse(`has ${size} bytes; at most ${MAX_BYTES} (256 kB) are allowed: make it smaller`)
     data = readFileSync(path)
   } catch (cause) {
     if (cause instanceof StartError) throw cause
     const { code } = cause as NodeJS.ErrnoException
-    throw refuse(`cannot be read (${code}); it is looked for in the folder of the config`, cause)
+    throw refuse(`cannot be read (${code}); its path is relative to the folder of the config`, cause)
   }
   return { type, data }
 }

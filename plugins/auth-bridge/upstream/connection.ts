@@ -229,7 +229,7 @@ export const bodyOf = async (response: Response): Promise<unknown> =>
     ? Object.fromEntries(new URLSearchParams(await response.clone().text()))
     : jsonOf(response)
 
-function settled(body: Record<string, unknown>): Record<string, unknown> {
+function normalizeMembers(body: Record<string, unknown>): Record<string, unknown> {
   const members = Object.entries(body).filter(([, value]) => value !== null)
   const { scope, expires_in, ...rest } = Object.fromEntries(members)
   const texts = Array.isArray(scope) ? scope.filter(one => typeof one === 'string').join(' ') : scope
@@ -261,7 +261,7 @@ export async function settleAnswer(
   const refusal = refusalIn(body)
   if (refusal) throw refusalError(refusal, { type, what, secrets: [...secrets, clientSecret], forScopes })
   if ((response.status !== 200 && response.status !== 201) || !isObject(body)) throw unreadable(what, response.status)
-  const members = settled(body)
+  const members = normalizeMembers(body)
   if (forScopes || !connection.settings.kind.openid) delete members['id_token']
   return new Response(JSON.stringify(members), { headers: { 'content-type': 'application/json' } })
 }
@@ -320,7 +320,7 @@ const NO_REFRESH_TOKEN = {
   fix: 'add offline_access to `scopes`, and allow refresh tokens for the application at the provider',
 }
 
-/** False if keys are unavailable: the new refresh token must not be lost. */
+/** Returns false if keys are unavailable, so that the new refresh token is not lost. */
 async function isSigned(connection: Connection, response: Response): Promise<boolean> {
   try {
     await checkSignature(connection, response)

@@ -128,7 +128,7 @@ export const VENDOR_ERRORS: Readonly<
   },
 }
 
-/** Advice for all providers, by a pattern of `code: description`. Without a fault, it depends on the request. */
+/** Advice for all providers, by a pattern of `code: description`. Without `fault`, the request determines the fault. */
 const ADVICE: readonly (readonly [pattern: RegExp, fix: string, fault?: UpstreamFault])[] = [
   [/^(?:invalid_grant|bad_\w+_(?:code|token)):/, 'The code or token was used, expired or revoked: sign in again.'],
   [/redirect[_ ]uri/i, 'Register the exact redirect URI of the bridge at the provider.', 'misconfigured'],
@@ -140,8 +140,8 @@ const ADVICE: readonly (readonly [pattern: RegExp, fix: string, fault?: Upstream
   [/^unsupported_grant_type:/, 'The provider does not support this grant: set another `exchange`.'],
   [/^invalid_scope:/, 'The provider does not issue one of these scopes: correct `scopes`.'],
   [/^invalid_target:/, 'Unknown resource or audience at the provider: check `parameters` and `scopes`.'],
-  [/^access_denied:/, 'The person declined, or is not assigned to the application at the provider.'],
-  [/^(?:consent|interaction|login)_required:/, 'The login has ended there: the person must sign in again.'],
+  [/^access_denied:/, 'The user denied access, or is not assigned to the application at the provider.'],
+  [/^(?:consent|interaction|login)_required:/, 'The login at the provider has ended: the user must sign in again.'],
 ]
 
 /** Returns the advice for an error of a provider, with its page. */

@@ -7,12 +7,12 @@ const UNSAFE = /\p{Cc}|[^\u0020-\u00ff]/u
 function checkSecret(value: unknown, what: string): string {
   // Secret files end with a line break.
   const secret = typeof value === 'string' ? value.replace(/[\r\n]+$/, '') : ''
-  if (secret === '') throw new Error(`${what} is empty or not a text`)
+  if (secret === '') throw new Error(`${what} is empty or not a string`)
   if (UNSAFE.test(secret)) throw new Error(`${what} has characters that are invalid in headers`)
   return secret
 }
 
-/** Throws, or rejects, for a secret that cannot be sent. The message names the option only. */
+/** Throws or rejects if the secret cannot be sent. The message contains only the option name. */
 export function readSecret(source: SecretSource, what: string): string | Promise<string> {
   if (typeof source === 'string') return checkSecret(source, what)
   return Promise.resolve()
@@ -34,7 +34,7 @@ export async function readKey(source: SecretSource | undefined, what: string): P
   } catch {
     throw new Error(`the function ${what} failed`)
   }
-  throw new Error(`${what} is empty or not a text`)
+  throw new Error(`${what} is empty or not a string`)
 }
 
 /** A secret, or a function that returns it: called for each request. */

@@ -37,20 +37,18 @@ function isGranted(key: string): boolean {
   if (key.startsWith(GRANT_KINDS.granted)) return true
   if (key.startsWith(GRANT_KINDS.pending)) return false
   const kinds = Object.values(GRANT_KINDS).join(' or ')
-  throw new RangeError(`a key of a grant store begins with ${kinds}; this one of ${key.length} characters does not`)
+  throw new RangeError(`a key of a grant store must begin with ${kinds}; a key of ${key.length} characters does not`)
 }
 
 function partitionOfSet(key: string): string {
   if (isGranted(key)) return `grants:${key}`
-  throw new RangeError('a set of a grant store has a granted key')
+  throw new RangeError('a set of a grant store requires a granted key')
 }
 
 /** Rounds up to whole milliseconds. */
 function checkTtl(ttl: number): number {
   if (ttl <= LONGEST_TTL) return Math.max(0, Math.ceil(ttl))
-  throw new RangeError(
-    `a grant store keeps things for at most 100 years: the ttl is to be in milliseconds, and is ${ttl}`,
-  )
+  throw new RangeError(`the ttl of a grant store must be at most 100 years in milliseconds, but is ${ttl}`)
 }
 
 function checkSize(value: string) {

@@ -67,7 +67,7 @@ export function candidates(
 const textOf = (value: unknown) => (typeof value === 'string' && value !== '' ? value : undefined)
 
 export function readKey(given: Readonly<Record<string, unknown>> | string): VerificationKey {
-  if (isObject(given) && given['kty'] === 'oct') throw new Error('a symmetric key belongs into `secret`')
+  if (isObject(given) && given['kty'] === 'oct') throw new Error('set a symmetric key as `secret`')
   let key: KeyObject
   try {
     key =
@@ -99,7 +99,7 @@ interface ReadToken {
   readonly claims: Claims
 }
 
-/** Requires canonical base64url: no padding, no other alphabet, no loose bits at the end, and not empty. */
+/** Requires canonical base64url: no padding, no other alphabet, no unused bits, and not empty. */
 function decodePart(part: string): Buffer | undefined {
   const bytes = Buffer.from(part, 'base64url')
   return part !== '' && bytes.toString('base64url') === part ? bytes : undefined
@@ -119,7 +119,7 @@ export function readToken(token: string): ReadToken | { readonly refused: string
   if (parts.length !== 3) return { refused: 'the token is not a JWT' }
   if (parts[2] === '') return { refused: 'the token is not signed' }
   const [head, body, signature] = parts.map(decodePart)
-  if (!head || !body || !signature) return { refused: 'the token is not encoded as a JWT is' }
+  if (!head || !body || !signature) return { refused: 'the token has an invalid JWT encoding' }
   const [header, claims] = [readJsonPart(head), readJsonPart(body)]
   return header && claims
     ? { header, claims }
@@ -132,7 +132,7 @@ export type JsonWebToken = Awaited<ReturnType<typeof loadJsonWebToken>>
 /** Maximum keys to try for a token without `kid`, which costs one signature check per key. */
 const MAX_TRIED = 32
 
-/** jsonwebtoken does not support Ed25519. Throws its error for a signature of another key. */
+/** jsonwebtoken does not support Ed25519. Throws the same error for an invalid signature. */
 function verifyEdwards(token: string, key: KeyObject): void {
   const end = token.lastIndexOf('.')
   const signature = Buffer.from(token.slice(end + 1), 'base64url')
@@ -153,7 +153,7 @@ export function signer(jwt: JsonWebToken, token: string, algorithm: Algorithm, k
       return { key }
     } catch (error) {
       if (!(error instanceof Error)) throw error
-      if (error.message === 'invalid signature') reason = 'the signature of the token does not fit'
+      if (error.message === 'invalid signature') reason = 'the signature of the token is invalid'
     }
   }
   return keys.length > MAX_TRIED
@@ -216,7 +216,7 @@ export function createIssuerKeys(settings: IssuerKeysSettings) {
   let retryAt = Number.NEGATIVE_INFINITY
   let askAt = Number.NEGATIVE_INFINITY
   let failing = false
-  let told = false
+  let isReported = false
   let pending: Promise<void> | undefined
 
   const age = () => now() - fetchedAt
@@ -243,9 +243,9 @@ export function createIssuerKeys(settings: IssuerKeysSettings) {
         { code: 'MH2012', issuer, err },
         'the keys of the issuer cannot be fetched yet; the first token causes another attempt',
       )
-    else if (!told)
+    else if (!isReported)
       log.error({ code: 'MH2012', issuer, err, keys: keys.length }, 'the keys of the issuer cannot be fetched')
-    told ||= counts
+    isReported ||= counts
     failing = true
     jwksUri = settings.jwksUri
     if (counts) retryAt = now() + RETRY_INTERVAL
@@ -257,7 +257,7 @@ export function createIssuerKeys(settings: IssuerKeysSettings) {
         settings.fetched?.('ok')
         if (failing)
           log.info({ code: 'MH2013', issuer, keys: keys.length }, 'the keys of the issuer can be fetched again')
-        failing = told = false
+        failing = isReported = false
         retryAt = Number.NEGATIVE_INFINITY
       })
       .catch((err: unknown) => failed(err, counts))
@@ -297,7 +297,7 @@ export function createIssuerKeys(settings: IssuerKeysSettings) {
       if (age() >= maxAge * RENEW_AT) void renew()
       return age() < maxAge && keys.includes(key)
     },
-    /** Fetches the set before the first request; failures have no consequence. */
+    /** Fetches the set before the first request. After a failure, the first token causes another attempt. */
     warmUp(): void {
       if (!settings.isOwn) void refresh(false)
     },
@@ -321,7 +321,7 @@ export function metadataUrls(issuer: string): string[] {
 function readMetadata(body: unknown, issuer: string): { problem: string } | { jwksUri: string } {
   if (!isObject(body)) return { problem: 'is not a JSON object' }
   if (body['issuer'] !== issuer) {
-    return { problem: `is of the issuer ${JSON.stringify(body['issuer'])}, the config says ${JSON.stringify(issuer)}` }
+    return { problem: `is of the issuer ${JSON.stringify(body['issuer'])}, and not of ${JSON.stringify(issuer)}` }
   }
   const jwksUri = body['jwks_uri']
   if (typeof jwksUri !== 'string' || !URL.canParse(jwksUri)) return { problem: 'has no jwks_uri' }

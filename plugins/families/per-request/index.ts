@@ -140,7 +140,7 @@ function createCounter() {
   }
 }
 
-const tellerOf =
+const notifierOf =
   (call: Call, _meta: Record<string, unknown>): Parameters<Honoured['begin']>[0] =>
   (method, params) =>
     call.notify(method, { ...params, _meta: { ...(params['_meta'] as object | undefined), ..._meta } })
@@ -202,7 +202,7 @@ export function addListen(host: ListenHost): void {
       }
       open.add(end)
       try {
-        for (const part of honoured) parts.push(part.begin(tellerOf(call, _meta)))
+        for (const part of honoured) parts.push(part.begin(notifierOf(call, _meta)))
       } catch (error) {
         reject(error)
         return end()

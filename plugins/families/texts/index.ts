@@ -1,4 +1,4 @@
-// Escapes invisible characters in texts of servers and documents, which clients and models read, and shortens names.
+// Escapes invisible characters in texts of servers and documents, and shortens names.
 import { createHash } from 'node:crypto'
 
 /** Maximum length of a tool or argument name: the limit of the Anthropic and OpenAI APIs. */
@@ -50,7 +50,7 @@ export function visibleTexts<Value>(value: Value): Value {
   return change(value) as Value
 }
 
-/** Removes repeated characters at the end. Takes linear time; `/0+$/` takes quadratic time for a text with long runs of the character. */
+/** Removes repeated characters at the end, in linear time. `/0+$/` takes quadratic time for long runs. */
 export function trimEndOf(text: string, character: string): string {
   let end = text.length
   while (end > 0 && text[end - 1] === character) end--

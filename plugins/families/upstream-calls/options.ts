@@ -21,7 +21,7 @@ export const record = <const Value extends object>(value: Value, description: st
 
 export const PREFIX = { type: 'string', pattern: '^[A-Za-z0-9_.-]{0,64}$' } as const
 
-/** Changes to one tool. `argument`: the names of its arguments, for the description. */
+/** Changes to one tool. `names`: the keys of `arguments`, for the description. */
 export const toolOverride = <const Output extends object>(output: Output, names: string) =>
   closed(
     {

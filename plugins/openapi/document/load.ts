@@ -4,7 +4,7 @@ import { dirname, join, relative, sep } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { DocumentFault, readJson, readYaml, type Services } from '../../../core/internal.ts'
 import { errorText, isObject } from '../../../core/plugin.ts'
-import { headerOf, sendAlone } from '../request-send.ts'
+import { headerOf, sendOnce } from '../request-send.ts'
 import { isTooDeep, MAX_DEPTH } from '../response-json.ts'
 import { DocumentError, type DocumentFile, MissingDocument, type Place } from './place.ts'
 
@@ -45,7 +45,7 @@ const HEADERS = [
 /** Fetches a document from an allowed address, without redirects. */
 async function fetchBytes(open: Open, url: URL, limit: number): Promise<Uint8Array> {
   const request = { method: 'GET', headers: [...HEADERS], timeout: TIMEOUT, maxResponse: limit }
-  const { status, headers, body, isCut } = await sendAlone(open, url, request)
+  const { status, headers, body, isCut } = await sendOnce(open, url, request)
   if (status >= 300 && status < 400) {
     throw new Error(`HTTP ${status}, redirect to ${headerOf(headers, 'location')}: use that URL`)
   }

@@ -142,7 +142,7 @@ describe('a report on an access log', () => {
     expect(Math.max(...tables.split('\n').map(line => line.length))).to.be.at.most(100)
   })
 
-  it('stays small, however many lines and names there are', () => {
+  it('limits its size for many lines and names', () => {
     keepsItsRoom(30_000)
   })
 })

@@ -33,7 +33,7 @@ export interface NodeProcess {
   heard(listener: (message: unknown) => void): void
   /** SIGKILL; resolves when it has ended. */
   kill(): Promise<void>
-  /** SIGTERM, and SIGKILL where that is not heeded in two minutes. True when it ended by itself. */
+  /** Sends SIGTERM, and SIGKILL after two minutes. Resolves to true if the process exited by itself. */
   stop(): Promise<boolean>
 }
 

@@ -10,7 +10,7 @@ import { rejectionOf } from '../../fixtures/rejection-of.ts'
 
 after(removeFolders)
 
-/** A killed process: no process has this id. */
+/** The owner of a killed process: no process has this id. */
 const nameDead = () => nameOwner().replace(/\.\d+\./, `.${2 ** 22 + 1}.`)
 const ELSEWHERE = 'another-machine1.1.1.abcdefghijkl'
 
@@ -80,7 +80,7 @@ describe('audit: file lock', () => {
     await rm(`${file}.lock`, { recursive: true })
     const second = await lockFile(file)
     const error = await rejectionOf(first.hold())
-    expect(String(error)).to.match(/is another process's now/)
+    expect(String(error)).to.match(/belongs to another process/)
     await first.release()
     expect(existsSync(`${file}.lock`)).to.equal(true)
     await second.hold()

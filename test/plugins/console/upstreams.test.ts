@@ -1,4 +1,4 @@
-// The list of upstream servers in the console: states, errors with their time, withheld items, and commands.
+// Tests upstream servers in the console: states, errors with their time, withheld items, and commands.
 import { expect } from 'chai'
 import { defineTool } from '../../../core/index.ts'
 import { PATHS, type UpstreamRow } from '../../../plugins/console/api.ts'

@@ -68,7 +68,7 @@ async function comeBack(session: StreamingSession, id: string) {
   return toldBy(await answer.rest())
 }
 
-/** A second host fails startup, with a fix. */
+/** Expects that startup of a second host fails with advice. */
 async function expectLocked(folder: string, { child }: Running) {
   const { code, stderr } = await runCli(['start'], folder)
   expect(code).to.equal(1)

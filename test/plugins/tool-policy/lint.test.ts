@@ -144,7 +144,7 @@ describe('tool-policy: startup errors', () => {
 
   const impossible: ReadonlyArray<readonly [string, Policy]> = [
     ['an empty anyOf', { anyOf: [] }],
-    ['an empty anyOf further in', { allOf: [{ anyOf: [{ anyOf: [{ anyOf: [] }] }] }] }],
+    ['a nested empty anyOf', { allOf: [{ anyOf: [{ anyOf: [{ anyOf: [] }] }] }] }],
     ['a scope with a space', { scope: 'a b' }],
     ['a claim without values', { claim: { tier: [] } }],
   ]

@@ -39,7 +39,7 @@ export const RouteLink = ({ route, path = route }: { readonly route: string; rea
   </Link>
 )
 
-/** A command of the CLI, as this host runs it. */
+/** Returns a CLI command that begins with the program name of this host. */
 export const commandOf = (words: string): string => `${me.value?.command ?? 'npx mcp-host'} ${words}`
 
 export const explainCommand = (route: string, item?: { readonly kind: ItemKind; readonly name: string }): string =>

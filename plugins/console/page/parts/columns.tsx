@@ -1,4 +1,4 @@
-// Columns that several tables have: times and nodes.
+// Table columns for times and nodes, shared by several screens.
 import { clock } from '../data/clock.ts'
 import { duration, fullTime } from '../data/text.ts'
 import type { Column } from './table.tsx'
@@ -29,7 +29,7 @@ export const agoColumn = <Row,>(
   isExtra,
 })
 
-/** Adds the column of nodes if the data comes from several nodes. */
+/** Adds a node column if the data comes from several nodes. */
 export const withNodes = <Row,>(
   columns: readonly Column<Row>[],
   { nodeStates }: { readonly nodeStates?: unknown },

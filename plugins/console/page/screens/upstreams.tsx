@@ -1,4 +1,4 @@
-// The upstream servers, as each node is connected to them: state, last error, items and sessions.
+// Upstream servers by node: state, last error, items and sessions.
 import { PATHS, type Reply, shellWord, type UpstreamRow, type Upstreams } from '../../api.ts'
 import { useResource } from '../data/resource.ts'
 import { count, fullTime, plural } from '../data/text.ts'

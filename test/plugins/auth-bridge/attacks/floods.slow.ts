@@ -11,7 +11,7 @@ const AT_ONCE = 20
 const MOST = { pending: 256 * 1_024, granted: 64 * 1_024 }
 
 describe('auth-bridge attacks: sign-in floods', () => {
-  // Only `flood` advances it: a flood is within one window of the rate limit on any machine, and the store evicts by age.
+  // Only `flood` advances the clock, so a flood fits into one rate limit window on any machine. The store evicts by age.
   const clock = createManualClock()
   const watched = watchedStore(MOST, clock.now)
   let bridge: StartedBridge
