@@ -43,7 +43,7 @@ async function secretsOf({ config, 'env-file': files }: AuditValues, { env, cwd 
 }
 
 /** Matches lock files and leftovers of killed processes, which a glob such as `audit*` also selects. */
-const LOCK = /\.lock(?:\.[\w.-]+)?$/
+const LOCK = /\.lock(?:\.[\da-f-]+)*$/
 
 /** Returns the audit files of a file or folder. Rejects for anything else: reading a pipe without a writer would hang. */
 async function filesAt(place: string, { cwd, say }: CommandContext): Promise<string[]> {

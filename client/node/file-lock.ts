@@ -1,4 +1,4 @@
-// File locks across processes, with detection of dead owners. For the client and for plugins.
+// File locks across processes, with detection of dead owners.
 import { createHash, randomBytes } from 'node:crypto'
 import { readFileSync, readlinkSync } from 'node:fs'
 import { mkdir, open, readdir, rename, rm, rmdir, stat, unlink, utimes } from 'node:fs/promises'
@@ -34,7 +34,7 @@ export function judgeOwner(name: string): OwnerState {
 }
 
 /** Process ids are unique only within one boot, and on Linux within one PID namespace. */
-export function machineId(): string {
+function machineId(): string {
   const bootId = attempt(() => readFileSync('/proc/sys/kernel/random/boot_id', 'utf8')) ?? ''
   const pidNamespace = attempt(() => readlinkSync('/proc/self/ns/pid')) ?? ''
   const identity = [hostname(), bootId, pidNamespace].join('\n')
@@ -51,7 +51,7 @@ function processExists(pid: number): boolean {
 }
 
 /** Start time in clock ticks since boot (proc(5)). `ended` for a zombie; undefined without /proc. */
-export function readStart(pid: number): string | undefined {
+function readStart(pid: number): string | undefined {
   const stat = attempt(() => readFileSync(`/proc/${pid}/stat`, 'latin1'))
   // The program name can contain spaces and parentheses.
   const [state, ...rest] = stat?.slice(stat.lastIndexOf(')') + 2).split(' ') ?? []
@@ -70,11 +70,9 @@ interface LockTiming {
   readonly wait: number
   readonly poll: number
   readonly heartbeat: number
-  /** Milliseconds without a heartbeat while watched. After them, an `unknown` owner is considered dead. */
+  /** Milliseconds without heartbeat after which an `unknown` owner counts as dead. */
   readonly stale: number
   readonly abandoned: number
-  /** Like `stale`, for an owner on another machine: compares the clocks of both, without watching. Default: no limit. */
-  readonly expired?: number
 }
 
 const TIMING: LockTiming = { wait: 30_000, poll: 100, heartbeat: 2_000, stale: 10_000, abandoned: 300_000 }
@@ -85,8 +83,6 @@ interface LockOptions {
 }
 
 export interface FileLock {
-  /** Sends a heartbeat, and creates a removed lock again. Resolves to false if another process holds it. */
-  renew(): Promise<boolean>
   release(): Promise<void>
 }
 
@@ -137,19 +133,13 @@ async function take(
   attempt: (claim: Claim, watch: Watch) => Promise<boolean>,
 ): Promise<FileLock | undefined> {
   const owner = nameOwner()
-  const taken = await place(path, owner, claim => attempt(claim, watchOwner(path, times)))
-  return taken ? hold(path, owner, times) : undefined
-}
-
-/** Prepares a lock folder with its owner file. `claim` renames the folder to `path`. */
-async function place(path: string, owner: string, attempt: (claim: Claim) => Promise<boolean>): Promise<boolean> {
   const prepared = temporaryName(path, owner)
   let taken = false
   try {
     await mkdir(prepared, { mode: 0o700 })
     await (await open(join(prepared, owner), 'wx', 0o600)).close()
-    taken = await attempt(() => renameOntoFree(prepared, path))
-    return taken
+    taken = await attempt(() => renameOntoFree(prepared, path), watchOwner(path, times))
+    return taken ? hold(path, owner, times) : undefined
   } catch (error) {
     throw explain(error, path)
   } finally {
@@ -173,31 +163,15 @@ async function renameOntoFree(prepared: string, path: string): Promise<boolean> 
 
 function hold(path: string, owner: string, { heartbeat }: LockTiming): FileLock {
   const file = join(path, owner)
-  let last: Promise<boolean> = Promise.resolve(true)
-
-  async function beat() {
+  const beat = () => {
     const now = new Date()
-    try {
-      await utimes(file, now, now)
-      return true
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
-      return place(path, owner, claim => claim())
-    }
+    utimes(file, now, now).catch(() => {})
   }
-
-  function renew() {
-    last = last.then(beat, beat)
-    return last
-  }
-  const renewQuietly = () => void renew().catch(() => {})
-  renewQuietly()
-  const timer = setInterval(renewQuietly, heartbeat).unref()
+  beat()
+  const timer = setInterval(beat, heartbeat).unref()
   return {
-    renew,
     async release() {
       clearInterval(timer)
-      await last.catch(() => {})
       await remove(file).catch(error => {
         throw explain(error, path)
       })
@@ -206,7 +180,7 @@ function hold(path: string, owner: string, { heartbeat }: LockTiming): FileLock 
   }
 }
 
-function watchOwner(path: string, { stale, abandoned, poll, expired = Number.POSITIVE_INFINITY }: LockTiming): Watch {
+function watchOwner(path: string, { stale, abandoned, poll }: LockTiming): Watch {
   let last: { readonly owner: string; readonly beat: number } | undefined
   let lookedAt = 0
   let quiet = 0
@@ -219,10 +193,8 @@ function watchOwner(path: string, { stale, abandoned, poll, expired = Number.POS
     lookedAt = now
     last = seen
     const state = judgeOwner(seen.owner)
-    const age = Date.now() - seen.beat
-    const isSilent = quiet >= stale && (state === 'unknown' || age >= abandoned)
-    const isExpired = age >= expired && OWNER.exec(seen.owner)?.[1] !== machineId()
-    if (state !== 'dead' && !isSilent && !isExpired) return seen.owner
+    const silent = quiet >= stale && (state === 'unknown' || Date.now() - seen.beat >= abandoned)
+    if (state !== 'dead' && !silent) return seen.owner
     await remove(join(path, seen.owner))
     return undefined
   }
@@ -252,15 +224,10 @@ async function rest(milliseconds: number, signal: AbortSignal | undefined): Prom
   signal?.throwIfAborted()
 }
 
-export async function describeHolder(path: string): Promise<string> {
-  const seen = await readOwner(path).catch(() => undefined)
-  if (!seen) return 'another process'
-  const [, machine, pid = 'unknown'] = OWNER.exec(seen.owner) ?? []
-  return machine === machineId() ? `process ${pid}` : `process ${pid} on another machine`
-}
-
 async function busy(path: string, wait: number): Promise<AuthError> {
-  return new AuthError(`the lock ${basename(path)} was held by ${await describeHolder(path)} for ${wait / 1000} s`, {
+  const seen = await readOwner(path).catch(() => undefined)
+  const holder = seen ? `process ${OWNER.exec(seen.owner)?.[2] ?? 'unknown'}` : 'another process'
+  return new AuthError(`the lock ${basename(path)} was held by ${holder} for ${wait / 1000} s`, {
     code: 'temporarily_unavailable',
     retryable: true,
     fix: `try again, or, if that process hangs, end it (the lock is ${path})`,

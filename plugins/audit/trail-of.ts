@@ -6,7 +6,7 @@ import { errorText, parseDuration, parseSize, StartError } from '../../core/plug
 import { claimFile, makeFolderOf } from '../families/own-file/index.ts'
 import { keySigner, plainSigner } from './chain.ts'
 import { createAnonymousRefusals } from './entry.ts'
-import { type AuditLock, lockFile, lockFirst } from './file-lock.ts'
+import { type FileLock, lockFile, lockFirst } from './file-lock.ts'
 import { seatOf } from './files.ts'
 import type { FilledAuditOptions } from './options.ts'
 import { Trail, type TrailSettings } from './trail.ts'
@@ -43,7 +43,7 @@ function open(host: InternalHost, path: string, options: FilledAuditOptions) {
   const settings = settingsOf(host, path, options)
   const processes = host.config.purpose === 'stdio' ? STDIO_PROCESSES : host.config.processes
   let trail: Trail | undefined
-  let lock: AuditLock | undefined
+  let lock: FileLock | undefined
 
   async function claim() {
     // During a reload, new processes run next to the old ones.

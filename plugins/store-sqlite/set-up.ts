@@ -1,11 +1,11 @@
 // Fills the slots and manages the file; hosts in tests use a database in memory.
+import { readFileSync, readlinkSync } from 'node:fs'
 import { isBuiltin } from 'node:module'
 import { hostname } from 'node:os'
 import { resolve } from 'node:path'
-import { machineId, readStart } from '../../client/node/file-lock.ts'
 import type { InternalHost } from '../../core/internal.ts'
 import { parseSize, StartError } from '../../core/plugin.ts'
-import { claimFile } from '../families/own-file/index.ts'
+import { claimFile, startOf } from '../families/own-file/index.ts'
 import { demandSecrets, readStreamBounds } from '../families/stores/index.ts'
 import type { FilledStoreSqliteOptions } from './options.ts'
 import type { Committed } from './thread/messages.ts'
@@ -13,9 +13,19 @@ import { createSqliteStore, Writer } from './writer.ts'
 
 const PRIMARY = 'MCP_HOST_PRIMARY'
 
+function read(file: string, by: (file: string) => string): string {
+  try {
+    return by(file)
+  } catch {
+    return ''
+  }
+}
+
 function nameCrew(): string {
   const pid = process.env[PRIMARY] ?? String(process.pid)
-  return [`process ${pid} on ${hostname()}`, readStart(Number(pid)), machineId()].filter(Boolean).join(', ')
+  const space = read('/proc/self/ns/pid', readlinkSync).replace(/\D/g, '')
+  const boot = read('/proc/sys/kernel/random/boot_id', file => readFileSync(file, 'utf8')).trim()
+  return [`process ${pid} on ${hostname()}`, startOf(pid), space, boot].filter(Boolean).join(', ')
 }
 
 function offerFigures(

@@ -104,15 +104,12 @@ const homeOf = (file: string) => /^plugins\/((?:families\/)?[^/]+)\//.exec(file)
 /** What built-in plugins may import from core: the package's entries for tools, plugins and stores, and three internal files. */
 const SURFACE = ['index', 'plugin', 'store', 'internal', 'auth', 'transport'].map(name => `core/${name}.ts`)
 
-/** The file locks of the client, which plugins also use. */
-const LOCKS = 'client/node/file-lock.ts'
-
 /** The entry of the MCP client engine, for plugins. */
 const REMOTE = 'remote/index.ts'
 
 /**
- * A plugin can import core's entries, the client engine, file locks, its own files, its family's entry and packages. The table of
- * plugins imports all entries.
+ * A plugin can import core's entries, the client engine, its own files, its family's entry and packages. The table of plugins
+ * imports all entries.
  */
 function mayPluginImport(from: string, { specifier }: Import): boolean {
   const file = fileOf(from, specifier)
@@ -124,7 +121,7 @@ function mayPluginImport(from: string, { specifier }: Import): boolean {
   const home = homeOf(from)
   const families = Object.keys(FAMILIES).filter(family => FAMILIES[family]?.includes(home))
   const entries = families.map(folder => `plugins/${folder}/index.ts`)
-  return [...SURFACE, REMOTE, LOCKS].includes(file) || isIn(`plugins/${home}`, file) || entries.includes(file)
+  return [...SURFACE, REMOTE].includes(file) || isIn(`plugins/${home}`, file) || entries.includes(file)
 }
 
 function mayClientImport(from: string, { specifier }: Import): boolean {

@@ -1,5 +1,5 @@
 // Files that are written by one plugin only.
-import { accessSync, constants, existsSync, mkdirSync, statSync, writeFileSync } from 'node:fs'
+import { accessSync, constants, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import type { InternalHost } from '../../../core/internal.ts'
 import { errorText, StartError } from '../../../core/plugin.ts'
@@ -22,6 +22,20 @@ export function claimFile(host: InternalHost, path: string, { appendsOnly = fals
   }
   owners.set(path, owner ?? { name: host.name, at })
   if (host.config.purpose !== 'test') host.onReady(() => checkPlace(host, path, appendsOnly))
+}
+
+/**
+ * Returns the start time of a process on Linux, in ticks since boot, which distinguishes processes with the same id. The
+ * program name can contain spaces and parentheses.
+ */
+export function startOf(pid: number | string): string | undefined {
+  try {
+    return readFileSync(`/proc/${pid}/stat`, 'latin1')
+      .replace(/^.*\) /s, '')
+      .split(' ')[19]
+  } catch {
+    return undefined
+  }
 }
 
 /** Creates a private folder, which only the host's user and group can enter. */

@@ -195,7 +195,9 @@ describe('audit: file', () => {
       () => undefined,
       (thrown: unknown) => String(thrown),
     )
-    expect(error).to.match(new RegExp(`audit\\.jsonl is written by process ${process.pid}.*\`file\` of its own`, 's'))
+    expect(error).to.match(
+      new RegExp(`audit\\.jsonl is written by process ${process.pid} on .*\`file\` of its own`, 's'),
+    )
     await one.call('say')
     await eventually(
       'the line',
