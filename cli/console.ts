@@ -130,6 +130,8 @@ function serversIn(config: object): string[] {
   return isObject(options) && isObject(options['servers']) ? Object.keys(options['servers']) : []
 }
 
+const KEPT = 300_000
+
 type ReadChanges = () => Promise<readonly Change[] | undefined>
 
 async function readLockState(readChanges: ReadChanges): Promise<LockState> {
@@ -170,15 +172,25 @@ export function createOperatorLink(context: CommandContext, lock?: string): Oper
   let createUrl: (() => string) | undefined
   /** A reload replaces this process, and applies all changes. */
   let isWorker = false
-  let configured: (Configured & { readonly version: Version; readonly accepted: string }) | undefined
+  let configured: { readonly of: Version; readonly accepted: string; readonly until: number } | undefined
+  let reading: Promise<Configured> | undefined
+
+  /** Reads at most once in `KEPT` milliseconds, because documents of other hosts can change. */
+  function readConfigured(version: Version, file: string, { upstreams = {} }: Lock): Promise<Configured> {
+    const accepted = JSON.stringify(upstreams)
+    const now = Date.now()
+    if (!reading || configured?.of !== version || configured.accepted !== accepted || configured.until < now) {
+      configured = { of: version, accepted, until: now + KEPT }
+      reading = readWithoutConnections(version, file)
+    }
+    return reading
+  }
 
   /**
    * Reads the surface without connections, like `mcp-host diff`. The lock file has separate entries for upstream servers, so their
    * current lists are not changes of the config.
    */
-  async function readConfigured(version: Version, file: string, { upstreams = {} }: Lock): Promise<Configured> {
-    const accepted = JSON.stringify(upstreams)
-    if (configured?.version === version && configured.accepted === accepted) return configured
+  async function readWithoutConnections(version: Version, file: string): Promise<Configured> {
     const [{ hostOf }, { readSurface }, { collectWarnings }] = await Promise.all([
       import('../core/create-host.ts'),
       import('./lock/read-surface.ts'),
@@ -187,9 +199,7 @@ export function createOperatorLink(context: CommandContext, lock?: string): Oper
     const options = { purpose: 'inspect', lock: { file, isFrozen: false } } as const
     const host = await hostOf(version.adapted, collectWarnings(cwd).log, options)
     try {
-      const servers = serversIn(host.served.services.offered.now)
-      configured = { version, accepted, surface: readSurface(host.served), servers }
-      return configured
+      return { surface: readSurface(host.served), servers: serversIn(host.served.services.offered.now) }
     } finally {
       await host.close({ grace: 0 })
     }

@@ -32,14 +32,18 @@ interface PartsHost {
   readonly clock: Clock
 }
 
-/** Slots that a built-in plugin declares, each with a function that returns the service in a store. */
+/** Slots that a built-in plugin declares, each with a function that returns the service in a store. `isDefault`: no plugin provides the store. */
 export type DeclaredSlots = {
-  readonly [Name in keyof BuiltInSlots]?: (store: Slots['store'], host: PartsHost) => BuiltInSlots[Name]
+  readonly [Name in keyof BuiltInSlots]?: (
+    store: Slots['store'],
+    host: PartsHost,
+    isDefault: boolean,
+  ) => BuiltInSlots[Name]
 }
 
-const inStore = (store: Slots['store'], host: PartsHost, declared: DeclaredSlots) =>
+const inStore = (store: Slots['store'], host: PartsHost, declared: DeclaredSlots, isDefault = false) =>
   Object.fromEntries(
-    Object.entries(declared).map(([name, serviceIn]) => [name, serviceIn(store, host)]),
+    Object.entries(declared).map(([name, serviceIn]) => [name, serviceIn(store, host, isDefault)]),
   ) as unknown as BuiltInSlots
 
 /** The default services. `node`: the name of this node. `neighbours`: other processes of this machine. */
@@ -64,7 +68,7 @@ export function defaultSlots(
     isolation: noIsolation,
     tracer: NO_TRACER,
     authorizationServer: noAuthorizationServer,
-    ...inStore(store, host, declared),
+    ...inStore(store, host, declared, true),
   }
 }
 

@@ -111,7 +111,7 @@ const INCOMPLETE =
   'https://login\\.microsoftonline\\.com(/?$|/(common|organizations|consumers)(/|$))|https://[^/]+\\.auth0\\.com$'
 /** An issuer URL, not a discovery document or endpoint. */
 export const ISSUER_URL = {
-  pattern: `^(?!.*(/\\.well-known/|${ENDPOINT}))(?!${INCOMPLETE})${HTTP_URL_PATTERN.slice(1)}`,
+  pattern: `^(?!.*(/\\.well-known(/|$)|${ENDPOINT}))(?!${INCOMPLETE})${HTTP_URL_PATTERN.slice(1)}`,
 } as const
 export const KEYS_URL = { pattern: `^(?!.*${DISCOVERY})${ENDPOINT_URL_PATTERN.slice(1)}` } as const
 /** The audience or issuer of a token. Metadata document URLs are refused. */

@@ -1,6 +1,6 @@
 // The plugin `auth-bridge`: an authorization server for MCP clients with sign-in at an identity provider.
 import { definePlugin } from '../../core/internal.ts'
-import { createGrantStore } from '../families/grant-store/index.ts'
+import { createGrantStore, createMemoryGrantStore } from '../families/grant-store/index.ts'
 import { refuseExposedHost } from './development/dev-auth-server.ts'
 import { type AuthBridgeOptions, type FilledAuthBridge, isDevelopment, optionsSchema } from './options.ts'
 import { NO_UPSTREAM } from './upstream-context.ts'
@@ -13,7 +13,10 @@ export const authBridge = definePlugin<AuthBridgeOptions, FilledAuthBridge>({
   options: optionsSchema,
   provides: ['authorizationServer'],
   context: NO_UPSTREAM,
-  slots: { grantStore: (store, { clock }) => createGrantStore(store, { now: clock.now }) },
+  slots: {
+    grantStore: (store, { clock }, isDefault) =>
+      isDefault ? createMemoryGrantStore({}, clock.now) : createGrantStore(store),
+  },
   async examine(options, about) {
     const { examine } = await import('./doctor.ts')
     return examine(options, about)

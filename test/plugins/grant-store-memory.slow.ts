@@ -4,7 +4,7 @@ import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { expect } from 'chai'
 import type { GrantStore } from '../../plugins/families/grant-store/index.ts'
-import { createMemoryGrantStore } from '../support/memory-grant-store.ts'
+import { createMemoryGrantStore } from '../../plugins/families/grant-store/index.ts'
 
 const MIB = 1_048_576
 const MINUTE = 60_000

@@ -3,8 +3,8 @@
 import { expect } from 'chai'
 import { HostError } from '../../core/index.ts'
 import type { GrantStore } from '../../plugins/families/grant-store/index.ts'
+import { createMemoryGrantStore } from '../../plugins/families/grant-store/index.ts'
 import { rejectionOf } from '../fixtures/rejection-of.ts'
-import { createMemoryGrantStore } from '../support/memory-grant-store.ts'
 
 const MIB = 1_048_576
 const MINUTE = 60_000

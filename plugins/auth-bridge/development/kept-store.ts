@@ -133,7 +133,7 @@ export async function openKeptStore(file: string, log: Logger) {
 
   if (!stored) await flush()
   return {
-    store: createGrantStore(written, { granted: written }),
+    store: createGrantStore(written),
     keys: (use: string): readonly Buffer[] => [Buffer.from(hkdfSync('sha256', secret, '', use, SECRET_BYTES))],
     flush: (): Promise<void> => (timer ? flush() : writing),
   }

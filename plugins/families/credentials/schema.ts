@@ -12,17 +12,22 @@ function checkSecret(value: unknown, what: string): string {
   return secret
 }
 
-/** Throws or rejects if the secret cannot be sent. The message contains only the option name. */
+/** Rejects if the secret cannot be sent. The message contains only the option name. */
 export function readSecret(source: SecretSource, what: string): string | Promise<string> {
-  if (typeof source === 'string') return checkSecret(source, what)
-  return Promise.resolve()
-    .then(source)
-    .then(
-      value => checkSecret(value, what),
-      () => {
-        throw new Error(`the function ${what} failed`)
-      },
-    )
+  if (typeof source !== 'string') {
+    const failed = () => {
+      throw new Error(`the function ${what} failed`)
+    }
+    return Promise.resolve()
+      .then(source)
+      .then(value => checkSecret(value, what), failed)
+  }
+  try {
+    return checkSecret(source, what)
+  } catch (error) {
+    // An exception would leave the promises of other credentials without a handler.
+    return Promise.reject(error)
+  }
 }
 
 /** A multi-line secret such as a PEM key. */

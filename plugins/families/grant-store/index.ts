@@ -25,11 +25,10 @@ const MOST_MEMBERS = 10_000
 const PENDING = 'grants:pending'
 
 export interface GrantLimits {
-  /** Bytes of pending texts; above it the oldest are evicted. Default: 128 MiB, in memory 32 MiB. */
+  /** Bytes of pending texts; above it the oldest are evicted. Default: 128 MiB. */
   readonly pendingBytes?: number
-  /** The store of granted keys. Default: the store of pending texts; in memory, one that evicts above 128 MiB. */
+  /** The store of granted keys. Default: the store of pending texts. */
   readonly granted?: Store
-  readonly now?: () => number
 }
 
 // Errors omit the key, which can be personal data.
@@ -78,9 +77,7 @@ const uncount = (keys: readonly string[]) => ({
  * the sorted set `order` has the units of each text by the time of its last write.
  */
 export function createGrantStore(store: Store, limits: GrantLimits = {}) {
-  const isShared = store.shared !== false
-  const { pendingBytes = isShared ? 128 * MIB : 32 * MIB, now = Date.now } = limits
-  const granted = limits.granted ?? (isShared ? store : createMemoryStore({ now, maxBytes: 128 * MIB, evicts: true }))
+  const { pendingBytes = 128 * MIB, granted = store } = limits
   const mostUnits = Math.floor(pendingBytes / UNIT)
   let evicting: Promise<void> | undefined
   let isOver = false
@@ -140,7 +137,7 @@ export function createGrantStore(store: Store, limits: GrantLimits = {}) {
   }
 
   return {
-    shared: isShared,
+    shared: store.shared !== false,
     async get(key: string) {
       const [home, partition] = placeOf(key)
       const [found] = await home.read(partition, [{ record: key }])
@@ -199,3 +196,13 @@ export function createGrantStore(store: Store, limits: GrantLimits = {}) {
 }
 
 export type GrantStore = ReturnType<typeof createGrantStore>
+
+/** A store in this process. Above `granted` bytes, the least recently used granted keys are evicted. */
+export const createMemoryGrantStore = (
+  { pending = 32 * MIB, granted = 128 * MIB }: { readonly pending?: number; readonly granted?: number } = {},
+  now: () => number = Date.now,
+): GrantStore =>
+  createGrantStore(createMemoryStore({ now }), {
+    pendingBytes: pending,
+    granted: createMemoryStore({ now, maxBytes: granted, evicts: true }),
+  })

@@ -44,15 +44,18 @@ export const toolOverride = <const Output extends object>(output: Output, names:
       ),
       access: text('The policy, scope or role that the tool requires.'),
       arguments: record(
-        closed(
-          {
-            value: { description: 'A fixed value. The argument is not listed.' },
-            default: { description: 'The value if the argument is missing. The argument becomes optional.' },
-            description: text('The description of the argument.'),
-            name: text('The name that callers use.'),
-          },
-          'Changes to an argument.',
-        ),
+        {
+          ...closed(
+            {
+              value: { description: 'A fixed value. The argument is not listed.' },
+              default: { description: 'The value if the argument is missing. The argument becomes optional.' },
+              description: text('The description of the argument.'),
+              name: text('The name that callers use.'),
+            },
+            'Changes to an argument.',
+          ),
+          minProperties: 1,
+        },
         `Changes to arguments, by ${names}.`,
       ),
       timeout: duration('Time limit of a call.'),

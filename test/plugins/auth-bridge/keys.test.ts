@@ -12,11 +12,11 @@ import {
   type SigningKey,
 } from '../../../plugins/auth-bridge/server/signing-keys.ts'
 import { createRecords, createSealer, grantedAt, pendingAt } from '../../../plugins/families/credentials/records.ts'
+import { createMemoryGrantStore } from '../../../plugins/families/grant-store/index.ts'
 import { startBridge, stopBridges } from '../../support/bridge.ts'
 import { claimsOf } from '../../support/form-browser.ts'
 import { freePort } from '../../support/free-port.ts'
 import { startIdentityProvider } from '../../support/identity-provider.ts'
-import { createMemoryGrantStore } from '../../support/memory-grant-store.ts'
 import { callAs } from '../../support/protected-host.ts'
 
 const fits = ({ privateJwk, publicJwk }: SigningKey): boolean => {

@@ -9,7 +9,7 @@ import {
   type UseOnce,
   usedIn,
 } from '../../../plugins/families/dpop/replay.ts'
-import { createMemoryGrantStore } from '../../support/memory-grant-store.ts'
+import { createMemoryGrantStore } from '../../../plugins/families/grant-store/index.ts'
 
 /** As if it came with a token of ann's, by a key of its own. */
 const proof = (id: string, ttl: number, whose: Partial<UsedProof> = {}): UsedProof => ({

@@ -41,7 +41,7 @@ after(removeFolders)
 /** A grant store that reports its operations. */
 function watchedStore(report: (operation: string, key: string, ttl?: number) => unknown) {
   const memory = loaded.createMemoryStore()
-  const store = loaded.createGrantStore(memory, { granted: memory })
+  const store = loaded.createGrantStore(memory)
   const watched: GrantStore = {
     ...store,
     async get(key) {

@@ -3,8 +3,8 @@
 import { definePlugin } from '../../../../core/internal.ts'
 import type { ConfiguredPlugin } from '../../../../core/plugin.ts'
 import type { GrantStore } from '../../../../plugins/families/grant-store/index.ts'
+import { createMemoryGrantStore } from '../../../../plugins/families/grant-store/index.ts'
 import { type BridgeSettings, type StartedBridge, startBridge } from '../../../support/bridge.ts'
-import { createMemoryGrantStore } from '../../../support/memory-grant-store.ts'
 
 export interface Got {
   readonly status: number
