@@ -97,8 +97,8 @@ describe('the files of a start', () => {
 
   it('are few, and none of what a plain config does not need', async () => {
     const files = await filesOf('mcp.config.mjs', INPUT)
-    expect(files.length).to.be.within(50, 192)
-    expect(among(files, '/dist/core/chunks/')).to.be.within(5, 80)
+    expect(files.length).to.be.within(50, 194)
+    expect(among(files, '/dist/core/chunks/')).to.be.within(5, 82)
     expect(among(files, '/node_modules/ajv/')).to.equal(NAMED.length)
     const needless = [
       ...COMPILERS,
