@@ -63,7 +63,7 @@ export interface ReplicatedCluster {
   promoted(place: number): Promise<void>
   /** Moves this many slots from one master to another, with the keys in them. */
   reshard(from: number, to: number, slots: number): Promise<void>
-  /** Resolves once all nodes are connected and all replicas are in sync. */
+  /** Resolves once all nodes are connected, all replicas are in sync, and all nodes know the replicas: masters vote only for those. */
   settled(): Promise<void>
 }
 
@@ -87,6 +87,8 @@ export async function startReplicatedCluster(nodeTimeout = 1_000): Promise<Repli
   const roleOf = (node: RedisServer) => replicationOf(node, 'role')
   const isInStep = async (node: RedisServer) =>
     (await roleOf(node)) === 'master' || (await replicationOf(node, 'master_link_status')) === 'up'
+  const knowsReplicas = async (node: RedisServer) =>
+    (await sendToRedis(node, 'CLUSTER', 'NODES')).filter(line => /\bslave\b/.test(line)).length === replicas.length
   const cluster: ReplicatedCluster = {
     masters,
     replicas,
@@ -117,6 +119,7 @@ export async function startReplicatedCluster(nodeTimeout = 1_000): Promise<Repli
     async settled() {
       await whole(all)
       await eventually('replicas that are in step', () => every(all, isInStep))
+      await eventually('nodes that know all replicas', () => every(all, knowsReplicas))
     },
   }
   await cluster.settled()
