@@ -95,7 +95,7 @@ const source = {
   properties: {
     document: text('An OpenAPI 3.0 or 3.1 document: a JSON or YAML file, relative to the config, or an https URL.'),
     overlay: {
-      anyOf: [text('A file or https URL.'), { ...texts('Files or https URLs, applied in order.'), minItems: 1 }],
+      anyOf: [text('A file or https URL.'), texts('Files or https URLs, applied in order.')],
       description: 'OpenAPI Overlay 1.0 documents, applied in order before the document is used.',
     },
     baseUrl: {
@@ -104,10 +104,7 @@ const source = {
       description: "The URL of the API. Default: the document's first server.",
     },
     serverVariables: record({ type: 'string' }, "Values of the variables in the document's server URL."),
-    allowHosts: {
-      ...texts('Hosts that can be at private addresses or use plain HTTP: `orders.internal:8080`.'),
-      minItems: 1,
-    },
+    allowHosts: texts('Hosts that can be at private addresses or use plain HTTP: `orders.internal:8080`.'),
     methods: {
       type: 'array',
       items: method,

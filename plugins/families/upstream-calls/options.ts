@@ -40,7 +40,7 @@ export const toolOverride = <const Output extends object>(output: Output, names:
           idempotentHint: flag('A repeated call has no further effect.'),
           openWorldHint: flag('The tool reaches external systems.'),
         },
-        'Hints about the tool. They take precedence over the other hints of the tool.',
+        'Hints about the tool. They override its other hints.',
       ),
       access: text('The policy, scope or role that the tool requires.'),
       arguments: record(
@@ -48,7 +48,7 @@ export const toolOverride = <const Output extends object>(output: Output, names:
           ...closed(
             {
               value: { description: 'A fixed value. The argument is not listed.' },
-              default: { description: 'The value if the argument is missing. The argument becomes optional.' },
+              default: { description: 'The value of a missing argument, which becomes optional.' },
               description: text('The description of the argument.'),
               name: text('The name that callers use.'),
             },
