@@ -52,9 +52,9 @@ describe('auth-bridge pages: logo', () => {
     expect(() => read(Buffer.concat([PNG, Buffer.alloc(256 * 1024)]))).to.throw(StartError, 'at most 262144 (256 kB)')
     expect(() => readLogo('none.svg', directory)).to.throw(StartError, 'the logo "none.svg" cannot be read (ENOENT)')
     mkdirSync(join(directory, 'folder.svg'))
-    expect(() => readLogo('folder.svg', directory)).to.throw(StartError, 'is no file')
+    expect(() => readLogo('folder.svg', directory)).to.throw(StartError, 'is not a file')
     execFileSync('mkfifo', [join(directory, 'pipe.svg')])
-    expect(() => readLogo('pipe.svg', directory)).to.throw(StartError, 'is no file')
+    expect(() => readLogo('pipe.svg', directory)).to.throw(StartError, 'is not a file')
   })
 })
 

@@ -136,7 +136,7 @@ const ENCODINGS: readonly Row[] = [
   ['tampered claims', () => rebuilt(([h, , s]) => [h, encode(good({ sub: 'root' })), s]), /signature/],
   ['tampered signature', () => rebuilt(([h, c, s]) => [h, c, `${s[0] === 'A' ? 'B' : 'A'}${s.slice(1)}`]), /signature/],
   ['signature of nulls', () => rebuilt(([h, c]) => [h, c, Buffer.alloc(64).toString('base64url')]), /signature/],
-  ['padding', () => rebuilt(([h, c, s]) => [h, c, `${s}==`]), /encoded/],
+  ['padding', () => rebuilt(([h, c, s]) => [h, c, `${s}==`]), /encoding/],
   ['loose bits in the signature', () => rebuilt(([h, c, s]) => [h, c, looseBits(s)]), /encoding/],
   ['the other base64 alphabet', () => rebuilt(([h, c]) => [h, c, '+/+/']), /encoding/],
   ['an empty header', () => rebuilt(([, c, s]) => ['', c, s]), /encoding/],
