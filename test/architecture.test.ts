@@ -20,9 +20,9 @@ const ROOT = join(import.meta.dirname, '..')
 const FOLDERS = ['core', 'plugins', 'client', 'remote', 'cli', 'examples']
 /** Ceilings for lines of whole parts of the product. Lower one after lines are deleted; never raise one. */
 const CEILINGS = [
-  { folders: ['core'], lines: 28_612 },
-  { folders: ['core', 'plugins', 'cli', 'client'], lines: 75_880 },
-  { folders: ['remote'], lines: 3_100 },
+  { folders: ['core'], lines: 28_000 },
+  { folders: ['core', 'plugins', 'cli', 'client'], lines: 74_700 },
+  { folders: ['remote'], lines: 3_000 },
 ]
 /** The floors of core, from the ground up; those of one row stand side by side. Above all of them are the files of core itself. */
 /** Code for upstream servers and documents, and the console, which the limits do not count. */
