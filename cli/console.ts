@@ -130,7 +130,8 @@ function serversIn(config: object): string[] {
   return isObject(options) && isObject(options['servers']) ? Object.keys(options['servers']) : []
 }
 
-const KEPT = 300_000
+/** Maximum age of a surface, milliseconds: documents of other hosts can change. */
+const MAX_AGE = 300_000
 
 type ReadChanges = () => Promise<readonly Change[] | undefined>
 
@@ -172,18 +173,21 @@ export function createOperatorLink(context: CommandContext, lock?: string): Oper
   let createUrl: (() => string) | undefined
   /** A reload replaces this process, and applies all changes. */
   let isWorker = false
-  let configured: { readonly of: Version; readonly accepted: string; readonly until: number } | undefined
-  let reading: Promise<Configured> | undefined
+  let latest:
+    | {
+        readonly version: Version
+        readonly accepted: string
+        readonly until: number
+        readonly read: Promise<Configured>
+      }
+    | undefined
 
-  /** Reads at most once in `KEPT` milliseconds, because documents of other hosts can change. */
   function readConfigured(version: Version, file: string, { upstreams = {} }: Lock): Promise<Configured> {
     const accepted = JSON.stringify(upstreams)
     const now = Date.now()
-    if (!reading || configured?.of !== version || configured.accepted !== accepted || configured.until < now) {
-      configured = { of: version, accepted, until: now + KEPT }
-      reading = readWithoutConnections(version, file)
-    }
-    return reading
+    if (latest?.version !== version || latest.accepted !== accepted || latest.until < now)
+      latest = { version, accepted, until: now + MAX_AGE, read: readWithoutConnections(version, file) }
+    return latest.read
   }
 
   /**

@@ -32,7 +32,7 @@ interface PartsHost {
   readonly clock: Clock
 }
 
-/** Slots that a built-in plugin declares, each with a function that returns the service in a store. `isDefault`: no plugin provides the store. */
+/** Slots of a built-in plugin, each with a function that creates the service. `isDefault`: no plugin provides the store. */
 export type DeclaredSlots = {
   readonly [Name in keyof BuiltInSlots]?: (
     store: Slots['store'],

@@ -1,6 +1,6 @@
 // Reads a value of a map, or creates it.
 
-/** Returns the value of a key. If there is none, `create` creates it, and the map stores it. */
+/** Returns the value of `key`. For a missing key, stores the result of `create` first. */
 export function getOrCreate<Key, Value>(
   map: { get(key: Key): Value | undefined; set(key: Key, value: Value): unknown },
   key: Key,

@@ -169,7 +169,6 @@ function fetchedKeys(host: InternalHost, options: FilledAuthJwt, { one, name, pl
     ...place,
     one.jwksUri === undefined ? (one.authority === undefined ? 'issuer' : 'authority') : 'jwksUri',
   ]
-  if (!URL.canParse(url)) throw new StartError('MH2002', `"${shownUrl(url)}" is not a valid URL`, { at: keyed })
   if (url.startsWith('http:') && !isLoopback(new URL(url).hostname)) {
     const what = `keys are fetched over plain http, from ${shownUrl(url)}: anyone on the network path can replace them; use https`
     host.report(

@@ -5,6 +5,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
+import { createMemoryStore, type Store } from '../../../core/store.ts'
 import { createRegisteredClients } from '../../../plugins/auth-bridge/clients/client-rules.ts'
 import {
   deriveSigningKeys,
@@ -13,6 +14,7 @@ import {
 } from '../../../plugins/auth-bridge/server/signing-keys.ts'
 import { createRecords, createSealer, grantedAt, pendingAt } from '../../../plugins/families/credentials/records.ts'
 import { createMemoryGrantStore } from '../../../plugins/families/grant-store/index.ts'
+import { plugin } from '../../fixtures/plugins.ts'
 import { startBridge, stopBridges } from '../../support/bridge.ts'
 import { claimsOf } from '../../support/form-browser.ts'
 import { freePort } from '../../support/free-port.ts'
@@ -146,5 +148,26 @@ describe('auth-bridge: secret rotation', () => {
     const next = await client.logIn({ scope: 'read' })
     expect(next.error_description).to.equal(undefined)
     expect(claimsOf(next.access_token)['client_id']).to.equal(client.clientId)
+  })
+})
+
+describe('auth-bridge: store', () => {
+  after(stopBridges)
+
+  it('keeps grants in the store of a plugin without other nodes', async () => {
+    const store: Store = { ...createMemoryStore(), shared: false }
+    const granted = new Set<string>()
+    const own = plugin(host =>
+      host.provide('store', {
+        ...store,
+        transact(partition, ...more) {
+          if (partition.startsWith('grants:granted:')) granted.add(partition)
+          return store.transact(partition, ...more)
+        },
+      }),
+    )
+    const bridge = await startBridge({ plugins: { own } })
+    await (await bridge.client()).logIn({ scope: 'read' })
+    expect(granted.size).to.be.above(0)
   })
 })

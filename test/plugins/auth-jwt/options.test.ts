@@ -89,6 +89,11 @@ describe('auth-jwt: options at startup', () => {
     ['with a symmetric JWK', { issuer: ISSUER, keys: [{ kty: 'oct', k: 'AAAA' }] }, 'secret'],
     ['with a key that is none', { issuer: ISSUER, keys: ['-----BEGIN nothing'] }, 'cannot be read'],
     ['with a short RSA key', { issuer: ISSUER, keys: [toJwk(makeKey('r', 'RS256', { bits: 1024 }))] }, '1024 bits'],
+    [
+      'with a URL that cannot be parsed',
+      { issuer: ISSUER, jwksUri: 'https://login.example.com:99999/jwks' },
+      'jwksUri',
+    ],
     ['with alg none', { authority: ISSUER, algorithms: ['none' as 'RS256'] }, 'algorithms'],
   ]
   for (const [what, options, words] of rows) {
