@@ -47,7 +47,6 @@ import type { Plugin } from './kernel/define-plugin.ts'
 import type { InternalKernelHost, PluginConfig } from './kernel/kernel-host.ts'
 import type { Logger } from './kernel/log.ts'
 import { createMetrics, type Metrics } from './kernel/metrics.ts'
-import { addOldNames } from './kernel/old-names.ts'
 import { createPipeline } from './kernel/pipeline.ts'
 import { type PluginInstance, type Provides, providersAmong, type SuggestPlugin } from './kernel/plugin-plan.ts'
 import { createReadiness } from './kernel/readiness.ts'
@@ -534,7 +533,6 @@ function createPluginHosts(
   late: LateParts,
   facts: Parameters<typeof createKernelHost<Slots>>[2],
 ) {
-  const oldNamesUsed = new Set<string>()
   return (instance: PluginInstance) => {
     const { name, plugin, issuer } = instance
     const assignIssuer = createIssuerAssigner(name, issuer)
@@ -560,7 +558,6 @@ function createPluginHosts(
       },
     )
     if (isBuiltIn(plugin)) Object.defineProperty(host, 'operator', { get: () => late.operator })
-    else addOldNames(host, oldNamesUsed)
     return host
   }
 }
