@@ -636,7 +636,7 @@ export function createHandlers({ host, operator, records, isActive, readProgram 
     [`GET ${PATHS.upstreams}`]: request =>
       isOn('upstream')
         ? gather('upstreams', request, found => ({
-            servers: mergeUpstreams(found),
+            ...mergeUpstreams(found),
             commands: [{ label: 'Connect and check all servers', command: `${programOf(operator)} doctor --config` }],
           }))
         : unavailable('The plugin `upstream` is off.', 'upstream: { servers: { docs: { url: "https://…" } } }'),

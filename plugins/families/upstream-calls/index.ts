@@ -16,9 +16,10 @@ export interface UpstreamState {
   /** The URL without credentials and query, or the command without arguments. */
   readonly target: string
   readonly state: 'not connected' | 'connecting' | 'up' | 'needs login' | 'down' | 'crash loop'
-  /** The start of the state, or of the outage while connecting. */
+  /** The start of the state. */
   readonly since: number
   readonly nextAttempt?: number
+  /** Of the connection for lists, not of sessions of callers. */
   readonly lastError?: { readonly at: number; readonly reason: string }
   readonly server?: string
   readonly revision?: string
