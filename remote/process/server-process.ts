@@ -74,11 +74,12 @@ const WINDOW = 60_000
 const KEPT = 20
 
 /**
- * Reads all of stderr, so that the server never blocks. Returns the list of the last lines. `log` receives at most 100 lines a
- * minute, and then the number of omitted lines.
+ * Reads all of stderr, so that the server never blocks. Returns the list of the last lines. `log` receives the lines of each
+ * write, such as a stack trace, together: at most 100 lines a minute, and then the number of omitted lines.
  */
 function readStderr(stream: ChildProcessWithoutNullStreams['stderr'], log: (line: string) => void): readonly string[] {
   const last: string[] = []
+  let burst: string[] = []
   let begun = performance.now()
   let count = 0
   let omitted = 0
@@ -87,19 +88,23 @@ function readStderr(stream: ChildProcessWithoutNullStreams['stderr'], log: (line
     last.push(text)
     if (last.length > KEPT) last.shift()
     if (performance.now() - begun > WINDOW) {
-      if (omitted > 0) log(`(${omitted} lines omitted)`)
+      if (omitted > 0) burst.push(`(${omitted} lines omitted)`)
       begun = performance.now()
       count = omitted = 0
     }
     if (++count > MAX_LINES) omitted++
-    else log(text)
+    else burst.push(text)
   }
 
   const split = createLineSplitter(MAX_STDERR_LINE, {
     take: line => line.length > 0 && take(printable(line.toString())),
     tooLong: () => take(`(a line of more than ${MAX_STDERR_LINE} bytes)`),
   })
-  stream.on('data', split)
+  stream.on('data', (chunk: Buffer) => {
+    split(chunk)
+    if (burst.length > 0) log(burst.join('\n'))
+    burst = []
+  })
   stream.on('error', () => undefined)
   return last
 }

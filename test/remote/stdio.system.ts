@@ -89,7 +89,9 @@ describe('A connection over stdio', () => {
     const connection = await open('noisy', {}, options)
     expect(await callOf(connection, 'x')).to.equal('ok')
     expect(notes.join()).to.contain('starting up')
-    expect(lines).to.have.length(100)
+    expect(lines.join('\n').split('\n')).to.have.length(100)
+    // The lines of one write are logged together.
+    expect(lines.length).to.be.lessThan(100)
   })
 
   it('names what a program printed that is no MCP server', async () => {
