@@ -3,7 +3,7 @@ import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, realpathSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import { expect } from 'chai'
 import { type CommandTarget, type Connection, type ConnectOptions, connect, RemoteError } from '../../remote/index.ts'
 import { eventually } from '../support/eventually.ts'
@@ -116,6 +116,8 @@ describe('A connection over stdio', () => {
     expect(missing.message).to.contain('mcp-no-such-program').and.contain('ENOENT')
     const crashed = await errorOf(open('crash'))
     expect(crashed.message).to.contain('exit code 7').and.not.contain('configuration')
+    // The script, and no other argument.
+    expect(crashed.message).to.contain(` ${basename(SCRIPT)} has ended`)
     expect(crashed.printed).to.contain('no configuration')
   })
 
