@@ -13,12 +13,7 @@ import {
   warnUnserved,
 } from './access/check-routes.ts'
 import { type InspectedAddress, inspectAddress } from './access/inspect-access.ts'
-import {
-  itemsOn,
-  type LeastScopesFacts,
-  warnMissingChallengeScopes,
-  warnUnsupportedScopes,
-} from './access/least-scopes.ts'
+import { itemsOn, type LeastScopesFacts, warnUnsupportedScopes } from './access/least-scopes.ts'
 import { type BuiltServices, buildServices, type ServiceParts } from './assembly.ts'
 import { checkRegistrations } from './check-registrations.ts'
 import type { DeclaredKeys } from './config/declared-keys.ts'
@@ -407,7 +402,6 @@ async function assemble(input: HostInput, registrations: KernelRegistrations): P
   if (!app) throw new Error('the pipeline failed without an error')
   if (purpose !== 'stdio') warnOpenHost(inspected, http, log)
   warnUnprotected(inspected, log, report)
-  warnMissingChallengeScopes(inspected, log)
   warnUnsupportedScopes(inspected, report)
   warnOfPages(routes, services.viewOf, report)
   if (purpose === 'inspect') warnOfValues({ config, instances, plugins, report })

@@ -16,7 +16,12 @@ import {
 } from '../../remote/index.ts'
 import { isLoginRound, isPerCaller, stepUpOf, withLogin } from '../families/credentials/index.ts'
 import { countsText, visibleLine, visibleText } from '../families/texts/index.ts'
-import { problemsOf, type RecordUpstreamCall, type UpstreamState } from '../families/upstream-calls/index.ts'
+import {
+  type Difference,
+  problemsOf,
+  type RecordUpstreamCall,
+  type UpstreamState,
+} from '../families/upstream-calls/index.ts'
 import { capabilitiesFor, cleanResult, listCapabilities, paramsFor, readInputRequests } from './calls.ts'
 import { changedError, createDefiner, type UpstreamClient } from './definitions.ts'
 import {
@@ -133,6 +138,7 @@ export class Upstream implements UpstreamClient {
   #changedTools: ReadonlyMap<string, string> = new Map()
   #instructions: string | undefined
   #withheld: ReadonlyMap<string, string> = new Map()
+  #differences: readonly Difference[] = []
 
   constructor(parts: UpstreamParts) {
     const { settings, host } = parts
@@ -234,6 +240,7 @@ export class Upstream implements UpstreamClient {
       ...(era !== undefined && { era }),
       ...this.#counts,
       withheld: [...this.#withheld],
+      differences: this.#differences,
       sessions: this.sessions,
       activeCalls: this.#queue.running,
       queuedCalls: this.#queue.waiting,
@@ -525,9 +532,10 @@ export class Upstream implements UpstreamClient {
 
   #serve(snapshot: Snapshot, canComplete: boolean) {
     if (this.#isRetired) return
-    const { served, changedTools, withheld } = reviewLists(snapshot, this.#accepted, this.settings)
+    const { served, changedTools, withheld, differences } = reviewLists(snapshot, this.#accepted, this.settings)
     const { definitions, omitted } = this.#define(served, canComplete, changedTools)
     this.#withheld = withheld
+    this.#differences = differences
     this.#instructions = served.instructions
     this.#changedTools = new Map(
       changedTools.map(name => [toolName(this.settings, name), withheld.get(labelOf('tool', name)) ?? '']),
