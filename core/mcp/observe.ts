@@ -1,5 +1,4 @@
 // Notifies observers of finished Calls and of HTTP requests without a Call.
-import type { Clock } from '../http/clock.ts'
 import { blamed } from '../http/describe-thrown.ts'
 import type { HostError } from '../http/errors.ts'
 import { type TimeoutEntry, TimeoutQueue } from '../http/linked-list.ts'
@@ -88,8 +87,8 @@ const VERBS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'POST', 'PUT', 'DELET
 export function createRequestWatch(
   registered: readonly Registration<Observer>[],
   { log, ...settings }: ObserveSettings,
-  clock: Clock,
 ): (ctx: HostContext) => () => void {
+  const { clock } = settings
   const everywhere = registered.filter(({ instance }) => instance.general).map(({ value }) => value)
 
   function notify({ ctx, began }: PendingRequest) {
@@ -104,12 +103,11 @@ export function createRequestWatch(
     const sessionId = typeof id === 'string' && error === undefined && res.statusCode < 400 ? id : undefined
     const offer = { route, ip, sessionId }
     const none = { method: undefined, client: undefined, revision: undefined, session: undefined }
-    const milliseconds = performance.now() - began
     const recorded = {
       outcome,
       error,
-      at: Date.now() - milliseconds,
-      milliseconds,
+      began,
+      milliseconds: clock.monotonic() - began,
       bytesOut: byteCount(res.getHeader('content-length')),
       http: { verb: VERBS.has(ctx.method) ? ctx.method : OTHER, status: res.statusCode },
       isCut: !req.complete,
@@ -135,16 +133,17 @@ export function createRequestWatch(
   }
 
   return ctx => {
+    const began = clock.monotonic()
     const request: PendingRequest = {
       older: undefined,
       newer: undefined,
       linked: false,
       due: 0,
-      began: performance.now(),
+      began,
       ctx,
       overdue: check,
     }
-    pending.add(request)
+    pending.add(request, began)
     for (const start of starts) ctx.state.timeline ??= start()
     return () => end(request)
   }
@@ -172,7 +171,7 @@ export function createCallWatch(observers: readonly Observer[], tracer: CallTrac
     end(call: Call, record: RequestRecord, result: object | undefined, error: HostError | undefined): void {
       if (error) call.notes.timeline?.end()
       else call.notes.timeline?.mark('respond')
-      record.milliseconds = performance.now() - record.began
+      record.milliseconds = settings.clock.monotonic() - record.began
       record.outcome = outcomeOf(call, result, error)
       if (record.outcome === 'error') record.error = error
       // `setImmediate` would keep the objects of all calls of an event loop phase: each scavenge would copy them.
