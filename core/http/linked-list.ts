@@ -70,8 +70,8 @@ export class TimeoutQueue<T extends TimeoutEntry> extends LinkedList<T> {
     this.#clock = clock
   }
 
-  override add(entry: T, now = this.#clock.monotonic()): void {
-    entry.due = now + this.#milliseconds
+  override add(entry: T): void {
+    entry.due = this.#clock.monotonic() + this.#milliseconds
     super.add(entry)
     this.#timer ??= this.#lookIn(this.#milliseconds)
   }
