@@ -285,6 +285,24 @@ describe('R-24: validation of the resource', () => {
     )
   })
 
+  for (const [serverUrl, resource, right] of [
+    ['http://localhost:3000/mcp?a=b', 'http://127.0.0.1:3000/mcp', 'http://127.0.0.1:3000/mcp?a=b'],
+    ['http://127.0.0.1:3000/mcp', 'http://localhost:3000/', 'http://localhost:3000/mcp'],
+    ['http://[::1]:3000/', 'http://127.0.0.1:3000', 'http://127.0.0.1:3000/'],
+    ['http://localhost:3000/mcp', 'http://127.0.0.1:3001/mcp', undefined],
+    ['http://localhost:3000/mcp', 'http://127.0.0.1:3000/other', undefined],
+    ['http://localhost:3000/mcp', 'http://evil.example:3000/mcp', undefined],
+  ] as const) {
+    it(`${serverUrl} is ${right ? '' : 'not '}the other name of this machine for ${resource}`, async () => {
+      const { origin, pathname } = new URL(serverUrl)
+      const at = `${origin}/.well-known/oauth-protected-resource${pathname.replace(/\/$/, '')}`
+      const { info } = discover({ [at]: document({ resource }) }, [], { serverUrl })
+      const { code, setting } = await authErrorOf(info)
+      expect(code).to.equal('resource_mismatch')
+      expect(setting && 'value' in setting ? setting.value : undefined).to.equal(right)
+    })
+  }
+
   it('shows an invalid resource without control characters, and truncated', async () => {
     const error = await authErrorOf(() => accepts(`https://evil.example/\u001b[2J\u202e${'x'.repeat(5_000)}`))
     expect(error.message.length).to.be.below(800)
