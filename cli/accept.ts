@@ -5,6 +5,7 @@ import { optionsOf } from '../core/create-host.ts'
 import { LOCK_NAME } from '../core/host.ts'
 import { systemClock } from '../core/http/clock.ts'
 import { errorText } from '../core/http/errors.ts'
+import type { Logger } from '../core/kernel/log.ts'
 import type { JsonObject } from '../core/mcp/protocol.ts'
 import { withHash } from '../plugins/families/canonical-json/index.ts'
 import { readServer } from '../plugins/upstream/examine.ts'
@@ -31,16 +32,19 @@ const OPTIONS = {
   },
 } as const
 
+const QUIET = { 'log-level': 'error' } as const
+
 type AcceptOptions = CommandValues<typeof OPTIONS>
 
-async function readSettings(options: AcceptOptions, context: CommandContext) {
+export async function readSettings(options: AcceptOptions, context: CommandContext, given?: Logger) {
   const loaded = await readConfig(options, context)
   const directory = dirname(loaded.file)
-  const log = Object.assign(openLog(options, context), { directory })
+  // `surfaceOfConfig` logs the warnings of the config.
+  const log = given ?? Object.assign(openLog(QUIET, context), { directory })
   const instances = await optionsOf(loaded, log, 'upstream')
   const servers = instances.flatMap(({ options: own, at }) => {
-    const given = own as UpstreamOptions
-    return Object.keys(given.servers).map(name => resolveServer(name, given, { directory, at }))
+    const upstream = own as UpstreamOptions
+    return Object.keys(upstream.servers).map(name => resolveServer(name, upstream, { directory, at }))
   })
   return { file: loaded.file, servers: new Map(servers.map(settings => [settings.name, settings])) }
 }
@@ -52,13 +56,18 @@ function withToken(settings: ServerSettings, token: string | undefined): ServerS
   return { ...settings, http: { ...settings.http, auth: undefined, headers } }
 }
 
-async function readEntry(settings: ServerSettings, token: string | undefined): Promise<LockEntry> {
+/** Connects to a server with the credentials of the host, and reads its lists. */
+export async function readCurrent(settings: ServerSettings): ReturnType<typeof readServer> {
   const { createTokenClient } = await import('../client/token-client.ts')
   const services = {
     createTokenClient: async (parts: Parameters<typeof createTokenClient>[0]) => createTokenClient(parts),
   }
+  return readServer(settings, { services, clock: systemClock })
+}
+
+async function readEntry(settings: ServerSettings, token: string | undefined): Promise<LockEntry> {
   try {
-    const { connection, snapshot } = await readServer(withToken(settings, token), { services, clock: systemClock })
+    const { connection, snapshot } = await readCurrent(withToken(settings, token))
     return createLockEntry(snapshot, connection.capabilities.completions !== undefined, settings)
   } catch (cause) {
     const fix = isLoginNeeded(cause) ? '; give an access token of the server with --token' : ''
@@ -119,7 +128,7 @@ async function accept(
     const isUpToDate = before === undefined || before.hash === surface.hash
     let lock: Lock = { ...(before ?? surface), upstreams }
     await writeLockFile(file, lock, cwd)
-    if (isUpToDate) lock = { ...(await surfaceOfConfig(context, options)).surface, upstreams }
+    if (isUpToDate) lock = { ...(await surfaceOfConfig(context, { ...options, ...QUIET })).surface, upstreams }
     if (isUpToDate) await writeLockFile(file, lock, cwd)
     const isSame = before !== undefined && lockText(before) === lockText(lock)
     const written = `Written to ${nameOf(file, cwd)}. A running host uses it after a reload (SIGHUP) or restart.`

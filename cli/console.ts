@@ -191,8 +191,8 @@ export function createOperatorLink(context: CommandContext, lock?: string): Oper
   }
 
   /**
-   * Reads the surface without connections, like `mcp-host diff`. The lock file has separate entries for upstream servers, so their
-   * current lists are not changes of the config.
+   * Reads the surface without connections: the lock file has separate entries for upstream servers. `upstreamChanges` compares
+   * their current lists.
    */
   async function readWithoutConnections(version: Version, file: string): Promise<Configured> {
     const [{ hostOf }, { readSurface }, { collectWarnings }] = await Promise.all([
@@ -255,9 +255,15 @@ export function createOperatorLink(context: CommandContext, lock?: string): Oper
       const { CLIENTS } = await import('./connect/clients.ts')
       return Object.entries(CLIENTS).map(([id, { title }]) => ({ id, title }))
     },
-    async readSurface() {
-      const { readSurface } = await import('./lock/read-surface.ts')
-      const lockState = await readLockState(async () => served && readChanges(served))
+    async readSurface(servers) {
+      const [{ readSurface }, { upstreamChanges }] = await Promise.all([
+        import('./lock/read-surface.ts'),
+        import('./diff.ts'),
+      ])
+      const lockState = await readLockState(async () => {
+        const changes = served && (await readChanges(served))
+        return changes && [...changes, ...servers.flatMap(upstreamChanges)]
+      })
       return { items: itemsOf(readSurface(host.served)), lock: lockState }
     },
     async explain({ path, caller, kind, name }) {

@@ -1,11 +1,12 @@
 // `mcp-host diff`: compares the config with its lock and reports breaking changes.
 import { printable } from '../client/text.ts'
-import { optionsOf } from '../core/create-host.ts'
 import { LOCK_NAME } from '../core/host.ts'
-import type { UpstreamOptions } from '../plugins/upstream/options.ts'
+import { errorText } from '../core/http/errors.ts'
+import type { UpstreamState } from '../plugins/families/upstream-calls/index.ts'
+import { reviewLists } from '../plugins/upstream/lock-entry.ts'
+import { readCurrent, readSettings } from './accept.ts'
 import { collectWarnings } from './check.ts'
 import { type CommandValues, defineCommand } from './command.ts'
-import { readConfig } from './config.ts'
 import { type CommandContext, usage } from './context.ts'
 import { type Change, compareSurfaces } from './lock/compare-surfaces.ts'
 import { changesText, countsOf, countsText } from './lock/describe-changes.ts'
@@ -33,17 +34,49 @@ export function findUnaccepted(servers: readonly string[], { upstreams = {} }: L
   return missing.map(name => ({ at: [], of: { kind: 'upstream server', name }, impact: 'read', what }))
 }
 
-async function serversOf(options: Given, context: CommandContext): Promise<string[]> {
-  const { log } = collectWarnings(context.cwd)
-  const instances = await optionsOf(await readConfig(options, context), log, 'upstream')
-  return instances.flatMap(one => Object.keys((one.options as UpstreamOptions).servers))
+/** Returns the differences of a server's current lists from its entry in the lock file. */
+export const upstreamChanges = ({ name, differences }: Pick<UpstreamState, 'name' | 'differences'>): Change[] =>
+  differences.map(({ label, kind, isWithheld }) => {
+    const isLost = label !== 'instructions' && kind !== 'new'
+    const what = isWithheld ? `is withheld, because it is ${kind}` : `is ${kind}`
+    return {
+      at: [],
+      of: { kind: 'upstream server', name },
+      impact: !isLost ? 'read' : isWithheld || kind === 'removed' ? 'breaking' : 'may-break',
+      what: `${label} ${what}; run mcp-host accept ${name}`,
+    }
+  })
+
+interface ReadServers {
+  readonly changes: readonly Change[]
+  /** Servers whose lists cannot be read, with the reasons. */
+  readonly notCompared: ReadonlyArray<{ readonly name: string; readonly reason: string }>
+}
+
+async function readUpstreams(options: Given, context: CommandContext, lock: Lock, isCurrent: boolean) {
+  const { servers } = await readSettings(options, context, collectWarnings(context.cwd).log)
+  const { upstreams = {} } = lock
+  const accepted = [...servers.values()].filter(({ name }) => isCurrent && Object.hasOwn(upstreams, name))
+  const read = await Promise.all(
+    accepted.map(async (settings): Promise<ReadServers> => {
+      const { name } = settings
+      try {
+        const { differences } = reviewLists((await readCurrent(settings)).snapshot, upstreams[name], settings)
+        return { changes: upstreamChanges({ name, differences }), notCompared: [] }
+      } catch (error) {
+        return { changes: [], notCompared: [{ name, reason: errorText(error) }] }
+      }
+    }),
+  )
+  const changes = [...findUnaccepted([...servers.keys()], lock), ...read.flatMap(one => one.changes)]
+  return { changes, notCompared: read.flatMap(one => one.notCompared) }
 }
 
 async function readSides(
   options: Given,
   given: readonly string[],
   context: CommandContext,
-): Promise<{ names: readonly [string, string]; before: Surface; after: Surface; unaccepted: readonly Change[] }> {
+): Promise<{ names: readonly [string, string]; before: Surface; after: Surface; upstreams: ReadServers }> {
   const { cwd } = context
   const [old, newer] = given
   if (newer !== undefined) {
@@ -53,14 +86,14 @@ async function readSides(
       names: [nameOf(files[0], cwd), nameOf(newer, cwd)],
       before: await readLockFile(files[0], context),
       after: await readLockFile(newer, context),
-      unaccepted: [],
+      upstreams: { changes: [], notCompared: [] },
     }
   }
   const { file, surface } = await surfaceOfConfig(context, options)
   const lock = old === '-' ? old : lockFileOf(file, old, cwd)
   const names = [nameOf(lock, cwd), nameOf(file, cwd)] as const
   const before = await readLockFile(lock, context)
-  return { names, before, after: surface, unaccepted: findUnaccepted(await serversOf(options, context), before) }
+  return { names, before, after: surface, upstreams: await readUpstreams(options, context, before, old === undefined) }
 }
 
 /** Exit codes: 0 no change, 3 no breaking change, 4 breaking or possibly breaking. */
@@ -70,12 +103,18 @@ function exitCodeOf(changes: readonly Change[], failOn: string): 0 | 3 | 4 {
 }
 
 function inText({ names: [before, after], ...sides }: Sides, changes: readonly Change[]): string {
-  const note = notLocked(sides.after)
+  const notes = [
+    ...sides.upstreams.notCompared.map(({ name, reason }) => `Not compared: upstream server "${name}": ${reason}`),
+    notLocked(sides.after),
+  ].filter(note => note !== '')
   const head =
     changes.length === 0
       ? `${before} and ${after} are equal.`
       : `From ${before} to ${after}: ${countsText(changes)}\n\n${changesText(changes)}`
-  return [...head.split('\n').map(line => printable(line)), ...(note === '' ? [] : ['', printable(note)])].join('\n')
+  return [
+    ...head.split('\n').map(line => printable(line)),
+    ...(notes.length === 0 ? [] : ['', ...notes.map(note => printable(note))]),
+  ].join('\n')
 }
 
 export const diffCommand = defineCommand({
@@ -84,6 +123,7 @@ export const diffCommand = defineCommand({
   positionals: ['[OLD]', '[NEW]'],
   options: OPTIONS,
   notes: `mcp-host diff          compare ${LOCK_NAME} with the config
+                       and accepted upstream servers with their current tools and prompts
 mcp-host diff OLD      compare another lock file with the config; - reads stdin
 mcp-host diff OLD NEW  compare two lock files
 
@@ -91,11 +131,12 @@ Exit codes: 0 no change, 3 compatible changes, 4 changes that break or can break
   async run({ 'fail-on': failOn = 'any', json = false, ...options }, given, context) {
     const sides = await readSides(options, given, context)
     const { before, after } = sides
-    const changes = [...compareSurfaces(before, after), ...sides.unaccepted]
+    const changes = [...compareSurfaces(before, after), ...sides.upstreams.changes]
     const exitCode = exitCodeOf(changes, failOn)
     const hashes = { before: before.hash, after: after.hash }
     const { atRunTime } = after
-    const report = { same: changes.length === 0, ...hashes, counts: countsOf(changes), atRunTime, changes }
+    const { notCompared } = sides.upstreams
+    const report = { same: changes.length === 0, ...hashes, counts: countsOf(changes), atRunTime, notCompared, changes }
     context.print(json ? jsonText(report) : inText(sides, changes))
     return exitCode
   },

@@ -2,6 +2,7 @@
 // oauth4webapi is not used: it lacks one of the three locations, and normalizes issuers before comparison.
 import type { ClientContext } from './context.ts'
 import { AuthError, type Fix } from './errors.ts'
+import { isLoopback } from './resolve-options.ts'
 import type { ServerInfo } from './stores.ts'
 import { isObject, isScope, printableUrl, readText } from './text.ts'
 
@@ -89,6 +90,15 @@ function speaksFor(resource: string, serverUrl: string, match: ClientContext['op
   return path === '' || path === serverPath || (match === 'path-prefix' && serverPath.startsWith(`${path}/`))
 }
 
+/** The URL of the server under the name of this machine that `resource` has. */
+function otherLoopbackUrl(resource: string, serverUrl: string): string | undefined {
+  if (!URL.canParse(resource)) return undefined
+  const [{ hostname }, url] = [new URL(resource), new URL(serverUrl)]
+  if (!isLoopback(hostname) || !isLoopback(url.hostname)) return undefined
+  url.hostname = hostname
+  return speaksFor(resource, url.href, 'exact-or-origin') ? url.href : undefined
+}
+
 function checkResource(ctx: ClientContext, members: Members, url: string): string {
   const { serverUrl, resourceMatch } = ctx.options
   const resource = textOf(members, 'resource')
@@ -101,13 +111,16 @@ function checkResource(ctx: ClientContext, members: Members, url: string): strin
   }
   if (speaksFor(resource, serverUrl, resourceMatch)) return resource
   const isParent = speaksFor(resource, serverUrl, 'path-prefix')
+  const other = otherLoopbackUrl(resource, serverUrl)
   throw new AuthError(
     `${RESOURCE_METADATA} at ${printableUrl(url)} is about ${printableUrl(resource)}, not about ${printableUrl(serverUrl)}`,
     {
       code: 'resource_mismatch',
       fix: isParent
         ? { text: 'if tokens for the parent path are meant,', option: 'resourceMatch', value: 'path-prefix' }
-        : 'check serverUrl; if it is right, the publisher must correct `resource`: a token for it would be for somebody else',
+        : other !== undefined
+          ? { text: 'use the name that the server uses:', option: 'serverUrl', value: other }
+          : 'check serverUrl; if it is right, the publisher must correct `resource`: a token for it would be for somebody else',
     },
   )
 }
@@ -205,6 +218,8 @@ function differBySlash(one: string, other: string): boolean {
   return long === `${short}/` && URL.canParse(long) && new URL(long).pathname === '/'
 }
 
+const withoutScheme = (url: string): string => url.replace(/^https?:/i, '')
+
 function checkIssuer(ctx: ClientContext, members: Members, listed: string, legacy: boolean, url: string): string {
   const { issuerMatch, trustedIssuers = {} } = ctx.options
   const issuer = textOf(members, 'issuer')
@@ -222,6 +237,11 @@ function checkIssuer(ctx: ClientContext, members: Members, listed: string, legac
   if (bySetting) {
     ctx.emit('tolerated', { what: `issuer ${shown} for ${printableUrl(listed)}`, option: bySetting })
     return issuer
+  }
+  if (withoutScheme(issuer) === withoutScheme(listed)) {
+    const fix =
+      'only the scheme differs: correct it in the option or resource metadata that names this server, or in its `issuer`'
+    throw mismatch(`names the issuer ${shown} instead of ${printableUrl(listed)}`, fix)
   }
   const fix: Fix = bySlash
     ? {

@@ -139,21 +139,26 @@ export function createEngine(ctx: ClientContext, context: CacheContext) {
     const prompt = { defer: want.ask === 'defer', asking: () => storm.asked(want.explicit === true) }
     if (!want.explicit) storm.check('prompt')
     if (prompt.defer) return acquirer.login(await store.read(), need, prompt, signal)
-    const lease = await store.leaseLogin()
-    if (!lease.held) {
-      emit('login-waiting', {})
-      await lease.wait(AbortSignal.timeout(options.loginTimeoutMs)).catch(() => undefined)
-      const adopted = await adopt({ ...want, explicit: false }, 'cache', await store.read())
-      if (adopted) return adopted
-      throw new AuthError('a login of another process was not completed', {
-        code: 'interaction_in_progress',
-        retryable: true,
-        fix: 'finish or close that login, then try again',
-      })
+    let lease = await store.leaseLogin()
+    const latest = lease.held ? want : { ...want, explicit: false }
+    while (!lease.held) {
+      const { pid } = lease
+      emit('login-waiting', { pid })
+      const isAbandoned = await lease.wait(AbortSignal.timeout(options.loginTimeoutMs)).catch(() => false)
+      if (!isAbandoned) {
+        const adopted = await adopt(latest, 'cache', await store.read())
+        if (adopted) return adopted
+        throw new AuthError(`the login of process ${pid ?? 'unknown'} was not completed`, {
+          code: 'interaction_in_progress',
+          retryable: true,
+          fix: 'finish that login or end that process, then try again',
+        })
+      }
+      lease = await store.leaseLogin()
     }
     try {
       const stored = await store.read()
-      const adopted = await adopt(want, 'cache', stored)
+      const adopted = await adopt(latest, 'cache', stored)
       if (adopted) return adopted
       const container = await acquirer.login(stored, need, prompt, signal)
       storm.obtained(want.explicit === true)

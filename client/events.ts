@@ -16,7 +16,7 @@ interface EventTable {
   'registration-dropped': { issuer: string; clientId: string; why: string }
   'authorization-started': { issuer: string; scope: string | undefined }
   /** The client waits for the login of another process, and then uses its tokens. */
-  'login-waiting': Record<never, never>
+  'login-waiting': { pid: number | undefined }
   /** A delegate returned a bare code, so state and issuer were not checked. */
   'unchecked-response': Record<never, never>
   'token-obtained': { grant: string; scope: string | undefined; expiresIn: number | undefined }

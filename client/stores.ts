@@ -70,13 +70,19 @@ export interface TokenCache {
   deleteTokens?(context: CacheContext): Promise<void> | void
   /** Refresh lock across processes. Rejects with `temporarily_unavailable` after 30 s. */
   withLock?<T>(context: CacheContext, work: () => Promise<T>): Promise<T>
-  /** Login lease across processes. Undefined: another process has it. `wait` resolves when it is released. */
+  /** Login lease across processes. */
   leaseLogin?(context: CacheContext): Promise<LoginLease>
 }
 
 export type LoginLease =
   | { readonly held: true; release(): Promise<void> }
-  | { readonly held: false; wait(signal: AbortSignal): Promise<void> }
+  | {
+      readonly held: false
+      /** The process that has the lease. */
+      readonly pid?: number | undefined
+      /** Resolves when the lease is free; with true if its process ended without releasing it. */
+      wait(signal: AbortSignal): Promise<boolean>
+    }
 
 /** A token cache in memory: logins end with the process. */
 export function createMemoryTokenCache(): TokenCache {

@@ -13,12 +13,7 @@ import {
   warnUnserved,
 } from './access/check-routes.ts'
 import { type InspectedAddress, inspectAddress } from './access/inspect-access.ts'
-import {
-  itemsOn,
-  type LeastScopesFacts,
-  warnMissingChallengeScopes,
-  warnUnsupportedScopes,
-} from './access/least-scopes.ts'
+import { itemsOn, type LeastScopesFacts, warnUnsupportedScopes } from './access/least-scopes.ts'
 import { type BuiltServices, buildServices, type ServiceParts } from './assembly.ts'
 import { checkRegistrations } from './check-registrations.ts'
 import type { DeclaredKeys } from './config/declared-keys.ts'
@@ -75,7 +70,7 @@ import { createPseudonyms } from './mcp/pseudonyms.ts'
 import { type RouteFacts, type RouteSummary, summarizeRoute } from './mcp/route-summary.ts'
 import { type CompiledRoute, compileRoutes, isInternal, sampleParams } from './mcp/routes.ts'
 import { loadNeededCompiler } from './mcp/schema/ajv.ts'
-import { reportNameClashes, validDefinitions, warnOfPages } from './mcp/valid-definitions.ts'
+import { validDefinitions, warnOfPages } from './mcp/valid-definitions.ts'
 import type { KeptWarnings, Operator, OperatorProgram } from './operator.ts'
 import type { Plugin as HostPlugin, PluginHost } from './plugin-host.ts'
 import { type ConnectedClient, connectClient } from './sessions/connect-client.ts'
@@ -271,9 +266,6 @@ export interface HostInput extends RunOptions, Pick<ServiceParts, 'outbound' | '
   readonly config: FilledConfig
   readonly secrets: ConfiguredSecrets
   readonly plugins: ReadonlyMap<string, Plugin<object>>
-  readonly allPluginsFound: boolean
-  /** Plugins with invalid options, already reported. They are not set up. */
-  readonly hasInvalidOptions?: ((plugin: string) => boolean) | undefined
   readonly toolsets: ReadonlyMap<string, readonly Definition[]>
   readonly problems: Problems
   /** Errors of built-in plugins are logged without the plugin's name. */
@@ -301,7 +293,7 @@ export async function buildHost(input: HostInput): Promise<BuiltHost> {
 }
 
 async function assemble(input: HostInput, registrations: KernelRegistrations): Promise<BuiltHost> {
-  const { config, log, directory, plugins, toolsets, suggest, problems, allPluginsFound } = input
+  const { config, log, directory, plugins, toolsets, suggest, problems } = input
   const { purpose = 'serve', processes = 1, inEveryProcess = inThisProcess, neighbours, clock = systemClock } = input
   const { report } = problems
   const http = resolveHttp(config.http)
@@ -314,14 +306,10 @@ async function assemble(input: HostInput, registrations: KernelRegistrations): P
   const routes = compileRoutes(config, { address, revisions: createRevisions(mcp, () => late.isBuilt) }, report)
   const validToolsets = validDefinitions(toolsets, input.faultsOf, report)
   const before = problems.count()
-  // If a plugin is missing, unmet needs cannot be determined.
-  const instances = planPlugins(config, plugins, routes, {
-    suggest,
-    report: allPluginsFound ? report : () => undefined,
-  })
-  const isPlanned = allPluginsFound && problems.count() === before
+  const instances = planPlugins(config, plugins, routes, { suggest, report })
+  const isPlanned = problems.count() === before
   const provides = providersAmong(instances)
-  if (allPluginsFound) checkConventions(routes, provides, suggest, report)
+  checkConventions(routes, provides, suggest, report)
 
   const node = randomBytes(4).readUInt32BE().toString(36)
   const builtIns: ReadonlyArray<HostPlugin<object>> = [...plugins.values()].filter(input.isBuiltIn)
@@ -353,30 +341,24 @@ async function assemble(input: HostInput, registrations: KernelRegistrations): P
     ...{ clock, inEveryProcess, log, metrics, address, slots, report },
   })
   const planned = problems.count()
-  const settable = instances.filter(instance => !input.hasInvalidOptions?.(instance.name))
-  await setUpPlugins(settable, hostFor, report)
-  const isSetUp = problems.count() === planned && settable.length === instances.length
+  await setUpPlugins(instances, hostFor, report)
+  const isSetUp = problems.count() === planned
   slots.seal()
   // A plugin that failed could have provided the unknown toolsets.
-  const knowsToolsets = isSetUp || (allPluginsFound && !provides('toolsets'))
+  const knowsToolsets = isSetUp || !provides('toolsets')
   const hasToolsets = toolsets.size + mcp.toolsets.size > 0
   for (const route of routes) {
     route.chooseToolsets(mcp.toolsets.keys(), knowsToolsets && hasToolsets ? report : () => undefined)
   }
   const isAnyNamed = routes.some(({ path }) => [config.routes[path]?.toolsets ?? []].flat().length > 0)
   if (knowsToolsets && !hasToolsets && isAnyNamed) report(new StartError('MH1204', NO_TOOLSETS, { at: ['toolsets'] }))
-  const sharedOn = (route: Route) => isSetUp && slots.on('sessionStore', route).shared
-  // A failed plugin could have filled the slot.
-  const isFilled = (slot: keyof Slots, route: Route) =>
-    slots.isFilled(slot, route) || (!isSetUp && provides(slot, route))
+  // A failed plugin could have filled slots.
+  if (!isSetUp) problems.assertNone()
+  const sharedOn = (route: Route) => slots.on('sessionStore', route).shared
+  const { isFilled } = slots
   const isCarried = neighbours !== undefined
-  // A plugin for shared sessions reports missing secrets itself.
-  const ownKeys = secrets.generated && (isSetUp || !provides('sessionStore'))
+  const ownKeys = secrets.generated
   if (isPlanned) checkSharing({ processes, routes, isFilled, isCarried, sharedOn, ownKeys, suggest, report })
-  if (!isSetUp || !allPluginsFound) {
-    reportNameClashes(routes, validToolsets, report)
-    problems.assertNone()
-  }
 
   if (input.observe) mcp.onFinish.push({ instance: { ...PROGRAM, routes }, value: input.observe })
   const fixForKey: ServiceParts['fixForKey'] = (key, path) => {
@@ -420,7 +402,6 @@ async function assemble(input: HostInput, registrations: KernelRegistrations): P
   if (!app) throw new Error('the pipeline failed without an error')
   if (purpose !== 'stdio') warnOpenHost(inspected, http, log)
   warnUnprotected(inspected, log, report)
-  warnMissingChallengeScopes(inspected, log)
   warnUnsupportedScopes(inspected, report)
   warnOfPages(routes, services.viewOf, report)
   if (purpose === 'inspect') warnOfValues({ config, instances, plugins, report })

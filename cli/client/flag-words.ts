@@ -46,6 +46,7 @@ function commandOf(setting: Setting): string {
   const { option, value } = setting
   const flag = FLAGS[option]
   if (option === 'resourceIndicator' && value === 'omit') return 'log in with --no-resource'
+  if (option === 'serverUrl') return `mcp-host login ${shellWord(String(value))}`
   if (flag === undefined) return `${settingText(setting)} in createAuthFetch`
   const values = typeof value === 'object' && !Array.isArray(value) ? Object.entries(value ?? {}) : [value].flat()
   return `log in with ${values.map(one => `${flag} ${shellWord([one].flat(2).join('='))}`).join(' ')}`

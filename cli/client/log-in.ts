@@ -39,22 +39,17 @@ async function createReceiver(context: CommandContext, options: ReceiverOptions)
   const host = (options.host ?? '127.0.0.1') as LoopbackHost
   const shown = new Map<string, () => void>()
 
-  function showUrl(url: URL): void {
-    say('Open this URL in a browser, and log in:')
-    stderr.write(`\n  ${url.href}\n\n`)
-    say('If the browser cannot show the last page, copy its URL from the address bar.')
-    shown.get(url.href)?.()
-  }
-
   async function show(url: URL): Promise<void> {
-    if (!options.browser) return showUrl(url)
-    step(context, 'browser', 'opening; Ctrl-C ends the login')
+    if (options.browser) step(context, 'browser', 'opening; Ctrl-C ends the login. If no page opens, open this URL:')
+    else say('Open this URL in a browser, and log in:')
+    stderr.write(`\n  ${url.href}\n\n`)
     try {
-      await openBrowser(url)
+      if (options.browser) return await openBrowser(url)
     } catch (error) {
       say(AuthError.is(error) ? (error.message.split(';', 1)[0] ?? '') : String(error))
-      showUrl(url)
     }
+    say('If the browser cannot show the last page, copy its URL from the address bar.')
+    shown.get(url.href)?.()
   }
 
   const redirect = await createLoopbackRedirect({
@@ -81,8 +76,7 @@ async function createReceiver(context: CommandContext, options: ReceiverOptions)
       const received = redirect.delegate(url, redirectUri, { signal: both }).catch(error => {
         if (options.browser || both.aborted) throw error
         // The port is in use, but the user can still paste the URL.
-        showUrl(url)
-        return never
+        return show(url).then(() => never)
       })
       try {
         return await Promise.race([received, pasted])

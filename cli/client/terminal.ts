@@ -123,7 +123,10 @@ function describe(event: AuthEvent): readonly [label: string, text: string] | un
     case 'authorization-started':
       return ['login', `at ${event.issuer}${scopesOf(event.scope)}`]
     case 'login-waiting':
-      return ['login', 'waiting for another process: complete its login, or press Ctrl-C to stop']
+      return [
+        'login',
+        `waiting for process ${event.pid ?? 'unknown'}: complete its login, or end that process to log in here`,
+      ]
     case 'refresh-failed':
       return ['renewal', `failed: ${event.code}`]
     case 'step-up':

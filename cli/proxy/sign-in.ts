@@ -19,6 +19,7 @@ interface SignInOptions {
 
 const TOLD: readonly AuthEvent['type'][] = [
   'authorization-started',
+  'login-waiting',
   'step-up',
   'refresh-failed',
   'registered',

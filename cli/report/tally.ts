@@ -133,7 +133,6 @@ export class Tally {
     const tools = this.#tools.list().map(toolRow)
     const causes = this.#causes.list().map(causeRow)
     const sampled = this.#estimated
-    const span = { from: this.#from, until: this.#until, sampled }
     const found = [
       this.#sources.size > 1 &&
         'access logs and audits were read: requests that are in both are counted twice; give files of one kind',
@@ -160,7 +159,7 @@ export class Tally {
       ...(sampled
         ? UNKNOWN
         : { users: this.#users.count(), clients: this.#clients.count(), sessions: this.#sessions.count() }),
-      legacy: this.#legacy.report(span, most),
+      legacy: this.#legacy.report(sampled, most),
       lines: { ...this.#lines },
       notes: [...notes, ...found.filter(note => note !== false)],
     }

@@ -73,7 +73,7 @@ const clientCells = (row: ClientRow): Cell[] => [
 
 const VERDICTS = { used: 'used', unused: 'not used', untold: 'not told' } as const
 
-function legacyLines({ legacy: { features, clients, notListed, advice } }: Report, width: number): string[] {
+function legacyLines({ legacy: { features, clients, notListed } }: Report, width: number): string[] {
   const featureRows = features.map((row): Cell[] => [
     row.feature,
     VERDICTS[row.verdict],
@@ -85,8 +85,6 @@ function legacyLines({ legacy: { features, clients, notListed, advice } }: Repor
     ...section('the legacy protocol', ['', '', 'clients', 'calls', 'first seen', 'last seen'], featureRows, width),
     ...section('its users', clientHead, clients.map(clientCells), width),
     ...(notListed > 0 ? [`  and ${counted(notListed, 'call')} of clients that are not listed`] : []),
-    '',
-    ...advice,
   ]
 }
 

@@ -6,7 +6,7 @@ import { join, resolve } from 'node:path'
 import { AuthError } from '../errors.ts'
 import type { CacheContext, LoginLease, TokenCache, TokenContainer } from '../stores.ts'
 import { given } from '../text.ts'
-import { fileLockFreed, tryFileLock, withFileLock } from './file-lock.ts'
+import { fileLockFreed, lockHolder, tryFileLock, withFileLock } from './file-lock.ts'
 import {
   ensurePrivateDirectory,
   privateDirectoryExists,
@@ -110,7 +110,7 @@ export function createFileTokenCache(directory: string, { key }: FileTokenCacheO
       await prepare()
       const lock = await tryFileLock(path)
       if (lock) return { held: true, release: () => lock.release() }
-      return { held: false, wait: signal => fileLockFreed(path, { signal }) }
+      return { held: false, pid: await lockHolder(path), wait: signal => fileLockFreed(path, { signal }) }
     },
     /** Lists all files by key; unreadable files have an error. */
     async list(): Promise<CachedLogin[]> {

@@ -116,12 +116,26 @@ export async function tryFileLock(path: string, { timing }: LockOptions = {}): P
   return take(path, times, async (claim, watch) => (await claim()) || ((await watch()) === undefined && claim()))
 }
 
-/** Resolves when the current holder releases the lock or dies. Rejects with the signal's reason on abort. */
-export async function fileLockFreed(path: string, { signal, timing }: LockOptions = {}): Promise<void> {
+/**
+ * Resolves when the current holder releases the lock or dies: with true if it did not release it. Rejects with the signal's
+ * reason on abort.
+ */
+export async function fileLockFreed(path: string, { signal, timing }: LockOptions = {}): Promise<boolean> {
   const times = { ...TIMING, ...timing }
   const watch = watchOwner(path, times)
   const first = await watch()
   for (let owner = first; owner !== undefined && owner === first; owner = await watch()) await rest(times.poll, signal)
+  // Only a release removes the directory. A dead holder leaves it, and the next one reuses it.
+  return stat(path).then(
+    () => true,
+    () => false,
+  )
+}
+
+/** The process id of the holder, if it is known on this machine. */
+export async function lockHolder(path: string): Promise<number | undefined> {
+  const [, machine, pid] = OWNER.exec((await readOwner(path).catch(() => undefined))?.owner ?? '') ?? []
+  return machine === machineId() ? Number(pid) : undefined
 }
 
 type Claim = () => Promise<boolean>
@@ -225,8 +239,8 @@ async function rest(milliseconds: number, signal: AbortSignal | undefined): Prom
 }
 
 async function busy(path: string, wait: number): Promise<AuthError> {
-  const seen = await readOwner(path).catch(() => undefined)
-  const holder = seen ? `process ${OWNER.exec(seen.owner)?.[2] ?? 'unknown'}` : 'another process'
+  const pid = await lockHolder(path)
+  const holder = pid === undefined ? 'another process' : `process ${pid}`
   return new AuthError(`the lock ${basename(path)} was held by ${holder} for ${wait / 1000} s`, {
     code: 'temporarily_unavailable',
     retryable: true,

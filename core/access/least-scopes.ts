@@ -2,7 +2,6 @@
 
 import { type Report, StartError } from '../http/errors.ts'
 import { getOrCreate } from '../http/get-or-create.ts'
-import type { Logger } from '../kernel/log.ts'
 import type { AccessServices, LeastScopes } from '../mcp/access-decider.ts'
 import { type Catalog, type CatalogItem, EVERYWHERE } from '../mcp/catalog.ts'
 import { didYouMean } from '../mcp/nearest.ts'
@@ -64,20 +63,5 @@ export function warnUnsupportedScopes(facts: LeastScopesFacts, report: Report): 
         )
       }
     }
-  }
-}
-
-/** Warns about protected routes whose challenge contains no scopes, so that clients request every scope. */
-export function warnMissingChallengeScopes(facts: LeastScopesFacts, log: Logger): void {
-  for (const route of facts.routes) {
-    const supported = facts.slot('protectedResource', route).scopesOf(route) ?? []
-    if (route.authorize === undefined || route.challengeScopes.length > 0 || supported.length < 2) continue
-    if ((facts.slot('access', route).authorize(route.authorize, undefined, route)?.scopes ?? []).length > 0) continue
-    if (route.knownCombinations().every(toolsets => scopesOfAll(facts, route, toolsets).length > 0)) continue
-    const fix = `set routes['${route.path}'].challengeScope to the least that is of use there`
-    log.warn(
-      { code: 'MH1220', route: route.path, scopes: supported, fix },
-      'clients request every scope, because no challenge contains scopes',
-    )
   }
 }

@@ -1,4 +1,4 @@
-// Checks the keys of tools, resources and prompts, and recognises the key names of other MCP frameworks.
+// Checks the keys of tools, resources and prompts.
 
 import { readFileSync } from 'node:fs'
 import { formatPath, type Path } from '../http/errors.ts'
@@ -6,7 +6,7 @@ import { type Definition, kindOf } from '../mcp/define.ts'
 import { DEFINITION_SCHEMAS } from '../mcp/definition-schema.ts'
 import type { DeclaredKeys } from './declared-keys.ts'
 import { isPlain } from './define-config.ts'
-import { type Finding, omitMisspelledKeys } from './explain-problems.ts'
+import type { Finding } from './explain-problems.ts'
 import { lineAt } from './locate-in-code.ts'
 import type { Mistake } from './problems.ts'
 import { validateValue } from './validate-value.ts'
@@ -30,8 +30,7 @@ export function createDefinitionCheck(toolKeys: DeclaredKeys['toolKeys']): FindF
   return definition => {
     const kind = kindOf(definition)
     if (kind === undefined) return []
-    const findings = findingsOf(withoutUndefined(definition, OWN_KEYS), schemas[kind])
-    return findings.length === 0 ? findings : withForeignNames(findings, kind)
+    return findingsOf(withoutUndefined(definition, OWN_KEYS), schemas[kind])
   }
 }
 
@@ -60,67 +59,13 @@ export function describeFault({ kind, path, found, expected, suggestion }: Findi
   return `${formatPath(path)}: ${kind}${hint} found ${found}; expected ${expected}`
 }
 
-type Kind = 'tool' | 'resource' | 'prompt'
-
-const FORMS: Readonly<Record<string, string>> = {
-  handler: 'handler: (args, ctx) => ...',
-  input: "input: z.object({ ... }), or a JSON Schema such as { type: 'object', properties: { ... } }",
-  output: "output: z.object({ ... }), or a JSON Schema such as { type: 'object', properties: { ... } }",
-  arguments: "arguments: { topic: { description: '...', required: true } }",
-  access: "access: 'the name of a policy, a scope or a role'",
-  uri: "uri: 'notes://all'",
-  uriTemplate: "uriTemplate: 'notes://{id}'",
-}
-
-const words = (text: string, name: string) => text.split(' ').map(word => [word, name] as const)
-
-const HANDLER = words(
-  'execute run callback cb fn func call invoke action resolve resolver load read readCallback method',
-  'handler',
-)
-const ACCESS = words('scopes scope roles role auth authorize canAccess permissions', 'access')
-const INPUT = 'parameters inputSchema input_schema paramsSchema argsSchema params args schema arguments inputs'
-
-const FOREIGN_NAMES: Readonly<Record<Kind, ReadonlyMap<string, string>>> = {
-  tool: new Map([
-    ...HANDLER,
-    ...ACCESS,
-    ...words(INPUT, 'input'),
-    ...words('outputSchema output_schema returns response result outputs', 'output'),
-  ]),
-  resource: new Map([
-    ...HANDLER,
-    ...ACCESS,
-    ...words('url href', 'uri'),
-    ...words('template uri_template uriPattern resourceTemplate', 'uriTemplate'),
-  ]),
-  prompt: new Map([...HANDLER, ...ACCESS, ...words(INPUT, 'arguments')]),
-}
-
-function withForeignNames(findings: readonly Finding[], kind: Kind): Finding[] {
-  const meant = new Map<Finding, string>()
-  for (const finding of findings) {
-    const name = FOREIGN_NAMES[kind].get(String(finding.path[0]))
-    if (finding.kind === 'unknown option' && finding.path.length === 1 && name !== undefined) meant.set(finding, name)
-  }
-  const renamed = findings.map(finding => {
-    const name = meant.get(finding)
-    return name === undefined ? finding : { ...finding, suggestion: name, expected: FORMS[name] ?? name }
-  })
-  return omitMisspelledKeys(renamed)
-}
-
 const RETURNED = 'export what defineTool, defineResource or definePrompt return'
-/** Matches calls by which the official SDK and other frameworks register definitions. */
-const REGISTERS =
-  /\.(tool|registerTool|addTool|resource|registerResource|addResource|prompt|registerPrompt|addPrompt)\s*\(/
-
 const looksDefined = (value: unknown): value is { name: string } =>
   isPlain(value) &&
   kindOf(value) === undefined &&
   'name' in value &&
   typeof value.name === 'string' &&
-  Object.keys(value).some(key => key === 'handler' || HANDLER.some(([word]) => word === key))
+  'handler' in value
 
 interface Module {
   readonly file: string
@@ -134,32 +79,17 @@ export function explainBare({ file, exported, at }: Module): Mistake[] {
   return [...new Set(values)].filter(looksDefined).map(({ name }) => {
     const text = `"${name}" is a plain object, and no definition: wrap it, as in export const it = defineTool({ ... })`
     const path = formatPath(at)
-    const written = new RegExp(`['"\`]${name.replace(/\W/g, '\\$&')}['"\`]`)
-    return { code: 'MH1103', file, path, ...lineIn(readFileSync(file, 'utf8'), written), text: `${path}: ${text}` }
+    const source = readFileSync(file, 'utf8')
+    const offset = source.search(new RegExp(`['"\`]${name.replace(/\W/g, '\\$&')}['"\`]`))
+    return {
+      ...{ code: 'MH1103', file, path, text: `${path}: ${text}` },
+      ...(offset !== -1 && { line: lineAt(source, offset) }),
+    }
   })
-}
-
-function lineIn(source: string, text: RegExp): { line?: number } {
-  const offset = source.search(text)
-  return offset === -1 ? {} : { line: lineAt(source, offset) }
 }
 
 export function explainNone({ file, exported, at }: Module): Mistake {
   const path = formatPath(at)
-  const source = readFileSync(file, 'utf8')
-  const [, call] = REGISTERS.exec(source) ?? []
-  if (call !== undefined) {
-    const what = call.toLowerCase().replace(/^register|^add/, '')
-    const define = `define${what.charAt(0).toUpperCase()}${what.slice(1)}`
-    const fix = `it calls .${call}(...) of another framework's server: write export const it = ${define}({ name, ... })`
-    return {
-      code: 'MH1102',
-      file,
-      path,
-      ...lineIn(source, REGISTERS),
-      text: `${path}: it exports no definition; ${fix}`,
-    }
-  }
   const names = Object.keys(exported)
   const found = names.length === 0 ? 'nothing' : names.slice(0, MOST_NAMES).join(', ')
   return { code: 'MH1102', file, path, text: `${path}: it exports no definition; ${RETURNED} (it exports ${found})` }

@@ -46,7 +46,7 @@ export function explainProblems(errors: readonly ErrorObject[], { value, schema,
 }
 
 /** Omits missing keys that are probably misspelled in an adjacent unknown key, so that one typo is one problem. */
-export function omitMisspelledKeys(findings: readonly Finding[]): Finding[] {
+function omitMisspelledKeys(findings: readonly Finding[]): Finding[] {
   const meant = findings.flatMap(({ kind, path, suggestion }) =>
     kind === 'unknown option' && suggestion !== undefined ? [formatPath([...path.slice(0, -1), suggestion])] : [],
   )
@@ -194,9 +194,7 @@ function explainName(path: Path, name: string, schema: JsonSchema): Finding {
 /** Finds a valid value that is similar to the given one. Returns none for a URL with hidden parts. */
 function suggest(value: unknown, schema: JsonSchema): { suggestion?: string } {
   if (typeof value !== 'string' || shownUrl(value) !== value) return {}
-  const allowed = textsOf(schema)
-  const close = allowed.length > 0 ? nearest(value, allowed) : undefined
-  const suggestion = close ?? respelled(value, schema)
+  const suggestion = nearest(value, textsOf(schema))
   return suggestion === undefined ? {} : { suggestion }
 }
 
@@ -204,31 +202,6 @@ function textsOf(schema: JsonSchema): string[] {
   const own = [schema['const'], schema['enum']].flat()
   const branches = [schema['anyOf'] ?? schema['oneOf'] ?? []].flat() as JsonSchema[]
   return [...own.filter(value => typeof value === 'string'), ...branches.flatMap(textsOf)]
-}
-
-function respelled(value: string, schema: JsonSchema): string | undefined {
-  const patterns = [schema, ...([schema['anyOf'] ?? []].flat() as JsonSchema[])].flatMap(({ pattern }) =>
-    typeof pattern === 'string' ? [new RegExp(pattern)] : [],
-  )
-  const spellings = spellingsOf(value).filter(spelling => spelling !== value && spelling !== '')
-  return spellings.find(spelling => patterns.some(pattern => pattern.test(spelling)))
-}
-
-const BARE_HOST = /^[\w-]+(\.[\w-]+)+(:\d+)?$/
-const METADATA_PATH = /\/\.well-known\/(openid-configuration|oauth-authorization-server|jwks\.json)/
-
-function spellingsOf(value: string): string[] {
-  if (/^\d/.test(value)) return [value.replace(/\s/g, '').toLowerCase(), `/${value}`]
-  if (!URL.canParse(value))
-    return [value.toLowerCase(), `/${value}`, ...(BARE_HOST.test(value) ? [`https://${value}`] : [])]
-  const { host, origin } = new URL(value)
-  return [
-    value.toLowerCase(),
-    value.replace(METADATA_PATH, ''),
-    `${value}/`,
-    host,
-    ...(origin === 'null' ? [] : [origin]),
-  ]
 }
 
 const MAX_SHOWN = 60
@@ -241,7 +214,10 @@ const PATTERN_WORDS: ReadonlyMap<unknown, string> = new Map([
   [CLAIM_PATH_PATTERN, "a name, or names joined by dots such as 'realm_access.roles'"],
   [HTTP_URL_PATTERN, "an absolute http(s) URL such as 'https://mcp.acme.example'"],
   [ENDPOINT_URL_PATTERN, 'an absolute http(s) URL without a user, a password and a fragment'],
-  [ISSUER_URL.pattern, 'the exact URL of one issuer, not the URL of its metadata or of an endpoint'],
+  [
+    ISSUER_URL.pattern,
+    'the exact https URL of one issuer (of Auth0 with its slash), not the URL of its metadata or of an endpoint',
+  ],
   [KEYS_URL.pattern, 'the URL of a key set, not of a discovery document'],
   [IDENTIFIER.pattern, 'an identifier, not the URL of a metadata document'],
   [SCOPE.pattern, 'one scope without spaces; write several as a list'],

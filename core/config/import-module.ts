@@ -5,10 +5,10 @@ import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import type { ParseError } from 'jsonc-parser'
+import { systemClock, withTimeout } from '../http/clock.ts'
 import { isObject } from '../mcp/is-object.ts'
 import { filesRead, imported, linkModule, moduleUrl, readImports, replaceModules } from './module-graph.ts'
 import { hasSynchronousHooks } from './version-hooks.ts'
-import { whileLoading } from './while-loading.ts'
 
 const TYPESCRIPT = /\.[cm]?tsx?$/
 
@@ -16,6 +16,16 @@ const TYPESCRIPT = /\.[cm]?tsx?$/
 let registered: Promise<void> | undefined = TYPESCRIPT.test(import.meta.url) ? Promise.resolve() : undefined
 let tsconfig: { readonly file: string | undefined } | undefined
 let deciding: Promise<void> = Promise.resolve()
+
+const TIMEOUT = 30_000
+/** Its timers do not keep the process alive: with an empty event loop, the CLI reports a promise that never settles. */
+const UNREF_CLOCK = { ...systemClock, setTimeout: (task: () => void, ms: number) => setTimeout(task, ms).unref() }
+
+function neverFinishes(): never {
+  throw new Error(
+    `it has not finished after ${TIMEOUT / 1_000} s: check each top-level \`await\` in it and its imports`,
+  )
+}
 
 /**
  * Imports the module at an absolute path. The first TypeScript file starts tsx for the whole process, without a namespace, so
@@ -30,9 +40,9 @@ export async function importModule(file: string): Promise<Record<string, unknown
   filesRead.add(file)
   let isWhole = false
   try {
-    const namespace = (await whileLoading(() => import(moduleUrl(file)))) as Record<string, unknown>
+    const namespace = await withTimeout(import(moduleUrl(file)), TIMEOUT, neverFinishes, UNREF_CLOCK)
     isWhole = true
-    return unwrap(namespace)
+    return unwrap(namespace as Record<string, unknown>)
   } finally {
     await imported(file, isWhole)
   }

@@ -12,12 +12,9 @@ import {
 } from './define.ts'
 import { DEFINITION_SCHEMAS } from './definition-schema.ts'
 import { type IsolationLimits, isolateFault, resolveIsolate } from './isolate.ts'
-import { didYouMean } from './nearest.ts'
 import { normalTemplate, normalUri } from './normal-uri.ts'
-import type { JsonSchema } from './protocol.ts'
 import { SchemaFault } from './schema/check-schema.ts'
 import { collectHeaderParams, type HeaderParam } from './schema/header-params.ts'
-import { unknownRequired } from './schema/lint-schema.ts'
 import {
   advertisedSchema,
   type CompiledSchema,
@@ -70,14 +67,6 @@ const digestOf = (wire: object, definition: Definition) =>
     .digest('base64url')
     .slice(0, 22)
 
-function checkRequired(input: JsonSchema): void {
-  const unknown = unknownRequired(input).find(({ isClosed }) => isClosed)
-  if (!unknown) return
-  const { name, known, path } = unknown
-  const what = `its input requires "${name}", which is none of its properties; ${didYouMean(name, known)}`
-  throw new SchemaFault(['input', ...path, 'required'], `${what} No arguments can ever fit`)
-}
-
 export const isHostKey = (key: string) => Object.hasOwn(DEFINITION_SCHEMAS.tool.properties, key)
 
 function compileTool(definition: ToolDefinition): ToolItem {
@@ -86,7 +75,6 @@ function compileTool(definition: ToolDefinition): ToolItem {
   const fault = isolate && isolateFault(definition)
   if (fault !== undefined) throw new Error(`it has \`isolate\`, but ${fault}`)
   const input = compileSchema(definition.input, 'input')
-  if (!isUnchecked(definition.input)) checkRequired(input.json)
   const listedOutput = isUnchecked(definition.output) ? definition.output : undefined
   const output = listedOutput || !definition.output ? undefined : compileOutput(definition.output)
   const outputSchema = listedOutput ?? (output && advertisedSchema(output.json))

@@ -276,21 +276,12 @@ interface Publisher {
   readonly pending: () => Promise<void> | undefined
 }
 
-/** Minimum time between warnings about unacknowledged changes, milliseconds. */
-const LOG_INTERVAL = 10_000
-
 function createPublishing(buses: readonly ChangeBus[], log: Logger): () => Publisher {
-  let late = 0
-  let loggedAt = Number.NEGATIVE_INFINITY
-
-  function logLate(err: unknown) {
-    late++
-    if (performance.now() - loggedAt < LOG_INTERVAL) return
-    loggedAt = performance.now()
-    const what = 'the change bus does not acknowledge changes: clients can be notified late'
-    log.warn({ code: 'MH1430', reason: errorText(err), changes: late }, what)
-    late = 0
-  }
+  const logLate = (err: unknown) =>
+    log.warn(
+      { code: 'MH1430', reason: errorText(err) },
+      'the change bus does not acknowledge changes: clients can be notified late',
+    )
 
   return () => {
     const open = new Set<Promise<void>>()

@@ -1,10 +1,8 @@
 // Warnings about definitions that some clients or callers cannot use, at startup and when one is added at run time.
 import type { CatalogItem, ResourceItem, ToolItem } from './catalog-item.ts'
-import { didYouMean } from './nearest.ts'
 import { hasUriCharacters, normalTemplate, normalUri } from './normal-uri.ts'
 import type { JsonSchema } from './protocol.ts'
 import { isDraft07 } from './schema/ajv.ts'
-import { misspellingsIn, unknownRequired } from './schema/lint-schema.ts'
 import { subschemas } from './schema/subschemas.ts'
 
 interface DefinitionWarning {
@@ -56,16 +54,5 @@ export function warningsOf(item: CatalogItem): DefinitionWarning[] {
   if (item.kind === 'resources') return uriWarningsOf(item)
   if (item.kind !== 'tools') return []
   const refusals = refusalsOf(item)
-  const warnings = refusals.slice(0, 1).map(({ at }) => ({ why: refusals.map(({ why }) => why).join('; '), at }))
-  for (const { name, known, path } of unknownRequired(item.input.json)) {
-    const why = `its input requires "${name}", which is none of its properties; ${didYouMean(name, known)}`
-    warnings.push({ why, at: ['input', ...path, 'required'] })
-  }
-  for (const [role, schema] of Object.entries({ input: item.input.json, output: item.output?.json ?? {} })) {
-    for (const { why, path } of misspellingsIn(schema)) {
-      const name = path.at(-2)
-      warnings.push({ why: `its ${role}${name === undefined ? '' : `, "${name}"`}: ${why}`, at: [role, ...path] })
-    }
-  }
-  return warnings
+  return refusals.slice(0, 1).map(({ at }) => ({ why: refusals.map(({ why }) => why).join('; '), at }))
 }

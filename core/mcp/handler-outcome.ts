@@ -32,9 +32,6 @@ export function throwFailure(error: unknown): never {
 
 /** Milliseconds after the abort before a running handler is logged. */
 const GRACE = 2_000
-/** Interval of repeated warnings per item, milliseconds; also logged when the count doubles. */
-const REPEAT = 60_000
-
 const FIX =
   'pass ctx.signal to the operations that it awaits, or check ctx.signal.aborted between steps; `concurrency` limits such calls'
 
@@ -43,31 +40,18 @@ export function watchOverdue(
   metrics: Pick<Metrics, 'gauge'>,
   clock: Clock,
 ): (item: CatalogItem, limit: number) => () => void {
-  const items = new WeakMap<CatalogItem, { running: number; logged: number; at: number }>()
   let all = 0
   const figure = { name: 'mcp_host_handlers_overdue', help: 'Handlers that still run after the timeout of their call.' }
   metrics.gauge(figure, () => all)
 
   return (item, limit) => {
     all++
-    const overdue = items.get(item) ?? { running: 0, logged: 0, at: Number.NEGATIVE_INFINITY }
-    items.set(item, overdue)
-    let isCounted = false
-    const count = () => {
-      isCounted = true
-      const running = ++overdue.running
-      const now = clock.monotonic()
-      if (running < overdue.logged * 2 && now - overdue.at <= REPEAT) return
-      overdue.logged = running
-      overdue.at = now
-      const fields = { kind: item.kind, name: item.key, limit, running, fix: FIX }
-      log.warn({ code: 'MH1609', ...fields }, 'a handler continues after its timeout: it ignores its signal')
-    }
-    const timer = clock.setTimeout(count, GRACE).unref()
+    const fields = { code: 'MH1609', kind: item.kind, name: item.key, limit, fix: FIX }
+    const warn = () => log.warn(fields, 'a handler continues after its timeout: it ignores its signal')
+    const timer = clock.setTimeout(warn, GRACE).unref()
     return () => {
       all--
       clock.clear(timer)
-      if (isCounted) overdue.running--
     }
   }
 }

@@ -526,6 +526,8 @@ export interface TaskRow {
 
 export interface Upstreams {
   readonly servers: readonly UpstreamRow[]
+  /** Rows of all nodes. `servers` has at most 1,000. */
+  readonly total: number
   readonly commands: readonly Command[]
 }
 
@@ -537,9 +539,10 @@ export interface UpstreamRow {
   /** The URL without credentials and query, or the command without arguments. */
   readonly target: string
   readonly state: 'not connected' | 'connecting' | 'up' | 'needs login' | 'down' | 'crash loop'
-  /** The start of the state, or of the outage while connecting. */
+  /** The start of the state. */
   readonly since: number
   readonly nextAttempt?: number
+  /** Of the connection for lists, not of sessions of callers. */
   readonly lastError?: { readonly at: number; readonly reason: string }
   /** Name and version that the server reports. */
   readonly server?: string

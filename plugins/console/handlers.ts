@@ -272,7 +272,7 @@ export function createHandlers({ host, operator, records, isActive, readProgram 
 
   const upstreams = (): UpstreamRow[] =>
     [...upstreamStates].flatMap(read =>
-      read().map(({ withheld, lastError, ...state }) => ({
+      read().map(({ withheld, differences: _, lastError, ...state }) => ({
         ...state,
         node,
         ...(lastError && { lastError: { ...lastError, reason: lastError.reason.slice(0, MAX_REASON) } }),
@@ -306,7 +306,7 @@ export function createHandlers({ host, operator, records, isActive, readProgram 
   async function surface(): Promise<Surface> {
     const { program } = operator
     const { items, lock } = program
-      ? await program.readSurface()
+      ? await program.readSurface([...upstreamStates].flatMap(read => read()))
       : { items: itemsOf(operator), lock: { state: 'none' as const, changes: [] } }
     const commands = [{ label: 'Changes since the lock file', command: `${programOf(operator)} diff` }]
     return { items: withLimits(operator, items), lock, figures: mergeItems(await nodes.ask('items')), commands }
@@ -636,7 +636,7 @@ export function createHandlers({ host, operator, records, isActive, readProgram 
     [`GET ${PATHS.upstreams}`]: request =>
       isOn('upstream')
         ? gather('upstreams', request, found => ({
-            servers: mergeUpstreams(found),
+            ...mergeUpstreams(found),
             commands: [{ label: 'Connect and check all servers', command: `${programOf(operator)} doctor --config` }],
           }))
         : unavailable('The plugin `upstream` is off.', 'upstream: { servers: { docs: { url: "https://…" } } }'),

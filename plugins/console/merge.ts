@@ -15,6 +15,7 @@ import type {
   Tasks,
   ToolFigures,
   UpstreamRow,
+  Upstreams,
   Warning,
 } from './api.ts'
 import {
@@ -200,11 +201,12 @@ export function mergeClients(replies: readonly NodeReply[], isSingleProcess: boo
   }
 }
 
-export const mergeUpstreams = (replies: readonly NodeReply[]): readonly UpstreamRow[] =>
-  rowsOf(replies, ({ servers }: Parts['upstreams']) => servers)
+export function mergeUpstreams(replies: readonly NodeReply[]): Pick<Upstreams, 'servers' | 'total'> {
+  const rows = rowsOf(replies, ({ servers }: Parts['upstreams']) => servers)
     .map(({ name: node, row }) => ({ ...row, node }))
     .sort((one, other) => one.name.localeCompare(other.name) || one.node.localeCompare(other.node))
-    .slice(0, MAX_ROWS.upstreams)
+  return { servers: rows.slice(0, MAX_ROWS.upstreams), total: rows.length }
+}
 
 /** Several nodes can have a copy of one session. A session whose own node does not reply is shown at a node with a copy. */
 export function mergeSessions(replies: readonly NodeReply[]): Sessions {

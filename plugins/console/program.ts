@@ -1,4 +1,5 @@
 // The services of the program that runs the host, which the console uses. `cli/console.ts` implements them.
+import type { UpstreamState } from '../families/upstream-calls/index.ts'
 import type { Caller, ConfigView, ConnectClient, ItemKind, LastReload, LockState, SurfaceItem } from './api.ts'
 
 export interface ConsoleProgram {
@@ -8,7 +9,9 @@ export interface ConsoleProgram {
   readConnectClients(): Promise<readonly ConnectClient[]>
   /** Shows the operator how to open the console. `createLoginUrl` returns a URL for one login. */
   announce(createLoginUrl: () => string): void
-  readSurface(): Promise<{ readonly items: readonly Omit<SurfaceItem, 'limits'>[]; readonly lock: LockState }>
+  readSurface(
+    servers: readonly UpstreamState[],
+  ): Promise<{ readonly items: readonly Omit<SurfaceItem, 'limits'>[]; readonly lock: LockState }>
   /** The lines of `mcp-host explain`. */
   explain(of: {
     readonly path: string

@@ -311,7 +311,7 @@ export function createRequester(options: RequesterOptions) {
     const call = callOf(ctx)
     if (!call) return
     for (const [name, value] of Object.entries(services().slot('tracer', call.offer.route).headersFor(call))) {
-      if (!headers.includes(name)) headers.push(name, value)
+      if (!headers.some((sent, index) => index % 2 === 0 && sent === name)) headers.push(name, value)
     }
   }
 

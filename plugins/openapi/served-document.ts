@@ -5,6 +5,7 @@ import type { InternalHost } from '../../core/internal.ts'
 import { parseDuration, parseSize, type ServedToolset, StartError } from '../../core/plugin.ts'
 import { callOf } from '../../core/transport.ts'
 import type { Logins } from '../families/credentials/index.ts'
+import { countsText } from '../families/texts/index.ts'
 import { type RecordUpstreamCall, upstreamCallsOf } from '../families/upstream-calls/index.ts'
 import { findCredentialFaults, planCredentials } from './credentials.ts'
 import { defineApiResource, defineApiTool, type SendRequest } from './define-items.ts'
@@ -79,14 +80,14 @@ export class ServedDocument {
   #describe(): string {
     if (!this.#read) return 'the document is read at startup'
     const { tools, faults } = this.#read
-    const parts = [
-      [tools.length - this.#left.length, 'tools'],
-      [tools.filter(tool => tool.pathArguments && !this.#left.includes(tool)).length, 'resources'],
+    const resources = tools.filter(tool => tool.pathArguments && !this.#left.includes(tool)).length
+    const served = { tools: tools.length - this.#left.length, ...(resources > 0 && { resources }) }
+    const others = [
       [this.#left.length, 'left out: no credentials'],
       [faults.length, 'left out: invalid'],
       [tools.filter(isSimplified).length, 'with simplified schemas'],
     ] as const
-    return parts.flatMap(([count, what], index) => (count > 0 || index === 0 ? `${count} ${what}` : [])).join(', ')
+    return [countsText(served), ...others.flatMap(([count, what]) => (count > 0 ? `${count} ${what}` : []))].join(', ')
   }
 
   /** Reads and serves a document at a URL in `onReady`, so that `check`, `lock` and `start --frozen` include its tools. */

@@ -5,7 +5,7 @@ import { type PluginFinding, StartError } from '../../core/plugin.ts'
 import { systemClock } from '../../core/transport.ts'
 import { connect, operatorText } from '../../remote/index.ts'
 import { isPerCaller } from '../families/credentials/index.ts'
-import { visibleLine, visibleText } from '../families/texts/index.ts'
+import { countsText, visibleLine, visibleText } from '../families/texts/index.ts'
 import { listCapabilities } from './calls.ts'
 import { createDefiner } from './definitions.ts'
 import { isLoginNeeded } from './failures.ts'
@@ -62,7 +62,7 @@ async function examineServer(
       .map(one => String(one['uri'] ?? one['uriTemplate']))
       .filter(uri => isServed(settings.resources, uri))
     const prompts = snapshot.prompts.filter(one => isServed(settings.prompts, String(one['name'])))
-    const counts = `${tools.length} tools, ${resources.length} resources, ${prompts.length} prompts`
+    const counts = countsText({ tools: tools.length, resources: resources.length, prompts: prompts.length })
     const facts = `${visibleLine(`${server.name ?? 'unnamed'} ${server.version ?? ''}`).trim()}, protocol version ${revision}, ${counts}`
     const differences = accepted === undefined ? '' : describeDifferences(snapshot, accepted, settings)
     if (differences === '') return { finding: { check, level: 'ok', text: facts }, snapshot }

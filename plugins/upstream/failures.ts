@@ -59,7 +59,7 @@ export function shownReason(error: unknown): string {
 
 /** The error for calls while a server is down. `since`: the start of the outage, ISO 8601. */
 export const unavailable = (name: string, since: string, reason: string): ToolError =>
-  new ToolError(`The server "${name}" has been unavailable since ${since} (${reason}). Try again later.`)
+  new ToolError(`The server "${name}" has been unavailable since ${since} (last error: ${reason}). Try again later.`)
 
 /** Converts a failure of the server `name` to the error for the caller. `since`: the time of the failure, ISO 8601. */
 export function callFailure(name: string, error: unknown, since: string): Error {

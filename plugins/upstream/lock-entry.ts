@@ -4,6 +4,7 @@ import { isDeepStrictEqual } from 'node:util'
 import { isObject, StartError } from '../../core/plugin.ts'
 import { canonicalJson, hasOwnHash, withHash } from '../families/canonical-json/index.ts'
 import { visibleText } from '../families/texts/index.ts'
+import type { Difference } from '../families/upstream-calls/index.ts'
 import type { Item, Snapshot } from './lists.ts'
 import { isIncluded, isServed, labelOf } from './names.ts'
 import type { ServerSettings } from './settings.ts'
@@ -93,37 +94,50 @@ function isAsAccepted(item: Item, known: Item): boolean {
   }
 }
 
-/** Describes how the current lists differ from the accepted ones. Empty without differences. */
-export function describeDifferences(snapshot: Snapshot, accepted: LockEntry, filters: Filters): string {
-  const count = { changed: 0, new: 0, removed: 0 }
-  for (const list of LISTS) {
-    const names = new Set<unknown>()
-    for (const item of snapshot[list]) {
-      const { name } = item
-      if (!isChosen(list, name, filters)) continue
-      names.add(name)
-      const known = acceptedItem(accepted, list, name)
-      if (known === undefined) count.new++
-      else if (!isAsAccepted(item, known)) count.changed++
-    }
-    count.removed += Object.keys(accepted[list]).filter(
+interface FoundDifference extends Pick<Difference, 'label' | 'kind'> {
+  readonly list: ListName | undefined
+  /** Undefined for instructions and removed items. */
+  readonly item: Item | undefined
+}
+
+function findDifferences(snapshot: Snapshot, accepted: LockEntry | undefined, filters: Filters): FoundDifference[] {
+  const items = LISTS.flatMap(list => {
+    const labelIn = (name: unknown) => labelOf(list.slice(0, -1), name)
+    const chosen = snapshot[list].filter(({ name }) => isChosen(list, name, filters))
+    const names = new Set(chosen.map(({ name }) => name))
+    const removed = Object.keys(accepted?.[list] ?? {}).filter(
       name => isChosen(list, name, filters) && !names.has(name),
-    ).length
-  }
-  const instructions = shownInstructions(snapshot, filters)
-  if (filters.instructions === 'append' && instructions !== accepted.instructions) {
-    if (accepted.instructions === undefined) count.new++
-    else if (instructions === undefined) count.removed++
-    else count.changed++
-  }
-  return Object.entries(count)
-    .flatMap(([what, number]) => (number === 0 ? [] : [`${number} ${what}`]))
+    )
+    return [
+      ...chosen.flatMap((item): FoundDifference[] => {
+        const known = acceptedItem(accepted, list, String(item['name']))
+        if (known !== undefined && isAsAccepted(item, known)) return []
+        return [{ label: labelIn(item['name']), kind: known === undefined ? 'new' : 'changed', list, item }]
+      }),
+      ...removed.map(name => ({ label: labelIn(name), kind: 'removed' as const, list, item: undefined })),
+    ]
+  })
+  const text = shownInstructions(snapshot, filters)
+  const known = filters.instructions === 'append' ? accepted?.instructions : undefined
+  if (text === known) return items
+  const kind = known === undefined ? 'new' : text === undefined ? 'removed' : 'changed'
+  return [...items, { label: 'instructions', kind, list: undefined, item: undefined }]
+}
+
+/** Counts how the current lists differ from the accepted ones. Empty without differences. */
+export function describeDifferences(snapshot: Snapshot, accepted: LockEntry, filters: Filters): string {
+  const found = findDifferences(snapshot, accepted, filters)
+  return (['changed', 'new', 'removed'] as const)
+    .flatMap(wanted => {
+      const count = found.filter(({ kind }) => kind === wanted).length
+      return count === 0 ? [] : `${count} ${wanted}`
+    })
     .join(', ')
 }
 
 /**
  * Withholds new and changed items, as the options define. `changedTools`: names of withheld tools that were accepted.
- * `withheld`: the reasons by label.
+ * `withheld`: the reasons by label. `differences`: also of served and removed items; without an entry, of withheld items only.
  */
 export function reviewLists(
   snapshot: Snapshot,
@@ -131,32 +145,26 @@ export function reviewLists(
   settings: Filters & Pick<ServerSettings, 'name' | 'newTools' | 'changed'>,
 ) {
   const { newTools, changed } = settings
-  const withheld = new Map<string, string>()
-  const changedTools: string[] = []
-  const isWithheld = (label: string, isNew: boolean, isSame: () => boolean) => {
-    if (isNew ? newTools === 'serve' : changed === 'serve' || isSame()) return false
-    const what = isNew ? 'it has not been accepted' : 'it has changed since it was accepted'
-    withheld.set(label, `${what}: run \`mcp-host accept ${settings.name}\``)
-    return true
-  }
-  const keep = (list: ListName) =>
-    snapshot[list].filter(item => {
-      const { name } = item
-      if (!isChosen(list, name, settings)) return true
-      const known = acceptedItem(accepted, list, name)
-      const isSame = () => known !== undefined && isAsAccepted(item, known)
-      if (!isWithheld(labelOf(list.slice(0, -1), name), known === undefined, isSame)) return true
-      if (known !== undefined && list === 'tools') changedTools.push(name)
-      return false
-    })
-  const text = shownInstructions(snapshot, settings)
-  const known = accepted?.instructions
-  const isLeftOut = text !== undefined && isWithheld('instructions', known === undefined, () => text === known)
+  const found = findDifferences(snapshot, accepted, settings).map(one => ({
+    ...one,
+    isWithheld: one.kind !== 'removed' && (one.kind === 'new' ? newTools : changed) === 'withhold',
+  }))
+  const left = found.filter(({ isWithheld }) => isWithheld)
+  const leftItems = new Set(left.map(({ item }) => item))
+  const reasonFor = (kind: Difference['kind']) =>
+    kind === 'new' ? 'it has not been accepted' : 'it has changed since it was accepted'
+  const withheld = new Map(
+    left.map(({ label, kind }) => [label, `${reasonFor(kind)}: run \`mcp-host accept ${settings.name}\``] as const),
+  )
+  const changedTools = left.flatMap(({ kind, list, item }) =>
+    kind === 'changed' && list === 'tools' ? String(item?.['name']) : [],
+  )
+  const differences = (accepted ? found : left).map(({ label, kind, isWithheld }) => ({ label, kind, isWithheld }))
   const served: Snapshot = {
     ...snapshot,
-    tools: keep('tools'),
-    prompts: keep('prompts'),
-    instructions: isLeftOut ? undefined : text,
+    tools: snapshot.tools.filter(item => !leftItems.has(item)),
+    prompts: snapshot.prompts.filter(item => !leftItems.has(item)),
+    instructions: withheld.has('instructions') ? undefined : shownInstructions(snapshot, settings),
   }
-  return { served, changedTools, withheld }
+  return { served, changedTools, withheld, differences }
 }

@@ -206,13 +206,17 @@ export function setUpUpstreams(host: InternalHost, options: UpstreamOptions): vo
     if (!isSameSet || !isSameLogins || !isDeepStrictEqual(shared(rest), shared(options))) return undefined
     const entries = readLockEntries(lock.file)
     const resolved = names.map(name => resolveServer(name, changed, host.config))
-    return () => {
-      for (const settings of resolved) {
+    return () =>
+      resolved.flatMap(settings => {
         const { name } = settings
-        if (isDeepStrictEqual(settings, live.get(name)?.settings)) live.get(name)?.setLockEntry(entries.get(name))
-        else void replace(settings, entries.get(name))
-      }
-    }
+        const upstream = live.get(name)
+        if (!upstream || !isDeepStrictEqual(settings, upstream.settings)) {
+          void replace(settings, entries.get(name))
+          return []
+        }
+        upstream.setLockEntry(entries.get(name))
+        return upstream.retry() ? `connecting to the server "${name}"` : []
+      })
   })
   host.explain((item, route) => {
     const named = servedOn(route)

@@ -12,6 +12,7 @@ export type SupervisorState =
       /** Time of the end of the last connection, or of the first failure. */
       readonly since: number
       readonly error: Error
+      readonly failedAt: number
       readonly nextAttempt: number
     }
 
@@ -65,9 +66,9 @@ export function createSupervisor({ open, onDemand = false, onState, clock }: Sup
     isLoop ||= !onDemand && failures.length >= MAX_FAILURES
     const longest = Math.min(FIRST_PAUSE * 2 ** (failures.length - 1), LONGEST_PAUSE)
     // Full jitter, so that servers that failed together do not restart together.
-    const pause = isLoop ? LOOP_PAUSE : Math.max(FIRST_PAUSE / 2, Math.random() * longest)
+    const pause = isLoop ? LOOP_PAUSE : Math.round(Math.max(FIRST_PAUSE / 2, Math.random() * longest))
     schedule(pause)
-    enter({ status: isLoop ? 'crash loop' : 'down', since: downSince, error, nextAttempt: now + pause })
+    enter({ status: isLoop ? 'crash loop' : 'down', since: downSince, error, failedAt: now, nextAttempt: now + pause })
   }
 
   async function openOnce(): Promise<Connection> {
@@ -115,6 +116,14 @@ export function createSupervisor({ open, onDemand = false, onState, clock }: Sup
       const isDue = onDemand && clock.now() - last >= FIRST_PAUSE
       if ((state.status === 'down' || state.status === 'crash loop') && !isDue) return Promise.reject(state.error)
       return connect()
+    },
+    /** Connects now unless the connection is open. Earlier failures no longer count. Returns true while it connects. */
+    retry(): boolean {
+      if (state.status === 'idle' || state.status === 'up' || state.status === 'closed') return false
+      isLoop = false
+      failures = []
+      connect().catch(() => undefined)
+      return true
     },
     /** Reports that the server cannot be reached. Ends the connection and schedules the next attempt. */
     lost(error: RemoteError): void {

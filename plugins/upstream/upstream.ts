@@ -15,8 +15,13 @@ import {
   type ServerNotification,
 } from '../../remote/index.ts'
 import { isLoginRound, isPerCaller, stepUpOf, withLogin } from '../families/credentials/index.ts'
-import { visibleLine, visibleText } from '../families/texts/index.ts'
-import { problemsOf, type RecordUpstreamCall, type UpstreamState } from '../families/upstream-calls/index.ts'
+import { countsText, visibleLine, visibleText } from '../families/texts/index.ts'
+import {
+  type Difference,
+  problemsOf,
+  type RecordUpstreamCall,
+  type UpstreamState,
+} from '../families/upstream-calls/index.ts'
 import { capabilitiesFor, cleanResult, listCapabilities, paramsFor, readInputRequests } from './calls.ts'
 import { changedError, createDefiner, type UpstreamClient } from './definitions.ts'
 import {
@@ -42,7 +47,7 @@ import type { CallCredentials, Targets, UserHeaders } from './targets.ts'
 import { ContextClient, type Json, type RequestClient, UpstreamRequest } from './upstream-request.ts'
 import { routeUri, serverUri } from './uris.ts'
 
-export type State = 'starting' | 'up' | 'needs login' | 'down' | 'crash loop'
+type State = UpstreamState['state']
 
 /** Minimum time between two reads of the lists, milliseconds. */
 const REFRESH_INTERVAL = 1_000
@@ -77,6 +82,8 @@ export interface UpstreamParts {
 /** Returns the reason for the log and the operator. */
 const reasonOf = (error: unknown): string => visibleText(operatorText(error))
 
+const isoTime = (at: number): string => new Date(at).toISOString()
+
 interface RoundState {
   /** The id of a held call, and the node that runs it. */
   readonly held?: string
@@ -104,11 +111,13 @@ export class Upstream implements UpstreamClient {
   readonly #sessionHeaders = new WeakMap<Connection, { current: UserHeaders }>()
   #connection: Connection | undefined
   #era: Connection['era'] | undefined
-  #state: State = 'starting'
-  #why = ''
+  /** Undefined until the first attempt to connect has ended. */
+  #state: State | undefined
   /** The reason that callers see. */
   #shownWhy = ''
   #since: number
+  #downSince: number
+  /** Of the connection for lists. */
   #lastError: UpstreamState['lastError']
   #refreshTimer: Timer | undefined
   #refreshing: Promise<void> | undefined
@@ -129,12 +138,14 @@ export class Upstream implements UpstreamClient {
   #changedTools: ReadonlyMap<string, string> = new Map()
   #instructions: string | undefined
   #withheld: ReadonlyMap<string, string> = new Map()
+  #differences: readonly Difference[] = []
 
   constructor(parts: UpstreamParts) {
     const { settings, host } = parts
     this.#parts = parts
     this.settings = settings
     this.#since = host.clock.now()
+    this.#downSince = this.#since
     this.#accepted = parts.accepted
     this.#define = createDefiner(settings, this)
     const { name, concurrency, callTimeout } = settings
@@ -161,7 +172,7 @@ export class Upstream implements UpstreamClient {
     return this.#watched
   }
   get state(): State {
-    return this.#state
+    return this.#state ?? (this.#supervisor.state.status === 'connecting' ? 'connecting' : 'not connected')
   }
   /** True if calls can reach the server. In `needs login`, calls with per-user tokens still can. */
   get isUp(): boolean {
@@ -192,12 +203,14 @@ export class Upstream implements UpstreamClient {
   }
   /** Describes state, protocol version and counts in one line. */
   describe(): string {
-    if (this.#state === 'starting') return 'not connected'
-    if (this.#state !== 'up') return `${this.#state} since ${this.#sinceText}: ${this.#why}`
+    if (this.#state === undefined) return this.state
+    if (this.#state !== 'up') {
+      const { at = this.#since, reason = '' } = this.#lastError ?? {}
+      const error = at === this.#since ? '' : `; last error at ${isoTime(at)}`
+      return `${this.#state} since ${isoTime(this.#since)}${error}: ${reason}`
+    }
     const { revision, server } = this.#connection ?? {}
-    const counts = Object.entries(this.#counts)
-      .map(([kind, count]) => `${count} ${kind}`)
-      .join(', ')
+    const counts = countsText(this.#counts)
     const withheld = this.#withheld.size === 0 ? '' : `, ${this.#withheld.size} withheld`
     return `up, ${visibleLine(`${server?.name ?? 'unnamed'} ${server?.version ?? ''}`)} (${revision}), ${counts}${withheld}`
   }
@@ -214,12 +227,11 @@ export class Upstream implements UpstreamClient {
     const { name, http, command } = this.settings
     const { revision, era, server } = this.#connection ?? {}
     const { state } = this.#supervisor
-    const isConnecting = state.status === 'connecting'
     return {
       name,
       transport: http ? 'http' : 'stdio',
       target: http ? shownUrl(http.url) : (command?.command ?? ''),
-      state: isConnecting ? 'connecting' : this.#state === 'starting' ? 'not connected' : this.#state,
+      state: this.state,
       since: this.#since,
       ...('nextAttempt' in state && { nextAttempt: state.nextAttempt }),
       ...(this.#lastError && { lastError: this.#lastError }),
@@ -228,6 +240,7 @@ export class Upstream implements UpstreamClient {
       ...(era !== undefined && { era }),
       ...this.#counts,
       withheld: [...this.#withheld],
+      differences: this.#differences,
       sessions: this.sessions,
       activeCalls: this.#queue.running,
       queuedCalls: this.#queue.waiting,
@@ -236,25 +249,21 @@ export class Upstream implements UpstreamClient {
   }
 
   /** Keeps the error for operators, and returns its reason. */
-  #noteError(error: unknown): string {
+  #noteError(error: unknown, at = this.#parts.host.clock.now()): string {
     const reason = reasonOf(error)
-    this.#lastError = { at: this.#parts.host.clock.now(), reason }
+    this.#lastError = { at, reason }
     return reason
-  }
-
-  get #sinceText() {
-    return new Date(this.#since).toISOString()
   }
 
   /** The time for errors of calls: the start of the outage, or the current time without an outage. */
   get #outageStart() {
     const isDown = this.#state === 'down' || this.#state === 'crash loop'
-    return isDown ? this.#sinceText : new Date(this.#parts.host.clock.now()).toISOString()
+    return isoTime(isDown ? this.#downSince : this.#parts.host.clock.now())
   }
 
   /** Returns `describe`, or the origin of the lists that are served until the first connection. */
   explain(): string {
-    if (this.#state !== 'starting') return this.describe()
+    if (this.#state !== undefined) return this.describe()
     const shown = this.#accepted ? 'its accepted tools and prompts are shown' : 'its tools are unknown'
     return `not connected by this command: ${shown}; run \`mcp-host doctor --config\` to connect`
   }
@@ -313,6 +322,11 @@ export class Upstream implements UpstreamClient {
     await this.#supervisor.get()
   }
 
+  /** Connects now unless the server is connected. Returns true while it connects. */
+  retry(): boolean {
+    return this.#supervisor.retry()
+  }
+
   close(): Promise<void> {
     this.#closing ??= this.#close()
     return this.#closing
@@ -333,30 +347,29 @@ export class Upstream implements UpstreamClient {
   }
 
   #handleState(state: SupervisorState) {
-    if (state.status === 'up') return this.#enter('up', '', state.since)
+    if (state.status === 'up') return this.#enter('up', state.since)
     if (state.status !== 'down' && state.status !== 'crash loop') return
     this.#connection = undefined
     this.#endSubscriptions()
     this.#parts.host.clock.clear(this.#refreshTimer)
-    const { error, since } = state
+    const { error, since, failedAt } = state
+    this.#downSince = since
     this.#shownWhy = shownReason(error)
     if (isLoginNeeded(error)) this.#parts.targets.invalidateToken()
-    this.#enter(isLoginNeeded(error) ? 'needs login' : state.status, this.#noteError(error), since)
+    this.#enter(isLoginNeeded(error) ? 'needs login' : state.status, failedAt, this.#noteError(error, failedAt))
     const isServed = this.#isPerCaller && isLoginNeeded(error)
     if (this.settings.whenDown === 'hide' && !this.#isRetired && !isServed) this.#parts.toolset.replace([])
   }
 
-  #enter(state: State, why: string, since: number) {
-    const before = this.#state
+  #enter(state: State, now: number, reason?: string) {
+    if (this.#state === state) return
     this.#state = state
-    this.#why = why
-    this.#since = since
-    if (before === state) return
+    this.#since = now
     const { log } = this.#parts.host
     const fields = { upstream: this.settings.name, state }
     if (state === 'up')
       log.info({ code: 'MH2941', ...fields, server: this.describe() }, 'connected to an upstream server')
-    else log.warn({ code: 'MH2942', ...fields, reason: why }, 'an upstream server is not available')
+    else log.warn({ code: 'MH2942', ...fields, reason }, 'an upstream server is not available')
   }
 
   #options(events: Partial<ConnectOptions>): ConnectOptions {
@@ -375,7 +388,7 @@ export class Upstream implements UpstreamClient {
   }
 
   async #open(closed: (error: RemoteError) => void): Promise<Connection> {
-    if (this.#state !== 'starting') this.#parts.countRestart()
+    if (this.#state !== undefined) this.#parts.countRestart()
     const target = await this.#parts.targets.target()
     const onNotification = (notification: ServerNotification) => this.#handleNotification(notification)
     const events = {
@@ -519,9 +532,10 @@ export class Upstream implements UpstreamClient {
 
   #serve(snapshot: Snapshot, canComplete: boolean) {
     if (this.#isRetired) return
-    const { served, changedTools, withheld } = reviewLists(snapshot, this.#accepted, this.settings)
+    const { served, changedTools, withheld, differences } = reviewLists(snapshot, this.#accepted, this.settings)
     const { definitions, omitted } = this.#define(served, canComplete, changedTools)
     this.#withheld = withheld
+    this.#differences = differences
     this.#instructions = served.instructions
     this.#changedTools = new Map(
       changedTools.map(name => [toolName(this.settings, name), withheld.get(labelOf('tool', name)) ?? '']),
@@ -599,7 +613,7 @@ export class Upstream implements UpstreamClient {
     const capabilities = capabilitiesFor(this.settings, call.session ? call.client.capabilities : undefined)
     const { onRequest, onNotification } = events
     const onClosed = (error: RemoteError) => {
-      const fields = { upstream: this.settings.name, reason: this.#noteError(error) }
+      const fields = { upstream: this.settings.name, reason: reasonOf(error) }
       this.#parts.host.log.warn(
         { code: 'MH2959', ...fields },
         'a session at an upstream server ended: its state is lost',
@@ -642,7 +656,7 @@ export class Upstream implements UpstreamClient {
     // Calls do not need the list connection, which has no token.
     if (this.#isPerCaller && this.#state === 'needs login') return this.#enterOwnSession(call)
     await this.#supervisor.get().catch(() => {
-      throw unavailable(this.settings.name, this.#sinceText, this.#shownWhy)
+      throw unavailable(this.settings.name, isoTime(this.#downSince), this.#shownWhy)
     })
     return this.#enterShared() ?? this.#enterOwnSession(call)
   }

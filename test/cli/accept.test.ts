@@ -3,6 +3,7 @@ import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import jwt from 'jsonwebtoken'
+import type { Change } from '../../cli/lock/compare-surfaces.ts'
 import { createHost, reloadHost } from '../../core/create-host.ts'
 import { definePrompt, defineTool, type PromptDefinition, type ToolDefinition } from '../../core/index.ts'
 import { makeFolder, removeFolders } from '../config/folder.ts'
@@ -20,6 +21,16 @@ after(removeFolders)
 
 const tool = (name: string, description: string) => defineTool({ name, description, handler: () => description })
 const greeting = definePrompt({ name: 'greet', description: 'Greets.', handler: () => 'Hello' })
+
+it('mcp-host accept logs a warning of the config once', async () => {
+  const { folder } = await setUp([tool('search', 'Searches.')])
+  const file = join(folder, 'mcp.config.json')
+  const { secrets: _, ...config } = JSON.parse(await readFile(file, 'utf8'))
+  await writeFile(file, JSON.stringify(config))
+  const { code, stderr } = await runCli(['accept'], folder)
+  expect(code, stderr).to.equal(0)
+  expect(stderr.match(/MH1031/g)).to.have.length(1)
+})
 
 /** A folder whose config has the server `far`. */
 async function setUp(tools: ToolDefinition[], server: object = {}, prompts: PromptDefinition[] = [], plugins = {}) {
@@ -122,6 +133,32 @@ describe('mcp-host accept', () => {
     expect(await readFile(file, 'utf8')).to.not.equal(lock)
     expect(stdout).to.match(/tool "one": description changed/)
     expect(stdout).to.match(/was .*Reads a file\..*\n.*now .*Reads a file and sends it\./)
+  })
+
+  it('is a difference for diff until the current lists are accepted', async () => {
+    const { origin, folder, config } = await setUp([tool('one', 'One.'), tool('two', 'Two.')])
+    await runCli(['accept'], folder)
+    expect((await runCli(['diff'], folder)).code).to.equal(0)
+    const { tools } = origin.host.runtime
+    for (const name of ['one', 'two']) tools.remove(name)
+    tools.add(tool('one', 'Another.'))
+    const words = await runCli(['diff', '--fail-on', 'breaking'], folder)
+    expect(words.code).to.equal(4)
+    expect(words.stdout).to.match(/"far": tool one is withheld.*mcp-host accept far\n.*"far": tool two is removed/)
+    const read = async () => JSON.parse((await runCli(['diff', '--json'], folder)).stdout)
+    expect((await read()).changes.map(({ impact }: Change) => impact)).to.deep.equal(['breaking', 'breaking'])
+    const { log, host } = await serveFolder({ origin, folder, config })
+    expect(log.filter(({ code }) => code === 'MH2945')).to.have.length(1)
+    await host.close({ grace: 0 })
+    await runCli(['accept'], folder)
+    expect(await read()).to.include({ same: true })
+    tools.add(tool('three', 'Three.'))
+    expect((await read()).changes.map(({ impact }: Change) => impact)).to.deep.equal(['read'])
+    await origin.host.close({ grace: 0 })
+    const offline = await runCli(['diff'], folder)
+    expect(offline.code).to.equal(0)
+    expect(offline.stdout).to.match(/Not compared: .*"far"/)
+    expect((await read()).notCompared).to.have.length(1)
   })
 
   it('names the server that does not exist or cannot be reached', async () => {

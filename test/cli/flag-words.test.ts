@@ -40,6 +40,7 @@ describe('errors of the client on the command line', () => {
     [{ option: 'networkPolicy.allowHosts', value: ['10.0.0.7'] }, 'log in with --allow-host 10.0.0.7'],
     [{ option: 'resourceIndicator', value: 'omit' }, 'log in with --no-resource'],
     [{ option: 'dpop', value: 'auto' }, 'set dpop: "auto" in createAuthFetch'],
+    [{ option: 'serverUrl', value: 'http://127.0.0.1:3000/mcp' }, 'mcp-host login http://127.0.0.1:3000/mcp'],
     [{ method: 'login', url: 'https://a/mcp' }, 'mcp-host login https://a/mcp'],
     [{ method: 'forgetClient', url: 'https://a/mcp' }, 'mcp-host logout https://a/mcp --forget-client'],
   ] as const) {

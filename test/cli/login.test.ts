@@ -69,6 +69,12 @@ describe('mcp-host login', () => {
     expect(again.code).to.equal(1)
   })
 
+  it('shows the URL also where a browser opens', async () => {
+    const desk = await startDesk()
+    const { stderr } = await desk.run(['login', desk.url])
+    expect(stderr.split('\n')).to.include(`  ${desk.browser.opened[0]?.href}`)
+  })
+
   it('says of a token that is bound to a key that it is no bearer token, and prints it alone', async () => {
     const desk = await startDesk()
     desk.fake.as.settings.dpop = 'allowed'

@@ -3,6 +3,7 @@ import { expect } from 'chai'
 import fc from 'fast-check'
 import { discoverResource, selectServer } from '../../client/discovery.ts'
 import type { ClientOAuthOptions } from '../../client/options.ts'
+import { anyUrl } from '../support/any-text.ts'
 import { caseCount } from '../support/thorough.ts'
 import { authErrorOf } from './support/auth-error-of.ts'
 import { testContext } from './support/context.ts'
@@ -273,9 +274,8 @@ describe('R-24: validation of the resource', () => {
   })
 
   it('rejects every other origin (property)', async () => {
-    const host = fc.webUrl({ validSchemes: ['https', 'http'], withQueryParameters: true })
     await fc.assert(
-      fc.asyncProperty(host, async resource => {
+      fc.asyncProperty(anyUrl, async resource => {
         fc.pre(new URL(resource).origin !== 'https://mcp.example')
         expect(await authErrorOf(() => accepts(resource, { resourceMatch: 'path-prefix' }))).to.include({
           code: 'resource_mismatch',
@@ -284,6 +284,24 @@ describe('R-24: validation of the resource', () => {
       { numRuns: caseCount(200, 30) },
     )
   })
+
+  for (const [serverUrl, resource, right] of [
+    ['http://localhost:3000/mcp?a=b', 'http://127.0.0.1:3000/mcp', 'http://127.0.0.1:3000/mcp?a=b'],
+    ['http://127.0.0.1:3000/mcp', 'http://localhost:3000/', 'http://localhost:3000/mcp'],
+    ['http://[::1]:3000/', 'http://127.0.0.1:3000', 'http://127.0.0.1:3000/'],
+    ['http://localhost:3000/mcp', 'http://127.0.0.1:3001/mcp', undefined],
+    ['http://localhost:3000/mcp', 'http://127.0.0.1:3000/other', undefined],
+    ['http://localhost:3000/mcp', 'http://evil.example:3000/mcp', undefined],
+  ] as const) {
+    it(`${serverUrl} is ${right ? '' : 'not '}the other name of this machine for ${resource}`, async () => {
+      const { origin, pathname } = new URL(serverUrl)
+      const at = `${origin}/.well-known/oauth-protected-resource${pathname.replace(/\/$/, '')}`
+      const { info } = discover({ [at]: document({ resource }) }, [], { serverUrl })
+      const { code, setting } = await authErrorOf(info)
+      expect(code).to.equal('resource_mismatch')
+      expect(setting && 'value' in setting ? setting.value : undefined).to.equal(right)
+    })
+  }
 
   it('shows an invalid resource without control characters, and truncated', async () => {
     const error = await authErrorOf(() => accepts(`https://evil.example/\u001b[2J\u202e${'x'.repeat(5_000)}`))

@@ -3,6 +3,7 @@ import { inspect } from 'node:util'
 import { expect } from 'chai'
 import type { TokenCache, TokenContainer } from '../../client/index.ts'
 import { createMemoryTokenCache } from '../../client/index.ts'
+import type { LoginLease } from '../../client/stores.ts'
 import { authErrorOf } from './support/auth-error-of.ts'
 import { type FakeServers, startFakeServers, stopServers } from './support/fake-servers.ts'
 import { startClient, type TestClient } from './support/start-client.ts'
@@ -316,18 +317,35 @@ for (const isCompleted of [true, false]) {
         storeTokens: () => undefined,
         leaseLogin: async () => ({
           held: false,
+          pid: 4711,
           wait: async () => {
             if (isCompleted) cache.container = theirs
+            return false
           },
         }),
       },
     })
     const outcome = isCompleted ? (await second.post()).status : (await authErrorOf(() => second.post())).code
     expect(outcome).to.equal(isCompleted ? 200 : 'interaction_in_progress')
-    expect(second.events.map(({ type }) => type)).to.include('login-waiting')
+    expect(second.events.find(({ type }) => type === 'login-waiting')).to.include({ pid: 4711 })
     expect(fake.logins.length).to.equal(1)
   })
 }
+
+it('R-80: takes over the login of a process that ended without releasing its lease', async () => {
+  const { fake, cache } = await loggedIn()
+  cache.container = undefined
+  const leases = [{ held: false, wait: async () => true } as const, { held: true, release: async () => {} } as const]
+  const second = startClient(fake, {
+    tokenCache: {
+      getTokens: () => cache.container,
+      storeTokens: () => undefined,
+      leaseLogin: async () => leases.shift() as LoginLease,
+    },
+  })
+  expect((await second.post()).status).to.equal(200)
+  expect([leases.length, fake.logins.length]).to.deep.equal([0, 2])
+})
 
 for (const [name, fault] of [
   ['503', { status: 503, body: 'busy' }],

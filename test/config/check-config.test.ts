@@ -85,7 +85,7 @@ describe('checkConfig', () => {
       expect(problems.map(({ suggestion }) => suggestion)).to.deep.equal([
         'version',
         undefined,
-        '/admin',
+        undefined,
         'path',
         undefined,
       ])

@@ -107,7 +107,6 @@ describe('Config error messages', () => {
     [{ runsession: () => {} }, 'runSession'],
     [{ plugins: { health: { path: '/', level: 'fulll' } } }, 'full'],
     [{ tools: { callTimeout: 'OFF' } }, 'off'],
-    [{ http: { maxBodySize: '4 MB' } }, '4mb'],
   ]
   for (const [changes, suggestion] of suggestions) {
     it(`suggest ${suggestion} for ${Object.keys(changes)}: ${JSON.stringify(changes)}`, () => {

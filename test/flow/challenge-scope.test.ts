@@ -49,11 +49,9 @@ const scopeIn = (challenge: string | null) => / scope="([^"]*)"/.exec(challenge 
 
 describe('WWW-Authenticate scope of a 401 response', () => {
   let url: string
-  let warned: unknown[]
   before(async () => {
     const host = await startHost(config)
     url = host.url
-    warned = host.log.flatMap(line => (line.message?.includes('every scope') ? [line['route']] : []))
   })
 
   const cases: ReadonlyArray<readonly [string, string | undefined, string]> = [
@@ -94,9 +92,5 @@ describe('WWW-Authenticate scope of a 401 response', () => {
     expect(await ask()).to.equal(undefined)
     host.host.runtime.tools.remove('hello', { toolset: 'kept' })
     expect(await ask()).to.equal('mcp.tools')
-  })
-
-  it('logs a startup warning only for routes where clients would request every scope', () => {
-    expect(warned).to.deep.equal(['/mixed', '/t/:set?'])
   })
 })

@@ -338,6 +338,7 @@ const upstreams: Upstreams = {
     heldCalls: 0,
     routes: ['/mcp'],
   })),
+  total: 3,
   commands: [command('Connect and check all servers', 'npx mcp-host doctor --config')],
 }
 

@@ -1,4 +1,4 @@
-// Escapes invisible characters in texts of servers and documents, and shortens names.
+// Texts about servers and documents: escapes invisible characters, shortens names and describes numbers.
 import { createHash } from 'node:crypto'
 
 /** Maximum length of a tool or argument name: the limit of the Anthropic and OpenAI APIs. */
@@ -56,3 +56,9 @@ export function trimEndOf(text: string, character: string): string {
   while (end > 0 && text[end - 1] === character) end--
   return text.slice(0, end)
 }
+
+/** Describes numbers by plural noun, such as `1 tool, 2 prompts`. */
+export const countsText = (counts: Readonly<Record<string, number>>): string =>
+  Object.entries(counts)
+    .map(([nouns, count]) => `${count} ${count === 1 ? nouns.slice(0, -1) : nouns}`)
+    .join(', ')

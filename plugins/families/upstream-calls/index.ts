@@ -9,6 +9,14 @@ export { choice, closed, count, duration, flag, PREFIX, record, size, text, text
 const KEY = Symbol('calls to upstream servers and APIs')
 const SERVERS = Symbol('states of upstream servers')
 
+/** A difference between the lists of a server and its entry in the lock file. */
+export interface Difference {
+  /** Such as `tool search`, or `instructions`. */
+  readonly label: string
+  readonly kind: 'new' | 'changed' | 'removed'
+  readonly isWithheld: boolean
+}
+
 /** For operators only: reasons contain URLs and output of the server. Times are milliseconds since the epoch. */
 export interface UpstreamState {
   readonly name: string
@@ -16,9 +24,10 @@ export interface UpstreamState {
   /** The URL without credentials and query, or the command without arguments. */
   readonly target: string
   readonly state: 'not connected' | 'connecting' | 'up' | 'needs login' | 'down' | 'crash loop'
-  /** The start of the state, or of the outage while connecting. */
+  /** The start of the state. */
   readonly since: number
   readonly nextAttempt?: number
+  /** Of the connection for lists, not of sessions of callers. */
   readonly lastError?: { readonly at: number; readonly reason: string }
   readonly server?: string
   readonly revision?: string
@@ -28,6 +37,7 @@ export interface UpstreamState {
   readonly prompts: number
   /** Withheld items, with the reasons. */
   readonly withheld: ReadonlyArray<readonly [string, string]>
+  readonly differences: readonly Difference[]
   readonly sessions: number
   readonly activeCalls: number
   readonly queuedCalls: number

@@ -7,6 +7,7 @@ import { type Report, Tally } from '../../../cli/report/tally.ts'
 import { reportText } from '../../../cli/report/text.ts'
 import { reportCommand } from '../../../cli/report.ts'
 import { makeFolder, removeFolders } from '../../config/folder.ts'
+import { itThorough } from '../../support/thorough.ts'
 import { startCli, stopAll } from '../in-process.ts'
 import { printedBy, testContext } from '../printed-by.ts'
 import { keepsItsRoom } from './keeps-its-room.ts'
@@ -142,7 +143,7 @@ describe('a report on an access log', () => {
     expect(Math.max(...tables.split('\n').map(line => line.length))).to.be.at.most(100)
   })
 
-  it('limits its size for many lines and names', () => {
+  itThorough('limits its size for many lines and names', () => {
     keepsItsRoom(30_000)
   })
 })
@@ -182,9 +183,6 @@ describe('a report on an access log that was sampled', () => {
     const report = reportOn([old, ...fast, ...slow])
     expect(rowOf(report, 'HTTP+SSE')).to.include({ verdict: 'used', calls: 2 })
     expect(rowOf(report, 'roots')).to.include({ verdict: 'untold' })
-    const advice = report.legacy.advice.join('\n')
-    expect(advice).to.match(/At least 1 client.*HTTP\+SSE.*2026-11-01 10:00: ada 1\.0\./)
-    expect(advice).not.to.match(/Nobody|may go/)
   })
 
   it('takes no weight from a line that is forged, or is always written', () => {
@@ -219,26 +217,6 @@ describe('who still uses the old protocol', () => {
     // In 2026-07-28 a question is part of an answer: no session is needed for it.
     expect(rowOf(report, 'sampling')).to.deep.include({ verdict: 'used', calls: 1 })
     expect(rowOf(report, 'roots')).to.include({ verdict: 'unused' })
-    expect(rowOf(report, 'DCR')).to.include({ verdict: 'untold' })
-  })
-
-  it('says in sentences what may go, since when, and who is in the way', () => {
-    const { legacy } = reportOn([
-      oldLine(first, 'old 1.0', { transport: 'transport-sse' }),
-      oldLine(last, 'ada 1.0'),
-      oldLine(last, 'bob 1.0'),
-    ])
-    const [old, sessions, sse, untold, ...others] = legacy.advice
-    expect(old).to.match(/^2 clients.*2026-07-28.*2026-11-21 10:00: ada 1\.0, bob 1\.0\./)
-    expect(sessions).to.match(/^2 clients.*sessions.*2026-11-21 10:00: ada 1\.0, bob 1\.0\./)
-    expect(sse).to.match(/HTTP\+SSE.*2026-11-01 10:00.*transport-sse/)
-    expect(untold).to.match(/DCR/)
-    expect(others).to.deep.equal([])
-  })
-
-  it('does not say that something may go after some hours', () => {
-    const { legacy } = reportOn([callLine(first), callLine('2026-11-01T13:00:00.000Z')])
-    expect(legacy.advice[1]).to.match(/HTTP\+SSE.*3.*transport-sse/)
   })
 
   it('does not take for unused what an audit does not tell', () => {
@@ -258,7 +236,6 @@ describe('who still uses the old protocol', () => {
     expect(report.notes.join('\n')).to.match(/^.*audit.* 4 .*\n.*audit.* 7 .*$/)
     expect(report).to.include({ calls: 1, requests: 7 })
     expect(report.outcomes).to.deep.equal({ ok: 1, refused: 7 })
-    expect(report.legacy.advice.at(-1)).to.match(/logging\/setLevel/)
   })
 })
 
@@ -302,7 +279,6 @@ describe('mcp-host report', () => {
     expect(text).to.match(/^\d{4}-\d\d-\d\d \d\d:\d\d to .* UTC\n1 call, 0 errors/)
     expect(text).to.match(/\n {2}tool +route +calls +errors +p50 ms/)
     expect(text).to.match(/\n {2}ada 1\.0 +2025-06-18 +sessions +1 /)
-    expect(text).to.match(/\n1 client.*sessions.*[\d: -]+: ada 1\.0\.\n/)
   })
 
   it('says that nothing was counted, and why, in the place of tables of nothing, and exits 1', async () => {

@@ -114,29 +114,6 @@ export const DEFINITION_ROWS: readonly Row[] = [
     names: ['64'],
   },
   {
-    mistake: 'required that names no property',
-    files: tool(
-      "  input: { type: 'object', properties: { text: { type: 'string' } },\n    required: ['txt'], // HERE\n  },",
-    ),
-    severity: 'warning',
-    names: ['"txt"', '"text"'],
-  },
-  {
-    mistake: 'required that names no property, where no other is taken',
-    files: tool(
-      "  input: { type: 'object', additionalProperties: false, properties: { text: { type: 'string' } },\n    required: ['txt'], // HERE\n  },",
-    ),
-    names: ['"txt"', '"text"'],
-  },
-  {
-    mistake: 'required that names no property, further within',
-    files: tool(
-      "  input: { type: 'object', properties: { user: {\n    type: 'object', properties: { name: { type: 'string' } }, required: ['nme'], // HERE\n  } } },",
-    ),
-    severity: 'warning',
-    names: ['"nme"', '"name"'],
-  },
-  {
     mistake: 'an input of another type than object',
     files: tool("  input: { type: 'string' }, // HERE"),
     names: ['`type`', '"object"'],

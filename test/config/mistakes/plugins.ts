@@ -107,7 +107,7 @@ export const PLUGIN_ROWS: readonly Row[] = [
   {
     mistake: 'a health path without a slash',
     files: withPlugin('  health:\n    path: healthz # HERE'),
-    names: ['"healthz"', '"/healthz"'],
+    names: ['"healthz"'],
   },
   {
     mistake: 'a health page that is switched on',

@@ -83,7 +83,7 @@ export const SHAPE_ROWS: readonly Row[] = [
   {
     mistake: 'a duration in upper case',
     files: config({ more: 'sessions:\n  idleTimeout: 2H # HERE' }),
-    names: ['"2H"', '"2h"'],
+    names: ['"2H"', 'duration'],
   },
   {
     mistake: 'an invalid size',
@@ -113,7 +113,7 @@ export const SHAPE_ROWS: readonly Row[] = [
   {
     mistake: 'a route without a slash',
     files: config({ routes: 'routes:\n  admin: { toolsets: a } # HERE' }),
-    names: ['"/admin"'],
+    names: ['"admin"'],
   },
   {
     mistake: 'a toolset name with a slash',

@@ -28,7 +28,7 @@ export const VALUE_ROWS: readonly Row[] = [
   {
     mistake: 'an allowed origin that is a bare host',
     files: http('allowedOrigins: [app.acme.example]'),
-    names: ['"https://app.acme.example"'],
+    names: ['https://app.acme.example'],
   },
   {
     mistake: 'an allowed origin with a wildcard',
@@ -38,10 +38,10 @@ export const VALUE_ROWS: readonly Row[] = [
   {
     mistake: 'an allowed host that is a URL',
     files: http('allowedHosts: ["https://mcp.acme.example"]'),
-    names: ['"mcp.acme.example"'],
+    names: ['host name'],
   },
   { mistake: 'an allowed host with a wildcard', files: http('allowedHosts: ["*.acme.example"]'), names: ['wildcard'] },
-  { mistake: 'a URL as the address to listen on', files: http('host: "http://0.0.0.0"'), names: ['"0.0.0.0"'] },
+  { mistake: 'a URL as the address to listen on', files: http('host: "http://0.0.0.0"'), names: ['http://0.0.0.0'] },
   { mistake: 'a port in the address to listen on', files: http('host: "localhost:3000"'), names: ['port'] },
   {
     mistake: 'one scope text with a space on a route',
@@ -113,7 +113,7 @@ export const VALUE_ROWS: readonly Row[] = [
   {
     mistake: 'a discovery document as the authority',
     files: guarded(`${METADATA}  auth-jwt:\n    authority: ${DISCOVERY} # HERE`),
-    names: [`"${ISSUER}"`],
+    names: ['metadata'],
   },
   {
     mistake: 'a discovery document as the key set',
@@ -123,12 +123,12 @@ export const VALUE_ROWS: readonly Row[] = [
   {
     mistake: 'a discovery document as the issuer',
     files: guarded(`${METADATA}  auth-jwt:\n    jwksUri: ${ISSUER}/jwks\n    issuer: ${DISCOVERY} # HERE`),
-    names: [`"${ISSUER}"`],
+    names: ['metadata'],
   },
   {
     mistake: 'a discovery document as an authorization server',
     files: guarded(`${JWT}  resource-metadata:\n    authorizationServers:\n      - ${DISCOVERY} # HERE`),
-    names: [`"${ISSUER}"`],
+    names: ['metadata'],
   },
   {
     mistake: 'a discovery document as the introspection endpoint',
@@ -157,7 +157,7 @@ export const VALUE_ROWS: readonly Row[] = [
   {
     mistake: 'a CORS origin with a slash at its end',
     files: withPlugin('  cors:\n    policies:\n      browser:\n        origins: ["https://a.example/"] # HERE'),
-    names: ['"https://a.example"'],
+    names: ['https://a.example/'],
   },
   {
     mistake: 'a toolset that no route serves',
@@ -327,7 +327,7 @@ export const VALUE_ROWS: readonly Row[] = [
       'authority: https://login.microsoftonline.com/common/v2.0 # HERE',
       'one issuer',
     ],
-    ['an issuer of Auth0 without its slash', 'authority: https://acme.auth0.com # HERE', '"https://acme.auth0.com/"'],
+    ['an issuer of Auth0 without its slash', 'authority: https://acme.auth0.com # HERE', 'slash'],
     ['an endpoint as the authority', `authority: ${ISSUER}/oauth2/authorize # HERE`, 'endpoint'],
     ['an authority with a placeholder', 'authority: "https://login.acme.example/{tenant}" # HERE', '{tenant}'],
     ['a claim as JSONPath', `authority: ${ISSUER}\n    claims:\n      roles: $.realm_access.roles # HERE`, 'dots'],
@@ -367,17 +367,6 @@ export const VALUE_ROWS: readonly Row[] = [
   { mistake: 'tasks without a size', files: withPlugin('  tasks:\n    maxSize: 0b # HERE'), names: ['"0b"'] },
   { mistake: 'an icon without its data', files: icon('{ src: "data:image/png;base64" }'), names: ['data URI'] },
   { mistake: 'a template of JavaScript', files: resource(`uriTemplate: 'notes://\${id}'`), names: ['without'] },
-  ...[
-    ["{ type: 'string', format: 'datetime' }", '"date-time"'],
-    ["{ type: 'string', maxlenght: 5 }", '`maxLength`'],
-  ].map(([schema, name = '']) => ({
-    mistake: `an input with the property ${schema}`,
-    files: ofTools(
-      `export const t = defineTool({ name: 't', handler: () => 'x',\n  input: { type: 'object', properties: { a: ${schema} } }, // HERE\n})`,
-    ),
-    severity: 'warning' as const,
-    names: ['"a"', name],
-  })),
   {
     mistake: 'a last modification in words',
     files: resource("uri: 'notes://all', annotations: { lastModified: 'yesterday' }"),

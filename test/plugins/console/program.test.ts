@@ -150,6 +150,28 @@ describe('console of a host that the CLI runs', () => {
     expect(await differences(), 'an accepted server').to.equal(0)
   })
 
+  it('has a difference for each withheld tool of a running upstream server', async () => {
+    const handler = () => 'Hello'
+    const origin = await startHost({
+      toolsets: { all: [defineTool({ name: 'keep', handler })] },
+      routes: { '/': { toolsets: 'all' } },
+    })
+    const { tools } = origin.host.runtime
+    tools.add(defineTool({ name: 'read', handler }))
+    const upstream = `upstream: { servers: { far: { url: '${origin.url}/' } } }`
+    const routes = "{ '/': { toolsets: ['first', 'far'] } }"
+    const folder = await makeFolder({ 'mcp.config.mjs': configText(parts({ plugins: upstream, routes })) })
+    await runCli(['accept'], folder)
+    tools.remove('read')
+    tools.add(defineTool({ name: 'read', description: 'Another.', handler }))
+    const { get } = await start(folder)
+    const { lock } = await get('surface')
+    expect(lock.state).to.equal('changed')
+    const { changes } = JSON.parse((await runCli(['diff', '--json'], folder)).stdout)
+    expect(lock.changes.map(({ text }: Record<string, string>) => text)).to.deep.equal([changes[0].what])
+    expect(changes[0].what).to.match(/read/)
+  })
+
   it('explains access with the text of mcp-host explain', async () => {
     const folder = await makeFolder({ 'mcp.config.mjs': configText(parts(ROLES)) })
     const { post } = await start(folder)

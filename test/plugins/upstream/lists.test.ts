@@ -13,6 +13,7 @@ import { makeFolder, removeFolders } from '../../config/folder.ts'
 import { plugin } from '../../fixtures/plugins.ts'
 import { serve, serveModern, serveScript, stopServers } from '../../remote/support/servers.ts'
 import { eventually } from '../../support/eventually.ts'
+import { createManualClock } from '../../support/manual-clock.ts'
 import { modern } from '../../support/rpc.ts'
 import { listen, nextMessage, openSession } from '../../support/session-client.ts'
 import { createTestLog, type StartedHost, startHost, stopHosts } from '../../support/start-host.ts'
@@ -160,7 +161,7 @@ describe('The summary of a route', () => {
     const [summary] = gateway.host.routes
     expect(summary?.sources).to.have.lengthOf(1)
     expect(summary?.sources[0]).to.include({ toolset: 'far', isEmpty: false })
-    expect(summary?.sources[0]?.state).to.match(/^up, test-host 1\.2\.3 \(2026-07-28\), 1 tools/)
+    expect(summary?.sources[0]?.state).to.match(/^up, test-host 1\.2\.3 \(2026-07-28\), 1 tool,/)
     expect(routeTable(gateway.host.routes)).to.match(/1 tool +own, far/)
     const down = await startHost({
       toolsets: {},
@@ -199,9 +200,41 @@ describe('The state of a server', () => {
     const { status, states } = await read(detailed.url)
     expect(status).to.equal('ready')
     expect(states).to.have.all.keys('far', 'gone')
-    expect(states['far']).to.match(/^up, .*1 tools/)
+    expect(states['far']).to.match(/^up, .*1 tool,/)
     expect(states['gone']).to.match(/^down since /)
     expect(await read(hidden.url)).to.deep.equal({ status: 'ready' })
+  })
+})
+
+describe('The time of a state', () => {
+  it('is the start of the state, and each error has its own time', async () => {
+    const clock = createManualClock()
+    let status = 500
+    const { origin } = await serve((_, response) => void response.writeHead(status).end())
+    const { url } = await startHost(
+      {
+        toolsets: {},
+        routes: { '/': { toolsets: ['far'] } },
+        plugins: { 'transport-streamable': {}, health: {}, upstream: { servers: { far: { url: `${origin}/` } } } },
+      },
+      undefined,
+      { clock },
+    )
+    const stateNow = async () =>
+      ((await (await fetch(`${url}/health`)).json()) as { states: { far: string } }).states.far
+    const change = async (next: number) => {
+      status = next
+      await clock.advance(120_000)
+      return eventually('an attempt with the new status', async () => {
+        const state = await stateNow()
+        return state.includes(String(next)) ? state : undefined
+      })
+    }
+    const begun = new Date(clock.now()).toISOString()
+    expect(await stateNow()).to.match(new RegExp(`^down since ${begun}: .*500`))
+    const later = await change(503)
+    expect(later).to.match(new RegExp(`^down since ${begun}; last error at (?!${begun})\\S+Z: .*503`))
+    expect(await change(401)).to.match(new RegExp(`^needs login since (?!${begun})\\S+Z`))
   })
 })
 
@@ -408,7 +441,7 @@ describe('An upstream server that is down', () => {
     const [line] = logged(gateway, 'MH2942')
     expect(line).to.include({ upstream: 'down', state: 'down' })
     expect(gateway.host.inspect('/')?.explainPlugins().join()).to.match(
-      /server "up": up, .*1 tools.*server "down": down since/,
+      /server "up": up, .*1 tool,.*server "down": down since/,
     )
     await origin.host.close({ grace: 0 })
     const { result } = await call(gateway.url, 'up_far')
@@ -460,7 +493,7 @@ describe('mcp-host doctor --config', () => {
     expect(findings.map(({ level }) => level)).to.deep.equal(['ok', 'wrong', 'wrong'])
     expect(findings[0]).to.include({ check: 'upstream: server "up"' })
     expect(findings[0]?.text).to.match(
-      /test-host 1\.2\.3, protocol version 2026-07-28, 1 tools, 0 resources, 0 prompts$/,
+      /test-host 1\.2\.3, protocol version 2026-07-28, 1 tool, 0 resources, 0 prompts$/,
     )
     expect(findings[2]?.text).to.match(/no-such-program.*ENOENT/)
   })

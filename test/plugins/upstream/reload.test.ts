@@ -1,12 +1,13 @@
 // Tests calls that are in progress at an upstream server while a reload changes its options.
 import { writeFile } from 'node:fs/promises'
+import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import { createHost, reloadHost } from '../../../core/create-host.ts'
 import type { UpstreamServer } from '../../../plugins/upstream/options.ts'
 import { makeFolder, removeFolders } from '../../config/folder.ts'
 import { callTool, questionsIn } from '../../fixtures/asking-client.ts'
-import { serveLegacy, stopServers } from '../../remote/support/servers.ts'
+import { serve, serveLegacy, stopServers } from '../../remote/support/servers.ts'
 import { eventually } from '../../support/eventually.ts'
 import { createManualClock } from '../../support/manual-clock.ts'
 import { createPuppet } from '../../support/puppet-tool.ts'
@@ -43,6 +44,7 @@ async function gateway(server: UpstreamServer) {
     await writeFile(join(folder, 'mcp.config.json'), JSON.stringify(configOf(changed)))
     const report = await reloadHost(host, { cwd: folder })
     expect(report.restart).to.deep.equal([])
+    return report.taken
   }
   return { clock, url: host.url, reload }
 }
@@ -92,6 +94,25 @@ describe('A reload that changes an upstream server', () => {
     expect((await restOf(stream)).at(-1)?.result.content[0].text).to.equal('done')
     await clock.advance(9_000)
     expect((await restOf(other)).at(-1)?.result.isError).to.equal(true)
+  })
+
+  it('retries servers that are down, also without changes', async () => {
+    const { server, origin } = await serve((_, response) => void response.writeHead(500).end())
+    const { url, reload } = await gateway({ url: `${origin}/` })
+    type Health = { readonly states: { readonly far: string } }
+    const stateNow = async () => ((await (await fetch(new URL('/health', url))).json()) as Health).states.far
+    expect(await stateNow()).to.match(/^down since/)
+    const { port } = server.address() as AddressInfo
+    server.closeAllConnections()
+    await new Promise(resolve => server.close(resolve))
+    await startHost({
+      http: { port },
+      toolsets: { all: [createPuppet().tool] },
+      routes: { '/': { toolsets: 'all' } },
+    })
+    expect(await reload({})).to.satisfy((taken: string[]) => taken.some(text => text.includes('far')))
+    await eventually('the server is up', async () => (await stateNow()).startsWith('up'))
+    expect(await reload({})).to.deep.equal([])
   })
 
   it('changes whether the host is ready while the server is down', async () => {

@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setImmediate } from 'node:timers/promises'
 import { expect } from 'chai'
+import { PATHS } from '../../../plugins/console/api.ts'
 import type { UpstreamOptions } from '../../../plugins/upstream/index.ts'
 import { callTool, questionsIn } from '../../fixtures/asking-client.ts'
 import { bundledFile } from '../../support/compiled.ts'
@@ -13,6 +14,7 @@ import { isAlive } from '../../support/is-alive.ts'
 import { modern } from '../../support/rpc.ts'
 import { openSession } from '../../support/session-client.ts'
 import { type StartedHost, startHost, stopHosts } from '../../support/start-host.ts'
+import { startConsole } from '../console/console-client.ts'
 import { startMetered } from '../metrics/scrape.ts'
 
 const SERVER = join(import.meta.dirname, 'support/stdio-server.mjs')
@@ -95,6 +97,18 @@ describe('Upstream processes', () => {
     await modern(host.url, 'tools/call', { name: 'die', arguments: {} })
     expect(logged(host, 'MH2959')[0]?.['reason']).to.match(/exit code 3.*dying as requested/s)
     expect(logged(host, 'MH2942')).to.have.length(0)
+  })
+
+  it('that end are not errors of the connection of all callers', async () => {
+    const { url, log, get } = await startConsole({
+      toolsets: {},
+      routes: { '/': { toolsets: 'counter' } },
+      plugins: { upstream: { servers: { counter: { command: COMMAND, prefix: '' } } } },
+    })
+    await modern(url, 'tools/call', { name: 'die', arguments: {} })
+    expect(log.filter(({ code }) => code === 'MH2959')).to.have.length(1)
+    const [row] = (await get(PATHS.upstreams)).body.servers
+    expect(row).to.include({ state: 'up' }).and.not.have.property('lastError')
   })
 
   it('end with the host, with their children', async () => {

@@ -102,6 +102,34 @@ describe('A supervisor', () => {
     expect(supervisor.state.status).to.equal('down')
   })
 
+  it('retries at once on request, and leaves the crash loop', async () => {
+    const { supervisor, attempts, clock, setWorks } = start()
+    setWorks(false)
+    await messageOf(supervisor.get())
+    await clock.advance(60_000)
+    expect(supervisor.state.status).to.equal('crash loop')
+    supervisor.retry()
+    await clock.advance(0)
+    expect(attempts).to.have.length(6)
+    expect(supervisor.state.status).to.equal('down')
+    setWorks(true)
+    supervisor.retry()
+    await clock.advance(0)
+    expect(supervisor.state.status).to.equal('up')
+    supervisor.retry()
+    expect(attempts).to.have.length(7)
+  })
+
+  it('schedules attempts in whole milliseconds', async () => {
+    const { supervisor, clock, setWorks } = start()
+    setWorks(false)
+    await messageOf(supervisor.get())
+    for (let count = 0; count < 3; count++) {
+      expect(supervisor.state).to.have.property('nextAttempt').that.satisfies(Number.isInteger)
+      await clock.advance(clock.pending()[0] ?? 0)
+    }
+  })
+
   it('closes its connection and makes no other', async () => {
     const { supervisor, attempts, clock, closings } = start()
     await supervisor.get()

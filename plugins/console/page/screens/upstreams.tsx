@@ -123,6 +123,7 @@ export default function UpstreamsScreen() {
             keyOf={({ name, node }) => ({ server: name, at: node })}
             textOf={({ name, target, lastError }) => [name, target, lastError?.reason].join('\n')}
             placeholder="name, URL, error"
+            summary={shown => (shown === data.total ? '' : `${count(shown)} of `) + plural(data.total, 'server')}
             filters={[
               {
                 name: 'state',
