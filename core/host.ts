@@ -394,10 +394,10 @@ async function assemble(input: HostInput, registrations: KernelRegistrations): P
   const isDescribed = (route: Route) => slots.isFilled('protectedResource', route) || !takesBearer(challengesOn(route))
   checkServed(routes, served, isDescribed, provides, suggest, report)
   if (problems.count() === declared) await runTasks(registrations.onReady, report)
-  const onBegin = mcp.onFinish.length > 0 ? services.watchRequest : undefined
+  const watch = mcp.onFinish.length > 0 ? services.watchRequest : undefined
   const isTimed = mcp.onFinish.some(({ value }) => value.startTimeline !== undefined)
   const app = await problems.attempt(() =>
-    createPipeline(served, notFound, { http, log, encode: encodeError, report, isTimed, onBegin }),
+    createPipeline(served, notFound, { http, log, encode: encodeError, report, isTimed, watch }),
   )
   checkPlaceholders({ config, schema: input.schema, instances, report })
   problems.assertNone('last')

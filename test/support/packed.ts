@@ -35,14 +35,17 @@ function isNewer(file: string, others: readonly string[]): boolean {
   })
 }
 
+/** Returns true if the build in `dist` is complete and newer than the sources. */
+export const isBuilt = (): boolean => isNewer(LAST_BUILT, SOURCES)
+
 /** Returns the path of the tarball, which is written to `folder`. Builds must not overlap: run one before tests in parallel. */
 export async function packPackage(folder: string): Promise<string> {
   const name = `mcp-host-${version}.tgz`
-  const isBuilt = isNewer(LAST_BUILT, SOURCES)
-  if (!isBuilt || !isNewer(TARBALL, PACKED)) {
+  const hasBuild = isBuilt()
+  if (!hasBuild || !isNewer(TARBALL, PACKED)) {
     const made = join(ROOT, `${TARBALL}.${process.pid}`)
     mkdirSync(made, { recursive: true })
-    const args = ['pack', '--silent', '--pack-destination', made, ...(isBuilt ? ['--ignore-scripts'] : [])]
+    const args = ['pack', '--silent', '--pack-destination', made, ...(hasBuild ? ['--ignore-scripts'] : [])]
     await run('npm', args, { cwd: ROOT, env: PACKAGE_ENV })
     renameSync(join(made, name), join(ROOT, TARBALL))
     rmSync(made, { recursive: true })
