@@ -173,6 +173,18 @@ describe('Tools of an OpenAPI document', () => {
     expect(api.requests.map(({ method, url }) => `${method} ${url}`)).to.deep.equal(['DELETE /orders/7'])
   })
 
+  for (const plugins of [{}, { 'tool-policy': { policies: { 'orders.list': { scope: 'orders.list' } } } }]) {
+    const how = 'tool-policy' in plugins ? 'with' : 'without'
+    it(`are closed by an \`access\` that names no policy, ${how} tool-policy`, async () => {
+      const { names, call } = await serve({ source: { access: 'ordres.list' }, plugins })
+      expect(await names(['orders.list'])).to.deep.equal([])
+      const { message } = await call('listOrders', {}, ['orders.list'])
+      expect(message.result).to.equal(undefined)
+      expect((await call('listOrders')).message.result).to.equal(undefined)
+      expect(api.requests).to.deep.equal([])
+    })
+  }
+
   it('are limited by rate-limit', async () => {
     const { call } = await serve({ plugins: { 'rate-limit': { tools: { 'list*': '2/1h' } } } })
     const results = []
