@@ -32,12 +32,15 @@ const OPTIONS = {
   },
 } as const
 
+const QUIET = { 'log-level': 'error' } as const
+
 type AcceptOptions = CommandValues<typeof OPTIONS>
 
 export async function readSettings(options: AcceptOptions, context: CommandContext, given?: Logger) {
   const loaded = await readConfig(options, context)
   const directory = dirname(loaded.file)
-  const log = given ?? Object.assign(openLog(options, context), { directory })
+  // `surfaceOfConfig` logs the warnings of the config.
+  const log = given ?? Object.assign(openLog(QUIET, context), { directory })
   const instances = await optionsOf(loaded, log, 'upstream')
   const servers = instances.flatMap(({ options: own, at }) => {
     const upstream = own as UpstreamOptions
@@ -125,7 +128,7 @@ async function accept(
     const isUpToDate = before === undefined || before.hash === surface.hash
     let lock: Lock = { ...(before ?? surface), upstreams }
     await writeLockFile(file, lock, cwd)
-    if (isUpToDate) lock = { ...(await surfaceOfConfig(context, options)).surface, upstreams }
+    if (isUpToDate) lock = { ...(await surfaceOfConfig(context, { ...options, ...QUIET })).surface, upstreams }
     if (isUpToDate) await writeLockFile(file, lock, cwd)
     const isSame = before !== undefined && lockText(before) === lockText(lock)
     const written = `Written to ${nameOf(file, cwd)}. A running host uses it after a reload (SIGHUP) or restart.`

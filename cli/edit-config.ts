@@ -9,7 +9,8 @@ import { objectInCode } from '../core/config/locate-in-code.ts'
 import { isObject, StartError } from '../core/plugin.ts'
 import { readConfig } from './config.ts'
 import { editJson, readConfig as readText, writeConfig } from './connect/write-config.ts'
-import { type CommandContext, usage } from './context.ts'
+import { type CommandContext, selfCommand, usage } from './context.ts'
+import { shellWord } from './text.ts'
 
 /** An expression of a config in code. Other formats cannot have one. */
 export class Expression {
@@ -151,6 +152,11 @@ export async function loadOrCreateConfig(
 }
 
 /** Adds toolsets to the config, and a transport if it has none. Prints the additions if a config in code has no object literals. */
+export const printNextStep = (context: CommandContext, config: string | undefined): void =>
+  context.print(
+    printable(`Next: ${selfCommand(context)} dev${config === undefined ? '' : ` --config ${shellWord(config)}`}`),
+  )
+
 export async function addToConfig(
   { config, file: name, isNew = false }: EditedConfig,
   toolsets: readonly AddedToolset[],

@@ -3,7 +3,7 @@ import { resolve } from 'node:path'
 import { printable } from '../client/text.ts'
 import { CONFIG_OPTION, defineCommand } from './command.ts'
 import { readText } from './context.ts'
-import { addToConfig, findToolset, freeRoute, isCode, loadOrCreateConfig } from './edit-config.ts'
+import { addToConfig, findToolset, freeRoute, isCode, loadOrCreateConfig, printNextStep } from './edit-config.ts'
 import { readClientFile } from './upstream/read-client-file.ts'
 
 export const importCommand = defineCommand({
@@ -33,5 +33,6 @@ Secret variables are not copied: servers get them from the environment of mcp-ho
     const variables = [...new Set(added.flatMap(one => one.variables))]
     if (variables.length > 0)
       print(printable(`Set in the environment of mcp-host, or in an --env-file: ${variables.join(', ')}`))
+    printNextStep(context, config)
   },
 })

@@ -4,7 +4,7 @@ import { existsSync } from 'node:fs'
 import { printable } from '../client/text.ts'
 import { type CreateHostOptions, type Host, LOCK_NAME } from '../core/host.ts'
 import type { LockSettings } from '../core/kernel/kernel-host.ts'
-import { CONFIG_OPTION, type CommandValues, defineCommand, ENV_FILE_OPTION } from './command.ts'
+import { CONFIG_OPTION, type CommandValues, defineCommand, ENV_FILE_OPTION, type LogValues } from './command.ts'
 import { inspectConfig } from './config.ts'
 import { type CommandContext, usage } from './context.ts'
 import { compareSurfaces } from './lock/compare-surfaces.ts'
@@ -19,7 +19,7 @@ export const SURFACE_OPTIONS = { ...CONFIG_OPTION, ...ENV_FILE_OPTION } as const
 /** `lock`: the lock file with the accepted definitions of upstream servers. */
 export const surfaceOfConfig = (
   context: CommandContext,
-  values: CommandValues<typeof SURFACE_OPTIONS>,
+  values: CommandValues<typeof SURFACE_OPTIONS> & LogValues,
   lock?: string,
 ): Promise<{ readonly file: string; readonly surface: Surface }> =>
   inspectConfig(

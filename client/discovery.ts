@@ -218,6 +218,8 @@ function differBySlash(one: string, other: string): boolean {
   return long === `${short}/` && URL.canParse(long) && new URL(long).pathname === '/'
 }
 
+const withoutScheme = (url: string): string => url.replace(/^https?:/i, '')
+
 function checkIssuer(ctx: ClientContext, members: Members, listed: string, legacy: boolean, url: string): string {
   const { issuerMatch, trustedIssuers = {} } = ctx.options
   const issuer = textOf(members, 'issuer')
@@ -235,6 +237,11 @@ function checkIssuer(ctx: ClientContext, members: Members, listed: string, legac
   if (bySetting) {
     ctx.emit('tolerated', { what: `issuer ${shown} for ${printableUrl(listed)}`, option: bySetting })
     return issuer
+  }
+  if (withoutScheme(issuer) === withoutScheme(listed)) {
+    const fix =
+      'only the scheme differs: correct it in the option or resource metadata that names this server, or in its `issuer`'
+    throw mismatch(`names the issuer ${shown} instead of ${printableUrl(listed)}`, fix)
   }
   const fix: Fix = bySlash
     ? {

@@ -133,7 +133,7 @@ export function buildServices(parts: ServiceParts) {
   const methods = createMethodTable(settings)
   const ids = createSessionIds(secrets.keys('session-id'))
   const isSessionOf = (id: string, owner: Owner) => ids.verify(id)?.isOwnedBy(owner) ?? false
-  const observing = { log, has: methods.has, isSessionOf, pseudonyms: createPseudonyms(secrets.keys('records')) }
+  const observing = { log, clock, has: methods.has, isSessionOf, pseudonyms: createPseudonyms(secrets.keys('records')) }
   const offered: OfferedConfig = { now: config, reloads: 0 }
   const offers = {
     log,
@@ -207,7 +207,7 @@ export function buildServices(parts: ServiceParts) {
     catalog,
     combinations: addresses,
     startSessions: start,
-    watchRequest: createRequestWatch(mcp.onFinish, observing, clock),
+    watchRequest: createRequestWatch(mcp.onFinish, observing),
     viewOf: (route: CompiledRoute, toolsets: readonly string[]) => plainView(offers, route, toolsets),
     unrouted: () => findUnrouted(routes, offers),
     /** `defined`: the toolsets of the config, including definitions that were refused. */

@@ -52,11 +52,13 @@ import {
   createKernelRegistrations,
   type KernelRegistrations,
   lacksCapability,
+  registeredOn,
   runTasks,
   setUpPlugins,
 } from './kernel/set-up.ts'
 import { createInFlight, createShutdown, type InFlight, type Shutdown } from './kernel/shutdown.ts'
 import { createSlots } from './kernel/slots.ts'
+import type { CatalogItem } from './mcp/catalog.ts'
 import type { Definition, RuntimeHost } from './mcp/define.ts'
 import {
   createMcpPluginHost,
@@ -392,10 +394,10 @@ async function assemble(input: HostInput, registrations: KernelRegistrations): P
   const isDescribed = (route: Route) => slots.isFilled('protectedResource', route) || !takesBearer(challengesOn(route))
   checkServed(routes, served, isDescribed, provides, suggest, report)
   if (problems.count() === declared) await runTasks(registrations.onReady, report)
-  const onBegin = mcp.onFinish.length > 0 ? services.watchRequest : undefined
+  const watch = mcp.onFinish.length > 0 ? services.watchRequest : undefined
   const isTimed = mcp.onFinish.some(({ value }) => value.startTimeline !== undefined)
   const app = await problems.attempt(() =>
-    createPipeline(served, notFound, { http, log, encode: encodeError, report, isTimed, onBegin }),
+    createPipeline(served, notFound, { http, log, encode: encodeError, report, isTimed, watch }),
   )
   checkPlaceholders({ config, schema: input.schema, instances, report })
   problems.assertNone('last')
@@ -423,7 +425,7 @@ async function assemble(input: HostInput, registrations: KernelRegistrations): P
     },
     get routes() {
       return routes.map(route =>
-        summarizeRoute(route, { ...summaryFactsOf(inspected, route), authenticators: namesOn(route) }),
+        summarizeRoute(route, { ...summaryFactsOf({ ...inspected, mcp }, route), authenticators: namesOn(route) }),
       )
     },
     runtime: services.runtime,
@@ -553,11 +555,14 @@ const PROGRAM: Omit<PluginInstance, 'routes'> = {
 
 /** Prefers items for anonymous callers. A protected route shows no other items. */
 function summaryFactsOf(
-  parts: LeastScopesFacts & Pick<Services, 'slot'>,
+  parts: LeastScopesFacts & Pick<Services, 'slot'> & { readonly mcp: Pick<McpRegistrations, 'unlisted'> },
   route: CompiledRoute,
 ): Omit<RouteFacts, 'authenticators'> {
   const params = sampleParams(route)
-  const items = itemsOn(parts, route, route.toolsetsFor(params))
+  // Calls of withheld tools fail, so only the others count.
+  const isWithheld = ({ kind, key }: CatalogItem) =>
+    kind === 'tools' && registeredOn(parts.mcp.unlisted, route).some(hides => typeof hides(key, route) === 'string')
+  const items = itemsOn(parts, route, route.toolsetsFor(params)).filter(item => !isWithheld(item))
   const anonymous = parts.slot('access', route).audienceOf(undefined, route)
   const [open, others] = [true, false].map(wanted => items.filter(item => !anonymous.denialOf(item) === wanted))
   const tellsLogin = parts.slot('protectedResource', route).metadataUrlOf(route, params) !== undefined

@@ -46,23 +46,16 @@ export interface Operator {
 
 const MAX_WARNINGS = 100
 
-/** Keeps the warnings of startup, and later ones if a plugin shows them. Counts equal warnings. */
+/** Keeps the first 100 different warnings, for plugins that show them. Counts equal warnings. */
 export function createKeptWarnings() {
   const kept = new Map<string, KeptWarning>()
-  let isOpen = true
   let isBuilt = false
   return {
     list: () => [...kept.values()],
-    /** Also keeps later warnings. Called in `onStart` by a plugin that shows them. */
-    keepLater() {
-      isOpen = true
-    },
     built() {
-      isOpen = false
       isBuilt = true
     },
     add(fields: object, message: string) {
-      if (!isOpen) return
       const { code, path, upstream = '' } = fields as Readonly<Record<string, unknown>>
       // Clients choose the paths of later warnings.
       const key = isBuilt ? `${code} ${upstream} ${message}` : `${code} ${path} ${message}`

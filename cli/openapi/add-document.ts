@@ -3,7 +3,7 @@ import { dirname, posix, relative, resolve, sep } from 'node:path'
 import { printable } from '../../client/text.ts'
 import type { Survey } from '../../plugins/openapi/survey.ts'
 import type { CommandContext } from '../context.ts'
-import { addToConfig, assertFree, freeRoute, loadOrCreateConfig } from '../edit-config.ts'
+import { addToConfig, assertFree, freeRoute, loadOrCreateConfig, printNextStep } from '../edit-config.ts'
 import { readSurvey } from './read-survey.ts'
 
 /** Derives a toolset name: `orders` for `apis/orders.openapi.yaml`. */
@@ -48,4 +48,5 @@ export async function addDocument(
   const route = freeRoute(loaded.config, name, 'openapi')
   await addToConfig(loaded, [{ plugin: 'openapi', key: 'documents', name, value: { document }, route }], context)
   for (const line of describeTools(survey, `plugins.openapi.documents.${name}`)) print(printable(line))
+  printNextStep(context, config)
 }

@@ -2,7 +2,7 @@
 import { printable } from '../../client/text.ts'
 import { checkServerUrl } from '../client/logins.ts'
 import { type CommandContext, usage } from '../context.ts'
-import { addToConfig, assertFree, freeRoute, loadOrCreateConfig } from '../edit-config.ts'
+import { addToConfig, assertFree, freeRoute, loadOrCreateConfig, printNextStep } from '../edit-config.ts'
 
 const NAME = /^[A-Za-z0-9_-]{1,57}$/
 /** Matches URLs. Commands have no scheme, port or domain. */
@@ -28,4 +28,5 @@ export async function addServer(
   const value = isUrl ? { url } : { command: first, ...(args.length > 0 && { args }) }
   const route = freeRoute(loaded.config, name, 'upstream')
   await addToConfig(loaded, [{ plugin: 'upstream', key: 'servers', name, value, route }], context)
+  printNextStep(context, config)
 }

@@ -2,7 +2,6 @@
 import { type Path, type Report, StartError } from '../http/errors.ts'
 import type { Plugin } from '../kernel/define-plugin.ts'
 import type { PluginInstance } from '../kernel/plugin-plan.ts'
-import { isObject } from '../mcp/is-object.ts'
 import { type FilledConfig, isPlain } from './define-config.ts'
 import { isSecretAt } from './walk-schema.ts'
 
@@ -14,19 +13,8 @@ interface ValueFacts {
   readonly report: Report
 }
 
-/** Milliseconds. Smaller numbers are probably intended as seconds. */
-const LEAST_NUMBER = 1_000
-
-const TIMEOUTS =
-  'http.requestTimeout http.writeTimeout sessions.idleTimeout tools.fetchTimeout tools.callTimeout'.split(' ')
-
 export function warnOfValues({ config, instances, plugins, report }: Omit<ValueFacts, 'schema'>): void {
   const warn = (code: string, why: string, ...at: Path) => report(new StartError(code, why, { at }), 'warning')
-  for (const at of TIMEOUTS.map(one => one.split('.'))) {
-    const value = at.reduce<unknown>((part, key) => (isObject(part) ? part[key] : undefined), config)
-    if (typeof value !== 'number' || value <= 0 || value >= LEAST_NUMBER) continue
-    warn('MH1015', `${value} is in milliseconds; for seconds write '${value}s'`, ...at)
-  }
   const { publicUrl } = config.http
   const path = publicUrl === undefined ? '' : new URL(publicUrl).pathname.replace(/\/$/, '')
   const repeated = Object.keys(config.routes).find(route => path !== '' && route.replace(/\/$/, '') === path)

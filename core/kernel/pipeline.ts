@@ -39,13 +39,19 @@ export interface ServedEndpoint extends PipelineEndpoint {
   readonly matchesSubpaths?: boolean
 }
 
+export interface RequestWatch {
+  /** Returns the time, which `follow` receives. */
+  begin(ctx: HostContext): number
+  /** `decided`: the end of the steps. */
+  follow(ctx: HostContext, began: number, decided: Promise<unknown>): void
+}
+
 interface PipelineSettings extends Pick<ErrorWriterSettings, 'encode'> {
   readonly http: ResolvedHttp
   readonly log: Logger
   readonly report?: Report
   readonly isTimed?: boolean
-  /** Called at the start of a request. The returned function is called at its end. */
-  readonly onBegin?: ((ctx: HostContext) => () => void) | undefined
+  readonly watch?: RequestWatch | undefined
 }
 
 type Run = (ctx: HostContext) => Promise<unknown>
@@ -134,7 +140,7 @@ function createSteps(
 export async function createPipeline(
   served: readonly ServedEndpoint[],
   notFound: PipelineEndpoint,
-  { http, log, encode, report = stopAtFirst, isTimed = false, onBegin }: PipelineSettings,
+  { http, log, encode, report = stopAtFirst, isTimed = false, watch }: PipelineSettings,
 ): Promise<Koa<RequestState>> {
   const logFailure = createFailureLog(log)
   const steps = createSteps(http, { logFailure, encode }, served, isTimed)
@@ -161,7 +167,7 @@ export async function createPipeline(
     const { ip, hosts } = forwardedBy(ctx.req)
     ctx.request.ip = ip
     const { state } = ctx
-    const onEnd = onBegin?.(ctx)
+    const began = watch?.begin(ctx)
     state.path = target?.path
     state.hosts = target?.authority === undefined ? hosts : [...hosts, target.authority]
     state.params = found?.params ?? NO_PARAMS
@@ -172,7 +178,7 @@ export async function createPipeline(
     }
     if (found?.target.route) state.route = found.target.route
     const decided = found ? found.target.run(ctx) : runNotFound(ctx)
-    if (onEnd) decided.then(onEnd, onEnd)
+    if (began !== undefined) watch?.follow(ctx, began, decided)
     return decided
   })
   app.on('error', logFailure)

@@ -1,5 +1,6 @@
 // Records of finished requests for observers, safe to log: no tokens, arguments or session ids; texts are limited.
 import type { IncomingHttpHeaders } from 'node:http'
+import type { Clock } from '../http/clock.ts'
 import { blamed } from '../http/describe-thrown.ts'
 import type { HostError } from '../http/errors.ts'
 import { requestIdIn } from '../http/request-target.ts'
@@ -71,6 +72,7 @@ export interface CallStart
 }
 
 export interface RecordSettings {
+  readonly clock: Clock
   has(method: string, route: object): boolean
   readonly pseudonyms: Pseudonyms
   isSessionOf(id: string, owner: { readonly route: string; readonly user: User | undefined }): boolean
@@ -142,8 +144,9 @@ function itemOf({ method, params, view }: Call): CallRecord['item'] {
 
 const NOTHING: readonly string[] = []
 
-interface Recorded
-  extends Partial<Pick<CallRecord, 'outcome' | 'error' | 'at' | 'milliseconds' | 'http' | 'bytesOut'>> {
+interface Recorded extends Partial<Pick<CallRecord, 'outcome' | 'error' | 'milliseconds' | 'http' | 'bytesOut'>> {
+  /** According to `clock.monotonic()`. Default: now. */
+  readonly began?: number
   readonly isCut?: boolean
 }
 
@@ -152,23 +155,29 @@ export class RequestRecord implements CallRecord {
   outcome: Outcome
   error: HostError | undefined
   milliseconds: number
-  readonly began = performance.now()
-  readonly at: number
+  readonly began: number
   readonly http: CallRecord['http']
   readonly #request: RecordedRequest
   readonly #recorded: Recorded
   readonly #settings: RecordSettings
+  #at: number | undefined
 
   constructor(settings: RecordSettings, request: RecordedRequest, recorded: Recorded, call?: Call) {
     this.call = call
     this.outcome = recorded.outcome ?? 'ok'
     this.error = recorded.error
     this.milliseconds = recorded.milliseconds ?? 0
-    this.at = recorded.at ?? Date.now()
+    this.began = recorded.began ?? settings.clock.monotonic()
     this.http = recorded.http
     this.#request = request
     this.#recorded = recorded
     this.#settings = settings
+  }
+  /** Read on demand, because reading the time is a large part of the cost of a record. */
+  get at() {
+    const { clock } = this.#settings
+    this.#at ??= clock.now() - (clock.monotonic() - this.began)
+    return this.#at
   }
   get route() {
     return this.#request.offer.route?.path

@@ -46,8 +46,9 @@ export function watchOverdue(
 
   return (item, limit) => {
     all++
-    const fields = { code: 'MH1609', kind: item.kind, name: item.key, limit, fix: FIX }
-    const warn = () => log.warn(fields, 'a handler continues after its timeout: it ignores its signal')
+    const fields = { kind: item.kind, name: item.key, limit, fix: FIX }
+    const warn = () =>
+      log.warn({ code: 'MH1609', ...fields }, 'a handler continues after its timeout: it ignores its signal')
     const timer = clock.setTimeout(warn, GRACE).unref()
     return () => {
       all--

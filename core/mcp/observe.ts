@@ -1,10 +1,10 @@
 // Notifies observers of finished Calls and of HTTP requests without a Call.
-import type { Clock } from '../http/clock.ts'
+import { withTimeout } from '../http/clock.ts'
 import { blamed } from '../http/describe-thrown.ts'
 import type { HostError } from '../http/errors.ts'
-import { type TimeoutEntry, TimeoutQueue } from '../http/linked-list.ts'
 import type { HostContext, Timeline } from '../kernel/endpoint.ts'
 import type { Logger } from '../kernel/log.ts'
+import type { RequestWatch } from '../kernel/pipeline.ts'
 import { type Registration, registeredOn } from '../kernel/set-up.ts'
 import type { Call } from './call.ts'
 import {
@@ -74,27 +74,21 @@ function outcomeOfRequest({ state, req, res }: HostContext): Outcome {
   return res.statusCode < 400 ? 'ok' : 'error'
 }
 
-/** Interval of checks for closed connections, milliseconds: a plugin step can hang after the client has left. */
-const CHECK_INTERVAL = 60_000
-
-/** A request whose steps are running. A `close` listener for each request would cost more. */
-interface PendingRequest extends TimeoutEntry {
-  readonly began: number
-  readonly ctx: HostContext
-}
+/** Milliseconds after the client has left before steps count as hung. */
+const HUNG = 60_000
 
 const VERBS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'OPTIONS', 'PATCH'])
 
 export function createRequestWatch(
   registered: readonly Registration<Observer>[],
   { log, ...settings }: ObserveSettings,
-  clock: Clock,
-): (ctx: HostContext) => () => void {
+): RequestWatch {
+  const { clock } = settings
   const everywhere = registered.filter(({ instance }) => instance.general).map(({ value }) => value)
 
-  function notify({ ctx, began }: PendingRequest) {
+  function notify(ctx: HostContext, began: number, milliseconds: number) {
     const { req, res, state, ip } = ctx
-    if (state.hasRecords) return
+    state.timeline?.end()
     const { refusal, route, user, timeline } = state
     const outcome = outcomeOfRequest(ctx)
     const error = outcome === 'refused' ? refusal : undefined
@@ -104,11 +98,10 @@ export function createRequestWatch(
     const sessionId = typeof id === 'string' && error === undefined && res.statusCode < 400 ? id : undefined
     const offer = { route, ip, sessionId }
     const none = { method: undefined, client: undefined, revision: undefined, session: undefined }
-    const milliseconds = performance.now() - began
     const recorded = {
       outcome,
       error,
-      at: Date.now() - milliseconds,
+      began,
       milliseconds,
       bytesOut: byteCount(res.getHeader('content-length')),
       http: { verb: VERBS.has(ctx.method) ? ctx.method : OTHER, status: res.statusCode },
@@ -120,33 +113,20 @@ export function createRequestWatch(
 
   const starts = registered.flatMap(({ value }) => value.startTimeline ?? [])
 
-  const pending = new TimeoutQueue<PendingRequest>(CHECK_INTERVAL, clock)
-  function check(this: PendingRequest) {
-    if (this.ctx.res.closed) notify(this)
-    else pending.add(this)
-  }
-  function end(request: PendingRequest) {
-    const { state, res } = request.ctx
-    state.timeline?.end()
-    // `delete` returns false if `check` has recorded the request.
-    if (!pending.delete(request) || state.hasRecords) return
-    if (res.closed) notify(request)
-    else res.on('close', () => notify(request))
-  }
-
-  return ctx => {
-    const request: PendingRequest = {
-      older: undefined,
-      newer: undefined,
-      linked: false,
-      due: 0,
-      began: performance.now(),
-      ctx,
-      overdue: check,
-    }
-    pending.add(request)
-    for (const start of starts) ctx.state.timeline ??= start()
-    return () => end(request)
+  return {
+    begin(ctx) {
+      for (const start of starts) ctx.state.timeline ??= start()
+      return clock.monotonic()
+    },
+    follow(ctx, began, decided) {
+      ctx.res.on('close', async () => {
+        if (ctx.state.hasRecords) return
+        const milliseconds = clock.monotonic() - began
+        // Steps can still end in a Call after the client has left, or hang.
+        await withTimeout(Promise.allSettled([decided]), HUNG, () => undefined, clock)
+        if (!ctx.state.hasRecords) notify(ctx, began, milliseconds)
+      })
+    },
   }
 }
 
@@ -172,7 +152,7 @@ export function createCallWatch(observers: readonly Observer[], tracer: CallTrac
     end(call: Call, record: RequestRecord, result: object | undefined, error: HostError | undefined): void {
       if (error) call.notes.timeline?.end()
       else call.notes.timeline?.mark('respond')
-      record.milliseconds = performance.now() - record.began
+      record.milliseconds = settings.clock.monotonic() - record.began
       record.outcome = outcomeOf(call, result, error)
       if (record.outcome === 'error') record.error = error
       // `setImmediate` would keep the objects of all calls of an event loop phase: each scavenge would copy them.

@@ -260,7 +260,10 @@ export interface RouteRow {
   readonly callers: string
   readonly authenticators: readonly string[]
   readonly issuers: readonly string[]
+  /** Served tools. */
   readonly tools: number
+  /** Withheld items of upstream servers. */
+  readonly withheld: number
   /** Plugins with options of this route. */
   readonly overrides: readonly string[]
   /** CLI commands that can be copied. */

@@ -6,7 +6,7 @@ import type { InternalHost, KeptWarning, Operator } from '../../core/internal.ts
 import { isObject } from '../../core/plugin.ts'
 import { grantSources } from '../families/credentials/index.ts'
 import { type OperatorAction, operatorActions } from '../families/operator-actions/index.ts'
-import { upstreamStatesOf } from '../families/upstream-calls/index.ts'
+import { ENDING_WARNINGS, upstreamStatesOf } from '../families/upstream-calls/index.ts'
 import {
   callerIn,
   commandFor,
@@ -110,8 +110,19 @@ function numberIn(query: URLSearchParams, name: string, fallback: number, most: 
   return Math.min(value, most)
 }
 
+/** The reason of a log line, or the list of its reasons. */
+function reasonIn({ reason, reasons, unmatched }: KeptWarning['fields']): string | undefined {
+  if (typeof reason === 'string') return reason
+  if (isObject(reasons))
+    return Object.entries(reasons)
+      .map(entry => entry.join(': '))
+      .join('\n')
+  return Array.isArray(unmatched) ? unmatched.join(', ') : undefined
+}
+
 function warningOf({ message, fields, count, firstAt, lastAt }: KeptWarning): Warning[] {
-  const { code, fix, path, file, line, upstream, reason } = fields
+  const { code, fix, path, file, line, upstream } = fields
+  const reason = reasonIn(fields)
   if (typeof code !== 'string') return []
   return [
     {
@@ -121,7 +132,7 @@ function warningOf({ message, fields, count, firstAt, lastAt }: KeptWarning): Wa
       ...(typeof path === 'string' && { at: path }),
       ...(typeof file === 'string' && { source: `${file}${typeof line === 'number' ? `:${line}` : ''}` }),
       ...(typeof upstream === 'string' && { upstream }),
-      ...(typeof reason === 'string' && { reason: reason.slice(0, MAX_REASON) }),
+      ...(reason !== undefined && { reason: reason.slice(0, MAX_REASON) }),
       count,
       firstAt,
       lastAt,
@@ -242,7 +253,15 @@ export function createHandlers({ host, operator, records, isActive, readProgram 
     ]
   }
 
-  const warnings = () => [...reloadWarning(), ...(operator.warnings?.list() ?? []).flatMap(warningOf)]
+  function warnings(): Warning[] {
+    const current = new Map([...upstreamStates].flatMap(read => read()).map(one => [one.name, one.warnings] as const))
+    const isOver = ({ code, upstream = '' }: Warning) =>
+      ENDING_WARNINGS.some(one => one === code && !current.get(upstream)?.includes(one))
+    const help = (code: string) => `See \`${programOf(operator)} help ${code}\`.`
+    return [...reloadWarning(), ...(operator.warnings?.list() ?? []).flatMap(warningOf)]
+      .filter(warning => !isOver(warning))
+      .map(warning => ({ ...warning, fix: warning.fix ?? help(warning.code) }))
+  }
 
   async function overview(): Promise<OverviewPart> {
     const { ready, checks, reasons } = await readReadiness()
@@ -272,7 +291,7 @@ export function createHandlers({ host, operator, records, isActive, readProgram 
 
   const upstreams = (): UpstreamRow[] =>
     [...upstreamStates].flatMap(read =>
-      read().map(({ withheld, differences: _, lastError, ...state }) => ({
+      read().map(({ withheld, differences: _, warnings: _other, lastError, ...state }) => ({
         ...state,
         node,
         ...(lastError && { lastError: { ...lastError, reason: lastError.reason.slice(0, MAX_REASON) } }),
@@ -281,6 +300,11 @@ export function createHandlers({ host, operator, records, isActive, readProgram 
         routes: operator.routes.flatMap(({ path, toolsets }) => (toolsets.includes(state.name) ? path : [])),
       })),
     )
+
+  const withheldOn = (toolsets: readonly string[]) =>
+    upstreams()
+      .filter(({ name }) => toolsets.includes(name))
+      .reduce((total, { withheldCount }) => total + withheldCount, 0)
 
   const routes = (): RouteRow[] =>
     operator.routes.map(route => ({
@@ -297,6 +321,7 @@ export function createHandlers({ host, operator, records, isActive, readProgram 
       authenticators: route.authenticators,
       issuers: route.logins.issuers,
       tools: route.tools,
+      withheld: withheldOn(route.toolsets),
       overrides: operator.plugins.flatMap(({ name, general, routes: own }) =>
         !general && own.includes(route.path) ? name : [],
       ),

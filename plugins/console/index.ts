@@ -146,7 +146,6 @@ function setup(host: InternalHost, options: FilledConsoleOptions) {
   host.onStart(async () => {
     operator = host.operator
     if (!operator) throw new Error(NO_OPERATOR)
-    operator.warnings?.keepLater()
     const api = createHandlers({ host, operator, records, isActive: options.actions, readProgram })
     api.begin()
     end = async () => {

@@ -95,8 +95,8 @@ const source = {
   properties: {
     document: text('An OpenAPI 3.0 or 3.1 document: a JSON or YAML file, relative to the config, or an https URL.'),
     overlay: {
-      anyOf: [text('A file or https URL.'), texts('Files or https URLs, applied in order.')],
-      description: 'OpenAPI Overlay 1.0 documents, applied in order before the document is used.',
+      anyOf: [text('A file or https URL.'), { ...texts('Files or https URLs, applied in order.'), minItems: 1 }],
+      description: 'OpenAPI Overlay 1.0 documents, applied before the document is used.',
     },
     baseUrl: {
       type: 'string',

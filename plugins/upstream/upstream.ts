@@ -82,6 +82,9 @@ export interface UpstreamParts {
 /** Returns the reason for the log and the operator. */
 const reasonOf = (error: unknown): string => visibleText(operatorText(error))
 
+const FIX_DOWN =
+  'correct `url`, `command` or the credentials, or start the server; a reload (SIGHUP) or restart retries at once'
+
 const isoTime = (at: number): string => new Date(at).toISOString()
 
 interface RoundState {
@@ -134,6 +137,8 @@ export class Upstream implements UpstreamClient {
   #active = 0
   #whenIdle: (() => void) | undefined
   #omitted = ''
+  #hasOmitted = false
+  #hasListFault = false
   #unmatched = ''
   #changedTools: ReadonlyMap<string, string> = new Map()
   #instructions: string | undefined
@@ -241,11 +246,21 @@ export class Upstream implements UpstreamClient {
       ...this.#counts,
       withheld: [...this.#withheld],
       differences: this.#differences,
+      warnings: this.#warnings,
       sessions: this.sessions,
       activeCalls: this.#queue.running,
       queuedCalls: this.#queue.waiting,
       heldCalls: this.held.size,
     }
+  }
+
+  get #warnings(): UpstreamState['warnings'] {
+    return [
+      ...(this.#state === undefined || this.#state === 'up' ? [] : ['MH2942' as const]),
+      ...(this.#hasListFault ? ['MH2944' as const] : []),
+      ...(this.#hasOmitted ? ['MH2945' as const] : []),
+      ...(this.#unmatched === '' ? [] : ['MH2949' as const]),
+    ]
   }
 
   /** Keeps the error for operators, and returns its reason. */
@@ -369,7 +384,7 @@ export class Upstream implements UpstreamClient {
     const fields = { upstream: this.settings.name, state }
     if (state === 'up')
       log.info({ code: 'MH2941', ...fields, server: this.describe() }, 'connected to an upstream server')
-    else log.warn({ code: 'MH2942', ...fields, reason }, 'an upstream server is not available')
+    else log.warn({ code: 'MH2942', ...fields, reason, fix: FIX_DOWN }, 'an upstream server is not available')
   }
 
   #options(events: Partial<ConnectOptions>): ConnectOptions {
@@ -484,7 +499,9 @@ export class Upstream implements UpstreamClient {
 
   #logListFault(error: unknown) {
     if (this.#stop.signal.aborted) return
-    const fields = { upstream: this.settings.name, reason: this.#noteError(error) }
+    this.#hasListFault = true
+    const fix = 'check the server; the host reads the lists again after a notification and at the interval `refresh`'
+    const fields = { upstream: this.settings.name, reason: this.#noteError(error), fix }
     this.#parts.host.log.warn(
       { code: 'MH2944', ...fields },
       'cannot read the lists of an upstream server: the previous lists stay active',
@@ -511,6 +528,7 @@ export class Upstream implements UpstreamClient {
     const snapshot = await readLists(connection, { maxTools, timeout: callTimeout, signal: this.#stop.signal })
     if (this.#connection !== connection) return
     this.#snapshot = snapshot
+    this.#hasListFault = false
     this.#canComplete = connection.capabilities.completions !== undefined
     this.#serve(snapshot, this.#canComplete)
     this.#warnOfFilters(snapshot)
@@ -526,7 +544,8 @@ export class Upstream implements UpstreamClient {
     if (text === this.#unmatched) return
     this.#unmatched = text
     if (unmatched.length === 0) return
-    const fields = { upstream: this.settings.name, unmatched }
+    const fix = 'correct `include`, `exclude` or `overrides`: they use upstream names, without prefix'
+    const fields = { upstream: this.settings.name, unmatched, fix }
     this.#parts.host.log.warn({ code: 'MH2949', ...fields }, 'filters or overrides match no tool of an upstream server')
   }
 
@@ -549,9 +568,13 @@ export class Upstream implements UpstreamClient {
     const text = JSON.stringify([...omitted])
     if (text === this.#omitted) return
     this.#omitted = text
+    this.#hasOmitted = omitted.size > 0
     if (omitted.size === 0) return
+    const { name } = this.settings
+    const fix = withheld.length > 0 ? `run \`mcp-host accept ${name}\`, then reload` : 'see the reasons'
     const fields = {
-      upstream: this.settings.name,
+      upstream: name,
+      fix,
       omitted: omitted.size,
       reasons,
       withheld: withheld.slice(0, MAX_NAMED),

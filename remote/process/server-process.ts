@@ -1,5 +1,7 @@
 // Runs an MCP server as a process group of its own, and ends it: stdin closed, SIGTERM, SIGKILL.
 import { type ChildProcessWithoutNullStreams, spawn, spawnSync } from 'node:child_process'
+import { existsSync } from 'node:fs'
+import { basename, resolve } from 'node:path'
 import type { CommandTarget } from '../connection-types.ts'
 import { printable, RemoteError } from '../errors.ts'
 import { guard, unguard } from './guardian.ts'
@@ -74,11 +76,12 @@ const WINDOW = 60_000
 const KEPT = 20
 
 /**
- * Reads all of stderr, so that the server never blocks. Returns the list of the last lines. `log` receives at most 100 lines a
- * minute, and then the number of omitted lines.
+ * Reads all of stderr, so that the server never blocks. Returns the list of the last lines. `log` receives the lines of each
+ * write, such as a stack trace, together: at most 100 lines a minute, and then the number of omitted lines.
  */
 function readStderr(stream: ChildProcessWithoutNullStreams['stderr'], log: (line: string) => void): readonly string[] {
   const last: string[] = []
+  let burst: string[] = []
   let begun = performance.now()
   let count = 0
   let omitted = 0
@@ -87,25 +90,38 @@ function readStderr(stream: ChildProcessWithoutNullStreams['stderr'], log: (line
     last.push(text)
     if (last.length > KEPT) last.shift()
     if (performance.now() - begun > WINDOW) {
-      if (omitted > 0) log(`(${omitted} lines omitted)`)
+      if (omitted > 0) burst.push(`(${omitted} lines omitted)`)
       begun = performance.now()
       count = omitted = 0
     }
     if (++count > MAX_LINES) omitted++
-    else log(text)
+    else burst.push(text)
   }
 
   const split = createLineSplitter(MAX_STDERR_LINE, {
     take: line => line.length > 0 && take(printable(line.toString())),
     tooLong: () => take(`(a line of more than ${MAX_STDERR_LINE} bytes)`),
   })
-  stream.on('data', split)
+  stream.on('data', (chunk: Buffer) => {
+    split(chunk)
+    if (burst.length > 0) log(burst.join('\n'))
+    burst = []
+  })
   stream.on('error', () => undefined)
   return last
 }
 
+const SCRIPT = /\.(?:[cm]?[jt]s|py|rb|php|sh|jar)$/i
+
+/** The program and the name of its script, for messages. Other arguments can be secrets. */
+function programOf({ command, args = [], cwd = '.' }: CommandTarget): string {
+  const script = args.find(arg => SCRIPT.test(arg) && existsSync(resolve(cwd, arg)))
+  return script === undefined ? command : `${command} ${printable(basename(script))}`
+}
+
 export function startServerProcess(target: CommandTarget, maxLine: number, events: ServerProcessEvents) {
   const { command, args = [], cwd, stopGrace = STOP_GRACE } = target
+  const program = programOf(target)
   let child: ChildProcessWithoutNullStreams
   try {
     child = spawn(command, args, {
@@ -148,16 +164,16 @@ export function startServerProcess(target: CommandTarget, maxLine: number, event
       try {
         events.line(line)
       } catch (cause) {
-        refuse(new RemoteError('invalid', `cannot handle a message of ${command}`, { cause, executed: 'maybe' }))
+        refuse(new RemoteError('invalid', `cannot handle a message of ${program}`, { cause, executed: 'maybe' }))
       }
       return
     }
     skipped++
     const text = JSON.stringify(line.toString('utf8', 0, MAX_SHOWN))
     foreign.push(text)
-    if (skipped === 1) events.note(`skipped a line of ${command} on stdout that is not JSON: ${text}`)
+    if (skipped === 1) events.note(`skipped a line of ${program} on stdout that is not JSON: ${text}`)
     if (foreign.length >= MAX_FOREIGN)
-      refuse(new RemoteError('invalid', `${command} is not an MCP server`, { printed: foreign.join('\n') }))
+      refuse(new RemoteError('invalid', `${program} is not an MCP server`, { printed: foreign.join('\n') }))
   }
 
   child.stdout.on(
@@ -166,7 +182,7 @@ export function startServerProcess(target: CommandTarget, maxLine: number, event
       take,
       tooLong: () =>
         refuse(
-          new RemoteError('too-large', `${command} sent a message of more than ${maxLine} bytes`, {
+          new RemoteError('too-large', `${program} sent a message of more than ${maxLine} bytes`, {
             executed: 'maybe',
           }),
         ),
@@ -191,7 +207,7 @@ export function startServerProcess(target: CommandTarget, maxLine: number, event
       const how = signal === null ? `exit code ${code}` : String(signal)
       child.once('close', () => {
         clearTimeout(timer)
-        report(new RemoteError('lost', `${command} has ended (${how})`, { printed: printed() }))
+        report(new RemoteError('lost', `${program} has ended (${how})`, { printed: printed() }))
       })
     })
   })
@@ -232,9 +248,9 @@ export function startServerProcess(target: CommandTarget, maxLine: number, event
     printed,
     /** Throws if the server does not read its input, or has ended. */
     write(line: string): void {
-      if (isOver || isEnding) throw new RemoteError('lost', `${command} has ended`, { printed: printed() })
+      if (isOver || isEnding) throw new RemoteError('lost', `${program} has ended`, { printed: printed() })
       if (child.stdin.writableLength > MAX_UNREAD)
-        throw new RemoteError('refused', `${command} does not read its input`)
+        throw new RemoteError('refused', `${program} does not read its input`)
       child.stdin.write(`${line}\n`)
     },
     /** Resolves when the process and its group have ended. */

@@ -22,6 +22,16 @@ after(removeFolders)
 const tool = (name: string, description: string) => defineTool({ name, description, handler: () => description })
 const greeting = definePrompt({ name: 'greet', description: 'Greets.', handler: () => 'Hello' })
 
+it('mcp-host accept logs a warning of the config once', async () => {
+  const { folder } = await setUp([tool('search', 'Searches.')])
+  const file = join(folder, 'mcp.config.json')
+  const { secrets: _, ...config } = JSON.parse(await readFile(file, 'utf8'))
+  await writeFile(file, JSON.stringify(config))
+  const { code, stderr } = await runCli(['accept'], folder)
+  expect(code, stderr).to.equal(0)
+  expect(stderr.match(/MH1031/g)).to.have.length(1)
+})
+
 /** A folder whose config has the server `far`. */
 async function setUp(tools: ToolDefinition[], server: object = {}, prompts: PromptDefinition[] = [], plugins = {}) {
   const origin = await startHost({
@@ -139,6 +149,8 @@ describe('mcp-host accept', () => {
     expect((await read()).changes.map(({ impact }: Change) => impact)).to.deep.equal(['breaking', 'breaking'])
     const { log, host } = await serveFolder({ origin, folder, config })
     expect(log.filter(({ code }) => code === 'MH2945')).to.have.length(1)
+    expect(host.routes[0]).to.include({ tools: 0 }).and.not.have.property('example')
+    expect(host.routes[0]?.sources[0]?.state).to.match(/ 0 tools, .*, 1 withheld$/)
     await host.close({ grace: 0 })
     await runCli(['accept'], folder)
     expect(await read()).to.include({ same: true })

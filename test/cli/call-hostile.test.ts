@@ -7,6 +7,7 @@ import { expect } from 'chai'
 import { checkResult } from '../../cli/client/call.ts'
 import { makeFolder, removeFolders } from '../config/folder.ts'
 import { rejectionOf } from '../fixtures/rejection-of.ts'
+import { itThorough } from '../support/thorough.ts'
 import { type Ended, startCli, stopAll } from './in-process.ts'
 import { testContext } from './printed-by.ts'
 
@@ -92,7 +93,7 @@ describe('mcp-host call and list with a malicious server', () => {
     expect(stdout.split('\n')).to.have.length(13)
   })
 
-  it('list prints 200,000 tools, and one long name does not widen the rows of others', async () => {
+  itThorough('list prints 200,000 tools, and one long name does not widen the rows of others', async () => {
     const tools = Array.from({ length: 200_000 }, (_, index) => tool(`t${index}`))
     const { code, stdout } = await run(['list', '--tools'], {
       'tools/list': { tools: [tool('x'.repeat(1_000_000)), ...tools] },
@@ -101,7 +102,7 @@ describe('mcp-host call and list with a malicious server', () => {
     expect(stdout.length).to.be.lessThan(200_000 * 110)
   })
 
-  it('end with an error for an answer, an event or a list of more than 64 MB after decompression', async () => {
+  itThorough('end with an error for an answer, an event or a list of more than 64 MB after decompression', async () => {
     const huge = gzipSync(`${' '.repeat(66 * 2 ** 20)}{}`)
     const json: Reply = response => {
       response.writeHead(200, { 'Content-Type': 'application/json', 'Content-Encoding': 'gzip' }).end(huge)

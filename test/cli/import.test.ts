@@ -60,6 +60,7 @@ describe('mcp-host import', () => {
     expect(routes).to.deep.equal({ '/my-files': { toolsets: 'my-files' }, '/hosted': { toolsets: 'hosted' } })
     expect(written).not.to.contain('s3cret')
     expect(stdout).to.contain('Added toolset "my-files" to a.json, served at /my-files').and.contain('API_KEY')
+    expect(stdout).to.match(/^Next: mcp-host dev/m)
     expect(stderr)
       .to.contain('hosted: header Authorization is left out, because it contains a secret')
       .and.contain('off: left out, because it is disabled')

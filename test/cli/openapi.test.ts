@@ -69,6 +69,7 @@ describe('mcp-host add openapi', () => {
     const folder = await makeFolder({ 'orders.openapi.yaml': API, 'mcp.config.yaml': YAML })
     const printed = await add(folder, 'mcp.config.yaml')
     expect(printed).to.match(/Added toolset "orders" to mcp\.config\.yaml, served at \/orders\./)
+    expect(printed).to.match(/^Next: mcp-host dev/m)
     expect(printed).to.match(/^1 of 3 operations become tools/m)
     expect(printed).not.to.match(/credentials|allowHosts/)
     const text = readFileSync(join(folder, 'mcp.config.yaml'), 'utf8')

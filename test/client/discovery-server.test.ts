@@ -97,6 +97,14 @@ describe('R-31: issuer validation', () => {
     })
   }
 
+  it('names the scheme as the only difference, and no option that accepts it', async () => {
+    const issuer = AS.replace('https:', 'http:')
+    const { info } = discover({ [OAUTH]: document({ issuer }), [OIDC]: document({ issuer }) })
+    const error = await authErrorOf(info)
+    expect(error).to.include({ code: 'issuer_mismatch', setting: undefined })
+    expect(error.message).to.contain('scheme')
+  })
+
   it('compares the issuer with the identifier exactly as listed', async () => {
     const listed = 'https://AS.example:443'
     expect((await discover({ [OAUTH]: document({ issuer: listed }) }, { listed }).info()).issuer).to.equal(listed)

@@ -1,6 +1,7 @@
 // Configs in YAML: where each key stands, keys that stand twice, and documents with very many keys.
 import { expect } from 'chai'
 import { DocumentFault, readYaml } from '../../core/config/read-document.ts'
+import { itThorough } from '../support/thorough.ts'
 
 function faultOf(source: string): DocumentFault {
   try {
@@ -34,7 +35,7 @@ describe('readYaml', () => {
     expect(faultOf('secrets: { s3cret,\n  s3cret }\n').message).to.equal('duplicate key, first on line 1')
   })
 
-  it('reads and locates 100,000 keys of one map without comparing each with all others', () => {
+  itThorough('reads and locates 100,000 keys of one map without comparing each with all others', () => {
     const count = 100_000
     const { config, locate } = readYaml(Array.from({ length: count }, (_, index) => `k${index}: 1\n`).join(''))
     expect(Object.keys(config as object)).to.have.length(count)

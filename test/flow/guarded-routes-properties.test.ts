@@ -8,7 +8,7 @@ import { askPath, closePaths, toolsIn } from '../support/raw-path.ts'
 import { startHost, stopHosts } from '../support/start-host.ts'
 import { caseCount } from '../support/thorough.ts'
 
-const TABLES = caseCount(20, 10)
+const TABLES = caseCount(20, 5)
 const REQUESTS = 60
 const SEED = 20_261_122
 

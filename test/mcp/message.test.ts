@@ -5,6 +5,7 @@ import { HostError, type HostErrorKind } from '../../core/http/errors.ts'
 import { MAX_DEPTH } from '../../core/http/json-body.ts'
 import { MAX_BATCH } from '../../core/mcp/client-limits.ts'
 import { type Message, readMessages } from '../../core/mcp/message.ts'
+import { anyText } from '../support/any-text.ts'
 import { caseCount } from '../support/thorough.ts'
 
 function kindOf(text: string): string {
@@ -97,7 +98,7 @@ describe('JSON-RPC message parsing', () => {
 
   it('property: returns a message, a batch or a HostError for any text', () => {
     const text = fc.oneof(
-      fc.string({ unit: 'binary' }),
+      anyText(),
       fc.json(),
       fc.json().map(json => `[${json}]`),
     )

@@ -13,3 +13,8 @@ export function casesOf<Case>(all: readonly Case[], sample: number): Case[] {
     () => left.splice(Math.floor(Math.random() * left.length), 1)[0] as Case,
   )
 }
+
+/** Defines a test of floods or large messages, which only `npm run test:thorough` runs. */
+export const itThorough = (title: string, test: Mocha.Func | Mocha.AsyncFunc): void => {
+  if (isThorough) it(title, test as Mocha.AsyncFunc)
+}

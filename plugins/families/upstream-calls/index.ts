@@ -17,6 +17,9 @@ export interface Difference {
   readonly isWithheld: boolean
 }
 
+/** Codes of warnings about a server that end with their cause. */
+export const ENDING_WARNINGS = ['MH2942', 'MH2944', 'MH2945', 'MH2949'] as const
+
 /** For operators only: reasons contain URLs and output of the server. Times are milliseconds since the epoch. */
 export interface UpstreamState {
   readonly name: string
@@ -38,6 +41,8 @@ export interface UpstreamState {
   /** Withheld items, with the reasons. */
   readonly withheld: ReadonlyArray<readonly [string, string]>
   readonly differences: readonly Difference[]
+  /** The warnings whose cause persists. */
+  readonly warnings: ReadonlyArray<(typeof ENDING_WARNINGS)[number]>
   readonly sessions: number
   readonly activeCalls: number
   readonly queuedCalls: number

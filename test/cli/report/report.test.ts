@@ -7,6 +7,7 @@ import { type Report, Tally } from '../../../cli/report/tally.ts'
 import { reportText } from '../../../cli/report/text.ts'
 import { reportCommand } from '../../../cli/report.ts'
 import { makeFolder, removeFolders } from '../../config/folder.ts'
+import { itThorough } from '../../support/thorough.ts'
 import { startCli, stopAll } from '../in-process.ts'
 import { printedBy, testContext } from '../printed-by.ts'
 import { keepsItsRoom } from './keeps-its-room.ts'
@@ -142,7 +143,7 @@ describe('a report on an access log', () => {
     expect(Math.max(...tables.split('\n').map(line => line.length))).to.be.at.most(100)
   })
 
-  it('limits its size for many lines and names', () => {
+  itThorough('limits its size for many lines and names', () => {
     keepsItsRoom(30_000)
   })
 })

@@ -218,12 +218,6 @@ export const VALUE_ROWS: readonly Row[] = [
   { mistake: 'a port above 65535', files: http('allowedHosts: ["mcp.acme.example:80000"]'), names: ['80000'] },
   { mistake: 'a body size in megabytes without a unit', files: http('maxBodySize: 4'), names: ['bytes'] },
   {
-    mistake: 'a session time-out in seconds without a unit',
-    files: config({ more: 'sessions:\n  idleTimeout: 30 # HERE' }),
-    severity: 'warning',
-    names: ["'30s'"],
-  },
-  {
     mistake: 'a port of an environment variable that is not set',
     files: configInCode("  http: { port: Number(process.env['NO_SUCH_PORT']) }, // HERE"),
     names: ['NO_SUCH_PORT', 'not set'],

@@ -1,5 +1,6 @@
 // Texts of attackers, for property tests of pages: they would like to be elements, attributes, or somebody else's words.
 import fc from 'fast-check'
+import { anyText } from '../../support/any-text.ts'
 
 const FRAGMENTS = [
   ...'"\'`<>&/=;,* \n\0\u202e\u2066\u200b\ufeff\u001b\u0301“”',
@@ -13,7 +14,7 @@ const FRAGMENTS = [
 
 /** Texts that try to be more than texts, and any others. */
 export const hostile = fc.oneof(
-  fc.string({ unit: 'binary', maxLength: 200 }),
+  anyText(200),
   fc.string({ maxLength: 200 }),
   fc.array(fc.constantFrom(...FRAGMENTS), { maxLength: 12 }).map(parts => parts.join('')),
 )

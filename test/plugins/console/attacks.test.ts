@@ -12,6 +12,7 @@ import { createManualClock } from '../../support/manual-clock.ts'
 import { modern } from '../../support/rpc.ts'
 import { startHost, stopHosts } from '../../support/start-host.ts'
 import { exchange } from '../../support/stream-exchange.ts'
+import { itThorough } from '../../support/thorough.ts'
 import {
   type Asked,
   ask,
@@ -508,7 +509,7 @@ describe('Attacks on the console', () => {
     expect(events.at(-1)?.event, 'the stream of the operator').to.equal('end')
   })
 
-  it('by many calls are limited to the ring buffer', async () => {
+  itThorough('by many calls are limited to the ring buffer', async () => {
     const operator = await open()
     const callAs = (name: string) => {
       const meta = { 'io.modelcontextprotocol/clientInfo': { name, version: '1' } }
@@ -533,7 +534,7 @@ describe('Attacks on the console', () => {
     expect(clients[1].name.length).to.be.at.most(64)
   })
 
-  it('by floods of one kind do not hide a rare failure from the live feed and the list', async () => {
+  itThorough('by floods of one kind do not hide a rare failure from the live feed and the list', async () => {
     const broken = defineTool({
       name: 'broken',
       handler() {

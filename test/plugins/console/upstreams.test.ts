@@ -1,9 +1,10 @@
 // Tests upstream servers in the console: states, errors with their time, withheld items, and commands.
 import { expect } from 'chai'
-import { defineTool } from '../../../core/index.ts'
-import { PATHS, type UpstreamRow } from '../../../plugins/console/api.ts'
+import { definePrompt, defineTool } from '../../../core/index.ts'
+import { PATHS, type UpstreamRow, type Warning } from '../../../plugins/console/api.ts'
 import { mergeUpstreams } from '../../../plugins/console/merge.ts'
 import { eventually } from '../../support/eventually.ts'
+import { createManualClock } from '../../support/manual-clock.ts'
 import { modern } from '../../support/rpc.ts'
 import { startHost, stopHosts } from '../../support/start-host.ts'
 import { startConsole } from './console-client.ts'
@@ -89,6 +90,39 @@ describe('Upstream servers in the console', () => {
     const { servers, total } = mergeUpstreams([{ name: 'a', value }])
     expect(servers).to.have.length(1_000)
     expect(total).to.equal(1_001)
+  })
+
+  it('have warnings with reason and fix, which end with their cause', async () => {
+    const origin = await startOrigin()
+    const { port } = new URL(origin.url)
+    const clock = createManualClock()
+    const { get } = await startConsole(
+      {
+        toolsets: {},
+        routes: { '/': { toolsets: ['far'] } },
+        plugins: { upstream: { servers: { far: { url: `${origin.url}/`, newTools: 'withhold' } } } },
+      },
+      {},
+      { clock },
+    )
+    const read = async () => {
+      const { warnings }: { warnings: Warning[] } = (await get(PATHS.overview)).body
+      for (const { reason, fix } of warnings) expect([reason, fix]).to.not.include(undefined)
+      return warnings.map(({ code }) => code)
+    }
+    expect(await read()).to.deep.equal(['MH2945'])
+    const [route] = (await get(PATHS.routes)).body.routes
+    expect(route).to.include({ tools: 0, withheld: 1 })
+    await origin.host.close({ grace: 0 })
+    await clock.advance(360_000)
+    await eventually('the outage is a warning', async () => (await read()).includes('MH2942'))
+    await startHost({
+      http: { port: Number(port) },
+      toolsets: { all: [definePrompt({ name: 'greet', handler })] },
+      routes: { '/': { toolsets: 'all' } },
+    })
+    await clock.advance(60_000)
+    await eventually('the outage has ended', async () => (await read()).join() === 'MH2945')
   })
 
   it('are not available without the plugin', async () => {

@@ -10,7 +10,7 @@ import type { BridgeClient, StartedBridge } from '../../support/bridge.ts'
 import { eventually } from '../../support/eventually.ts'
 import { Browser } from '../../support/form-browser.ts'
 import { createManualClock } from '../../support/manual-clock.ts'
-
+import { itThorough } from '../../support/thorough.ts'
 import {
   call,
   callbackOf,
@@ -285,7 +285,7 @@ describe('Stored tokens of a login', () => {
     expect(page.html).to.include('You are not logged in at a server')
   })
 
-  it('are shown to a signed-in user 300 times per minute at most', async () => {
+  itThorough('are shown to a signed-in user 300 times per minute at most', async () => {
     const clock = createManualClock()
     const { api, gateway } = await start({ clock })
     const [ann, ben] = [await signIn(gateway, api, 'ann'), await signIn(gateway, api, 'ben')]

@@ -6,6 +6,7 @@ import { expect } from 'chai'
 import { readSurvey, type SurveyOptions } from '../../../cli/openapi/read-survey.ts'
 import { StartError } from '../../../core/plugin.ts'
 import { makeFolder, removeFolders } from '../../config/folder.ts'
+import { itThorough } from '../../support/thorough.ts'
 import { type Api, startApi } from './api.ts'
 import { count, printCounts } from './attack-counts.ts'
 
@@ -93,13 +94,14 @@ const EXPLODING: Readonly<Record<string, () => object>> = {
 
 describe('A document that attacks the host', () => {
   for (const [what, text] of Object.entries(HUGE)) {
-    it(`is read or refused with ${what}`, async () => {
+    const test = what.startsWith('many ') ? itThorough : it
+    test(`is read or refused with ${what}`, async () => {
       count('huge and deep documents')
       await survey({ 'api.json': text() })
     })
   }
 
-  it('is read or refused with deep YAML', async () => {
+  itThorough('is read or refused with deep YAML', async () => {
     count('huge and deep documents', 2)
     await survey({ 'api.yaml': `openapi: 3.1.0\npaths: ${'['.repeat(DEEP)}${']'.repeat(DEEP)}\n` })
     const levels = Array.from({ length: 3_000 }, (_, level) => `${' '.repeat(level)}a:`).join('\n')
@@ -189,7 +191,7 @@ describe('A document that attacks the host', () => {
     }
   })
 
-  it('is refused if its decompressed size is above the limit', async () => {
+  itThorough('is refused if its decompressed size is above the limit', async () => {
     count('huge and deep documents')
     await using api: Api = await startApi()
     const bomb = gzipSync(Buffer.alloc(80 * 1_024 ** 2, ' '))
@@ -221,7 +223,8 @@ describe('An overlay at a URL that attacks the host', () => {
     ['many items of a list', { target: '$.tags', update: tags }, false],
     ["a name with '$..?'", { target: `$['$..?'].a`, remove: true }, false],
   ] as const) {
-    it(`is ${isRefused ? 'refused' : 'applied'} at once with ${what}`, async () => {
+    const test = /^(?:many|a large)/.test(what) ? itThorough : it
+    test(`is ${isRefused ? 'refused' : 'applied'} at once with ${what}`, async () => {
       count('$ref and overlays')
       await using api: Api = await startApi((_, res) => {
         res.end(JSON.stringify({ overlay: '1.0.0', info: {}, actions: [action, action] }))

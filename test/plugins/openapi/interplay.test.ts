@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { expect } from 'chai'
 import { examineConfig } from '../../../core/create-host.ts'
 import { makeFolder, removeFolders } from '../../config/folder.ts'
+import { rejectionOf } from '../../fixtures/rejection-of.ts'
 import { eventually } from '../../support/eventually.ts'
 import { modern } from '../../support/rpc.ts'
 import { createTestLog, startHost, stopHosts } from '../../support/start-host.ts'
@@ -127,12 +128,21 @@ describe('Tools of an OpenAPI document', () => {
       { provides: ['tracer'] },
     )
     try {
-      const { call } = await serve({ plugins: { tracer }, start: hosts.startHost })
-      await call('listOrders')
+      // A header whose value is the name of another header.
+      const source = { forwardHeaders: ['x-note'] }
+      const { url } = await serve({ plugins: { tracer }, start: hosts.startHost, source })
+      const about = { name: 'listOrders', arguments: {} }
+      await modern(url, 'tools/call', about, { headers: { 'x-note': 'traceparent' } })
+      expect(api.requests[0]?.headers['x-note']).to.equal('traceparent')
       expect(api.requests[0]?.headers['traceparent']).to.equal(traceparent)
     } finally {
       await hosts.stopHosts()
     }
+  })
+
+  it('need at least one overlay in a list of overlays', async () => {
+    const error = (await rejectionOf(serve({ source: { overlay: [] } }))) as Error
+    expect(error.message).to.contain('overlay')
   })
 
   it('leave out operations without a credential', async () => {
@@ -162,6 +172,18 @@ describe('Tools of an OpenAPI document', () => {
     expect(allowed.message.result.isError).to.equal(undefined)
     expect(api.requests.map(({ method, url }) => `${method} ${url}`)).to.deep.equal(['DELETE /orders/7'])
   })
+
+  for (const plugins of [{}, { 'tool-policy': { policies: { 'orders.list': { scope: 'orders.list' } } } }]) {
+    const how = 'tool-policy' in plugins ? 'with' : 'without'
+    it(`are closed by an \`access\` that names no policy, ${how} tool-policy`, async () => {
+      const { names, call } = await serve({ source: { access: 'ordres.list' }, plugins })
+      expect(await names(['orders.list'])).to.deep.equal([])
+      const { message } = await call('listOrders', {}, ['orders.list'])
+      expect(message.result).to.equal(undefined)
+      expect((await call('listOrders')).message.result).to.equal(undefined)
+      expect(api.requests).to.deep.equal([])
+    })
+  }
 
   it('are limited by rate-limit', async () => {
     const { call } = await serve({ plugins: { 'rate-limit': { tools: { 'list*': '2/1h' } } } })

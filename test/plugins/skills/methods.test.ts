@@ -4,6 +4,7 @@ import { removeFolders } from '../../config/folder.ts'
 import type { RpcMessage } from '../../support/rpc.ts'
 import { openSession } from '../../support/session-client.ts'
 import { stopHosts } from '../../support/start-host.ts'
+import { itThorough } from '../../support/thorough.ts'
 import { allPages, bytesIn, digestOf, type Files, type SkillsHost, serveSkills, skill, urisOf } from './serve-skills.ts'
 
 const PNG = Buffer.from('89504e470d0a1a0a0000000d49484452', 'hex')
@@ -241,7 +242,7 @@ describe('Skills pagination', () => {
     }
   })
 
-  it('limits pages to about 1 MiB and never splits a skill', async () => {
+  itThorough('limits pages to about 1 MiB and never splits a skill', async () => {
     // Names that are three times as long in a URI: few files fill a page.
     const names = Array.from({ length: 9 }, (_, at) => `big-${at}`)
     const files = names.flatMap(name => [

@@ -4,7 +4,7 @@ import { defineTool, type ToolDefinition, type User } from '../../../core/index.
 import { modernRequest, post } from '../../support/rpc.ts'
 import { createSeededRandom } from '../../support/seeded-random.ts'
 import { startHost, stopHosts } from '../../support/start-host.ts'
-import { caseCount, casesOf } from '../../support/thorough.ts'
+import { caseCount, casesOf, itThorough } from '../../support/thorough.ts'
 import { as, bearerJson } from '../tool-policy/bearer-json.ts'
 
 afterEach(stopHosts)
@@ -131,7 +131,7 @@ describe('find_tools: isolation between callers', () => {
     expect(sums.hidden).to.be.greaterThan(caseCount(500, 150))
   })
 
-  it('ranks by visible tools only among thousands of hidden tools', async () => {
+  itThorough('ranks by visible tools only among thousands of hidden tools', async () => {
     const make = (index: number, access?: string) =>
       defineTool({
         name: `${access ?? 'open'}_tool_${index}`,

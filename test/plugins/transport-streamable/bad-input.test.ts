@@ -2,6 +2,7 @@ import { expect } from 'chai'
 import fc from 'fast-check'
 import { defineTool } from '../../../core/index.ts'
 import { HANDSHAKE_REVISIONS, MODERN_REVISION } from '../../../core/transport.ts'
+import { anyText } from '../../support/any-text.ts'
 import { legacy, modern, post, type RpcAnswer } from '../../support/rpc.ts'
 import { startHost, stopHosts } from '../../support/start-host.ts'
 import { caseCount } from '../../support/thorough.ts'
@@ -154,7 +155,7 @@ describe('Invalid input', () => {
     const revision = fc.constantFrom(...REVISIONS.map(([name]) => name))
 
     it('any text gets a JSON-RPC error or 202', async () => {
-      const text = fc.oneof(fc.string({ unit: 'binary' }), fc.json(), fc.uint8Array())
+      const text = fc.oneof(anyText(), fc.json(), fc.uint8Array())
       await fc.assert(
         fc.asyncProperty(text, revision, async (body, version) => {
           const answer = await under(version, body)

@@ -4,7 +4,7 @@ import { Link } from 'wouter-preact'
 import { PATHS, type Reply, type RouteRow, type Routes, shellWord } from '../../api.ts'
 import { urlOf } from '../data/query.ts'
 import { useResource } from '../data/resource.ts'
-import { plural } from '../data/text.ts'
+import { count, plural } from '../data/text.ts'
 import { Badge } from '../parts/badge.tsx'
 import { commandOf } from '../parts/calls.tsx'
 import { CodeBlock, Commands } from '../parts/copy.tsx'
@@ -51,6 +51,7 @@ const Details = ({ route, clients }: DetailsProps) => (
     <div class="badges">
       <OpenBadge {...route} />
       <Badge>{plural(route.tools, 'tool')}</Badge>
+      {route.withheld > 0 && <Badge tone="warn">{count(route.withheld)} withheld</Badge>}
       {route.stateless && <Badge>Stateless</Badge>}
       {!route.listen && <Badge tone="warn">Not listening</Badge>}
     </div>

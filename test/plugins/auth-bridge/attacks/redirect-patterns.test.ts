@@ -2,6 +2,7 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
 import { mayRedirect, parseRedirectPattern, sameRedirect } from '../../../../plugins/auth-bridge/clients/redirects.ts'
+import { anyText, anyUrl } from '../../../support/any-text.ts'
 import { caseCount } from '../../../support/thorough.ts'
 import { Tally } from './tally.ts'
 
@@ -54,8 +55,8 @@ const uris = fc.oneof(
         pattern.replace(/:\*/, ':5000'),
       ),
     ),
-  fc.webUrl({ withFragments: true, withQueryParameters: true }),
-  fc.string({ unit: 'binary', maxLength: 40 }).map(text => `https://claude.ai${text}`),
+  anyUrl,
+  anyText(40).map(text => `https://claude.ai${text}`),
 )
 
 /** Host and scheme of a pattern, read without the code that is attacked. */
