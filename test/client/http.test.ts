@@ -5,7 +5,7 @@ import { gzipSync } from 'node:zlib'
 import { expect } from 'chai'
 import fc from 'fast-check'
 import { AuthError } from '../../client/errors.ts'
-import { ConnectionError } from '../../client/http.ts'
+import { ConnectionError, readBody } from '../../client/http.ts'
 import type { ClientOAuthOptions } from '../../client/options.ts'
 import { createSecrets, printable, showText } from '../../client/text.ts'
 import { anyText } from '../support/any-text.ts'
@@ -274,6 +274,18 @@ describe('R-71: responses to a POST', () => {
     expect((await post(server)).length).to.equal(size)
     size++
     expect(await authErrorOf(() => post(server))).to.include({ code: 'malformed_response' })
+  })
+
+  it('cancels a body at the limit', async () => {
+    let isCancelled = false
+    const body = new ReadableStream({
+      pull: stream => stream.enqueue(new Uint8Array(KIB)),
+      cancel() {
+        isCancelled = true
+      },
+    })
+    expect(await readBody(new Response(body), 10)).to.deep.equal({ bytes: new Uint8Array(10), cut: true })
+    expect(isCancelled).to.equal(true)
   })
 
   it('keeps the status of a huge error page, truncated', async () => {

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto'
 import { expect } from 'chai'
 import fc from 'fast-check'
 import { type ConsentQuestion, createPages } from '../../../plugins/auth-bridge/pages/index.ts'
-import { shown } from '../../../plugins/families/pages/index.ts'
+import { shown, shownHost } from '../../../plugins/families/pages/index.ts'
 import { caseCount } from '../../support/thorough.ts'
 import { address, hostile } from './hostile-texts.ts'
 import { ACCOUNT, allPages, FAULT, IN_APP, KNOWN, SETTINGS, SIGN_IN, UNVERIFIED } from './page-examples.ts'
@@ -158,6 +158,11 @@ describe('auth-bridge pages: escaping of foreign text', () => {
   ] as const) {
     it(`is sanitised: ${what}`, () => expect(shown(text)).to.equal(expected))
   }
+
+  it('is shortened at its front if it is a host name', () => {
+    expect(shownHost('a.example', 9)).to.equal('a.example')
+    expect(shownHost('a.example', 8)).to.equal('…example')
+  })
 
   it('a megabyte of text keeps the page small', () => {
     const text = '\u0301 <'.repeat(350_000)
