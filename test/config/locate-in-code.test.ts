@@ -1,7 +1,7 @@
 // Tests line lookup in TypeScript configs: correct lines for literals, no line for computed values.
 import { expect } from 'chai'
 import fc from 'fast-check'
-import { locateInCode } from '../../core/config/locate-in-code.ts'
+import { locateDefinition, locateInCode } from '../../core/config/locate-in-code.ts'
 import { readJson } from '../../core/config/read-document.ts'
 import type { Path } from '../../core/http/errors.ts'
 
@@ -148,5 +148,24 @@ describe('locateInCode', () => {
         locateInCode(`export default {${words.join('')}`)(['a', 'a'])
       }),
     )
+  })
+})
+
+describe('locateDefinition', () => {
+  const source = [
+    "export const one = defineTool({ name: 'one', title: 'One' })",
+    "export const two = defineTool({ name: 'two', title: 'Two' })",
+    "export const prompt = definePrompt({ name: 'one' })",
+    "export const again = defineTool({ name: 'two', title: 'Again' })",
+  ].join('\n')
+
+  it('finds keys of the definition with this kind and name', () => {
+    expect(locateDefinition(source, 'tool', 'one')(['title'])).to.equal(1)
+    expect(locateDefinition(source, 'prompt', 'one')(['name'])).to.equal(3)
+  })
+
+  it('selects one of several definitions with the same name by its number', () => {
+    expect(locateDefinition(source, 'tool', 'two', 1)(['title'])).to.equal(4)
+    expect(locateDefinition(source, 'tool', 'two')(['title'])).to.equal(undefined)
   })
 })

@@ -1,6 +1,7 @@
 // Tests resumable streams: delivery once and in order, replay, readers and store failures.
 import { expect } from 'chai'
 import fc from 'fast-check'
+import { HostError } from '../../core/http/errors.ts'
 import type { EventStore } from '../../core/sessions/event-store.ts'
 import { parseEventId } from '../../core/sessions/event-store.ts'
 import { createMemoryEventStore } from '../../core/sessions/memory-event-store.ts'
@@ -188,6 +189,20 @@ describe('Resumable stream with a synchronous store', () => {
       ['3', undefined],
     ])
     expect(failures).to.have.length(1)
+  })
+
+  it('repeats an append while the store is unavailable', async () => {
+    const store = createMemoryEventStore()
+    let appends = 0
+    const append: EventStore['append'] = (...given) =>
+      appends++ === 0 ? Promise.reject(new HostError('unavailable')) : store.append(...given)
+    const opened = openStream({ ...store, append })
+    await opened.client.comeBack()
+    opened.stream.write('1')
+    opened.stream.finish('2')
+    await opened.whenFinished
+    expectWhole(opened, 2)
+    expect(appends).to.equal(3)
   })
 
   for (const [what, wrong] of Object.entries({

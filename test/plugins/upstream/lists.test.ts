@@ -787,5 +787,9 @@ describe('Trust in an upstream server', () => {
       const failure = await through([show], { forwardHeaders: [name] }).then(() => '', String)
       expect(failure, name).to.match(/never forwarded/)
     }
+    for (const name of ['Host', 'content-length', 'mcp-session-id', 'a name']) {
+      const failure = await through([show], { headers: { [name]: '1' } }).catch(error => error)
+      expect(failure, name).to.have.property('code', 'MH2943')
+    }
   })
 })
