@@ -2,18 +2,19 @@
 
 import { basename, dirname, join, resolve } from 'node:path'
 import { builtInPlugins, defaultPlugins } from '../plugins/index.ts'
-import { checkConfig, checkValue } from './config/check-config.ts'
+import { checkConfig, checkValue, withoutFaults } from './config/check-config.ts'
 import { createDefinitionCheck, describeFault, type FindFaults } from './config/check-definition.ts'
 import { buildConfigSchema, route, withoutRequired } from './config/config-schema.ts'
 import { collectKeys } from './config/declared-keys.ts'
 import type { Config, FilledConfig } from './config/define-config.ts'
 import type { PluginFinding } from './config/examination.ts'
-import { findPlugins, type PluginTable, pluginValues } from './config/find-plugins.ts'
+import type { Finding } from './config/explain-problems.ts'
+import { areAllMisspelled, findPlugins, type PluginTable, pluginValues } from './config/find-plugins.ts'
 import { type LoadedConfig, loadConfig } from './config/load-config.ts'
 import { loadToolsets } from './config/load-toolsets.ts'
 import { filesRead, refreshModules } from './config/module-graph.ts'
 import { withLongForms } from './config/plan-options.ts'
-import { createProblems, type Problem, type Problems } from './config/problems.ts'
+import { ConfigError, createProblems, type Problem, type Problems } from './config/problems.ts'
 import { secretsOfFile } from './config/secrets-file.ts'
 import { createSourceLocations } from './config/source-locations.ts'
 import { fillDefaults, trimSecrets } from './config/walk-schema.ts'
@@ -84,12 +85,18 @@ const ownKeys = {
   context: contextNames(),
 }
 
-function checkOptions(loaded: LoadedConfig, plugins: ReadonlyMap<string, { options: object }>): Problem[] {
+const isUnknownKey = ({ kind, path }: Finding) => kind === 'unknown option' && path.length === 1
+
+function checkOptions(
+  loaded: LoadedConfig,
+  plugins: ReadonlyMap<string, { options: object }>,
+  note: (finding: Finding) => void,
+): Problem[] {
   return pluginValues(loaded.config).flatMap(({ at, name, value, isOverride }) => {
     const plugin = plugins.get(name)
     if (!plugin || !isObject(value) || isConfiguredPlugin(value)) return []
     const schema = isOverride ? withoutRequired(plugin.options) : plugin.options
-    return checkValue(loaded, at, value, schema)
+    return checkValue(loaded, at, value, schema, note)
   })
 }
 
@@ -117,22 +124,31 @@ async function build(
   const problems = createProblems(locations.locationOf, log)
   warnOfOthers(loaded, problems)
   const plugins = await findPlugins(loaded.config, builtInPlugins, directory, problems)
+  const allPluginsFound = problems.count() === 0
   const isBuiltInOnly = plugins.size === builtIns.size
   const declared = isBuiltInOnly ? builtInKeys : await problems.attempt(() => collectKeys(plugins, ownKeys))
-  // A missing plugin could declare keys, so the keys are checked only if all plugins are found.
-  problems.assertNone()
   const keys = declared ?? builtInKeys
   const schema = isBuiltInOnly ? hostSchema : buildConfigSchema({}, keys)
-  const findFaults: FindFaults = isBuiltInOnly ? builtInCheck : createDefinitionCheck(keys.toolKeys)
+  // A missing plugin could declare the unknown keys, unless its name is a typo of a built-in plugin.
+  const isOpen = !allPluginsFound && !areAllMisspelled(loaded.config, plugins, builtIns)
+  const check = isBuiltInOnly ? builtInCheck : createDefinitionCheck(keys.toolKeys)
+  const findFaults: FindFaults = isOpen ? definition => check(definition).filter(one => !isUnknownKey(one)) : check
+  const faults: Finding[] = []
+  const note = (finding: Finding) => void faults.push(finding)
+  const named = problems.count()
   const onUnset = (variable: string, at: Path) =>
     problems.report(new StartError('MH1016', `the environment variable ${variable} is not set`, { at }), 'warning')
-  problems.add(checkConfig(loaded, schema, { findFaults, onUnset }))
-  await problems.attempt(() => problems.add(checkOptions(loaded, plugins)))
-  const isShaped = problems.count() === 0
+  problems.add(checkConfig(loaded, schema, { findFaults, note, onUnset, isOpen }))
+  const hasChecked = await problems.attempt(() => {
+    problems.add(checkOptions(loaded, plugins, note))
+    return true
+  })
+  const isShaped = declared !== undefined && hasChecked === true && problems.count() === named
   const sources = isObject(loaded.config) ? loaded.config['toolsets'] : undefined
   const toolsets = await loadToolsets(sources, { directory, problems, locations, findFaults })
-  if (!isShaped) problems.assertNone()
-  const written = fillDefaults(trimSecrets(loaded.config, schema), schema) as FilledConfig
+  const part = isShaped ? undefined : withoutFaults(loaded.config, faults)
+  if (!isShaped && !part) problems.assertNone()
+  const written = fillDefaults(trimSecrets(part?.config ?? loaded.config, schema), schema) as FilledConfig
   const configured = withLongForms(written, keys, problems.report)
   const byDefault = Object.fromEntries(defaultPlugins.map(name => [name, {}]))
   const config = { ...configured, plugins: { ...byDefault, ...configured.plugins } }
@@ -144,13 +160,14 @@ async function build(
   const faultsOf = (definition: Definition) => findFaults(definition).map(describeFault)
   const readerOf = (toolKey: string) => keys.toolKeys.get(toolKey)?.plugin ?? 'the plugin that reads it'
   const { context } = keys
-  return buildHost({
+  const given = {
     config,
     schema,
     secrets,
     plugins,
     isBuiltIn,
     toolsets,
+    allPluginsFound,
     problems,
     faultsOf,
     readerOf,
@@ -160,7 +177,8 @@ async function build(
     suggest: suggestPlugin,
     outbound: createOutbound(),
     ...settings,
-  })
+  }
+  return part ? findOtherProblems({ ...given, hasInvalidOptions: part.hasInvalidOptions }) : buildHost(given)
 }
 
 /** Builds the host of a loaded config. Throws a ConfigError with all problems. */
@@ -273,4 +291,19 @@ async function examineOne(instance: PluginInstance, parts: ExaminedParts): Promi
     const fix = 'this is a bug of the plugin: it must return its findings'
     return [{ check: whose, level: 'wrong', text: `it could not be examined: ${errorText(error)}`, fix }]
   }
+}
+
+/** Builds a host from the valid part of an invalid config, to report further problems. Throws a ConfigError with all of them. */
+async function findOtherProblems({ toolsets, problems, ...input }: HostInput): Promise<never> {
+  const sound = [...toolsets].map(
+    ([name, list]) => [name, list.filter(one => input.faultsOf(one).length === 0)] as const,
+  )
+  try {
+    const { host } = await buildHost({ ...input, toolsets: new Map(sound), problems, purpose: 'inspect' })
+    await host.close({ grace: 0 })
+  } catch (error) {
+    // Other errors are probably caused by the missing parts.
+    if (error instanceof ConfigError) throw error
+  }
+  return problems.assertNone() as never
 }

@@ -42,6 +42,7 @@ import type { Plugin } from './kernel/define-plugin.ts'
 import type { InternalKernelHost, PluginConfig } from './kernel/kernel-host.ts'
 import type { Logger } from './kernel/log.ts'
 import { createMetrics, type Metrics } from './kernel/metrics.ts'
+import { addOldNames } from './kernel/old-names.ts'
 import { createPipeline } from './kernel/pipeline.ts'
 import { type PluginInstance, type Provides, providersAmong, type SuggestPlugin } from './kernel/plugin-plan.ts'
 import { createReadiness } from './kernel/readiness.ts'
@@ -72,7 +73,7 @@ import { createPseudonyms } from './mcp/pseudonyms.ts'
 import { type RouteFacts, type RouteSummary, summarizeRoute } from './mcp/route-summary.ts'
 import { type CompiledRoute, compileRoutes, isInternal, sampleParams } from './mcp/routes.ts'
 import { loadNeededCompiler } from './mcp/schema/ajv.ts'
-import { validDefinitions, warnOfPages } from './mcp/valid-definitions.ts'
+import { reportNameClashes, validDefinitions, warnOfPages } from './mcp/valid-definitions.ts'
 import type { KeptWarnings, Operator, OperatorProgram } from './operator.ts'
 import type { Plugin as HostPlugin, PluginHost } from './plugin-host.ts'
 import { type ConnectedClient, connectClient } from './sessions/connect-client.ts'
@@ -268,6 +269,9 @@ export interface HostInput extends RunOptions, Pick<ServiceParts, 'outbound' | '
   readonly config: FilledConfig
   readonly secrets: ConfiguredSecrets
   readonly plugins: ReadonlyMap<string, Plugin<object>>
+  readonly allPluginsFound: boolean
+  /** Plugins with invalid options, already reported. They are not set up. */
+  readonly hasInvalidOptions?: ((plugin: string) => boolean) | undefined
   readonly toolsets: ReadonlyMap<string, readonly Definition[]>
   readonly problems: Problems
   /** Errors of built-in plugins are logged without the plugin's name. */
@@ -295,7 +299,7 @@ export async function buildHost(input: HostInput): Promise<BuiltHost> {
 }
 
 async function assemble(input: HostInput, registrations: KernelRegistrations): Promise<BuiltHost> {
-  const { config, log, directory, plugins, toolsets, suggest, problems } = input
+  const { config, log, directory, plugins, toolsets, suggest, problems, allPluginsFound } = input
   const { purpose = 'serve', processes = 1, inEveryProcess = inThisProcess, neighbours, clock = systemClock } = input
   const { report } = problems
   const http = resolveHttp(config.http)
@@ -308,10 +312,14 @@ async function assemble(input: HostInput, registrations: KernelRegistrations): P
   const routes = compileRoutes(config, { address, revisions: createRevisions(mcp, () => late.isBuilt) }, report)
   const validToolsets = validDefinitions(toolsets, input.faultsOf, report)
   const before = problems.count()
-  const instances = planPlugins(config, plugins, routes, { suggest, report })
-  const isPlanned = problems.count() === before
+  // If a plugin is missing, unmet needs cannot be determined.
+  const instances = planPlugins(config, plugins, routes, {
+    suggest,
+    report: allPluginsFound ? report : () => undefined,
+  })
+  const isPlanned = allPluginsFound && problems.count() === before
   const provides = providersAmong(instances)
-  checkConventions(routes, provides, suggest, report)
+  if (allPluginsFound) checkConventions(routes, provides, suggest, report)
 
   const node = randomBytes(4).readUInt32BE().toString(36)
   const builtIns: ReadonlyArray<HostPlugin<object>> = [...plugins.values()].filter(input.isBuiltIn)
@@ -343,24 +351,30 @@ async function assemble(input: HostInput, registrations: KernelRegistrations): P
     ...{ clock, inEveryProcess, log, metrics, address, slots, report },
   })
   const planned = problems.count()
-  await setUpPlugins(instances, hostFor, report)
-  const isSetUp = problems.count() === planned
+  const settable = instances.filter(instance => !input.hasInvalidOptions?.(instance.name))
+  await setUpPlugins(settable, hostFor, report)
+  const isSetUp = problems.count() === planned && settable.length === instances.length
   slots.seal()
   // A plugin that failed could have provided the unknown toolsets.
-  const knowsToolsets = isSetUp || !provides('toolsets')
+  const knowsToolsets = isSetUp || (allPluginsFound && !provides('toolsets'))
   const hasToolsets = toolsets.size + mcp.toolsets.size > 0
   for (const route of routes) {
     route.chooseToolsets(mcp.toolsets.keys(), knowsToolsets && hasToolsets ? report : () => undefined)
   }
   const isAnyNamed = routes.some(({ path }) => [config.routes[path]?.toolsets ?? []].flat().length > 0)
   if (knowsToolsets && !hasToolsets && isAnyNamed) report(new StartError('MH1204', NO_TOOLSETS, { at: ['toolsets'] }))
-  // A failed plugin could have filled slots.
-  if (!isSetUp) problems.assertNone()
-  const sharedOn = (route: Route) => slots.on('sessionStore', route).shared
-  const { isFilled } = slots
+  const sharedOn = (route: Route) => isSetUp && slots.on('sessionStore', route).shared
+  // A failed plugin could have filled the slot.
+  const isFilled = (slot: keyof Slots, route: Route) =>
+    slots.isFilled(slot, route) || (!isSetUp && provides(slot, route))
   const isCarried = neighbours !== undefined
-  const ownKeys = secrets.generated
+  // A plugin for shared sessions reports missing secrets itself.
+  const ownKeys = secrets.generated && (isSetUp || !provides('sessionStore'))
   if (isPlanned) checkSharing({ processes, routes, isFilled, isCarried, sharedOn, ownKeys, suggest, report })
+  if (!isSetUp || !allPluginsFound) {
+    reportNameClashes(routes, validToolsets, report)
+    problems.assertNone()
+  }
 
   if (input.observe) mcp.onFinish.push({ instance: { ...PROGRAM, routes }, value: input.observe })
   const fixForKey: ServiceParts['fixForKey'] = (key, path) => {
@@ -516,6 +530,7 @@ function createPluginHosts(
   late: LateParts,
   facts: Parameters<typeof createKernelHost<Slots>>[2],
 ) {
+  const oldNamesUsed = new Set<string>()
   return (instance: PluginInstance) => {
     const { name, plugin, issuer } = instance
     const assignIssuer = createIssuerAssigner(name, issuer)
@@ -541,6 +556,7 @@ function createPluginHosts(
       },
     )
     if (isBuiltIn(plugin)) Object.defineProperty(host, 'operator', { get: () => late.operator })
+    else addOldNames(host, oldNamesUsed)
     return host
   }
 }

@@ -2,25 +2,30 @@
 import type { UnderTest } from './access/claims.ts'
 import type { Config, RouteSettings } from './config/define-config.ts'
 import type { Examination, PluginFinding } from './config/examination.ts'
+import type { Services } from './internal-host.ts'
 import {
   type Plugin as AnyPlugin,
   type PluginFactory as AnyPluginFactory,
   createPluginFactory,
   type PluginDeclaration,
 } from './kernel/define-plugin.ts'
-import type { KernelHost } from './kernel/kernel-host.ts'
+import type { InternalKernelHost, KernelHost } from './kernel/kernel-host.ts'
+import type { WithOldNames } from './kernel/old-names.ts'
 import { type CallContext, type DefineTool, defineTool } from './mcp/define.ts'
 import type { FromJsonSchema } from './mcp/infer.ts'
 import './mcp/error-kinds.ts'
-import type { McpPluginHost } from './mcp/mcp-plugin-host.ts'
+import type { InternalMcpPluginHost, McpPluginHost } from './mcp/mcp-plugin-host.ts'
 import type { JsonSchema } from './mcp/protocol.ts'
 import type { McpRoute } from './mcp/routes.ts'
 import type { Connector } from './sessions/connect-client.ts'
 import './sessions/refusals.ts'
-import type { DeclaredSlots, PublishedSlots } from './slots.ts'
+import type { DeclaredSlots, PublishedSlots, Slots } from './slots.ts'
 
 /** The argument of `setup`. */
 export interface PluginHost extends KernelHost<PublishedSlots, McpRoute>, McpPluginHost, Connector {}
+
+/** The argument of `setup` with deprecated names, for one more version. */
+type SetupHost = WithOldNames<PluginHost, InternalKernelHost<Slots, Services, McpRoute> & InternalMcpPluginHost>
 
 /** Test support of authentication plugins. */
 interface HasUnderTest<Options> {
@@ -47,7 +52,7 @@ export type Plugin<
   Options extends object,
   Filled extends Options = Options,
   Sections extends object = object,
-  Host = PluginHost,
+  Host = SetupHost,
 > = AnyPlugin<Options, Host, Filled, Sections> & HasUnderTest<Options> & HasExamine<Filled> & HasSlots
 
 interface ObjectSchema {
@@ -143,4 +148,4 @@ export const withPlugins = <Factories extends ReadonlyArray<{ readonly [ADDED]?:
  * Creates a plugin from its options schema and `setup`. Option types are inferred; use `definePlugin<Options>` for types that
  * JSON Schema cannot express.
  */
-export const definePlugin = createPluginFactory as DefinePlugin<PluginHost, never>
+export const definePlugin = createPluginFactory as DefinePlugin<SetupHost, never>

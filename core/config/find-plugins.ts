@@ -110,6 +110,15 @@ function checkSwitchedOff(values: readonly PluginValue[], found: ReadonlyMap<str
   }
 }
 
+export const areAllMisspelled = (
+  config: unknown,
+  found: ReadonlyMap<string, unknown>,
+  builtIns: ReadonlyMap<string, unknown>,
+): boolean =>
+  pluginValues(config)
+    .filter(({ name, value }) => isObject(value) && !found.has(name))
+    .every(({ name }) => nearest(name, builtIns.keys()) !== undefined)
+
 export async function findPlugins(
   config: unknown,
   builtIns: PluginTable,

@@ -15,6 +15,8 @@ export interface Authenticator {
   readonly middleware: HostMiddleware
   /** The challenge for the plugin's credentials, such as `ApiKey realm="acme"`. Undefined: bearer tokens. */
   readonly challenge?: string | undefined
+  /** Also runs after another plugin has set the user, like hooks that use the deprecated name `identify`. */
+  readonly always?: boolean | undefined
 }
 
 interface RouteAuthenticator extends Authenticator {
@@ -56,10 +58,13 @@ const isCopyOf = (copy: User | undefined, user: User): copy is User =>
     name => name === 'issuer' || Reflect.get(copy, name) === Reflect.get(user, name),
   )
 
-/** A user without an issuer gets that of the plugin. Throws `unauthorized` for an issuer of another plugin. */
-export function createIssuerAssigner(plugin: string, own: string): (user: User) => User {
+/**
+ * A user without an issuer gets that of the plugin. Throws `unauthorized` for an issuer of another plugin, except that of `given`,
+ * the user before the plugin.
+ */
+export function createIssuerAssigner(plugin: string, own: string): (user: User, given?: string) => User {
   const copies = new WeakMap<User, User>()
-  return user => {
+  return (user, given) => {
     const { issuer } = user
     if (issuer === undefined || issuer === '') {
       const known = copies.get(user)
@@ -68,7 +73,7 @@ export function createIssuerAssigner(plugin: string, own: string): (user: User) 
       copies.set(user, copy)
       return copy
     }
-    if (!issuer.startsWith(PLUGIN_ISSUER) || issuer === own) return user
+    if (!issuer.startsWith(PLUGIN_ISSUER) || issuer === own || issuer === given) return user
     const error = new HostError('unauthorized', { detail: 'the credentials name the issuer of another plugin' })
     blame(error, plugin)
     throw error
@@ -102,16 +107,18 @@ function withIssuerCheck(
   addChallenge: AddChallenge,
 ): HostMiddleware {
   const own = createIssuerAssigner(plugin, issuer)
-  return (ctx, next) =>
-    middleware(ctx, () => {
+  return (ctx, next) => {
+    const given = ctx.state.user?.issuer
+    return middleware(ctx, () => {
       try {
         const { user } = ctx.state
-        if (user) ctx.state.user = own(user)
+        if (user) ctx.state.user = own(user, given)
       } catch (error) {
         return Promise.reject(completed(error, ctx, addChallenge))
       }
       return next()
     })
+  }
 }
 
 export type AddChallenge = (error: HostError, ctx: HostContext) => HostError
@@ -119,7 +126,7 @@ export type AddChallenge = (error: HostError, ctx: HostContext) => HostError
 const joined = (steps: readonly HostMiddleware[]) =>
   compose<HostContext>(steps as compose.Middleware<HostContext>[]) as HostMiddleware
 
-/** Returns the authenticators of one plugin. They are skipped if another plugin has set a user. */
+/** Returns the authenticators of one plugin. If another plugin has set a user, only those with `always` run. */
 function stepsOf(group: readonly RouteAuthenticator[], addChallenge: AddChallenge, isFirst: boolean): HostMiddleware[] {
   const stepOf = (one: RouteAuthenticator) => {
     const step = withIssuerCheck(one, addChallenge)
@@ -128,7 +135,8 @@ function stepsOf(group: readonly RouteAuthenticator[], addChallenge: AddChalleng
   const steps = group.map(stepOf)
   if (isFirst) return steps
   const all = joined(steps)
-  return [(ctx, next) => (ctx.state.user ? next() : all(ctx, next))]
+  const always = joined(steps.filter((_, index) => group[index]?.always))
+  return [(ctx, next) => (ctx.state.user ? always : all)(ctx, next)]
 }
 
 /** The first plugin that sets a user ends the step; without a user, credentials that none recognises are refused. */

@@ -127,7 +127,8 @@ export function createKernelHost<Slots extends object>(
     use: hook('use'),
     cors: policyOf => register(registrations.cors, policyOf),
     onRequest: hook('onRequest'),
-    authenticate: (middleware, { challenge } = {}) => register(registrations.authenticators, { middleware, challenge }),
+    authenticate: (middleware: HostMiddleware, { challenge, always }: Omit<Authenticator, 'middleware'> = {}) =>
+      register(registrations.authenticators, { middleware, challenge, always }),
     authorize: hook('authorize'),
     endpoint(path, endpoint, place) {
       if (typeof endpoint === 'function') register(registrations.routeEndpoints, { suffix: path, define: endpoint })

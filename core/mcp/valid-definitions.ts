@@ -5,7 +5,7 @@ import { compileDefinition, type FaultsOf } from './catalog-item.ts'
 import { type Definition, labelOf } from './define.ts'
 import { warningsOf } from './definition-warnings.ts'
 import type { CompiledRoute } from './routes.ts'
-import { PAGE_SIZE, type View } from './view.ts'
+import { collect, PAGE_SIZE, type View } from './view.ts'
 
 export function validDefinitions(
   toolsets: ReadonlyMap<string, readonly Definition[]>,
@@ -27,6 +27,18 @@ export function validDefinitions(
     valid.set(toolset, compiled)
   }
   return valid
+}
+
+export function reportNameClashes(
+  routes: readonly CompiledRoute[],
+  toolsets: ReadonlyMap<string, readonly Definition[]>,
+  report: Report,
+): void {
+  const items = (name: string) =>
+    (toolsets.get(name) ?? []).map(definition => compileDefinition(definition, describeToolset(name), () => []))
+  for (const names of routes.flatMap(route => route.knownCombinations())) {
+    collect({ items, sourceOf: () => undefined }, { toolsets: names, extra: [] }, report)
+  }
 }
 
 /** Warns about routes with more tools than one list page, because some clients read only the first page. */

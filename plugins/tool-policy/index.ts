@@ -8,7 +8,7 @@ import { compileRules, policyNamed, type Rules } from './item-rules.ts'
 import { lint } from './lint.ts'
 import { type FilledToolPolicy, optionsSchema, type ToolPolicyOptions } from './options.ts'
 import { compilePolicy, createHolder, denialFor, type Path, type Requirement, type Tell } from './requirement.ts'
-import { createRouteAccess, type RouteAccess } from './route-access.ts'
+import { createRouteAccess, logShadow, type RouteAccess } from './route-access.ts'
 
 export type { DetailedRule, Policy, ToolPolicyOptions } from './options.ts'
 
@@ -32,8 +32,10 @@ function explain(item: CatalogItem, user: User | undefined, access: RouteAccess)
   const { sources, listed } = access.ruleOf(item)
   if (sources.length === 0) return ['no rule and no access: open to every caller of the route']
   const held = access.held(user)
-  const lines = sources.map(({ name, requirement }) => {
-    return `${name} needs ${requirement.text}: ${denialFor(requirement, held)?.reason ?? 'met'}`
+  const lines = sources.map(({ name, requirement, mode }) => {
+    const denial = denialFor(requirement, held)
+    const verdict = denial ? denial.reason : 'met'
+    return `${name} needs ${requirement.text}: ${verdict}${mode === 'shadow' ? ' (shadow: not enforced)' : ''}`
   })
   return [...lines, listed ? 'visibility: listed for everybody' : 'visibility: hidden from callers without access']
 }
@@ -76,6 +78,7 @@ function compile(options: FilledToolPolicy, host: InternalHost, tell: Tell) {
     rules,
     holderOf: createHolder(options.scopeHierarchy ?? {}),
     including: includingScopes(options.scopeHierarchy ?? {}),
+    hasShadow: rules.mode === 'shadow' || rules.list.some(({ mode }) => mode === 'shadow'),
     authorize,
     requirementOf: (rule: AuthorizeRule): Requirement =>
       authorize.get(rule) ?? compileRule(rule, host.config.at, rules, tell),
@@ -125,9 +128,13 @@ function setup(host: InternalHost, options: FilledToolPolicy) {
     explain: (item, user, route) => explain(item, user, on(route)),
   })
   host.variesByCaller()
+  const { hasShadow } = now
+  if (hasShadow) logShadow(host, call => now.access.get(call.offer.route))
   host.onReady(() => lintNow(now, host))
   host.onReload<FilledToolPolicy>(changed => {
     const next = compile(changed, host, refuse)
+    // Shadow rules are logged only if there was one at startup.
+    if (next.hasShadow && !hasShadow) return undefined
     for (const route of host.routes) accessOn(next, host, route)
     return () => {
       now = next

@@ -2,13 +2,14 @@
 import { globsOverlap, type ItemKind, matchesGlob } from '../../core/auth.ts'
 import { didYouMean } from '../../core/internal.ts'
 import type { CatalogItem } from '../../core/plugin.ts'
-import type { DetailedRule, FilledToolPolicy, Policy } from './options.ts'
+import type { DetailedRule, FilledToolPolicy, Mode, Policy } from './options.ts'
 import { allOf, compilePolicy, needScopeOrRole, type Path, type Requirement, type Tell } from './requirement.ts'
 
 export interface Source {
   /** A name such as `rule "purge*"`. */
   readonly name: string
   readonly requirement: Requirement
+  readonly mode: Mode
 }
 
 export interface Rule extends Source {
@@ -23,12 +24,14 @@ export interface ItemRule {
   readonly sources: readonly Source[]
   /** Undefined: open to every caller of the route. */
   readonly enforced: Requirement | undefined
+  readonly shadow: Requirement | undefined
   readonly listed: boolean
 }
 
 export interface Rules {
   readonly policies: ReadonlyMap<string, Requirement>
   readonly list: readonly Rule[]
+  readonly mode: Mode
 }
 
 const SKILL = 'skill:'
@@ -55,12 +58,16 @@ export function policyNamed(name: string, { policies, at, tell, otherwise = '' }
 const isDetailed = (value: string | Policy | DetailedRule): value is DetailedRule =>
   typeof value === 'object' && 'policy' in value
 
-export function compileRules({ policies: named = {}, rules = {} }: FilledToolPolicy, place: Path, tell: Tell): Rules {
+export function compileRules(
+  { policies: named = {}, rules = {}, mode }: FilledToolPolicy,
+  place: Path,
+  tell: Tell,
+): Rules {
   const policies = new Map(Object.entries(named).map(([name, policy]) => [name, compilePolicy(policy)]))
   const list = Object.entries(rules).map(([key, value]): Rule => {
     const at = [...place, 'rules', key]
     const detailed: DetailedRule = isDetailed(value) ? value : { policy: value }
-    const { policy, visibility } = detailed
+    const { policy, visibility, mode: own = mode } = detailed
     const [prefix = '', kind = 'tools'] = PREFIXES.find(([start]) => key.startsWith(start)) ?? []
     const requirement = typeof policy === 'string' ? policyNamed(policy, { policies, at, tell }) : compilePolicy(policy)
     const called = typeof policy === 'string' ? ` (policy "${policy}")` : ''
@@ -72,10 +79,11 @@ export function compileRules({ policies: named = {}, rules = {} }: FilledToolPol
       glob: prefix === SKILL ? key.slice(prefix.length).normalize('NFC') : key.slice(prefix.length),
       ofSkills: prefix === SKILL,
       requirement,
+      mode: own,
       visibility,
     }
   })
-  return { policies, list }
+  return { policies, list, mode }
 }
 
 const globOf = (template: string) => template.replace(/\{[^{}]*\}/g, '*')
@@ -109,11 +117,16 @@ export function fits({ kind, glob, ofSkills }: Pick<Rule, 'kind' | 'glob' | 'ofS
 }
 
 /** `access` names a policy, otherwise a scope or a role. */
-function accessOf(access: string, { policies }: Rules, scopes: readonly string[] | undefined): Source {
+function accessOf(access: string, { policies, mode }: Rules, scopes: readonly string[] | undefined): Source {
   const policy = policies.get(access)
   const isScope = scopes === undefined || scopes.includes(access)
   const name = `its access "${access}"${policy ? ' (policy)' : ''}`
-  return { name, requirement: policy ?? needScopeOrRole(access, isScope) }
+  return { name, requirement: policy ?? needScopeOrRole(access, isScope), mode }
+}
+
+const combined = (sources: readonly Source[], mode: Mode) => {
+  const requirements = sources.flatMap(source => (source.mode === mode ? source.requirement : []))
+  return requirements.length > 0 ? allOf(requirements) : undefined
 }
 
 export function ruleOf(item: CatalogItem, rules: Rules, scopes: readonly string[] | undefined): ItemRule {
@@ -122,6 +135,5 @@ export function ruleOf(item: CatalogItem, rules: Rules, scopes: readonly string[
   const sources = [...(access === undefined ? [] : [accessOf(access, rules, scopes)]), ...fitting]
   const said = fitting.flatMap(({ visibility }) => visibility ?? [])
   const listed = said.length > 0 ? !said.includes('hidden') : visibility === 'listed'
-  const enforced = sources.length > 0 ? allOf(sources.map(({ requirement }) => requirement)) : undefined
-  return { sources, enforced, listed }
+  return { sources, enforced: combined(sources, 'enforce'), shadow: combined(sources, 'shadow'), listed }
 }

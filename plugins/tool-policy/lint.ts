@@ -145,6 +145,24 @@ function lintTools({ host, services, rules, access }: LintSubject, route: McpRou
   }
 }
 
+function lintShadow({ host, rules, access }: LintSubject, items: Items) {
+  const shadowed = new Set<string>()
+  for (const rule of rules.list) if (rule.mode === 'shadow') shadowed.add(rule.name)
+  for (const [route, list] of items) {
+    for (const item of list) {
+      for (const { name, mode } of access.get(route)?.ruleOf(item).sources ?? []) {
+        if (mode === 'shadow' && name.startsWith('its access')) shadowed.add(`"${item.key}": ${name}`)
+      }
+    }
+  }
+  if (shadowed.size > 0 || rules.mode === 'shadow') {
+    host.log.warn(
+      { code: 'MH2726', rules: [...shadowed] },
+      'shadow mode: these are decided and logged, but NOT enforced',
+    )
+  }
+}
+
 export function lint(subject: LintSubject): void {
   const { host, services } = subject
   const items = new Map<McpRoute, readonly CatalogItem[]>(host.routes.map(route => [route, services.itemsOf(route)]))
@@ -161,4 +179,5 @@ export function lint(subject: LintSubject): void {
   const all = new Map([...items].map(([route, list]) => [route, [...list, ...added(route)]]))
   if (host.config.purpose === 'inspect') lintHierarchy(subject, all)
   lintAccess(subject, all)
+  lintShadow(subject, items)
 }

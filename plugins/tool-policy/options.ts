@@ -42,12 +42,13 @@ const policy = closed(
 const detailedRule = closed(
   {
     policy: { anyOf: [text, POLICY], description: 'The policy, or its name.' },
+    mode: choice(['enforce', 'shadow'], 'Default: the mode of the plugin.'),
     visibility: choice(
       ['listed', 'hidden'],
       "'listed' lists the items for callers without access. Default: visibility of the definition, otherwise hidden.",
     ),
   },
-  { title: 'DetailedRule', description: 'A rule with visibility.', required: ['policy'] },
+  { title: 'DetailedRule', description: 'A rule with mode and visibility.', required: ['policy'] },
 )
 
 export const optionsSchema = closed(
@@ -55,7 +56,7 @@ export const optionsSchema = closed(
     policies: mapOf(POLICY, 'Policies by name, for rules, access of definitions and authorize of routes.'),
     rules: mapOf(
       { anyOf: [text, POLICY, detailedRule] },
-      'Glob for tool names -> policy name, policy, or { policy, visibility }. Globs with prompt:, resource: or skill: match prompt names, URIs or skill folders.',
+      'Glob for tool names -> policy name, policy, or { policy, mode, visibility }. Globs with prompt:, resource: or skill: match prompt names, URIs or skill folders.',
     ),
     scopeHierarchy: mapOf({ type: 'array', items: scope }, 'Scope -> the scopes that it includes, also indirectly.', {
       propertyNames: scope,
@@ -65,6 +66,11 @@ export const optionsSchema = closed(
       'Response to a denied call: 401 or 403 with the missing scopes, or a JSON-RPC error with HTTP 200.',
       { default: 'challenge' },
     ),
+    mode: choice(
+      ['enforce', 'shadow'],
+      'Default mode of rules and of access. `shadow` logs decisions without enforcing them.',
+      { default: 'enforce' },
+    ),
   },
   { $defs: { policy }, description: 'Access rules for tools, resources and prompts.' },
 )
@@ -73,3 +79,4 @@ export const optionsSchema = closed(
 export interface DetailedRule extends OptionsOf<typeof detailedRule> {}
 export interface ToolPolicyOptions extends OptionsOf<typeof optionsSchema> {}
 export interface FilledToolPolicy extends OptionsOf<typeof optionsSchema, true> {}
+export type Mode = FilledToolPolicy['mode']

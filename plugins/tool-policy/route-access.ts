@@ -1,6 +1,8 @@
-// Access to the items of one route. Callers with equal results share one view.
+// Access to the items of one route. Callers with equal results share one view. Also logs shadow mode.
+import { findResource } from '../../core/auth.ts'
 import type { User } from '../../core/index.ts'
-import type { Audience, CatalogItem, Denial } from '../../core/plugin.ts'
+import type { InternalHost } from '../../core/internal.ts'
+import { type Audience, type Call, type CatalogItem, type Denial, isObject } from '../../core/plugin.ts'
 import { type ItemRule, type Rules, ruleOf } from './item-rules.ts'
 import { denialFor, type Held, type Requirement } from './requirement.ts'
 
@@ -72,4 +74,53 @@ export function createRouteAccess({ path, rules, holderOf, scopes }: RouteAccess
     ruleOf: itemRule,
     held: (user: User | undefined): Held | undefined => user && holderOf(user),
   }
+}
+
+const RESOURCE_METHODS = new Set(['resources/read', 'resources/subscribe', 'skills/get'])
+
+function itemsOf({ method, params, view }: Call): CatalogItem[] {
+  const resource = (uri: unknown) => (typeof uri === 'string' ? findResource(view, uri)?.item : undefined)
+  const prompt = (name: unknown) => (typeof name === 'string' ? view.prompts.get(name) : undefined)
+  const used = (): Array<CatalogItem | undefined> => {
+    const { name } = params
+    if (method === 'tools/call') return [typeof name === 'string' ? view.tools.get(name) : undefined]
+    if (method === 'prompts/get') return [prompt(name)]
+    if (RESOURCE_METHODS.has(method)) return [resource(params['uri'])]
+    if (method === 'completion/complete' && isObject(params['ref'])) {
+      const { name, uri } = params['ref']
+      return [prompt(name) ?? view.templates.find(({ key }) => key === uri) ?? resource(uri)]
+    }
+    if (method !== 'subscriptions/listen' || !isObject(params['notifications'])) return []
+    const uris = params['notifications']['resourceSubscriptions']
+    return Array.isArray(uris) ? [...new Set(uris.map(resource))] : []
+  }
+  return used().filter(item => item !== undefined)
+}
+
+export function logShadow(host: InternalHost, accessOf: (call: Call) => RouteAccess | undefined): void {
+  host.onCall((call, next) => {
+    const access = accessOf(call)
+    for (const item of access ? itemsOf(call) : []) {
+      const { shadow } = access?.ruleOf(item) ?? {}
+      const denial = shadow && denialFor(shadow, access?.held(call.user))
+      if (!denial) continue
+      const { user, method, offer } = call
+      host.log.info(
+        {
+          code: 'MH2728',
+          shadow: true,
+          method,
+          item: item.key,
+          kind: item.kind,
+          route: offer.route.path,
+          issuer: user?.issuer,
+          subject: user?.subject,
+          reason: denial.reason,
+          scopes: denial.scopes,
+        },
+        'a rule in shadow mode would have denied a call',
+      )
+    }
+    return next()
+  })
 }

@@ -52,7 +52,7 @@ describe('mcp-host check', () => {
     expect(unreadable).to.include({ severity: 'error' }).and.not.have.property('path')
   })
 
-  describe('reports in one run', () => {
+  describe('reports in one run, next to', () => {
     const toolModule = `import { defineTool } from '${new URL('../../core/index.ts', import.meta.url).href}'
 const TOOL = (name, input) => defineTool({ name, ...(input && { input }), handler: () => 'x' })
 `
@@ -66,32 +66,46 @@ const TOOL = (name, input) => defineTool({ name, ...(input && { input }), handle
 }
 `,
     })
-    const ofRoutes = [/no toolset "al"/, /\/x\/:id.*\/x\/:other|\/x\/:other.*\/x\/:id/, /objekt/]
-    const failing = "cors: { policies: { a: { origins: ['*', 'https://a.example'] } } }"
+    const expected = [
+      /no toolset "al"/,
+      /\/x\/:id.*\/x\/:other|\/x\/:other.*\/x\/:id/,
+      /objekt/,
+      /two tools are called "one"/,
+    ]
 
-    for (const [what, plugins, more, expected] of [
-      ['routes, toolsets and definitions', '', '', [...ofRoutes, /two tools are called "one"/]],
-      ['a plugin that fails to set up', failing, '', [...ofRoutes, /"\*" cannot be combined/]],
-      ['an unknown plugin, before other problems', 'helth: {}', 'wibble: 1,', [/did you mean "health"/]],
-      ['a missing package, before other problems', "'no-such-plugin-anywhere': {}", '', [/no-such-plugin-anywhere/]],
+    for (const [what, plugins, more, own] of [
+      ['an unknown plugin option', "health: { pth: '/up' }", '', [/did you mean "path"/]],
+      ['an unknown plugin', 'helth: {}', 'wibble: 1,', [/did you mean "health"/, /unknown option/]],
+      ['a package that is not installed', "'no-such-plugin-anywhere': {}", '', [/no-such-plugin-anywhere/]],
+      ['a wrong value of http', '', "http: { port: '80' },", [/wrong value/]],
       [
-        'invalid keys and values, before other problems',
-        "health: { pth: '/up' }",
-        "http: { port: '80' },",
-        [/did you mean "path"/, /wrong value/],
+        'a plugin that fails to set up',
+        "cors: { policies: { a: { origins: ['*', 'https://a.example'] } } }",
+        '',
+        [/"\*" cannot be combined/],
       ],
     ] as const) {
       it(what, async () => {
         const folder = await makeFolder(withMistakes(plugins, more))
-        const told = messagesOf((await reportOn({}, { env: {}, cwd: folder })).problems)
-        for (const pattern of expected)
+        const { problems } = await reportOn({}, { env: {}, cwd: folder })
+        const told = messagesOf(problems)
+        for (const pattern of [...expected, ...own])
           expect(
             told.filter(text => pattern.test(text)),
             `${pattern}`,
           ).to.have.length(1)
-        expect(told).to.have.length(expected.length)
+        expect(told).to.have.length(expected.length + own.length)
       })
     }
+
+    it('a missing server', async () => {
+      const [name, text] = Object.entries(withMistakes(''))[0] as [string, string]
+      const { problems } = await reportOn(
+        {},
+        { env: {}, cwd: await makeFolder({ [name]: text.replace(/^ {2}server.*\n/m, '') }) },
+      )
+      expect(problems).to.have.length(expected.length + 1)
+    })
   })
 
   it('finds toolsets in packages, as an import does', async () => {

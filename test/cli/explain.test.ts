@@ -65,7 +65,7 @@ export default {
     bearer: bearer(),
     'tool-policy': {
       policies: { tools: { scope: 'mcp.tools' }, admin: { scope: ['mcp.tools', 'mcp.admin'], role: 'admin' } },
-      rules: { 'purge*': 'admin', 'resource:notes://*': 'admin', wipe: { scope: 'mcp.wipe' } },
+      rules: { 'purge*': 'admin', 'resource:notes://*': { policy: 'admin', mode: 'shadow' }, wipe: { scope: 'mcp.wipe' } },
     },
   },
 }
@@ -194,7 +194,7 @@ describe('mcp-host explain', () => {
       await explain('--token', sign({ scope: 'mcp.tools' }), '--route', '/admin'),
       'tool      purge: hidden, denied: lacks scope "mcp.admin", role "admin"',
       'tool      list: allowed',
-      'resource  notes://{id}: hidden, denied: lacks scope "mcp.admin", role "admin"',
+      'resource  notes://{id}: allowed',
     )
   })
 
@@ -239,9 +239,13 @@ describe('mcp-host explain', () => {
     expectTold(ended, /^token {5}ignored: /m, 'caller    anonymous', 'result    allowed, listed')
   })
 
-  it('finds a resource by its URI, and shows its rules', async () => {
+  it('tells what a rule in shadow mode would say, and finds a resource by its URI', async () => {
     const ended = await explain('--token', sign({ scope: 'mcp.tools' }), '--route', '/admin', '--resource', 'notes://1')
-    expectTold(ended, /^resource {2}notes:\/\/\{id\}: rule .*: lacks .*$/m)
+    expectTold(
+      ended,
+      /^resource {2}notes:\/\/\{id\}: rule .*: lacks .* \(shadow: not enforced\)$/m,
+      'result    allowed, listed',
+    )
   })
 
   it('takes the token from a file or from stdin, so that no list of processes shows it', async () => {

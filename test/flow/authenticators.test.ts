@@ -219,6 +219,25 @@ describe('Several authenticators on a route', () => {
     }
   })
 
+  it('always run hooks of the old name host.identify, which can change or refuse users of other plugins', async () => {
+    const old = definePlugin({
+      setup(host) {
+        host.identify((ctx, next) => {
+          const { user } = ctx.state
+          if (user?.subject === 'bob') throw new HostError('forbidden', { detail: 'blocked' })
+          if (user) ctx.state.user = { ...user, roles: ['enriched'] }
+          return next()
+        })
+      },
+    })()
+    const { guarded } = await startProtected({ keys: apiKeys(KEYS), old })
+    const ann = await callWith(guarded, key('key-ann'))
+    expect(who(ann)).to.deep.equal([PLUGIN_ISSUER, 'ann'])
+    expect(userIn(ann).roles).to.deep.equal(['enriched'])
+    expect((await callWith(guarded, key('key-bob'))).status).to.equal(403)
+    expect((await callWith(guarded, {})).status).to.equal(401)
+  })
+
   it('apply route rules to the user of each', async () => {
     const { writers } = await start('keys first')
     expect((await callWith(writers, key('key-ann'))).status).to.equal(403)

@@ -328,6 +328,7 @@ describe('config reload', () => {
     ],
     ['mcp.config.ts', "word: 'a'", "word: 'b'", ["plugins['./plugins/own.ts'].word"]],
     ['mcp.config.ts', "'transport-streamable': {},", "'transport-streamable': {}, health: {},", ['plugins.health']],
+    ['mcp.config.ts', "'tool-policy': {", "'tool-policy': { mode: 'shadow',", ["plugins['tool-policy'].mode"]],
     ['plugins/text.ts', "'own '", "'other '", ["plugins['./plugins/own.ts'] (its module)"]],
   ]
   for (const [file, before, after, keys] of RESTART) {

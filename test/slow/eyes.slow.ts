@@ -15,7 +15,7 @@ const LEFT_OUT = [
   'flow/{client-said,dpop-shared-file,guarded-routes-properties,misbehaving-tools,official-*,ping,reload*,resume-places}',
   'flow/{running-calls,same-answer-properties,sent-ahead,sessions-listen,sessions-shutdown,shared-config-values,shutdown-slow-store}',
   'plugins/auth-jwt/{flood,issuer*,one-connection,options,own-issuer,presets}',
-  'plugins/tool-policy/{lint,matrix,parameter-names}',
+  'plugins/tool-policy/{lint,matrix,parameter-names,shadow}',
   'plugins/transport-sse/start',
   'plugins/transport-streamable/{bad-input,legacy-*,limits,negotiation,session-get,session-limits,streaming,wrong-params}',
 ].map(name => `--ignore=test/${name}.test.ts`)

@@ -63,6 +63,11 @@ export const POLICY_ROWS: readonly Row[] = [
     names: ['"role"'],
   },
   {
+    mistake: 'a mode that is not known',
+    files: policy('    mode: shadwo # HERE'),
+    names: ['"shadwo"', '"shadow"'],
+  },
+  {
     mistake: 'an answer to denied calls that is not known',
     files: policy('    onDenied: refuse # HERE'),
     names: ['"refuse"'],

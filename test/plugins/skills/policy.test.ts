@@ -141,6 +141,19 @@ describe('Skills with tool-policy', () => {
     expect((await host.ask('skills/get', { uri }, { headers: as(NOBODY) })).status).to.equal(403)
   })
 
+  it('are served in shadow mode, and each would-be refusal is logged', async () => {
+    const host = await start({ ...staff('skill:finance/*'), mode: 'shadow' })
+    const uri = 'skill://finance/taxes/SKILL.md'
+    for (const method of ['skills/get', 'resources/read']) {
+      expect((await host.ask(method, { uri }, { headers: as(NOBODY) })).status).to.equal(200)
+    }
+    const shadowed = host.log.filter(line => line['shadow'] === true).map(line => [line['method'], line['item']])
+    expect(shadowed).to.deep.equal([
+      ['skills/get', uri],
+      ['resources/read', uri],
+    ])
+  })
+
   it('fail startup if a rule matches no skill, with the closest name', async () => {
     for (const glob of ['finance/refund', 'Finance/refunds', 'finance/refunds/SKILL.md']) {
       const [outcome] = await Promise.allSettled([start(staff(`skill:${glob}`))])
