@@ -36,11 +36,11 @@ const QUIET = { 'log-level': 'error' } as const
 
 type AcceptOptions = CommandValues<typeof OPTIONS>
 
-export async function readSettings(options: AcceptOptions, context: CommandContext, given?: Logger) {
+export async function readSettings(options: AcceptOptions, context: CommandContext, logger?: Logger) {
   const loaded = await readConfig(options, context)
   const directory = dirname(loaded.file)
-  // `surfaceOfConfig` logs the warnings of the config.
-  const log = given ?? Object.assign(openLog(QUIET, context), { directory })
+  // `surfaceOfConfig` already logs the config warnings.
+  const log = logger ?? Object.assign(openLog(QUIET, context), { directory })
   const instances = await optionsOf(loaded, log, 'upstream')
   const servers = instances.flatMap(({ options: own, at }) => {
     const upstream = own as UpstreamOptions

@@ -191,8 +191,8 @@ export function createOperatorLink(context: CommandContext, lock?: string): Oper
   }
 
   /**
-   * Reads the surface without connections: the lock file has separate entries for upstream servers. `upstreamChanges` compares
-   * their current lists.
+   * Reads the surface without connecting to upstream servers. `upstreamChanges` compares their current lists with the lock
+   * file.
    */
   async function readWithoutConnections(version: Version, file: string): Promise<Configured> {
     const [{ hostOf }, { readSurface }, { collectWarnings }] = await Promise.all([

@@ -34,16 +34,18 @@ export function findUnaccepted(servers: readonly string[], { upstreams = {} }: L
   return missing.map(name => ({ at: [], of: { kind: 'upstream server', name }, impact: 'read', what }))
 }
 
-/** Returns the differences of a server's current lists from its entry in the lock file. */
+const CHANGE_TEXTS = { new: 'is new', changed: 'has changed', removed: 'was removed' } as const
+
+/** Converts the differences between a server's lists and its entry in the lock file to changes. */
 export const upstreamChanges = ({ name, differences }: Pick<UpstreamState, 'name' | 'differences'>): Change[] =>
   differences.map(({ label, kind, isWithheld }) => {
-    const isLost = label !== 'instructions' && kind !== 'new'
-    const what = isWithheld ? `is withheld, because it is ${kind}` : `is ${kind}`
+    const affectsClients = label !== 'instructions' && kind !== 'new'
+    const text = CHANGE_TEXTS[kind]
     return {
       at: [],
       of: { kind: 'upstream server', name },
-      impact: !isLost ? 'read' : isWithheld || kind === 'removed' ? 'breaking' : 'may-break',
-      what: `${label} ${what}; run mcp-host accept ${name}`,
+      impact: !affectsClients ? 'read' : isWithheld || kind === 'removed' ? 'breaking' : 'may-break',
+      what: `${label} ${isWithheld ? `is withheld because it ${text}` : text}; run mcp-host accept ${name}`,
     }
   })
 
@@ -122,8 +124,8 @@ export const diffCommand = defineCommand({
   example: '--fail-on breaking',
   positionals: ['[OLD]', '[NEW]'],
   options: OPTIONS,
-  notes: `mcp-host diff          compare ${LOCK_NAME} with the config
-                       and accepted upstream servers with their current tools and prompts
+  notes: `mcp-host diff          compare ${LOCK_NAME} with the config, and with the current
+                       tools and prompts of accepted upstream servers
 mcp-host diff OLD      compare another lock file with the config; - reads stdin
 mcp-host diff OLD NEW  compare two lock files
 

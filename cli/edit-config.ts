@@ -151,12 +151,12 @@ export async function loadOrCreateConfig(
   return { ...(await readConfig({}, context)), isNew: true }
 }
 
-/** Adds toolsets to the config, and a transport if it has none. Prints the additions if a config in code has no object literals. */
 export const printNextStep = (context: CommandContext, config: string | undefined): void =>
   context.print(
     printable(`Next: ${selfCommand(context)} dev${config === undefined ? '' : ` --config ${shellWord(config)}`}`),
   )
 
+/** Adds toolsets to the config, and a transport if it has none. Prints the additions if a config in code has no object literals. */
 export async function addToConfig(
   { config, file: name, isNew = false }: EditedConfig,
   toolsets: readonly AddedToolset[],

@@ -90,7 +90,7 @@ function speaksFor(resource: string, serverUrl: string, match: ClientContext['op
   return path === '' || path === serverPath || (match === 'path-prefix' && serverPath.startsWith(`${path}/`))
 }
 
-/** The URL of the server under the name of this machine that `resource` has. */
+/** Returns the server URL with the host name of `resource`, if both are loopback URLs of the same server. */
 function otherLoopbackUrl(resource: string, serverUrl: string): string | undefined {
   if (!URL.canParse(resource)) return undefined
   const [{ hostname }, url] = [new URL(resource), new URL(serverUrl)]
@@ -119,8 +119,8 @@ function checkResource(ctx: ClientContext, members: Members, url: string): strin
       fix: isParent
         ? { text: 'if tokens for the parent path are meant,', option: 'resourceMatch', value: 'path-prefix' }
         : other !== undefined
-          ? { text: 'use the name that the server uses:', option: 'serverUrl', value: other }
-          : 'check serverUrl; if it is right, the publisher must correct `resource`: a token for it would be for somebody else',
+          ? { text: 'use the host name from the metadata:', option: 'serverUrl', value: other }
+          : 'check serverUrl; if it is correct, the publisher must correct `resource`: tokens would be valid for another server',
     },
   )
 }
@@ -240,7 +240,7 @@ function checkIssuer(ctx: ClientContext, members: Members, listed: string, legac
   }
   if (withoutScheme(issuer) === withoutScheme(listed)) {
     const fix =
-      'only the scheme differs: correct it in the option or resource metadata that names this server, or in its `issuer`'
+      'only the scheme differs: correct the URL in the client option or resource metadata, or `issuer` in the server metadata'
     throw mismatch(`names the issuer ${shown} instead of ${printableUrl(listed)}`, fix)
   }
   const fix: Fix = bySlash

@@ -140,25 +140,29 @@ export function createEngine(ctx: ClientContext, context: CacheContext) {
     if (!want.explicit) storm.check('prompt')
     if (prompt.defer) return acquirer.login(await store.read(), need, prompt, signal)
     let lease = await store.leaseLogin()
-    const latest = lease.held ? want : { ...want, explicit: false }
+    // After the wait, the tokens of the other process also satisfy an explicit login.
+    const adoptable = lease.held ? want : { ...want, explicit: false }
     while (!lease.held) {
       const { pid } = lease
       emit('login-waiting', { pid })
       const isAbandoned = await lease.wait(AbortSignal.timeout(options.loginTimeoutMs)).catch(() => false)
       if (!isAbandoned) {
-        const adopted = await adopt(latest, 'cache', await store.read())
+        const adopted = await adopt(adoptable, 'cache', await store.read())
         if (adopted) return adopted
-        throw new AuthError(`the login of process ${pid ?? 'unknown'} was not completed`, {
-          code: 'interaction_in_progress',
-          retryable: true,
-          fix: 'finish that login or end that process, then try again',
-        })
+        throw new AuthError(
+          `the login of ${pid === undefined ? 'another process' : `process ${pid}`} was not completed`,
+          {
+            code: 'interaction_in_progress',
+            retryable: true,
+            fix: 'finish that login or end that process, then try again',
+          },
+        )
       }
       lease = await store.leaseLogin()
     }
     try {
       const stored = await store.read()
-      const adopted = await adopt(latest, 'cache', stored)
+      const adopted = await adopt(adoptable, 'cache', stored)
       if (adopted) return adopted
       const container = await acquirer.login(stored, need, prompt, signal)
       storm.obtained(want.explicit === true)

@@ -80,7 +80,7 @@ export type LoginLease =
       readonly held: false
       /** The process that has the lease. */
       readonly pid?: number | undefined
-      /** Resolves when the lease is free; with true if its process ended without releasing it. */
+      /** Waits until the lease is free. Resolves to true if its process ended without releasing it. */
       wait(signal: AbortSignal): Promise<boolean>
     }
 

@@ -575,7 +575,7 @@ function summaryFactsOf(
   route: CompiledRoute,
 ): Omit<RouteFacts, 'authenticators'> {
   const params = sampleParams(route)
-  // Calls of withheld tools fail, so only the others count.
+  // Withheld tools are not counted, because calls to them fail.
   const isWithheld = ({ kind, key }: CatalogItem) =>
     kind === 'tools' && registeredOn(parts.mcp.unlisted, route).some(hides => typeof hides(key, route) === 'string')
   const items = itemsOn(parts, route, route.toolsetsFor(params)).filter(item => !isWithheld(item))

@@ -46,7 +46,7 @@ export interface Operator {
 
 const MAX_WARNINGS = 100
 
-/** Keeps the first 100 different warnings, for plugins that show them. Counts equal warnings. */
+/** Keeps the first 100 distinct warnings for plugins that show them, and counts repetitions. */
 export function createKeptWarnings() {
   const kept = new Map<string, KeptWarning>()
   let isBuilt = false

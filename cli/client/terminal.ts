@@ -125,7 +125,7 @@ function describe(event: AuthEvent): readonly [label: string, text: string] | un
     case 'login-waiting':
       return [
         'login',
-        `waiting for process ${event.pid ?? 'unknown'}: complete its login, or end that process to log in here`,
+        `waiting for ${event.pid === undefined ? 'another process' : `process ${event.pid}`}: complete its login, or end that process to log in here`,
       ]
     case 'refresh-failed':
       return ['renewal', `failed: ${event.code}`]

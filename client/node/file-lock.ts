@@ -117,22 +117,22 @@ export async function tryFileLock(path: string, { timing }: LockOptions = {}): P
 }
 
 /**
- * Resolves when the current holder releases the lock or dies: with true if it did not release it. Rejects with the signal's
- * reason on abort.
+ * Waits for the current holder. Resolves to false if it released the lock, and to true if it ended without releasing it. Rejects
+ * with the signal's reason on abort.
  */
 export async function fileLockFreed(path: string, { signal, timing }: LockOptions = {}): Promise<boolean> {
   const times = { ...TIMING, ...timing }
   const watch = watchOwner(path, times)
   const first = await watch()
   for (let owner = first; owner !== undefined && owner === first; owner = await watch()) await rest(times.poll, signal)
-  // Only a release removes the directory. A dead holder leaves it, and the next one reuses it.
+  // Only a release removes the directory. If the holder dies, the directory remains and the next holder reuses it.
   return stat(path).then(
     () => true,
     () => false,
   )
 }
 
-/** The process id of the holder, if it is known on this machine. */
+/** Returns the process id of the holder, if the holder runs on this machine. */
 export async function lockHolder(path: string): Promise<number | undefined> {
   const [, machine, pid] = OWNER.exec((await readOwner(path).catch(() => undefined))?.owner ?? '') ?? []
   return machine === machineId() ? Number(pid) : undefined

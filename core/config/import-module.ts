@@ -18,13 +18,11 @@ let tsconfig: { readonly file: string | undefined } | undefined
 let deciding: Promise<void> = Promise.resolve()
 
 const TIMEOUT = 30_000
-/** Its timers do not keep the process alive: with an empty event loop, the CLI reports a promise that never settles. */
+/** Timers do not keep the process alive, so that the CLI detects an empty event loop and reports the promise at once. */
 const UNREF_CLOCK = { ...systemClock, setTimeout: (task: () => void, ms: number) => setTimeout(task, ms).unref() }
 
-function neverFinishes(): never {
-  throw new Error(
-    `it has not finished after ${TIMEOUT / 1_000} s: check each top-level \`await\` in it and its imports`,
-  )
+function throwTimeout(): never {
+  throw new Error(`loading takes more than ${TIMEOUT / 1_000} s: check each top-level \`await\` in it and its imports`)
 }
 
 /**
@@ -40,7 +38,7 @@ export async function importModule(file: string): Promise<Record<string, unknown
   filesRead.add(file)
   let isWhole = false
   try {
-    const namespace = await withTimeout(import(moduleUrl(file)), TIMEOUT, neverFinishes, UNREF_CLOCK)
+    const namespace = await withTimeout(import(moduleUrl(file)), TIMEOUT, throwTimeout, UNREF_CLOCK)
     isWhole = true
     return unwrap(namespace as Record<string, unknown>)
   } finally {

@@ -40,9 +40,9 @@ export interface ServedEndpoint extends PipelineEndpoint {
 }
 
 export interface RequestWatch {
-  /** Returns the time, which `follow` receives. */
+  /** Returns the start time, for `follow`. */
   begin(ctx: HostContext): number
-  /** `decided`: the end of the steps. */
+  /** `decided` settles when all steps have ended. */
   follow(ctx: HostContext, began: number, decided: Promise<unknown>): void
 }
 

@@ -145,7 +145,7 @@ function itemOf({ method, params, view }: Call): CallRecord['item'] {
 const NOTHING: readonly string[] = []
 
 interface Recorded extends Partial<Pick<CallRecord, 'outcome' | 'error' | 'milliseconds' | 'http' | 'bytesOut'>> {
-  /** According to `clock.monotonic()`. Default: now. */
+  /** Start time from `clock.monotonic()`. Default: now. */
   readonly began?: number
   readonly isCut?: boolean
 }
@@ -173,7 +173,7 @@ export class RequestRecord implements CallRecord {
     this.#recorded = recorded
     this.#settings = settings
   }
-  /** Read on demand, because reading the time is a large part of the cost of a record. */
+  /** Computed on demand, because reading the clock is a large part of a record's cost. */
   get at() {
     const { clock } = this.#settings
     this.#at ??= clock.now() - (clock.monotonic() - this.began)

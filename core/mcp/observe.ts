@@ -74,7 +74,7 @@ function outcomeOfRequest({ state, req, res }: HostContext): Outcome {
   return res.statusCode < 400 ? 'ok' : 'error'
 }
 
-/** Milliseconds after the client has left before steps count as hung. */
+/** Maximum time of steps after the client disconnects, milliseconds. Then they count as hung. */
 const HUNG = 60_000
 
 const VERBS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'OPTIONS', 'PATCH'])
@@ -122,7 +122,7 @@ export function createRequestWatch(
       ctx.res.on('close', async () => {
         if (ctx.state.hasRecords) return
         const milliseconds = clock.monotonic() - began
-        // Steps can still end in a Call after the client has left, or hang.
+        // After the client disconnects, the steps can still produce a Call, or hang.
         await withTimeout(Promise.allSettled([decided]), HUNG, () => undefined, clock)
         if (!ctx.state.hasRecords) notify(ctx, began, milliseconds)
       })

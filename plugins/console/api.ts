@@ -529,7 +529,7 @@ export interface TaskRow {
 
 export interface Upstreams {
   readonly servers: readonly UpstreamRow[]
-  /** Rows of all nodes. `servers` has at most 1,000. */
+  /** Number of rows on all nodes. `servers` contains at most 1,000. */
   readonly total: number
   readonly commands: readonly Command[]
 }
@@ -545,7 +545,7 @@ export interface UpstreamRow {
   /** The start of the state. */
   readonly since: number
   readonly nextAttempt?: number
-  /** Of the connection for lists, not of sessions of callers. */
+  /** The last error of the list connection. Excludes caller sessions. */
   readonly lastError?: { readonly at: number; readonly reason: string }
   /** Name and version that the server reports. */
   readonly server?: string

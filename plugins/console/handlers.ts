@@ -110,7 +110,7 @@ function numberIn(query: URLSearchParams, name: string, fallback: number, most: 
   return Math.min(value, most)
 }
 
-/** The reason of a log line, or the list of its reasons. */
+/** Returns the reason or reasons of a log line as text. */
 function reasonIn({ reason, reasons, unmatched }: KeptWarning['fields']): string | undefined {
   if (typeof reason === 'string') return reason
   if (isObject(reasons))

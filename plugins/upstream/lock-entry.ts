@@ -137,7 +137,7 @@ export function describeDifferences(snapshot: Snapshot, accepted: LockEntry, fil
 
 /**
  * Withholds new and changed items, as the options define. `changedTools`: names of withheld tools that were accepted.
- * `withheld`: the reasons by label. `differences`: also of served and removed items; without an entry, of withheld items only.
+ * `withheld`: the reasons by label. `differences` includes served and removed items, but without an entry only withheld items.
  */
 export function reviewLists(
   snapshot: Snapshot,
@@ -149,21 +149,27 @@ export function reviewLists(
     ...one,
     isWithheld: one.kind !== 'removed' && (one.kind === 'new' ? newTools : changed) === 'withhold',
   }))
-  const left = found.filter(({ isWithheld }) => isWithheld)
-  const leftItems = new Set(left.map(({ item }) => item))
+  const toWithhold = found.filter(({ isWithheld }) => isWithheld)
+  const withheldItems = new Set(toWithhold.map(({ item }) => item))
   const reasonFor = (kind: Difference['kind']) =>
     kind === 'new' ? 'it has not been accepted' : 'it has changed since it was accepted'
   const withheld = new Map(
-    left.map(({ label, kind }) => [label, `${reasonFor(kind)}: run \`mcp-host accept ${settings.name}\``] as const),
+    toWithhold.map(
+      ({ label, kind }) => [label, `${reasonFor(kind)}: run \`mcp-host accept ${settings.name}\``] as const,
+    ),
   )
-  const changedTools = left.flatMap(({ kind, list, item }) =>
+  const changedTools = toWithhold.flatMap(({ kind, list, item }) =>
     kind === 'changed' && list === 'tools' ? String(item?.['name']) : [],
   )
-  const differences = (accepted ? found : left).map(({ label, kind, isWithheld }) => ({ label, kind, isWithheld }))
+  const differences = (accepted ? found : toWithhold).map(({ label, kind, isWithheld }) => ({
+    label,
+    kind,
+    isWithheld,
+  }))
   const served: Snapshot = {
     ...snapshot,
-    tools: snapshot.tools.filter(item => !leftItems.has(item)),
-    prompts: snapshot.prompts.filter(item => !leftItems.has(item)),
+    tools: snapshot.tools.filter(item => !withheldItems.has(item)),
+    prompts: snapshot.prompts.filter(item => !withheldItems.has(item)),
     instructions: withheld.has('instructions') ? undefined : shownInstructions(snapshot, settings),
   }
   return { served, changedTools, withheld, differences }

@@ -117,7 +117,7 @@ export function createSupervisor({ open, onDemand = false, onState, clock }: Sup
       if ((state.status === 'down' || state.status === 'crash loop') && !isDue) return Promise.reject(state.error)
       return connect()
     },
-    /** Connects now unless the connection is open. Earlier failures no longer count. Returns true while it connects. */
+    /** Clears earlier failures and connects now if the server is down. Returns true if a connection attempt is in progress. */
     retry(): boolean {
       if (state.status === 'idle' || state.status === 'up' || state.status === 'closed') return false
       isLoop = false

@@ -120,7 +120,7 @@ export class Upstream implements UpstreamClient {
   #shownWhy = ''
   #since: number
   #downSince: number
-  /** Of the connection for lists. */
+  /** The last error of the list connection. */
   #lastError: UpstreamState['lastError']
   #refreshTimer: Timer | undefined
   #refreshing: Promise<void> | undefined
@@ -337,7 +337,7 @@ export class Upstream implements UpstreamClient {
     await this.#supervisor.get()
   }
 
-  /** Connects now unless the server is connected. Returns true while it connects. */
+  /** Connects now if the server is down. Returns true if a connection attempt is in progress. */
   retry(): boolean {
     return this.#supervisor.retry()
   }
@@ -500,7 +500,7 @@ export class Upstream implements UpstreamClient {
   #logListFault(error: unknown) {
     if (this.#stop.signal.aborted) return
     this.#hasListFault = true
-    const fix = 'check the server; the host reads the lists again after a notification and at the interval `refresh`'
+    const fix = 'check the server; the host reads the lists again after a change notification or the interval `refresh`'
     const fields = { upstream: this.settings.name, reason: this.#noteError(error), fix }
     this.#parts.host.log.warn(
       { code: 'MH2944', ...fields },
@@ -544,7 +544,7 @@ export class Upstream implements UpstreamClient {
     if (text === this.#unmatched) return
     this.#unmatched = text
     if (unmatched.length === 0) return
-    const fix = 'correct `include`, `exclude` or `overrides`: they use upstream names, without prefix'
+    const fix = 'correct `include`, `exclude` or `overrides`: they use upstream names without the prefix'
     const fields = { upstream: this.settings.name, unmatched, fix }
     this.#parts.host.log.warn({ code: 'MH2949', ...fields }, 'filters or overrides match no tool of an upstream server')
   }
@@ -571,7 +571,7 @@ export class Upstream implements UpstreamClient {
     this.#hasOmitted = omitted.size > 0
     if (omitted.size === 0) return
     const { name } = this.settings
-    const fix = withheld.length > 0 ? `run \`mcp-host accept ${name}\`, then reload` : 'see the reasons'
+    const fix = withheld.length > 0 ? `run \`mcp-host accept ${name}\`, then reload` : 'see `reasons`'
     const fields = {
       upstream: name,
       fix,

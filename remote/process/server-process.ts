@@ -76,8 +76,8 @@ const WINDOW = 60_000
 const KEPT = 20
 
 /**
- * Reads all of stderr, so that the server never blocks. Returns the list of the last lines. `log` receives the lines of each
- * write, such as a stack trace, together: at most 100 lines a minute, and then the number of omitted lines.
+ * Reads all of stderr, so that the server never blocks. Returns the list of the last lines. `log` receives lines
+ * that are written at once, such as a stack trace, in one call: at most 100 lines a minute, and then the number of omitted lines.
  */
 function readStderr(stream: ChildProcessWithoutNullStreams['stderr'], log: (line: string) => void): readonly string[] {
   const last: string[] = []
@@ -113,7 +113,7 @@ function readStderr(stream: ChildProcessWithoutNullStreams['stderr'], log: (line
 
 const SCRIPT = /\.(?:[cm]?[jt]s|py|rb|php|sh|jar)$/i
 
-/** The program and the name of its script, for messages. Other arguments can be secrets. */
+/** Returns the program and its script name for messages. Other arguments can contain secrets. */
 function programOf({ command, args = [], cwd = '.' }: CommandTarget): string {
   const script = args.find(arg => SCRIPT.test(arg) && existsSync(resolve(cwd, arg)))
   return script === undefined ? command : `${command} ${printable(basename(script))}`

@@ -144,7 +144,7 @@ describe('mcp-host accept', () => {
     tools.add(tool('one', 'Another.'))
     const words = await runCli(['diff', '--fail-on', 'breaking'], folder)
     expect(words.code).to.equal(4)
-    expect(words.stdout).to.match(/"far": tool one is withheld.*mcp-host accept far\n.*"far": tool two is removed/)
+    expect(words.stdout).to.match(/"far": tool one is withheld.*mcp-host accept far\n.*"far": tool two was removed/)
     const read = async () => JSON.parse((await runCli(['diff', '--json'], folder)).stdout)
     expect((await read()).changes.map(({ impact }: Change) => impact)).to.deep.equal(['breaking', 'breaking'])
     const { log, host } = await serveFolder({ origin, folder, config })

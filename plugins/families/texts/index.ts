@@ -1,4 +1,4 @@
-// Texts about servers and documents: escapes invisible characters, shortens names and describes numbers.
+// Texts about servers and documents: escapes invisible characters, shortens names and formats counts.
 import { createHash } from 'node:crypto'
 
 /** Maximum length of a tool or argument name: the limit of the Anthropic and OpenAI APIs. */
@@ -57,7 +57,7 @@ export function trimEndOf(text: string, character: string): string {
   return text.slice(0, end)
 }
 
-/** Describes numbers by plural noun, such as `1 tool, 2 prompts`. */
+/** Formats counts by plural noun, such as `1 tool, 2 prompts`. */
 export const countsText = (counts: Readonly<Record<string, number>>): string =>
   Object.entries(counts)
     .map(([nouns, count]) => `${count} ${count === 1 ? nouns.slice(0, -1) : nouns}`)

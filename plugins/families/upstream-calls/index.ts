@@ -17,7 +17,7 @@ export interface Difference {
   readonly isWithheld: boolean
 }
 
-/** Codes of warnings about a server that end with their cause. */
+/** Codes of server warnings that disappear when the cause is fixed. */
 export const ENDING_WARNINGS = ['MH2942', 'MH2944', 'MH2945', 'MH2949'] as const
 
 /** For operators only: reasons contain URLs and output of the server. Times are milliseconds since the epoch. */
@@ -30,7 +30,7 @@ export interface UpstreamState {
   /** The start of the state. */
   readonly since: number
   readonly nextAttempt?: number
-  /** Of the connection for lists, not of sessions of callers. */
+  /** The last error of the list connection. Excludes caller sessions. */
   readonly lastError?: { readonly at: number; readonly reason: string }
   readonly server?: string
   readonly revision?: string
@@ -41,7 +41,7 @@ export interface UpstreamState {
   /** Withheld items, with the reasons. */
   readonly withheld: ReadonlyArray<readonly [string, string]>
   readonly differences: readonly Difference[]
-  /** The warnings whose cause persists. */
+  /** Warnings that still apply. */
   readonly warnings: ReadonlyArray<(typeof ENDING_WARNINGS)[number]>
   readonly sessions: number
   readonly activeCalls: number
