@@ -108,6 +108,9 @@ const scopesOf = (scope: string | undefined) => (scope ? `, scopes ${scope}` : '
 export const step = ({ say }: Pick<CommandContext, 'say'>, label: string, text: string): void =>
   say(`${label.padEnd(22)}${text}`)
 
+const waitingText = (pid: number | undefined) =>
+  pid === undefined ? 'waiting for another process' : `waiting for process ${pid}`
+
 function describe(event: AuthEvent): readonly [label: string, text: string] | undefined {
   switch (event.type) {
     case 'resource-metadata-found':
@@ -123,10 +126,7 @@ function describe(event: AuthEvent): readonly [label: string, text: string] | un
     case 'authorization-started':
       return ['login', `at ${event.issuer}${scopesOf(event.scope)}`]
     case 'login-waiting':
-      return [
-        'login',
-        `waiting for ${event.pid === undefined ? 'another process' : `process ${event.pid}`}: complete its login, or end that process to log in here`,
-      ]
+      return ['login', `${waitingText(event.pid)}: complete its login, or end that process to log in here`]
     case 'refresh-failed':
       return ['renewal', `failed: ${event.code}`]
     case 'step-up':
