@@ -17,6 +17,7 @@ import { jsonText } from './text.ts'
 
 const OPTIONS = {
   ...SURFACE_OPTIONS,
+  connect: { help: 'Connect to accepted upstream servers, and compare their current tools and prompts' },
   json: { help: 'Print JSON' },
   'fail-on': {
     choices: ['any', 'breaking'],
@@ -24,7 +25,7 @@ const OPTIONS = {
   },
 } as const
 
-type Given = CommandValues<typeof SURFACE_OPTIONS>
+type Given = CommandValues<Pick<typeof OPTIONS, keyof typeof SURFACE_OPTIONS | 'connect'>>
 type Sides = Awaited<ReturnType<typeof readSides>>
 
 /** Servers that are not in the lock file, which `start --frozen` refuses. */
@@ -45,13 +46,13 @@ export const upstreamChanges = ({ name, differences }: Pick<UpstreamState, 'name
       at: [],
       of: { kind: 'upstream server', name },
       impact: !affectsClients ? 'read' : isWithheld || kind === 'removed' ? 'breaking' : 'may-break',
-      what: `${label} ${isWithheld ? `is withheld because it ${text}` : text}; run mcp-host accept ${name}`,
+      what: `${label} ${isWithheld ? `is withheld because it ${text}` : text}; review it with mcp-host accept ${name} --dry-run`,
     }
   })
 
 interface ReadServers {
   readonly changes: readonly Change[]
-  /** Servers whose lists cannot be read, with the reasons. */
+  /** Servers whose lists were not read, with the reasons. */
   readonly notCompared: ReadonlyArray<{ readonly name: string; readonly reason: string }>
 }
 
@@ -62,6 +63,8 @@ async function readUpstreams(options: Given, context: CommandContext, lock: Lock
   const read = await Promise.all(
     accepted.map(async (settings): Promise<ReadServers> => {
       const { name } = settings
+      // A program of a changed config must not run in CI unasked.
+      if (!options.connect) return { changes: [], notCompared: [{ name, reason: 'run mcp-host diff --connect' }] }
       try {
         const { differences } = reviewLists((await readCurrent(settings)).snapshot, upstreams[name], settings)
         return { changes: upstreamChanges({ name, differences }), notCompared: [] }
@@ -81,6 +84,7 @@ async function readSides(
 ): Promise<{ names: readonly [string, string]; before: Surface; after: Surface; upstreams: ReadServers }> {
   const { cwd } = context
   const [old, newer] = given
+  if (options.connect && old !== undefined) throw usage('--connect cannot be combined with a lock file')
   if (newer !== undefined) {
     const files = [old ?? '', newer] as const
     if (options.config !== undefined) throw usage('--config cannot be combined with two lock files')
@@ -99,19 +103,20 @@ async function readSides(
 }
 
 /** Exit codes: 0 no change, 3 no breaking change, 4 breaking or possibly breaking. */
-function exitCodeOf(changes: readonly Change[], failOn: string): 0 | 3 | 4 {
-  if (changes.some(({ impact }) => impact === 'breaking' || impact === 'may-break')) return 4
+function exitCodeOf(changes: readonly Change[], failOn: string, isComplete: boolean): 0 | 3 | 4 {
+  if (!isComplete || changes.some(({ impact }) => impact === 'breaking' || impact === 'may-break')) return 4
   return changes.length > 0 && failOn === 'any' ? 3 : 0
 }
 
 function inText({ names: [before, after], ...sides }: Sides, changes: readonly Change[]): string {
+  const { notCompared } = sides.upstreams
   const notes = [
-    ...sides.upstreams.notCompared.map(({ name, reason }) => `Not compared: upstream server "${name}": ${reason}`),
+    ...notCompared.map(({ name, reason }) => `Not compared: upstream server "${name}": ${reason}`),
     notLocked(sides.after),
   ].filter(note => note !== '')
   const head =
     changes.length === 0
-      ? `${before} and ${after} are equal.`
+      ? `${before} and ${after} are equal${notCompared.length === 0 ? '' : ', except for what was not compared'}.`
       : `From ${before} to ${after}: ${countsText(changes)}\n\n${changesText(changes)}`
   return [
     ...head.split('\n').map(line => printable(line)),
@@ -124,22 +129,29 @@ export const diffCommand = defineCommand({
   example: '--fail-on breaking',
   positionals: ['[OLD]', '[NEW]'],
   options: OPTIONS,
-  notes: `mcp-host diff          compare ${LOCK_NAME} with the config, and with the current
-                       tools and prompts of accepted upstream servers
+  notes: `mcp-host diff          compare ${LOCK_NAME} with the config
 mcp-host diff OLD      compare another lock file with the config; - reads stdin
 mcp-host diff OLD NEW  compare two lock files
 
-Exit codes: 0 no change, 3 compatible changes, 4 changes that break or can break clients, 2 invalid arguments, lock file or config.`,
+Exit codes: 0 no change, 3 compatible changes, 4 changes that break or can break clients,
+or a server that --connect cannot read, 2 invalid arguments, lock file or config.`,
   async run({ 'fail-on': failOn = 'any', json = false, ...options }, given, context) {
     const sides = await readSides(options, given, context)
     const { before, after } = sides
     const changes = [...compareSurfaces(before, after), ...sides.upstreams.changes]
-    const exitCode = exitCodeOf(changes, failOn)
     const hashes = { before: before.hash, after: after.hash }
     const { atRunTime } = after
     const { notCompared } = sides.upstreams
-    const report = { same: changes.length === 0, ...hashes, counts: countsOf(changes), atRunTime, notCompared, changes }
+    const isComplete = !options.connect || notCompared.length === 0
+    const report = {
+      same: isComplete && changes.length === 0,
+      ...hashes,
+      counts: countsOf(changes),
+      atRunTime,
+      notCompared,
+      changes,
+    }
     context.print(json ? jsonText(report) : inText(sides, changes))
-    return exitCode
+    return exitCodeOf(changes, failOn, isComplete)
   },
 })

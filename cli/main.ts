@@ -2,6 +2,7 @@
 
 import { Console } from 'node:console'
 import { AuthError } from '../client/errors.ts'
+import { isLoading } from '../core/config/while-loading.ts'
 import { describeThrown, isError } from '../core/http/describe-thrown.ts'
 import { errorText, StartError } from '../core/http/errors.ts'
 import { inFlags } from './client/flag-words.ts'
@@ -186,8 +187,10 @@ export function main(argv: readonly string[], environment: CommandEnvironment): 
   return new Promise(resolve => {
     const context = createContext(environment, end)
     const fail = (error: unknown) => end(report(error, argv.includes('--verbose'), context))
-    // Without this, Node.js would end with exit code 0.
-    const onIdle = () => fail(new StartError('MH3010', NEVER_SETTLES, { exitCode: 1 }))
+    const onIdle = () => {
+      // Without this, Node.js would end with exit code 0.
+      if (!isLoading()) fail(new StartError('MH3010', NEVER_SETTLES, { exitCode: 1 }))
+    }
     const { stdout, stderr } = environment
     // The reader closed the pipe, such as `head`.
     const onStdoutError = (error: NodeJS.ErrnoException) => (error.code === 'EPIPE' ? end(0) : fail(error))

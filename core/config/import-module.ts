@@ -5,10 +5,10 @@ import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import type { ParseError } from 'jsonc-parser'
-import { systemClock, withTimeout } from '../http/clock.ts'
 import { isObject } from '../mcp/is-object.ts'
 import { filesRead, imported, linkModule, moduleUrl, readImports, replaceModules } from './module-graph.ts'
 import { hasSynchronousHooks } from './version-hooks.ts'
+import { whileLoading } from './while-loading.ts'
 
 const TYPESCRIPT = /\.[cm]?tsx?$/
 
@@ -16,14 +16,6 @@ const TYPESCRIPT = /\.[cm]?tsx?$/
 let registered: Promise<void> | undefined = TYPESCRIPT.test(import.meta.url) ? Promise.resolve() : undefined
 let tsconfig: { readonly file: string | undefined } | undefined
 let deciding: Promise<void> = Promise.resolve()
-
-const TIMEOUT = 30_000
-/** Timers do not keep the process alive, so that the CLI detects an empty event loop and reports the promise at once. */
-const UNREF_CLOCK = { ...systemClock, setTimeout: (task: () => void, ms: number) => setTimeout(task, ms).unref() }
-
-function throwTimeout(): never {
-  throw new Error(`loading takes more than ${TIMEOUT / 1_000} s: check each top-level \`await\` in it and its imports`)
-}
 
 /**
  * Imports the module at an absolute path. The first TypeScript file starts tsx for the whole process, without a namespace, so
@@ -38,9 +30,9 @@ export async function importModule(file: string): Promise<Record<string, unknown
   filesRead.add(file)
   let isWhole = false
   try {
-    const namespace = await withTimeout(import(moduleUrl(file)), TIMEOUT, throwTimeout, UNREF_CLOCK)
+    const namespace = (await whileLoading(() => import(moduleUrl(file)))) as Record<string, unknown>
     isWhole = true
-    return unwrap(namespace as Record<string, unknown>)
+    return unwrap(namespace)
   } finally {
     await imported(file, isWhole)
   }

@@ -81,7 +81,7 @@ export interface EventStreamOptions {
 /** Runs `task` when either end closes the response; asynchronously if it is already closed. */
 export function whenClosed(res: ServerResponse, task: () => void): void {
   if (res.destroyed) process.nextTick(task)
-  else res.once('close', task)
+  else res.on('close', task)
 }
 
 function encodeEvent(message: string, id?: string): string | Buffer {

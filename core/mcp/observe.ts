@@ -1,7 +1,7 @@
 // Notifies observers of finished Calls and of HTTP requests without a Call.
-import { withTimeout } from '../http/clock.ts'
 import { blamed } from '../http/describe-thrown.ts'
 import type { HostError } from '../http/errors.ts'
+import { whenClosed } from '../http/sse.ts'
 import type { HostContext, Timeline } from '../kernel/endpoint.ts'
 import type { Logger } from '../kernel/log.ts'
 import type { RequestWatch } from '../kernel/pipeline.ts'
@@ -119,12 +119,20 @@ export function createRequestWatch(
       return clock.monotonic()
     },
     follow(ctx, began, decided) {
-      ctx.res.on('close', async () => {
-        if (ctx.state.hasRecords) return
+      const { state } = ctx
+      // The response can be closed already if other middleware ran first.
+      whenClosed(ctx.res, () => {
+        if (state.hasRecords) return
         const milliseconds = clock.monotonic() - began
-        // After the client disconnects, the steps can still produce a Call, or hang.
-        await withTimeout(Promise.allSettled([decided]), HUNG, () => undefined, clock)
-        if (!ctx.state.hasRecords) notify(ctx, began, milliseconds)
+        const finish = () => {
+          clock.clear(timer)
+          if (state.hasRecords) return
+          state.hasRecords = true
+          notify(ctx, began, milliseconds)
+        }
+        // Steps can still end in a Call after the client has left, or hang.
+        const timer = clock.setTimeout(finish, HUNG).unref()
+        decided.then(finish, finish)
       })
     },
   }

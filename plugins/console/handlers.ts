@@ -662,7 +662,9 @@ export function createHandlers({ host, operator, records, isActive, readProgram 
       isOn('upstream')
         ? gather('upstreams', request, found => ({
             ...mergeUpstreams(found),
-            commands: [{ label: 'Connect and check all servers', command: `${programOf(operator)} doctor --config` }],
+            commands: [
+              { label: 'Connect and check all servers', command: `${programOf(operator)} doctor --config FILE` },
+            ],
           }))
         : unavailable('The plugin `upstream` is off.', 'upstream: { servers: { docs: { url: "https://…" } } }'),
     [`GET ${PATHS.clients}`]: request => gather('clients', request, found => mergeClients(found, isSingleProcess)),

@@ -18,6 +18,8 @@ import { resolveServer, type ServerSettings } from './settings.ts'
 import { createTargets, type TokenHost } from './targets.ts'
 
 const CLIENT = { name: 'mcp-host', version: '1.0.0' }
+/** Time for all lists of a server, milliseconds. */
+const LIST_TIME = 60_000
 
 /** Connects to a server and reads its lists. `host`: for servers with `auth`. */
 export async function readServer(settings: ServerSettings, host?: TokenHost) {
@@ -28,8 +30,12 @@ export async function readServer(settings: ServerSettings, host?: TokenHost) {
     const capabilities = listCapabilities(settings)
     const connection = await connect(await targets.target(), { client: CLIENT, capabilities, connectTimeout, ...fixed })
     try {
-      const limits = { maxTools, timeout, signal: new AbortController().signal }
-      return { connection, snapshot: await readLists(connection, limits) }
+      const signal = AbortSignal.timeout(LIST_TIME)
+      try {
+        return { connection, snapshot: await readLists(connection, { maxTools, timeout, signal }) }
+      } catch (error) {
+        throw signal.aborted ? new Error(`its lists were not complete after ${LIST_TIME / 1_000} s`) : error
+      }
     } finally {
       await connection.close()
     }
@@ -67,7 +73,7 @@ async function examineServer(
     const differences = accepted === undefined ? '' : describeDifferences(snapshot, accepted, settings)
     if (differences === '') return { finding: { check, level: 'ok', text: facts }, snapshot }
     const text = `${facts}; differences from the lock file: ${differences}`
-    const fix = `review them with \`mcp-host accept ${name}\``
+    const fix = `review them with \`mcp-host accept ${name} --dry-run\``
     return { finding: { check, level: 'note', text, fix }, snapshot }
   } catch (error) {
     if (auth && isPerCaller(auth) && isLoginNeeded(error)) {

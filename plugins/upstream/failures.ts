@@ -80,7 +80,7 @@ export function callFailure(name: string, error: unknown, since: string): Error 
   }
   if (reason === 'rpc') return new ToolError(short(error.message))
   if (reason === 'timeout') return new ToolError(`The server "${name}" did not respond in time.${done}`)
-  if (reason === 'too-large') return new ToolError(`The result of the server "${name}" is too large: ${error.message}.`)
+  if (reason === 'too-large') return new ToolError(`The result of the server "${name}" is too large.`)
   if (reason === 'unreachable') return unavailable(name, since, shownReason(error))
   if (reason === 'lost' || reason === 'closed') {
     const next = done === '' ? ' Try again later.' : done

@@ -280,7 +280,7 @@ export class Upstream implements UpstreamClient {
   explain(): string {
     if (this.#state !== undefined) return this.describe()
     const shown = this.#accepted ? 'its accepted tools and prompts are shown' : 'its tools are unknown'
-    return `not connected by this command: ${shown}; run \`mcp-host doctor --config\` to connect`
+    return `not connected by this command: ${shown}; run \`mcp-host doctor --config FILE\` to connect`
   }
 
   /** Compares the lists with another entry of the lock file. */
@@ -571,7 +571,10 @@ export class Upstream implements UpstreamClient {
     this.#hasOmitted = omitted.size > 0
     if (omitted.size === 0) return
     const { name } = this.settings
-    const fix = withheld.length > 0 ? `run \`mcp-host accept ${name}\`, then reload` : 'see `reasons`'
+    const fix =
+      withheld.length > 0
+        ? `review with \`mcp-host accept ${name} --dry-run\`, run it without \`--dry-run\`, then reload`
+        : 'see `reasons`'
     const fields = {
       upstream: name,
       fix,

@@ -74,6 +74,8 @@ const MAX_LINES = 100
 /** Period of the line limit, milliseconds. */
 const WINDOW = 60_000
 const KEPT = 20
+/** Characters in one call of `log`, because log fields are truncated. */
+const MAX_BURST = 900
 
 /**
  * Reads all of stderr, so that the server never blocks. Returns the list of the last lines. `log` receives lines
@@ -86,6 +88,11 @@ function readStderr(stream: ChildProcessWithoutNullStreams['stderr'], log: (line
   let count = 0
   let omitted = 0
 
+  function flush(): void {
+    if (burst.length > 0) log(burst.join('\n'))
+    burst = []
+  }
+
   function take(text: string): void {
     last.push(text)
     if (last.length > KEPT) last.shift()
@@ -94,8 +101,9 @@ function readStderr(stream: ChildProcessWithoutNullStreams['stderr'], log: (line
       begun = performance.now()
       count = omitted = 0
     }
-    if (++count > MAX_LINES) omitted++
-    else burst.push(text)
+    if (++count > MAX_LINES) return void omitted++
+    if (burst.join().length + text.length > MAX_BURST) flush()
+    burst.push(text)
   }
 
   const split = createLineSplitter(MAX_STDERR_LINE, {
@@ -104,8 +112,7 @@ function readStderr(stream: ChildProcessWithoutNullStreams['stderr'], log: (line
   })
   stream.on('data', (chunk: Buffer) => {
     split(chunk)
-    if (burst.length > 0) log(burst.join('\n'))
-    burst = []
+    flush()
   })
   stream.on('error', () => undefined)
   return last

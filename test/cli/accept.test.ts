@@ -1,4 +1,5 @@
 // `mcp-host accept`: accepted tools of upstream servers in the lock file, and withheld changes.
+import { existsSync } from 'node:fs'
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect } from 'chai'
@@ -138,14 +139,16 @@ describe('mcp-host accept', () => {
   it('is a difference for diff until the current lists are accepted', async () => {
     const { origin, folder, config } = await setUp([tool('one', 'One.'), tool('two', 'Two.')])
     await runCli(['accept'], folder)
-    expect((await runCli(['diff'], folder)).code).to.equal(0)
+    expect((await runCli(['diff', '--connect'], folder)).code).to.equal(0)
     const { tools } = origin.host.runtime
     for (const name of ['one', 'two']) tools.remove(name)
     tools.add(tool('one', 'Another.'))
-    const words = await runCli(['diff', '--fail-on', 'breaking'], folder)
+    const words = await runCli(['diff', '--connect', '--fail-on', 'breaking'], folder)
     expect(words.code).to.equal(4)
-    expect(words.stdout).to.match(/"far": tool one is withheld.*mcp-host accept far\n.*"far": tool two was removed/)
-    const read = async () => JSON.parse((await runCli(['diff', '--json'], folder)).stdout)
+    expect(words.stdout).to.match(
+      /"far": tool one is withheld.*mcp-host accept far --dry-run\n.*"far": tool two was removed/,
+    )
+    const read = async () => JSON.parse((await runCli(['diff', '--connect', '--json'], folder)).stdout)
     expect((await read()).changes.map(({ impact }: Change) => impact)).to.deep.equal(['breaking', 'breaking'])
     const { log, host } = await serveFolder({ origin, folder, config })
     expect(log.filter(({ code }) => code === 'MH2945')).to.have.length(1)
@@ -157,10 +160,27 @@ describe('mcp-host accept', () => {
     tools.add(tool('three', 'Three.'))
     expect((await read()).changes.map(({ impact }: Change) => impact)).to.deep.equal(['read'])
     await origin.host.close({ grace: 0 })
-    const offline = await runCli(['diff'], folder)
-    expect(offline.code).to.equal(0)
+    const offline = await runCli(['diff', '--connect'], folder)
+    expect(offline.code).to.equal(4)
     expect(offline.stdout).to.match(/Not compared: .*"far"/)
-    expect((await read()).notCompared).to.have.length(1)
+    expect(await read())
+      .to.include({ same: false })
+      .and.have.property('notCompared')
+      .with.length(1)
+  })
+
+  it('is compared by diff only with --connect, because that starts programs', async () => {
+    const { folder, config } = await setUp([tool('one', 'One.')])
+    await runCli(['accept'], folder)
+    const marker = join(folder, 'started')
+    const servers = { far: { command: 'touch', args: [marker] } }
+    const plugins = { ...config.plugins, upstream: { ...config.plugins.upstream, servers } }
+    await writeFile(join(folder, 'mcp.config.json'), JSON.stringify({ ...config, plugins }))
+    const { code, stdout } = await runCli(['diff'], folder)
+    expect(stdout).to.match(/Not compared: .*"far": .*--connect/)
+    expect([code, existsSync(marker)]).to.deep.equal([0, false])
+    expect((await runCli(['diff', '--connect'], folder)).code).to.equal(4)
+    expect(existsSync(marker)).to.equal(true)
   })
 
   it('names the server that does not exist or cannot be reached', async () => {

@@ -1,6 +1,7 @@
 // Tests observer records of HTTP requests that do not become calls, and the privacy of record fields.
 import { once } from 'node:events'
-import { connect } from 'node:net'
+import { createServer } from 'node:http'
+import { type AddressInfo, connect } from 'node:net'
 import { expect } from 'chai'
 import { defineResource, defineTool, HostError } from '../../core/index.ts'
 import type { CallRecord } from '../../core/plugin.ts'
@@ -144,6 +145,29 @@ describe('Observer records of HTTP requests', () => {
     for (const [act] of expected) found.push(...(await recordsOf(act)).map(told))
     expect(found).to.deep.equal(expected.map(([, ...rest]) => rest))
     expect(elsewhere.map(told)).to.deep.equal([expected[4]?.slice(1)])
+  })
+
+  it('exist for a request whose client left while outer middleware delayed it', async () => {
+    const records: CallRecord[] = []
+    const { host } = await startHost({
+      http: { port: 0, publicUrl: 'https://mcp.acme.example' },
+      toolsets: { all: [] },
+      routes: { '/': { toolsets: 'all' } },
+      plugins: {
+        'transport-streamable': {},
+        observer: plugin(host => host.onFinish(record => void records.push(record))),
+      },
+    })
+    const handle = host.callback()
+    const server = createServer((req, res) => res.once('close', () => setImmediate(() => void handle(req, res))))
+    server.listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    const leaving = new AbortController()
+    server.once('request', () => leaving.abort())
+    const { port } = server.address() as AddressInfo
+    await fetch(`http://127.0.0.1:${port}/nothing`, { signal: leaving.signal }).catch(() => undefined)
+    await eventually('a record', () => records.length === 1)
+    server.close()
   })
 
   it('exist once for a request whose client left during a step that hangs', async () => {

@@ -92,6 +92,8 @@ describe('A connection over stdio', () => {
     expect(lines.join('\n').split('\n')).to.have.length(100)
     // The lines of one write are logged together.
     expect(lines.length).to.be.lessThan(100)
+    // Log fields are truncated at 1,000 characters.
+    for (const line of lines) expect(line).to.have.length.below(1_000)
   })
 
   it('names what a program printed that is no MCP server', async () => {

@@ -341,7 +341,7 @@ const upstreams: Upstreams = {
     routes: ['/mcp'],
   })),
   total: 3,
-  commands: [command('Connect and check all servers', 'npx mcp-host doctor --config')],
+  commands: [command('Connect and check all servers', 'npx mcp-host doctor --config FILE')],
 }
 
 const clients: Clients = {
