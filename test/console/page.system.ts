@@ -79,6 +79,8 @@ describe('Page of the console in chromium', () => {
 
   async function withPage(work: (page: Page, context: BrowserContext) => Promise<void>) {
     const context = await browser.newContext({ viewport: { width: 1_280, height: 900 } })
+    // Detects hangs only.
+    context.setDefaultTimeout(120_000)
     try {
       const page = await context.newPage()
       const outside: string[] = []

@@ -23,8 +23,8 @@ export function plant({ markers }: AttackedSettings, plants: readonly Plant[]): 
   const held: unknown[] = []
   let requests = 0
   const everyTenth: Partial<Record<Plant, () => void>> = {
-    // 3.2 MB each. More than 80 would end the process.
-    leak: () => void (held.length < 80 && held.push(new Array(400_000).fill(requests))),
+    // 8 MB each, so that few requests of a busy machine are enough. The system commits memory only when it is written.
+    leak: () => void held.push(Buffer.alloc(8_000_000)),
     descriptor: () => openSync('/dev/null', 'r'),
     timer: () => held.push(setInterval(() => undefined, 60_000)),
     crash: () =>

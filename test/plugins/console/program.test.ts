@@ -117,7 +117,7 @@ describe('console of a host that the CLI runs', () => {
     expect((await get('surface')).lock.state).to.equal('same')
     await runCli(['lock', '--config', 'next.config.mjs'], folder)
     const changed = (await get('surface')).lock
-    const { changes } = JSON.parse((await runCli(['diff', '--json'], folder)).stdout)
+    const { changes } = JSON.parse((await runCli(['diff', '--connect', '--json'], folder)).stdout)
     expect(changed.state).to.equal('changed')
     expect(changed.changes).to.deep.equal([
       { at: '/  tool echo', impact: changes[0].impact, text: changes[0].what, path: '/', kind: 'tools', name: 'echo' },
@@ -140,7 +140,7 @@ describe('console of a host that the CLI runs', () => {
     const differences = async () => {
       const { items, lock } = await get('surface')
       expect(items.map(({ name }: Record<string, string>) => name)).to.include.members(['far_read', 'test://page'])
-      const { changes } = JSON.parse((await runCli(['diff', '--json'], folder)).stdout)
+      const { changes } = JSON.parse((await runCli(['diff', '--connect', '--json'], folder)).stdout)
       const texts = (list: readonly Record<string, string>[], key: string) => list.map(change => change[key])
       expect(texts(lock.changes, 'text')).to.deep.equal(texts(changes, 'what'))
       return lock.changes.length
@@ -167,7 +167,7 @@ describe('console of a host that the CLI runs', () => {
     const { get } = await start(folder)
     const { lock } = await get('surface')
     expect(lock.state).to.equal('changed')
-    const { changes } = JSON.parse((await runCli(['diff', '--json'], folder)).stdout)
+    const { changes } = JSON.parse((await runCli(['diff', '--connect', '--json'], folder)).stdout)
     expect(lock.changes.map(({ text }: Record<string, string>) => text)).to.deep.equal([changes[0].what])
     expect(changes[0].what).to.match(/read/)
   })

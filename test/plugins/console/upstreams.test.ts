@@ -52,7 +52,7 @@ describe('Upstream servers in the console', () => {
     expect(gone.state).to.be.oneOf(['down', 'crash loop'])
     expect(gone).to.include({ transport: 'stdio', target: process.execPath })
     expect(gone.lastError?.at).to.be.at.least(gone.since)
-    expect(commands[0].command).to.match(/ doctor --config$/)
+    expect(commands[0].command).to.match(/ doctor --config FILE$/)
 
     await origin.host.close({ grace: 0 })
     await modern(url, 'tools/call', { name: 'good_read' })

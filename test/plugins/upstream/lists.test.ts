@@ -270,7 +270,7 @@ describe('The explanation of a host that is not started', () => {
       { purpose: 'inspect' },
     )
     expect(host.inspect('/')?.explainPlugins()).to.deep.equal([
-      'upstream: server "far": not connected by this command: its tools are unknown; run `mcp-host doctor --config` to connect',
+      'upstream: server "far": not connected by this command: its tools are unknown; run `mcp-host doctor --config FILE` to connect',
     ])
     await host.close()
   })
@@ -545,7 +545,7 @@ describe('mcp-host doctor --config', () => {
     }
     const loaded = { file: join(folder, 'config'), config, locate: () => undefined, isInHand: true as const }
     const [finding] = await examineConfig(loaded, createTestLog())
-    expect(finding).to.include({ level: 'note', fix: 'review them with `mcp-host accept far`' })
+    expect(finding).to.include({ level: 'note', fix: 'review them with `mcp-host accept far --dry-run`' })
     expect(finding?.text).to.match(/3 tools.*; differences from the lock file: 1 changed, 1 new, 1 removed$/)
   })
 

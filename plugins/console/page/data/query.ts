@@ -14,7 +14,10 @@ type Change = (changes: Readonly<Record<string, string | undefined>>) => void
 export function useQuery(): readonly [URLSearchParams, Change] {
   const [path, navigate] = useLocation()
   const query = new URLSearchParams(useSearch())
-  const change: Change = changes =>
+  const change: Change = changes => {
+    // The `close` event of a dialog can follow the navigation to another screen.
+    if (location.pathname !== path) return
     navigate(urlOf(path, { ...Object.fromEntries(query), ...changes }), { replace: true })
+  }
   return [query, change]
 }
