@@ -10,6 +10,7 @@ import { isLoopback } from './resolve-options.ts'
 import { covers, createStepUps, splitScope, type WantedScopes } from './scopes.ts'
 import type { CacheContext, FlowRecord, TokenContainer } from './stores.ts'
 import { createStormBreaker } from './storm.ts'
+import { nameProcess } from './text.ts'
 import {
   createFlights,
   createTokenStore,
@@ -149,14 +150,11 @@ export function createEngine(ctx: ClientContext, context: CacheContext) {
       if (!isAbandoned) {
         const adopted = await adopt(adoptable, 'cache', await store.read())
         if (adopted) return adopted
-        throw new AuthError(
-          `the login of ${pid === undefined ? 'another process' : `process ${pid}`} was not completed`,
-          {
-            code: 'interaction_in_progress',
-            retryable: true,
-            fix: 'finish that login or end that process, then try again',
-          },
-        )
+        throw new AuthError(`the login of ${nameProcess(pid)} was not completed`, {
+          code: 'interaction_in_progress',
+          retryable: true,
+          fix: 'finish that login or end that process, then try again',
+        })
       }
       lease = await store.leaseLogin()
     }

@@ -158,3 +158,7 @@ export function errorTextOf({ json }: { readonly json: unknown }): string | unde
 }
 
 export const showText = (secrets: Secrets, text: string): string => printable(secrets.scrub(text), 500)
+
+/** Names a process in messages. Undefined: its id is not known. */
+export const nameProcess = (pid: number | undefined): string =>
+  pid === undefined ? 'another process' : `process ${pid}`

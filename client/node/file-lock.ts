@@ -7,6 +7,7 @@ import { basename, join } from 'node:path'
 import { performance } from 'node:perf_hooks'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { AuthError } from '../errors.ts'
+import { nameProcess } from '../text.ts'
 
 /** `unknown`: on another machine, or the process id cannot be verified. */
 type OwnerState = 'alive' | 'dead' | 'unknown'
@@ -239,8 +240,7 @@ async function rest(milliseconds: number, signal: AbortSignal | undefined): Prom
 }
 
 async function busy(path: string, wait: number): Promise<AuthError> {
-  const pid = await lockHolder(path)
-  const holder = pid === undefined ? 'another process' : `process ${pid}`
+  const holder = nameProcess(await lockHolder(path))
   return new AuthError(`the lock ${basename(path)} was held by ${holder} for ${wait / 1000} s`, {
     code: 'temporarily_unavailable',
     retryable: true,

@@ -146,7 +146,8 @@ export function createHandlers({ host, operator, records, isActive, readProgram 
   const handleOf = createHandles(host)
   const storeParts = { host, operator, handleOf }
   const actions = operatorActions(host)
-  const upstreamStates = upstreamStatesOf(host)
+  const stateReaders = upstreamStatesOf(host)
+  const upstreamStates = () => [...stateReaders].flatMap(read => read())
   const isOn = (name: string) => operator.plugins.some(plugin => plugin.name === name)
   // Console calls use the loopback address; the certificate lacks it.
   const canTry = isActive && !http.tls
@@ -254,7 +255,7 @@ export function createHandlers({ host, operator, records, isActive, readProgram 
   }
 
   function warnings(): Warning[] {
-    const current = new Map([...upstreamStates].flatMap(read => read()).map(one => [one.name, one.warnings] as const))
+    const current = new Map(upstreamStates().map(one => [one.name, one.warnings] as const))
     const isOver = ({ code, upstream = '' }: Warning) =>
       ENDING_WARNINGS.some(one => one === code && !current.get(upstream)?.includes(one))
     const help = (code: string) => `See \`${programOf(operator)} help ${code}\`.`
@@ -290,16 +291,14 @@ export function createHandlers({ host, operator, records, isActive, readProgram 
   }
 
   const upstreams = (): UpstreamRow[] =>
-    [...upstreamStates].flatMap(read =>
-      read().map(({ withheld, differences: _, warnings: _other, lastError, ...state }) => ({
-        ...state,
-        node,
-        ...(lastError && { lastError: { ...lastError, reason: lastError.reason.slice(0, MAX_REASON) } }),
-        withheld: withheld.slice(0, MAX_WITHHELD),
-        withheldCount: withheld.length,
-        routes: operator.routes.flatMap(({ path, toolsets }) => (toolsets.includes(state.name) ? path : [])),
-      })),
-    )
+    upstreamStates().map(({ withheld, differences: _, warnings: _other, lastError, ...state }) => ({
+      ...state,
+      node,
+      ...(lastError && { lastError: { ...lastError, reason: lastError.reason.slice(0, MAX_REASON) } }),
+      withheld: withheld.slice(0, MAX_WITHHELD),
+      withheldCount: withheld.length,
+      routes: operator.routes.flatMap(({ path, toolsets }) => (toolsets.includes(state.name) ? path : [])),
+    }))
 
   const withheldOn = (toolsets: readonly string[]) =>
     upstreams()
@@ -331,7 +330,7 @@ export function createHandlers({ host, operator, records, isActive, readProgram 
   async function surface(): Promise<Surface> {
     const { program } = operator
     const { items, lock } = program
-      ? await program.readSurface([...upstreamStates].flatMap(read => read()))
+      ? await program.readSurface(upstreamStates())
       : { items: itemsOf(operator), lock: { state: 'none' as const, changes: [] } }
     const commands = [{ label: 'Changes since the lock file', command: `${programOf(operator)} diff` }]
     return { items: withLimits(operator, items), lock, figures: mergeItems(await nodes.ask('items')), commands }

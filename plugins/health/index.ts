@@ -55,7 +55,7 @@ const OPTIONS = closed(
     ready: pathOr(READY, 'Path of the readiness endpoint: 200 if ready, otherwise 503.'),
     details: choice(
       ['local', 'anyone', 'nobody'],
-      'Requests that receive details without `token`. `local`: from this machine. `nobody`: none.',
+      'Callers that receive details without `token`. `local`: callers on this machine.',
       { default: 'local' },
     ),
     token: words('Bearer token for access to details: 16 letters and digits or more.', {

@@ -58,7 +58,7 @@ function checkValues(manifest: Manifest): void {
   new Model(manifest).validate()
 }
 
-/** What the compiler says of keys: the schema lets unknown ones pass, as servers of the API do, which then ignore them. */
+/** Returns unknown keys as compiler errors, because the schema allows them and API servers ignore them. */
 async function checkKeys(checked: readonly Manifest[]): Promise<string> {
   mkdirSync(join(ROOT, 'node_modules/.cache'), { recursive: true })
   const folder = mkdtempSync(join(ROOT, 'node_modules/.cache/mcp-host-manifests-'))
