@@ -14,7 +14,7 @@ export interface MemoryBounds {
 }
 
 const MIB = 1024 * 1024
-/** Bytes of an event and of a stream besides the text; measured by test/sessions/event-store-memory.slow.ts. */
+/** Bytes of an event and of a stream besides the text; measured by test/guards/store-bytes.slow.ts. */
 export const EVENT_COST = 80
 export const STREAM_COST = 850
 const DEFAULTS: MemoryBounds = { events: 10_000, bytes: 4 * MIB, total: 64 * MIB, lifetime: 300_000 }

@@ -31,7 +31,7 @@ const MOST_OLD = { 20: 380, 24: 150 }
 describe('Memory allocations per request', () => {
   let allocated: Record<Work, Allocated>
   before(async () => {
-    allocated = await countIn<Allocated>('count-bytes', FLAGS)
+    allocated = await countIn<Record<Work, Allocated>>('count-bytes', FLAGS)
   })
 
   for (const work of Object.keys(MOST) as Work[]) {

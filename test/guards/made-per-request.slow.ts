@@ -19,7 +19,7 @@ const MOST: Readonly<Record<Work, Made>> = {
 describe('Work per request', () => {
   let made: Record<Work, MadePerRequest>
   before(async () => {
-    made = await countIn<MadePerRequest>('count-made')
+    made = await countIn<Record<Work, MadePerRequest>>('count-made')
   })
 
   for (const [work, most] of Object.entries(MOST) as Array<[Work, Made]>) {

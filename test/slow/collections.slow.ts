@@ -15,7 +15,7 @@ const MOST_PROMOTED: Readonly<Partial<Record<Work, number>>> = { 'per request': 
 
 describe('garbage collection of calls', () => {
   it('causes few full collections and promotes few bytes per call', async () => {
-    const survived = await countIn<Survived>('count-collections', ['--expose-gc'])
+    const survived = await countIn<Record<Work, Survived>>('count-collections', ['--expose-gc'])
     for (const [work, { full, promoted }] of Object.entries(survived)) {
       expect(full, `full collections: ${work}`).to.be.at.most(MOST_FULL)
       expect(promoted, `bytes promoted a call: ${work}`).to.be.at.most(MOST_PROMOTED[work as Work] ?? 0)
