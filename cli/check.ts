@@ -20,7 +20,7 @@ import type { CommandContext } from './context.ts'
 import { type CliLog, openLog } from './log.ts'
 import { describeWarning, type Reported } from './render.ts'
 import { configLine, routeTable } from './start-page.ts'
-import { jsonText } from './text.ts'
+import { counted, jsonText } from './text.ts'
 
 function describeProblems(error: unknown): Reported[] {
   if (!(error instanceof ConfigError)) {
@@ -74,6 +74,18 @@ function warningText(warning: Reported): string {
     ...(fix === undefined ? [] : [`    fix: ${fix}`]),
   ]
   return lines.map(line => printable(line)).join('\n')
+}
+
+/** Reports definitions that the host does not serve, with the reason for the first of each toolset. */
+function verdictOn(routes: Host['routes']): string {
+  const sources = new Map(routes.flatMap(({ sources }) => sources.map(({ toolset, withheld }) => [toolset, withheld])))
+  const leftOut = [...sources].flatMap(([toolset, withheld]) => {
+    const [reason] = withheld.values()
+    return reason === undefined
+      ? []
+      : `"${toolset}" is served without ${counted(withheld.size, 'definition')}: ${reason}`
+  })
+  return printable(leftOut.length === 0 ? 'The config is valid.' : `The config is valid, but ${leftOut.join('; ')}`)
 }
 
 const warningsText = (warnings: readonly Reported[]): string =>
@@ -134,7 +146,7 @@ export const checkCommand = defineCommand({
     const { file, routes, warnings, error } = await runChecks(options, context, openLog(options, context))
     if (error === undefined) {
       const head = `${configLine(file, context.cwd)}\n\n${routeTable(routes, context.stdout.columns || undefined)}\n\n`
-      context.show(`${head}${warningsText(warnings)}The config is valid.`)
+      context.show(`${head}${warningsText(warnings)}${verdictOn(routes)}`)
       return 0
     }
     if (warnings.length > 0) context.stderr.write(`${warningsText(warnings).trimEnd()}\n`)

@@ -106,10 +106,14 @@ function explainItem(host: Host, address: InspectedAddress, kind: ItemKind, key:
   const label = kind.slice(0, -1)
   const item = findItem(address, kind, key)
   const { sources = [] } = host.routes.find(({ path }) => path === address.route.path) ?? {}
-  const unknown = sources.flatMap(({ toolset, isEmpty }) => (isEmpty ? toolset : []))
+  const reason = sources.map(({ withheld }) => withheld.get(`${kind} ${key}`)).find(found => found !== undefined)
+  if (!item && reason !== undefined) {
+    return [line(label, `the ${label} "${key}" is not served at this path`), line('result', `left out: ${reason}`)]
+  }
+  const unknown = sources.flatMap(({ toolset, state, isEmpty }) => (isEmpty ? `${toolset}: ${state}` : []))
   if (!item && unknown.length > 0) {
-    const why = `the items of ${unknown.join(', ')} are unknown: run \`mcp-host accept\`, which adds them to the lock file`
-    return [line(label, `there is no ${label} "${key}" among the known items of this path`), line('result', why)]
+    const found = `there is no ${label} "${key}" among the known items of this path`
+    return [line(label, found), line('result', `unknown; ${unknown.join('; ')}`)]
   }
   if (!item) {
     const hint = nearestHint(
@@ -226,7 +230,8 @@ export const explainCommand = defineCommand({
     const token = await readToken(context, options.token)
     await inspectConfig(options, context, async (host, loaded) => {
       const hasTemporaryKeys = signsWithTemporaryKeys(loaded.config, context.env)
-      context.print((await explainAccess(host, options, { token, hasTemporaryKeys })).join('\n'))
+      const lines = await explainAccess(host, options, { token, hasTemporaryKeys })
+      context.print(context.runnable(lines.join('\n')))
     })
   },
 })

@@ -585,7 +585,9 @@ function summaryFactsOf(
   const shown = [...(open ?? []), ...(route.authorize === undefined ? [] : (others ?? []))]
   const sources = route.toolsets.flatMap(name => {
     const { describe } = parts.catalog.sourceOf(name) ?? {}
-    return describe ? [{ toolset: name, state: describe(), isEmpty: parts.catalog.items(name).length === 0 }] : []
+    const withheld = parts.catalog.withheldIn(name)
+    const isEmpty = parts.catalog.items(name).length === 0 && withheld.size === 0
+    return describe ? [{ toolset: name, state: describe(), isEmpty, withheld }] : []
   })
   const { issuer, isDevelopment = false } = parts.slot('authorizationServer', route)
   const issuers = parts.slot('protectedResource', route).serversOf?.(route) ?? [issuer() ?? []].flat()

@@ -244,6 +244,7 @@ export function createCatalog(toolsets: ReadonlyMap<string, readonly Definition[
     },
     provide: provided.provide,
     sourceOf: provided.sourceOf,
+    withheldIn: provided.withheldIn,
     /** Ends startup: from now on, definitions with duplicate names are withheld instead of an error. */
     open: provided.open,
     /** Runs `apply` without change notifications, for reloads, which notify clients themselves. */

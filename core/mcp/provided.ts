@@ -249,6 +249,8 @@ export function createProvided(state: CatalogState) {
       isOpen = true
     },
     sourceOf: (toolset: string) => sources.get(toolset),
+    withheldIn: (toolset: string): ReadonlyMap<string, string> =>
+      new Map(all.filter(own => own.toolset === toolset).flatMap(({ withheld }) => [...withheld])),
     isAny: () => sources.size > 0,
     provide(toolset: string, definitions: readonly Definition[], source?: ProvidedSource): ServedToolset {
       const none = new Map()

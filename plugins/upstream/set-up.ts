@@ -132,7 +132,7 @@ export function setUpUpstreams(host: InternalHost, options: UpstreamOptions): vo
     live.set(name, upstream)
     const fix =
       'set another `prefix`, set `uris: wrap` for resources, or exclude items with `exclude`, `resources` or `prompts`'
-    const describe = () => live.get(name)?.describe() ?? ''
+    const describe = () => (purpose === 'inspect' ? live.get(name)?.explain() : live.get(name)?.describe()) ?? ''
     const instructions = () => live.get(name)?.instructions
     const place = { at: ['servers', name], fix, isLate: true, describe, instructions }
     toolsets.set(name, host.toolset(name, upstream.acceptedDefinitions(), place))

@@ -279,8 +279,9 @@ export class Upstream implements UpstreamClient {
   /** Returns `describe`, or the origin of the lists that are served until the first connection. */
   explain(): string {
     if (this.#state !== undefined) return this.describe()
-    const shown = this.#accepted ? 'its accepted tools and prompts are shown' : 'its tools are unknown'
-    return `not connected by this command: ${shown}; run \`mcp-host doctor --config FILE\` to connect`
+    if (this.#accepted) return 'not connected by this command: its accepted tools and prompts are shown'
+    const fix = `run \`mcp-host accept ${this.settings.name}\`, which adds them to the lock file`
+    return `not connected by this command: its tools are unknown; ${fix}`
   }
 
   /** Compares the lists with another entry of the lock file. */

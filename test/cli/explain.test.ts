@@ -105,6 +105,34 @@ describe('mcp-host explain of an upstream server that is not connected', () => {
   })
 })
 
+describe('a toolset of an OpenAPI document whose `access` no plugin enforces', () => {
+  const API = JSON.stringify({
+    openapi: '3.1.0',
+    info: { title: 'pets', version: '1' },
+    servers: [{ url: 'https://api.example' }],
+    paths: { '/pets': { get: { operationId: 'listPets' } }, '/owners': { get: { operationId: 'listOwners' } } },
+  })
+  const config = configText({
+    routes: "{ '/': { toolsets: ['pets'] } }",
+    plugins: "openapi: { documents: { pets: { document: './pets.json', access: 'pets.read' } } }",
+  })
+  const inFolder = async (...args: string[]) =>
+    runCli(args, await makeFolder({ 'mcp.config.mjs': config, 'pets.json': API }))
+
+  it('check reports how many tools are left out and how to serve them', async () => {
+    const { code, stdout } = await inFolder('check')
+    expect(code).to.equal(0)
+    expect(stdout).to.match(/^\/ +0 tools /m)
+    expect(stdout).to.match(/^The config is valid, but "pets" .* without 2 .*switch on tool-policy$/m)
+  })
+
+  it('explain names the missing plugin, not mcp-host accept', async () => {
+    const { stdout } = await inFolder('explain', '--tool', 'listPets')
+    expect(stdout).to.match(/^tool .*"listPets".*\nresult .*left out.*switch on tool-policy/m)
+    expect(stdout).not.to.include('accept')
+  })
+})
+
 describe('mcp-host explain', () => {
   it('shows how to get a token, if the given one is not a JWT', async () => {
     const { stdout } = await explain('--token', 'abc', '--route', '/admin')
