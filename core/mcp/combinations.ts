@@ -1,6 +1,7 @@
 // Combinations of toolsets that are served together, by URL or `configureSession`, and their validation.
 import { LRUCache } from 'lru-cache'
 import { type Report, reporting, StartError, stopAtFirst } from '../http/errors.ts'
+import { lruLimit } from '../http/lru-limit.ts'
 import type { Catalog, CatalogItem, Combination } from './catalog.ts'
 import type { OfferedConfig } from './configure-session.ts'
 import type { CompiledRoute } from './routes.ts'
@@ -88,7 +89,7 @@ export type ChosenCombinations = ReturnType<typeof createChosenCombinations>
 
 export function createChosenCombinations(settings: CombinationSettings) {
   const { catalog, config } = settings
-  const known = new LRUCache<string, { readonly combination: Combination; checked?: number }>({ max: MAX_CHOSEN })
+  const known = new LRUCache<string, { readonly combination: Combination; checked?: number }>(lruLimit(MAX_CHOSEN))
   const ids = new WeakMap<CatalogItem, number>()
   let nextId = 0
   let { reloads } = config

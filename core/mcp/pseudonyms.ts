@@ -1,6 +1,7 @@
 // Pseudonyms of users and sessions for logs and metrics: the same on every node with the same secrets.
 import { createHmac } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
+import { lruLimit } from '../http/lru-limit.ts'
 import { type UserName, userKey } from '../kernel/user.ts'
 
 const MAX_KNOWN = 10_000
@@ -11,7 +12,7 @@ export type Pseudonyms = ReturnType<typeof createPseudonyms>
 
 export function createPseudonyms([key]: readonly Buffer[]) {
   if (!key) throw new Error('no key for pseudonyms')
-  const known = new LRUCache<string, string>({ max: MAX_KNOWN })
+  const known = new LRUCache<string, string>(lruLimit(MAX_KNOWN))
   const ofUsers = new WeakMap<UserName, string>()
 
   function pseudonymOf(what: 'user' | 'session', text: string): string {

@@ -3,6 +3,7 @@
 import { LRUCache } from 'lru-cache'
 import { HostError, StartError, stopAtFirst } from '../http/errors.ts'
 import { getOrCreate } from '../http/get-or-create.ts'
+import { lruLimit } from '../http/lru-limit.ts'
 import type { Audience, Denial } from './access-decider.ts'
 import {
   type Catalog,
@@ -255,7 +256,7 @@ function buildView(catalog: Catalog, request: ViewRequest, audience: Audience): 
 export type Views = ReturnType<typeof createViews>
 
 export function createViews(catalog: Catalog) {
-  const views = new LRUCache<string, View>({ max: MAX_VIEWS })
+  const views = new LRUCache<string, View>(lruLimit(MAX_VIEWS))
   // Sessions and routes keep their request object, which then needs no key.
   let byRequest = new WeakMap<ViewRequest, Map<string, View>>()
   const idsOf = new WeakMap<object, number>()

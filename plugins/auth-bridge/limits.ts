@@ -1,6 +1,7 @@
 // Limits per minute on sign-ins, registrations and fetched documents, per process and with bounded memory.
 import { LRUCache } from 'lru-cache'
 import { addressKey } from '../../core/auth.ts'
+import { lruLimit } from '../../core/internal.ts'
 import type { Clock } from '../../core/plugin.ts'
 
 const WINDOW = 60_000
@@ -10,8 +11,8 @@ const IPV6_PREFIX = 64
 
 /** Creates a limit: false above `most` calls per key and minute. `refused` runs once per key and minute. */
 export function createLimit(most: number, clock: Clock, refused: (key: string) => void = () => {}) {
-  const perf = { now: () => clock.monotonic() }
-  const counts = new LRUCache<string, { count: number }>({ max: MAX_KNOWN, ttl: WINDOW, ttlResolution: 0, perf })
+  const lifetime = { ttl: WINDOW, ttlResolution: 0, perf: { now: () => clock.monotonic() } }
+  const counts = new LRUCache<string, { count: number }>({ ...lruLimit(MAX_KNOWN), ...lifetime })
   return (key: string): boolean => {
     const kept = counts.get(key) ?? { count: 0 }
     if (kept.count === 0) counts.set(key, kept)

@@ -2,6 +2,7 @@
 import { LRUCache } from 'lru-cache'
 import { claimAt, sameResources, stringsAt } from '../../core/auth.ts'
 import type { User } from '../../core/index.ts'
+import { lruLimit } from '../../core/internal.ts'
 import {
   type Claims,
   type Route,
@@ -83,7 +84,7 @@ export interface VerifierSettings {
 export function createVerifier(settings: VerifierSettings): VerifyToken {
   const { profile, own: ownIssuers = NO_OWN, resourceAt, now = Date.now } = settings
   const { issuers, validate, clockTolerance } = profile
-  const remembered = new LRUCache<string, Remembered>({ max: MAX_REMEMBERED })
+  const remembered = new LRUCache<string, Remembered>(lruLimit(MAX_REMEMBERED))
   const byResource = [...issuers.values(), ...ownIssuers.values()].some(({ audience }) => audience === undefined)
   const [first] = issuers.values()
   let jwt: JsonWebToken | undefined

@@ -1,7 +1,7 @@
 // Stored tokens of users at one API, and the dynamic registration of this host, which all users share.
 import { LRUCache } from 'lru-cache'
 import { HostError } from '../../../core/index.ts'
-import type { Services } from '../../../core/internal.ts'
+import { lruLimit, type Services } from '../../../core/internal.ts'
 import type { Clock } from '../../../core/plugin.ts'
 import { grantedAt, type Records } from './records.ts'
 
@@ -31,8 +31,8 @@ export interface LoginTokens {
 /** `name`: of the API and its settings. `isRegistered`: the client id is from a dynamic registration. */
 export function createLoginTokens(records: Records, clock: Clock, name: string, isRegistered: boolean): LoginTokens {
   const shared = grantedAt('api client', name)
-  const used = new LRUCache<string, number>({ max: MAX_USED })
-  const dropped = new LRUCache<string, true>({ max: MAX_DROPPED })
+  const used = new LRUCache<string, number>(lruLimit(MAX_USED))
+  const dropped = new LRUCache<string, true>(lruLimit(MAX_DROPPED))
   let pausedUntil = Number.NEGATIVE_INFINITY
 
   const placeOf = (key: string) => grantedAt('api tokens', JSON.stringify([name, key]))
