@@ -32,7 +32,7 @@ import { errorText, type Path, StartError } from './http/errors.ts'
 import type { InternalExamination, Outbound } from './internal-host.ts'
 import { isConfiguredPlugin, type Plugin } from './kernel/define-plugin.ts'
 import type { LockSettings } from './kernel/kernel-host.ts'
-import { createLogger, type Logger } from './kernel/log.ts'
+import { createLogger, type Logger, limitLog } from './kernel/log.ts'
 import { type PluginInstance, providesTo } from './kernel/plugin-plan.ts'
 import { contextNames } from './mcp/context-members.ts'
 import type { Definition } from './mcp/define.ts'
@@ -241,12 +241,13 @@ function warnOfOthers({ file, others = [] }: LoadedConfig, { report }: Problems)
 /** Builds the host of a config object. It starts serving with `listen()`. */
 export function createHost(config: Config, options: CreateHostOptions = {}): Promise<Host> {
   const { directory = process.cwd(), log, ...settings } = options
-  return hostOf({ file: join(directory, 'config'), config, locate: () => undefined, isInHand: true }, log, settings)
+  const limited = log && limitLog(log, settings.clock)
+  return hostOf({ file: join(directory, 'config'), config, locate: () => undefined, isInHand: true }, limited, settings)
 }
 
 /** Finds and loads the config like the CLI, and builds its host. */
 export async function loadHost(options: Parameters<typeof loadConfig>[0] & BuildOptions, log?: Logger): Promise<Host> {
-  return hostOf(await loadConfig(options), log, options)
+  return hostOf(await loadConfig(options), log && limitLog(log, options.clock), options)
 }
 
 /**

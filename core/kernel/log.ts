@@ -1,5 +1,6 @@
 // The host's log: JSON lines on stderr, without tokens, secrets and full session ids, limited so that it never delays requests.
 import { pino } from 'pino'
+import { systemClock, type Timer } from '../http/clock.ts'
 import { describeFailure } from '../http/describe-thrown.ts'
 
 type Write = (fields: object, message?: string) => void
@@ -49,12 +50,12 @@ const LINE_SPAN = 10_000
 const MAX_KINDS = 500
 
 /** Limits lines with the same message. `tell` reports the number of dropped lines once per span. */
-export function createLogBudget(tell: (kind: string, lines: number) => void) {
+export function createLogBudget(tell: (kind: string, lines: number) => void, clock = systemClock) {
   const written = new Map<string, number>()
-  let timer: NodeJS.Timeout | undefined
+  let timer: Timer | undefined
 
   function settle() {
-    clearTimeout(timer)
+    clock.clear(timer)
     timer = undefined
     const counts = [...written]
     written.clear()
@@ -66,7 +67,7 @@ export function createLogBudget(tell: (kind: string, lines: number) => void) {
       const kind = written.has(message) || written.size < MAX_KINDS ? message : 'lines of other kinds'
       const lines = (written.get(kind) ?? 0) + 1
       written.set(kind, lines)
-      timer ??= setTimeout(settle, LINE_SPAN).unref()
+      timer ??= clock.setTimeout(settle, LINE_SPAN).unref()
       return lines <= MAX_LINES
     },
     settle,
@@ -114,14 +115,36 @@ export function createLogWriter(
 }
 
 const FLUSH_TIME = 1_000
-const WARN = 40
-const FATAL = 60
 const LEFT_OUT = 'suppressed repeated log lines'
 const ALL_LINES = '--log-level debug writes all of them'
 
-/** True for lines that clients can cause. Audit lines at `info` are never dropped. */
-const isLimited = (level: number, fields: unknown) =>
-  (level >= WARN && level < FATAL) || (typeof fields === 'object' && fields !== null && 'denied' in fields)
+/**
+ * Limits warnings, errors and denied calls, which clients can cause. Audit lines at `info` are never dropped. A log at level
+ * `debug` receives all lines.
+ */
+export function limitLog(log: Logger, clock = systemClock): Logger & { settle(): void } {
+  const tell = (kind: string, lines: number) => log.warn({ code: 'MH1901', kind, lines, fix: ALL_LINES }, LEFT_OUT)
+  const { admits, settle } = createLogBudget(tell, clock)
+  const isWhole = Reflect.get(log, 'level') === 'debug'
+
+  function limit(to: Logger): Logger {
+    const limited =
+      (level: 'info' | 'warn' | 'error'): Write =>
+      (fields, message) => {
+        const isLimited = !isWhole && (level !== 'info' || Object.hasOwn(fields, 'denied'))
+        if (!isLimited || admits(message ?? '')) to[level](fields, message)
+      }
+    return {
+      debug: (fields, message) => to.debug(fields, message),
+      info: limited('info'),
+      warn: limited('warn'),
+      error: limited('error'),
+      child: bindings => limit(to.child(bindings)),
+    }
+  }
+
+  return { ...limit(log), settle }
+}
 
 interface LoggerOptions {
   readonly verbose?: boolean
@@ -142,33 +165,19 @@ export function createLogger(options: LoggerOptions = {}): ProcessLog {
   const dropped = (lines: number) =>
     `${JSON.stringify({ level: 40, time: Date.now(), ...base, code: 'MH1902', lines, msg: 'Dropped log lines because stderr is not read' })}\n`
   const writer = createLogWriter(options.output ?? process.stderr, dropped, render)
-  const budget = createLogBudget((kind, lines) =>
-    unlimited.warn({ code: 'MH1901', kind, lines, fix: ALL_LINES }, LEFT_OUT),
-  )
-  const settings = {
-    level,
-    base,
-    serializers: { err: (error: unknown) => describeFailure(error, { whole, directory: directory() }) },
-    formatters: { log: cutFields },
-  }
-  const unlimited = pino(settings, writer)
   const log = pino(
     {
-      ...settings,
-      hooks: {
-        logMethod(args, method, level) {
-          const [fields, message] = args as [unknown, unknown]
-          if (whole || !isLimited(level, fields) || budget.admits(typeof message === 'string' ? message : '')) {
-            method.apply(this, args)
-          }
-        },
-      },
+      level,
+      base,
+      serializers: { err: (error: unknown) => describeFailure(error, { whole, directory: directory() }) },
+      formatters: { log: cutFields },
     },
     writer,
   )
+  const { settle, ...limited } = limitLog(log as Logger)
   const flush = async () => {
-    budget.settle()
+    settle()
     await writer.flush(FLUSH_TIME)
   }
-  return Object.assign(log as Logger & Pick<ProcessLog, 'fatal'>, { flush })
+  return { ...limited, fatal: (fields, message) => log.fatal(fields, message), flush }
 }

@@ -2,10 +2,12 @@
 import { expect } from 'chai'
 import { definePrompt, defineResource, defineTool, type RuntimeHost, ToolError } from '../../core/index.ts'
 import { definePlugin } from '../../core/internal.ts'
+import { MAX_LINES } from '../../core/kernel/log.ts'
 import type { Change, ChangeBus } from '../../core/transport.ts'
 import { createGate, type Gate } from '../support/gate.ts'
+import { createManualClock } from '../support/manual-clock.ts'
 import { modern, type RpcMessage } from '../support/rpc.ts'
-import { startHost, stopHosts } from '../support/start-host.ts'
+import { type StartOptions, startHost, stopHosts } from '../support/start-host.ts'
 
 /** A bus that acknowledges when the test says so. */
 function createSlowBus() {
@@ -63,16 +65,17 @@ const items = [
   definePrompt({ name: 'prompt', handler: (_args, ctx) => `${change(ctx)}` }),
 ]
 
-async function startWith(bus: ChangeBus) {
+async function startWith(bus: ChangeBus, options: StartOptions = {}) {
   const filled = definePlugin<Record<never, never>>({
     options: { type: 'object', additionalProperties: false, properties: {} },
     setup: host => host.provide('changeBus', bus),
   })
-  return startHost({
+  const config = {
     toolsets: { all: items },
     routes: { '/': { toolsets: 'all' } },
     plugins: { 'transport-streamable': {}, slow: filled() },
-  })
+  }
+  return startHost(config, undefined, options)
 }
 
 describe('Response to a call that publishes changes', () => {
@@ -104,19 +107,24 @@ describe('Response to a call that publishes changes', () => {
     })
   }
 
-  it('is sent if the bus rejects the change, which is logged', async () => {
-    const { url, log } = await startWith({
+  it('is sent if the bus rejects the change, which is logged within the limit of the log', async () => {
+    const clock = createManualClock()
+    const bus: ChangeBus = {
       publish: () => Promise.reject(new Error('no bus today')),
       subscribe: () => () => undefined,
-    })
-    const count = 20
+    }
+    const { url, log } = await startWith(bus, { clock })
+    const count = 100
     const answers = await Promise.all(
       Array.from({ length: count }, () => modern(url, 'tools/call', { name: 'at once', arguments: {} })),
     )
-    const done = answers.filter(({ message }) => message.result.isError !== true).length
+    expect(answers.filter(({ message }) => message.result.isError !== true).length).to.equal(count)
     const lines = log.filter(({ code }) => code === 'MH1430')
-    expect([done, lines.length]).to.deep.equal([count, count])
+    expect(lines.length).to.equal(MAX_LINES)
     expect(lines[0]).to.include({ reason: 'no bus today' }).and.not.have.property('err')
+    await clock.advance(10_000)
+    const suppressed = log.filter(({ code }) => code === 'MH1901')
+    expect(suppressed.map(line => line['lines'])).to.deep.equal([count - MAX_LINES])
   })
 
   it('waits for changes of its own call only; `settled` waits for all', async () => {
