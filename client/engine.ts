@@ -136,7 +136,7 @@ export function createEngine(ctx: ClientContext, context: CacheContext) {
       return obtained
     })
 
-  async function login(want: Want, need: Need, signal: AbortSignal): Promise<Outcome> {
+  async function login(want: Want, need: Need, signal: AbortSignal, caller: AbortSignal | undefined): Promise<Outcome> {
     const prompt = { defer: want.ask === 'defer', asking: () => storm.asked(want.explicit === true) }
     if (!want.explicit) storm.check('prompt')
     if (prompt.defer) return acquirer.login(await store.read(), need, prompt, signal)
@@ -146,7 +146,10 @@ export function createEngine(ctx: ClientContext, context: CacheContext) {
     while (!lease.held) {
       const { pid } = lease
       emit('login-waiting', { pid })
-      const isAbandoned = await lease.wait(AbortSignal.timeout(options.loginTimeoutMs)).catch(() => false)
+      const timeout = AbortSignal.timeout(options.loginTimeoutMs)
+      const isAbandoned = await lease.wait(caller ? AbortSignal.any([caller, timeout]) : timeout).catch(() => false)
+      // Callers that joined wait again.
+      if (caller?.aborted) return undefined
       if (!isAbandoned) {
         const adopted = await adopt(adoptable, 'cache', await store.read())
         if (adopted) return adopted
@@ -170,8 +173,8 @@ export function createEngine(ctx: ClientContext, context: CacheContext) {
     }
   }
 
-  async function acquire(want: Want): Promise<Outcome> {
-    // The request is independent of the caller: the next caller can use the result.
+  async function acquire(want: Want, caller: AbortSignal | undefined): Promise<Outcome> {
+    // Requests are independent of the caller: the next caller can use the result.
     const { signal } = new AbortController()
     storm.check(want.explicit ? 'login' : 'token')
     refuseClearText(options.serverUrl)
@@ -188,7 +191,7 @@ export function createEngine(ctx: ClientContext, context: CacheContext) {
       )
       if (renewed) return renewed
     }
-    return want.ask === 'no' ? undefined : login(want, need, signal)
+    return want.ask === 'no' ? undefined : login(want, need, signal, caller)
   }
 
   async function obtain(want: Want, signal: AbortSignal | undefined): Promise<Outcome> {
@@ -208,7 +211,7 @@ export function createEngine(ctx: ClientContext, context: CacheContext) {
       if (adopted) return adopted
       if (flights.current()) continue
       if (want.admit?.() === false) return undefined
-      const start = () => callOption('getting a token failed', FAILED, () => acquire(want))
+      const start = () => callOption('getting a token failed', FAILED, () => acquire(want, signal))
       return withAbort(flights.start(start, want.ask), signal)
     }
   }

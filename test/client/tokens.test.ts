@@ -4,6 +4,7 @@ import { expect } from 'chai'
 import type { TokenCache, TokenContainer } from '../../client/index.ts'
 import { createMemoryTokenCache } from '../../client/index.ts'
 import type { LoginLease } from '../../client/stores.ts'
+import { createGate } from '../support/gate.ts'
 import { authErrorOf } from './support/auth-error-of.ts'
 import { type FakeServers, startFakeServers, stopServers } from './support/fake-servers.ts'
 import { startClient, type TestClient } from './support/start-client.ts'
@@ -331,6 +332,40 @@ for (const isCompleted of [true, false]) {
     expect(fake.logins.length).to.equal(1)
   })
 }
+
+it('R-80: stops waiting for the login of another process when its caller aborts; other callers wait again', async () => {
+  const { fake, cache } = await loggedIn()
+  const theirs = cache.container
+  cache.container = undefined
+  const waiting = createGate()
+  const aborted = createGate<boolean>()
+  const waits = [
+    (signal: AbortSignal) => {
+      signal.addEventListener('abort', () => aborted.open(true))
+      waiting.open()
+      return aborted.opened
+    },
+    async () => {
+      cache.container = theirs
+      return false
+    },
+  ]
+  const second = startClient(fake, {
+    tokenCache: {
+      getTokens: () => cache.container,
+      storeTokens: () => undefined,
+      leaseLogin: async () => ({ held: false, wait: waits.shift() ?? (() => Promise.resolve(false)) }),
+    },
+  })
+  const caller = new AbortController()
+  const first = second.post(undefined, { signal: caller.signal }).catch(error => error)
+  await waiting.opened
+  const other = second.post()
+  caller.abort('gone')
+  expect(await first).to.equal('gone')
+  expect((await other).status).to.equal(200)
+  expect([waits.length, fake.logins.length]).to.deep.equal([0, 1])
+})
 
 it('R-80: takes over the login of a process that ended without releasing its lease', async () => {
   const { fake, cache } = await loggedIn()
