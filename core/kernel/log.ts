@@ -179,5 +179,5 @@ export function createLogger(options: LoggerOptions = {}): ProcessLog {
     settle()
     await writer.flush(FLUSH_TIME)
   }
-  return { ...limited, fatal: (fields, message) => log.fatal(fields, message), flush }
+  return { ...limited, fatal: log.fatal.bind(log), flush }
 }

@@ -22,7 +22,8 @@ export function createKeptLog(): Logger & { readonly lines: LoggedLine[] } {
       child: more => logger({ ...bindings, ...more }),
     }
   }
-  return Object.assign(logger({}), { lines })
+  // At this level no line is suppressed.
+  return Object.assign(logger({}), { lines, level: 'debug' })
 }
 
 export interface ToldChange {

@@ -7,7 +7,7 @@ import type { Change, ChangeBus } from '../../core/transport.ts'
 import { createGate, type Gate } from '../support/gate.ts'
 import { createManualClock } from '../support/manual-clock.ts'
 import { modern, type RpcMessage } from '../support/rpc.ts'
-import { type StartOptions, startHost, stopHosts } from '../support/start-host.ts'
+import { createTestLog, type StartOptions, startHost, stopHosts } from '../support/start-host.ts'
 
 /** A bus that acknowledges when the test says so. */
 function createSlowBus() {
@@ -113,7 +113,8 @@ describe('Response to a call that publishes changes', () => {
       publish: () => Promise.reject(new Error('no bus today')),
       subscribe: () => () => undefined,
     }
-    const { url, log } = await startWith(bus, { clock })
+    const { lines: log, ...kept } = createTestLog()
+    const { url } = await startWith(bus, { clock, log: Object.assign(kept, { level: 'info' }) })
     const count = 100
     const answers = await Promise.all(
       Array.from({ length: count }, () => modern(url, 'tools/call', { name: 'at once', arguments: {} })),

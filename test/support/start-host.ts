@@ -28,7 +28,7 @@ const BASE = {
 
 export type TestConfig = Partial<Config> & Pick<Config, 'toolsets' | 'routes'>
 
-export type StartOptions = Pick<CreateHostOptions, 'neighbours' | 'processes' | 'clock'>
+export type StartOptions = Pick<CreateHostOptions, 'neighbours' | 'processes' | 'clock' | 'log'>
 
 export async function startHost(given: TestConfig, directory?: string, more: StartOptions = {}): Promise<StartedHost> {
   const config = withStore(given)
