@@ -73,10 +73,9 @@ interface LockTiming {
   readonly heartbeat: number
   /** Milliseconds without heartbeat after which an `unknown` owner counts as dead. */
   readonly stale: number
-  readonly abandoned: number
 }
 
-const TIMING: LockTiming = { wait: 30_000, poll: 100, heartbeat: 2_000, stale: 10_000, abandoned: 300_000 }
+const TIMING: LockTiming = { wait: 30_000, poll: 100, heartbeat: 2_000, stale: 10_000 }
 
 interface LockOptions {
   readonly signal?: AbortSignal | undefined
@@ -103,7 +102,7 @@ export async function acquireFileLock(path: string, { signal, timing }: LockOpti
   const lock = await take(path, times, async (claim, watch) => {
     for (let pause = 4; ; pause = Math.min(pause * 2, times.poll)) {
       if (await claim()) return true
-      if ((await watch()) === undefined && (await claim())) return true
+      if (!(await watch()) && (await claim())) return true
       if (performance.now() >= until) return false
       await rest(pause, signal)
     }
@@ -114,7 +113,7 @@ export async function acquireFileLock(path: string, { signal, timing }: LockOpti
 
 export async function tryFileLock(path: string, { timing }: LockOptions = {}): Promise<FileLock | undefined> {
   const times = { ...TIMING, ...timing }
-  return take(path, times, async (claim, watch) => (await claim()) || ((await watch()) === undefined && claim()))
+  return take(path, times, async (claim, watch) => (await claim()) || (!(await watch()) && claim()))
 }
 
 /**
@@ -125,12 +124,16 @@ export async function fileLockFreed(path: string, { signal, timing }: LockOption
   const times = { ...TIMING, ...timing }
   const watch = watchOwner(path, times)
   const first = await watch()
-  for (let owner = first; owner !== undefined && owner === first; owner = await watch()) await rest(times.poll, signal)
-  // Only a release removes the directory. If the holder dies, the directory remains and the next holder reuses it.
-  return stat(path).then(
-    () => true,
-    () => false,
-  )
+  for (let owner = first; ; owner = await watch()) {
+    if (owner === false || (owner !== undefined && owner !== first)) return true
+    if (owner === undefined) {
+      // A release removes the directory after the owner. If the holder dies, the directory remains and the next holder reuses it.
+      const isDead = first && judgeOwner(first) === 'dead'
+      const isReleased = !first || !(await stat(path).catch(() => undefined))
+      if (isReleased || isDead) return !isReleased
+    }
+    await rest(times.poll, signal)
+  }
 }
 
 /** Returns the process id of the holder, if the holder runs on this machine. */
@@ -140,7 +143,8 @@ export async function lockHolder(path: string): Promise<number | undefined> {
 }
 
 type Claim = () => Promise<boolean>
-type Watch = () => Promise<string | undefined>
+/** Returns the owner: false if this call removed it, undefined if there is none. */
+type Watch = () => Promise<string | false | undefined>
 
 async function take(
   path: string,
@@ -195,7 +199,7 @@ function hold(path: string, owner: string, { heartbeat }: LockTiming): FileLock 
   }
 }
 
-function watchOwner(path: string, { stale, abandoned, poll }: LockTiming): Watch {
+function watchOwner(path: string, { stale, poll }: LockTiming): Watch {
   let last: { readonly owner: string; readonly beat: number } | undefined
   let lookedAt = 0
   let quiet = 0
@@ -208,10 +212,10 @@ function watchOwner(path: string, { stale, abandoned, poll }: LockTiming): Watch
     lookedAt = now
     last = seen
     const state = judgeOwner(seen.owner)
-    const silent = quiet >= stale && (state === 'unknown' || Date.now() - seen.beat >= abandoned)
-    if (state !== 'dead' && !silent) return seen.owner
+    // A living process keeps its lock, because it can be suspended.
+    if (state === 'alive' || (state === 'unknown' && quiet < stale)) return seen.owner
     await remove(join(path, seen.owner))
-    return undefined
+    return false
   }
 }
 
