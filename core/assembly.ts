@@ -111,7 +111,7 @@ export function buildServices(parts: ServiceParts) {
       if (slots.isFilled('isolation', route)) continue
       const tool = reachableOn(route).find(item => limits.of(item).isolate)
       if (!tool) continue
-      const what = `"${tool.key}" has \`isolate\`, which requires a plugin: switch on ${parts.suggest('isolation')}`
+      const what = `"${tool.key}" has \`isolate\`, which requires a plugin: enable ${parts.suggest('isolation')}`
       report(new StartError('MH1112', what, { at: ['routes', route.path] }))
     }
   }

@@ -383,7 +383,7 @@ async function assemble(input: HostInput, registrations: KernelRegistrations): P
       ({ name, routes: own }) => name === plugin && (path === undefined || own.some(route => route.path === path)),
     )
     if (isOn) return `plugins.${plugin} declares it and must call host.toolKey('${key}', ...) in setup`
-    return `switch on ${plugin}${path === undefined ? '' : ' there'}`
+    return `enable ${plugin}${path === undefined ? '' : ' there'}`
   }
   const parts = {
     routes,

@@ -236,8 +236,8 @@ describe('Source files', () => {
   })
 
   it('of core mention no plugin or database, comments included', () => {
-    // A name of one word is a word of the field, too: only a message that tells to switch it on means the plugin.
-    const names = Object.keys(builtInPlugins).map(name => (name.includes('-') ? name : `switch on ${name}`))
+    // A name of one word is a word of the field, too: only a message that tells how to enable it means the plugin.
+    const names = Object.keys(builtInPlugins).map(name => (name.includes('-') ? name : `enable ${name}`))
     const naming = new RegExp(`\\b(?:${names.join('|')})\\b|redis`, 'gi')
     const told = files
       .filter(file => file.startsWith('core/') && !/\bgenerated\b/i.test(openingComment(read(file))))

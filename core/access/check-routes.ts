@@ -16,17 +16,17 @@ export function checkConventions(routes: readonly Route[], provides: Provides, s
   for (const route of routes) {
     const { path, authorize, cors } = route
     if (authorize !== undefined && !provides('authorize', route)) {
-      fail('MH1211', `no plugin of this route enforces it; switch on ${suggest('authorize')}`, path, 'authorize')
+      fail('MH1211', `no plugin of this route enforces it; enable ${suggest('authorize')}`, path, 'authorize')
     } else if (typeof authorize === 'string' && !provides('policy', route)) {
       fail(
         'MH1212',
-        `no plugin of this route defines the policy "${authorize}"; switch on ` +
+        `no plugin of this route defines the policy "${authorize}"; enable ` +
           `${suggest('policy')}, or for a scope or a role write { scope: '${authorize}' } or { role: '${authorize}' }`,
         ...[path, 'authorize'],
       )
     }
     if (cors !== undefined && !provides('cors', route)) {
-      fail('MH1213', `no plugin of this route defines "${cors}"; switch on ${suggest('cors')}`, path, 'cors')
+      fail('MH1213', `no plugin of this route defines "${cors}"; enable ${suggest('cors')}`, path, 'cors')
     }
   }
 }
@@ -68,7 +68,7 @@ export function warnUnmetPolicies(
   const [name = ''] = provides.by('policy')
   const where = unmet.map(({ path }) => path).join(', ')
   const why = `no plugin authenticates callers on ${where}, so no caller can satisfy a policy there`
-  report(new StartError('MH1214', `${why}; switch on ${suggest('user')}`, { at: ['plugins', name] }), 'warning')
+  report(new StartError('MH1214', `${why}; enable ${suggest('user')}`, { at: ['plugins', name] }), 'warning')
 }
 
 export function warnUnserved(
@@ -102,11 +102,11 @@ export function checkServed(
   for (const route of routes) {
     const { path, authorize } = route
     if (!isServed(route) && route.revisions.length === 0) {
-      warn('MH1209', `nothing serves this route; switch on ${suggest('transport')}`, path)
+      warn('MH1209', `nothing serves this route; enable ${suggest('transport')}`, path)
     }
     if (authorize !== undefined && provides('user', route) && !isDescribed(route)) {
       const why = 'clients need a token but cannot discover the authorization server, so they cannot log in'
-      warn('MH1215', `${why}; switch on ${suggest('protectedResource')}`, path, 'authorize')
+      warn('MH1215', `${why}; enable ${suggest('protectedResource')}`, path, 'authorize')
     }
   }
 }

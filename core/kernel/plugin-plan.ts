@@ -43,7 +43,7 @@ export function orderByNeeds(
       const providers = instances.filter(({ plugin }) => providesTo(plugin, need))
       if (providers.length === 0) {
         const why = `it needs "${need}", which no plugin of this config provides`
-        report(new StartError('MH1502', `${why}; switch on ${suggest(need)}`, { at: instance.at }))
+        report(new StartError('MH1502', `${why}; enable ${suggest(need)}`, { at: instance.at }))
       }
       providers.forEach(visit)
     }

@@ -48,7 +48,7 @@ export function createSlots<Slots extends object>(
       if (other === name) throw refuse(`it fills the ${String(slot)} of routes['${route.path}'] twice; fill it once`)
       if (other !== undefined) {
         const where = `${other} already provides the ${String(slot)} of routes['${route.path}']`
-        throw refuse(`${where}; switch one of them off there`)
+        throw refuse(`${where}; disable one of them there`)
       }
       byRoute.set(route, { service, by: name })
     }

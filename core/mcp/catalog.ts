@@ -86,7 +86,7 @@ export function createCatalog(toolsets: ReadonlyMap<string, readonly Definition[
     const { access } = definition
     if (access !== undefined && !settings.decidesAccess) {
       const what = `${where}: ${kindOf(definition)} "${definition.name}" requires access "${access}"`
-      const why = `${what}, but no plugin enforces access; switch on ${settings.suggest('access')}`
+      const why = `${what}, but no plugin enforces access; enable ${settings.suggest('access')}`
       throw new StartError('MH1110', why, { of: definition, at: ['access'] })
     }
     const item = compileDefinition(definition, where, faultsOf)

@@ -25,7 +25,7 @@ export function checkAccess(
   if (item?.definition.access === undefined || decidesAccess(route)) return
   const { key, definition } = item
   const what = `routes['${route.path}'] serves "${key}", which requires access "${definition.access}"`
-  const why = `${what}, but no plugin of this route enforces access; switch one on there`
+  const why = `${what}, but no plugin of this route enforces access; enable one there`
   throw new StartError('MH1110', why, { of: definition, at: ['access'], also: [{ at: ['routes', route.path] }] })
 }
 

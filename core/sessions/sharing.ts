@@ -42,7 +42,7 @@ function sessionProblem({ routes, isFilled, isCarried, suggest }: SharedParts): 
   if (stateful.length === 0) return []
   return [
     `sessions of ${names(stateful)} exist in one process only, and other processes refuse them: set ` +
-      `\`stateless: true\` on ${stateful.length === 1 ? 'that route' : 'those routes'}, or switch on ` +
+      `\`stateless: true\` on ${stateful.length === 1 ? 'that route' : 'those routes'}, or enable ` +
       `${suggest(...needed)} (nothing provides ${missing.join(', ')})`,
   ]
 }
@@ -53,7 +53,7 @@ function listenProblem({ routes, isFilled, isCarried, suggest }: SharedParts): s
   if (listening.length === 0) return []
   return [
     `subscriptions/listen on ${names(listening)} reports changes of one process only: remove \`listen: true\`, or ` +
-      `switch on ${suggest('changeBus')}`,
+      `enable ${suggest('changeBus')}`,
   ]
 }
 
@@ -74,7 +74,7 @@ function checkShared({ routes, isFilled, sharedOn, ownKeys, suggest, report }: S
         new StartError('MH1402', `its sessions are shared between nodes, but ${why}`, { at: ['routes', route.path] }),
       )
     if (shared === true && !isFilled('peers', route)) {
-      const fix = `fill the slot \`peers\` on this route, or switch on ${suggest('peers')}`
+      const fix = `fill the slot \`peers\` on this route, or enable ${suggest('peers')}`
       refuse(`no plugin provides \`peers\`, which sends messages between nodes; ${fix}`)
     }
     if (ownKeys) refuse(`the keys that sign session ids are temporary keys of this process; ${MAKE_SECRET}`)

@@ -76,7 +76,7 @@ function sayServers(host: InternalHost, options: FilledResourceMetadata): Said {
       withoutIssuer.length === host.routes.length
         ? ''
         : ` for ${withoutIssuer.map(({ path }) => `routes['${path}']`).join(', ')}`
-    const why = `missing${where}; set the authorization servers, such as ["https://login.acme.example"], or switch on auth-bridge`
+    const why = `missing${where}; set the authorization servers, such as ["https://login.acme.example"], or enable auth-bridge`
     host.report(new StartError('MH2041', why, { at: [...host.config.at, 'authorizationServers'] }))
   })
   return routes => {

@@ -123,12 +123,12 @@ describe('a toolset of an OpenAPI document whose `access` no plugin enforces', (
     const { code, stdout } = await inFolder('check')
     expect(code).to.equal(0)
     expect(stdout).to.match(/^\/ +0 tools /m)
-    expect(stdout).to.match(/^The config is valid, but "pets" .* without 2 .*switch on tool-policy$/m)
+    expect(stdout).to.match(/^The config is valid, but "pets" .* without 2 .*enable tool-policy$/m)
   })
 
   it('explain names the missing plugin, not mcp-host accept', async () => {
     const { stdout } = await inFolder('explain', '--tool', 'listPets')
-    expect(stdout).to.match(/^tool .*"listPets".*\nresult .*left out.*switch on tool-policy/m)
+    expect(stdout).to.match(/^tool .*"listPets".*\nresult .*left out.*enable tool-policy/m)
     expect(stdout).not.to.include('accept')
   })
 })

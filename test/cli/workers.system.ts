@@ -113,7 +113,7 @@ describe('failed startup with workers', () => {
       /^mcp-host: error \w+: this config cannot be served by 2 processes, which would not share their state\n- [^\n]+\n$/,
     )
     expect(stderr).to.match(/routes\['\/'\]/)
-    expect(stderr).to.match(/set `stateless: true` on that route, or switch on .*store-sqlite.*cluster-redis/)
+    expect(stderr).to.match(/set `stateless: true` on that route, or enable .*store-sqlite.*cluster-redis/)
     expect([stdout, code]).to.deep.equal(['', 2])
   })
 

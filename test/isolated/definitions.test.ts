@@ -134,9 +134,9 @@ describe('Isolated tool definition', () => {
 
   it('requires the plugin isolate, which is on by default', async () => {
     const off = { toolsets: { all: TOOLS }, plugins: { isolate: false } } as const
-    expect(await refusal({ ...base, ...off })).to.match(/has `isolate`, which requires a plugin: switch on isolate/)
+    expect(await refusal({ ...base, ...off })).to.match(/has `isolate`, which requires a plugin: enable isolate/)
     const onRoute = { '/': { toolsets: 'all', plugins: { isolate: false } } } as const
-    expect(await refusal({ ...base, ...off, plugins: {}, routes: onRoute })).to.include('switch on isolate')
+    expect(await refusal({ ...base, ...off, plugins: {}, routes: onRoute })).to.include('enable isolate')
   })
 
   it('receives members of plugins only if they are functions, which are created at their first use', async () => {

@@ -115,13 +115,13 @@ describe('Tool key of a plugin', () => {
     expect((await modern(url, 'resources/read', { uri: 'ui://page' })).message.error).to.have.property('code')
   })
 
-  it('stops startup if no plugin of the route reads it, and names the plugin to switch on', async () => {
+  it('stops startup if no plugin of the route reads it, and names the plugin to enable', async () => {
     const routes = { '/': { toolsets: 'all' }, '/off': { toolsets: 'all', plugins: { keys: false as const } } }
     const keys = plugin(addKeys, { toolKeys })
     const off = withPlugins({ keys }, { routes, toolsets: { all: [later] } })
-    await expectStopped(off, /"later", whose `later` no plugin of this route reads; switch on keys there/)
+    await expectStopped(off, /"later", whose `later` no plugin of this route reads; enable keys there/)
     const builtIn = withPlugins({}, { toolsets: { all: [ran('task', { task: 'optional' })] } })
-    await expectStopped(builtIn, 'tool "task" has `task`, which no plugin reads; switch on tasks')
+    await expectStopped(builtIn, 'tool "task" has `task`, which no plugin reads; enable tasks')
   })
 
   it('stops startup if the plugin that declares it does not register it', async () => {
@@ -166,7 +166,7 @@ describe('Tool key of a plugin', () => {
       plugin(host => host.toolKey('page', pageKey), { toolKeys: { page: { ...schema } } })
     const shared = plugin(host => host.toolKey('page', pageKey), { toolKeys })
     const other = plugin(host => host.toolKey('page', pageKey), { toolKeys })
-    const both = 'plugins.two: the tool key "page" is read by plugins.one already; switch one of them off'
+    const both = 'plugins.two: the tool key "page" is read by plugins.one already; disable one of them'
     await expectStopped(withPlugins({ one: shared, two: other }), both)
     const clash = 'it declares the tool key "page", and so does one, with another schema'
     await expectStopped(withPlugins({ one: reading(PAGE), two: reading(LATER) }), clash)

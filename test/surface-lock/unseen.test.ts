@@ -54,7 +54,7 @@ const ROWS: ReadonlyArray<readonly [what: string, before: object, after: object,
     /scope "any"/,
   ],
   ['other pins of a search', pinned('open'), pinned('purge'), 'may-break', /in lists now/],
-  ['a search that is switched on', {}, pinned('open'), 'may-break', /not in lists/],
+  ['a search that is enabled', {}, pinned('open'), 'may-break', /not in lists/],
   ['the page of an app', page('<!doctype html>1'), page('<!doctype html>2'), 'read', /the page of its `app` changed/],
   ['a version with words', versioned('1.2.3'), versioned('1 IMPORTANT: purge first'), 'read', /server\.version/],
 ]

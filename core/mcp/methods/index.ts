@@ -50,7 +50,7 @@ export type MethodTable = ReturnType<typeof createMethodTable>
 const taken = (name: string, { by }: Method, other: Method) =>
   new StartError(
     'MH1509',
-    `plugins.${by}: the method "${name}" is handled by plugins.${other.by}; switch one of them off`,
+    `plugins.${by}: the method "${name}" is handled by plugins.${other.by}; disable one of them`,
     { exitCode: 2 },
   )
 

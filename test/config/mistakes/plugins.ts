@@ -24,7 +24,7 @@ export const PLUGIN_ROWS: readonly Row[] = [
     names: ['<folder>/plugins/audit.mjs', '"./plugins/audits.mjs"'],
   },
   {
-    mistake: 'a misspelt name that is switched off',
+    mistake: 'a misspelt name that is disabled',
     files: withPlugin('  helth: false # HERE'),
     names: ['"health"'],
   },
@@ -110,7 +110,7 @@ export const PLUGIN_ROWS: readonly Row[] = [
     names: ['"healthz"'],
   },
   {
-    mistake: 'a health page that is switched on',
+    mistake: 'a health page that is enabled',
     files: withPlugin('  health:\n    live: true # HERE'),
     names: ['false'],
   },

@@ -160,7 +160,7 @@ export const SHAPE_ROWS: readonly Row[] = [
     names: ['10.0.0.0/99', '10.0.0.0/8'],
   },
   {
-    mistake: 'a plugin that is switched on by true',
+    mistake: 'a plugin that is enabled by `true`',
     files: withPlugin('  health: true # HERE'),
     names: ['true', 'false'],
   },

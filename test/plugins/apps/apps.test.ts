@@ -200,5 +200,5 @@ describe('App startup errors', () => {
   })
 
   it('fails startup if a tool has an app but the plugin is disabled', () =>
-    expectStopped(withPlugins({}, { toolsets: { all: [tool('one', { app: plain })] } }), 'switch on apps'))
+    expectStopped(withPlugins({}, { toolsets: { all: [tool('one', { app: plain })] } }), 'enable apps'))
 })

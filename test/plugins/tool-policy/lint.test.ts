@@ -139,7 +139,7 @@ describe('tool-policy: startup errors', () => {
 
   it('report a policy in a route authorize if tool-policy is off', async () => {
     const routes = { '/a': { toolsets: 'all', authorize: 'admin', plugins: { 'tool-policy': false as const } } }
-    await expectStopped(configOf({ policies }, { routes }), /routes\['\/a'\]\.authorize: .*switch on tool-policy/)
+    await expectStopped(configOf({ policies }, { routes }), /routes\['\/a'\]\.authorize: .*enable tool-policy/)
   })
 
   const impossible: ReadonlyArray<readonly [string, Policy]> = [
