@@ -187,7 +187,7 @@ export function commandFor(operator: Operator, path: string, kind?: ItemKind, na
   return `${programOf(operator)} explain --route ${shellWord(path)}${item}`
 }
 
-type PlainItem = Omit<SurfaceItem, 'limits'>
+type PlainItem = Omit<SurfaceItem, 'limits' | 'withheld'>
 
 const textOf = (value: unknown) => (typeof value === 'string' ? value : undefined)
 
@@ -224,12 +224,14 @@ export function itemsOf(operator: Operator): PlainItem[] {
   })
 }
 
-/** Adds the limits of each item, as text. */
+/** Adds the limits of each item, as text, and why a tool is withheld. */
 export function withLimits(operator: Operator, items: readonly PlainItem[]): SurfaceItem[] {
   const routes = new Map(items.map(({ path }) => [path, operator.inspect(path)] as const))
   return items.map(item => {
     const inspected = routes.get(item.path)
     const found = inspected?.items.find(({ kind, key }) => kind === item.kind && key === item.name)
-    return { ...item, limits: found ? [...(inspected?.explainPlugins(found) ?? [])] : [] }
+    const withheld = found && inspected?.unlistedBy(found)
+    const limits = found ? [...(inspected?.explainPlugins(found) ?? [])] : []
+    return { ...item, limits, ...(typeof withheld === 'string' && { withheld }) }
   })
 }

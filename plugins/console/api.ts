@@ -281,6 +281,8 @@ export interface Command {
 
 export interface Surface {
   readonly items: readonly SurfaceItem[]
+  /** Withheld items of upstream servers on this node, with the reasons. At most 100 for each server. */
+  readonly withheld: ReadonlyArray<readonly [string, string]>
   readonly lock: LockState
   readonly figures: readonly ToolFigures[]
   readonly commands: readonly Command[]
@@ -321,6 +323,8 @@ export interface SurfaceItem {
   readonly needs: readonly string[]
   /** False if no list shows the item (tool-search, tool-policy). */
   readonly listed: boolean
+  /** The reason why calls of a listed or accepted tool fail, such as a changed definition. */
+  readonly withheld?: string
   /** `required`, `optional` or a mode of the plugin `tasks`. */
   readonly task?: string
   /** Limits of the tool in words, such as isolation or concurrency. */

@@ -333,7 +333,11 @@ export function createHandlers({ host, operator, records, isActive, readProgram 
       ? await program.readSurface(upstreamStates())
       : { items: itemsOf(operator), lock: { state: 'none' as const, changes: [] } }
     const commands = [{ label: 'Changes since the lock file', command: `${programOf(operator)} diff` }]
-    return { items: withLimits(operator, items), lock, figures: mergeItems(await nodes.ask('items')), commands }
+    const withheld = upstreamStates().flatMap(state =>
+      state.withheld.slice(0, MAX_WITHHELD).map(([item, reason]) => [`${state.name}: ${item}`, reason] as const),
+    )
+    const figures = mergeItems(await nodes.ask('items'))
+    return { items: withLimits(operator, items), withheld, lock, figures, commands }
   }
 
   async function explain({ body }: ApiRequest) {

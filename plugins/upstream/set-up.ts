@@ -214,8 +214,8 @@ export function setUpUpstreams(host: InternalHost, options: UpstreamOptions): vo
           void replace(settings, entries.get(name))
           return []
         }
-        upstream.setLockEntry(entries.get(name))
-        return upstream.retry() ? `connecting to the server "${name}"` : []
+        const changes = upstream.setLockEntry(entries.get(name))
+        return upstream.retry() ? [...changes, `connecting to the server "${name}"`] : changes
       })
   })
   host.explain((item, route) => {

@@ -284,10 +284,18 @@ export class Upstream implements UpstreamClient {
     return `not connected by this command: its tools are unknown; ${fix}`
   }
 
-  /** Compares the lists with another entry of the lock file. */
-  setLockEntry(accepted: LockEntry | undefined): void {
+  /** Compares the lists with another entry of the lock file. Returns what changed for clients. */
+  setLockEntry(accepted: LockEntry | undefined): string[] {
+    const before = this.#withheld
     this.#accepted = accepted
     if (this.#snapshot) this.#serve(this.#snapshot, this.#canComplete)
+    const changes = [
+      ['no longer withheld', [...before.keys()].filter(label => !this.#withheld.has(label))],
+      ['now withheld', [...this.#withheld.keys()].filter(label => !before.has(label))],
+    ] as const
+    return changes.flatMap(([what, labels]) =>
+      labels.length === 0 ? [] : `server "${this.settings.name}": ${what}: ${countsText({ items: labels.length })}`,
+    )
   }
 
   /** Returns definitions of the lock file, which are served until the server is connected. */
@@ -569,9 +577,15 @@ export class Upstream implements UpstreamClient {
     const text = JSON.stringify([...omitted])
     if (text === this.#omitted) return
     this.#omitted = text
-    this.#hasOmitted = omitted.size > 0
-    if (omitted.size === 0) return
     const { name } = this.settings
+    const { log } = this.#parts.host
+    if (omitted.size === 0) {
+      if (this.#hasOmitted)
+        log.info({ code: 'MH2960', upstream: name }, 'all items of an upstream server are served again')
+      this.#hasOmitted = false
+      return
+    }
+    this.#hasOmitted = true
     const fix =
       withheld.length > 0
         ? `review with \`mcp-host accept ${name} --dry-run\`, run it without \`--dry-run\`, then reload`
@@ -583,7 +597,7 @@ export class Upstream implements UpstreamClient {
       reasons,
       withheld: withheld.slice(0, MAX_NAMED),
     }
-    this.#parts.host.log.warn({ code: 'MH2945', ...fields }, 'left out some items of an upstream server')
+    log.warn({ code: 'MH2945', ...fields }, 'left out some items of an upstream server')
   }
 
   #subscribe(connection: Connection) {

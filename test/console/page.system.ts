@@ -34,7 +34,7 @@ const SCREENS = [
   ['/tasks', 'export_report'],
   ['/upstreams', 'tickets'],
   ['/routes', 'Protected'],
-  ['/tools', 'cancel_order'],
+  ['/tools', 'Withheld from clients'],
   ['/access', 'scope orders:read'],
   ['/try', 'Number of the customer'],
   ['/clients', 'Desk'],

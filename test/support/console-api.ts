@@ -185,6 +185,8 @@ const routes: Routes = {
   ],
 }
 
+const CHANGED = 'it has changed since it was accepted: run `mcp-host accept far`'
+
 const surface: Surface = {
   items: TOOLS.map((name, index) => ({
     path: '/mcp',
@@ -213,7 +215,9 @@ const surface: Surface = {
     needs: index === 1 ? ['scope "orders:write"'] : [],
     listed: true,
     limits: index === 3 ? ['worker thread', '4 at a time'] : [],
+    ...(index === 3 && { withheld: CHANGED }),
   })),
+  withheld: [[`far: tool ${TOOLS[3]}`, CHANGED]],
   lock: {
     state: 'changed',
     changes: [

@@ -165,7 +165,13 @@ describe('console of a host that the CLI runs', () => {
     tools.remove('read')
     tools.add(defineTool({ name: 'read', description: 'Another.', handler }))
     const { get } = await start(folder)
-    const { lock } = await get('surface')
+    const { lock, items, withheld } = await get('surface')
+    const [kept, changed] = ['far_keep', 'far_read'].map(name =>
+      items.find((item: { name: string }) => item.name === name),
+    )
+    expect(kept).not.to.have.property('withheld')
+    expect(changed.withheld).to.match(/mcp-host accept far/)
+    expect(withheld).to.deep.equal([['far: tool read', changed.withheld]])
     expect(lock.state).to.equal('changed')
     const { changes } = JSON.parse((await runCli(['diff', '--connect', '--json'], folder)).stdout)
     expect(lock.changes.map(({ text }: Record<string, string>) => text)).to.deep.equal([changes[0].what])

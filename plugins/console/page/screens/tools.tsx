@@ -50,9 +50,10 @@ const COLUMNS: readonly Column<Row>[] = [
   {
     title: 'Name',
     value: ({ name }) => name,
-    cell: ({ name, changes }) => (
+    cell: ({ name, changes, withheld }) => (
       <>
         <Code value={name} /> {changes.length > 0 && <Badge tone="warn">changed</Badge>}
+        {withheld !== undefined && <Badge tone="fault">withheld</Badge>}
       </>
     ),
   },
@@ -136,7 +137,8 @@ function Details({ item }: { readonly item: Row }) {
           {KINDS[item.kind]}
           {item.template && ' template'}
         </Badge>
-        {!item.listed && <Badge tone="warn">not listed</Badge>}
+        {item.withheld !== undefined && <Badge tone="fault">withheld</Badge>}
+        {!item.listed && item.withheld === undefined && <Badge tone="warn">not listed</Badge>}
         {item.task !== undefined && (
           <Badge tone="info">
             task: <Text value={item.task} most={40} />
@@ -163,6 +165,11 @@ function Details({ item }: { readonly item: Row }) {
       {item.description !== undefined && (
         <p class="wrap">
           <Text value={item.description} lines />
+        </p>
+      )}
+      {item.withheld !== undefined && (
+        <p class="note fault">
+          Calls fail: <Text value={item.withheld} />
         </p>
       )}
       {item.changes.length > 0 && (
@@ -249,6 +256,20 @@ export default function ToolsScreen() {
           >
             <LockBadge lock={data.lock} />
           </List>
+          {data.withheld.length > 0 && (
+            <section class="card">
+              <h2>Withheld from clients</h2>
+              <ul class="rows">
+                {data.withheld.map(([item, reason]) => (
+                  <li key={item}>
+                    <span class="grow wrap">
+                      <Code value={item} /> <Text value={reason} />
+                    </span>
+                  </li>
+                ))}
+              </ul>
+            </section>
+          )}
           {data.lock.changes.length > 0 && (
             <section class="card">
               <h2>Changes since the lock file</h2>
