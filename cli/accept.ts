@@ -1,27 +1,20 @@
 // `mcp-host accept`: reads the tools and prompts of upstream servers, and writes them to the lock file.
-import { dirname } from 'node:path'
 import { printable } from '../client/text.ts'
-import { optionsOf } from '../core/create-host.ts'
 import { LOCK_NAME } from '../core/host.ts'
-import { systemClock } from '../core/http/clock.ts'
 import { errorText } from '../core/http/errors.ts'
-import type { Logger } from '../core/kernel/log.ts'
 import type { JsonObject } from '../core/mcp/protocol.ts'
 import { withHash } from '../plugins/families/canonical-json/index.ts'
-import { readServer } from '../plugins/upstream/examine.ts'
 import { isLoginNeeded } from '../plugins/upstream/failures.ts'
 import { createLockEntry, type LockEntry } from '../plugins/upstream/lock-entry.ts'
-import type { UpstreamOptions } from '../plugins/upstream/options.ts'
-import { resolveServer, type ServerSettings } from '../plugins/upstream/settings.ts'
+import type { ServerSettings } from '../plugins/upstream/settings.ts'
 import { type CommandValues, defineCommand } from './command.ts'
-import { readConfig } from './config.ts'
 import { type CommandContext, readToken, unknownName, usage } from './context.ts'
 import { type Change, compareLists } from './lock/compare-surfaces.ts'
-import { changesText, countsText } from './lock/describe-changes.ts'
+import { changesText, impactsText } from './lock/describe-changes.ts'
 import { lockFileOf, lockText, nameOf, writeLockFile } from './lock/lock-file.ts'
 import type { Lock } from './lock/surface.ts'
 import { readLockIfThere, SURFACE_OPTIONS, surfaceOfConfig } from './lock.ts'
-import { openLog } from './log.ts'
+import { readServerLists, readServerSettings } from './upstream/read-servers.ts'
 
 const OPTIONS = {
   ...SURFACE_OPTIONS,
@@ -32,23 +25,6 @@ const OPTIONS = {
   },
 } as const
 
-const QUIET = { 'log-level': 'error' } as const
-
-type AcceptOptions = CommandValues<typeof OPTIONS>
-
-export async function readSettings(options: AcceptOptions, context: CommandContext, logger?: Logger) {
-  const loaded = await readConfig(options, context)
-  const directory = dirname(loaded.file)
-  // `surfaceOfConfig` already logs the config warnings.
-  const log = logger ?? Object.assign(openLog(QUIET, context), { directory })
-  const instances = await optionsOf(loaded, log, 'upstream')
-  const servers = instances.flatMap(({ options: own, at }) => {
-    const upstream = own as UpstreamOptions
-    return Object.keys(upstream.servers).map(name => resolveServer(name, upstream, { directory, at }))
-  })
-  return { file: loaded.file, servers: new Map(servers.map(settings => [settings.name, settings])) }
-}
-
 function withToken(settings: ServerSettings, token: string | undefined): ServerSettings {
   if (token === undefined || !settings.http) return settings
   const others = Object.entries(settings.http.headers).filter(([name]) => name.toLowerCase() !== 'authorization')
@@ -56,18 +32,9 @@ function withToken(settings: ServerSettings, token: string | undefined): ServerS
   return { ...settings, http: { ...settings.http, auth: undefined, headers } }
 }
 
-/** Connects to a server with the credentials of the host, and reads its lists. */
-export async function readCurrent(settings: ServerSettings): ReturnType<typeof readServer> {
-  const { createTokenClient } = await import('../client/token-client.ts')
-  const services = {
-    createTokenClient: async (parts: Parameters<typeof createTokenClient>[0]) => createTokenClient(parts),
-  }
-  return readServer(settings, { services, clock: systemClock })
-}
-
 async function readEntry(settings: ServerSettings, token: string | undefined): Promise<LockEntry> {
   try {
-    const { connection, snapshot } = await readCurrent(withToken(settings, token))
+    const { connection, snapshot } = await readServerLists(withToken(settings, token))
     return createLockEntry(snapshot, connection.capabilities.completions !== undefined, settings)
   } catch (cause) {
     const fix = isLoginNeeded(cause) ? '; give an access token of the server with --token' : ''
@@ -97,13 +64,13 @@ function compareEntries(name: string, old: LockEntry | undefined, entry: LockEnt
 }
 
 async function accept(
-  { token: given, 'dry-run': isDryRun, ...options }: AcceptOptions,
+  { token: given, 'dry-run': isDryRun, ...options }: CommandValues<typeof OPTIONS>,
   names: readonly string[],
   context: CommandContext,
 ): Promise<void> {
   const { cwd, print } = context
   const token = await readToken(context, given)
-  const { file: config, servers } = await readSettings(options, context)
+  const { file: config, servers } = await readServerSettings(options, context)
   if (servers.size === 0) throw usage('the config has no upstream servers')
   for (const name of names) if (!servers.has(name)) throw unknownName('upstream server', name, [...servers.keys()])
   if (token !== undefined && names.length !== 1) throw usage('--token requires the name of one server')
@@ -121,14 +88,15 @@ async function accept(
   const lines = entries.flatMap(([name, entry]) => {
     const old = Object.hasOwn(before?.upstreams ?? {}, name) ? before?.upstreams?.[name] : undefined
     const changes = compareEntries(name, old, entry)
-    const text = changes.length === 0 ? 'no changes' : `${countsText(changes)}\n\n${changesText(changes)}\n`
+    const text = changes.length === 0 ? 'no changes' : `${impactsText(changes)}\n\n${changesText(changes)}\n`
     return `${name}: ${text}`.split('\n')
   })
   if (!isDryRun) {
     const isUpToDate = before === undefined || before.hash === surface.hash
     let lock: Lock = { ...(before ?? surface), upstreams }
     await writeLockFile(file, lock, cwd)
-    if (isUpToDate) lock = { ...(await surfaceOfConfig(context, { ...options, ...QUIET })).surface, upstreams }
+    if (isUpToDate)
+      lock = { ...(await surfaceOfConfig(context, { ...options, 'log-level': 'error' })).surface, upstreams }
     if (isUpToDate) await writeLockFile(file, lock, cwd)
     const isSame = before !== undefined && lockText(before) === lockText(lock)
     const written = `Written to ${nameOf(file, cwd)}. A running host uses it after a reload (SIGHUP) or restart.`

@@ -41,9 +41,6 @@ type Manifest = Readonly<Record<string, unknown>>
 const packagesOf = ({ dependencies, devDependencies }: Manifest): ReadonlySet<string> =>
   new Set([dependencies, devDependencies].flatMap(list => (isObject(list) ? Object.keys(list) : [])))
 
-const runnerOf = (packages: ReadonlySet<string>): TestRunner =>
-  (['vitest', 'mocha'] as const).find(name => packages.has(name)) ?? 'node:test'
-
 async function findProject(context: CommandContext, config: string | undefined) {
   const loaded = await readConfig({ config }, context)
   const folder = dirname(resolve(context.cwd, loaded.file))
@@ -52,7 +49,8 @@ async function findProject(context: CommandContext, config: string | undefined) 
   const manifest = readManifest(folder) ?? {}
   const extension = extensionOf(folder, configName, [...toolsets.values()].flat(), manifest)
   const packages = packagesOf(manifest)
-  return { folder, configName, extension, runner: runnerOf(packages), packages, toolsets }
+  const runner: TestRunner = (['vitest', 'mocha'] as const).find(name => packages.has(name)) ?? 'node:test'
+  return { folder, configName, extension, runner, packages, toolsets }
 }
 
 function folderFor({ toolsets, folder }: Project, name: string): string {
@@ -75,7 +73,6 @@ async function isServed({ toolsets, folder }: Project, file: string): Promise<bo
 const KINDS = ['tool', 'resource', 'prompt', 'plugin'] as const
 type Kind = (typeof KINDS)[number]
 const ALL_KINDS = [...KINDS, 'openapi', 'upstream']
-const isKind = (text: string): text is Kind => (KINDS as readonly string[]).includes(text)
 
 const NODE_TEST = "import { test } from 'node:test'"
 const RUNNERS: Readonly<Record<TestRunner, string>> = {
@@ -83,8 +80,6 @@ const RUNNERS: Readonly<Record<TestRunner, string>> = {
   vitest: "import { test } from 'vitest'",
   mocha: "import { it as test } from 'mocha'",
 }
-
-const fileNameOf = (name: string): string => name.replace(/^[^A-Za-z0-9]+/, '').replaceAll('.', '-')
 
 function useOf(kind: Kind, identifier: string, main: string, { configName, toolsets }: Project): string {
   const isJson = configName.endsWith('.json')
@@ -108,7 +103,7 @@ function useOf(kind: Kind, identifier: string, main: string, { configName, tools
 function addedFiles(kind: Kind, name: string, project: Project) {
   const { extension, runner } = project
   const identifier = toIdentifier(name, kind)
-  const file = fileNameOf(name)
+  const file = name.replace(/^[^A-Za-z0-9]+/, '').replaceAll('.', '-')
   const main = posix.join(folderFor(project, `${kind}s`), `${file}${extension}`)
   const test = posix.join('test', `${file}.${kind}.test${extension}`)
   const replaced = [
@@ -132,7 +127,8 @@ function addedFiles(kind: Kind, name: string, project: Project) {
 const NAME = /^[A-Za-z0-9_.-]{1,128}$/
 
 function readKind(kind: string): Kind {
-  if (isKind(kind)) return kind
+  const known = KINDS.find(one => one === kind)
+  if (known) return known
   throw usage(`"${printable(kind)}" cannot be added: ${ALL_KINDS.join(', ')}${nearestHint(kind, ALL_KINDS)}`)
 }
 

@@ -2,7 +2,9 @@
 import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
+import type { LoadedConfig } from '../core/config/load-config.ts'
 import type { StartError } from '../core/http/errors.ts'
+import { isObject } from '../core/mcp/is-object.ts'
 import { nearest } from '../core/mcp/nearest.ts'
 import { type CommandContext, usage } from './context.ts'
 import { columns, wrapLines } from './render.ts'
@@ -88,7 +90,20 @@ export const LISTEN_OPTIONS = {
   port: { value: '<port>', help: 'Port to listen on; 0 selects a free port [http.port of the config]' },
 } as const satisfies CommandOptionTable
 
-export type ListenValues = CommandValues<typeof LISTEN_OPTIONS>
+/** Replaces `http.host` and `http.port` of a config. Throws a StartError (exit code 2) for an invalid port. */
+export function listenOn({ host, port }: CommandValues<typeof LISTEN_OPTIONS>): (loaded: LoadedConfig) => LoadedConfig {
+  if (port !== undefined && !(/^\d{1,5}$/.test(port) && Number(port) <= 65_535)) {
+    throw usage('--port must be a number from 0 to 65535')
+  }
+  const given = { ...(host !== undefined && { host }), ...(port !== undefined && { port: Number(port) }) }
+  return loaded => {
+    const { config } = loaded
+    if (!isObject(config) || Object.keys(given).length === 0) return loaded
+    const { http = {} } = config
+    // The check of the config reports an invalid `http`.
+    return isObject(http) ? { ...loaded, config: { ...config, http: { ...http, ...given } } } : loaded
+  }
+}
 
 export const START_OPTIONS = {
   ...CONFIG_OPTION,
@@ -116,7 +131,6 @@ export function readSeconds(option: string, text: string | undefined): number | 
 /** Exceeds the cores of any machine, so the value is a mistake, such as a port. */
 const MAX_WORKERS = 1024
 
-/** Reads `--workers`. */
 export function readWorkers(text: string): number {
   if (text === 'auto') return availableParallelism()
   const count = /^[1-9]\d{0,3}$/.test(text) ? Number(text) : 0

@@ -15,8 +15,6 @@ function findClient(given: string): ClientRow {
   throw unknownName('client', given, Object.keys(CLIENTS))
 }
 
-type Setting = Required<Pick<ClientRow, 'config'>>['config']
-
 function describe(client: ClientRow, name: string, reached: Reached, machine: Machine): string {
   const command = client.command?.(name, reached)
   const { config } = client
@@ -29,7 +27,13 @@ function describe(client: ClientRow, name: string, reached: Reached, machine: Ma
   return parts.filter(part => part !== undefined).join('\n\n')
 }
 
-function planEdit(file: string, before: string, { key }: Setting, name: string, entry: object) {
+function planEdit(
+  file: string,
+  before: string,
+  { key }: NonNullable<ClientRow['config']>,
+  name: string,
+  entry: object,
+) {
   try {
     return setEntry(before, [key, name], entry)
   } catch (cause) {

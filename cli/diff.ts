@@ -4,16 +4,16 @@ import { LOCK_NAME } from '../core/host.ts'
 import { errorText } from '../core/http/errors.ts'
 import type { UpstreamState } from '../plugins/families/upstream-calls/index.ts'
 import { reviewLists } from '../plugins/upstream/lock-entry.ts'
-import { readCurrent, readSettings } from './accept.ts'
 import { collectWarnings } from './check.ts'
 import { type CommandValues, defineCommand } from './command.ts'
 import { type CommandContext, usage } from './context.ts'
 import { type Change, compareSurfaces } from './lock/compare-surfaces.ts'
-import { changesText, countsOf, countsText } from './lock/describe-changes.ts'
+import { changesText, countsOf, impactsText } from './lock/describe-changes.ts'
 import { lockFileOf, nameOf, readLockFile } from './lock/lock-file.ts'
 import type { Lock, Surface } from './lock/surface.ts'
 import { notLocked, SURFACE_OPTIONS, surfaceOfConfig } from './lock.ts'
 import { jsonText } from './text.ts'
+import { readServerLists, readServerSettings } from './upstream/read-servers.ts'
 
 const OPTIONS = {
   ...SURFACE_OPTIONS,
@@ -57,7 +57,7 @@ interface ReadServers {
 }
 
 async function readUpstreams(options: Given, context: CommandContext, lock: Lock, isCurrent: boolean) {
-  const { servers } = await readSettings(options, context, collectWarnings(context.cwd).log)
+  const { servers } = await readServerSettings(options, context, collectWarnings(context.cwd).log)
   const { upstreams = {} } = lock
   const accepted = [...servers.values()].filter(({ name }) => isCurrent && Object.hasOwn(upstreams, name))
   const read = await Promise.all(
@@ -66,7 +66,7 @@ async function readUpstreams(options: Given, context: CommandContext, lock: Lock
       // A program of a changed config must not run in CI unasked.
       if (!options.connect) return { changes: [], notCompared: [{ name, reason: 'run mcp-host diff --connect' }] }
       try {
-        const { differences } = reviewLists((await readCurrent(settings)).snapshot, upstreams[name], settings)
+        const { differences } = reviewLists((await readServerLists(settings)).snapshot, upstreams[name], settings)
         return { changes: upstreamChanges({ name, differences }), notCompared: [] }
       } catch (error) {
         return { changes: [], notCompared: [{ name, reason: errorText(error) }] }
@@ -117,7 +117,7 @@ function inText({ names: [before, after], ...sides }: Sides, changes: readonly C
   const head =
     changes.length === 0
       ? `${before} and ${after} are equal${notCompared.length === 0 ? '' : ', except for what was not compared'}.`
-      : `From ${before} to ${after}: ${countsText(changes)}\n\n${changesText(changes)}`
+      : `From ${before} to ${after}: ${impactsText(changes)}\n\n${changesText(changes)}`
   return [
     ...head.split('\n').map(line => printable(line)),
     ...(notes.length === 0 ? [] : ['', ...notes.map(note => printable(note))]),

@@ -38,9 +38,6 @@ const entriesOf = ({ plugin, key, name, value, route, access }: AddedToolset): r
   [['routes', route], { toolsets: name, ...access }],
 ]
 
-const addToJson = (text: string, entries: readonly Entry[]): string =>
-  entries.reduce((edited, [path, value]) => editJson(edited, path, value), text)
-
 function addToYaml(text: string, entries: readonly Entry[]): string {
   const document = parseDocument(text)
   for (const [path, value] of entries) document.setIn(path, document.createNode(value))
@@ -82,7 +79,7 @@ function addToCode(text: string, { plugin, key, name, value, route, access }: Ad
 }
 
 const EDITORS: Readonly<Record<string, (text: string, entries: readonly Entry[]) => string>> = {
-  '.json': addToJson,
+  '.json': (text, entries) => entries.reduce((edited, [path, value]) => editJson(edited, path, value), text),
   '.yaml': addToYaml,
   '.yml': addToYaml,
 }

@@ -82,9 +82,7 @@ const OPTIONS = {
   yes: { short: 'y', help: 'Use the defaults instead of asking; always without a terminal' },
 } as const
 
-type InitOptions = CommandValues<typeof OPTIONS>
-
-function readGiven(options: InitOptions, folder: string | undefined): Given {
+function readGiven(options: CommandValues<typeof OPTIONS>, folder: string | undefined): Given {
   const { name, format, store, plugin: isPlugin = false } = options
   if (isPlugin && (format !== undefined || store !== undefined || options.protected))
     throw usage('--format, --protected and --store are for servers: omit them, or --plugin')

@@ -8,7 +8,7 @@ import { CONFIG_OPTION, type CommandValues, defineCommand, ENV_FILE_OPTION, type
 import { inspectConfig } from './config.ts'
 import { type CommandContext, usage } from './context.ts'
 import { compareSurfaces } from './lock/compare-surfaces.ts'
-import { changeLine, countsText } from './lock/describe-changes.ts'
+import { changeLine, impactsText } from './lock/describe-changes.ts'
 import { type LockContext, lockFileOf, nameOf, readLockFile, writeLockFile } from './lock/lock-file.ts'
 import { readSurface } from './lock/read-surface.ts'
 import { type Lock, SURFACE_LISTS, type Surface } from './lock/surface.ts'
@@ -66,7 +66,7 @@ mcp-host accept adds the tools and prompts of upstream servers to it.`,
     // An invalid lock is overwritten.
     const before = await readLockIfThere(file, context).catch(() => undefined)
     await writeLockFile(file, { ...surface, ...(before?.upstreams && { upstreams: before.upstreams }) }, cwd)
-    const what = before && (before.hash === surface.hash ? 'as it was' : countsText(compareSurfaces(before, surface)))
+    const what = before && (before.hash === surface.hash ? 'as it was' : impactsText(compareSurfaces(before, surface)))
     context.print(printable(`${nameOf(file, cwd)}: ${sizeOf(surface)}${what === undefined ? '' : ` (${what})`}`))
     const note = notLocked(surface)
     if (note !== '') context.print(printable(note))
@@ -89,7 +89,7 @@ export function holdTo(
     const changes = compareSurfaces(lock, surface)
     const lines = changes.slice(0, MOST_LINES).map(change => `  ${change.impact}: ${changeLine(change)}`)
     const more = changes.length > MOST_LINES ? [`  and ${changes.length - MOST_LINES} more`] : []
-    const what = `--frozen: this config differs from ${nameOf(file, context.cwd)} (${countsText(changes)})`
+    const what = `--frozen: this config differs from ${nameOf(file, context.cwd)} (${impactsText(changes)})`
     const fix = 'run mcp-host diff to see the changes; if they are intended, run mcp-host lock'
     throw usage([`${what}:`, ...lines, ...more, fix].join('\n'))
   }

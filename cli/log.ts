@@ -1,5 +1,6 @@
 // The log of commands that load a config: JSON lines for programs, readable lines at a terminal.
 import { createRequire } from 'node:module'
+import { printableLines } from '../client/text.ts'
 import { assertInstalled, installLine, isInstalled } from '../core/http/optional-packages.ts'
 import { createLogger, type ProcessLog } from '../core/kernel/log.ts'
 import type { LogValues } from './command.ts'
@@ -15,12 +16,6 @@ export interface CliLog extends ProcessLog {
   releaseWarnings(): void
 }
 
-/** Characters that can control a terminal, except line breaks and tabs. */
-const STEERING = /[^\P{Cc}\n\t]|[\u2028\u2029\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff]/gu
-
-const harmless = (text: string): string =>
-  text.replace(STEERING, found => `\\u${found.charCodeAt(0).toString(16).padStart(4, '0')}`)
-
 type Failure = Partial<Record<'type' | 'message' | 'cause' | 'stack' | 'hidden', string>>
 
 function describeFailure({ type = 'Error', message = '', cause, stack, hidden }: Failure): string {
@@ -30,18 +25,18 @@ function describeFailure({ type = 'Error', message = '', cause, stack, hidden }:
     .replaceAll('\n', '\n    ')
 }
 
-type LogContext = Pick<CommandContext, 'stderr' | 'env' | 'cwd'>
-
 const wordOf = (value: unknown): string =>
   typeof value === 'string' && /^[\w./:@-]+$/.test(value) ? value : JSON.stringify(value)
-
-const fieldText = ([name, value]: [string, unknown]): string => `${wordOf(name)}=${wordOf(value)}`
 
 /** Renames fields that pino-pretty would interpret, such as `name`. */
 function arrange(line: string) {
   const { level, time, pid, code, msg = '', err, ...fields } = JSON.parse(line) as Record<string, unknown>
-  const text = harmless(`${code === undefined ? '' : `${code} `}${msg}`).replaceAll('\n', '\n    ')
-  const told = harmless(Object.entries(fields).map(fieldText).join(' '))
+  const text = printableLines(`${code === undefined ? '' : `${code} `}${msg}`).replaceAll('\n', '\n    ')
+  const told = printableLines(
+    Object.entries(fields)
+      .map(([name, value]) => `${wordOf(name)}=${wordOf(value)}`)
+      .join(' '),
+  )
   return { level, time, ...(pid !== undefined && { pid }), msg: text, ...(err !== undefined && { err }), told }
 }
 
@@ -55,7 +50,7 @@ export function createPretty(colorize: boolean): (line: string) => string {
       ignore: 'told',
       messageFormat: ({ msg, told }, _key, _level, { colors }) =>
         `${msg}${told === '' ? '' : ` ${colors.gray(`${told}`)}`}`,
-      customPrettifiers: { err: failure => harmless(describeFailure(failure as Failure)) },
+      customPrettifiers: { err: failure => printableLines(describeFailure(failure as Failure)) },
     })
     return pretty(arrange(line))
   }
@@ -80,7 +75,7 @@ interface LogSettings {
 /** Opens the log. Throws a StartError if pino-pretty is required and missing. */
 export function openLog(
   values: LogValues,
-  context: LogContext,
+  context: Pick<CommandContext, 'stderr' | 'env' | 'cwd'>,
   { pid, delaysWarnings = false }: LogSettings = {},
 ): CliLog {
   const { verbose = false } = values

@@ -114,8 +114,6 @@ async function describeAll(width: number): Promise<string> {
 const HELP_WIDTH = 80
 const SEE_HELP = 'Run mcp-host --help for a list of commands.'
 
-const isFlag = (argument: string | undefined) => argument?.startsWith('-') ?? false
-
 const HANDLES_STDOUT: ReadonlySet<string> = new Set(['start', 'dev', 'stdio', 'proxy'])
 
 /** Returns the exit code. `release` leaves stdout errors to the command. */
@@ -126,7 +124,7 @@ async function run(argv: readonly string[], context: CommandContext, release: ()
     return 0
   }
   if (argv[0] === 'help') return run([...argv.slice(1), '--help'], context, release)
-  const at = isFlag(argv[0]) ? argv.findIndex(argument => COMMANDS.has(argument)) : 0
+  const at = argv[0]?.startsWith('-') ? argv.findIndex(argument => COMMANDS.has(argument)) : 0
   const name = argv[at]
   const width = context.stdout.columns || HELP_WIDTH
   const help = (text: string) => {

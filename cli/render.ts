@@ -14,10 +14,8 @@ export interface CommandOutput extends Writable {
 export const hasColors = ({ isTTY }: CommandOutput, { NO_COLOR = '', TERM }: NodeJS.ProcessEnv): boolean =>
   isTTY === true && NO_COLOR === '' && TERM !== 'dumb'
 
-type Style = Parameters<typeof styleText>[0]
-
 /** Styles apply only to text with a code, a file position, or a finding of `doctor`. */
-const STYLES: ReadonlyArray<readonly [RegExp, Style]> = [
+const STYLES: ReadonlyArray<readonly [RegExp, Parameters<typeof styleText>[0]]> = [
   [/^(?: {2})?mcp-host \d\S*|(?<=^|: |MH\d{4} )[^\s:]+\.\w+:\d+(?=:|\s|$)/gm, 'bold'],
   [/^(?:mcp-host: error MH\d{4}|WRONG(?= {2}))/gm, 'red'],
   [/^ *! MH\d{4}|^note (?= {2})/gm, 'yellow'],

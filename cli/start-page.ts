@@ -102,9 +102,6 @@ const sourceRows = (routes: readonly RouteSummary[]): Row[] => [
   ),
 ]
 
-type Page = Pick<Host, 'url' | 'routes'>
-type PageContext = Starter & Partial<Pick<CommandContext, 'stdout'>>
-
 interface PageOptions {
   /** Keys that the user can press. */
   readonly keys?: string | undefined
@@ -123,9 +120,9 @@ const processLines = ({ primary, workers }: NonNullable<PageOptions['processes']
 
 /** Without a terminal, the last line is `listening on` and the URL, for programs. */
 export function startPage(
-  { url, routes }: Page,
+  { url, routes }: Pick<Host, 'url' | 'routes'>,
   file: string,
-  context: PageContext,
+  context: Starter & Partial<Pick<CommandContext, 'stdout'>>,
   { keys, processes, console }: PageOptions = {},
 ): string {
   const { isTTY = false, columns: width } = context.stdout ?? {}

@@ -7,11 +7,10 @@ import type { Host } from '../core/host.ts'
 import { isConfiguredPlugin } from '../core/kernel/define-plugin.ts'
 import type { Logger } from '../core/kernel/log.ts'
 import { isObject } from '../core/plugin.ts'
-import { readWorkers, type StartOptions } from './command.ts'
+import { listenOn, readWorkers, type StartOptions } from './command.ts'
 import { loadEnvFiles } from './config.ts'
 import { createOperatorLink, type OperatorLink } from './console.ts'
 import { type CommandContext, usage } from './context.ts'
-import { listenOn } from './listen-options.ts'
 import { openLog } from './log.ts'
 import {
   logReload,

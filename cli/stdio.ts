@@ -14,14 +14,12 @@ import { nextEnd, onCrash, surviveRejections } from './serve.ts'
 const NAME = 'transport-stdio'
 const OVER_HTTP = ['transport-streamable', 'transport-sse']
 
-type StdioTransport = ReturnType<typeof createStdioTransport>
-
 function withoutHttp(plugins: unknown): unknown {
   if (!isObject(plugins)) return plugins
   return Object.fromEntries(Object.entries(plugins).filter(([name]) => !OVER_HTTP.includes(name)))
 }
 
-function withStdio(config: unknown, transport: StdioTransport): unknown {
+function withStdio(config: unknown, transport: ReturnType<typeof createStdioTransport>): unknown {
   if (!isObject(config)) return config
   const { plugins = {}, routes } = config
   if (!isObject(plugins)) return config

@@ -15,8 +15,8 @@ const MAX_LEVELS = 200
 const MOST_LISTED = 1_000
 const ENDS = ['completed', 'failed', 'cancelled']
 
-const wordOf = (value: unknown) => (typeof value === 'string' ? value : undefined)
-const cells = (task: JsonObject, names: readonly string[]) => names.map(name => wordOf(task[name]))
+const cells = (task: JsonObject, names: readonly string[]) =>
+  names.map(name => (typeof task[name] === 'string' ? task[name] : undefined))
 
 async function listTasks(ask: AskTasks): Promise<JsonObject[]> {
   const found: JsonObject[] = []

@@ -106,9 +106,6 @@ const loginNeeded = ({ serverUrl }: ResolvedOptions) =>
     fix: { text: 'log in first with', method: 'login', url: serverUrl },
   })
 
-const isOurs = (origin: string, { url, headers }: ReplayableRequest) =>
-  url.origin === origin && !headers.has('authorization')
-
 /**
  * Creates a `fetch` for one protected MCP server. Requests to its origin carry a token. A 401, or a 403 that requires
  * more scopes, starts discovery, registration, login, refresh or step-up; then the request is sent again. Requests to
@@ -126,7 +123,7 @@ export function createAuthFetchOn(platform: Platform, options: ClientOAuthOption
   const tracing = createTracing(resolved.openTelemetry)
   const authFetch = async (input: string | URL | Request, init?: RequestInit): Promise<Response> => {
     const request = createReplayable(input, init)
-    if (!request || !isOurs(origin, request)) return resolved.fetch(input, init)
+    if (request?.url.origin !== origin || request.headers.has('authorization')) return resolved.fetch(input, init)
     return tracing.request(request, carrying => guarded(async () => createLoop(resolved, await engine(), carrying)()))
   }
   return Object.assign(authFetch, { session })

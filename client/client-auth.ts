@@ -180,8 +180,6 @@ function impossible(server: ServerInfo, method: string | undefined): AuthError {
   )
 }
 
-export type ChosenClientAuth = ReturnType<typeof chooseClientAuth>
-
 export function chooseClientAuth(ctx: ClientContext, server: ServerInfo, client: ClientIdentity) {
   const { clientAuthentication, privateKey, alg, kid, tokenEndpointAuthMethod } = ctx.options
   if (clientAuthentication) return { method: 'custom', authenticate: custom(clientAuthentication) }

@@ -81,7 +81,11 @@ const invalidResource = (url: string, why: string, fix: string): AuthError =>
 
 const withoutSlash = (path: string): string => path.replace(/\/$/, '')
 
-function speaksFor(resource: string, serverUrl: string, match: ClientContext['options']['resourceMatch']): boolean {
+function matchesResource(
+  resource: string,
+  serverUrl: string,
+  match: ClientContext['options']['resourceMatch'],
+): boolean {
   if (!URL.canParse(resource) || resource.includes('#')) return false
   const named = new URL(resource)
   const server = new URL(serverUrl)
@@ -96,7 +100,7 @@ function otherLoopbackUrl(resource: string, serverUrl: string): string | undefin
   const [{ hostname }, url] = [new URL(resource), new URL(serverUrl)]
   if (!isLoopback(hostname) || !isLoopback(url.hostname)) return undefined
   url.hostname = hostname
-  return speaksFor(resource, url.href, 'exact-or-origin') ? url.href : undefined
+  return matchesResource(resource, url.href, 'exact-or-origin') ? url.href : undefined
 }
 
 function checkResource(ctx: ClientContext, members: Members, url: string): string {
@@ -109,8 +113,8 @@ function checkResource(ctx: ClientContext, members: Members, url: string): strin
       `its publisher must name the server there, such as ${printableUrl(serverUrl)}`,
     )
   }
-  if (speaksFor(resource, serverUrl, resourceMatch)) return resource
-  const isParent = speaksFor(resource, serverUrl, 'path-prefix')
+  if (matchesResource(resource, serverUrl, resourceMatch)) return resource
+  const isParent = matchesResource(resource, serverUrl, 'path-prefix')
   const other = otherLoopbackUrl(resource, serverUrl)
   throw new AuthError(
     `${RESOURCE_METADATA} at ${printableUrl(url)} is about ${printableUrl(resource)}, not about ${printableUrl(serverUrl)}`,
@@ -218,8 +222,6 @@ function differBySlash(one: string, other: string): boolean {
   return long === `${short}/` && URL.canParse(long) && new URL(long).pathname === '/'
 }
 
-const withoutScheme = (url: string): string => url.replace(/^https?:/i, '')
-
 function checkIssuer(ctx: ClientContext, members: Members, listed: string, legacy: boolean, url: string): string {
   const { issuerMatch, trustedIssuers = {} } = ctx.options
   const issuer = textOf(members, 'issuer')
@@ -238,7 +240,8 @@ function checkIssuer(ctx: ClientContext, members: Members, listed: string, legac
     ctx.emit('tolerated', { what: `issuer ${shown} for ${printableUrl(listed)}`, option: bySetting })
     return issuer
   }
-  if (withoutScheme(issuer) === withoutScheme(listed)) {
+  const [issuerRest, listedRest] = [issuer, listed].map(one => one.replace(/^https?:/i, ''))
+  if (issuerRest === listedRest) {
     const fix =
       'only the scheme differs: correct the URL in the client option or resource metadata, or `issuer` in the server metadata'
     throw mismatch(`names the issuer ${shown} instead of ${printableUrl(listed)}`, fix)

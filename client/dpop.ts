@@ -13,10 +13,6 @@ export async function digest(text: string): Promise<string> {
   return base64url.encode(new Uint8Array(await crypto.subtle.digest('SHA-256', new TextEncoder().encode(text))))
 }
 
-async function generateJwk(): Promise<JsonWebKey> {
-  return exportJWK((await generateKeyPair(ALGORITHM, { extractable: true })).privateKey)
-}
-
 async function importKey({ kty, crv, x, y, d }: JsonWebKey) {
   try {
     return await importJWK({ kty, crv, x, y, d } as JWK, ALGORITHM)
@@ -31,7 +27,7 @@ async function importKey({ kty, crv, x, y, d }: JsonWebKey) {
 
 /** `jwk`: the private key of earlier tokens. Default: a new ES256 key. */
 export async function createDPoPSigner(jwk?: JsonWebKey, now: () => number = Date.now) {
-  const privateJwk = jwk ?? (await generateJwk())
+  const privateJwk = jwk ?? (await exportJWK((await generateKeyPair(ALGORITHM, { extractable: true })).privateKey))
   const key = await importKey(privateJwk)
   const { kty, crv, x, y } = privateJwk
   const header = { typ: 'dpop+jwt', alg: ALGORITHM, jwk: { kty, crv, x, y } as JWK }

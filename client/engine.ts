@@ -126,7 +126,7 @@ export function createEngine(ctx: ClientContext, context: CacheContext) {
     return candidate
   }
 
-  const alone = (want: Want, work: (stored: Outcome) => Promise<Outcome>): Promise<Outcome> =>
+  const acquireLocked = (want: Want, work: (stored: Outcome) => Promise<Outcome>): Promise<Outcome> =>
     store.locked(async () => {
       const stored = await store.read()
       const adopted = await adopt(want, 'cache', stored)
@@ -184,9 +184,9 @@ export function createEngine(ctx: ClientContext, context: CacheContext) {
     const { challenged, stepUp, added, refusedClientId } = want
     const dpop = await signerWanted(authority, stored, want.scheme)
     const need = { authority, challenged, stepUp, added, refusedClientId, dpop }
-    if (isUnattended(options.grant)) return alone(want, latest => acquirer.request(latest, need, signal))
+    if (isUnattended(options.grant)) return acquireLocked(want, latest => acquirer.request(latest, need, signal))
     if (!stepUp && !want.explicit && stored?.refreshToken !== undefined) {
-      const renewed = await alone(want, async latest =>
+      const renewed = await acquireLocked(want, async latest =>
         latest?.refreshToken === undefined ? undefined : acquirer.refresh(latest, need, signal),
       )
       if (renewed) return renewed

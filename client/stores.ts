@@ -22,7 +22,9 @@ export interface Registration {
 }
 
 /** Without `accessToken`, only the registration. Issuer, resource and client id are opaque strings. */
-export interface TokenContainer {
+export interface TokenContainer
+  extends Partial<Pick<Registration, 'clientId'>>,
+    Pick<Registration, 'clientSecret' | 'clientSecretExpiresAt' | 'tokenEndpointAuthMethod'> {
   readonly v: 1
   readonly accessToken?: string
   readonly tokenType?: string
@@ -35,11 +37,6 @@ export interface TokenContainer {
   readonly requestedScope?: string
   /** Milliseconds since the epoch. */
   readonly obtainedAt?: number
-  readonly clientId?: string
-  readonly clientSecret?: string
-  /** Seconds since the epoch; 0 or absent: never. */
-  readonly clientSecretExpiresAt?: number
-  readonly tokenEndpointAuthMethod?: string
   /** Issuer of the tokens. */
   readonly authorizationServer?: string
   /** The option `tokenEndpoint`, if the tokens came from there. */

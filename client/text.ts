@@ -69,13 +69,11 @@ export type Secrets = ReturnType<typeof createSecrets>
 
 /** Form-encodes a value (RFC 6749, appendix B). */
 export const formEncoded = (value: string): string => new URLSearchParams([['', value]]).toString().slice(1)
-/** Encodes without throwing for a lone surrogate. */
-const urlEncoded = (value: string): string => formEncoded(value).replaceAll('+', '%20')
-const jsonEncoded = (value: string): string => JSON.stringify(value).slice(1, -1)
 
 function spellings(value: string): string[] {
-  const json = jsonEncoded(value)
-  const all = new Set([value, formEncoded(value), urlEncoded(value), json, json.replaceAll('/', '\\/')])
+  const [form, json] = [formEncoded(value), JSON.stringify(value).slice(1, -1)]
+  // Unlike encodeURIComponent, the form encoding does not throw for a lone surrogate.
+  const all = new Set([value, form, form.replaceAll('+', '%20'), json, json.replaceAll('/', '\\/')])
   return [...all].sort((one, other) => other.length - one.length)
 }
 

@@ -45,17 +45,14 @@ const KNOWN_CODES = new Set([
 
 const TRANSIENT_CODES = new Set(['server_error', 'temporarily_unavailable'])
 
-const isTransientStatus = (status: number): boolean => status === 408 || status === 429 || status >= 500
-
 function errorCodeOf({ status, json }: HttpAnswer): string | undefined {
   const error = isObject(json) ? readText(json['error']) : undefined
   if (error === undefined || TRANSIENT_CODES.has(error)) return undefined
   if (KNOWN_CODES.has(error)) return error
   // Gateways send text such as "Forbidden" instead of codes.
-  return /^[a-z][a-z0-9_.-]*$/.test(error) && !isTransientStatus(status) ? error : undefined
+  const isTransient = status === 408 || status === 429 || status >= 500
+  return /^[a-z][a-z0-9_.-]*$/.test(error) && !isTransient ? error : undefined
 }
-
-const isAccepted = ({ status }: HttpAnswer): boolean => status === 200 || status === 201
 
 /** Fixes by error code (RFC 6749 §5.2, RFC 8707 §2, RFC 9449 §5). */
 export const TOKEN_FIXES: Readonly<Record<string, Fix>> = {
@@ -90,8 +87,9 @@ function describeRefusal(secrets: Secrets, answer: HttpAnswer): string {
 
 function unavailable(ctx: ClientContext, { server, grantType }: TokenAbout, answer: HttpAnswer): AuthError {
   const said = describeRefusal(ctx.secrets, answer)
-  const granted = answer.status >= 200 && answer.status < 300
-  const what = granted ? 'responded to a token request without tokens' : 'failed to respond to a token request'
+  const what = isSuccess(answer.status)
+    ? 'responded to a token request without tokens'
+    : 'failed to respond to a token request'
   const fix =
     grantType === 'authorization_code'
       ? 'log in again: the code of this login is possibly used, and is not sent twice'
@@ -115,8 +113,9 @@ function errorOf(ctx: ClientContext, about: TokenAbout, answer: HttpAnswer): Aut
 
 /** Returns the JSON of a success response. Also throws for a 200 with an error. */
 export function readSuccess(ctx: ClientContext, about: TokenAbout, answer: HttpAnswer): Record<string, unknown> {
-  const { json } = answer
-  if (!isAccepted(answer) || !isObject(json) || readText(json['error']) !== undefined) throw errorOf(ctx, about, answer)
+  const { status, json } = answer
+  const isAccepted = status === 200 || status === 201
+  if (!isAccepted || !isObject(json) || readText(json['error']) !== undefined) throw errorOf(ctx, about, answer)
   return json
 }
 
@@ -195,10 +194,6 @@ function endpointOf({ issuer, tokenEndpoint }: ServerInfo): string {
   })
 }
 
-function hide({ secrets }: ClientContext, parameters: GrantParameters): void {
-  for (const name of SECRET_PARAMETERS) secrets.add(parameters[name])
-}
-
 interface Form extends Pick<TokenRequest, 'server' | 'client' | 'dpop'> {
   readonly parameters: GrantParameters
   readonly endpoint: string
@@ -208,7 +203,7 @@ interface Form extends Pick<TokenRequest, 'server' | 'client' | 'dpop'> {
 /** Posts a form with client authentication. */
 export async function sendForm(ctx: ClientContext, form: Form, signal: AbortSignal): Promise<HttpAnswer> {
   const { server, client, parameters, dpop, endpoint, what } = form
-  hide(ctx, parameters)
+  for (const name of SECRET_PARAMETERS) ctx.secrets.add(parameters[name])
   const body = new URLSearchParams()
   for (const [name, value] of Object.entries(parameters)) if (value !== undefined) body.set(name, value)
   const headers = new Headers()
@@ -325,7 +320,7 @@ export async function revokeToken(
   if (endpoint === undefined) return
   const parameters = { token, token_type_hint: hint }
   const answer = await sendForm(ctx, { server, client, parameters, endpoint, what: 'The revocation endpoint' }, signal)
-  if (answer.status >= 200 && answer.status < 300) return
+  if (isSuccess(answer.status)) return
   const code = errorCodeOf(answer)
   throw new AuthError(
     `${server.issuer} did not revoke the ${hint}: HTTP ${answer.status}, ${code ?? 'no reason given'}`,

@@ -63,13 +63,8 @@ export function isDue(token: Lifetime, now: number, leeway: number | undefined, 
 
 type KeyOptions = Pick<ResolvedOptions, 'serverUrl' | 'clientId' | 'clientMetadataDocumentUri' | 'grant' | 'profile'>
 
-export async function createCacheKey({
-  serverUrl,
-  clientId,
-  clientMetadataDocumentUri,
-  grant,
-  profile,
-}: KeyOptions): Promise<string> {
+export async function createCacheKey(options: KeyOptions): Promise<string> {
+  const { serverUrl, clientId, clientMetadataDocumentUri, grant, profile } = options
   // Device and browser logins share a user's tokens; machine tokens are separate.
   const acting = grant.type === 'device' ? 'authorization_code' : grant.type
   const identity = [serverUrl, clientId ?? clientMetadataDocumentUri ?? '', acting, profile ?? '']

@@ -12,26 +12,23 @@ export const tooLarge = () =>
 type Members = Readonly<Record<string, unknown>>
 type IsValid = (value: unknown) => boolean
 
-export interface ListedTool {
+interface Listed {
   readonly name: string
   readonly title?: string
   readonly description?: string
+}
+
+export interface ListedTool extends Listed {
   readonly inputSchema: { readonly properties?: Members; readonly required?: readonly string[] }
   readonly outputSchema?: JsonObject
 }
 
-export interface ListedResource {
+export interface ListedResource extends Listed {
   readonly uri: string
   readonly uriTemplate: string
-  readonly name: string
-  readonly title?: string
-  readonly description?: string
 }
 
-export interface ListedPrompt {
-  readonly name: string
-  readonly title?: string
-  readonly description?: string
+interface ListedPrompt extends Listed {
   readonly arguments?: readonly { readonly name: string; readonly required?: boolean }[]
 }
 

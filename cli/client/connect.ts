@@ -120,7 +120,12 @@ async function prepare(accounts: Accounts, login: Login, signal: AbortSignal): P
   await logIn(accounts, login, { credentials: recallCredentials(accounts.context, login), browser: true, signal })
 }
 
-const QUIETLY_TOLD: readonly AuthEvent['type'][] = ['authorization-started', 'step-up', 'refresh-failed', 'registered']
+const REPORTED_EVENTS: readonly AuthEvent['type'][] = [
+  'authorization-started',
+  'step-up',
+  'refresh-failed',
+  'registered',
+]
 
 export async function connect(accounts: Accounts, login: Login, options: ConnectOptions) {
   const { context } = accounts
@@ -137,7 +142,7 @@ export async function connect(accounts: Accounts, login: Login, options: Connect
   const authFetch = await openAuthFetch(accounts, login, {
     interactive: receiver || (hasPerson(context) && login.grant === 'device') ? 'any' : 'never',
     onEvent: event => {
-      if (QUIETLY_TOLD.includes(event.type)) narrate(event)
+      if (REPORTED_EVENTS.includes(event.type)) narrate(event)
     },
     ...(receiver && { redirectUri: receiver.redirectUri, authorizationRedirectDelegate: receiver.delegate }),
   })

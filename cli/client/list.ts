@@ -15,11 +15,7 @@ const OPTIONS = {
   json: { help: 'Print complete definitions as JSON' },
 } as const
 
-type ListValues = CommandValues<typeof OPTIONS>
-
-type Offer = Awaited<ReturnType<typeof readOffer>>
-
-async function readOffer(work: ServerWork, values: ListValues) {
+async function readOffer(work: ServerWork, values: CommandValues<typeof OPTIONS>) {
   const { server } = work
   const everything = !values.tools && !values.resources && !values.prompts
   /** Undefined: not wanted. */
@@ -67,7 +63,7 @@ function section(title: string, rows: ReadonlyArray<readonly [string, string]> |
   return [rows.length === 0 ? `${title}: none` : `${title}\n${columns(cells, width)}`]
 }
 
-function describe(offer: Offer, width?: number): string {
+function describe(offer: Awaited<ReturnType<typeof readOffer>>, width?: number): string {
   const { server, protocolVersion, tools, resources, resourceTemplates, prompts } = offer
   const who = server === null ? 'a server without a name' : `${server.name} ${server.version}`
   const about = ({ description, title, name }: ListedResource) => firstLine(description ?? title ?? name)

@@ -182,12 +182,10 @@ function identityOf({ cwd }: CommandContext, values: LoginValues, before: Login 
     clientIssuer: issuer ?? (clientId === before?.clientId ? before?.clientIssuer : undefined),
     clientMetadataDocumentUri: document ?? kept?.clientMetadataDocumentUri,
     secret,
-    secretFile: file === undefined ? secretFile : keptFile(cwd, file),
+    secretFile: file === undefined ? secretFile : file === '-' ? undefined : resolve(cwd, file),
     privateKeyFile: keyFile === undefined ? privateKeyFile : resolve(cwd, keyFile),
   }
 }
-
-const keptFile = (cwd: string, file: string): string | undefined => (file === '-' ? undefined : resolve(cwd, file))
 
 function readScopes(option: string, texts: readonly string[] | undefined): string[] | undefined {
   const scopes = texts?.flatMap(text => text.split(/\s+/).filter(Boolean))

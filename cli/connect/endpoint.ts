@@ -25,17 +25,13 @@ export function checkName(name: string): string {
   throw usage(`--name is ${JSON.stringify(name)}; give 1 to 64 letters, digits, _ or -`)
 }
 
-function nameOfHost({ hostname, port }: URL): string {
-  return asName(/^(?:localhost|127\.|\[)/.test(hostname) ? `local-${port || '80'}` : hostname)
-}
-
 export function endpointAt(given: string): Endpoint {
-  const parsed = new URL(checkServerUrl(given))
-  if (parsed.username !== '' || parsed.password !== '') {
+  const { href, username, password, hostname, port } = new URL(checkServerUrl(given))
+  if (username !== '' || password !== '') {
     throw usage('the URL contains a user or password, which the file would contain; omit it')
   }
   // The normalised URL contains no quotes and spaces.
-  return { url: parsed.href, name: nameOfHost(parsed) }
+  return { url: href, name: asName(/^(?:localhost|127\.|\[)/.test(hostname) ? `local-${port || '80'}` : hostname) }
 }
 
 function reachable(url: string): string {

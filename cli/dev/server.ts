@@ -5,11 +5,17 @@ import { projectFiles, trackModules } from '../../core/config/module-graph.ts'
 import type { CreateHostOptions, Host, ReloadReport } from '../../core/host.ts'
 import { errorText } from '../../core/http/errors.ts'
 import type { RouteSummary } from '../../core/mcp/route-summary.ts'
-import type { CONFIG_OPTION, CommandValues, ENV_FILE_OPTION, LISTEN_OPTIONS, LOG_OPTIONS } from '../command.ts'
+import {
+  type CONFIG_OPTION,
+  type CommandValues,
+  type ENV_FILE_OPTION,
+  type LISTEN_OPTIONS,
+  type LOG_OPTIONS,
+  listenOn,
+} from '../command.ts'
 import type { EnvFiles } from '../config.ts'
 import { createOperatorLink, withConsole } from '../console.ts'
 import { type CommandContext, failureText } from '../context.ts'
-import { listenOn } from '../listen-options.ts'
 import { type CliLog, openLog } from '../log.ts'
 import { withFrames } from '../render.ts'
 import {
@@ -33,7 +39,6 @@ export type DevOptions = CommandValues<
 >
 
 type Observer = NonNullable<CreateHostOptions['observe']>
-type CallRecord = Parameters<Observer>[0]
 
 const KEYS = 'r restart   o open   q quit   ? help'
 const MAX_TEXT = 48
@@ -55,7 +60,7 @@ const OUTCOMES = {
   cancelled: 'cancelled',
 } as const
 
-function callLine(record: CallRecord, now = new Date()): string {
+function callLine(record: Parameters<Observer>[0], now = new Date()): string {
   const { call, route = '', outcome, error, milliseconds } = record
   const time = now.toTimeString().slice(0, 8)
   const who = call?.user ? shown(call.user.subject) : 'anonymous'

@@ -8,7 +8,7 @@ import { createNetPolicy } from '../../client/net-policy.ts'
 import { resolveOptions } from '../../client/resolve-options.ts'
 import type { ServerInfo } from '../../client/stores.ts'
 import { createSecrets } from '../../client/text.ts'
-import { type Finding, reportOn } from './ask.ts'
+import { ask, type Finding, message, reportOn } from './ask.ts'
 
 const METHODS = ['none', 'client_secret_basic', 'client_secret_post', 'private_key_jwt']
 
@@ -115,21 +115,8 @@ export function findingOf(check: string, thrown: unknown, tries: readonly Try[])
   return reportOn(check).wrong(`${what}${looked}`, fix ?? 'This is unexpected. Report it with the text above.')
 }
 
-async function firstAnswer(url: string): Promise<Response | undefined> {
-  const headers = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' }
-  const signal = AbortSignal.timeout(10_000)
-  const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'ping' })
-  try {
-    const answer = await fetch(url, { method: 'POST', headers, body, redirect: 'manual', signal })
-    await answer.body?.cancel()
-    return answer
-  } catch {
-    return undefined
-  }
-}
-
-function describeChallenge({ headers }: Response): Finding {
-  const schemes = parseChallengeList(headers.get('www-authenticate') ?? '').map(({ scheme }) => scheme)
+function describeChallenge(header: string): Finding {
+  const schemes = parseChallengeList(header).map(({ scheme }) => scheme)
   if (schemes.length > 0) return challenge.ok(`401 with ${[...new Set(schemes)].join(', ')}`)
   const fix = 'Send WWW-Authenticate: Bearer resource_metadata="..." (mcp-host: the plugin resource-metadata).'
   return challenge.note('401 without a challenge: clients have to guess the metadata URL', fix)
@@ -168,11 +155,12 @@ export async function examineAsClient(url: string): Promise<Finding[]> {
   const findings: Finding[] = []
   let challenged: readonly string[] | undefined
   try {
-    const first = await firstAnswer(url)
-    const cue = first && readCue(first)
+    const first = await ask(url, message('ping')).catch(() => undefined)
+    const header = first?.headers['www-authenticate'] ?? ''
+    const cue = first && readCue({ status: first.status, headers: new Headers({ 'www-authenticate': header }) })
     if (!cue) return []
     challenged = cue.scope
-    findings.push(describeChallenge(first))
+    findings.push(describeChallenge(header))
     info = await discoverResource(ctx, cue.resourceMetadata, signal)
   } catch (error) {
     return [...findings, findingOf('client: resource', error, tried())]

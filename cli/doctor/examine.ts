@@ -96,9 +96,8 @@ const SENT = [
 ]
 const READ = ['WWW-Authenticate', 'Mcp-Session-Id']
 
-const words = (header: string | undefined) => new Set((header ?? '').toLowerCase().split(/\s*,\s*/))
 const lacking = (wanted: readonly string[], header: string | undefined) => {
-  const has = words(header)
+  const has = new Set((header ?? '').toLowerCase().split(/\s*,\s*/))
   // A wildcard never covers Authorization (Fetch, "CORS-unsafe request-header names").
   return wanted.filter(name => !has.has(name.toLowerCase()) && !(has.has('*') && name !== 'Authorization'))
 }

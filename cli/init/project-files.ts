@@ -79,10 +79,6 @@ export function noteOnNode(store: Store, isChosen: boolean): string | undefined 
   return `${what} requires Node.js 22.13 or later; this is ${process.versions.node}.\n`
 }
 
-const nodeFor = (store: Store): string => (store === 'file' ? '>=22.13' : '>=20.19')
-
-const packagesFor = (store: Store): string[] => (store === 'redis' ? ['@redis/client'] : [])
-
 const NOTES = {
   file: 'Signs session ids. The first start creates the file; MCP_HOST_SECRETS in the environment takes precedence.',
   redis:
@@ -180,19 +176,19 @@ const versionsOf = (...names: string[]): Record<string, string> =>
 /** The shell does not expand the glob; the test runner does. tsx enables TypeScript. */
 const TEST_SCRIPT = 'node --import tsx --test test/*.test.ts'
 
-const OPTIONAL = ['@modelcontextprotocol/client', 'pino-pretty'] as const
-const OF_PROTECTED = ['oidc-provider'] as const
-
 const manifestOf = ({ name, isProtected, store }: Choices): object => ({
   name,
   version: '0.1.0',
   private: true,
   type: 'module',
-  engines: { node: nodeFor(store) },
+  engines: { node: store === 'file' ? '>=22.13' : '>=20.19' },
   scripts: { dev: 'mcp-host dev', start: 'mcp-host start', check: 'tsc && mcp-host check', test: TEST_SCRIPT },
-  dependencies: { ...versionsOf(...packagesFor(store)), 'mcp-host': `^${ownPackage.version}` },
+  dependencies: { ...(store === 'redis' && versionsOf('@redis/client')), 'mcp-host': `^${ownPackage.version}` },
   devDependencies: versionsOf(
-    ...[...OPTIONAL, ...(isProtected ? OF_PROTECTED : []), '@types/node', 'tsx', 'typescript'].sort(),
+    '@modelcontextprotocol/client',
+    '@types/node',
+    ...(isProtected ? ['oidc-provider'] : []),
+    ...['pino-pretty', 'tsx', 'typescript'],
   ),
 })
 
@@ -265,10 +261,8 @@ const BUILD = {
   include: ['src'],
 }
 
-const shortName = (name: string): string => withoutScope(name).replace(/^(?:mcp-host-)?(?:plugin-)?(?=.)/, '')
-
 export function pluginFiles({ name }: Choices): NewFiles {
-  const short = shortName(name)
+  const short = withoutScope(name).replace(/^(?:mcp-host-)?(?:plugin-)?(?=.)/, '')
   const identifier = toIdentifier(short, 'plugin')
   const replaced = [
     ['mcp-host-example', name],

@@ -174,10 +174,10 @@ const compareMeta = each(
 const compareArguments: Compare = (before, after) => {
   const read = (list: unknown) => {
     const named = (Array.isArray(list) ? list : []).filter(isObject).map(one => [`${one['name']}`, one] as const)
-    return { byName: Object.fromEntries(named), isWhole: new Set(named.map(([name]) => name)).size === named.length }
+    return { byName: Object.fromEntries(named), isUnique: new Set(named.map(([name]) => name)).size === named.length }
   }
-  const [{ byName: was, isWhole: wasWhole }, { byName: now, isWhole }] = [read(before), read(after)]
-  if (!wasWhole || !isWhole) return compareUnknown(before, after, 'arguments')
+  const [{ byName: was, isUnique: wasUnique }, { byName: now, isUnique }] = [read(before), read(after)]
+  if (!wasUnique || !isUnique) return compareUnknown(before, after, 'arguments')
   const markOf = createNameMarks(keysOf(was, now))
   const compareOne: Compare = (old, other, name) => {
     const label = `argument ${shown(name)}`

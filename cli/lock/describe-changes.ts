@@ -68,7 +68,7 @@ export const countsOf = (changes: readonly Change[]): Readonly<Record<Impact, nu
     IMPACTS.map(impact => [impact, changes.filter(change => change.impact === impact).length]),
   ) as Record<Impact, number>
 
-export function countsText(changes: readonly Change[]): string {
+export function impactsText(changes: readonly Change[]): string {
   const counts = countsOf(changes)
   return IMPACTS.filter(impact => counts[impact] > 0)
     .map(impact => `${counts[impact]} ${TITLES[impact][1]}`)

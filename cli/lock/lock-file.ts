@@ -43,8 +43,7 @@ const isRoute = (route: unknown) =>
   isObject(route['capabilities']) &&
   SURFACE_LISTS.every(list => areAll(route[list], isItem))
 
-const RUN_TIME: ReadonlySet<unknown> = new Set(['configureSession'])
-const isRunTime = (value: unknown) => Array.isArray(value) && value.every(name => RUN_TIME.has(name))
+const isRunTime = (value: unknown) => Array.isArray(value) && value.every(name => name === 'configureSession')
 
 const isLock = (value: unknown): value is Lock =>
   isObject(value) &&

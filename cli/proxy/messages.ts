@@ -16,20 +16,16 @@ export class Failure extends Error {
   }
 }
 
-const NO_PARAMS: Fields = Object.freeze({})
-
-const paramsOf = ({ params }: Fields): Fields => (isObject(params) ? params : NO_PARAMS)
-
 const noMessage = (why: string) => new Failure('no message', why, { code: -32_600 })
 
 function toCall(message: unknown): (Call & { readonly id: Id | undefined })[] {
   if (!isObject(message)) throw noMessage('a message is a JSON object')
-  const { id, method } = message
+  const { id, method, params } = message
   if (method === undefined) return []
   if (typeof method !== 'string') throw noMessage('a method is a string')
   // Servers differ in how they handle other id types.
   if ('id' in message && !isId(id)) throw noMessage('the id of a request is a string or a number')
-  return [{ id: isId(id) ? id : undefined, method, params: paramsOf(message) }]
+  return [{ id: isId(id) ? id : undefined, method, params: isObject(params) ? params : {} }]
 }
 
 export type ClientLine = ReturnType<typeof readOutgoing>

@@ -17,7 +17,7 @@ interface SignInOptions {
   readonly timeout: number | undefined
 }
 
-const TOLD: readonly AuthEvent['type'][] = [
+const REPORTED_EVENTS: readonly AuthEvent['type'][] = [
   'authorization-started',
   'login-waiting',
   'step-up',
@@ -40,8 +40,6 @@ const showLogin = (login: Login, context: CommandContext) => async (url: URL) =>
   }
 }
 
-const hasBrowser = ({ env }: CommandContext) => browserCommands(env, process.platform).length > 0
-
 /** The redirect URI: the login's port, otherwise any free port per login. */
 async function redirectOf(login: Login, context: CommandContext) {
   const host = (login.redirectHost ?? '127.0.0.1') as LoopbackHost
@@ -63,12 +61,13 @@ export async function signInFetch(
   { credentials, browser, timeout }: SignInOptions,
 ): Promise<typeof fetch> {
   const { context } = accounts
-  const asks = login.grant === 'device' || (login.grant === 'authorization_code' && browser && hasBrowser(context))
+  const hasBrowser = browser && browserCommands(context.env, process.platform).length > 0
+  const asks = login.grant === 'device' || (login.grant === 'authorization_code' && hasBrowser)
   const redirect =
     asks && login.grant === 'authorization_code' ? await redirectOf(login, context) : { options: {}, platform: {} }
   const narrate = createNarrator(context)
   const onEvent = (event: AuthEvent) => {
-    if (!TOLD.includes(event.type)) return
+    if (!REPORTED_EVENTS.includes(event.type)) return
     narrate(event)
     if (event.type === 'token-obtained' && event.grant !== 'refresh_token')
       accounts.logins.keep(login).catch(() => undefined)

@@ -83,18 +83,13 @@ const useOf = ({ calls, first, last }: Seen) => ({
   last: isoTime(last),
 })
 
-const countFeature = () => ({ seen: neverSeen(), clients: createDistinct(), untold: 0 })
+/** `unknown`: the number of lines that do not contain the information. */
+const countFeature = () => ({ seen: neverSeen(), clients: createDistinct(), unknown: 0 })
 const countClient = () => ({ seen: neverSeen(), features: new Map<string, Seen>() })
 
-/** `untold`: the source does not contain the information. */
-type Verdict = 'used' | 'unused' | 'untold'
-
-const verdictOf = ({ seen, untold }: ReturnType<typeof countFeature>, sampled: boolean): Verdict =>
-  seen.calls > 0 ? 'used' : untold > 0 || sampled ? 'untold' : 'unused'
-
-function featureRow(feature: string, count: ReturnType<typeof countFeature>, sampled: boolean) {
-  const clients = count.clients.count().count
-  return { feature, verdict: verdictOf(count, sampled), ...useOf(count.seen), clients }
+function featureRow(feature: string, { seen, clients, unknown }: ReturnType<typeof countFeature>, sampled: boolean) {
+  const verdict = seen.calls > 0 ? 'used' : unknown > 0 || sampled ? 'unknown' : 'unused'
+  return { feature, verdict, ...useOf(seen), clients: clients.count().count } as const
 }
 
 function clientRow({ key, entry: { seen, features } }: Ranked<ReturnType<typeof countClient>>) {
@@ -117,7 +112,7 @@ export function createLegacyTally() {
     return FEATURES.flatMap(({ name, isUsed }) => {
       const count = counts.get(name)
       const used = isUsed(call)
-      if (used === undefined && count) count.untold++
+      if (used === undefined && count) count.unknown++
       if (!used || !count) return []
       see(count.seen, call)
       count.clients.add(client)

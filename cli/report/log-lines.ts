@@ -39,7 +39,6 @@ export async function takeLines(source: Readable, take: (line: string | undefine
 }
 
 const OUTCOMES = ['ok', 'input_required', 'tool_error', 'error', 'refused', 'cancelled'] as const
-type LoggedOutcome = (typeof OUTCOMES)[number]
 
 export type LoggedRequest = ReturnType<typeof readRequest>
 
@@ -84,7 +83,7 @@ function readOther({ seq, prev, event, lost, count, until }: Readonly<Record<str
   return event === 'gap' && typeof lost === 'number' && lost > 0 ? { gap: lost } : 'own'
 }
 
-function readRequest(fields: Readonly<Record<string, unknown>>, outcome: LoggedOutcome, at: number) {
+function readRequest(fields: Readonly<Record<string, unknown>>, outcome: (typeof OUTCOMES)[number], at: number) {
   const { ms, asked } = fields
   return {
     at,

@@ -16,30 +16,24 @@ export interface Window {
 
 const createTool = () => ({ digest: createDigest(), errors: 0 })
 
-const isError = ({ outcome }: LoggedRequest) => outcome === 'error' || outcome === 'tool_error'
-
-const known = (text: string | undefined) => (text === '' ? undefined : text)
-
 export type ToolRow = ReturnType<typeof toolRow>
 
 function toolRow({ key, count, entry }: Ranked<ReturnType<typeof createTool>>) {
   const [tool = '', route] = key.split('\n')
   const { digest, errors } = entry
   const times = { p50: digest.quantile(0.5), p95: digest.quantile(0.95), p99: digest.quantile(0.99) }
-  return { tool, route: known(route), calls: Math.round(count), errors, ...times }
+  return { tool, route: route || undefined, calls: Math.round(count), errors, ...times }
 }
 
 function causeRow({ key, count }: Ranked<unknown>) {
   const [by, error = '', reason] = key.split('\n')
-  return { by: known(by), error, reason: known(reason), count: Math.round(count) }
+  return { by: by || undefined, error, reason: reason || undefined, count: Math.round(count) }
 }
 
 function refusedRow({ key, count }: Ranked<unknown>) {
   const [user = '', error = ''] = key.split('\n')
   return { user, error, count: Math.round(count) }
 }
-
-const slowestFirst = (a: ToolRow, b: ToolRow): number => (b.p95 ?? -1) - (a.p95 ?? -1)
 
 const UNKNOWN = { users: undefined, clients: undefined, sessions: undefined }
 const SAMPLED =
@@ -118,8 +112,8 @@ export class Tally {
   }
 
   #call(call: LoggedRequest) {
-    const { method, name, route = '', milliseconds, weight } = call
-    const failed = isError(call)
+    const { method, name, route = '', outcome, milliseconds, weight } = call
+    const failed = outcome === 'error' || outcome === 'tool_error'
     this.#calls += weight
     if (failed) this.#errors += weight
     this.#legacy.add(call)
@@ -152,7 +146,7 @@ export class Tally {
       requests: Math.round(this.#requests) + this.#counted,
       outcomes: outcomesOf(this.#outcomes),
       busiest: tools.slice(0, most),
-      slowest: [...tools].sort(slowestFirst).slice(0, most),
+      slowest: [...tools].sort((a, b) => (b.p95 ?? -1) - (a.p95 ?? -1)).slice(0, most),
       causes: causes.slice(0, most),
       causesNotListed: causes.slice(most).reduce((sum, { count }) => sum + count, Math.round(this.#causes.forgotten)),
       refused: this.#refused.list().slice(0, most).map(refusedRow),

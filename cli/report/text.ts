@@ -5,10 +5,8 @@ import type { Count } from './counts.ts'
 import { type ClientRow, minuteOf } from './legacy.ts'
 import type { Report, ToolRow } from './tally.ts'
 
-const indent = (lines: readonly string[]) => lines.map(line => `  ${line}`)
-
 const section = (title: string, head: readonly string[], rows: ReadonlyArray<readonly Cell[]>, width: number) =>
-  rows.length === 0 ? [] : ['', title, ...indent(tableLines(head, rows, width - 2))]
+  rows.length === 0 ? [] : ['', title, ...tableLines(head, rows, width - 2).map(line => `  ${line}`)]
 
 const timeText = (milliseconds: number | undefined): string =>
   milliseconds === undefined ? '-' : milliseconds >= 100 ? milliseconds.toFixed(0) : milliseconds.toPrecision(2)
@@ -71,7 +69,7 @@ const clientCells = (row: ClientRow): Cell[] => [
   ...usedCells(row),
 ]
 
-const VERDICTS = { used: 'used', unused: 'not used', untold: 'not told' } as const
+const VERDICTS = { used: 'used', unused: 'not used', unknown: 'unknown' } as const
 
 function legacyLines({ legacy: { features, clients, notListed } }: Report, width: number): string[] {
   const featureRows = features.map((row): Cell[] => [

@@ -9,9 +9,6 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { AuthError } from '../errors.ts'
 import { nameProcess } from '../text.ts'
 
-/** `unknown`: on another machine, or the process id cannot be verified. */
-type OwnerState = 'alive' | 'dead' | 'unknown'
-
 const OWNER = /^([\w-]{16})\.(\d+)\.(\d+)\.[\w-]{12}$/
 const TEMPORARY = /\.tmp\.([\w-]+\.\d+\.\d+\.[\w-]+)$/
 
@@ -24,7 +21,8 @@ export const temporaryName = (path: string, owner = nameOwner()): string => `${p
 
 export const temporaryOwner = (name: string): string | undefined => TEMPORARY.exec(name)?.[1]
 
-export function judgeOwner(name: string): OwnerState {
+/** `unknown`: on another machine, or the process id cannot be verified. */
+export function judgeOwner(name: string): 'alive' | 'dead' | 'unknown' {
   const [, machine, pid, start] = OWNER.exec(name) ?? []
   if (machine !== machineId()) return 'unknown'
   if (!processExists(Number(pid))) return 'dead'
@@ -142,14 +140,13 @@ export async function lockHolder(path: string): Promise<number | undefined> {
   return machine === machineId() ? Number(pid) : undefined
 }
 
-type Claim = () => Promise<boolean>
 /** Returns the owner: false if this call removed it, undefined if there is none. */
 type Watch = () => Promise<string | false | undefined>
 
 async function take(
   path: string,
   times: LockTiming,
-  attempt: (claim: Claim, watch: Watch) => Promise<boolean>,
+  attempt: (claim: () => Promise<boolean>, watch: Watch) => Promise<boolean>,
 ): Promise<FileLock | undefined> {
   const owner = nameOwner()
   const prepared = temporaryName(path, owner)
@@ -191,7 +188,7 @@ function hold(path: string, owner: string, { heartbeat }: LockTiming): FileLock 
   return {
     async release() {
       clearInterval(timer)
-      await remove(file).catch(error => {
+      await orAbsent(unlink(file)).catch(error => {
         throw explain(error, path)
       })
       await rmdir(path).catch(() => {})
@@ -214,26 +211,24 @@ function watchOwner(path: string, { stale, poll }: LockTiming): Watch {
     const state = judgeOwner(seen.owner)
     // A living process keeps its lock, because it can be suspended.
     if (state === 'alive' || (state === 'unknown' && quiet < stale)) return seen.owner
-    await remove(join(path, seen.owner))
+    await orAbsent(unlink(join(path, seen.owner)))
     return false
   }
 }
 
 async function readOwner(path: string): Promise<{ owner: string; beat: number } | undefined> {
+  const [owner] = (await orAbsent(readdir(path))) ?? []
+  const found = owner === undefined ? undefined : await orAbsent(stat(join(path, owner)))
+  return owner !== undefined && found ? { owner, beat: found.mtimeMs } : undefined
+}
+
+/** Resolves to undefined if the file or folder does not exist. */
+export async function orAbsent<T>(work: Promise<T>): Promise<T | undefined> {
   try {
-    const [owner] = await readdir(path)
-    return owner === undefined ? undefined : { owner, beat: (await stat(join(path, owner))).mtimeMs }
+    return await work
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
     throw error
-  }
-}
-
-async function remove(file: string): Promise<void> {
-  try {
-    await unlink(file)
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
   }
 }
 

@@ -152,8 +152,6 @@ export interface LoopbackRedirectOptions {
   readonly openBrowser?: ((url: URL) => Promise<void> | void) | undefined
 }
 
-export type LoopbackRedirect = Awaited<ReturnType<typeof createLoopbackRedirect>>
-
 /** Listens only during logins. Throws `invalid_options` for an invalid host, path or port. */
 export async function createLoopbackRedirect(options: LoopbackRedirectOptions = {}) {
   const { host = '127.0.0.1', port = 0, path = '/callback', openBrowser = openDefaultBrowser } = options

@@ -3,7 +3,7 @@ import { constants, type Stats } from 'node:fs'
 import { type FileHandle, lstat, mkdir, open, readdir, rename, rm, unlink } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { AuthError } from '../errors.ts'
-import { judgeOwner, temporaryName, temporaryOwner } from './file-lock.ts'
+import { judgeOwner, orAbsent, temporaryName, temporaryOwner } from './file-lock.ts'
 
 const MAX_BYTES = 1024 * 1024
 const LEFT_OVER = 24 * 60 * 60 * 1000
@@ -114,15 +114,6 @@ async function syncDirectory(directory: string): Promise<void> {
     await handle.sync()
   } finally {
     await handle.close()
-  }
-}
-
-async function orAbsent<T>(work: Promise<T>): Promise<T | undefined> {
-  try {
-    return await work
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
-    throw error
   }
 }
 

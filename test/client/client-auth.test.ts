@@ -5,13 +5,7 @@ import { inspect } from 'node:util'
 import { expect } from 'chai'
 import fc from 'fast-check'
 import jwt from 'jsonwebtoken'
-import {
-  type ChosenClientAuth,
-  chooseClientAuth,
-  chooseMethod,
-  importPrivateKey,
-  type MethodFacts,
-} from '../../client/client-auth.ts'
+import { chooseClientAuth, chooseMethod, importPrivateKey, type MethodFacts } from '../../client/client-auth.ts'
 import { discoverServer } from '../../client/discovery.ts'
 import type { ClientOAuthOptions } from '../../client/options.ts'
 import type { ClientIdentity, ServerInfo } from '../../client/stores.ts'
@@ -43,7 +37,7 @@ const identity = (more: Partial<ClientIdentity> = {}): ClientIdentity => ({
 })
 
 /** What a request carries once the client added who asks. */
-async function shown({ authenticate }: ChosenClientAuth, client: ClientIdentity) {
+async function shown({ authenticate }: ReturnType<typeof chooseClientAuth>, client: ClientIdentity) {
   const body = new URLSearchParams()
   const headers = new Headers()
   await authenticate({ server: SERVER, client, body, headers })

@@ -182,7 +182,7 @@ describe('a report on an access log that was sampled', () => {
     const old = oldLine(at, 'ada 1.0', { transport: 'transport-sse', sample: 0.5 })
     const report = reportOn([old, ...fast, ...slow])
     expect(rowOf(report, 'HTTP+SSE')).to.include({ verdict: 'used', calls: 2 })
-    expect(rowOf(report, 'roots')).to.include({ verdict: 'untold' })
+    expect(rowOf(report, 'roots')).to.include({ verdict: 'unknown' })
   })
 
   it('takes no weight from a line that is forged, or is always written', () => {
@@ -227,7 +227,7 @@ describe('who still uses the old protocol', () => {
       '{"seq":3,"prev":"0","time":"2026-11-20T10:00:00.000Z","event":"gap","lost":4,"refused":0,"hash":"a"}',
       '{"seq":4,"prev":"0","time":"2026-11-20T10:00:00.000Z","event":"refusals","count":7,"until":"2026-11-20T10:00:00.000Z","hash":"a"}',
     ])
-    expect(rowOf(report, 'logging/setLevel')).to.include({ verdict: 'untold' })
+    expect(rowOf(report, 'logging/setLevel')).to.include({ verdict: 'unknown' })
     for (const feature of ['HTTP+SSE', 'sampling']) {
       expect(rowOf(report, feature), feature).to.include({ verdict: 'unused' })
     }

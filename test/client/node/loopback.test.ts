@@ -4,8 +4,10 @@ import { type AddressInfo, connect } from 'node:net'
 import { expect } from 'chai'
 import { AuthError } from '../../../client/errors.ts'
 import { createLoopbackRedirect } from '../../../client/node/index.ts'
-import type { LoopbackRedirect, LoopbackRedirectOptions } from '../../../client/node/loopback.ts'
+import type { LoopbackRedirectOptions } from '../../../client/node/loopback.ts'
 import { type Answer, send } from './support/send.ts'
+
+type LoopbackRedirect = Awaited<ReturnType<typeof createLoopbackRedirect>>
 
 const opened: LoopbackRedirect[] = []
 async function open(options: LoopbackRedirectOptions = {}): Promise<LoopbackRedirect> {
