@@ -3,6 +3,7 @@ import { expect } from 'chai'
 import { fillDefaults } from '../../core/config/walk-schema.ts'
 import { createHost } from '../../core/create-host.ts'
 import { definePlugin } from '../../core/internal.ts'
+import { createKeptLog } from '../../core/testing/kept-log.ts'
 
 const SCHEMA = {
   type: 'object',
@@ -114,7 +115,7 @@ describe('Plugin option defaults', () => {
       routes: { '/a': { toolsets: 'none' }, '/b': { toolsets: 'none', plugins: { limits: limits(ofRoute) } } },
       plugins: { limits: limits(general) },
     }
-    const host = await createHost(config)
+    const host = await createHost(config, { log: createKeptLog() })
     await host.close()
     return Object.fromEntries(seen.map(([[path], options]) => [path, options]))
   }
@@ -165,7 +166,7 @@ describe('Host setting defaults', () => {
       routes: { '/': { toolsets: 'none' } },
       plugins: { look: look() },
     })
-    await (await createHost(config)).close()
+    await (await createHost(config, { log: createKeptLog() })).close()
     expect(seen).to.deep.equal([
       {
         host: '127.0.0.1',

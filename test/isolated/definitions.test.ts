@@ -7,6 +7,7 @@ import { createHost } from '../../core/create-host.ts'
 import type { Host } from '../../core/host.ts'
 import { type Config, defineTool } from '../../core/index.ts'
 import { definePlugin } from '../../core/plugin.ts'
+import { createKeptLog } from '../../core/testing/kept-log.ts'
 import { testHost, testTool } from '../../core/testing.ts'
 import { eventually } from '../support/eventually.ts'
 import { type ReloadingHost, startReloading } from '../support/reloading-host.ts'
@@ -19,7 +20,7 @@ const ordinary = defineTool({ name: 'ordinary', handler: () => 'here' })
 
 async function refusal(config: Config): Promise<string> {
   try {
-    const host = await createHost(config)
+    const host = await createHost(config, { log: createKeptLog() })
     await host.close()
     return 'it started'
   } catch (error) {
