@@ -311,7 +311,7 @@ export function createRequester(options: RequesterOptions) {
     const call = callOf(ctx)
     if (!call) return
     for (const [name, value] of Object.entries(services().slot('tracer', call.offer.route).headersFor(call))) {
-      if (!headers.some((sent, index) => index % 2 === 0 && sent === name)) headers.push(name, value)
+      if (!headers.some((sent, index) => index % 2 === 0 && sent.toLowerCase() === name)) headers.push(name, value)
     }
   }
 
@@ -334,8 +334,8 @@ export function createRequester(options: RequesterOptions) {
   function targetOf(one: CompiledOperation, built: BuiltRequest, ctx: CallContext, added: AddedCredentials): Target {
     const headers = ['accept', one.accept, 'accept-encoding', 'gzip, deflate, br', ...built.headers]
     addForwarded(headers, ctx, one.credentials.owned.header)
-    addTrace(headers, ctx)
     headers.push(...added.headers)
+    addTrace(headers, ctx)
     const cookies = [...built.cookies, ...added.cookies]
     if (cookies.length > 0) headers.push('cookie', cookies.join('; '))
     if (built.body) headers.push('content-type', built.body.contentType)

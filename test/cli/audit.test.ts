@@ -29,22 +29,25 @@ async function madeAudit() {
   return host
 }
 
-/** What the command prints, and what it throws. */
+/** What the command prints to stdout and stderr, and what it throws. */
 async function run(
   words: readonly string[],
   values: object = {},
   env: NodeJS.ProcessEnv = { MCP_HOST_SECRETS: SECRET },
-): Promise<{ text: string; error?: StartError }> {
+): Promise<{ text: string; notes: string; error?: StartError }> {
   let error: unknown
+  let notes = ''
   const text = await printedBy(
-    context =>
-      auditCommand.run({ ...values }, words, context).catch((thrown: unknown) => {
+    async context => {
+      await auditCommand.run({ ...values }, words, context).catch((thrown: unknown) => {
         error = thrown
-      }),
+      })
+      notes = context.text.stderr
+    },
     { env },
   )
   if (error !== undefined && !(error instanceof StartError)) throw error
-  return { text, ...(error !== undefined && { error }) }
+  return { text, notes, ...(error !== undefined && { error }) }
 }
 
 describe('mcp-host audit', () => {
@@ -102,8 +105,9 @@ describe('mcp-host audit', () => {
     const { file } = await madeAudit()
     const lock = await lockFile(file)
     try {
-      const { text, error } = await run(['verify', file, `${file}.lock`])
+      const { text, notes, error } = await run(['verify', file, `${file}.lock`])
       expect(error).to.equal(undefined)
+      expect(notes).to.match(/^.*\.lock: skipped/)
       expect(text).to.match(/result {2}whole/)
       const only = await run(['verify', `${file}.lock`])
       expect(`${only.error?.exitCode} ${only.error?.message}`).to.match(/^2 no audit file given/)
@@ -116,8 +120,9 @@ describe('mcp-host audit', () => {
     const { folder } = await madeAudit()
     const pipe = join(folder, 'x.jsonl')
     execFileSync('mkfifo', [pipe])
-    const { text, error } = await run(['verify', folder])
+    const { text, notes, error } = await run(['verify', folder])
     expect(error).to.equal(undefined)
+    expect(notes).to.match(/^.*x\.jsonl: skipped/)
     expect(text).to.match(/result {2}whole/)
     const only = await run(['verify', pipe])
     expect(`${only.error?.exitCode} ${only.error?.message}`).to.match(/^2 .*x\.jsonl/)

@@ -62,6 +62,20 @@ describe('mcp-host openapi', () => {
     expect(tools.map(({ name }: { name: string }) => name)).to.deep.equal(['listOrders', 'addOrder'])
     expect(leftOut).to.have.length(1)
   })
+
+  it('prints sizes of outputs, shortened schemas, and operations left out by options', async () => {
+    const schema = `{ type: object, properties: { text: { type: string, description: ${'x'.repeat(2_000)} } } }`
+    const answer = `{ 200: { description: ok, content: { application/json: { schema: ${schema} } } } }`
+    const folder = await makeFolder({ 'orders.openapi.yaml': API.replace('responses: {}', `responses: ${answer}`) })
+    const print = (values: Parameters<typeof openapiCommand.run>[0]) =>
+      printedBy(context => openapiCommand.run(values, ['orders.openapi.yaml'], context), { cwd: folder })
+    const all = await print({ output: 'pass' })
+    expect(all).to.match(/^listOrders +GET \/orders +\d+ B +2\.\d kB$/m)
+    expect(all).to.match(/Left out by options:\n {2}1: [^\n]*"post"/)
+    const small = await print({ output: 'pass', all: true, 'max-schema': '1kb' })
+    expect(small).to.match(/^listOrders +GET \/orders +\d+ B +\d+ B +any value: \S/m)
+    expect(small).to.match(/Left out by options:\n {2}addOrder: [^\n]*"post"/)
+  })
 })
 
 describe('mcp-host add openapi', () => {

@@ -26,7 +26,10 @@ const DOCUMENT = {
     '/orders': { get: operation('listOrders', { description: 'Lists the orders of the shop.' }) },
     '/orders/{id}': {
       get: operation('getOrder', {
-        parameters: [{ name: 'id', in: 'path', required: true, schema: { type: 'string', pattern: '^(a+)+$' } }],
+        parameters: [
+          { name: 'id', in: 'path', required: true, schema: { type: 'string', pattern: '^(a+)+$' } },
+          { name: 'Traceparent', in: 'header', schema: { type: 'string' } },
+        ],
       }),
       delete: operation('deleteOrder', {
         parameters: [{ name: 'id', in: 'path', required: true, schema: { type: 'string' } }],
@@ -135,6 +138,9 @@ describe('Tools of an OpenAPI document', () => {
       await modern(url, 'tools/call', about, { headers: { 'x-note': 'traceparent' } })
       expect(api.requests[0]?.headers['x-note']).to.equal('traceparent')
       expect(api.requests[0]?.headers['traceparent']).to.equal(traceparent)
+      // A parameter of the operation takes precedence, in any case.
+      await modern(url, 'tools/call', { name: 'getOrder', arguments: { id: 'aa', Traceparent: 'own' } })
+      expect(api.requests[1]?.headers['traceparent']).to.equal('own')
     } finally {
       await hosts.stopHosts()
     }
