@@ -61,9 +61,12 @@ function contextAt(ctx: ClientContext, idp: IdentityProvider, provider: ServerIn
   return { ...ctx, options: { ...ctx.options, clientAuthentication } }
 }
 
-type Enterprise = Extract<Grant, { readonly type: 'enterprise' }>
-
-async function exchange(ctx: ClientContext, { idp, idToken }: Enterprise, about: GrantAbout, signal: AbortSignal) {
+async function exchange(
+  ctx: ClientContext,
+  { idp, idToken }: Extract<Grant, { readonly type: 'enterprise' }>,
+  about: GrantAbout,
+  signal: AbortSignal,
+) {
   const provider = await findProvider(ctx, idp, signal)
   const client: ClientIdentity = { source: 'configured', issuer: provider.issuer, clientId: idp.clientId }
   const parameters = {

@@ -21,7 +21,7 @@ const FOLDERS = ['core', 'plugins', 'client', 'remote', 'cli', 'examples']
 /** Maximum lines of whole parts of the product. Lower a limit after deletions; never raise one. */
 const LINE_LIMITS = [
   { folders: ['core'], lines: 27_750 },
-  { folders: ['core', 'plugins', 'cli', 'client'], lines: 74_500 },
+  { folders: ['core', 'plugins', 'cli', 'client'], lines: 74_400 },
   { folders: ['remote'], lines: 3_000 },
 ]
 /** Code for upstream servers and documents, and the console, which the limits do not count. */

@@ -74,7 +74,7 @@ interface Module {
 }
 
 /** Reports exports that look like definitions but are not, and would be ignored. */
-export function explainBare({ file, exported, at }: Module): Mistake[] {
+export function explainPlainObjects({ file, exported, at }: Module): Mistake[] {
   const values = Object.values(exported).flatMap(value => (Array.isArray(value) ? (value as unknown[]) : [value]))
   return [...new Set(values)].filter(looksDefined).map(({ name }) => {
     const text = `"${name}" is a plain object, and no definition: wrap it, as in export const it = defineTool({ ... })`

@@ -7,7 +7,7 @@ import { isObject } from '../mcp/is-object.ts'
 import { noteModule } from '../mcp/isolate.ts'
 import { didYouMean } from '../mcp/nearest.ts'
 import { checkDefinition } from './check-config.ts'
-import { explainBare, explainNone, type FindFaults } from './check-definition.ts'
+import { explainNone, explainPlainObjects, type FindFaults } from './check-definition.ts'
 import { hasSettings, sourceOf } from './define-config.ts'
 import { resolvePackage } from './find-plugins.ts'
 import { importModule } from './import-module.ts'
@@ -67,9 +67,9 @@ async function definitionsIn(file: string, at: Path, { problems }: Loading): Pro
   const values = Object.values(exported).flatMap(value => (Array.isArray(value) ? value : [value]))
   const definitions = [...new Set(values)].filter((value): value is Definition => kindOf(value) !== undefined)
   const module = { file, exported, at }
-  const bare = explainBare(module)
-  if (definitions.length > 0) for (const mistake of bare) problems.warn(mistake)
-  else problems.add(bare.length > 0 ? bare : [explainNone(module)])
+  const plainObjects = explainPlainObjects(module)
+  if (definitions.length > 0) for (const mistake of plainObjects) problems.warn(mistake)
+  else problems.add(plainObjects.length > 0 ? plainObjects : [explainNone(module)])
   return definitions
 }
 

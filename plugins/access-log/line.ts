@@ -22,8 +22,6 @@ function timeText(at: number): string {
   return `${beginning}${String(rest).padStart(3, '0')}Z`
 }
 
-const wordFor = ({ outcome, error }: CallRecord): string => error?.kind ?? outcome
-
 interface LineFacts {
   readonly slow: boolean
   /** The sampling rate, if not every request is logged. */
@@ -84,12 +82,24 @@ export function jsonLine(record: CallRecord, { slow, sample }: LineFacts): strin
 
 /** Columns: time, duration, outcome, route, request, user. */
 export function textLine(record: CallRecord, { slow }: LineFacts): string {
-  const { at, route = '-', method, item, error, refusedBy, milliseconds, http, user = 'anonymous', client } = record
+  const {
+    at,
+    route = '-',
+    method,
+    item,
+    outcome,
+    error,
+    refusedBy,
+    milliseconds,
+    http,
+    user = 'anonymous',
+    client,
+  } = record
   const what = http ? `${http.verb} ${http.status}` : [method, item?.name].filter(Boolean).join(' ')
   const parts = [
     timeText(at),
     `${round(milliseconds)} ms`.padStart(11),
-    wordFor(record),
+    error?.kind ?? outcome,
     route,
     what,
     user,

@@ -19,8 +19,6 @@ export interface Destination {
   close(): void
 }
 
-const sameFile = (one: Stats, other: Stats) => one.ino === other.ino && one.dev === other.dev
-
 const openAppending = (file: string) => openSync(file, 'a', MODE)
 
 const NEW_LINE = Buffer.from('\n')
@@ -50,7 +48,7 @@ export function toFile(file: string): Destination {
     if (performance.now() - checkedAt < CHECK_INTERVAL) return
     checkedAt = performance.now()
     const found = statSync(file, { throwIfNoEntry: false })
-    if (found && sameFile(found, opened)) return
+    if (found?.ino === opened.ino && found.dev === opened.dev) return
     const next = openAppending(file)
     closeSync(fd)
     fd = next

@@ -17,9 +17,10 @@ export interface Broken {
   readonly isKeyMissing?: true
 }
 
-type Counts = 'lines' | 'firstSeq' | 'firstTime' | 'lastTime' | 'lost' | 'refused' | 'healed' | 'changed'
-
-export interface ChainReport extends Readonly<Pick<Follower, Counts>> {
+export interface ChainReport
+  extends Readonly<
+    Pick<Follower, 'lines' | 'firstSeq' | 'firstTime' | 'lastTime' | 'lost' | 'refused' | 'healed' | 'changed'>
+  > {
   readonly chain: string
   readonly files: readonly string[]
   readonly lastSeq: number

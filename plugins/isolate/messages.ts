@@ -117,8 +117,7 @@ export function unpackError(packed: PackedError): Error {
   return error
 }
 
-type Isolation = Slots['isolation']
-export type IsolatedCall = Parameters<Isolation['run']>[0]
+export type IsolatedCall = Parameters<Slots['isolation']['run']>[0]
 
 /** The part of a call's context that is data. */
 type CallData = Pick<CallContext, 'user' | 'session' | 'route' | 'headers' | 'client' | 'meta'> & {

@@ -123,14 +123,14 @@ export function shareInTurn<Key, Made>(make: (key: Key) => Promise<Made>): (key:
   let idle: Promise<void> = Promise.resolve()
 
   function begin(key: Key): Promise<Made> {
-    let begun = 0
+    let startedAt = 0
     const made = idle.then(() => {
-      begun = performance.now()
+      startedAt = performance.now()
       return make(key)
     })
     const rest = () => {
       asked.delete(key)
-      const took = performance.now() - begun
+      const took = performance.now() - startedAt
       return pause(Math.min(LONGEST_REST, took * REST), undefined, { ref: false })
     }
     idle = made.then(rest, rest)

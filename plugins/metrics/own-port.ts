@@ -27,11 +27,10 @@ interface OwnPort {
   failed(error: unknown): void
 }
 
-const nameIn = (host: string) => host.replace(/:\d+$/, '').replace(/^\[(.*)\]$/, '$1')
-
 function refusalOf({ method = '', url = '', headers }: IncomingMessage, { mayRead }: OwnPort) {
+  const host = headers.host?.replace(/:\d+$/, '').replace(/^\[(.*)\]$/, '$1') ?? ''
   // Prevents DNS rebinding.
-  if (!mayRead && !isLoopback(nameIn(headers.host ?? ''))) {
+  if (!mayRead && !isLoopback(host)) {
     return { status: 403, text: 'use 127.0.0.1 or localhost, or set `token`' }
   }
   if (mayRead && !mayRead(headers)) {

@@ -15,8 +15,6 @@ import {
 type FigureReader = Parameters<InternalHost['metrics']['readBy']>[0]
 type Figure = Parameters<FigureReader['counter']>[0]
 type Read = Parameters<FigureReader['gauge']>[1]
-type Tell = ReturnType<FigureReader['counter']>
-
 /** Maximum label combinations of one metric; further combinations are counted together. */
 const MAX_SERIES = 1_000
 
@@ -39,7 +37,7 @@ interface Family {
   readonly kind: Metric['type']
   read(): Metric
   readonly reads: Read[]
-  readonly tell: Tell
+  readonly tell: ReturnType<FigureReader['counter']>
 }
 
 const NAME = /^[a-zA-Z_:][\w:]*$/
@@ -53,8 +51,6 @@ function faultOf({ name, labels = [] }: Figure): string | undefined {
 
 const labelsOf = ({ labels = [] }: Figure, given: Labels | undefined): Labels =>
   Object.fromEntries(labels.map(label => [label, given?.[label]]))
-
-const keyOf = (labels: Labels) => Object.values(labels).join('\n')
 
 function createTold(kind: Family['kind'], figure: Figure, limits?: readonly number[]): Family {
   const series = new Series(figure, limits)
@@ -84,7 +80,7 @@ function createGauge(figure: Figure, failed: (error: unknown) => void): Family {
       const found = read()
       for (const [value, given] of typeof found === 'number' ? [[found, {}] as const] : found) {
         const labels = labelsOf(figure, given)
-        const key = keyOf(labels)
+        const key = Object.values(labels).join('\n')
         const other = rows.get(key)
         if (other || rows.size < MAX_SERIES)
           rows.set(key, { labels: knownLabels(labels), value: other ? combine(other.value, value) : value })

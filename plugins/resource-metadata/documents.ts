@@ -6,8 +6,6 @@ import type { FilledResourceMetadata } from './options.ts'
 
 export const WELL_KNOWN = '/.well-known/oauth-protected-resource'
 
-type Params = Readonly<Record<string, string>>
-
 const plain = (path: string) => path.replace(/\/+$/, '')
 
 const prefixOf = ({ publicUrl }: ResolvedHttp) => (publicUrl === undefined ? '' : plain(new URL(publicUrl).pathname))
@@ -23,7 +21,7 @@ export function documentPaths({ path }: Route, http: ResolvedHttp): readonly [st
   return prefix === '' ? [own] : [own, `${WELL_KNOWN}${prefix}${plain(path)}`]
 }
 
-export function documentUrl(route: Route, params: Params, http: ResolvedHttp): string {
+export function documentUrl(route: Route, params: Readonly<Record<string, string>>, http: ResolvedHttp): string {
   const base = baseOf(http, route)
   return `${base}${WELL_KNOWN}${plain(route.url(params).slice(base.length))}`
 }

@@ -13,8 +13,6 @@ import {
 
 export type { ResourceMetadataOptions } from './options.ts'
 
-type Params = Readonly<Record<string, string>>
-
 /** The documents are public: clients in browsers read them first. */
 const openToPages: HostMiddleware = koaCors({ origin: '*', allowMethods: ['GET'], keepHeadersOnError: false })
 
@@ -121,7 +119,7 @@ function serveDocuments(host: InternalHost, options: ResourceMetadataOptions, sa
   if (theOne && resource !== undefined) {
     for (const path of resourcePaths(resource)) host.endpoint(path, theOne, { fallback: true })
   }
-  return (route: Route, params: Params) => documentUrl(route, params, host.config.http)
+  return (route: Route, params: Readonly<Record<string, string>>) => documentUrl(route, params, host.config.http)
 }
 
 export const resourceMetadata = definePlugin<ResourceMetadataOptions, FilledResourceMetadata>({

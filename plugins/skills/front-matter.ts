@@ -11,7 +11,6 @@ import {
   type YAMLParseError,
   type YAMLWarning,
 } from 'yaml'
-import { MAX_FRONT_MATTER, MAX_TOKENS } from './limits.ts'
 
 export interface FrontMatter {
   readonly name: string
@@ -29,6 +28,9 @@ export class FrontMatterFault extends Error {
   }
 }
 
+/** Maximum bytes, and YAML tokens, because parsing time grows with them. */
+const MAX_FRONT_MATTER = 64 * 1024
+const MAX_TOKENS = 5_000
 const MAX_NAME = 64
 const MAX_DESCRIPTION = 1024
 /** Maximum depth of values. */

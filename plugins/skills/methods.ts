@@ -6,9 +6,13 @@ import type { Call, CatalogItem } from '../../core/plugin.ts'
 import { checkUri, shown } from '../../core/transport.ts'
 import { placeOf } from './definitions.ts'
 import type { FrontMatter } from './front-matter.ts'
-import { PAGE_BYTES, PAGE_ENTRIES, PAGE_SKILLS } from './limits.ts'
 import type { Skill } from './read-skills.ts'
 import { folderOf, nameOf } from './walk.ts'
+
+/** Maximum skills, and JSON bytes, on a page of `skills/list`; at least one skill. */
+const PAGE_SKILLS = 100
+const PAGE_BYTES = 1024 * 1024
+const PAGE_ENTRIES = 500
 
 type View = Call['view']
 type Wire = CatalogItem['wire']

@@ -1,8 +1,9 @@
 // Reads the files of skills with their digests: only plain files, only at the path that was walked, and up to a limit.
 import { createHash } from 'node:crypto'
 import { constants, type FileHandle, lstat, open, readlink, realpath } from 'node:fs/promises'
-import { MAX_BYTES } from './limits.ts'
 
+/** Maximum bytes of the files of a skill (SEP-2640, "Limits"). */
+export const MAX_BYTES = 16 * 1024 * 1024
 const CHUNK = 64 * 1024
 /** Opening a FIFO must not block until a writer opens it. */
 const READ = constants.O_RDONLY | (constants.O_NONBLOCK ?? 0) | (constants.O_NOFOLLOW ?? 0)

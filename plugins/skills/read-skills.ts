@@ -5,8 +5,7 @@ import { join } from 'node:path'
 import { setImmediate as othersFirst } from 'node:timers/promises'
 import { isObject } from '../../core/plugin.ts'
 import { cutOut, type FrontMatter, FrontMatterFault, readFrontMatter } from './front-matter.ts'
-import { KEPT_FILE, KEPT_IN_ALL, MAX_BYTES, MAX_FILES, MAX_FRONT_MATTER_IN_ALL } from './limits.ts'
-import { forEachOf, type ReadFile, readFile } from './read-file.ts'
+import { forEachOf, MAX_BYTES, type ReadFile, readFile } from './read-file.ts'
 import {
   type FoundFile,
   type FoundFolder,
@@ -17,6 +16,13 @@ import {
   uriOf,
   walkSkills,
 } from './walk.ts'
+
+/** Files of a skill, including those of skills inside (SEP-2640, "Limits"). */
+const MAX_FILES = 512
+const MAX_FRONT_MATTER_IN_ALL = 4 * 1024 * 1024
+/** Maximum bytes of a file in memory, and of all; a larger file is read for each request. */
+const KEPT_FILE = 1024 * 1024
+const KEPT_IN_ALL = 64 * 1024 * 1024
 
 const BY_EXTENSION: ReadonlyMap<string, string> = new Map([
   ['md', 'text/markdown'],

@@ -4,12 +4,13 @@ import { createAdmission } from '../../core/auth.ts'
 import type { InternalHost } from '../../core/internal.ts'
 import { StartError } from '../../core/plugin.ts'
 import { changedBetween, type Snapshot, snapshotOf } from './definitions.ts'
-import { MAX_TOLD } from './limits.ts'
 import { createMethods } from './methods.ts'
 import type { SkillsOptions } from './options.ts'
 import { doubtsAbout, readSkills } from './read-skills.ts'
 
 const EXTENSION = 'io.modelcontextprotocol/skills'
+/** Maximum faults in messages, and changed files in the log. */
+const MAX_TOLD = 20
 
 /** Snapshots by options: on reload, `setup` of the new host reads the folder for the options of `onReload`. */
 const readFor = new WeakMap<object, Snapshot>()

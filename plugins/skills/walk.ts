@@ -2,10 +2,11 @@
 import type { Dirent, Stats } from 'node:fs'
 import { readdir, realpath, stat } from 'node:fs/promises'
 import { join, relative, sep } from 'node:path'
-import { MAX_DEPTH, MAX_ENTRIES } from './limits.ts'
 
 export const SKILL_FILE = 'SKILL.md'
 const SCHEME = 'skill://'
+const MAX_ENTRIES = 50_000
+const MAX_DEPTH = 32
 
 /** Characters that encodeURIComponent encodes but RFC 3986 allows in a path segment. */
 const PLAIN_IN_PATH = /%(?:24|26|2B|2C|3A|3B|3D|40)/g

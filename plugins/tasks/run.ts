@@ -198,12 +198,12 @@ export class TaskRun {
   /** Resolves when the end is stored, or another node has the task. `turn`: resolves when the handler can start. */
   async run(turn: Promise<void>): Promise<{ readonly handlerOver: Promise<unknown> }> {
     const { clock } = this.#host.transport
-    const begun = clock.now()
+    const startedAt = clock.now()
     const late = clock.setTimeout(() => this.#end('late'), this.#timeLeft())
     const running = this.#answer(turn)
     try {
       const ended = await Promise.race([running, this.#stopped])
-      await this.#keep(ended, begun)
+      await this.#keep(ended, startedAt)
     } finally {
       clock.clear(late)
       clock.clear(this.#noting)
@@ -329,7 +329,7 @@ export class TaskRun {
     this.#noting = this.#host.transport.clock.setTimeout(() => this.#keepNote(), NOTE_EVERY)
   }
 
-  async #keep(ended: TaskEnd | Stopped, begun: number): Promise<void> {
+  async #keep(ended: TaskEnd | Stopped, startedAt: number): Promise<void> {
     const { store, settings, transport, ended: tell } = this.#host
     if (ended === 'over') return
     if (ended === 'closing' && this.again) {
@@ -340,20 +340,20 @@ export class TaskRun {
     const keep = (one: TaskEnd) => this.#insist(() => store.end(this.lease, one, settings.ttl, settings.bounds))
     const kept = await keep(end)
     const last = typeof kept === 'string' ? NO_ROOM[kept]() : end
-    if (last === end ? kept : await keep(last)) tell(last.state, transport.clock.now() - begun)
+    if (last === end ? kept : await keep(last)) tell(last.state, transport.clock.now() - startedAt)
   }
 
   /** Retries while the task can still exist, because the store can return. */
   async #insist<Value>(write: () => Promise<Value>): Promise<Value | false> {
     const { log, clock } = this.#host.transport
-    const begun = clock.now()
+    const startedAt = clock.now()
     const task = this.lease.id.slice(0, 6)
     let isTold = false
     for (;;) {
       try {
         return await write()
       } catch (err) {
-        const waited = clock.now() - begun
+        const waited = clock.now() - startedAt
         if (waited > (this.#closing ? WHILE_CLOSING : this.#host.settings.ttl)) {
           log.error({ code: 'MH2513', err, task }, 'cannot store the result of a task')
           return false

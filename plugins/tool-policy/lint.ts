@@ -123,11 +123,9 @@ function lintAccess({ host, services, rules, options }: LintSubject, items: Item
   }
 }
 
-/** Tools on a restricted route need no rule. */
-const isKept = ({ authorize }: Route) => authorize !== undefined && authorize !== true
-
 function lintTools({ host, services, rules, access }: LintSubject, route: McpRoute, items: readonly CatalogItem[]) {
-  if (isKept(route)) return
+  // Tools on a restricted route need no rule.
+  if (route.authorize !== undefined && route.authorize !== true) return
   const report = (of: object) =>
     host.log.warn(
       { code: 'MH2725', route: route.path, ...of },

@@ -26,8 +26,6 @@ import {
   whenClosed,
 } from '../../core/transport.ts'
 
-type Sender = Parameters<typeof serveRequests>[3]
-
 /** Parses a body. Throws `invalidRequest`, also for a batch if the session's version does not support batches. */
 function validated(text: string, { revision }: Session): readonly ValidMessage[] {
   const read = readMessages(text)
@@ -50,7 +48,11 @@ function createMessagePost(host: Transport, route: McpRoute, maxConcurrent: numb
   }
 
   /** Handles messages. Throws `tooManyRequests` and `unavailable` before any request begins. */
-  async function take(session: Session, messages: readonly ValidMessage[], sender: Sender) {
+  async function take(
+    session: Session,
+    messages: readonly ValidMessage[],
+    sender: Parameters<typeof serveRequests>[3],
+  ) {
     const requests = messages.filter(message => message.kind === 'request')
     for (const message of messages) if (message.kind !== 'request') await receiveMessage(session, message)
     if (maxConcurrent !== undefined && session.calls + requests.length > maxConcurrent) {

@@ -14,9 +14,6 @@ import {
 } from '../../core/transport.ts'
 import { type RequestMeta, readRequestMeta, unsupported } from '../families/per-request/index.ts'
 
-type Request = Extract<ValidMessage, { kind: 'request' }>
-type Reply = Required<CallReply>
-
 export interface Caller {
   readonly route: McpRoute
   readonly params: Readonly<Record<string, string>>
@@ -25,7 +22,7 @@ export interface Caller {
 }
 
 export function createPerRequest(host: Transport, { route, params, user, maxConcurrent }: Caller, line: ReplyLine) {
-  const running = new Map<RequestId, Reply>()
+  const running = new Map<RequestId, Required<CallReply>>()
   const headers = {}
   const ip = 'stdio'
 
@@ -39,7 +36,7 @@ export function createPerRequest(host: Transport, { route, params, user, maxConc
   }
 
   return {
-    async answer(request: Request): Promise<void> {
+    async answer(request: Extract<ValidMessage, { kind: 'request' }>): Promise<void> {
       const { id, method } = request
       const reply = createLineReply(line)
       let meta: RequestMeta | undefined

@@ -25,8 +25,6 @@ if (navigator.clipboard) for (const button of document.querySelectorAll('button.
 const plainUrl = (url: string): string =>
   new URL(url).href.replace(/[^\w%:/.~@+=[\]-]/g, found => `%${found.charCodeAt(0).toString(16).toUpperCase()}`)
 
-const shellWord = (plain: string) => (plain.includes('[') ? `"${plain}"` : plain)
-
 const block = (text: string, what: string) =>
   html`<div class="block"><pre><code>${text}</code></pre><button type="button" class="copy" hidden>Copy<span class="hidden"> ${what}</span></button></div>`
 
@@ -87,7 +85,7 @@ function writeAbout({ version, description, websiteUrl }: Open): Markup {
 
 function pageOf({ url, open }: Visit) {
   const name = nameOf(open?.name ?? 'mcp-server')
-  const word = shellWord(url)
+  const word = url.includes('[') ? `"${url}"` : url
   const title = open ? shown(open.title ?? open.name) : 'MCP server'
   const config = JSON.stringify({ mcpServers: { [name]: { url } } }, undefined, 2)
   const list = `npx -y mcp-host list ${word}`

@@ -121,9 +121,6 @@ export const isConfidential = (client: Client) => client.metadata()['token_endpo
 /** False for public clients, because anyone can use their id, and for native clients (RFC 8252, 8.6). */
 export const isRemembered = (client: Client) => isConfidential(client) && client.applicationType === 'web'
 
-/** True if redirects stay on the user's machine (RFC 8252). */
-const isNative = (uris: readonly string[]) => uris.some(uri => !uri.startsWith('https:'))
-
 function checkTexts(metadata: Metadata): void {
   const unfit = TEXTS.find(name => typeof (metadata[name] ?? '') !== 'string')
   if (unfit !== undefined) throw refuse(`${unfit} must be a text`)
@@ -143,7 +140,9 @@ export function settleMetadata(
   if (method !== undefined && !(typeof method === 'string' && METHODS.includes(method)))
     throw refuse(`token_endpoint_auth_method must be one of ${METHODS.join(', ')}`)
   for (const key of Object.keys(metadata)) if (!KNOWN.has(key)) delete metadata[key]
-  metadata['application_type'] = isNative(metadata['redirect_uris'] as string[]) ? 'native' : 'web'
+  // Other redirects stay on the user's machine (RFC 8252).
+  const isWeb = (metadata['redirect_uris'] as string[]).every(uri => uri.startsWith('https:'))
+  metadata['application_type'] = isWeb ? 'web' : 'native'
   metadata['response_types'] = ['code']
   metadata['response_modes'] = ['query']
   metadata['subject_type'] = 'public'

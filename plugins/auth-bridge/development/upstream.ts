@@ -9,8 +9,6 @@ import type { FilledProvider } from '../options.ts'
 import { kindOf } from '../upstream/settings.ts'
 import { type SignedIn, type Upstream, UpstreamError } from '../upstream/upstream.ts'
 
-type DevUser = NonNullable<FilledProvider['users']>[number]
-
 /** Throws for a remote or tunnelled request, and for a host name that is not loopback (DNS rebinding). */
 export function refuseForeignRequest({ req }: HostContext): void {
   // An embedding application (`Host.callback`) can own the server and listen on all addresses.
@@ -26,7 +24,7 @@ export function refuseForeignRequest({ req }: HostContext): void {
 
 const MAX_NAME = 100
 
-const signedInAs = ({ id, name, roles, claims }: DevUser): SignedIn => ({
+const signedInAs = ({ id, name, roles, claims }: NonNullable<FilledProvider['users']>[number]): SignedIn => ({
   person: {
     subject: id,
     ...(name !== undefined && { name }),

@@ -15,10 +15,8 @@ type Decision = { readonly standing: Standing } | { readonly refused: string }
 const list = <Value>(value: Value | readonly Value[] | undefined): readonly Value[] =>
   value === undefined ? [] : ([value].flat() as readonly Value[])
 
-const domainOf = ({ email }: Person): string | undefined => email?.slice(email.lastIndexOf('@') + 1).toLowerCase()
-
-const isInDomain = (person: Person, domains: readonly string[]) => {
-  const domain = domainOf(person)
+const isInDomain = ({ email }: Person, domains: readonly string[]) => {
+  const domain = email?.slice(email.lastIndexOf('@') + 1).toLowerCase()
   return domain !== undefined && domains.some(one => one.toLowerCase() === domain)
 }
 

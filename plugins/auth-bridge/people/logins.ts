@@ -94,9 +94,9 @@ export function createLogins({ records, upstream, decide, log, clock, idle, most
   function renew(id: string, wanted = JUST_ASKED): Promise<Renewed> {
     const running = renewing.get(id)
     if (running) return running
-    const begun = renewAlone(id, wanted).finally(() => renewing.delete(id))
-    renewing.set(id, begun)
-    return begun
+    const renewal = renewLocked(id, wanted).finally(() => renewing.delete(id))
+    renewing.set(id, renewal)
+    return renewal
   }
 
   async function end(id: string): Promise<void> {
@@ -106,7 +106,7 @@ export function createLogins({ records, upstream, decide, log, clock, idle, most
   }
 
   async function exchange(id: string, scope: string): Promise<ProviderTokens | undefined> {
-    const exchanged = await alone(id, async login => {
+    const exchanged = await withLock(id, async login => {
       const tokens = await upstream.exchange(login.tokens, scope)
       const { refreshToken } = tokens
       if (refreshToken === undefined || refreshToken === login.tokens.refreshToken) return tokens
@@ -139,17 +139,20 @@ export function createLogins({ records, upstream, decide, log, clock, idle, most
     return 'standing' in decision ? { login, standing: decision.standing } : { ended: decision.refused }
   }
 
-  async function renewAlone(id: string, wanted: number): Promise<Renewed> {
+  async function renewLocked(id: string, wanted: number): Promise<Renewed> {
     const isFresh = ({ asked }: Login) => clock.now() - asked < wanted
     const kept = await find(id)
     if (kept && isFresh(kept)) return judge(kept)
-    const renewed = await alone(id, async login => (isFresh(login) ? judge(login) : ask(login)))
+    const renewed = await withLock(id, async login => (isFresh(login) ? judge(login) : ask(login)))
     if (renewed === 'busy') return { unsure: 'the request of another node to the provider took too long' }
     return renewed ?? ENDED
   }
 
   /** Runs on one node at a time: concurrent refreshes look like token theft. Undefined if the login has ended. */
-  async function alone<Value>(id: string, run: (login: Login) => Promise<Value>): Promise<Value | 'busy' | undefined> {
+  async function withLock<Value>(
+    id: string,
+    run: (login: Login) => Promise<Value>,
+  ): Promise<Value | 'busy' | undefined> {
     // The lock is stored as granted, because pending entries can be evicted.
     const done = await records.locked(grantedAt('asking', id), LOCK_TTL, async () => {
       const login = await find(id)

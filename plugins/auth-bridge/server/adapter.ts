@@ -54,8 +54,6 @@ const forkAt = (name: string) => grantedAt('fork', name)
 
 const uidAt = (uid: string) => grantedAt('session of', uid)
 
-const seconds = (time: number) => Math.floor(time / 1_000)
-
 export const createAdapter =
   ({ records, clients, now, refreshGrace, refreshToken, replayed }: AdapterSettings) =>
   (model: string) => {
@@ -87,7 +85,7 @@ export const createAdapter =
       const used = await findUse(id)
       if (used === undefined) return payload
       replayed(model, payload.grantId, USED_AGAIN)
-      return { ...payload, consumed: seconds(used) }
+      return { ...payload, consumed: Math.floor(used / 1_000) }
     }
 
     async function upsert(id: string, payload: Payload, expiresIn?: number): Promise<void> {

@@ -35,8 +35,6 @@ export type ProviderContext = KoaContextWithOIDC & {
   readonly oidc: { readonly [Name in Known]-?: NonNullable<OidcContext[Name]> }
 }
 
-type Serve = (ctx: HostContext) => Promise<void>
-
 /** Sets the issuer's host for oidc-provider, which trusts forwarded headers. */
 export function nameIssuer({ issuer }: Provider, { req, ip }: Pick<HostContext, 'req' | 'ip'>): void {
   const { host, protocol } = new URL(issuer)
@@ -45,7 +43,7 @@ export function nameIssuer({ issuer }: Provider, { req, ip }: Pick<HostContext, 
   req.headers['x-forwarded-for'] = ip
 }
 
-export function handOver(getProvider: () => Promise<Provider>): Serve {
+export function handOver(getProvider: () => Promise<Provider>): (ctx: HostContext) => Promise<void> {
   return async ctx => {
     const provider = await getProvider()
     const { req, res } = ctx

@@ -102,10 +102,8 @@ export function createClientFetch({ guardedFetch, mayFetch, clock }: ClientFetch
   }
 }
 
-type Prompt = NonNullable<ReturnType<ReturnType<typeof interactionPolicy.base>['get']>>
-
 function addCheck(
-  { checks }: Prompt,
+  { checks }: NonNullable<ReturnType<ReturnType<typeof interactionPolicy.base>['get']>>,
   [reason, description, error]: readonly [string, string, string],
   check: (ctx: ProviderContext) => boolean,
   index?: number,
@@ -158,27 +156,26 @@ function createPolicy(choosesUser: boolean) {
   return policy
 }
 
-type Out = Readonly<Record<string, string | undefined>>
-
 const NO_SUCH_CLIENT = 'client is invalid'
 const UNKNOWN =
   'The client that sent you here is not registered, or its registration has ended. Remove this server in the client, add it again, and sign in.'
 
 /** Implements `renderError` of oidc-provider. mcp-remote requests JSON to check its registration. */
-export const refusalPage = (pages: Pages) => (ctx: ProviderContext, out: Out) => {
-  const { status } = ctx
-  if (ctx.accepts('html', 'json') === 'json') {
-    ctx.set('Cache-Control', 'no-store')
-    ctx.body = out
-    return
+export const refusalPage =
+  (pages: Pages) => (ctx: ProviderContext, out: Readonly<Record<string, string | undefined>>) => {
+    const { status } = ctx
+    if (ctx.accepts('html', 'json') === 'json') {
+      ctx.set('Cache-Control', 'no-store')
+      ctx.body = out
+      return
+    }
+    const text =
+      out['error_description'] === NO_SUCH_CLIENT
+        ? UNKNOWN
+        : (out['error_description'] ?? 'The client sent an invalid request.')
+    const page = { title: 'Invalid sign-in request', text, detail: out['error'] ?? '', isError: true }
+    sendPage(ctx, pages.message(page), status)
   }
-  const text =
-    out['error_description'] === NO_SUCH_CLIENT
-      ? UNKNOWN
-      : (out['error_description'] ?? 'The client sent an invalid request.')
-  const page = { title: 'Invalid sign-in request', text, detail: out['error'] ?? '', isError: true }
-  sendPage(ctx, pages.message(page), status)
-}
 
 const MAX_TEXT = 200
 

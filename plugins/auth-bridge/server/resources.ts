@@ -1,7 +1,6 @@
 // Resources with tokens issued by this host (RFC 8707), and their scopes.
 import type { InternalHost, Services } from '../../../core/internal.ts'
 
-type Host = Pick<InternalHost, 'routes' | 'url'>
 type Route = InternalHost['routes'][number]
 type Params = Readonly<Record<string, string>>
 
@@ -40,7 +39,11 @@ export const withFixed = (resources: Resources, fixed: readonly string[] | undef
       }
     : resources
 
-export function createResources(host: Host, services: Services, restricted: readonly string[]) {
+export function createResources(
+  host: Pick<InternalHost, 'routes' | 'url'>,
+  services: Services,
+  restricted: readonly string[],
+) {
   const resourceOf = (route: Route, params: Params) =>
     services.slot('protectedResource', route).resourceOf(route, params)
   /** A proxy can remove a path prefix. */

@@ -4,11 +4,8 @@ import { type Claims, StartError } from '../../../core/plugin.ts'
 import type { FilledProvider } from '../options.ts'
 
 export type ProviderType = FilledProvider['type']
-type ExchangeKind = NonNullable<FilledProvider['exchange']> | 'none'
 export type AuthMethod = NonNullable<FilledProvider['authMethod']>
 type PlaceOption = 'tenant' | 'domain' | 'issuer' | 'endpoints'
-
-type ClaimPlaces = Readonly<Record<'subject' | 'name' | 'email' | 'groups', readonly string[]>>
 
 export interface Kind {
   readonly label: string
@@ -24,8 +21,8 @@ export interface Kind {
   readonly consents: 'always' | 'offline' | 'never'
   /** False: the ID token is sufficient, or the access token cannot read userinfo. */
   readonly asksUserinfo: boolean
-  readonly claims: ClaimPlaces
-  readonly exchange: ExchangeKind
+  readonly claims: Readonly<Record<'subject' | 'name' | 'email' | 'groups', readonly string[]>>
+  readonly exchange: NonNullable<FilledProvider['exchange']> | 'none'
   readonly authMethod?: AuthMethod
   readonly verifiedEmail: (claims: Claims, email: string) => boolean
   readonly separator: RegExp
@@ -158,8 +155,6 @@ const KINDS: Readonly<Record<ProviderType, Kind>> = {
 
 export const kindOf = (type: ProviderType): Kind => KINDS[type]
 
-type Path = readonly (string | number)[]
-
 export type Settings = ReturnType<typeof settle>
 
 const GITHUB: NonNullable<FilledProvider['endpoints']> = {
@@ -250,7 +245,7 @@ function checkRest(provider: FilledProvider, refuse: Refuse): void {
 const pathsOf = (given: string | readonly string[] | undefined, standard: readonly string[]) =>
   given === undefined ? standard : [given].flat()
 
-export function settle(provider: FilledProvider, at: Path) {
+export function settle(provider: FilledProvider, at: readonly (string | number)[]) {
   const { type, clientSecret, authMethod, claims = {} } = provider
   const kind = kindOf(type)
   const refuse: Refuse = (key, text) => new StartError('MH2113', text, { at: key === undefined ? at : [...at, key] })

@@ -12,11 +12,9 @@ export class Markup {
 
 type Part = string | Markup | readonly Part[] | undefined
 
-const escapeHtml = (text: string) => text.replace(/[&<>"'`]/g, character => `&#${character.charCodeAt(0)};`)
-
 function write(part: Part): string {
   if (part === undefined) return ''
-  if (typeof part === 'string') return escapeHtml(part)
+  if (typeof part === 'string') return part.replace(/[&<>"'`]/g, character => `&#${character.charCodeAt(0)};`)
   return part instanceof Markup ? part.text : part.map(write).join('')
 }
 

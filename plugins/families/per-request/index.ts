@@ -145,9 +145,7 @@ const notifierOf =
   (method, params) =>
     call.notify(method, { ...params, _meta: { ...(params['_meta'] as object | undefined), ..._meta } })
 
-type ListenHost = Pick<InternalHost, 'method' | 'preClose' | 'log' | 'clock' | 'services'>
-
-export function addListen(host: ListenHost): void {
+export function addListen(host: Pick<InternalHost, 'method' | 'preClose' | 'log' | 'clock' | 'services'>): void {
   const enter = createCounter()
   const open = new Set<() => void>()
   let draining = false

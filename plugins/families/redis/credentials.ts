@@ -95,9 +95,7 @@ export class Credentials {
   }
 }
 
-type Source = Exclude<ResolvedRedis['password'], string | undefined>
-
-async function call(source: Source, timeout: number): Promise<unknown> {
+async function call(source: Exclude<ResolvedRedis['password'], string | undefined>, timeout: number): Promise<unknown> {
   try {
     return await within(Promise.resolve().then(source), timeout)
   } catch (cause) {

@@ -59,7 +59,7 @@ export class Health {
       this.#heardAt = performance.now()
     } else if (refusal) this.#standing = refusal
     // A refused connection also ends.
-    else if (this.#standing === 'accepted' || hasErrno(cause)) this.#standing = 'unknown'
+    else if (this.#standing === 'accepted' || (cause instanceof Error && 'code' in cause)) this.#standing = 'unknown'
     this.#update(cause)
   }
 
@@ -144,5 +144,3 @@ export class Health {
     this.#told = 'down'
   }
 }
-
-const hasErrno = (cause: unknown) => cause instanceof Error && 'code' in cause

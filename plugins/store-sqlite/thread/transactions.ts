@@ -91,10 +91,10 @@ export function createTransactions(db: DatabaseSync, told: (committed: Committed
   }
 
   function together(asks: readonly Ask[]): readonly Answer[] {
-    const begun = performance.now()
+    const startedAt = performance.now()
     const weight = heaviest(asks)
     const answers = within(weight, () => asks.map(answer))
-    told({ operations: asks.length, seconds: (performance.now() - begun) / 1_000, durable: weight === 'durable' })
+    told({ operations: asks.length, seconds: (performance.now() - startedAt) / 1_000, durable: weight === 'durable' })
     return answers
   }
 
