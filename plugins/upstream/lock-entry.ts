@@ -94,7 +94,20 @@ function isAsAccepted(item: Item, known: Item): boolean {
   }
 }
 
-interface FoundDifference extends Pick<Difference, 'label' | 'kind'> {
+const without = (item: Item, same: Item) =>
+  Object.fromEntries(Object.entries(item).filter(([key, value]) => !isDeepStrictEqual(value, same[key])))
+
+/** Returns the fields that differ; the whole items if they are too deep to compare. */
+function sidesOf(item: Item, known: Item | undefined): Pick<Difference, 'before' | 'after'> {
+  try {
+    const after = canonicalJson(item)
+    return known ? { before: without(known, after), after: without(after, known) } : { after }
+  } catch {
+    return { before: known, after: item }
+  }
+}
+
+interface FoundDifference extends Pick<Difference, 'label' | 'kind' | 'before' | 'after'> {
   readonly list: ListName | undefined
   /** Undefined for instructions and removed items. */
   readonly item: Item | undefined
@@ -112,7 +125,8 @@ function findDifferences(snapshot: Snapshot, accepted: LockEntry | undefined, fi
       ...chosen.flatMap((item): FoundDifference[] => {
         const known = acceptedItem(accepted, list, String(item['name']))
         if (known !== undefined && isAsAccepted(item, known)) return []
-        return [{ label: labelIn(item['name']), kind: known === undefined ? 'new' : 'changed', list, item }]
+        const kind = known === undefined ? 'new' : 'changed'
+        return [{ label: labelIn(item['name']), kind, list, item, ...(accepted && sidesOf(item, known)) }]
       }),
       ...removed.map(name => ({ label: labelIn(name), kind: 'removed' as const, list, item: undefined })),
     ]
@@ -121,7 +135,7 @@ function findDifferences(snapshot: Snapshot, accepted: LockEntry | undefined, fi
   const known = filters.instructions === 'append' ? accepted?.instructions : undefined
   if (text === known) return items
   const kind = known === undefined ? 'new' : text === undefined ? 'removed' : 'changed'
-  return [...items, { label: 'instructions', kind, list: undefined, item: undefined }]
+  return [...items, { label: 'instructions', kind, list: undefined, item: undefined, before: known, after: text }]
 }
 
 /** Counts how the current lists differ from the accepted ones. Empty without differences. */
@@ -161,11 +175,7 @@ export function reviewLists(
   const changedTools = toWithhold.flatMap(({ kind, list, item }) =>
     kind === 'changed' && list === 'tools' ? String(item?.['name']) : [],
   )
-  const differences = (accepted ? found : toWithhold).map(({ label, kind, isWithheld }) => ({
-    label,
-    kind,
-    isWithheld,
-  }))
+  const differences: Difference[] = (accepted ? found : toWithhold).map(({ list: _, item: _item, ...one }) => one)
   const served: Snapshot = {
     ...snapshot,
     tools: snapshot.tools.filter(item => !withheldItems.has(item)),

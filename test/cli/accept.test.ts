@@ -142,12 +142,13 @@ describe('mcp-host accept', () => {
     expect((await runCli(['diff', '--connect'], folder)).code).to.equal(0)
     const { tools } = origin.host.runtime
     for (const name of ['one', 'two']) tools.remove(name)
-    tools.add(tool('one', 'Another.'))
+    tools.add(tool('one', 'Another.\u001b'))
     const words = await runCli(['diff', '--connect', '--fail-on', 'breaking'], folder)
     expect(words.code).to.equal(4)
     expect(words.stdout).to.match(
-      /"far": tool one is withheld.*mcp-host accept far --dry-run\n.*"far": tool two was removed/,
+      /"far": tool one is withheld.*mcp-host accept far --dry-run\n +was .*"One\.".*\n +now .*"Another\.\\u001b".*\n.*"far": tool two was removed/,
     )
+    expect(words.stdout).to.not.include('\u001b')
     const read = async () => JSON.parse((await runCli(['diff', '--connect', '--json'], folder)).stdout)
     expect((await read()).changes.map(({ impact }: Change) => impact)).to.deep.equal(['breaking', 'breaking'])
     const { log, host } = await serveFolder({ origin, folder, config })

@@ -15,6 +15,10 @@ export interface Difference {
   readonly label: string
   readonly kind: 'new' | 'changed' | 'removed'
   readonly isWithheld: boolean
+  /** The different fields in the lock file; absent for new and removed items. */
+  readonly before?: unknown
+  /** The different fields, or the new item. */
+  readonly after?: unknown
 }
 
 /** Codes of server warnings that disappear when the cause is fixed. */
