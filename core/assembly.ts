@@ -188,7 +188,7 @@ export function buildServices(parts: ServiceParts) {
     reachableItemsOf: route => reachableOn(route as CompiledRoute),
     itemsOf: route => routes.flatMap(compiled => (compiled === route ? itemsOn(inspected, compiled) : [])),
     itemsIn: catalog.items,
-    stateOf: toolset => mcp.toolsets.get(toolset)?.describe?.(),
+    sourceOf: toolset => mcp.toolsets.get(toolset),
     knowsItems,
     admit,
     watchCaller,

@@ -14,6 +14,7 @@ import type { CatalogItem } from './mcp/catalog.ts'
 import type { RuntimeHost } from './mcp/define.ts'
 import type { RouteExtensions } from './mcp/extension.ts'
 import type { InternalMcpPluginHost } from './mcp/mcp-plugin-host.ts'
+import type { ProvidedSource } from './mcp/provided.ts'
 import type { McpRoute } from './mcp/routes.ts'
 import type { Operator } from './operator.ts'
 import type { ChangeFeed } from './sessions/change-feed.ts'
@@ -48,8 +49,8 @@ export interface Services extends AccessServices, Outbound {
   knowsItems(): boolean
   /** The items of a toolset; empty for an unknown name. */
   itemsIn(toolset: string): readonly CatalogItem[]
-  /** The state of an upstream server or document, by its toolset. Undefined for other toolsets. */
-  stateOf(toolset: string): string | undefined
+  /** The config path and the state of an upstream server or document, by its toolset. Undefined for other toolsets. */
+  sourceOf(toolset: string): Pick<ProvidedSource, 'at' | 'describe'> | undefined
   readonly sessions: SessionRegistry
   readonly streams: SessionStreams
   /** Change notifications for clients of a route; for `subscriptions/listen`. */

@@ -94,7 +94,9 @@ export const health = definePlugin<HealthOptions, FilledHealthOptions>({
 
     const routesNow = () => host.routes.map(({ path, toolsets }) => ({ path, toolsets }))
     const statesNow = () =>
-      Object.fromEntries(host.routes.flatMap(({ toolsets }) => toolsets).map(one => [one, host.services.stateOf(one)]))
+      Object.fromEntries(
+        host.routes.flatMap(({ toolsets }) => toolsets).map(one => [one, host.services.sourceOf(one)?.describe?.()]),
+      )
     const liveNow = (ctx: HostContext) => {
       ctx.body = { status: 'live' }
     }

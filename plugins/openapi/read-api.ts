@@ -122,10 +122,9 @@ function summarize({ api, origins, candidates, tools, faulty }: ApiReading, sour
     /** Left-out operations with the reasons. */
     faults: faulty.map(({ reason }) => `left out: ${reason}`),
     /** Ignored or replaced invalid parts of the document. */
-    notes: [
-      ...[...api.notes.values()].map(({ place, text }) => located(place, text)),
-      ...unmatchedFilters(candidates, source).map(at => `\`${at}\` matches no operation`),
-    ],
+    notes: [...api.notes.values()].map(({ place, text }) => located(place, text)),
+    /** Filters without a match. `at`: relative to the options of the document. */
+    unmatched: unmatchedFilters(candidates, source),
   }
 }
 

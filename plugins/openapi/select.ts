@@ -1,5 +1,6 @@
 // Selects the operations that become tools.
 import { matchesGlob } from '../../core/auth.ts'
+import { didYouMean } from '../../core/internal.ts'
 import { type Candidate, idByPath } from './api.ts'
 import type { Source } from './options.ts'
 
@@ -32,12 +33,15 @@ const filtersIn = (value: boolean | readonly Filter[] = []): readonly Filter[] =
 export const isResource = (candidate: Candidate, { resources }: Source): boolean =>
   candidate.method === 'get' && (resources === true || filtersIn(resources).some(filter => matches(filter, candidate)))
 
-/** Returns entries of the filters that match no operation, such as `include[0]`. */
-export const unmatchedFilters = (candidates: readonly Candidate[], source: Source): string[] =>
+/** Returns entries of the filters that match no operation. `at`: relative to the options of the document. */
+export const unmatchedFilters = (candidates: readonly Candidate[], source: Source) =>
   (['include', 'exclude', 'resources'] as const).flatMap(list =>
-    filtersIn(source[list]).flatMap((filter, index) =>
-      candidates.some(candidate => matches(filter, candidate)) ? [] : `${list}[${index}]`,
-    ),
+    filtersIn(source[list]).flatMap((filter, index) => {
+      if (candidates.some(candidate => matches(filter, candidate))) return []
+      const name = typeof filter === 'string' ? filter : filter.operation
+      const hint = name === undefined ? '' : `; ${didYouMean(name, candidates.flatMap(namesOf))}`
+      return { at: [list, index], text: `\`${list}[${index}]\` matches no operation${hint}` }
+    }),
   )
 
 /** Returns the key of an operation in `overrides`: its operationId, or its method and path. */

@@ -98,19 +98,21 @@ export class ServedDocument {
     return read
   }
 
-  #error(code: string, at: readonly string[], text: string): StartError {
+  #error(code: string, at: readonly (string | number)[], text: string): StartError {
     return new StartError(code, text, { at: [...this.#at, ...at] })
   }
 
-  #report({ unknownKeys, faults, notes }: ReadDocument): void {
+  #report({ unknownKeys, faults, notes, unmatched }: ReadDocument): void {
     for (const { at, text } of unknownKeys) this.#host.report(this.#error('MH3403', at, text))
     for (const text of limitList(faults)) this.#host.report(this.#error('MH3404', ['document'], text), 'warning')
     for (const text of limitList(notes)) this.#host.report(this.#error('MH3405', ['document'], text), 'warning')
+    for (const { at, text } of unmatched) this.#host.report(this.#error('MH3405', at, text), 'warning')
   }
 
   /** Logs problems after set-up, when `report` is not available. */
-  #logProblems({ unknownKeys, faults, notes }: ReadDocument): void {
-    const problems = [...unknownKeys.map(({ at, text }) => `${at.join('.')}: ${text}`), ...faults, ...notes]
+  #logProblems({ unknownKeys, faults, notes, unmatched }: ReadDocument): void {
+    const keys = unknownKeys.map(({ at, text }) => `${at.join('.')}: ${text}`)
+    const problems = [...keys, ...faults, ...notes, ...unmatched.map(({ text }) => text)]
     if (problems.length === 0) return
     this.#host.log.warn(
       { code: 'MH3411', document: this.#name, problems: limitList(problems) },

@@ -16,7 +16,7 @@ interface LintSubject {
   readonly options: ToolPolicyOptions
 }
 
-type Items = ReadonlyMap<Route, readonly CatalogItem[]>
+type Items = ReadonlyMap<McpRoute, readonly CatalogItem[]>
 
 /** Advice for a rule over URIs without their prefix. */
 const prefixHint = ({ kind, glob }: Rule) =>
@@ -110,7 +110,8 @@ function lintAccess({ host, services, rules, options }: LintSubject, items: Item
       ...namesIn(route.authorize),
       ...(services.slot('protectedResource', route).scopesOf(route) ?? []),
     ])
-    for (const { key, kind, definition } of list) {
+    for (const item of list) {
+      const { key, kind, definition } = item
       const { access } = definition
       if (access === undefined || known.has(access)) continue
       const near = nearest(access, known)
@@ -118,7 +119,10 @@ function lintAccess({ host, services, rules, options }: LintSubject, items: Item
       const what = `${kind.slice(0, -1)} "${key}" requires "${access}", which is not a policy, scope or role of the config`
       const where = `on ${route.path} it is hidden from callers without it`
       const text = `${what}: ${where}; ${hint}${FIX}`
-      host.report(new StartError('MH2724', text, { of: definition, at: ['access'] }), 'warning')
+      const toolset = route.toolsets.find(name => services.itemsIn(name).includes(item))
+      const source = toolset === undefined ? undefined : services.sourceOf(toolset)
+      const place = source ? { at: [...source.at, 'access'] } : { of: definition, at: ['access'] }
+      host.report(new StartError('MH2724', text, place), 'warning')
     }
   }
 }
@@ -137,7 +141,7 @@ function lintTools({ host, services, rules, access }: LintSubject, route: McpRou
   }
   if (route.authorize === true) return
   for (const toolset of route.toolsets) {
-    const isUnknown = services.stateOf(toolset) !== undefined && services.itemsIn(toolset).length === 0
+    const isUnknown = services.sourceOf(toolset) !== undefined && services.itemsIn(toolset).length === 0
     const isRuled = () => rules.list.some(({ kind, glob }) => kind === 'tools' && matchesGlob(glob, `${toolset}_`))
     if (isUnknown && !isRuled()) report({ toolset })
   }

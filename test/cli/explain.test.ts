@@ -126,6 +126,26 @@ describe('a toolset of an OpenAPI document whose `access` no plugin enforces', (
     expect(stdout).to.match(/^The config is valid, but "pets" .* without 2 .*enable tool-policy$/m)
   })
 
+  it('check names the line and the nearest name of an unknown policy and of a filter without a match', async () => {
+    const yaml = `server: { name: a, version: 1.0.0 }
+secrets: ['a secret for tests, long enough to be one']
+routes: { /: { toolsets: [pets] } }
+plugins:
+  transport-streamable: {}
+  tool-policy: { policies: { pets-read: { scope: pets-read } } }
+  openapi:
+    documents:
+      pets:
+        document: ./pets.json
+        access: pets-rea
+        exclude:
+          - listPetts
+`
+    const { stdout } = await runCli(['check'], await makeFolder({ 'mcp.config.yaml': yaml, 'pets.json': API }))
+    expect(stdout).to.match(/MH2724 \S*mcp\.config\.yaml:11: .*did you mean "pets-read"/)
+    expect(stdout).to.match(/MH3405 \S*mcp\.config\.yaml:13: .*exclude\[0\].*did you mean "listPets"/)
+  })
+
   it('explain names the missing plugin, not mcp-host accept', async () => {
     const { stdout } = await inFolder('explain', '--tool', 'listPets')
     expect(stdout).to.match(/^tool .*"listPets".*\nresult .*left out.*enable tool-policy/m)
