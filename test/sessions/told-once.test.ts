@@ -7,8 +7,8 @@ import { startHost, stopHosts } from '../support/start-host.ts'
 import { exchange, type StreamExchange } from '../support/stream-exchange.ts'
 import { openStreamingSession } from '../support/streaming-session.ts'
 
-const LISTENERS = 100
-const SESSIONS = 50
+const LISTENERS = 20
+const SESSIONS = 10
 /** So that nobody has more than one caller may. */
 const addressOf = (index: number) => `127.0.1.${1 + (index % 8)}`
 

@@ -105,7 +105,7 @@ describe('find_tools: isolation between callers', () => {
   it('returns the same results as a host without the hidden tools', async () => {
     const sums = { found: 0, hidden: 0, nothing: 0 }
     const different: string[] = []
-    for (const size of SIZES.slice(0, caseCount(SIZES.length, 4))) {
+    for (const size of SIZES.slice(0, caseCount(SIZES.length, 3))) {
       const all = Array.from({ length: size }, (_, index) => makeTool(index, 2))
       const url = await startWith(all.map(({ tool }) => tool))
       for (const user of USERS) {
@@ -128,7 +128,7 @@ describe('find_tools: isolation between callers', () => {
     expect(different).to.deep.equal([])
     expect(sums.found).to.be.greaterThan(QUERIES * caseCount(6, 4))
     expect(sums.nothing).to.be.greaterThan(0)
-    expect(sums.hidden).to.be.greaterThan(caseCount(500, 150))
+    expect(sums.hidden).to.be.greaterThan(caseCount(500, 60))
   })
 
   itThorough('ranks by visible tools only among thousands of hidden tools', async () => {

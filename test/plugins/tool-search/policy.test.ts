@@ -4,7 +4,7 @@ import { defineTool, type User } from '../../../core/index.ts'
 import { modern, type RpcMessage } from '../../support/rpc.ts'
 import { createSeededRandom } from '../../support/seeded-random.ts'
 import { startHost, stopHosts } from '../../support/start-host.ts'
-import { caseCount } from '../../support/thorough.ts'
+import { caseCount, casesOf } from '../../support/thorough.ts'
 import { as, bearerJson } from '../tool-policy/bearer-json.ts'
 
 after(stopHosts)
@@ -71,7 +71,7 @@ describe('find_tools with tool-policy', () => {
     let found = 0
     let forbidden = 0
     let asked = 0
-    for (let index = 0; index < caseCount(40, 12); index += 1) {
+    for (let index = 0; index < caseCount(40, 6); index += 1) {
       const user = someUser(index)
       const may = mayCall(user)
       for (const query of QUERIES) {
@@ -101,7 +101,7 @@ describe('find_tools with tool-policy', () => {
 
   it('suggests no hidden tool name for a misspelled name', async () => {
     let told = 0
-    for (const { tool } of TOOLS.slice(0, 70)) {
+    for (const { tool } of casesOf(TOOLS.slice(0, 70), 30)) {
       const wrong = `${tool.name}9x`
       for (const user of [undefined, { subject: 'ann', scopes: ['sales'] }]) {
         const { result } = await ask(user, 'tools/call', { name: 'call_tool', arguments: { name: wrong } })
