@@ -238,7 +238,7 @@ function ownIssuer(
   options: FilledAuthJwt,
   { issuers, validate }: Profile,
 ): OwnIssuer {
-  const alone = issuers.size === 0
+  const isOnly = issuers.size === 0
   return {
     mark,
     get name() {
@@ -246,8 +246,8 @@ function ownIssuer(
     },
     keys: createOwnKeys(server, !validate.signingKey, host.log),
     algorithms: new Set([ALGORITHM]),
-    audience: alone ? audienceOf(options.audience) : undefined,
-    claims: alone ? options.claims : CLAIMS,
+    audience: isOnly ? audienceOf(options.audience) : undefined,
+    claims: isOnly ? options.claims : CLAIMS,
   }
 }
 

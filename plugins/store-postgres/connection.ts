@@ -187,11 +187,11 @@ export class Postgres {
   async callOn(on: Pick<Pool, 'query'>, name: string, ...args: readonly unknown[]): Promise<unknown> {
     const parameters = args.map((_, index) => `$${index + 1}`)
     const text = `SELECT "${this.schema}".${name}(${parameters.join(', ')}) AS answer`
-    const begun = performance.now()
+    const startedAt = performance.now()
     const { rows } = await on.query({ name, text, values: args.map(encodeArgument) }).catch(error => {
       if (FAULTS.test(codeOf(error)) && !PERMANENT.test(codeOf(error))) throw error
       // A call on a connection from before the outage does not report another outage.
-      if (begun >= this.#upSince) this.#down(error)
+      if (startedAt >= this.#upSince) this.#down(error)
       throw storeUnavailable({ cause: error })
     })
     this.#up()

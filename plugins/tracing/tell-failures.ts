@@ -30,21 +30,21 @@ function problemIn(said: unknown): string {
 
 function createTelling(write: (fields: object) => void, now: () => number) {
   let quietUntil = -Infinity
-  let untold = 0
+  let pending = 0
   let last = ''
   const told = (problem: string, failures: number) => write({ problem, failures, fix: FIX })
   return {
     hear(said: unknown) {
       last = problemIn(said)
-      untold++
+      pending++
       if (now() < quietUntil) return
       quietUntil = now() + QUIET
-      told(last, untold)
-      untold = 0
+      told(last, pending)
+      pending = 0
     },
     settle() {
-      if (untold > 0) told(last, untold)
-      untold = 0
+      if (pending > 0) told(last, pending)
+      pending = 0
     },
   }
 }

@@ -522,13 +522,13 @@ export class Upstream implements UpstreamClient {
     const connection = this.#connection
     if (!connection) return
     const { clock } = this.#parts.host
-    const begun = clock.monotonic()
-    this.#refreshFrom = begun + REFRESH_INTERVAL
+    const startedAt = clock.monotonic()
+    this.#refreshFrom = startedAt + REFRESH_INTERVAL
     try {
       await this.#readLists(connection)
     } finally {
       const now = clock.monotonic()
-      this.#refreshFrom = Math.max(this.#refreshFrom, now + REFRESH_PAUSE * (now - begun))
+      this.#refreshFrom = Math.max(this.#refreshFrom, now + REFRESH_PAUSE * (now - startedAt))
     }
   }
 

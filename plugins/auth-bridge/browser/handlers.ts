@@ -24,7 +24,6 @@ interface ConsentRequest {
 const PLAIN = new Set(['openid', 'offline_access'])
 
 const scopesOf = ({ params }: Interaction) => [...new Set(asText(params['scope']).split(' ').filter(Boolean))]
-const plainOf = (interaction: Interaction) => scopesOf(interaction).filter(scope => PLAIN.has(scope))
 
 /** Binds the form to the displayed client metadata. */
 const consentForm = ({ interaction, client }: ConsentRequest) =>
@@ -108,7 +107,7 @@ async function allow(bridge: Bridge, requested: ConsentRequest): Promise<string>
     found?.grant ?? new bridge.provider.Grant({ accountId: login.person.subject, clientId: client.clientId })
   // Currently denied scopes can be granted later.
   grant.rejected = undefined
-  grant.addOIDCScope([...plainOf(interaction), ...scopes].join(' '))
+  grant.addOIDCScope([...scopesOf(interaction).filter(scope => PLAIN.has(scope)), ...scopes].join(' '))
   if (withheld.length > 0) grant.rejectOIDCScope(withheld.join(' '))
   for (const resource of resources) {
     if (scopes.length > 0) grant.addResourceScope(resource, scopes.join(' '))

@@ -145,12 +145,12 @@ export function createAccounts({ records, logins, consents, log, clock, session 
 
   async function ofBrowser(ctx: ProviderContext, accountId: string) {
     const { oidc } = ctx
-    const begun = oidc.result?.['loginId']
+    const loginId = oidc.result?.['loginId']
     // Another browser can have the cookies of the interaction, which oidc-provider would accept.
-    if (begun !== undefined && !isBrowser(ctx, oidc.provider.issuer, oidc.result?.['browser'])) return undefined
-    const login = typeof begun === 'string' ? await logins.find(begun) : await loginOf(oidc.session.uid, accountId)
+    if (loginId !== undefined && !isBrowser(ctx, oidc.provider.issuer, oidc.result?.['browser'])) return undefined
+    const login = typeof loginId === 'string' ? await logins.find(loginId) : await loginOf(oidc.session.uid, accountId)
     if (login?.person.subject !== accountId) return undefined
-    if (begun !== undefined) await signedIn(oidc.session.uid, login.id)
+    if (loginId !== undefined) await signedIn(oidc.session.uid, login.id)
     const standing = logins.standingOf(login.person)
     return standing && accountOf(login, standing)
   }

@@ -348,11 +348,11 @@ class Tasks {
       if ('sortedSet' in step) return step.put ? { ...step, ttl } : step
       return step.delete || /^[wo]:/.test(step.record) ? step : { ...step, ttl }
     })
-    const begun = performance.now()
+    const startedAt = performance.now()
     try {
       return await this.#store.transact(TASKS, lasting, durability)
     } catch (error) {
-      const isLost = HostError.is(error) && error.kind === 'unavailable' && performance.now() - begun < SOON
+      const isLost = HostError.is(error) && error.kind === 'unavailable' && performance.now() - startedAt < SOON
       throw isLost ? new LostReply(error) : error
     }
   }

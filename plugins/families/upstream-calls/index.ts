@@ -83,14 +83,14 @@ export const upstreamCallsOf = ({ share, metrics, clock }: InternalHost): Record
       labels: ['upstream'],
     })
     return async (call, { name, tool }, send) => {
-      const begun = clock.monotonic()
+      const startedAt = clock.monotonic()
       let outcome = 'error'
       try {
         const result = await send()
         outcome = outcomeOf(result)
         return result
       } finally {
-        const milliseconds = clock.monotonic() - begun
+        const milliseconds = clock.monotonic() - startedAt
         if (call) call.notes.upstream = { name, tool: typeof tool === 'string' ? tool : undefined, milliseconds }
         count(1, { upstream: name, outcome })
         measure(milliseconds / 1_000, { upstream: name })
