@@ -137,7 +137,6 @@ export class Upstream implements UpstreamClient {
   #active = 0
   #whenIdle: (() => void) | undefined
   #omitted = ''
-  #hasOmitted = false
   #hasListFault = false
   #unmatched = ''
   #changedTools: ReadonlyMap<string, string> = new Map()
@@ -258,7 +257,7 @@ export class Upstream implements UpstreamClient {
     return [
       ...(this.#state === undefined || this.#state === 'up' ? [] : ['MH2942' as const]),
       ...(this.#hasListFault ? ['MH2944' as const] : []),
-      ...(this.#hasOmitted ? ['MH2945' as const] : []),
+      ...(this.#omitted === '' ? [] : ['MH2945' as const]),
       ...(this.#unmatched === '' ? [] : ['MH2949' as const]),
     ]
   }
@@ -574,18 +573,15 @@ export class Upstream implements UpstreamClient {
 
   #logOmitted(omitted: ReadonlyMap<string, string>, withheld: readonly string[]) {
     const reasons = Object.fromEntries([...omitted].slice(0, MAX_LOGGED))
-    const text = JSON.stringify([...omitted])
+    const text = omitted.size === 0 ? '' : JSON.stringify([...omitted])
     if (text === this.#omitted) return
     this.#omitted = text
     const { name } = this.settings
     const { log } = this.#parts.host
     if (omitted.size === 0) {
-      if (this.#hasOmitted)
-        log.info({ code: 'MH2960', upstream: name }, 'all items of an upstream server are served again')
-      this.#hasOmitted = false
+      log.info({ code: 'MH2960', upstream: name }, 'all items of an upstream server are served again')
       return
     }
-    this.#hasOmitted = true
     const fix =
       withheld.length > 0
         ? `review with \`mcp-host accept ${name} --dry-run\`, run it without \`--dry-run\`, then reload`
