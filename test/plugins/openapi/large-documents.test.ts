@@ -130,13 +130,17 @@ describe('A large OpenAPI document', () => {
   })
 
   it('that cannot be used stops startup with the same error', async () => {
-    const text = 'info: {}\nswagger: "2.0"\n'
-    const failure = async (files: Record<string, string>) =>
-      startFailure(configOf({ orders: { document: './api.yaml' } }), await makeFolder(files))
-    const [small, inThread] = [await failure({ 'api.yaml': text }), await failure({ 'api.yaml': enlarged(text) })]
-    expect(inThread.message).to.equal(small.message)
-    expect(inThread).to.have.property('code', 'MH3402')
-    expect(workers).to.have.length(1)
+    for (const [code, text] of [
+      ['MH3402', 'info: {}\nswagger: "2.0"\n'],
+      ['MH3401', 'info: {}\ninfo: {}\n'],
+    ] as const) {
+      const failure = async (files: Record<string, string>) =>
+        startFailure(configOf({ orders: { document: './api.yaml' } }), await makeFolder(files))
+      const [small, inThread] = [await failure({ 'api.yaml': text }), await failure({ 'api.yaml': enlarged(text) })]
+      expect(inThread.message).to.equal(small.message)
+      expect(inThread).to.have.property('code', code)
+    }
+    expect(workers).to.have.length(2)
   })
 
   it('whose thread ends early stops startup', async () => {
