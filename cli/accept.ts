@@ -85,9 +85,11 @@ async function accept(
   if (failure && entries.length === 0) throw failure
   const kept = Object.entries(before?.upstreams ?? {}).filter(([name]) => servers.has(name))
   const upstreams = Object.fromEntries([...kept, ...entries].sort(([one], [other]) => (one < other ? -1 : 1)))
+  const changed: string[] = []
   const lines = entries.flatMap(([name, entry]) => {
     const old = Object.hasOwn(before?.upstreams ?? {}, name) ? before?.upstreams?.[name] : undefined
     const changes = compareEntries(name, old, entry)
+    if (changes.length > 0) changed.push(name)
     const text = changes.length === 0 ? 'no changes' : `${impactsText(changes)}\n\n${changesText(changes)}\n`
     return `${name}: ${text}`.split('\n')
   })
@@ -105,6 +107,9 @@ async function accept(
       lines.push(
         'The config has other changes that the lock file does not contain: run mcp-host diff, then mcp-host lock.',
       )
+  }
+  if (isDryRun && changed.length > 0) {
+    lines.push(context.runnable(`Nothing is written. To accept these changes: mcp-host accept ${changed.join(' ')}`))
   }
   // Printed after the write, because the process ends when the reader of its output, such as `head`, ends.
   for (const line of lines) print(printable(line))

@@ -52,7 +52,7 @@ export function selfCommand({ script, env, cwd }: Starter, program = process.exe
     : `${/[\\/]node$/.test(program) ? 'node' : shellWord(program)} ${file}`
 }
 
-const COMMANDS = /(?<!npx )\bmcp-host(?= (?:login|logout|doctor|tasks|lock|diff|init|explain) ?)/g
+const COMMANDS = /(?<!npx )\bmcp-host(?= (?:login|logout|doctor|tasks|lock|diff|init|explain|accept|token|openapi) ?)/g
 
 const MAX_LINE = 10_000
 const DEFAULT_SCRIPT = '/mcp-host'

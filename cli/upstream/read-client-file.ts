@@ -118,7 +118,8 @@ class ServerReader {
     for (const [name, value] of Object.entries(isObject(given) ? given : {})) {
       const isSecret = SECRET_NAME.test(name) && typeof value === 'string' && !value.includes('${')
       if (isSecret) {
-        this.note(`header ${name} is left out, because it contains a secret: add it with process.env`)
+        const fix = this.#reading.hasExpressions ? 'Add it with process.env.' : FIX
+        this.note(`header ${name} is left out, because it contains a secret. ${fix}`)
         continue
       }
       const text = this.text(value, `header ${name}`)

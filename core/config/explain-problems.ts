@@ -281,7 +281,8 @@ function describeLimits(schema: JsonSchema): string {
   if (maximum !== undefined) return ` of at most ${maximum}`
   if (pattern !== undefined) return ` that matches ${pattern}`
   if (format !== undefined) return ` in the form of a ${format}`
-  if (typeof minItems === 'number' && minItems > 0) return ` of at least ${minItems}`
+  if (typeof minItems === 'number' && minItems > 0)
+    return ` with at least ${minItems} ${minItems === 1 ? 'entry' : 'entries'}`
   if (minProperties !== undefined && isObject(properties)) {
     return ` with at least ${minProperties} of ${orList(Object.keys(properties))}`
   }

@@ -146,6 +146,12 @@ plugins:
     expect(stdout).to.match(/MH3405 \S*mcp\.config\.yaml:13: .*exclude\[0\].*did you mean "listPets"/)
   })
 
+  it('check reports an empty list and the entries that it requires', async () => {
+    const empty = config.replace("access: 'pets.read'", 'overlay: []')
+    const cwd = await makeFolder({ 'mcp.config.mjs': empty, 'pets.json': API })
+    expect((await runCli(['check'], cwd)).stderr).to.match(/overlay.*with at least 1 entry/s)
+  })
+
   it('explain names the missing plugin, not mcp-host accept', async () => {
     const { stdout } = await inFolder('explain', '--tool', 'listPets')
     expect(stdout).to.match(/^tool .*"listPets".*\nresult .*left out.*enable tool-policy/m)

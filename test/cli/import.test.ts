@@ -111,6 +111,14 @@ describe('mcp-host import', () => {
     }
   })
 
+  it('does not recommend code for a secret header of a YAML config', async () => {
+    const servers = { hosted: { url: 'https://a.example', headers: { Authorization: 'Bearer abc' } } }
+    const { stderr } = await imported('a.yaml', JSON_CONFIG, '.mcp.json', JSON.stringify({ mcpServers: servers }))
+    expect(stderr)
+      .to.match(/^hosted: header Authorization is left out.*mcp\.config\.ts/m)
+      .and.not.match(/process\.env/)
+  })
+
   it('refuses files without servers', async () => {
     for (const text of ['{', '[]', '{}', '{"mcpServers": []}']) {
       const error = await rejectionOf(imported('a.json', JSON_CONFIG, 'mcp.json', text))
