@@ -12,17 +12,18 @@ export interface TestKey {
 
 const EC_CURVES: Readonly<Record<string, string>> = { ES256: 'P-256', ES384: 'P-384', ES512: 'P-521' }
 
-/** A new key pair. */
-/** RSA pairs by their bits. A process generates each once, because that takes 100 ms and more. */
-const rsaPairs = new Map<number, Pick<TestKey, 'publicKey' | 'privateKey'>>()
+/** RSA pairs by their bits: two of each size, because generating one takes 100 ms and more. */
+const rsaPairs = new Map<number, Pick<TestKey, 'publicKey' | 'privateKey'>[]>()
 
 function rsaPair(modulusLength: number) {
-  const pair = rsaPairs.get(modulusLength) ?? generateKeyPairSync('rsa', { modulusLength })
-  rsaPairs.set(modulusLength, pair)
+  const pairs = rsaPairs.get(modulusLength) ?? []
+  const pair = (pairs.length === 2 && pairs.shift()) || generateKeyPairSync('rsa', { modulusLength })
+  pairs.push(pair)
+  rsaPairs.set(modulusLength, pairs)
   return pair
 }
 
-/** Every RSA key of the same size is the same; other keys are new ones. */
+/** A new key pair. RSA pairs are used again, but never twice in a row. */
 export function makeKey(kid: string, alg = 'ES256', { bits = 2048 } = {}): TestKey {
   const namedCurve = EC_CURVES[alg]
   const pair = namedCurve
