@@ -109,7 +109,7 @@ async function accept(
       )
   }
   if (isDryRun && changed.length > 0) {
-    lines.push(context.runnable(`Nothing is written. To accept these changes: mcp-host accept ${changed.join(' ')}`))
+    lines.push('Dry run: nothing was written. To accept these changes, run the same command without --dry-run.')
   }
   // Printed after the write, because the process ends when the reader of its output, such as `head`, ends.
   for (const line of lines) print(printable(line))

@@ -77,13 +77,13 @@ function warningText(warning: Reported): string {
 }
 
 /** Reports definitions that the host does not serve, with the reason for the first of each toolset. */
-function verdictOn(routes: Host['routes']): string {
+function describeResult(routes: Host['routes']): string {
   const sources = new Map(routes.flatMap(({ sources }) => sources.map(({ toolset, withheld }) => [toolset, withheld])))
   const leftOut = [...sources].flatMap(([toolset, withheld]) => {
     const [reason] = withheld.values()
     return reason === undefined
       ? []
-      : `"${toolset}" is served without ${counted(withheld.size, 'definition')}: ${reason}`
+      : `${counted(withheld.size, 'definition')} of "${toolset}" ${withheld.size === 1 ? 'is' : 'are'} left out: ${reason}`
   })
   return printable(leftOut.length === 0 ? 'The config is valid.' : `The config is valid, but ${leftOut.join('; ')}`)
 }
@@ -146,7 +146,7 @@ export const checkCommand = defineCommand({
     const { file, routes, warnings, error } = await runChecks(options, context, openLog(options, context))
     if (error === undefined) {
       const head = `${configLine(file, context.cwd)}\n\n${routeTable(routes, context.stdout.columns || undefined)}\n\n`
-      context.show(`${head}${warningsText(warnings)}${verdictOn(routes)}`)
+      context.show(`${head}${warningsText(warnings)}${describeResult(routes)}`)
       return 0
     }
     if (warnings.length > 0) context.stderr.write(`${warningsText(warnings).trimEnd()}\n`)

@@ -39,7 +39,7 @@ const CHANGE_TEXTS = { new: 'is new', changed: 'has changed', removed: 'was remo
 
 /** Converts the differences between a server's lists and its entry in the lock file to changes. */
 export const upstreamChanges = ({ name, differences }: Pick<UpstreamState, 'name' | 'differences'>): Change[] =>
-  differences.map(({ label, kind, isWithheld, ...sides }) => {
+  differences.map(({ label, kind, isWithheld, sides }) => {
     const affectsClients = label !== 'instructions' && kind !== 'new'
     const text = CHANGE_TEXTS[kind]
     return {
@@ -47,7 +47,7 @@ export const upstreamChanges = ({ name, differences }: Pick<UpstreamState, 'name
       of: { kind: 'upstream server', name },
       impact: !affectsClients ? 'read' : isWithheld || kind === 'removed' ? 'breaking' : 'may-break',
       what: `${label} ${isWithheld ? `is withheld because it ${text}` : text}; review it with mcp-host accept ${name} --dry-run`,
-      ...sides,
+      ...sides(),
     }
   })
 

@@ -112,8 +112,8 @@ function explainItem(host: Host, address: InspectedAddress, kind: ItemKind, key:
   }
   const unknown = sources.flatMap(({ toolset, state, isEmpty }) => (isEmpty ? `${toolset}: ${state}` : []))
   if (!item && unknown.length > 0) {
-    const found = `there is no ${label} "${key}" among the known items of this path`
-    return [line(label, found), line('result', `unknown; ${unknown.join('; ')}`)]
+    const found = `the known items of this path do not include the ${label} "${key}"`
+    return [line(label, found), line('result', `unknown: ${unknown.join('; ')}`)]
   }
   if (!item) {
     const hint = nearestHint(

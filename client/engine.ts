@@ -148,7 +148,7 @@ export function createEngine(ctx: ClientContext, context: CacheContext) {
       emit('login-waiting', { pid })
       const timeout = AbortSignal.timeout(options.loginTimeoutMs)
       const isAbandoned = await lease.wait(caller ? AbortSignal.any([caller, timeout]) : timeout).catch(() => false)
-      // Callers that joined wait again.
+      // Joined callers start a new wait.
       if (caller?.aborted) return undefined
       if (!isAbandoned) {
         const adopted = await adopt(adoptable, 'cache', await store.read())
@@ -174,7 +174,7 @@ export function createEngine(ctx: ClientContext, context: CacheContext) {
   }
 
   async function acquire(want: Want, caller: AbortSignal | undefined): Promise<Outcome> {
-    // Requests are independent of the caller: the next caller can use the result.
+    // HTTP requests continue after the caller aborts, because the next caller can use the result.
     const { signal } = new AbortController()
     storm.check(want.explicit ? 'login' : 'token')
     refuseClearText(options.serverUrl)

@@ -238,16 +238,34 @@ function warnOfOthers({ file, others = [] }: LoadedConfig, { report }: Problems)
   report(new StartError('MH1008', what, { at: [] }), 'warning')
 }
 
+const LOG_METHODS = ['debug', 'info', 'warn', 'error', 'child'] as const
+
+/** Limits the lines of an own log. Its `close` also logs the number of suppressed lines. */
+async function hostWithLog(loaded: LoadedConfig, log: Logger | undefined, options: BuildOptions): Promise<Host> {
+  if (!log) return hostOf(loaded, undefined, options)
+  const missing = LOG_METHODS.filter(name => typeof log[name] !== 'function')
+  if (missing.length > 0) throw new TypeError(`\`log\` does not have ${missing.join(', ')}, such as a pino logger has`)
+  const limited = limitLog(log, options.clock)
+  const host = await hostOf(loaded, limited, options)
+  const close = host.close.bind(host)
+  return Object.assign(host, {
+    close: (...given: Parameters<Host['close']>) => close(...given).finally(limited.settle),
+  })
+}
+
 /** Builds the host of a config object. It starts serving with `listen()`. */
-export function createHost(config: Config, options: CreateHostOptions = {}): Promise<Host> {
+export async function createHost(config: Config, options: CreateHostOptions = {}): Promise<Host> {
   const { directory = process.cwd(), log, ...settings } = options
-  const limited = log && limitLog(log, settings.clock)
-  return hostOf({ file: join(directory, 'config'), config, locate: () => undefined, isInHand: true }, limited, settings)
+  return hostWithLog(
+    { file: join(directory, 'config'), config, locate: () => undefined, isInHand: true },
+    log,
+    settings,
+  )
 }
 
 /** Finds and loads the config like the CLI, and builds its host. */
 export async function loadHost(options: Parameters<typeof loadConfig>[0] & BuildOptions, log?: Logger): Promise<Host> {
-  return hostOf(await loadConfig(options), log && limitLog(log, options.clock), options)
+  return hostWithLog(await loadConfig(options), log, options)
 }
 
 /**

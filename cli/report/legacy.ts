@@ -83,7 +83,7 @@ const useOf = ({ calls, first, last }: Seen) => ({
   last: isoTime(last),
 })
 
-/** `unknown`: the number of lines that do not contain the information. */
+/** `unknown`: the number of lines that do not show whether the feature was used. */
 const countFeature = () => ({ seen: neverSeen(), clients: createDistinct(), unknown: 0 })
 const countClient = () => ({ seen: neverSeen(), features: new Map<string, Seen>() })
 

@@ -71,9 +71,14 @@ interface LockTiming {
   readonly heartbeat: number
   /** Milliseconds without heartbeat after which an `unknown` owner counts as dead. */
   readonly stale: number
+  /** Milliseconds without heartbeat after which an owner in this process counts as dead, such as an ended worker thread. */
+  readonly abandoned: number
 }
 
-const TIMING: LockTiming = { wait: 30_000, poll: 100, heartbeat: 2_000, stale: 10_000 }
+const TIMING: LockTiming = { wait: 30_000, poll: 100, heartbeat: 2_000, stale: 10_000, abandoned: 300_000 }
+
+/** Polls that a release may take between its two steps. Its second step can fail on Windows. */
+const POLLS_OF_RELEASE = 20
 
 interface LockOptions {
   readonly signal?: AbortSignal | undefined
@@ -122,13 +127,14 @@ export async function fileLockFreed(path: string, { signal, timing }: LockOption
   const times = { ...TIMING, ...timing }
   const watch = watchOwner(path, times)
   const first = await watch()
+  let polls = 0
   for (let owner = first; ; owner = await watch()) {
     if (owner === false || (owner !== undefined && owner !== first)) return true
     if (owner === undefined) {
-      // A release removes the directory after the owner. If the holder dies, the directory remains and the next holder reuses it.
-      const isDead = first && judgeOwner(first) === 'dead'
-      const isReleased = !first || !(await stat(path).catch(() => undefined))
-      if (isReleased || isDead) return !isReleased
+      // A release removes the owner file, then the directory. If the holder dies, the directory remains until the next holder.
+      if (!(await orAbsent(stat(path)))) return false
+      if (first && judgeOwner(first) === 'dead') return true
+      if (++polls > POLLS_OF_RELEASE) return !first
     }
     await rest(times.poll, signal)
   }
@@ -140,7 +146,7 @@ export async function lockHolder(path: string): Promise<number | undefined> {
   return machine === machineId() ? Number(pid) : undefined
 }
 
-/** Returns the owner: false if this call removed it, undefined if there is none. */
+/** Returns the owner's file name, false if this call removed a dead owner, or undefined without an owner. */
 type Watch = () => Promise<string | false | undefined>
 
 async function take(
@@ -196,7 +202,7 @@ function hold(path: string, owner: string, { heartbeat }: LockTiming): FileLock 
   }
 }
 
-function watchOwner(path: string, { stale, poll }: LockTiming): Watch {
+function watchOwner(path: string, { stale, abandoned, poll }: LockTiming): Watch {
   let last: { readonly owner: string; readonly beat: number } | undefined
   let lookedAt = 0
   let quiet = 0
@@ -209,8 +215,10 @@ function watchOwner(path: string, { stale, poll }: LockTiming): Watch {
     lookedAt = now
     last = seen
     const state = judgeOwner(seen.owner)
-    // A living process keeps its lock, because it can be suspended.
-    if (state === 'alive' || (state === 'unknown' && quiet < stale)) return seen.owner
+    // Another living process keeps its lock: it can be suspended and continue. This process is not suspended.
+    const isOther = state === 'alive' && !seen.owner.startsWith(`${machineId()}.${process.pid}.`)
+    const isSilent = quiet >= stale && (state === 'unknown' || Date.now() - seen.beat >= abandoned)
+    if (isOther || (state !== 'dead' && !isSilent)) return seen.owner
     await orAbsent(unlink(join(path, seen.owner)))
     return false
   }

@@ -116,26 +116,27 @@ export function createLogWriter(
 
 const FLUSH_TIME = 1_000
 const LEFT_OUT = 'suppressed repeated log lines'
-const ALL_LINES = '--log-level debug writes all of them'
+const ALL_LINES = 'Log level "debug" writes all lines'
 
 /**
- * Limits warnings, errors and denied calls, which clients can cause. Audit lines at `info` are never dropped. A log at level
- * `debug` receives all lines.
+ * Limits lines that clients can cause: warnings, errors and denied calls. Audit lines at `info` are never dropped. A log at level
+ * `debug` or `trace` receives all lines.
  */
 export function limitLog(log: Logger, clock = systemClock): Logger & { settle(): void } {
   const tell = (kind: string, lines: number) => log.warn({ code: 'MH1901', kind, lines, fix: ALL_LINES }, LEFT_OUT)
   const { admits, settle } = createLogBudget(tell, clock)
-  const isWhole = Reflect.get(log, 'level') === 'debug'
+  const isUnlimited = () => /^(?:debug|trace)$/.test(String(Reflect.get(log, 'level')))
 
   function limit(to: Logger): Logger {
     const limited =
       (level: 'info' | 'warn' | 'error'): Write =>
-      (fields, message) => {
-        const isLimited = !isWhole && (level !== 'info' || Object.hasOwn(fields, 'denied'))
-        if (!isLimited || admits(message ?? '')) to[level](fields, message)
+      (...line) => {
+        const [fields, message = ''] = line
+        const isLimited = (level !== 'info' || Object.hasOwn(fields ?? {}, 'denied')) && !isUnlimited()
+        if (!isLimited || admits(message)) to[level](...line)
       }
     return {
-      debug: (fields, message) => to.debug(fields, message),
+      debug: (...line) => to.debug(...line),
       info: limited('info'),
       warn: limited('warn'),
       error: limited('error'),

@@ -9,7 +9,7 @@ import { isStandardSchema } from './schema/standard-schema.ts'
 export interface ToolsetSource {
   readonly toolset: string
   readonly state: string
-  /** True if its items are unknown, or if there are none. */
+  /** True if the toolset has no items or its items are unknown. */
   readonly isEmpty: boolean
   /** The reasons for definitions that cannot be served, by kind and name, such as `tools search`. */
   readonly withheld: ReadonlyMap<string, string>

@@ -22,7 +22,7 @@ export function createKeptLog(): Logger & { readonly lines: LoggedLine[] } {
       child: more => logger({ ...bindings, ...more }),
     }
   }
-  // At this level no line is suppressed.
+  // `limitLog` suppresses no lines at this level.
   return Object.assign(logger({}), { lines, level: 'debug' })
 }
 

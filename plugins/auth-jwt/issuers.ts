@@ -277,7 +277,7 @@ function checkOwn(
   }
   if (without.length === 0) return
   const where = found.size === 0 ? '' : ` for ${without.map(path => `routes['${path}']`).join(', ')}`
-  const off = found.size === 0 ? '' : ', or switch auth-jwt off there'
+  const off = found.size === 0 ? '' : ', or disable auth-jwt there'
   const bridge = 'or enable auth-bridge, so that this host issues tokens'
   report(new StartError('MH2006', `${NO_KEYS.replace(':', `${where}:`)}; ${bridge}${off}`, { at }))
 }

@@ -225,7 +225,7 @@ export function itemsOf(operator: Operator): PlainItem[] {
 }
 
 /** Adds the limits of each item, as text, and why a tool is withheld. */
-export function withLimits(operator: Operator, items: readonly PlainItem[]): SurfaceItem[] {
+export function withDetails(operator: Operator, items: readonly PlainItem[]): SurfaceItem[] {
   const routes = new Map(items.map(({ path }) => [path, operator.inspect(path)] as const))
   return items.map(item => {
     const inspected = routes.get(item.path)

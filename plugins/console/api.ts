@@ -323,7 +323,7 @@ export interface SurfaceItem {
   readonly needs: readonly string[]
   /** False if no list shows the item (tool-search, tool-policy). */
   readonly listed: boolean
-  /** The reason why calls of a listed or accepted tool fail, such as a changed definition. */
+  /** Why calls of an accepted tool fail, such as a changed definition. */
   readonly withheld?: string
   /** `required`, `optional` or a mode of the plugin `tasks`. */
   readonly task?: string

@@ -15,7 +15,7 @@ import {
   itemsOf,
   programOf,
   readAccess,
-  withLimits,
+  withDetails,
 } from './access.ts'
 import {
   type ActionResult,
@@ -332,12 +332,13 @@ export function createHandlers({ host, operator, records, isActive, readProgram 
     const { items, lock } = program
       ? await program.readSurface(upstreamStates())
       : { items: itemsOf(operator), lock: { state: 'none' as const, changes: [] } }
-    const commands = [{ label: 'Changes since the lock file', command: `${programOf(operator)} diff` }]
+    const diff = `${programOf(operator)} diff${upstreamStates().length > 0 ? ' --connect' : ''}`
+    const commands = [{ label: 'Changes since the lock file', command: diff }]
     const withheld = upstreamStates().flatMap(state =>
       state.withheld.slice(0, MAX_WITHHELD).map(([item, reason]) => [`${state.name}: ${item}`, reason] as const),
     )
     const figures = mergeItems(await nodes.ask('items'))
-    return { items: withLimits(operator, items), withheld, lock, figures, commands }
+    return { items: withDetails(operator, items), withheld, lock, figures, commands }
   }
 
   async function explain({ body }: ApiRequest) {

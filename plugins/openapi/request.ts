@@ -311,7 +311,8 @@ export function createRequester(options: RequesterOptions) {
     const call = callOf(ctx)
     if (!call) return
     for (const [name, value] of Object.entries(services().slot('tracer', call.offer.route).headersFor(call))) {
-      if (!headers.some((sent, index) => index % 2 === 0 && sent.toLowerCase() === name)) headers.push(name, value)
+      if (!headers.some((sent, index) => index % 2 === 0 && sent.toLowerCase() === name.toLowerCase()))
+        headers.push(name, value)
     }
   }
 

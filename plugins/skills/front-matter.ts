@@ -28,7 +28,7 @@ export class FrontMatterFault extends Error {
   }
 }
 
-/** Maximum bytes, and YAML tokens, because parsing time grows with them. */
+/** Maximum bytes and YAML tokens of the front matter, which determine the parsing time. */
 const MAX_FRONT_MATTER = 64 * 1024
 const MAX_TOKENS = 5_000
 const MAX_NAME = 64

@@ -20,7 +20,7 @@ import {
 /** Files of a skill, including those of skills inside (SEP-2640, "Limits"). */
 const MAX_FILES = 512
 const MAX_FRONT_MATTER_IN_ALL = 4 * 1024 * 1024
-/** Maximum bytes of a file in memory, and of all; a larger file is read for each request. */
+/** Maximum bytes in memory, per file and in total. Larger files are read for each request. */
 const KEPT_FILE = 1024 * 1024
 const KEPT_IN_ALL = 64 * 1024 * 1024
 

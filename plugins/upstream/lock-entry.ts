@@ -2,6 +2,7 @@
 import { readFileSync } from 'node:fs'
 import { isDeepStrictEqual } from 'node:util'
 import { isObject, StartError } from '../../core/plugin.ts'
+import { isTooDeep } from '../../remote/index.ts'
 import { canonicalJson, hasOwnHash, withHash } from '../families/canonical-json/index.ts'
 import { visibleText } from '../families/texts/index.ts'
 import type { Difference } from '../families/upstream-calls/index.ts'
@@ -94,20 +95,19 @@ function isAsAccepted(item: Item, known: Item): boolean {
   }
 }
 
-const without = (item: Item, same: Item) =>
-  Object.fromEntries(Object.entries(item).filter(([key, value]) => !isDeepStrictEqual(value, same[key])))
+const changedFields = (item: Item, other: Item) =>
+  Object.fromEntries(Object.entries(item).filter(([key, value]) => !isDeepStrictEqual(value, other[key])))
 
-/** Returns the fields that differ; the whole items if they are too deep to compare. */
-function sidesOf(item: Item, known: Item | undefined): Pick<Difference, 'before' | 'after'> {
-  try {
-    const after = canonicalJson(item)
-    return known ? { before: without(known, after), after: without(after, known) } : { after }
-  } catch {
-    return { before: known, after: item }
-  }
+/** Returns the fields that differ. Empty if an item has too many levels. */
+function compareFields(item: Item, known: Item | undefined): ReturnType<Difference['sides']> {
+  if (isTooDeep(item) || isTooDeep(known)) return {}
+  const after = canonicalJson(item)
+  return known ? { before: changedFields(known, after), after: changedFields(after, known) } : { after }
 }
 
-interface FoundDifference extends Pick<Difference, 'label' | 'kind' | 'before' | 'after'> {
+const noSides = () => ({})
+
+interface FoundDifference extends Pick<Difference, 'label' | 'kind' | 'sides'> {
   readonly list: ListName | undefined
   /** Undefined for instructions and removed items. */
   readonly item: Item | undefined
@@ -126,16 +126,23 @@ function findDifferences(snapshot: Snapshot, accepted: LockEntry | undefined, fi
         const known = acceptedItem(accepted, list, String(item['name']))
         if (known !== undefined && isAsAccepted(item, known)) return []
         const kind = known === undefined ? 'new' : 'changed'
-        return [{ label: labelIn(item['name']), kind, list, item, ...(accepted && sidesOf(item, known)) }]
+        return [{ label: labelIn(item['name']), kind, list, item, sides: () => compareFields(item, known) }]
       }),
-      ...removed.map(name => ({ label: labelIn(name), kind: 'removed' as const, list, item: undefined })),
+      ...removed.map(name => ({
+        label: labelIn(name),
+        kind: 'removed' as const,
+        list,
+        item: undefined,
+        sides: noSides,
+      })),
     ]
   })
   const text = shownInstructions(snapshot, filters)
   const known = filters.instructions === 'append' ? accepted?.instructions : undefined
   if (text === known) return items
   const kind = known === undefined ? 'new' : text === undefined ? 'removed' : 'changed'
-  return [...items, { label: 'instructions', kind, list: undefined, item: undefined, before: known, after: text }]
+  const sides = () => ({ before: known, after: text })
+  return [...items, { label: 'instructions', kind, list: undefined, item: undefined, sides }]
 }
 
 /** Counts how the current lists differ from the accepted ones. Empty without differences. */

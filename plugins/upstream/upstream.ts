@@ -279,7 +279,7 @@ export class Upstream implements UpstreamClient {
   explain(): string {
     if (this.#state !== undefined) return this.describe()
     if (this.#accepted) return 'not connected by this command: its accepted tools and prompts are shown'
-    const fix = `run \`mcp-host accept ${this.settings.name}\`, which adds them to the lock file`
+    const fix = `run \`mcp-host accept ${this.settings.name}\` to add them to the lock file`
     return `not connected by this command: its tools are unknown; ${fix}`
   }
 
@@ -293,7 +293,7 @@ export class Upstream implements UpstreamClient {
       ['now withheld', [...this.#withheld.keys()].filter(label => !before.has(label))],
     ] as const
     return changes.flatMap(([what, labels]) =>
-      labels.length === 0 ? [] : `server "${this.settings.name}": ${what}: ${countsText({ items: labels.length })}`,
+      labels.length === 0 ? [] : `server "${this.settings.name}": ${countsText({ items: labels.length })} ${what}`,
     )
   }
 
@@ -579,7 +579,7 @@ export class Upstream implements UpstreamClient {
     const { name } = this.settings
     const { log } = this.#parts.host
     if (omitted.size === 0) {
-      log.info({ code: 'MH2960', upstream: name }, 'all items of an upstream server are served again')
+      log.info({ code: 'MH2960', upstream: name }, 'no items of an upstream server are left out anymore')
       return
     }
     const fix =

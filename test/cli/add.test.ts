@@ -76,7 +76,7 @@ describe('mcp-host add', () => {
     expect(existsSync(join(folder, 'tools/linked.ts'))).to.equal(true)
   })
 
-  it('writes a plugin, and says the lines that enable it, in code and in documents', async () => {
+  it('writes a plugin, and prints the lines that enable it, in code and in documents', async () => {
     const yaml = await project()
     expect(await add(yaml, 'mcp.config.yaml', 'plugin', 'slow-log')).to.match(
       /mcp\.config\.yaml[\s\S]*\.\/plugins\/slow-log\.ts: \{\}$/,

@@ -123,7 +123,7 @@ describe('a toolset of an OpenAPI document whose `access` no plugin enforces', (
     const { code, stdout } = await inFolder('check')
     expect(code).to.equal(0)
     expect(stdout).to.match(/^\/ +0 tools /m)
-    expect(stdout).to.match(/^The config is valid, but "pets" .* without 2 .*enable tool-policy$/m)
+    expect(stdout).to.match(/^The config is valid, but 2 definitions of "pets" are left out: .*enable tool-policy$/m)
   })
 
   it('check names the line and the nearest name of an unknown policy and of a filter without a match', async () => {

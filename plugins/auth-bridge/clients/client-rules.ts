@@ -140,7 +140,7 @@ export function settleMetadata(
   if (method !== undefined && !(typeof method === 'string' && METHODS.includes(method)))
     throw refuse(`token_endpoint_auth_method must be one of ${METHODS.join(', ')}`)
   for (const key of Object.keys(metadata)) if (!KNOWN.has(key)) delete metadata[key]
-  // Other redirects stay on the user's machine (RFC 8252).
+  // Redirects other than https stay on the user's machine (RFC 8252).
   const isWeb = (metadata['redirect_uris'] as string[]).every(uri => uri.startsWith('https:'))
   metadata['application_type'] = isWeb ? 'web' : 'native'
   metadata['response_types'] = ['code']

@@ -15,10 +15,8 @@ export interface Difference {
   readonly label: string
   readonly kind: 'new' | 'changed' | 'removed'
   readonly isWithheld: boolean
-  /** The different fields in the lock file; absent for new and removed items. */
-  readonly before?: unknown
-  /** The different fields, or the new item. */
-  readonly after?: unknown
+  /** Returns the changed fields as accepted, and as the server lists them now (or the new item). Empty for removed items. */
+  sides(): { readonly before?: unknown; readonly after?: unknown }
 }
 
 /** Codes of server warnings that disappear when the cause is fixed. */

@@ -1,5 +1,5 @@
 // Tests the lock between processes (R-80): mutual exclusion and takeover from dead holders.
-import { mkdirSync, readdirSync, statSync, utimesSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readdirSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs'
 import { rename, rmdir, unlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect } from 'chai'
@@ -37,6 +37,13 @@ function otherOwner(part: 0 | 1 | 2, value: string): string {
 
 const elsewhere = () => otherOwner(0, 'AnotherMachine_0')
 const FAST = { poll: 10, heartbeat: 10, stale: 100 }
+
+/** Waits for the holder, and counts how often the lock was checked. */
+function watchLock(path: string) {
+  let checks = 0
+  const signal = Object.assign(new AbortController().signal, { throwIfAborted: () => void checks++ })
+  return { freed: fileLockFreed(path, { timing: FAST, signal }), checks: () => checks }
+}
 
 describe('File lock', () => {
   it('R-80: serialises holders in one process', async () => {
@@ -106,14 +113,36 @@ describe('File lock', () => {
     expect(await tryFileLock(path)).to.not.equal(undefined)
   })
 
-  it('is not taken over from a living process, also if it was suspended for a long time', async function () {
+  it('is not taken over from a living process, even if it was suspended', async function () {
+    if (process.platform !== 'linux') this.skip()
+    const path = join(makeTemporaryDirectory(), 'lock')
+    const holder = forkJob({ type: 'hold', path })
+    expect(await holder.next()).to.deep.equal({ held: true })
+    process.kill(holder.pid, 'SIGSTOP')
+    for (const file of readdirSync(path)) utimesSync(join(path, file), 0, 0)
+    const error = await failure(acquireFileLock(path, { timing: { ...FAST, wait: 500 } }))
+    expect(error.code, 'watched for longer than `stale`').to.equal('temporarily_unavailable')
+    await holder.kill()
+  })
+
+  it('is taken over from an ended worker thread of this process after a longer silence', async function () {
     if (process.platform !== 'linux') this.skip()
     const path = join(makeTemporaryDirectory(), 'lock')
     const owner = nameOwner()
     plant(path, owner)
+    expect(await tryFileLock(path, { timing: FAST })).to.equal(undefined)
     utimesSync(join(path, owner), 0, 0)
-    const error = await failure(acquireFileLock(path, { timing: { ...FAST, wait: 500 } }))
-    expect(error.code, 'watched for longer than `stale`').to.equal('temporarily_unavailable')
+    await (await acquireFileLock(path, { timing: FAST })).release()
+  })
+
+  it('counts as released if only its empty directory remains', async () => {
+    const path = join(makeTemporaryDirectory(), 'lock')
+    const owner = nameOwner()
+    plant(path, owner)
+    const { freed, checks } = watchLock(path)
+    await eventually('the lock is seen', () => checks() > 0)
+    rmSync(join(path, owner))
+    expect(await freed).to.equal(false)
   })
 
   it('is taken over from another machine only after its heartbeat expires', async () => {
@@ -200,15 +229,12 @@ describe('File lock', () => {
     const path = join(makeTemporaryDirectory(), 'lock')
     const owner = nameOwner()
     plant(path, owner)
-    const { signal } = new AbortController()
-    let looks = 0
-    const counting = Object.assign(signal, { throwIfAborted: () => void looks++ })
-    const freed = fileLockFreed(path, { timing: FAST, signal: counting })
-    await eventually('the lock is seen', () => looks > 0)
+    const { freed, checks } = watchLock(path)
+    await eventually('the lock is seen', () => checks() > 0)
     await unlink(join(path, owner))
     const late = fileLockFreed(path, { timing: FAST })
-    const seen = looks
-    await Promise.race([freed, eventually('its release is seen', () => looks > seen + 4)])
+    const seen = checks()
+    await Promise.race([freed, eventually('its release is seen', () => checks() > seen + 4)])
     await rmdir(path)
     expect([await freed, await late]).to.deep.equal([false, false])
   })

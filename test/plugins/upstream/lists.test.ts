@@ -270,7 +270,7 @@ describe('The explanation of a host that is not started', () => {
       { purpose: 'inspect' },
     )
     expect(host.inspect('/')?.explainPlugins()).to.deep.equal([
-      'upstream: server "far": not connected by this command: its tools are unknown; run `mcp-host accept far`, which adds them to the lock file',
+      'upstream: server "far": not connected by this command: its tools are unknown; run `mcp-host accept far` to add them to the lock file',
     ])
     await host.close()
   })
