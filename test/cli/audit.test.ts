@@ -29,7 +29,7 @@ async function madeAudit() {
   return host
 }
 
-/** What the command prints to stdout and stderr, and what it throws. */
+/** Runs the command. Returns its stdout and stderr, and the StartError that it throws. */
 async function run(
   words: readonly string[],
   values: object = {},

@@ -125,8 +125,7 @@ describe('File lock', () => {
     await holder.kill()
   })
 
-  it('is taken over from an ended worker thread of this process after a longer silence', async function () {
-    if (process.platform !== 'linux') this.skip()
+  it('is taken over from an ended worker thread of this process after a longer silence', async () => {
     const path = join(makeTemporaryDirectory(), 'lock')
     const owner = nameOwner()
     plant(path, owner)
