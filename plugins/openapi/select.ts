@@ -35,14 +35,16 @@ export const isResource = (candidate: Candidate, { resources }: Source): boolean
 
 /** Returns entries of the filters that match no operation. `at`: relative to the options of the document. */
 export const unmatchedFilters = (candidates: readonly Candidate[], source: Source) =>
-  (['include', 'exclude', 'resources'] as const).flatMap(list =>
-    filtersIn(source[list]).flatMap((filter, index) => {
+  (['include', 'exclude', 'resources'] as const).flatMap(list => {
+    if (list === 'include' && source.include?.length === 0)
+      return { at: [list], text: '`include` is empty and matches no operation; remove it to include all operations' }
+    return filtersIn(source[list]).flatMap((filter, index) => {
       if (candidates.some(candidate => matches(filter, candidate))) return []
       const name = typeof filter === 'string' ? filter : filter.operation
       const hint = name === undefined ? '' : `; ${didYouMean(name, candidates.flatMap(namesOf))}`
       return { at: [list, index], text: `\`${list}[${index}]\` matches no operation${hint}` }
-    }),
-  )
+    })
+  })
 
 /** Returns the key of an operation in `overrides`: its operationId, or its method and path. */
 export const overrideKeyOf = (candidate: Candidate, { overrides = {} }: Source): string | undefined =>

@@ -34,14 +34,14 @@ export const isIncluded = ({ include, exclude }: Pick<ServerSettings, 'include' 
 
 /** Returns filters and `overrides` that match no tool of the server, such as `include "serach"`. */
 export function unmatchedFilters(
-  { include = [], exclude, overrides }: Pick<ServerSettings, 'include' | 'exclude' | 'overrides'>,
+  { include, exclude, overrides }: Pick<ServerSettings, 'include' | 'exclude' | 'overrides'>,
   tools: readonly string[],
 ): string[] {
   const unmatched = (option: string, globs: readonly string[]) =>
     globs.filter(glob => !tools.some(name => matchesGlob(glob, name))).map(glob => `${option} "${glob}"`)
   const unknown = Object.keys(overrides).filter(name => !tools.includes(name))
   return [
-    ...unmatched('include', include),
+    ...(include?.length === 0 ? ['include []'] : unmatched('include', include ?? [])),
     ...unmatched('exclude', exclude),
     ...unknown.map(name => `overrides "${name}"`),
   ]

@@ -129,6 +129,8 @@ describe('A toolset of an OpenAPI document', () => {
     expect(reported).to.have.lengthOf(2)
     expect(reported[0]).to.contain('`include[1]` matches no operation')
     expect(reported[1]).to.contain('`exclude[0]` matches no operation')
+    const { log: empty } = await start({ source: { include: [] } })
+    expect(JSON.stringify(empty.filter(({ code }) => code === 'MH3405'))).to.contain('`include` is empty')
   })
 
   it('shows invisible characters of descriptions', async () => {

@@ -74,6 +74,8 @@ describe('Names of upstream tools', () => {
     })
     const lines = logged(gateway, 'MH2949').map(({ unmatched }) => unmatched)
     expect(lines).to.deep.equal([['include "raed"', 'exclude "drop_*"', 'overrides "wirte"']])
+    const none = await through([tool('read')], { include: [] })
+    expect(logged(none.gateway, 'MH2949')[0]?.['unmatched']).to.deep.equal(['include []'])
   })
 
   it('are shortened to 64 characters with a stable end', async () => {
