@@ -407,6 +407,7 @@ async function assemble(input: HostInput, registrations: KernelRegistrations): P
   late.isBuilt = true
   const isDescribed = (route: Route) => slots.isFilled('protectedResource', route) || !takesBearer(challengesOn(route))
   checkServed(routes, served, isDescribed, provides, suggest, report)
+  if (purpose !== 'stdio') warnUnmetPolicies(routes, provides, suggest, report)
   if (problems.count() === declared) await runTasks(registrations.onReady, report)
   const watch = mcp.onFinish.length > 0 ? services.watchRequest : undefined
   const isTimed = mcp.onFinish.some(({ value }) => value.startTimeline !== undefined)
@@ -424,7 +425,6 @@ async function assemble(input: HostInput, registrations: KernelRegistrations): P
   if (purpose === 'inspect' && !config.configureSession) {
     warnUnserved(routes, toolsets, mcp.toolsets, name => isInternal(config.toolsets[name]), report)
   }
-  if (purpose !== 'stdio') warnUnmetPolicies(routes, provides, suggest, report)
   if (secrets.generated) log.warn({ code: 'MH1031' }, NO_SECRETS)
   const startup = createStartup(async () => {
     if (purpose !== 'inspect') services.startSessions()

@@ -110,13 +110,15 @@ function lintAccess({ host, services, rules, options }: LintSubject, items: Item
       ...namesIn(route.authorize),
       ...(services.slot('protectedResource', route).scopesOf(route) ?? []),
     ])
-    for (const item of list) {
-      const { key, kind, definition } = item
-      const { access } = definition
+    for (const access of new Set(list.map(({ definition }) => definition.access))) {
       if (access === undefined || known.has(access)) continue
+      const [item, ...others] = list.filter(({ definition }) => definition.access === access)
+      if (!item) continue
+      const { key, kind, definition } = item
       const near = nearest(access, known)
       const hint = near === undefined ? '' : `did you mean "${near}"? If not: `
-      const what = `${kind.slice(0, -1)} "${key}" requires "${access}", which is not a policy, scope or role of the config`
+      const which = `${kind.slice(0, -1)} "${key}"${others.length === 0 ? '' : ` (and ${others.length} more)`}`
+      const what = `${which} requires "${access}", which is not a policy, scope or role of the config`
       const where = `on ${route.path} it is hidden from callers without it`
       const text = `${what}: ${where}; ${hint}${FIX}`
       const toolset = route.toolsets.find(name => services.itemsIn(name).includes(item))

@@ -142,7 +142,8 @@ plugins:
           - listPetts
 `
     const { stdout } = await runCli(['check'], await makeFolder({ 'mcp.config.yaml': yaml, 'pets.json': API }))
-    expect(stdout).to.match(/MH2724 \S*mcp\.config\.yaml:11: .*did you mean "pets-read"/)
+    expect(stdout).to.match(/MH1214 .*MH2724 \S*mcp\.config\.yaml:11: .*and 1 more.*did you mean "pets-read"/s)
+    expect(stdout.match(/MH2724/g)).to.have.length(1)
     expect(stdout).to.match(/MH3405 \S*mcp\.config\.yaml:13: .*exclude\[0\].*did you mean "listPets"/)
   })
 
