@@ -108,12 +108,14 @@ export async function inspectConfig<Result>(
   lockOf?: (file: string) => LockSettings,
 ): Promise<Result> {
   const loaded = await readConfig(values, context)
-  const log = openLog(values, context)
+  const log = openLog(values, context, { delaysWarnings: true })
   log.directory = dirname(loaded.file)
-  const host = await hostOf(loaded, log, { purpose: 'inspect', ...(lockOf && { lock: lockOf(loaded.file) }) })
+  let host: Host | undefined
   try {
+    host = await hostOf(loaded, log, { purpose: 'inspect', ...(lockOf && { lock: lockOf(loaded.file) }) })
     return await act(host, loaded)
   } finally {
-    await host.close({ grace: 0 })
+    await host?.close({ grace: 0 })
+    log.releaseWarnings()
   }
 }

@@ -76,8 +76,12 @@ export interface Reported extends SourceLocation {
 }
 
 function valueText(value: unknown): string {
-  if (typeof value === 'string') return value
-  return value instanceof Error ? errorText(value) : (JSON.stringify(value) ?? String(value))
+  if (value instanceof Error) return errorText(value)
+  if (Array.isArray(value)) return value.map(valueText).join(', ')
+  if (typeof value !== 'object' || value === null) return String(value)
+  return Object.entries(value)
+    .map(([key, one]) => `${key}: ${valueText(one)}`)
+    .join('; ')
 }
 
 export function describeWarning({ code, message, details: { plugin, fix, ...about } = {}, ...place }: Reported) {

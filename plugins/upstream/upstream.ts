@@ -278,7 +278,8 @@ export class Upstream implements UpstreamClient {
   /** Returns `describe`, or the origin of the lists that are served until the first connection. */
   explain(): string {
     if (this.#state !== undefined) return this.describe()
-    if (this.#accepted) return 'not connected by this command: its accepted tools and prompts are shown'
+    const accepted = 'its accepted tools and prompts are shown; `mcp-host diff --connect` shows which are withheld'
+    if (this.#accepted) return `not connected by this command: ${accepted}`
     const fix = `run \`mcp-host accept ${this.settings.name}\` to add them to the lock file`
     return `not connected by this command: its tools are unknown; ${fix}`
   }

@@ -124,6 +124,7 @@ describe('a toolset of an OpenAPI document whose `access` no plugin enforces', (
     expect(code).to.equal(0)
     expect(stdout).to.match(/^\/ +0 tools /m)
     expect(stdout).to.match(/^The config is valid, but 2 definitions of "pets" are left out: .*enable tool-policy$/m)
+    expect(stdout).to.include('reasons tools listPets: ').and.not.include('{"')
   })
 
   it('check names the line and the nearest name of an unknown policy and of a filter without a match', async () => {

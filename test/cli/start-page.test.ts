@@ -6,7 +6,7 @@ import { defineTool } from '../../core/index.ts'
 import { makeFolder, removeFolders } from '../config/folder.ts'
 import { startHost, stopHosts } from '../support/start-host.ts'
 import { startIssuer, stopIssuers } from '../support/test-issuer.ts'
-import { type ConfigParts, configText, startCli, stopAll } from './in-process.ts'
+import { type ConfigParts, configText, runCli, startCli, stopAll } from './in-process.ts'
 
 const STARTER = { script: '/usr/local/bin/mcp-host', env: {}, cwd: '/srv' }
 
@@ -83,6 +83,8 @@ describe('the page of mcp-host start', () => {
     expect(stderr).to.match(/^ {2}! MH2127 /m)
     for (const line of stderr.trimEnd().split('\n'))
       expect(line).to.match(/^(?: {2}! MH\d{4} \S.{0,90}| {11}\S.{0,88}|)$/)
+    const explained = await runCli(['explain'], folder, { MCP_HOST_SECRETS: '', NO_COLOR: '1' }, { terminal: true })
+    expect(explained.stderr).to.match(/^ {2}! MH2127 /m)
   })
 
   it('has for a guarded route the login and the call, and no curl that is refused', async () => {
