@@ -145,7 +145,7 @@ function readHost(entry: string): string {
   } catch {
     // An invalid entry is reported below.
   }
-  throw new AuthError(`networkPolicy.allowHosts has ${JSON.stringify(entry)}`, {
+  throw new AuthError(`allowHosts has ${JSON.stringify(entry)}`, {
     code: 'invalid_options',
     fix: 'each entry is a host or host:port, such as auth.internal or 10.0.0.7:8443',
   })

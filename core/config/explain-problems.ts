@@ -121,11 +121,17 @@ function explain(error: ErrorObject, path: Path, isSecret: boolean): Finding {
     path,
     found: isSecret ? describeSecret(error.data) : describeValue(error.data),
     expected: DESCRIBED.has(error.keyword)
-      ? describeSchema(schema)
+      ? describeSchema(schema) + (isSecret ? '' : listHint(error.data, schema))
       : (error.message ?? error.keyword).replace('must ', 'it to '),
     ...(!isSecret && suggest(error.data, schema)),
   }
 }
+
+/** Shows how to write a single text as a list. */
+const listHint = (value: unknown, { type, items }: JsonSchema): string =>
+  type === 'array' && typeof value === 'string' && isSchema(items) && (items['type'] ?? 'string') === 'string'
+    ? `; write [${describeValue(value)}]`
+    : ''
 
 /** Describes a secret. If it is missing or blank, usually its environment variable is not set. */
 function describeSecret(value: unknown): string {

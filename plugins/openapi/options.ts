@@ -103,8 +103,12 @@ const source = {
       pattern: '^https?://(?!:)[^/?#@\\s{}<>*]+(/[^?#\\s{}<>]*)?$',
       description: "The URL of the API. Default: the document's first server.",
     },
-    serverVariables: record({ type: 'string' }, "Values of the variables in the document's server URL."),
-    allowHosts: texts('Hosts that can be at private addresses or use plain HTTP: `orders.internal:8080`.'),
+    serverVariables: record({ type: 'string' }, "Values of variables in the document's server URL."),
+    allowHosts: {
+      type: 'array',
+      items: { type: 'string', pattern: '^[^/?#@]+$', patternErrorMessage: 'a host, not a URL' },
+      description: 'Hosts at private addresses or with plain HTTP: `orders.internal:8080`.',
+    },
     methods: {
       type: 'array',
       items: method,
@@ -140,7 +144,7 @@ const source = {
     credentials,
     auth: {
       ...UPSTREAM_AUTH,
-      description: 'How the host gets access tokens for operations without security requirements in the document.',
+      description: 'How the host gets access tokens for operations without security requirements.',
     } as typeof UPSTREAM_AUTH,
     headers,
     forwardHeaders: {
@@ -148,20 +152,19 @@ const source = {
       items: {
         type: 'string',
         pattern: unless(`authorization|dpop|forwarded|x-forwarded-.*|${OWN_HEADERS}`),
-        patternErrorMessage: 'a lower-case header name that neither contains credentials nor is set by the host itself',
+        patternErrorMessage: 'a lower-case header name without credentials, not set by the host',
       },
       uniqueItems: true,
       default: [],
       description: 'Headers of the caller to send to the API.',
     },
-    timeout: { ...duration('Time limit of a call, including retries.'), default: '30s' },
+    timeout: { ...duration('Time limit of a call with retries.'), default: '30s' },
     retries: {
       type: 'integer',
       minimum: 0,
       maximum: 10,
       default: 2,
-      description:
-        'Maximum retries of GET and HEAD requests after connection errors and the statuses 429, 502, 503 and 504.',
+      description: 'Maximum retries of GET and HEAD requests after connection errors and statuses 429, 502, 503, 504.',
     },
     concurrency: { ...count('Maximum concurrent requests per process.'), default: 64 },
     maxResponse: { ...size('Maximum size of a response.'), default: '1mb' },

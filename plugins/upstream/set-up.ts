@@ -1,4 +1,6 @@
 // Sets up the upstream servers: toolsets, connections, readiness, metrics and explanations.
+import { existsSync } from 'node:fs'
+import { resolve } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
 import { isLoopback } from '../../core/auth.ts'
 import type { Definition } from '../../core/index.ts'
@@ -127,6 +129,11 @@ export function setUpUpstreams(host: InternalHost, options: UpstreamOptions): vo
       if (process.env[variable] !== undefined) continue
       const what = `the environment variable ${variable} is not set, so the server "${name}" does not receive it`
       host.report(new StartError('MH2953', what, { at: [...at, 'passEnv', index] }), 'warning')
+    }
+    if (command && /\s/.test(command.command) && !existsSync(resolve(command.cwd ?? '', command.command))) {
+      const what =
+        'there is no such program, and commands are not split at spaces; write a list, such as [node, server.js]'
+      host.report(new StartError('MH2943', what, { at: [...at, 'command'] }), 'warning')
     }
     const upstream = create(settings, accepted.get(name))
     live.set(name, upstream)

@@ -247,6 +247,26 @@ export const VALUE_ROWS: readonly Row[] = [
     names: ['NO_SUCH_VARIABLE'],
   },
   {
+    mistake: 'a command with its arguments in one string',
+    files: withPlugin('  upstream:\n    servers:\n      far:\n        command: node far.js # HERE'),
+    severity: 'warning',
+    names: ['[node, server.js]'],
+  },
+  {
+    mistake: 'a string in place of a list',
+    files: withPlugin(
+      '  openapi:\n    documents:\n      pets:\n        document: ./p.json\n        methods: post # HERE',
+    ),
+    names: ['write ["post"]'],
+  },
+  {
+    mistake: 'a URL in place of a host',
+    files: withPlugin(
+      '  openapi:\n    documents:\n      pets:\n        document: ./p.json\n        allowHosts:\n          - http://api.internal/v1 # HERE',
+    ),
+    names: ['"http://api.internal/v1"', 'a host'],
+  },
+  {
     mistake: 'a placeholder as a secret',
     files: config({ more: `secrets:\n  - "\${MCP_HOST_SECRETS_OF_THE_ENVIRONMENT}" # HERE` }),
     names: ['process.env'],
