@@ -1,27 +1,27 @@
-// The chart of a run: what a request costs, as multiples of Koa, ours and the peers; an SVG that reads in light and dark,
-// with no font or script of its own.
+// Draws the chart of a run: the cost of a request for mcp-host and other servers, as multiples of Koa.
+// The SVG supports light and dark mode and has no fonts or scripts.
 import { writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
-import { QUIET } from './judge.ts'
 import type { RowResult } from './measure-row.ts'
-import { multiplesOf } from './report.ts'
+import { computeMultiples } from './report.ts'
 import type { Results } from './results.ts'
-import { median, type Spread, short, spreadOf } from './spread.ts'
+import { computeSpread, formatNumber, median, type Spread } from './spread.ts'
+import { MAX_OTHER_LOAD } from './targets.ts'
 
-/** The rows that are drawn, where the run has them. */
-const DRAWN: Readonly<Record<string, string>> = {
+/** Rows in the chart, with their titles. */
+const ROW_TITLES: Readonly<Record<string, string>> = {
   'tools/call': 'tools/call, 2026-07-28',
   'tools/call in a session': 'tools/call in a session, 2025-11-25',
   'tools/call of 2025-11-25, stateless': 'tools/call without a session, 2025-11-25',
   'tools/list': 'tools/list of 100 tools, 2026-07-28',
 }
-const SHOP = 'TM Dev Lab v2: 50 users, tools that use Redis and an HTTP API (multiples of mcp-host)'
-/** The limit of the runtime is no peer. */
-const LEFT_OUT = ['node:http']
+const SHOP_TITLE = 'TM Dev Lab v2: 50 users, tools that use Redis and an HTTP API (multiples of mcp-host)'
+/** Not an MCP server, but the limit of the runtime. */
+const EXCLUDED = ['node:http']
 
 const WIDTH = 776
 const [LEFT, RIGHT] = [250, 610]
-const [HEAD, LINE, GAP] = [64, 22, 40]
+const [HEADER_HEIGHT, LINE_HEIGHT, GROUP_HEIGHT] = [64, 22, 40]
 
 interface Bar {
   readonly name: string
@@ -33,59 +33,58 @@ interface Bar {
 
 const toXml = (text: string) => text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('"', '&quot;')
 
-function barsOf({ measured }: RowResult): Bar[] {
-  const [first] = measured
-  if (first === undefined) return []
+function createBars({ measured }: RowResult): Bar[] {
+  const [baseline] = measured
+  if (baseline === undefined) return []
   return measured
-    .filter(({ name }) => !LEFT_OUT.includes(name))
+    .filter(({ name }) => !EXCLUDED.includes(name))
     .map(one => ({
       name: one.name.replace(/^ours/, 'mcp-host'),
       ours: one.name.startsWith('ours'),
-      cost: spreadOf(one.rounds.map(({ cost }) => cost)).median,
-      multiple: spreadOf(multiplesOf(one, first)),
+      cost: computeSpread(one.rounds.map(({ cost }) => cost)).median,
+      multiple: computeSpread(computeMultiples(one, baseline)),
     }))
     .sort((one, other) => one.multiple.median - other.multiple.median)
 }
 
-/** The bars of the shop workload, from the figures of its measure. */
-function shopBars(measures: Results['measures']): Bar[] {
+function createShopBars(measures: Results['measures']): Bar[] {
   const figures = measures.find(({ name }) => name === 'shop')?.figures ?? []
   const valuesOf = (name: string, what: string) =>
     figures.find(figure => figure.what === `${name}: ${what}`)?.values ?? []
   const names = figures.flatMap(({ what }) =>
     what.endsWith(': CPU for each') ? [what.slice(0, -': CPU for each'.length)] : [],
   )
-  const [first = ''] = names
+  const [host = ''] = names
   return names
     .map(name => {
       const costs = valuesOf(name, 'CPU for each')
-      const multiple = spreadOf(
-        costs.map((cost, index) => cost / (valuesOf(first, 'CPU for each')[index] ?? Number.NaN)),
+      const multiple = computeSpread(
+        costs.map((cost, index) => cost / (valuesOf(host, 'CPU for each')[index] ?? Number.NaN)),
       )
       const perSecond = median(valuesOf(name, 'requests'))
-      return { name: name.replace(/^ours/, 'mcp-host'), ours: name === first, cost: median(costs), multiple, perSecond }
+      return { name: name.replace(/^ours/, 'mcp-host'), ours: name === host, cost: median(costs), multiple, perSecond }
     })
     .sort((one, other) => one.multiple.median - other.multiple.median)
 }
 
 const round = (value: number) => Math.round(value * 10) / 10
 
-function drawBar(bar: Bar, y: number, most: number): string {
-  const at = (multiple: number) => round(LEFT + ((RIGHT - LEFT) * multiple) / most)
+function drawBar(bar: Bar, y: number, maxMultiple: number): string {
+  const toX = (multiple: number) => round(LEFT + ((RIGHT - LEFT) * multiple) / maxMultiple)
   const { median, lowest, highest } = bar.multiple
   const middle = y + 8
   const perSecond = bar.perSecond === undefined ? '' : `, ${Math.round(bar.perSecond).toLocaleString('en')}/s`
   return [
     `<text x="${LEFT - 10}" y="${y + 12}" class="${bar.ours ? 'name end' : 'end'}">${toXml(bar.name)}</text>`,
-    `<rect class="${bar.ours ? 'ours' : 'bar'}" x="${LEFT}" y="${y}" width="${round(at(median) - LEFT)}" height="16" rx="2"/>`,
-    `<path class="spread" d="M${at(lowest)} ${middle}H${at(highest)}M${at(lowest)} ${y + 4}v8M${at(highest)} ${y + 4}v8"/>`,
-    `<text x="${Math.max(at(median), at(highest)) + 8}" y="${y + 12}" class="note">${short(median)} x, ${short(bar.cost)} µs${perSecond}</text>`,
+    `<rect class="${bar.ours ? 'ours' : 'bar'}" x="${LEFT}" y="${y}" width="${round(toX(median) - LEFT)}" height="16" rx="2"/>`,
+    `<path class="spread" d="M${toX(lowest)} ${middle}H${toX(highest)}M${toX(lowest)} ${y + 4}v8M${toX(highest)} ${y + 4}v8"/>`,
+    `<text x="${Math.max(toX(median), toX(highest)) + 8}" y="${y + 12}" class="note">${formatNumber(median)} x, ${formatNumber(bar.cost)} µs${perSecond}</text>`,
   ].join('\n  ')
 }
 
 function drawGroup(title: string, bars: readonly Bar[], top: number): string {
-  const most = Math.max(...bars.map(({ multiple }) => multiple.highest))
-  const lines = bars.map((bar, index) => drawBar(bar, top + 12 + index * LINE, most))
+  const maxMultiple = Math.max(...bars.map(({ multiple }) => multiple.highest))
+  const lines = bars.map((bar, index) => drawBar(bar, top + 12 + index * LINE_HEIGHT, maxMultiple))
   return [`<text x="10" y="${top}" class="name">${toXml(title)}</text>`, ...lines].join('\n  ')
 }
 
@@ -107,39 +106,40 @@ const STYLE = `
     }
   `
 
-/** The chart as SVG. Throws where the run measured none of what is drawn. */
+/** Returns the chart as SVG. Throws if the run has none of the rows in the chart. */
 export function drawChart({ rows, measures, machine, date, commit, rounds, method }: Results): string {
-  const groups = Object.entries(DRAWN)
+  const groups = Object.entries(ROW_TITLES)
     .flatMap(([name, title]) =>
       rows
         .filter(({ row }) => row === name)
-        .map(result => ({ title, bars: barsOf(result), others: result.others ?? 0 })),
+        .map(result => ({ title, bars: createBars(result), others: result.others ?? 0 })),
     )
-    .concat({ title: SHOP, bars: shopBars(measures), others: 0 })
+    .concat({ title: SHOP_TITLE, bars: createShopBars(measures), others: 0 })
     .filter(({ bars }) => bars.length > 1)
-  if (groups.length === 0) throw new Error(`no chart: the run has none of ${Object.keys(DRAWN).join('; ')}`)
-  let top = HEAD
+  if (groups.length === 0) throw new Error(`no chart: the run has none of ${Object.keys(ROW_TITLES).join('; ')}`)
+  let top = HEADER_HEIGHT
   const parts = groups.map(({ title, bars }) => {
     const part = drawGroup(title, bars, top + 14)
-    top += GAP + bars.length * LINE
+    top += GROUP_HEIGHT + bars.length * LINE_HEIGHT
     return part
   })
   const unit = method.cpuTime ? 'CPU time' : 'wall-clock time'
   const summary = groups.map(
     ({ title, bars }) =>
-      `${title}: ${bars.map(({ name, multiple }) => `${name} ${short(multiple.median)}`).join(', ')}`,
+      `${title}: ${bars.map(({ name, multiple }) => `${name} ${formatNumber(multiple.median)}`).join(', ')}`,
   )
   const others = Math.max(...groups.map(group => group.others))
-  const busy = others > QUIET ? `; others used up to ${Math.round(others * 100)} % of the machine` : ''
+  const busy =
+    others > MAX_OTHER_LOAD ? `; other processes used up to ${Math.round(others * 100)} % of the CPU time` : ''
   const source = `${machine.cpu}, ${machine.cores} cores, Node ${machine.node.slice(1)}; ${date.slice(0, 10)}, ${commit?.slice(0, 7) ?? 'no commit'}${busy}`
   return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${top + 48}" role="img" aria-labelledby="title desc">
-  <title id="title">What a request costs, as multiples of idiomatic Koa</title>
+  <title id="title">Cost per request, as multiples of idiomatic Koa</title>
   <desc id="desc">${toXml(summary.join('. '))}.</desc>
   <style>${STYLE}</style>
-  <text x="10" y="24" class="title">What a request costs</text>
-  <text x="10" y="44" class="note">${unit} of the server per request, as multiples of idiomatic Koa that answers a constant; shorter is better</text>
+  <text x="10" y="24" class="title">Cost per request</text>
+  <text x="10" y="44" class="note">${unit} of the server per request, as multiples of idiomatic Koa with a constant response; lower is better</text>
   ${parts.join('\n  ')}
-  <text x="10" y="${top + 18}" class="note">Medians of ${rounds} rounds in turn, with the lowest and the highest.</text>
+  <text x="10" y="${top + 18}" class="note">Median, lowest and highest of ${rounds} alternating rounds.</text>
   <text x="10" y="${top + 36}" class="note">${toXml(source)}</text>
 </svg>
 `

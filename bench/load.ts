@@ -1,13 +1,13 @@
-// The load: one request repeated over so many connections, by a program of its own (clients/load.ts).
+// Runs the load generator (clients/load.ts), which repeats a request over several connections.
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { LoadAsked, LoadFound } from './clients/load.ts'
-import { CAN_PIN, type Cores, runClient } from './processes.ts'
+import type { LoadOptions, LoadResult } from './clients/load.ts'
+import { CAN_PIN_CPUS, type CpuPlacement, runClient } from './processes.ts'
 import type { BenchRequest } from './requests.ts'
 
-/** Where a row does not say how many. */
+/** Default of a row. */
 export const CONNECTIONS = 32
-/** How much longer than asked for a load may run before it counts as stuck, milliseconds. */
+/** A load that takes this much longer than requested is aborted. */
 const GRACE_MS = 20_000
 
 interface Load {
@@ -17,17 +17,17 @@ interface Load {
   readonly connections: number
   readonly scratch: string
   readonly signal: AbortSignal
-  readonly cores?: Cores
+  readonly placement?: CpuPlacement
 }
 
-/** Repeats the request for so many seconds. Throws when any answer failed; slow servers may have answered none. */
-export async function applyLoad({ url, request, seconds, connections, scratch, ...load }: Load): Promise<LoadFound> {
+/** Throws if a response is an error. The result of a slow server can have zero requests. */
+export async function applyLoad({ url, request, seconds, connections, scratch, ...load }: Load): Promise<LoadResult> {
   const signal = AbortSignal.any([load.signal, AbortSignal.timeout(seconds * 1000 + GRACE_MS)])
   const { headers, body } = request
-  const sleeps = !CAN_PIN || load.cores === 'all'
-  const asked: LoadAsked = { url, headers, body, connections, seconds, sleeps }
-  // A file: a body of megabytes is too long for an argument.
+  const busyPoll = CAN_PIN_CPUS && load.placement !== 'unpinned'
+  const options: LoadOptions = { url, headers, body, connections, seconds, busyPoll }
+  // A body of several megabytes is too long for an argument.
   const file = join(scratch, 'load.json')
-  writeFileSync(file, JSON.stringify(asked))
-  return runClient<LoadFound>('load.ts', file, signal, load.cores)
+  writeFileSync(file, JSON.stringify(options))
+  return runClient<LoadResult>('load.ts', file, signal, load.placement)
 }

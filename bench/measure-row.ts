@@ -1,25 +1,24 @@
-// Measures one row: starts its servers and checks each, then warms and loads them in turn, A B A B.
+// Measures one row: starts and verifies its servers, then warms up and loads each in turn, A B A B.
 import { existsSync } from 'node:fs'
-import type { LoadFound } from './clients/load.ts'
-import { type Judged, judge } from './judge.ts'
+import type { LoadResult } from './clients/load.ts'
 import { applyLoad, CONNECTIONS } from './load.ts'
-import type { WarmUps } from './options.ts'
-import { CAN_READ_COST, processTree, readCommandLine, readCpuSeconds, readPeakRss } from './process-cost.ts'
+import type { WarmUpLimits } from './options.ts'
+import { HAS_PROC, listProcessTree, readCommandLine, readCpuSeconds, readPeakRss } from './process-stats.ts'
 import { type RunningServer, startServer } from './processes.ts'
-import { type BenchRequest, checkSample } from './requests.ts'
+import { type BenchRequest, verifyResponse } from './requests.ts'
 import type { Contestant, Row, Target } from './row.ts'
+import { checkTarget, type TargetResult } from './targets.ts'
 
-/** A server is warm when so many seconds of load in a row made its answers no cheaper. */
-const PATIENCE = 2
-const STILL_FALLING = 0.95
-/** Seconds. */
-const LONGEST_LOAD = 8
+/** The warm-up ends after this number of successive loads that do not reduce the cost to less than MIN_IMPROVEMENT. */
+const STABLE_LOADS = 2
+const MIN_IMPROVEMENT = 0.95
+const MAX_LOAD_SECONDS = 8
 
 export interface MeasureOptions {
-  /** Of one contestant in one round. */
+  /** Duration of the load on one contestant in one round. */
   readonly seconds: number
   readonly rounds: number
-  readonly warmUps: WarmUps
+  readonly warmUps: WarmUpLimits
   readonly scratch: string
   readonly signal: AbortSignal
 }
@@ -27,37 +26,38 @@ export interface MeasureOptions {
 export interface Round {
   readonly requests: number
   readonly requestsPerSecond: number
-  /** CPU time of the server and of what it started for one request, microseconds; wall-clock time where the system does not tell. */
+  /** CPU time per request of all processes of the server, in microseconds. Wall-clock time without /proc. */
   readonly cost: number
-  /** The same for each load of the warm-up before it: the first tells what a server costs after it was idle. */
+  /** The cost in each warm-up load before the round. The first one shows the cost after idle time. */
   readonly warmUpCosts: readonly number[]
 }
 
-export interface Measured {
+export interface ContestantResult {
   readonly name: string
   readonly rounds: readonly Round[]
-  /** Bytes; undefined where the system does not tell. */
+  /** Bytes. Undefined without /proc. */
   readonly peakRss: number | undefined
 }
 
+/** Field names are part of the results file. */
 export interface RowResult {
   readonly row: string
-  readonly measured: readonly Measured[]
-  readonly targets: readonly Judged[]
-  /** Whether the others are shown as multiples of the first. */
+  readonly measured: readonly ContestantResult[]
+  readonly targets: readonly TargetResult[]
+  /** Whether the first contestant is the baseline. */
   readonly yardstick: boolean
   /** Contestants that are not installed. */
   readonly absent: readonly string[]
-  /** The part of the machine that others used meanwhile, 0 to 1; undefined where nobody told. */
+  /** Share of the machine's CPU time used by other processes, 0 to 1. */
   readonly others?: number | undefined
 }
 
 interface RowOptions extends MeasureOptions {
   readonly connections: number
-  readonly leastSeconds: number
+  readonly minSeconds: number
 }
 
-interface Entrant {
+interface StartedContestant {
   readonly name: string
   readonly contestant: Contestant
   readonly server: RunningServer
@@ -65,7 +65,7 @@ interface Entrant {
   readonly rounds: Round[]
 }
 
-const inContext = async <T>(name: string, work: Promise<T>): Promise<T> => {
+const addContext = async <T>(name: string, work: Promise<T>): Promise<T> => {
   try {
     return await work
   } catch (cause) {
@@ -73,12 +73,12 @@ const inContext = async <T>(name: string, work: Promise<T>): Promise<T> => {
   }
 }
 
-async function enter(contestant: Contestant, options: MeasureOptions): Promise<Entrant> {
+async function startContestant(contestant: Contestant, options: MeasureOptions): Promise<StartedContestant> {
   const { scratch, signal } = options
-  const server = await startServer(contestant.command(scratch), signal, undefined, contestant.node?.())
+  const server = await startServer(contestant.command(scratch), signal, undefined, contestant.nodePath?.())
   try {
     const request = await contestant.request(server.url)
-    await checkSample(server.url, request, signal)
+    await verifyResponse(server.url, request, signal)
     return { name: contestant.name, contestant, server, request, rounds: [] }
   } catch (cause) {
     await server.stop()
@@ -88,87 +88,87 @@ async function enter(contestant: Contestant, options: MeasureOptions): Promise<E
 
 const sum = (values: readonly number[]) => values.reduce((total, value) => total + value, 0)
 
-async function loadFor(seconds: number, entrant: Entrant, options: RowOptions): Promise<LoadFound & { cost: number }> {
-  const { contestant, server, request } = entrant
+async function measureLoad(
+  seconds: number,
+  started: StartedContestant,
+  options: RowOptions,
+): Promise<LoadResult & { cost: number }> {
+  const { contestant, server, request } = started
   const { pid, url } = server
-  const counts = (one: number) => contestant.counts?.(readCommandLine(one)) ?? true
-  const readAll = () => (CAN_READ_COST ? sum(processTree(pid).filter(counts).map(readCpuSeconds)) : 0)
-  const before = readAll()
+  const isCounted = (id: number) => contestant.isCounted?.(readCommandLine(id)) ?? true
+  const readCpu = () => (HAS_PROC ? sum(listProcessTree(pid).filter(isCounted).map(readCpuSeconds)) : 0)
+  const before = readCpu()
   const result = await applyLoad({ ...options, url, request, seconds })
-  // On a machine that others fill, a second may pass without an answer.
-  if (result.requests === 0 && seconds < LONGEST_LOAD) return loadFor(seconds * 2, entrant, options)
-  if (result.requests === 0) throw new Error(`nothing was answered in ${seconds} s`)
-  const used = CAN_READ_COST ? readAll() - before : result.seconds
+  // On a busy machine, a second can pass without a response.
+  if (result.requests === 0 && seconds < MAX_LOAD_SECONDS) return measureLoad(seconds * 2, started, options)
+  if (result.requests === 0) throw new Error(`no response within ${seconds} s`)
+  const used = HAS_PROC ? readCpu() - before : result.seconds
   return { ...result, cost: (used * 1e6) / result.requests }
 }
 
 /**
- * Warms a server and returns what each of its loads cost. Slow peers need more seconds than fast ones until their code is
- * compiled; and while the others have their turn V8 collects an idle server's garbage (its memory reducer), after which
- * some are as slow as at their start. On a busy machine one slow second says little, hence the patience.
+ * Warms up a server and returns the cost of each load. Slow servers take longer until their code is compiled. While other
+ * servers are measured, V8's memory reducer collects garbage in idle servers, and some are then as slow as after startup.
  */
-async function warmUp(entrant: Entrant, options: RowOptions): Promise<number[]> {
-  const { first, later, requests: enough } = options.warmUps
-  const most = entrant.rounds.length === 0 ? first : later
+async function warmUp(started: StartedContestant, options: RowOptions): Promise<number[]> {
+  const { firstRoundLoads, laterRoundLoads, requests: maxRequests } = options.warmUps
+  const maxLoads = started.rounds.length === 0 ? firstRoundLoads : laterRoundLoads
   const costs: number[] = []
-  let least = Number.POSITIVE_INFINITY
-  let [idle, answered] = [0, 0]
-  while (costs.length < most && idle < PATIENCE && answered < enough) {
-    const { cost, requests } = await loadFor(Math.max(1, options.leastSeconds), entrant, options)
-    idle = cost > least * STILL_FALLING ? idle + 1 : 0
-    least = Math.min(least, cost)
-    answered += requests
+  let lowest = Number.POSITIVE_INFINITY
+  let [stable, completed] = [0, 0]
+  while (costs.length < maxLoads && stable < STABLE_LOADS && completed < maxRequests) {
+    const { cost, requests } = await measureLoad(Math.max(1, options.minSeconds), started, options)
+    stable = cost > lowest * MIN_IMPROVEMENT ? stable + 1 : 0
+    lowest = Math.min(lowest, cost)
+    completed += requests
     costs.push(cost)
   }
   return costs
 }
 
-async function runRound(entrant: Entrant, options: RowOptions): Promise<Round> {
-  const warmUpCosts = await warmUp(entrant, options)
-  const { requests, seconds, cost } = await loadFor(Math.max(options.seconds, options.leastSeconds), entrant, options)
-  await checkSample(entrant.server.url, entrant.request, options.signal)
+async function runRound(started: StartedContestant, options: RowOptions): Promise<Round> {
+  const warmUpCosts = await warmUp(started, options)
+  const { requests, seconds, cost } = await measureLoad(Math.max(options.seconds, options.minSeconds), started, options)
+  await verifyResponse(started.server.url, started.request, options.signal)
   return { requests, requestsPerSecond: requests / seconds, cost, warmUpCosts }
 }
 
-function judgeTarget(target: Target, measured: readonly Measured[], rounds: number): Judged {
-  const found = new Map(measured.map(one => [one.name, one]))
-  const perRound = Array.from({ length: rounds }, (_, index) =>
-    target.value(name => found.get(name)?.rounds[index]?.cost ?? Number.NaN),
+function checkRowTarget(target: Target, measured: readonly ContestantResult[], rounds: number): TargetResult {
+  const results = new Map(measured.map(result => [result.name, result]))
+  const values = Array.from({ length: rounds }, (_, index) =>
+    target.value(name => results.get(name)?.rounds[index]?.cost ?? Number.NaN),
   )
-  return judge(target.text, perRound, target.relation, target.limit)
+  return checkTarget(target.text, values, target.relation, target.limit)
 }
 
-/** Whether bench/node_modules has it. */
 function isInstalled(name: string): boolean {
   return existsSync(new URL(`node_modules/${name}/package.json`, import.meta.url))
 }
 
-/** Measures the row's contestants and judges its targets. Whatever it started has ended when it settles. */
 export async function measureRow(row: Row, options: MeasureOptions): Promise<RowResult> {
-  const entrants: Entrant[] = []
-  const rowOptions = { ...options, connections: row.connections ?? CONNECTIONS, leastSeconds: row.leastSeconds ?? 1 }
-  const [present, absent] = [true, false].map(wanted =>
-    row.contestants.filter(({ needs }) => (needs === undefined || isInstalled(needs)) === wanted),
-  )
+  const started: StartedContestant[] = []
+  const rowOptions = { ...options, connections: row.connections ?? CONNECTIONS, minSeconds: row.minSeconds ?? 1 }
+  const canRun = ({ requiredPackage }: Contestant) => requiredPackage === undefined || isInstalled(requiredPackage)
   try {
-    for (const contestant of present ?? []) entrants.push(await inContext(contestant.name, enter(contestant, options)))
+    for (const contestant of row.contestants.filter(canRun))
+      started.push(await addContext(contestant.name, startContestant(contestant, options)))
     for (let round = 0; round < options.rounds; round++) {
-      for (const entrant of entrants) entrant.rounds.push(await inContext(entrant.name, runRound(entrant, rowOptions)))
+      for (const one of started) one.rounds.push(await addContext(one.name, runRound(one, rowOptions)))
     }
-    const measured = entrants.map(({ name, rounds, server }) => ({
+    const measured = started.map(({ name, rounds, server }) => ({
       name,
       rounds,
-      peakRss: CAN_READ_COST ? sum(processTree(server.pid).map(readPeakRss)) : undefined,
+      peakRss: HAS_PROC ? sum(listProcessTree(server.pid).map(readPeakRss)) : undefined,
     }))
-    const targets = row.targets.map(target => judgeTarget(target, measured, options.rounds))
+    const targets = row.targets.map(target => checkRowTarget(target, measured, options.rounds))
     return {
       row: row.name,
       measured,
       targets,
-      yardstick: row.yardstick ?? true,
-      absent: absent?.map(({ name }) => name) ?? [],
+      yardstick: row.baseline ?? true,
+      absent: row.contestants.filter(one => !canRun(one)).map(({ name }) => name),
     }
   } finally {
-    await Promise.all(entrants.map(({ server }) => server.stop()))
+    await Promise.all(started.map(({ server }) => server.stop()))
   }
 }

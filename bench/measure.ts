@@ -1,18 +1,18 @@
-// What a measure of the benchmark is: something other than the cost of one repeated request, with its own way to be found.
-// A new measure is a new file in measures/ that exports `measure`; run.ts finds it there.
-import type { Judged } from './judge.ts'
+// A measure of the benchmark has its own procedure and figures, such as startup time or memory.
+// Each file in measures/ exports a `measure`.
+import type { TargetResult } from './targets.ts'
 
 export interface MeasureOptions {
-  /** Folder for the files of this run. */
+  /** Folder for temporary files. */
   readonly scratch: string
   readonly signal: AbortSignal
-  /** Fewer rounds and smaller numbers: what can be said within seconds. */
+  /** Fewer rounds and smaller numbers, to finish within seconds. */
   readonly quick: boolean
-  /** Idle sessions to open. */
+  /** Number of sessions for the idle session benchmark. */
   readonly sessions: number
 }
 
-/** One figure, once for each round. */
+/** `values`: one for each round. */
 export interface Figure {
   readonly what: string
   readonly unit: string
@@ -21,20 +21,23 @@ export interface Figure {
 
 export interface MeasureResult {
   readonly figures: readonly Figure[]
-  readonly targets: readonly Judged[]
-  /** What is no figure: how it was measured here, or why it was not. */
+  readonly targets: readonly TargetResult[]
+  /** Remarks on the method, or the reason why nothing was measured. */
   readonly notes: readonly string[]
 }
 
 export interface Measure {
   readonly name: string
-  /** False where `--quick` leaves it out. */
+  /** Whether it runs with `--quick`. */
   readonly quick: boolean
   run(options: MeasureOptions): Promise<MeasureResult>
 }
 
-export const notMeasured = (why: string): MeasureResult => ({
+/** Reason of a skipped measurement. */
+export const NO_PROC = 'no /proc on this system'
+
+export const skipMeasure = (reason: string): MeasureResult => ({
   figures: [],
   targets: [],
-  notes: [`not measured: ${why}`],
+  notes: [`not measured: ${reason}`],
 })

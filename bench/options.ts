@@ -1,38 +1,34 @@
-// What the command line of the benchmark says.
+// Parses the command-line options of the benchmark.
 import { parseArgs } from 'node:util'
 
-/** How a server is warmed before each round; all that is said here bounds it. */
-export interface WarmUps {
-  /** Seconds of load before the first round, and before each later one. */
-  readonly first: number
-  readonly later: number
-  /** Requests after which it is warm enough. */
+/** The warm-up before a round ends at the first limit that is reached. */
+export interface WarmUpLimits {
+  readonly firstRoundLoads: number
+  readonly laterRoundLoads: number
   readonly requests: number
 }
 
 export interface BenchOptions {
-  /** Of one server in one round. */
+  /** Duration of the load on one server in one round. */
   readonly seconds: number
   readonly rounds: number
-  readonly warmUps: WarmUps
-  /** Idle sessions to open; 0: none. */
+  readonly warmUps: WarmUpLimits
+  /** Number of sessions for the idle session benchmark. */
   readonly sessions: number
-  /** Rows, servers and measures whose name holds one of these; all where empty. */
+  /** Selects rows, servers and measures whose name contains one of these texts. Empty: all. */
   readonly only: readonly string[]
   readonly quick: boolean
-  /** Writes the chart. */
   readonly chart: boolean
-  /** Results of an earlier run to draw, instead of measuring. */
+  /** Results file of an earlier run: its chart is drawn, without a new measurement. */
   readonly from: string | undefined
 }
 
-const wholeNumber = (name: string, text: string, least: number): number => {
+const parseInteger = (name: string, text: string, min: number): number => {
   const value = Number(text)
-  if (Number.isInteger(value) && value >= least) return value
-  throw new Error(`--${name} ${text}: give a whole number from ${least}`)
+  if (Number.isInteger(value) && value >= min) return value
+  throw new Error(`--${name} ${text}: must be an integer of at least ${min}`)
 }
 
-/** Throws with what to write instead. */
 export function readOptions(args: readonly string[]): BenchOptions {
   const { values } = parseArgs({
     args: [...args],
@@ -47,17 +43,16 @@ export function readOptions(args: readonly string[]): BenchOptions {
     },
   })
   const { quick, chart, only, from } = values
-  if (from !== undefined && !chart)
-    throw new Error(`--from ${from}: give --chart with it, it is what is drawn from there`)
+  if (from !== undefined && !chart) throw new Error(`--from ${from}: requires --chart`)
   return {
-    seconds: wholeNumber('seconds', values.seconds ?? (quick ? '1' : '3'), 1),
-    rounds: wholeNumber('rounds', values.rounds ?? '3', 1),
-    // V8 has compiled what is hot after some ten thousand requests. A server that had no turn for a while is slow for a
-    // second: only a full run has the time to warm it again.
+    seconds: parseInteger('seconds', values.seconds ?? (quick ? '1' : '3'), 1),
+    rounds: parseInteger('rounds', values.rounds ?? '3', 1),
+    // V8 compiles hot code within about ten thousand requests. A server that was idle is slow again for about a second:
+    // only a full run has time for another warm-up.
     warmUps: quick
-      ? { first: 4, later: 0, requests: 20_000 }
-      : { first: 12, later: 12, requests: Number.POSITIVE_INFINITY },
-    sessions: wholeNumber('sessions', values.sessions ?? '100000', 0),
+      ? { firstRoundLoads: 4, laterRoundLoads: 0, requests: 20_000 }
+      : { firstRoundLoads: 12, laterRoundLoads: 12, requests: Number.POSITIVE_INFINITY },
+    sessions: parseInteger('sessions', values.sessions ?? '100000', 0),
     only,
     quick,
     chart,
@@ -65,6 +60,6 @@ export function readOptions(args: readonly string[]): BenchOptions {
   }
 }
 
-/** Whether one of the texts of `--only` is in the name, or there are none. */
-export const isChosen = (only: readonly string[], name: string) =>
+/** Whether the name contains one of the texts of `--only`, or there are none. */
+export const isSelected = (only: readonly string[], name: string) =>
   only.length === 0 || only.some(text => name.includes(text))

@@ -1,50 +1,36 @@
-// Starting and ending processes: servers on one core, the load on the other. All of them end with `signal`.
+// Starts and stops servers on one CPU and the load generator on another. All processes end when `signal` is aborted.
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { accessSync, constants } from 'node:fs'
 import { availableParallelism } from 'node:os'
-import { delimiter, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { inPath } from '../test/support/needs-program.ts'
 
-function isOnPath(program: string): boolean {
-  return (process.env['PATH'] ?? '').split(delimiter).some(folder => {
-    try {
-      accessSync(join(folder, program), constants.X_OK)
-      return true
-    } catch {
-      return false
-    }
-  })
-}
+export const CAN_PIN_CPUS = inPath('taskset') && availableParallelism() > 1
 
-export const CAN_PIN = isOnPath('taskset') && availableParallelism() > 1
+const START_TIMEOUT_MS = 20_000
+const STOP_TIMEOUT_MS = 5_000
 
-const START_LIMIT_MS = 20_000
-const STOP_LIMIT_MS = 5_000
-
-/**
- * `own`: servers on one core and the load on another. `load`: a server on the core of the load. `all`: nothing is pinned, for
- * what is to use several.
- */
-export type Cores = 'own' | 'load' | 'all'
+/** `separate`: a server and the load generator each have a CPU. `shared`: a server on the load generator's CPU. */
+export type CpuPlacement = 'separate' | 'shared' | 'unpinned'
 
 const CPU_OF = { server: '0', load: '1' }
 
 interface Started {
   readonly child: ChildProcess
-  /** What it has printed so far, both streams. */
+  /** Returns what the process has printed so far, to stdout and stderr. */
   readonly output: () => string
 }
 
-/** Starts a program on its core. taskset replaces itself by the program, so the process id is the program's. */
-function start(
+/** Starts a program on its CPU. taskset executes the program in its own process, so the process id is unchanged. */
+function spawnProgram(
   role: keyof typeof CPU_OF,
   command: readonly string[],
   signal: AbortSignal,
-  cores: Cores = 'own',
+  placement: CpuPlacement = 'separate',
 ): Started {
-  const core = CPU_OF[cores === 'load' ? 'load' : role]
-  const [program = '', ...args] = CAN_PIN && cores !== 'all' ? ['taskset', '-c', core, ...command] : command
+  const cpu = CPU_OF[placement === 'shared' ? 'load' : role]
+  const [program = '', ...args] =
+    CAN_PIN_CPUS && placement !== 'unpinned' ? ['taskset', '-c', cpu, ...command] : command
   const env = { ...process.env, NODE_ENV: 'production' }
   const child = spawn(program, args, { env, signal, killSignal: 'SIGKILL', stdio: ['ignore', 'pipe', 'pipe'] })
   let output = ''
@@ -56,65 +42,59 @@ function start(
   return { child, output: () => output }
 }
 
-/** Runs a client of bench/clients to its end, on the load's core, and returns what it found. */
-export async function runClient<Found>(
+/** Runs a client of bench/clients until it exits and returns the JSON result that it prints last. */
+export async function runClient<Result>(
   file: string,
   argument: string,
   signal: AbortSignal,
-  cores?: Cores,
-): Promise<Found> {
+  placement?: CpuPlacement,
+): Promise<Result> {
   const program = fileURLToPath(new URL(`clients/${file}`, import.meta.url))
-  const output = await runLoad([process.execPath, '--import', 'tsx', program, argument], signal, cores)
-  const found = output.lastIndexOf('\n{')
-  if (found === -1) throw new Error(`${file} found nothing: ${output.slice(-1000)}`)
-  return JSON.parse(output.slice(found))
-}
-
-/** Runs a program to its end on the load's core and returns what it printed. */
-export async function runLoad(command: readonly string[], signal: AbortSignal, cores?: Cores): Promise<string> {
-  const { child, output } = start('load', command, signal, cores)
+  const command = [process.execPath, '--import', 'tsx', program, argument]
+  const { child, output } = spawnProgram('load', command, signal, placement)
   const [code] = await once(child, 'close')
-  if (code !== 0) throw new Error(`${command[0]} ended with ${code}: ${output().slice(-1000)}`)
-  return output()
+  const start = output().lastIndexOf('\n{')
+  if (code !== 0 || start === -1) throw new Error(`${file} exited with ${code}: ${output().slice(-1000)}`)
+  return JSON.parse(output().slice(start))
 }
 
 export interface RunningServer {
   readonly pid: number
-  /** Of its MCP endpoint. */
+  /** URL of the MCP endpoint. */
   readonly url: string
-  /** Resolves when it has ended: asked to first, and made to after 5 s. */
+  /** Sends SIGTERM, and SIGKILL after 5 s. Resolves when the process has ended. */
   stop(): Promise<void>
 }
 
-/** Starts a server on its core and waits until it prints where it listens. `node`: the path of what runs it. */
+/** Starts a server and waits until it prints its URL. */
 export async function startServer(
   command: readonly string[],
   signal: AbortSignal,
-  cores?: Cores,
-  node = process.execPath,
+  placement?: CpuPlacement,
+  nodePath = process.execPath,
 ): Promise<RunningServer> {
-  const { child, output } = start('server', [node, ...command], signal, cores)
+  const { child, output } = spawnProgram('server', [nodePath, ...command], signal, placement)
   const ended = new Promise<void>(resolve => child.once('close', () => resolve()))
   const stop = async () => {
     if (child.exitCode === null && child.signalCode === null) child.kill('SIGTERM')
-    const force = setTimeout(() => child.kill('SIGKILL'), STOP_LIMIT_MS)
+    const force = setTimeout(() => child.kill('SIGKILL'), STOP_TIMEOUT_MS)
     await ended
     clearTimeout(force)
   }
   try {
-    const address = await new Promise<string>((resolve, reject) => {
-      const fail = (what: string) => reject(new Error(`${what}; it printed: ${output().slice(-2000)}`))
-      const limit = setTimeout(() => fail('it did not listen in time'), START_LIMIT_MS)
+    const origin = await new Promise<string>((resolve, reject) => {
+      const fail = (reason: string) => reject(new Error(`${reason}; output: ${output().slice(-2000)}`))
+      const timeout = setTimeout(() => fail('the server did not listen in time'), START_TIMEOUT_MS)
       child.on('error', reject)
-      child.once('close', code => fail(`it ended with ${code}`))
+      child.once('close', code => fail(`the server exited with ${code}`))
       child.stdout?.on('data', () => {
-        const [, found] = /listening on (http:\/\/[\d.:]+)/.exec(output()) ?? []
-        if (found === undefined) return
-        clearTimeout(limit)
-        resolve(found)
+        const [, printed] = /listening on (http:\/\/[\d.:]+)/.exec(output()) ?? []
+        if (printed === undefined) return
+        clearTimeout(timeout)
+        resolve(printed)
       })
     })
-    return { pid: child.pid ?? 0, url: `${address}/mcp`, stop }
+    return { pid: child.pid ?? 0, url: `${origin}/mcp`, stop }
   } catch (cause) {
     await stop()
     throw new Error(`${command.join(' ')}: ${cause instanceof Error ? cause.message : cause}`, { cause })

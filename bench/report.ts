@@ -1,45 +1,46 @@
-// What a run says, for people: a table of the rows, what the measures found, and every target with its verdict.
-import type { Judged } from './judge.ts'
+// Formats the results of a run: the table of the rows, the figures of the measures, and the verdict for each target.
+
 import { CONNECTIONS } from './load.ts'
 import type { Figure, MeasureResult } from './measure.ts'
-import type { Measured, RowResult } from './measure-row.ts'
-import { CAN_READ_COST } from './process-cost.ts'
-import { CAN_PIN } from './processes.ts'
-import { formatSpread, median, spreadOf } from './spread.ts'
+import type { ContestantResult, RowResult } from './measure-row.ts'
+import { HAS_PROC } from './process-stats.ts'
+import { CAN_PIN_CPUS } from './processes.ts'
+import { computeSpread, formatSpread, median } from './spread.ts'
+import type { TargetResult } from './targets.ts'
 
-const whole = (value: number) => Math.round(value).toLocaleString('en')
+const formatInteger = (value: number) => Math.round(value).toLocaleString('en')
 
-/** How the figures came about, in one line. */
+/** Describes the method of measurement in one line. */
 export function describeMethod(seconds: number, rounds: number): string {
-  const load = `${CONNECTIONS} connections, ${rounds} x ${seconds} s in turn`
-  const cores = CAN_PIN
-    ? 'server on cpu 0, load on cpu 1, where it never sleeps'
-    : 'not pinned to cores (no taskset, or one core)'
-  const cost = CAN_READ_COST
+  const load = `${CONNECTIONS} connections, ${rounds} rounds of ${seconds} s, servers take turns`
+  const cores = CAN_PIN_CPUS
+    ? 'server on CPU 0, load generator on CPU 1 (busy polling)'
+    : 'processes not pinned to CPUs (no taskset, or one CPU)'
+  const cost = HAS_PROC
     ? 'CPU time of the server process'
-    : 'no /proc here, so wall-clock time stands in for CPU time'
-  return `Node ${process.version}; ${load}; ${cores}; ${cost}; medians, with the lowest and the highest round in brackets`
+    : 'wall-clock time, because CPU time is unavailable (no /proc)'
+  return `Node ${process.version}; ${load}; ${cores}; ${cost}; medians (lowest .. highest round)`
 }
 
-/** What each of its rounds cost, as multiples of what the first of the row cost in that round. */
-export function multiplesOf({ rounds }: Measured, first: Measured): number[] {
-  return rounds.map(({ cost }, round) => cost / (first.rounds[round]?.cost ?? Number.NaN))
+/** The costs of a contestant in each round, as multiples of the baseline's cost in the same round. */
+export function computeMultiples({ rounds }: ContestantResult, baseline: ContestantResult): number[] {
+  return rounds.map(({ cost }, round) => cost / (baseline.rounds[round]?.cost ?? Number.NaN))
 }
 
-function cells({ row, measured, yardstick }: RowResult, one: Measured): string[] {
-  const { name, rounds, peakRss } = one
-  const [first = one] = measured
+function formatCells({ row, measured, yardstick }: RowResult, result: ContestantResult): string[] {
+  const { name, rounds, peakRss } = result
+  const [baseline = result] = measured
   return [
     name,
     row,
-    formatSpread(spreadOf(rounds.map(({ cost }) => cost))),
-    yardstick ? formatSpread(spreadOf(multiplesOf(one, first))) : '',
-    whole(median(rounds.map(({ requestsPerSecond }) => requestsPerSecond))),
-    peakRss === undefined ? 'unknown' : `${whole(peakRss / 1e6)} MB`,
+    formatSpread(computeSpread(rounds.map(({ cost }) => cost))),
+    yardstick ? formatSpread(computeSpread(computeMultiples(result, baseline))) : '',
+    formatInteger(median(rounds.map(({ requestsPerSecond }) => requestsPerSecond))),
+    peakRss === undefined ? 'unknown' : `${formatInteger(peakRss / 1e6)} MB`,
   ]
 }
 
-/** Pads columns; the first `left` of them to the left. */
+/** Pads the columns. The first `left` columns are left-aligned. */
 function alignColumns(lines: readonly (readonly string[])[], left: number): string {
   const widths = lines[0]?.map((_, column) => Math.max(...lines.map(line => line[column]?.length ?? 0))) ?? []
   const pad = (cell: string, column: number) =>
@@ -49,50 +50,50 @@ function alignColumns(lines: readonly (readonly string[])[], left: number): stri
 
 const VERDICTS = {
   met: 'met',
-  unclear: 'not met, within the spread',
+  unclear: 'not met, but met in some rounds',
   missed: 'MISSED',
-  busy: 'not met, on a busy machine',
+  busy: 'not met, machine busy',
   unmeasured: 'not measured',
 }
 
-const judged = (of: string, { text, found, verdict }: Judged): string[] => [
-  of,
+const formatTarget = (name: string, { text, found, verdict }: TargetResult): string[] => [
+  name,
   text,
   found === undefined ? '' : formatSpread(found),
   VERDICTS[verdict],
 ]
 
-/** The table of all rows. */
 export function formatRows(results: readonly RowResult[]): string {
-  const unit = CAN_READ_COST ? 'CPU µs/request' : 'wall µs/request'
-  const header = ['server', 'call', unit, 'x first of its call', 'req/s', 'peak RSS']
-  const table = results.flatMap(result => result.measured.map(one => cells(result, one)))
+  const unit = HAS_PROC ? 'CPU µs/request' : 'wall µs/request'
+  const header = ['server', 'row', unit, 'x baseline', 'req/s', 'peak RSS']
+  const table = results.flatMap(result => result.measured.map(contestant => formatCells(result, contestant)))
   const absent = results.flatMap(({ row, absent }) => absent.map(name => `${row}: ${name} is not installed`))
   return [alignColumns([header, ...table], 2), ...absent].join('\n')
 }
 
-const figure = ({ what, unit, values }: Figure) => [`  ${what}`, `${formatSpread(spreadOf(values))} ${unit}`.trimEnd()]
+const formatFigure = ({ what, unit, values }: Figure) => [
+  `  ${what}`,
+  `${formatSpread(computeSpread(values))} ${unit}`.trimEnd(),
+]
 
 export interface NamedResult extends MeasureResult {
   readonly name: string
-  /** The part of the machine that others used meanwhile, 0 to 1; undefined where the system does not tell. */
+  /** Share of the machine's CPU time used by other processes, 0 to 1. Undefined if the system does not report it. */
   readonly others: number | undefined
 }
 
-const share = (others: number | undefined) =>
-  others === undefined ? [] : [`  others used ${Math.round(others * 100)} % of the machine meanwhile`]
+const formatOtherLoad = (others: number | undefined) =>
+  others === undefined ? [] : [`  other processes used ${Math.round(others * 100)} % of the CPU time`]
 
-/** What one measure found. */
 export function formatMeasure({ name, figures, notes, others }: NamedResult): string {
-  const lines = figures.length > 0 ? [alignColumns(figures.map(figure), 2)] : []
-  return [name, ...lines, ...notes.map(note => `  ${note}`), ...share(others)].join('\n')
+  const lines = figures.length > 0 ? [alignColumns(figures.map(formatFigure), 2)] : []
+  return [name, ...lines, ...notes.map(note => `  ${note}`), ...formatOtherLoad(others)].join('\n')
 }
 
-/** Every target of the run. */
 export function formatTargets(rows: readonly RowResult[], measures: readonly NamedResult[]): string {
   const lines = [
-    ...rows.flatMap(({ row, targets }) => targets.map(one => judged(row, one))),
-    ...measures.flatMap(({ name, targets }) => targets.map(one => judged(name, one))),
+    ...rows.flatMap(({ row, targets }) => targets.map(target => formatTarget(row, target))),
+    ...measures.flatMap(({ name, targets }) => targets.map(target => formatTarget(name, target))),
   ]
-  return alignColumns([['of', 'target', 'found', ''], ...lines], 4)
+  return alignColumns([['benchmark', 'target', 'measured', ''], ...lines], 4)
 }

@@ -1,28 +1,28 @@
-// The requests that are repeated, as a client of 2026-07-28 sends them, and how their answers are checked.
-// The same bytes go to every server of a row.
+// The requests of the benchmark in protocol version 2026-07-28, with checks of their results.
+// All servers of a row receive the same bytes.
 import { ok } from 'node:assert/strict'
 
 export interface BenchRequest {
   readonly headers: Readonly<Record<string, string>>
   readonly body: string
-  /** Throws when a result is not the right one. */
+  /** Throws if the result is wrong. */
   check(result: Readonly<Record<string, unknown>>): void
-  /** How many events come before the last one; 0 or undefined: the answer is not streamed, or streamed without any. */
+  /** Minimum number of events before the result of a streamed response. */
   readonly events?: number
 }
 
-/** Stands in a body for an id that each request has another of: requests of one session that run at once must differ. */
-export const UNIQUE_ID = '[<id>]'
+/** Placeholder in a body for a unique request id: concurrent requests of a session must have different ids. */
+export const ID_PLACEHOLDER = '[<id>]'
 
-const REVISION = '2026-07-28'
-/** The resource that changes where streams are measured. */
-export const NEWS = 'bench://news'
+const PROTOCOL_VERSION = '2026-07-28'
+/** The resource of notifying-host.ts. */
+export const RESOURCE_URI = 'bench://resource'
 const MESSAGE = 'The quick brown fox jumps over the lazy dog.'
 
-/** A request of the revision whose requests carry their own metadata (2026-07-28, streamable HTTP, "Request Metadata"). */
-function modernRequest(method: string, params: { name?: string; arguments?: object; notifications?: object }) {
+/** Adds the metadata that each request of 2026-07-28 carries (streamable HTTP, "Request Metadata"). */
+function createRequest(method: string, params: { name?: string; arguments?: object; notifications?: object }) {
   const _meta = {
-    'io.modelcontextprotocol/protocolVersion': REVISION,
+    'io.modelcontextprotocol/protocolVersion': PROTOCOL_VERSION,
     'io.modelcontextprotocol/clientInfo': { name: 'bench', version: '1.0.0' },
     'io.modelcontextprotocol/clientCapabilities': {},
   }
@@ -30,7 +30,7 @@ function modernRequest(method: string, params: { name?: string; arguments?: obje
     headers: {
       'Content-Type': 'application/json',
       Accept: 'application/json, text/event-stream',
-      'MCP-Protocol-Version': REVISION,
+      'MCP-Protocol-Version': PROTOCOL_VERSION,
       'Mcp-Method': method,
       ...(params.name !== undefined && { 'Mcp-Name': params.name }),
     },
@@ -38,16 +38,16 @@ function modernRequest(method: string, params: { name?: string; arguments?: obje
   }
 }
 
-/** `tools/call` of a tool that returns its message. */
+/** Calls a tool that returns its message. */
 export const callTool = (name: string): BenchRequest => ({
-  ...modernRequest('tools/call', { name, arguments: { message: MESSAGE } }),
+  ...createRequest('tools/call', { name, arguments: { message: MESSAGE } }),
   check({ content, isError }) {
     const [block] = content as [{ text?: unknown }?]
     ok(block?.text === MESSAGE && isError !== true, `${name} did not return its message`)
   },
 })
 
-/** `tools/call` of the operation `echo`, which returns its message as JSON. */
+/** Calls the operation `echo`, which returns its message as JSON. */
 export const callEchoApi: BenchRequest = {
   ...callTool('echo'),
   check({ structuredContent, isError }) {
@@ -56,78 +56,79 @@ export const callEchoApi: BenchRequest = {
   },
 }
 
-/** The same of a route with `search`, by way of `call_tool`. */
-export const callThrough = (name: string): BenchRequest => ({
-  ...modernRequest('tools/call', { name: 'call_tool', arguments: { name, arguments: { message: MESSAGE } } }),
+/** Calls a tool through `call_tool`, on a route with `search`. */
+export const callViaCallTool = (name: string): BenchRequest => ({
+  ...createRequest('tools/call', { name: 'call_tool', arguments: { name, arguments: { message: MESSAGE } } }),
   check: callTool(name).check,
 })
 
-/** `find_tools` of a route with `search`. */
-export const findTools = (query: string): BenchRequest => ({
-  ...modernRequest('tools/call', { name: 'find_tools', arguments: { query } }),
+/** Calls `find_tools`, on a route with `search`. */
+export const callFindTools = (query: string): BenchRequest => ({
+  ...createRequest('tools/call', { name: 'find_tools', arguments: { query } }),
   check({ structuredContent }) {
     const { tools } = structuredContent as { tools: readonly unknown[] }
     ok(tools.length === 5, `"${query}" found ${tools.length} tools`)
   },
 })
 
-/** `tools/call` of `echo`. */
 export const callEcho = callTool('echo')
 
-/** The same call by a client that wants to hear of progress. */
+/** Adds a progress token, so that the response is streamed. */
 export function withProgress(request: BenchRequest, events: number): BenchRequest {
   const { params, ...rest } = JSON.parse(request.body) as { params: { _meta: object } }
   const _meta = { ...params._meta, progressToken: 'progress' }
   return { ...request, body: JSON.stringify({ ...rest, params: { ...params, _meta } }), events }
 }
 
-/** `tools/call` of the tool that tells listeners of news. */
-export const callTell: BenchRequest = {
-  ...modernRequest('tools/call', { name: 'tell', arguments: {} }),
+/** Calls the tool that notifies the listeners. */
+export const callNotify: BenchRequest = {
+  ...createRequest('tools/call', { name: 'notify', arguments: {} }),
   check: () => undefined,
 }
 
-/** `subscriptions/listen` to the resource that changes. */
-export const listenToNews: BenchRequest = {
-  ...modernRequest('subscriptions/listen', { notifications: { resourceSubscriptions: [NEWS] } }),
+/** Opens a `subscriptions/listen` stream for RESOURCE_URI. */
+export const listenForUpdates: BenchRequest = {
+  ...createRequest('subscriptions/listen', { notifications: { resourceSubscriptions: [RESOURCE_URI] } }),
   check: () => undefined,
 }
 
-/** `tools/call` of a tool that returns so many megabytes, as text of records. */
-export const callForMegabytes = (name: string, megabytes: number): BenchRequest => ({
-  ...modernRequest('tools/call', { name, arguments: { megabytes } }),
+/** Calls `produce`, which returns a text of this size. */
+export const callProduce = (megabytes: number): BenchRequest => ({
+  ...createRequest('tools/call', { name: 'produce', arguments: { megabytes } }),
   check({ content }) {
     const [block] = content as [{ text?: unknown }?]
-    ok(typeof block?.text === 'string' && block.text.length >= megabytes * 1e6, `${name} returned too little`)
+    ok(
+      typeof block?.text === 'string' && block.text.length >= megabytes * 1e6,
+      `produce returned less than ${megabytes} MB`,
+    )
   },
 })
 
-/** `tools/call` of a tool that is given `text` and returns its length. */
-export const callWithText = (name: string, text: string): BenchRequest => ({
-  ...modernRequest('tools/call', { name, arguments: { text } }),
+/** Calls `consume`, which returns the length of its text. */
+export const callConsume = (text: string): BenchRequest => ({
+  ...createRequest('tools/call', { name: 'consume', arguments: { text } }),
   check({ content }) {
     const [block] = content as [{ text?: unknown }?]
-    ok(block?.text === String(text.length), `${name} did not get all of its text`)
+    ok(block?.text === String(text.length), 'consume did not receive the complete text')
   },
 })
 
-/** `tools/list`, all tools on one page. */
 export const listTools = (count: number): BenchRequest => ({
-  ...modernRequest('tools/list', {}),
+  ...createRequest('tools/list', {}),
   check({ tools }) {
-    ok(Array.isArray(tools) && tools.length === count, `the list does not hold ${count} tools`)
+    ok(Array.isArray(tools) && tools.length === count, `the list does not have ${count} tools`)
   },
 })
 
-/** The JSON-RPC message in a response: its whole body, or the last event of a stream. */
-function messageIn(text: string, type: string): { result?: Record<string, unknown>; error?: unknown } {
+/** Parses the JSON-RPC message of a response: its body, or the last event of a stream. */
+function parseMessage(text: string, type: string): { result?: Record<string, unknown>; error?: unknown } {
   if (!type.startsWith('text/event-stream')) return JSON.parse(text)
   const last = text.split('\n').findLast(line => line.startsWith('data:'))
   return JSON.parse(last?.slice('data:'.length) ?? 'null') ?? {}
 }
 
-/** Sends the request once and throws unless it is answered as it must be. */
-export async function checkSample(url: string, request: BenchRequest, signal: AbortSignal): Promise<void> {
+/** Sends the request once and throws if the response is wrong. */
+export async function verifyResponse(url: string, request: BenchRequest, signal: AbortSignal): Promise<void> {
   const { headers, body } = request
   const response = await fetch(url, { method: 'POST', headers, body, signal })
   const text = await response.text()
@@ -135,12 +136,10 @@ export async function checkSample(url: string, request: BenchRequest, signal: Ab
     ok(response.ok, `status ${response.status}`)
     const events = text.match(/^data: ?\{/gm)?.length ?? 1
     ok(events > (request.events ?? 0), `${events} events`)
-    const { result, error } = messageIn(text, response.headers.get('content-type') ?? '')
-    ok(error === undefined && result !== undefined, 'the answer is an error')
+    const { result, error } = parseMessage(text, response.headers.get('content-type') ?? '')
+    ok(error === undefined && result !== undefined, 'the response is an error')
     request.check(result)
   } catch (cause) {
-    throw new Error(`${cause instanceof Error ? cause.message : cause}; the answer was: ${text.slice(0, 400)}`, {
-      cause,
-    })
+    throw new Error(`${cause instanceof Error ? cause.message : cause}; response: ${text.slice(0, 400)}`, { cause })
   }
 }

@@ -1,14 +1,14 @@
-// The results of a run as one JSON file with every round: for whoever compares runs, and for the chart.
+// Reads and writes the results of a run as a JSON file, for comparisons between runs and for the chart.
 import { execFileSync } from 'node:child_process'
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { availableParallelism, cpus, totalmem } from 'node:os'
 import { fileURLToPath } from 'node:url'
 import type { RowResult } from './measure-row.ts'
-import { CAN_READ_COST } from './process-cost.ts'
-import { CAN_PIN } from './processes.ts'
+import { HAS_PROC } from './process-stats.ts'
+import { CAN_PIN_CPUS } from './processes.ts'
 import type { NamedResult } from './report.ts'
 
-/** Figures of two machines are not comparable: what there is to tell them apart. */
+/** Identifies the machine, because results of different machines are not comparable. */
 export interface Machine {
   readonly cpu: string
   readonly cores: number
@@ -21,7 +21,7 @@ export interface Machine {
 export interface Results {
   /** ISO 8601. */
   readonly date: string
-  /** Of this repository; undefined outside of a clone. `-dirty` at its end: with changes that are in no commit. */
+  /** Undefined outside of a clone. Ends with `-dirty` if there are uncommitted changes. */
   readonly commit: string | undefined
   readonly machine: Machine
   readonly method: { readonly pinned: boolean; readonly cpuTime: boolean }
@@ -42,9 +42,9 @@ function readCommit(): string | undefined {
   }
 }
 
-type Found = Pick<Results, 'quick' | 'seconds' | 'rounds' | 'rows' | 'measures'>
+type Run = Pick<Results, 'quick' | 'seconds' | 'rounds' | 'rows' | 'measures'>
 
-export const describeRun = (found: Found): Results => ({
+export const describeRun = (run: Run): Results => ({
   date: new Date().toISOString(),
   commit: readCommit(),
   machine: {
@@ -54,8 +54,8 @@ export const describeRun = (found: Found): Results => ({
     node: process.version,
     platform: `${process.platform} ${process.arch}`,
   },
-  method: { pinned: CAN_PIN, cpuTime: CAN_READ_COST },
-  ...found,
+  method: { pinned: CAN_PIN_CPUS, cpuTime: HAS_PROC },
+  ...run,
 })
 
 /** Writes bench/results/<date>.json and returns its path. */
@@ -67,11 +67,11 @@ export function writeResults(results: Results): string {
   return file
 }
 
-/** Reads what an earlier run wrote. Throws where the file holds something else. */
+/** Reads the results file of an earlier run. */
 export function readResults(file: string): Results {
   const results = JSON.parse(readFileSync(file, 'utf8')) as Results
   if (!Array.isArray(results?.rows) || results.machine === undefined) {
-    throw new Error(`${file} holds no results: give a file of bench/results/ that this version wrote`)
+    throw new Error(`${file} is not a results file: use a file of bench/results/`)
   }
   return results
 }

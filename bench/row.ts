@@ -1,66 +1,60 @@
-// What a row of the benchmark is: servers that answer the same request, and the targets between them.
-// A new row is a new file in rows/ that exports `row`; run.ts finds it there.
-import type { Relation } from './judge.ts'
+// A row of the benchmark compares the cost of one request between servers. Each file in rows/ exports a `row`.
+
 import type { BenchRequest } from './requests.ts'
+import type { Relation } from './targets.ts'
 
 /** One server in a row. */
 export interface Contestant {
   readonly name: string
-  /** True where it runs our compiled package, which is then built first. */
-  readonly ours?: true
-  /** What node runs: a script and its arguments. Files that must be written for it go into `scratch`. */
+  /** Arguments of node: a script and its arguments. Files such as configs are written to the folder `scratch`. */
   command(scratch: string): readonly string[]
-  /** The path of another Node than this one, which is to run it. */
-  node?(): string
-  /** The request to repeat, asked for once when the server listens: here a row opens a session or gets a token. */
+  /** Path of the Node.js executable. Default: the one that runs the benchmark. */
+  nodePath?(): string
+  /** Creates the request to repeat, once the server listens. Opens a session or a stream first if required. */
   request(url: string): BenchRequest | Promise<BenchRequest>
-  /** Which of its processes count, by their command lines. Default: all. */
-  counts?(commandLine: string): boolean
-  /** A package that bench/package.json cannot name; without it the server is left out, and the report says so. */
-  readonly needs?: string
+  /** Whether a process of the server counts, by its command line. Default: all processes count. */
+  isCounted?(commandLine: string): boolean
+  /** A package that is not in bench/package.json. If it is not installed, the server is skipped and reported. */
+  readonly requiredPackage?: string
 }
 
-/** What one request cost a contestant in the round in hand, microseconds. */
-export type CostOf = (contestant: string) => number
+/** Returns the cost per request of a contestant in one round, in microseconds. */
+export type CostLookup = (contestant: string) => number
 
 export interface Target {
   readonly text: string
-  /** Contestants without whom it cannot be judged. */
-  readonly needs: readonly string[]
-  /** Computed in each round, so that a machine that changes its speed between rounds does no harm; the median counts. */
-  value(cost: CostOf): number
+  /** Computed for each round, so that speed changes of the machine between rounds do not matter. The median counts. */
+  value(costOf: CostLookup): number
   readonly relation: Relation
   readonly limit: number
 }
 
 export interface Row {
   readonly name: string
-  /** The first is the yardstick: what the others cost is shown as multiples of it, where `yardstick` is not false. */
+  /** The first is the baseline: costs are also shown as multiples of its cost, unless `baseline` is false. */
   readonly contestants: readonly Contestant[]
   readonly targets: readonly Target[]
-  readonly yardstick?: false
-  /** Who runs with `--quick`; without it the row is left out there. */
+  readonly baseline?: false
+  /** Names of the contestants that run with `--quick`. Default: none, the row is skipped. */
   readonly quick?: readonly string[]
-  /** How many connections repeat the request; 32 where this is not said. */
+  /** Number of concurrent connections. Default: 32. */
   readonly connections?: number
-  /** For answers that take long: seconds of a load, where the run's are fewer. */
-  readonly leastSeconds?: number
+  /** Minimum duration of each load, for slow responses. */
+  readonly minSeconds?: number
 }
 
-/** The cost of `one` divided by the cost of `other`, held to a limit. */
-export const ratio = (one: string, other: string, relation: Relation, limit: number): Target => ({
-  text: `${one} / ${other} ${relation} ${limit}`,
-  needs: [one, other],
-  value: cost => cost(one) / cost(other),
+/** Limits the cost of a contestant divided by the cost of another. */
+export const ratio = (name: string, other: string, relation: Relation, limit: number): Target => ({
+  text: `${name} / ${other} ${relation} ${limit}`,
+  value: costOf => costOf(name) / costOf(other),
   relation,
   limit,
 })
 
-/** What `one` costs more than `other`, microseconds a request, held to a limit. */
-export const difference = (one: string, other: string, limit: number): Target => ({
-  text: `${one} - ${other} <= ${limit} µs`,
-  needs: [one, other],
-  value: cost => cost(one) - cost(other),
+/** Limits the cost of a contestant minus the cost of another, in microseconds per request. */
+export const difference = (name: string, other: string, limit: number): Target => ({
+  text: `${name} - ${other} <= ${limit} µs`,
+  value: costOf => costOf(name) - costOf(other),
   relation: '<=',
   limit,
 })

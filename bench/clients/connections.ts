@@ -1,60 +1,58 @@
-// Opens many connections at once, each with one call on it, and counts what became of them. Argument: JSON, as ConnectionsAsked.
+// Opens many connections at once, with one call on each, and counts failures. Argument: ConnectionsOptions as JSON.
 import { connect } from 'node:net'
 import { callEcho } from '../requests.ts'
-import { encodeRequest, readAddress } from './exchange.ts'
+import { encodeRequest, parseEndpoint } from './raw-http.ts'
 
-export interface ConnectionsAsked {
+export interface ConnectionsOptions {
   readonly url: string
   readonly connections: number
 }
 
-export interface ConnectionsFound {
-  readonly answered: number
-  /** Refused, reset, or ended without an answer. */
+export interface ConnectionsResult {
+  /** Refused, reset, or closed without a response. */
   readonly failed: number
-  /** Connected only after a second or more: the first packet was dropped, because the queue of the listener was full. */
+  /** Connected after a retransmission: the first packet was dropped, because the listen queue was full. */
   readonly late: number
-  /** Milliseconds until the last one had its answer. */
+  /** Milliseconds until the last response. */
   readonly last: number
-  /** What failures said, each once. */
-  readonly reasons: readonly string[]
+  /** Distinct error codes or messages. */
+  readonly errors: readonly string[]
 }
 
-/** The time after which Linux sends the first packet of a connection again. */
+/** Linux retransmits the first packet of a connection after about a second. */
 const RETRANSMISSION_MS = 900
-const PATIENCE_MS = 15_000
+const TIMEOUT_MS = 15_000
 
-const asked = JSON.parse(process.argv[2] ?? '') as ConnectionsAsked
-const address = readAddress(asked.url)
-const bytes = encodeRequest('POST', address, { ...callEcho.headers, Connection: 'close' }, callEcho.body)
-const reasons = new Set<string>()
-let [answered, failed, late] = [0, 0, 0]
-const began = performance.now()
+const options = JSON.parse(process.argv[2] ?? '') as ConnectionsOptions
+const endpoint = parseEndpoint(options.url)
+const bytes = encodeRequest('POST', endpoint, { ...callEcho.headers, Connection: 'close' }, callEcho.body)
+const errors = new Set<string>()
+let [failed, late] = [0, 0]
+const startedAt = performance.now()
 
-function attempt(): Promise<void> {
+function sendCall(): Promise<void> {
   return new Promise(resolve => {
     let text = ''
-    const socket = connect(address.port, address.host)
-    const giveUp = setTimeout(() => socket.destroy(new Error('no answer in time')), PATIENCE_MS)
+    const socket = connect(endpoint.port, endpoint.host)
+    const timeout = setTimeout(() => socket.destroy(new Error('no response in time')), TIMEOUT_MS)
     socket.setEncoding('latin1')
     socket.once('connect', () => {
-      if (performance.now() - began > RETRANSMISSION_MS) late++
+      if (performance.now() - startedAt > RETRANSMISSION_MS) late++
       socket.write(bytes)
     })
     socket.on('data', (chunk: string) => {
       text += chunk
     })
-    socket.once('error', error => void reasons.add('code' in error ? String(error.code) : error.message))
+    socket.once('error', error => void errors.add('code' in error ? String(error.code) : error.message))
     socket.once('close', () => {
-      clearTimeout(giveUp)
-      if (text.startsWith('HTTP/1.1 200')) answered++
-      else failed++
+      clearTimeout(timeout)
+      if (!text.startsWith('HTTP/1.1 200')) failed++
       resolve()
     })
   })
 }
 
-await Promise.all(Array.from({ length: asked.connections }, attempt))
-const found: ConnectionsFound = { answered, failed, late, last: performance.now() - began, reasons: [...reasons] }
-console.log(`\n${JSON.stringify(found)}`)
+await Promise.all(Array.from({ length: options.connections }, sendCall))
+const result: ConnectionsResult = { failed, late, last: performance.now() - startedAt, errors: [...errors] }
+console.log(`\n${JSON.stringify(result)}`)
 process.exit(0)

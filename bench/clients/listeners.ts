@@ -1,69 +1,74 @@
-// Opens listeners, has the host tell them of changes, and says when the last of them knew. Argument: JSON, as ListenersAsked.
-import { processTree, readCpuSeconds } from '../process-cost.ts'
-import { callTell, listenToNews } from '../requests.ts'
-import { encodeRequest, openStream, readAddress, repeat } from './exchange.ts'
+// Opens listeners and measures how long their notifications take. Argument: ListenersOptions as JSON.
+import { listProcessTree, readCpuSeconds } from '../process-stats.ts'
+import { callNotify, listenForUpdates } from '../requests.ts'
+import { encodeRequest, openStream, parseEndpoint, runConcurrently } from './raw-http.ts'
 
-export interface ListenersAsked {
+export interface ListenersOptions {
   readonly url: string
-  /** Of the server, whose CPU time is read. */
+  /** Process id of the server. */
   readonly pid: number
   readonly listeners: number
   readonly changes: number
 }
 
-export interface ListenersFound {
-  /** Milliseconds from the call that makes the change until half, and until all listeners had read of it; for each change. */
+export interface ListenersResult {
+  /** For each change, milliseconds from the call until half of the listeners, and all of them, were notified. */
   readonly half: readonly number[]
-  readonly last: readonly number[]
-  /** CPU time that the server used for one change, milliseconds, over all of them. */
+  readonly all: readonly number[]
+  /** CPU time of the server per change, in milliseconds. */
   readonly serverCpu: number
 }
 
-const asked = JSON.parse(process.argv[2] ?? '') as ListenersAsked
-const address = readAddress(asked.url)
-const listen = encodeRequest('POST', address, listenToNews.headers, listenToNews.body)
+const options = JSON.parse(process.argv[2] ?? '') as ListenersOptions
+const endpoint = parseEndpoint(options.url)
+const listen = encodeRequest('POST', endpoint, listenForUpdates.headers, listenForUpdates.body)
 
-/** A host serves so many subscriptions to one anonymous address: each hundred comes from another address of the loopback. */
+/** The host limits the subscriptions per client address. */
 const PER_ADDRESS = 100
-const addressOf = (index: number) => ({ ...address, localAddress: `127.0.1.${1 + Math.floor(index / PER_ADDRESS)}` })
+const endpointFor = (index: number) => ({ ...endpoint, localAddress: `127.0.1.${1 + Math.floor(index / PER_ADDRESS)}` })
 
-let onTold = () => {}
-const sockets = await repeat(asked.listeners, index =>
-  openStream(addressOf(index), listen, 'subscriptions/acknowledged', chunk => {
-    if (chunk.includes('resources/updated')) onTold()
+let onNotification = () => {}
+const sockets = await runConcurrently(options.listeners, index =>
+  openStream(endpointFor(index), listen, 'subscriptions/acknowledged', chunk => {
+    if (chunk.includes('resources/updated')) onNotification()
   }),
 )
 
-/** Makes one change; milliseconds until half and all knew. */
-function change(): Promise<{ half: number; last: number }> {
+interface Change {
+  readonly half: number
+  readonly all: number
+}
+
+function measureChange(): Promise<Change> {
   return new Promise(resolve => {
-    let told = 0
+    let notified = 0
     let half = 0
-    const began = performance.now()
-    onTold = () => {
-      told++
-      if (told === Math.ceil(asked.listeners / 2)) half = performance.now() - began
-      if (told === asked.listeners) resolve({ half, last: performance.now() - began })
+    const startedAt = performance.now()
+    onNotification = () => {
+      notified++
+      if (notified === Math.ceil(options.listeners / 2)) half = performance.now() - startedAt
+      if (notified === options.listeners) resolve({ half, all: performance.now() - startedAt })
     }
-    void fetch(asked.url, { method: 'POST', headers: callTell.headers, body: callTell.body }).then(answer =>
-      answer.text(),
+    void fetch(options.url, { method: 'POST', headers: callNotify.headers, body: callNotify.body }).then(response =>
+      response.text(),
     )
   })
 }
 
-const readCpu = () => processTree(asked.pid).reduce((sum, pid) => sum + readCpuSeconds(pid), 0)
+const readCpu = () => listProcessTree(options.pid).reduce((sum, pid) => sum + readCpuSeconds(pid), 0)
 
-await change()
+// The first change is a warm-up.
+await measureChange()
 const before = readCpu()
-const changes: { half: number; last: number }[] = []
-for (let index = 0; index < asked.changes; index++) changes.push(await change())
-const serverCpu = ((readCpu() - before) * 1000) / asked.changes
+const changes: Change[] = []
+for (let index = 0; index < options.changes; index++) changes.push(await measureChange())
+const serverCpu = ((readCpu() - before) * 1000) / options.changes
 
-const found: ListenersFound = {
+const result: ListenersResult = {
   half: changes.map(({ half }) => half),
-  last: changes.map(({ last }) => last),
+  all: changes.map(({ all }) => all),
   serverCpu,
 }
-console.log(`\n${JSON.stringify(found)}`)
+console.log(`\n${JSON.stringify(result)}`)
 for (const socket of sockets) socket.destroy()
 process.exit(0)

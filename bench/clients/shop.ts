@@ -1,26 +1,26 @@
-// The users of the shop workload, as the TM Dev Lab v2 benchmark of MCP servers has them: each opens a session, calls one tool
-// or lists them, and closes the session; after three calls and a list it waits 50 ms. Argument: JSON, as ShopAsked.
+// The users of the shop workload (TM Dev Lab v2 benchmark of MCP servers). Each user repeats four requests, three
+// `tools/call` and a `tools/list`, each in a new session, and then waits 50 ms. Argument: ShopOptions as JSON.
 import type { Socket } from 'node:net'
 import { percentile } from '../spread.ts'
-import { encodeRequest, openSocket, readAddress } from './exchange.ts'
+import { encodeRequest, openSocket, parseEndpoint } from './raw-http.ts'
 
-export interface ShopAsked {
+export interface ShopOptions {
   readonly url: string
   readonly users: number
   readonly seconds: number
   readonly warmUpSeconds: number
 }
 
-export interface ShopFound {
-  /** `initialize`, `tools/call` and `tools/list` that were answered after the warm-up, for each second. */
+export interface ShopResult {
+  /** Responses to `initialize`, `tools/call` and `tools/list` per second, after the warm-up. */
   readonly requestsPerSecond: number
   readonly requests: number
-  /** Milliseconds of a `tools/call`. */
+  /** Latency of a `tools/call` in milliseconds. */
   readonly p50: number
   readonly p99: number
 }
 
-interface Answer {
+interface HttpResponse {
   readonly status: number
   readonly session: string | undefined
   readonly body: string
@@ -29,15 +29,15 @@ interface Answer {
 const HEADERS = { 'Content-Type': 'application/json', Accept: 'application/json, text/event-stream' }
 const PAUSE_MS = 50
 
-const asked = JSON.parse(process.argv[2] ?? '') as ShopAsked
-const address = readAddress(asked.url)
-const began = performance.now()
-const [warm, end] = [began + asked.warmUpSeconds * 1000, began + (asked.warmUpSeconds + asked.seconds) * 1000]
+const options = JSON.parse(process.argv[2] ?? '') as ShopOptions
+const endpoint = parseEndpoint(options.url)
+const measureFrom = performance.now() + options.warmUpSeconds * 1000
+const endAt = measureFrom + options.seconds * 1000
 const latencies: number[] = []
 let requests = 0
 
-/** The response in these bytes; undefined while it is incomplete. */
-function readAnswer(text: string): Answer | undefined {
+/** Undefined if the response is incomplete. */
+function parseResponse(text: string): HttpResponse | undefined {
   const head = text.indexOf('\r\n\r\n')
   if (head === -1) return undefined
   const fields = text.slice(0, head)
@@ -49,7 +49,7 @@ function readAnswer(text: string): Answer | undefined {
   return complete ? { status, session, body } : undefined
 }
 
-/** One connection, opened again where the server closed it. */
+/** Has one connection, which is opened again if the server closed it. */
 class User {
   readonly #name: string
   #socket: Socket | undefined
@@ -58,79 +58,78 @@ class User {
     this.#name = `user-${String(index + 1).padStart(5, '0')}`
   }
 
-  async #send(request: Buffer): Promise<Answer> {
+  async #send(request: Buffer): Promise<HttpResponse> {
     if (this.#socket === undefined || !this.#socket.writable) {
-      this.#socket = (await openSocket(address)).setEncoding('latin1')
+      this.#socket = (await openSocket(endpoint)).setEncoding('latin1')
     }
     const socket = this.#socket
     return new Promise((resolve, reject) => {
       let text = ''
-      const fail = () => reject(new Error(`the server closed a connection before its answer: ${text.slice(0, 400)}`))
+      const fail = () => reject(new Error(`the server closed a connection before its response: ${text.slice(0, 400)}`))
       socket.on('close', fail).on('data', function read(chunk: string) {
         text += chunk
-        const answer = readAnswer(text)
-        if (answer === undefined) return
+        const response = parseResponse(text)
+        if (response === undefined) return
         socket.off('data', read).off('close', fail)
-        resolve(answer)
+        resolve(response)
       })
       socket.write(request)
     })
   }
 
-  /** One counted request, with its result checked by `sign`, which its body must hold. */
-  async #ask(message: object, session: string | undefined, sign: string): Promise<Answer> {
+  /** Sends a counted request. Throws if the response does not contain `expected`. */
+  async #request(message: object, session: string | undefined, expected: string): Promise<HttpResponse> {
     const headers = { ...HEADERS, ...(session !== undefined && { 'Mcp-Session-Id': session }) }
-    const answer = await this.#send(encodeRequest('POST', address, headers, JSON.stringify(message)))
-    if (answer.status !== 200 || !answer.body.includes(sign)) throw new Error(JSON.stringify(answer).slice(0, 600))
-    if (performance.now() > warm && performance.now() < end) requests++
-    return answer
+    const response = await this.#send(encodeRequest('POST', endpoint, headers, JSON.stringify(message)))
+    if (response.status !== 200 || !response.body.includes(expected))
+      throw new Error(JSON.stringify(response).slice(0, 600))
+    if (performance.now() > measureFrom && performance.now() < endAt) requests++
+    return response
   }
 
-  /** A whole session for one request. */
-  async #inSession(method: string, params: object, sign: string): Promise<void> {
+  /** Sends one request in a new session. */
+  async #requestInSession(method: string, params: object, expected: string): Promise<void> {
     const clientInfo = { name: 'bench', version: '1.0.0' }
     const initialize = { protocolVersion: '2025-06-18', capabilities: {}, clientInfo }
-    const { session } = await this.#ask(
+    const { session } = await this.#request(
       { jsonrpc: '2.0', id: 1, method: 'initialize', params: initialize },
       undefined,
       '"serverInfo"',
     )
     const headers = { ...HEADERS, ...(session !== undefined && { 'Mcp-Session-Id': session }) }
     const initialized = JSON.stringify({ jsonrpc: '2.0', method: 'notifications/initialized' })
-    await this.#send(encodeRequest('POST', address, headers, initialized))
-    const started = performance.now()
-    await this.#ask({ jsonrpc: '2.0', id: 2, method, params }, session, sign)
-    if (method === 'tools/call' && started > warm) latencies.push(performance.now() - started)
-    if (session !== undefined) await this.#send(encodeRequest('DELETE', address, { 'Mcp-Session-Id': session }))
+    await this.#send(encodeRequest('POST', endpoint, headers, initialized))
+    const startedAt = performance.now()
+    await this.#request({ jsonrpc: '2.0', id: 2, method, params }, session, expected)
+    if (method === 'tools/call' && startedAt > measureFrom) latencies.push(performance.now() - startedAt)
+    if (session !== undefined) await this.#send(encodeRequest('DELETE', endpoint, { 'Mcp-Session-Id': session }))
   }
 
-  async shop(): Promise<void> {
-    const [name, items] = [
-      this.#name,
-      [
-        { product_id: 42, quantity: 2 },
-        { product_id: 1337, quantity: 1 },
-      ],
+  async run(): Promise<void> {
+    const name = this.#name
+    const items = [
+      { product_id: 42, quantity: 2 },
+      { product_id: 1337, quantity: 1 },
     ]
-    const call = (tool: string, input: object, sign: string) =>
-      this.#inSession('tools/call', { name: tool, arguments: input }, sign)
-    while (performance.now() < end) {
+    const call = (tool: string, input: object, expected: string) =>
+      this.#requestInSession('tools/call', { name: tool, arguments: input }, expected)
+    while (performance.now() < endAt) {
       await call('search_products', { category: 'Electronics', min_price: 50, max_price: 500, limit: 10 }, 'SKU-')
       await call('get_user_cart', { user_id: name }, 'recent_history')
       await call('checkout', { user_id: name, items }, 'confirmed')
-      await this.#inSession('tools/list', {}, '"checkout"')
+      await this.#requestInSession('tools/list', {}, '"checkout"')
       await new Promise(resolve => setTimeout(resolve, PAUSE_MS))
     }
     this.#socket?.destroy()
   }
 }
 
-await Promise.all(Array.from({ length: asked.users }, (_, index) => new User(index).shop()))
-const found: ShopFound = {
-  requestsPerSecond: requests / asked.seconds,
+await Promise.all(Array.from({ length: options.users }, (_, index) => new User(index).run()))
+const result: ShopResult = {
+  requestsPerSecond: requests / options.seconds,
   requests,
   p50: percentile(latencies, 50),
   p99: percentile(latencies, 99),
 }
-console.log(`\n${JSON.stringify(found)}`)
+console.log(`\n${JSON.stringify(result)}`)
 process.exit(0)

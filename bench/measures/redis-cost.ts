@@ -1,23 +1,23 @@
-// What sessions, calls and streams cost Redis: commands that it ran, and memory that it keeps. Counted by Redis itself
-// (INFO), for a node of ours and one client at a time.
+// Measures the Redis commands, memory and CPU time of sessions, calls and streams, as reported by Redis (INFO).
+// Uses one mcp-host node and one client.
 import { inPath } from '../../test/support/needs-program.ts'
 import { type RedisServer, startRedis } from '../../test/support/redis-server.ts'
-import { startOurs } from '../contestants.ts'
-import { type Measure, notMeasured } from '../measure.ts'
-import { CAN_READ_COST, readRss } from '../process-cost.ts'
+import { hostCommand } from '../contestants.ts'
+import { type Measure, skipMeasure } from '../measure.ts'
+import { HAS_PROC, readRss } from '../process-stats.ts'
 import { type RunningServer, startServer } from '../processes.ts'
 import { openSession } from '../sessions.ts'
 
 const SESSIONS = 2_000
 const CALLS = 2_000
-const STREAMED = 200
+const STREAMED_CALLS = 200
 const STREAMS = 200
 const CHANGES = 50
-/** Events of one streamed call, and bytes of the text in each. */
+/** Events per streamed call, and size of the message in each. */
 const EVENTS = 10
 const EVENT_BYTES = 100
 
-const configText = (url: string) => `
+const createConfig = (url: string) => `
 import { defineTool } from ${JSON.stringify(new URL('../../dist/core/index.js', import.meta.url).href)}
 
 const echo = defineTool({ name: 'echo', handler: () => 'The quick brown fox jumps over the lazy dog.' })
@@ -45,7 +45,7 @@ export default {
   server: { name: 'redis-cost', version: '1.0.0' },
   http: { port: 0 },
   redis: { url: ${JSON.stringify(url)} },
-  secrets: ['a secret of the benchmark, for nobody else'],
+  secrets: ['a secret that only the benchmark uses'],
   sessions: { maxPerOwner: 1_000_000, maxIdle: 1_000_000 },
   toolsets: { all: [echo, report, change] },
   routes: { '/mcp': { toolsets: ['all'] } },
@@ -53,10 +53,10 @@ export default {
 }
 `
 
-/** How often Redis ran each command so far; those of scripts count too. */
+/** Number of calls per Redis command so far, including commands in scripts. */
 function readCommands(redis: RedisServer): Map<string, number> {
-  const found = redis.cli('INFO', 'commandstats').map(line => /^cmdstat_([^:]+):calls=(\d+)/.exec(line) ?? [])
-  return new Map(found.flatMap(([, name, calls]) => (name === undefined ? [] : [[name, Number(calls)]])))
+  const stats = redis.cli('INFO', 'commandstats').map(line => /^cmdstat_([^:]+):calls=(\d+)/.exec(line) ?? [])
+  return new Map(stats.flatMap(([, name, calls]) => (name === undefined ? [] : [[name, Number(calls)]])))
 }
 
 function readMemory(redis: RedisServer): number {
@@ -69,8 +69,8 @@ function readRedisCpu(redis: RedisServer): number {
   return times.reduce((total, time) => total + Number(time ?? 0), 0)
 }
 
-/** The beat of a node, its reading of what comes, and this program's own questions. */
-const BACKGROUND = new Set(['info', 'xread', 'set', 'client|setinfo', 'hello', 'command|docs', 'command'])
+/** Commands of the node's heartbeat and event reader, and of this program. */
+const BACKGROUND_COMMANDS = new Set(['info', 'xread', 'set', 'client|setinfo', 'hello', 'command|docs', 'command'])
 
 interface Cost {
   readonly what: string
@@ -79,22 +79,26 @@ interface Cost {
   readonly redisMicros: number
 }
 
-async function readCost(redis: RedisServer, what: string, times: number, act: () => Promise<unknown>): Promise<Cost> {
+async function measureCost(
+  redis: RedisServer,
+  what: string,
+  times: number,
+  run: () => Promise<unknown>,
+): Promise<Cost> {
   const [commands, memory, cpu] = [readCommands(redis), readMemory(redis), readRedisCpu(redis)]
-  for (let time = 0; time < times; time++) await act()
-  const counted = [...readCommands(redis)]
+  for (let time = 0; time < times; time++) await run()
+  const perRun = [...readCommands(redis)]
     .map(([name, calls]) => [name, (calls - (commands.get(name) ?? 0)) / times] as const)
-    .filter(([name, calls]) => calls >= 0.01 && !BACKGROUND.has(name))
+    .filter(([name, calls]) => calls >= 0.01 && !BACKGROUND_COMMANDS.has(name))
     .sort(([, one], [, other]) => other - one)
   return {
     what,
-    commands: counted.map(([name, calls]) => `${name} ${calls.toFixed(calls < 10 ? 2 : 0)}`).join(', '),
+    commands: perRun.map(([name, calls]) => `${name} ${calls.toFixed(calls < 10 ? 2 : 0)}`).join(', '),
     bytes: (readMemory(redis) - memory) / times,
     redisMicros: ((readRedisCpu(redis) - cpu) * 1e6) / times,
   }
 }
 
-/** Everything that there is to measure, with one node. */
 async function measureNode(redis: RedisServer, { url, pid }: RunningServer): Promise<string[]> {
   const headers = await openSession(url)
   let id = 0
@@ -103,43 +107,44 @@ async function measureNode(redis: RedisServer, { url, pid }: RunningServer): Pro
     const body = JSON.stringify({ jsonrpc: '2.0', id: ++id, method: 'tools/call', params })
     const response = await fetch(url, { method: 'POST', headers, body })
     const text = await response.text()
-    if (!response.ok || !text.includes('"result"')) throw new Error(`a call was answered ${response.status}: ${text}`)
+    if (!response.ok || !text.includes('"result"'))
+      throw new Error(`call failed with status ${response.status}: ${text}`)
   }
   for (let time = 0; time < 200; time++) await call('echo')
-  const rss = CAN_READ_COST ? readRss(pid) : 0
-  const opened = await readCost(redis, 'a session: initialize and its notification', SESSIONS, () => openSession(url))
-  const resident = ((CAN_READ_COST ? readRss(pid) - rss : 0) / SESSIONS / 1024).toFixed(1)
+  const rss = HAS_PROC ? readRss(pid) : 0
+  const opened = await measureCost(redis, 'open a session', SESSIONS, () => openSession(url))
+  const resident = ((HAS_PROC ? readRss(pid) - rss : 0) / SESSIONS / 1024).toFixed(1)
   const costs = [
     opened,
-    await readCost(redis, 'a call that is answered at once', CALLS, () => call('echo')),
-    await readCost(redis, `a call that streams ${EVENTS} events of ${EVENT_BYTES} bytes`, STREAMED, () =>
+    await measureCost(redis, 'call', CALLS, () => call('echo')),
+    await measureCost(redis, `streamed call with ${EVENTS} events of ${EVENT_BYTES} bytes`, STREAMED_CALLS, () =>
       call('report', 'p'),
     ),
   ]
-  const ended = new AbortController()
+  const streamsController = new AbortController()
   const sessions = await Promise.all(Array.from({ length: STREAMS }, () => openSession(url)))
   async function openStream() {
     const { 'Content-Type': _, ...headers } = { ...sessions.pop(), Accept: 'text/event-stream' } as Record<
       string,
       string
     >
-    const response = await fetch(url, { headers, signal: ended.signal })
-    if (!response.ok) throw new Error(`a GET was answered ${response.status}`)
+    const response = await fetch(url, { headers, signal: streamsController.signal })
+    if (!response.ok) throw new Error(`GET failed with status ${response.status}`)
     response.body?.pipeTo(new WritableStream()).catch(() => undefined)
   }
   costs.push(
-    await readCost(redis, 'the GET stream of a session', STREAMS, openStream),
-    await readCost(redis, `a change that ${STREAMS} GET streams are told of, and the call`, CHANGES, () =>
+    await measureCost(redis, 'open a GET stream', STREAMS, openStream),
+    await measureCost(redis, `call with a change notification to ${STREAMS} GET streams`, CHANGES, () =>
       call('change'),
     ),
   )
-  ended.abort()
+  streamsController.abort()
   return [
     ...costs.flatMap(({ what, commands, bytes, redisMicros }) => [
-      `  ${what}: ${Math.round(bytes)} bytes kept, ${redisMicros.toFixed(0)} µs of Redis's CPU`,
+      `  ${what}: ${Math.round(bytes)} bytes stored, ${redisMicros.toFixed(0)} µs of Redis CPU time`,
       `    ${commands}`,
     ]),
-    `  ${resident} kB more resident in the node for each session`,
+    `  resident memory of the node per session: ${resident} kB`,
   ]
 }
 
@@ -147,15 +152,15 @@ export const measure: Measure = {
   name: 'redis commands',
   quick: false,
   async run({ scratch, signal }) {
-    if (!inPath('redis-server')) return notMeasured('redis-server is not in PATH: apt-get install redis-server')
+    if (!inPath('redis-server')) return skipMeasure('redis-server is not in PATH: apt-get install redis-server')
     const redis = await startRedis()
     try {
-      const server = await startServer(startOurs(scratch, 'redis-cost', configText(redis.url)), signal)
+      const server = await startServer(hostCommand(scratch, 'redis-cost', createConfig(redis.url)), signal)
       try {
         return {
           figures: [],
           targets: [],
-          notes: ['what Redis does and keeps, for:', ...(await measureNode(redis, server))],
+          notes: ['Redis cost per operation:', ...(await measureNode(redis, server))],
         }
       } finally {
         await server.stop()

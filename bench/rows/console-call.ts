@@ -1,7 +1,7 @@
-// tools/call of a host with the console and a viewer of its live feed, against the same host without.
+// Compares a tools/call on a host with the console and an open live feed to a host without the console.
 import { ok } from 'node:assert/strict'
 import { PATHS, SECRET_HEADER } from '../../plugins/console/api.ts'
-import { ours } from '../contestants.ts'
+import { mcpHost } from '../contestants.ts'
 import { callEcho } from '../requests.ts'
 import { type Contestant, type Row, ratio } from '../row.ts'
 
@@ -24,7 +24,7 @@ async function watchCalls(): Promise<void> {
 }
 
 const watched: Contestant = {
-  ...ours(1, callEcho, { plugins: { 'transport-streamable': {}, console: CONSOLE } }, 'console'),
+  ...mcpHost(1, callEcho, { plugins: { 'transport-streamable': {}, console: CONSOLE } }, 'console'),
   name: 'ours, console with a viewer',
   async request() {
     await watchCalls()
@@ -34,7 +34,7 @@ const watched: Contestant = {
 
 export const row: Row = {
   name: 'tools/call, console',
-  contestants: [ours(1, callEcho), watched],
+  contestants: [mcpHost(1, callEcho), watched],
   targets: [ratio(watched.name, 'ours, 1 tool', '<=', 1.1)],
   quick: ['ours, 1 tool', watched.name],
 }

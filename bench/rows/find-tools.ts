@@ -1,19 +1,18 @@
-// What a route with `search` costs, with 100 tools: a call by way of `call_tool` against the same by the tool's own name, and
-// `find_tools`, whose query fits every tool there is.
-import { ours } from '../contestants.ts'
-import { type BenchRequest, callEcho, callThrough, findTools } from '../requests.ts'
+// Measures `call_tool` and `find_tools` on a route with `search` and 100 tools. The query matches all tools.
+import { mcpHost } from '../contestants.ts'
+import { type BenchRequest, callEcho, callFindTools, callViaCallTool } from '../requests.ts'
 import { type Row, ratio } from '../row.ts'
 
 const TOOLS = 100
 const SEARCH = { routes: { '/mcp': { toolsets: ['echoes'], search: {} } } }
-const searching = (name: string, request: BenchRequest) => ({ ...ours(TOOLS, request, SEARCH, name), name })
+const withSearch = (name: string, request: BenchRequest) => ({ ...mcpHost(TOOLS, request, SEARCH, name), name })
 
 export const row: Row = {
   name: 'call_tool and find_tools',
   contestants: [
-    ours(TOOLS, callEcho),
-    searching('call_tool', callThrough('echo')),
-    searching('find_tools', findTools('return a message')),
+    mcpHost(TOOLS, callEcho),
+    withSearch('call_tool', callViaCallTool('echo')),
+    withSearch('find_tools', callFindTools('return a message')),
   ],
   targets: [ratio('call_tool', 'ours, 100 tools', '<=', 2)],
 }

@@ -1,8 +1,7 @@
-// What large messages cost: a tools/call of 2026-07-28 with 1 MB and 10 MB of result, as JSON and as the last event of a
-// stream, and with arguments of that size; against node:http doing JSON.parse and JSON.stringify of the same. Two
-// connections repeat it. The peak of memory stands in the table.
-import { CONFIG_IMPORTS, oursWith, peer } from '../contestants.ts'
-import { type BenchRequest, callForMegabytes, callWithText, withProgress } from '../requests.ts'
+// Measures a tools/call with a result of 1 MB and 10 MB, as JSON and streamed, and with arguments of that size.
+// The baseline is a node:http server with JSON.parse and JSON.stringify.
+import { CONFIG_IMPORTS, mcpHostWith, serverScript } from '../contestants.ts'
+import { type BenchRequest, callConsume, callProduce, withProgress } from '../requests.ts'
 import { type Contestant, type Row, ratio } from '../row.ts'
 import { makeRecords } from '../servers/records.mjs'
 
@@ -14,7 +13,7 @@ const texts = new Map(${JSON.stringify(SIZES)}.map(megabytes => [megabytes, make
 
 const produce = defineTool({
   name: 'produce',
-  description: 'Returns so many megabytes.',
+  description: 'Returns a text of this size.',
   input: { type: 'object', properties: { megabytes: { type: 'integer' } }, required: ['megabytes'] },
   handler({ megabytes }, { progress }) {
     progress(0, 1)
@@ -37,34 +36,35 @@ export default {
 }
 `
 
-const limit = (name: string, request: BenchRequest) => peer(`node:http, ${name}`, 'large.mjs', [], request)
+const nodeHttp = (name: string, request: BenchRequest) =>
+  serverScript(`node:http, ${name}`, 'node-http-large.mjs', [], request)
 const host = (name: string, request: BenchRequest) =>
-  oursWith(`ours, ${name}`, name.replaceAll(/\W+/g, '-'), CONFIG, request)
+  mcpHostWith(`ours, ${name}`, name.replaceAll(/\W+/g, '-'), CONFIG, request)
 
-function contestantsOf(megabytes: number): Contestant[] {
-  const result = callForMegabytes('produce', megabytes)
-  const args = callWithText('consume', makeRecords(megabytes))
+function createContestants(megabytes: number): Contestant[] {
+  const result = callProduce(megabytes)
+  const args = callConsume(makeRecords(megabytes))
   return [
-    limit(`${megabytes} MB result`, result),
+    nodeHttp(`${megabytes} MB result`, result),
     host(`${megabytes} MB result`, result),
     host(`${megabytes} MB result streamed`, withProgress(result, 1)),
-    limit(`${megabytes} MB arguments`, args),
+    nodeHttp(`${megabytes} MB arguments`, args),
     host(`${megabytes} MB arguments`, args),
   ]
 }
 
-const targetsOf = (megabytes: number) => [
+const createTargets = (megabytes: number) => [
   ratio(`ours, ${megabytes} MB result`, `node:http, ${megabytes} MB result`, '<=', 1.5),
   ratio(`ours, ${megabytes} MB result streamed`, `node:http, ${megabytes} MB result`, '<=', 1.5),
-  // Their text is looked at before anything parses it, each quote of it, and these have a quote every four characters.
+  // The host scans each quote in the body before it parses the JSON, and these arguments have many quotes.
   ratio(`ours, ${megabytes} MB arguments`, `node:http, ${megabytes} MB arguments`, '<=', 2),
 ]
 
 export const row: Row = {
   name: 'tools/call, large',
   connections: 2,
-  leastSeconds: 3,
-  yardstick: false,
-  contestants: SIZES.flatMap(contestantsOf),
-  targets: SIZES.flatMap(targetsOf),
+  minSeconds: 3,
+  baseline: false,
+  contestants: SIZES.flatMap(createContestants),
+  targets: SIZES.flatMap(createTargets),
 }

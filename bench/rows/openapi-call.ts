@@ -1,7 +1,7 @@
-// tools/call of an operation of an OpenAPI document, against two bare hops: a node:http server that calls the API itself.
+// Compares a tools/call of an OpenAPI operation to a node:http server that calls the API.
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { CONFIG_IMPORTS, relayed, startOurs, twoHops } from '../contestants.ts'
+import { CONFIG_IMPORTS, hostCommand, relay, withEchoApi } from '../contestants.ts'
 import { type Row, ratio } from '../row.ts'
 
 const DOCUMENT = {
@@ -11,7 +11,7 @@ const DOCUMENT = {
     '/echo': {
       get: {
         operationId: 'echo',
-        description: 'Returns the message that it was given, unchanged.',
+        description: 'Returns the message unchanged.',
         parameters: [
           { name: 'message', in: 'query', required: true, description: 'What to return.', schema: { type: 'string' } },
         ],
@@ -21,7 +21,7 @@ const DOCUMENT = {
   },
 }
 
-const configText = (document: string) => `${CONFIG_IMPORTS}
+const createConfig = (document: string) => `${CONFIG_IMPORTS}
 const api = process.env.API_URL
 
 export default {
@@ -42,16 +42,13 @@ const OURS = 'ours, openapi'
 export const row: Row = {
   name: 'tools/call, openapi',
   contestants: [
-    twoHops,
-    {
-      ...relayed(OURS, scratch => {
-        const document = join(scratch, 'echo.openapi.json')
-        writeFileSync(document, JSON.stringify(DOCUMENT))
-        return startOurs(scratch, 'openapi', configText(document))
-      }),
-      ours: true,
-    },
+    relay,
+    withEchoApi(OURS, scratch => {
+      const document = join(scratch, 'echo.openapi.json')
+      writeFileSync(document, JSON.stringify(DOCUMENT))
+      return hostCommand(scratch, 'openapi', createConfig(document))
+    }),
   ],
-  targets: [ratio(OURS, twoHops.name, '<=', 1.6)],
-  quick: [twoHops.name, OURS],
+  targets: [ratio(OURS, relay.name, '<=', 1.6)],
+  quick: [relay.name, OURS],
 }

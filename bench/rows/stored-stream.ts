@@ -1,15 +1,15 @@
-// What keeping the events of a stream costs: a tools/call in a session whose tool tells of progress five times. Each event is
-// kept before it is sent: in memory, in a file with a sync for each, and in Redis.
-import { callReportStreamed, reportsWith } from '../reports.ts'
+// Compares a streamed tools/call with events in memory, in SQLite and in Redis. Each event is stored before it is sent,
+// with a disk sync in SQLite.
+import { callReportStreamed, reportConfig } from '../progress-tool.ts'
 import { type Row, ratio } from '../row.ts'
-import { IN_MEMORY, ON_SQLITE, onEachStore, storedWith } from '../stores.ts'
+import { contestantsPerStore, MEMORY, SQLITE, storeConfigKeys } from '../session-stores.ts'
 
 export const row: Row = {
   name: 'tools/call in a stored session, streamed',
-  contestants: onEachStore({
+  contestants: contestantsPerStore({
     file: 'stored-stream',
     request: callReportStreamed,
-    configText: plugins => reportsWith(storedWith(plugins)),
+    createConfig: plugins => reportConfig(storeConfigKeys(plugins)),
   }),
-  targets: [ratio(ON_SQLITE, IN_MEMORY, '<=', 5)],
+  targets: [ratio(SQLITE, MEMORY, '<=', 5)],
 }

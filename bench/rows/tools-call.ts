@@ -1,16 +1,16 @@
-// tools/call of 2026-07-28: the request that this project exists to serve fast, and its cost against the number of tools.
-import { mcpHandler, ours, peer, sdkServer, tmcp, tmcpOnHono } from '../contestants.ts'
+// tools/call of 2026-07-28 with 1 to 1,000 tools.
+import { mcpHandler, mcpHost, sdkServer, serverScript, tmcp, tmcpOnHono } from '../contestants.ts'
 import { callEcho } from '../requests.ts'
 import { type Row, ratio } from '../row.ts'
 
 export const row: Row = {
   name: 'tools/call',
   contestants: [
-    peer('Koa', 'koa.mjs', [], callEcho),
-    peer('node:http', 'node-http.mjs', [], callEcho),
-    ours(1, callEcho),
-    ours(100, callEcho),
-    ours(1000, callEcho),
+    serverScript('Koa', 'koa.mjs', [], callEcho),
+    serverScript('node:http', 'node-http.mjs', [], callEcho),
+    mcpHost(1, callEcho),
+    mcpHost(100, callEcho),
+    mcpHost(1000, callEcho),
     tmcp(1, callEcho),
     tmcp(100, callEcho),
     tmcpOnHono(1, callEcho),

@@ -1,5 +1,5 @@
-// tools/list of 2026-07-28 with 100 tools, against Koa sending a constant body of that size.
-import { mcpHandler, ours, peer, sdkServer, tmcp, tmcpOnHono } from '../contestants.ts'
+// tools/list of 2026-07-28 with 100 tools. The baseline is Koa with a constant body of that size.
+import { mcpHandler, mcpHost, sdkServer, serverScript, tmcp, tmcpOnHono } from '../contestants.ts'
 import { listTools } from '../requests.ts'
 import { type Row, ratio } from '../row.ts'
 
@@ -9,8 +9,8 @@ const list = listTools(TOOLS)
 export const row: Row = {
   name: 'tools/list',
   contestants: [
-    peer('Koa, constant body', 'koa-constant.mjs', [TOOLS], list),
-    ours(TOOLS, list),
+    serverScript('Koa, constant body', 'koa-constant.mjs', [TOOLS], list),
+    mcpHost(TOOLS, list),
     tmcp(TOOLS, list),
     tmcpOnHono(TOOLS, list),
     mcpHandler(TOOLS, list),

@@ -1,14 +1,14 @@
-// tools/call of a tool of an upstream server, against two bare hops, and of an own tool next to 20 upstream servers.
-import { CONFIG_IMPORTS, relayed, startOurs, twoPosts } from '../contestants.ts'
+// Compares a tools/call of an upstream tool to a node:http relay, and an own tool with and without 20 upstream servers.
+import { CONFIG_IMPORTS, hostCommand, postRelay, withEchoApi } from '../contestants.ts'
 import { callEcho, callEchoApi } from '../requests.ts'
 import { type Row, ratio } from '../row.ts'
 
 const SERVERS = 20
 const TOOLS = 50
 
-const configText = (toolsets: readonly string[], servers: object) => `${CONFIG_IMPORTS}
+const createConfig = (toolsets: readonly string[], servers: object) => `${CONFIG_IMPORTS}
 const api = process.env.API_URL
-const own = { ...toolTexts(1)[0], input: INPUT_SCHEMA }
+const own = { ...makeTools(1)[0], input: INPUT_SCHEMA }
 const servers = ${JSON.stringify(servers)}
 for (const server of Object.values(servers)) server.url = api + server.url
 
@@ -21,27 +21,24 @@ export default {
 }
 `
 
-const names = Array.from({ length: SERVERS }, (_, index) => `far${index}`)
-const far = Object.fromEntries(names.map(name => [name, { url: `/${TOOLS}` }]))
+const names = Array.from({ length: SERVERS }, (_, index) => `upstream${index}`)
+const upstreams = Object.fromEntries(names.map(name => [name, { url: `/${TOOLS}` }]))
 
 const PROXIED = 'ours, upstream'
-const ALONE = 'ours, own tool alone'
-const NEXT_TO = `ours, own tool next to ${SERVERS} upstream servers with ${(SERVERS * TOOLS).toLocaleString('en')} tools`
+const OWN_TOOL = 'ours, own tool only'
+const WITH_UPSTREAMS = `ours, own tool next to ${SERVERS} upstream servers with ${(SERVERS * TOOLS).toLocaleString('en')} tools`
 
-const start = (file: string, toolsets: readonly string[], servers: object) => (scratch: string) =>
-  startOurs(scratch, file, configText(toolsets, servers))
+const createCommand = (file: string, toolsets: readonly string[], servers: object) => (scratch: string) =>
+  hostCommand(scratch, file, createConfig(toolsets, servers))
 
 export const row: Row = {
   name: 'tools/call, upstream',
   contestants: [
-    twoPosts,
-    {
-      ...relayed(PROXIED, start('upstream', ['far'], { far: { url: '/1', prefix: '' } }), callEchoApi),
-      ours: true,
-    },
-    { ...relayed(ALONE, start('own-alone', ['own'], {}), callEcho), ours: true },
-    { ...relayed(NEXT_TO, start('own-next-to', ['own', ...names], far), callEcho), ours: true },
+    postRelay,
+    withEchoApi(PROXIED, createCommand('upstream', ['api'], { api: { url: '/1', prefix: '' } }), callEchoApi),
+    withEchoApi(OWN_TOOL, createCommand('own-tool', ['own'], {}), callEcho),
+    withEchoApi(WITH_UPSTREAMS, createCommand('with-upstreams', ['own', ...names], upstreams), callEcho),
   ],
-  targets: [ratio(PROXIED, twoPosts.name, '<=', 1.5), ratio(NEXT_TO, ALONE, '<=', 1.05)],
-  quick: [twoPosts.name, PROXIED],
+  targets: [ratio(PROXIED, postRelay.name, '<=', 1.5), ratio(WITH_UPSTREAMS, OWN_TOOL, '<=', 1.05)],
+  quick: [postRelay.name, PROXIED],
 }

@@ -1,5 +1,5 @@
-// A deployment as one server of the benchmark: Redis, nodes of our compiled package, and nginx where they are several.
-// Arguments: how many nodes, then the command of one. Ends all of it on SIGTERM.
+// Starts Redis, nodes of the compiled package, and nginx if there are several nodes. Stops all of them on SIGTERM.
+// Arguments: the number of nodes, then the command of a node.
 import { type ChildProcess, spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { startNginx } from '../../test/cluster/support/nginx.ts'
@@ -27,7 +27,7 @@ async function startNode(env: Record<string, string>): Promise<number> {
       output += text
       if (output.includes('listening on')) resolve()
     })
-    child.once('exit', code => reject(new Error(`a node ended with ${code}: ${output}`)))
+    child.once('exit', code => reject(new Error(`a node exited with ${code}: ${output}`)))
   })
   return port
 }

@@ -1,14 +1,14 @@
-// The server behind relayed calls. `GET /echo` returns the query parameter `message` as JSON. A POST is MCP of 2026-07-28, with as many
-// tools as its path says: `/50`.
+// The API of relayed calls. `GET /echo` returns the query parameter `message` as JSON. POST is MCP 2026-07-28: the path
+// is the number of tools, for example `/50`.
 import { createServer } from 'node:http'
-import { answerOf, INPUT_SCHEMA, listen, toolTexts } from './tools.mjs'
+import { createResponse, INPUT_SCHEMA, listen, makeTools } from './tools.mjs'
 
-const DISCOVERED = { supportedVersions: ['2026-07-28'], capabilities: { tools: {} } }
+const DISCOVER_RESULT = { supportedVersions: ['2026-07-28'], capabilities: { tools: {} } }
 
-function resultOf(method, params, path) {
-  if (method === 'server/discover') return DISCOVERED
+function createResult(method, params, path) {
+  if (method === 'server/discover') return DISCOVER_RESULT
   if (method === 'tools/list') {
-    return { tools: toolTexts(Number(path.slice(1))).map(text => ({ ...text, inputSchema: INPUT_SCHEMA })) }
+    return { tools: makeTools(Number(path.slice(1))).map(tool => ({ ...tool, inputSchema: INPUT_SCHEMA })) }
   }
   if (method !== 'tools/call') return undefined
   const structuredContent = { message: params.arguments.message }
@@ -30,8 +30,13 @@ const server = createServer((request, response) => {
   request.on('data', chunk => chunks.push(chunk))
   request.on('end', () => {
     const { id, method, params } = JSON.parse(Buffer.concat(chunks).toString())
-    const result = resultOf(method, params, request.url)
-    send(response, result ? answerOf(id, result) : { jsonrpc: '2.0', id, error: { code: -32601, message: 'unknown' } })
+    const result = createResult(method, params, request.url)
+    send(
+      response,
+      result
+        ? createResponse(id, result)
+        : { jsonrpc: '2.0', id, error: { code: -32601, message: 'Method not found' } },
+    )
   })
 })
 

@@ -1,21 +1,21 @@
-// fastmcp, the framework of that name for TypeScript, with JSON answers and nothing switched on that can be off.
+// The TypeScript framework fastmcp, with JSON responses and optional features disabled.
 // Argument: `stateless` for a server without sessions.
 import { FastMCP } from 'fastmcp'
 import { z } from 'zod'
-import { findFreePort, SERVER_INFO, toolTexts } from './tools.mjs'
+import { findFreePort, makeTools, SERVER_INFO } from './tools.mjs'
 
-const [text] = toolTexts(1)
+const [tool] = makeTools(1)
 
-const silent = () => undefined
+const ignore = () => undefined
 const server = new FastMCP({
   ...SERVER_INFO,
-  logger: { debug: silent, error: silent, info: silent, log: silent, warn: silent },
+  logger: { debug: ignore, error: ignore, info: ignore, log: ignore, warn: ignore },
   health: { enabled: false },
   ping: { enabled: false },
   roots: { enabled: false },
 })
 server.addTool({
-  ...text,
+  ...tool,
   parameters: z.object({ message: z.string().describe('What to return.') }),
   execute: async ({ message }) => message,
 })

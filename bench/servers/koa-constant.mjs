@@ -1,10 +1,10 @@
-// The baseline of tools/list: Koa as its guides write it, sending a constant body of the size of the list.
+// The baseline of tools/list: idiomatic Koa with a constant body of the same size.
 import { createServer } from 'node:http'
 import Koa from 'koa'
-import { answerOf, INPUT_SCHEMA, listen, toolTexts } from './tools.mjs'
+import { createResponse, INPUT_SCHEMA, listen, makeTools } from './tools.mjs'
 
-const tools = toolTexts(Number(process.argv[2])).map(text => ({ ...text, inputSchema: INPUT_SCHEMA }))
-const body = JSON.stringify(answerOf(1, { tools, ttlMs: 60_000, cacheScope: 'public' }))
+const tools = makeTools(Number(process.argv[2])).map(tool => ({ ...tool, inputSchema: INPUT_SCHEMA }))
+const body = JSON.stringify(createResponse(1, { tools, ttlMs: 60_000, cacheScope: 'public' }))
 
 const app = new Koa()
 app.use(async ctx => {

@@ -1,2 +1,2 @@
-/** The text of so many megabytes of records. */
+/** Returns a JSON text of this size. */
 export function makeRecords(megabytes: number): string

@@ -1,6 +1,6 @@
-// Large texts for the benchmark: records as JSON, as tools return them. Their quotes must be escaped on the way.
+// Creates large texts: JSON records, whose quotes must be escaped in a tool result.
 
-/** The text of so many megabytes of records. */
+/** Returns a JSON text of this size. */
 export function makeRecords(megabytes) {
   const records = []
   for (let size = 0; size < megabytes * 1e6; ) {

@@ -1,16 +1,16 @@
-// The official TypeScript SDK, as its README sets it up for per-request service over node:http, with JSON answers.
+// The official TypeScript SDK 2.4 with a server per request and JSON responses. Argument: number of tools.
 import { createServer } from 'node:http'
 import { toNodeHandler } from '@modelcontextprotocol/node'
 import { createMcpHandler, McpServer } from '@modelcontextprotocol/server'
 import { z } from 'zod'
-import { listen, SERVER_INFO, toolTexts } from './tools.mjs'
+import { listen, makeTools, SERVER_INFO } from './tools.mjs'
 
-const texts = toolTexts(Number(process.argv[2]))
+const tools = makeTools(Number(process.argv[2]))
 const inputSchema = z.object({ message: z.string().describe('What to return.') })
 
 function createMcpServer() {
   const server = new McpServer(SERVER_INFO)
-  for (const { name, description } of texts) {
+  for (const { name, description } of tools) {
     server.registerTool(name, { description, inputSchema }, ({ message }) => ({
       content: [{ type: 'text', text: message }],
     }))

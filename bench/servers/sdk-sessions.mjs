@@ -1,12 +1,12 @@
-// The official TypeScript SDK 1.32.2 with a session for each client and JSON answers, as its guides write it.
+// The official TypeScript SDK 1.32.2 with a session per client and JSON responses, as in its guides.
 import { randomUUID } from 'node:crypto'
 import { createServer } from 'node:http'
 import { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js'
 import { StreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/streamableHttp.js'
 import { z } from 'zod'
-import { listen, SERVER_INFO, toolTexts } from './tools.mjs'
+import { listen, makeTools, SERVER_INFO } from './tools.mjs'
 
-const [{ name, description }] = toolTexts(1)
+const [{ name, description }] = makeTools(1)
 const transports = new Map()
 
 async function openTransport() {

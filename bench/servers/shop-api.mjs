@@ -1,5 +1,5 @@
-// The HTTP API of the shop workload: a catalog of 100,000 products, as the TM Dev Lab v2 benchmark of MCP servers defines it.
-// A search is computed once and then answered from memory, because the API shares two cores with the server that is measured.
+// The HTTP API of the shop workload (TM Dev Lab v2 benchmark of MCP servers): a catalog of 100,000 products.
+// Search results are cached, because the API shares two CPUs with the measured server.
 import { createServer } from 'node:http'
 import { listen } from './tools.mjs'
 
@@ -23,7 +23,7 @@ const products = Array.from({ length: 100_000 }, (_, index) => {
   }
 })
 
-const found = new Map()
+const searchCache = new Map()
 
 function search(query) {
   const category = query.get('category')
@@ -34,9 +34,9 @@ function search(query) {
   return JSON.stringify({ category, total_found: matching.length, products: matching.slice(0, limit) })
 }
 
-function searchOnce(text) {
-  if (!found.has(text)) found.set(text, search(new URLSearchParams(text)))
-  return found.get(text)
+function searchCached(query) {
+  if (!searchCache.has(query)) searchCache.set(query, search(new URLSearchParams(query)))
+  return searchCache.get(query)
 }
 
 const cents = value => Math.round(value * 100) / 100
@@ -53,16 +53,16 @@ async function readJson(req) {
   return JSON.parse(Buffer.concat(chunks).toString())
 }
 
-async function answer(req) {
+async function handle(req) {
   const [path, query = ''] = req.url.split('?')
-  if (path === '/products/search') return searchOnce(query)
+  if (path === '/products/search') return searchCached(query)
   if (path === '/cart/calculate') return calculate(await readJson(req))
   return JSON.stringify(products[Number(path.slice('/products/'.length)) - 1])
 }
 
 listen(
   createServer(async (req, res) => {
-    const body = await answer(req)
+    const body = await handle(req)
     res.writeHead(200, { 'Content-Type': 'application/json', 'Content-Length': Buffer.byteLength(body) }).end(body)
   }),
 )

@@ -1,4 +1,5 @@
-// The peers of the shop workload, each set up as its own guide describes. Argument: node, sdk, sdk-sessions, tmcp or fastmcp.
+// The other servers of the shop workload, set up as in their guides.
+// Argument: node, sdk, sdk-sessions, tmcp or fastmcp.
 import { randomUUID } from 'node:crypto'
 import { createServer } from 'node:http'
 import { z } from 'zod'
@@ -7,7 +8,7 @@ import { findFreePort, listen, SERVER_INFO } from './tools.mjs'
 
 const asContent = run => async input => ({ content: [{ type: 'text', text: await run(input) }] })
 
-/** The official SDK 2.4: a server for each request, as `createMcpHandler` makes it. */
+/** The official SDK 2.4, with a server per request. */
 async function startSdk() {
   const { toNodeHandler } = await import('@modelcontextprotocol/node')
   const { createMcpHandler, McpServer } = await import('@modelcontextprotocol/server')
@@ -22,12 +23,12 @@ async function startSdk() {
   listen(createServer(toNodeHandler(createMcpHandler(createMcpServer, { responseMode: 'json' }))))
 }
 
-/** The official SDK 1.32: a session for each client. */
+/** The official SDK 1.32, with a session per client. */
 async function startSdkSessions() {
   const { McpServer } = await import('@modelcontextprotocol/sdk/server/mcp.js')
   const { StreamableHTTPServerTransport } = await import('@modelcontextprotocol/sdk/server/streamableHttp.js')
   const transports = new Map()
-  const open = async () => {
+  const openTransport = async () => {
     const transport = new StreamableHTTPServerTransport({
       sessionIdGenerator: randomUUID,
       enableJsonResponse: true,
@@ -45,14 +46,14 @@ async function startSdkSessions() {
     createServer(async (req, res) => {
       const chunks = []
       for await (const chunk of req) chunks.push(chunk)
-      const transport = transports.get(req.headers['mcp-session-id']) ?? (await open())
+      const transport = transports.get(req.headers['mcp-session-id']) ?? (await openTransport())
       const text = Buffer.concat(chunks).toString()
       await transport.handleRequest(req, res, text === '' ? undefined : JSON.parse(text))
     }),
   )
 }
 
-/** tmcp on the adapter of Hono, the faster one. */
+/** tmcp with the Hono adapter, the fastest known. */
 async function startTmcp() {
   const { getRequestListener } = await import('@hono/node-server')
   const { ZodJsonSchemaAdapter } = await import('@tmcp/adapter-zod')
@@ -72,10 +73,10 @@ async function startTmcp() {
 
 async function startFastmcp() {
   const { FastMCP } = await import('fastmcp')
-  const silent = () => undefined
+  const ignore = () => undefined
   const server = new FastMCP({
     ...SERVER_INFO,
-    logger: { debug: silent, error: silent, info: silent, log: silent, warn: silent },
+    logger: { debug: ignore, error: ignore, info: ignore, log: ignore, warn: ignore },
     health: { enabled: false },
     ping: { enabled: false },
     roots: { enabled: false },
@@ -89,7 +90,7 @@ async function startFastmcp() {
   console.log(`listening on http://127.0.0.1:${port}`)
 }
 
-/** The same tools on node:http without sessions, validation or any other part of MCP: the floor that no server goes below. */
+/** The same tools on node:http without sessions and validation: the lower limit of the cost. */
 function startNode() {
   const run = new Map(SHOP_TOOLS.map(({ name, run }) => [name, run]))
   const tools = SHOP_TOOLS.map(({ name, description, input }) => ({ name, description, inputSchema: input }))

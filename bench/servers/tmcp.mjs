@@ -1,5 +1,5 @@
-// tmcp, the fastest Node framework found, over its HTTP transport and node:http.
-// Arguments: how many tools, and `hono` for that adapter instead of the one that its README names.
+// tmcp, the fastest other framework. Arguments: number of tools, and `hono` for Hono's node:http adapter instead of the
+// adapter in the README of tmcp.
 import { createServer } from 'node:http'
 import { getRequestListener } from '@hono/node-server'
 import { createRequestListener } from '@remix-run/node-fetch-server'
@@ -7,11 +7,11 @@ import { ZodJsonSchemaAdapter } from '@tmcp/adapter-zod'
 import { HttpTransport } from '@tmcp/transport-http'
 import { McpServer } from 'tmcp'
 import { z } from 'zod'
-import { listen, SERVER_INFO, toolTexts } from './tools.mjs'
+import { listen, makeTools, SERVER_INFO } from './tools.mjs'
 
 const schema = z.object({ message: z.string().describe('What to return.') })
 const server = new McpServer(SERVER_INFO, { adapter: new ZodJsonSchemaAdapter(), capabilities: { tools: {} } })
-for (const { name, description } of toolTexts(Number(process.argv[2]))) {
+for (const { name, description } of makeTools(Number(process.argv[2]))) {
   server.tool({ name, description, schema }, ({ message }) => ({ content: [{ type: 'text', text: message }] }))
 }
 

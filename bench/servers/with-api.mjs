@@ -1,4 +1,4 @@
-// Starts the API of the relayed calls, and then a server that calls it: the arguments are what node runs. Ends both on SIGTERM.
+// Starts the echo API, and then a server that calls it. Arguments: those of node for the server. Stops both on SIGTERM.
 import { spawn } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 
@@ -18,10 +18,10 @@ const start = (args, env) =>
     let output = ''
     child.stdout.setEncoding('utf8').on('data', text => {
       output += text
-      const found = /listening on (http:\/\/[\d.:]+)/.exec(output)?.[1]
-      if (found) resolve(found)
+      const printed = /listening on (http:\/\/[\d.:]+)/.exec(output)?.[1]
+      if (printed) resolve(printed)
     })
-    child.once('exit', code => reject(new Error(`${args[0]} ended with ${code}: ${output}`)))
+    child.once('exit', code => reject(new Error(`${args[0]} exited with ${code}: ${output}`)))
   })
 
 const api = await start([fileURLToPath(new URL('echo-api.mjs', import.meta.url))], {})

@@ -1,10 +1,10 @@
 // Tests the chart and tables of a benchmark run with fixed results, without a server.
 import { expect } from 'chai'
 import { drawChart } from '../../bench/chart.ts'
-import { judge } from '../../bench/judge.ts'
 import type { RowResult } from '../../bench/measure-row.ts'
 import { formatMeasure, formatRows, formatTargets } from '../../bench/report.ts'
 import type { Results } from '../../bench/results.ts'
+import { checkTarget } from '../../bench/targets.ts'
 
 const measured = (name: string, costs: readonly number[]) => ({
   name,
@@ -20,7 +20,10 @@ const row: RowResult = {
     measured('a peer, <1> & "more"', [100, 240]),
     measured('ours, 1 tool', [22, 42]),
   ],
-  targets: [judge('ours, 1 tool / Koa <= 1.1', [1.1, 1.05], '<=', 1.1), judge('other / Koa >= 9', [], '>=', 9)],
+  targets: [
+    checkTarget('ours, 1 tool / Koa <= 1.1', [1.1, 1.05], '<=', 1.1),
+    checkTarget('other / Koa >= 9', [], '>=', 9),
+  ],
   yardstick: true,
   absent: ['a server'],
 }
@@ -61,7 +64,7 @@ describe('Benchmark chart', () => {
   it('names the source of its figures', () => {
     expect(svg).to.include('A processor, 2 cores, Node 20.20.2; 2026-11-23, 0123456<')
     const busy = drawChart({ ...results, rows: [{ ...row, others: 0.5 }] })
-    expect(busy).to.include('0123456; others used up to 50 % of the machine<')
+    expect(busy).to.include('0123456; other processes used up to 50 % of the CPU time<')
   })
 
   it('is well-formed XML', () => {
@@ -108,7 +111,7 @@ describe('Benchmark report', () => {
     const measure = {
       name: 'start',
       figures: [{ what: 'it listens', unit: 'ms', values: [300, 310, 305] }],
-      targets: [judge('it listens within 250 ms', [300, 310, 305], '<=', 250)],
+      targets: [checkTarget('it listens within 250 ms', [300, 310, 305], '<=', 250)],
       notes: ['a note'],
       others: 0.42,
     }
@@ -120,7 +123,7 @@ describe('Benchmark report', () => {
       'start',
       '  it listens  305 (300 .. 310) ms',
       '  a note',
-      '  others used 42 % of the machine meanwhile',
+      '  other processes used 42 % of the CPU time',
     ])
   })
 })

@@ -3,7 +3,7 @@
 // docs/scaling.md derives a deployment of 1,000,000 sessions from the output.
 import { setTimeout as wait } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
-import { readCpuSeconds, readRss } from '../../../bench/process-cost.ts'
+import { readCpuSeconds, readRss } from '../../../bench/process-stats.ts'
 import { mochaGlobalSetup } from '../../support/compiled.ts'
 import { eventually } from '../../support/eventually.ts'
 import { freePort } from '../../support/free-port.ts'

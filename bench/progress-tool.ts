@@ -1,18 +1,18 @@
-// A tool whose answer is streamed: it tells of progress before its result, where that was asked for.
+// A tool that reports progress before its result, so that its response is streamed if the request has a progress token.
 import { CONFIG_IMPORTS } from './contestants.ts'
 import { callTool, withProgress } from './requests.ts'
 
-/** Before the result. */
+/** Number of progress events before the result. */
 export const EVENTS = 5
 
 export const callReport = callTool('report')
 export const callReportStreamed = withProgress(callReport, EVENTS)
 
-/** The text of a config that serves it at /mcp; `more`: the config's other keys, as they are written. */
-export const reportsWith = (more: string) => `${CONFIG_IMPORTS}
+/** `otherKeys`: source text of the other config keys. */
+export const reportConfig = (otherKeys: string) => `${CONFIG_IMPORTS}
 const report = defineTool({
   name: 'report',
-  description: 'Returns its message after some events.',
+  description: 'Returns its message after progress events.',
   input: INPUT_SCHEMA,
   handler({ message }, { progress }) {
     for (let event = 1; event <= ${EVENTS}; event++) progress(event, ${EVENTS})
@@ -24,6 +24,6 @@ export default {
   server: SERVER_INFO,
   toolsets: { reports: [report] },
   routes: { '/mcp': { toolsets: ['reports'] } },
-  ${more}
+  ${otherKeys}
 }
 `

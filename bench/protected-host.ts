@@ -1,6 +1,6 @@
-// A host that is protected, for rows that ask what that costs: bearer tokens, and a policy of fifty rules.
+// mcp-host with bearer tokens and a tool policy of 50 rules.
 import { generateKeyPairSync, type KeyObject, sign } from 'node:crypto'
-import { ours } from './contestants.ts'
+import { mcpHost } from './contestants.ts'
 import { type BenchRequest, callEcho } from './requests.ts'
 import type { Contestant } from './row.ts'
 
@@ -11,14 +11,14 @@ const { publicKey, privateKey } = generateKeyPairSync('rsa', { modulusLength: 20
 
 const encode = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url')
 
-function tokenOf(key: KeyObject): string {
+function signToken(key: KeyObject): string {
   const now = Math.floor(Date.now() / 1000)
   const claims = { iss: ISSUER, aud: AUDIENCE, sub: 'bench', scope: 'mcp.tools', iat: now, exp: now + 3_600 }
-  const head = `${encode({ alg: 'RS256', typ: 'at+jwt', kid: 'bench' })}.${encode(claims)}`
-  return `${head}.${sign('sha256', Buffer.from(head), key).toString('base64url')}`
+  const signed = `${encode({ alg: 'RS256', typ: 'at+jwt', kid: 'bench' })}.${encode(claims)}`
+  return `${signed}.${sign('sha256', Buffer.from(signed), key).toString('base64url')}`
 }
 
-/** Bearer tokens of one issuer, whose key is in the config. */
+/** Plugin options for bearer tokens. The config contains the issuer key. */
 export const BEARER = {
   'auth-jwt': {
     issuer: ISSUER,
@@ -26,7 +26,8 @@ export const BEARER = {
     keys: [{ ...publicKey.export({ format: 'jwk' }), kid: 'bench', alg: 'RS256', use: 'sig' }],
   },
 }
-/** Forty-nine rules for other tools, and one that this caller meets. */
+
+/** 49 rules for other tools, and one that applies to the call. */
 const RULES = Object.fromEntries([
   ...Array.from({ length: 49 }, (_, index) => [`other-${index}-*`, 'tools']),
   ['echo*', 'tools'],
@@ -34,14 +35,13 @@ const RULES = Object.fromEntries([
 
 const withToken: BenchRequest = {
   ...callEcho,
-  headers: { ...callEcho.headers, Authorization: `Bearer ${tokenOf(privateKey)}` },
+  headers: { ...callEcho.headers, Authorization: `Bearer ${signToken(privateKey)}` },
 }
 
-/** Our host with these plugins, asked with a token that it has seen before. */
-export const protectedBy = (name: string, plugins: object): Contestant => ({
-  ...ours(1, withToken, { plugins: { 'transport-streamable': {}, ...plugins } }, name.replaceAll(' ', '-')),
+/** Sends the same token with each request, so that the host has it in its cache. */
+export const protectedHost = (name: string, plugins: object): Contestant => ({
+  ...mcpHost(1, withToken, { plugins: { 'transport-streamable': {}, ...plugins } }, name.replaceAll(' ', '-')),
   name,
 })
 
-/** Fifty rules. */
 export const POLICY = { 'tool-policy': { policies: { tools: { scope: 'mcp.tools' } }, rules: RULES } }

@@ -1,25 +1,24 @@
-// The client side of the measures: raw sockets, because at thousands a second or tens of thousands at once a client library
-// would be what is measured. It reads what the servers of the benchmark send, and no more of HTTP than that.
+// HTTP on raw sockets, because the cost of a client library would distort the results of thousands of requests.
+// Supports only the parts of HTTP that the servers of the benchmark use.
 import { connect, type Socket } from 'node:net'
 import type { BenchRequest } from '../requests.ts'
 
-export interface Address {
+export interface Endpoint {
   readonly host: string
   readonly port: number
   readonly path: string
-  /** Where the client's end is; the system chooses where it is not said. */
+  /** Address of the client. Default: chosen by the system. */
   readonly localAddress?: string
 }
 
-export function readAddress(url: string): Address {
+export function parseEndpoint(url: string): Endpoint {
   const { hostname, port, pathname } = new URL(url)
   return { host: hostname, port: Number(port), path: pathname }
 }
 
-/** The bytes of a request. */
 export function encodeRequest(
   method: 'GET' | 'POST' | 'DELETE',
-  { host, port, path }: Address,
+  { host, port, path }: Endpoint,
   headers: BenchRequest['headers'],
   body = '',
 ): Buffer {
@@ -28,45 +27,51 @@ export function encodeRequest(
   return Buffer.from(`${method} ${path} HTTP/1.1\r\n${lines.join('')}\r\n${body}`)
 }
 
-export async function openSocket({ host, port, localAddress }: Address): Promise<Socket> {
+export async function openSocket({ host, port, localAddress }: Endpoint): Promise<Socket> {
   const socket = connect({ port, host, ...(localAddress !== undefined && { localAddress }) })
   socket.setNoDelay(true)
   await new Promise<void>((resolve, reject) => socket.once('connect', resolve).once('error', reject))
   return socket
 }
 
-/** Sends a request that is answered with a stream; resolves once what it sent holds `sign`, and hands on all that follows. */
+/** Opens a streamed response. Resolves once the response contains `marker`. Later chunks are passed to `onChunk`. */
 export async function openStream(
-  address: Address,
+  endpoint: Endpoint,
   request: Buffer,
-  sign: string,
-  told: (chunk: string) => void,
+  marker: string,
+  onChunk: (chunk: string) => void,
 ): Promise<Socket> {
-  const socket = await openSocket(address)
+  const socket = await openSocket(endpoint)
   socket.setEncoding('latin1').write(request)
-  let seen = ''
+  let received = ''
   await new Promise<void>((resolve, reject) => {
-    socket.once('error', reject).once('close', () => reject(new Error(`a stream ended: ${seen.slice(0, 400)}`)))
+    socket
+      .once('error', reject)
+      .once('close', () => reject(new Error(`the server closed a stream: ${received.slice(0, 400)}`)))
     socket.on('data', function read(chunk: string) {
-      seen += chunk
-      if (seen.includes('\r\n\r\n') && !seen.startsWith('HTTP/1.1 200')) reject(new Error(seen.slice(0, 400)))
-      if (!seen.includes(sign)) return
+      received += chunk
+      if (received.includes('\r\n\r\n') && !received.startsWith('HTTP/1.1 200'))
+        reject(new Error(received.slice(0, 400)))
+      if (!received.includes(marker)) return
       socket.off('data', read)
       resolve()
     })
   })
-  socket.on('data', told)
+  socket.on('data', onChunk)
   return socket
 }
 
-/** Does `work` so many times, a hundred at once. */
-export async function repeat<Result>(times: number, work: (index: number) => Promise<Result>): Promise<Result[]> {
+/** Runs a task `count` times, up to 100 at once. */
+export async function runConcurrently<Result>(
+  count: number,
+  task: (index: number) => Promise<Result>,
+): Promise<Result[]> {
   const results: Result[] = []
   let next = 0
   const worker = async () => {
-    while (next < times) {
+    while (next < count) {
       const index = next++
-      results[index] = await work(index)
+      results[index] = await task(index)
     }
   }
   await Promise.all(Array.from({ length: 100 }, worker))
