@@ -8,7 +8,7 @@ import { initCommand } from '../../cli/init.ts'
 import type { StartError } from '../../core/plugin.ts'
 import { makeFolder, removeFolders } from '../config/folder.ts'
 import { rejectionOf } from '../fixtures/rejection-of.ts'
-import { printedBy, testContext } from './printed-by.ts'
+import { printedBy, testContext } from './run-command.ts'
 
 after(removeFolders)
 

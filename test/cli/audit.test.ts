@@ -13,7 +13,7 @@ import { makeFolder, removeFolders } from '../config/folder.ts'
 import { linesIn, startAudited } from '../plugins/audit/audited-host.ts'
 import { stopHosts } from '../support/start-host.ts'
 import { configText, runCli, stopAll } from './in-process.ts'
-import { printedBy } from './printed-by.ts'
+import { printedBy } from './run-command.ts'
 
 after(removeFolders)
 after(stopHosts)

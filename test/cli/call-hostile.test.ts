@@ -9,7 +9,7 @@ import { makeFolder, removeFolders } from '../config/folder.ts'
 import { rejectionOf } from '../fixtures/rejection-of.ts'
 import { itThorough } from '../support/thorough.ts'
 import { type Ended, startCli, stopAll } from './in-process.ts'
-import { testContext } from './printed-by.ts'
+import { testContext } from './run-command.ts'
 
 type Message = { readonly id?: number; readonly method?: string; readonly params?: Record<string, unknown> }
 /** What the server answers a method with: a result, an error, or whatever it writes itself. */

@@ -9,7 +9,7 @@ import { makeCertificate, startTrusting } from '../plugins/dev-auth-server/certi
 import { startHost, stopHosts } from '../support/start-host.ts'
 import { startBadProxy, stopProxies } from './bad-proxy.ts'
 import { needsTerminals, startInTerminal } from './in-terminal.ts'
-import { startDesk, stopDesks } from './login-desk.ts'
+import { startDesk, stopDesks } from './login-setup.ts'
 import { callLine } from './report/log-lines.ts'
 import { configText, startCli, stopAll } from './run-cli.ts'
 

@@ -10,7 +10,7 @@ import { schemaText } from '../../cli/schema.ts'
 import { tasksCommand } from '../../cli/tasks.ts'
 import { makeFolder, removeFolders } from '../config/folder.ts'
 import { configText, runCli, stopAll } from './in-process.ts'
-import { ROOT } from './running.ts'
+import { ROOT } from './running-command.ts'
 
 after(removeFolders)
 after(stopAll)

@@ -10,7 +10,7 @@ import { connectCommand } from '../../cli/connect.ts'
 import { makeFolder, removeFolders } from '../config/folder.ts'
 import { rejectionOf } from '../fixtures/rejection-of.ts'
 import { configText, runCli, stopAll } from './in-process.ts'
-import { testContext } from './printed-by.ts'
+import { testContext } from './run-command.ts'
 
 after(stopAll)
 after(removeFolders)

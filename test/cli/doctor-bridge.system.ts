@@ -12,7 +12,7 @@ import {
   stopIdentityProviders,
 } from '../support/identity-provider.ts'
 import { startIssuer, stopIssuers } from '../support/test-issuer.ts'
-import { CALLBACK, configOf, examine, PUBLIC } from './examined-bridge.ts'
+import { CALLBACK, configOf, examine, PUBLIC } from './doctor-bridge-config.ts'
 import { runCli, stopAll } from './in-process.ts'
 
 /** A page as a vendor shows it, in the place of the authorization endpoint. */

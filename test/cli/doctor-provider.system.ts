@@ -10,7 +10,7 @@ import { settle } from '../../plugins/auth-bridge/upstream/settings.ts'
 import { type IdentityProvider, startIdentityProvider, stopIdentityProviders } from '../support/identity-provider.ts'
 import { createTestLog } from '../support/start-host.ts'
 import { makeKey, toJwk } from '../support/test-issuer.ts'
-import { CALLBACK, configOf, examine as examineConfigOf } from './examined-bridge.ts'
+import { CALLBACK, configOf, examine as examineConfigOf } from './doctor-bridge-config.ts'
 
 let idp: IdentityProvider
 /** Answers as `reply` says, whatever it is asked. */

@@ -8,7 +8,7 @@ import { addCommand } from '../../cli/add.ts'
 import { importCommand } from '../../cli/import.ts'
 import { makeFolder, removeFolders } from '../config/folder.ts'
 import { rejectionOf } from '../fixtures/rejection-of.ts'
-import { testContext } from './printed-by.ts'
+import { testContext } from './run-command.ts'
 
 after(removeFolders)
 

@@ -4,9 +4,9 @@ import { EventEmitter } from 'node:events'
 import { extname } from 'node:path'
 import { PassThrough } from 'node:stream'
 import type { CommandEnvironment } from '../../cli/context.ts'
-import { type ConfigParts, configWith, type Ended, follow, plainEnvironment, type Running } from './running.ts'
+import { type ConfigParts, configWith, type Ended, follow, plainEnvironment, type Running } from './running-command.ts'
 
-export type { ConfigParts, Ended, Running } from './running.ts'
+export type { ConfigParts, Ended, Running } from './running-command.ts'
 
 /** For configs in other folders: the same modules as the test's own, from source or compiled. */
 export const coreUrl = (module: string): string =>

@@ -12,8 +12,8 @@ import { StartError } from '../../core/plugin.ts'
 import { makeFolder, removeFolders } from '../config/folder.ts'
 import { rejectionOf } from '../fixtures/rejection-of.ts'
 import { CORE, PLUGIN, runCli, stopAll } from './in-process.ts'
-import { printedBy, testContext } from './printed-by.ts'
-import { ROOT } from './running.ts'
+import { printedBy, testContext } from './run-command.ts'
+import { ROOT } from './running-command.ts'
 
 after(stopAll)
 after(removeFolders)

@@ -1,7 +1,7 @@
 // `mcp-host login` of one server in several processes: one shows the URL, the others wait and take over.
 import { expect } from 'chai'
 import { authorize } from '../client/support/fake-servers.ts'
-import { filesOf, startDesk, stopDesks } from './login-desk.ts'
+import { filesOf, startDesk, stopDesks } from './login-setup.ts'
 import { startCli, stopAll } from './run-cli.ts'
 
 const URL_LINE = /^ {2}(http:\S+\/authorize\?\S+)$/m

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { expect } from 'chai'
 import { expectNoSecret } from '../client/support/leaks.ts'
 import { makeFolder } from '../config/folder.ts'
-import { type Desk, expectNothingShown, expectServes, filesOf, SECRET, startDesk, stopDesks } from './login-desk.ts'
+import { type Desk, expectNothingShown, expectServes, filesOf, SECRET, startDesk, stopDesks } from './login-setup.ts'
 
 describe('mcp-host login as a program, with client_credentials', () => {
   after(stopDesks)

@@ -10,7 +10,7 @@ import { authorize } from '../client/support/fake-servers.ts'
 import { expectNoSecret } from '../client/support/leaks.ts'
 import { makeFolder } from '../config/folder.ts'
 import { sideBySide } from '../support/side-by-side.ts'
-import { expectNothingShown, expectServes, filesOf, startDesk, stopDesks } from './login-desk.ts'
+import { expectNothingShown, expectServes, filesOf, startDesk, stopDesks } from './login-setup.ts'
 
 after(stopDesks)
 

@@ -6,7 +6,7 @@ import { addCommand } from '../../cli/add.ts'
 import { openapiCommand } from '../../cli/openapi.ts'
 import { makeFolder, removeFolders } from '../config/folder.ts'
 import { rejectionOf } from '../fixtures/rejection-of.ts'
-import { printedBy } from './printed-by.ts'
+import { printedBy } from './run-command.ts'
 
 after(removeFolders)
 

@@ -6,7 +6,7 @@ import { type ProxyEnds, startProxy } from '../../cli/proxy.ts'
 import { TIMING, type Timing } from '../../remote/http/link.ts'
 import { makeFolder } from '../config/folder.ts'
 import { clientOf, type StdioClient } from '../plugins/transport-stdio/stdio-client.ts'
-import { type TestContext, testContext } from './printed-by.ts'
+import { type TestContext, testContext } from './run-command.ts'
 
 /** Nobody waits long for a server that is not there. */
 export const QUICK: Timing = { ...TIMING, retryTimeout: 400, pause: 20, longestPause: 200, resumption: 3_000 }

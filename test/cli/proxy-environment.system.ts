@@ -7,7 +7,7 @@ import { removeFolders } from '../config/folder.ts'
 import { initialize } from '../plugins/transport-stdio/stdio-client.ts'
 import { startHost, stopHosts } from '../support/start-host.ts'
 import { endRelays, openProxy } from './proxy-client.ts'
-import { closeServers, listenAnywhere } from './serve-by-hand.ts'
+import { closeServers, listenAnywhere } from './raw-mcp-server.ts'
 
 describe('mcp-host proxy and the HTTP proxy of the environment', () => {
   let url: string

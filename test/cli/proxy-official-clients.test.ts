@@ -8,8 +8,8 @@ import { sessionToolset } from '../fixtures/session-toolset.ts'
 import { createPuppet } from '../support/puppet-tool.ts'
 import { startHost, stopHosts } from '../support/start-host.ts'
 import { describeSessionJourney, listenTo, type Traveller } from '../support/v1-journey.ts'
-import { connectThrough, type ProxiedEnd } from './proxied-client.ts'
 import { endRelays } from './proxy-client.ts'
+import { connectThrough, type ProxiedEnd } from './proxy-official-client.ts'
 import { startSdkServer, stopSdkServers } from './sdk-server.ts'
 
 const INFO = { name: 'official', version: '1.0.0' }

@@ -6,7 +6,7 @@ import { removeFolders } from '../config/folder.ts'
 import { INITIALIZE, initialize } from '../plugins/transport-stdio/stdio-client.ts'
 import { eventually } from '../support/eventually.ts'
 import { endRelays, openProxy, QUICK } from './proxy-client.ts'
-import { closeServers, json, serve } from './serve-by-hand.ts'
+import { closeServers, json, serve } from './raw-mcp-server.ts'
 
 interface Asked {
   readonly verb: string

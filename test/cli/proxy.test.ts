@@ -9,8 +9,8 @@ import { initialize, meta, textOf } from '../plugins/transport-stdio/stdio-clien
 import { eventually } from '../support/eventually.ts'
 import { startHost, stopHosts } from '../support/start-host.ts'
 import { endRelays, openProxy } from './proxy-client.ts'
+import { closeServers, json, serve } from './raw-mcp-server.ts'
 import { startSdkServer, stopSdkServers } from './sdk-server.ts'
-import { closeServers, json, serve } from './serve-by-hand.ts'
 
 const { tool: wait, aborted } = createWait()
 const tools = [

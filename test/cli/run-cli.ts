@@ -5,9 +5,9 @@ import { once } from 'node:events'
 import type { Readable, Writable } from 'node:stream'
 import { pathToFileURL } from 'node:url'
 import { bundledFile } from '../support/compiled.ts'
-import { type ConfigParts, configWith, type Ended, follow, plainEnvironment, type Running } from './running.ts'
+import { type ConfigParts, configWith, type Ended, follow, plainEnvironment, type Running } from './running-command.ts'
 
-export { type ConfigParts, type Ended, ROOT } from './running.ts'
+export { type ConfigParts, type Ended, ROOT } from './running-command.ts'
 
 /** For configs in folders outside of this repository, where `mcp-host` is no package that can be found: the CLI's own. */
 export const CORE = pathToFileURL(bundledFile('core/index.ts')).href

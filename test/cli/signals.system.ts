@@ -4,8 +4,8 @@ import { Agent, request } from 'node:http'
 import { expect } from 'chai'
 import { makeFolder, removeFolders } from '../config/folder.ts'
 import { modern } from '../support/rpc.ts'
+import { callWait, WAIT } from './pending-call.ts'
 import { configText, type Running, startCli, stopAll } from './run-cli.ts'
-import { callWait, WAIT } from './waiting-call.ts'
 
 after(stopAll)
 after(removeFolders)

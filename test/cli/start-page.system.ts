@@ -6,7 +6,7 @@ import { expect } from 'chai'
 import { makeFolder, removeFolders } from '../config/folder.ts'
 import { bundledFile } from '../support/compiled.ts'
 import { configText, startCli, stopAll } from './in-process.ts'
-import type { ConfigParts } from './running.ts'
+import type { ConfigParts } from './running-command.ts'
 
 const run = promisify(execFile)
 

@@ -8,7 +8,7 @@ import { defineTool } from '../../core/index.ts'
 import { plugin } from '../fixtures/plugins.ts'
 import { eventually } from '../support/eventually.ts'
 import { startHost, stopHosts } from '../support/start-host.ts'
-import { startDesk, stopDesks } from './login-desk.ts'
+import { startDesk, stopDesks } from './login-setup.ts'
 
 const { signal } = new AbortController()
 const toolsets = { all: [defineTool({ name: 'hello', handler: () => 'hello' })] }

@@ -3,8 +3,8 @@ import { expect } from 'chai'
 import { removeFolders } from '../config/folder.ts'
 import { modern } from '../support/rpc.ts'
 import { listen, nextMessage } from '../support/session-client.ts'
-import { startCrew } from './crew.ts'
 import { CORE, configText, stopAll } from './run-cli.ts'
+import { startCrew } from './start-workers.ts'
 
 after(stopAll)
 after(removeFolders)

@@ -4,8 +4,8 @@ import { removeFolders } from '../config/folder.ts'
 import { scrapeOf } from '../plugins/metrics/scrape.ts'
 import { eventually } from '../support/eventually.ts'
 import { callText } from '../support/steady-load.ts'
-import { crewConfig, linesOf, startCrew } from './crew.ts'
 import { stopAll } from './run-cli.ts'
+import { crewConfig, linesOf, startCrew } from './start-workers.ts'
 
 after(stopAll)
 after(removeFolders)

@@ -3,8 +3,8 @@ import { expect } from 'chai'
 import { removeFolders } from '../config/folder.ts'
 import { isAlive } from '../support/is-alive.ts'
 import { callText, startLoad, stopLoads } from '../support/steady-load.ts'
-import { linesOf, reload, startCrew, version } from './crew.ts'
 import { stopAll } from './run-cli.ts'
+import { linesOf, reload, startCrew, version } from './start-workers.ts'
 
 after(stopLoads)
 after(stopAll)

@@ -4,8 +4,8 @@ import { join } from 'node:path'
 import { expect } from 'chai'
 import { removeFolders } from '../config/folder.ts'
 import { callText, startLoad, stopLoads } from '../support/steady-load.ts'
-import { type Crew, crewConfig, linesOf, startCrew } from './crew.ts'
 import { stopAll } from './run-cli.ts'
+import { type Crew, crewConfig, linesOf, startCrew } from './start-workers.ts'
 
 after(stopLoads)
 after(stopAll)

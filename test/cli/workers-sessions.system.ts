@@ -4,8 +4,8 @@ import { expect } from 'chai'
 import { removeFolders } from '../config/folder.ts'
 import { needsRedis, startRedis, stopRedis } from '../support/redis-server.ts'
 import { openSession, type SessionClient } from '../support/session-client.ts'
-import { PID_TOOL, reload, startCrew } from './crew.ts'
 import { configText, stopAll } from './run-cli.ts'
+import { PID_TOOL, reload, startCrew } from './start-workers.ts'
 
 after(stopAll)
 after(removeFolders)

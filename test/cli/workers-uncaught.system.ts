@@ -5,8 +5,8 @@ import { join } from 'node:path'
 import { expect } from 'chai'
 import { removeFolders } from '../config/folder.ts'
 import { callText } from '../support/steady-load.ts'
-import { crewConfig, linesOf, startCrew } from './crew.ts'
 import { stopAll } from './run-cli.ts'
+import { crewConfig, linesOf, startCrew } from './start-workers.ts'
 
 after(stopAll)
 after(removeFolders)

@@ -7,9 +7,9 @@ import { freePort } from '../support/free-port.ts'
 import { isAlive } from '../support/is-alive.ts'
 import { post } from '../support/rpc.ts'
 import { callText } from '../support/steady-load.ts'
-import { crewConfig, linesOf, startCrew } from './crew.ts'
+import { callWait, WAIT } from './pending-call.ts'
 import { type ConfigParts, configText, runCli, startCli, stopAll } from './run-cli.ts'
-import { callWait, WAIT } from './waiting-call.ts'
+import { crewConfig, linesOf, startCrew } from './start-workers.ts'
 
 after(stopAll)
 after(removeFolders)

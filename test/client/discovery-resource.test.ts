@@ -8,7 +8,7 @@ import { caseCount } from '../support/thorough.ts'
 import { authErrorOf } from './support/auth-error-of.ts'
 import { testContext } from './support/context.ts'
 import { startFakeServers, stopServers } from './support/fake-servers.ts'
-import { type Entry, tableFetch } from './support/table-fetch.ts'
+import { type Entry, tableFetch } from './support/static-fetch.ts'
 
 const SERVER = 'https://mcp.example/a/b'
 const AT_PATH = 'https://mcp.example/.well-known/oauth-protected-resource/a/b'

@@ -4,7 +4,7 @@ import { discoverServer } from '../../client/discovery.ts'
 import type { ClientOAuthOptions } from '../../client/options.ts'
 import { authErrorOf } from './support/auth-error-of.ts'
 import { testContext } from './support/context.ts'
-import { type Entry, tableFetch } from './support/table-fetch.ts'
+import { type Entry, tableFetch } from './support/static-fetch.ts'
 
 const AS = 'https://as.example'
 const OAUTH = `${AS}/.well-known/oauth-authorization-server`

@@ -13,7 +13,7 @@ import { caseCount } from '../support/thorough.ts'
 import { authErrorOf } from './support/auth-error-of.ts'
 import { testContext } from './support/context.ts'
 import { type Handler, type RecordingServer, startRecordingServer, stopServers } from './support/recording-server.ts'
-import { type Entry, tableFetch } from './support/table-fetch.ts'
+import { type Entry, tableFetch } from './support/static-fetch.ts'
 
 const KIB = 1_024
 const WHAT = 'The test document'

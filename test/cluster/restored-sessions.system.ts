@@ -5,7 +5,7 @@ import { eventually } from '../support/eventually.ts'
 import { needsRedis, startRedis } from '../support/redis-server.ts'
 import { nextMessage, type SessionClient } from '../support/session-client.ts'
 import type { StartedHost } from '../support/start-host.ts'
-import { startLine, stopCuttable } from './support/losing-redis.ts'
+import { startLine, stopCuttable } from './support/lossy-redis.ts'
 import { openAtAll, startNode } from './support/nodes.ts'
 
 const page = defineResource({ name: 'page', uriTemplate: 'page://{name}', handler: () => 'text' })

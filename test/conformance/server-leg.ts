@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto'
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { startBalanced } from '../cluster/support/balanced.ts'
+import { startBalanced } from '../cluster/support/balanced-deployment.ts'
 import type { BundledFile } from '../support/compiled.ts'
 import { inPath } from '../support/needs-program.ts'
 import { type HostSettings, startHost } from './host-process.ts'

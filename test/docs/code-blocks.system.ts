@@ -23,7 +23,7 @@ import {
   writeBlock,
   writeMissingConfigs,
   writeToolFiles,
-} from './whole-blocks.ts'
+} from './complete-blocks.ts'
 
 /** What some configs read. */
 const ENVIRONMENT = {

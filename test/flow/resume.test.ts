@@ -1,11 +1,11 @@
 import { expect } from 'chai'
 import { defineResource, defineTool } from '../../core/index.ts'
+import { createUnevenStore, unevenTurns } from '../support/delayed-store.ts'
 import { createPuppet, type PuppetCall } from '../support/puppet-tool.ts'
 import { startHost, stopHosts } from '../support/start-host.ts'
 import { storeWith } from '../support/store-plugin.ts'
 import type { ReadEvent, StreamExchange } from '../support/stream-exchange.ts'
 import { openStreamingSession, type StreamingSession } from '../support/streaming-session.ts'
-import { createUnevenStore, unevenTurns } from '../support/uneven-store.ts'
 
 const puppet = createPuppet()
 const page = defineResource({ name: 'page', uri: 'test://page', handler: () => 'text' })

@@ -1,11 +1,11 @@
 // Tests graceful shutdown with a slow event store.
 import { setTimeout as pause } from 'node:timers/promises'
 import { expect } from 'chai'
+import { createUnevenStore } from '../support/delayed-store.ts'
 import { createPuppet } from '../support/puppet-tool.ts'
 import { openSession, restOf } from '../support/session-client.ts'
 import { startHost, stopHosts } from '../support/start-host.ts'
 import { storeWith } from '../support/store-plugin.ts'
-import { createUnevenStore } from '../support/uneven-store.ts'
 
 afterEach(stopHosts)
 

@@ -1,8 +1,8 @@
 // Tests bytes allocated per request, counted by V8 in a separate process without optimized code for stable results.
 import { expect } from 'chai'
 import type { Allocated } from './count-bytes.ts'
-import { countIn, NODE } from './count-in.ts'
 import type { Work } from './guarded-host.ts'
+import { countIn, NODE } from './run-count.ts'
 
 /** Megabytes: nothing is collected while it is counted. */
 const YOUNG = 128

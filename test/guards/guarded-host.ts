@@ -4,7 +4,7 @@ import { generateKeyPairSync, sign } from 'node:crypto'
 import { createHost } from '../../core/create-host.ts'
 import { defineTool } from '../../core/index.ts'
 import type { Logger } from '../../core/plugin.ts'
-import { type Asker, callEcho, listTools, startAsking } from './asking.ts'
+import { type Asker, callEcho, listTools, startAsking } from './counted-requests.ts'
 
 const ISSUER = 'https://login.example'
 const AUDIENCE = 'https://mcp.example'

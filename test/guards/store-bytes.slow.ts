@@ -1,6 +1,6 @@
 // Compares the heap that full in-memory stores hold with their limits in bytes.
 import { expect } from 'chai'
-import { countIn } from './count-in.ts'
+import { countIn } from './run-count.ts'
 
 describe('In-memory stores: heap use at the limit', () => {
   it('is near the limit of event and grant stores', async () => {

@@ -8,8 +8,8 @@ import { definePlugin, type InternalHost, type Services } from '../../core/inter
 import type { AttackedSettings, Holding, Question, Report } from './attacked-settings.ts'
 import { SETTINGS } from './attacked-settings.ts'
 import { guardedFor, policedFor, toolsFor } from './attacked-tools.ts'
+import { plant } from './injected-faults.ts'
 import { probeLoop } from './loop-probe.ts'
-import { plant } from './planted-faults.ts'
 
 const settings = JSON.parse(process.env[SETTINGS] ?? '{}') as AttackedSettings
 const { issuer, audience, markers, plants, plain } = settings

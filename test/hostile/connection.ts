@@ -1,7 +1,7 @@
 // One connection of an attacker: sends any bytes, and lets everything that comes back be judged.
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
-import { type Answer, AnswerParser, type Head } from './answer-parser.ts'
+import { type Answer, AnswerParser, type Head } from './response-parser.ts'
 import type { Identity } from './target.ts'
 
 /** Who is told of what a connection sees. */

@@ -1,6 +1,6 @@
 // Requests that the host would accept, for attackers to spoil: every method in every revision, as messages and as bytes.
 import { META, MODERN_REVISION } from '../../core/transport.ts'
-import type { Chance } from './chance.ts'
+import type { Chance } from './random.ts'
 import type { Identity, Target } from './target.ts'
 
 export type Json = null | boolean | number | string | Json[] | { [key: string]: Json }

@@ -1,8 +1,9 @@
 // One round of an attack: its chance, what it attacks, and connections whose answers are judged. All that a round opened is
 // closed when it is over.
-import { type Chance, createChance } from './chance.ts'
+
 import { Connection } from './connection.ts'
-import { createWatcher, show } from './judge.ts'
+import { type Chance, createChance } from './random.ts'
+import { createWatcher, show } from './response-checks.ts'
 import type { Tally } from './tally.ts'
 import type { Identity, Target } from './target.ts'
 

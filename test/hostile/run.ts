@@ -2,7 +2,7 @@
 // Options: --seconds 60, --seed 7, --only kind,kind, --replay kind:number,..., --list.
 import { parseArgs } from 'node:util'
 import { runHostile } from './hostile.ts'
-import { describeKinds, describeReport, verdictsOf } from './verdicts.ts'
+import { describeKinds, describeReport, verdictsOf } from './report.ts'
 
 const listOf = (text: string | undefined) => text?.split(',').filter(word => word !== '')
 

@@ -1,8 +1,8 @@
 // Somebody who attacks nobody and is served all the while: whatever others do, each answer is right.
 import { setTimeout as wait } from 'node:timers/promises'
 import { Connection } from './connection.ts'
-import { createWatcher } from './judge.ts'
 import { initializeParams, message, modernBytes, requestBytes } from './requests.ts'
+import { createWatcher } from './response-checks.ts'
 import type { Tally } from './tally.ts'
 import type { Target } from './target.ts'
 

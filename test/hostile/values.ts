@@ -1,7 +1,7 @@
 // Values that nobody sends in good faith, and ways to spoil a good message: in its structure, and in its text.
-import type { Chance } from './chance.ts'
-import { SMUGGLED } from './judge.ts'
+import type { Chance } from './random.ts'
 import type { Json } from './requests.ts'
+import { SMUGGLED } from './response-checks.ts'
 
 const STRINGS = [
   '',

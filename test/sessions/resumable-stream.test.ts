@@ -7,9 +7,9 @@ import { parseEventId } from '../../core/sessions/event-store.ts'
 import { createMemoryEventStore } from '../../core/sessions/memory-event-store.ts'
 import { createResumableStream } from '../../core/sessions/resumable-stream.ts'
 import { anyText } from '../support/any-text.ts'
+import { createUnevenStore, type Effect, unevenTurns } from '../support/delayed-store.ts'
+import { WanderingClient } from '../support/reconnecting-client.ts'
 import { caseCount } from '../support/thorough.ts'
-import { createUnevenStore, type Effect, unevenTurns } from '../support/uneven-store.ts'
-import { WanderingClient } from '../support/wandering-client.ts'
 
 function openStream(store: EventStore, reading?: () => Promise<unknown>) {
   const finished: string[] = []

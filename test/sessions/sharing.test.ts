@@ -12,7 +12,7 @@ import type { Neighbours } from '../../core/slots.ts'
 import { createMemoryStore } from '../../core/store/memory-store.ts'
 import { plugin } from '../fixtures/plugins.ts'
 import { createMemoryPeers } from '../support/memory-services.ts'
-import { startNeighbours } from '../support/neighbours.ts'
+import { startNeighbours } from '../support/worker-processes.ts'
 
 const SECRET = 'one secret that is long enough to use'
 const log = { debug() {}, info() {}, warn() {}, error() {}, child: () => log }

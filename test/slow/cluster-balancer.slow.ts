@@ -6,7 +6,7 @@ import { StreamableHTTPClientTransport as OldTransport } from '@modelcontextprot
 import * as types from '@modelcontextprotocol/sdk/types.js'
 import { expect } from 'chai'
 import { MODERN_REVISION } from '../../core/transport.ts'
-import { type Balanced, needsDeployment, startBalanced, stopBalanced } from '../cluster/support/balanced.ts'
+import { type Balanced, needsDeployment, startBalanced, stopBalanced } from '../cluster/support/balanced-deployment.ts'
 import { createRemotePuppet, type RemotePuppet } from '../cluster/support/remote-puppet.ts'
 import { type CuttingProxy, startCuttingProxy } from '../support/cutting-proxy.ts'
 import {

@@ -2,8 +2,8 @@
 // `SEED=7` repeats a run.
 import { expect } from 'chai'
 import { describeReport, runChaos } from '../cluster/chaos/chaos.ts'
-import { DESCRIPTIONS, KINDS } from '../cluster/chaos/kinds.ts'
-import { needsDeployment } from '../cluster/support/balanced.ts'
+import { DESCRIPTIONS, KINDS } from '../cluster/chaos/failure-kinds.ts'
+import { needsDeployment } from '../cluster/support/balanced-deployment.ts'
 import { sideBySide } from '../support/side-by-side.ts'
 
 const SECONDS = 3

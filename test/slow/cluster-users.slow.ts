@@ -1,6 +1,6 @@
 // Tests isolation of two users at three nodes behind nginx when one has the session id and event ids of the other.
 import { expect } from 'chai'
-import { type Balanced, needsDeployment, startBalanced, stopBalanced } from '../cluster/support/balanced.ts'
+import { type Balanced, needsDeployment, startBalanced, stopBalanced } from '../cluster/support/balanced-deployment.ts'
 import { AUDIENCE } from '../cluster/support/journey.config.ts'
 import { createRemotePuppet } from '../cluster/support/remote-puppet.ts'
 import type { Puppet } from '../support/puppet-tool.ts'

@@ -2,8 +2,8 @@
 // generation.
 import { expect } from 'chai'
 import type { Survived } from '../guards/count-collections.ts'
-import { countIn } from '../guards/count-in.ts'
 import type { Work } from '../guards/guarded-host.ts'
+import { countIn } from '../guards/run-count.ts'
 
 /** Of 20,000 calls. */
 const MOST_FULL = 2

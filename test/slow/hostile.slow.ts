@@ -2,8 +2,8 @@
 import { expect } from 'chai'
 import { PLANTS } from '../hostile/attacked-settings.ts'
 import { type HostileReport, runHostile } from '../hostile/hostile.ts'
+import { verdictsOf } from '../hostile/report.ts'
 import { FAULT_KINDS } from '../hostile/tally.ts'
-import { verdictsOf } from '../hostile/verdicts.ts'
 import { sideBySide } from '../support/side-by-side.ts'
 
 const SEED = 11

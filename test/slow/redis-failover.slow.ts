@@ -1,7 +1,7 @@
 // Tests Redis failover under load with Sentinel and Redis Cluster: lost data is reported and nothing is duplicated.
 import { expect } from 'chai'
 import { faultsOf } from '../cluster/chaos/tally.ts'
-import { describeLoaded, underLoad } from '../redis/support/loaded.ts'
+import { describeLoaded, underLoad } from '../redis/support/loaded-hosts.ts'
 import { eventually } from '../support/eventually.ts'
 import { startReplicatedCluster } from '../support/redis-cluster.ts'
 import { stopHostsAndRedis } from '../support/redis-host.ts'

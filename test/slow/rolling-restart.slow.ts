@@ -1,6 +1,6 @@
 // Tests a rolling restart of three nodes behind nginx (examples/scaling) under load.
 import { expect } from 'chai'
-import { type Balanced, needsDeployment, startBalanced, stopBalanced } from '../cluster/support/balanced.ts'
+import { type Balanced, needsDeployment, startBalanced, stopBalanced } from '../cluster/support/balanced-deployment.ts'
 import { eventually } from '../support/eventually.ts'
 import { openSession } from '../support/session-client.ts'
 import { startLoad, stopLoads } from '../support/steady-load.ts'

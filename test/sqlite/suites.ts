@@ -5,15 +5,16 @@ export const SUITES = [
   'test/plugins/transport-streamable/*.test.ts',
   'test/plugins/transport-sse/*.test.ts',
   // These call no store.
-  '!test/flow/{asks*,authenticators,challenge-scope,client-said,dpop*,frozen-user,guarded-routes*,misbehaving-tools,not-by-http}.*',
-  '!test/flow/{official-clients,ping,protected,reload*,rounds,same-answer-properties,sent-ahead,shared-config-values}.*',
-  '!test/flow/{slow-readers,told-instead,token-expiry}.*',
-  '!test/plugins/transport-streamable/{bad-*,batches,legacy-*,limits,modern,negotiation,notifications,streaming,verbs-*,wrong-params}.test.ts',
+  '!test/flow/{input-required*,request-state-validation,authenticators,challenge-scope,client-value-limits,dpop*}.*',
+  '!test/flow/{frozen-user,guarded-routes*,misbehaving-tools,non-http-authorization}.*',
+  '!test/flow/{official-clients,ping,protected,reload*,multi-round-handlers,same-response-properties,pipelining,shared-config-values}.*',
+  '!test/flow/{slow-readers,error-hints,token-expiry}.*',
+  '!test/plugins/transport-streamable/{invalid-*,misbehaving-tools,batches,legacy-*,limits,modern,negotiation,notifications,streaming,methods-and-paths,wrong-params}.test.ts',
   '!test/plugins/transport-sse/start.test.ts',
   // Their results are decided before the store is called, and other suites test the same calls of the store.
-  '!test/flow/{sessions-answers,upstream-token}.*',
+  '!test/flow/{session-client-responses,upstream-token}.*',
   '!test/plugins/transport-streamable/session-{batches,initialize,requests}.test.ts',
-  'test/cluster/{adoption,forged-answers,open-gets,sessions,streams,watched-at-once}.system.ts',
+  'test/cluster/{session-failover,forged-responses,get-stream-limit,sessions,streams,concurrent-subscriptions}.system.ts',
 ] as const
 
 export interface LeftOut {
@@ -38,9 +39,9 @@ const onPostgres = (file: string, why: string, ...titles: readonly string[]): re
   titles.map(title => ({ file, title, why, on: 'postgres' }))
 
 export const LEFT_OUT: readonly LeftOut[] = [
-  { file: 'test/flow/resume-places.test.ts', title: 'first event of a stream', why: OWN_STORE },
-  { file: 'test/flow/resume-places.test.ts', title: 'Last-Event-ID validation', why: OWN_STORE },
-  { file: 'test/flow/resume-places.test.ts', title: 'calls that close their connection', why: OWN_STORE },
+  { file: 'test/flow/first-event.test.ts', title: 'first event of a stream', why: OWN_STORE },
+  { file: 'test/flow/first-event.test.ts', title: 'Last-Event-ID validation', why: OWN_STORE },
+  { file: 'test/flow/first-event.test.ts', title: 'calls that close their connection', why: OWN_STORE },
   { file: 'test/flow/resume.test.ts', title: 'stream resumption, with a slow store', why: OWN_STORE },
   { file: 'test/flow/shutdown-slow-store.test.ts', why: OWN_STORE },
   { file: 'test/plugins/transport-streamable/session-ids.test.ts', why: OWN_STORE },
@@ -84,7 +85,7 @@ export const LEFT_OUT: readonly LeftOut[] = [
     title: 'counts authenticated users rather than addresses',
     why: TOLD_LATER,
   },
-  { file: 'test/cluster/open-gets.system.ts', title: 'do not count when Redis rejected them', why: REDIS },
+  { file: 'test/cluster/get-stream-limit.system.ts', title: 'do not count when Redis rejected them', why: REDIS },
   ...onPostgres(
     'test/flow/sessions-shutdown.test.ts',
     HANDS_OVER,
@@ -99,18 +100,18 @@ export const LEFT_OUT: readonly LeftOut[] = [
     'that fails later ends its session: calls are aborted, its id gets 404, logged',
   ),
   ...onPostgres(
-    'test/flow/sessions-listen.test.ts',
+    'test/flow/subscriptions-listen.test.ts',
     'it fills the slot of the bus itself',
     'delivers changes of other nodes to listeners and sessions',
   ),
   ...onPostgres(
-    'test/cluster/forged-answers.system.ts',
+    'test/cluster/forged-responses.system.ts',
     'it reads the messages between nodes',
     'are forwarded once for a pending request and never without one',
     'session change messages contain only the changed values',
   ),
   {
-    file: 'test/cluster/adoption.system.ts',
+    file: 'test/cluster/session-failover.system.ts',
     title: 'answers a call of a killed node with node-lost',
     why: 'its nodes are no processes of one host: test/slow/sqlite-chaos.slow.ts kills workers',
   },

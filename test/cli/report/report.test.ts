@@ -9,9 +9,9 @@ import { reportCommand } from '../../../cli/report.ts'
 import { makeFolder, removeFolders } from '../../config/folder.ts'
 import { itThorough } from '../../support/thorough.ts'
 import { startCli, stopAll } from '../in-process.ts'
-import { printedBy, testContext } from '../printed-by.ts'
-import { keepsItsRoom } from './keeps-its-room.ts'
+import { printedBy, testContext } from '../run-command.ts'
 import { callLine, oldLine } from './log-lines.ts'
+import { keepsItsRoom } from './memory-limit.ts'
 
 after(removeFolders)
 after(stopAll)

@@ -5,7 +5,7 @@ import { expect } from 'chai'
 import { AuthError } from '../../../client/errors.ts'
 import { createLoopbackRedirect } from '../../../client/node/index.ts'
 import type { LoopbackRedirectOptions } from '../../../client/node/loopback.ts'
-import { type Answer, send } from './support/send.ts'
+import { type Answer, send } from './support/loopback-requests.ts'
 
 type LoopbackRedirect = Awaited<ReturnType<typeof createLoopbackRedirect>>
 

@@ -11,8 +11,8 @@ import {
   type TokenDesk,
 } from './fake-grants.ts'
 import { type AuthorizationServerSettings, defaultSettings } from './fake-settings.ts'
+import { createTokenBook, type TokenBook } from './fake-tokens.ts'
 import { type RecordedRequest, type RecordingServer, type Reply, startRecordingServer } from './recording-server.ts'
-import { createTokenBook, type TokenBook } from './token-book.ts'
 
 type Claims = Readonly<Record<string, unknown>>
 

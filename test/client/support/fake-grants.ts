@@ -1,11 +1,11 @@
 // The token endpoint of a fake authorization server: what each grant checks before it gives tokens.
 import { createHash, randomBytes } from 'node:crypto'
 import jwt from 'jsonwebtoken'
+import { checkProof } from './dpop-checks.ts'
 import type { FakeClient } from './fake-clients.ts'
 import type { AuthorizationServerSettings } from './fake-settings.ts'
-import { checkProof } from './proofs.ts'
+import type { Family, Grant, TokenBook } from './fake-tokens.ts'
 import type { RecordedRequest, Reply } from './recording-server.ts'
-import type { Family, Grant, TokenBook } from './token-book.ts'
 
 /** What an authorization code stands for. */
 export interface IssuedCode {

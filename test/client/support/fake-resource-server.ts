@@ -1,10 +1,10 @@
 // A protected MCP server's outside in the test's own process: metadata, challenges, and the checks of a token. Behind
 // it there is no MCP: a request that may pass is answered with what the server saw of it.
 import type { ServerResponse } from 'node:http'
+import { checkProof } from './dpop-checks.ts'
 import type { FakeAuthorizationServer } from './fake-authorization-server.ts'
-import { checkProof } from './proofs.ts'
+import type { AccessToken } from './fake-tokens.ts'
 import { type RecordedRequest, type RecordingServer, type Reply, startRecordingServer } from './recording-server.ts'
-import type { AccessToken } from './token-book.ts'
 
 export interface ResourceServerSettings {
   /** Who may issue tokens for it; their issuers are published. */

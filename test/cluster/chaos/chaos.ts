@@ -1,9 +1,9 @@
 // One run of chaos: a deployment, a load on it, one kind of failure, and what the clients counted.
 import { setTimeout as wait } from 'node:timers/promises'
 import { createSeededRandom } from '../../support/seeded-random.ts'
-import { startBalanced } from '../support/balanced.ts'
-import { createAnnouncer } from './announcer.ts'
-import { BALANCED, createLines, failUntil, type Kind } from './kinds.ts'
+import { startBalanced } from '../support/balanced-deployment.ts'
+import { createAnnouncer } from './change-publisher.ts'
+import { BALANCED, createLines, failUntil, type Kind } from './failure-kinds.ts'
 import { startLoad } from './start-load.ts'
 import { createTally, describeTally, faultsOf, type Tally } from './tally.ts'
 

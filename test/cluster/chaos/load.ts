@@ -1,7 +1,7 @@
 // The load of chaos: clients that call a tool which reports numbered progress, and clients that watch resources whose
 // changes are numbered by their addresses.
 import type { RpcMessage } from '../../support/rpc.ts'
-import type { GoodClient } from './good-client.ts'
+import type { GoodClient } from './resilient-client.ts'
 import { Sequence } from './tally.ts'
 
 /** Numbered events of one call. */

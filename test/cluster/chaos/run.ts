@@ -4,7 +4,7 @@ import { parseArgs } from 'node:util'
 import { errorText } from '../../../core/http/errors.ts'
 import { inPath } from '../../support/needs-program.ts'
 import { describeReport, runChaos } from './chaos.ts'
-import { DESCRIPTIONS, KINDS, type Kind } from './kinds.ts'
+import { DESCRIPTIONS, KINDS, type Kind } from './failure-kinds.ts'
 
 function readOptions() {
   const { values } = parseArgs({

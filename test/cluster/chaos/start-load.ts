@@ -3,9 +3,9 @@
 import { setTimeout as wait } from 'node:timers/promises'
 import { createGate } from '../../support/gate.ts'
 import { createSeededRandom } from '../../support/seeded-random.ts'
-import type { Announcer } from './announcer.ts'
-import { GoodClient } from './good-client.ts'
+import type { Announcer } from './change-publisher.ts'
 import { callUntil, listenUntil } from './load.ts'
+import { GoodClient } from './resilient-client.ts'
 import type { Tally } from './tally.ts'
 
 const CALLERS = 6

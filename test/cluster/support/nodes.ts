@@ -4,7 +4,6 @@ import type { Context } from 'mocha'
 import type { Config } from '../../../core/index.ts'
 import { identifyByHeader } from '../../fixtures/identify-by-header.ts'
 import { eventually } from '../../support/eventually.ts'
-import { startNeighbours } from '../../support/neighbours.ts'
 import { needsRedis, type RedisServer, startRedis } from '../../support/redis-server.ts'
 import {
   openSession,
@@ -25,8 +24,9 @@ import {
   storedIn,
   storeFile,
 } from '../../support/test-store.ts'
-import { type Counts, countsInFile, countsInPostgres, countsInRedis, countsInStore } from './counts.ts'
+import { startNeighbours } from '../../support/worker-processes.ts'
 import { recordNeighbour, recordRedis, type SentMessages } from './sent-messages.ts'
+import { type Counts, countsInFile, countsInPostgres, countsInRedis, countsInStore } from './store-counts.ts'
 
 export interface Cluster {
   /** Throws where the nodes share a file. */

@@ -1,7 +1,7 @@
 // What the nodes of a test send to each other, recorded where it leaves them: for Redis, or for the hub of their host.
 import { definePlugin } from '../../../core/internal.ts'
 import { REDIS_SECTIONS, type RedisSections, redisConnection } from '../../../plugins/families/redis/index.ts'
-import type { TestNeighbour } from '../../support/neighbours.ts'
+import type { TestNeighbour } from '../../support/worker-processes.ts'
 
 export class SentMessages {
   readonly #texts: string[] = []

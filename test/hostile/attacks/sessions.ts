@@ -1,7 +1,7 @@
 // Sessions abused: ids and event ids of others, forged and ended ones, doubled handshakes, races of their end.
 import { randomBytes } from 'node:crypto'
-import type { Chance } from '../chance.ts'
 import type { Connection } from '../connection.ts'
+import type { Chance } from '../random.ts'
 import { initializeParams, message, requestBytes } from '../requests.ts'
 import type { Attack, Round } from '../round.ts'
 import { type HostileSession, inSession, onSession, openSession, sessionHeaders } from '../session.ts'

@@ -8,7 +8,7 @@ import { claimsOf } from '../../support/form-browser.ts'
 import { stopIdentityProviders } from '../../support/identity-provider.ts'
 import { callAs } from '../../support/protected-host.ts'
 import { stopHosts } from '../../support/start-host.ts'
-import { Person } from './person.ts'
+import { Person } from './browser-user.ts'
 import { startWithScopes } from './scoped-bridge.ts'
 
 describe('CLI client commands with auth-bridge', () => {

@@ -7,7 +7,7 @@ import { stopIdentityProviders } from '../../support/identity-provider.ts'
 import { createManualClock } from '../../support/manual-clock.ts'
 import { callAs } from '../../support/protected-host.ts'
 import { stopHosts } from '../../support/start-host.ts'
-import { Person, stopLandings } from './person.ts'
+import { Person, stopLandings } from './browser-user.ts'
 import { APPLICATIONS, type Application, type Kept } from './real-clients.ts'
 import { startWithScopes } from './scoped-bridge.ts'
 

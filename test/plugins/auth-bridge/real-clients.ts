@@ -11,7 +11,7 @@ import { UnauthorizedError as OldUnauthorizedError } from '@modelcontextprotocol
 import { Client as OldClient } from '@modelcontextprotocol/sdk/client/index.js'
 import { StreamableHTTPClientTransport as OldTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 import { createAuthFetch, createMemoryTokenCache, type TokenCache, type TokenContainer } from '../../../client/index.ts'
-import { type Landing, type Person, startLanding } from './person.ts'
+import { type Landing, type Person, startLanding } from './browser-user.ts'
 
 const SPOILT = 'no token of anybody'
 const INFO = { name: 'official', version: '1.0.0' }

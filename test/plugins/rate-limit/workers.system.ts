@@ -1,7 +1,7 @@
 // Rate limits with `--workers`: the primary process counts for all workers, without Redis.
 import { expect } from 'chai'
-import { crewConfig, PID_TOOL, reload, startCrew } from '../../cli/crew.ts'
 import { stopAll } from '../../cli/run-cli.ts'
+import { crewConfig, PID_TOOL, reload, startCrew } from '../../cli/start-workers.ts'
 import { removeFolders } from '../../config/folder.ts'
 import { modern } from '../../support/rpc.ts'
 import { atOnce, statuses } from './limited-host.ts'

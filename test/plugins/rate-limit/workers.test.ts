@@ -1,8 +1,8 @@
 // Rate limits of several processes that share counters through the hub of `--workers`.
 import { expect } from 'chai'
 import type { RateLimitOptions } from '../../../plugins/rate-limit/index.ts'
-import { startNeighbours, type TestNeighbour } from '../../support/neighbours.ts'
 import { stopHosts } from '../../support/start-host.ts'
+import { startNeighbours, type TestNeighbour } from '../../support/worker-processes.ts'
 import { atOnce, startLimited, statuses } from './limited-host.ts'
 
 const UNCOUNTED = 'rate limits cannot be counted in the primary process'

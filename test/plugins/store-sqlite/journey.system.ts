@@ -1,8 +1,8 @@
 // A host with store-sqlite, stopped, killed and restarted on the same file, with and without workers.
 import { readdirSync } from 'node:fs'
 import { expect } from 'chai'
-import { linesOf, startCrew } from '../../cli/crew.ts'
 import { configText, type Running, runCli, startCli, stopAll } from '../../cli/run-cli.ts'
+import { linesOf, startCrew } from '../../cli/start-workers.ts'
 import { makeFolder, removeFolders } from '../../config/folder.ts'
 import { openStreamingSession, type StreamingSession } from '../../support/streaming-session.ts'
 import { hasSqlite } from './support/sqlite-files.ts'

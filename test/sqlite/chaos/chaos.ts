@@ -2,13 +2,13 @@
 // after the other, then to the primary and all workers, which are started anew on the file.
 import { randomBytes } from 'node:crypto'
 import { setTimeout as wait } from 'node:timers/promises'
-import { createAnnouncer } from '../../cluster/chaos/announcer.ts'
+import { createAnnouncer } from '../../cluster/chaos/change-publisher.ts'
 import { LISTENERS, startLoad } from '../../cluster/chaos/start-load.ts'
 import { createTally, describeTally, faultsOf, type Tally } from '../../cluster/chaos/tally.ts'
 import { freePort } from '../../support/free-port.ts'
 import { modern } from '../../support/rpc.ts'
 import { createSeededRandom, type SeededRandom } from '../../support/seeded-random.ts'
-import { type CrewProcess, startCrewProcess } from '../support/crew-process.ts'
+import { type CrewProcess, startCrewProcess } from '../support/workers-process.ts'
 
 export interface ChaosSettings {
   readonly workers: number

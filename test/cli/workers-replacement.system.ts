@@ -3,8 +3,8 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import { removeFolders } from '../config/folder.ts'
-import { crewConfig, linesOf, startCrew } from './crew.ts'
 import { stopAll } from './run-cli.ts'
+import { crewConfig, linesOf, startCrew } from './start-workers.ts'
 
 after(stopAll)
 after(removeFolders)

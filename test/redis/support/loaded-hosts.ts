@@ -1,7 +1,7 @@
 // Three hosts on one Redis, a balancer in front of them, and the clients of chaos: callers of a tool that streams numbered
 // progress, and listeners to numbered changes. Says what they counted while the test broke Redis.
 import type { RedisSettings } from '../../../plugins/families/redis/index.ts'
-import { createAnnouncer } from '../../cluster/chaos/announcer.ts'
+import { createAnnouncer } from '../../cluster/chaos/change-publisher.ts'
 import { addressOf } from '../../cluster/chaos/load.ts'
 import { startLoad } from '../../cluster/chaos/start-load.ts'
 import { createTally, describeTally, type Tally } from '../../cluster/chaos/tally.ts'

@@ -1,5 +1,5 @@
 // Switches on all observability plugins (access-log, audit, metrics, tracing, log) in the hosts of other tests. If EYES_FOLDER names
-// a folder, it receives their output per host, and a list of the secrets that must not appear in it. For test/slow/eyes.slow.ts.
+// a folder, it receives their output per host, and a list of the secrets that must not appear in it. For test/slow/secrets-in-logs.slow.ts.
 import { appendFileSync, mkdirSync } from 'node:fs'
 import type { IncomingHttpHeaders } from 'node:http'
 import { join } from 'node:path'

@@ -1,6 +1,7 @@
 // Looks at everything that comes back from the host: its status, its form, and whether its reader may see what is in it.
-import type { Answer, Head } from './answer-parser.ts'
+
 import type { Watcher } from './connection.ts'
+import type { Answer, Head } from './response-parser.ts'
 import type { Counts, FaultKind, Tally } from './tally.ts'
 import { type Identity, MAY_SEE, type Marker, type Markers } from './target.ts'
 

@@ -5,7 +5,7 @@ import { needsRedis } from '../support/redis-server.ts'
 import { modern } from '../support/rpc.ts'
 import { listen, nextMessage } from '../support/session-client.ts'
 import type { StartedHost } from '../support/start-host.ts'
-import { keepKeys, startCuttable, startLine, stopCuttable } from './support/losing-redis.ts'
+import { keepKeys, startCuttable, startLine, stopCuttable } from './support/lossy-redis.ts'
 import { startNode } from './support/nodes.ts'
 
 const [FIRST, SECOND] = ['page://first', 'page://second']

@@ -5,7 +5,7 @@ import { eventually } from '../support/eventually.ts'
 import { needsRedis, type RedisServer } from '../support/redis-server.ts'
 import { nextMessage, type SessionClient } from '../support/session-client.ts'
 import type { StartedHost } from '../support/start-host.ts'
-import { keepKeys, startCuttable, stopCuttable } from './support/losing-redis.ts'
+import { keepKeys, startCuttable, stopCuttable } from './support/lossy-redis.ts'
 import { openAtAll, startNode } from './support/nodes.ts'
 
 const NAMES = ['one', 'two', 'three']

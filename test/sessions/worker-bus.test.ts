@@ -7,7 +7,7 @@ import { createPeers } from '../../core/sessions/peers.ts'
 import type { Neighbours } from '../../core/slots.ts'
 import { serviceContract } from '../support/contracts/index.ts'
 import { eventually } from '../support/eventually.ts'
-import { connectTo, startNeighbours } from '../support/neighbours.ts'
+import { connectTo, startNeighbours } from '../support/worker-processes.ts'
 
 const resource = (index: number): Change => ({ kind: 'resource', uri: `note://${index}` })
 

@@ -1,4 +1,4 @@
-// Tests elicitation, sampling and roots requests in sessions with the toolset of test/flow/asks.test.ts.
+// Tests elicitation, sampling and roots requests in sessions with the toolset of test/flow/input-required.test.ts.
 import { expect } from 'chai'
 import { ALL_CAPABILITIES, answerTo, callTool, questionsIn } from '../fixtures/asking-client.ts'
 import { asking, effects } from '../fixtures/asking-toolset.ts'

@@ -1,7 +1,8 @@
 // What is wrong with each bad server of the tests, the error that it must end in, and how many requests it may take.
-import { type BadCase, SECRETS, type World } from './bad-world.ts'
+
 import type { Fault, Reply } from './fake-servers.ts'
 import type { AuthorizationServerSettings } from './fake-settings.ts'
+import { type BadCase, SECRETS, type World } from './faulty-server-setup.ts'
 
 const PRM = '/.well-known/oauth-protected-resource/mcp'
 const ASM = '/.well-known/oauth-authorization-server'

@@ -2,9 +2,9 @@
 // secret.
 import { expect } from 'chai'
 import { AuthError } from '../../client/index.ts'
-import { documents, registration, responses, slow, tokens } from './support/bad-cases.ts'
-import { callServer, judge, localWorld, SECRETS, type World } from './support/bad-world.ts'
 import { stopServers } from './support/fake-servers.ts'
+import { documents, registration, responses, slow, tokens } from './support/faulty-server-cases.ts'
+import { callServer, judge, localWorld, SECRETS, type World } from './support/faulty-server-setup.ts'
 import { expectNoSecret, renderingsOf } from './support/leaks.ts'
 
 /** The client waits 15 s for a whole document; here a second is ten milliseconds. */

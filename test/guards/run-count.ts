@@ -3,7 +3,7 @@ import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import { compiledFile } from '../support/compiled.ts'
 
-type Program = 'count-bytes' | 'count-collections' | 'count-made' | 'count-store-bytes'
+type Program = 'count-bytes' | 'count-collections' | 'count-objects' | 'count-store-bytes'
 
 /** Returns the object that the program prints: most programs print one value for each kind of work. */
 export async function countIn<T>(program: Program, flags: readonly string[] = []): Promise<T> {

@@ -4,7 +4,7 @@
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { parentPort } from 'node:worker_threads'
-import { type Asked, type Asking, NUMBER } from './asking.ts'
+import { type Asked, type Asking, NUMBER } from './counted-requests.ts'
 
 const HEAD_END = '\r\n\r\n'
 

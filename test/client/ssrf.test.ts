@@ -1,8 +1,8 @@
 // Tests SSRF protection: a public server names private addresses in every field that can hold a URL.
 import { expect } from 'chai'
 import type { AuthError } from '../../client/index.ts'
-import { callServer, judge, PUBLIC, publicWorld, type World } from './support/bad-world.ts'
 import { type RecordingServer, startRecordingServer, stopServers } from './support/fake-servers.ts'
+import { callServer, judge, PUBLIC, publicWorld, type World } from './support/faulty-server-setup.ts'
 
 /** Where a server can send the client to. */
 const PLACES: Record<string, (world: World, address: string) => void> = {

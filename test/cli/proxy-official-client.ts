@@ -8,8 +8,8 @@ import type { JSONRPCMessage } from '@modelcontextprotocol/sdk/types.js'
 import type { Relay } from '../../cli/proxy/relay.ts'
 import type { ProxyValues } from '../../cli/proxy.ts'
 import { startProxy } from '../../cli/proxy.ts'
-import { testContext } from './printed-by.ts'
 import { QUICK } from './proxy-client.ts'
+import { testContext } from './run-command.ts'
 
 export interface ProxiedEnd {
   readonly relay: Relay

@@ -3,7 +3,7 @@ import { setTimeout as wait } from 'node:timers/promises'
 import { type CuttingProxy, startCuttingProxy } from '../../support/cutting-proxy.ts'
 import type { RedisServer } from '../../support/redis-server.ts'
 import type { SeededRandom } from '../../support/seeded-random.ts'
-import type { Balanced } from '../support/balanced.ts'
+import type { Balanced } from '../support/balanced-deployment.ts'
 
 /** What takes longest comes first: some run side by side. */
 export const KINDS = ['forget', 'kill', 'pause', 'roll', 'restart', 'cut'] as const

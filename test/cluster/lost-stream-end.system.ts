@@ -3,7 +3,7 @@ import { expect } from 'chai'
 import { createPuppet } from '../support/puppet-tool.ts'
 import { needsRedis } from '../support/redis-server.ts'
 import { nextMessage, restOf, type SessionClient } from '../support/session-client.ts'
-import { keepKeys, startCuttable, stopCuttable } from './support/losing-redis.ts'
+import { keepKeys, startCuttable, stopCuttable } from './support/lossy-redis.ts'
 import { openAtAll, startNode } from './support/nodes.ts'
 
 const puppet = createPuppet()

@@ -4,8 +4,8 @@ import { removeFolders } from '../config/folder.ts'
 import { isAlive } from '../support/is-alive.ts'
 import { sideBySide } from '../support/side-by-side.ts'
 import { callText } from '../support/steady-load.ts'
-import { crewConfig, linesOf, startCrew } from './crew.ts'
 import { stopAll } from './run-cli.ts'
+import { crewConfig, linesOf, startCrew } from './start-workers.ts'
 
 after(stopAll)
 after(removeFolders)

@@ -6,7 +6,7 @@ import { connectionsClosed } from '../../support/fetch-connections.ts'
 import { freePort } from '../../support/free-port.ts'
 import { stopIdentityProviders } from '../../support/identity-provider.ts'
 import { stopHosts } from '../../support/start-host.ts'
-import { Person, stopLandings } from './person.ts'
+import { Person, stopLandings } from './browser-user.ts'
 import { APPLICATIONS, type Application } from './real-clients.ts'
 import { startWithScopes } from './scoped-bridge.ts'
 

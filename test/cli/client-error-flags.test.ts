@@ -4,9 +4,9 @@ import { flagOf, inFlags } from '../../cli/client/flag-words.ts'
 import { shellWord } from '../../cli/text.ts'
 import { AuthError } from '../../client/errors.ts'
 import { OPTIONS } from '../../client/resolve-options.ts'
-import { documents, registration, responses, tokens } from '../client/support/bad-cases.ts'
-import { type BadCase, callServer, localWorld, SECRETS } from '../client/support/bad-world.ts'
 import { stopServers } from '../client/support/fake-servers.ts'
+import { documents, registration, responses, tokens } from '../client/support/faulty-server-cases.ts'
+import { type BadCase, callServer, localWorld, SECRETS } from '../client/support/faulty-server-setup.ts'
 
 /** Options whose names are no words of English, and what stands for those that no flag sets. */
 const NAMES = Object.keys(OPTIONS).filter(name => /[A-Z]/.test(name))

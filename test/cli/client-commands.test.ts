@@ -10,7 +10,7 @@ import { createIgnoredTools } from '../../cli/proxy/relay.ts'
 import { isoTime } from '../../cli/text.ts'
 import { makeFolder, removeFolders } from '../config/folder.ts'
 import { rejectionOf } from '../fixtures/rejection-of.ts'
-import { testContext } from './printed-by.ts'
+import { testContext } from './run-command.ts'
 
 after(removeFolders)
 

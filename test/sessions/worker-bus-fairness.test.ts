@@ -2,7 +2,7 @@
 import { expect } from 'chai'
 import { createHub } from '../../cli/workers/hub.ts'
 import type { FromHub } from '../../cli/workers/message.ts'
-import { connectTo } from '../support/neighbours.ts'
+import { connectTo } from '../support/worker-processes.ts'
 
 const FLOOD_SHARE = 'flood'
 

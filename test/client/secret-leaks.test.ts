@@ -5,8 +5,8 @@ import fc from 'fast-check'
 import { type AuthEvent, type ClientOAuthOptions, createAuthFetch } from '../../client/index.ts'
 import type { Grant } from '../../client/options.ts'
 import { caseCount } from '../support/thorough.ts'
-import { localWorld, SECRETS, type World } from './support/bad-world.ts'
 import { type Fault, REDIRECT_URI, stopServers } from './support/fake-servers.ts'
+import { localWorld, SECRETS, type World } from './support/faulty-server-setup.ts'
 import { consoleDuring, expectNoSecret, renderingsOf } from './support/leaks.ts'
 
 /** Makes a secret that nobody has seen, and remembers it. */

@@ -5,7 +5,7 @@ import { expect } from 'chai'
 import type { Fault, RecordedRequest } from '../client/support/fake-servers.ts'
 import { expectNoSecret } from '../client/support/leaks.ts'
 import type { Ended } from './in-process.ts'
-import { type Desk, startDesk, stopDesks } from './login-desk.ts'
+import { type Desk, startDesk, stopDesks } from './login-setup.ts'
 
 const planted: string[] = []
 const plant = () => {

@@ -6,10 +6,10 @@ import { callTool, questionsIn } from '../../fixtures/asking-client.ts'
 import { identifyByHeader } from '../../fixtures/identify-by-header.ts'
 import { eventually } from '../../support/eventually.ts'
 import { createManualClock } from '../../support/manual-clock.ts'
-import { startNeighbours, type TestNeighbour } from '../../support/neighbours.ts'
 import { modernRequest } from '../../support/rpc.ts'
 import { postOpen, readWhole, restOf } from '../../support/session-client.ts'
 import { type StartedHost, startHost, stopHosts } from '../../support/start-host.ts'
+import { startNeighbours, type TestNeighbour } from '../../support/worker-processes.ts'
 
 const accept = { action: 'accept', content: { name: 'Ada' } }
 const ada = { 'x-user': 'ada' }

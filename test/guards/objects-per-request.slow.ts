@@ -1,9 +1,9 @@
 // Tests exact counts of objects, listeners, compilations and serializations per request, in a separate process.
 import { expect } from 'chai'
-import { countIn } from './count-in.ts'
-import type { MadePerRequest } from './count-made.ts'
+import type { MadePerRequest } from './count-objects.ts'
 import type { Made } from './counters.ts'
 import type { Work } from './guarded-host.ts'
+import { countIn } from './run-count.ts'
 
 /** What is measured; less is welcome. Of timers, Node's own for each request is the one that is not the host's. */
 const PLAIN = { controllers: 0, compilations: 0, listeners: 10, timers: 1, ownTimers: 0 }
@@ -19,7 +19,7 @@ const MOST: Readonly<Record<Work, Made>> = {
 describe('Work per request', () => {
   let made: Record<Work, MadePerRequest>
   before(async () => {
-    made = await countIn<Record<Work, MadePerRequest>>('count-made')
+    made = await countIn<Record<Work, MadePerRequest>>('count-objects')
   })
 
   for (const [work, most] of Object.entries(MOST) as Array<[Work, Made]>) {

@@ -1,4 +1,4 @@
-// What a host in this process is asked by a thread beside it (keep-asking.ts), and the requests that guards count.
+// What a host in this process is asked by a thread beside it (load-thread.ts), and the requests that guards count.
 import { once } from 'node:events'
 import { extname } from 'node:path'
 import { setImmediate as turn } from 'node:timers/promises'
@@ -59,7 +59,7 @@ export interface Asker {
 
 /** A thread that asks the host at `url`. */
 export function startAsking(url: string): Asker {
-  const worker = new Worker(new URL(`./keep-asking${extname(import.meta.url)}`, import.meta.url))
+  const worker = new Worker(new URL(`./load-thread${extname(import.meta.url)}`, import.meta.url))
   const port = Number(new URL(url).port)
 
   async function ask(request: string, times: number, connections = 1, status = 200): Promise<string> {
