@@ -2,7 +2,6 @@
 import { expect } from 'chai'
 import { proofOf, provenBy } from '../../support/dpop.ts'
 import { eventually } from '../../support/eventually.ts'
-import { freePort } from '../../support/free-port.ts'
 import { callWith, challengeIn, startProtected, userIn } from '../../support/protected-host.ts'
 import { requestBytes, sendRaw } from '../../support/raw-http.ts'
 import { modernRequest } from '../../support/rpc.ts'
@@ -61,10 +60,10 @@ describe('DPoP proofs relayed by another local server', () => {
 
 describe('DPoP proofs on a single host', () => {
   it('are rejected after a restart if used before it (replay)', async () => {
-    const port = await freePort()
-    const first = await start({ port })
+    const http = { publicUrl: AUDIENCE }
+    const first = await start(http)
     const used = Array.from({ length: 20 }, () => {
-      const proven = provenBy({ key, token: tokenFor(AUDIENCE), url: first.guarded })
+      const proven = provenBy({ key, token: tokenFor(AUDIENCE), url: `${AUDIENCE}/guarded` })
       return { ...proven, Connection: 'close' }
     })
     for (const headers of used) expect((await callWith(first.guarded, headers)).status).to.equal(200)
@@ -72,13 +71,13 @@ describe('DPoP proofs on a single host', () => {
     await stopHosts()
     // Proofs say whole seconds.
     await eventually('the next second', () => inSeconds(0) > made)
-    const { guarded } = await start({ port }, '10m')
+    const { guarded } = await start(http, '10m')
     const statuses = await Promise.all(used.map(headers => callWith(guarded, headers)))
     for (const answer of statuses) {
       expect(answer.status).to.equal(401)
       expect(challengeIn(answer)).to.match(/before this server started/)
     }
-    const fresh = provenBy({ key, token: tokenFor(AUDIENCE), url: guarded })
+    const fresh = provenBy({ key, token: tokenFor(AUDIENCE), url: `${AUDIENCE}/guarded` })
     expect((await callWith(guarded, fresh)).status).to.equal(200)
   })
 
