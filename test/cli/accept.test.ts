@@ -390,7 +390,7 @@ describe('Changed definitions of an upstream server', () => {
     expect(await list(`${url}/near`, 'tools')).to.deep.equal(['one'])
   })
 
-  it('are not executed for a call that waited for its session', async () => {
+  it('are not called by a call that waited for its session', async () => {
     let opened = () => {}
     let opening: Promise<void> | undefined
     const waiting = new Promise<void>(resolve => {

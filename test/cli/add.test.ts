@@ -49,7 +49,7 @@ describe('mcp-host add', () => {
     })
   }
 
-  it('follows no link out of the project, whether to a folder or to none', async () => {
+  it('follows no link that leads out of the project', async () => {
     const folder = await project()
     const outside = join(folder, '..', 'outside')
     mkdirSync(outside)
@@ -69,7 +69,7 @@ describe('mcp-host add', () => {
     expect(existsSync(join(folder, '../nothing'))).to.equal(false)
   })
 
-  it('writes where a link to the project itself leads', async () => {
+  it('follows a link that leads into the project', async () => {
     const folder = await project()
     symlinkSync(folder, `${folder}-link`)
     await add(`${folder}-link`, 'mcp.config.yaml', 'tool', 'linked')
@@ -93,7 +93,7 @@ describe('mcp-host add', () => {
     expect(await add(json, 'mcp.config.json', 'plugin', 'ledger')).to.include('"./plugins/ledger.js": {}')
   })
 
-  it('writes as the project does: its language, its folders, its test runner', async () => {
+  it('follows the project in language, folders and test runner', async () => {
     const folder = await withConfig('mcp.config.mjs', CONFIG("{ all: './src/tools/*.js' }"), {
       'package.json': '{ "type": "module", "devDependencies": { "vitest": "^4" } }',
     })
@@ -112,7 +112,7 @@ describe('mcp-host add', () => {
     expect(existsSync(join(folder, 'test/one.tool.test.mjs'))).to.equal(true)
   })
 
-  it('says what to put into a config that takes no such file', async () => {
+  it('prints the config lines to add if the config is not a literal', async () => {
     const code = await withConfig('mcp.config.mjs', CONFIG("{ clock: './clock.mjs' }"))
     expect(await add(code, 'mcp.config.mjs', 'tool', 'one')).to.match(
       /mcp\.config\.mjs.*\n {2}clock: \['\.\/clock\.mjs', '\.\/tools\/one\.mjs'\]$/,
@@ -121,7 +121,7 @@ describe('mcp-host add', () => {
     expect(await add(json, 'mcp.config.json', 'tool', 'one')).to.include('"main": ["./tools/one.ts"]')
   })
 
-  it('never writes over a file: nothing is written where one of the two is there', async () => {
+  it('overwrites no file, and writes nothing if one of the two files exists', async () => {
     const folder = await project()
     await add(folder, 'mcp.config.yaml', 'tool', 'one')
     const again = (await rejectionOf(add(folder, 'mcp.config.yaml', 'tool', 'one'))) as StartError
@@ -135,7 +135,7 @@ describe('mcp-host add', () => {
     expect(readFileSync(join(folder, 'tools/a-d.ts'), 'utf8')).to.include("name: '..a.d'")
   })
 
-  it('refuses names that clients refuse, other kinds, and names of plugins that are built in', async () => {
+  it('rejects names that clients reject, unknown kinds, and names of built-in plugins', async () => {
     const folder = await project()
     for (const [words, said] of [
       [['tool', 'has space'], '"has space" is not a tool name that all clients accept: a name has 1 to 128'],
@@ -156,7 +156,7 @@ describe('mcp-host add', () => {
     }
   })
 
-  it('names the way to a project where there is none', async () => {
+  it('prints how to create a project where there is none', async () => {
     const folder = await makeFolder({})
     const error = await rejectionOf(
       addCommand.run({ config: join(folder, 'mcp.config.ts') }, ['tool', 'x'], testContext()),

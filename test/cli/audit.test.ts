@@ -51,7 +51,7 @@ async function run(
 }
 
 describe('mcp-host audit', () => {
-  it('verify says what there is, of a file and of the folder alike', async () => {
+  it('verify reports the content of a file and of its folder', async () => {
     const { file, folder } = await madeAudit()
     const [last] = (await linesIn(file)).slice(-1)
     const { text, error } = await run(['verify', file], { head: [String(last?.['hash'])] })
@@ -62,7 +62,7 @@ describe('mcp-host audit', () => {
     expect((await run(['verify', folder])).text).to.equal(text)
   })
 
-  it('verify exits 1 with the first place that is broken, and for a head that is not there', async () => {
+  it('verify exits 1 and names the first invalid record, or a missing head', async () => {
     const { file } = await madeAudit()
     const missing = await run(['verify', file], { head: ['0'.repeat(64)] })
     expect(missing.error?.exitCode).to.equal(1)
@@ -75,7 +75,7 @@ describe('mcp-host audit', () => {
     expect(error?.exitCode).to.equal(1)
   })
 
-  it('verify without the secrets of the host says so, and breaks nothing', async () => {
+  it('verify without the secrets of the host reports that, and changes nothing', async () => {
     const { file } = await madeAudit()
     const none = await run(['verify', file], {}, {})
     expect(none.text).to.match(/result {2}/)
@@ -88,7 +88,7 @@ describe('mcp-host audit', () => {
     expect(String((await run(['verify', file])).error)).to.match(/signed with key the name is invalid/)
   })
 
-  it('verify takes the secrets from the config of the host, and from its env file', async () => {
+  it('verify reads the secrets from the config of the host and from its env file', async () => {
     const { file } = await madeAudit()
     const folder = await makeFolder({
       'mcp.config.json': JSON.stringify({ secrets: [`${SECRET}\n`] }),
@@ -101,7 +101,7 @@ describe('mcp-host audit', () => {
     expect((await run(['verify', file], values, {})).error).to.equal(undefined)
   })
 
-  it('verify skips locks, and says so', async () => {
+  it('verify skips locks, and reports them', async () => {
     const { file } = await madeAudit()
     const lock = await lockFile(file)
     try {
@@ -116,7 +116,7 @@ describe('mcp-host audit', () => {
     }
   })
 
-  it('verify does not wait for a pipe that nobody writes to', async () => {
+  it('verify does not wait for a pipe without a writer', async () => {
     const { folder } = await madeAudit()
     const pipe = join(folder, 'x.jsonl')
     execFileSync('mkfifo', [pipe])
@@ -128,7 +128,7 @@ describe('mcp-host audit', () => {
     expect(`${only.error?.exitCode} ${only.error?.message}`).to.match(/^2 .*x\.jsonl/)
   })
 
-  it('verify says what is no file, and what is no audit', async () => {
+  it('verify rejects paths that are no files, and files that are no audit log', async () => {
     const folder = await makeFolder({ 'long.jsonl': 'x'.repeat(10 * 1024 * 1024) })
     const told = async (...words: string[]) => {
       const { error } = await run(words)
@@ -141,14 +141,14 @@ describe('mcp-host audit', () => {
     expect(await told('check', folder)).to.match(/^2 "check".*mcp-host.*FILE/)
   })
 
-  it('who prints what stands for a person', async () => {
+  it('who prints the pseudonym', async () => {
     const { text } = await run(['who', 'ada'], { issuer: 'https://login.example' })
     const pseudonyms = createPseudonyms(createSecrets([SECRET]).keys('records'))
     expect(text).to.equal(pseudonyms.user({ issuer: 'https://login.example', subject: 'ada' }))
     expect((await run(['who'])).error?.message).to.match(/^SUBJECT/)
   })
 
-  it('is not in the way of explain, which asks beside a host that runs', async () => {
+  it('does not disturb explain next to a running host', async () => {
     const folder = await makeFolder({
       'mcp.config.mjs': configText({
         before: `const login = definePlugin({ provides: ['user'], setup: host => host.authenticate((ctx, next) => {
@@ -166,7 +166,7 @@ describe('mcp-host audit', () => {
     expect(await readdir(folder)).not.to.include('audit.jsonl')
   })
 
-  it('as an operator runs it', async () => {
+  it('runs as a process', async () => {
     const { folder } = await madeAudit()
     const { code, stdout, stderr } = await runCli(['audit', 'verify', '.'], folder, { MCP_HOST_SECRETS: SECRET })
     expect(stderr).to.equal('')

@@ -129,7 +129,7 @@ describe('mcp-host call and list with a malicious server', () => {
     expect(pages).to.be.within(7, 8)
   })
 
-  it('call prints fields and defaults of a question without escapes, each on one line', async () => {
+  it('call prints fields and defaults of an elicitation without escapes, each on one line', async () => {
     const requestedSchema = {
       type: 'object',
       properties: { [`f${ESCAPES}`]: { type: 'string', default: ESCAPES, title: ESCAPES, description: ESCAPES } },
@@ -164,7 +164,7 @@ describe('mcp-host call and list with a malicious server', () => {
     expect(stderr).not.to.match(/^forged/m)
   })
 
-  it('call checks the result against the output schema, and runs no pattern of it on its own thread', async () => {
+  it('call validates the result against the output schema, with patterns in another thread', async () => {
     const outputSchema = { type: 'object', properties: { a: { type: 'string', pattern: '^(a+)+$' } } }
     const result = (a: unknown) => ({ content: [], structuredContent: { a } })
     const replies = (a: unknown) => ({
@@ -215,7 +215,7 @@ describe('mcp-host call and list with a malicious server', () => {
     })
   })
 
-  it('end at once if a response ends without an answer', async () => {
+  it('end at once if a stream ends without a response', async () => {
     const ended = 'mcp-host: error MH3211: the server ended its response without a result\n'
     const headers = { 'Content-Type': 'text/event-stream' }
     const silent: Reply = response => void response.writeHead(200, headers).end(': nothing\n\n')

@@ -98,7 +98,7 @@ describe('mcp-host call and list', () => {
     await removeFolders()
   })
 
-  it('speak every revision and both transports, to our host and to others', async () => {
+  it('support every protocol version and both transports, with our host and others', async () => {
     const servers = [
       [url, '2026-07-28', 'test-host'],
       [older, '2025-11-25', 'test-host'],
@@ -126,7 +126,7 @@ describe('mcp-host call and list', () => {
     expect(sdk.ended).to.have.length(2)
   })
 
-  it('call shows the id of a request that failed, and with --verbose of any', async () => {
+  it('call prints the id of a failed request, and with --verbose of each request', async () => {
     const refuse = definePlugin({
       setup(host) {
         host.onCall((call, next) => {
@@ -164,7 +164,7 @@ describe('mcp-host call and list', () => {
     expect([forbidden, failing, verbose, nowhere].map(({ code }) => code)).to.deep.equal([1, 1, 0, 1])
   })
 
-  it('list shows tools with their arguments, resources and prompts, each kind alone where asked', async () => {
+  it('list prints tools with their arguments, resources and prompts, and single kinds on request', async () => {
     const [all, prompts, none] = await Promise.all([
       run('list', sdk.streamable),
       run('list', url, '--prompts'),
@@ -207,7 +207,7 @@ describe('mcp-host call and list', () => {
     expect(ends.slice(1).map(({ stdout }) => JSON.parse(stdout).grams)).to.deep.equal([2_000, 3_000, 4_000])
   })
 
-  it('call says what is wrong with arguments, and exits 2', async () => {
+  it('call reports invalid arguments, and exits 2', async () => {
     const cases = [
       [['number=x'], 'number is number, not "x"'],
       [['nmber=1'], 'the tool has no argument "nmber"; did you mean "number"?'],
@@ -224,7 +224,7 @@ describe('mcp-host call and list', () => {
     })
   })
 
-  it('call exits 1 where the tool fails, with its text, or the whole result as JSON', async () => {
+  it('call exits 1 if the tool fails, and prints its text or the whole result as JSON', async () => {
     const [text, json, wrong] = await Promise.all([
       run('call', sdk.streamable, 'fail'),
       run('call', url, 'fail', '--json'),
@@ -236,7 +236,7 @@ describe('mcp-host call and list', () => {
     expect([wrong.code, wrong.stdout.includes('name')]).to.deep.equal([1, true])
   })
 
-  it('call names the tool that was probably meant', async () => {
+  it('call suggests the nearest tool name', async () => {
     const { code, stdout, stderr } = await run('call', url, 'great', 'name=Ada')
     expect([code, stdout]).to.deep.equal([1, ''])
     expect(stderr).to.match(/^mcp-host.*"great".*"greet"\?\n$/)
@@ -259,14 +259,14 @@ describe('mcp-host call and list', () => {
     expect([theirs.stdout, theirs.stderr]).to.deep.equal(['done\n', `${steps.join('\n')}\n`])
   })
 
-  it('call prints blocks of every kind by what they are', async () => {
+  it('call prints each kind of content block', async () => {
     const { stdout } = await run('call', url, 'blocks')
     expect(stdout).to.equal(
       'a text with \\u001b[31mcolor\\u001b[0m\nand two lines\n[image: image/png, 5 bytes; --json prints it]\n[resource: pages://1, page 1]\n',
     )
   })
 
-  it('call declines what a server asks where nobody can be asked', async () => {
+  it('call declines requests of a server without a terminal', async () => {
     const ends = await Promise.all([url, older].map(address => run('call', address, 'survey')))
     for (const { code, stdout, stderr } of ends) {
       expect([code, JSON.parse(stdout)]).to.deep.equal([0, { action: 'decline', content: {} }])
@@ -283,13 +283,13 @@ describe('mcp-host call and list', () => {
     expect(await running.ended).to.deep.equal({ code: 130, stdout: '', stderr: 'mcp-host: cancelled\n' })
   })
 
-  it('--timeout ends a call that does not answer', async () => {
+  it('--timeout ends a call without a response', async () => {
     const { code, stderr } = await run('call', url, 'wait', '--timeout', '0.3')
     expect(code).to.equal(1)
     expect(stderr).to.match(/^mcp-host: error \w+: .*--timeout <seconds>/)
   })
 
-  it('say what is wrong with an address', async () => {
+  it('report an invalid URL', async () => {
     const cases = [
       [`${url}/nope`, 1, /^mcp-host: error \w+: the server returned HTTP 404: .*; check the path of the URL\n$/],
       [
@@ -317,7 +317,7 @@ describe('mcp-host call and list', () => {
       ['2026-07-28', () => url],
       ['2025-11-25', () => older],
     ] as const) {
-      it(`asks the person field by field, until each answer fits (${revision})`, async () => {
+      it(`asks for each field until the value is valid (${revision})`, async () => {
         const { child, logged, ended } = startCli(['call', address(), 'survey', '--json'], folder, env, {
           terminal: true,
         })
@@ -343,7 +343,7 @@ describe('mcp-host call and list', () => {
       })
     }
 
-    it('writes progress over itself, and nothing that would steer the terminal', async () => {
+    it('overwrites the progress line, and prints no control characters', async () => {
       const [count, blocks] = await Promise.all([
         runCli(['call', url, 'count'], folder, env, { terminal: true }),
         runCli(['call', url, 'blocks'], folder, env, { terminal: true }),

@@ -22,7 +22,7 @@ const configOf = (plugins: object, secret = 'a secret for tests, long enough to 
 const messagesOf = (told: readonly { message: string }[]) => told.map(({ message }) => message)
 
 describe('mcp-host check', () => {
-  it('tells all that several processes lack in one round', async () => {
+  it('reports everything that several processes need in one run', async () => {
     const folder = await makeFolder(configOf({ 'rate-limit': { user: '120/1m' }, 'dev-auth-server': {} }, ''))
     expect((await reportOn({}, { env: {}, cwd: folder })).ok).to.equal(true)
     const { problems, exitCode } = await reportOn({ workers: '2' }, { env: {}, cwd: folder })
@@ -108,7 +108,7 @@ const TOOL = (name, input) => defineTool({ name, ...(input && { input }), handle
     })
   })
 
-  it('finds toolsets in packages, as an import does', async () => {
+  it('finds toolsets in packages, as `import` does', async () => {
     const tool = `import { defineTool } from '${CORE}'\nexport const NAME = defineTool({ name: 'NAME', handler: () => '' })`
     const folder = await makeFolder({
       'mcp.config.yaml': `server: { name: a, version: '1' }
@@ -129,7 +129,7 @@ plugins: { transport-streamable: {} }
     ])
   })
 
-  it('knows that workers reach each other by what started them', async () => {
+  it('accepts the change bus of workers', async () => {
     const listening = configOf({})['mcp.config.mjs'].replace(
       "toolsets: 'all' }",
       "toolsets: 'all', stateless: true, listen: true }",
@@ -141,20 +141,20 @@ plugins: { transport-streamable: {} }
     expect(messagesOf(kept.problems)).to.deep.equal([])
   })
 
-  it('does not say that nothing provides what a plugin with a mistake would', async () => {
+  it('does not report missing services that an invalid plugin would provide', async () => {
     const redis = { 'cluster-redis': { url: 'redis://127.0.0.1:1', cluster: ['redis://127.0.0.1:1'] } }
     const { problems } = await reportOn({ workers: '2' }, { env: {}, cwd: await makeFolder(configOf(redis)) })
     expect(messagesOf(problems)).to.have.length(1)
     expect(messagesOf(problems).join()).not.to.include('would not share their state')
   })
 
-  it('warns of an audit without a key', async () => {
+  it('warns of an audit log without a key', async () => {
     const { ok, warnings } = await reportOn({}, { env: {}, cwd: await makeFolder(configOf({ audit: {} }, '')) })
     const found = warnings.find(({ message }) => message.includes('the audit has no key'))
     expect({ ok, path: found?.path }).to.deep.equal({ ok: true, path: 'plugins.audit' })
   })
 
-  it('tells its warnings in its answer, below the routes, and nothing above', async () => {
+  it('prints its warnings below the routes', async () => {
     const folder = await makeFolder({ 'mcp.config.mjs': configText({ secrets: '[]' }) })
     const { code, stdout, stderr } = await runCli(['check'], folder, { MCP_HOST_SECRETS: '' })
     expect(stdout).to.match(

@@ -14,16 +14,16 @@ import { testContext } from './run-command.ts'
 
 after(removeFolders)
 
-describe('the directory of tokens', () => {
-  it('is in MCP_HOST_HOME, else in the configuration of the person', () => {
+describe('directory of tokens', () => {
+  it('is MCP_HOST_HOME, or else in the configuration folder of the user', () => {
     expect(tokenDirectory({ MCP_HOST_HOME: '/a', XDG_CONFIG_HOME: '/b' })).to.equal(join('/a', 'tokens'))
     expect(tokenDirectory({ XDG_CONFIG_HOME: '/b' })).to.equal(join('/b', 'mcp-host', 'tokens'))
     expect(tokenDirectory({ MCP_HOST_HOME: '' })).to.equal(join(homedir(), '.config', 'mcp-host', 'tokens'))
   })
 })
 
-describe('the logins', () => {
-  it('are found by any spelling of their URL, apart by profile, and forgotten', async () => {
+describe('stored logins', () => {
+  it('are found by any spelling of their URL, separate for each profile, and deleted at logout', async () => {
     const logins = createLogins(join(await makeFolder({}), 'tokens'))
     const login = { v: 1, url: 'http://EXAMPLE.com', grant: 'authorization_code' } as const
     expect(await logins.find(login.url, undefined)).to.equal(undefined)
@@ -37,7 +37,7 @@ describe('the logins', () => {
     expect(await logins.list()).to.deep.equal([login])
   })
 
-  it('are refused where another program wrote them', async () => {
+  it('are rejected in a file of another program', async () => {
     const directory = join(await makeFolder({}), 'tokens')
     const logins = createLogins(directory)
     await logins.keep({ v: 2 as 1, url: 'http://example.com', grant: 'device' })
@@ -47,7 +47,7 @@ describe('the logins', () => {
   })
 })
 
-describe('a field that a server asks for', () => {
+describe('an elicitation field', () => {
   for (const [schema, text, value] of [
     [{ type: 'string' }, '12', '12'],
     [{ type: 'number' }, '1.5', 1.5],
@@ -73,7 +73,7 @@ describe('a field that a server asks for', () => {
 })
 
 describe('arguments of a call', () => {
-  it('are what their types say, and JSON or text where anything goes', async () => {
+  it('are parsed by their types, and as JSON or text if any type is valid', async () => {
     const properties = { text: { type: ['string', 'null'] }, id: { type: 'string' }, object: { type: 'object' } }
     const read = (...given: string[]) => readToolArguments(given, { properties }, testContext())
     expect(await read('id=007', 'text=null', 'object={"a":1}')).to.deep.equal({
@@ -133,14 +133,14 @@ describe('text on stdout and stderr', () => {
 })
 
 describe('a time from outside', () => {
-  it('is ISO 8601, and none for a time that no date has', () => {
+  it('is printed as ISO 8601, and as invalid if it is no date', () => {
     expect(isoTime(0)).to.equal('1970-01-01T00:00:00.000Z')
     for (const at of [1e20, -1e20, Number.NaN, Number.POSITIVE_INFINITY]) expect(isoTime(at)).to.equal(undefined)
   })
 })
 
 describe('--ignore-tool', () => {
-  it('takes linear time for a long name, whatever the number of its stars', () => {
+  it('takes linear time for a long name and any number of stars', () => {
     const { isIgnored } = createIgnoredTools(['*a*a*a*a*a*b', 'rm*', 'la.ge'])
     const names = ['rm_all', 'rm\n', 'large', 'la.ge', 'xaaaaab', 'x'.repeat(1e6), 'a'.repeat(1e6)]
     expect(names.map(name => isIgnored({ name }))).to.deep.equal([true, true, false, true, true, false, false])
@@ -148,7 +148,7 @@ describe('--ignore-tool', () => {
 })
 
 describe('progress', () => {
-  it('is a part of the whole where that is known, and moves no cursor', () => {
+  it('is a percentage if the total is known, and moves no cursor', () => {
     expect(describeProgress({ progress: 2, total: 3, message: 'a\u001b[2J' })).to.equal('2/3 (66 %)  a\\u001b[2J')
     expect(describeProgress({ progress: 7 })).to.equal('7')
     expect(describeProgress({ progress: 1, total: 0 })).to.equal('1/0')
@@ -180,7 +180,7 @@ describe('the URL of a server', () => {
     'javascript:alert(1)',
     'a b.example',
   ]) {
-    it(`is none where ${JSON.stringify(given)} is given`, () => {
+    it(`is invalid for ${JSON.stringify(given)}`, () => {
       expect(() => checkServerUrl(given)).to.throw('is not an http or https URL')
     })
   }

@@ -12,10 +12,10 @@ import { type BadCase, callServer, localWorld, SECRETS } from '../client/support
 const NAMES = Object.keys(OPTIONS).filter(name => /[A-Z]/.test(name))
 const left = (text: string) => NAMES.filter(name => new RegExp(`\\b${name}\\b(?! of createAuthFetch)`).test(text))
 
-describe('errors of the client on the command line', () => {
+describe('client errors on the command line', () => {
   afterEach(stopServers)
 
-  it('name flags: of every bad server', async () => {
+  it('name flags for every faulty server', async () => {
     const flags = new Set<string>()
     for (const bad of [...documents, ...registration, ...responses, ...tokens] as BadCase[]) {
       const world = await localWorld()
@@ -60,14 +60,14 @@ describe('errors of the client on the command line', () => {
     })
   }
 
-  it('an option without a flag says whose it is', () => {
+  it('names the option if it has no flag', () => {
     expect([flagOf('issuerMatch'), flagOf('flowStore')]).to.deep.equal([
       '--issuer-match',
       'flowStore of createAuthFetch',
     ])
   })
 
-  it('a command to paste runs nothing that a server wrote into it', () => {
+  it('prints commands to paste without text of the server', () => {
     expect(['mcp.tools', '$(reboot)', "it's", 'a;b', 'https://a/?b&c'].map(shellWord)).to.deep.equal([
       'mcp.tools',
       "'$(reboot)'",

@@ -102,7 +102,7 @@ describe('each command as a process', () => {
     })
   }
 
-  it('proxy passes messages on until its input ends', async () => {
+  it('proxy forwards messages until its input ends', async () => {
     const running = startCli(['proxy', url], folder, { MCP_HOST_HOME: folder })
     const params = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'x', version: '1' } }
     running.child.stdin.write(`${JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'initialize', params })}\n`)
@@ -111,7 +111,7 @@ describe('each command as a process', () => {
     expect((await running.ended).code).to.equal(0)
   })
 
-  it('login ends on Ctrl-C, and leaves nothing that hinders the next login', async () => {
+  it('login ends on Ctrl-C, and the next login starts at once', async () => {
     const desk = await startDesk()
     const { child, logged: waitFor, ended } = startCli(['login', desk.url, '--no-browser'], desk.home, desk.env)
     await waitFor(/Paste the URL here: /)
@@ -142,7 +142,7 @@ describe('each command as a process', () => {
     expect(code).to.equal(1)
   })
 
-  it('init asks a person, and on Ctrl-C has written nothing', async function () {
+  it('init prompts, and writes nothing after Ctrl-C', async function () {
     needsTerminals(this)
     const folder = await makeFolder({})
     const { child, printed, ended } = startInTerminal(['init', 'asked'], folder, { CI: '' })

@@ -35,7 +35,7 @@ describe('mcp-host check', () => {
     expect(code).to.equal(0)
   })
 
-  it('tells the problems of the file that --config names, and exits 2', async () => {
+  it('reports problems of the file that --config names, and exits 2', async () => {
     const folder = await makeFolder({ 'other.json': '{"server":{"name":"a"},"toolsets":{},"routes":{}}' })
     const { code, stdout, stderr } = await runCli(['check', '--config', 'other.json'], folder)
     expect(stderr).to.match(/^mcp-host: error \w+: The config has 2 problems\.\n\nother\.json:1 /)
@@ -44,8 +44,8 @@ describe('mcp-host check', () => {
   })
 })
 
-describe('what a config throws', () => {
-  it('steers no terminal, as text and as JSON, in which it is whole', async () => {
+describe('errors that a config throws', () => {
+  it('print no control characters, as text and as complete JSON', async () => {
     const thrown = '\u001b[2J\u009b31m\u202e'
     const text = `throw new Error(${JSON.stringify(`${thrown} first\n\tsecond`)})`
     const folder = await makeFolder({ 'mcp.config.mjs': text })
@@ -77,13 +77,13 @@ describe('mcp-host schema', () => {
     expect(code).to.equal(0)
   })
 
-  it('says in one line that the file cannot be written', async () => {
+  it('reports a file that cannot be written in one line', async () => {
     const { code, stderr } = await runCli(['schema', '--write', 'none/schema.json'], await makeFolder({}))
     expect(stderr).to.match(/^mcp-host: error \w+: none\/schema\.json cannot be written: ENOENT.*\n$/)
     expect(code).to.equal(1)
   })
 
-  it('made config.schema.json, which is not stale (npm run schema)', () => {
+  it('generated the current config.schema.json (npm run schema)', () => {
     expect(readFileSync(join(ROOT, 'config.schema.json'), 'utf8')).to.equal(schemaText())
   })
 })

@@ -7,7 +7,7 @@ import { caseCount } from '../support/thorough.ts'
 const ENTRY = { url: 'http://127.0.0.1:3000/' }
 const set = (text: string, name = 'clock') => setEntry(text, ['mcpServers', name], ENTRY)
 
-describe('an entry in a file of JSON', () => {
+describe('an entry in a JSON file', () => {
   for (const [what, before, after] of [
     [
       'an empty file',
@@ -40,14 +40,14 @@ describe('an entry in a file of JSON', () => {
       '\ufeff{\r\n  "mcpServers": {\r\n    "clock": {\r\n      "url": "http://127.0.0.1:3000/"\r\n    }\r\n  }\r\n}\r\n',
     ],
   ] as const) {
-    it(`is set in ${what}`, () => expect(set(before)?.text).to.equal(after))
+    it(`is added to ${what}`, () => expect(set(before)?.text).to.equal(after))
   }
 
-  it('is not set again where it is there, however it is written', () => {
+  it('is not added twice, in any notation', () => {
     expect(set('{"mcpServers":{"clock":{ /* here */ "url" : "http:\\/\\/127.0.0.1:3000/" }}}')).to.equal(undefined)
   })
 
-  it('says whether another entry of the name is replaced', () => {
+  it('reports whether it replaces another entry with the same name', () => {
     expect(set('{"mcpServers":{"clock":{"url":"old"}}}')?.replaces).to.equal(true)
     expect(set('{"mcpServers":{"other":{}}}')?.replaces).to.equal(false)
   })
@@ -58,7 +58,7 @@ describe('an entry in a file of JSON', () => {
     ['servers that are a list', '{"mcpServers":[]}', /"mcpServers" in it is not an object/],
     ['two documents', '{}{}', /JSON/],
   ] as const) {
-    it(`is refused in ${what}`, () => expect(() => set(text)).to.throw(why))
+    it(`is rejected in ${what}`, () => expect(() => set(text)).to.throw(why))
   }
 
   it('keeps a key `__proto__` of another entry', () => {
@@ -66,7 +66,7 @@ describe('an entry in a file of JSON', () => {
     expect(set(text)?.text.replace(/\s/g, '')).to.include('"a":{"__proto__":{"b":1}}').and.include('"clock"')
   })
 
-  it('leaves any other value as it was, however the file is indented', () => {
+  it('preserves all other values and the indentation', () => {
     const name = fc.string({ maxLength: 8 }).filter(text => text !== '__proto__')
     const json = fc.jsonValue({ maxDepth: 3 })
     fc.assert(

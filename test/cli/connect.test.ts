@@ -25,8 +25,8 @@ const machine = (platform: NodeJS.Platform, env: NodeJS.ProcessEnv = {}): Machin
 const SCRIPT = new URL('../../create/create-mcp-host.js', import.meta.url).pathname
 const URL_GIVEN = 'https://mcp.example.com/mcp'
 
-describe('the table of clients', () => {
-  it('knows where each has its file', () => {
+describe('table of clients', () => {
+  it('has the file of each client', () => {
     const fileOf = CLIENTS['claude-desktop'].config.file
     expect(fileOf(machine('darwin'))).to.equal(
       '/home/ada/Library/Application Support/Claude/claude_desktop_config.json',
@@ -78,7 +78,7 @@ describe('the table of clients', () => {
   })
 })
 
-describe('the program that a client starts', () => {
+describe('program that a client starts', () => {
   const given = 'https://mcp.example/m|c"p?team=1&calc.exe&x=%PATH%^ <y>'
   const url = 'https://mcp.example/m|c%22p?team=1&calc.exe&x=%PATH%^%20%3Cy%3E'
   const proxy = ['-y', 'mcp-host', 'proxy', url]
@@ -88,7 +88,7 @@ describe('the program that a client starts', () => {
     expect(throughProxy(endpointAt(given), starter)).to.deep.equal({ command: 'npx', args: proxy })
   })
 
-  it('is node on Windows: no shell reads the URL', async () => {
+  it('is node on Windows, where no shell parses the URL', async () => {
     const folder = await makeFolder({ 'node_modules/npm/bin/npx-cli.js': '' })
     const starter = { platform: 'win32' as const, execPath: join(folder, 'node.exe'), script: '' }
     expect(throughProxy(endpointAt(given), starter)).to.deep.equal({
@@ -101,7 +101,7 @@ describe('the program that a client starts', () => {
 })
 
 describe('mcp-host connect', () => {
-  it('prints what each client takes', async () => {
+  it('prints the configuration of each client', async () => {
     const folder = await makeFolder({})
     const clients = ['claude-code', 'claude-desktop', 'cursor', 'vscode', 'inspector']
     const home = { HOME: folder, XDG_CONFIG_HOME: '' }
@@ -115,7 +115,7 @@ describe('mcp-host connect', () => {
     expect(ends.map(end => end.code)).to.deep.equal([0, 0, 0, 0, 0])
   })
 
-  it('takes the server of the config here, by its route, or as a program', async () => {
+  it('uses the server of the local config: its URL, or a program', async () => {
     const config = configText({ http: '{ port: 4711 }', routes: "{ '/t/:category': { toolsets: ':category' } }" })
     const folder = await makeFolder({ 'mcp.config.mjs': config })
     const [plain, routed, stdio, nowhere] = await Promise.all([
@@ -141,7 +141,7 @@ describe('mcp-host connect', () => {
     ['a URL to be started', ['cursor', URL_GIVEN, '--stdio'], '--stdio starts the server of a local config'],
     ['a client without a file', ['inspector', URL_GIVEN, '--write', '--yes'], 'MCP Inspector has no settings file'],
   ] as const) {
-    it(`refuses ${what}`, async () => {
+    it(`rejects ${what}`, async () => {
       const { values, positionals } = readArguments('connect', connectCommand, args)
       const error = await rejectionOf(connectCommand.run(values, positionals, testContext()))
       expect(String(error)).to.contain(message)
@@ -149,7 +149,7 @@ describe('mcp-host connect', () => {
     })
   }
 
-  it('writes no entry that cannot start: nobody is said to be at stdio, and the route wants somebody', async () => {
+  it('writes no entry that cannot start: stdio has no user, and the route requires one', async () => {
     const config = configText({
       http: '{ port: 4711 }',
       routes: "{ '/': { toolsets: 'first', authorize: true } }",
@@ -166,7 +166,7 @@ describe('mcp-host connect', () => {
     expect(error).to.have.property('exitCode', 2)
   })
 
-  it('writes after it has shown the change, and keeps all else, the mode and the old file', async () => {
+  it('writes after it printed the change, and preserves everything else, the file mode and a backup', async () => {
     const before = '{\n  // mine\n  "mcpServers": { "a": { "env": { "KEY": "hidden" } } }\n}\n'
     const folder = await makeFolder({ '.cursor/mcp.json': before })
     const file = join(folder, '.cursor/mcp.json')
@@ -184,7 +184,7 @@ describe('mcp-host connect', () => {
     expect((await readdir(join(folder, '.cursor'))).sort()).to.deep.equal(['mcp.json', 'mcp.json.bak'])
   })
 
-  it('shows an older entry without what steers a terminal', async () => {
+  it('prints an older entry without control characters', async () => {
     const before = '{ "mcpServers": { "srv": { "url": "\u009b31m\u202e", "x": 1 /* \u001b[8m\u0007 */ } } }'
     const folder = await makeFolder({ '.cursor/mcp.json': before })
     const args = ['connect', 'cursor', URL_GIVEN, '--name', 'srv', '--write', '--yes']
@@ -193,7 +193,7 @@ describe('mcp-host connect', () => {
     expect(stdout).to.contain('- the entry "srv" that is there\n')
   })
 
-  it('says where a link leads, and which part of a URL looks like a secret', async () => {
+  it('prints the target of a link, and the part of a URL that looks like a secret', async () => {
     const folder = await makeFolder({ 'real.json': '{}', '.cursor/a.json': '{}' })
     await symlink('../real.json', join(folder, '.cursor/mcp.json'))
     const url = `${URL_GIVEN}?api_key=1&page=2`
@@ -207,7 +207,7 @@ describe('mcp-host connect', () => {
     expect(await readFile(join(folder, 'real.json'), 'utf8')).to.contain('api_key=1')
   })
 
-  it('writes nothing of a project through a link that leads out of it, and shows the end of a link for a new file', async () => {
+  it('writes through no link out of the project, and prints the target of a link for a new file', async () => {
     const outside = await makeFolder({})
     const folder = await makeFolder({ 'inside/a': '' })
     await symlink(outside, join(folder, '.vscode'))
@@ -233,7 +233,7 @@ describe('mcp-host connect', () => {
     }
   })
 
-  it('writes nothing where nobody can be asked', async () => {
+  it('writes nothing without a terminal', async () => {
     const folder = await makeFolder({})
     const { code, stderr } = await runCli(['connect', 'vscode', URL_GIVEN, '--write'], folder)
     expect(stderr).to.contain('no terminal for the confirmation; use --yes')
@@ -241,7 +241,7 @@ describe('mcp-host connect', () => {
     expect(await readdir(folder)).to.deep.equal(['package.json'])
   })
 
-  it('leaves a file alone that it cannot read', async () => {
+  it('does not change a file that it cannot read', async () => {
     const folder = await makeFolder({ '.vscode/mcp.json': '{ "servers": ' })
     const { code, stderr } = await runCli(['connect', 'vscode', URL_GIVEN, '--write', '--yes'], folder)
     expect(stderr).to.match(/mcp\.json/)
@@ -250,14 +250,14 @@ describe('mcp-host connect', () => {
   })
 })
 
-describe("a client's file", () => {
-  it('is made for the user alone, with its folder', async () => {
+describe('the file of a client', () => {
+  it('is created for the user only, with its folder', async () => {
     const file = join(await makeFolder({}), 'deep/er/mcp.json')
     expect(await writeConfig(file, undefined, '{}\n')).to.equal(undefined)
     expect((await stat(file)).mode & 0o777).to.equal(0o600)
   })
 
-  it('that is a link stays one, and no old file is written over', async () => {
+  it('that is a link remains a link, and no backup is overwritten', async () => {
     const folder = await makeFolder({ 'real.json': '1', 'real.json.bak': 'older' })
     await symlink('real.json', join(folder, 'link.json'))
     expect(await writeConfig(join(folder, 'link.json'), '1', '2')).to.equal(join(folder, 'real.json.bak1'))
@@ -265,14 +265,14 @@ describe("a client's file", () => {
     expect(await readFile(join(folder, 'real.json.bak'), 'utf8')).to.equal('older')
   })
 
-  it('that was changed meanwhile is not written', async () => {
+  it('that was changed meanwhile is not overwritten', async () => {
     const folder = await makeFolder({ 'a.json': 'theirs' })
     const error = await rejectionOf(writeConfig(join(folder, 'a.json'), 'mine', 'new'))
     expect(String(error)).to.contain('was changed in the meantime; run this again')
     expect(await readFile(join(folder, 'a.json'), 'utf8')).to.equal('theirs')
   })
 
-  it('is whole or not there: where it cannot be written, nothing is left', async () => {
+  it('is written completely or not at all', async () => {
     const folder = await makeFolder({})
     await mkdir(join(folder, 'x'))
     await writeFile(join(folder, 'x', 'y'), '')

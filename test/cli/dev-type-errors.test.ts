@@ -2,8 +2,8 @@
 import { expect } from 'chai'
 import { shortTypeErrors } from '../../cli/dev/type-check.ts'
 
-describe('the type errors of a project', () => {
-  it('are eight at most, and what a compiler says cannot steer the terminal', () => {
+describe('type errors of a project', () => {
+  it('are at most eight, without control characters', () => {
     const one = (line: number) => `tools/a.ts(${line},5): error TS1: \u001b[2J${'long '.repeat(200)}`
     const shown = shortTypeErrors(Array.from({ length: 11 }, (_, index) => one(index + 1)).join('\n'))
     expect(shown).to.have.length(9)

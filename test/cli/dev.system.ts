@@ -50,7 +50,7 @@ async function quit({ child, ended }: Running) {
 }
 
 describe('mcp-host dev', () => {
-  it('takes edits, new files and what they import; its session and stream live, and are told', async () => {
+  it('reloads edits, new files and their imports; sessions and streams continue, and clients are notified', async () => {
     const { running, url, write } = await startDev()
     const session = await openSession(url)
     const stream = await session.get()
@@ -91,7 +91,7 @@ describe('mcp-host dev', () => {
     expect(stdout).to.match(/\nStopping\. Press q again to stop immediately\.\n/)
   })
 
-  it('waits for the next edit where the config cannot be served, and where the server crashed', async () => {
+  it('waits for the next edit if the config is invalid or the server crashed', async () => {
     const folder = await makeFolder({ ...FILES, 'mcp.config.ts': CONFIG.replace('server:', 'sever:') })
     const running = startCli(['dev'], folder)
     await running.logged(/did you mean "server"/)
@@ -132,13 +132,13 @@ describe('mcp-host dev', () => {
     expect((await quit(second)).code).to.equal(0)
   })
 
-  it('ends where there is no config, and nobody at a terminal who could write one', async () => {
+  it('ends without a config and without a terminal', async () => {
     const { code, stderr } = await runCli(['dev'], await makeFolder({}))
     expect(stderr).to.contain('No config found in ')
     expect(code).to.equal(2)
   })
 
-  it('keeps the keys of dev-auth-server over a restart, in a file for the owner alone', async () => {
+  it('keeps the keys of dev-auth-server across a restart, in a file for the owner only', async () => {
     const plugins = "plugins: { 'dev-auth-server': { users: [{ id: 'ada' }] },"
     const folder = await makeFolder({ ...FILES, 'mcp.config.ts': CONFIG.replace('plugins: {', plugins) })
     async function keysOfARun() {
@@ -153,7 +153,7 @@ describe('mcp-host dev', () => {
     expect((await stat(join(folder, '.mcp-host/dev-auth-server.json'))).mode & 0o777).to.equal(0o600)
   })
 
-  it('says file and line of what is no variable, and takes none of it', async () => {
+  it('reports file and line of an invalid variable, and uses none of the file', async () => {
     const folder = await makeFolder({ ...FILES, 'my.env': '# fine\nGREETING=x\nhunter2\n' })
     const running = startCli(['dev', '--env-file', 'my.env'], folder)
     await running.logged(/my\.env:3: not a variable; a line is NAME=value/)

@@ -65,7 +65,7 @@ describe('mcp-host doctor: auth-bridge', () => {
   })
 
   for (const vendor of ['oidc', 'entra', 'okta', 'auth0', 'keycloak'] as const) {
-    it(`finds nothing wrong at ${vendor}, and looks at everything`, async () => {
+    it(`finds no problem at ${vendor}, with every check`, async () => {
       const idp = await idpOf(vendor)
       const findings = await examine(configOf(idp.options()))
       expect(wrongs(findings), told(findings)).to.deep.equal([])
@@ -82,7 +82,7 @@ describe('mcp-host doctor: auth-bridge', () => {
     })
   }
 
-  it('finds nothing wrong at google, which may show its login page', async () => {
+  it('finds no problem at google, which can show its login page', async () => {
     const idp = await idpOf('google')
     const findings = await examine(configOf(idp.options()))
     expect(wrongs(findings), told(findings)).to.deep.equal([])
@@ -130,7 +130,7 @@ describe('mcp-host doctor: auth-bridge', () => {
     })
   }
 
-  it('finds a scope that the provider refuses, or does not list', async () => {
+  it('finds a scope that the provider rejects or does not list', async () => {
     const idp = await idpOf()
     const config = configOf(idp.options({ scopes: ['openid', 'no-such-scope'] }))
     const ignored = await examine(config)
@@ -146,7 +146,7 @@ describe('mcp-host doctor: auth-bridge', () => {
     expect(told(wrongs(findings))).to.match(/redirect URI: .*redirect_uri/)
   })
 
-  it('finds metadata of another issuer, and none', async () => {
+  it('finds metadata of another issuer, and missing metadata', async () => {
     const idp = await idpOf()
     idp.metadata = { issuer: 'https://other.example' }
     expect(told(wrongs(await examine(configOf(idp.options()))))).to.match(
@@ -156,7 +156,7 @@ describe('mcp-host doctor: auth-bridge', () => {
     expect(told(wrongs(await examine(configOf(idp.options()))))).to.match(/provider: .*no token_endpoint/)
   })
 
-  it('finds a provider that is away, and ends', async () => {
+  it('finds an unavailable provider, and ends', async () => {
     const idp = await idpOf()
     for (const [mood, words] of [
       ['down', /provider: .*fails/],
@@ -231,7 +231,7 @@ describe('mcp-host doctor: auth-bridge', () => {
     ],
     ['an error that says nothing', 'oidc', { status: 500, body: 'oops' }, /returns 500.*clientId/],
   ] as const) {
-    it(`reads the page of a vendor: ${what}`, async () => {
+    it(`reads the error page of a vendor: ${what}`, async () => {
       const idp = await idpOf(vendor)
       idp.metadata = { authorization_endpoint: page }
       shown = reply
@@ -243,7 +243,7 @@ describe('mcp-host doctor: auth-bridge', () => {
     })
   }
 
-  it('takes a login page for what it is, whatever words are in its scripts', async () => {
+  it('detects a login page, whatever its scripts contain', async () => {
     const idp = await idpOf()
     idp.metadata = { authorization_endpoint: page }
     for (const reply of [
@@ -304,7 +304,7 @@ describe('mcp-host doctor: auth-bridge', () => {
     ],
     ['another', 'oidc', { error: 'server_trouble' }, /server_trouble.*check clientId/],
   ] as const) {
-    it(`understands a token endpoint: ${what}`, async () => {
+    it(`interprets the token endpoint: ${what}`, async () => {
       const idp = await idpOf(vendor)
       idp.failing.token = answer
       const findings = await examine(configOf(idp.options()))
@@ -314,7 +314,7 @@ describe('mcp-host doctor: auth-bridge', () => {
     })
   }
 
-  it('asks GitHub, which says no with 200 and shows its login page', async () => {
+  it('checks GitHub, which reports errors with 200 and shows its login page', async () => {
     const idp = await idpOf()
     const endpoints = { authorization: page, token: `${idp.origin}/token`, userinfo: `${idp.origin}/me` }
     const config = configOf({ type: 'github', clientId: 'x', clientSecret: idp.clientSecret, endpoints })
@@ -332,7 +332,7 @@ describe('mcp-host doctor: auth-bridge', () => {
     }
   })
 
-  it('does not take for a wrong secret what is no answer about it', async () => {
+  it('reports a wrong secret only for a response about the secret', async () => {
     const idp = await idpOf('entra')
     idp.failing.token = {
       error: 'invalid_request',
@@ -343,7 +343,7 @@ describe('mcp-host doctor: auth-bridge', () => {
     expect(told(findings)).to.match(/note auth-bridge: client secret: /)
   })
 
-  it('shows nothing of what it sent, where a provider writes it back', async () => {
+  it('prints no secret that the provider echoes', async () => {
     const idp = await idpOf()
     idp.failing.token = { error: 'invalid_client', error_description: `the secret ${idp.clientSecret} is wrong` }
     idp.metadata = { authorization_endpoint: page }
@@ -353,7 +353,7 @@ describe('mcp-host doctor: auth-bridge', () => {
     expect(JSON.stringify(findings)).to.not.include(idp.clientSecret)
   })
 
-  it('asks the issuers of identity assertions for their keys', async () => {
+  it('fetches the keys of the issuers of identity assertions', async () => {
     const idp = await idpOf()
     const [good, away] = [await startIssuer(), await startIssuer()]
     away.mood = 'missing'
@@ -363,14 +363,14 @@ describe('mcp-host doctor: auth-bridge', () => {
     expect(told(wrongs(findings))).to.include(away.url)
   })
 
-  it('says what it cannot look at without an address of the host', async () => {
+  it('reports which checks need the URL of the host', async () => {
     const idp = await idpOf()
     const findings = await examine(configOf(idp.options(), {}, { port: 0 }))
     expect(wrongs(findings)).to.deep.equal([])
     expect(told(findings)).to.match(/note auth-bridge: redirect URI: .*http\.publicUrl/)
   })
 
-  it('of any plugin: names the finding after it, and a check that fails is one', async () => {
+  it('for any plugin: findings name the plugin, and a failed check is a finding', async () => {
     const plugin = definePlugin({
       setup: () => undefined,
       examine: async (_options, { at, url }) => [
@@ -395,7 +395,7 @@ describe('mcp-host doctor: auth-bridge', () => {
       return makeFolder({ 'a.json': JSON.stringify({ ...config, toolsets: { all: [] } }) })
     }
 
-    it('prints what is wrong with its fix, exits 1, and shows no secret', async () => {
+    it('prints problems with their fixes, exits 1, and prints no secret', async () => {
       const secret = 'quite another secret, that nobody may see'
       const { code, stdout, stderr } = await runCli(['doctor', '--config', 'a.json'], await folder(secret))
       expect([code, stderr]).to.deep.equal([1, ''])
@@ -405,13 +405,13 @@ describe('mcp-host doctor: auth-bridge', () => {
       expect(stdout).to.not.include(secret)
     })
 
-    it('--json: exits 0 where nothing is wrong', async () => {
+    it('--json: exits 0 without problems', async () => {
       const { clientSecret } = await idpOf()
       const { code, stdout } = await runCli(['doctor', '-c', 'a.json', '--json'], await folder(clientSecret))
       expect([code, JSON.parse(stdout).healthy, JSON.parse(stdout).config]).to.deep.equal([0, true, 'a.json'])
     })
 
-    it('says so where no plugin has anything to ask, and what is wrong with a config', async () => {
+    it('reports that no plugin has checks, or the errors of the config', async () => {
       const open = {
         server: { name: 'a', version: '1' },
         toolsets: { all: [] },

@@ -11,7 +11,7 @@ import { type SdkServer, startSdkServer, stopSdkServers } from './sdk-server.ts'
 
 const wrongs = (findings: readonly Finding[]) => findings.filter(({ level }) => level === 'wrong')
 
-describe("mcp-host doctor, the client's view", () => {
+describe('mcp-host doctor, client side', () => {
   let sdk: SdkServer
 
   before(async () => {
@@ -25,7 +25,7 @@ describe("mcp-host doctor, the client's view", () => {
     await removeFolders()
   })
 
-  it('finds nothing wrong with a good server, and says what it looked at', async () => {
+  it('finds no problem with a correct server, and lists its checks', async () => {
     const fake = await startFakeServers({ issuerPath: '/tenant' })
     fake.as.settings.wellKnown = ['oidc-append']
     fake.rs.settings.scopesSupported = ['read', 'write']
@@ -124,7 +124,7 @@ describe("mcp-host doctor, the client's view", () => {
       /clientAuthentication/,
     ],
   ] as ReadonlyArray<readonly [string, (fake: FakeServers) => unknown, string, RegExp, RegExp]>) {
-    it(`finds ${what}, and names the option or the key that helps`, async () => {
+    it(`finds ${what}, and names the option or config key to change`, async () => {
       const fake = await startFakeServers()
       make(fake)
       const found = wrongs(await examineAsClient(fake.serverUrl))
@@ -203,13 +203,13 @@ describe("mcp-host doctor, the client's view", () => {
     ])
   })
 
-  it('has nothing to say of a server that asks nobody to log in, or does not answer', async () => {
+  it('reports nothing about login for an open server or one that does not respond', async () => {
     const { url } = await startHost({ toolsets: { all: [] }, routes: { '/': { toolsets: 'all' } } })
     expect(await examineAsClient(url)).to.deep.equal([])
     expect(await examineAsClient('http://127.0.0.1:1/')).to.deep.equal([])
   })
 
-  it('knows servers of older revisions', async () => {
+  it('supports servers of older protocol versions', async () => {
     const [streamable] = await examine(sdk.streamable)
     expect(streamable).to.deep.include({ check: 'address', level: 'note' })
     expect(streamable?.text).to.equal(`${sdk.streamable} speaks Streamable HTTP of 2025-11-25, not 2026-07-28`)
@@ -217,7 +217,7 @@ describe("mcp-host doctor, the client's view", () => {
     expect(sse?.text).to.equal(`${sdk.sse} speaks HTTP+SSE of 2024-11-05, not 2026-07-28`)
   })
 
-  it('prints both views, and exits 1 when something is wrong', async () => {
+  it('prints both sides, and exits 1 if there is a problem', async () => {
     const fake = await startFakeServers()
     fake.as.settings.codeChallengeMethods = ['plain']
     const { code, stdout, stderr } = await runCli(['doctor', fake.serverUrl], await makeFolder({}))

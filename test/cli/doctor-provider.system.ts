@@ -56,20 +56,20 @@ after(async () => {
 })
 
 describe('mcp-host doctor: the redirect URI of auth-bridge', () => {
-  it('is said where all is well', async () => {
+  it('is printed if everything is correct', async () => {
     const findings = await examine(idp.options())
     expect(linesOf(findings, 'redirect URI'))
       .to.match(/^ok .*redirects to /)
       .and.include(CALLBACK)
   })
 
-  it('is said where it is not registered, in the fix', async () => {
+  it('is part of the fix if it is not registered', async () => {
     const findings = await examine(idp.options(), 'https://elsewhere.example')
     const [finding] = findings.filter(({ level }) => level === 'wrong')
     expect(finding?.fix).to.include('https://elsewhere.example/auth/callback')
   })
 
-  it('is said where the provider refuses it in an answer, and not where it is about something else', async () => {
+  it('is a finding if the provider rejects it, but not for other errors', async () => {
     idp.failing.token = { error: 'invalid_request', error_description: 'AADSTS50011: The redirect URI is not known' }
     expect(linesOf(await examine(idp.options()), 'client secret'))
       .to.match(/^wrong /)
@@ -81,8 +81,8 @@ describe('mcp-host doctor: the redirect URI of auth-bridge', () => {
   })
 })
 
-describe('mcp-host doctor: what a provider says', () => {
-  it('is said once where its words begin with its code', async () => {
+describe('mcp-host doctor: error text of a provider', () => {
+  it('is printed once if it begins with the error code', async () => {
     idp.failing.token = { error: 'invalid_client', error_description: 'invalid_client: client is invalid' }
     expect(linesOf(await examine(idp.options()), 'client secret')).to.include(
       'refused: invalid_client: client is invalid',
@@ -95,7 +95,7 @@ describe('mcp-host doctor: what a provider says', () => {
     expect(linesOf(await examine(idp.options()), 'authorization request')).to.include('invalid_scope: no such scope')
   })
 
-  it('is said once where it stands on a page', async () => {
+  it('is printed once if it is part of a page', async () => {
     for (const [status, page, expected] of [
       [
         400,
@@ -112,7 +112,7 @@ describe('mcp-host doctor: what a provider says', () => {
   })
 })
 
-describe('mcp-host doctor: the keys of the provider', () => {
+describe('mcp-host doctor: keys of the provider', () => {
   const keysOf = async () => {
     idp.metadata = { jwks_uri: `${oddUrl}/jwks` }
     return linesOf(await examine(idp.options()), 'keys', 'clock')
@@ -134,7 +134,7 @@ describe('mcp-host doctor: the keys of the provider', () => {
     ['a shared key', () => json({ keys: [{ kty: 'oct', k: 'abc' }, null, 'x'] }), /no signing key.* -> /],
     ['too much', () => json('x'.repeat(2_000_000)), / -> .*proxy/],
   ] as const) {
-    it(`are told to be wrong: ${what}`, async () => {
+    it(`are reported as invalid: ${what}`, async () => {
       answer()
       expect(await keysOf())
         .to.match(/^wrong keys: /)
@@ -142,7 +142,7 @@ describe('mcp-host doctor: the keys of the provider', () => {
     })
   }
 
-  it('that never come are not waited for', async () => {
+  it('that do not arrive end with a timeout', async () => {
     reply = () => undefined
     idp.metadata = { jwks_uri: `${oddUrl}/jwks` }
     const settings = settle(idp.options() as unknown as Parameters<typeof settle>[0], ['provider'])
@@ -162,7 +162,7 @@ describe('mcp-host doctor: the keys of the provider', () => {
     ['is behind', -90, undefined, /wrong clock: .* (?:89|90) s ahead of that of the provider.* -> .*NTP/],
     ['is hours behind', -7_230, undefined, /wrong clock: .* 2 h ahead of that of the provider.* -> .*NTP/],
   ] as const) {
-    it(`are of a provider whose clock ${what}`, async () => {
+    it(`are checked for a provider whose clock ${what}`, async () => {
       reply = response => {
         const date = new Date(Date.now() + seconds * 1_000).toUTCString()
         response.writeHead(200, { Date: date, ...(age !== undefined && { Age: String(age) }) })
@@ -172,7 +172,7 @@ describe('mcp-host doctor: the keys of the provider', () => {
     })
   }
 
-  it('are of a provider that does not say its time', async () => {
+  it('are checked for a provider without a Date header', async () => {
     for (const time of ['', 'yesterday']) {
       json(keySet({}), { Date: time })
       expect(await keysOf())
@@ -182,7 +182,7 @@ describe('mcp-host doctor: the keys of the provider', () => {
   })
 })
 
-describe('mcp-host doctor: the metadata of the provider', () => {
+describe('mcp-host doctor: metadata of the provider', () => {
   const provider = (issuer: string) => ({ type: 'oidc', issuer, clientId: 'a', clientSecret: 'b' })
 
   for (const [what, answer, words] of [
@@ -194,14 +194,14 @@ describe('mcp-host doctor: the metadata of the provider', () => {
     ['429', () => json('oops', {}, 429), /answers 429.*later/],
     ['no endpoints', () => json({ issuer: oddUrl }), /has no authorization_endpoint -> .*OpenID Connect/],
   ] as const) {
-    it(`is told to be wrong, with a fix: ${what}`, async () => {
+    it(`is reported as invalid, with a fix: ${what}`, async () => {
       answer()
       const findings = await examine(provider(oddUrl))
       expect(linesOf(findings, 'provider')).to.match(words).and.not.include('firewall')
     })
   }
 
-  it('is asked of a server that does not speak TLS', async () => {
+  it('is requested from a server without TLS', async () => {
     const findings = await examine(provider(oddUrl.replace('http:', 'https:')))
     expect(linesOf(findings, 'provider'))
       .to.match(/does not use TLS/)

@@ -57,7 +57,7 @@ describe('mcp-host doctor', () => {
     proxy.faults = {}
   })
 
-  it('finds nothing wrong with a protected server, and looks at everything', async () => {
+  it('finds no problem with a protected server, with every check', async () => {
     const findings = await examine(url, { token, origin: PAGE })
     expect(findings.filter(({ level }) => level !== 'ok')).to.deep.equal([])
     expect(new Set(findings.map(({ check }) => check))).to.have.all.keys(
@@ -77,7 +77,7 @@ describe('mcp-host doctor', () => {
     )
   })
 
-  it('says of an open server that it is open, and finds nothing wrong', async () => {
+  it('reports an open server as open, without a problem', async () => {
     const findings = await examine((await startHost(openConfig)).url)
     expect(wrongs(findings)).to.deep.equal([])
     expect(findings.find(({ check }) => check === 'challenge')).to.include({ level: 'note' })
@@ -133,7 +133,7 @@ describe('mcp-host doctor', () => {
     ],
     ['streams are kept back until they end', { buffers: true }, 'stream', /before the first event/],
   ] as ReadonlyArray<readonly [string, Faults, string, RegExp]>) {
-    it(`finds that ${what}, and says how to mend it`, async () => {
+    it(`finds that ${what}, and prints the fix`, async () => {
       proxy.faults = faults
       const found = wrongs(await examine(url, { token, origin: PAGE })).filter(finding => finding.check === check)
       expect(found.map(({ text }) => text).join('\n')).to.match(new RegExp(words.source, `${words.flags}m`))
@@ -141,7 +141,7 @@ describe('mcp-host doctor', () => {
     })
   }
 
-  it('finds that the metadata is of another address than clients call', async () => {
+  it('finds that the metadata has another URL than clients call', async () => {
     const { url: inner } = await startHost(protectedConfig(issuer))
     const outer = await startBadProxy()
     outer.target = inner
@@ -169,7 +169,7 @@ describe('mcp-host doctor', () => {
       return findings.filter(({ check, level }) => level !== 'ok' && /metadata|identity/.test(check))
     }
 
-    it('finds no fault if the well-known URLs at the root are passed on', async () => {
+    it('finds no problem if the well-known URLs at the root are forwarded', async () => {
       expect(await metadataFindings({})).to.deep.equal([])
     })
 
@@ -190,7 +190,7 @@ describe('mcp-host doctor', () => {
     })
   })
 
-  it('names a check that fails', async () => {
+  it('names a check that throws', async () => {
     proxy.faults = { cuts: 'OPTIONS' }
     const findings = await examine(url)
     expect(findings.find(({ check }) => check === 'cors')).to.deep.include({
@@ -199,7 +199,7 @@ describe('mcp-host doctor', () => {
     })
   })
 
-  it('finds an identity provider that cannot be reached, and one whose keys cannot', async () => {
+  it('finds an unavailable identity provider, and unavailable keys', async () => {
     const gone = await startHost(protectedConfig('http://127.0.0.1:9/issuer'))
     const texts = wrongs(await examine(`${gone.url}/mcp`)).map(({ text }) => text)
     expect(texts.join('\n')).to.match(/http:\/\/127\.0\.0\.1:9\/\S*issuer/)
@@ -215,25 +215,25 @@ describe('mcp-host doctor', () => {
     expect(more.join('\n')).to.match(new RegExp(`${keyless.url}/dev-auth/jwks.*404`))
   })
 
-  it('finds that a token is refused, and why', async () => {
+  it('finds that a token is rejected, and why', async () => {
     const [finding] = wrongs(await examine(url, { token: `${token}x` }))
     expect(finding).to.include({ check: 'token' })
     expect(finding?.text).to.match(/401: \w/)
   })
 
-  it('finds that a page may not call, where one is named', async () => {
+  it('finds that a web page of the given origin cannot call', async () => {
     const [finding] = wrongs(await examine(url, { origin: 'https://other.example' }))
     expect(finding?.text).to.match(/https:\/\/other\.example/)
   })
 
-  it('finds that nothing is served at an address, or nothing answers', async () => {
+  it('finds that a URL is not served, or that nothing responds', async () => {
     const [missing] = wrongs(await examine(`${proxy.url}/nope`))
     expect(missing?.text).to.include(`${proxy.url}/nope`)
     const [dead] = wrongs(await examine('http://127.0.0.1:9/'))
     expect(dead?.text).to.match(/^http:\/\/127\.0\.0\.1:9\//)
   })
 
-  it('finds that a server answers with a protocol upgrade', async () => {
+  it('finds that a server responds with a protocol upgrade', async () => {
     const raw = await startRawServer('HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: foo\r\n\r\n')
     try {
       const [upgraded] = wrongs(await examine(raw.url))
@@ -243,7 +243,7 @@ describe('mcp-host doctor', () => {
     }
   })
 
-  it('prints one line a check and exits 0 when nothing is wrong', async () => {
+  it('prints one line per check and exits 0 without problems', async () => {
     const { code, stdout, stderr } = await runCli(['doctor', '--url', url, '--token', token], await makeFolder({}))
     expect([code, stderr]).to.deep.equal([0, ''])
     expect(stdout)
@@ -252,7 +252,7 @@ describe('mcp-host doctor', () => {
     expect(stdout).to.not.contain(token)
   })
 
-  it('--json prints the findings with their fixes, and exits 1 when something is wrong', async () => {
+  it('--json prints the findings with their fixes, and exits 1 if there is a problem', async () => {
     const { code, stdout } = await runCli(['doctor', '--url', 'http://127.0.0.1:9/', '--json'], await makeFolder({}))
     expect(code).to.equal(1)
     const { healthy, findings } = JSON.parse(stdout)
@@ -266,7 +266,7 @@ describe('mcp-host doctor', () => {
     ['doctor', '--url', 'ftp://localhost:9'],
     ['doctor', 'localhost:9', '--url', '::1'],
   ]) {
-    it(`needs one URL: ${args.join(' ')}`, async () => {
+    it(`requires one URL: ${args.join(' ')}`, async () => {
       const { code, stderr } = await runCli(args, await makeFolder({}))
       expect(stderr).to.match(/^mcp-host: error \w+: .* URL/)
       expect(code).to.equal(2)

@@ -176,12 +176,12 @@ describe('mcp-host explain', () => {
     expect(stderr).to.match(/--route.*\/a, \/b/)
   })
 
-  it('asks about the only route by default', async () => {
+  it('uses the only route by default', async () => {
     const only = await makeFolder({ 'mcp.config.mjs': configText({ routes: "{ '/mcp': { toolsets: ['first'] } }" }) })
     expectTold(await runCli(['explain'], only), 'address   /mcp, route /mcp, toolsets first')
   })
 
-  it('prints the path of a denied tool: claims, scopes, route, rule, what is missing, hidden, the answer', async () => {
+  it('prints the decision path of a denied tool: claims, scopes, route, rule, missing requirement, response', async () => {
     const token = sign({ scope: 'mcp.tools openid', roles: ['admin'] })
     const ended = await explain('--token', token, '--route', '/admin', '--tool', 'purge')
     expectTold(
@@ -200,7 +200,7 @@ describe('mcp-host explain', () => {
     expect(ended.stdout + ended.stderr).not.to.contain(token)
   })
 
-  it('prints what plugins ask beside that: the limits of the route and of the tool', async () => {
+  it('prints the limits of plugins for the route and the tool', async () => {
     expectTold(
       await explain('--route', '/limited', '--tool', 'echo'),
       /^plugins {3}rate-limit: user: .*120.*1m/m,
@@ -210,7 +210,7 @@ describe('mcp-host explain', () => {
     )
   })
 
-  it('prints the limits that the operator gave the tool', async () => {
+  it('prints the limits of the tool in the config', async () => {
     const told = await explain(
       '--token',
       sign({ scope: 'mcp.tools', roles: [] }),
@@ -227,7 +227,7 @@ describe('mcp-host explain', () => {
     )
   })
 
-  it('prints them to whoever is refused there, too', async () => {
+  it('prints the limits to a denied caller too', async () => {
     const limited = ['--route', '/guarded', '--tool', 'purge']
     for (const more of [[], ['--token', 'a.b.c']])
       expectTold(
@@ -238,12 +238,12 @@ describe('mcp-host explain', () => {
       )
   })
 
-  it("names the route's own scope with the tool's in the answer", async () => {
+  it('names the scope of the route and of the tool in the response', async () => {
     const told = await explain('--token', sign({ scope: 'mcp.tools' }), '--route', '/admin', '--tool', 'wipe')
     expectTold(told, /^ +WWW-Authenticate: Bearer error="insufficient_scope", .*scope="mcp.tools mcp.wipe"$/m)
   })
 
-  it('prints what is allowed, and without a tool every item with its verdict', async () => {
+  it('prints allowed items, and without a tool every item with its decision', async () => {
     const token = sign({ scope: 'mcp.tools mcp.admin', roles: ['admin'] })
     expectTold(await explain('--token', token, '--route', '/admin', '--tool', 'purge'), 'result    allowed, listed')
     expectTold(
@@ -254,7 +254,7 @@ describe('mcp-host explain', () => {
     )
   })
 
-  it('ends where the route does: 401 without a token, 403 with one that lacks', async () => {
+  it('ends at the route: 401 without a token, 403 with a token that lacks a scope', async () => {
     expectTold(
       await explain('--route', '/admin', '--tool', 'purge'),
       'caller    anonymous',
@@ -264,12 +264,12 @@ describe('mcp-host explain', () => {
     expectTold(await explain('--token', sign({ scope: 'x' }), '--route', '/admin'), /^result {4}403 /m)
   })
 
-  it('tells that a token is refused, why, and what it says of itself', async () => {
+  it('reports a rejected token, the reason, and its claims', async () => {
     const ended = await explain('--token', `${sign({ scope: 'mcp.tools' })}x`, '--route', '/admin')
     expectTold(ended, /^token {5}refused: .*signature/m, /^claims {4}\{.*"sub":"ann"/m, /^result {4}401 /m)
   })
 
-  it('says that it did not verify a token where nobody can tell now, and goes on with its claims', async () => {
+  it('reports a token that cannot be verified now, and continues with its claims', async () => {
     const ended = await explain('--token', sign({ scope: 'mcp.tools' }), '--route', '/down', '--tool', 'purge')
     expectTold(
       ended,
@@ -279,7 +279,7 @@ describe('mcp-host explain', () => {
     )
   })
 
-  it('does not refuse a token of the running host, whose keys it cannot have without `secrets`', async () => {
+  it('does not reject a token of the running host, whose keys are unknown without `secrets`', async () => {
     const text = CONFIG.replace(/ {2}secrets: .*\n/, '').replace(
       "'transport-streamable': {},",
       "'transport-streamable': {}, 'dev-auth-server': {},",
@@ -290,12 +290,12 @@ describe('mcp-host explain', () => {
     expectTold(ended, /^token {5}NOT VERIFIED: without `secrets`/m, 'scopes    mcp.tools')
   })
 
-  it('says that a token is ignored where no plugin reads it', async () => {
+  it('reports that a token is ignored if no plugin reads it', async () => {
     const ended = await explain('--token', 'anything', '--tool', 'echo')
     expectTold(ended, /^token {5}ignored: /m, 'caller    anonymous', 'result    allowed, listed')
   })
 
-  it('tells what a rule in shadow mode would say, and finds a resource by its URI', async () => {
+  it('prints the decision of a rule in shadow mode, and finds a resource by its URI', async () => {
     const ended = await explain('--token', sign({ scope: 'mcp.tools' }), '--route', '/admin', '--resource', 'notes://1')
     expectTold(
       ended,
@@ -304,7 +304,7 @@ describe('mcp-host explain', () => {
     )
   })
 
-  it('takes the token from a file or from stdin, so that no list of processes shows it', async () => {
+  it('reads the token from a file or stdin, so that process lists do not contain it', async () => {
     await writeFile(join(folder, 'token.txt'), `${sign({ scope: 'mcp.tools' })}\n`)
     expectTold(await explain('--token', '@token.txt', '--route', '/admin'), 'scopes    mcp.tools')
     const { child, ended } = startCli(['explain', '--token', '-', '--route', '/admin'], folder)
@@ -312,7 +312,7 @@ describe('mcp-host explain', () => {
     expectTold(await ended, 'scopes    mcp.tools')
   })
 
-  it('prints what a token says without what would move the cursor or begin a line', async () => {
+  it('prints claims of a token without control characters and line breaks', async () => {
     const ended = await explain(
       '--token',
       sign({ scope: 'mcp.tools', sub: 'ann\u001b[2J\nresult    allowed\u202e\u200b' }),
@@ -323,7 +323,7 @@ describe('mcp-host explain', () => {
     expect(ended.stdout.replaceAll('\n', '')).not.to.match(/[\p{Cc}\p{Cf}]/u)
   })
 
-  it('knows addresses with parameters, and a tool that is not there', async () => {
+  it('accepts URLs with parameters, and reports an unknown tool', async () => {
     expectTold(
       await explain('--route', '/t/admin', '--tool', 'purg'),
       'address   /t/admin, route /t/:category?, toolsets admin',
@@ -332,7 +332,7 @@ describe('mcp-host explain', () => {
     expectTold(await explain('--route', '/t', '--tool', 'echo'), /toolsets open$/m, 'result    allowed, listed')
   })
 
-  it('explains an address of the route whose path is given', async () => {
+  it('explains a URL of the route if its path is given', async () => {
     expectTold(await explain('--route', '/t/:category?'), 'address   /t, route /t/:category?, toolsets open')
   })
 
@@ -345,7 +345,7 @@ describe('mcp-host explain', () => {
     expect((await explain()).stdout).not.to.match(session)
   })
 
-  it('exits 2 for an address that serves nothing and for a token that cannot be read', async () => {
+  it('exits 2 for a URL that is not served and for a token that cannot be read', async () => {
     const [nowhere, unread] = [await explain('--route', '/no'), await explain('--token', '@none.txt')]
     expect([nowhere.code, nowhere.stdout]).to.deep.equal([2, ''])
     expect(nowhere.stderr).to.match(/\/no\b.*\/, \/admin, \/down, \/t\/:category\?/)

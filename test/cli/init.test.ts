@@ -102,7 +102,7 @@ const write = async (folder: string, ...files: Array<[string, string]>) => write
 describe('mcp-host init', () => {
   for (const [format, store, isProtected] of ALL) {
     const what = `${format}, ${isProtected ? 'protected' : 'open'}, with sessions in ${store}`
-    it(`writes a project with a config in ${what}, under its own name, which checks`, async () => {
+    it(`writes a valid project with a config in ${what}, under its own name`, async () => {
       const values = { format, store, ...(isProtected && { protected: true }) }
       const { folder, read } = await init('acme-tools', values)
       const config = `mcp.config.${format}`
@@ -130,7 +130,7 @@ describe('mcp-host init', () => {
     })
   }
 
-  it('keeps sessions in a file where this Node can, and else says why it does not', async () => {
+  it('keeps sessions in a file if this version of Node can, or prints why not', async () => {
     const { printed, read } = await init('usual')
     expect(read('mcp.config.ts').includes('store-sqlite')).to.equal(hasSqlite)
     const said = 'Sessions are kept in memory. A file requires Node.js 22.13 or later'
@@ -151,7 +151,7 @@ describe('mcp-host init', () => {
     expect(texts.join('\n').match(/3000/g)).to.have.length(1)
   })
 
-  it('writes a plugin to publish, whose kernel is a peer', async () => {
+  it('writes a plugin package with a peer dependency on mcp-host', async () => {
     const { folder, read } = await init('mcp-host-audit', { plugin: true })
     expect(filesIn(folder)).to.deep.equal([
       '.gitignore',
@@ -170,7 +170,7 @@ describe('mcp-host init', () => {
     for (const file of filesIn(folder)) expect(read(file), file).to.not.match(/example_?name|mcp-host-example/i)
   })
 
-  it('says what was made and what to type next, login first where it is protected', async () => {
+  it('prints the files and the next commands, login first if the server is protected', async () => {
     const { printed } = await init("it's mine", { protected: true, name: 'mine' })
     expect(printed).to.match(/^ {2}cd \S*'[^\n]*it'\\''s mine'$/m)
     const commands = ['npm install', 'npm test', 'npm run dev', 'npx mcp-host login', 'npx mcp-host call']
@@ -179,7 +179,7 @@ describe('mcp-host init', () => {
     expect(places).to.deep.equal([...places].sort((one, other) => one - other))
   })
 
-  it('makes a name of what is none, and says so', async () => {
+  it('derives a valid name from an invalid one, and prints it', async () => {
     const { printed, read } = await init('My Server!')
     expect(printed).to.match(/"My Server!".*my-server/)
     expect(JSON.parse(read('package.json')).name).to.equal('my-server')
@@ -190,7 +190,7 @@ describe('mcp-host init', () => {
     expect(steering.printed).to.include('\\u001b[31mred').and.not.include('\u001b')
   })
 
-  it('works beside what is there, and writes nothing where anything is in the way', async () => {
+  it('writes next to existing files, and overwrites nothing', async () => {
     const outer = await makeFolder({ 'beside/LICENSE': 'mine', 'beside/.git/HEAD': 'x' })
     const inWay = async (files: Record<string, string>, values = {}) => {
       const folder = await makeFolder(files)
@@ -217,7 +217,7 @@ describe('mcp-host init', () => {
     expect(String(file)).to.include('is a file, not a folder')
   })
 
-  it('adds to an existing package after showing the change, and keeps what the package has', async () => {
+  it('adds to an existing package after it printed the change, and preserves its content', async () => {
     const own = { name: 'shop', scripts: { dev: 'vite' }, dependencies: { typescript: '1.0.0' } }
     const folder = await makeFolder({
       'package.json': `${JSON.stringify(own, null, 4)}\n`,
@@ -240,7 +240,7 @@ describe('mcp-host init', () => {
     expect(printed).to.include('  npx mcp-host dev\n')
   })
 
-  it('undoes what it wrote where a file appeared meanwhile', async () => {
+  it('removes what it wrote if a file appeared meanwhile', async () => {
     const folder = await makeFolder({ 'b/two': 'mine' })
     const error = await rejectionOf(write(folder, ['a/c/one.txt', '1'], ['b/two', '2']))
     expect(error).to.be.instanceOf(StartError)
@@ -248,7 +248,7 @@ describe('mcp-host init', () => {
     expect(readFileSync(join(folder, 'b/two'), 'utf8')).to.equal('mine')
   })
 
-  it('refuses flags that do not fit', async () => {
+  it('rejects flags that conflict', async () => {
     for (const [values, words] of [
       [{ plugin: true, protected: true }, '--format, --protected and --store are for servers'],
       [{ plugin: true, store: 'file' }, '--format, --protected and --store are for servers'],
@@ -259,7 +259,7 @@ describe('mcp-host init', () => {
     }
   })
 
-  it('is what npm create mcp-host runs, of the very version that this is', () => {
+  it('is run by `npm create mcp-host` of the same version', () => {
     const { version, dependencies, bin, files } = JSON.parse(readFileSync(join(ROOT, 'create/package.json'), 'utf8'))
     // It asks, and mcp-host itself does not bring what asks.
     const asks = { '@clack/prompts': ownPackage.devDependencies['@clack/prompts'] }
@@ -268,13 +268,13 @@ describe('mcp-host init', () => {
     expect(existsSync(join(ROOT, 'create', bin['create-mcp-host']))).to.equal(true)
   })
 
-  it('speaks of the package manager that runs it', () => {
+  it('prints commands of the package manager that runs it', () => {
     expect(packageCommandsOf('pnpm/10.1.0 npm/? node/v24.0.0 linux x64').execute).to.equal('pnpm exec')
     for (const agent of [undefined, '', 'cargo/1', 'npm/11'])
       expect(packageCommandsOf(agent).install).to.equal('npm install')
   })
 
-  it('makes names that npm and JavaScript take', () => {
+  it('creates names that are valid in npm and JavaScript', () => {
     for (const [text, name] of [
       ['a.b_c-1', 'a.b_c-1'],
       ['Ünïcode Näme', 'unicode-name'],

@@ -41,14 +41,14 @@ const end = (running: Running) => {
 }
 
 describe('mcp-host start --frozen', () => {
-  it('serves what the lock says, whatever the handlers do', async () => {
+  it('serves the locked definitions, whatever the handlers do', async () => {
     const folder = await editedFolder(tools('Says one', 'another thing'))
     const running = startCli(['start', '--frozen'], folder)
     expect(await saidBy(await running.listening())).to.equal('another thing')
     expect((await end(running)).code).to.equal(0)
   })
 
-  it('refuses anything else, with the first ten differences and the commands to run, and listens nowhere', async () => {
+  it('fails for anything else, prints the first ten differences and the commands to run, and does not listen', async () => {
     const folder = await editedFolder(tools('Says two', 'two', MANY))
     const { code, stdout, stderr } = await runCli(['start', '--frozen'], folder)
     expect(stdout).to.equal('')
@@ -63,7 +63,7 @@ describe('mcp-host start --frozen', () => {
     expect(code).to.equal(2)
   })
 
-  it('refuses where there is no lock, and one that nobody would read', async () => {
+  it('fails without a lock, and for a lock that no one can read', async () => {
     const folder = await lockedFolder()
     const missing = await runCli(['start', '--frozen', '--lock', 'other.json'], folder)
     expect(missing.stderr).to.match(/^mcp-host: error \w+: other\.json.*`mcp-host lock`/)
@@ -74,7 +74,7 @@ describe('mcp-host start --frozen', () => {
     expect([missing.code, stray.code, gone.code]).to.deep.equal([2, 2, 2])
   })
 
-  it('refuses a reload that would change it, and takes one whose lock says the same', async () => {
+  it('rejects a reload that would change definitions, and accepts one with the same lock', async () => {
     const folder = await lockedFolder()
     const running = startCli(['start', '--frozen'], folder)
     const url = await running.listening()
@@ -93,7 +93,7 @@ describe('mcp-host start --frozen', () => {
     expect((await end(running)).code).to.equal(0)
   })
 
-  it('leaves alone what a tool adds while the host runs, which no lock can have', async () => {
+  it('accepts tools that are added at run time, which no lock contains', async () => {
     const adds = `defineTool({ name: 'say', description: 'Says one', handler: (_, ctx) => {
       ctx.host.tools.add(defineTool({ name: 'late', handler: () => '' }))
       return 'added'

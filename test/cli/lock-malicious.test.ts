@@ -32,8 +32,8 @@ function lockOf(
   return withHash({ format, server: { name: 'x' }, atRunTime, routes: { '/': route } }) as unknown as Surface
 }
 
-describe('a lock that is hostile', () => {
-  it('hangs nothing: a link to a device that never ends, and a pipe that nobody writes to', async () => {
+describe('a malicious lock', () => {
+  it('does not hang commands: a link to an endless device, and a pipe without a writer', async () => {
     const folder = await makeFolder({ 'sound.json': lockText(lockOf({})) })
     await symlink('/dev/zero', join(folder, 'zero.json'))
     execFileSync('mkfifo', [join(folder, 'pipe.json')])
@@ -46,7 +46,7 @@ describe('a lock that is hostile', () => {
     }
   })
 
-  it('steers no terminal by what is decided at run time: nothing but what there is may stand there', async () => {
+  it('prints no control characters in names of items that are decided at run time', async () => {
     const evil = '\u001b[2Jold.json and new.json are equal.'
     const folder = await makeFolder({ 'old.json': lockText(lockOf({})) })
     await writeFile(join(folder, 'new.json'), JSON.stringify(lockOf({}, { atRunTime: [evil] })))
@@ -57,14 +57,14 @@ describe('a lock that is hostile', () => {
       .and.not.to.contain('\u001b')
   })
 
-  it('of an older version says what to run', () => {
+  it('of an older version is reported with the command to run', () => {
     const text = JSON.stringify(lockOf({}, { format: 1 }))
     expect(() => readLock(text, 'mcp.lock.json')).to.throw(
       'mcp.lock.json has the format 1, and this version reads 2; write it again with `mcp-host lock`',
     )
   })
 
-  it('is compared in a time that grows as it does: values of enum, and what is asked', () => {
+  it('is compared in linear time: enum values and requests', () => {
     const valued = (prefix: string) => ({
       properties: { q: { enum: Array.from({ length: 100_000 }, (_, at) => prefix + at) } },
     })
@@ -73,7 +73,7 @@ describe('a lock that is hostile', () => {
     expect(compareSurfaces(sides[0] as Surface, sides[1] as Surface)).to.have.lengthOf.above(1)
   })
 
-  it('has arguments that are none', () => {
+  it('has invalid arguments', () => {
     const changes = compareSurfaces(lockOf({ arguments: [null, 3] }), lockOf({ arguments: [{ name: 'x' }] }))
     expect(changes.map(({ what }) => what)).to.deep.equal(['argument "x": added'])
   })

@@ -34,7 +34,7 @@ async function locked(config = FIRST) {
 }
 
 describe('mcp-host lock', () => {
-  it('writes what is served beside the config, whole, and the same again; nothing else is left in the folder', async () => {
+  it('writes all definitions next to the config, twice the same, and leaves no other file', async () => {
     const { folder, stdout, lock } = await locked()
     expect(stdout).to.equal('mcp.lock.json: 1 address, 2 tools\n')
     const text = await readFile(lock, 'utf8')
@@ -46,7 +46,7 @@ describe('mcp-host lock', () => {
     expect((await readdir(folder)).sort()).to.deep.equal(['mcp.config.mjs', 'mcp.lock.json', 'package.json'])
   })
 
-  it('writes the same where the environment of the process is another', async () => {
+  it('writes the same in another environment', async () => {
     const { folder, lock } = await locked()
     const text = await readFile(lock, 'utf8')
     await runCli(['lock', '--lock', 'other.json'], folder, {
@@ -57,7 +57,7 @@ describe('mcp-host lock', () => {
     expect(await readFile(join(folder, 'other.json'), 'utf8')).to.equal(text)
   })
 
-  it('says what it does not hold, and what differs from the lock before', async () => {
+  it('reports what it does not contain, and the differences to the previous lock', async () => {
     const { edited } = await locked()
     const folder = await edited(NARROWED.replace('export default {', 'export default { configureSession() {},'))
     const { stdout } = await runCli(['lock'], folder)
@@ -67,7 +67,7 @@ describe('mcp-host lock', () => {
     )
   })
 
-  it('writes nothing for a config that cannot be served, and says so where it cannot write', async () => {
+  it('writes nothing for an invalid config, and reports a file that cannot be written', async () => {
     const { folder, lock, edited } = await locked()
     const broken = await edited(FIRST.replace("'/':", "'nowhere':"))
     expect((await runCli(['lock'], broken)).code).to.equal(2)
@@ -79,7 +79,7 @@ describe('mcp-host lock', () => {
 })
 
 describe('mcp-host diff', () => {
-  it('exits 0 where nothing changed, 3 where nothing breaks, 4 where something does, and 2 where it cannot tell', async () => {
+  it('exits 0 without changes, 3 for compatible changes, 4 for breaking changes, and 2 if it cannot compare', async () => {
     const first = await locked()
     let { folder } = first
     const codes: Array<number | NodeJS.Signals | null> = []
@@ -107,7 +107,7 @@ describe('mcp-host diff', () => {
     expect(codes).to.deep.equal([0, 3, 0, 4, 4, 2, 2, 2])
   })
 
-  it('holds two locks against each other, one of them from stdin, without a config', async () => {
+  it('compares two locks, one of them from stdin, without a config', async () => {
     const [{ lock: old }, { lock: newer }] = await Promise.all([locked(FIRST), locked(NARROWED)])
     const folder = await makeFolder({})
     const piped = startCli(['diff', '-', newer], folder)
@@ -117,7 +117,7 @@ describe('mcp-host diff', () => {
     expect((await runCli(['diff', newer, newer], folder)).code).to.equal(0)
   })
 
-  it('says it as JSON, in which everything is whole', async () => {
+  it('prints everything as JSON', async () => {
     const { edited } = await locked()
     const folder = await edited(OTHER_WORDS)
     const { code, stdout } = await runCli(['diff', '--json'], folder)
@@ -139,7 +139,7 @@ describe('mcp-host diff', () => {
     ])
   })
 
-  it('opens nothing: no port, no Redis, no file of a plugin', async () => {
+  it('opens no port, no Redis and no file of a plugin', async () => {
     const plugins = "'cluster-redis': {}, audit: { file: 'audit.log' }"
     const text = configText({ plugins, http: '{ port: 1 }' }).replace(
       'plugins:',

@@ -10,14 +10,14 @@ import { createTestLog } from '../support/start-host.ts'
 import { startFakeBrowser, stopFakeBrowsers } from './fake-browser.ts'
 import { runCli, stopAll } from './in-process.ts'
 
-describe('the commands of the client, with tokens that are bound to a key', () => {
+describe('client commands with tokens that are bound to a key', () => {
   after(async () => {
     await stopAll()
     await stopFakeBrowsers()
     await removeFolders()
   })
 
-  it('log in, call, and say of a token what it is', async () => {
+  it('log in, call, and print the type of the token', async () => {
     const port = await freePort()
     const url = `http://127.0.0.1:${port}/`
     const authority = `${url}dev-auth`

@@ -20,7 +20,7 @@ describe('mcp-host login as a program, with client_credentials', () => {
     return desk
   }
 
-  it('takes the secret from the environment, and gets new tokens with it', async () => {
+  it('reads the secret from the environment, and gets new tokens with it', async () => {
     const desk = await robotDesk()
     const secret = { MCP_HOST_CLIENT_SECRET: SECRET }
     desk.fake.as.settings.tokenLifetime = 0
@@ -48,7 +48,7 @@ describe('mcp-host login as a program, with client_credentials', () => {
     await expectServes(desk, await desk.run(['token', desk.url]))
   })
 
-  it('takes it from a file, which is remembered by its name, or from stdin', async () => {
+  it('reads the secret from a file, whose name is stored, or from stdin', async () => {
     const desk = await robotDesk()
     desk.fake.as.settings.tokenLifetime = 0
     const folder = await makeFolder({ secret: `${SECRET}\n` })
@@ -65,7 +65,7 @@ describe('mcp-host login as a program, with client_credentials', () => {
     expect((await piped.ended).code).to.equal(0)
   })
 
-  it('proves who it is with a private key', async () => {
+  it('authenticates with a private key', async () => {
     const desk = await startDesk()
     const { privateKey, publicKey } = generateKeyPairSync('ec', {
       namedCurve: 'P-256',
@@ -85,7 +85,7 @@ describe('mcp-host login as a program, with client_credentials', () => {
     await expectServes(desk, await desk.run(['token', desk.url]))
   })
 
-  it('never takes it from argv, and says where to put it, without repeating it', async () => {
+  it('rejects a secret in argv without echoing it, and prints the alternatives', async () => {
     const desk = await robotDesk()
     for (const args of [['--client-secret', SECRET], [`--client-secret=${SECRET}`]]) {
       const { code, stdout, stderr } = await desk.run(['login', desk.url, ...PROGRAM, ...args])
@@ -97,7 +97,7 @@ describe('mcp-host login as a program, with client_credentials', () => {
     }
   })
 
-  it('says what is missing, and exits 2', async () => {
+  it('reports missing values, and exits 2', async () => {
     const desk = await robotDesk()
     const cases = [
       [['--grant', 'client_credentials'], /^mcp-host.*client_credentials needs --client-id/],
@@ -138,7 +138,7 @@ describe('mcp-host login as a program, with client_credentials', () => {
     })
   })
 
-  it('sends the secret only to the issuer that was named, and says which flag is missing', async () => {
+  it('sends the secret only to the named issuer, and reports a missing flag', async () => {
     const [desk, other] = await Promise.all([robotDesk(), startDesk()])
     const secret = { MCP_HOST_CLIENT_SECRET: SECRET }
     const unnamed = await desk.run(['login', desk.url, ...PROGRAM], secret)
@@ -153,7 +153,7 @@ describe('mcp-host login as a program, with client_credentials', () => {
     expect((await desk.run(['login', desk.url], secret)).code).to.equal(0)
   })
 
-  it('asks for it at a terminal, and does not show what is typed', async () => {
+  it('prompts for the secret at a terminal without echo', async () => {
     const desk = await robotDesk()
     const { child, logged: waitFor, ended } = desk.start(['login', desk.url, ...programOf(desk)], {}, true)
     await waitFor(/Secret of the client robot \(not shown\): /)

@@ -18,7 +18,7 @@ describe('mcp-host login', () => {
   /** Each at a desk of its own: while one waits for a process, another works. */
   const it = sideBySide({ atOnce: 2 })
 
-  it('opens the browser, tells each step, and keeps what token, status and logout need', async () => {
+  it('opens the browser, prints each step, and stores what token, status and logout need', async () => {
     const desk = await startDesk()
     desk.fake.rs.settings.challengeScope = 'read write'
     const { code, stdout, stderr } = await desk.run(['login', desk.url])
@@ -69,13 +69,13 @@ describe('mcp-host login', () => {
     expect(again.code).to.equal(1)
   })
 
-  it('shows the URL also where a browser opens', async () => {
+  it('prints the URL even if a browser opens', async () => {
     const desk = await startDesk()
     const { stderr } = await desk.run(['login', desk.url])
     expect(stderr.split('\n')).to.include(`  ${desk.browser.opened[0]?.href}`)
   })
 
-  it('says of a token that is bound to a key that it is no bearer token, and prints it alone', async () => {
+  it('reports that a token bound to a key is no bearer token, and prints only the token', async () => {
     const desk = await startDesk()
     desk.fake.as.settings.dpop = 'allowed'
     desk.fake.rs.settings.dpop = true
@@ -88,7 +88,7 @@ describe('mcp-host login', () => {
     expect(response.status).to.equal(401)
   })
 
-  it('keeps files that are private, and nothing readable of a token in them', async () => {
+  it('writes private files without readable tokens', async () => {
     const desk = await startDesk()
     await desk.run(['login', desk.url, '--scope', 'read', '--scope', 'write'])
     const names = await filesOf(desk)
@@ -113,7 +113,7 @@ describe('mcp-host login', () => {
     })
   })
 
-  it('logs in again with the same registration, and the same redirect port', async () => {
+  it('logs in again with the same registration and the same redirect port', async () => {
     const desk = await startDesk()
     await desk.run(['login', desk.url])
     const again = await desk.run(['login', desk.url])
@@ -123,7 +123,7 @@ describe('mcp-host login', () => {
     expect(second).to.equal(first)
   })
 
-  it('renews an expired token before it prints it, and says so when it cannot', async () => {
+  it('refreshes an expired token before it prints it, and reports a failed refresh', async () => {
     const desk = await startDesk()
     desk.fake.as.settings.tokenLifetime = 0
     await desk.run(['login', desk.url])
@@ -148,7 +148,7 @@ describe('mcp-host login', () => {
     )
   })
 
-  it('keeps profiles apart, and finds a login under another spelling of its URL', async () => {
+  it('separates profiles, and finds a login by another spelling of its URL', async () => {
     const desk = await startDesk()
     await Promise.all([desk.run(['login', desk.url, '--profile', 'work']), desk.run(['login', desk.url])])
     const [work, none, json] = await Promise.all([
@@ -170,7 +170,7 @@ describe('mcp-host login', () => {
     ['with --no-browser', ['--no-browser'], {}],
     ['where no browser can be opened', [], { BROWSER: '/no/such/program' }],
   ] as const) {
-    it(`reads the callback address that is pasted ${how}`, async () => {
+    it(`reads the callback URL that is pasted ${how}`, async () => {
       const desk = await startDesk()
       const { child, logged: waitFor, ended } = desk.start(['login', desk.url, ...args], env)
       const [, address = ''] = await waitFor(/^ {2}(http:\S+\/authorize\?\S+)$/m)
@@ -185,7 +185,7 @@ describe('mcp-host login', () => {
     })
   }
 
-  it('comes back at --callback-path, which is registered and remembered; another path is another registration', async () => {
+  it('uses --callback-path, which is registered and stored; another path needs another registration', async () => {
     const desk = await startDesk()
     const paths = () => desk.browser.opened.map(url => new URL(url.searchParams.get('redirect_uri') ?? '').pathname)
     expect((await desk.run(['login', desk.url, '--callback-path', '/oauth/back'])).code).to.equal(0)
@@ -195,7 +195,7 @@ describe('mcp-host login', () => {
     expect([paths()[2], desk.fake.as.count('/register')]).to.deep.equal(['/callback', 2])
   })
 
-  it('gets tokens at --token-endpoint, which is remembered until it is said to be as the server says', async () => {
+  it('uses --token-endpoint, which is stored until it is reset', async () => {
     const desk = await startDesk()
     desk.fake.as.settings.tokenLifetime = 0
     const endpoint = `${desk.fake.as.issuer}/token?by=me`
@@ -216,7 +216,7 @@ describe('mcp-host login', () => {
     expect(await kept()).to.equal(undefined)
   })
 
-  it('also takes the answer of a browser that the person opened on this machine', async () => {
+  it('also accepts the callback of a browser on this machine', async () => {
     const desk = await startDesk()
     const { logged: waitFor, ended } = desk.start(['login', desk.url, '--no-browser'])
     const [, address = ''] = await waitFor(/^ {2}(http:\S+\/authorize\?\S+)$/m)
@@ -224,7 +224,7 @@ describe('mcp-host login', () => {
     expect((await ended).code).to.equal(0)
   })
 
-  it('refuses a pasted answer of another login', async () => {
+  it('rejects a pasted callback of another login', async () => {
     const desk = await startDesk()
     const { child, logged: waitFor, ended } = desk.start(['login', desk.url, '--no-browser'])
     const [, address = ''] = await waitFor(/^ {2}(http:\S+\/authorize\?\S+)$/m)
@@ -236,7 +236,7 @@ describe('mcp-host login', () => {
     expect(stderr).to.match(/^mcp-host: error \w+: .*state/m)
   })
 
-  it('shows the code of a device login, and waits', async () => {
+  it('prints the code of a device login, and waits', async () => {
     const desk = await startDesk()
     desk.fake.as.settings.device = true
     const { logged: waitFor, ended } = desk.start(['login', desk.url, '--device'])
@@ -249,7 +249,7 @@ describe('mcp-host login', () => {
     await expectServes(desk, await desk.run(['token', desk.url]))
   })
 
-  it('shows times and registrations of a server without escapes, and a time past every date breaks no other login', async () => {
+  it('prints times and registrations of a server without escapes, also next to an invalid time', async () => {
     const [odd, desk] = await Promise.all([startDesk(), startDesk()])
     odd.fake.as.settings.tokenAnswer = { expires_in: 1e20, scope: 'read "all" \\' }
     const login = await odd.run(['login', odd.url])
@@ -271,7 +271,7 @@ describe('mcp-host login', () => {
     expect((await named.run(['login', named.url])).stderr).to.match(/client id or secret with characters/)
   })
 
-  it('asks again with a configured client, and logs the one before out', async () => {
+  it('logs in again with a configured client, and logs out the previous one', async () => {
     const desk = await startDesk()
     desk.fake.as.addClient({ client_id: 'known' })
     await desk.run(['login', desk.url])
@@ -286,7 +286,7 @@ describe('mcp-host login', () => {
     expect((await filesOf(desk)).filter(name => name.endsWith('.tokens'))).to.have.length(1)
   })
 
-  it('says that there is nothing to log in to at an open server', async () => {
+  it('reports that an open server needs no login', async () => {
     const open = createServer(({ url: path }, response) => {
       const status = path === '/mcp' ? 400 : 404
       const error = { jsonrpc: '2.0', id: null, error: { code: -32_000, message: 'no' } }
@@ -300,7 +300,7 @@ describe('mcp-host login', () => {
     expect([code, stdout]).to.deep.equal([0, `${url} does not require a login\n`])
   })
 
-  it('is no login where no MCP server answers at that path: told before anybody is asked, or undone', async () => {
+  it('reports a URL without an MCP server before the browser opens, or undoes the login', async () => {
     const [open, guarded] = await Promise.all([startDesk(), startDesk()])
     // One looks at the path first, one at the token.
     const wrong = `${open.fake.rs.url}/wrong`
@@ -329,7 +329,7 @@ describe('mcp-host login', () => {
     expect((await guarded.run(['status'])).stdout).to.not.include('yes')
   })
 
-  it('passes on to the authorization server what its flags say, and remembers it', async () => {
+  it('sends the values of its flags to the authorization server, and stores them', async () => {
     const desk = await startDesk()
     const flags = ['--no-resource', '--authorize-param', 'audience=them', '--authorize-param', 'prompt=login']
     const slash = `${desk.fake.as.issuer}/`
@@ -356,7 +356,7 @@ describe('mcp-host login', () => {
     ])
   })
 
-  it('adds a scope with --add-scope, and keeps what renews the login', async () => {
+  it('adds a scope with --add-scope, and keeps the scope that refreshes the login', async () => {
     const desk = await startDesk()
     desk.fake.rs.settings.scopesSupported = ['read', 'write']
     desk.fake.as.settings.scopesSupported = ['read', 'write', 'admin', 'offline_access']
@@ -372,7 +372,7 @@ describe('mcp-host login', () => {
     ])
   })
 
-  it('names a scope that was not granted, and exits 1 where it was asked for now', async () => {
+  it('names a scope that was not granted, and exits 1 if it was requested now', async () => {
     const desk = await startDesk()
     desk.fake.as.settings.grantScope = () => 'read'
     const all = [
@@ -386,7 +386,7 @@ describe('mcp-host login', () => {
     for (const { stdout } of all) expect(stdout).to.contain(', scopes read, ')
   })
 
-  it('sends headers to the server alone, and goes through a proxy', async () => {
+  it('sends headers to the server only, and uses a proxy', async () => {
     const [desk, proxy] = await Promise.all([startDesk(), startProxy()])
     const folder = await makeFolder({ headers: 'X-Gate: from-a-file-1\n' })
     const reach = ['--header', 'X-Tenant: acme', '--header', `@${join(folder, 'headers')}`, '--proxy', proxy.url]
@@ -431,7 +431,7 @@ describe('mcp-host login', () => {
     }
   })
 
-  it('tells what is wrong and what to do, without a stack', async () => {
+  it('prints what is wrong and what to do, without a stack', async () => {
     const [denied, off, gone] = await Promise.all([startDesk(), startDesk(), startDesk()])
     denied.fake.as.settings.authorizationError = 'access_denied'
     off.fake.as.settings.registration = 'off'

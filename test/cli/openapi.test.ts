@@ -49,7 +49,7 @@ const add = (folder: string, config: string) =>
   printedBy(context => addCommand.run({ config }, ['openapi', 'orders.openapi.yaml'], context), { cwd: folder })
 
 describe('mcp-host openapi', () => {
-  it('prints the tools, their sizes, and what is left out and why', async () => {
+  it('prints the tools, their sizes, and omitted operations with the reason', async () => {
     const folder = await makeFolder({ 'orders.openapi.yaml': API })
     const printed = await openapi(folder)
     expect(printed).to.match(/^orders\.openapi\.yaml: OpenAPI 3\.0, 3 operations, 2 tools with \d+ B of schemas/)

@@ -37,7 +37,7 @@ describe('client commands with the protected example', () => {
     await removeFolders()
   })
 
-  it('ask for a login where nobody can be asked, then list, call and lend a token until the logout', async () => {
+  it('request a login without a terminal, then list, call and print a token until the logout', async () => {
     const before = await Promise.all([run('list', url), run('call', url, 'current_time'), run('token', url)])
     for (const { code, stdout, stderr } of before) {
       expect([code, stdout]).to.deep.equal([1, ''])
@@ -69,7 +69,7 @@ describe('client commands with the protected example', () => {
     expect([after.code, after.stdout]).to.deep.equal([1, ''])
   })
 
-  it('name the scope that a tool needs, and the login that asks for it', async () => {
+  it('name the scope that a tool requires, and the login command for it', async () => {
     await run('login', url)
     const refused = await run('call', url, 'clear_cache')
     expect([refused.code, refused.stdout]).to.deep.equal([1, ''])
@@ -85,7 +85,7 @@ describe('client commands with the protected example', () => {
     })
   })
 
-  it('log a person at a terminal in, and again for one more scope, in the middle of a call', async () => {
+  it('log a user in at a terminal, and again for one more scope during a call', async () => {
     const options = { openBrowser: browser.open, terminal: true }
     const { code, stdout, stderr } = await runCli(['call', url, 'clear_cache'], home, env, options)
     expect(code, stderr).to.equal(0)
@@ -99,7 +99,7 @@ describe('client commands with the protected example', () => {
     expect((await run('call', url, 'clear_cache')).code).to.equal(0)
   })
 
-  it('doctor sees the way of a client, and nothing wrong', async () => {
+  it('doctor follows the steps of a client, and finds no problem', async () => {
     const { code, stdout } = await run('doctor', url)
     expect(code, stdout).to.equal(0)
     for (const check of [

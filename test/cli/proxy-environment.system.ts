@@ -21,7 +21,7 @@ describe('mcp-host proxy and the HTTP proxy of the environment', () => {
     await removeFolders()
   })
 
-  it('names an HTTP proxy that is not there, and what it came from', async () => {
+  it('names an unavailable HTTP proxy and the variable that configures it', async () => {
     const dead = createServer()
     const away = await listenAnywhere(dead)
     dead.close()
@@ -43,7 +43,7 @@ describe('mcp-host proxy and the HTTP proxy of the environment', () => {
     }
   })
 
-  it('goes through the proxy of the environment, and not where NO_PROXY says so', async () => {
+  it('uses the proxy of the environment, except for hosts in NO_PROXY', async () => {
     let connects = 0
     const proxy = createServer()
     proxy.on('connect', (_request, socket) => {

@@ -132,7 +132,7 @@ describe('mcp-host proxy: faults', () => {
     await removeFolders()
   })
 
-  it('answers errors while the server is down, and goes on when it is there', async () => {
+  it('responds with errors while the server is down, and continues when it is up', async () => {
     const port = await freePort()
     const client = await openProxy(`http://127.0.0.1:${port}/mcp`)
     for (let id = 1; id <= 3; id++) {
@@ -147,7 +147,7 @@ describe('mcp-host proxy: faults', () => {
     await stop(host)
   })
 
-  it('waits for a server that starts in a moment', async () => {
+  it('waits for a server that starts soon', async () => {
     const port = await freePort()
     const client = await openProxy(`http://127.0.0.1:${port}/mcp`, {}, { ...QUICK, retryTimeout: 5_000 })
     const refused = refusalAt(port)
@@ -158,7 +158,7 @@ describe('mcp-host proxy: faults', () => {
     await stop(host)
   })
 
-  it('opens the session again where the server restarted: calls go on, subscriptions hold, lists are looked at again', async () => {
+  it('opens a new session after the server restarted: calls continue, subscriptions are restored, lists are read again', async () => {
     const port = await freePort()
     let host = await listen(port)
     const client = await openProxy(`http://127.0.0.1:${port}/mcp`, {}, { ...QUICK, retryTimeout: 5_000 })
@@ -178,7 +178,7 @@ describe('mcp-host proxy: faults', () => {
     await stop(host)
   })
 
-  it('does so with servers that say 400 of a session that they do not know', async () => {
+  it('opens a new session with servers that respond 400 for an unknown session', async () => {
     const port = await freePort()
     let server = await startSdk(port)
     const client = await openProxy(`http://127.0.0.1:${port}/mcp`, {}, { ...QUICK, retryTimeout: 5_000 })
@@ -193,7 +193,7 @@ describe('mcp-host proxy: faults', () => {
     await stopServer(server)
   })
 
-  it('tells the calls that ran when the session was lost, and never runs one twice', async () => {
+  it('reports calls that ran when the session was lost, and runs none twice', async () => {
     const port = await freePort()
     const host = await listen(port)
     const client = await openProxy(`http://127.0.0.1:${port}/mcp`, {}, { ...QUICK, retryTimeout: 5_000 })
@@ -210,7 +210,7 @@ describe('mcp-host proxy: faults', () => {
     await stop(again)
   })
 
-  it('has streams again from where they were cut: every call is answered once, every step comes once', async () => {
+  it('resumes streams: each call gets one response, each progress value arrives once', async () => {
     const host = await listen(await freePort())
     const proxy = await startCuttingProxy(host.url)
     const client = await openProxy(`${proxy.url}/mcp`, {}, { ...QUICK, retryTimeout: 5_000, resumption: 30_000 })
@@ -246,7 +246,7 @@ describe('mcp-host proxy: faults', () => {
     await stop(host)
   })
 
-  it('asks for a subscription again whose stream was cut, and says that lists may be others', async () => {
+  it('restores a subscription whose stream was cut, and notifies that lists can have changed', async () => {
     const host = await listen(await freePort())
     const proxy = await startCuttingProxy(host.url)
     const client = await openProxy(`${proxy.url}/mcp`, {}, { ...QUICK, retryTimeout: 5_000 })
@@ -268,7 +268,7 @@ describe('mcp-host proxy: faults', () => {
     await stop(host)
   })
 
-  it('opens the stream of an older server again, with the session on it', async () => {
+  it('opens the stream of a legacy server again, with a new session', async () => {
     const port = await freePort()
     let host = await listen(port, true)
     const client = await openProxy(`http://127.0.0.1:${port}/mcp/sse`, {}, { ...QUICK, retryTimeout: 5_000 })

@@ -43,7 +43,7 @@ describe('mcp-host proxy with a protected server', () => {
     await removeFolders()
   })
 
-  it('logs in once for five processes that start at once, and again for a scope that a tool wants', async () => {
+  it('logs in once for five processes that start at the same time, and again for a required scope', async () => {
     const clients = Array.from({ length: 5 }, (_, index) => {
       // Who tries the newest revision first has a process of its own for that, whose stderr nobody sees.
       return new Client({ name: `desktop ${index}`, version: '1' }, { versionNegotiation: { mode: 'legacy' } })
@@ -80,7 +80,7 @@ describe('mcp-host proxy with a protected server', () => {
     expect(files.some(name => name.endsWith('.login.json'))).to.equal(true)
   })
 
-  it('serves the official client of SDK 1 with the login that is there', async () => {
+  it('serves the official client of SDK 1 with the existing login', async () => {
     const before = browser.opened.length
     const client = new ClientV1({ name: 'desktop', version: '1' }, { capabilities: {} })
     await client.connect(new StdioClientTransportV1(ends()))
@@ -91,7 +91,7 @@ describe('mcp-host proxy with a protected server', () => {
     await client.close()
   })
 
-  it('comes back at --callback-path, for a profile of its own', async () => {
+  it('uses --callback-path for a separate profile', async () => {
     const before = browser.opened.length
     const client = new ClientV1({ name: 'desktop', version: '1' }, { capabilities: {} })
     await client.connect(new StdioClientTransportV1(ends('--profile', 'other', '--callback-path', '/back/here')))
@@ -103,7 +103,7 @@ describe('mcp-host proxy with a protected server', () => {
     expect(redirects.map(({ pathname }) => pathname)).to.deep.equal(['/back/here'])
   })
 
-  it('says which command logs in where there is no browser, for either era', async () => {
+  it('prints the login command without a browser, for both eras', async () => {
     for (const values of [{}, { 'no-browser': true }]) {
       const client = await openProxy(url, values)
       const answers = [await initialize(client), await client.request(1, 'tools/list', meta())]

@@ -43,7 +43,7 @@ for (const [name, path] of [
 
     describeSessionJourney(() => traveller)
 
-    it('answers what a tool asks of the user: a form, then a page to visit', async () => {
+    it('responds to requests of a tool: a form, then a URL', async () => {
       const { client, heard } = traveller
       heard.asked.length = 0
       const { content } = await client.callTool({ name: 'ask_the_user' })

@@ -70,7 +70,7 @@ describe('mcp-host proxy with unusual servers', () => {
   })
 
   for (const status of [400, 404, 405]) {
-    it('tells the client the login command for a missing scope, with npx under npm', async () => {
+    it('prints the login command for a missing scope to the client, with npx under npm', async () => {
       const challenge = 'Bearer error="insufficient_scope", scope="notes:write"'
       const { url } = await serveSessions(({ method }, response) => {
         if (method === 'tools/list') response.writeHead(403, { 'www-authenticate': challenge }).end()
@@ -83,7 +83,7 @@ describe('mcp-host proxy with unusual servers', () => {
       expect(error?.message).to.include(`npx mcp-host login ${url} --add-scope notes:write`)
     })
 
-    it(`leaves a server alone that answers ${status} to the standing GET, as one without that stream does`, async () => {
+    it(`accepts ${status} for the GET stream of a session as a server without that stream`, async () => {
       const server = await serveSessions(({ verb }, response) => {
         if (verb !== 'GET') return false
         json(response, { jsonrpc: '2.0', id: null, error: { code: -32_000, message: 'No session' } }, status)
@@ -99,7 +99,7 @@ describe('mcp-host proxy with unusual servers', () => {
     })
   }
 
-  it('asks whether the session is lost where a standing stream is not to be had again, and opens another', async () => {
+  it('checks whether the session is lost if the GET stream cannot be opened again, and opens a new session', async () => {
     let gone = false
     const server = await serveSessions(({ verb, method, session }, response) => {
       if (verb === 'GET' && session === 's1' && !gone) {
@@ -116,7 +116,7 @@ describe('mcp-host proxy with unusual servers', () => {
     expect(server.asked.at(-1)?.session).to.equal('s2')
   })
 
-  it('opens sessions ever more seldom that a server loses each time', async () => {
+  it('opens sessions less often if the server loses each of them', async () => {
     const lost = new Set<string | undefined>()
     const server = await serveSessions(({ verb, method, session }, response) => {
       if (verb === 'GET' && !lost.has(session)) {
@@ -134,7 +134,7 @@ describe('mcp-host proxy with unusual servers', () => {
     )
   })
 
-  it('takes no session for lost because the stream of a call is not to be had again', async () => {
+  it('keeps the session if the stream of a call cannot be resumed', async () => {
     const server = await serveSessions(({ verb, method }, response) => {
       if (method === 'tools/call') return stream(response, 'id: 1\n\n')
       return verb === 'GET' ? notFound(response) : false
@@ -146,7 +146,7 @@ describe('mcp-host proxy with unusual servers', () => {
     expect(server.countOf('initialize')).to.equal(1)
   })
 
-  it("keeps its own pauses where a server's `retry` is shorter, for all that one call resumes", async () => {
+  it('keeps its own minimum delay if `retry` of a server is shorter, for all streams of a call', async () => {
     const server = await serveSessions(({ verb, method, lastEventId }, response) =>
       method === 'tools/call' || (verb === 'GET' && lastEventId !== undefined)
         ? stream(response, 'id: 1\nretry: 0\n\n')
@@ -163,7 +163,7 @@ describe('mcp-host proxy with unusual servers', () => {
     )
   })
 
-  it('resumes a polled call at a pace that messages keep quick', async () => {
+  it('resumes a polled call at a rate that keeps messages fast', async () => {
     let step = 0
     const server = await serveSessions(({ verb, method, lastEventId }, response, id) => {
       if (method !== 'tools/call' && !(verb === 'GET' && lastEventId !== undefined)) return false
@@ -181,7 +181,7 @@ describe('mcp-host proxy with unusual servers', () => {
     expect((await client.request(1, 'tools/call', { name: 'x' })).result).to.deep.equal({ done: true })
   })
 
-  it('sends the id of an event as the bytes that it had, and has no stream again whose id no header can carry', async () => {
+  it('sends an event id byte by byte, and does not resume after an id that no header can contain', async () => {
     let [id, resumed] = ['ü 중', '']
     const server = await serveSessions(({ verb, method, lastEventId }, response) => {
       if (method === 'tools/call') return stream(response, `id: ${id}\n\n`)
@@ -197,7 +197,7 @@ describe('mcp-host proxy with unusual servers', () => {
     expect((await client.request(2, 'tools/call', { name: 'x' })).error?.data).to.include({ reason: 'connection lost' })
   })
 
-  it('opens the stream of HTTP+SSE ever more seldom where it ends after each initialize', async () => {
+  it('opens the HTTP+SSE stream less often if it ends after each initialize', async () => {
     const opened: number[] = []
     let current: ServerResponse | undefined
     const url = await serve(({ method: verb }, response, body) => {
@@ -219,14 +219,14 @@ describe('mcp-host proxy with unusual servers', () => {
   })
 })
 
-describe('mcp-host proxy, and lines that no client should send', () => {
+describe('mcp-host proxy with invalid lines of a client', () => {
   after(async () => {
     await endRelays()
     closeServers()
     await removeFolders()
   })
 
-  it('sends no call of an ignored tool, in whatever way it is said', async () => {
+  it('sends no call of an ignored tool, in any notation', async () => {
     const reached: string[] = []
     const url = await serve((_request, response, body) => {
       reached.push(body)
@@ -250,7 +250,7 @@ describe('mcp-host proxy, and lines that no client should send', () => {
     expect(reached).to.deep.equal(['{"jsonrpc":"2.0","id":9,"method":"tools/call","params":{"name":"ok"}}'])
   })
 
-  it('refuses initialize with a warning at a server without a protocol version in common', async () => {
+  it('rejects initialize with a warning if server and client have no protocol version in common', async () => {
     const url = await serve((_request, response, body) => {
       const error = { code: -32022, message: 'Unsupported protocol version', data: { supported: ['2026-07-28'] } }
       json(response, { jsonrpc: '2.0', id: JSON.parse(body).id, error }, 400)
@@ -260,7 +260,7 @@ describe('mcp-host proxy, and lines that no client should send', () => {
     expect(client.context.text.stderr).to.match(/^warning: \S+.*protocol version/)
   })
 
-  it('keeps to its bounds within one line, and for messages that nobody answers', async () => {
+  it('enforces its limits within one line, and for messages without a response', async () => {
     const held: string[] = []
     const url = await serve((_request, _response, body) => void held.push(body))
     const client = await openProxy(url)

@@ -59,7 +59,7 @@ describe('mcp-host proxy', () => {
   })
 
   for (const revision of ['2024-11-05', '2025-03-26', '2025-06-18', '2025-11-25']) {
-    it(`carries a session of ${revision}: progress, questions, changes, cancellation, large answers`, async () => {
+    it(`forwards a session of ${revision}: progress, requests, changes, cancellation, large responses`, async () => {
       const client = await openProxy(url)
       const capabilities = revision >= '2025-06-18' ? { elicitation: { form: {} } } : {}
       expect((await initialize(client, revision, capabilities)).result).to.include({ protocolVersion: revision })
@@ -90,7 +90,7 @@ describe('mcp-host proxy', () => {
     })
   }
 
-  it('carries 2026-07-28: its headers are taken from the message, parameters of tools too, also before any list', async () => {
+  it('forwards 2026-07-28: headers come from the message, including tool parameters, also before any list', async () => {
     const client = await openProxy(url)
     expect((await client.request('d', 'server/discover', meta())).result).to.have.property('supportedVersions')
     const placed = (id: number, region: string) =>
@@ -120,7 +120,7 @@ describe('mcp-host proxy', () => {
     await client.request(9, 'tools/call', { name: 'grow', ...meta() })
   })
 
-  it('carries a stateless server, and one of SDK 1 with sessions, which it ends', async () => {
+  it('forwards a stateless server, and one of SDK 1 with sessions, which it ends', async () => {
     const stateless = await openProxy(plain)
     await initialize(stateless)
     expect(textOf(await stateless.request(1, 'tools/call', { name: 'count' }))).to.equal('counted')
@@ -138,7 +138,7 @@ describe('mcp-host proxy', () => {
     expect(sdk.ended).to.have.length(1)
   })
 
-  it('falls back to HTTP+SSE where the server knows nothing newer; --transport says so before', async () => {
+  it('falls back to HTTP+SSE if the server supports nothing newer, or at once with --transport', async () => {
     const sdk = await startSdkServer()
     for (const transport of ['auto', 'sse'] as const) {
       const client = await openProxy(sdk.sse, { transport })
@@ -160,7 +160,7 @@ describe('mcp-host proxy', () => {
     expect((await nothing.request(0, 'initialize', {})).error).to.have.property('message')
   })
 
-  it('leaves out the tools that are to be ignored, and refuses to call them', async () => {
+  it('omits ignored tools, and rejects calls of them', async () => {
     const client = await openProxy(url, { 'ignore-tool': ['*row', 'la.ge', 'wait'] })
     await initialize(client)
     const names = async (more: object = {}) =>
@@ -174,7 +174,7 @@ describe('mcp-host proxy', () => {
     expect(error?.message).to.include('--ignore-tool')
   })
 
-  it('answers what is malformed, too long, or one too many; and goes on', async () => {
+  it('responds with errors to malformed, too long or too many messages, and continues', async () => {
     let held: ServerResponse[] = []
     const stuck = await serve((_request, response) => void held.push(response))
     const client = await openProxy(stuck)
@@ -196,7 +196,7 @@ describe('mcp-host proxy', () => {
     held = []
   })
 
-  it('hands on only what is JSON-RPC, each message on one line, and answers that somebody waits for', async () => {
+  it('forwards only JSON-RPC, one message per line, and only expected responses', async () => {
     const strange = await serve((_request, response, body) => {
       const { id, method } = JSON.parse(body) as { id: unknown; method: string }
       if (method === 'html') return response.writeHead(200, { 'content-type': 'text/html' }).end('<b>')
@@ -227,7 +227,7 @@ describe('mcp-host proxy', () => {
     expect(client.lines.every(line => line.startsWith('{') && !line.includes('\u001b'))).to.equal(true)
   })
 
-  it('hands on the numbers that server and client wrote', async () => {
+  it('forwards numbers as server and client wrote them', async () => {
     const numbers = '[1915883588174806058,1e400,-0,1.50,"1e400",0.1,"\\\\",12345678901234567890]'
     const bodies: string[] = []
     const exact = await serve((_request, response, body) => {
@@ -252,7 +252,7 @@ describe('mcp-host proxy', () => {
     expect(bodies.at(-1)).to.include(call)
   })
 
-  it('sends headers: with values of the environment, of files, and the cookies that the server set', async () => {
+  it('sends headers: values of the environment and of files, and cookies of the server', async () => {
     const got: IncomingMessage['headers'][] = []
     const echo = await serve(({ headers }, response, body) => {
       got.push(headers)

@@ -67,9 +67,9 @@ const REFUSED = [
   ['takes a restart', "port: 0, keepAliveTimeout: '7s'", RESTART],
 ] as const
 
-describe('the environment, where a reload', () => {
+describe('environment after a reload', () => {
   for (const [what, port, outcome] of REFUSED) {
-    it(`${what}, is as before, and the next reload takes what changed`, async () => {
+    it(`that ${what} is as before, and the next reload applies the changes`, async () => {
       const { edit, setWord, reload, say } = await start()
       await setWord('new')
       await edit('mcp.config.ts', 'port: 0', port)
@@ -83,7 +83,7 @@ describe('the environment, where a reload', () => {
       expect(await reload()).to.deep.include({ taken: [] })
     })
 
-    it(`${what}, leaves nothing in modules that were read with it, though the file is as before again`, async () => {
+    it(`that ${what} leaves no values in modules, even if the file is as before again`, async () => {
       const { edit, setWord, reload, say } = await start()
       await setWord('new')
       await edit('mcp.config.ts', 'port: 0', port)

@@ -39,7 +39,7 @@ const FILES = {
 const textOf = ({ result }: RpcMessage): string => result.content[0].text
 
 describe('SIGHUP to mcp-host start', () => {
-  it('reads the config, its tools, what they import and its --env-file anew; sessions and streams go on', async () => {
+  it('reads the config, its tools, their imports and its --env-file again; sessions and streams continue', async () => {
     const folder = await makeFolder(FILES)
     const running = startCli(['start', '--env-file', 'my.env'], folder)
     const url = await running.listening()
@@ -77,7 +77,7 @@ describe('SIGHUP to mcp-host start', () => {
     expect(code).to.equal(0)
   })
 
-  it('many at once are two reloads at most', async () => {
+  it('many at once cause two reloads at most', async () => {
     const folder = await makeFolder(FILES)
     const running = startCli(['start'], folder)
     await running.listening()
@@ -89,7 +89,7 @@ describe('SIGHUP to mcp-host start', () => {
     expect(code).to.equal(0)
   })
 
-  it('drains and ends where it comes with the end of the terminal', async function () {
+  it('drains and ends if it comes with the end of the terminal', async function () {
     needsTerminals(this)
     const folder = await makeFolder({
       ...FILES,

@@ -27,7 +27,7 @@ const folderWith = (plugins: string, routes = "{ '/': { toolsets: ['first', 'sec
 const rolesIn = async (folder: string) => (await readFile(join(folder, 'roles.txt'), 'utf8')).trim().split('\n')
 
 describe('mcp-host start --role', () => {
-  it('is what the plugin gets in the place of what the config says, or does not say', async () => {
+  it('overrides the role in the config', async () => {
     for (const [role, plugins] of [
       ['worker', "tasks: says({ role: 'front', ttl: '2h' })"],
       ['front', 'tasks: says()'],
@@ -42,7 +42,7 @@ describe('mcp-host start --role', () => {
     }
   })
 
-  it('is what a route with options of its own gets', async () => {
+  it('applies to a route with its own options', async () => {
     const cwd = await folderWith(
       'tasks: says()',
       `{ '/': { toolsets: ['first'] }, '/own': { toolsets: ['second'], plugins: { tasks: { role: 'front', ttl: '3h' } } } }`,
@@ -54,7 +54,7 @@ describe('mcp-host start --role', () => {
     expect((await rolesIn(cwd)).sort()).to.deep.equal(['worker for 1h', 'worker for 3h'])
   })
 
-  it('stops the start where there is no such role, and where the config has no plugin for it', async () => {
+  it('fails startup for an unknown role, and if the config does not have the plugin', async () => {
     const cwd = await folderWith('')
     const off = await folderWith('tasks: false')
     {

@@ -38,7 +38,7 @@ describe('R-97: the CLI and servers that plant secrets', () => {
     return ended
   }
 
-  it('login: a token answer that is not a JSON object, and a registration that is refused with its secrets', async () => {
+  it('login: a token response that is no JSON object, and a rejected registration with its secrets', async () => {
     const desks = await Promise.all([startDesk(), startDesk(), startDesk()])
     const [form, refused, text] = desks
     form.fake.as.failNext(
@@ -64,7 +64,7 @@ describe('R-97: the CLI and servers that plant secrets', () => {
     expect(planted.length).to.be.greaterThan(4)
   })
 
-  it('list, call and doctor: a page that writes back what it was sent', async () => {
+  it('list, call and doctor: a page that echoes the request', async () => {
     const desk = await startDesk()
     expect((await desk.run(['login', desk.url])).code).to.equal(0)
     const { rs } = desk.fake
@@ -83,7 +83,7 @@ describe('R-97: the CLI and servers that plant secrets', () => {
     await keep('status', desk, ['status'])
   })
 
-  it('show none of them', () => {
+  it('print none of them', () => {
     const secrets = [...planted, ...outputs.flatMap(({ desk }) => desk.fake.secrets())]
     const texts = outputs.map(({ ended }) => ended.stdout + ended.stderr)
     expectNoSecret(texts, [...new Set(secrets)])

@@ -4,10 +4,10 @@ import { defineTool } from '../../core/index.ts'
 import { modern } from '../support/rpc.ts'
 import { startHost, stopHosts } from '../support/start-host.ts'
 
-describe('a host that closes', () => {
+describe('host shutdown', () => {
   after(stopHosts)
 
-  it('cancels a call that outlives the grace period: its signal aborts, with the reason', async () => {
+  it('cancels a call after the grace period: its signal aborts, with the reason', async () => {
     let aborted: (reason: Error) => void = () => {}
     const reason = new Promise<Error>(resolve => {
       aborted = resolve

@@ -19,7 +19,7 @@ async function serve(config = CONFIG): Promise<{ running: Running; url: string }
 
 for (const signal of ['SIGTERM', 'SIGINT'] as const) {
   describe(`${signal} while a call runs`, () => {
-    it('lets the call end, gives its client the answer, answers new ones meanwhile, and exits 0', async () => {
+    it('completes the call, serves new calls meanwhile, and exits 0', async () => {
       const { running, url } = await serve()
       const call = await callWait(url)
       running.child.kill(signal)
@@ -54,7 +54,7 @@ for (const signal of ['SIGTERM', 'SIGINT'] as const) {
 }
 
 describe('SIGTERM', () => {
-  it('exits 0 though a client keeps an idle connection open', async () => {
+  it('exits 0 if a client keeps an idle connection open', async () => {
     const { running, url } = await serve()
     const agent = new Agent({ keepAlive: true })
     const sent = request(`${url}/nowhere`, { agent }).end()
@@ -82,7 +82,7 @@ describe('SIGTERM', () => {
     expect(code).to.equal(0)
   })
 
-  it('ends a start that hangs', async () => {
+  it('ends a startup that hangs', async () => {
     const hanging = "console.log('loading')\nawait new Promise(resolve => setTimeout(resolve, 3_600_000))\n"
     const running = startCli(['start'], await makeFolder({ 'mcp.config.mjs': `${hanging}export default {}` }))
     await running.printed(/^loading$/m)

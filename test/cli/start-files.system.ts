@@ -43,7 +43,7 @@ const tools = Array.from({ length: 20 }, (_, at) => defineTool({ name: 'tool-' +
 export default { server: { name: 'plain', version: '1.0.0' }, http: { port: 0 }, toolsets: { all: tools },
   routes: { '/mcp': { toolsets: 'all' } }, plugins: { 'transport-streamable': {} } }`
 
-describe('the files of a start', () => {
+describe('files that startup reads', () => {
   let main = ''
   let index = ''
 
@@ -77,7 +77,7 @@ describe('the files of a start', () => {
     return [...new Set([...stdout.matchAll(/^READ (?:file:\/\/)?([^?\n]+)/gm)].map(([, file = '']) => file))]
   }
 
-  it('that the first call takes are loaded soon after it, without a call', async () => {
+  it('of the first call are loaded soon after startup, without a call', async () => {
     const folder = await makeFolder({
       'mcp.config.mjs': configOf(INPUT, index),
       'package.json': '{ "type": "module" }',
@@ -95,7 +95,7 @@ describe('the files of a start', () => {
     names.filter(name => among(files, `/node_modules/${name}/`) > 0)
   const among = (files: readonly string[], part: string) => files.filter(file => file.includes(part)).length
 
-  it('are few, and none of what a plain config does not need', async () => {
+  it('are few, and none that a plain config does not need', async () => {
     const files = await filesOf('mcp.config.mjs', INPUT)
     expect(files.length).to.be.within(50, 194)
     expect(among(files, '/dist/core/chunks/')).to.be.within(5, 82)
@@ -113,7 +113,7 @@ describe('the files of a start', () => {
     expect(packagesIn(files, needless)).to.deep.equal([])
   })
 
-  it('have no compiler among them where the config is YAML, or is searched for', async () => {
+  it('contain no compiler if the config is YAML or is searched for', async () => {
     const yaml = await filesOf('mcp.config.yaml', '', [], YAML)
     expect(packagesIn(yaml, ['yaml'])).to.deep.equal(['yaml'])
     expect(packagesIn(yaml, COMPILERS)).to.deep.equal([])
@@ -121,7 +121,7 @@ describe('the files of a start', () => {
     expect(packagesIn(searched, COMPILERS)).to.deep.equal([])
   })
 
-  it('have ajv among them where a schema must be compiled to be trusted, and tsx where Node cannot run a config in TypeScript', async () => {
+  it('contain ajv only if a schema must be compiled, and tsx only if Node cannot run a TypeScript config', async () => {
     const doubtful = await filesOf('mcp.config.mjs', INPUT.replace("type: 'string'", "type: 'string', nullable: true"))
     expect(among(doubtful, '/node_modules/ajv/')).to.be.greaterThan(30)
     expect(among(doubtful, '/node_modules/tsx/')).to.equal(0)

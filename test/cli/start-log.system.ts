@@ -34,8 +34,8 @@ export default defineTool({ name: 'stock', handler: () => look({ sku: 'a' }) })
 `,
 }
 
-describe('the log of mcp-host start', () => {
-  it('has the line of the TypeScript file, from the folder of the config, and the client has none of it', async () => {
+describe('log of mcp-host start', () => {
+  it('has the line of the TypeScript file, relative to the config, and clients receive nothing of it', async () => {
     const folder = await makeFolder({ ...TYPESCRIPT, 'sub/package.json': '{}' })
     const running = startCli(['start', '--config', '../mcp.config.ts'], `${folder}/sub`)
     const url = await running.listening()
@@ -48,7 +48,7 @@ describe('the log of mcp-host start', () => {
     expect(err.stack).not.to.match(/node:|dispatch/)
   })
 
-  it('is readable at a terminal, where nothing of it steers the terminal', async function () {
+  it('is readable at a terminal, without control characters', async function () {
     needsTerminals(this)
     const folder = await makeFolder({ 'mcp.config.mjs': configText({ tool: FAILING }) })
     const running = startInTerminal(['start'], folder, { NO_COLOR: '1' })
@@ -57,7 +57,7 @@ describe('the log of mcp-host start', () => {
     expect(text).to.contain('\\u001b[2J fell over').and.not.to.contain('\u001b')
   })
 
-  it('is JSON at a terminal and readable elsewhere, where that is asked for, of workers too', async function () {
+  it('is JSON at a terminal and readable elsewhere on request, also of workers', async function () {
     const folder = await makeFolder({
       'mcp.config.mjs': configText({ tool: FAILING, routes: "{ '/': { toolsets: ['second'], stateless: true } }" }),
     })

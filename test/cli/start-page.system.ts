@@ -28,10 +28,10 @@ async function resultOf(page: string): Promise<string> {
   return (await run('sh', ['-c', line])).stdout.trim()
 }
 
-describe('the printed command works as printed', () => {
+describe('printed command works', () => {
   afterEach(stopAll)
 
-  it('has a call with arguments that fit, which works as printed', async () => {
+  it('has a call with valid arguments, which works', async () => {
     const tool = `defineTool({
       name: 'add', annotations: { readOnlyHint: true }, input: { type: 'object', required: ['a', 'b', 'how'], properties: {
         a: { type: 'integer', examples: [7] }, b: { type: 'number', default: 2.5 }, how: { enum: ["it's", 'x'] }, c: { type: 'string' },
@@ -44,7 +44,7 @@ describe('the printed command works as printed', () => {
     expect(page).to.match(/^ {2}Connect .* connect claude-code http:\S+$/m)
   })
 
-  it('has the first open route of several', async () => {
+  it('has the first open route', async () => {
     const page = await serve({
       routes: `{
         '/': { toolsets: ['first'] },
@@ -65,7 +65,7 @@ describe('the printed command works as printed', () => {
     ['a route with a parameter that names no toolset', "{ '/:tenant/mcp': { toolsets: 'second' } }", 'other'],
     ['a path with characters that a shell reads', `{ "/it's&co;$HOME": { toolsets: 'first' } }`, 'echoed'],
   ] as const) {
-    it(`where the only route is ${what}`, async () => {
+    it(`if the only route is ${what}`, async () => {
       const page = await serve({ routes })
       expect(await resultOf(page)).to.equal(result)
     })

@@ -20,7 +20,7 @@ async function serve(parts: ConfigParts): Promise<string> {
   return page
 }
 
-describe('the page that mcp-host start prints', () => {
+describe('start screen of mcp-host start', () => {
   after(stopAll)
 
   let page: string
@@ -46,20 +46,20 @@ describe('the page that mcp-host start prints', () => {
     ])
   })
 
-  it('ends with the address, which answers', async () => {
+  it('ends with the URL, which responds', async () => {
     const [, address = ''] = /\nlistening on (http:\/\/127\.0\.0\.1:\d+)\n$/.exec(page) ?? []
     expect((await fetch(`${address}/nowhere`)).status).to.equal(404)
   })
 
-  it('names the config, and has a client command for the same address', () => {
+  it('names the config, and has a client command for the same URL', () => {
     expect(page).to.match(/^ {2}mcp-host \S+ {3}ready in \d+\.\d s {3}config mcp\.config\.mjs\n\n/)
     const [, address] = /^ {2}Try {6}.* call (\S+) echo$/m.exec(page) ?? []
     expect(page).to.match(new RegExp(`^ {2}Connect  .* connect claude-code ${address}$`, 'm'))
   })
 })
 
-describe('the page of mcp-host start', () => {
-  it('wraps at a terminal between words, and lists warnings with their codes after it', async () => {
+describe('start screen of mcp-host start', () => {
+  it('wraps between words at a terminal, and lists warnings with their codes below', async () => {
     const auth = `'auth-jwt': {}, 'resource-metadata': {}, 'dev-auth-server': {}`
     const parts = {
       secrets: 'undefined',
@@ -87,7 +87,7 @@ describe('the page of mcp-host start', () => {
     expect(explained.stderr).to.match(/^ {2}! MH2127 /m)
   })
 
-  it('has for a guarded route the login and the call, and no curl that is refused', async () => {
+  it('has the login and the call for a guarded route, and no curl command that would fail', async () => {
     const { url: authority } = await startIssuer()
     const purge = defineTool({ name: 'purge', annotations: { destructiveHint: true }, handler: () => 'gone' })
     const now = defineTool({ name: 'now', handler: () => 'now' })
@@ -129,7 +129,7 @@ describe('the page of mcp-host start', () => {
     expect(await lineOf(convert, shown, bare as never)).to.equal('mcp-host call URL zzz')
   })
 
-  it('says how this very program is started', () => {
+  it('prints how this program is started', () => {
     const of = (script: string, env: NodeJS.ProcessEnv = {}, program = '/usr/bin/node') =>
       selfCommand({ script, env, cwd: '/p' }, program)
     expect(of('/usr/local/bin/mcp-host')).to.equal('mcp-host')

@@ -42,7 +42,7 @@ describe('mcp-host start on a busy port', () => {
   })
   after(() => void busy.close())
 
-  it('says which port of which address, and what to do, and exits 1', async () => {
+  it('names the port and the address, prints the fix, and exits 1', async () => {
     const ended = await startWith({ http: `{ port: ${port} }` })
     expectMessage(
       ended,
@@ -65,20 +65,20 @@ ${failing("setup(host) { host.onClose(() => writeFileSync(new URL('closed', impo
   })
 })
 
-describe('mcp-host start without a config that can be read', () => {
-  it('says where it looked and what to create, and exits 2', async () => {
+describe('mcp-host start without a readable config', () => {
+  it('prints the searched paths and the file to create, and exits 2', async () => {
     const folder = await makeFolder({})
     const ended = await runCli(['start'], folder)
     expectMessage(ended, 2, /Create mcp\.config\.ts/)
     expect(ended.stderr).to.include(folder)
   })
 
-  it('says so when the file that --config names does not exist', async () => {
+  it('reports that the file of --config does not exist', async () => {
     const ended = await runCli(['start', '--config', 'other.json'], await makeFolder({}))
     expectMessage(ended, 2, 'other\\.json.*--config')
   })
 
-  it('says so when the config cannot be read', async () => {
+  it('reports that the config cannot be read', async () => {
     const folder = await makeFolder({})
     await mkdir(join(folder, 'a.json'))
     expectMessage(await runCli(['start', '-c', 'a.json'], folder), 2, /^a\.json: cannot be read: EISDIR.*$/)
@@ -95,8 +95,8 @@ describe('mcp-host start without a config that can be read', () => {
   })
 })
 
-describe('mcp-host start with mistakes in the config', () => {
-  it('shows every one of them with its line, its key, what was found and what fits, and exits 2', async () => {
+describe('mcp-host start with errors in the config', () => {
+  it('reports each error with line, key, found and expected value, and exits 2', async () => {
     const config = [
       'server:',
       '  name: a',
@@ -125,14 +125,14 @@ describe('mcp-host start with mistakes in the config', () => {
     )
   })
 
-  it('names a route that asks for authorization which no plugin can decide', async () => {
+  it('names a route whose authorization no plugin can decide', async () => {
     const ended = await startWith({ routes: "{ '/': { toolsets: ['first'], authorize: true } }" })
     expectMessage(ended, 2, /^mcp\.config\.mjs:\d+: routes\['\/'\]\.authorize/)
   })
 })
 
 describe('mcp-host start with code that throws', () => {
-  it('names the plugin that throws at set-up, and exits 1', async () => {
+  it('names the plugin that throws during setup, and exits 1', async () => {
     const ended = await startWith({
       before: failing("setup() { throw new Error('the disk is full') }"),
       plugins: 'broken: broken()',
@@ -160,7 +160,7 @@ describe('mcp-host start with code that throws', () => {
     expectMessage(ended, 2, /^audit\.mjs:1: plugins\['\.\/audit\.mjs'\] cannot be loaded: no audit today$/)
   })
 
-  it('shows the stack of what was thrown with --verbose', async () => {
+  it('prints the stack of the error with --verbose', async () => {
     const files = { 'tools.mjs': "throw new Error('no key')" }
     const { stderr, code } = await startWith({ tool: "'./tools.mjs'" }, files, ['--verbose'])
     expect(stderr).to.match(STACK)

@@ -40,7 +40,7 @@ const own = core.definePlugin({ options, setup(_, { at }) { new URL(at) } })`,
   },
 }
 
-describe('a start that fails', () => {
+describe('failed startup', () => {
   for (const [what, files] of Object.entries(configs)) {
     it(`prints no secret of ${what}`, async () => {
       const folder = await makeFolder({ ...files, 'redis.txt': `redis://:${CANARY}@[` })

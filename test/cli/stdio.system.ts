@@ -105,7 +105,7 @@ describe('mcp-host stdio as a process', () => {
     await client.close()
   })
 
-  it('answers what runs when stdin ends, then exits 0; so it does on SIGTERM; and quietly when nobody reads', async () => {
+  it('completes running calls when stdin ends, then exits 0; also on SIGTERM and without a reader', async () => {
     const cwd = await folderOf()
     const initialize = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'x', version: '1' } }
     const lines = [

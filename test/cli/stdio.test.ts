@@ -43,7 +43,7 @@ describe('mcp-host stdio', () => {
     await removeFolders()
   })
 
-  it('finds the route: the only one, by its path, by an address of it; and says which there are', async () => {
+  it('finds the route: the only one, by its path, by a URL of it; and lists the routes otherwise', async () => {
     const [one, two] = [await folderOf(), await folderOf(TWO)]
     expect(await serve(one)).to.include('noisy')
     expect(await serve(one, '/mcp')).to.include('noisy')
@@ -58,7 +58,7 @@ describe('mcp-host stdio', () => {
     expect(await refusalOf(two, '/x/:must')).to.match(/^2: --route \/x\/:must.*\/x\/all$/)
   })
 
-  it('needs no entry for the plugin, keeps to one that is false, and checks its options with their line', async () => {
+  it('needs no entry for the plugin, respects `false`, and checks its options with their line', async () => {
     expect(await serve(await folderOf(ONE, '{}'))).to.include('noisy')
     const off = "{ '/mcp': { toolsets: 'all', plugins: { 'transport-streamable': {}, 'transport-stdio': false } } }"
     expect(await refusalOf(await folderOf(off))).to.match(/^2: routes\['\/mcp'\] disables transport-stdio; remove/)
@@ -68,7 +68,7 @@ describe('mcp-host stdio', () => {
     )
   })
 
-  it('fails closed: a route that wants a user who is not in the config is not served', async () => {
+  it('fails closed: it does not serve a route that requires a user without a user in the config', async () => {
     const authorized = "{ '/mcp': { toolsets: 'all', authorize: { scope: 'use' } } }"
     const decider = `by: definePlugin({ options: { type: 'object' }, provides: ['user', 'authorize'], setup() {} })()`
     const folder = await folderOf(authorized, `{ ${decider} }`)
@@ -82,7 +82,7 @@ describe('mcp-host stdio', () => {
     expect(await serve(known)).to.include('noisy')
   })
 
-  it('says in a word what is wrong, on stderr alone', async () => {
+  it('prints errors to stderr only', async () => {
     const { code, stdout, stderr } = await runCli(['stdio', '--route', '/no'], await folderOf())
     expect([code, stdout]).to.deep.equal([2, ''])
     expect(stderr).to.include('mcp-host: error MH3001: --route /no: nothing is served there; there is: /mcp\n')

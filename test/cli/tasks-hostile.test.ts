@@ -51,7 +51,7 @@ describe('mcp-host tasks with a malicious server', () => {
     return runCli(['tasks', url, '--header', 'X-User: ann', ...more], folder, { MCP_HOST_HOME: folder })
   }
 
-  it('prints no row and no line of its making, and no escape where nothing is a terminal', async () => {
+  it('prints one row per task, without forged lines, and without escapes if there is no terminal', async () => {
     const list = await run(result({ tasks: [{ ...TASK, statusMessage: LIES }] }))
     expect(list.stdout.trimEnd().split('\n')).to.have.lengthOf(2)
     const followed = await run(
@@ -69,7 +69,7 @@ describe('mcp-host tasks with a malicious server', () => {
     for (const text of printed) expect(text.replaceAll('\n', '')).not.to.match(/[\p{Cc}\p{Cf}]/u)
   })
 
-  it('says what is wrong with tasks that are none, JSON that is deep and an answer that is long; of many it lists 1,000', async () => {
+  it('reports invalid tasks, deep JSON and a long response; lists at most 1,000 tasks', async () => {
     const answers = [
       result({ tasks: [null] }),
       `{"jsonrpc":"2.0","id":1,"result":{"result":${deep(50_000)}}}`,
@@ -85,7 +85,7 @@ describe('mcp-host tasks with a malicious server', () => {
     expect(many.stdout.trimEnd().split('\n')).to.have.lengthOf(1_001)
   })
 
-  it('sends no header to another origin, whoever redirects: tasks, list and call', async () => {
+  it('sends no header to another origin after a redirect: tasks, list and call', async () => {
     let foreign = 0
     const elsewhere = createServer((_, response) => {
       foreign++
@@ -114,14 +114,14 @@ describe('mcp-host tasks with a malicious server', () => {
     for (const one of [elsewhere, here]) one.close()
   })
 
-  it('waits no longer than its patience for an answer that never ends', async () => {
+  it('ends with a timeout if a response never ends', async () => {
     ends = false
     const args = ['tasks', url, '--header', 'X-User: ann', '--follow', 'a', '--timeout', '0.5']
     const { code, stderr } = await runCli(args, folder, { MCP_HOST_HOME: folder })
     expect([code, stderr]).to.satisfy(([, text]: [number, string]) => /MH3205/.test(text), stderr)
   })
 
-  it('cuts a cell of millions of characters in no time that counts', () => {
+  it('truncates a cell of millions of characters at once', () => {
     const [line = ''] = tableLines([''], [['x'.repeat(30_000_000)]], 80)
     expect(line).to.have.lengthOf(80)
   })

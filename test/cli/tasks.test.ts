@@ -24,7 +24,7 @@ describe('mcp-host tasks', () => {
   const args = (...more: string[]) => ['tasks', url, '--header', 'X-User: ann', ...more]
   const run = (...more: string[]): Promise<Ended> => runCli(args(...more), folder, { MCP_HOST_HOME: folder })
 
-  it('lists those of the caller alone, as a table and as JSON', async () => {
+  it('lists tasks of the caller only, as a table and as JSON', async () => {
     const own = await taskClient(url, 'ann').begin('ask')
     const other = await taskClient(url, 'bob').begin('ask')
     await taskClient(url, 'ann').until(own, 'input_required')
@@ -38,7 +38,7 @@ describe('mcp-host tasks', () => {
     expect(JSON.parse(json.stdout)[0]).to.include({ taskId: own, tool: 'ask', status: 'input_required' })
   })
 
-  it('follows one until it is over, and shows its result', async () => {
+  it('follows a task until it ends, and prints its result', async () => {
     const taskId = await taskClient(url, 'ann').begin('slow', { key: '1' })
     const running = startCli(args('--follow', taskId), folder, { MCP_HOST_HOME: folder })
     await running.printed(/working/)
@@ -48,7 +48,7 @@ describe('mcp-host tasks', () => {
     expect(stdout).to.match(/completed[\s\S]*done 1/)
   })
 
-  it('cancels one, and says what is wrong where it cannot', async () => {
+  it('cancels a task, and reports why it cannot', async () => {
     const client = taskClient(url, 'ann')
     const taskId = await client.begin('ask')
     const { code, stderr } = await run('--cancel', taskId)
@@ -68,7 +68,7 @@ describe('mcp-host tasks', () => {
   const startCall = (tool: string, ...more: string[]) =>
     startCli(['call', url, tool, ...more, '--header', 'X-User: ann'], folder, { MCP_HOST_HOME: folder })
 
-  it('call waits for the result of a task, shows its state, and answers its requests', async () => {
+  it('call waits for the result of a task, prints its state, and answers its requests', async () => {
     expect(await startCall('required', 'key=1').ended).to.include({ code: 0, stdout: 'done 1\n' })
     const running = startCall('reports', 'key=call')
     await running.logged(/working {2}half of it\n/)

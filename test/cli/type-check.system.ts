@@ -14,8 +14,8 @@ const PROJECT =
 const WRONG = "export const word: number = 'one'\n"
 const FILES = { 'tsconfig.json': PROJECT, 'word.ts': WRONG }
 
-describe('the type errors of a project', () => {
-  it('are shown with file, line and column; and that they are gone, once', async () => {
+describe('type errors of a project', () => {
+  it('are printed with file, line and column, and once when they are fixed', async () => {
     const folder = await makeFolder(FILES)
     await symlink(join(ROOT, 'node_modules'), join(folder, 'node_modules'))
     const said: string[] = []
@@ -46,7 +46,7 @@ describe('the type errors of a project', () => {
     check.end()
   })
 
-  it('are not looked for where there is no TypeScript, no tsconfig or no compiler: the last is said once', async () => {
+  it('are not checked without TypeScript, a tsconfig or a compiler; the last is reported once', async () => {
     const said: string[] = []
     const say = (line: string) => void said.push(line)
     const without = await makeFolder({ 'word.ts': WRONG })

@@ -58,7 +58,7 @@ const leave = (url: string, how: string) => modern(url, 'tools/call', { name: 'l
 
 const linesOf = (stderr: string) => stderr.split('\n').flatMap(line => (line.startsWith('{') ? [JSON.parse(line)] : []))
 
-describe('an odd value that a tool throws, or rejects and leaves', () => {
+describe('odd value that a tool throws, or rejects later', () => {
   it('is a line in the log, and ends nothing', async () => {
     const { running, url } = await serve()
     const odd = Number((await leave(url, 'none')).message.result.content[0].text)
@@ -77,8 +77,8 @@ describe('an odd value that a tool throws, or rejects and leaves', () => {
   })
 })
 
-describe('an error that nobody catches, in a tool’s timer', () => {
-  it('is logged with its place; what runs is answered, and then the process ends with 1', async () => {
+describe('uncaught error in a timer of a tool', () => {
+  it('is logged with its location; running calls complete, then the process exits with 1', async () => {
     const { running, url } = await serve()
     const waiting = leave(url, 'wait')
     await running.printed(/^waiting$/m)
@@ -95,9 +95,9 @@ describe('an error that nobody catches, in a tool’s timer', () => {
   })
 })
 
-describe('a stdout that cannot be written', () => {
+describe('stdout that cannot be written', () => {
   for (const args of [['start'], ['start', '--workers', '1'], ['dev']]) {
-    it(`ends nothing, and is told on stderr: ${args.join(' ')}`, async function () {
+    it(`does not end the command, and is reported on stderr: ${args.join(' ')}`, async function () {
       needsProgram(this, '/dev/full', 'Linux has it', () => existsSync('/dev/full'))
       const port = await freePort()
       const config = configText({

@@ -17,8 +17,8 @@ const LEAVE = `defineTool({
   },
 })`
 
-describe('a promise that a tool leaves behind', () => {
-  it('may reject: the process lives, its log says why, once, and the next call is answered', async () => {
+describe('rejected promise that a tool does not await', () => {
+  it('is logged once with its reason; the process continues and serves the next call', async () => {
     const running = startCli(['start'], await makeFolder({ 'mcp.config.mjs': configText({ tool: LEAVE }) }))
     const url = await running.listening()
     expect((await modern(url, 'tools/call', { name: 'leave' })).message.result.content[0].text).to.equal('left')

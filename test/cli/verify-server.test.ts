@@ -21,11 +21,11 @@ const startOwn = () =>
 
 const failure = (code: number, id?: unknown) => ({ jsonrpc: '2.0', error: { code, message: 'no' }, id })
 
-describe('what answers at an address', () => {
+describe('server at a URL', () => {
   afterEach(stopHosts)
   after(stopDesks)
 
-  it('is our own server at its route, and nothing beside it', async () => {
+  it('is MCP at the route of our host, and not at other paths', async () => {
     const { url } = await startOwn()
     const found = await Promise.all(
       ['/admin', '/admin/nope', '/health'].map(path => verifyServer(url + path, fetch, signal)),
@@ -33,7 +33,7 @@ describe('what answers at an address', () => {
     expect(found).to.deep.equal([{ kind: 'mcp' }, { kind: 'other', status: 404 }, { kind: 'other', status: 405 }])
   })
 
-  it('does not count it among the clients that need an older revision', async () => {
+  it('does not count the check as a client with an older protocol version', async () => {
     const revisions: unknown[] = []
     const observes = plugin(host =>
       host.onFinish(({ method, revision }) => void revisions.push(`${method} ${revision}`)),
@@ -62,7 +62,7 @@ describe('what answers at an address', () => {
     [403, failure(-32_000), 'refused'],
     [503, failure(-32_603), 'unsure'],
   ] as const) {
-    it(`which says ${status} ${JSON.stringify(body)} is "${expected}"`, async () => {
+    it(`that responds ${status} ${JSON.stringify(body)} is "${expected}"`, async () => {
       const server = createServer(async (request, response) => {
         if (typeof body === 'string') return response.writeHead(status, { 'content-type': 'text/html' }).end(body)
         const text = (await request.toArray()).join('')
@@ -78,7 +78,7 @@ describe('what answers at an address', () => {
     })
   }
 
-  it('is told before the browser opens, and nothing is kept', async () => {
+  it('is checked before the browser opens, and nothing is stored', async () => {
     const [{ url }, desk] = await Promise.all([startOwn(), startDesk()])
     const [wrong, health] = [await desk.run(['login', `${url}/admin/nope`]), await desk.run(['login', `${url}/health`])]
     expect([wrong.code, wrong.stdout, health.code, health.stdout]).to.deep.equal([1, '', 1, ''])
@@ -90,7 +90,7 @@ describe('what answers at an address', () => {
     ])
   })
 
-  it('behind a login is found out with the token: the login is undone', async () => {
+  it('behind a login is checked with the token, and the login is undone', async () => {
     const { fake, run } = await startDesk()
     const { rs, as } = fake
     rs.settings.metadata = { resource: rs.url }

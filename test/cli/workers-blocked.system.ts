@@ -32,7 +32,7 @@ describe('a worker with an infinite loop', () => {
   // Ten seconds of patience, and three starts of processes, beside whatever else runs.
   const it = sideBySide()
 
-  it('is killed when it does not hear that all are to stop; the other drains, and the exit code is 0', async () => {
+  it('is killed if it does not respond to a stop; the other worker drains, and the exit code is 0', async () => {
     const { running, spinning, workers } = await startSpinning()
     running.child.kill('SIGTERM')
     const { code, stderr } = await running.ended
@@ -40,7 +40,7 @@ describe('a worker with an infinite loop', () => {
     expect([workers.filter(isAlive), code]).to.deep.equal([[], 0])
   })
 
-  it('is killed at a reload, which goes on', async () => {
+  it('is killed at a reload, which continues', async () => {
     const { running, spinning } = await startSpinning()
     running.child.kill('SIGHUP')
     await running.logged(/"msg":"Reloaded"/)

@@ -27,7 +27,7 @@ async function touch(url: string): Promise<number> {
 }
 
 describe('two workers without Redis', () => {
-  it('tell whoever listens at any of them of every change at any of them, and so does the successor of one killed', async () => {
+  it('notify clients of either worker about changes at the other, also after a worker was replaced', async () => {
     const { running, url, workers } = await startCrew(2, CONFIG)
     const streams = await Promise.all(
       Array.from({ length: LISTENERS }, () => listen(`${url}/`, { resourceSubscriptions: [uri] })),

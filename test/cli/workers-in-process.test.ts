@@ -5,8 +5,8 @@ import { readWorkers } from '../../cli/command.ts'
 import { createLasting } from '../../cli/workers/hub.ts'
 import { createBackOff, LONGEST_WAIT, STABLE_TIME } from '../../cli/workers/seat.ts'
 
-describe('what outlasts a worker', () => {
-  it('is its last, as long as it is silent, and a part of the whole when it ended', () => {
+describe('metrics of an ended worker', () => {
+  it('are kept while it does not respond, and added to the total when it ends', () => {
     const lasting = createLasting()
     lasting.keep('metrics', 1, { lasting: { a: 1, b: 2 } })
     lasting.keep('metrics', 2, { lasting: { a: 10 } })
@@ -21,22 +21,22 @@ describe('what outlasts a worker', () => {
   })
 })
 
-describe('the wait before a worker is started again', () => {
-  it('doubles from 100 ms to 30 s and stays there', () => {
+describe('delay before a worker is restarted', () => {
+  it('doubles from 100 ms to 30 s', () => {
     const backOff = createBackOff()
     const waits = [...Array(12)].map(() => backOff(0))
     expect(waits.slice(0, 4)).to.deep.equal([100, 200, 400, 800])
     expect(waits.slice(-3)).to.deep.equal([LONGEST_WAIT, LONGEST_WAIT, LONGEST_WAIT])
   })
 
-  it('begins anew after a worker that served for a while', () => {
+  it('starts again at the minimum after a worker that served for a while', () => {
     const backOff = createBackOff()
     for (let end = 0; end < 5; end++) backOff(STABLE_TIME - 1)
     expect([backOff(STABLE_TIME), backOff(0)]).to.deep.equal([100, 200])
   })
 })
 
-describe('the number of workers', () => {
+describe('number of workers', () => {
   it('is 1 to 1024, or auto for one per core', () => {
     for (const count of ['0', '-1', '1.5', 'many', '3000', '']) {
       expect(() => readWorkers(count)).to.throw(`--workers ${count}: give a number from 1 to 1024, or "auto"`)

@@ -16,7 +16,7 @@ const CALLS = 'mcp_server_operation_duration_seconds_count'
 const serving = (count: number) => new RegExp(`(?:[^]*?"serving metrics"[^\\n]*\\n){${count}}`)
 
 describe('mcp-host start --workers 2, with metrics', () => {
-  it('answers on one port for both workers, and for one that was killed', async () => {
+  it('responds on one port for both workers, and for one that was killed', async () => {
     const { running, url, workers } = await startCrew(2, crewConfig({ plugins: 'metrics: { port: 0 }' }))
     const [text] = await running.logged(serving(2))
     const lines = linesOf(text).filter(({ msg }) => msg === 'serving metrics')

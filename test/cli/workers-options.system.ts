@@ -25,7 +25,7 @@ const SAYS = `const says = definePlugin({
 const rolesIn = (text: string) => [...text.matchAll(/the role is ([^;]*);/g)].map(([, role]) => role)
 
 describe('mcp-host start --workers 2', () => {
-  it('--frozen holds every worker to the lock: at the start, and each that comes with a reload', async () => {
+  it('--frozen applies to every worker, at startup and after a reload', async () => {
     const folder = await makeFolder({ 'mcp.config.mjs': CONFIG, 'tools.mjs': tools('Says one', 'one') })
     const write = (text: string) => writeFile(join(folder, 'tools.mjs'), text)
     await runCli(['lock'], folder)
@@ -50,7 +50,7 @@ describe('mcp-host start --workers 2', () => {
     expect([refused.code, refused.stdout]).to.deep.equal([2, ''])
   })
 
-  it('--role is that of every worker', async () => {
+  it('--role applies to every worker', async () => {
     const routes = "{ '/': { toolsets: 'first', stateless: true } }"
     const config = configText({ before: SAYS, plugins: 'tasks: says()', routes })
     const cwd = await makeFolder({ 'mcp.config.mjs': config })
@@ -69,7 +69,7 @@ describe('mcp-host start --workers 2', () => {
 })
 
 describe('mcp-host start in one process', () => {
-  it('--role is kept at a reload, which fails where the plugin is gone', async () => {
+  it('--role is kept at a reload, which fails if the plugin is gone', async () => {
     const cwd = await makeFolder({
       'mcp.config.mjs': configText({ before: SAYS, plugins: "tasks: says({ role: 'front' })" }),
     })

@@ -11,7 +11,7 @@ after(stopAll)
 after(removeFolders)
 
 describe('SIGHUP to mcp-host start --workers 2', () => {
-  it('replaces every worker without one request refused, on kept connections and new ones', async () => {
+  it('replaces every worker without a failed request, on open and new connections', async () => {
     const crew = await startCrew(2, version('old'))
     const { running, url, workers } = crew
     const load = startLoad(url, 'version')
@@ -36,7 +36,7 @@ describe('SIGHUP to mcp-host start --workers 2', () => {
     expect(code).to.equal(0)
   })
 
-  it('with a config that cannot be served logs why, once, and the old workers go on', async () => {
+  it('with an invalid config logs the reason once, and the old workers continue', async () => {
     const crew = await startCrew(2, version('old'))
     const { running, url, workers } = crew
     const load = startLoad(url, 'version')

@@ -12,7 +12,7 @@ after(stopAll)
 after(removeFolders)
 
 describe('a worker that is killed under load', () => {
-  it('takes at most what it was answering with it: the other serves, and another takes its place', async () => {
+  it('loses at most its running calls: the other worker serves, and a new worker replaces it', async () => {
     const { running, url, workers } = await startCrew(2)
     const [victim = 0, other = 0] = workers
     const load = startLoad(url, 'pid')
@@ -40,7 +40,7 @@ describe('one of two workers', () => {
     crew = await startCrew(2)
   })
 
-  it('is replaced too when it was told to leave by SIGTERM, after its running calls', async () => {
+  it('is replaced after SIGTERM, when its running calls are complete', async () => {
     const { running, url, workers: first } = crew
     process.kill(first[0] ?? 0, 'SIGTERM')
     const [, successor] = await running.logged(/"worker":(\d+),"url":"[^"]+","serving":2,"msg":"a worker serves"/)
@@ -74,7 +74,7 @@ describe('one of two workers', () => {
 })
 
 describe('workers that fail to restart', () => {
-  it('are tried later each time, which the log says, until they serve again', async () => {
+  it('are restarted with increasing delays, which the log reports, until they serve again', async () => {
     const before = "import { existsSync } from 'node:fs'\nif (existsSync('broken')) throw new Error('no database')"
     const { running, folder, workers } = await startCrew(2, crewConfig({ before }))
     await writeFile(join(folder, 'broken'), '')

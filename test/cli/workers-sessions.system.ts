@@ -22,7 +22,7 @@ describe('a session with two workers and cluster-redis', () => {
   })
   after(stopRedis)
 
-  it('is served by both, by the successor of one that is killed, and after a reload', async () => {
+  it('is served by both, by the replacement of a killed worker, and after a reload', async () => {
     const { url: redis } = await startRedis()
     const http = "{ port: 0, keepAliveTimeout: '1s' }"
     const config = configText({ http, tool: PID_TOOL, plugins: `'cluster-redis': { url: '${redis}' }` })

@@ -21,7 +21,7 @@ describe('a worker with an uncaught exception', () => {
     },
   })`
 
-  it('drains, is replaced meanwhile, and its last words are in the log', async () => {
+  it('drains, is replaced meanwhile, and its error is in the log', async () => {
     const { running, url, workers } = await startCrew(2, crewConfig({ tool: BREAK }))
     expect(await callText(url, 'break')).to.equal('answered')
     await running.logged(/"serving":2,"msg":"a worker serves"/)
@@ -38,7 +38,7 @@ describe('a worker with an uncaught exception', () => {
     expect(code).to.equal(0)
   })
 
-  it('is started later each time', async () => {
+  it('is restarted with increasing delays', async () => {
     const before = `import { existsSync } from 'node:fs'
 setInterval(() => { if (existsSync('broken')) throw new Error('broken again') }, 20)`
     const { running, folder } = await startCrew(1, crewConfig({ before }))

@@ -34,7 +34,7 @@ const openSession = (url: string) => {
 }
 
 describe('mcp-host start --workers 2', () => {
-  it('serves from both processes of its page, on one port, in turn; each names itself in its lines of the log', async () => {
+  it('serves from both processes on one port; log lines name the process', async () => {
     const { running, url, workers } = await startCrew(2, crewConfig({ tool: LEAVE }))
     const answers = await Promise.all([...Array(20)].map(() => callText(url, 'leave')))
     const share = workers.map(pid => answers.filter(answer => answer === String(pid)).length)
@@ -47,7 +47,7 @@ describe('mcp-host start --workers 2', () => {
     expect(code).to.equal(0)
   })
 
-  it('lets a running call end at SIGTERM, counts it, and exits 0 when every worker is gone', async () => {
+  it('completes a running call at SIGTERM, counts it, and exits 0 when every worker has ended', async () => {
     const { running, url, workers } = await startCrew(2, WAITING)
     const call = await callWait(url)
     running.child.kill('SIGTERM')
@@ -60,7 +60,7 @@ describe('mcp-host start --workers 2', () => {
     expect(workers.filter(isAlive)).to.deep.equal([])
   })
 
-  it('leaves it to the primary what SIGINT of the terminal means, which reaches every process', async () => {
+  it('lets the primary handle SIGINT of the terminal, which every process receives', async () => {
     const { running, url, workers } = await startCrew(2, WAITING)
     const call = await callWait(url)
     for (const pid of [...workers, running.child.pid ?? 0]) process.kill(pid, 'SIGINT')
@@ -97,7 +97,7 @@ describe('mcp-host start --workers 2', () => {
 })
 
 describe('failed startup with workers', () => {
-  it('on a busy port says so once, and exits 1', async () => {
+  it('on a busy port reports it once, and exits 1', async () => {
     const busy = createServer().listen(0, '127.0.0.1')
     await once(busy, 'listening')
     const { port } = busy.address() as AddressInfo
@@ -107,7 +107,7 @@ describe('failed startup with workers', () => {
     expect([stdout, code]).to.deep.equal(['', 1])
   })
 
-  it('for sessions in memory says so once, with both ways out, and exits 2', async () => {
+  it('with sessions in memory reports it once, with both fixes, and exits 2', async () => {
     const { code, stderr, stdout } = await start({ routes: "{ '/': { toolsets: 'first' } }" })
     expect(stderr).to.match(
       /^mcp-host: error \w+: this config cannot be served by 2 processes, which would not share their state\n- [^\n]+\n$/,
@@ -117,13 +117,13 @@ describe('failed startup with workers', () => {
     expect([stdout, code]).to.deep.equal(['', 2])
   })
 
-  it('as the first worker ends by a signal names the signal', async () => {
+  it('if the first worker ends by a signal names the signal', async () => {
     const { code, stderr } = await start({ before: "process.kill(process.pid, 'SIGKILL')" })
     expect(stderr).to.match(/^mcp-host.*SIGKILL/)
     expect(code).to.equal(1)
   })
 
-  it('because it hangs is ended by the first signal', async () => {
+  it('if it hangs is ended by the first signal', async () => {
     const hanging = "console.log('loading')\nawait new Promise(resolve => setTimeout(resolve, 3_600_000))\n"
     const folder = await makeFolder({ 'mcp.config.mjs': `${hanging}export default {}` })
     const running = startCli(['start', '--workers', '2'], folder)
@@ -134,7 +134,7 @@ describe('failed startup with workers', () => {
 })
 
 describe('mcp-host start --workers 1', () => {
-  it('may keep sessions in memory, with secrets of the environment', async () => {
+  it('can keep sessions in memory, with secrets of the environment', async () => {
     const secrets = ['one secret that is long enough for tests', 'another that is long enough for them']
     const env = { MCP_HOST_SECRETS: secrets.join(', ') }
     const { running, url, workers } = await startCrew(1, configText({ secrets: '[]' }), env)
@@ -146,8 +146,8 @@ describe('mcp-host start --workers 1', () => {
   })
 })
 
-describe('a port of a plugin that is taken, with workers', () => {
-  it('is named with its plugin and line', async () => {
+describe('port of a plugin that is in use, with workers', () => {
+  it('is reported with its plugin and line', async () => {
     const port = await freePort()
     const taken = createServer().listen(port, '127.0.0.1')
     try {

@@ -36,7 +36,7 @@ async function reportOf(files: Readonly<Record<string, string | Buffer>>, values
 const rowOf = ({ legacy }: Report, feature: string) => legacy.features.find(row => row.feature === feature)
 
 describe('a report on an access log', () => {
-  it('counts calls, errors, other requests and outcomes, and says from when to when', () => {
+  it('counts calls, errors, other requests and outcomes, and prints the period', () => {
     const report = reportOn([
       callLine('2026-11-20T10:00:00.000Z'),
       callLine('2026-11-20T12:00:00.000Z', { outcome: 'tool_error' }),
@@ -57,7 +57,7 @@ describe('a report on an access log', () => {
     expect([report.from, report.until]).to.deep.equal(['2026-11-20T10:00:00.000Z', '2026-11-20T13:00:00.000Z'])
   })
 
-  it('lists refused users, most frequent first, if the log names them', () => {
+  it('lists denied users, most frequent first, if the log names them', () => {
     const refused = (user: string | undefined, error: string) =>
       callLine('2026-11-20T10:00:00.000Z', { outcome: 'refused', error, ...(user !== undefined && { user }) })
     const lines = [refused('ada', 'forbidden'), refused('bob', 'rateLimited'), refused('bob', 'rateLimited')]
@@ -69,7 +69,7 @@ describe('a report on an access log', () => {
     expect(reportText(report, 80)).to.match(/^refused users\n {5}user {2}error\n {2}2 {2}bob {3}rateLimited$/m)
   })
 
-  it('tells the busiest and the slowest tools, percentiles within 2 of 100', () => {
+  it('prints the most used and the slowest tools, with percentiles within 2 of 100', () => {
     const at = '2026-11-20T10:00:00.000Z'
     const fast = Array.from({ length: 1_000 }, (_, index) => callLine(at, { name: 'fast', ms: (index + 1) / 10 }))
     const slow = Array.from({ length: 100 }, (_, index) => callLine(at, { name: 'slow', ms: (index + 1) * 100 }))
@@ -89,7 +89,7 @@ describe('a report on an access log', () => {
     }
   })
 
-  it('tells refusals by cause, most frequent first, and how many others there were', () => {
+  it('prints refusals by reason, most frequent first, and the number of others', () => {
     const at = '2026-11-20T10:00:00.000Z'
     const refused = (by: string, error: string, reason?: string) =>
       callLine(at, { outcome: 'refused', method: undefined, by, error, reason })
@@ -102,7 +102,7 @@ describe('a report on an access log', () => {
     expect(report.causesNotListed).to.equal(1)
   })
 
-  it('counts users, clients and sessions: exactly while they are few, about when they are many', () => {
+  it('counts users, clients and sessions: exactly if there are few, otherwise approximately', () => {
     const at = '2026-11-20T10:00:00.000Z'
     const report = reportOn(
       Array.from({ length: 20_000 }, (_, index) => callLine(at, { user: `u${index}`, client: `c ${index % 7}` })),
@@ -113,7 +113,7 @@ describe('a report on an access log', () => {
     expect(report.sessions).to.deep.equal({ count: 0, exact: true })
   })
 
-  it('skips torn and foreign lines, and counts them', () => {
+  it('skips incomplete and foreign lines, and counts them', () => {
     const good = callLine('2026-11-20T10:00:00.000Z')
     const report = reportOn([
       good,
@@ -130,7 +130,7 @@ describe('a report on an access log', () => {
     expect(report.lines).to.deep.equal({ counted: 1, outside: 0, future: 0, skipped: 9 })
   })
 
-  it('keeps what a forged line says from the terminal, and cuts it', () => {
+  it('prints forged lines without control characters, and truncated', () => {
     const evil = `\u001b[2J\u009b31m\u202e\n${'x'.repeat(500)}`
     const at = '2026-11-20T10:00:00.000Z'
     const forged = { name: evil, client: evil, by: evil, error: evil, reason: evil, route: evil, transport: evil }
@@ -148,7 +148,7 @@ describe('a report on an access log', () => {
   })
 })
 
-describe('a report on an access log that was sampled', () => {
+describe('report on a sampled access log', () => {
   const at = '2026-11-01T10:00:00.000Z'
   const later = '2026-11-21T10:00:00.000Z'
   const sampled = (fields: object) => callLine(at, { sample: 0.1, user: 'u', ...fields })
@@ -156,7 +156,7 @@ describe('a report on an access log that was sampled', () => {
   const failed = Array.from({ length: 4 }, () => callLine(later, { outcome: 'tool_error', ms: 50 }))
   const slow = Array.from({ length: 6 }, () => callLine(later, { ms: 2_000, slow: true }))
 
-  it('counts each line for as many as it stands for, and what is always written once', () => {
+  it('multiplies sampled lines, and counts unsampled lines once', () => {
     const plain = '{"time":"2026-11-02T13:00:00.000Z","verb":"GET","status":200,"outcome":"ok","ms":1,"sample":0.25}'
     const report = reportOn([...fast, ...failed, ...slow, plain])
     expect(report).to.include({ estimated: true, calls: 110, errors: 4, requests: 4 })
@@ -169,7 +169,7 @@ describe('a report on an access log that was sampled', () => {
     expect(say?.p95).to.be.within(1_960, 2_040)
   })
 
-  it('says "about", and does not tell what nobody can know', () => {
+  it('prints approximate numbers, and omits unknown ones', () => {
     const report = reportOn([...fast, ...failed, ...slow])
     expect([report.users, report.clients, report.sessions]).to.deep.equal([undefined, undefined, undefined])
     const text = reportText(report, 120)
@@ -178,14 +178,14 @@ describe('a report on an access log that was sampled', () => {
     expect(reportText(reportOn(failed), 120)).not.to.contain('about')
   })
 
-  it('does not say that nobody used something, for it may have been left out', () => {
+  it('does not report anything as unused, because lines can be missing', () => {
     const old = oldLine(at, 'ada 1.0', { transport: 'transport-sse', sample: 0.5 })
     const report = reportOn([old, ...fast, ...slow])
     expect(rowOf(report, 'HTTP+SSE')).to.include({ verdict: 'used', calls: 2 })
     expect(rowOf(report, 'roots')).to.include({ verdict: 'unknown' })
   })
 
-  it('takes no weight from a line that is forged, or is always written', () => {
+  it('applies no sampling weight to forged lines and to lines that are always written', () => {
     expect(reportOn([sampled({ outcome: 'input_required' })])).to.include({ estimated: true, calls: 10 })
     const odd = [0, -1, 1, 2, 1e-300, '0.1', null].map(sample => sampled({ sample }))
     const report = reportOn([...odd, sampled({ slow: true }), sampled({ outcome: 'error', error: 'internal' })])
@@ -193,11 +193,11 @@ describe('a report on an access log that was sampled', () => {
   })
 })
 
-describe('who still uses the old protocol', () => {
+describe('use of the legacy protocol', () => {
   const DAYS = ['2026-11-01T10:00:00.000Z', '2026-11-02T10:00:00.000Z', '2026-11-21T10:00:00.000Z'] as const
   const [first, second, last] = DAYS
 
-  it('says by client and revision what was used, when first and when last', () => {
+  it('prints clients and protocol versions with their first and last use', () => {
     const report = reportOn([
       oldLine(first, 'ada 1.0', { method: 'logging/setLevel', name: undefined }),
       oldLine(second, 'ada 1.0', { asked: ['sampling/createMessage'] }),
@@ -219,7 +219,7 @@ describe('who still uses the old protocol', () => {
     expect(rowOf(report, 'roots')).to.include({ verdict: 'unused' })
   })
 
-  it('does not take for unused what an audit does not tell', () => {
+  it('does not report as unused what an audit log does not contain', () => {
     const audited = { decision: 'allowed', event: 'call', seq: 2, prev: 'a', hash: 'b' }
     const report = reportOn([
       oldLine(last, 'ada 1.0', audited),
@@ -242,7 +242,7 @@ describe('who still uses the old protocol', () => {
 describe('mcp-host report', () => {
   const recent = (ago: number) => new Date(Date.now() - ago).toISOString()
 
-  it('reads several files as one, those of gzip too, and says which is cut off', async () => {
+  it('reads several files as one, also gzip, and names a truncated one', async () => {
     const line = `${callLine('2026-11-20T10:00:00.000Z')}\n`
     const packed = gzipSync(line.repeat(1_000))
     const report = await reportOf({
@@ -255,7 +255,7 @@ describe('mcp-host report', () => {
     expect(report.notes[0]).to.match(/access\.log\.2\.gz.*unexpected end of file/)
   })
 
-  it('reads on behind a line of any length, and of any bytes', async () => {
+  it('continues after a line of any length and any bytes', async () => {
     const line = `${callLine('2026-11-20T10:00:00.000Z')}\n`
     const noise = Buffer.from([0xff, 0x00, 0xc0, 0x0a])
     const huge = Buffer.from(`{"a":"${'x'.repeat(3_000_000)}"}\n`)
@@ -263,7 +263,7 @@ describe('mcp-host report', () => {
     expect(report.lines).to.deep.equal({ counted: 2, outside: 0, future: 0, skipped: 2 })
   })
 
-  it('--since and --until choose by time, and a line of the future is left out', async () => {
+  it('--since and --until select by time, and lines of the future are omitted', async () => {
     const hour = 3_600_000
     const log = [recent(50 * hour), recent(20 * hour), recent(hour), recent(-200 * hour)].map(at => callLine(at))
     const file = { log: log.join('\n') }
@@ -273,7 +273,7 @@ describe('mcp-host report', () => {
     expect((await reportOf(file, { since: recent(10 * hour) })).calls).to.equal(1)
   })
 
-  it('prints tables for people, most important first', async () => {
+  it('prints tables, most important rows first', async () => {
     const folder = await makeFolder({ log: `${oldLine(recent(60_000), 'ada 1.0')}\n` })
     const text = await printedBy(context => reportCommand.run({}, [join(folder, 'log')], context))
     expect(text).to.match(/^\d{4}-\d\d-\d\d \d\d:\d\d to .* UTC\n1 call, 0 errors/)
@@ -281,7 +281,7 @@ describe('mcp-host report', () => {
     expect(text).to.match(/\n {2}ada 1\.0 +2025-06-18 +sessions +1 /)
   })
 
-  it('says that nothing was counted, and why, in the place of tables of nothing, and exits 1', async () => {
+  it('reports an empty result with the reason in place of empty tables, and exits 1', async () => {
     const report = await reportOf({ log: 'no line of ours\n' })
     expect(report.lines).to.include({ counted: 0, skipped: 1 })
     expect(report.notes[0]).to.match(/log\b/)
@@ -301,7 +301,7 @@ describe('mcp-host report', () => {
     }
   })
 
-  it('says which of several files is none of ours', async () => {
+  it('names the files that are no logs of mcp-host', async () => {
     const report = await reportOf({ log: callLine(recent(1_000)), other: 'not ours\n' })
     expect(report.calls).to.equal(1)
     expect(report.notes).to.have.length(1)
@@ -328,7 +328,7 @@ describe('mcp-host report', () => {
     ['times that are exchanged', { since: '1h', until: '2h' }, ['a'], /^--since.*--until/],
     ['no number of rows', { top: '0' }, ['a'], /^--top/],
   ] as const) {
-    it(`refuses ${what}, and says what to do`, async () => {
+    it(`rejects ${what}, and prints what to do`, async () => {
       const refusal = await reportCommand.run(values, sources, testContext()).then(
         () => undefined,
         (error: unknown) => error,
@@ -338,7 +338,7 @@ describe('mcp-host report', () => {
     })
   }
 
-  it('has examples of lines in its test as the access log writes them', () => {
+  it('is tested with lines that the access log writes', () => {
     const written = readFileSync(new URL('../../../plugins/access-log/line.ts', import.meta.url), 'utf8')
     const fields = Object.keys(
       JSON.parse(oldLine('2026-11-20T10:00:00.000Z', 'a', { error: '', by: '', reason: '', asked: [] })),
