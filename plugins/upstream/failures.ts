@@ -7,6 +7,8 @@ import { visibleText } from '../families/texts/index.ts'
 const MAX_MESSAGE = 2_000
 const MISSING_CAPABILITY = -32_021
 const RESOURCE_NOT_FOUND = -32_002
+const METHOD_NOT_FOUND = -32_601
+const UNSUPPORTED_VERSION = -32_022
 
 const short = (text: string) => {
   const shown = visibleText(text)
@@ -31,6 +33,16 @@ export const isUnknownItem = (error: unknown): boolean =>
   error.reason === 'rpc' &&
   (error.code === -32_602 || error.code === -32_601) &&
   /unknown|not found|no such|does not exist/i.test(error.message)
+
+/** True if the server has lost the session, and opens no other one of the same protocol version. */
+export const isSessionLost = (error: unknown): error is RemoteError =>
+  error instanceof RemoteError && error.reason === 'lost' && error.executed === 'no'
+
+/** True for a refusal that can mean that the server has changed its protocol version. */
+export const isVersionRefused = (error: unknown): error is RemoteError =>
+  isSessionLost(error) ||
+  (error instanceof RemoteError &&
+    ([UNSUPPORTED_VERSION, METHOD_NOT_FOUND].includes(error.code) || [400, 404, 405].includes(error.status ?? 0)))
 
 /** Some servers send the status with a JSON-RPC error. */
 export const isUnauthorized = (error: unknown): boolean => error instanceof RemoteError && error.status === 401

@@ -13,6 +13,8 @@ export interface ServerSession {
   readonly runs: Set<UpstreamRequest> | undefined
   /** The log level that was last requested from the server. */
   logLevel: string | undefined
+  /** Ends the session of one caller or user. */
+  close?(): void
 }
 
 interface SessionEntry extends LimitedSession {
@@ -117,7 +119,7 @@ export function createSessions({ settings, clock, processes, isLocal, ...parts }
       await Promise.all(replaced.map(other => other?.ended))
       stop.signal.throwIfAborted()
       const connection = await parts.open(call, events, stop.signal)
-      one.session = { connection, runs, logLevel: undefined }
+      one.session = { connection, runs, logLevel: undefined, close: one.close }
       return one.session
     }
     let finish: () => void = () => undefined

@@ -318,6 +318,7 @@ function createModernSubscriptions({ clock, connection, ...parts }: Subscription
           },
           refused: (error, isFirst) => {
             if (isFirst) parts.onRefused(error, 0)
+            if (isMissed) parts.onMissed()
           },
         })
       : undefined

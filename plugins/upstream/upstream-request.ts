@@ -37,9 +37,9 @@ export class ContextClient implements RequestClient {
   readonly #ctx: CallContext
   readonly capabilities: RequestClient['capabilities']
 
-  constructor(ctx: CallContext, { asks, client }: Call) {
+  constructor(ctx: CallContext, { asks, client, method }: Call) {
     this.#ctx = ctx
-    this.capabilities = asks && client.capabilities
+    this.capabilities = asks && method !== 'completion/complete' ? client.capabilities : undefined
   }
 
   get cancellation(): Cancellation {

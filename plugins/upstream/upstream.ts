@@ -28,8 +28,10 @@ import {
   callFailure,
   isLoginNeeded,
   isNotFound,
+  isSessionLost,
   isUnauthorized,
   isUnknownItem,
+  isVersionRefused,
   shownReason,
   unavailable,
 } from './failures.ts'
@@ -483,6 +485,7 @@ export class Upstream implements UpstreamClient {
     this.#refreshing ??= this.#readAndServe()
       .catch(error => {
         this.#noteUnreachable(error)
+        if (isVersionRefused(error)) this.#reconnect(error)
         this.#logListFault(error)
       })
       .finally(() => {
@@ -495,6 +498,19 @@ export class Upstream implements UpstreamClient {
   /** An HTTP connection does not end by itself when its server stops. */
   #noteUnreachable(error: unknown) {
     if (error instanceof RemoteError && error.reason === 'unreachable') this.#supervisor.lost(error)
+  }
+
+  /** Connects again, and detects the protocol version again. */
+  #reconnect(error: RemoteError) {
+    this.#era = undefined
+    this.#supervisor.lost(error)
+    this.#supervisor.retry()
+  }
+
+  /** Ends a session that the server has lost. The next call opens another one. */
+  #dropSession({ connection, close }: ServerSession, error: RemoteError) {
+    if (close) close()
+    else if (connection === this.#connection) this.#reconnect(error)
   }
 
   #schedulePolling() {
@@ -750,6 +766,8 @@ export class Upstream implements UpstreamClient {
     } catch (error) {
       this.#noteUnreachable(error)
       if (isUnknownItem(error)) this.#noteUnknown(params['name'], error as Error)
+      // If the lists are refused, too, the host connects again.
+      else if (isVersionRefused(error)) this.#requestRefresh()
       // The resource does not exist, so there is no result.
       if (method === 'resources/read' && isNotFound(error)) return undefined as never
       throw this.#failure(error, call)
@@ -879,7 +897,7 @@ export class Upstream implements UpstreamClient {
     try {
       return await this.#sendOnce(method, params, ctx, call)
     } catch (error) {
-      if (contextCancellation(ctx).aborted || !this.#canRepeat(error, call)) throw error
+      if (contextCancellation(ctx).aborted || !this.#canRepeat(error, call, method)) throw error
       return this.#sendOnce(method, params, ctx, call)
     }
   }
@@ -920,6 +938,8 @@ export class Upstream implements UpstreamClient {
     session.runs?.add(run)
     this.#active++
     const end = () => {
+      const { outcome } = run
+      if (outcome && 'error' in outcome && isSessionLost(outcome.error)) this.#dropSession(session, outcome.error)
       session.runs?.delete(run)
       leave()
       slot.leave()
@@ -935,9 +955,10 @@ export class Upstream implements UpstreamClient {
     return Object.keys(trace).length === 0 ? params : { ...params, _meta: { ...(params['_meta'] as Json), ...trace } }
   }
 
-  /** True if the server certainly did not execute the call, and a retry can succeed. */
-  #canRepeat(error: unknown, call: Call): boolean {
-    if (!(error instanceof RemoteError) || error.executed !== 'no') return false
+  /** True if the server certainly did not execute the call or only reads, and a retry can succeed. */
+  #canRepeat(error: unknown, call: Call, method: string): boolean {
+    if (!(error instanceof RemoteError)) return false
+    if (error.executed !== 'no') return error.reason === 'lost' && method !== 'tools/call'
     const stepUp = stepUpOf(error.status, error.challenge)
     if (isUnauthorized(error) || stepUp !== undefined) {
       const own = this.#credentials.get(call)
@@ -994,32 +1015,13 @@ export class Upstream implements UpstreamClient {
     const call = callOf(ctx)
     if (!call) throw new Error('the context is not one of a call')
     this.#active++
-    let slot: CallSlot | undefined
     try {
-      slot = new CallSlot(this.#queue, call)
-      await slot.ready
-      await this.#keepCredentials(call, this.#parts.targets.authorize(ctx))
-      const { session, leave } = await this.#enterSession(call)
-      try {
-        const options = {
-          ...this.#requestOptions(call, session),
-          signal: contextCancellation(ctx),
-          timeout: this.settings.callTimeout,
-        }
-        const { completion } = await session.connection.request(
-          'completion/complete',
-          { ref, argument, context },
-          options,
-        )
-        const values = (completion as { values?: unknown } | undefined)?.values
-        return { ...(completion as object), values: Array.isArray(values) ? values.map(String) : [] }
-      } finally {
-        leave()
-      }
+      const { completion } = (await this.#send('completion/complete', { ref, argument, context }, ctx, call)) as Json
+      const values = (completion as { values?: unknown } | undefined)?.values
+      return { ...(completion as object), values: Array.isArray(values) ? values.map(String) : [] }
     } catch (error) {
       throw this.#failure(error, call)
     } finally {
-      slot?.leave()
       this.#leave()
     }
   }

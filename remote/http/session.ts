@@ -68,23 +68,22 @@ export function createKeptSession(link: Link, send: Send, reopened: () => void) 
     ...(id !== undefined && { 'mcp-session-id': id }),
     ...(version !== undefined && { 'mcp-protocol-version': version }),
   })
-  const post = (body: string) => send({ method: 'POST', headers: headers(), body, idempotent: true, cancellations: [] })
+  const post = (body: string, own = headers()) =>
+    send({ method: 'POST', headers: own, body, idempotent: true, cancellations: [] })
 
   async function repeat(body: string | undefined) {
     if (body !== undefined) (await post(body)).discard()
   }
 
   async function open(body: string) {
-    id = undefined
-    const before = version
-    version = undefined
-    const response = await post(body)
+    const response = await post(body, POST_HEADERS)
     const answer = await readAnswer(response)
     const result = answer?.['result']
     if (!isObject(result)) throw failed(url, answer ? 'initialize was refused' : refusal(url, response).message)
-    id = response.header('mcp-session-id')
+    const before = version
     version = String(result['protocolVersion'])
     if (version !== before) throw failed(url, `its protocol version has changed from ${before} to ${version}`)
+    id = response.header('mcp-session-id')
     await repeat(initialized)
     for (const text of [level, ...subscribed.values()]) await repeat(text)
     link.note('opened a new session, because the server lost the previous one')
@@ -141,9 +140,17 @@ export function createKeptSession(link: Link, send: Send, reopened: () => void) 
     reopen(lost: number): Promise<void> {
       if (lost !== epoch && !opening) return Promise.resolve()
       if (initialize === undefined) return Promise.reject(failed(url, 'the client has not initialized a session'))
-      opening ??= open(initialize).finally(() => {
-        opening = undefined
-      })
+      const before = id
+      // The next request finds the session lost again.
+      const restore = (error: unknown) => {
+        id = before
+        throw error
+      }
+      opening ??= open(initialize)
+        .catch(restore)
+        .finally(() => {
+          opening = undefined
+        })
       return opening
     },
   }

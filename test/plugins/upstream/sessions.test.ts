@@ -1,14 +1,21 @@
 // Tests sessions at upstream servers, and calls that wait for a response of their client.
-import type { ServerResponse } from 'node:http'
+import { request as httpRequest, type ServerResponse } from 'node:http'
 import { expect } from 'chai'
 import type { Config } from '../../../core/index.ts'
 import type { UpstreamOptions } from '../../../plugins/upstream/index.ts'
 import { callTool, questionsIn } from '../../fixtures/asking-client.ts'
 import { identifyByHeader } from '../../fixtures/identify-by-header.ts'
-import { type LegacyHttp, serveLegacy, serveScript, stopServers } from '../../remote/support/servers.ts'
+import {
+  type LegacyHttp,
+  serve,
+  serveLegacy,
+  serveModernSdk,
+  serveScript,
+  stopServers,
+} from '../../remote/support/servers.ts'
 import { eventually } from '../../support/eventually.ts'
 import { createManualClock } from '../../support/manual-clock.ts'
-import { modern } from '../../support/rpc.ts'
+import { modern, type RpcMessage } from '../../support/rpc.ts'
 import { openSession } from '../../support/session-client.ts'
 import { startHost, stopHosts } from '../../support/start-host.ts'
 
@@ -241,6 +248,87 @@ describe('Sessions at an upstream server', () => {
     await client.end()
     await eventually('the handshake is cancelled', () => isGone)
     await failed
+  })
+})
+
+describe('An upstream server that changes its protocol version', () => {
+  /** A URL whose server can be replaced. */
+  async function serveReplaceable(first: string) {
+    let current = first
+    const { origin, server: front } = await serve((request, response) => {
+      const { method, headers } = request
+      const onward = httpRequest(current, { method, headers }, answer => {
+        response.writeHead(answer.statusCode ?? 500, answer.headers)
+        answer.pipe(response)
+      })
+      onward.on('error', () => response.destroy())
+      response.on('close', () => onward.destroy())
+      request.pipe(onward)
+    })
+    const replace = (next: string) => {
+      current = next
+      front.closeAllConnections()
+    }
+    return { url: `${origin}/mcp`, replace }
+  }
+
+  const stateOf = ({ host }: Awaited<ReturnType<typeof started>>) => host.inspect('/')?.explainPlugins().join()
+  const textOf = ({ message }: { readonly message: RpcMessage }) =>
+    message.result?.content?.[0].text ?? JSON.stringify(message)
+
+  for (const [from, to, revision] of [
+    ['legacy', 'modern', '2026-07-28'],
+    ['modern', 'legacy', '2025-11-25'],
+  ] as const)
+    it(`from ${from} to ${to} is connected again, also for open client sessions`, async () => {
+      const urls = { legacy: server.url, modern: (await serveModernSdk()).url }
+      const front = await serveReplaceable(urls[from])
+      const gateway = await started({ url: front.url })
+      const client = await openSession(gateway.url)
+      const callers = [
+        () => client.request('tools/call', add),
+        () => modern(gateway.url, 'tools/call', add, { headers: { 'x-user': 'ada' } }),
+      ]
+      for (const call of callers) expect(textOf(await call())).to.equal('3')
+      front.replace(urls[to])
+      for (const call of callers)
+        await eventually(
+          'a call succeeds',
+          async () => textOf(await call()),
+          text => text === '3',
+        )
+      expect(stateOf(gateway)).to.contain(`up, ${to}`).and.to.contain(revision)
+    })
+
+  it('and requires `notifications/initialized` is connected again', async () => {
+    let version = '2025-06-18'
+    let last = 0
+    const ready = new Map<string, boolean>()
+    const url = await serveScript(({ id, method, request, response, json }) => {
+      if (method === 'initialize') {
+        const session = `${version} ${++last}`
+        ready.set(session, false)
+        const result = { protocolVersion: version, capabilities: { tools: {} }, serverInfo: { name: 'strict' } }
+        return json({ jsonrpc: '2.0', id, result }, 200, { 'mcp-session-id': session })
+      }
+      const session = String(request.headers['mcp-session-id'])
+      if (method === 'server/discover') return json({ jsonrpc: '2.0', id, error: { code: -32601, message: 'no' } }, 400)
+      if (!ready.has(session)) return void response.writeHead(404).end()
+      if (method === 'notifications/initialized') ready.set(session, true)
+      if (id === undefined) return void response.writeHead(202).end()
+      if (!ready.get(session))
+        return json({ jsonrpc: '2.0', id, error: { code: -32602, message: 'Invalid parameters' } })
+      const tools = [{ name: 'add', inputSchema: { type: 'object' } }]
+      json({ jsonrpc: '2.0', id, result: { tools, content: [{ type: 'text', text: version }] } })
+    })
+    const gateway = await started({ url })
+    const client = await openSession(gateway.url)
+    expect(textOf(await client.request('tools/call', add))).to.equal('2025-06-18')
+    version = '2025-11-25'
+    ready.clear()
+    expect(textOf(await client.request('tools/call', add))).to.equal('2025-11-25')
+    const other = await openSession(gateway.url)
+    expect(textOf(await other.request('tools/call', add))).to.equal('2025-11-25')
   })
 })
 
