@@ -5,6 +5,7 @@ import { expect } from 'chai'
 import { removeFolders } from '../config/folder.ts'
 import { INITIALIZE, initialize } from '../plugins/transport-stdio/stdio-client.ts'
 import { eventually } from '../support/eventually.ts'
+import { itThorough } from '../support/thorough.ts'
 import { endRelays, openProxy, QUICK } from './proxy-client.ts'
 import { closeServers, json, serve } from './raw-mcp-server.ts'
 
@@ -260,7 +261,7 @@ describe('mcp-host proxy with invalid lines of a client', () => {
     expect(client.context.text.stderr).to.match(/^warning: \S+.*protocol version/)
   })
 
-  it('enforces its limits within one line, and for messages without a response', async () => {
+  itThorough('enforces its limits within one line, and for messages without a response', async () => {
     const held: string[] = []
     const url = await serve((_request, _response, body) => void held.push(body))
     const client = await openProxy(url)

@@ -69,19 +69,15 @@ describe('mcp-host tasks with a malicious server', () => {
     for (const text of printed) expect(text.replaceAll('\n', '')).not.to.match(/[\p{Cc}\p{Cf}]/u)
   })
 
-  it('reports invalid tasks, deep JSON and a long response; lists at most 1,000 tasks', async () => {
-    const answers = [
-      result({ tasks: [null] }),
-      `{"jsonrpc":"2.0","id":1,"result":{"result":${deep(50_000)}}}`,
-      `{"jsonrpc":"2.0","id":1,"result":{"tasks":["${'a'.repeat(65 * 2 ** 20)}"]}}`,
-    ]
-    const says = [/a task that is not an object/, /nested too deeply/, /more than 64 MB/]
+  it('reports invalid tasks and deep JSON; lists at most 1,000 tasks', async () => {
+    const answers = [result({ tasks: [null] }), `{"jsonrpc":"2.0","id":1,"result":{"result":${deep(50_000)}}}`]
+    const says = [/a task that is not an object/, /nested too deeply/]
     for (const [index, answer] of answers.entries()) {
       const { code, stderr } = await run(answer)
       expect([code, stderr]).to.satisfy(([, text]: [number, string]) => says[index]?.test(text), stderr)
       expect(code).to.equal(1)
     }
-    const many = await run(result({ tasks: Array.from({ length: 100_000 }, () => TASK) }))
+    const many = await run(result({ tasks: Array.from({ length: 2_000 }, () => TASK) }))
     expect(many.stdout.trimEnd().split('\n')).to.have.lengthOf(1_001)
   })
 

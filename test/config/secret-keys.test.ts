@@ -191,7 +191,7 @@ describe('Secret redaction', () => {
     const leaks: string[] = []
     // What stands under a route is held to the very same schemas.
     const checked = places.filter(({ path }) => path.length > 0 && !(path[0] === 'routes' && path.length > 4))
-    for (const place of casesOf(checked, 30)) {
+    for (const place of casesOf(checked, 15)) {
       const { path } = place
       for (const value of [...URLS, ...(isSecretPlace(place) ? BARE : [])]) {
         tried += 1
@@ -200,7 +200,7 @@ describe('Secret redaction', () => {
       }
     }
     expect(leaks).to.deep.equal([])
-    expect(tried).to.be.greaterThan(caseCount(5_000, 250))
+    expect(tried).to.be.greaterThan(caseCount(5_000, 100))
   })
 
   it('reports empty secrets as empty', () => {

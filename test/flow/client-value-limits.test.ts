@@ -30,6 +30,7 @@ import {
 } from '../support/session-client.ts'
 import { connectSse } from '../support/sse-client.ts'
 import { startHost, stopHosts } from '../support/start-host.ts'
+import { itThorough } from '../support/thorough.ts'
 
 const puppet = createPuppet()
 let host: Services
@@ -207,7 +208,7 @@ describe('client-supplied URIs: size and subscription limits', () => {
     await session.end()
   })
 
-  it(`limits the subscriptions of an owner to ${MAX_WATCHED_BYTES_PER_OWNER} bytes; ending a session frees space`, async () => {
+  itThorough(`limits the subscriptions of an owner to ${MAX_WATCHED_BYTES_PER_OWNER} bytes`, async () => {
     const open = () => openSession(url, { revision: '2025-03-26' })
     /** Subscribes to URIs in batches. Returns the errors. */
     const watch = async (session: SessionClient, uris: readonly string[]): Promise<RpcMessage[]> => {

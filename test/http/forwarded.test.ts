@@ -81,8 +81,8 @@ describe('http.trustProxy', () => {
     }
   })
 
-  it('treats a client with 200 forged headers as one caller', async () => {
-    const forged = Array.from({ length: 200 }, (_, index) => `198.51.100.${index}`)
+  it('treats a client with 30 forged headers as one caller', async () => {
+    const forged = Array.from({ length: 30 }, (_, index) => `198.51.100.${index}`)
     for (const trustProxy of [true, ['loopback']]) {
       const { ipOf } = await behind({ trustProxy })
       const callers = new Set<string | undefined>()

@@ -1,4 +1,4 @@
-// Apps on a running host: runtime tools, reloads, access rules, isolated tools and testTool.
+// Apps on a running host: runtime tools, reloads, access rules and testTool.
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect } from 'chai'
@@ -77,19 +77,6 @@ describe('App interaction with other features', () => {
     expect((await modern(url, 'resources/list')).message.result.resources).to.deep.equal([])
     expect((await read(url)).error).to.have.property('code')
     expect((await read(url)).result).to.equal(undefined)
-  })
-
-  it('isolated tools: serves the page of a tool with `isolate`', async () => {
-    const folder = await makeFolder({
-      'draw.js': `import { defineTool } from '${join(import.meta.dirname, '../../../core/index.ts')}'
-import { defineApp } from '${join(import.meta.dirname, '../../../plugins/apps/define-app.ts')}'
-export const draw = defineTool({ name: 'draw', isolate: true, app: defineApp({ name: 'chart', html: '${PAGE}' }),
-  handler: () => ({ n: 1 }) })`,
-    })
-    const { url } = await startHost(withPlugins({ apps: {} }, { toolsets: { all: './draw.js' } }), folder)
-    expect((await read(url)).result.contents[0].text).to.equal(PAGE)
-    const { result } = (await modern(url, 'tools/call', { name: 'draw' })).message
-    expect(result).to.deep.include({ structuredContent: { n: 1 }, content: [{ type: 'text', text: '{"n":1}' }] })
   })
 
   it('testTool: runs the tool without its app', async () => {

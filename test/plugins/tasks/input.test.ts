@@ -1,12 +1,10 @@
 // Input requests of tasks: `inputRequests` in tasks/get and responses in tasks/update.
-import { fileURLToPath } from 'node:url'
 import { expect } from 'chai'
 import { defineTool } from '../../../core/index.ts'
 import { META } from '../../../core/transport.ts'
 import { eventually } from '../../support/eventually.ts'
 import { createManualClock } from '../../support/manual-clock.ts'
 import { modern } from '../../support/rpc.ts'
-import { nextMessage, openSession, restOf } from '../../support/session-client.ts'
 import { stopHosts } from '../../support/start-host.ts'
 import { refusal, type TaskClient, taskClient } from './support/task-client.ts'
 import { type Bench, createBench, form, startTasks } from './support/task-tools.ts'
@@ -155,66 +153,6 @@ describe('Tasks: a task that waits for input', () => {
     expect(text(await ann.until(await ann.begin('confirm', { ask: false })))).to.equal('done')
     for (const id of waiting) await ann.update(id, { 'elicit-1': { action: 'decline' } })
     for (const id of waiting) expect(text(await ann.until(id))).to.equal('decline')
-  })
-
-  it('holds no thread of an isolated tool, which runs again with the responses', async () => {
-    const file = fileURLToPath(new URL('support/isolated-tools.ts', import.meta.url))
-    const { url } = await startTasks(createBench(), {}, undefined, { toolsets: { all: file } })
-    const [ann, bob] = [taskClient(url, 'ann'), taskClient(url, 'bob')]
-    const waiting = [await ann.begin('asks'), await ann.begin('asks')]
-    for (const id of waiting) {
-      await eventually(
-        'both questions are there',
-        () => ann.get(id),
-        task => Object.keys(task['inputRequests'] ?? {}).length === 2,
-      )
-    }
-    const plain = await modern(url, 'tools/call', { name: 'computes', arguments: {} })
-    expect(text(plain.message)).to.equal('in a thread')
-    expect(text(await bob.until(await bob.begin('computes')))).to.equal('in a thread')
-    for (const id of waiting) {
-      await ann.update(id, { 'elicit-1': accept('Ann'), 'two-1': accept('Bob') })
-      const asking = await eventually(
-        'the third question is there',
-        () => ann.get(id),
-        task => Object.keys(task['inputRequests'] ?? {}).includes('elicit-2'),
-      )
-      expect(Object.keys(asking['inputRequests'])).to.deep.equal(['elicit-2'])
-      await ann.update(id, { 'elicit-2': { action: 'decline' } })
-      expect(text((await ann.until(id)) as never)).to.equal('Ann, Bob, decline')
-    }
-  })
-
-  it('holds no thread in a session either, and its progress only grows', async () => {
-    const file = fileURLToPath(new URL('support/isolated-tools.ts', import.meta.url))
-    const { url } = await startTasks(createBench(), {}, undefined, { toolsets: { all: file } })
-    const session = await openSession(url, { capabilities: { elicitation: {} } })
-    const stream = await session.call('asks')
-    const progress: number[] = []
-    for (const name of ['Ann', 'Bob', 'Eve']) {
-      let question = await nextMessage(stream)
-      for (; question.method === 'notifications/progress'; question = await nextMessage(stream)) {
-        progress.push(question.params.progress)
-      }
-      expect(question.method).to.equal('elicitation/create')
-      expect(text((await session.request('tools/call', { name: 'computes' })).message)).to.equal('in a thread')
-      await session.send({ id: question.id, result: accept(name) })
-    }
-    const rest = await restOf(stream)
-    progress.push(...rest.slice(0, -1).map(({ params }) => params.progress))
-    expect(text(rest.at(-1))).to.equal('Ann, Bob, Eve')
-    expect(progress).to.deep.equal([1, 2, 3])
-  })
-
-  it('of an isolated handler is asked once, and not after its end', async () => {
-    const file = fileURLToPath(new URL('support/isolated-tools.ts', import.meta.url))
-    const { url } = await startTasks(createBench(), {}, undefined, { toolsets: { all: file } })
-    const client = taskClient(url)
-    const taskId = await client.begin('hurries')
-    expect(Object.keys((await client.until(taskId, 'input_required'))['inputRequests'])).to.deep.equal(['elicit-1'])
-    await client.update(taskId, { 'elicit-1': accept('Ann') })
-    const over = await client.until(taskId, 'input_required', 'completed', 'failed')
-    expect([over['status'], text(over as never)]).to.deep.equal(['completed', 'done'])
   })
 
   it('uses none of the time of the call', async () => {

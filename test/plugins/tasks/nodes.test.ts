@@ -188,19 +188,19 @@ describe('Tasks: shutdown', () => {
     expect(text(await other.client.until(safe))).to.equal('done safe')
   })
 
-  it('keeps all of fifty tasks and runs non-retryable tasks at most once', async () => {
-    const { shared, one, other } = await startTwo({ perUser: 50 }, { role: 'front' })
-    const keys = Array.from({ length: 50 }, (_, index) => `${index}`)
+  it('keeps all of twenty tasks and runs non-retryable tasks at most once', async () => {
+    const { shared, one, other } = await startTwo({ perUser: 20 }, { role: 'front' })
+    const keys = Array.from({ length: 20 }, (_, index) => `${index}`)
     const tool = (key: string) => (Number(key) % 2 ? 'again' : 'slow')
     const ids = new Map<string, string>()
     for (const key of keys) ids.set(key, await other.client.begin(tool(key), { key }))
-    await eventually('some run', () => one.bench.began.length >= 20)
-    for (const key of keys.slice(0, 10)) one.bench.open(key)
-    for (const key of keys.slice(0, 10)) await other.client.until(ids.get(key) ?? '')
+    await eventually('some run', () => one.bench.began.length >= 8)
+    for (const key of keys.slice(0, 4)) one.bench.open(key)
+    for (const key of keys.slice(0, 4)) await other.client.until(ids.get(key) ?? '')
     await one.host.close({ grace: 0 })
     const bench = createBench()
     for (const key of keys) bench.open(key)
-    await startTasks(bench, { lease: LEASE, perUser: 50 }, shared.way().store)
+    await startTasks(bench, { lease: LEASE, perUser: 20 }, shared.way().store)
     const ends: Record<string, number> = {}
     for (const key of keys) {
       const { status } = await other.client.until(ids.get(key) ?? '')
@@ -209,8 +209,8 @@ describe('Tasks: shutdown', () => {
       if (tool(key) === 'slow') expect(runs, key).to.be.at.most(1)
       if (status === 'completed') expect(runs, key).to.be.at.least(1)
     }
-    expect(ends['again completed']).to.equal(25)
-    expect((ends['slow completed'] ?? 0) + (ends['slow failed'] ?? 0)).to.equal(25)
+    expect(ends['again completed']).to.equal(10)
+    expect((ends['slow completed'] ?? 0) + (ends['slow failed'] ?? 0)).to.equal(10)
   })
 })
 

@@ -6,6 +6,7 @@ import { stringify } from 'yaml'
 import { defineTool } from '../../../core/index.ts'
 import { makeFolder, removeFolders } from '../../config/folder.ts'
 import { startFailure } from '../../fixtures/start-failure.ts'
+import { eventually } from '../../support/eventually.ts'
 import { createManualClock } from '../../support/manual-clock.ts'
 import { modern, type RpcMessage } from '../../support/rpc.ts'
 import { type StartOptions, startHost, stopHosts, type TestConfig } from '../../support/start-host.ts'
@@ -166,9 +167,7 @@ describe('A large OpenAPI document at a URL', () => {
     const clock = createManualClock()
     const sources = documents.map(name => [name, { document: `${api.url}/${name}.yaml`, credentials: { key: 'k' } }])
     const started = await startHost(configOf(Object.fromEntries(sources)), undefined, { clock, ...more })
-    const until = async (condition: () => boolean) => {
-      while (!condition()) await new Promise(resolve => setImmediate(resolve))
-    }
+    const until = (condition: () => boolean) => eventually(`${condition}`, condition)
     const requestsOf = (path: string) => api.requests.filter(({ url }) => url === path).length
     return { ...started, clock, served, until, requestsOf }
   }
