@@ -7,7 +7,7 @@ import { LOCK_NAME } from '../../core/host.ts'
 import { errorText, StartError } from '../../core/http/errors.ts'
 import { utf8Text } from '../../core/http/utf8-text.ts'
 import { isObject } from '../../core/mcp/is-object.ts'
-import { hasOwnHash } from '../../plugins/families/canonical-json/index.ts'
+import { hasValidHash } from '../../plugins/families/canonical-json/index.ts'
 import { replaceFile } from '../connect/write-config.ts'
 import { type CommandContext, usage } from '../context.ts'
 import { jsonText } from '../text.ts'
@@ -55,12 +55,12 @@ const isLock = (value: unknown): value is Lock =>
 function findChanged(surface: Surface): string | undefined {
   for (const [at, route] of Object.entries(surface.routes)) {
     for (const list of SURFACE_LISTS) {
-      const changed = Object.entries(route[list]).find(([, item]) => !hasOwnHash(item))
+      const changed = Object.entries(route[list]).find(([, item]) => !hasValidHash(item))
       if (changed) return `${list} "${changed[0]}" of ${at}`
     }
-    if (!hasOwnHash(route)) return at
+    if (!hasValidHash(route)) return at
   }
-  return hasOwnHash(surface) ? undefined : 'the whole'
+  return hasValidHash(surface) ? undefined : 'the whole'
 }
 
 function parse(text: string, name: string): unknown {

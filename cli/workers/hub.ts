@@ -2,7 +2,7 @@
 import cluster from 'node:cluster'
 import type { Logger } from '../../core/kernel/log.ts'
 import { isObject } from '../../core/mcp/is-object.ts'
-import { createMemoryCount, MOST_CALLERS } from '../../plugins/rate-limit/memory-counts.ts'
+import { createMemoryCounter, MAX_CALLERS } from '../../plugins/rate-limit/memory-counter.ts'
 import {
   type Counted,
   type FromHub,
@@ -30,18 +30,18 @@ const ANSWER_TIME = 2_000
 type Send = (message: FromHub, sent: () => void) => void
 
 function createCounts(log?: Logger): (...one: ToCount) => Counted {
-  const counters = new Map<string, { readonly count: ReturnType<typeof createMemoryCount>['count']; until: number }>()
+  const counters = new Map<string, { readonly count: ReturnType<typeof createMemoryCounter>['count']; until: number }>()
 
   function create(name: string, window: number, now: number) {
     // A reload can rename limits, so expired counters are deleted.
     for (const [old, { until }] of counters) if (until <= now) counters.delete(old)
     const means = 'new callers share counters and can be refused because of others; no caller exceeds the limit'
-    const full = () =>
+    const onFull = () =>
       log?.warn(
-        { code: 'MH2705', limit: name, callers: MOST_CALLERS, means },
+        { code: 'MH2705', limit: name, callers: MAX_CALLERS, means },
         'a rate limit has no free counters for further callers',
       )
-    const counter = { count: createMemoryCount({ window, full }).count, until: 0 }
+    const counter = { count: createMemoryCounter({ window, onFull }).count, until: 0 }
     counters.set(name, counter)
     return counter
   }

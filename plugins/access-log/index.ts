@@ -5,14 +5,14 @@ import { isatty } from 'node:tty'
 import { choice, closed, definePlugin, duration, type InternalHost, words } from '../../core/internal.ts'
 import { type OptionsOf, parseDuration } from '../../core/plugin.ts'
 import { requestIdIn } from '../../core/transport.ts'
-import { claimFile, makeFolderOf } from '../families/own-file/index.ts'
-import { jsonLine, textLine } from './line.ts'
-import { Lines, toFile, toStream } from './lines.ts'
+import { claimFile, createParentFolder } from '../families/plugin-files/index.ts'
+import { formatJson, formatText } from './format-line.ts'
+import { LogWriter, openFile, wrapStream } from './log-writer.ts'
 
 const STDOUT = 1
 const STDERR = 2
 
-const LOST = {
+const LOST_LINES = {
   name: 'mcp_host_access_log_lost_lines_total',
   help: 'Lines of the access log that were not written, and will not be.',
 }
@@ -21,7 +21,7 @@ const FAILING = {
   help: '1 while the access log cannot be written, else 0.',
 }
 
-function giveIds(host: InternalHost) {
+function assignRequestIds(host: InternalHost) {
   host.use((ctx, next) => {
     const { headers } = ctx.req
     const id = requestIdIn(headers) ?? randomUUID()
@@ -37,30 +37,30 @@ function setup(host: InternalHost, { file, format, sample, slow }: FilledAccessL
   // In stdio mode, stdout carries only the protocol.
   const stream = host.config.purpose === 'stdio' ? STDERR : STDOUT
   const isText = (format ?? (path === undefined && isatty(stream) ? 'text' : 'json')) === 'text'
-  const lineOf = isText ? textLine : jsonLine
+  const formatLine = isText ? formatText : formatJson
   const threshold = parseDuration(slow)
-  const lost = host.metrics.counter(LOST)
-  let lines: Lines | undefined
-  host.metrics.gauge(FAILING, () => (lines?.failure === undefined ? 0 : 1))
-  const isKept = host.config.purpose === 'serve' || host.config.purpose === 'stdio'
+  const countLost = host.metrics.counter(LOST_LINES)
+  let writer: LogWriter | undefined
+  host.metrics.gauge(FAILING, () => (writer?.failure === undefined ? 0 : 1))
+  const writesLog = host.config.purpose === 'serve' || host.config.purpose === 'stdio'
   if (path !== undefined) claimFile(host, path, { appendsOnly: true })
   host.onStart(() => {
-    if (!isKept) return
-    if (path !== undefined) makeFolderOf(path)
+    if (!writesLog) return
+    if (path !== undefined) createParentFolder(path)
     const destination =
-      path === undefined ? toStream(stream === STDERR ? process.stderr : process.stdout) : toFile(path)
-    lines = new Lines({ destination, file: path, log: host.log, lost: count => lost(count) })
+      path === undefined ? wrapStream(stream === STDERR ? process.stderr : process.stdout) : openFile(path)
+    writer = new LogWriter({ destination, file: path, log: host.log, countLost: count => countLost(count) })
   })
-  giveIds(host)
+  assignRequestIds(host)
   host.onFinish(record => {
     const { outcome, milliseconds } = record
     const isSlow = milliseconds >= threshold && record.http?.verb !== 'GET'
-    const isWell = outcome === 'ok' || outcome === 'input_required'
-    const isSampled = isWell && !isSlow && sample < 1
+    const succeeded = outcome === 'ok' || outcome === 'input_required'
+    const isSampled = succeeded && !isSlow && sample < 1
     if (isSampled && Math.random() >= sample) return
-    lines?.write(lineOf(record, { slow: isSlow, sample: isSampled ? sample : undefined }))
+    writer?.write(formatLine(record, { slow: isSlow, sample: isSampled ? sample : undefined }))
   })
-  host.onClose(() => lines?.close())
+  host.onClose(() => writer?.close())
 }
 
 const OPTIONS = closed(

@@ -3,7 +3,7 @@ import { createHash, randomUUID } from 'node:crypto'
 import { link, lstat, readFile, rm, stat, utimes, writeFile } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { isObject, StartError } from '../../core/plugin.ts'
-import { startOf } from '../families/own-file/index.ts'
+import { processStartTime } from '../families/plugin-files/index.ts'
 import { codeOf } from './files.ts'
 
 /** Milliseconds between heartbeats, and missed ones after which a writer on another machine is dead. */
@@ -23,7 +23,7 @@ function isRunning(pid: number, began: unknown): boolean {
   } catch (error) {
     if (codeOf(error) === 'ESRCH') return false
   }
-  const now = startOf(pid)
+  const now = processStartTime(pid)
   return now === undefined || began === undefined || now === began
 }
 
@@ -61,7 +61,7 @@ async function holderOf(path: string, text: string): Promise<string | undefined>
 
 function newText(): string {
   const { pid } = process
-  return JSON.stringify({ pid, began: startOf(pid), machine: hostname(), id: randomUUID() })
+  return JSON.stringify({ pid, began: processStartTime(pid), machine: hostname(), id: randomUUID() })
 }
 
 async function make(path: string, text: string): Promise<boolean> {

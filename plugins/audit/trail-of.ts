@@ -3,7 +3,7 @@
 import { dirname, resolve } from 'node:path'
 import type { InternalHost } from '../../core/internal.ts'
 import { errorText, parseDuration, parseSize, StartError } from '../../core/plugin.ts'
-import { claimFile, makeFolderOf } from '../families/own-file/index.ts'
+import { claimFile, createParentFolder } from '../families/plugin-files/index.ts'
 import { keySigner, plainSigner } from './chain.ts'
 import { createAnonymousRefusals } from './entry.ts'
 import { type FileLock, lockFile, lockFirst } from './file-lock.ts'
@@ -56,7 +56,7 @@ function open(host: InternalHost, path: string, options: FilledAuditOptions) {
   async function start() {
     const started = new Trail({ ...settings, claim })
     try {
-      makeFolderOf(path)
+      createParentFolder(path)
       await started.start()
     } catch (cause) {
       await lock?.release()

@@ -291,10 +291,10 @@ async function checkProvider({ provider, path }: FilledAuthBridge, { at, log, ur
 const checkIssuers = ({ trustedIssuers }: FilledAuthBridge, log: Examination['log']): Promise<Findings> =>
   Promise.all(
     trustedIssuers.map(async ({ issuer, jwksUri }) => {
-      const keys = createIssuerKeys({ issuer, jwksUri, maxAge: 1_000, maxStale: 1_000, loose: false, log })
+      const keys = createIssuerKeys({ issuer, jwksUri, maxAge: 1_000, maxStale: 1_000, lenient: false, log })
       const fix = 'check issuer and jwksUri, and let this machine reach them'
       try {
-        return (await keys.usable())
+        return (await keys.checkUsable())
           ? ok('trusted issuer', `the keys of ${issuer} can be fetched`)
           : wrong('trusted issuer', `the keys of ${issuer} cannot be fetched: its assertions are put off`, fix)
       } finally {

@@ -24,7 +24,7 @@ import {
   type VerifyToken,
 } from '../../core/plugin.ts'
 import { enforceDPoP } from '../families/dpop/index.ts'
-import { createIssuerCheck, readToken } from '../families/issuer-keys/index.ts'
+import { createIssuerCheck, decodeJwt } from '../families/issuer-keys/index.ts'
 import { type AuthIntrospectionOptions, authIntrospectionSchema, type FilledAuthIntrospection } from './options.ts'
 
 const MAX_REMEMBERED = 10_000
@@ -75,7 +75,7 @@ function createVerifier(host: InternalHost, options: FilledAuthIntrospection, pa
 
   /** True for a JWT of the plugin's issuer: another plugin must not accept it after its revocation. */
   function isOwn(token: string): boolean {
-    const read = readToken(token)
+    const read = decodeJwt(token)
     return 'claims' in read && read.claims['iss'] === (issuer ?? origin)
   }
 

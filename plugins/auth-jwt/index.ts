@@ -3,7 +3,7 @@ import { needResource } from '../../core/auth.ts'
 import { definePlugin, type InternalHost } from '../../core/internal.ts'
 import { authenticateBearer, authorizeRoute, StartError, type VerifyToken } from '../../core/plugin.ts'
 import { enforceDPoP } from '../families/dpop/index.ts'
-import { announceIssuers } from '../families/issuer-keys/index.ts'
+import { registerIssuers } from '../families/issuer-keys/index.ts'
 import { createProfile, findOwnIssuers, type Profile } from './issuers.ts'
 import { type AuthJwtOptions, authJwtSchema, type FilledAuthJwt } from './options.ts'
 import { createVerifier } from './verify-token.ts'
@@ -16,11 +16,11 @@ const KEY_AGE = {
   labels: ['issuer'],
 }
 
-const KEYS_AWAY = 'the keys of the issuer cannot be fetched; see the log'
+const KEYS_UNAVAILABLE = 'the keys of the issuer cannot be fetched; see the log'
 
-function warnOfOtherServers(host: InternalHost, { issuers }: Profile): void {
-  const named = host.routes.flatMap(route => host.services.slot('protectedResource', route).serversOf?.(route) ?? [])
-  const others = [...new Set(named)].filter(server => !issuers.has(server))
+function warnOfIssuerMismatch(host: InternalHost, { issuers }: Profile): void {
+  const listed = host.routes.flatMap(route => host.services.slot('protectedResource', route).serversOf?.(route) ?? [])
+  const others = [...new Set(listed)].filter(server => !issuers.has(server))
   if (others.length === 0 || issuers.size === 0) return
   const what = `the metadata sends clients to ${others.join(', ')}, and tokens of ${[...issuers.keys()].join(', ')} are accepted`
   host.report(
@@ -35,9 +35,9 @@ export const authJwt = definePlugin<AuthJwtOptions, FilledAuthJwt>({
   provides: ['user', 'authorize'],
   setup(host, options) {
     const profile = createProfile(host, options)
-    announceIssuers(host, profile.issuers)
+    registerIssuers(host, profile.issuers)
     let verify: VerifyToken = () => ({ unavailable: 'the server is starting', retryAfter: 1 })
-    host.authenticate(authenticateBearer(host, (...shown) => verify(...shown), enforceDPoP(host, options.dpop)))
+    host.authenticate(authenticateBearer(host, (...args) => verify(...args), enforceDPoP(host, options.dpop)))
     host.authorize(authorizeRoute(host))
     host.onReady(() => {
       const own = findOwnIssuers(host, options, profile)
@@ -49,20 +49,20 @@ export const authJwt = definePlugin<AuthJwtOptions, FilledAuthJwt>({
       })
       const perRoute = [...profile.issuers.values(), ...own.values()].some(({ audience }) => audience === undefined)
       if (perRoute && profile.validate.audience) needResource(host)
-      if (host.config.purpose === 'inspect' && own.size === 0) warnOfOtherServers(host, profile)
+      if (host.config.purpose === 'inspect' && own.size === 0) warnOfIssuerMismatch(host, profile)
     })
     for (const [issuer, keys] of profile.remote) {
       host.metrics.gauge(KEY_AGE, () => {
         const age = keys.age()
         return age === undefined ? [] : [[age / 1_000, { issuer }]]
       })
-      host.readiness(`${host.name}: keys of ${issuer}`, async () => (await keys.usable()) || KEYS_AWAY)
+      host.readiness(`${host.name}: keys of ${issuer}`, async () => (await keys.checkUsable()) || KEYS_UNAVAILABLE)
       host.onStart(() => keys.warmUp())
       host.onClose(() => keys.close())
     }
   },
   async underTest(options) {
-    const { issueInTest } = await import('./under-test.ts')
-    return issueInTest(options)
+    const { createTestIssuer } = await import('./test-issuer.ts')
+    return createTestIssuer(options)
   },
 })

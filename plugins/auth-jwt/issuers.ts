@@ -12,14 +12,14 @@ import { errorText, type Logger, parseDuration, type Route, StartError } from '.
 import {
   type Algorithm,
   ASYMMETRIC,
-  candidates,
-  createFixedKeys,
   createIssuerKeys,
-  createSecret,
+  createSecretKeys,
+  createStaticKeys,
   type IssuerKeys,
   type KeySource,
   readKey,
   SYMMETRIC,
+  selectKeys,
   type VerificationKey,
 } from '../families/issuer-keys/index.ts'
 import type { FilledAuthJwt, FilledIssuer, IssuerOptions } from './options.ts'
@@ -42,34 +42,37 @@ const NO_KEYS = 'no keys: set authority, or issuer with one of jwksUri, keys and
 
 type Path = InternalHost['config']['at']
 
-const audienceOf = (given: IssuerOptions['audience']): readonly string[] | undefined =>
-  given === undefined ? undefined : [given].flat().flatMap(sameResources)
+const expandAudience = (audience: IssuerOptions['audience']): readonly string[] | undefined =>
+  audience === undefined ? undefined : [audience].flat().flatMap(sameResources)
 
-function nameOf({ authority, issuer, jwksUri, keys, secret }: IssuerOptions, at: Path): string {
-  const stop = (why: string, ...key: string[]) => new StartError('MH2002', why, { at: [...at, ...key] })
+function requireIssuerName({ authority, issuer, jwksUri, keys, secret }: IssuerOptions, at: Path): string {
+  const invalid = (why: string, ...key: string[]) => new StartError('MH2002', why, { at: [...at, ...key] })
   const sources = Object.entries({ authority, jwksUri, keys, secret }).flatMap(([name, value]) =>
     value === undefined ? [] : [name],
   )
-  if (sources.length > 1) throw stop(`${sources.join(' and ')} exclude each other: configure one source of keys`)
-  if (sources.length === 0) throw stop(NO_KEYS)
+  if (sources.length > 1) throw invalid(`${sources.join(' and ')} exclude each other: configure one source of keys`)
+  if (sources.length === 0) throw invalid(NO_KEYS)
   if (authority !== undefined && issuer !== undefined && authority !== issuer) {
-    throw stop('authority already names the issuer: omit issuer, or set issuer and jwksUri')
+    throw invalid('authority already names the issuer: omit issuer, or set issuer and jwksUri')
   }
   const name = issuer ?? authority
-  if (name === undefined) throw stop(`${sources[0]} requires issuer`)
+  if (name === undefined) throw invalid(`${sources[0]} requires issuer`)
   if (secret !== undefined && secret.length < MIN_SECRET_LENGTH) {
-    throw stop(`it is shorter than ${MIN_SECRET_LENGTH} characters; make one with: openssl rand -base64 32`, 'secret')
+    throw invalid(
+      `it is shorter than ${MIN_SECRET_LENGTH} characters; make one with: openssl rand -base64 32`,
+      'secret',
+    )
   }
   const key = secret === undefined ? undefined : publicKeyIn(secret)
   if (key !== undefined) {
-    throw stop(`it is ${key}: anyone who has it could sign tokens; put public keys into keys: [...]`, 'secret')
+    throw invalid(`it is ${key}: anyone who has it could sign tokens; put public keys into keys: [...]`, 'secret')
   }
   return name
 }
 
-function algorithmsOf({ secret }: IssuerOptions, given: readonly Algorithm[] | undefined, at: Path): Set<string> {
+function readAlgorithms({ secret }: IssuerOptions, listed: readonly Algorithm[] | undefined, at: Path): Set<string> {
   const possible: readonly string[] = secret === undefined ? ASYMMETRIC : SYMMETRIC
-  const accepted = (given ?? possible).filter(algorithm => possible.includes(algorithm))
+  const accepted = (listed ?? possible).filter(algorithm => possible.includes(algorithm))
   if (accepted.length === 0) {
     const kind = secret === undefined ? 'public keys' : 'a secret'
     throw new StartError('MH2003', `none of the algorithms works with ${kind}; take from ${possible.join(', ')}`, {
@@ -79,79 +82,79 @@ function algorithmsOf({ secret }: IssuerOptions, given: readonly Algorithm[] | u
   return new Set(accepted)
 }
 
-const WITHOUT: Readonly<Record<keyof Checks, string>> = {
+const EFFECTS: Readonly<Record<keyof Checks, string>> = {
   issuer: 'tokens of any issuer are accepted if a configured key signed them',
   audience: 'tokens that were issued for other services are accepted',
   lifetime: 'tokens are accepted before and after their validity period',
   signingKey: 'any key of the issuer is accepted, regardless of its id, algorithm and length',
 }
 
-function warnOfChecksOff(validate: Checks, host: InternalHost): void {
-  for (const name of Object.keys(WITHOUT) as Array<keyof Checks>) {
-    if (!validate[name]) host.log.warn({ code: 'MH2009', check: name }, `validate.${name} is off: ${WITHOUT[name]}`)
+function warnOfDisabledChecks(validate: Checks, host: InternalHost): void {
+  for (const name of Object.keys(EFFECTS) as Array<keyof Checks>) {
+    if (!validate[name]) host.log.warn({ code: 'MH2009', check: name }, `validate.${name} is off: ${EFFECTS[name]}`)
   }
 }
 
-function listedIn(options: FilledAuthJwt, at: Path): readonly FilledIssuer[] {
-  const { issuers: several, authority, issuer, jwksUri, keys, secret, ownIssuer } = options
+function listIssuers(options: FilledAuthJwt, at: Path): readonly FilledIssuer[] {
+  const { issuers: configured, authority, issuer, jwksUri, keys, secret, ownIssuer } = options
   const single = { authority, issuer, jwksUri, keys, secret }
   const isNamed = Object.values(single).some(value => value !== undefined)
-  if (several && isNamed) {
+  if (configured && isNamed) {
     throw new StartError('MH2002', 'issuer cannot be combined with issuers; add it to the list', {
       at: [...at, 'issuers'],
     })
   }
-  if (several) return several
+  if (configured) return configured
   return isNamed || ownIssuer === false ? [single as FilledIssuer] : []
 }
 
 export function createProfile(host: InternalHost, options: FilledAuthJwt) {
-  const { issuers: several, audience, claims, validate, streamsOutliveToken } = options
+  const { issuers: configured, audience, claims, validate, streamsOutliveToken } = options
   const { at } = host.config
-  const listed = listedIn(options, at)
-  warnOfChecksOff(validate, host)
+  const listed = listIssuers(options, at)
+  warnOfDisabledChecks(validate, host)
   /** Issuers by name; empty if only this host issues tokens. */
   const issuers = new Map<string, Issuer>()
   const remote = new Map<string, IssuerKeys>()
-  for (const [index, one] of listed.entries()) {
-    const place = several ? [...at, 'issuers', index] : at
-    const name = nameOf(one, place)
+  for (const [index, issuer] of listed.entries()) {
+    const path = configured ? [...at, 'issuers', index] : at
+    const name = requireIssuerName(issuer, path)
     if (issuers.has(name)) {
-      throw new StartError('MH2002', `the issuer "${name}" is configured twice; remove one of them`, { at: place })
+      throw new StartError('MH2002', `the issuer "${name}" is configured twice; remove one of them`, { at: path })
     }
-    const wanted = audienceOf(one.audience ?? audience)
-    const placed = { one, name, place, loose: !validate.signingKey }
-    let source = fixedKeys(placed)
-    if (!source) {
-      const fetched = fetchedKeys(host, options, placed)
+    const expectedAudience = expandAudience(issuer.audience ?? audience)
+    const source = { issuer, name, path, lenient: !validate.signingKey }
+    let keys = createConfiguredKeys(source)
+    if (!keys) {
+      const fetched = fetchKeys(host, options, source)
       remote.set(name, fetched)
-      source = fetched
+      keys = fetched
     }
-    const algorithms = algorithmsOf(one, options.algorithms, place)
-    issuers.set(name, { name, keys: source, algorithms, audience: wanted, claims: one.claims ?? claims })
+    const algorithms = readAlgorithms(issuer, options.algorithms, path)
+    issuers.set(name, { name, keys, algorithms, audience: expectedAudience, claims: issuer.claims ?? claims })
   }
   const clockTolerance = parseDuration(options.clockTolerance) / 1_000
   return { issuers, remote, validate, clockTolerance, streamsOutliveToken }
 }
 
-interface Placed {
-  readonly one: IssuerOptions
+interface Source {
+  readonly issuer: IssuerOptions
   readonly name: string
-  readonly place: Path
-  readonly loose: boolean
+  readonly path: Path
+  readonly lenient: boolean
 }
 
-function fixedKeys({ one: { keys, secret }, place, loose }: Placed): KeySource | undefined {
-  if (secret !== undefined) return createSecret(secret)
+function createConfiguredKeys({ issuer: { keys, secret }, path, lenient }: Source): KeySource | undefined {
+  if (secret !== undefined) return createSecretKeys(secret)
   if (keys === undefined) return undefined
   try {
-    return createFixedKeys(keys, loose)
+    return createStaticKeys(keys, lenient)
   } catch (cause) {
-    throw new StartError('MH2004', errorText(cause), { at: [...place, 'keys'], cause })
+    throw new StartError('MH2004', errorText(cause), { at: [...path, 'keys'], cause })
   }
 }
 
-function isOwnAddress({ origin, hostname, port, protocol }: URL, { config: { http } }: InternalHost): boolean {
+function isOwnUrl({ origin, hostname, port, protocol }: URL, { config: { http } }: InternalHost): boolean {
   if (http.publicUrl !== undefined && new URL(http.publicUrl).origin === origin) return true
   const isHere = hostname === http.host || (isLoopback(hostname) && isLoopback(http.host))
   return isHere && Number(port || (protocol === 'https:' ? 443 : 80)) === http.port
@@ -163,26 +166,26 @@ const KEY_FETCHES = {
   labels: ['issuer', 'outcome'],
 }
 
-function fetchedKeys(host: InternalHost, options: FilledAuthJwt, { one, name, place, loose }: Placed): IssuerKeys {
-  const url = one.jwksUri ?? name
-  const keyed = [
-    ...place,
-    one.jwksUri === undefined ? (one.authority === undefined ? 'issuer' : 'authority') : 'jwksUri',
+function fetchKeys(host: InternalHost, options: FilledAuthJwt, { issuer, name, path, lenient }: Source): IssuerKeys {
+  const url = issuer.jwksUri ?? name
+  const urlPath = [
+    ...path,
+    issuer.jwksUri === undefined ? (issuer.authority === undefined ? 'issuer' : 'authority') : 'jwksUri',
   ]
   if (url.startsWith('http:') && !isLoopback(new URL(url).hostname)) {
     const what = `keys are fetched over plain http, from ${shownUrl(url)}: anyone on the network path can replace them; use https`
     host.report(
-      new StartError('MH2005', what, { at: keyed }),
+      new StartError('MH2005', what, { at: urlPath }),
       process.env['NODE_ENV'] === 'production' ? 'error' : 'warning',
     )
   }
-  const fetches = host.metrics.counter(KEY_FETCHES)
+  const countFetch = host.metrics.counter(KEY_FETCHES)
   return createIssuerKeys({
     issuer: name,
-    fetched: outcome => fetches(1, { issuer: name, outcome }),
-    isOwn: isOwnAddress(new URL(url), host),
-    jwksUri: one.jwksUri,
-    loose,
+    onFetch: outcome => countFetch(1, { issuer: name, outcome }),
+    isOwn: isOwnUrl(new URL(url), host),
+    jwksUri: issuer.jwksUri,
+    lenient,
     maxAge: parseDuration(options.jwksMaxAge),
     maxStale: parseDuration(options.jwksMaxStale),
     log: host.log,
@@ -196,12 +199,12 @@ const CLAIMS = { scopes: 'scope', roles: 'roles', subject: 'sub', clientId: 'cli
 
 export interface OwnIssuer extends Issuer {
   /** Distinguishes the servers of one plugin in cache keys. */
-  readonly mark: string
+  readonly cacheKey: string
 }
 
-function createOwnKeys(server: AuthorizationServer, loose: boolean, log: Logger): KeySource {
+function createOwnKeys(server: AuthorizationServer, lenient: boolean, log: Logger): KeySource {
   let listed: readonly PublicJwk[] = []
-  let known: ReadonlyMap<string, VerificationKey | undefined> = new Map()
+  let byText: ReadonlyMap<string, VerificationKey | undefined> = new Map()
   let keys: readonly VerificationKey[] = []
 
   function read(jwk: PublicJwk): VerificationKey | undefined {
@@ -215,44 +218,44 @@ function createOwnKeys(server: AuthorizationServer, loose: boolean, log: Logger)
 
   /** Called for each request. An unchanged list returns unchanged keys. */
   function current(): readonly VerificationKey[] {
-    const now = server.keys()
-    if (now === listed) return keys
-    listed = now
-    const texts = now.map(jwk => [JSON.stringify(jwk), jwk] as const)
-    known = new Map(texts.map(([text, jwk]) => [text, known.has(text) ? known.get(text) : read(jwk)]))
-    keys = [...known.values()].filter(key => key !== undefined)
+    const published = server.keys()
+    if (published === listed) return keys
+    listed = published
+    const texts = published.map(jwk => [JSON.stringify(jwk), jwk] as const)
+    byText = new Map(texts.map(([text, jwk]) => [text, byText.has(text) ? byText.get(text) : read(jwk)]))
+    keys = [...byText.values()].filter(key => key !== undefined)
     return keys
   }
 
   return {
-    find: (kid, algorithm) => ({ keys: candidates(current(), kid, algorithm, loose) }),
+    find: (kid, algorithm) => ({ keys: selectKeys(current(), kid, algorithm, lenient) }),
     isCurrent: key => current().includes(key),
   }
 }
 
 /** Without other issuers, the plugin's audience and claims apply to this host's issuer. */
-function ownIssuer(
+function createOwnIssuer(
   server: AuthorizationServer,
-  mark: string,
+  cacheKey: string,
   host: InternalHost,
   options: FilledAuthJwt,
   { issuers, validate }: Profile,
 ): OwnIssuer {
   const isOnly = issuers.size === 0
   return {
-    mark,
+    cacheKey,
     get name() {
       return server.issuer() ?? ''
     },
     keys: createOwnKeys(server, !validate.signingKey, host.log),
     algorithms: new Set([ALGORITHM]),
-    audience: isOnly ? audienceOf(options.audience) : undefined,
+    audience: isOnly ? expandAudience(options.audience) : undefined,
     claims: isOnly ? options.claims : CLAIMS,
   }
 }
 
 /** Reports routes without a token issuer, once all slots are filled. */
-function checkOwn(
+function checkOwnIssuers(
   host: InternalHost,
   { algorithms, dpop }: FilledAuthJwt,
   { issuers }: Profile,
@@ -260,7 +263,7 @@ function checkOwn(
 ): void {
   const { report, routes } = host
   const { at } = host.config
-  const without = routes.filter(route => !found.has(route)).map(({ path }) => path)
+  const uncovered = routes.filter(route => !found.has(route)).map(({ path }) => path)
   if (issuers.size > 0) {
     if (found.size > 0 || routes.length === 0) return
     const why = 'this host issues no tokens here; enable auth-bridge, or omit it'
@@ -275,8 +278,8 @@ function checkOwn(
     const why = 'this host issues bearer tokens only, which would all be refused; set issuer, or use optional'
     report(new StartError('MH2007', why, { at: [...at, 'dpop', 'mode'] }))
   }
-  if (without.length === 0) return
-  const where = found.size === 0 ? '' : ` for ${without.map(path => `routes['${path}']`).join(', ')}`
+  if (uncovered.length === 0) return
+  const where = found.size === 0 ? '' : ` for ${uncovered.map(path => `routes['${path}']`).join(', ')}`
   const off = found.size === 0 ? '' : ', or disable auth-jwt there'
   const bridge = 'or enable auth-bridge, so that this host issues tokens'
   report(new StartError('MH2006', `${NO_KEYS.replace(':', `${where}:`)}; ${bridge}${off}`, { at }))
@@ -294,10 +297,10 @@ export function findOwnIssuers(
   for (const route of host.routes) {
     const server = host.services.slot('authorizationServer', route)
     if (server.keys().length === 0) continue
-    const own = byServer.get(server) ?? ownIssuer(server, String(byServer.size), host, options, profile)
+    const own = byServer.get(server) ?? createOwnIssuer(server, String(byServer.size), host, options, profile)
     byServer.set(server, own)
     found.set(route, own)
   }
-  checkOwn(host, options, profile, found)
+  checkOwnIssuers(host, options, profile, found)
   return found
 }

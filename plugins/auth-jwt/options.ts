@@ -14,11 +14,11 @@ import { ASYMMETRIC, SYMMETRIC } from '../families/issuer-keys/index.ts'
 
 const url = <const D extends string>(description: D) =>
   words(description, { format: 'uri', pattern: ENDPOINT_URL_PATTERN })
-const texts = { type: 'array', items: { type: 'string', minLength: 1 }, minItems: 1 } as const
+const stringList = { type: 'array', items: { type: 'string', minLength: 1 }, minItems: 1 } as const
 
-const one = { type: 'string', minLength: 1, ...IDENTIFIER } as const
+const audienceItem = { type: 'string', minLength: 1, ...IDENTIFIER } as const
 const audience = {
-  anyOf: [one, { type: 'array', items: one, minItems: 1 }],
+  anyOf: [audienceItem, { type: 'array', items: audienceItem, minItems: 1 }],
   description: 'Accepted audiences; a token needs one of them. Default: the resource of the route.',
 } as const
 
@@ -26,7 +26,7 @@ const claims = closed(
   {
     ...CLAIM_PATHS_SCHEMA,
     audience: {
-      anyOf: [{ type: 'string' }, texts],
+      anyOf: [{ type: 'string' }, stringList],
       default: 'aud',
       description: 'Paths of the audience, which are merged.',
     },

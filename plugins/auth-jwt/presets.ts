@@ -6,11 +6,11 @@ import type { AuthJwtOptions } from './options.ts'
 
 type Audience = string | string[]
 
-const bareHost = (given: string, preset: string): string => {
-  if (/^[a-z0-9.-]+(?::\d+)?$/i.test(given)) return given
+const requireHostName = (value: string, preset: string): string => {
+  if (/^[a-z0-9.-]+(?::\d+)?$/i.test(value)) return value
   throw new StartError(
     'MH2008',
-    `${preset}(): "${shownUrl(given)}" is not a host name; write it without https:// and path`,
+    `${preset}(): "${shownUrl(value)}" is not a host name; write it without https:// and path`,
     { exitCode: 2 },
   )
 }
@@ -47,7 +47,7 @@ export function okta({
   audience?: Audience
 }) {
   return {
-    authority: `https://${bareHost(domain, 'okta')}/oauth2/${authorizationServer}`,
+    authority: `https://${requireHostName(domain, 'okta')}/oauth2/${authorizationServer}`,
     audience,
     claims: { scopes: 'scp', roles: 'groups', subject: ['uid', 'sub'], clientId: 'cid' },
   } satisfies AuthJwtOptions
@@ -82,7 +82,7 @@ export function keycloak({
 /** Auth0: permissions (RBAC) count as scopes. */
 export function auth0({ domain, audience, rolesClaim }: { domain: string; audience: Audience; rolesClaim?: string }) {
   return {
-    authority: `https://${bareHost(domain, 'auth0')}/`,
+    authority: `https://${requireHostName(domain, 'auth0')}/`,
     audience,
     claims: {
       scopes: ['scope', 'permissions'],
@@ -104,7 +104,7 @@ export function cognito({
   clientId: Audience
 }) {
   return {
-    authority: `https://cognito-idp.${bareHost(region, 'cognito')}.amazonaws.com/${userPoolId}`,
+    authority: `https://cognito-idp.${requireHostName(region, 'cognito')}.amazonaws.com/${userPoolId}`,
     audience: clientId,
     claims: {
       scopes: 'scope',

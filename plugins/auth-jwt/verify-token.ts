@@ -13,11 +13,11 @@ import {
 } from '../../core/plugin.ts'
 import {
   type Algorithm,
+  decodeJwt,
+  findKey,
   type JsonWebToken,
   type KeySource,
   loadJsonWebToken,
-  readToken,
-  signer,
   type VerificationKey,
 } from '../families/issuer-keys/index.ts'
 import type { Issuer, OwnIssuer, Profile } from './issuers.ts'
@@ -25,7 +25,7 @@ import type { Issuer, OwnIssuer, Profile } from './issuers.ts'
 const ACCESS_TOKEN_TYPES: ReadonlySet<string> = new Set(['jwt', 'at+jwt', 'application/at+jwt'])
 
 /** Claims that only ID tokens have. An ID token does not authorize calls. */
-const OF_ID_TOKENS = ['nonce', 'at_hash', 'c_hash']
+const ID_TOKEN_CLAIMS = ['nonce', 'at_hash', 'c_hash']
 
 const isTime = (value: unknown): value is number => typeof value === 'number' && Number.isFinite(value)
 
@@ -37,8 +37,8 @@ function headerProblem({ crit, typ, alg, kid }: Claims, issuer: Issuer): string 
   if (kid !== undefined && typeof kid !== 'string') return 'the key id (kid) of the token is not a string'
   if (typeof alg !== 'string' || alg.toLowerCase() === 'none') return 'the token is not signed'
   if (issuer.algorithms.has(alg)) return undefined
-  const named = /^[A-Za-z0-9-]{1,16}$/.test(alg) ? alg : 'of the token'
-  return `the algorithm ${named} is not accepted; accepted are ${[...issuer.algorithms].join(', ')}`
+  const algorithmName = /^[A-Za-z0-9-]{1,16}$/.test(alg) ? alg : 'of the token'
+  return `the algorithm ${algorithmName} is not accepted; accepted are ${[...issuer.algorithms].join(', ')}`
 }
 
 /** Times in seconds. jsonwebtoken checks `exp` and `nbf` only if they are present. */
@@ -50,21 +50,21 @@ function lifetimeProblem({ exp, iat, nbf }: Claims, now: number, tolerance: numb
   return undefined
 }
 
-const isFor = (claims: Claims, issuer: Issuer, wanted: readonly string[]): boolean =>
-  stringsAt(claims, issuer.claims.audience).some(audience => wanted.includes(audience))
+const hasAudience = (claims: Claims, issuer: Issuer, expected: readonly string[]): boolean =>
+  stringsAt(claims, issuer.claims.audience).some(audience => expected.includes(audience))
 
-function purposeProblem(claims: Claims, issuer: Issuer): string | undefined {
-  const mark = OF_ID_TOKENS.find(name => Object.hasOwn(claims, name))
-  if (mark !== undefined) return `the token is an ID token: it has ${mark}`
+function claimProblem(claims: Claims, issuer: Issuer): string | undefined {
+  const idTokenClaim = ID_TOKEN_CLAIMS.find(name => Object.hasOwn(claims, name))
+  if (idTokenClaim !== undefined) return `the token is an ID token: it has ${idTokenClaim}`
   const required = Object.entries(issuer.claims.required ?? {})
   const unmet = required.find(([path, value]) => claimAt(claims, path) !== value)
   return unmet && `the claim ${unmet[0]} of the token is not "${unmet[1]}"`
 }
 
-const MAX_REMEMBERED = 10_000
-const NO_OWN: ReadonlyMap<Route, OwnIssuer> = new Map()
+const MAX_CACHED = 10_000
+const NO_OWN_ISSUERS: ReadonlyMap<Route, OwnIssuer> = new Map()
 
-interface Remembered {
+interface CachedVerdict {
   readonly verdict: { readonly user: User }
   readonly source: KeySource
   readonly key: VerificationKey
@@ -72,7 +72,7 @@ interface Remembered {
 }
 
 type Refusal = Extract<TokenVerdict, { refused: string }>
-type Outcome = Exclude<TokenVerdict, { user: User }> | Remembered
+type Outcome = Exclude<TokenVerdict, { user: User }> | CachedVerdict
 
 export interface VerifierSettings {
   readonly profile: Profile
@@ -82,46 +82,46 @@ export interface VerifierSettings {
 }
 
 export function createVerifier(settings: VerifierSettings): VerifyToken {
-  const { profile, own: ownIssuers = NO_OWN, resourceAt, now = Date.now } = settings
+  const { profile, own: ownIssuers = NO_OWN_ISSUERS, resourceAt, now = Date.now } = settings
   const { issuers, validate, clockTolerance } = profile
-  const remembered = new LRUCache<string, Remembered>(lruLimit(MAX_REMEMBERED))
-  const byResource = [...issuers.values(), ...ownIssuers.values()].some(({ audience }) => audience === undefined)
-  const [first] = issuers.values()
+  const cache = new LRUCache<string, CachedVerdict>(lruLimit(MAX_CACHED))
+  const usesResource = [...issuers.values(), ...ownIssuers.values()].some(({ audience }) => audience === undefined)
+  const [firstIssuer] = issuers.values()
   let jwt: JsonWebToken | undefined
 
   function issuerOf({ iss }: Claims, own: OwnIssuer | undefined): Issuer | undefined {
     const isNamed = typeof iss === 'string' && iss !== ''
     const named = isNamed ? (issuers.get(iss) ?? (own?.name === iss ? own : undefined)) : undefined
-    return named ?? (validate.issuer ? undefined : (first ?? own))
+    return named ?? (validate.issuer ? undefined : (firstIssuer ?? own))
   }
 
-  function refuseClaims(claims: Claims, issuer: Issuer, resource: string): Refusal | undefined {
-    const late = validate.lifetime ? lifetimeProblem(claims, now() / 1_000, clockTolerance) : undefined
-    if (late !== undefined) return { refused: late }
+  function checkClaims(claims: Claims, issuer: Issuer, resource: string): Refusal | undefined {
+    const lifetime = validate.lifetime ? lifetimeProblem(claims, now() / 1_000, clockTolerance) : undefined
+    if (lifetime !== undefined) return { refused: lifetime }
     const audience = issuer.audience ?? sameResources(resource)
-    if (validate.audience && !isFor(claims, issuer, audience)) {
+    if (validate.audience && !hasAudience(claims, issuer, audience)) {
       return { refused: 'the token is for another audience', audience }
     }
-    const problem = purposeProblem(claims, issuer)
+    const problem = claimProblem(claims, issuer)
     return problem === undefined ? undefined : { refused: problem }
   }
 
   async function verify(token: string, resource: string, own: OwnIssuer | undefined): Promise<Outcome> {
-    const read = readToken(token)
-    if ('refused' in read) return { ...read, foreign: true }
-    const { header, claims } = read
+    const parsed = decodeJwt(token)
+    if ('refused' in parsed) return { ...parsed, foreign: true }
+    const { header, claims } = parsed
     const issuer = issuerOf(claims, own)
     if (!issuer) return { refused: 'the token is of another issuer', foreign: true }
     const problem = headerProblem(header, issuer)
     if (problem !== undefined) return { refused: problem }
     // Checks claims before keys, so that invalid tokens cause no request to the issuer.
-    const early = refuseClaims(claims, issuer, resource)
-    if (early) return early
+    const claimRefusal = checkClaims(claims, issuer, resource)
+    if (claimRefusal) return claimRefusal
     const [algorithm, kid] = [header['alg'] as Algorithm, header['kid'] as string | undefined]
     const found = await issuer.keys.find(kid, algorithm)
     if ('unavailable' in found) return found
     jwt ??= await loadJsonWebToken()
-    const { key, reason } = signer(jwt, token, algorithm, found.keys)
+    const { key, reason } = findKey(jwt, token, algorithm, found.keys)
     if (!key) return { refused: reason ?? '' }
     const name = typeof claims['iss'] === 'string' ? claims['iss'] : issuer.name
     const user = readUser(claims, name, issuer.claims, profile)
@@ -132,15 +132,15 @@ export function createVerifier(settings: VerifierSettings): VerifyToken {
   }
 
   return function verifyToken(token, place, digest) {
-    const resource = byResource ? resourceAt(place) : ''
+    const resource = usesResource ? resourceAt(place) : ''
     const own = ownIssuers.get(place.route)
     // The authorization servers of this host have separate caches, because they are separate by route.
-    const id = `${digest()}${own?.mark ?? ''} ${resource}`
-    const entry = remembered.get(id)
+    const cacheKey = `${digest()}${own?.cacheKey ?? ''} ${resource}`
+    const entry = cache.get(cacheKey)
     if (entry && now() < entry.until && entry.source.isCurrent(entry.key)) return entry.verdict
     return verify(token, resource, own).then(outcome => {
       if (!('verdict' in outcome)) return outcome
-      remembered.set(id, outcome)
+      cache.set(cacheKey, outcome)
       return outcome.verdict
     })
   }

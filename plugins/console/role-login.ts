@@ -4,7 +4,7 @@ import { HostError } from '../../core/index.ts'
 import type { InternalHost, Operator } from '../../core/internal.ts'
 import { type HostContext, isObject, StartError } from '../../core/plugin.ts'
 import { createSealer, digest } from '../families/credentials/index.ts'
-import { authorityOf } from '../families/own-port/index.ts'
+import { formatAuthority } from '../families/separate-port/index.ts'
 
 const PATH = '/console'
 /** Milliseconds. */
@@ -47,7 +47,7 @@ export function createRoleLogin(host: InternalHost, { role, host: address, port,
     const isTls = !isLoopback(address) && http.tls !== undefined
     const names = allowedHosts.map(name => name.toLowerCase())
     return [
-      `${isTls ? 'https' : 'http'}://${authorityOf(address, openPort)}`,
+      `${isTls ? 'https' : 'http'}://${formatAuthority(address, openPort)}`,
       ...names.flatMap(name => [`https://${name}`, ...(isTls ? [`https://${name}:${openPort}`] : [])]),
     ]
   }

@@ -4,7 +4,7 @@ import { addressKey, parseJson } from '../../core/auth.ts'
 import type { InternalHost } from '../../core/internal.ts'
 import { isObject } from '../../core/plugin.ts'
 import { createHttpServer, readBody } from '../../core/transport.ts'
-import { authorityOf, listenOn } from '../families/own-port/index.ts'
+import { formatAuthority, startListening } from '../families/separate-port/index.ts'
 import { type Login, type LoginMethods, type Me, PATHS, SECRET_HEADER } from './api.ts'
 import { limitConnections } from './connections.ts'
 import { createPageServer, findPage } from './files.ts'
@@ -203,8 +203,8 @@ export async function openConsoleServer(settings: ServerSettings): Promise<Conso
   const failed = (err: unknown) => host.log.error({ code: 'MH3606', err }, 'The server of the console failed')
   // Workers would share the port, but not the logins.
   const place = { code: 'MH3607', port, host: address, isExclusive: true }
-  const { port: open } = await listenOn(server, host.config.at, place, failed)
+  const { port: open } = await startListening(server, host.config.at, place, failed)
   // Cookies do not distinguish ports.
   cookieName = `${isTls ? '__Host-' : ''}mcp-console-${open}`
-  return { server, url: `${isTls ? 'https' : 'http'}://${authorityOf(address, open)}` }
+  return { server, url: `${isTls ? 'https' : 'http'}://${formatAuthority(address, open)}` }
 }

@@ -21,7 +21,7 @@ const ORIGIN_PATTERN = '^(\\*|[A-Za-z][A-Za-z0-9+.-]*://[^/?#@*\\s]+)$'
 /** A token of HTTP (RFC 9110 section 5.6.2). */
 const HEADER_PATTERN = "^[!#$%&'*+.^_`|~0-9A-Za-z-]+$"
 
-function canonical(origin: string): string {
+function canonicalOrigin(origin: string): string {
   const parsed = URL.canParse(origin) ? new URL(origin).origin : 'null'
   return parsed === 'null' ? origin.toLowerCase() : parsed
 }
@@ -29,11 +29,11 @@ function canonical(origin: string): string {
 function compilePolicy(name: string, policy: FilledCorsOptions['policies'][string], host: InternalHost): CrossOrigin {
   const { origins, credentials, maxAge, headers = [] } = policy
   const at = [...host.config.at, 'policies', name]
-  const any = origins.includes(ANY)
-  if (any && origins.length > 1) {
+  const allowsAny = origins.includes(ANY)
+  if (allowsAny && origins.length > 1) {
     host.report(new StartError('MH2740', '"*" cannot be combined with other origins', { at: [...at, 'origins'] }))
   }
-  if (any && credentials) {
+  if (allowsAny && credentials) {
     const why = 'credentials need a list of origins; with "*" any page could use them'
     host.report(new StartError('MH2741', why, { at: [...at, 'credentials'] }))
   }
@@ -41,12 +41,12 @@ function compilePolicy(name: string, policy: FilledCorsOptions['policies'][strin
     const why = 'with credentials, browsers read "*" as a literal header name; list the names'
     host.report(new StartError('MH2741', why, { at: [...at, 'headers'] }))
   }
-  const known = new Set(origins.map(canonical))
-  const allows = (origin: string) => any || known.has(origin)
+  const allowed = new Set(origins.map(canonicalOrigin))
+  const allows = (origin: string) => allowsAny || allowed.has(origin)
   return {
     allows,
     middleware: createCorsMiddleware({
-      any,
+      any: allowsAny,
       allows,
       credentials,
       maxAge: Math.floor(parseDuration(maxAge) / 1000),
@@ -59,18 +59,18 @@ const unknownPolicy = (path: string, name: string, known: Iterable<string>) =>
   new StartError('MH2742', `there is no policy "${name}"; ${didYouMean(name, known)}`, { at: ['routes', path, 'cors'] })
 
 /** During a reload, problems were already reported. */
-const refuse = (fault: StartError): never => {
-  throw fault
+const throwError = (error: StartError): never => {
+  throw error
 }
 
 function compilePolicies(
   { policies = {} }: FilledCorsOptions,
   host: InternalHost,
-  tell: (fault: StartError) => void,
+  report: (error: StartError) => void,
 ): Map<string, CrossOrigin> {
   const compiled = new Map(Object.entries(policies).map(([name, policy]) => [name, compilePolicy(name, policy, host)]))
   for (const { path, cors } of host.routes) {
-    if (cors !== undefined && !compiled.has(cors)) tell(unknownPolicy(path, cors, compiled.keys()))
+    if (cors !== undefined && !compiled.has(cors)) report(unknownPolicy(path, cors, compiled.keys()))
   }
   return compiled
 }
@@ -84,7 +84,7 @@ function warnOfUnused(compiled: ReadonlyMap<string, CrossOrigin>, host: Internal
   }
 }
 
-function warnOfAnySite(compiled: ReadonlyMap<string, CrossOrigin>, host: InternalHost) {
+function warnOfOpenRoutes(compiled: ReadonlyMap<string, CrossOrigin>, host: InternalHost) {
   for (const { path, cors, authorize } of host.routes) {
     if (cors === undefined || authorize !== undefined || !compiled.get(cors)?.allows('null')) continue
     const fix = `list the origins of plugins.${host.name}.policies.${cors}, or set authorize on the route`
@@ -135,18 +135,18 @@ export const cors = definePlugin<CorsOptions, FilledCorsOptions>({
   provides: ['cors'],
   setup(host, options) {
     let compiled = compilePolicies(options, host, host.report)
-    warnOfAnySite(compiled, host)
+    warnOfOpenRoutes(compiled, host)
     warnOfUnused(compiled, host)
     host.cors(({ cors }) => {
       if (cors === undefined) return undefined
-      const now = () => compiled.get(cors)
+      const policy = () => compiled.get(cors)
       return {
-        allows: origin => now()?.allows(origin) ?? false,
-        middleware: (ctx, next) => now()?.middleware(ctx, next),
+        allows: origin => policy()?.allows(origin) ?? false,
+        middleware: (ctx, next) => policy()?.middleware(ctx, next),
       }
     })
     host.onReload<FilledCorsOptions>(changed => {
-      const next = compilePolicies(changed, host, refuse)
+      const next = compilePolicies(changed, host, throwError)
       return () => {
         compiled = next
       }
@@ -182,12 +182,12 @@ const EXPOSED_HEADERS = [
 
 const PARAMETER_HEADER = /^mcp-param-[!#$%&'*+.^_`|~0-9a-z-]+$/i
 
-function askedParameters(ctx: HostContext): string[] {
-  const asked = ctx.get('Access-Control-Request-Headers').split(',')
-  return asked.map(name => name.trim()).filter(name => PARAMETER_HEADER.test(name))
+function requestedParamHeaders(ctx: HostContext): string[] {
+  const requested = ctx.get('Access-Control-Request-Headers').split(',')
+  return requested.map(name => name.trim()).filter(name => PARAMETER_HEADER.test(name))
 }
 
-interface CorsFacts {
+interface MiddlewareSettings {
   readonly any: boolean
   readonly allows: (origin: string) => boolean
   readonly credentials: boolean
@@ -197,9 +197,9 @@ interface CorsFacts {
 }
 
 /** Responds to preflights of allowed origins; others get no CORS headers. */
-function createCorsMiddleware({ any, allows, credentials, maxAge, headers }: CorsFacts): HostMiddleware {
+function createCorsMiddleware({ any, allows, credentials, maxAge, headers }: MiddlewareSettings): HostMiddleware {
   const allowHeaders = [...REQUEST_HEADERS, ...headers]
-  const answer = koaCors({
+  const handle = koaCors({
     // With an empty origin, @koa/cors sets `Vary` only.
     origin: any ? '*' : ctx => (allows(ctx.get('Origin')) ? ctx.get('Origin') : ''),
     allowMethods: METHODS,
@@ -213,8 +213,8 @@ function createCorsMiddleware({ any, allows, credentials, maxAge, headers }: Cor
     privateNetworkAccess: !any,
   })
   return async (ctx, next) => {
-    await answer(ctx, next)
+    await handle(ctx, next)
     if (ctx.method !== 'OPTIONS' || ctx.response.get('Access-Control-Allow-Headers') === '') return
-    ctx.set('Access-Control-Allow-Headers', [...allowHeaders, ...askedParameters(ctx)].join(','))
+    ctx.set('Access-Control-Allow-Headers', [...allowHeaders, ...requestedParamHeaders(ctx)].join(','))
   }
 }

@@ -2,7 +2,7 @@
 import { isLoopback } from '../../core/auth.ts'
 import { choice, closed, definePlugin, type InternalHost, words } from '../../core/internal.ts'
 import type { HostContext, OptionsOf } from '../../core/plugin.ts'
-import { createTokenCheck } from '../families/own-port/index.ts'
+import { createTokenCheck } from '../families/separate-port/index.ts'
 
 interface DetailSettings {
   readonly details: 'local' | 'anyone' | 'nobody'
@@ -35,7 +35,7 @@ function createDetailRule(
   return ctx => isLocal(ctx) || hasToken(ctx.req.headers)
 }
 
-const pathOr = <const P extends string, const D extends string>(path: P, description: D) =>
+const pathOption = <const P extends string, const D extends string>(path: P, description: D) =>
   ({
     anyOf: [
       { type: 'string', pattern: '^/' },
@@ -50,9 +50,9 @@ const READY = '/readyz'
 
 const OPTIONS = closed(
   {
-    path: pathOr('/health', 'Path of the endpoint for operators: readiness, server, routes and states.'),
-    live: pathOr(LIVE, 'Path of the liveness endpoint: 200 while the process responds.'),
-    ready: pathOr(READY, 'Path of the readiness endpoint: 200 if ready, otherwise 503.'),
+    path: pathOption('/health', 'Path of the endpoint for operators: readiness, server, routes and states.'),
+    live: pathOption(LIVE, 'Path of the liveness endpoint: 200 while the process responds.'),
+    ready: pathOption(READY, 'Path of the readiness endpoint: 200 if ready, otherwise 503.'),
     details: choice(
       ['local', 'anyone', 'nobody'],
       'Callers that receive details without `token`. `local`: callers on this machine.',
@@ -73,38 +73,38 @@ export interface FilledHealthOptions extends OptionsOf<typeof OPTIONS, true> {}
 export const health = definePlugin<HealthOptions, FilledHealthOptions>({
   options: OPTIONS,
   setup(host, { path, live, ready, ...settings }) {
-    const maySeeDetails = createDetailRule(host.config.http, settings)
+    const canSeeDetails = createDetailRule(host.config.http, settings)
 
-    function serve(at: string | false, answer: (ctx: HostContext) => void | Promise<void>, standard?: string) {
+    function serve(at: string | false, respond: (ctx: HostContext) => void | Promise<void>, defaultPath?: string) {
       if (at === false) return
-      const answerUncached = (ctx: HostContext) => {
+      const respondUncached = (ctx: HostContext) => {
         ctx.set('Cache-Control', 'no-store')
-        return answer(ctx)
+        return respond(ctx)
       }
-      const methods = { GET: answerUncached, HEAD: answerUncached }
-      host.endpoint(at, { public: true, methods }, { fallback: at === standard })
+      const methods = { GET: respondUncached, HEAD: respondUncached }
+      host.endpoint(at, { public: true, methods }, { fallback: at === defaultPath })
     }
 
-    const report = (more?: () => object) => async (ctx: HostContext) => {
-      const { ready: isReady, ...found } = await host.checkReadiness()
+    const reportReadiness = (getDetails?: () => object) => async (ctx: HostContext) => {
+      const { ready: isReady, ...checks } = await host.checkReadiness()
       ctx.status = isReady ? 200 : 503
       const status = isReady ? 'ready' : 'not ready'
-      ctx.body = maySeeDetails(ctx) ? { status, ...more?.(), ...found } : { status }
+      ctx.body = canSeeDetails(ctx) ? { status, ...getDetails?.(), ...checks } : { status }
     }
 
-    const routesNow = () => host.routes.map(({ path, toolsets }) => ({ path, toolsets }))
-    const statesNow = () =>
+    const listRoutes = () => host.routes.map(({ path, toolsets }) => ({ path, toolsets }))
+    const describeToolsets = () =>
       Object.fromEntries(
-        host.routes.flatMap(({ toolsets }) => toolsets).map(one => [one, host.services.sourceOf(one)?.describe?.()]),
+        host.routes.flatMap(({ toolsets }) => toolsets).map(set => [set, host.services.sourceOf(set)?.describe?.()]),
       )
-    const liveNow = (ctx: HostContext) => {
+    const reportLive = (ctx: HostContext) => {
       ctx.body = { status: 'live' }
     }
-    serve(live, liveNow, LIVE)
-    serve(ready, report(), READY)
+    serve(live, reportLive, LIVE)
+    serve(ready, reportReadiness(), READY)
     serve(
       path,
-      report(() => ({ server: host.config.server, routes: routesNow(), states: statesNow() })),
+      reportReadiness(() => ({ server: host.config.server, routes: listRoutes(), states: describeToolsets() })),
     )
   },
 })

@@ -13,7 +13,7 @@ const ITEM_LABELS = {
 } as const
 
 /** Protocol versions in which one HTTP request can have several calls. */
-const BATCHING: ReadonlySet<string | undefined> = new Set(REVISIONS.filter(revision => rulesOf(revision).batches))
+const BATCHED: ReadonlySet<string | undefined> = new Set(REVISIONS.filter(revision => rulesOf(revision).batches))
 
 const KINDS: Readonly<Record<string, string>> = {
   'sampling/createMessage': 'sampling',
@@ -31,7 +31,7 @@ const createSeries = () => ({
     },
     CALL_BUCKETS,
   ),
-  plain: new Series({
+  httpRequests: new Series({
     name: 'mcp_host_http_requests_total',
     help: 'HTTP requests that are not calls: refused requests, notifications, streams, pages.',
   }),
@@ -48,7 +48,7 @@ const createSeries = () => ({
     name: 'mcp_host_client_calls_total',
     help: 'Calls by client name and version, protocol version and transport.',
   }),
-  questions: new Series({
+  requests: new Series({
     name: 'mcp_host_client_questions_total',
     help: 'Calls with requests to the client: sampling, elicitation, roots.',
   }),
@@ -56,7 +56,7 @@ const createSeries = () => ({
 
 type AllSeries = ReturnType<typeof createSeries>
 
-function createDurations({ durations }: AllSeries): (record: CallRecord) => Add {
+function createDurationCounter({ durations }: AllSeries): (record: CallRecord) => Add {
   const names = new Set<string>()
   return record => {
     const { route, method, item, revision, outcome, error } = record
@@ -78,36 +78,36 @@ function createDurations({ durations }: AllSeries): (record: CallRecord) => Add 
   }
 }
 
-/** `most`: clients with series of their own; callers without a user take at most half of them. */
-function createClientCounts({ clients, questions }: AllSeries, most: number): (record: CallRecord) => void {
+/** `max`: clients with series of their own; callers without a user take at most half of them. */
+function createClientCounts({ clients, requests }: AllSeries, max: number): (record: CallRecord) => void {
   const names = new KeyedLru<true>()
-  let guests = 0
+  let anonymous = 0
 
-  /** True unless a client has only failed: such a client is not named. */
-  function isNamed(keys: readonly string[], { call, outcome }: CallRecord): boolean {
+  /** True unless a client has only failed: such a client has no series. */
+  function hasOwnSeries(keys: readonly string[], { call, outcome }: CallRecord): boolean {
     if (names.get(keys)) return true
-    const isGuest = call?.user === undefined
-    if (!COMPLETED.has(outcome) || names.size >= most || (isGuest && guests >= Math.ceil(most / 2))) return false
+    const isAnonymous = call?.user === undefined
+    if (!COMPLETED.has(outcome) || names.size >= max || (isAnonymous && anonymous >= Math.ceil(max / 2))) return false
     names.add(keys, true)
-    if (isGuest) guests++
+    if (isAnonymous) anonymous++
     return true
   }
 
   return record => {
     const { asked, revision: protocol_version, transport } = record
-    const named = record.client
-    const isOther = named && !isNamed([named.name, named.version], record)
-    const client = isOther ? OTHER : named?.name
-    const version = isOther ? OTHER : named?.version
+    const info = record.client
+    const isOther = info && !hasOwnSeries([info.name, info.version], record)
+    const client = isOther ? OTHER : info?.name
+    const version = isOther ? OTHER : info?.version
     const labels = () => ({ client, version, protocol_version, transport })
     clients.row([client, version, protocol_version, transport], labels)(1)
-    for (const method of asked) questions.of({ client, version, protocol_version, kind: KINDS[method] ?? OTHER })(1)
+    for (const method of asked) requests.with({ client, version, protocol_version, kind: KINDS[method] ?? OTHER })(1)
   }
 }
 
 function countRefusal({ refusals }: AllSeries, { route, method, http, error, refusedBy }: CallRecord) {
   if (!error) return
-  refusals.of({
+  refusals.with({
     route,
     mcp_method_name: method,
     verb: http?.verb,
@@ -117,18 +117,18 @@ function countRefusal({ refusals }: AllSeries, { route, method, http, error, ref
   })(1)
 }
 
-export function createRequestCounts(mostClients: number): { readonly observe: Observer; read(): Metric[] } {
+export function createRequestCounts(max: number): { readonly observe: Observer; read(): Metric[] } {
   const series = createSeries()
-  const durationOf = createDurations(series)
-  const countClient = createClientCounts(series, mostClients)
+  const durationOf = createDurationCounter(series)
+  const countClientCall = createClientCounts(series, max)
   /** Headers of batches whose body was already counted, because their calls share it. */
   const counted = new WeakSet<object>()
 
-  function isCounted({ headers }: { readonly headers: object }, revision: string | undefined) {
-    if (!BATCHING.has(revision)) return false
-    const known = counted.has(headers)
+  function checkCounted({ headers }: { readonly headers: object }, revision: string | undefined) {
+    if (!BATCHED.has(revision)) return false
+    const wasCounted = counted.has(headers)
     counted.add(headers)
-    return known
+    return wasCounted
   }
 
   function observe(record: CallRecord) {
@@ -137,10 +137,10 @@ export function createRequestCounts(mostClients: number): { readonly observe: Ob
     const bytesIn = series.bytesIn.row([route], () => ({ route }))
     if (call) {
       durationOf(record)(record.milliseconds / 1_000)
-      if (!isCounted(call, record.revision)) bytesIn(record.bytesIn ?? 0)
-      countClient(record)
+      if (!checkCounted(call, record.revision)) bytesIn(record.bytesIn ?? 0)
+      countClientCall(record)
     } else {
-      if (http) series.plain.of({ route, verb: http.verb, status: http.status, outcome })(1)
+      if (http) series.httpRequests.with({ route, verb: http.verb, status: http.status, outcome })(1)
       // The body of a refused request was not processed.
       if (outcome === 'ok') bytesIn(record.bytesIn ?? 0)
     }

@@ -44,10 +44,10 @@ export function snapshotOf(metrics: readonly Metric[]): Snapshot {
   return { metrics: others, lasting }
 }
 
-const isSnapshot = (given: unknown): given is Snapshot =>
-  typeof given === 'object' && given !== null && 'lasting' in given && typeof given.lasting === 'object'
+const isSnapshot = (value: unknown): value is Snapshot =>
+  typeof value === 'object' && value !== null && 'lasting' in value && typeof value.lasting === 'object'
 
-function addUp(snapshots: readonly Snapshot[]): Map<string, Sample[]> {
+function sumCounters(snapshots: readonly Snapshot[]): Map<string, Sample[]> {
   const totals = new Map<string, number>()
   for (const { lasting } of snapshots) {
     for (const [key, value] of Object.entries(lasting)) totals.set(key, (totals.get(key) ?? 0) + value)
@@ -63,17 +63,17 @@ function addUp(snapshots: readonly Snapshot[]): Map<string, Sample[]> {
 }
 
 /** Builds the input of prom-client's `aggregate`: all counters are in the first list. */
-function joined(snapshots: readonly Snapshot[], format: Format): Metric[][] {
-  const totals = addUp(snapshots)
-  const shown = new Set<string>()
+function mergeSnapshots(snapshots: readonly Snapshot[], format: Format): Metric[][] {
+  const totals = sumCounters(snapshots)
+  const merged = new Set<string>()
   // prom-client appends `_total` to counters in OpenMetrics even if present.
   const nameOf = ({ name, type }: Metric) =>
     format === 'openmetrics' && type === 'counter' ? name.replace(/_total$/, '') : name
   return snapshots.map(({ metrics = [] }) =>
     metrics.flatMap(metric => {
       if (metric.type === 'gauge') return [{ aggregator: 'sum', ...metric }]
-      if (shown.has(metric.name)) return []
-      shown.add(metric.name)
+      if (merged.has(metric.name)) return []
+      merged.add(metric.name)
       return [{ aggregator: 'sum', ...metric, name: nameOf(metric), values: totals.get(metric.name) ?? [] }]
     }),
   )
@@ -86,57 +86,57 @@ export interface Exposition {
 }
 
 export async function expose(
-  given: readonly unknown[],
+  snapshots: readonly unknown[],
   format: Format,
   registries: typeof AggregatorRegistry,
 ): Promise<Exposition> {
-  const registry = registries.aggregate(joined(given.filter(isSnapshot), format))
+  const registry = registries.aggregate(mergeSnapshots(snapshots.filter(isSnapshot), format))
   const type = format === 'openmetrics' ? registries.OPENMETRICS_CONTENT_TYPE : registries.PROMETHEUS_CONTENT_TYPE
   registry.setContentType(type)
   return { type, body: Buffer.from(await registry.metrics()) }
 }
 
-let watched: Promise<Registry> | undefined
+let processRegistry: Promise<Registry> | undefined
 
-export async function watchProcess(): Promise<void> {
-  watched ??= import('prom-client').then(({ default: prometheus }) => {
+export async function collectProcessMetrics(): Promise<void> {
+  processRegistry ??= import('prom-client').then(({ default: prometheus }) => {
     const register = new prometheus.Registry()
     prometheus.collectDefaultMetrics({ register })
     return register
   })
-  await watched
+  await processRegistry
 }
 
-export async function readProcess(): Promise<readonly Metric[]> {
-  const register = await watched
+export async function readProcessMetrics(): Promise<readonly Metric[]> {
+  const register = await processRegistry
   return register ? ((await register.getMetricsAsJSON()) as unknown as Metric[]) : []
 }
 
 /** Pause as a multiple of the last duration: limits scrapes to a fifth of CPU time. */
-const REST = 4
+const PAUSE_FACTOR = 4
 /** Maximum pause, milliseconds. */
-const LONGEST_REST = 1_000
+const MAX_PAUSE = 1_000
 
 /** Shares results: requests for a key that is queued or in progress get the same result. */
-export function shareInTurn<Key, Made>(make: (key: Key) => Promise<Made>): (key: Key) => Promise<Made> {
-  const asked = new Map<Key, Promise<Made>>()
+export function shareResults<Key, Result>(run: (key: Key) => Promise<Result>): (key: Key) => Promise<Result> {
+  const pending = new Map<Key, Promise<Result>>()
   let idle: Promise<void> = Promise.resolve()
 
-  function begin(key: Key): Promise<Made> {
+  function start(key: Key): Promise<Result> {
     let startedAt = 0
-    const made = idle.then(() => {
+    const result = idle.then(() => {
       startedAt = performance.now()
-      return make(key)
+      return run(key)
     })
-    const rest = () => {
-      asked.delete(key)
-      const took = performance.now() - startedAt
-      return pause(Math.min(LONGEST_REST, took * REST), undefined, { ref: false })
+    const pauseAfter = () => {
+      pending.delete(key)
+      const duration = performance.now() - startedAt
+      return pause(Math.min(MAX_PAUSE, duration * PAUSE_FACTOR), undefined, { ref: false })
     }
-    idle = made.then(rest, rest)
-    asked.set(key, made)
-    return made
+    idle = result.then(pauseAfter, pauseAfter)
+    pending.set(key, result)
+    return result
   }
 
-  return key => asked.get(key) ?? begin(key)
+  return key => pending.get(key) ?? start(key)
 }

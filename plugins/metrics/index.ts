@@ -6,25 +6,25 @@ import { HostError } from '../../core/index.ts'
 import { closed, count, definePlugin, flag, type InternalHost, words } from '../../core/internal.ts'
 import { errorText, type HostContext, type OptionsOf, StartError } from '../../core/plugin.ts'
 import { withTimeout } from '../../core/transport.ts'
-import { checkPort, checkToken, createTokenCheck, LOOPBACK, portOptions } from '../families/own-port/index.ts'
+import { checkPort, checkToken, createTokenCheck, LOOPBACK, portOptions } from '../families/separate-port/index.ts'
 import { createRequestCounts } from './count-requests.ts'
 import {
+  collectProcessMetrics,
   type Exposition,
   expose,
   type Format,
-  readProcess,
-  shareInTurn,
+  readProcessMetrics,
+  shareResults,
   snapshotOf,
-  watchProcess,
 } from './exposition.ts'
-import { openOwnPort } from './own-port.ts'
-import { createFigureReader } from './read-figures.ts'
+import { startServer } from './metrics-server.ts'
+import { createPluginMetrics } from './plugin-metrics.ts'
 import type { Metric } from './series.ts'
 
 /** Maximum time that a scrape waits for readiness conditions, milliseconds. Some conditions call other services. */
 const READINESS_TIMEOUT = 1_000
 
-const FACTS = {
+const READY_METRIC = {
   name: 'mcp_host_ready',
   help: '1 if a readiness check succeeds, otherwise 0. accepting is 0 while the host drains.',
   type: 'gauge',
@@ -40,15 +40,15 @@ function createReadinessReader({ checkReadiness }: Pick<InternalHost, 'checkRead
   return async () => {
     await withTimeout(check(), READINESS_TIMEOUT, () => undefined)
     const values = Object.entries(last).map(([name, holds]) => ({ labels: { check: name }, value: holds ? 1 : 0 }))
-    return { ...FACTS, values }
+    return { ...READY_METRIC, values }
   }
 }
 
 const PORT = 9464
 
 /** Reports settings that expose metrics to anyone. */
-function checkPlace(host: InternalHost, { path, port, host: address, token }: FilledMetricsOptions) {
-  const wrong = (key: string, text: string) =>
+function checkExposure(host: InternalHost, { path, port, host: address, token }: FilledMetricsOptions) {
+  const refuse = (key: string, text: string) =>
     host.report(new StartError('MH2601', text, { at: [...host.config.at, key] }))
   if (host.config.at[0] === 'routes') {
     const what = 'the metrics belong to the whole host: set options in `plugins`; a route can only set `metrics: false`'
@@ -57,13 +57,13 @@ function checkPlace(host: InternalHost, { path, port, host: address, token }: Fi
   checkToken(host, 'MH2601', token)
   if (path === undefined && token === undefined && !isLoopback(address)) {
     const what = `anyone who can reach ${address} could read the metrics; set \`token\`, or \`host\` to 127.0.0.1`
-    wrong('host', what)
+    refuse('host', what)
   }
   if (path !== undefined && token === undefined) {
-    wrong('path', 'anyone could read the metrics; set `token`, or omit `path` to use a separate port')
+    refuse('path', 'anyone could read the metrics; set `token`, or omit `path` to use a separate port')
   }
   if (path !== undefined && (port !== PORT || address !== LOOPBACK)) {
-    wrong('path', 'the metrics have either a path of the host or a separate port: set `path`, or `port` and `host`')
+    refuse('path', 'the metrics have either a path of the host or a separate port: set `path`, or `port` and `host`')
   }
 }
 
@@ -79,29 +79,29 @@ function formatFor(req: IncomingMessage): Format {
 }
 
 async function setup(host: InternalHost, options: FilledMetricsOptions) {
-  checkPlace(host, options)
+  checkExposure(host, options)
   const { path, token } = options
   assertInstalled(['prom-client'], host.config)
   const { default: prometheus } = await import('prom-client')
   const counts = createRequestCounts(options.clients)
   host.onFinish(counts.observe)
-  const taken = new Set([...counts.read().map(({ name }) => name), FACTS.name])
-  const figures = createFigureReader(host.log, taken)
-  host.metrics.readBy(figures.reader)
+  const reservedNames = new Set([...counts.read().map(({ name }) => name), READY_METRIC.name])
+  const pluginMetrics = createPluginMetrics(host.log, reservedNames)
+  host.metrics.readBy(pluginMetrics.registrar)
 
   const readReadiness = createReadinessReader(host)
   async function readAll(): Promise<Metric[]> {
-    const own = [...counts.read(), ...figures.read(), await readReadiness()]
-    return options.process ? [...own, ...(await readProcess())] : own
+    const own = [...counts.read(), ...pluginMetrics.read(), await readReadiness()]
+    return options.process ? [...own, ...(await readProcessMetrics())] : own
   }
-  const askAll = host.inEveryProcess('metrics', async () => snapshotOf(await readAll()))
-  const render = shareInTurn(async (format: Format) => expose(await askAll(), format, prometheus.AggregatorRegistry))
+  const collect = host.inEveryProcess('metrics', async () => snapshotOf(await readAll()))
+  const render = shareResults(async (format: Format) => expose(await collect(), format, prometheus.AggregatorRegistry))
   const scrape = (req: IncomingMessage): Promise<Exposition> => render(formatFor(req))
 
-  if (options.process && host.config.purpose !== 'inspect') host.onStart(watchProcess)
+  if (options.process && host.config.purpose !== 'inspect') host.onStart(collectProcessMetrics)
   const mayRead = token === undefined ? undefined : createTokenCheck(token)
   if (path === undefined) return serveOnOwnPort(host, options, mayRead, scrape)
-  const show = async (ctx: HostContext) => {
+  const serveMetrics = async (ctx: HostContext) => {
     if (!mayRead?.(ctx.req.headers)) {
       const detail = 'the metrics need Authorization: Bearer <token>'
       throw new HostError('unauthorized', { detail, headers: { 'WWW-Authenticate': 'Bearer' } })
@@ -110,7 +110,7 @@ async function setup(host: InternalHost, options: FilledMetricsOptions) {
     ctx.set({ 'Cache-Control': 'no-store', 'Content-Type': type })
     ctx.body = body
   }
-  host.endpoint(path, { methods: { GET: show, HEAD: show } })
+  host.endpoint(path, { methods: { GET: serveMetrics, HEAD: serveMetrics } })
 }
 
 /** `http.tls` protects the port of the host only. */
@@ -125,7 +125,7 @@ function warnOfPlainPort({ config: { at, http }, report }: InternalHost, address
 function serveOnOwnPort(
   host: InternalHost,
   { port, host: address }: FilledMetricsOptions,
-  mayRead: ReturnType<typeof createTokenCheck> | undefined,
+  isAuthorized: ReturnType<typeof createTokenCheck> | undefined,
   scrape: (req: IncomingMessage) => Promise<Exposition>,
 ) {
   if (host.config.purpose === 'stdio') {
@@ -139,7 +139,7 @@ function serveOnOwnPort(
   if (host.config.purpose !== 'serve') return
   let close: (() => void) | undefined
   host.onStart(async () => {
-    const failed = (error: unknown) =>
+    const onError = (error: unknown) =>
       host.log.error({ code: 'MH2604', problem: errorText(error) }, 'the metrics could not be read')
     const events = {
       pipelined: (ip?: string) => host.log.debug({ ip }, 'closed a connection to the metrics that pipelined requests'),
@@ -149,14 +149,14 @@ function serveOnOwnPort(
           'closed connections to the metrics because their clients do not read',
         ),
     }
-    const { server, url } = await openOwnPort({
+    const { server, url } = await startServer({
       at: host.config.at,
       port,
       host: address,
-      mayRead,
+      isAuthorized,
       scrape,
       events,
-      failed,
+      onError,
     })
     host.log.info({ code: 'MH2605', url }, 'serving metrics')
     close = () => {

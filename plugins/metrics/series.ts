@@ -24,10 +24,10 @@ export type Labels = Readonly<Record<string, string | number | undefined>>
 /** Replaces label values over the limit. */
 export const OTHER = '_OTHER'
 
-export const knownLabels = (labels: Labels): Labels =>
+export const definedLabels = (labels: Labels): Labels =>
   Object.fromEntries(Object.entries(labels).filter(([, value]) => value !== undefined))
 
-const keysOf = (labels: Labels) => Object.values(labels).map(value => String(value ?? ''))
+const labelKeys = (labels: Labels) => Object.values(labels).map(value => String(value ?? ''))
 
 export type Add = (value: number) => void
 
@@ -36,7 +36,7 @@ interface Row {
   samples(): readonly Sample[]
 }
 
-function createCount(labels: Labels): Row {
+function createCounter(labels: Labels): Row {
   let sum = 0
   return {
     add(value) {
@@ -46,7 +46,7 @@ function createCount(labels: Labels): Row {
   }
 }
 
-function createSpread(labels: Labels, name: string, limits: readonly number[]): Row {
+function createHistogram(labels: Labels, name: string, limits: readonly number[]): Row {
   /** Measurements per bucket: above the previous limit, and up to this one. The last bucket has no limit. */
   const counts: number[] = new Array(limits.length + 1).fill(0)
   let sum = 0
@@ -59,8 +59,8 @@ function createSpread(labels: Labels, name: string, limits: readonly number[]): 
     },
     samples() {
       let count = 0
-      const buckets = counts.map((own, index) => {
-        count += own
+      const buckets = counts.map((value, index) => {
+        count += value
         return {
           labels: { ...labels, le: String(limits[index] ?? '+Inf') },
           value: count,
@@ -78,33 +78,33 @@ function createSpread(labels: Labels, name: string, limits: readonly number[]): 
 
 /** A counter, or a histogram if it has `limits`: the upper limits of its buckets, ascending. */
 export class Series {
-  readonly #facts: Pick<Metric, 'name' | 'help'>
+  readonly #definition: Pick<Metric, 'name' | 'help'>
   readonly #limits: readonly number[] | undefined
   readonly #rows = new KeyedLru<Row>()
 
   constructor({ name, help }: Pick<Metric, 'name' | 'help'>, limits?: readonly number[]) {
-    this.#facts = { name, help }
+    this.#definition = { name, help }
     this.#limits = limits
   }
   get size(): number {
     return this.#rows.size
   }
   has(labels: Labels): boolean {
-    return this.#rows.get(keysOf(labels)) !== undefined
+    return this.#rows.get(labelKeys(labels)) !== undefined
   }
   /** `keys` identify the labels. */
   row(keys: ReadonlyArray<string | undefined>, labels: () => Labels): Add {
-    return (this.#rows.get(keys) ?? this.#rows.add(keys, this.#create(knownLabels(labels())))).add
+    return (this.#rows.get(keys) ?? this.#rows.add(keys, this.#create(definedLabels(labels())))).add
   }
   #create(labels: Labels): Row {
-    return this.#limits ? createSpread(labels, this.#facts.name, this.#limits) : createCount(labels)
+    return this.#limits ? createHistogram(labels, this.#definition.name, this.#limits) : createCounter(labels)
   }
-  of(labels: Labels): Add {
-    return this.row(keysOf(labels), () => labels)
+  with(labels: Labels): Add {
+    return this.row(labelKeys(labels), () => labels)
   }
   read(): Metric {
     const type = this.#limits ? 'histogram' : 'counter'
-    return { ...this.#facts, type, values: this.#rows.values().flatMap(row => row.samples()) }
+    return { ...this.#definition, type, values: this.#rows.values().flatMap(row => row.samples()) }
   }
 }
 

@@ -249,7 +249,7 @@ export function planCredentials({
     const known = adders.get(at)
     if (known) return known
     const login = users && { logins: users.logins, id: loginId(users.document, scheme) }
-    const source = createTokenSource(about, { what: key, apiUrl, tokenEndpoint, allowHosts, services, clock, login })
+    const source = createTokenSource(about, { path: key, apiUrl, tokenEndpoint, allowHosts, services, clock, login })
     const made = tokenAdder(source)
     adders.set(at, made)
     return made

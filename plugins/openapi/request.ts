@@ -3,7 +3,7 @@ import { type CallContext, type CallToolResult, ToolError } from '../../core/ind
 import { FairQueue, type Queued, type Services } from '../../core/internal.ts'
 import { type Clock, errorText, HostError, type Logger } from '../../core/plugin.ts'
 import { type Cancellation, callOf, contextCancellation, limitOwnerOf } from '../../core/transport.ts'
-import { readSecret, type SecretSource, stepUpOf } from '../families/credentials/index.ts'
+import { readSecret, readStepUp, type SecretSource } from '../families/credentials/index.ts'
 import { type AddedCredentials, type CredentialPlan, type OperationCredentials, refuseTokens } from './credentials.ts'
 import { isJsonType } from './media-types.ts'
 import type { Operation, OperationArguments } from './operation.ts'
@@ -430,7 +430,7 @@ export function createRequester(options: RequesterOptions) {
         await end.wait(pause)
         continue
       }
-      const stepUp = stepUpOf(response.status, headerOf(response.headers, 'www-authenticate'))
+      const stepUp = readStepUp(response.status, headerOf(response.headers, 'www-authenticate'))
       if ((response.status === 401 && !isRenewed) || stepUp !== undefined) {
         isRenewed = true
         // The API did not process the request, so every method can be repeated.

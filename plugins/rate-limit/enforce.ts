@@ -4,8 +4,8 @@ import { addressKey, blame, type ToolItem } from '../../core/auth.ts'
 import { HostError, type User } from '../../core/index.ts'
 import type { Call, HostContext, HostMiddleware, Next } from '../../core/plugin.ts'
 import { limitOwnerOf } from '../../core/transport.ts'
-import { type Cap, inWords, type Limit, type Limits, type ToolRule } from './limits.ts'
-import type { Tally } from './memory-counts.ts'
+import { type Cap, formatRate, type Limit, type Limits, type ToolRule } from './limits.ts'
+import type { Tally } from './memory-counter.ts'
 
 /** Pseudonymises the key. */
 const digest = (text: string) => hash('sha256', text, 'base64url').slice(0, 22)
@@ -13,8 +13,8 @@ const digest = (text: string) => hash('sha256', text, 'base64url').slice(0, 22)
 const userKeys = new WeakMap<User, string>()
 
 function keyOfUser(user: User): string {
-  const known = userKeys.get(user)
-  if (known !== undefined) return known
+  const cached = userKeys.get(user)
+  if (cached !== undefined) return cached
   const key = digest(limitOwnerOf({ user, ip: '' }))
   userKeys.set(user, key)
   return key
@@ -27,20 +27,20 @@ const clientKey = (user: User | undefined): string | undefined =>
   user?.clientId === undefined ? undefined : digest(JSON.stringify([user.issuer ?? '', user.clientId]))
 
 /** Value of `Retry-After`, seconds, because the end of a running call is unknown. */
-const SOON = 1
+const RETRY_AFTER = 1
 
-const secondsLeft = ({ until }: Tally, now: number) => Math.max(1, Math.ceil((until - now) / 1_000))
+const secondsUntilReset = ({ until }: Tally, now: number) => Math.max(1, Math.ceil((until - now) / 1_000))
 
-const standing = ({ name, rate }: Limit, tally: Tally, now: number): string =>
-  `"${name}";r=${Math.max(0, rate.most - tally.used)};t=${secondsLeft(tally, now)}`
+const formatState = ({ name, rate }: Limit, tally: Tally, now: number): string =>
+  `"${name}";r=${Math.max(0, rate.max - tally.used)};t=${secondsUntilReset(tally, now)}`
 
-export interface Refusing {
-  readonly by: string
+export interface Limiter {
+  readonly plugin: string
   now(): number
-  refused(limit: string): void
+  count(limit: string): void
 }
 
-interface Told {
+interface Refusal {
   readonly detail: string
   readonly reason: string
   readonly limit: string
@@ -49,89 +49,89 @@ interface Told {
   readonly headers: Record<string, string>
 }
 
-function tooMany({ by, refused }: Refusing, { detail, reason, limit, retryAfter, headers }: Told): HostError {
+function createError({ plugin, count }: Limiter, { detail, reason, limit, retryAfter, headers }: Refusal): HostError {
   const error = new HostError('tooManyRequests', {
     detail: `${detail}; try again in ${retryAfter} s`,
     headers: { 'Retry-After': String(retryAfter), ...headers },
     data: { reason: 'rate-limited', limit, retryAfter, retryable: true },
     reason,
   })
-  blame(error, by)
-  refused(limit)
+  blame(error, plugin)
+  count(limit)
   return error
 }
 
-const WHAT: Readonly<Record<string, string>> = {
+const SUBJECTS: Readonly<Record<string, string>> = {
   address: 'from one address',
   user: 'of one user',
   client: 'of one client',
   tool: 'of this tool',
 }
 
-function overLimit(limit: Limit, tally: Tally, refusing: Refusing): HostError {
-  const { name, place, rate, policy } = limit
-  const what = inWords(limit, name === 'tool' ? 'call' : 'request')
-  return tooMany(refusing, {
-    detail: `at most ${what} ${WHAT[name]}`,
-    reason: `rate limit ${place}: ${rate.text}`,
+function createRateError(limit: Limit, tally: Tally, limiter: Limiter): HostError {
+  const { name, path, rate, policy } = limit
+  const what = formatRate(limit, name === 'tool' ? 'call' : 'request')
+  return createError(limiter, {
+    detail: `at most ${what} ${SUBJECTS[name]}`,
+    reason: `rate limit ${path}: ${rate.text}`,
     limit: name,
-    retryAfter: secondsLeft(tally, refusing.now()),
-    headers: { 'RateLimit-Policy': policy, RateLimit: standing(limit, tally, refusing.now()) },
+    retryAfter: secondsUntilReset(tally, limiter.now()),
+    headers: { 'RateLimit-Policy': policy, RateLimit: formatState(limit, tally, limiter.now()) },
   })
 }
 
-function overCap({ name, place, most }: Cap, refusing: Refusing): HostError {
-  const calls = `${most} call${most === 1 ? '' : 's'}`
-  return tooMany(refusing, {
-    detail: `at most ${calls} ${WHAT[name]} at once`,
-    reason: `rate limit ${place}: ${most} at once`,
+function createConcurrencyError({ name, path, max }: Cap, limiter: Limiter): HostError {
+  const calls = `${max} call${max === 1 ? '' : 's'}`
+  return createError(limiter, {
+    detail: `at most ${calls} ${SUBJECTS[name]} at once`,
+    reason: `rate limit ${path}: ${max} at once`,
     limit: 'concurrent',
-    retryAfter: SOON,
+    retryAfter: RETRY_AFTER,
     headers: {
-      'RateLimit-Policy': `"concurrent";q=${most};qu="concurrent-requests"`,
+      'RateLimit-Policy': `"concurrent";q=${max};qu="concurrent-requests"`,
       RateLimit: `"concurrent";r=0`,
     },
   })
 }
 
 /** Throws above the limit; otherwise sets the RateLimit fields of the response. */
-function judge(ctx: HostContext, limit: Limit, tally: Tally | undefined, refusing: Refusing): void {
+function enforceLimit(ctx: HostContext, limit: Limit, tally: Tally | undefined, limiter: Limiter): void {
   if (!tally) return
-  if (tally.used > limit.rate.most) throw overLimit(limit, tally, refusing)
+  if (tally.used > limit.rate.max) throw createRateError(limit, tally, limiter)
   ctx.res.appendHeader('RateLimit-Policy', limit.policy)
-  ctx.res.appendHeader('RateLimit', standing(limit, tally, refusing.now()))
+  ctx.res.appendHeader('RateLimit', formatState(limit, tally, limiter.now()))
 }
 
-function charge(ctx: HostContext, limit: Limit, key: string, refusing: Refusing): Promise<void> | undefined {
+function countRequest(ctx: HostContext, limit: Limit, key: string, limiter: Limiter): Promise<void> | undefined {
   const tally = limit.count(key)
-  if (tally instanceof Promise) return tally.then(counted => judge(ctx, limit, counted, refusing))
-  judge(ctx, limit, tally, refusing)
+  if (tally instanceof Promise) return tally.then(counted => enforceLimit(ctx, limit, counted, limiter))
+  enforceLimit(ctx, limit, tally, limiter)
   return undefined
 }
 
 /** Creates the middleware for `host.onRequest`. */
 export const limitAddresses =
-  (now: () => Limits, refusing: Refusing): HostMiddleware =>
+  (now: () => Limits, limiter: Limiter): HostMiddleware =>
   (ctx, next) => {
     const { address, options } = now()
     if (!address) return next()
-    const counting = charge(ctx, address, addressKey(ctx.ip, options.ipv6Prefix), refusing)
+    const counting = countRequest(ctx, address, addressKey(ctx.ip, options.ipv6Prefix), limiter)
     return counting ? counting.then(next) : next()
   }
 
 /** Creates the middleware for `host.authorize`. Counts concurrently, in one round trip to Redis. */
 export const limitUsers =
-  (now: () => Limits, refusing: Refusing): HostMiddleware =>
+  (now: () => Limits, limiter: Limiter): HostMiddleware =>
   (ctx, next) => {
-    const { user, client, options } = now()
+    const { user, client: clientLimit, options } = now()
     const caller = ctx.state.user
-    const whoseClient = client && clientKey(caller)
-    const first = user && charge(ctx, user, callerKey(caller, ctx.ip, options.ipv6Prefix), refusing)
-    const second = client && whoseClient !== undefined ? charge(ctx, client, whoseClient, refusing) : undefined
+    const clientId = clientLimit && clientKey(caller)
+    const first = user && countRequest(ctx, user, callerKey(caller, ctx.ip, options.ipv6Prefix), limiter)
+    const second = clientLimit && clientId !== undefined ? countRequest(ctx, clientLimit, clientId, limiter) : undefined
     return first || second ? Promise.all([first, second]).then(next) : next()
   }
 
-const EVERYBODY = ''
+const ALL_CALLERS = ''
 
 const NO_RULES: readonly ToolRule[] = []
 
@@ -142,55 +142,55 @@ const toolOf = ({ method, params, view }: Call): ToolItem | undefined => {
   return tool && view.denialOf(tool) ? undefined : tool
 }
 
-function enterAll(caps: ReadonlyArray<readonly [Cap, string]>, refusing: Refusing) {
+function acquireAll(caps: ReadonlyArray<readonly [Cap, string]>, limiter: Limiter) {
   for (const [index, [cap, key]] of caps.entries()) {
-    if (cap.running.enter(key)) continue
-    leaveAll(caps.slice(0, index))
-    throw overCap(cap, refusing)
+    if (cap.running.acquire(key)) continue
+    releaseAll(caps.slice(0, index))
+    throw createConcurrencyError(cap, limiter)
   }
 }
 
-function leaveAll(caps: ReadonlyArray<readonly [Cap, string]>) {
-  for (const [cap, key] of caps) cap.running.leave(key)
+function releaseAll(caps: ReadonlyArray<readonly [Cap, string]>) {
+  for (const [cap, key] of caps) cap.running.release(key)
 }
 
-function judgeCall(limit: Limit, tally: Tally | undefined, refusing: Refusing) {
-  if (tally && tally.used > limit.rate.most) throw overLimit(limit, tally, refusing)
+function enforceCallLimit(limit: Limit, tally: Tally | undefined, limiter: Limiter) {
+  if (tally && tally.used > limit.rate.max) throw createRateError(limit, tally, limiter)
 }
 
 /** Counts concurrently in Redis. In memory, each limit is checked before the next one counts. */
-function chargeCall(rules: readonly ToolRule[], who: string, refusing: Refusing): Promise<unknown> | undefined {
+function countCall(rules: readonly ToolRule[], caller: string, limiter: Limiter): Promise<unknown> | undefined {
   let counting: Promise<void>[] | undefined
-  for (const { limit, forAll } of rules) {
+  for (const { limit, isShared } of rules) {
     if (!limit) continue
-    const tally = limit.count(forAll ? EVERYBODY : who)
+    const tally = limit.count(isShared ? ALL_CALLERS : caller)
     if (tally instanceof Promise) {
       counting ??= []
-      counting.push(tally.then(counted => judgeCall(limit, counted, refusing)))
-    } else judgeCall(limit, tally, refusing)
+      counting.push(tally.then(counted => enforceCallLimit(limit, counted, limiter)))
+    } else enforceCallLimit(limit, tally, limiter)
   }
   return counting && Promise.all(counting)
 }
 
-async function runLimited(call: Call, next: Next, limits: Limits, rules: readonly ToolRule[], refusing: Refusing) {
-  const who = callerKey(call.user, call.offer.ip, limits.options.ipv6Prefix)
-  const caps: Array<readonly [Cap, string]> = limits.cap ? [[limits.cap, who]] : []
-  for (const { cap, forAll } of rules) if (cap) caps.push([cap, forAll ? EVERYBODY : who])
+async function runLimited(call: Call, next: Next, limits: Limits, rules: readonly ToolRule[], limiter: Limiter) {
+  const caller = callerKey(call.user, call.offer.ip, limits.options.ipv6Prefix)
+  const caps: Array<readonly [Cap, string]> = limits.cap ? [[limits.cap, caller]] : []
+  for (const { cap, isShared } of rules) if (cap) caps.push([cap, isShared ? ALL_CALLERS : caller])
   // Concurrency limits come first, because a call that they refuse is not counted.
-  enterAll(caps, refusing)
+  acquireAll(caps, limiter)
   try {
-    const counting = chargeCall(rules, who, refusing)
+    const counting = countCall(rules, caller, limiter)
     if (counting) await counting
     return await next()
   } finally {
     // Waits for the end of the handler, even if its client has disconnected.
-    leaveAll(caps)
+    releaseAll(caps)
   }
 }
 
 /** Creates the wrapper for `host.onCall`. */
 export const limitCalls =
-  (now: () => Limits, refusing: Refusing) =>
+  (now: () => Limits, limiter: Limiter) =>
   (call: Call, next: Next): Promise<object> => {
     const limits = now()
     // Already counted when the task was created.
@@ -199,5 +199,5 @@ export const limitCalls =
     const tool = toolOf(call)
     if (!tool) return next()
     const rules = limits.rules.length === 0 ? NO_RULES : limits.rulesOf(tool)
-    return limits.cap === undefined && rules.length === 0 ? next() : runLimited(call, next, limits, rules, refusing)
+    return limits.cap === undefined && rules.length === 0 ? next() : runLimited(call, next, limits, rules, limiter)
   }

@@ -9,53 +9,53 @@ import {
   redisConnection,
   STORE_COMMANDS,
 } from '../families/redis/index.ts'
-import { createGuard, createRedisCounts } from './counts.ts'
-import { limitAddresses, limitCalls, limitUsers, type Refusing } from './enforce.ts'
+import { type Limiter, limitAddresses, limitCalls, limitUsers } from './enforce.ts'
 import { compileLimits, describeRoute, describeTool, type Limits } from './limits.ts'
-import { type CreateCount, createMemoryCount, MOST_CALLERS } from './memory-counts.ts'
-import { type FilledRateLimit, optionsSchema, type RateLimitOptions } from './options.ts'
+import { type CreateCounter, createMemoryCounter, MAX_CALLERS } from './memory-counter.ts'
+import { type FilledRateLimit, type RateLimitOptions, rateLimitSchema } from './options.ts'
+import { createRedisCounters, createStoreGuard } from './shared-counters.ts'
 
 export type { RateLimitOptions }
 
 const toolLimits = ({ tools = {} }: FilledRateLimit) => Object.values(tools)
 
-const counts = (options: FilledRateLimit) =>
+const hasRates = (options: FilledRateLimit) =>
   [options.address, options.user, options.client].some(rate => rate !== undefined) ||
   toolLimits(options).some(rule => typeof rule === 'string' || rule.limit !== undefined)
 
-function faultIn(
+function checkOptions(
   options: FilledRateLimit,
   { config: { at, processes }, countTogether }: RedisHost,
 ): StartError | undefined {
-  if (!counts(options) && options.concurrent === undefined && toolLimits(options).length === 0) {
+  if (!hasRates(options) && options.concurrent === undefined && toolLimits(options).length === 0) {
     const fix = "set address, user, client, tools or concurrent, such as user: '120/1m', or remove the plugin"
     return new StartError('MH2701', `it has no limits; ${fix}`, { at })
   }
-  if (processes === 1 || countTogether || options.store === 'redis' || !counts(options)) return undefined
+  if (processes === 1 || countTogether || options.store === 'redis' || !hasRates(options)) return undefined
   const why = `${processes} processes serve this config and each counts separately`
   const fix = "Start them with `mcp-host start --workers`, set `store: 'redis'`, or limit requests in the load balancer"
   return new StartError('MH2702', `${why}, so callers get up to ${processes} times each limit. ${fix}`, { at })
 }
 
 const countInMemory =
-  ({ log, clock }: RedisHost): CreateCount =>
+  ({ log, clock }: RedisHost): CreateCounter =>
   (name, { window }) => {
-    const full = () => {
-      const means = 'new callers share counters and can be refused because of others; no caller exceeds the limit'
+    const onFull = () => {
+      const effect = 'new callers share counters and can be refused because of others; no caller exceeds the limit'
       log.warn(
-        { code: 'MH2705', limit: name, callers: MOST_CALLERS, means },
+        { code: 'MH2705', limit: name, callers: MAX_CALLERS, means: effect },
         'a rate limit has no free counters for further callers',
       )
     }
-    return createMemoryCount({ window, full, now: clock.monotonic }).count
+    return createMemoryCounter({ window, onFull, now: clock.monotonic }).count
   }
 
 function countInPrimary(
   host: RedisHost,
   countTogether: NonNullable<RedisHost['countTogether']>,
   { onFailure }: FilledRateLimit,
-): CreateCount {
-  const guard = createGuard(host, onFailure, 'the primary process')
+): CreateCounter {
+  const guard = createStoreGuard(host, onFailure, 'the primary process')
   return (name, { text, window }) => {
     const counter = [scopeOf(host), name, text].join(' ')
     return guard(async key => {
@@ -68,59 +68,59 @@ function countInPrimary(
 /** Returns a scope that is equal on every node, and distinct for routes with their own options. */
 const scopeOf = ({ config: { at } }: RedisHost) => at.join('.').replace(/[^\w./*-]/g, '_')
 
-function openCounts(host: RedisHost, options: FilledRateLimit): CreateCount {
+function createCounters(host: RedisHost, options: FilledRateLimit): CreateCounter {
   const { store, onFailure } = options
   if (store === 'memory') {
     return host.countTogether ? countInPrimary(host, host.countTogether, options) : countInMemory(host)
   }
   const redis = redisConnection(host, {}, STORE_COMMANDS, { vital: onFailure === 'closed' })
-  return createRedisCounts(redis, host, { scope: scopeOf(host), onFailure })
+  return createRedisCounters(redis, host, { scope: scopeOf(host), onFailure })
 }
 
-function lintRules({ rules }: Limits, host: RedisHost) {
+function warnOfUnmatchedRules({ rules }: Limits, host: RedisHost) {
   const tools = host.routes
     .flatMap(route => host.services.reachableItemsOf(route))
     .flatMap(({ kind, key }) => (kind === 'tools' ? key : []))
   for (const { glob } of rules) {
     if (tools.some(tool => matchesGlob(glob, tool))) continue
-    const near = nearest(glob.replaceAll('*', ''), tools)
-    if (near === undefined && !host.services.knowsItems()) continue
-    const hint = near === undefined ? '' : `; did you mean "${near}"?`
+    const suggestion = nearest(glob.replaceAll('*', ''), tools)
+    if (suggestion === undefined && !host.services.knowsItems()) continue
+    const hint = suggestion === undefined ? '' : `; did you mean "${suggestion}"?`
     const what = `the limit matches no tool that is defined at startup${hint}`
     host.report(new StartError('MH1113', what, { at: [...host.config.at, 'tools', glob] }), 'warning')
   }
 }
 
-function createRefusing({ name, metrics, clock }: RedisHost): Refusing {
-  const tell = metrics.counter({
+function createLimiter({ name, metrics, clock }: RedisHost): Limiter {
+  const count = metrics.counter({
     name: 'mcp_host_rate_limited_total',
     help: 'Requests and calls that were refused with 429, by the limit: address, user, client, tool or concurrent.',
     labels: ['limit'],
   })
-  return { by: name, now: clock.monotonic, refused: limit => tell(1, { limit }) }
+  return { plugin: name, now: clock.monotonic, count: limit => count(1, { limit }) }
 }
 
 function setup(host: RedisHost, options: FilledRateLimit) {
-  const fault = faultIn(options, host)
-  if (fault) return host.report(fault)
-  const createCount = openCounts(host, options)
-  let limits = compileLimits(options, createCount)
+  const error = checkOptions(options, host)
+  if (error) return host.report(error)
+  const createCounter = createCounters(host, options)
+  let limits = compileLimits(options, createCounter)
   const now = () => limits
-  const refusing = createRefusing(host)
-  host.onRequest(limitAddresses(now, refusing))
-  host.authorize(limitUsers(now, refusing))
-  host.onCall(limitCalls(now, refusing))
+  const limiter = createLimiter(host)
+  host.onRequest(limitAddresses(now, limiter))
+  host.authorize(limitUsers(now, limiter))
+  host.onCall(limitCalls(now, limiter))
   host.explain(item => {
     if (!item) return describeRoute(limits)
     return item.kind === 'tools' ? describeTool(limits, item) : []
   })
-  host.onReady(() => lintRules(limits, host))
+  host.onReady(() => warnOfUnmatchedRules(limits, host))
   host.onReload<FilledRateLimit>(changed => {
-    const wrong = faultIn(changed, host)
-    if (wrong) throw wrong
+    const error = checkOptions(changed, host)
+    if (error) throw error
     // A reload cannot change the store.
     if (changed.store !== options.store || changed.onFailure !== options.onFailure) return undefined
-    const next = compileLimits(changed, createCount, limits)
+    const next = compileLimits(changed, createCounter, limits)
     return () => {
       limits = next
     }
@@ -129,6 +129,6 @@ function setup(host: RedisHost, options: FilledRateLimit) {
 
 export const rateLimit = definePlugin<RateLimitOptions, FilledRateLimit, RedisSections>({
   sections: REDIS_SECTIONS,
-  options: optionsSchema,
+  options: rateLimitSchema,
   setup,
 })

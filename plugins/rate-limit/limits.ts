@@ -1,24 +1,24 @@
 // Compiles the options of an instance: counters, tool rules and descriptions.
 import { matchesGlob, type ToolItem } from '../../core/auth.ts'
-import type { Count, CreateCount } from './memory-counts.ts'
-import { type FilledRateLimit, type Rate, readRate } from './options.ts'
+import type { Counter, CreateCounter } from './memory-counter.ts'
+import { type FilledRateLimit, parseRate, type Rate } from './options.ts'
 
-interface Running {
-  enter(key: string): boolean
-  leave(key: string): void
+interface ConcurrencyCounter {
+  acquire(key: string): boolean
+  release(key: string): void
   readonly count: number
 }
 
-function createRunning(most: number): Running {
+function createConcurrencyCounter(max: number): ConcurrencyCounter {
   const running = new Map<string, number>()
   return {
-    enter(key) {
+    acquire(key) {
       const count = running.get(key) ?? 0
-      if (count >= most) return false
+      if (count >= max) return false
       running.set(key, count + 1)
       return true
     },
-    leave(key) {
+    release(key) {
       const count = (running.get(key) ?? 0) - 1
       if (count > 0) running.set(key, count)
       else running.delete(key)
@@ -32,25 +32,25 @@ function createRunning(most: number): Running {
 export interface Limit {
   /** `address`, `user`, `client` or `tool`. */
   readonly name: string
-  readonly place: string
+  readonly path: string
   readonly rate: Rate
   /** The `RateLimit-Policy` member. */
   readonly policy: string
-  readonly count: Count
+  readonly count: Counter
 }
 
 export interface Cap {
   readonly name: string
-  readonly place: string
-  readonly most: number
-  readonly running: Running
+  readonly path: string
+  readonly max: number
+  readonly running: ConcurrencyCounter
 }
 
 export interface ToolRule {
   readonly glob: string
   readonly limit: Limit | undefined
   readonly cap: Cap | undefined
-  readonly forAll: boolean
+  readonly isShared: boolean
 }
 
 export interface Limits {
@@ -63,83 +63,83 @@ export interface Limits {
   rulesOf(tool: ToolItem): readonly ToolRule[]
 }
 
-type Named = Pick<Limit, 'name' | 'place'>
+type Identity = Pick<Limit, 'name' | 'path'>
 
-const createCap = (most: number | undefined, named: Named): Cap | undefined =>
-  most === undefined ? undefined : { ...named, most, running: createRunning(most) }
+const createCap = (max: number | undefined, identity: Identity): Cap | undefined =>
+  max === undefined ? undefined : { ...identity, max, running: createConcurrencyCounter(max) }
 
-/** Unchanged limits of `known` keep their counters. */
-export function compileLimits(options: FilledRateLimit, createCount: CreateCount, known?: Limits): Limits {
-  const knownLimits = [known?.address, known?.user, known?.client, ...(known?.rules ?? []).map(({ limit }) => limit)]
-  const knownCaps = [known?.cap, ...(known?.rules ?? []).map(({ cap }) => cap)]
+/** Unchanged limits of `old` keep their counters. */
+export function compileLimits(options: FilledRateLimit, createCount: CreateCounter, old?: Limits): Limits {
+  const oldLimits = [old?.address, old?.user, old?.client, ...(old?.rules ?? []).map(({ limit }) => limit)]
+  const oldCaps = [old?.cap, ...(old?.rules ?? []).map(({ cap }) => cap)]
 
-  function limitOf(text: string | undefined, { name, place }: Named): Limit | undefined {
+  function createLimit(text: string | undefined, { name, path }: Identity): Limit | undefined {
     if (text === undefined) return undefined
-    const same = knownLimits.find(limit => limit?.place === place && limit.rate.text === text)
-    if (same) return same
-    const rate = readRate(text)
-    const policy = `"${name}";q=${rate.most};w=${rate.window / 1_000}`
-    return { name, place, rate, policy, count: createCount(place, rate) }
+    const unchanged = oldLimits.find(limit => limit?.path === path && limit.rate.text === text)
+    if (unchanged) return unchanged
+    const rate = parseRate(text)
+    const policy = `"${name}";q=${rate.max};w=${rate.window / 1_000}`
+    return { name, path, rate, policy, count: createCount(path, rate) }
   }
-  function capOf(most: number | undefined, named: Named): Cap | undefined {
-    return knownCaps.find(cap => cap?.place === named.place && cap.most === most) ?? createCap(most, named)
+  function reuseCap(max: number | undefined, identity: Identity): Cap | undefined {
+    return oldCaps.find(cap => cap?.path === identity.path && cap.max === max) ?? createCap(max, identity)
   }
-  function ruleOf([glob, written]: [string, NonNullable<FilledRateLimit['tools']>[string]]): ToolRule {
-    const { limit, concurrent, per } = typeof written === 'string' ? { limit: written } : written
-    const place = `tools.${glob}`
-    const forAll = per === 'all'
+  function createRule([glob, configured]: [string, NonNullable<FilledRateLimit['tools']>[string]]): ToolRule {
+    const { limit, concurrent, per } = typeof configured === 'string' ? { limit: configured } : configured
+    const path = `tools.${glob}`
+    const isShared = per === 'all'
     return {
       glob,
-      limit: limitOf(limit, { name: 'tool', place: forAll ? `${place} of all` : place }),
-      cap: capOf(concurrent, { name: 'tool', place: `${place}.concurrent` }),
-      forAll,
+      limit: createLimit(limit, { name: 'tool', path: isShared ? `${path} of all` : path }),
+      cap: reuseCap(concurrent, { name: 'tool', path: `${path}.concurrent` }),
+      isShared,
     }
   }
 
-  const rules = Object.entries(options.tools ?? {}).map(ruleOf)
-  const found = new WeakMap<ToolItem, readonly ToolRule[]>()
+  const rules = Object.entries(options.tools ?? {}).map(createRule)
+  const cache = new WeakMap<ToolItem, readonly ToolRule[]>()
   return {
     options,
-    address: limitOf(options.address, { name: 'address', place: 'address' }),
-    user: limitOf(options.user, { name: 'user', place: 'user' }),
-    client: limitOf(options.client, { name: 'client', place: 'client' }),
-    cap: capOf(options.concurrent, { name: 'user', place: 'concurrent' }),
+    address: createLimit(options.address, { name: 'address', path: 'address' }),
+    user: createLimit(options.user, { name: 'user', path: 'user' }),
+    client: createLimit(options.client, { name: 'client', path: 'client' }),
+    cap: reuseCap(options.concurrent, { name: 'user', path: 'concurrent' }),
     rules,
     rulesOf(tool) {
-      let own = found.get(tool)
-      if (!own) {
-        own = rules.filter(({ glob }) => matchesGlob(glob, tool.key))
-        found.set(tool, own)
+      let matching = cache.get(tool)
+      if (!matching) {
+        matching = rules.filter(({ glob }) => matchesGlob(glob, tool.key))
+        cache.set(tool, matching)
       }
-      return own
+      return matching
     },
   }
 }
 
 /** Formats a rate, such as `120 requests in 1m`. */
-export const inWords = ({ rate: { most, text } }: Limit, what: string): string =>
-  `${most} ${what}${most === 1 ? '' : 's'} in ${text.slice(text.indexOf('/') + 1)}`
+export const formatRate = ({ rate: { max, text } }: Limit, what: string): string =>
+  `${max} ${what}${max === 1 ? '' : 's'} in ${text.slice(text.indexOf('/') + 1)}`
 
-const WHOSE = { address: 'of one address', user: 'of one user', client: 'of one OAuth client' } as const
+const SUBJECTS = { address: 'of one address', user: 'of one user', client: 'of one OAuth client' } as const
 
 /** Formats one line per limit, for `mcp-host explain`. */
 export function describeRoute(limits: Limits): string[] {
   const { options, cap } = limits
   const lines = (['address', 'user', 'client'] as const).flatMap(name => {
     const limit = limits[name]
-    return limit ? `${name}: at most ${inWords(limit, 'request')} ${WHOSE[name]}` : []
+    return limit ? `${name}: at most ${formatRate(limit, 'request')} ${SUBJECTS[name]}` : []
   })
-  if (cap) lines.push(`concurrent: at most ${cap.most} tool calls of one user at once, in one process`)
+  if (cap) lines.push(`concurrent: at most ${cap.max} tool calls of one user at once, in one process`)
   const counted = options.store === 'redis' ? `in Redis; while it is away ${options.onFailure}` : 'in this process'
   return [...lines, `counted ${counted}`]
 }
 
 export function describeTool(limits: Limits, tool: ToolItem): string[] {
-  return limits.rulesOf(tool).flatMap(({ glob, limit, cap, forAll }) => {
-    const whose = forAll ? 'of all callers' : 'of one user'
+  return limits.rulesOf(tool).flatMap(({ glob, limit, cap, isShared }) => {
+    const subject = isShared ? 'of all callers' : 'of one user'
     return [
-      ...(limit ? [`tools "${glob}": at most ${inWords(limit, 'call')} ${whose}`] : []),
-      ...(cap ? [`tools "${glob}": at most ${cap.most} at once ${whose}, in one process`] : []),
+      ...(limit ? [`tools "${glob}": at most ${formatRate(limit, 'call')} ${subject}`] : []),
+      ...(cap ? [`tools "${glob}": at most ${cap.max} at once ${subject}, in one process`] : []),
     ]
   })
 }

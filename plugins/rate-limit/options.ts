@@ -6,25 +6,25 @@ import { type OptionsOf, parseDuration } from '../../core/plugin.ts'
 export interface Rate {
   /** The configured text. */
   readonly text: string
-  readonly most: number
+  readonly max: number
   /** Milliseconds, at least a second. */
   readonly window: number
 }
 
 const RATE_PATTERN = '^[1-9]\\d{0,9}/[1-9]\\d{0,4}(s|m|h|d)$'
-const RATE_WORDS = "a limit such as '120/1m' (requests, a slash, and a time in s, m, h or d)"
+const RATE_HINT = "a limit such as '120/1m' (requests, a slash, and a time in s, m, h or d)"
 
-export function readRate(text: string): Rate {
-  const [most, time = ''] = text.split('/')
-  return { text, most: Number(most), window: parseDuration(time) }
+export function parseRate(text: string): Rate {
+  const [max, time = ''] = text.split('/')
+  return { text, max: Number(max), window: parseDuration(time) }
 }
 
 const rate = <const D extends string>(description: D) =>
-  words(description, { pattern: RATE_PATTERN, patternErrorMessage: RATE_WORDS })
+  words(description, { pattern: RATE_PATTERN, patternErrorMessage: RATE_HINT })
 
 const concurrent = <const D extends string>(description: D) => count(description)
 
-export const optionsSchema = closed(
+export const rateLimitSchema = closed(
   {
     address: rate("HTTP requests per IP address, counted before authentication: '600/1m'."),
     user: rate("HTTP requests per user: '120/1m'. Anonymous callers are counted by IP address."),
@@ -69,5 +69,5 @@ export const optionsSchema = closed(
   { description: 'Rate and concurrency limits per address, user, client and tool.' },
 )
 
-export interface RateLimitOptions extends OptionsOf<typeof optionsSchema> {}
-export interface FilledRateLimit extends OptionsOf<typeof optionsSchema, true> {}
+export interface RateLimitOptions extends OptionsOf<typeof rateLimitSchema> {}
+export interface FilledRateLimit extends OptionsOf<typeof rateLimitSchema, true> {}

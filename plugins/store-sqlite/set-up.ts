@@ -5,7 +5,7 @@ import { hostname } from 'node:os'
 import { resolve } from 'node:path'
 import type { InternalHost } from '../../core/internal.ts'
 import { parseSize, StartError } from '../../core/plugin.ts'
-import { claimFile, startOf } from '../families/own-file/index.ts'
+import { claimFile, processStartTime } from '../families/plugin-files/index.ts'
 import { demandSecrets, readStreamBounds } from '../families/stores/index.ts'
 import type { FilledStoreSqliteOptions } from './options.ts'
 import type { Committed } from './thread/messages.ts'
@@ -25,7 +25,7 @@ function nameCrew(): string {
   const pid = process.env[PRIMARY] ?? String(process.pid)
   const space = read('/proc/self/ns/pid', readlinkSync).replace(/\D/g, '')
   const boot = read('/proc/sys/kernel/random/boot_id', file => readFileSync(file, 'utf8')).trim()
-  return [`process ${pid} on ${hostname()}`, startOf(pid), space, boot].filter(Boolean).join(', ')
+  return [`process ${pid} on ${hostname()}`, processStartTime(pid), space, boot].filter(Boolean).join(', ')
 }
 
 function offerFigures(

@@ -36,13 +36,13 @@ interface Sink {
 }
 
 /** The exchanges of a route. */
-export interface ExchangeParts {
+export interface ExchangeContext {
   readonly host: Transport
   readonly jsonWindow: TimeoutQueue<PostExchange>
 }
 
 /** The exchanges of a route share a timer. */
-export const createExchangeParts = (host: Transport): ExchangeParts => ({
+export const createExchangeContext = (host: Transport): ExchangeContext => ({
   host,
   jsonWindow: new TimeoutQueue(JSON_WINDOW, host.clock),
 })
@@ -86,25 +86,25 @@ export class PostExchange implements CallReply, TimeoutEntry {
   newer?: this | undefined = undefined
   linked = false
   due = 0
-  readonly #parts: ExchangeParts
+  readonly #context: ExchangeContext
   readonly #post: Post
-  readonly #ready: EncodedAnswer[] = []
+  readonly #answers: EncodedAnswer[] = []
   #replies: BatchReply[] | undefined
   #sink: Sink | undefined
-  #left: number
-  #held = 0
-  #late = false
+  #remaining: number
+  #holds = 0
+  #isLate = false
   readonly cancellation = new Cancellation()
 
-  constructor(parts: ExchangeParts, post: Post) {
-    this.#parts = parts
+  constructor(context: ExchangeContext, post: Post) {
+    this.#context = context
     this.#post = post
-    this.#left = post.requests.length
-    parts.jsonWindow.add(this)
+    this.#remaining = post.requests.length
+    context.jsonWindow.add(this)
     const { res } = post.ctx
     const closed = () => {
       if (res.writableFinished) return
-      parts.jsonWindow.delete(this)
+      context.jsonWindow.delete(this)
       if (!post.session) this.cancel(new Error('the client closed the response'))
     }
     if (res.destroyed) process.nextTick(closed)
@@ -120,64 +120,64 @@ export class PostExchange implements CallReply, TimeoutEntry {
   }
 
   overdue() {
-    this.#late = true
-    if (this.#held === 0) this.#openSink()
+    this.#isLate = true
+    if (this.#holds === 0) this.#openSink()
   }
 
   hold() {
-    this.#held++
+    this.#holds++
     let isHeld = true
     return () => {
       if (!isHeld) return
       isHeld = false
-      this.#held--
-      if (this.#held === 0 && this.#late && this.#left > 0) this.#openSink()
+      this.#holds--
+      if (this.#holds === 0 && this.#isLate && this.#remaining > 0) this.#openSink()
     }
   }
 
   #openSink(): Sink | undefined {
-    this.#parts.jsonWindow.delete(this)
+    this.#context.jsonWindow.delete(this)
     const { res } = this.#post.ctx
     if (this.#sink || res.destroyed || res.writableEnded) return this.#sink
-    this.#sink = openSink(this.#parts.host, this.#post)
-    for (const answer of this.#ready.splice(0)) this.#sink.send(String(answer))
+    this.#sink = openSink(this.#context.host, this.#post)
+    for (const answer of this.#answers.splice(0)) this.#sink.send(String(answer))
     return this.#sink
   }
 
   send(message: string) {
-    if (this.#left > 0) this.#openSink()?.send(message)
+    if (this.#remaining > 0) this.#openSink()?.send(message)
   }
 
   respond(answer: EncodedAnswer, error?: HostError) {
-    if (this.#left === 0) return
+    if (this.#remaining === 0) return
     if (error) this.#post.ctx.state.refusal = error
-    this.#left--
-    if (!this.#sink) this.#ready.push(answer)
-    else if (this.#left > 0) this.#sink.send(String(answer))
+    this.#remaining--
+    if (!this.#sink) this.#answers.push(answer)
+    else if (this.#remaining > 0) this.#sink.send(String(answer))
     else return this.#sink.end(String(answer))
-    if (this.#left === 0) this.#finish(error)
+    if (this.#remaining === 0) this.#finish(error)
   }
 
   /** A cancelled request has no response. */
   skip() {
-    if (this.#left === 0) return
-    this.#left--
-    if (this.#left === 0) this.#finish()
+    if (this.#remaining === 0) return
+    this.#remaining--
+    if (this.#remaining === 0) this.#finish()
   }
 
   #finish(error?: HostError) {
-    this.#parts.jsonWindow.delete(this)
+    this.#context.jsonWindow.delete(this)
     if (this.#sink) return this.#sink.end()
     const { ctx, batch, requests, session, revision = session?.revision } = this.#post
     const { res } = ctx
     if (res.destroyed || res.writableEnded) return
-    const [only] = this.#ready
-    if (only === undefined) return void this.#openSink()?.end()
-    const answer = batch ? `[${this.#ready.join(',')}]` : only
+    const [firstAnswer] = this.#answers
+    if (firstAnswer === undefined) return void this.#openSink()?.end()
+    const answer = batch ? `[${this.#answers.join(',')}]` : firstAnswer
     // Node writes a short string together with the response head.
     const body = typeof answer !== 'string' ? answer.bytes : answer.length > LARGE_ANSWER ? Buffer.from(answer) : answer
     // Responses are released before the reader has read the body.
-    this.#ready.length = 0
+    this.#answers.length = 0
     // An array is faster than merged objects.
     const fields = ['Content-Type', 'application/json', 'Content-Length', String(Buffer.byteLength(body))]
     let status = 200
@@ -199,18 +199,18 @@ export class PostExchange implements CallReply, TimeoutEntry {
 
   cancel(reason: Error) {
     if (this.cancellation.aborted) return
-    const answered = this.#left === 0
-    this.#left = 0
-    this.#parts.jsonWindow.delete(this)
+    const wasAnswered = this.#remaining === 0
+    this.#remaining = 0
+    this.#context.jsonWindow.delete(this)
     this.cancellation.abort(reason)
     for (const reply of this.#replies ?? []) reply.cancel(reason)
-    if (answered) return
+    if (wasAnswered) return
     if (this.#post.session) this.#openSink()?.end()
     else this.#post.ctx.res.destroy()
   }
 
   disconnect(retry?: number) {
-    if (this.#left > 0) this.#openSink()?.disconnect?.(retry)
+    if (this.#remaining > 0) this.#openSink()?.disconnect?.(retry)
   }
 }
 

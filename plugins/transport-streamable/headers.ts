@@ -23,16 +23,16 @@ const JSON_TYPE = 'application/json'
 const SSE_TYPE = 'text/event-stream'
 const BOTH_TYPES = [JSON_TYPE, SSE_TYPE]
 /** Responses are UTF-8, so a range with that charset matches too. */
-const OFFERED = BOTH_TYPES.flatMap(type => [type, `${type};charset=utf-8`])
+const ACCEPTED_TYPES = BOTH_TYPES.flatMap(type => [type, `${type};charset=utf-8`])
 
 /** Results for the first Accept headers; clients send few different ones. */
-const remembered = new Map<string, ReadonlySet<string>>()
-const MAX_REMEMBERED = 200
+const acceptCache = new Map<string, ReadonlySet<string>>()
+const MAX_CACHED = 200
 
 function readAccept(accept: string): ReadonlySet<string> {
-  const ranges = new Negotiator({ headers: { accept } }).mediaTypes(OFFERED)
+  const ranges = new Negotiator({ headers: { accept } }).mediaTypes(ACCEPTED_TYPES)
   const types = new Set(ranges.map(type => type.split(';')[0] ?? ''))
-  if (remembered.size < MAX_REMEMBERED && accept.length < 200) remembered.set(accept, types)
+  if (acceptCache.size < MAX_CACHED && accept.length < 200) acceptCache.set(accept, types)
   return types
 }
 
@@ -40,50 +40,50 @@ function readAccept(accept: string): ReadonlySet<string> {
 export function requireAccept(accept: string | undefined, needed: readonly string[] = BOTH_TYPES): void {
   // Without the header any type is accepted (RFC 9110 section 12.5.1).
   if (accept === undefined) return
-  const types = remembered.get(accept) ?? readAccept(accept)
+  const types = acceptCache.get(accept) ?? readAccept(accept)
   for (const type of needed) {
     if (types.has(type)) continue
     throw new HostError('notAcceptable', { detail: `Accept must allow ${needed.join(' and ')}` })
   }
 }
 
-export const demandStream = (accept: string | undefined): void => requireAccept(accept, [SSE_TYPE])
+export const requireEventStream = (accept: string | undefined): void => requireAccept(accept, [SSE_TYPE])
 
-export const versionOf = (headers: IncomingHttpHeaders): string | undefined => {
+export const readVersionHeader = (headers: IncomingHttpHeaders): string | undefined => {
   const value = headers['mcp-protocol-version']
   return Array.isArray(value) ? value.join(', ') : value
 }
 
 /** Protocol version and sender metadata of a message. */
-export interface Speech {
+export interface Meta {
   readonly revision: Revision
   readonly client: ClientFacts
   readonly logLevel: LogLevel | undefined
 }
 
-type Spoken = Extract<Message, { kind: 'request' | 'notification' }>
+type Incoming = Extract<Message, { kind: 'request' | 'notification' }>
 
 const UNKNOWN_CLIENT: ClientFacts = { info: undefined, capabilities: {} }
 
 /** True if `_meta` or the version header names a version without handshake. */
 export function isModern(message: ValidMessage, header: string | undefined): boolean {
   // `initialize` negotiates in its body, so its header matters only if it names a version without handshake.
-  const opens = message.kind === 'request' && message.method === 'initialize' && !isModernRevision(header)
-  if (header !== undefined && !isHandshakeRevision(header) && !opens) return true
+  const isInitialize = message.kind === 'request' && message.method === 'initialize' && !isModernRevision(header)
+  if (header !== undefined && !isHandshakeRevision(header) && !isInitialize) return true
   return message.kind !== 'response' && isObject(message.params['_meta']) && namesOwnVersion(message)
 }
 
 /** Reads a message of a version without handshake. Throws `invalidMeta`, `headerMismatch` or `unsupportedVersion`. */
-export function readModern(message: Spoken, header: string | undefined, supported: readonly Revision[]): Speech {
+export function readModern(message: Incoming, header: string | undefined, supported: readonly Revision[]): Meta {
   const meta = message.params['_meta']
   if (message.kind === 'notification') {
     // Only the header names the version of a notification.
     if (header !== undefined && !isModernRevision(header)) throw unsupported(header, supported)
     return { revision: header ?? MODERN_REVISION, client: UNKNOWN_CLIENT, logLevel: undefined }
   }
-  const named = isObject(meta) ? meta[META.protocolVersion] : undefined
-  if (named === undefined && header !== undefined && !isModernRevision(header)) throw unsupported(header, supported)
-  if (named === undefined && message.method === 'initialize') {
+  const hasVersion = isObject(meta) && meta[META.protocolVersion] !== undefined
+  if (!hasVersion && header !== undefined && !isModernRevision(header)) throw unsupported(header, supported)
+  if (!hasVersion && message.method === 'initialize') {
     throw mismatch(`MCP-Protocol-Version is ${header}, which has no initialize; leave the header out`)
   }
   const { version, client, logLevel } = readRequestMeta(meta)
@@ -95,16 +95,16 @@ export function readModern(message: Spoken, header: string | undefined, supporte
 }
 
 /** Reads a message of a handshake version on a route without sessions. Throws `unsupportedVersion`. */
-export function readLegacy(message: Spoken, header: string | undefined, supported: readonly Revision[]): Speech {
-  const opens = message.method === 'initialize'
-  const asked = opens ? message.params['protocolVersion'] : header
-  const revision = isHandshakeRevision(asked) ? asked : opens ? LATEST_HANDSHAKE : ASSUMED_REVISION
-  if (!supported.includes(revision)) throw unsupported(typeof asked === 'string' ? asked : revision, supported)
+export function readLegacy(message: Incoming, header: string | undefined, supported: readonly Revision[]): Meta {
+  const isInitialize = message.method === 'initialize'
+  const requested = isInitialize ? message.params['protocolVersion'] : header
+  const revision = isHandshakeRevision(requested) ? requested : isInitialize ? LATEST_HANDSHAKE : ASSUMED_REVISION
+  if (!supported.includes(revision)) throw unsupported(typeof requested === 'string' ? requested : revision, supported)
   return { revision, client: UNKNOWN_CLIENT, logLevel: undefined }
 }
 
 /** The parameter that `Mcp-Name` repeats, by method. */
-const NAMED_BY: ReadonlyMap<string, string> = new Map([
+const NAME_PARAMS: ReadonlyMap<string, string> = new Map([
   ['tools/call', 'name'],
   ['prompts/get', 'name'],
   ['resources/read', 'uri'],
@@ -115,23 +115,23 @@ const PLAIN_NAME = /^[\w.:/-]+$/
 
 const mismatch = (detail: string) => new HostError('headerMismatch', { detail })
 
-const quoted = (value: unknown) => shown(JSON.stringify(value) ?? 'nothing')
+const quote = (value: unknown) => shown(JSON.stringify(value) ?? 'nothing')
 
 /** Ensures that proxies see the same request as the host (basic/transports/streamable-http, "Server Validation"). */
 export function checkStandardHeaders(
   headers: IncomingHttpHeaders,
-  { kind, method, params }: Spoken,
-  ofExtensions: ReadonlyMap<string, string>,
+  { kind, method, params }: Incoming,
+  extensionNameParams: ReadonlyMap<string, string>,
 ): void {
-  const named = headers['mcp-method']
-  if (kind === 'notification' && named === undefined) return
-  if (named !== method) throw mismatch(`Mcp-Method is ${quoted(named)}, the body's method is ${quoted(method)}`)
-  const key = kind === 'request' ? (NAMED_BY.get(method) ?? ofExtensions.get(method)) : undefined
+  const sent = headers['mcp-method']
+  if (kind === 'notification' && sent === undefined) return
+  if (sent !== method) throw mismatch(`Mcp-Method is ${quote(sent)}, the body's method is ${quote(method)}`)
+  const key = kind === 'request' ? (NAME_PARAMS.get(method) ?? extensionNameParams.get(method)) : undefined
   if (key === undefined) return
   const raw = headers['mcp-name']
   const name = typeof raw !== 'string' ? undefined : PLAIN_NAME.test(raw) ? raw : decodeHeaderValue(raw)
   if (name === undefined) throw mismatch(`Mcp-Name is ${raw === undefined ? 'missing' : 'malformed'}`)
-  if (name !== params[key]) throw mismatch(`Mcp-Name is ${quoted(name)}, the body's ${key} is ${quoted(params[key])}`)
+  if (name !== params[key]) throw mismatch(`Mcp-Name is ${quote(name)}, the body's ${key} is ${quote(params[key])}`)
 }
 
 /** Checks the `Mcp-Param-*` headers of a tool, unless the caller cannot use it. Throws `headerMismatch`. */

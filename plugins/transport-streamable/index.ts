@@ -3,9 +3,9 @@ import { closed, definePlugin } from '../../core/internal.ts'
 import type { OptionsOf } from '../../core/plugin.ts'
 import { REVISIONS, transportOf } from '../../core/transport.ts'
 import { addListen } from '../families/per-request/index.ts'
-import { createPostHandler } from './serve.ts'
-import { createSessionGets } from './session-get.ts'
-import { createVisitPage } from './visit-page.ts'
+import { createEndpointPage } from './endpoint-page.ts'
+import { createPostHandler } from './post-handler.ts'
+import { createSessionGetHandlers } from './session-get.ts'
 
 const OPTIONS = closed({}, { description: 'Streamable HTTP: POST on each route.' })
 
@@ -20,9 +20,9 @@ export const transportStreamable = definePlugin<TransportStreamableOptions>({
     host.endpoint('', route => {
       const transport = transportOf(host)
       const post = createPostHandler(transport, route)
-      const page = createVisitPage(transport, route)
+      const page = createEndpointPage(transport, route)
       if (route.stateless) return { methods: { POST: post }, page }
-      const { get, end } = createSessionGets(transport, route)
+      const { get, end } = createSessionGetHandlers(transport, route)
       return { methods: { GET: get, POST: post, DELETE: end }, page }
     })
   },

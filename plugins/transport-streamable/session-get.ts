@@ -16,29 +16,29 @@ import {
   whenClosed,
 } from '../../core/transport.ts'
 import { isPrimed } from './exchange.ts'
-import { demandStream, versionOf } from './headers.ts'
+import { readVersionHeader, requireEventStream } from './headers.ts'
 import { checkVersion, findSession } from './session-post.ts'
 
 /** Refuses a version without sessions with `methodNotAllowed`. */
 function refuseModern({ req, method }: HostContext) {
-  const revision = versionOf(req.headers)
+  const revision = readVersionHeader(req.headers)
   if (!isModernRevision(revision)) return
   throw new HostError('methodNotAllowed', { detail: `${method} in ${revision}`, headers: { Allow: 'POST' } })
 }
 
-export function createSessionGets(host: Transport, route: McpRoute) {
+export function createSessionGetHandlers(host: Transport, route: McpRoute) {
   /** Number of open GETs by session, by stream, or by the name of a stream before it is found. */
   const openGets = new Map<Session | ResumableStream | string, number>()
 
-  function enter(awaited: Session | ResumableStream | string): () => void {
-    const count = openGets.get(awaited) ?? 0
+  function acquireSlot(target: Session | ResumableStream | string): () => void {
+    const count = openGets.get(target) ?? 0
     if (count >= MAX_OPEN_GETS)
       throw new HostError('conflict', { detail: `${MAX_OPEN_GETS} streams are open for the same messages` })
-    openGets.set(awaited, count + 1)
+    openGets.set(target, count + 1)
     return () => {
-      const left = (openGets.get(awaited) ?? 1) - 1
-      if (left > 0) openGets.set(awaited, left)
-      else openGets.delete(awaited)
+      const remaining = (openGets.get(target) ?? 1) - 1
+      if (remaining > 0) openGets.set(target, remaining)
+      else openGets.delete(target)
     }
   }
 
@@ -55,17 +55,17 @@ export function createSessionGets(host: Transport, route: McpRoute) {
 
   /** Opens a stream for messages that belong to no call. The previous one stays open and silent. */
   async function openStandalone(session: Session, offer: Offer, ctx: HostContext) {
-    const leave = enter(session)
+    const release = acquireSlot(session)
     let stream: ResumableStream
     try {
       stream = await host.streams.openStandalone(session)
     } catch (error) {
-      leave()
+      release()
       throw error
     }
     ctx.respond = false
     const reader = openReader(session, offer, ctx)
-    whenClosed(ctx.res, leave)
+    whenClosed(ctx.res, release)
     if (isPrimed(session)) stream.prime(reader, RETRY)
     void stream.attach(reader, 0)
     if (host.sessions.released) stream.disconnect(RETRY)
@@ -73,29 +73,29 @@ export function createSessionGets(host: Transport, route: McpRoute) {
 
   /** Resumes a stream. It counts until its response is closed and reading has ended, even after a disconnection. */
   async function resume(session: Session, offer: Offer, lastEventId: string, ctx: HostContext) {
-    const place = parseEventId(lastEventId)
-    const entered: Array<() => void> = []
-    const leave = () => {
-      for (const each of entered) each()
+    const position = parseEventId(lastEventId)
+    const releases: Array<() => void> = []
+    const release = () => {
+      for (const releaseSlot of releases) releaseSlot()
     }
     try {
-      if (place) entered.push(enter(`${session.id} ${place.stream}`))
-      const { awaited, check, attach } = await host.streams.resume(session, place)
-      entered.push(enter(awaited))
+      if (position) releases.push(acquireSlot(`${session.id} ${position.stream}`))
+      const { awaited, check, attach } = await host.streams.resume(session, position)
+      releases.push(acquireSlot(awaited))
       await check()
       ctx.respond = false
       // A closed connection must not take the stream from another reader.
       if (!ctx.res.destroyed) await attach(openReader(session, offer, ctx))
     } catch (error) {
-      leave()
+      release()
       throw error
     }
-    whenClosed(ctx.res, leave)
+    whenClosed(ctx.res, release)
   }
 
   async function get(ctx: HostContext) {
     refuseModern(ctx)
-    demandStream(ctx.req.headers.accept)
+    requireEventStream(ctx.req.headers.accept)
     const lastEventId = ctx.req.headers['last-event-id']
     checkVersion(ctx)
     const session = await findSession(host, route, ctx)

@@ -14,8 +14,8 @@ import {
   type ValidMessage,
 } from '../../core/transport.ts'
 import { unsupported } from '../families/per-request/index.ts'
-import { type ExchangeParts, PostExchange, type Request, respondAccepted } from './exchange.ts'
-import { versionOf } from './headers.ts'
+import { type ExchangeContext, PostExchange, type Request, respondAccepted } from './exchange.ts'
+import { readVersionHeader } from './headers.ts'
 
 const sessionHint = ({ method }: HostContext) =>
   method === 'POST'
@@ -38,31 +38,31 @@ export function findSession(
 
 /** Throws `unsupportedVersion` for a version header without a handshake version. The session continues. */
 export function checkVersion({ req }: HostContext): void {
-  const header = versionOf(req.headers)
+  const header = readVersionHeader(req.headers)
   if (header !== undefined && !isHandshakeRevision(header)) throw unsupported(header, HANDSHAKE_REVISIONS)
 }
 
-export function createSessionPosts(host: Transport, route: McpRoute, parts: ExchangeParts) {
+export function createSessionPostHandler(host: Transport, route: McpRoute, context: ExchangeContext) {
   /** Not async, because a promise per call would cost time. */
-  function answerAll(session: Session, requests: readonly Request[], ctx: HostContext, batch: boolean) {
+  function serveAll(session: Session, requests: readonly Request[], ctx: HostContext, batch: boolean) {
     const { req, state } = ctx
     const sender = { headers: req.headers, user: state.user, state, refusalRecorded: requests.length === 1 }
     let exchange: PostExchange | undefined
     return serveRequests(host, session, requests, sender, () => {
       ctx.respond = false
-      exchange ??= new PostExchange(parts, { ctx, requests, batch, session })
+      exchange ??= new PostExchange(context, { ctx, requests, batch, session })
       return requests.length === 1 ? exchange : exchange.replyToOne()
     })
   }
 
-  async function open(message: Request, ctx: HostContext) {
+  async function openSession(message: Request, ctx: HostContext) {
     const { params, user } = ctx.state
     const { headers } = ctx.req
     const signal = () => new AbortController().signal
     const facts = { route, params, user, headers, ip: ctx.ip, signal, admitted: true as const }
     const session = await host.sessions.open(facts, host.name)
     try {
-      await answerAll(session, [message], ctx, false)
+      await serveAll(session, [message], ctx, false)
     } finally {
       if (session.revision === undefined) await host.sessions.end(session, new Error('the handshake failed'))
     }
@@ -81,9 +81,9 @@ export function createSessionPosts(host: Transport, route: McpRoute, parts: Exch
 
   return async function serve(messages: readonly ValidMessage[], ctx: HostContext, batch: boolean): Promise<void> {
     const [first] = messages
-    const opens = first?.kind === 'request' && first.method === 'initialize'
-    if (first && opens && !(await namesSession(ctx))) return open(first, ctx)
-    if (opens) checkVersion(ctx)
+    const isInitialize = first?.kind === 'request' && first.method === 'initialize'
+    if (first && isInitialize && !(await namesSession(ctx))) return openSession(first, ctx)
+    if (isInitialize) checkVersion(ctx)
     const requests: Request[] = []
     const ids: RequestId[] = []
     for (const message of messages) {
@@ -94,13 +94,13 @@ export function createSessionPosts(host: Transport, route: McpRoute, parts: Exch
     const found = findSession(host, route, ctx, ids)
     const session = found instanceof Promise ? await found : found
     try {
-      if (opens && session.revision !== undefined) {
+      if (isInitialize && session.revision !== undefined) {
         throw new HostError('invalidRequest', { detail: 'the session is initialized already' })
       }
       if (batch) demandBatches(session.revision)
       for (const message of messages) if (message.kind !== 'request') await receiveMessage(session, message)
       if (requests.length === 0) return respondAccepted(ctx)
-      await answerAll(session, requests, ctx, batch)
+      await serveAll(session, requests, ctx, batch)
     } catch (error) {
       session.abandon(ids)
       throw error

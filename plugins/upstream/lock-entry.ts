@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import { isDeepStrictEqual } from 'node:util'
 import { isObject, StartError } from '../../core/plugin.ts'
 import { isTooDeep } from '../../remote/index.ts'
-import { canonicalJson, hasOwnHash, withHash } from '../families/canonical-json/index.ts'
+import { canonicalJson, hasValidHash, withHash } from '../families/canonical-json/index.ts'
 import { visibleText } from '../families/texts/index.ts'
 import type { Difference } from '../families/upstream-calls/index.ts'
 import type { Item, Snapshot } from './lists.ts'
@@ -39,7 +39,7 @@ const isLockEntry = (value: unknown): value is LockEntry =>
   ['string', 'undefined'].includes(typeof value['instructions']) &&
   LISTS.every(list => isObject(value[list]) && Object.values(value[list]).every(isObject)) &&
   typeof value['hash'] === 'string' &&
-  hasOwnHash(value as { hash: string })
+  hasValidHash(value as { hash: string })
 
 const shownInstructions = ({ instructions }: Snapshot, options: Filters): string | undefined =>
   options.instructions === 'append' && instructions !== undefined ? visibleText(instructions) : undefined

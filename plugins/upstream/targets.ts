@@ -48,7 +48,7 @@ function createHttpTargets(http: HttpSettings, settings: ServerSettings, host: T
   const { url, tls, auth, forwardHeaders } = http
   const { origin } = new URL(url)
   const login = host?.logins && { logins: host.logins, id: name }
-  const parts = host && { what: `${what}.auth`, apiUrl: url, services: () => host.services, clock: host.clock, login }
+  const parts = host && { path: `${what}.auth`, apiUrl: url, services: () => host.services, clock: host.clock, login }
   // Only the serving host has users; other hosts skip logins.
   const source = auth && parts && (auth.kind !== 'login' || login) ? createTokenSource(auth, parts) : undefined
   const hostSource = isPerCaller(auth) ? undefined : source

@@ -14,7 +14,7 @@ import {
   type RequestOptions,
   type ServerNotification,
 } from '../../remote/index.ts'
-import { isLoginRound, isPerCaller, stepUpOf, withLogin } from '../families/credentials/index.ts'
+import { isLoginRound, isPerCaller, readStepUp, withLogin } from '../families/credentials/index.ts'
 import { countsText, visibleLine, visibleText } from '../families/texts/index.ts'
 import {
   type Difference,
@@ -959,7 +959,7 @@ export class Upstream implements UpstreamClient {
   #canRepeat(error: unknown, call: Call, method: string): boolean {
     if (!(error instanceof RemoteError)) return false
     if (error.executed !== 'no') return error.reason === 'lost' && method !== 'tools/call'
-    const stepUp = stepUpOf(error.status, error.challenge)
+    const stepUp = readStepUp(error.status, error.challenge)
     if (isUnauthorized(error) || stepUp !== undefined) {
       const own = this.#credentials.get(call)
       return own ? own.invalidateToken(stepUp) : stepUp === undefined && this.#parts.targets.invalidateToken()

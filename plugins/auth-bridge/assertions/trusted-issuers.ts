@@ -29,7 +29,7 @@ export function createTrustedIssuers(host: InternalHost, { trustedIssuers }: Fil
       if (url !== undefined && isPlain(url)) refuse(key, 'anyone on the network path can replace the keys; use https')
     }
     if (trusted.has(issuer)) refuse('issuer', 'duplicate issuer')
-    const keys = createIssuerKeys({ issuer, jwksUri, maxAge: MAX_AGE, maxStale: MAX_STALE, loose: false, log })
+    const keys = createIssuerKeys({ issuer, jwksUri, maxAge: MAX_AGE, maxStale: MAX_STALE, lenient: false, log })
     host.onClose(() => keys.close())
     trusted.set(issuer, { issuer, tenant, keys })
   }

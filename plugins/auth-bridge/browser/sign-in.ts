@@ -6,7 +6,7 @@ import type { Interaction, Session } from 'oidc-provider'
 import type { UserPage } from '../../../core/auth.ts'
 import { HostError } from '../../../core/index.ts'
 import type { Clock, HostContext } from '../../../core/plugin.ts'
-import { asText, pendingAt, redirectTo } from '../../families/credentials/index.ts'
+import { asText, pendingKey, redirectTo } from '../../families/credentials/index.ts'
 import { sendPage } from '../../families/pages/index.ts'
 import { createAddressLimit, createLimit } from '../limits.ts'
 import type { Bridge } from '../make.ts'
@@ -64,7 +64,7 @@ interface Attempt {
 const TTL = SIGN_IN_TTL * 1_000
 const STATE_BYTES = 32
 
-const attemptAt = (state: string) => pendingAt('attempt', state)
+const attemptAt = (state: string) => pendingKey('attempt', state)
 
 /** Takes the sign-in attempt. Undefined in another browser. `again`: the state was used before. */
 async function takeAttempt(ctx: HostContext, { records, issuer }: Bridge, state: string) {
@@ -82,7 +82,7 @@ interface Done {
   readonly browser: string
 }
 
-const doneAt = (uid: string) => pendingAt('signed in for', uid)
+const doneAt = (uid: string) => pendingKey('signed in for', uid)
 
 /** Reads the login. Undefined in another browser. */
 async function readDone(ctx: HostContext, { records, issuer }: Bridge, uid: string): Promise<Done | undefined> {

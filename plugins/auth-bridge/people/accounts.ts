@@ -2,7 +2,7 @@
 
 import { type Client, errors } from 'oidc-provider'
 import type { Clock, Logger } from '../../../core/plugin.ts'
-import { asText, digest, grantedAt, type OperatorGrant, type Records } from '../../families/credentials/index.ts'
+import { asText, digest, grantedKey, type OperatorGrant, type Records } from '../../families/credentials/index.ts'
 import { isBrowser } from '../browser/browser.ts'
 import { sameRedirect } from '../clients/redirects.ts'
 import { createLimit } from '../limits.ts'
@@ -20,9 +20,9 @@ export interface Consent extends OperatorGrant {
 
 const MOST = 200
 
-const placeOf = (grantId: string) => grantedAt('consent', grantId)
-const listOf = (subject: string) => grantedAt('consents of', subject)
-const NEWEST = grantedAt('newest consents', '')
+const placeOf = (grantId: string) => grantedKey('consent', grantId)
+const listOf = (subject: string) => grantedKey('consents of', subject)
+const NEWEST = grantedKey('newest consents', '')
 
 /** Returns a digest of the metadata that consent depends on: excludes keys and images. */
 export function digestOfDocument(client: Client): string | undefined {
@@ -115,7 +115,7 @@ const CONSENT = 'BridgeConsent'
 
 export const consentIn = ({ oidc }: ProviderContext) => oidc.entities[CONSENT] as Consent | undefined
 
-const sessionPlace = (sessionUid: string) => grantedAt('login of session', sessionUid)
+const sessionPlace = (sessionUid: string) => grantedKey('login of session', sessionUid)
 
 export interface Presented {
   readonly grantId?: string

@@ -1,7 +1,7 @@
 // Logins: users with their provider tokens. Consents and sessions depend on a login.
 import { randomBytes } from 'node:crypto'
 import type { Clock, Logger } from '../../../core/plugin.ts'
-import { grantedAt, type Records } from '../../families/credentials/index.ts'
+import { grantedKey, type Records } from '../../families/credentials/index.ts'
 import {
   isUpstreamError,
   type Person,
@@ -54,8 +54,8 @@ const LEFT_ALONE = 10_000
 const ENDED = { ended: 'the login has ended' } as const
 const NOT_TOLD = 'could not report a sign-out to the provider'
 
-const placeOf = (id: string) => grantedAt('login', id)
-const loginsOf = (browser: string) => grantedAt('logins of browser', browser)
+const placeOf = (id: string) => grantedKey('login', id)
+const loginsOf = (browser: string) => grantedKey('logins of browser', browser)
 const MOST_OF_BROWSER = 50
 
 export type Logins = ReturnType<typeof createLogins>
@@ -154,7 +154,7 @@ export function createLogins({ records, upstream, decide, log, clock, idle, most
     run: (login: Login) => Promise<Value>,
   ): Promise<Value | 'busy' | undefined> {
     // The lock is stored as granted, because pending entries can be evicted.
-    const done = await records.locked(grantedAt('asking', id), LOCK_TTL, async () => {
+    const done = await records.withLock(grantedKey('asking', id), LOCK_TTL, async () => {
       const login = await find(id)
       return login && (await run(login))
     })

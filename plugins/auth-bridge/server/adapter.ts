@@ -1,6 +1,6 @@
 // Storage of oidc-provider. Codes are single-use on all nodes; a used refresh token works in its grace period.
 import Provider, { errors } from 'oidc-provider'
-import { digest, grantedAt, type Place, pendingAt, type Records } from '../../families/credentials/index.ts'
+import { digest, grantedKey, pendingKey, type RecordKey, type Records } from '../../families/credentials/index.ts'
 import type { ClientMetadata, RegisteredClients } from '../clients/client-rules.ts'
 
 /** A refresh token and its replacements. After the grace period only one replacement remains usable. */
@@ -50,21 +50,21 @@ const MOST_BRANCHES = 100
 const USED_AGAIN = 'it was used already'
 const SECOND_BRANCH = 'another token that replaced the same one was used after the grace period'
 
-const forkAt = (name: string) => grantedAt('fork', name)
+const forkAt = (name: string) => grantedKey('fork', name)
 
-const uidAt = (uid: string) => grantedAt('session of', uid)
+const uidAt = (uid: string) => grantedKey('session of', uid)
 
 export const createAdapter =
   ({ records, clients, now, refreshGrace, refreshToken, replayed }: AdapterSettings) =>
   (model: string) => {
     /** Pending replacements by request. */
     const pending = new WeakMap<object, readonly Branch[]>()
-    function at(id: string): Place {
-      return PENDING.has(model) ? pendingAt(model, id) : grantedAt(model, id)
+    function at(id: string): RecordKey {
+      return PENDING.has(model) ? pendingKey(model, id) : grantedKey(model, id)
     }
 
-    function usedAt(id: string): Place {
-      return grantedAt(`used ${model}`, id)
+    function usedAt(id: string): RecordKey {
+      return grantedKey(`used ${model}`, id)
     }
 
     function read(id: string): Promise<Payload | undefined> {
@@ -80,7 +80,7 @@ export const createAdapter =
     async function find(id: string): Promise<Payload | ClientMetadata | undefined> {
       if (model === 'Client') return clients.find(id)
       const payload = await read(id)
-      if (model === 'Session') return payload ?? records.read<Payload>(pendingAt(model, id))
+      if (model === 'Session') return payload ?? records.read<Payload>(pendingKey(model, id))
       if (!payload || !USED_ONCE.has(model)) return payload
       const used = await findUse(id)
       if (used === undefined) return payload
@@ -105,7 +105,7 @@ export const createAdapter =
     async function keepSession(id: string, payload: Payload, ttl: number): Promise<void> {
       if (payload.accountId === undefined) {
         // The cookie of an ended session gets a new, anonymous session.
-        await records.write(pendingAt(model, id), payload, ttl)
+        await records.write(pendingKey(model, id), payload, ttl)
         return records.delete(at(id))
       }
       await records.write(at(id), payload, ttl)
@@ -158,12 +158,12 @@ export const createAdapter =
 
     async function endGrant(payload: Payload | undefined, reason: string): Promise<never> {
       replayed(model, payload?.grantId, reason)
-      if (payload?.grantId !== undefined) await records.delete(grantedAt('Grant', payload.grantId))
+      if (payload?.grantId !== undefined) await records.delete(grantedKey('Grant', payload.grantId))
       throw new errors.InvalidGrant(reason)
     }
 
     async function destroy(id: string): Promise<void> {
-      const places = model === 'Session' ? [at(id), pendingAt(model, id)] : [at(id)]
+      const places = model === 'Session' ? [at(id), pendingKey(model, id)] : [at(id)]
       await records.delete(...places)
     }
 

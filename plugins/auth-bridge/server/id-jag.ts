@@ -3,8 +3,8 @@
 import type Provider from 'oidc-provider'
 import { errors, type ResourceServer } from 'oidc-provider'
 import type { Claims, Logger } from '../../../core/plugin.ts'
-import { grantedAt, type Records } from '../../families/credentials/index.ts'
-import { type Algorithm, ASYMMETRIC, loadJsonWebToken, readToken, signer } from '../../families/issuer-keys/index.ts'
+import { grantedKey, type Records } from '../../families/credentials/index.ts'
+import { type Algorithm, ASYMMETRIC, decodeJwt, findKey, loadJsonWebToken } from '../../families/issuer-keys/index.ts'
 import type { TrustedIssuer, TrustedIssuers } from '../assertions/trusted-issuers.ts'
 import { isConfidential, JWT_BEARER } from '../clients/client-rules.ts'
 import type { Decide, Standing } from '../people/decide.ts'
@@ -77,7 +77,7 @@ function claimsProblem(claims: Claims, from: TrustedIssuer, audience: string, cl
 
 function createAssertionCheck(trusted: TrustedIssuers, audience: string) {
   return async (text: string, clientId: string): Promise<Checked> => {
-    const read = text.length > MAX_ASSERTION ? undefined : readToken(text)
+    const read = text.length > MAX_ASSERTION ? undefined : decodeJwt(text)
     if (!read || 'refused' in read) return { refused: 'it is not a signed JWT' }
     const { header, claims } = read
     const from = typeof claims['iss'] === 'string' ? trusted.get(claims['iss']) : undefined
@@ -89,7 +89,7 @@ function createAssertionCheck(trusted: TrustedIssuers, audience: string) {
     const found = await from.keys.find(header['kid'] as string | undefined, algorithm)
     if ('unavailable' in found)
       return { unavailable: 'the keys of its issuer cannot be fetched now', retryAfter: found.retryAfter }
-    const { key } = signer(await loadJsonWebToken(), text, algorithm, found.keys)
+    const { key } = findKey(await loadJsonWebToken(), text, algorithm, found.keys)
     if (!key) return { refused: 'its signature matches no key of its issuer' }
     const { sub, jti, exp } = claims as { sub: string; jti: string; exp: number }
     return { assertion: { from, claims, subject: sub, id: jti, until: (exp + TOLERANCE) * 1_000 } }
@@ -164,7 +164,7 @@ function scopesFor({ claims }: Assertion, requested: unknown, standing: Standing
 
 /** Marks an assertion as used. Stored as granted, because anyone could cause the eviction of pending entries. */
 async function useUp({ from, id, until }: Assertion, records: Records): Promise<void> {
-  const isFirst = await records.add(grantedAt('assertion', `${from.issuer} ${id}`), 1, Math.max(1, until - Date.now()))
+  const isFirst = await records.add(grantedKey('assertion', `${from.issuer} ${id}`), 1, Math.max(1, until - Date.now()))
   if (!isFirst) throw refuse('the assertion was used already (jti)')
 }
 

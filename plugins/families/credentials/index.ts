@@ -8,10 +8,10 @@ export {
   createSealer,
   digest,
   formToken,
-  grantedAt,
+  grantedKey,
   isFormToken,
-  type Place,
-  pendingAt,
+  pendingKey,
+  type RecordKey,
   type Records,
   redirectTo,
 } from './records.ts'
@@ -29,6 +29,6 @@ export {
   type AuthorizedRequest,
   createTokenSource,
   type Refusal,
-  stepUpOf,
+  readStepUp,
   type TokenSource,
 } from './tokens.ts'

@@ -11,36 +11,38 @@ export class LoginRequired extends ToolError {
   readonly createUrl: () => Promise<string>
   /** Resolves when the caller has logged in. Rejects with a ToolError after a time limit, or if the call is cancelled. */
   readonly wait: (ctx: CallContext) => Promise<void>
-  readonly #what: string
+  readonly #apiName: string
 
-  constructor(what: string, { createUrl, wait }: Pick<LoginRequired, 'createUrl' | 'wait'>) {
-    super(`This requires a login at ${what}. Call a tool of it first.`)
-    this.#what = what
+  constructor(apiName: string, { createUrl, wait }: Pick<LoginRequired, 'createUrl' | 'wait'>) {
+    super(`This requires a login at ${apiName}. Call a tool of it first.`)
+    this.#apiName = apiName
     this.createUrl = createUrl
     this.wait = wait
   }
 
   /** Sends the URL as an elicitation. Throws it as a ToolError for clients without URL elicitation. */
-  async ask(ctx: CallContext): Promise<InputRequired> {
+  async requestLogin(ctx: CallContext): Promise<InputRequired> {
     const call = callOf(ctx)
     const url = await this.createUrl()
-    const how = `Open this URL within 10 minutes, on any device where you can sign in to this service: ${url}`
-    const message = `Log in at ${this.#what}. ${how} If the call ends before you finish, call the tool again.`
+    const instruction = `Open this URL within 10 minutes, on any device where you can sign in to this service: ${url}`
+    const message = `Log in at ${this.#apiName}. ${instruction} If the call ends before you finish, call the tool again.`
     const params = { mode: 'url' as const, url, message }
-    const question: InputRequest = { method: 'elicitation/create', params }
+    const request: InputRequest = { method: 'elicitation/create', params }
     // A request in another round would prevent this call from continuing.
-    const canAsk = call?.asks && !roundOf(ctx) && !missingCapability(question, call.client.capabilities)
-    if (canAsk) return new InputRequired({ [KEY]: question }, { [KEY]: true })
-    throw new ToolError(`This requires a login of the user at ${this.#what}. ${how} Then call the tool again.`)
+    const canElicit = call?.asks && !roundOf(ctx) && !missingCapability(request, call.client.capabilities)
+    if (canElicit) return new InputRequired({ [KEY]: request }, { [KEY]: true })
+    throw new ToolError(
+      `This requires a login of the user at ${this.#apiName}. ${instruction} Then call the tool again.`,
+    )
   }
 
-  refused(): ToolError {
-    return new ToolError(`The user did not log in at ${this.#what}.`)
+  createRefusal(): ToolError {
+    return new ToolError(`The user did not log in at ${this.#apiName}.`)
   }
 }
 
 /** Returns the client's response to the URL; undefined if the URL was not sent in the last round. */
-function responseOf(ctx: CallContext): Readonly<Record<string, unknown>> | undefined {
+function readResponse(ctx: CallContext): Readonly<Record<string, unknown>> | undefined {
   const { state, responses = {} } = roundOf(ctx) ?? {}
   const response = isLoginRound(state) ? responses[KEY] : undefined
   return isObject(response) ? response : undefined
@@ -55,9 +57,9 @@ export async function withLogin<Value>(ctx: CallContext, run: () => Promise<Valu
     return await run()
   } catch (error) {
     if (!(error instanceof LoginRequired)) throw error
-    const response = responseOf(ctx)
-    if (!response) return error.ask(ctx)
-    if (response['action'] !== 'accept') throw error.refused()
+    const response = readResponse(ctx)
+    if (!response) return error.requestLogin(ctx)
+    if (response['action'] !== 'accept') throw error.createRefusal()
     await error.wait(ctx)
     return run()
   }

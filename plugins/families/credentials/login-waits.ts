@@ -9,7 +9,7 @@ const MAX_WAIT = 120_000
 /** Interval of checks for logins that another node finished. */
 const CHECK_PAUSE = 1_000
 
-interface Waiting {
+interface WaitingCalls {
   readonly calls: Set<(isDone: boolean) => void>
   check(): void
 }
@@ -24,19 +24,19 @@ export interface WaitRequest {
 }
 
 export function createLoginWaits(clock: Clock, log: Logger) {
-  const logins = new Map<string, Waiting>()
+  const logins = new Map<string, WaitingCalls>()
   const owners = new Map<string, number>()
   let total = 0
 
-  function count(owner: string, by: 1 | -1) {
-    total += by
-    const left = (owners.get(owner) ?? 0) + by
-    if (left > 0) owners.set(owner, left)
+  function updateCount(owner: string, change: 1 | -1) {
+    total += change
+    const remaining = (owners.get(owner) ?? 0) + change
+    if (remaining > 0) owners.set(owner, remaining)
     else owners.delete(owner)
   }
 
-  function open(key: string, isDone: WaitRequest['isDone']): Waiting {
-    const calls: Waiting['calls'] = new Set()
+  function startChecks(key: string, isDone: WaitRequest['isDone']): WaitingCalls {
+    const calls: WaitingCalls['calls'] = new Set()
     let timer: Timer | undefined
     let isChecking = false
     async function check() {
@@ -62,9 +62,9 @@ export function createLoginWaits(clock: Clock, log: Logger) {
         const detail = 'too many calls wait for a login: finish the login, or cancel a call, then call the tool again'
         throw new HostError('tooManyRequests', { detail })
       }
-      const known = logins.get(key)
-      const waiting = known ?? open(key, isDone)
-      count(owner, 1)
+      const existing = logins.get(key)
+      const waiting = existing ?? startChecks(key, isDone)
+      updateCount(owner, 1)
       let end: (isDone: boolean) => void = () => undefined
       const stop = () => end(false)
       const timer = clock.setTimeout(stop, MAX_WAIT).unref()
@@ -74,17 +74,17 @@ export function createLoginWaits(clock: Clock, log: Logger) {
           waiting.calls.add(end)
           signal.addEventListener('abort', stop, { once: true })
           if (signal.aborted) stop()
-          if (!known) waiting.check()
+          if (!existing) waiting.check()
         })
       } finally {
         clock.clear(timer)
         signal.removeEventListener('abort', stop)
         waiting.calls.delete(end)
         if (waiting.calls.size === 0) logins.delete(key)
-        count(owner, -1)
+        updateCount(owner, -1)
       }
     },
     /** Checks at once, after a login on this node. */
-    wake: (key: string): void => logins.get(key)?.check(),
+    checkNow: (key: string): void => logins.get(key)?.check(),
   }
 }

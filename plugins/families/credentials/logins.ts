@@ -16,7 +16,7 @@ import {
   digest,
   formToken,
   isFormToken,
-  pendingAt,
+  pendingKey,
   type Records,
   redirectTo,
 } from './records.ts'
@@ -53,7 +53,7 @@ interface Flow extends Link {
 /** The logins of one plugin, for the page of all of them. */
 interface Connections {
   /** The APIs where a user is logged in, by the name of their button. */
-  of(owner: Owner): Promise<ReadonlyMap<string, Link>>
+  list(owner: Owner): Promise<ReadonlyMap<string, Link>>
   disconnect(link: Link): Promise<void>
 }
 
@@ -69,18 +69,18 @@ const MAX_QUERY = 6_000
 /** Characters of scopes that an API requires in addition. */
 const MAX_SCOPES = 1_000
 /** The query parameters of the link page and of the callback. */
-const PARAMETERS = ['link', 'confirm', 'state', 'code', 'iss', 'error', 'error_description']
+const QUERY_PARAMETERS = ['link', 'confirm', 'state', 'code', 'iss', 'error', 'error_description']
 
-const linkAt = (link: string) => pendingAt('api login link', link)
-const flowAt = (state: string) => pendingAt('api login', state)
+const linkKey = (link: string) => pendingKey('api login link', link)
+const flowKey = (state: string) => pendingKey('api login', state)
 
-const secretText = () => randomBytes(32).toString('base64url')
+const randomSecret = () => randomBytes(32).toString('base64url')
 const PROBE_TIMEOUT = 5_000
 /** Statuses of an error page, where a known client gets a redirect or a page. */
 const UNKNOWN_CLIENT = [400, 401, 404]
 
 /** Returns whether the authorization server refuses the client or the scope of a login URL. */
-async function refusalOf(url: string): Promise<'client' | 'scope' | undefined> {
+async function probeLoginUrl(url: string): Promise<'client' | 'scope' | undefined> {
   const signal = AbortSignal.timeout(PROBE_TIMEOUT)
   const response = await fetch(url, { redirect: 'manual', signal }).catch(() => undefined)
   await response?.body?.cancel().catch(() => undefined)
@@ -115,12 +115,12 @@ export function createLogins(host: InternalHost) {
 
   function findAccess(): Access {
     if (access) return access
-    const found = host.routes
+    const entries = host.routes
       .map(route => ({ server: host.services.slot('authorizationServer', route), route }))
       .find(({ server }) => server.pages)
-    if (!found?.server.pages) throw new HostError('unavailable', { detail: 'this host cannot identify users' })
-    const store = host.services.slot('grantStore', found.route)
-    access = { server: found.server, pages: found.server.pages, records: createRecords(store, createSealer(keys)) }
+    if (!entries?.server.pages) throw new HostError('unavailable', { detail: 'this host cannot identify users' })
+    const store = host.services.slot('grantStore', entries.route)
+    access = { server: entries.server, pages: entries.server.pages, records: createRecords(store, createSealer(keys)) }
     return access
   }
 
@@ -139,35 +139,35 @@ export function createLogins(host: InternalHost) {
   }
 
   const apiKey = ({ id, apiUrl }: Api) => digest(JSON.stringify([id, apiUrl]))
-  const keyOf = (link: Link) => digest(JSON.stringify([apiKey(link), userKey(link.owner)]))
-  const waitKeyOf = (link: Link) => JSON.stringify([keyOf(link), link.scopes])
+  const loginKey = (link: Link) => digest(JSON.stringify([apiKey(link), userKey(link.owner)]))
+  const waitKey = (link: Link) => JSON.stringify([loginKey(link), link.scopes])
   const pathOf = (id: string) => `${CONNECT}/${encodeURIComponent(id)}`
-  const whatOf = ({ id, apiUrl }: Api) => `"${id}" (${new URL(apiUrl).host})`
+  const apiName = ({ id, apiUrl }: Api) => `"${id}" (${new URL(apiUrl).host})`
 
-  function authOf({ id }: Api): LoginAuth {
+  function requireAuth({ id }: Api): LoginAuth {
     const auth = auths.get(id)
     if (!auth) throw new Error(`there is no login "${id}"`)
     return auth
   }
 
-  function tokensOf(api: Api): LoginTokens {
-    const { clientId, issuer } = authOf(api)
+  function loginTokens(api: Api): LoginTokens {
+    const { clientId, issuer } = requireAuth(api)
     const name = JSON.stringify([api.id, api.apiUrl, clientId, issuer])
-    const made = tokens.get(name) ?? createLoginTokens(findAccess().records, clock, name, clientId === undefined)
-    tokens.set(name, made)
-    return made
+    const created = tokens.get(name) ?? createLoginTokens(findAccess().records, clock, name, clientId === undefined)
+    tokens.set(name, created)
+    return created
   }
 
-  async function clientOf(link: Link): Promise<LoginClient> {
+  async function clientFor(link: Link): Promise<LoginClient> {
     const { id, apiUrl, owner } = link
-    const auth = authOf(link)
+    const auth = requireAuth(link)
     const { clientId, issuer, scopes, resource } = auth
     const clientSecret = await readKey(auth.clientSecret, `auth of ${id}: clientSecret`)
-    const key = JSON.stringify([keyOf(link), clientId, digest(clientSecret ?? ''), issuer, scopes, resource])
-    const known = clients.get(key)
-    if (known) return known
+    const key = JSON.stringify([loginKey(link), clientId, digest(clientSecret ?? ''), issuer, scopes, resource])
+    const cached = clients.get(key)
+    if (cached) return cached
     const { records } = findAccess()
-    const made = host.services.createLoginClient({
+    const created = host.services.createLoginClient({
       ...(clientId !== undefined && { clientId }),
       ...(clientSecret !== undefined && { clientSecret }),
       ...(scopes && { scopes }),
@@ -177,73 +177,73 @@ export function createLogins(host: InternalHost) {
       redirectUri: `${host.url(pathOf(id))}/callback`,
       dynamicClientRegistration: { clientName: config.server.name, applicationType: 'web' },
       profile: userKey(owner),
-      tokenCache: tokensOf(link).cache,
+      tokenCache: loginTokens(link).cache,
       flowStore: {
-        save: (state, record) => records.write(flowAt(state), { ...link, record } satisfies Flow, LINK_TTL),
-        take: async state => (await records.take<Flow>(flowAt(state)))?.record,
+        save: (state, record) => records.write(flowKey(state), { ...link, record } satisfies Flow, LINK_TTL),
+        take: async state => (await records.take<Flow>(flowKey(state)))?.record,
       },
     })
-    made.catch(() => clients.delete(key))
-    clients.set(key, made)
-    return made
+    created.catch(() => clients.delete(key))
+    clients.set(key, created)
+    return created
   }
 
   /** The caller, if a sign-in in the browser can identify the same user. */
-  function ownerOf(ctx: CallContext, what: string): Owner {
+  function requireOwner(ctx: CallContext, name: string): Owner {
     const { issuer, subject, subjectClaim } = callOf(ctx)?.user ?? {}
     if (issuer !== undefined && subject !== undefined && subjectClaim === undefined && host.routes.length > 0) {
       if (issuer === findAccess().server.issuer()) return { issuer, subject }
     }
-    throw new ToolError(`${what} requires a user who signed in at this host.`)
+    throw new ToolError(`${name} requires a user who signed in at this host.`)
   }
 
   async function createUrl(link: Link): Promise<string> {
-    const name = secretText()
-    await findAccess().records.write(linkAt(name), link, LINK_TTL)
-    return `${host.url(pathOf(link.id))}?link=${name}`
+    const linkId = randomSecret()
+    await findAccess().records.write(linkKey(linkId), link, LINK_TTL)
+    return `${host.url(pathOf(link.id))}?link=${linkId}`
   }
 
-  async function wait(link: Link, ctx: CallContext, refused: string | undefined): Promise<void> {
-    const client = await clientOf(link)
-    const isDone = async () => ![undefined, refused].includes(await client.token())
-    const about = { key: waitKeyOf(link), owner: userKey(link.owner), isDone, signal: contextCancellation(ctx).signal }
-    if (await waits.wait(about)) return
-    throw new ToolError(`The login at ${whatOf(link)} is not finished. Finish it, then call the tool again.`)
+  async function wait(link: Link, ctx: CallContext, rejectedToken: string | undefined): Promise<void> {
+    const client = await clientFor(link)
+    const isDone = async () => ![undefined, rejectedToken].includes(await client.token())
+    const request = { key: waitKey(link), owner: userKey(link.owner), isDone, signal: contextCancellation(ctx).signal }
+    if (await waits.wait(request)) return
+    throw new ToolError(`The login at ${apiName(link)} is not finished. Finish it, then call the tool again.`)
   }
 
   /** Returns the scopes that a login adds. Throws a ToolError if the token already has them. */
   async function addedScopes(client: LoginClient, link: Link, stepUp: string): Promise<readonly string[]> {
     const scopes = await client.missingScopes(stepUp)
     if (scopes.length > 0 && scopes.join(' ').length <= MAX_SCOPES) return scopes
-    throw new ToolError(`${whatOf(link)} does not permit this request (HTTP 403).`)
+    throw new ToolError(`${apiName(link)} does not permit this request (HTTP 403).`)
   }
 
   /** Returns the token of the caller. Throws a LoginRequired error, or a ToolError without secrets. */
-  async function tokenOf(link: Link, refused: Rejected | undefined): Promise<string> {
-    const isStepUp = refused?.stepUp !== undefined
+  async function requireToken(link: Link, rejected: Rejected | undefined): Promise<string> {
+    const isStepUp = rejected?.stepUp !== undefined
     let token: string | undefined
     let required = link
     try {
-      const client = await clientOf(link)
-      token = await (refused && !isStepUp ? client.renew(refused.token) : client.token())
-      if (isStepUp && token === refused.token) {
+      const client = await clientFor(link)
+      token = await (rejected && !isStepUp ? client.renew(rejected.token) : client.token())
+      if (isStepUp && token === rejected.token) {
         token = undefined
-        required = { ...link, scopes: await addedScopes(client, link, refused.stepUp) }
+        required = { ...link, scopes: await addedScopes(client, link, rejected.stepUp) }
       }
     } catch (err) {
       if (ToolError.is(err)) throw err
       log.warn({ code: 'MH3453', err, login: link.id }, 'cannot get the token of a user for an API')
-      throw new ToolError(`The host cannot get a token for ${whatOf(link)} now. Try again later.`)
+      throw new ToolError(`The host cannot get a token for ${apiName(link)} now. Try again later.`)
     }
     if (token !== undefined) return token
-    throw new LoginRequired(whatOf(link), {
+    throw new LoginRequired(apiName(link), {
       createUrl: () => createUrl(required),
-      wait: ctx => wait(required, ctx, refused?.token),
+      wait: ctx => wait(required, ctx, rejected?.token),
     })
   }
 
-  const show = (ctx: HostContext, title: string, text: string, more: Partial<UserPage> = {}, status = 400) =>
-    findAccess().pages.show(ctx, { title, text, isError: true, ...more }, status)
+  const show = (ctx: HostContext, title: string, text: string, overrides: Partial<UserPage> = {}, status = 400) =>
+    findAccess().pages.show(ctx, { title, text, isError: true, ...overrides }, status)
 
   const showExpired = (ctx: HostContext) =>
     show(ctx, 'This login has expired', 'The link was used before, or is too old. Call the tool again for a new one.')
@@ -253,7 +253,7 @@ export function createLogins(host: InternalHost) {
     const { pages, server } = findAccess()
     // Only the parameters of these pages: the path is stored until the user has signed in.
     const query = new URLSearchParams()
-    for (const name of PARAMETERS) if (name in ctx.query) query.set(name, asText(ctx.query[name]))
+    for (const name of QUERY_PARAMETERS) if (name in ctx.query) query.set(name, asText(ctx.query[name]))
     const subject = await pages.identify(ctx, `${localPath(path)}${query.size === 0 ? '' : `?${query}`}`)
     const issuer = server.issuer()
     return subject === undefined || issuer === undefined ? undefined : { issuer, subject }
@@ -287,80 +287,80 @@ export function createLogins(host: InternalHost) {
   const localPath = (path: string) => new URL(host.url(path)).pathname
 
   /** Returns the login URL for the user. Replaces a registration that was deleted or does not permit the scopes. */
-  async function begin(link: Link): Promise<string> {
+  async function startLogin(link: Link): Promise<string> {
     const { scopes } = link
-    const known = tokensOf(link)
-    const before = await known.registered()
-    const client = await clientOf(link)
+    const registered = loginTokens(link)
+    const previousClientId = await registered.readClientId()
+    const client = await clientFor(link)
     const url = await client.begin(scopes)
     const clientId = new URL(url).searchParams.get('client_id') ?? ''
     // The user would see an error page of the authorization server.
-    const isReused = before !== undefined && clientId === before
-    const isRegistered = authOf(link).clientId === undefined
+    const isReused = previousClientId !== undefined && clientId === previousClientId
+    const isRegistered = requireAuth(link).clientId === undefined
     if (!isReused && !(isRegistered && scopes)) return url
-    const refusal = await refusalOf(url)
+    const refusal = await probeLoginUrl(url)
     // Other users keep the registration of their tokens.
     if (refusal === 'scope' && scopes) return client.begin(scopes, clientId)
-    return refusal === 'client' && (await known.drop(clientId)) ? client.begin(scopes) : url
+    return refusal === 'client' && (await registered.dropRegistration(clientId)) ? client.begin(scopes) : url
   }
 
   async function showLink(ctx: HostContext, id: string): Promise<void> {
     const { records } = findAccess()
-    const name = asText(ctx.query['link'])
-    const link = await records.read<Link>(linkAt(name))
+    const linkId = asText(ctx.query['link'])
+    const link = await records.read<Link>(linkKey(linkId))
     if (link?.id !== id) return showExpired(ctx)
     if (!(await isOwner(ctx, link, pathOf(id)))) return
-    if (!isFormToken(confirmKeys, name, ctx.query['confirm'])) {
-      const href = `${localPath(pathOf(id))}?link=${name}&confirm=${formToken(confirmKeys, name)}`
-      const more = link.scopes ? `, with more permissions: ${link.scopes.join(', ')}` : ''
-      const text = `${config.server.name} requests access to ${whatOf(link)} in your name${more}. Continue only if you started this.`
+    if (!isFormToken(confirmKeys, linkId, ctx.query['confirm'])) {
+      const href = `${localPath(pathOf(id))}?link=${linkId}&confirm=${formToken(confirmKeys, linkId)}`
+      const permissions = link.scopes ? `, with more permissions: ${link.scopes.join(', ')}` : ''
+      const text = `${config.server.name} requests access to ${apiName(link)} in your name${permissions}. Continue only if you started this.`
       return show(ctx, 'Log in', text, { action: { label: 'Continue', href }, isError: false }, 200)
     }
     let url: string
     try {
-      url = await begin(link)
+      url = await startLogin(link)
     } catch (error) {
       return showFailure(ctx, link, error)
     }
-    if (!(await records.take(linkAt(name)))) return showExpired(ctx)
+    if (!(await records.take(linkKey(linkId)))) return showExpired(ctx)
     redirectTo(ctx, url)
   }
 
   async function finish(ctx: HostContext, id: string): Promise<void> {
     const { records } = findAccess()
-    const place = flowAt(asText(ctx.query['state']))
-    const flow = await records.read<Flow>(place)
+    const key = flowKey(asText(ctx.query['state']))
+    const flow = await records.read<Flow>(key)
     if (flow?.id !== id) return showExpired(ctx)
     const path = `${pathOf(id)}/callback`
     if (!(await isOwner(ctx, flow, path))) {
-      if (ctx.status === 403) await records.delete(place)
+      if (ctx.status === 403) await records.delete(key)
       return
     }
     try {
-      await (await clientOf({ id, apiUrl: flow.apiUrl, owner: flow.owner })).complete(`${host.url(path)}${ctx.search}`)
+      await (await clientFor({ id, apiUrl: flow.apiUrl, owner: flow.owner })).complete(`${host.url(path)}${ctx.search}`)
     } catch (error) {
-      if (isClientRefused(error)) await tokensOf(flow).drop(flow.record.client.clientId)
+      if (isClientRefused(error)) await loginTokens(flow).dropRegistration(flow.record.client.clientId)
       return showFailure(ctx, flow, error)
     }
-    waits.wake(waitKeyOf(flow))
+    waits.checkNow(waitKey(flow))
     log.info({ code: 'MH3456', login: id, subject: flow.owner.subject }, 'a user logged in at an API')
     const action = { label: 'Connected servers', href: localPath(CONNECT) }
     const text = 'Close this page, and return to your application.'
     await show(ctx, 'You are logged in', text, { isError: false, action }, 200)
   }
 
-  const linksOf = (owner: Owner): Link[] => [...apis.values()].map(api => ({ ...api, owner }))
-  const isConnected = async (link: Link) => (await clientOf(link)).isLoggedIn()
+  const listLinks = (owner: Owner): Link[] => [...apis.values()].map(api => ({ ...api, owner }))
+  const isConnected = async (link: Link) => (await clientFor(link)).isLoggedIn()
 
   const connections: Connections = {
-    async of(owner) {
+    async list(owner) {
       const found = await Promise.all(
-        linksOf(owner).map(async link => ((await isConnected(link)) ? [[apiKey(link), link] as const] : [])),
+        listLinks(owner).map(async link => ((await isConnected(link)) ? [[apiKey(link), link] as const] : [])),
       )
       return new Map(found.flat())
     },
     async disconnect(link) {
-      const { revoked } = await (await clientOf(link)).disconnect()
+      const { revoked } = await (await clientFor(link)).disconnect()
       const { id, owner } = link
       log.info({ code: 'MH3458', login: id, subject: owner.subject, revoked }, 'deleted the tokens of a user at an API')
     },
@@ -376,14 +376,14 @@ export function createLogins(host: InternalHost) {
     if (ctx.method === 'POST') {
       if (!isFormToken(confirmKeys, form, fields['csrf']))
         return show(ctx, 'Form not accepted', 'The form is out of date. Open this page again.', {}, 403)
-      for (const one of all) {
-        const link = (await one.of(owner)).get(asText(fields['disconnect']))
-        if (link) await one.disconnect(link)
-        if (link) notice = `You disconnected ${whatOf(link)}. `
+      for (const connections of all) {
+        const link = (await connections.list(owner)).get(asText(fields['disconnect']))
+        if (link) await connections.disconnect(link)
+        if (link) notice = `You disconnected ${apiName(link)}. `
       }
     }
-    const links = (await Promise.all([...all].map(one => one.of(owner)))).flatMap(found => [...found])
-    const items = new Map(links.map(([value, link]) => [value, whatOf(link)]))
+    const links = (await Promise.all([...all].map(connections => connections.list(owner)))).flatMap(found => [...found])
+    const items = new Map(links.map(([value, link]) => [value, apiName(link)]))
     const text = `${notice}${items.size === 0 ? 'You are not logged in at a server.' : 'This service has access to these servers in your name.'}`
     const list = { name: 'disconnect', label: 'Disconnect', token: formToken(confirmKeys, form), items }
     await show(ctx, 'Connected servers', text, { isError: false, list }, 200)
@@ -400,23 +400,23 @@ export function createLogins(host: InternalHost) {
         log.warn({ code: 'MH3459', err, login: link.id, subject }, 'cannot delete the tokens of a user')
       }
     }
-    await Promise.all(linksOf({ issuer, subject }).map(forget))
+    await Promise.all(listLinks({ issuer, subject }).map(forget))
   }
 
-  function addFirst() {
+  function setUpOnce() {
     host.onReady(check)
-    const all = host.share(CONNECTIONS, () => new Set<Connections>())
-    if (all.size === 0) {
-      const serve = (ctx: HostContext) => showConnections(ctx, all)
+    const allConnections = host.share(CONNECTIONS, () => new Set<Connections>())
+    if (allConnections.size === 0) {
+      const serve = (ctx: HostContext) => showConnections(ctx, allConnections)
       host.endpoint(CONNECT, { body: 'form', methods: { GET: serve, POST: serve } })
     }
-    all.add(connections)
+    allConnections.add(connections)
     host.onStart(() => {
       if (host.config.purpose === 'serve') findAccess().pages.onDenied(subject => void forgetUser(subject))
     })
   }
 
-  const page = (handle: (ctx: HostContext, id: string) => Promise<void>, id: string) => ({
+  const createEndpoint = (handle: (ctx: HostContext, id: string) => Promise<void>, id: string) => ({
     methods: {
       GET: async (ctx: HostContext) => {
         if (ctx.querystring.length > MAX_QUERY)
@@ -429,16 +429,16 @@ export function createLogins(host: InternalHost) {
   return {
     /** Adds the pages of a login. */
     add(id: string): void {
-      if (auths.size === 0) addFirst()
+      if (auths.size === 0) setUpOnce()
       auths.set(id, { kind: 'login' })
-      host.endpoint(pathOf(id), page(showLink, id))
-      host.endpoint(`${pathOf(id)}/callback`, page(finish, id))
+      host.endpoint(pathOf(id), createEndpoint(showLink, id))
+      host.endpoint(`${pathOf(id)}/callback`, createEndpoint(finish, id))
     },
     source(id: string, auth: LoginAuth, apiUrl: string): TokenSource {
       auths.set(id, auth)
       apis.set(apiKey({ id, apiUrl }), { id, apiUrl })
-      const ownLink = (ctx: CallContext): Link => ({ id, apiUrl, owner: ownerOf(ctx, whatOf({ id, apiUrl })) })
-      return callerTokens((ctx, rejected) => tokenOf(ownLink(ctx), rejected), true)
+      const ownLink = (ctx: CallContext): Link => ({ id, apiUrl, owner: requireOwner(ctx, apiName({ id, apiUrl })) })
+      return callerTokens((ctx, rejected) => requireToken(ownLink(ctx), rejected), true)
     },
   }
 }

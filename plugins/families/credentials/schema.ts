@@ -4,26 +4,26 @@ import type { JsonSchema, Typed } from '../../../core/index.ts'
 
 const UNSAFE = /\p{Cc}|[^\u0020-\u00ff]/u
 
-function checkSecret(value: unknown, what: string): string {
+function checkSecret(value: unknown, optionName: string): string {
   // Secret files end with a line break.
   const secret = typeof value === 'string' ? value.replace(/[\r\n]+$/, '') : ''
-  if (secret === '') throw new Error(`${what} is empty or not a string`)
-  if (UNSAFE.test(secret)) throw new Error(`${what} has characters that are invalid in headers`)
+  if (secret === '') throw new Error(`${optionName} is empty or not a string`)
+  if (UNSAFE.test(secret)) throw new Error(`${optionName} has characters that are invalid in headers`)
   return secret
 }
 
 /** Rejects if the secret cannot be sent. The message contains only the option name. */
-export function readSecret(source: SecretSource, what: string): string | Promise<string> {
+export function readSecret(source: SecretSource, optionName: string): string | Promise<string> {
   if (typeof source !== 'string') {
-    const failed = () => {
-      throw new Error(`the function ${what} failed`)
+    const throwFailure = () => {
+      throw new Error(`the function ${optionName} failed`)
     }
     return Promise.resolve()
       .then(source)
-      .then(value => checkSecret(value, what), failed)
+      .then(value => checkSecret(value, optionName), throwFailure)
   }
   try {
-    return checkSecret(source, what)
+    return checkSecret(source, optionName)
   } catch (error) {
     // An exception would leave the promises of other credentials without a handler.
     return Promise.reject(error)
@@ -31,15 +31,15 @@ export function readSecret(source: SecretSource, what: string): string | Promise
 }
 
 /** A multi-line secret such as a PEM key. */
-export async function readKey(source: SecretSource | undefined, what: string): Promise<string | undefined> {
+export async function readKey(source: SecretSource | undefined, optionName: string): Promise<string | undefined> {
   if (source === undefined) return undefined
   try {
     const value: unknown = typeof source === 'string' ? source : await source()
     if (typeof value === 'string' && value.trim() !== '') return value.trim()
   } catch {
-    throw new Error(`the function ${what} failed`)
+    throw new Error(`the function ${optionName} failed`)
   }
-  throw new Error(`${what} is empty or not a string`)
+  throw new Error(`${optionName} is empty or not a string`)
 }
 
 /** A secret, or a function that returns it: called for each request. */
@@ -115,7 +115,7 @@ const CLIENT_CREDENTIALS = kind('ClientCredentialsAuth', 'client-credentials', [
   dpop: { type: 'boolean', description: 'Requests tokens that are bound to a key (RFC 9449).' },
 })
 
-const authOf = (clientCredentials: object) => ({
+const createAuthSchema = (clientCredentials: object) => ({
   description: 'How the host gets access tokens. The token of the caller is never forwarded.',
   anyOf: [
     clientCredentials,
@@ -147,13 +147,13 @@ const authOf = (clientCredentials: object) => ({
 })
 
 /** Requires `issuer`: otherwise the API could name another authorization server, which would receive the secret. */
-export const UPSTREAM_AUTH = authOf({
+export const UPSTREAM_AUTH = createAuthSchema({
   ...CLIENT_CREDENTIALS,
   dependentRequired: { clientSecret: ['issuer'] },
 }) as unknown as JsonSchema & Typed<UpstreamAuth>
 
 /** The schema for security schemes, which can have a token endpoint. */
-export const SCHEME_AUTH = authOf({
+export const SCHEME_AUTH = createAuthSchema({
   ...CLIENT_CREDENTIALS,
   title: 'SchemeClientCredentials',
 }) as unknown as JsonSchema & Typed<UpstreamAuth>

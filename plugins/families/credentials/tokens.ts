@@ -30,7 +30,7 @@ export interface Refusal {
 }
 
 /** The header if a response requires more scopes. */
-export const stepUpOf = (status: number | undefined, challenge: string | undefined): string | undefined =>
+export const readStepUp = (status: number | undefined, challenge: string | undefined): string | undefined =>
   status === 403 && challenge?.includes('insufficient_scope') ? challenge : undefined
 
 export interface TokenSource {
@@ -40,31 +40,31 @@ export interface TokenSource {
 }
 
 /** A login of callers, by its id. */
-export interface LoginPlace {
+export interface CallerLogin {
   readonly logins: {
     source(id: string, auth: Extract<UpstreamAuth, { readonly kind: 'login' }>, apiUrl: string): TokenSource
   }
   readonly id: string
 }
 
-export interface TokenSourceParts {
+export interface TokenSettings {
   /** The config path of the option, for messages. */
-  readonly what: string
+  readonly path: string
   readonly apiUrl: string
-  /** The token endpoint of a document, for `client-credentials` without issuer. */
+  /** The token own of a document, for `client-credentials` without issuer. */
   readonly tokenEndpoint?: string | undefined
   /** Hosts with private addresses that `tokenEndpoint` can have. */
   readonly allowHosts?: readonly string[]
   readonly services: () => Pick<Services, 'createTokenClient'>
   /** The login of the caller; required for `login`. */
-  readonly login?: LoginPlace | undefined
+  readonly login?: CallerLogin | undefined
   readonly clock: Clock
 }
 
 type TokenClient = Awaited<ReturnType<Services['createTokenClient']>>
 type Issued = Awaited<ReturnType<TokenClient['request']>>
 
-interface Kept {
+interface CachedToken {
   readonly token: Issued
   /** Expiry, milliseconds since the epoch. */
   readonly until: number
@@ -80,48 +80,48 @@ const MAX_LEEWAY = 60_000
 
 /** Tokens by key, requested once for simultaneous calls. */
 function createTokenCache(clock: Clock) {
-  const kept = new LRUCache<string, Kept>({ max: MAX_TOKENS })
+  const cache = new LRUCache<string, CachedToken>({ max: MAX_TOKENS })
   const pending = new Map<string, Promise<Issued>>()
 
   async function request(key: string, obtain: () => Promise<Issued>): Promise<Issued> {
     const token = await obtain()
     const lifetime = token.expiresIn === undefined ? DEFAULT_LIFETIME : token.expiresIn * 1_000
     const until = clock.now() + lifetime - Math.min(MAX_LEEWAY, lifetime / 10)
-    if (until > clock.now()) kept.set(key, { token, until })
+    if (until > clock.now()) cache.set(key, { token, until })
     return token
   }
 
   return {
     get(key: string, obtain: () => Promise<Issued>): Promise<Issued> | Issued {
-      const known = kept.get(key)
-      if (known && known.until > clock.now()) return known.token
-      const running = pending.get(key)
-      if (running) return running
-      const started = request(key, obtain).finally(() => pending.delete(key))
-      pending.set(key, started)
-      return started
+      const cached = cache.get(key)
+      if (cached && cached.until > clock.now()) return cached.token
+      const inFlight = pending.get(key)
+      if (inFlight) return inFlight
+      const requested = request(key, obtain).finally(() => pending.delete(key))
+      pending.set(key, requested)
+      return requested
     },
     /** Drops the refused token. Returns true if it was cached. */
     drop(accessToken: string): boolean {
-      for (const [key, { token }] of kept.entries()) {
-        if (token.accessToken === accessToken) return kept.delete(key)
+      for (const [key, { token }] of cache.entries()) {
+        if (token.accessToken === accessToken) return cache.delete(key)
       }
       return false
     },
   }
 }
 
-type Requested = Extract<UpstreamAuth, { readonly kind: 'client-credentials' | 'exchange' }>
+type RequestedAuth = Extract<UpstreamAuth, { readonly kind: 'client-credentials' | 'exchange' }>
 
 /** One client for each secret, so that a rotated secret is used. */
-function createClients(auth: Requested, { what, apiUrl, tokenEndpoint, allowHosts = [], services }: TokenSourceParts) {
+function createClients(auth: RequestedAuth, { path, apiUrl, tokenEndpoint, allowHosts = [], services }: TokenSettings) {
   let current: { readonly key: string; readonly client: Promise<TokenClient> } | undefined
   return async (): Promise<TokenClient> => {
-    const clientSecret = await readKey(auth.clientSecret, `${what}.clientSecret`)
+    const clientSecret = await readKey(auth.clientSecret, `${path}.clientSecret`)
     const isExchange = auth.kind === 'exchange'
-    const privateKey = isExchange ? undefined : await readKey(auth.privateKey, `${what}.privateKey`)
+    const privateKey = isExchange ? undefined : await readKey(auth.privateKey, `${path}.privateKey`)
     if (!isExchange && clientSecret !== undefined && (auth.issuer ?? tokenEndpoint) === undefined) {
-      throw new Error(`${what} requires \`issuer\` with \`clientSecret\``)
+      throw new Error(`${path} requires \`issuer\` with \`clientSecret\``)
     }
     const key = digest(JSON.stringify([clientSecret, privateKey]))
     if (current?.key !== key) {
@@ -142,16 +142,16 @@ function createClients(auth: Requested, { what, apiUrl, tokenEndpoint, allowHost
   }
 }
 
-const joined = (scopes: readonly string[] | undefined): string | undefined => scopes?.join(' ')
+const joinScopes = (scopes: readonly string[] | undefined): string | undefined => scopes?.join(' ')
 
-function createRequestedTokens(auth: Requested, parts: TokenSourceParts): TokenSource {
-  const clientOf = createClients(auth, parts)
-  const cache = createTokenCache(parts.clock)
+function createRequestedTokens(auth: RequestedAuth, settings: TokenSettings): TokenSource {
+  const getClient = createClients(auth, settings)
+  const cache = createTokenCache(settings.clock)
   const tokens = new WeakMap<Authorization, { readonly client: TokenClient; readonly token: Issued }>()
 
-  async function find(client: TokenClient, { ctx }: AuthorizedRequest): Promise<Issued> {
+  async function requestToken(client: TokenClient, { ctx }: AuthorizedRequest): Promise<Issued> {
     const { signal } = new AbortController()
-    const common = { scope: joined(auth.scopes), ...(auth.resource !== undefined && { resource: auth.resource }) }
+    const common = { scope: joinScopes(auth.scopes), ...(auth.resource !== undefined && { resource: auth.resource }) }
     if (auth.kind === 'client-credentials') {
       return cache.get('', () => client.request('client_credentials', common, signal))
     }
@@ -163,8 +163,8 @@ function createRequestedTokens(auth: Requested, parts: TokenSourceParts): TokenS
 
   return {
     async authorize(request) {
-      const client = await clientOf()
-      const token = await find(client, request)
+      const client = await getClient()
+      const token = await requestToken(client, request)
       const headers = await client.headers(token, request.method, request.url)
       const authorization = { headers, secrets: [token.accessToken] }
       tokens.set(authorization, { client, token })
@@ -208,8 +208,8 @@ export function callerTokens(
     invalidateToken(used, { stepUp }) {
       const last = sent.get(used)
       if (!last || (stepUp !== undefined && !canStepUp)) return false
-      const before = rejected.get(last.ctx)
-      if (before && (stepUp === undefined || before.stepUp !== undefined)) return false
+      const previous = rejected.get(last.ctx)
+      if (previous && (stepUp === undefined || previous.stepUp !== undefined)) return false
       rejected.set(last.ctx, { token: last.token, stepUp })
       return true
     },
@@ -218,16 +218,16 @@ export function callerTokens(
 
 /** The caller's own token of the identity provider, from auth-bridge. */
 function createBridgeTokens({ scope }: Extract<UpstreamAuth, { readonly kind: 'bridge' }>): TokenSource {
-  const wanted = typeof scope === 'object' ? scope.join(' ') : scope
+  const requestedScope = typeof scope === 'object' ? scope.join(' ') : scope
   return callerTokens((ctx, rejected) =>
     ctx.upstreamToken({
-      ...(wanted !== undefined && { scope: wanted }),
+      ...(requestedScope !== undefined && { scope: requestedScope }),
       ...(rejected && { rejected: rejected.token }),
     }),
   )
 }
 
-export function createTokenSource(auth: UpstreamAuth, parts: TokenSourceParts): TokenSource {
+export function createTokenSource(auth: UpstreamAuth, parts: TokenSettings): TokenSource {
   if (auth.kind === 'bridge') return createBridgeTokens(auth)
   if (auth.kind !== 'login') return createRequestedTokens(auth, parts)
   const { login, apiUrl } = parts

@@ -10,7 +10,7 @@ import type { Nonces, UsedProof, UseOnce } from './replay.ts'
 import { canonicalTarget } from './target.ts'
 
 /** Maximum clock difference between nodes, milliseconds: added to the time for which a used proof is remembered. */
-const SKEW = 10_000
+const MAX_CLOCK_SKEW = 10_000
 /** Maximum length of a proof, characters. A proof signed by RSA with 4,096 bits has about 2,400. */
 const MAX_PROOF = 4_096
 const MAX_ID = 128
@@ -18,14 +18,14 @@ const MAX_ID = 128
 const MAX_SHOWN_URL = 300
 /** Value of `Retry-After`, seconds: for a store that does not respond, and for a key or user with too many proofs. */
 const RETRY_AFTER = 1
-const LIMITED_FOR = 5
-const MAX_KNOWN_KEYS = 1_000
+const RETRY_AFTER_LIMITED = 5
+const MAX_CACHED_KEYS = 1_000
 /** Maximum base64url characters of an RSA exponent and of a 4,096 bit modulus. Larger ones only cost time. */
 const RSA_SIZES = { e: 6, n: 683 } as const
 
 /** Required JWK members by key type, in the order of the thumbprint (RFC 7638 section 3.2, RFC 8037 section 2). */
-const REQUIRED = { EC: ['crv', 'kty', 'x', 'y'], OKP: ['crv', 'kty', 'x'], RSA: ['e', 'kty', 'n'] } as const
-const ALLOWED: ReadonlySet<string> = new Set(['alg', 'use', 'key_ops', 'kid', 'ext'])
+const REQUIRED_MEMBERS = { EC: ['crv', 'kty', 'x', 'y'], OKP: ['crv', 'kty', 'x'], RSA: ['e', 'kty', 'n'] } as const
+const OPTIONAL_MEMBERS: ReadonlySet<string> = new Set(['alg', 'use', 'key_ops', 'kid', 'ext'])
 const CURVES: Readonly<Record<string, string>> = { ES256: 'P-256', ES384: 'P-384', ES512: 'P-521' }
 /** Sizes of `x` and `y`, bytes. */
 const COORDINATE_SIZES: Readonly<Record<string, number>> = { 'P-256': 32, 'P-384': 48, 'P-521': 66, Ed25519: 32 }
@@ -71,7 +71,7 @@ const NO_URL =
   'the Host header is not a URL of this server for the proof (htu); use the port of the server, or let its ' +
   'operator set http.publicUrl, or add the name with its port to http.allowedHosts'
 
-function keyTypeOf(algorithm: ProofAlgorithm): keyof typeof REQUIRED {
+function keyTypeOf(algorithm: ProofAlgorithm): keyof typeof REQUIRED_MEMBERS {
   if (!algorithm.startsWith('E')) return 'RSA'
   return algorithm.startsWith('ES') ? 'EC' : 'OKP'
 }
@@ -86,32 +86,32 @@ function isCanonical(member: string, size: number | undefined): boolean {
   return size === undefined ? bytes[0] !== 0 : bytes.length === size
 }
 
-function keyFlaw(jwk: Claims, algorithm: ProofAlgorithm): string | undefined {
+function findKeyFlaw(jwk: Claims, algorithm: ProofAlgorithm): string | undefined {
   const type = keyTypeOf(algorithm)
-  const required: readonly string[] = REQUIRED[type]
+  const required: readonly string[] = REQUIRED_MEMBERS[type]
   const { kty, alg, use, key_ops: operations, crv, e = '', n = '' } = jwk
   const curve = type === 'OKP' ? 'Ed25519' : CURVES[algorithm]
-  const isOther = kty !== type || (alg !== undefined && alg !== algorithm)
+  const isMismatch = kty !== type || (alg !== undefined && alg !== algorithm)
   // Additional members belong to a private key.
-  if (kty === type && Object.keys(jwk).some(name => !required.includes(name) && !ALLOWED.has(name))) {
+  if (kty === type && Object.keys(jwk).some(name => !required.includes(name) && !OPTIONAL_MEMBERS.has(name))) {
     return 'the key (jwk) of the proof has more than a public key has'
   }
-  if (isOther || (typeof crv === 'string' && curve !== undefined && crv !== curve)) {
+  if (isMismatch || (typeof crv === 'string' && curve !== undefined && crv !== curve)) {
     return `the key (jwk) of the proof does not match ${algorithm}`
   }
   if (required.some(name => !/^[\w-]+$/.test(typeof jwk[name] === 'string' ? jwk[name] : ''))) {
     return 'the key (jwk) of the proof is not whole, or not encoded as a JWK is'
   }
   if (use !== undefined && use !== 'sig') return 'the key (jwk) of the proof is not for signatures'
-  if (operations !== undefined && !(Array.isArray(operations) && operations.every(one => one === 'verify'))) {
-    return 'the key (jwk) of the proof is not only for operation verify'
+  if (operations !== undefined && !(Array.isArray(operations) && operations.every(name => name === 'verify'))) {
+    return 'the key (jwk) of the proof is not only for name verify'
   }
   if (String(e).length > RSA_SIZES.e) return 'the exponent of the key (jwk) of the proof is too long'
   if (String(n).length > RSA_SIZES.n) return 'the key (jwk) of the proof is too long'
   const numbers = required.filter(name => name !== 'kty' && name !== 'crv')
   const size = type === 'RSA' ? undefined : COORDINATE_SIZES[String(crv)]
-  const isExact = numbers.every(name => isCanonical(String(jwk[name]), size))
-  return isExact ? undefined : 'the key (jwk) of the proof is not in canonical base64url form'
+  const isEachCanonical = numbers.every(name => isCanonical(String(jwk[name]), size))
+  return isEachCanonical ? undefined : 'the key (jwk) of the proof is not in canonical base64url form'
 }
 
 function decode(proof: string): { readonly header: Claims; readonly claims: Claims } | undefined {
@@ -122,14 +122,14 @@ function decode(proof: string): { readonly header: Claims; readonly claims: Clai
   }
 }
 
-async function remember(proof: UsedProof, useOnce: UseOnce): Promise<ProofOutcome> {
+async function recordUse(proof: UsedProof, useOnce: UseOnce): Promise<ProofOutcome> {
   try {
     if (await useOnce(proof)) return { outcome: 'accepted' }
     return { ...refuse('the proof was used before: each request needs its own'), outcome: 'replayed' }
   } catch (cause) {
     if (HostError.is(cause) && cause.kind === 'tooManyRequests') {
       const limited = cause.detail ?? 'too many DPoP proofs were used recently; send fewer requests per second'
-      return { outcome: 'limited', flaw: { limited, retryAfter: LIMITED_FOR } }
+      return { outcome: 'limited', flaw: { limited, retryAfter: RETRY_AFTER_LIMITED } }
     }
     const unavailable = 'the store for used DPoP proofs is not available'
     return { outcome: 'unavailable', flaw: { unavailable, retryAfter: RETRY_AFTER }, cause }
@@ -137,25 +137,25 @@ async function remember(proof: UsedProof, useOnce: UseOnce): Promise<ProofOutcom
 }
 
 export function createProofCheck({ algorithms, maxAge, clockTolerance, nonces, now }: ProofSettings) {
-  const known = new LRUCache<string, JWK>({ max: MAX_KNOWN_KEYS })
+  const keyCache = new LRUCache<string, JWK>({ max: MAX_CACHED_KEYS })
 
   function readKey(jwk: Claims, algorithm: ProofAlgorithm, thumbprint: string): JWK | undefined {
-    const members = REQUIRED[keyTypeOf(algorithm)].map(name => [name, jwk[name]] as const)
+    const members = REQUIRED_MEMBERS[keyTypeOf(algorithm)].map(name => [name, jwk[name]] as const)
     const key: JWK = Object.fromEntries(members)
     if (createHash('sha256').update(JSON.stringify(key)).digest('base64url') !== thumbprint) return undefined
-    const found = known.get(thumbprint) ?? key
-    known.set(thumbprint, found)
-    return found
+    const cached = keyCache.get(thumbprint) ?? key
+    keyCache.set(thumbprint, cached)
+    return cached
   }
 
-  function headerFlaw({ typ, crit, jwk }: Claims, algorithm: ProofAlgorithm | undefined): string | undefined {
+  function findHeaderFlaw({ typ, crit, jwk }: Claims, algorithm: ProofAlgorithm | undefined): string | undefined {
     if (typ !== 'dpop+jwt') return 'the type (typ) of the proof is not dpop+jwt'
     if (crit !== undefined) return 'the proof has critical headers (crit), which are not supported'
     if (algorithm === undefined) return `the algorithm of the proof is not accepted: ${algorithms.join(', ')}`
-    return isObject(jwk) ? keyFlaw(jwk, algorithm) : 'the proof has no key (jwk)'
+    return isObject(jwk) ? findKeyFlaw(jwk, algorithm) : 'the proof has no key (jwk)'
   }
 
-  function claimFlaw({ jti, htm, htu, iat, ath }: Claims, request: ProvenRequest): string | undefined {
+  function findClaimFlaw({ jti, htm, htu, iat, ath }: Claims, request: ProvenRequest): string | undefined {
     const { method, targets, digest, since } = request
     if (typeof jti !== 'string' || jti === '' || jti.length > MAX_ID) {
       return `the id (jti) of the proof is not a string of 1 to ${MAX_ID} characters`
@@ -181,12 +181,12 @@ export function createProofCheck({ algorithms, maxAge, clockTolerance, nonces, n
   }
 
   function checkNonce(nonce: unknown): { readonly nonce?: string; readonly refused?: string } {
-    const verdict = nonces?.judge(nonce)
+    const verdict = nonces?.checkNonce(nonce)
     if (!nonces || verdict === 'current') return {}
     const current = nonces.current()
     if (verdict === 'known') return { nonce: current }
-    const has = nonce === undefined ? 'has no nonce' : 'has an expired nonce'
-    return { nonce: current, refused: `the proof ${has}; use the nonce of this response` }
+    const state = nonce === undefined ? 'has no nonce' : 'has an expired nonce'
+    return { nonce: current, refused: `the proof ${state}; use the nonce of this response` }
   }
 
   return async function checkProof(request: ProvenRequest): Promise<ProofOutcome> {
@@ -195,29 +195,29 @@ export function createProofCheck({ algorithms, maxAge, clockTolerance, nonces, n
     if (proof === '') return refuse('the token is bound to a key, but the request has no DPoP header')
     if (proof.includes(',')) return refuse('more than one DPoP header')
     if (proof.length > MAX_PROOF) return refuse(`the proof is longer than ${MAX_PROOF} characters`)
-    const read = /^[\w-]+\.[\w-]+\.[\w-]+$/.test(proof) ? decode(proof) : undefined
-    if (!read) return refuse('the DPoP header is not a signed JWT')
-    const { header, claims } = read
-    const algorithm = algorithms.find(one => one === header['alg'])
-    const flawed = headerFlaw(header, algorithm)
-    if (flawed !== undefined || algorithm === undefined) return refuse(flawed ?? '')
+    const decoded = /^[\w-]+\.[\w-]+\.[\w-]+$/.test(proof) ? decode(proof) : undefined
+    if (!decoded) return refuse('the DPoP header is not a signed JWT')
+    const { header, claims } = decoded
+    const algorithm = algorithms.find(accepted => accepted === header['alg'])
+    const headerFlaw = findHeaderFlaw(header, algorithm)
+    if (headerFlaw !== undefined || algorithm === undefined) return refuse(headerFlaw ?? '')
     const key = readKey(header['jwk'] as Claims, algorithm, thumbprint)
     if (!key) {
       return { outcome: 'refused', flaw: { refused: 'the token is bound to another key', error: 'invalid_token' } }
     }
-    const flaw = claimFlaw(claims, request)
+    const flaw = findClaimFlaw(claims, request)
     if (flaw !== undefined) return refuse(flaw)
     try {
       await compactVerify(proof, key, { algorithms: [algorithm] })
     } catch {
       return refuse('the signature of the proof does not match its key (jwk)')
     }
-    const { refused, ...told } = checkNonce(claims['nonce'])
-    if (refused !== undefined) return { outcome: 'nonce', flaw: { refused, error: 'use_dpop_nonce' }, ...told }
+    const { refused, ...nextNonce } = checkNonce(claims['nonce'])
+    if (refused !== undefined) return { outcome: 'nonce', flaw: { refused, error: 'use_dpop_nonce' }, ...nextNonce }
     const { jti, iat } = claims as { readonly jti: string; readonly iat: number }
     // The id is hashed, because a client chooses length and characters of its `jti`.
     const id = createHash('sha256').update(`${thumbprint} ${jti}`).digest('base64url')
-    const left = Math.max(0, iat * 1_000 + maxAge - now())
-    return { ...(await remember({ id, ttl: left + SKEW, thumbprint, user }, useOnce)), ...told }
+    const remaining = Math.max(0, iat * 1_000 + maxAge - now())
+    return { ...(await recordUse({ id, ttl: remaining + MAX_CLOCK_SKEW, thumbprint, user }, useOnce)), ...nextNonce }
   }
 }

@@ -21,17 +21,17 @@ export function canonicalTarget(url: unknown): string | undefined {
 
 const bare = (address: string) => address.replace(/^::ffff:/, '').replace(/^\[|\]$/g, '')
 
-function isOwn(asked: string, scheme: string, { socket }: HostContext['req'], allowed: ReadonlySet<string>): boolean {
-  const host = parseHost(asked)
+function isOwn(header: string, scheme: string, { socket }: HostContext['req'], allowed: ReadonlySet<string>): boolean {
+  const host = parseHost(header)
   if (!host || !URL.canParse(`${scheme}://${host.full}`)) return false
   if (host.full !== host.name && allowed.has(host.full)) return true
   const { port } = new URL(`${scheme}://${host.full}`)
   // An allowed name without a port has the default port, for example at a proxy.
   if (port === '' && allowed.has(host.name)) return true
-  const given = port === '' ? (scheme === 'https' ? 443 : 80) : Number(port)
-  const isElsewhere =
+  const hostPort = port === '' ? (scheme === 'https' ? 443 : 80) : Number(port)
+  const isOther =
     host.name !== 'localhost' && isLoopback(host.name) && bare(host.name) !== bare(socket.localAddress ?? '')
-  return given === socket.localPort && !isElsewhere
+  return hostPort === socket.localPort && !isOther
 }
 
 export function createTargets({
@@ -44,7 +44,7 @@ export function createTargets({
     const path = withoutRoot(state.path ?? '/')
     if (base !== undefined) return [`${base}${path}`]
     const scheme = 'encrypted' in req.socket && req.socket.encrypted === true ? 'https' : 'http'
-    const own = state.hosts.filter(host => host !== undefined && isOwn(host, scheme, req, allowed))
-    return own.flatMap(host => canonicalTarget(`${scheme}://${host}${path}`) ?? [])
+    const hosts = state.hosts.filter(host => host !== undefined && isOwn(host, scheme, req, allowed))
+    return hosts.flatMap(host => canonicalTarget(`${scheme}://${host}${path}`) ?? [])
   }
 }

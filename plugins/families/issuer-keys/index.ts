@@ -49,52 +49,52 @@ function fitsType({ asymmetricKeyType, type }: KeyObject, algorithm: Algorithm):
   return asymmetricKeyType === 'rsa' || (algorithm.startsWith('PS') && asymmetricKeyType === 'rsa-pss')
 }
 
-/** Returns the keys to try for a token. `loose` (`validate.signingKey: false`) ignores `kid`, `alg` and key size. */
-export function candidates(
+/** Returns the keys to try for a token. `lenient` (`validate.signingKey: false`) ignores `kid`, `alg` and key size. */
+export function selectKeys(
   keys: readonly VerificationKey[],
   kid: string | undefined,
   algorithm: Algorithm,
-  loose: boolean,
+  lenient: boolean,
 ): VerificationKey[] {
-  const named = (key: VerificationKey) => kid === undefined || key.kid === undefined || key.kid === kid
-  const meant = (key: VerificationKey) =>
+  const hasKid = (key: VerificationKey) => kid === undefined || key.kid === undefined || key.kid === kid
+  const hasAlg = (key: VerificationKey) =>
     key.alg === undefined || key.alg === algorithm || (isEdwards(key.alg) && isEdwards(algorithm))
   return keys.filter(
-    key => fitsType(key.key, algorithm) && (loose || (named(key) && meant(key) && weaknessOf(key) === undefined)),
+    key => fitsType(key.key, algorithm) && (lenient || (hasKid(key) && hasAlg(key) && weaknessOf(key) === undefined)),
   )
 }
 
-const textOf = (value: unknown) => (typeof value === 'string' && value !== '' ? value : undefined)
+const readText = (value: unknown) => (typeof value === 'string' && value !== '' ? value : undefined)
 
-export function readKey(given: Readonly<Record<string, unknown>> | string): VerificationKey {
-  if (isObject(given) && given['kty'] === 'oct') throw new Error('set a symmetric key as `secret`')
+export function readKey(input: Readonly<Record<string, unknown>> | string): VerificationKey {
+  if (isObject(input) && input['kty'] === 'oct') throw new Error('set a symmetric key as `secret`')
   let key: KeyObject
   try {
     key =
-      typeof given === 'string' ? createPublicKey(given) : createPublicKey({ key: given as JsonWebKey, format: 'jwk' })
+      typeof input === 'string' ? createPublicKey(input) : createPublicKey({ key: input as JsonWebKey, format: 'jwk' })
   } catch (cause) {
     throw new Error(`it cannot be read: ${errorText(cause)}`, { cause })
   }
   if (!['rsa', 'rsa-pss', 'ec', 'ed25519'].includes(key.asymmetricKeyType ?? '')) {
     throw new Error(`a key of type ${key.asymmetricKeyType} supports no accepted algorithm`)
   }
-  const [kid, alg] = typeof given === 'string' ? [] : [textOf(given['kid']), textOf(given['alg'])]
+  const [kid, alg] = typeof input === 'string' ? [] : [readText(input['kid']), readText(input['alg'])]
   return { kid, alg, key, pem: key.export({ type: 'spki', format: 'pem' }).toString() }
 }
 
-export function createFixedKeys(given: ReadonlyArray<Record<string, unknown> | string>, loose: boolean): KeySource {
-  const keys = given.map(readKey)
-  const weak = loose ? undefined : keys.map(weaknessOf).find(weakness => weakness !== undefined)
+export function createStaticKeys(inputs: ReadonlyArray<Record<string, unknown> | string>, lenient: boolean): KeySource {
+  const keys = inputs.map(readKey)
+  const weak = lenient ? undefined : keys.map(weaknessOf).find(weakness => weakness !== undefined)
   if (weak !== undefined) throw new Error(`a key ${weak}`)
-  return { find: (kid, algorithm) => ({ keys: candidates(keys, kid, algorithm, loose) }), isCurrent: () => true }
+  return { find: (kid, algorithm) => ({ keys: selectKeys(keys, kid, algorithm, lenient) }), isCurrent: () => true }
 }
 
-export function createSecret(secret: string): KeySource {
+export function createSecretKeys(secret: string): KeySource {
   const keys = [{ kid: undefined, alg: undefined, key: createSecretKey(Buffer.from(secret)), pem: '' }]
-  return { find: (kid, algorithm) => ({ keys: candidates(keys, kid, algorithm, false) }), isCurrent: () => true }
+  return { find: (kid, algorithm) => ({ keys: selectKeys(keys, kid, algorithm, false) }), isCurrent: () => true }
 }
 
-interface ReadToken {
+interface DecodedToken {
   readonly header: Claims
   readonly claims: Claims
 }
@@ -114,7 +114,7 @@ function readJsonPart(bytes: Buffer): Claims | undefined {
   }
 }
 
-export function readToken(token: string): ReadToken | { readonly refused: string } {
+export function decodeJwt(token: string): DecodedToken | { readonly refused: string } {
   const parts = token.split('.')
   if (parts.length !== 3) return { refused: 'the token is not a JWT' }
   if (parts[2] === '') return { refused: 'the token is not signed' }
@@ -130,7 +130,7 @@ export const loadJsonWebToken = async () => (await import('jsonwebtoken')).defau
 export type JsonWebToken = Awaited<ReturnType<typeof loadJsonWebToken>>
 
 /** Maximum keys to try for a token without `kid`, which costs one signature check per key. */
-const MAX_TRIED = 32
+const MAX_ATTEMPTS = 32
 
 /** jsonwebtoken does not support Ed25519. Throws the same error for an invalid signature. */
 function verifyEdwards(token: string, key: KeyObject): void {
@@ -139,9 +139,9 @@ function verifyEdwards(token: string, key: KeyObject): void {
   if (!verify(null, Buffer.from(token.slice(0, end)), key, signature)) throw new Error('invalid signature')
 }
 
-export function signer(jwt: JsonWebToken, token: string, algorithm: Algorithm, keys: readonly VerificationKey[]) {
+export function findKey(jwt: JsonWebToken, token: string, algorithm: Algorithm, keys: readonly VerificationKey[]) {
   let reason = 'the signature of the token matches no key of its issuer'
-  for (const key of keys.slice(0, MAX_TRIED)) {
+  for (const key of keys.slice(0, MAX_ATTEMPTS)) {
     try {
       if (isEdwards(algorithm)) {
         verifyEdwards(token, key.key)
@@ -156,8 +156,8 @@ export function signer(jwt: JsonWebToken, token: string, algorithm: Algorithm, k
       if (error.message === 'invalid signature') reason = 'the signature of the token is invalid'
     }
   }
-  return keys.length > MAX_TRIED
-    ? { reason: `the token has no key id (kid), and its issuer has more than ${MAX_TRIED} keys for it` }
+  return keys.length > MAX_ATTEMPTS
+    ? { reason: `the token has no key id (kid), and its issuer has more than ${MAX_ATTEMPTS} keys for it` }
     : { reason }
 }
 
@@ -166,7 +166,7 @@ const UNKNOWN_KEY_INTERVAL = 10_000
 /** Milliseconds between a failure and the next attempt. */
 const RETRY_INTERVAL = 2_000
 /** Fraction of the maximum age after which the set is renewed in the background. */
-const RENEW_AT = 0.8
+const RENEWAL_RATIO = 0.8
 
 interface IssuerKeysSettings {
   readonly issuer: string
@@ -174,11 +174,11 @@ interface IssuerKeysSettings {
   readonly maxAge: number
   /** Milliseconds for which the last set is used during an outage. */
   readonly maxStale: number
-  readonly loose: boolean
+  readonly lenient: boolean
   /** The issuer is this host, which does not listen yet: `warmUp` does nothing. */
   readonly isOwn?: boolean
   readonly log: Logger
-  readonly fetched?: (outcome: 'ok' | 'failed') => void
+  readonly onFetch?: (outcome: 'ok' | 'failed') => void
   readonly now?: () => number
 }
 
@@ -197,70 +197,70 @@ async function readKeySet(jwksUri: string, signal: AbortSignal): Promise<Signing
   return client.getSigningKeys().catch(() => [])
 }
 
-function verificationKeys(listed: readonly SigningKey[], known: readonly VerificationKey[]): VerificationKey[] {
-  return listed.flatMap(one => {
-    const { kid, alg } = one as { kid?: string; alg?: string }
-    const pem = one.getPublicKey()
-    const same = known.find(key => key.kid === kid && key.alg === alg && key.pem === pem)
-    return same ?? { kid, alg, pem, key: createPublicKey(pem) }
+function createVerificationKeys(listed: readonly SigningKey[], known: readonly VerificationKey[]): VerificationKey[] {
+  return listed.flatMap(signingKey => {
+    const { kid, alg } = signingKey as { kid?: string; alg?: string }
+    const pem = signingKey.getPublicKey()
+    const unchanged = known.find(key => key.kid === kid && key.alg === alg && key.pem === pem)
+    return unchanged ?? { kid, alg, pem, key: createPublicKey(pem) }
   })
 }
 
 export function createIssuerKeys(settings: IssuerKeysSettings) {
-  const { issuer, maxAge, loose, log, now = Date.now } = settings
+  const { issuer, maxAge, lenient, log, now = Date.now } = settings
   const maxStale = Math.max(settings.maxStale, maxAge)
-  const closing = new AbortController()
+  const closed = new AbortController()
   let keys: readonly VerificationKey[] = []
   let jwksUri = settings.jwksUri
   let fetchedAt = Number.NEGATIVE_INFINITY
   let retryAt = Number.NEGATIVE_INFINITY
-  let askAt = Number.NEGATIVE_INFINITY
-  let failing = false
+  let unknownKeyAt = Number.NEGATIVE_INFINITY
+  let isFailing = false
   let isReported = false
   let pending: Promise<void> | undefined
 
   const age = () => now() - fetchedAt
-  const serves = () => age() < (failing ? maxStale : maxAge)
+  const isUsable = () => age() < (isFailing ? maxStale : maxAge)
 
   async function load() {
     // The age starts with the request, so that a withdrawn key expires on time.
-    const asked = now()
-    jwksUri ??= await discoverKeys(issuer, closing.signal)
-    keys = verificationKeys(await readKeySet(jwksUri, closing.signal), keys)
-    fetchedAt = asked
-    for (const key of loose ? [] : keys) {
+    const requestedAt = now()
+    jwksUri ??= await discoverKeys(issuer, closed.signal)
+    keys = createVerificationKeys(await readKeySet(jwksUri, closed.signal), keys)
+    fetchedAt = requestedAt
+    for (const key of lenient ? [] : keys) {
       const weakness = weaknessOf(key)
       if (weakness !== undefined)
         log.warn({ code: 'MH2011', issuer, kid: key.kid }, `a key of the issuer is not used: it ${weakness}`)
     }
   }
 
-  function failed(err: unknown, counts: boolean) {
-    if (closing.signal.aborted) return
-    settings.fetched?.('failed')
-    if (!counts)
+  function reportFailure(err: unknown, isRequired: boolean) {
+    if (closed.signal.aborted) return
+    settings.onFetch?.('failed')
+    if (!isRequired)
       log.warn(
         { code: 'MH2012', issuer, err },
         'the keys of the issuer cannot be fetched yet; the first token causes another attempt',
       )
     else if (!isReported)
       log.error({ code: 'MH2012', issuer, err, keys: keys.length }, 'the keys of the issuer cannot be fetched')
-    isReported ||= counts
-    failing = true
+    isReported ||= isRequired
+    isFailing = true
     jwksUri = settings.jwksUri
-    if (counts) retryAt = now() + RETRY_INTERVAL
+    if (isRequired) retryAt = now() + RETRY_INTERVAL
   }
 
-  function refresh(counts = true): Promise<void> {
+  function refresh(isRequired = true): Promise<void> {
     pending ??= load()
       .then(() => {
-        settings.fetched?.('ok')
-        if (failing)
+        settings.onFetch?.('ok')
+        if (isFailing)
           log.info({ code: 'MH2013', issuer, keys: keys.length }, 'the keys of the issuer can be fetched again')
-        failing = isReported = false
+        isFailing = isReported = false
         retryAt = Number.NEGATIVE_INFINITY
       })
-      .catch((err: unknown) => failed(err, counts))
+      .catch((err: unknown) => reportFailure(err, isRequired))
       .finally(() => {
         pending = undefined
       })
@@ -268,12 +268,12 @@ export function createIssuerKeys(settings: IssuerKeysSettings) {
   }
 
   async function renew(): Promise<boolean> {
-    if (age() < maxAge * RENEW_AT) return true
-    if (now() < retryAt && !pending) return serves()
+    if (age() < maxAge * RENEWAL_RATIO) return true
+    if (now() < retryAt && !pending) return isUsable()
     const fetched = refresh()
-    if (serves()) return true
+    if (isUsable()) return true
     await fetched
-    return !failing || serves()
+    return !isFailing || isUsable()
   }
 
   const unavailable = () => ({
@@ -284,27 +284,27 @@ export function createIssuerKeys(settings: IssuerKeysSettings) {
   return {
     async find(kid: string | undefined, algorithm: Algorithm): Promise<KeyLookup> {
       if (!(await renew())) return unavailable()
-      const found = candidates(keys, kid, algorithm, loose)
-      if (found.length > 0 || kid === undefined || keys.some(key => key.kid === kid)) return { keys: found }
-      if (now() >= askAt) {
-        askAt = now() + UNKNOWN_KEY_INTERVAL
+      const matching = selectKeys(keys, kid, algorithm, lenient)
+      if (matching.length > 0 || kid === undefined || keys.some(key => key.kid === kid)) return { keys: matching }
+      if (now() >= unknownKeyAt) {
+        unknownKeyAt = now() + UNKNOWN_KEY_INTERVAL
         await refresh()
       } else if (pending) await pending
-      const late = candidates(keys, kid, algorithm, loose)
-      return late.length === 0 && failing ? unavailable() : { keys: late }
+      const afterRefresh = selectKeys(keys, kid, algorithm, lenient)
+      return afterRefresh.length === 0 && isFailing ? unavailable() : { keys: afterRefresh }
     },
     isCurrent(key: VerificationKey): boolean {
-      if (age() >= maxAge * RENEW_AT) void renew()
+      if (age() >= maxAge * RENEWAL_RATIO) void renew()
       return age() < maxAge && keys.includes(key)
     },
     /** Fetches the set before the first request. After a failure, the first token causes another attempt. */
     warmUp(): void {
       if (!settings.isOwn) void refresh(false)
     },
-    usable: renew,
+    checkUsable: renew,
     /** Milliseconds since the set was fetched. */
     age: () => (fetchedAt === Number.NEGATIVE_INFINITY ? undefined : age()),
-    close: () => closing.abort(new Error('the host is closing')),
+    close: () => closed.abort(new Error('the host is closing')),
   } satisfies KeySource & Record<string, unknown>
 }
 
@@ -326,8 +326,8 @@ function readMetadata(body: unknown, issuer: string): { problem: string } | { jw
   const jwksUri = body['jwks_uri']
   if (typeof jwksUri !== 'string' || !URL.canParse(jwksUri)) return { problem: 'has no jwks_uri' }
   const { protocol } = new URL(jwksUri)
-  const fits = protocol === 'https:' || (protocol === 'http:' && issuer.startsWith('http:'))
-  return fits ? { jwksUri } : { problem: `has a jwks_uri of ${protocol}` }
+  const isAllowed = protocol === 'https:' || (protocol === 'http:' && issuer.startsWith('http:'))
+  return isAllowed ? { jwksUri } : { problem: `has a jwks_uri of ${protocol}` }
 }
 
 /** Finds the key URL. Rejects with the failures of all attempts. `issuer` must match the document exactly. */
@@ -342,23 +342,23 @@ async function discoverKeys(issuer: string, signal: AbortSignal): Promise<string
   throw new Error(problems.join('; '))
 }
 
-type Accepts = (route: Route, issuer: string) => boolean
+type IssuerCheck = (route: Route, issuer: string) => boolean
 
 const ACCEPTED = Symbol('accepted issuers')
 
-const acceptedIn = (host: Pick<InternalHost, 'share'>) => host.share(ACCEPTED, (): Accepts[] => [])
+const acceptedIssuers = (host: Pick<InternalHost, 'share'>) => host.share(ACCEPTED, (): IssuerCheck[] => [])
 
-export function announceIssuers(host: Pick<InternalHost, 'routes' | 'share'>, issuers: ReadonlyMap<string, unknown>) {
+export function registerIssuers(host: Pick<InternalHost, 'routes' | 'share'>, issuers: ReadonlyMap<string, unknown>) {
   const routes: ReadonlySet<Route> = new Set(host.routes)
-  acceptedIn(host).push((route, issuer) => routes.has(route) && issuers.has(issuer))
+  acceptedIssuers(host).push((route, issuer) => routes.has(route) && issuers.has(issuer))
 }
 
 /**
  * Creates a check that is true for issuers of the route's `auth-jwt`, and for the authorization server of this host.
  * Must be called in `setup`.
  */
-export function createIssuerCheck(host: Pick<InternalHost, 'services' | 'share'>): Accepts {
-  const accepted = acceptedIn(host)
+export function createIssuerCheck(host: Pick<InternalHost, 'services' | 'share'>): IssuerCheck {
+  const accepted = acceptedIssuers(host)
   return (route, issuer) =>
     host.services.slot('authorizationServer', route).issuer() === issuer ||
     accepted.some(accepts => accepts(route, issuer))

@@ -339,7 +339,7 @@ describe('mcp-host report', () => {
   }
 
   it('is tested with lines that the access log writes', () => {
-    const written = readFileSync(new URL('../../../plugins/access-log/line.ts', import.meta.url), 'utf8')
+    const written = readFileSync(new URL('../../../plugins/access-log/format-line.ts', import.meta.url), 'utf8')
     const fields = Object.keys(
       JSON.parse(oldLine('2026-11-20T10:00:00.000Z', 'a', { error: '', by: '', reason: '', asked: [] })),
     )

@@ -2,7 +2,7 @@
 import { appendFile, readFile, rename, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect } from 'chai'
-import { type Destination, toFile } from '../../../plugins/access-log/lines.ts'
+import { type Destination, openFile } from '../../../plugins/access-log/log-writer.ts'
 import { makeFolder, removeFolders } from '../../config/folder.ts'
 import { eventually } from '../../support/eventually.ts'
 
@@ -20,7 +20,7 @@ async function fileWith(text: string): Promise<string> {
 }
 
 function open(file: string): Destination {
-  opened = toFile(file)
+  opened = openFile(file)
   return opened
 }
 

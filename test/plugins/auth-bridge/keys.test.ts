@@ -12,7 +12,7 @@ import {
   readSigningKeys,
   type SigningKey,
 } from '../../../plugins/auth-bridge/server/signing-keys.ts'
-import { createRecords, createSealer, grantedAt, pendingAt } from '../../../plugins/families/credentials/records.ts'
+import { createRecords, createSealer, grantedKey, pendingKey } from '../../../plugins/families/credentials/records.ts'
 import { createMemoryGrantStore } from '../../../plugins/families/grant-store/index.ts'
 import { plugin } from '../../fixtures/plugins.ts'
 import { startBridge, stopBridges } from '../../support/bridge.ts'
@@ -73,7 +73,7 @@ describe('auth-bridge: sealed records', () => {
   it('open only with the sealing key and at their own location', async () => {
     const store = createMemoryGrantStore()
     const records = createRecords(store, createSealer([one]))
-    const place = grantedAt('login', 'an id')
+    const place = grantedKey('login', 'an id')
     await records.write(place, { secret: 'tell nobody' }, 60_000)
     const kept = (await store.get(place)) ?? ''
     expect(kept).not.to.include('tell')
@@ -81,8 +81,8 @@ describe('auth-bridge: sealed records', () => {
     expect(await records.read(place)).to.deep.equal({ secret: 'tell nobody' })
     expect(await createRecords(store, createSealer([two, one])).read(place)).to.deep.equal({ secret: 'tell nobody' })
     expect(await createRecords(store, createSealer([two])).read(place)).to.equal(undefined)
-    await store.set(pendingAt('login', 'an id'), kept, 60_000)
-    expect(await records.read(pendingAt('login', 'an id'))).to.equal(undefined)
+    await store.set(pendingKey('login', 'an id'), kept, 60_000)
+    expect(await records.read(pendingKey('login', 'an id'))).to.equal(undefined)
   })
 
   it('are rejected after a single bit change', () => {
@@ -102,7 +102,7 @@ describe('auth-bridge: sealed records', () => {
 
   it('are updated by one of several concurrent writers', async () => {
     const records = createRecords(createMemoryGrantStore(), createSealer([one]))
-    const place = grantedAt('count', 'x')
+    const place = grantedKey('count', 'x')
     await records.write(place, { count: 0 }, 60_000)
     const add = () => records.update<{ count: number }>(place, 60_000, ({ count }) => ({ count: count + 1 }))
     await Promise.all(Array.from({ length: 15 }, add))

@@ -4,10 +4,10 @@ import { expect } from 'chai'
 import { HostError } from '../../../core/index.ts'
 import {
   createNonces,
+  createSharedProofs,
   createUsedProofs,
   type UsedProof,
   type UseOnce,
-  usedIn,
 } from '../../../plugins/families/dpop/replay.ts'
 import { createMemoryGrantStore } from '../../../plugins/families/grant-store/index.ts'
 
@@ -112,8 +112,8 @@ describe('DPoP: used proofs', () => {
 
   it('have their own keys in a shared store, and limits at each node', async () => {
     const store = createMemoryGrantStore()
-    const useOnce = usedIn(store, createUsedProofs(100))
-    const other = usedIn(store, createUsedProofs(100))
+    const useOnce = createSharedProofs(store, createUsedProofs(100))
+    const other = createSharedProofs(store, createUsedProofs(100))
     const answers = await Promise.all([useOnce, other, useOnce].map(at => at(proof('id', 1_000))))
     expect(answers.filter(Boolean)).to.have.length(1)
     expect(await store.get('granted:dpop:id')).to.equal('1')
@@ -137,7 +137,7 @@ describe('DPoP: nonces', () => {
     const given = nonces.current()
     const verdicts: string[] = []
     for (let minute = 0; minute < 5; minute++) {
-      verdicts.push(nonces.judge(given))
+      verdicts.push(nonces.checkNonce(given))
       now += 60_000
     }
     expect(verdicts).to.deep.equal(['current', 'known', 'known', 'unknown', 'unknown'])
@@ -147,17 +147,17 @@ describe('DPoP: nonces', () => {
   it('are accepted from a node one minute ahead, and rejected from further ahead', () => {
     const at = (now: number, keys = [first]) => createNonces(keys, () => now)
     const ahead = at(60_060_000).current()
-    expect(at(60_000_000).judge(ahead)).to.equal('known')
-    expect(at(59_940_000).judge(ahead)).to.equal('unknown')
+    expect(at(60_000_000).checkNonce(ahead)).to.equal('known')
+    expect(at(59_940_000).checkNonce(ahead)).to.equal('unknown')
   })
 
   it('are signed by the first secret, and accepted for all configured secrets only', () => {
     const now = () => 60_000_000
     const old = createNonces([first], now).current()
     const both = createNonces([second, first], now)
-    expect(both.judge(old)).to.equal('known')
-    expect(both.judge(both.current())).to.equal('current')
-    expect(createNonces([foreign], now).judge(old)).to.equal('unknown')
+    expect(both.checkNonce(old)).to.equal('known')
+    expect(both.checkNonce(both.current())).to.equal('current')
+    expect(createNonces([foreign], now).checkNonce(old)).to.equal('unknown')
   })
 
   it('are rejected after any one-character change', () => {
@@ -168,7 +168,7 @@ describe('DPoP: nonces', () => {
       for (const letter of letters) {
         if (letter === good[place]) continue
         const changed = good.slice(0, place) + letter + good.slice(place + 1)
-        expect(nonces.judge(changed), changed).to.equal('unknown')
+        expect(nonces.checkNonce(changed), changed).to.equal('unknown')
       }
     }
   })

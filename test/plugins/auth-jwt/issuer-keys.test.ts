@@ -19,7 +19,7 @@ beforeEach(async () => {
   log = createTestLog()
   const ages = { maxAge: 5 * MINUTE, maxStale: 60 * MINUTE }
   const now = () => time
-  keys = createIssuerKeys({ issuer: issuer.url, jwksUri: `${issuer.url}/jwks`, ...ages, loose: false, log, now })
+  keys = createIssuerKeys({ issuer: issuer.url, jwksUri: `${issuer.url}/jwks`, ...ages, lenient: false, log, now })
 })
 afterEach(async () => {
   keys.close()
@@ -81,10 +81,10 @@ describe('auth-jwt: issuer keys', () => {
     expect(log.lines.map(({ level }) => level)).to.deep.equal(['error'])
     time += 54 * MINUTE
     expect(await look()).to.equal(1)
-    await keys.usable()
+    await keys.checkUsable()
     time += 1 * MINUTE
     expect(await look()).to.match(/^wait [12]$/)
-    expect(await keys.usable()).to.equal(false)
+    expect(await keys.checkUsable()).to.equal(false)
     expect(log.lines.map(({ level }) => level)).to.deep.equal(['error'])
   })
 

@@ -2,7 +2,7 @@
 import { expect } from 'chai'
 import type { Route } from '../../../core/plugin.ts'
 import { createVerifier } from '../../../plugins/auth-jwt/verify-token.ts'
-import { createFixedKeys, type KeySource, type VerificationKey } from '../../../plugins/families/issuer-keys/index.ts'
+import { createStaticKeys, type KeySource, type VerificationKey } from '../../../plugins/families/issuer-keys/index.ts'
 import { inSeconds, makeKey, signToken, toJwk } from '../../support/test-issuer.ts'
 
 const ISSUER = 'https://issuer.example'
@@ -12,7 +12,7 @@ const exp = inSeconds(36_000)
 const token = signToken({ iss: ISSUER, sub: 'ann', aud: 'https://a.example/mcp', exp }, key)
 
 function createSubject() {
-  const fixed = createFixedKeys([toJwk(key)], false)
+  const fixed = createStaticKeys([toJwk(key)], false)
   const state = { time: Date.now(), current: true, resource: 'https://a.example/mcp', looked: 0 }
   const keys: KeySource = {
     find(kid, algorithm) {

@@ -4,7 +4,7 @@ import { defineTool } from '../../../core/index.ts'
 import type { CallRecord } from '../../../core/plugin.ts'
 import { META } from '../../../core/transport.ts'
 import { createRequestCounts } from '../../../plugins/metrics/count-requests.ts'
-import { createFigureReader } from '../../../plugins/metrics/read-figures.ts'
+import { createPluginMetrics } from '../../../plugins/metrics/plugin-metrics.ts'
 import type { Metric } from '../../../plugins/metrics/series.ts'
 import { plugin } from '../../fixtures/plugins.ts'
 import { recordOf } from '../../fixtures/records.ts'
@@ -68,10 +68,10 @@ describe('Metric cardinality', () => {
 
   it('is limited for plugin metrics with invalid labels', () => {
     const log = createTestLog()
-    const { reader, read } = createFigureReader(log, new Set())
-    const tell = reader.counter({ name: 'jobs_total', help: 'Jobs.', labels: ['who'] })
+    const { registrar, read } = createPluginMetrics(log, new Set())
+    const tell = registrar.counter({ name: 'jobs_total', help: 'Jobs.', labels: ['who'] })
     for (let index = 0; index < MANY; index++) tell(1, { who: `user-${index}` })
-    reader.gauge({ name: 'jobs', help: 'Jobs.', labels: ['who'] }, () =>
+    registrar.gauge({ name: 'jobs', help: 'Jobs.', labels: ['who'] }, () =>
       [...Array(5_000)].map((_, index) => [1, { who: `user-${index}` }] as const),
     )
     const [jobs, gauge] = read()

@@ -4,8 +4,8 @@ import { Agent, get, type IncomingMessage } from 'node:http'
 import { connect, type Socket, type TcpNetConnectOpts } from 'node:net'
 import { expect } from 'chai'
 import { defineTool } from '../../../core/index.ts'
-import { shareInTurn } from '../../../plugins/metrics/exposition.ts'
-import { MOST_CONNECTIONS, MOST_OF_ADDRESS } from '../../../plugins/metrics/own-port.ts'
+import { shareResults } from '../../../plugins/metrics/exposition.ts'
+import { MAX_CONNECTIONS, MAX_PER_ADDRESS } from '../../../plugins/metrics/metrics-server.ts'
 import { plugin } from '../../fixtures/plugins.ts'
 import { eventually } from '../../support/eventually.ts'
 import { repeatDuring } from '../../support/repeat-during.ts'
@@ -118,12 +118,12 @@ describe('Metrics flood without the token', () => {
     const { address } = await startCounted({ token: TOKEN })
     let came = 0
     for (let wave = 0; wave < 10; wave++) {
-      const all = await connectAll(address, MOST_CONNECTIONS + 6)
+      const all = await connectAll(address, MAX_CONNECTIONS + 6)
       for (const socket of all) socket.write(came++ % 2 ? GET : GET.slice(0, 10))
       const samples = await scrapeOf(address, headers)
       expect(samples.length).to.be.above(0)
     }
-    expect(came).to.equal(10 * (MOST_CONNECTIONS + 6))
+    expect(came).to.equal(10 * (MAX_CONNECTIONS + 6))
   })
 
   it('does not block the scraper on another address', async () => {
@@ -139,12 +139,12 @@ describe('Metrics flood without the token', () => {
         setImmediate(come)
       })
     }
-    for (let count = 0; count < MOST_CONNECTIONS * 2; count++) come()
+    for (let count = 0; count < MAX_CONNECTIONS * 2; count++) come()
     let scrapes = 0
     const scrape = async () => {
       const samples = await scrapeOf(address, { ...headers, Connection: 'close' })
       if (samples.length > 0) scrapes++
-      return scrapes >= 10 && came >= 10 * MOST_CONNECTIONS
+      return scrapes >= 10 && came >= 10 * MAX_CONNECTIONS
     }
     await eventually('ten scrapes during the flood', scrape).finally(() => {
       isOver = true
@@ -153,7 +153,7 @@ describe('Metrics flood without the token', () => {
 
   it('limits connections per address, and the newest replaces the oldest', async () => {
     const { address } = await startCounted({ token: TOKEN })
-    const all = await connectAll(address, MOST_OF_ADDRESS + 2)
+    const all = await connectAll(address, MAX_PER_ADDRESS + 2)
     const gone = all.slice(0, 2)
     await Promise.all(gone.map(socket => socket.destroyed || once(socket, 'close')))
     expect(all.slice(2).filter(socket => socket.destroyed)).to.have.length(0)
@@ -186,7 +186,7 @@ describe('Metrics flood', () => {
 
   it('limits connections, and the oldest unanswered one is evicted', async () => {
     const { address } = await startCounted()
-    const [oldest, ...others] = await connectAll(address, MOST_CONNECTIONS)
+    const [oldest, ...others] = await connectAll(address, MAX_CONNECTIONS)
     if (!oldest) throw new Error('no connection')
     expect(await flood(address, 1)).to.equal(1)
     if (!oldest.destroyed) await once(oldest, 'close')
@@ -195,7 +195,7 @@ describe('Metrics flood', () => {
 
   it('evicts no answered reader while all connections are in use', async () => {
     const { address } = await startCounted()
-    const readers = await connectAll(address, MOST_CONNECTIONS)
+    const readers = await connectAll(address, MAX_CONNECTIONS)
     const answered = Promise.all(readers.map(socket => once(socket, 'data')))
     for (const socket of readers) socket.write(GET)
     await answered
@@ -227,7 +227,7 @@ describe('Metrics flood', () => {
 describe('Shared computation of concurrent requests', () => {
   it('runs once for all waiting requests, one run at a time', async () => {
     const order: string[] = []
-    const get = shareInTurn(async (key: string) => {
+    const get = shareResults(async (key: string) => {
       order.push(`${key} begins`)
       await new Promise(resolve => setImmediate(resolve))
       order.push(`${key} ends`)

@@ -2,7 +2,7 @@
 import { expect } from 'chai'
 import { defineTool } from '../../../core/index.ts'
 import { createMetrics } from '../../../core/kernel/metrics.ts'
-import { createFigureReader } from '../../../plugins/metrics/read-figures.ts'
+import { createPluginMetrics } from '../../../plugins/metrics/plugin-metrics.ts'
 import { plugin } from '../../fixtures/plugins.ts'
 import { eventually } from '../../support/eventually.ts'
 import { openSession } from '../../support/session-client.ts'
@@ -18,9 +18,9 @@ function createRead() {
   const figures = createMetrics()
   const log = createTestLog()
   const { lines } = log
-  const { reader, read } = createFigureReader(log, new Set(['taken_total']))
+  const { registrar, read } = createPluginMetrics(log, new Set(['taken_total']))
   const named = (name: string) => read().find(metric => metric.name === name)
-  return { figures, reader, read, named, lines, readNow: () => figures.readBy(reader) }
+  return { figures, registrar, read, named, lines, readNow: () => figures.readBy(registrar) }
 }
 
 describe('Registered metrics', () => {
@@ -64,12 +64,12 @@ describe('Registered metrics', () => {
   })
 
   it('record nothing without a reader', () => {
-    const { figures, reader } = createRead()
+    const { figures, registrar } = createRead()
     const tell = figures.counter({ name: 'jobs_total', help: 'Jobs.', labels: ['kind'] })
     let asked = 0
     figures.gauge({ name: 'jobs', help: 'Jobs.' }, () => ++asked)
     for (let index = 0; index < 1_000; index++) tell(1, { kind: `${index}` })
-    figures.readBy(reader)
+    figures.readBy(registrar)
     expect(asked).to.equal(0)
   })
 

@@ -2,7 +2,7 @@
 
 import { rejects } from 'node:assert/strict'
 import { type Expiry, type Promises, pause } from '../../../core/testing/contract.ts'
-import { GRANT_KINDS, type GrantStore } from '../../../plugins/families/grant-store/index.ts'
+import { GRANT_PREFIXES, type GrantStore } from '../../../plugins/families/grant-store/index.ts'
 import { holds, same } from './assertions.ts'
 
 const MINUTE = 60_000
@@ -10,7 +10,7 @@ const MINUTE = 60_000
 const LONG = 90 * 86_400_000
 const MANY = 50
 
-const KEYS = Object.values(GRANT_KINDS).map(kind => `${kind}one`)
+const KEYS = Object.values(GRANT_PREFIXES).map(kind => `${kind}one`)
 const [PENDING = '', GRANTED = ''] = KEYS
 
 const forBoth =

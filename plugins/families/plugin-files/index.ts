@@ -9,26 +9,26 @@ interface Owner {
   readonly at: InternalHost['config']['at']
 }
 
-const FILES = Symbol('files that plugins write')
+const OWNERS = Symbol('files that plugins write')
 
 /** Claims a file for the plugin. `path`: absolute. `appendsOnly`: the folder of an existing file can be read-only. */
 export function claimFile(host: InternalHost, path: string, { appendsOnly = false } = {}): void {
   const at = [...host.config.at, 'file']
-  const owners = host.share(FILES, () => new Map<string, Owner>())
+  const owners = host.share(OWNERS, () => new Map<string, Owner>())
   const owner = owners.get(path)
   if (owner && owner.name !== host.name) {
     const why = `${owner.name} also writes this file: use separate files`
     host.report(new StartError('MH1041', why, { at, also: [owner] }))
   }
   owners.set(path, owner ?? { name: host.name, at })
-  if (host.config.purpose !== 'test') host.onReady(() => checkPlace(host, path, appendsOnly))
+  if (host.config.purpose !== 'test') host.onReady(() => checkFolder(host, path, appendsOnly))
 }
 
 /**
  * Returns the start time of a process on Linux, in ticks since boot, which distinguishes processes with the same id. The
  * program name can contain spaces and parentheses.
  */
-export function startOf(pid: number | string): string | undefined {
+export function processStartTime(pid: number | string): string | undefined {
   try {
     return readFileSync(`/proc/${pid}/stat`, 'latin1')
       .replace(/^.*\) /s, '')
@@ -39,11 +39,11 @@ export function startOf(pid: number | string): string | undefined {
 }
 
 /** Creates a private folder, which only the host's user and group can enter. */
-export function makeFolderOf(path: string): void {
+export function createParentFolder(path: string): void {
   const folder = dirname(path)
-  const made = mkdirSync(folder, { recursive: true, mode: 0o750 })
+  const created = mkdirSync(folder, { recursive: true, mode: 0o750 })
   // Keeps user data out of Git.
-  if (made !== undefined) writeFileSync(join(folder, '.gitignore'), '*\n')
+  if (created !== undefined) writeFileSync(join(folder, '.gitignore'), '*\n')
 }
 
 function checkWritable({ report, config: { at } }: InternalHost, path: string, appendsOnly: boolean) {
@@ -59,7 +59,7 @@ function checkWritable({ report, config: { at } }: InternalHost, path: string, a
   }
 }
 
-function checkPlace(host: InternalHost, path: string, appendsOnly: boolean) {
+function checkFolder(host: InternalHost, path: string, appendsOnly: boolean) {
   const { report } = host
   const at = [...host.config.at, 'file']
   if (existsSync(path) && statSync(path).isDirectory())

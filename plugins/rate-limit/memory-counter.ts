@@ -11,92 +11,92 @@ export interface Tally {
 }
 
 /** Undefined if the request cannot be counted and passes. */
-export type Count = (key: string) => Tally | Promise<Tally | undefined>
+export type Counter = (key: string) => Tally | Promise<Tally | undefined>
 
 /** `name`: unique within a plugin. */
-export type CreateCount = (name: string, rate: Rate) => Count
+export type CreateCounter = (name: string, rate: Rate) => Counter
 
 /** Maximum callers with individual counters. */
-export const MOST_CALLERS = 100_000
+export const MAX_CALLERS = 100_000
 /** Number of shared counters for further callers. */
-const SHARED = 4_096
+const SHARED_COUNTERS = 4_096
 /** Interval of the removal of ended windows, milliseconds. */
-const SWEEP = 1_000
+const SWEEP_INTERVAL = 1_000
 
 type Entry = { -readonly [Name in keyof Tally]: Tally[Name] }
 
 interface MemorySettings {
   /** Milliseconds. */
   readonly window: number
-  readonly most?: number
+  readonly maxCallers?: number
   /** Called when callers start to share counters. */
-  readonly full?: () => void
+  readonly onFull?: () => void
   readonly now?: () => number
 }
 
 /** Uses a random seed, so that callers cannot choose a shared counter. */
-function createShared(window: number) {
+function createSharedCounters(window: number) {
   const seed = randomBytes(16).toString('base64url')
   const entries = new Map<number, Entry>()
   return (key: string, at: number): Entry => {
-    const slot = Number.parseInt(hash('sha256', seed + key, 'hex').slice(0, 8), 16) % SHARED
-    const known = entries.get(slot)
-    if (known && known.until > at) return known
+    const slot = Number.parseInt(hash('sha256', seed + key, 'hex').slice(0, 8), 16) % SHARED_COUNTERS
+    const existing = entries.get(slot)
+    if (existing && existing.until > at) return existing
     const entry = { used: 0, until: at + window }
     entries.set(slot, entry)
     return entry
   }
 }
 
-interface MemoryCount {
+interface MemoryCounter {
   readonly count: (key: string) => Tally
   readonly size: () => number
 }
 
-export function createMemoryCount({
+export function createMemoryCounter({
   window,
-  most = MOST_CALLERS,
-  full,
+  maxCallers = MAX_CALLERS,
+  onFull,
   now = () => performance.now(),
-}: MemorySettings): MemoryCount {
+}: MemorySettings): MemoryCounter {
   /** Ordered by end time, because all windows have the same length. */
-  const kept = new Map<string, Entry>()
-  const share = createShared(window)
+  const counters = new Map<string, Entry>()
+  const sharedEntry = createSharedCounters(window)
   let sweepAt = 0
   let isFull = false
 
   function sweep(at: number) {
     if (at < sweepAt) return
-    sweepAt = at + SWEEP
-    for (const [key, { until }] of kept) {
+    sweepAt = at + SWEEP_INTERVAL
+    for (const [key, { until }] of counters) {
       if (until > at) break
-      kept.delete(key)
+      counters.delete(key)
     }
-    if (kept.size < most) isFull = false
+    if (counters.size < maxCallers) isFull = false
   }
 
-  function begin(key: string, at: number): Entry {
+  function startWindow(key: string, at: number): Entry {
     sweep(at)
-    if (kept.size >= most) {
-      if (!isFull) full?.()
+    if (counters.size >= maxCallers) {
+      if (!isFull) onFull?.()
       isFull = true
-      return share(key, at)
+      return sharedEntry(key, at)
     }
     const entry = { used: 0, until: at + window }
-    kept.set(key, entry)
+    counters.set(key, entry)
     return entry
   }
 
-  const count: Count = key => {
+  const count: Counter = key => {
     const at = now()
-    let entry = kept.get(key)
+    let entry = counters.get(key)
     if (entry && entry.until <= at) {
-      kept.delete(key)
+      counters.delete(key)
       entry = undefined
     }
-    entry ??= begin(key, at)
+    entry ??= startWindow(key, at)
     entry.used++
     return entry
   }
-  return { count: count as MemoryCount['count'], size: () => kept.size }
+  return { count: count as MemoryCounter['count'], size: () => counters.size }
 }

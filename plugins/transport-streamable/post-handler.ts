@@ -17,39 +17,39 @@ import {
   type ValidMessage,
   validBatch,
 } from '../../core/transport.ts'
-import { createExchangeParts, PostExchange, type Request, respondAccepted } from './exchange.ts'
+import { createExchangeContext, PostExchange, type Request, respondAccepted } from './exchange.ts'
 import {
   checkStandardHeaders,
   checkToolHeaders,
   isModern,
+  type Meta,
   readLegacy,
   readModern,
+  readVersionHeader,
   requireAccept,
-  type Speech,
-  versionOf,
 } from './headers.ts'
-import { createSessionPosts } from './session-post.ts'
+import { createSessionPostHandler } from './session-post.ts'
 
 function refuse(ctx: HostContext, error: HostError, id?: RequestId): void {
   ctx.status = statusOf(error)
   ctx.state.refusal = error
   for (const [name, value] of Object.entries(error.headers ?? {})) ctx.set(name, value)
   ctx.type = 'json'
-  ctx.body = encodeError(error, { id, revision: versionOf(ctx.req.headers) })
+  ctx.body = encodeError(error, { id, revision: readVersionHeader(ctx.req.headers) })
 }
 
 export function createPostHandler(host: Transport, route: McpRoute) {
-  const parts = createExchangeParts(host)
+  const context = createExchangeContext(host)
   const { nameHeaders } = host.extensionsOn(route)
   const { revisions } = route
-  const serveSession = route.stateless ? undefined : createSessionPosts(host, route, parts)
+  const serveSession = route.stateless ? undefined : createSessionPostHandler(host, route, context)
 
-  /** `speech`: version and sender of all `requests`. */
-  function servePerRequest(requests: readonly Request[], speech: Speech, ctx: HostContext, batch: boolean) {
+  /** `meta`: version and sender of all `requests`. */
+  function servePerRequest(requests: readonly Request[], meta: Meta, ctx: HostContext, batch: boolean) {
     const { req, state } = ctx
     const { headers } = req
     const { params, user } = state
-    const { revision, client, logLevel } = speech
+    const { revision, client, logLevel } = meta
     let exchange: PostExchange | undefined
     const signal = () => exchange?.cancellation.signal ?? AbortSignal.abort()
     const facts = { route, params, user, headers, ip: ctx.ip, signal, admitted: true as const }
@@ -58,13 +58,13 @@ export function createPostHandler(host: Transport, route: McpRoute) {
     // Fields are listed, because a spread costs more than the rest of this function.
     return serveRequests(host, { facts, revision, client, logLevel, checkCall }, requests, sender, () => {
       ctx.respond = false
-      exchange ??= new PostExchange(parts, { ctx, requests, batch, session: undefined, revision })
+      exchange ??= new PostExchange(context, { ctx, requests, batch, session: undefined, revision })
       return requests.length === 1 ? exchange : exchange.replyToOne()
     })
   }
 
   function serveBatch(messages: readonly Message[], ctx: HostContext) {
-    const header = versionOf(ctx.req.headers)
+    const header = readVersionHeader(ctx.req.headers)
     demandBatches(header ?? ASSUMED_REVISION)
     const valid = validBatch(messages)
     if (valid.some(message => isModern(message, header))) demandBatches(MODERN_REVISION)
@@ -76,16 +76,16 @@ export function createPostHandler(host: Transport, route: McpRoute) {
 
   function serveOne(message: ValidMessage, ctx: HostContext) {
     const { headers } = ctx.req
-    const header = versionOf(headers)
+    const header = readVersionHeader(headers)
     const modern = isModern(message, header)
     if (!modern) {
       if (serveSession) return serveSession([message], ctx, false)
       if (message.kind === 'response') return respondAccepted(ctx)
     }
     if (message.kind === 'response') throw new HostError('invalidRequest', { detail: 'clients send no responses' })
-    const speech = (modern ? readModern : readLegacy)(message, header, revisions)
+    const meta = (modern ? readModern : readLegacy)(message, header, revisions)
     if (modern) checkStandardHeaders(headers, message, nameHeaders)
-    return message.kind === 'request' ? servePerRequest([message], speech, ctx, false) : respondAccepted(ctx)
+    return message.kind === 'request' ? servePerRequest([message], meta, ctx, false) : respondAccepted(ctx)
   }
 
   return async (ctx: HostContext) => {

@@ -22,21 +22,21 @@ if (navigator.clipboard) for (const button of document.querySelectorAll('button.
 `
 
 /** Returns the URL without shell metacharacters, since sh, cmd and PowerShell quote differently. IPv6 brackets stay. */
-const plainUrl = (url: string): string =>
-  new URL(url).href.replace(/[^\w%:/.~@+=[\]-]/g, found => `%${found.charCodeAt(0).toString(16).toUpperCase()}`)
+const escapeForShell = (url: string): string =>
+  new URL(url).href.replace(/[^\w%:/.~@+=[\]-]/g, char => `%${char.charCodeAt(0).toString(16).toUpperCase()}`)
 
-const block = (text: string, what: string) =>
+const copyBlock = (text: string, what: string) =>
   html`<div class="block"><pre><code>${text}</code></pre><button type="button" class="copy" hidden>Copy<span class="hidden"> ${what}</span></button></div>`
 
-const nameOf = (text: string) => text.replace(/[^\w-]+/g, '-').replace(/^-+|-+$/g, '') || 'mcp-server'
+const toServerName = (text: string) => text.replace(/[^\w-]+/g, '-').replace(/^-+|-+$/g, '') || 'mcp-server'
 
-interface Visit {
+interface PageContent {
   readonly url: string
   /** Undefined for a protected route. */
-  readonly open?: Open
+  readonly server?: ServerDescription
 }
 
-interface Open {
+interface ServerDescription {
   readonly name: string
   readonly title?: string | undefined
   readonly version: string
@@ -57,7 +57,7 @@ const MAX_OPEN = 10
 const MAX_DESCRIPTION = 200
 
 function writeTools(tools: readonly Tool[]): Markup {
-  const more = tools.length - MAX_TOOLS
+  const omitted = tools.length - MAX_TOOLS
   return html`<details${tools.length > MAX_OPEN ? undefined : html` open`}><summary>${tools.length === 1 ? '1 tool' : `${tools.length} tools`}</summary>
 <ul class="list">${tools.slice(0, MAX_TOOLS).map(
     ({ name, title, description }) => html`
@@ -66,7 +66,7 @@ function writeTools(tools: readonly Tool[]): Markup {
         ? undefined
         : html`<br><span class="small">${shown(description, MAX_DESCRIPTION)}</span>`
     }</li>`,
-  )}${more > 0 ? html`<li>And ${String(more)} more.</li>` : undefined}
+  )}${omitted > 0 ? html`<li>And ${String(omitted)} more.</li>` : undefined}
 </ul></details>`
 }
 
@@ -77,49 +77,49 @@ function installLinks(name: string, url: string): Markup {
 <a class="button main" href="cursor://anysphere.cursor-deeplink/mcp/install?name=${name}&amp;config=${config}">Install in Cursor</a></p>`
 }
 
-function writeAbout({ version, description, websiteUrl }: Open): Markup {
+function writeDescription({ version, description, websiteUrl }: ServerDescription): Markup {
   const href = websiteUrl === undefined ? undefined : safeHref(websiteUrl)
   return html`${description === undefined ? undefined : html`<p>${shown(description, 500)}</p>`}
 <p class="small">Version ${shown(version)}${href && html`, <a href="${href}" rel="noreferrer">${shown(href, 100)}</a>`}</p>`
 }
 
-function pageOf({ url, open }: Visit) {
-  const name = nameOf(open?.name ?? 'mcp-server')
-  const word = url.includes('[') ? `"${url}"` : url
-  const title = open ? shown(open.title ?? open.name) : 'MCP server'
+function renderPage({ url, server }: PageContent) {
+  const name = toServerName(server?.name ?? 'mcp-server')
+  const shellUrl = url.includes('[') ? `"${url}"` : url
+  const title = server ? shown(server.title ?? server.name) : 'MCP server'
   const config = JSON.stringify({ mcpServers: { [name]: { url } } }, undefined, 2)
-  const list = `npx -y mcp-host list ${word}`
+  const list = `npx -y mcp-host list ${shellUrl}`
   return writePage({
-    title: open ? `${title} – MCP server` : title,
+    title: server ? `${title} – MCP server` : title,
     header: html`<p>MCP server</p>`,
     isWide: true,
     script: COPY,
     content: html`<h1>${title}</h1>
-${open && writeAbout(open)}
+${server && writeDescription(server)}
 <p>This URL is for clients of the Model Context Protocol, such as Claude, Cursor and VS Code.</p>
-${block(url, 'the URL')}
+${copyBlock(url, 'the URL')}
 ${installLinks(name, url)}
-${open?.tools && writeTools(open.tools)}
+${server?.tools && writeTools(server.tools)}
 <h2>Claude Code</h2>
-${block(`claude mcp add --transport http ${name} ${word}`, 'the command for Claude Code')}
+${copyBlock(`claude mcp add --transport http ${name} ${shellUrl}`, 'the command for Claude Code')}
 <h2>Clients with an mcpServers file</h2>
-${block(config, 'the configuration')}
+${copyBlock(config, 'the configuration')}
 <h2>Other clients</h2>
 <p>Print the configuration for claude-desktop, codex, gemini-cli, zed and others:</p>
-${block(`npx -y mcp-host connect claude-desktop ${word}`, 'the command for other clients')}
+${copyBlock(`npx -y mcp-host connect claude-desktop ${shellUrl}`, 'the command for other clients')}
 <h2>Terminal</h2>
-${open ? undefined : html`<p>This server requires a login. Clients open the login page automatically.</p>`}
-${block(open ? list : `npx -y mcp-host login ${word}\n${list}`, 'the commands for a terminal')}
+${server ? undefined : html`<p>This server requires a login. Clients open the login page automatically.</p>`}
+${copyBlock(server ? list : `npx -y mcp-host login ${shellUrl}\n${list}`, 'the commands for a terminal')}
 <p role="status" class="hidden"></p>`,
   })
 }
 
 /** Lists the tools as for an anonymous client. */
-async function describeOpen(host: Transport, route: McpRoute, ctx: HostContext): Promise<Open> {
+async function describeServer(host: Transport, route: McpRoute, ctx: HostContext): Promise<ServerDescription> {
   const { server } = host.config
-  const end = new AbortController()
+  const abort = new AbortController()
   const { headers } = ctx.req
-  const facts = { route, params: ctx.state.params, user: undefined, headers, ip: ctx.ip, signal: () => end.signal }
+  const facts = { route, params: ctx.state.params, user: undefined, headers, ip: ctx.ip, signal: () => abort.signal }
   try {
     const { view } = await host.makeOffer(facts)
     const tools = [...view.tools.values()].filter(tool => view.isListed(tool))
@@ -131,15 +131,15 @@ async function describeOpen(host: Transport, route: McpRoute, ctx: HostContext):
     host.log.debug({ err }, 'cannot list the tools on the page of an endpoint')
     return server
   } finally {
-    end.abort()
+    abort.abort()
   }
 }
 
-export function createVisitPage(host: Transport, route: McpRoute) {
+export function createEndpointPage(host: Transport, route: McpRoute) {
   return async (ctx: HostContext): Promise<void> => {
-    const url = plainUrl(route.url(ctx.state.params))
+    const url = escapeForShell(route.url(ctx.state.params))
     const isOpen = route.authorize === undefined && ctx.status !== 401
-    const visit = isOpen ? { url, open: await describeOpen(host, route, ctx) } : { url }
-    sendPage(ctx, pageOf(visit), ctx.status)
+    const content = isOpen ? { url, server: await describeServer(host, route, ctx) } : { url }
+    sendPage(ctx, renderPage(content), ctx.status)
   }
 }

@@ -4,34 +4,35 @@ import { HostError } from '../../core/index.ts'
 import type { InternalHost } from '../../core/internal.ts'
 import { errorText } from '../../core/plugin.ts'
 import { type RedisConnection, redisStore } from '../families/redis/index.ts'
-import type { Count, CreateCount, Tally } from './memory-counts.ts'
+import type { Counter, CreateCounter, Tally } from './memory-counter.ts'
 import type { FilledRateLimit } from './options.ts'
 
 /** Value of `Retry-After`, seconds. */
 const RETRY_AFTER = '2'
 
-function createTrouble({ log, metrics }: InternalHost, onFailure: FilledRateLimit['onFailure'], store: string) {
+function createFailureLog({ log, metrics }: InternalHost, onFailure: FilledRateLimit['onFailure'], store: string) {
   let failing = false
-  const tell = metrics.counter({
+  const countFailure = metrics.counter({
     name: 'mcp_host_rate_limit_uncounted_total',
     help: 'Requests that could not be counted because the store did not respond: open (passed) or closed (refused).',
     labels: ['on_failure'],
   })
-  const means = onFailure === 'open' ? 'requests pass uncounted' : 'requests are refused with 503'
+  const effect = onFailure === 'open' ? 'requests pass uncounted' : 'requests are refused with 503'
   return {
-    began(problem: string) {
-      tell(1, { on_failure: onFailure })
-      if (!failing) log.warn({ code: 'MH2703', problem, onFailure, means }, `rate limits cannot be counted in ${store}`)
+    failed(problem: string) {
+      countFailure(1, { on_failure: onFailure })
+      if (!failing)
+        log.warn({ code: 'MH2703', problem, onFailure, means: effect }, `rate limits cannot be counted in ${store}`)
       failing = true
     },
-    ended() {
+    recovered() {
       if (failing) log.info({ code: 'MH2704' }, `rate limits are counted in ${store} again`)
       failing = false
     },
   }
 }
 
-function refusal(cause: unknown, { name }: InternalHost, store: string): HostError {
+function createUnavailable(cause: unknown, { name }: InternalHost, store: string): HostError {
   const error = new HostError('unavailable', {
     detail: 'requests cannot be counted at the moment; try again',
     headers: { 'Retry-After': RETRY_AFTER },
@@ -43,30 +44,30 @@ function refusal(cause: unknown, { name }: InternalHost, store: string): HostErr
   return error
 }
 
-export function createGuard(host: InternalHost, onFailure: FilledRateLimit['onFailure'], store: string) {
-  const trouble = createTrouble(host, onFailure, store)
-  return (count: (key: string) => Promise<Tally>): Count =>
+export function createStoreGuard(host: InternalHost, onFailure: FilledRateLimit['onFailure'], store: string) {
+  const failureLog = createFailureLog(host, onFailure, store)
+  return (count: (key: string) => Promise<Tally>): Counter =>
     async key => {
       try {
         const tally = await count(key)
-        trouble.ended()
+        failureLog.recovered()
         return tally
       } catch (error) {
-        trouble.began(errorText(HostError.is(error) ? (error.cause ?? error.reason) : error))
+        failureLog.failed(errorText(HostError.is(error) ? (error.cause ?? error.reason) : error))
         if (onFailure === 'open') return undefined
-        throw refusal(error, host, store)
+        throw createUnavailable(error, host, store)
       }
     }
 }
 
 /** `scope`: identifies the limits on every node. */
-export function createRedisCounts(
+export function createRedisCounters(
   redis: RedisConnection,
   host: InternalHost,
   { scope, onFailure }: { readonly scope: string; readonly onFailure: FilledRateLimit['onFailure'] },
-): CreateCount {
+): CreateCounter {
   const store = redisStore(redis)
-  const guard = createGuard(host, onFailure, 'Redis')
+  const guard = createStoreGuard(host, onFailure, 'Redis')
 
   return (name, { text, window }) =>
     guard(async key => {
@@ -78,7 +79,7 @@ export function createRedisCounts(
         'relaxed',
       )
       const found = outcome.done ? outcome.results[0] : undefined
-      const left = (found?.expires ?? outcome.now) - outcome.now
-      return { used: Number(found?.fields?.['used'] ?? 0), until: host.clock.monotonic() + left }
+      const remaining = (found?.expires ?? outcome.now) - outcome.now
+      return { used: Number(found?.fields?.['used'] ?? 0), until: host.clock.monotonic() + remaining }
     })
 }

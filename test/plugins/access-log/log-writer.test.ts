@@ -1,7 +1,7 @@
 // The access log writer: reports of stuck and failed writes, and the count of lost lines.
 import { expect } from 'chai'
 import type { Logger } from '../../../core/plugin.ts'
-import { type Destination, Lines } from '../../../plugins/access-log/lines.ts'
+import { type Destination, LogWriter } from '../../../plugins/access-log/log-writer.ts'
 import { eventually } from '../../support/eventually.ts'
 
 const CANNOT = 'Cannot write the access log; up to 8 MB are buffered'
@@ -12,12 +12,12 @@ function startLines(write: Destination['write'], timeout = 5) {
   const tell = (facts: object, message: string) => void told.push({ ...facts, message })
   const log = { debug: tell, info: tell, warn: tell, error: tell } as unknown as Logger
   let lost = 0
-  const lines = new Lines({
+  const lines = new LogWriter({
     destination: { write, close: () => undefined },
     file: undefined,
     log,
     timeout,
-    lost(count) {
+    countLost(count) {
       lost += count
     },
   })

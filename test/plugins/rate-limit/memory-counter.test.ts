@@ -1,11 +1,11 @@
 // Rate limit counts in memory: windows and limited memory.
 import { expect } from 'chai'
-import { createMemoryCount } from '../../../plugins/rate-limit/memory-counts.ts'
+import { createMemoryCounter } from '../../../plugins/rate-limit/memory-counter.ts'
 
 describe('rate-limit: counts in memory', () => {
   it('reset after their window, each separately', () => {
     let at = 0
-    const { count, size } = createMemoryCount({ window: 1_000, now: () => at })
+    const { count, size } = createMemoryCounter({ window: 1_000, now: () => at })
     expect(count('a').used).to.equal(1)
     at = 600
     expect([count('a').used, count('b').until]).to.deep.equal([2, 1_600])
@@ -21,7 +21,7 @@ describe('rate-limit: counts in memory', () => {
   it('stay within the memory limit for 200,000 callers without losing counts', () => {
     let at = 0
     let told = 0
-    const { count, size } = createMemoryCount({ window: 60_000, now: () => at, full: () => told++ })
+    const { count, size } = createMemoryCounter({ window: 60_000, now: () => at, onFull: () => told++ })
     for (let known = 0; known < 5; known++) count('the attacker')
     for (let index = 0; index < 200_000; index++) count(`203.0.${index}`)
     expect(size()).to.equal(100_000)

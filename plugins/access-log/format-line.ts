@@ -3,52 +3,36 @@ import type { CallRecord } from '../../core/plugin.ts'
 import { plainText } from '../../core/transport.ts'
 
 /** Maximum characters of a reason in a text line. */
-const MOST_REASON = 160
+const MAX_REASON_LENGTH = 160
 
 const round = (milliseconds: number) => Math.round(milliseconds * 100) / 100
 
 const SECOND = 1_000
 /** Cached text of the last second: formatting it is a fifth of the cost of a line. */
-let second = Number.NaN
-let beginning = ''
+let cachedSecond = Number.NaN
+let cachedPrefix = ''
 
-function timeText(at: number): string {
-  const whole = Math.floor(at / SECOND)
-  if (whole !== second) {
-    second = whole
-    beginning = new Date(whole * SECOND).toISOString().slice(0, -4)
+function formatTime(at: number): string {
+  const seconds = Math.floor(at / SECOND)
+  if (seconds !== cachedSecond) {
+    cachedSecond = seconds
+    cachedPrefix = new Date(seconds * SECOND).toISOString().slice(0, -4)
   }
-  const rest = Math.floor(at - whole * SECOND)
-  return `${beginning}${String(rest).padStart(3, '0')}Z`
+  const milliseconds = Math.floor(at - seconds * SECOND)
+  return `${cachedPrefix}${String(milliseconds).padStart(3, '0')}Z`
 }
 
-interface LineFacts {
+interface LineFlags {
   readonly slow: boolean
   /** The sampling rate, if not every request is logged. */
   readonly sample: number | undefined
 }
 
-export function jsonLine(record: CallRecord, { slow, sample }: LineFacts): string {
-  const {
-    at,
-    route,
-    method,
-    item,
-    outcome,
-    error,
-    refusedBy,
-    milliseconds,
-    http,
-    revision,
-    transport,
-    asked,
-    client,
-    ip,
-    upstream,
-  } = record
-  const { user, oauthClient, session, requestId, traceId, bytesIn, bytesOut } = record
+export function formatJson(record: CallRecord, { slow, sample }: LineFlags): string {
+  const { asked, bytesIn, bytesOut, client, error, http, ip, item, method, oauthClient, outcome } = record
+  const { requestId, revision, route, session, traceId, transport, upstream, user } = record
   const fields = {
-    time: timeText(at),
+    time: formatTime(record.at),
     route,
     verb: http?.verb,
     status: http?.status,
@@ -56,9 +40,9 @@ export function jsonLine(record: CallRecord, { slow, sample }: LineFacts): strin
     name: item?.name,
     outcome,
     error: error?.kind,
-    by: refusedBy,
+    by: record.refusedBy,
     reason: error?.reason,
-    ms: round(milliseconds),
+    ms: round(record.milliseconds),
     upstream: upstream?.name,
     upstreamTool: upstream?.tool,
     upstreamMs: upstream && round(upstream.milliseconds),
@@ -81,32 +65,19 @@ export function jsonLine(record: CallRecord, { slow, sample }: LineFacts): strin
 }
 
 /** Columns: time, duration, outcome, route, request, user. */
-export function textLine(record: CallRecord, { slow }: LineFacts): string {
-  const {
-    at,
-    route = '-',
-    method,
-    item,
-    outcome,
-    error,
-    refusedBy,
-    milliseconds,
-    http,
-    user = 'anonymous',
-    client,
-  } = record
-  const what = http ? `${http.verb} ${http.status}` : [method, item?.name].filter(Boolean).join(' ')
+export function formatText(record: CallRecord, { slow }: LineFlags): string {
+  const { client, error, http, item, method, refusedBy } = record
   const parts = [
-    timeText(at),
-    `${round(milliseconds)} ms`.padStart(11),
-    error?.kind ?? outcome,
-    route,
-    what,
-    user,
+    formatTime(record.at),
+    `${round(record.milliseconds)} ms`.padStart(11),
+    error?.kind ?? record.outcome,
+    record.route ?? '-',
+    http ? `${http.verb} ${http.status}` : [method, item?.name].filter(Boolean).join(' '),
+    record.user ?? 'anonymous',
     // Quoted, so that a value cannot look like another column.
     client && JSON.stringify(`${client.name} ${client.version}`.trim()),
     refusedBy && `refused by ${refusedBy}`,
-    error?.reason && JSON.stringify(plainText(error.reason, MOST_REASON)),
+    error?.reason && JSON.stringify(plainText(error.reason, MAX_REASON_LENGTH)),
     slow && 'SLOW',
   ]
   return `${parts.filter(Boolean).join('  ')}\n`

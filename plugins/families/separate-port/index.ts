@@ -9,7 +9,7 @@ import { StartError } from '../../../core/plugin.ts'
 export const LOOPBACK = '127.0.0.1'
 
 /** Minimum characters of a token; a shorter token can be guessed. */
-const SHORTEST_TOKEN = 16
+const MIN_TOKEN_LENGTH = 16
 
 /** `content`: what the port serves. `needs`: options that another address requires. */
 export const portOptions = (port: number, content: string, needs: string) =>
@@ -27,8 +27,8 @@ export const portOptions = (port: number, content: string, needs: string) =>
 
 /** Reports a token that can be guessed. */
 export function checkToken({ config, report }: InternalHost, code: string, token: string | undefined) {
-  if (token === undefined || token.length >= SHORTEST_TOKEN) return
-  const what = `is shorter than ${SHORTEST_TOKEN} characters; make one with: openssl rand -base64 32`
+  if (token === undefined || token.length >= MIN_TOKEN_LENGTH) return
+  const what = `is shorter than ${MIN_TOKEN_LENGTH} characters; make one with: openssl rand -base64 32`
   report(new StartError(code, what, { at: [...config.at, 'token'] }))
 }
 
@@ -36,18 +36,18 @@ const digest = (text: string) => createHash('sha256').update(text).digest()
 
 /** Returns a check whether headers contain a bearer token. */
 export function createTokenCheck(token: string): (headers: IncomingHttpHeaders) => boolean {
-  const wanted = digest(token)
+  const expected = digest(token)
   return ({ authorization = '' }) => {
-    const [, given = ''] = /^bearer +(.+)$/i.exec(authorization) ?? []
-    return timingSafeEqual(digest(given), wanted)
+    const [, token = ''] = /^bearer +(.+)$/i.exec(authorization) ?? []
+    return timingSafeEqual(digest(token), expected)
   }
 }
 
 const ANY_ADDRESS = ['0.0.0.0', '::']
 
-const nameOf = (address: string) => (address === 'localhost' ? LOOPBACK : address)
+const normalizeHost = (address: string) => (address === 'localhost' ? LOOPBACK : address)
 
-interface Place {
+interface ListenSettings {
   readonly code: string
   readonly port: number
   readonly host: string
@@ -56,22 +56,23 @@ interface Place {
 }
 
 /** Reports the host's own port. Otherwise, the conflict would be detected only when the plugin listens. */
-export function checkPort({ config: { at, http }, report }: InternalHost, { code, port, host }: Place) {
+export function checkPort({ config: { at, http }, report }: InternalHost, { code, port, host }: ListenSettings) {
   const isSame = http.port === port && port !== 0
-  const overlaps = [host, http.host].some(one => ANY_ADDRESS.includes(one)) || nameOf(host) === nameOf(http.host)
+  const overlaps =
+    [host, http.host].some(one => ANY_ADDRESS.includes(one)) || normalizeHost(host) === normalizeHost(http.host)
   if (!isSame || !overlaps) return
   const what = `${port} is the host's own port (http.port); use another port for this plugin, such as ${port + 1}`
   report(new StartError(code, what, { at: [...at, 'port'] }))
 }
 
-export const authorityOf = (address: string, port: number) =>
+export const formatAuthority = (address: string, port: number) =>
   `${address.includes(':') ? `[${address}]` : address}:${port}`
 
 /** Resolves once the server listens; rejects with a StartError. Does not keep the process alive. */
-export function listenOn(
+export function startListening(
   server: Server,
   at: InternalHost['config']['at'],
-  { code, port, host, isExclusive = false }: Place,
+  { code, port, host, isExclusive = false }: ListenSettings,
   failed: (error: unknown) => void,
 ): Promise<AddressInfo> {
   server.unref()
