@@ -1,7 +1,7 @@
 // `mcp-host check`: runs the startup checks without listening, and reports all config problems at once.
 
 import { dirname, resolve } from 'node:path'
-import { given, printable } from '../client/text.ts'
+import { defined, printable } from '../client/text.ts'
 import { ConfigError, codeOf, textOf } from '../core/config/problems.ts'
 import { hostOf } from '../core/create-host.ts'
 import type { Host } from '../core/host.ts'
@@ -28,11 +28,11 @@ function describeProblems(error: unknown): Reported[] {
   }
   return error.problems.map(told => {
     const { file, line, path } = told
-    const place = given({ file, line, path })
+    const place = defined({ file, line, path })
     const known = { severity: 'error', code: codeOf(told), ...place, message: textOf(told) } as const
-    if ('text' in told) return { ...known, ...given({ also: told.also }) }
+    if ('text' in told) return { ...known, ...defined({ also: told.also }) }
     const { found, expected, suggestion } = told
-    return { ...known, found, expected, ...given({ suggestion }) }
+    return { ...known, found, expected, ...defined({ suggestion }) }
   })
 }
 

@@ -2,7 +2,7 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { basename, relative, resolve } from 'node:path'
-import { printable, given as withoutUndefined } from '../client/text.ts'
+import { printable, defined as withoutUndefined } from '../client/text.ts'
 import { SEARCHED } from '../core/config/load-config.ts'
 import { StartError } from '../core/http/errors.ts'
 import { assertInstalled } from '../core/http/optional-packages.ts'

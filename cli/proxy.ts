@@ -95,10 +95,10 @@ function toFailure(error: RemoteError, login: Login, runnable: (text: string) =>
       data === undefined ? {} : { data: data as Fields },
     )
   const isUnreached = reason === 'unreachable'
-  const { what, fix } = describeUnreachable(error.cause, networkCode(error.cause))
+  const { problem, fix } = describeUnreachable(error.cause, networkCode(error.cause))
   return new Failure(
     REASONS[reason] ?? reason,
-    isUnreached ? `${url} ${what}; ${fix}; the next request tries again` : printable(error.message),
+    isUnreached ? `${url} ${problem}; ${fix}; the next request tries again` : printable(error.message),
     { retryable: isUnreached || status >= 500 || status === 429, ...(status > 0 && { status }) },
   )
 }

@@ -1,18 +1,18 @@
 // Obtains tokens by refresh, by a grant without a user, or by login, and stores them before use.
 
-import { askForAuthorization, beginAuthorization, deferAuthorization } from './authorize.ts'
+import { deferAuthorization, requestAuthorization, startAuthorization } from './authorize.ts'
 import type { ClientContext } from './context.ts'
 import type { Authority } from './discovery.ts'
 import type { DPoPSigner } from './dpop.ts'
 import { AuthError } from './errors.ts'
 import { isUnattended, requestByDevice, requestByGrant } from './grants.ts'
-import { type IdentityWish, identifyClient, isClientRefused, knownClient } from './identity.ts'
+import { type IdentityQuery, identifyClient, isClientRefused, knownClient } from './identity.ts'
 import { chooseScope, type ScopeChoice, type WantedScopes } from './scopes.ts'
 import type { ClientIdentity, FlowRecord, TokenContainer } from './stores.ts'
 import { mayHaveGranted, requestToken } from './token-endpoint.ts'
-import { createContainer, earlierScopes, fits, renewContainer, type TokenStore } from './token-store.ts'
+import { canRefresh, createContainer, earlierScopes, renewContainer, type TokenStore } from './token-store.ts'
 
-export interface Need extends WantedScopes {
+export interface TokenSpec extends WantedScopes {
   readonly authority: Authority
   readonly dpop: DPoPSigner | undefined
   /** A registration that a login replaces. */
@@ -21,13 +21,13 @@ export interface Need extends WantedScopes {
 
 export interface Prompt {
   readonly defer: boolean
-  readonly asking: () => void
+  readonly onPrompt: () => void
 }
 
 export type Acquirer = ReturnType<typeof createAcquirer>
 
 /** Refresh errors that a new login can fix (RFC 6749 §5.2, RFC 8707 §2, OpenID Connect Core §3.1.2.6). */
-const HEALED_BY_LOGIN = new Set([
+const FIXED_BY_LOGIN = new Set([
   'invalid_grant',
   'invalid_scope',
   'invalid_target',
@@ -40,26 +40,24 @@ const HEALED_BY_LOGIN = new Set([
 ])
 
 /** Milliseconds before reuse of a refresh token whose response was lost. */
-const DOUBT_MS = 10_000
+const REUSE_DELAY_MS = 10_000
 
-const isGone = (error: unknown, client: ClientIdentity): boolean =>
+const isClientRejected = (error: unknown, client: ClientIdentity): boolean =>
   isClientRefused(error) && client.source === 'registered'
 
 /** The registration is limited to its original scopes (RFC 7591 §2, `scope`). */
-const isTooNarrow = (error: unknown, { registration }: ClientIdentity, before: TokenContainer | undefined): boolean =>
+const isTooNarrow = (error: unknown, { registration }: ClientIdentity, previous: TokenContainer | undefined): boolean =>
   AuthError.is(error) &&
   error.code === 'invalid_scope' &&
   registration !== undefined &&
-  registration.clientId === before?.registration?.clientId
+  registration.clientId === previous?.registration?.clientId
 
 export function createAcquirer(ctx: ClientContext, store: TokenStore, key: string) {
   const { options, emit, now } = ctx
   /** The refresh token whose response was lost. It is possibly used up, and the server can treat its reuse as theft. */
-  let doubt:
-    | { readonly refreshToken: string | undefined; readonly until: number; readonly error: AuthError }
-    | undefined
+  let lost: { readonly refreshToken: string | undefined; readonly until: number; readonly error: AuthError } | undefined
 
-  async function keepRegistration({ registration }: ClientIdentity) {
+  async function saveRegistration({ registration }: ClientIdentity) {
     if (!registration) return
     await store.locked(async () => {
       const stored = await store.read()
@@ -78,45 +76,45 @@ export function createAcquirer(ctx: ClientContext, store: TokenStore, key: strin
   }
 
   /** Stores the tokens. The caller must hold the lock. */
-  async function keep(container: TokenContainer, grant: string): Promise<TokenContainer> {
+  async function save(container: TokenContainer, grant: string): Promise<TokenContainer> {
     await store.write(container)
     emit('token-obtained', { grant, scope: container.scope, expiresIn: container.expiresIn })
     return container
   }
 
-  const wish = (
-    before: TokenContainer | undefined,
+  const query = (
+    previous: TokenContainer | undefined,
     scope: string | undefined,
     refusedClientId?: string,
-  ): IdentityWish => ({
+  ): IdentityQuery => ({
     scope,
-    registration: before?.registration,
-    previousIssuer: before?.clientId === options.clientId ? before?.authorizationServer : undefined,
+    registration: previous?.registration,
+    previousIssuer: previous?.clientId === options.clientId ? previous?.authorizationServer : undefined,
     refusedClientId,
   })
 
-  function choose(before: TokenContainer | undefined, { authority: { info, server }, ...asked }: Need) {
-    const facts = { ...asked, supported: info.scopesSupported, earlier: earlierScopes(before, server.issuer) }
-    return chooseScope(options, facts, server)
+  function selectScope(previous: TokenContainer | undefined, { authority: { info, server }, ...asked }: TokenSpec) {
+    const sources = { ...asked, supported: info.scopesSupported, earlier: earlierScopes(previous, server.issuer) }
+    return chooseScope(options, sources, server)
   }
 
-  async function askPerson(
-    before: TokenContainer | undefined,
-    need: Need,
+  async function promptUser(
+    previous: TokenContainer | undefined,
+    spec: TokenSpec,
     prompt: Prompt,
-    about: { client: ClientIdentity; choice: ScopeChoice },
+    target: { client: ClientIdentity; choice: ScopeChoice },
     signal: AbortSignal,
   ): Promise<TokenContainer> {
-    const { authority, dpop } = need
-    const { client, choice } = about
+    const { authority, dpop } = spec
+    const { client, choice } = target
     const { server, resource, info } = authority
     if (options.grant.type === 'device') {
-      prompt.asking()
-      const answer = await requestByDevice(ctx, { server, client, resource, scope: choice.scope, dpop }, signal)
-      const container = createContainer(answer, { authority, client, choice, dpop, before, now: now() })
-      return store.locked(() => keep(container, 'device'))
+      prompt.onPrompt()
+      const response = await requestByDevice(ctx, { server, client, resource, scope: choice.scope, dpop }, signal)
+      const container = createContainer(response, { authority, client, choice, dpop, previous, now: now() })
+      return store.locked(() => save(container, 'device'))
     }
-    const flow = await beginAuthorization(ctx, {
+    const flow = await startAuthorization(ctx, {
       server,
       client,
       resource,
@@ -126,8 +124,8 @@ export function createAcquirer(ctx: ClientContext, store: TokenStore, key: strin
       key,
     })
     if (prompt.defer) return deferAuthorization(ctx, flow)
-    prompt.asking()
-    return redeem(flow.record, await askForAuthorization(ctx, flow, signal), dpop, signal)
+    prompt.onPrompt()
+    return redeem(flow.record, await requestAuthorization(ctx, flow, signal), dpop, signal)
   }
 
   async function redeem(
@@ -138,40 +136,40 @@ export function createAcquirer(ctx: ClientContext, store: TokenStore, key: strin
   ): Promise<TokenContainer> {
     const { server, client, resource, codeVerifier, redirectUri, scope, requestedScope, resourceMetadataUrl } = record
     const parameters = { code, redirect_uri: redirectUri, code_verifier: codeVerifier, resource }
-    const answer = await requestToken(
+    const response = await requestToken(
       ctx,
       { server, client, grantType: 'authorization_code', parameters, dpop },
       signal,
     )
     const authority = { server, resource, info: { metadataUrl: resourceMetadataUrl } }
     const choice = { scope, requested: requestedScope }
-    const before = await store.read()
-    const container = createContainer(answer, { authority, client, choice, dpop, before, now: now() })
-    return store.locked(() => keep(container, 'authorization_code'))
+    const previous = await store.read()
+    const container = createContainer(response, { authority, client, choice, dpop, previous, now: now() })
+    return store.locked(() => save(container, 'authorization_code'))
   }
 
   return {
     /** Refreshes the tokens. Requires the lock. Undefined without a refresh token, or if the server rejected it. */
     async refresh(
       container: TokenContainer,
-      { authority, dpop }: Pick<Need, 'authority' | 'dpop'>,
+      { authority, dpop }: Pick<TokenSpec, 'authority' | 'dpop'>,
       signal: AbortSignal,
     ): Promise<TokenContainer | undefined> {
-      const client = knownClient(ctx, authority.server, { ...wish(container, container.scope), withoutRedirect: true })
-      if (!client || !fits(container, authority, client)) return undefined
-      if (doubt && doubt.refreshToken === container.refreshToken && now() < doubt.until) throw doubt.error
+      const client = knownClient(ctx, authority.server, { ...query(container, container.scope), withoutRedirect: true })
+      if (!client || !canRefresh(container, authority, client)) return undefined
+      if (lost && lost.refreshToken === container.refreshToken && now() < lost.until) throw lost.error
       const scope = options.refreshScope === 'granted' ? container.scope : undefined
       const parameters = { refresh_token: container.refreshToken, resource: authority.resource, scope }
       try {
         const request = { server: authority.server, client, grantType: 'refresh_token', parameters, dpop }
-        return await keep(renewContainer(await requestToken(ctx, request, signal), container, now()), 'refresh_token')
+        return await save(renewContainer(await requestToken(ctx, request, signal), container, now()), 'refresh_token')
       } catch (error) {
         if (!AuthError.is(error) || error.code === 'cache_failed') throw error
         emit('refresh-failed', { code: error.code, retryable: error.retryable })
-        if (mayHaveGranted(error)) doubt = { refreshToken: container.refreshToken, until: now() + DOUBT_MS, error }
-        const gone = isGone(error, client)
-        if (error.retryable || !(gone || HEALED_BY_LOGIN.has(error.code))) throw error
-        if (gone) await dropRegistration(client, error.code)
+        if (mayHaveGranted(error)) lost = { refreshToken: container.refreshToken, until: now() + REUSE_DELAY_MS, error }
+        const rejected = isClientRejected(error, client)
+        if (error.retryable || !(rejected || FIXED_BY_LOGIN.has(error.code))) throw error
+        if (rejected) await dropRegistration(client, error.code)
         if (error.code !== 'invalid_grant') return undefined
         emit('token-dropped', { why: error.code })
         return store.drop(container)
@@ -179,37 +177,37 @@ export function createAcquirer(ctx: ClientContext, store: TokenStore, key: strin
     },
 
     /** Requests new tokens. The caller must hold the lock. */
-    async request(before: TokenContainer | undefined, need: Need, signal: AbortSignal): Promise<TokenContainer> {
-      const { authority, dpop } = need
-      const choice = await choose(before, need)
-      const client = await identifyClient(ctx, authority.server, wish(before, choice.scope), signal)
+    async request(previous: TokenContainer | undefined, spec: TokenSpec, signal: AbortSignal): Promise<TokenContainer> {
+      const { authority, dpop } = spec
+      const choice = await selectScope(previous, spec)
+      const client = await identifyClient(ctx, authority.server, query(previous, choice.scope), signal)
       const { server, resource } = authority
-      const answer = await requestByGrant(ctx, { server, resource, client, scope: choice.scope, dpop }, signal)
-      const container = createContainer(answer, { authority, client, choice, dpop, before, now: now() })
-      return keep(container, options.grant.type)
+      const response = await requestByGrant(ctx, { server, resource, client, scope: choice.scope, dpop }, signal)
+      const container = createContainer(response, { authority, client, choice, dpop, previous, now: now() })
+      return save(container, options.grant.type)
     },
 
     async login(
-      before: TokenContainer | undefined,
-      need: Need,
+      previous: TokenContainer | undefined,
+      spec: TokenSpec,
       prompt: Prompt,
       signal: AbortSignal,
     ): Promise<TokenContainer> {
       if (isUnattended(options.grant)) throw new TypeError(`the grant ${options.grant.type} has no login by a user`)
-      const choice = await choose(before, need)
+      const choice = await selectScope(previous, spec)
       let client: ClientIdentity | undefined
       const attempt = async (refused?: string) => {
-        client = await identifyClient(ctx, need.authority.server, wish(before, choice.scope, refused), signal)
-        await keepRegistration(client)
-        return askPerson(before, need, prompt, { client, choice }, signal)
+        client = await identifyClient(ctx, spec.authority.server, query(previous, choice.scope, refused), signal)
+        await saveRegistration(client)
+        return promptUser(previous, spec, prompt, { client, choice }, signal)
       }
       try {
-        return await attempt(need.refusedClientId)
+        return await attempt(spec.refusedClientId)
       } catch (error) {
-        const gone = client
-        if (!gone || !(isGone(error, gone) || isTooNarrow(error, gone, before))) throw error
-        await store.locked(() => dropRegistration(gone, (error as AuthError).code))
-        return attempt(gone.clientId)
+        const rejected = client
+        if (!rejected || !(isClientRejected(error, rejected) || isTooNarrow(error, rejected, previous))) throw error
+        await store.locked(() => dropRegistration(rejected, (error as AuthError).code))
+        return attempt(rejected.clientId)
       }
     },
 

@@ -1,22 +1,22 @@
 // A `fetch` that obtains access tokens and repeats requests after an authorization challenge.
 
-import { type AuthCue, readCue } from './challenge.ts'
-import type { Engine, Want } from './engine.ts'
+import { type AuthChallenge, readChallenge } from './challenge.ts'
+import type { Engine, TokenQuery } from './engine.ts'
 import { AuthError } from './errors.ts'
 import type { ClientOAuthOptions } from './options.ts'
-import { createReplayable, type ReplayableRequest, withinOrigin } from './replay.ts'
+import { createReplayableRequest, type ReplayableRequest, withinOrigin } from './replay.ts'
 import { type ResolvedOptions, resolveOptions } from './resolve-options.ts'
 import { operationOf } from './scopes.ts'
 import { type AuthSession, createSession, type Platform } from './session.ts'
-import type { TokenContainer } from './stores.ts'
+import type { Outcome } from './token-store.ts'
 import { createTracing } from './tracing.ts'
 
 /** A drop-in `fetch`, for example for the transport of an MCP client. */
 export type AuthFetch = typeof fetch & { readonly session: AuthSession }
 
-function askFor({ interactive }: ResolvedOptions, { method }: ReplayableRequest): Want['ask'] {
-  const may = interactive === 'any' || (interactive !== 'never' && method === 'POST')
-  if (!may) return 'no'
+function selectPrompt({ interactive }: ResolvedOptions, { method }: ReplayableRequest): TokenQuery['prompt'] {
+  const mayPrompt = interactive === 'any' || (interactive !== 'never' && method === 'POST')
+  if (!mayPrompt) return 'no'
   return interactive === 'defer' ? 'defer' : 'ask'
 }
 
@@ -25,53 +25,53 @@ function stepUpLimit({ grant, maxStepUps }: ResolvedOptions): number {
   return grant.type === 'client_credentials' ? Math.min(1, maxStepUps) : 0
 }
 
-function createLoop(options: ResolvedOptions, engine: Engine, request: ReplayableRequest) {
+function createSender(options: ResolvedOptions, engine: Engine, request: ReplayableRequest) {
   const operation = operationOf(request)
   /** `authorized`: a token was sent after a 401. Another 401 is final. */
   const attempts = { authorized: false, stepUps: 0, nonce: false }
 
-  async function send(held: TokenContainer | undefined): Promise<Response> {
+  async function send(current: Outcome): Promise<Response> {
     const headers = new Headers(request.headers)
-    const shown = held ? await engine.headersFor(held, request.method, request.url) : {}
-    for (const [name, value] of Object.entries(shown)) headers.set(name, value)
+    const authHeaders = current ? await engine.headersFor(current, request.method, request.url) : {}
+    for (const [name, value] of Object.entries(authHeaders)) headers.set(name, value)
     const response = await request.send(withinOrigin(options.fetch), headers)
     const nonce = response.headers.get('dpop-nonce')
     if (nonce !== null) engine.rememberNonce(request.url.origin, nonce)
     return response
   }
 
-  async function answer(cue: AuthCue, used: TokenContainer | undefined): Promise<TokenContainer | undefined> {
-    const { scope: challenged, resourceMetadata: metadataUrls, scheme } = cue
-    const want = { used, metadataUrls, challenged, scheme, ask: askFor(options, request) }
-    if (cue.error === 'use_dpop_nonce' && used && !attempts.nonce) {
+  async function resolveChallenge(challenge: AuthChallenge, previous: Outcome): Promise<Outcome> {
+    const { scope: challenged, resourceMetadata: metadataUrls, scheme } = challenge
+    const base = { used: previous, metadataUrls, challenged, scheme, prompt: selectPrompt(options, request) }
+    if (challenge.error === 'use_dpop_nonce' && previous && !attempts.nonce) {
       attempts.nonce = true
-      return used
+      return previous
     }
-    if (cue.status === 401) {
+    if (challenge.status === 401) {
       if (attempts.authorized) return undefined
       attempts.authorized = true
-      const obtained = await engine.obtain({ ...want, stepUp: false }, request.signal)
-      if (!obtained && options.interactive === 'never' && request.method === 'POST') throw loginNeeded(options)
+      const obtained = await engine.obtain({ ...base, stepUp: false }, request.signal)
+      if (!obtained && options.interactive === 'never' && request.method === 'POST') throw loginRequiredError(options)
       return obtained
     }
     if (attempts.stepUps >= stepUpLimit(options)) return undefined
     attempts.stepUps++
     const admit = () => {
       if (!engine.stepUps.mayTry(operation, challenged ?? [])) return false
-      engine.stepUps.tried(operation, challenged ?? [])
+      engine.stepUps.record(operation, challenged ?? [])
       engine.emit('step-up', { scope: (challenged ?? []).join(' '), attempt: attempts.stepUps })
       return true
     }
-    return engine.obtain({ ...want, stepUp: true, admit }, request.signal)
+    return engine.obtain({ ...base, stepUp: true, admit }, request.signal)
   }
 
-  async function next(response: Response, held: TokenContainer | undefined): Promise<TokenContainer | undefined> {
+  async function handleResponse(response: Response, current: Outcome): Promise<Outcome> {
     try {
-      const cue = readCue(response)
-      if (!cue) return undefined
-      if (held) engine.storm.refused()
-      engine.emit('challenge', { status: cue.status, scope: cue.scope?.join(' ') })
-      const obtained = await answer(cue, held)
+      const challenge = readChallenge(response)
+      if (!challenge) return undefined
+      if (current) engine.breaker.recordRefusal()
+      engine.emit('challenge', { status: challenge.status, scope: challenge.scope?.join(' ') })
+      const obtained = await resolveChallenge(challenge, current)
       if (!obtained || request.replayable) return obtained
       engine.emit('retry-skipped', { why: 'the body is a stream, which can be sent once' })
       return undefined
@@ -82,25 +82,25 @@ function createLoop(options: ResolvedOptions, engine: Engine, request: Replayabl
   }
 
   return async (): Promise<Response> => {
-    engine.storm.check('token')
-    let held = await engine.current(request.signal)
-    if (!held) engine.storm.check('prompt')
+    engine.breaker.check('token')
+    let current = await engine.current(request.signal)
+    if (!current) engine.breaker.check('prompt')
     for (;;) {
-      const response = await send(held)
+      const response = await send(current)
       if (response.status !== 401 && response.status !== 403) {
-        engine.storm.success()
-        engine.stepUps.succeeded(operation)
+        engine.breaker.success()
+        engine.stepUps.forget(operation)
         return response
       }
-      const obtained = await next(response, held)
+      const obtained = await handleResponse(response, current)
       if (!obtained) return response
       await response.body?.cancel()
-      held = obtained
+      current = obtained
     }
   }
 }
 
-const loginNeeded = ({ serverUrl }: ResolvedOptions) =>
+const loginRequiredError = ({ serverUrl }: ResolvedOptions) =>
   new AuthError('a login by a user is required, and interactive is "never"', {
     code: 'interaction_required',
     fix: { text: 'log in first with', method: 'login', url: serverUrl },
@@ -122,9 +122,9 @@ export function createAuthFetchOn(platform: Platform, options: ClientOAuthOption
   const { session, engine, guarded } = createSession(resolved, platform)
   const tracing = createTracing(resolved.openTelemetry)
   const authFetch = async (input: string | URL | Request, init?: RequestInit): Promise<Response> => {
-    const request = createReplayable(input, init)
+    const request = createReplayableRequest(input, init)
     if (request?.url.origin !== origin || request.headers.has('authorization')) return resolved.fetch(input, init)
-    return tracing.request(request, carrying => guarded(async () => createLoop(resolved, await engine(), carrying)()))
+    return tracing.request(request, traced => guarded(async () => createSender(resolved, await engine(), traced)()))
   }
   return Object.assign(authFetch, { session })
 }

@@ -10,7 +10,7 @@ import type { FlowRecord, ServerInfo } from './stores.ts'
 import { showText } from './text.ts'
 import { TOKEN_FIXES } from './token-endpoint.ts'
 
-type GivenResponse = string | URL | URLSearchParams | AuthorizationResponse
+type RawResponse = string | URL | URLSearchParams | AuthorizationResponse
 
 type Parameter = 'state' | 'iss' | 'error' | 'error_description' | 'code' | 'response'
 
@@ -20,30 +20,30 @@ type Parameters = Readonly<Partial<Record<Parameter, string>>>
 
 const malformed = (what: string, fix: string) => new AuthError(what, { code: 'malformed_response', fix })
 
-const AGAIN = 'start the login again'
+const LOGIN_AGAIN = 'start the login again'
 
 /** Rejects repeated parameters (RFC 6749 §3.1). */
 function readQuery(query: URLSearchParams): Parameters {
   const found: Partial<Record<Parameter, string>> = {}
   for (const name of PARAMETERS) {
     const [value, ...more] = query.getAll(name)
-    if (more.length > 0) throw malformed(`the authorization response has ${name} more than once`, AGAIN)
+    if (more.length > 0) throw malformed(`the authorization response has ${name} more than once`, LOGIN_AGAIN)
     if (value !== undefined) found[name] = value
   }
   return found
 }
 
-function readParts({ code, state, iss, error, errorDescription }: AuthorizationResponse): Parameters {
-  const parts = { code, state, iss, error, error_description: errorDescription }
-  return Object.fromEntries(Object.entries(parts).filter(([, value]) => typeof value === 'string'))
+function readFields({ code, state, iss, error, errorDescription }: AuthorizationResponse): Parameters {
+  const fields = { code, state, iss, error, error_description: errorDescription }
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => typeof value === 'string'))
 }
 
-function readGiven(response: GivenResponse): Parameters | string {
+function readResponse(response: RawResponse): Parameters | string {
   if (typeof response === 'string') {
     return URL.canParse(response) ? readQuery(new URL(response).searchParams) : response
   }
   if (response instanceof URLSearchParams) return readQuery(response)
-  return response instanceof URL ? readQuery(response.searchParams) : readParts(response)
+  return response instanceof URL ? readQuery(response.searchParams) : readFields(response)
 }
 
 function checkState(state: string | undefined, record: FlowRecord): void {
@@ -51,7 +51,7 @@ function checkState(state: string | undefined, record: FlowRecord): void {
   const what = state === undefined ? 'has no state' : "has another login's state"
   throw new AuthError(`the authorization response ${what}`, {
     code: 'state_mismatch',
-    fix: `${AGAIN}; if that fails again, another program receives the responses at ${record.redirectUri}`,
+    fix: `${LOGIN_AGAIN}; if that fails again, another program receives the responses at ${record.redirectUri}`,
   })
 }
 
@@ -61,7 +61,7 @@ function checkIssuer(iss: string | undefined, { issuer, issParameterSupported }:
   const what = iss === undefined ? 'does not name its issuer' : 'is from another issuer'
   throw new AuthError(`the authorization response ${what}; the login was started with ${issuer}`, {
     code: 'issuer_mismatch',
-    fix: `${AGAIN}; if it happens again, do not trust this server before its operator explains it`,
+    fix: `${LOGIN_AGAIN}; if it happens again, do not trust this server before its operator explains it`,
   })
 }
 
@@ -72,9 +72,9 @@ const FIXES: Readonly<Record<string, Fix>> = {
   temporarily_unavailable: 'try again later',
 }
 
-function refusal(ctx: ClientContext, error: string, description: string | undefined): AuthError {
-  const said = showText(ctx.secrets, description ? `${error}: ${description}` : error)
-  return new AuthError(`the authorization server refused the login: ${said}`, {
+function refusalError(ctx: ClientContext, error: string, description: string | undefined): AuthError {
+  const text = showText(ctx.secrets, description ? `${error}: ${description}` : error)
+  return new AuthError(`the authorization server refused the login: ${text}`, {
     code: showText(ctx.secrets, error),
     fix: FIXES[error] ?? 'resolve the error of the authorization server, then log in again',
     retryable: error === 'server_error' || error === 'temporarily_unavailable',
@@ -95,22 +95,22 @@ function readBareCode(ctx: ClientContext, code: string): string {
  * Returns the authorization code. Throws an AuthError `malformed_response`, `state_mismatch`, `issuer_mismatch` or the
  * server's code.
  */
-export function readAuthorizationResponse(ctx: ClientContext, record: FlowRecord, response: GivenResponse): string {
-  const given = readGiven(response)
-  if (typeof given === 'string') return readBareCode(ctx, given)
-  const { state, iss, error, error_description: description, code } = given
+export function readAuthorizationResponse(ctx: ClientContext, record: FlowRecord, response: RawResponse): string {
+  const parameters = readResponse(response)
+  if (typeof parameters === 'string') return readBareCode(ctx, parameters)
+  const { state, iss, error, error_description: description, code } = parameters
   ctx.secrets.add(code)
   checkState(state, record)
   checkIssuer(iss, record)
-  if (given.response !== undefined) {
+  if (parameters.response !== undefined) {
     throw malformed('a signed authorization response (JARM) is not supported', 'use plain query responses')
   }
-  if (error) throw refusal(ctx, error, description)
-  if (!code) throw malformed('the authorization response contains neither code nor error', AGAIN)
+  if (error) throw refusalError(ctx, error, description)
+  if (!code) throw malformed('the authorization response contains neither code nor error', LOGIN_AGAIN)
   return code
 }
 
-type AuthorizationAbout = Pick<
+type AuthorizationTarget = Pick<
   FlowRecord,
   'server' | 'client' | 'resource' | 'scope' | 'requestedScope' | 'resourceMetadataUrl' | 'key'
 >
@@ -120,7 +120,7 @@ export interface Flow {
   readonly record: FlowRecord
 }
 
-function endpointOf({ http }: ClientContext, { issuer, authorizationEndpoint }: ServerInfo): URL {
+function checkEndpoint({ http }: ClientContext, { issuer, authorizationEndpoint }: ServerInfo): URL {
   if (authorizationEndpoint === undefined) {
     throw new AuthError(`${issuer} has no authorization endpoint`, {
       code: 'invalid_server_metadata',
@@ -131,12 +131,12 @@ function endpointOf({ http }: ClientContext, { issuer, authorizationEndpoint }: 
 }
 
 /** OpenID Connect requires `prompt=consent` for offline access (OIDC Core §11). */
-function promptFor({ options }: ClientContext, { server, scope }: AuthorizationAbout): string | undefined {
+function promptFor({ options }: ClientContext, { server, scope }: AuthorizationTarget): string | undefined {
   if (options.additionalAuthorizationParameters?.['prompt'] !== undefined) return undefined
   return server.oidc && scope?.split(' ').includes('offline_access') ? 'consent' : undefined
 }
 
-export async function beginAuthorization(ctx: ClientContext, about: AuthorizationAbout): Promise<Flow> {
+export async function startAuthorization(ctx: ClientContext, about: AuthorizationTarget): Promise<Flow> {
   const { server, client, resource, scope } = about
   const { redirectUri, additionalAuthorizationParameters = {} } = ctx.options
   if (redirectUri === undefined) {
@@ -145,7 +145,7 @@ export async function beginAuthorization(ctx: ClientContext, about: Authorizatio
       fix: 'set it to a URL of this client, such as http://127.0.0.1:8765/callback',
     })
   }
-  const url = endpointOf(ctx, server)
+  const url = checkEndpoint(ctx, server)
   const state = generateRandomState()
   const codeVerifier = generateRandomCodeVerifier()
   ctx.secrets.add(codeVerifier)
@@ -164,8 +164,8 @@ export async function beginAuthorization(ctx: ClientContext, about: Authorizatio
   // Keeps the endpoint's own query (RFC 6749 §3.1).
   for (const [name, value] of Object.entries(parameters)) if (value !== undefined) url.searchParams.set(name, value)
   const { issuer, issParameterSupported } = server
-  const own = { state, issuer, issParameterSupported, codeVerifier, redirectUri, createdAt: ctx.now() }
-  return { url, record: { v: 1, ...about, ...own } }
+  const generated = { state, issuer, issParameterSupported, codeVerifier, redirectUri, createdAt: ctx.now() }
+  return { url, record: { v: 1, ...about, ...generated } }
 }
 
 export async function deferAuthorization(ctx: ClientContext, { url, record }: Flow): Promise<never> {
@@ -179,7 +179,7 @@ export async function deferAuthorization(ctx: ClientContext, { url, record }: Fl
   })
 }
 
-function listenerOf({ options }: ClientContext): ((flow: Flow, signal: AbortSignal) => Promise<unknown>) | undefined {
+function findDelegate({ options }: ClientContext): ((flow: Flow, signal: AbortSignal) => Promise<unknown>) | undefined {
   const { authorizationRedirectDelegate, authorizationCallbackHandler } = options
   if (authorizationRedirectDelegate) {
     return ({ url, record }, signal) => authorizationRedirectDelegate(url, record.redirectUri, { signal })
@@ -189,36 +189,36 @@ function listenerOf({ options }: ClientContext): ((flow: Flow, signal: AbortSign
     authorizationCallbackHandler({ authorizationUri: url, redirectUri, signal })
 }
 
-const LONGER = 'try again, or set a longer loginTimeoutMs'
-const FORGET = 'if the authorization server showed an error about the client, drop its registration with'
+const TIMEOUT_FIX = 'try again, or set a longer loginTimeoutMs'
+const FORGET_FIX = 'if the authorization server showed an error about the client, drop its registration with'
 
-async function listen(
+async function awaitResponse(
   ctx: ClientContext,
   { client }: FlowRecord,
   work: (signal: AbortSignal) => Promise<unknown>,
   signal: AbortSignal,
-): Promise<GivenResponse | null | undefined> {
+): Promise<RawResponse | null | undefined> {
   const { loginTimeoutMs, serverUrl } = ctx.options
   const timeout = new AbortController()
-  const late = () =>
+  const expire = () =>
     timeout.abort(
       new AuthError(`the login was not completed within ${loginTimeoutMs / 1000} s`, {
         code: 'login_timeout',
         fix:
           client.source === 'registered'
-            ? { text: `${LONGER}; ${FORGET}`, method: 'forgetClient', url: serverUrl }
-            : LONGER,
+            ? { text: `${TIMEOUT_FIX}; ${FORGET_FIX}`, method: 'forgetClient', url: serverUrl }
+            : TIMEOUT_FIX,
       }),
     )
-  const timer = setTimeout(late, loginTimeoutMs)
+  const timer = setTimeout(expire, loginTimeoutMs)
   try {
-    const both = AbortSignal.any([signal, timeout.signal])
+    const combined = AbortSignal.any([signal, timeout.signal])
     const about = { code: 'login_failed', fix: 'see `cause`: the authorization delegate failed' }
-    const shown = callOption('cannot show the login to the user', about, () => work(both))
-    const late = () => new AuthError('the login was cancelled', { code: 'aborted' })
-    return (await withAbort(shown, both).catch(thrown => {
-      throw both.aborted && !AuthError.is(thrown) ? late() : thrown
-    })) as GivenResponse | null | undefined
+    const pending = callOption('cannot show the login to the user', about, () => work(combined))
+    const cancelledError = () => new AuthError('the login was cancelled', { code: 'aborted' })
+    return (await withAbort(pending, combined).catch(thrown => {
+      throw combined.aborted && !AuthError.is(thrown) ? cancelledError() : thrown
+    })) as RawResponse | null | undefined
   } finally {
     clearTimeout(timer)
   }
@@ -228,12 +228,12 @@ async function listen(
  * Shows the login and returns the authorization code. Rejects with `login_timeout`, `aborted`, `access_denied`,
  * `login_failed`, an InteractionRequiredError, or an error of `readAuthorizationResponse`.
  */
-export async function askForAuthorization(ctx: ClientContext, flow: Flow, signal: AbortSignal): Promise<string> {
-  const show = listenerOf(ctx)
+export async function requestAuthorization(ctx: ClientContext, flow: Flow, signal: AbortSignal): Promise<string> {
+  const show = findDelegate(ctx)
   if (!show || ctx.options.interactive === 'defer') return deferAuthorization(ctx, flow)
   const { issuer, scope } = flow.record
   ctx.emit('authorization-started', { issuer, scope })
-  const response = await listen(ctx, flow.record, both => show(flow, both), signal)
+  const response = await awaitResponse(ctx, flow.record, combined => show(flow, combined), signal)
   if (response === null || response === undefined || response === '') {
     throw new AuthError('the login ended without a response', {
       code: 'access_denied',

@@ -25,7 +25,7 @@ export function parseChallengeList(text: string): Challenge[] {
   const challenges: Challenge[] = []
   let at = 0
 
-  function take(pattern: RegExp): RegExpExecArray | null {
+  function matchNext(pattern: RegExp): RegExpExecArray | null {
     pattern.lastIndex = at
     const found = pattern.exec(text)
     if (found) at = pattern.lastIndex
@@ -33,49 +33,49 @@ export function parseChallengeList(text: string): Challenge[] {
   }
 
   function readParams(params: Challenge['params'] | undefined, first: RegExpExecArray | null): void {
-    for (let found = first; found; found = take(PARAM)) {
+    for (let found = first; found; found = matchNext(PARAM)) {
       const [, name = '', quoted, bare = ''] = found
       const value = quoted?.replace(/\\(.)/gs, '$1') ?? bare
       const values = params?.get(name.toLowerCase())
       if (values) values.push(value)
       else params?.set(name.toLowerCase(), [value])
     }
-    take(REST)
+    matchNext(REST)
   }
 
   while (at < text.length) {
-    if (take(SEPARATORS)) continue
-    const param = take(PARAM)
-    const [, scheme] = (!param && take(SCHEME)) || []
+    if (matchNext(SEPARATORS)) continue
+    const param = matchNext(PARAM)
+    const [, scheme] = (!param && matchNext(SCHEME)) || []
     if (scheme === undefined) {
       readParams(challenges.at(-1)?.params, param)
       continue
     }
     const challenge: Challenge = { scheme: scheme.toLowerCase(), params: new Map() }
     challenges.push(challenge)
-    const [, token68] = take(TOKEN68) ?? []
-    if (token68 === undefined) readParams(challenge.params, take(PARAM))
+    const [, token68] = matchNext(TOKEN68) ?? []
+    if (token68 === undefined) readParams(challenge.params, matchNext(PARAM))
     else challenge.token68 = token68
   }
   return challenges
 }
 
-export type AuthCue = NonNullable<ReturnType<typeof readCue>>
+export type AuthChallenge = NonNullable<ReturnType<typeof readChallenge>>
 
-const valuesOf = (challenges: readonly Challenge[], name: string): string[] =>
+const paramValues = (challenges: readonly Challenge[], name: string): string[] =>
   challenges.flatMap(({ params }) => params.get(name) ?? []).filter(value => value !== '')
 
-function scopeOf(challenges: readonly Challenge[]): readonly string[] | undefined {
-  const lists = valuesOf(challenges, 'scope').map(value => [...new Set(value.split(/[ \t]+/).filter(isScope))])
+function readScope(challenges: readonly Challenge[]): readonly string[] | undefined {
+  const lists = paramValues(challenges, 'scope').map(value => [...new Set(value.split(/[ \t]+/).filter(isScope))])
   return lists.find(list => list.length > 0)
 }
 
-function errorOf(challenges: readonly Challenge[]): string | undefined {
-  const errors = valuesOf(challenges, 'error')
+function readError(challenges: readonly Challenge[]): string | undefined {
+  const errors = paramValues(challenges, 'error')
   return errors.find(error => error === 'use_dpop_nonce') ?? errors[0]
 }
 
-function refuse(challenges: readonly Challenge[]): never {
+function throwUnsupported(challenges: readonly Challenge[]): never {
   const schemes = [...new Set(challenges.map(({ scheme }) => scheme.slice(0, 40)))].slice(0, 10)
   throw new AuthError(`the server requires ${schemes.join(', ')}; this client supports Bearer and DPoP`, {
     code: 'unsupported_challenge',
@@ -84,22 +84,22 @@ function refuse(challenges: readonly Challenge[]): never {
 }
 
 /** Reads the OAuth challenge of a response; undefined without one. Throws an AuthError `unsupported_challenge`. */
-export function readCue({ status, headers }: Pick<Response, 'status' | 'headers'>) {
+export function readChallenge({ status, headers }: Pick<Response, 'status' | 'headers'>) {
   if (status !== 401 && status !== 403) return undefined
   const all = parseChallengeList(headers.get('www-authenticate') ?? '')
-  const ours = all.filter(({ scheme }) => scheme === 'bearer' || scheme === 'dpop')
-  const isStepUp = valuesOf(ours, 'error').includes('insufficient_scope')
+  const supported = all.filter(({ scheme }) => scheme === 'bearer' || scheme === 'dpop')
+  const isStepUp = paramValues(supported, 'error').includes('insufficient_scope')
   if (status === 403 && !isStepUp) return undefined
-  if (ours.length === 0 && all.length > 0) refuse(all)
-  const description = valuesOf(ours, 'error_description')[0]
-  const scheme = ours.some(one => one.scheme === 'bearer') ? 'Bearer' : 'DPoP'
+  if (supported.length === 0 && all.length > 0) throwUnsupported(all)
+  const description = paramValues(supported, 'error_description')[0]
+  const scheme = supported.some(one => one.scheme === 'bearer') ? 'Bearer' : 'DPoP'
   return {
     status,
-    scheme: ours.length === 0 ? undefined : scheme,
-    scope: scopeOf(ours),
-    resourceMetadata: [...new Set(valuesOf(ours, 'resource_metadata'))],
+    scheme: supported.length === 0 ? undefined : scheme,
+    scope: readScope(supported),
+    resourceMetadata: [...new Set(paramValues(supported, 'resource_metadata'))],
     /** `use_dpop_nonce` if any challenge has it, otherwise the first error. */
-    error: status === 403 ? 'insufficient_scope' : errorOf(ours),
+    error: status === 403 ? 'insufficient_scope' : readError(supported),
     errorDescription: description === undefined ? undefined : printable(description, 500),
     dpopNonce: headers.get('dpop-nonce') ?? undefined,
   }

@@ -6,30 +6,30 @@ import type { ClientContext } from './context.ts'
 import { AuthError, callOption } from './errors.ts'
 import type { ClientAuth, PrivateKeyOptions } from './options.ts'
 import type { ClientIdentity, CryptoKey, JsonWebKey, ServerInfo } from './stores.ts'
-import { formEncoded, type Secrets } from './text.ts'
+import { formEncode, type Secrets } from './text.ts'
 
 /** Default algorithms, one for each key type. */
-const DEFAULTS = ['ES256', 'ES384', 'ES512', 'RS256', 'EdDSA']
-const CURVES: Readonly<Record<string, string>> = { 'P-256': 'ES256', 'P-384': 'ES384', 'P-521': 'ES512' }
-const SIGNS = /^(?:ES(?:256|384|512)|[RP]S(?:256|384|512)|EdDSA|Ed25519)$/
+const DEFAULT_ALGS = ['ES256', 'ES384', 'ES512', 'RS256', 'EdDSA']
+const CURVE_ALGS: Readonly<Record<string, string>> = { 'P-256': 'ES256', 'P-384': 'ES384', 'P-521': 'ES512' }
+const SIGNING_ALG = /^(?:ES(?:256|384|512)|[RP]S(?:256|384|512)|EdDSA|Ed25519)$/
 
 const fail = (what: string, fix: string) => new AuthError(what, { code: 'invalid_options', fix })
 
 function algOfJwk({ kty, crv = '' }: JsonWebKey): string | undefined {
   if (kty === 'RSA') return 'RS256'
-  return kty === 'OKP' && crv === 'Ed25519' ? 'EdDSA' : CURVES[crv]
+  return kty === 'OKP' && crv === 'Ed25519' ? 'EdDSA' : CURVE_ALGS[crv]
 }
 
 function algOfKey({ algorithm }: CryptoKey): string | undefined {
   const { name, namedCurve = '', hash } = algorithm as { name: string; namedCurve?: string; hash?: { name: string } }
-  if (name === 'ECDSA') return CURVES[namedCurve]
+  if (name === 'ECDSA') return CURVE_ALGS[namedCurve]
   if (name === 'Ed25519') return 'EdDSA'
   const family = { 'RSASSA-PKCS1-v1_5': 'RS', 'RSA-PSS': 'PS' }[name]
   return family && hash ? `${family}${hash.name.slice(-3)}` : undefined
 }
 
-function known(alg: string | undefined): string {
-  if (alg !== undefined && SIGNS.test(alg)) return alg
+function checkAlg(alg: string | undefined): string {
+  if (alg !== undefined && SIGNING_ALG.test(alg)) return alg
   const what = alg === undefined ? 'has an unsupported type' : `has the algorithm ${alg}, which cannot sign here`
   throw fail(`privateKey ${what}`, 'use ES256, ES384, ES512, RS256 to RS512, PS256 to PS512 or EdDSA')
 }
@@ -37,7 +37,7 @@ function known(alg: string | undefined): string {
 /**
  * Imports the key with the first suitable algorithm of `algs`. Errors have no cause, because it can contain the key.
  */
-async function importBy(algs: readonly string[], load: (alg: string) => Promise<unknown>) {
+async function importFirst(algs: readonly string[], load: (alg: string) => Promise<unknown>) {
   for (const alg of algs) {
     const key = await load(alg).catch(() => undefined)
     if (key !== undefined) return { key: key as CryptoKey, alg }
@@ -59,27 +59,27 @@ function checkPem(pem: string): void {
 export async function importPrivateKey({ privateKey, alg, kid }: PrivateKeyOptions) {
   if (typeof privateKey === 'string') {
     checkPem(privateKey)
-    const algs = alg === undefined ? DEFAULTS : [known(alg)]
-    return { ...(await importBy(algs, one => importPKCS8(privateKey.trim(), one))), kid }
+    const algs = alg === undefined ? DEFAULT_ALGS : [checkAlg(alg)]
+    return { ...(await importFirst(algs, candidate => importPKCS8(privateKey.trim(), candidate))), kid }
   }
   if ('algorithm' in privateKey) {
-    const own = algOfKey(privateKey)
-    if (alg !== undefined && alg !== own && !(own === 'EdDSA' && alg === 'Ed25519')) {
-      throw fail(`privateKey signs ${own ?? 'an unknown algorithm'}, not ${alg}`, 'remove alg, or use a matching key')
+    const found = algOfKey(privateKey)
+    if (alg !== undefined && alg !== found && !(found === 'EdDSA' && alg === 'Ed25519')) {
+      throw fail(`privateKey signs ${found ?? 'an unknown algorithm'}, not ${alg}`, 'remove alg, or use a matching key')
     }
     if (privateKey.type !== 'private' || !privateKey.usages.includes('sign')) {
       throw fail('privateKey is a CryptoKey that cannot sign', 'import the private key with the usage "sign"')
     }
-    return { key: privateKey, alg: known(alg ?? own), kid }
+    return { key: privateKey, alg: checkAlg(alg ?? found), kid }
   }
   if (privateKey.d === undefined)
     throw fail('privateKey is a public JWK', 'use the private key, which has the member "d"')
-  const use = known(alg ?? privateKey.alg ?? algOfJwk(privateKey))
+  const use = checkAlg(alg ?? privateKey.alg ?? algOfJwk(privateKey))
   const { alg: _alg, use: _use, key_ops: _ops, ext: _ext, ...jwk } = privateKey
-  return { ...(await importBy([use], one => importJWK(jwk as JWK, one))), kid: kid ?? privateKey.kid }
+  return { ...(await importFirst([use], candidate => importJWK(jwk as JWK, candidate))), kid: kid ?? privateKey.kid }
 }
 
-export interface MethodFacts {
+export interface MethodCriteria {
   readonly registered: string | undefined
   readonly explicit: string | undefined
   readonly hasKey: boolean
@@ -87,7 +87,7 @@ export interface MethodFacts {
   readonly listed: readonly string[] | undefined
 }
 
-const canDo = (method: string, { hasKey, hasSecret }: MethodFacts): boolean =>
+const isPossible = (method: string, { hasKey, hasSecret }: MethodCriteria): boolean =>
   method === 'none' ||
   (method === 'private_key_jwt' ? hasKey : /^client_secret_(?:basic|post)$/.test(method) && hasSecret)
 
@@ -95,10 +95,10 @@ const canDo = (method: string, { hasKey, hasSecret }: MethodFacts): boolean =>
  * Selects the method in this order: registered, option, key, no secret, basic if listed or by default (RFC 8414 §2),
  * post, none. Returns undefined if no method fits.
  */
-export function chooseMethod(facts: MethodFacts): string | undefined {
-  const { registered, explicit, hasKey, hasSecret, listed } = facts
+export function chooseMethod(criteria: MethodCriteria): string | undefined {
+  const { registered, explicit, hasKey, hasSecret, listed } = criteria
   // Registration responses contain the default `client_secret_basic` even for clients without a secret.
-  if (registered !== undefined && (canDo(registered, facts) || hasSecret || registered === 'private_key_jwt')) {
+  if (registered !== undefined && (isPossible(registered, criteria) || hasSecret || registered === 'private_key_jwt')) {
     return registered
   }
   if (explicit !== undefined) return explicit
@@ -113,7 +113,7 @@ export function chooseMethod(facts: MethodFacts): string | undefined {
  */
 function secretBasic(secret: string, secrets: Secrets): ClientAuth {
   return ({ client, headers }) => {
-    const credentials = btoa(`${formEncoded(client.clientId)}:${formEncoded(secret)}`)
+    const credentials = btoa(`${formEncode(client.clientId)}:${formEncode(secret)}`)
     secrets.add(credentials)
     headers.set('authorization', `Basic ${credentials}`)
   }
@@ -142,7 +142,7 @@ function privateKeyJwt(options: PrivateKeyOptions, secrets: Secrets): ClientAuth
   }
 }
 
-export function authenticateBy(
+export function createClientAuth(
   method: string,
   credentials: { readonly secret: string | undefined; readonly key: PrivateKeyOptions | undefined },
   secrets: Secrets,
@@ -155,7 +155,7 @@ export function authenticateBy(
   return method === 'client_secret_post' ? secretPost(secret) : undefined
 }
 
-const custom =
+const wrapClientAuth =
   (authenticate: ClientAuth): ClientAuth =>
   request => {
     const about = { code: 'client_authentication_failed', fix: 'see the cause' }
@@ -164,7 +164,7 @@ const custom =
     )
   }
 
-function impossible(server: ServerInfo, method: string | undefined): AuthError {
+function noMethodError(server: ServerInfo, method: string | undefined): AuthError {
   const listed = server.tokenEndpointAuthMethodsSupported?.join(', ')
   return new AuthError(
     method === undefined
@@ -182,7 +182,7 @@ function impossible(server: ServerInfo, method: string | undefined): AuthError {
 
 export function chooseClientAuth(ctx: ClientContext, server: ServerInfo, client: ClientIdentity) {
   const { clientAuthentication, privateKey, alg, kid, tokenEndpointAuthMethod } = ctx.options
-  if (clientAuthentication) return { method: 'custom', authenticate: custom(clientAuthentication) }
+  if (clientAuthentication) return { method: 'custom', authenticate: wrapClientAuth(clientAuthentication) }
   ctx.secrets.add(client.clientSecret)
   const method = chooseMethod({
     registered: client.tokenEndpointAuthMethod,
@@ -193,7 +193,7 @@ export function chooseClientAuth(ctx: ClientContext, server: ServerInfo, client:
   })
   const key = privateKey === undefined ? undefined : { privateKey, ...(alg && { alg }), ...(kid && { kid }) }
   const credentials = { secret: client.clientSecret, key }
-  const authenticate = method === undefined ? undefined : authenticateBy(method, credentials, ctx.secrets)
-  if (method === undefined || !authenticate) throw impossible(server, method)
+  const authenticate = method === undefined ? undefined : createClientAuth(method, credentials, ctx.secrets)
+  if (method === undefined || !authenticate) throw noMethodError(server, method)
   return { method, authenticate }
 }

@@ -4,21 +4,21 @@ import { AuthError } from './errors.ts'
 import type { ClientOAuthOptions } from './options.ts'
 import type { AuthSession } from './session.ts'
 
-type Recipe = Partial<ClientOAuthOptions>
+type Preset = Partial<ClientOAuthOptions>
 
 /**
  * Microsoft Entra ID, v2 endpoints. Entra rejects `resource`, requires `scope` on refresh, supports PKCE without
  * announcing it, and has no dynamic registration: `clientId` is required.
  */
-export function entra(about: {
+export function entra(options: {
   /** Tenant id (GUID) or verified domain. `common` is not supported, because its issuer differs by tenant. */
   readonly tenant: string
   readonly clientId: string
   readonly clientSecret?: string
   /** Scopes as exposed by the API, such as `api://<application id>/mcp.tools`. */
   readonly scopes: readonly string[]
-}): Recipe {
-  const { tenant, clientId, clientSecret, scopes } = about
+}): Preset {
+  const { tenant, clientId, clientSecret, scopes } = options
   const issuer = `https://login.microsoftonline.com/${tenant}/v2.0`
   return {
     clientId,
@@ -31,13 +31,13 @@ export function entra(about: {
 }
 
 /** Google. Refresh tokens require `access_type=offline`, not a scope. `clientId` is required. */
-export function google(about: {
+export function google(options: {
   readonly clientId: string
   readonly clientSecret: string
   readonly scopes: readonly string[]
-}): Recipe {
+}): Preset {
   return {
-    ...about,
+    ...options,
     clientIssuer: 'https://accounts.google.com',
     issuerMatch: 'ignore-trailing-slash',
     offlineAccess: false,
@@ -63,10 +63,10 @@ export const toAuthProvider = (session: AuthSession): McpAuthProvider => {
       await session.onUnauthorized(response)
     },
   }
-  return Object.assign(provider, { tokens: async () => Promise.reject(notForThat()) })
+  return Object.assign(provider, { tokens: async () => Promise.reject(wrongClientError()) })
 }
 
-const notForThat = () =>
+const wrongClientError = () =>
   new AuthError(
     'toAuthProvider is for @modelcontextprotocol/client; the authProvider of @modelcontextprotocol/sdk is another one',
     {

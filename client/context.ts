@@ -12,7 +12,7 @@ interface OpenedRedirect {
 }
 
 /** `before`: redirect URI of an earlier registration, reused if possible. */
-export type OpenRedirect = (before: string | undefined) => Promise<OpenedRedirect>
+export type OpenRedirect = (previous: string | undefined) => Promise<OpenedRedirect>
 
 export interface ClientContext {
   readonly options: ResolvedOptions

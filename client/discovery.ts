@@ -8,55 +8,55 @@ import { isObject, isScope, printableUrl, readText } from './text.ts'
 
 type Members = Readonly<Record<string, unknown>>
 
-const unavailable = (what: string, url: string, status: number): AuthError =>
-  new AuthError(`${what} at ${printableUrl(url)} answers ${status}`, {
+const unavailableError = (label: string, url: string, status: number): AuthError =>
+  new AuthError(`${label} at ${printableUrl(url)} answers ${status}`, {
     code: 'temporarily_unavailable',
     fix: 'try again later; if it stays so, tell the operator of that server',
     retryable: true,
   })
 
-interface Search {
-  readonly what: string
+interface DocumentQuery {
+  readonly label: string
   readonly urls: readonly string[]
   /** The URLs come from the server's challenge: JSON is required, and a temporary failure does not end the search. */
-  readonly named?: boolean
+  readonly fromChallenge?: boolean
 }
 
 /** Reads the first document. Statuses 4xx and 502 count as absent, because some gateways send 502. */
 async function findDocument<Found>(
   ctx: ClientContext,
-  { what, urls, named = false }: Search,
+  { label, urls, fromChallenge = false }: DocumentQuery,
   read: (members: Members, url: string) => Found,
   signal: AbortSignal,
 ): Promise<{ readonly found?: Found; readonly failure?: unknown }> {
   let failure: unknown
-  let busy: unknown
+  let temporary: unknown
   for (const url of urls) {
-    if (named && URL.canParse(url) && new URL(url).origin !== new URL(ctx.options.serverUrl).origin) {
+    if (fromChallenge && URL.canParse(url) && new URL(url).origin !== new URL(ctx.options.serverUrl).origin) {
       ctx.emit('resource-metadata-cross-origin', { url: printableUrl(url) })
     }
     try {
-      const { status, json } = await ctx.http.getJson(url, { what, signal })
+      const { status, json } = await ctx.http.getJson(url, { label, signal })
       const isOk = status >= 200 && status < 300
       if (isOk && isObject(json)) return { found: read(json, url) }
-      if (isOk && named) {
+      if (isOk && fromChallenge) {
         const fix = 'its publisher must serve the document at the address that its challenge names'
         throw invalidResource(url, 'is not a JSON object', fix)
       }
-      if (status >= 500 && status !== 502) throw unavailable(what, url, status)
-      if (!named && (status === 408 || status === 429)) busy ??= unavailable(what, url, status)
+      if (status >= 500 && status !== 502) throw unavailableError(label, url, status)
+      if (!fromChallenge && (status === 408 || status === 429)) temporary ??= unavailableError(label, url, status)
     } catch (thrown) {
-      if (signal.aborted || !AuthError.is(thrown) || (!named && thrown.retryable)) throw thrown
+      if (signal.aborted || !AuthError.is(thrown) || (!fromChallenge && thrown.retryable)) throw thrown
       if (thrown.code === 'blocked_address') throw thrown
       failure ??= thrown
     }
   }
-  return { failure: failure ?? busy }
+  return { failure: failure ?? temporary }
 }
 
-const textOf = (members: Members, name: string): string | undefined => readText(members[name])
+const textMember = (members: Members, name: string): string | undefined => readText(members[name])
 
-const listOf = (members: Members, name: string): readonly string[] | undefined => {
+const listMember = (members: Members, name: string): readonly string[] | undefined => {
   const value = members[name]
   return Array.isArray(value) ? value.filter((entry): entry is string => typeof entry === 'string') : undefined
 }
@@ -64,7 +64,7 @@ const listOf = (members: Members, name: string): readonly string[] | undefined =
 const RESOURCE_METADATA = 'The resource metadata'
 const WELL_KNOWN = '/.well-known/oauth-protected-resource'
 
-const MAX_NAMED = 5
+const MAX_CHALLENGE_URLS = 5
 
 export interface ResourceInfo {
   readonly resource: string | undefined
@@ -105,7 +105,7 @@ function otherLoopbackUrl(resource: string, serverUrl: string): string | undefin
 
 function checkResource(ctx: ClientContext, members: Members, url: string): string {
   const { serverUrl, resourceMatch } = ctx.options
-  const resource = textOf(members, 'resource')
+  const resource = textMember(members, 'resource')
   if (resource === undefined) {
     throw invalidResource(
       url,
@@ -134,15 +134,15 @@ function checkServers(members: Members, url: string): readonly string[] {
   if (!Array.isArray(listed) || listed.length === 0) {
     throw invalidResource(url, 'lists no `authorization_servers`', 'its publisher must name at least one')
   }
-  const wrong = listed.find(entry => typeof entry !== 'string' || !URL.canParse(entry))
-  if (wrong === undefined) return listed as string[]
+  const invalid = listed.find(entry => typeof entry !== 'string' || !URL.canParse(entry))
+  if (invalid === undefined) return listed as string[]
   const shown =
-    typeof wrong === 'string' ? `"${printableUrl(wrong)}"` : `of type ${wrong === null ? 'null' : typeof wrong}`
+    typeof invalid === 'string' ? `"${printableUrl(invalid)}"` : `of type ${invalid === null ? 'null' : typeof invalid}`
   throw invalidResource(url, `lists the authorization server ${shown}`, 'its publisher must use absolute URLs')
 }
 
 function readResource(ctx: ClientContext, members: Members, url: string): ResourceInfo {
-  const scopes = listOf(members, 'scopes_supported')?.filter(isScope)
+  const scopes = listMember(members, 'scopes_supported')?.filter(isScope)
   return {
     resource: checkResource(ctx, members, url),
     authorizationServers: checkServers(members, url),
@@ -169,14 +169,14 @@ export async function discoverResource(
   metadataUrls: readonly string[],
   signal: AbortSignal,
 ): Promise<ResourceInfo> {
-  const what = RESOURCE_METADATA
-  const named = metadataUrls.slice(0, MAX_NAMED)
+  const label = RESOURCE_METADATA
+  const named = metadataUrls.slice(0, MAX_CHALLENGE_URLS)
   const read = (members: Members, url: string) => readResource(ctx, members, url)
-  const first = await findDocument(ctx, { what, urls: named, named: true }, read, signal)
+  const first = await findDocument(ctx, { label, urls: named, fromChallenge: true }, read, signal)
   if (first.found) return first.found
   const unusable = first.failure === undefined ? [] : named
   const urls = wellKnownUrls(ctx.options.serverUrl).filter(url => !unusable.includes(url))
-  const { found, failure } = await findDocument(ctx, { what, urls }, read, signal)
+  const { found, failure } = await findDocument(ctx, { label, urls }, read, signal)
   if (found) return found
   if (first.failure !== undefined || failure !== undefined) throw first.failure ?? failure
   const { serverUrl, legacyFallback } = ctx.options
@@ -191,7 +191,7 @@ export async function discoverResource(
       },
     })
   }
-  return infoOf(origin, true)
+  return defaultInfo(origin, true)
 }
 
 const SERVER_METADATA = 'The authorization server metadata'
@@ -224,7 +224,7 @@ function differBySlash(one: string, other: string): boolean {
 
 function checkIssuer(ctx: ClientContext, members: Members, listed: string, legacy: boolean, url: string): string {
   const { issuerMatch, trustedIssuers = {} } = ctx.options
-  const issuer = textOf(members, 'issuer')
+  const issuer = textMember(members, 'issuer')
   const mismatch = (why: string, fix: Fix) =>
     new AuthError(`${SERVER_METADATA} at ${printableUrl(url)} ${why}`, { code: 'issuer_mismatch', fix })
   if (issuer === undefined) throw mismatch('has no `issuer`', `its publisher must give ${printableUrl(listed)} there`)
@@ -232,19 +232,19 @@ function checkIssuer(ctx: ClientContext, members: Members, listed: string, legac
   const bySlash = differBySlash(issuer, listed)
   // A legacy server's identifier is its origin, with or without a slash.
   if (legacy && bySlash) return issuer
-  const shown = printableUrl(issuer)
-  const bySetting =
+  const printableIssuer = printableUrl(issuer)
+  const allowedBy =
     (bySlash && issuerMatch === 'ignore-trailing-slash' && 'issuerMatch') ||
     (trustedIssuers[listed]?.includes(issuer) && 'trustedIssuers')
-  if (bySetting) {
-    ctx.emit('tolerated', { what: `issuer ${shown} for ${printableUrl(listed)}`, option: bySetting })
+  if (allowedBy) {
+    ctx.emit('tolerated', { what: `issuer ${printableIssuer} for ${printableUrl(listed)}`, option: allowedBy })
     return issuer
   }
   const [issuerRest, listedRest] = [issuer, listed].map(one => one.replace(/^https?:/i, ''))
   if (issuerRest === listedRest) {
     const fix =
       'only the scheme differs: correct the URL in the client option or resource metadata, or `issuer` in the server metadata'
-    throw mismatch(`names the issuer ${shown} instead of ${printableUrl(listed)}`, fix)
+    throw mismatch(`names the issuer ${printableIssuer} instead of ${printableUrl(listed)}`, fix)
   }
   const fix: Fix = bySlash
     ? {
@@ -255,13 +255,13 @@ function checkIssuer(ctx: ClientContext, members: Members, listed: string, legac
     : {
         text: 'it could impersonate another server; only if that server documents this issuer,',
         option: 'trustedIssuers',
-        value: { [printableUrl(listed)]: [shown] },
+        value: { [printableUrl(listed)]: [printableIssuer] },
       }
-  throw mismatch(`names the issuer ${shown} instead of ${printableUrl(listed)}`, fix)
+  throw mismatch(`names the issuer ${printableIssuer} instead of ${printableUrl(listed)}`, fix)
 }
 
 function checkEndpoint(ctx: ClientContext, members: Members, name: string, url: string, isNeeded: boolean): void {
-  const endpoint = textOf(members, name)
+  const endpoint = textMember(members, name)
   if (endpoint !== undefined) ctx.http.check(endpoint, `The \`${name}\` of ${printableUrl(url)}`)
   else if (isNeeded)
     throw invalidServer(`${SERVER_METADATA} at ${printableUrl(url)} has no \`${name}\``, 'its publisher must add it')
@@ -269,37 +269,37 @@ function checkEndpoint(ctx: ClientContext, members: Members, name: string, url: 
 
 const isCodeGrant = ({ options }: ClientContext): boolean => options.grant.type === 'authorization_code'
 
-interface Wanted {
+interface ServerQuery {
   readonly listed: string
   readonly legacy: boolean
   readonly tokenEndpoint: string | undefined
 }
 
-function readServer(ctx: ClientContext, members: Members, wanted: Wanted, url: string): ServerInfo {
-  const { listed, legacy, tokenEndpoint } = wanted
+function readServer(ctx: ClientContext, members: Members, query: ServerQuery, url: string): ServerInfo {
+  const { listed, legacy, tokenEndpoint } = query
   const issuer = checkIssuer(ctx, members, listed, legacy, url)
   checkEndpoint(ctx, members, 'authorization_endpoint', url, isCodeGrant(ctx))
   if (tokenEndpoint === undefined) checkEndpoint(ctx, members, 'token_endpoint', url, true)
-  const vouched = ctx.options.assumePkceS256?.some(known => known === issuer || known === listed) ?? false
-  const pkce = listOf(members, 'code_challenge_methods_supported')?.includes('S256') ?? false
-  if (vouched && !pkce)
+  const assumed = ctx.options.assumePkceS256?.some(known => known === issuer || known === listed) ?? false
+  const pkce = listMember(members, 'code_challenge_methods_supported')?.includes('S256') ?? false
+  if (assumed && !pkce)
     ctx.emit('tolerated', { what: `no PKCE methods listed by ${printableUrl(listed)}`, option: 'assumePkceS256' })
   return {
     listed,
     issuer,
-    authorizationEndpoint: textOf(members, 'authorization_endpoint'),
-    tokenEndpoint: tokenEndpoint ?? textOf(members, 'token_endpoint'),
+    authorizationEndpoint: textMember(members, 'authorization_endpoint'),
+    tokenEndpoint: tokenEndpoint ?? textMember(members, 'token_endpoint'),
     ...(tokenEndpoint !== undefined && { tokenEndpointGiven: true }),
-    registrationEndpoint: textOf(members, 'registration_endpoint'),
-    revocationEndpoint: textOf(members, 'revocation_endpoint'),
-    deviceAuthorizationEndpoint: textOf(members, 'device_authorization_endpoint'),
-    scopesSupported: listOf(members, 'scopes_supported'),
-    grantTypesSupported: listOf(members, 'grant_types_supported'),
-    tokenEndpointAuthMethodsSupported: listOf(members, 'token_endpoint_auth_methods_supported'),
+    registrationEndpoint: textMember(members, 'registration_endpoint'),
+    revocationEndpoint: textMember(members, 'revocation_endpoint'),
+    deviceAuthorizationEndpoint: textMember(members, 'device_authorization_endpoint'),
+    scopesSupported: listMember(members, 'scopes_supported'),
+    grantTypesSupported: listMember(members, 'grant_types_supported'),
+    tokenEndpointAuthMethodsSupported: listMember(members, 'token_endpoint_auth_methods_supported'),
     issParameterSupported: members['authorization_response_iss_parameter_supported'] === true,
     clientIdMetadataDocumentSupported: members['client_id_metadata_document_supported'] === true,
-    pkceS256: pkce || vouched,
-    oidc: url.includes(OIDC) || listOf(members, 'subject_types_supported') !== undefined,
+    pkceS256: pkce || assumed,
+    oidc: url.includes(OIDC) || listMember(members, 'subject_types_supported') !== undefined,
     legacy: false,
     metadataUrl: url,
   }
@@ -326,12 +326,12 @@ const defaultEndpoints = (origin: string, tokenEndpoint: string | undefined): Se
   legacy: true,
 })
 
-export const tokenEndpointAlone = (listed: string, tokenEndpoint: string): ServerInfo => ({
+export const serverFromTokenEndpoint = (listed: string, tokenEndpoint: string): ServerInfo => ({
   ...withoutMetadata(listed, tokenEndpoint),
   tokenEndpointGiven: true,
 })
 
-function refusePkce({ issuer, metadataUrl }: ServerInfo): never {
+function throwPkceUnsupported({ issuer, metadataUrl }: ServerInfo): never {
   throw new AuthError(
     `${printableUrl(issuer)} does not declare support for PKCE in ${printableUrl(metadataUrl ?? issuer)}`,
     {
@@ -360,13 +360,13 @@ export async function discoverServer(
   const urls = metadataUrls(checkListed(ctx, listed))
   function read(members: Members, url: string): ServerInfo {
     const server = readServer(ctx, members, { listed, legacy, tokenEndpoint }, url)
-    return server.pkceS256 || !isCodeGrant(ctx) ? server : refusePkce(server)
+    return server.pkceS256 || !isCodeGrant(ctx) ? server : throwPkceUnsupported(server)
   }
-  const { found, failure } = await findDocument(ctx, { what: SERVER_METADATA, urls }, read, signal)
+  const { found, failure } = await findDocument(ctx, { label: SERVER_METADATA, urls }, read, signal)
   if (found) return found
   if (failure !== undefined) throw failure
   if (legacy) return defaultEndpoints(listed, tokenEndpoint)
-  if (tokenEndpoint !== undefined && !isCodeGrant(ctx)) return tokenEndpointAlone(listed, tokenEndpoint)
+  if (tokenEndpoint !== undefined && !isCodeGrant(ctx)) return serverFromTokenEndpoint(listed, tokenEndpoint)
   throw invalidServer(
     `${printableUrl(listed)} publishes no authorization server metadata`,
     `its operator must publish it at ${urls[0]}; or the resource lists a wrong address`,
@@ -378,23 +378,23 @@ export async function selectServer(ctx: ClientContext, resource: ResourceInfo): 
   const { authServerSelector } = ctx.options
   const listed = resource.authorizationServers
   const [first] = listed
-  const picked = authServerSelector ? await authServerSelector([...listed]) : first
-  if (picked === null || picked === undefined) {
+  const selected = authServerSelector ? await authServerSelector([...listed]) : first
+  if (selected === null || selected === undefined) {
     throw new AuthError(`authServerSelector selected none of ${listed.map(url => printableUrl(url)).join(', ')}`, {
       code: 'no_authorization_server',
       fix: 'return one of the listed URLs',
     })
   }
-  if (!listed.includes(picked)) {
-    throw new AuthError(`authServerSelector selected the unlisted "${printableUrl(String(picked))}"`, {
+  if (!listed.includes(selected)) {
+    throw new AuthError(`authServerSelector selected the unlisted "${printableUrl(String(selected))}"`, {
       code: 'invalid_options',
       fix: `return one of: ${listed.map(url => printableUrl(url)).join(', ')}, exactly as listed`,
     })
   }
-  const about = { issuer: printableUrl(picked), listed: listed.map(url => printableUrl(url)) }
-  if (!authServerSelector && listed.length > 1) ctx.emit('several-authorization-servers', about)
-  ctx.emit('authorization-server-selected', about)
-  return picked
+  const details = { issuer: printableUrl(selected), listed: listed.map(url => printableUrl(url)) }
+  if (!authServerSelector && listed.length > 1) ctx.emit('several-authorization-servers', details)
+  ctx.emit('authorization-server-selected', details)
+  return selected
 }
 
 const MAX_AGE = 3_600_000
@@ -406,7 +406,7 @@ export interface Authority {
   readonly resource: string | undefined
 }
 
-const infoOf = (issuer: string, legacy: boolean): ResourceInfo => ({
+const defaultInfo = (issuer: string, legacy: boolean): ResourceInfo => ({
   resource: undefined,
   authorizationServers: [issuer],
   scopesSupported: undefined,
@@ -417,16 +417,16 @@ const infoOf = (issuer: string, legacy: boolean): ResourceInfo => ({
 
 export function createAuthorityFinder(ctx: ClientContext) {
   const { options, emit, now } = ctx
-  let found: { readonly authority: Authority; readonly at: number } | undefined
+  let cached: { readonly authority: Authority; readonly at: number } | undefined
 
-  function resourceOf(info: ResourceInfo): string | undefined {
+  function selectResource(info: ResourceInfo): string | undefined {
     if (options.resourceIndicator === 'auto') return info.resource
     return options.resourceIndicator === 'omit' ? undefined : options.resourceIndicator
   }
 
   async function find(metadataUrls: readonly string[], signal: AbortSignal): Promise<Authority> {
     const info =
-      ctx.issuer === undefined ? await discoverResource(ctx, metadataUrls, signal) : infoOf(ctx.issuer, false)
+      ctx.issuer === undefined ? await discoverResource(ctx, metadataUrls, signal) : defaultInfo(ctx.issuer, false)
     emit('resource-metadata-found', {
       url: printableUrl(info.metadataUrl ?? options.serverUrl),
       resource: info.resource,
@@ -434,15 +434,15 @@ export function createAuthorityFinder(ctx: ClientContext) {
     const listed = await selectServer(ctx, info)
     const server = await discoverServer(ctx, listed, info.legacy, signal, options.tokenEndpoint)
     emit('authorization-server-found', { issuer: server.issuer, url: server.metadataUrl })
-    const authority = { info, server, resource: resourceOf(info) }
-    found = { authority, at: now() }
+    const authority = { info, server, resource: selectResource(info) }
+    cached = { authority, at: now() }
     return authority
   }
 
   return {
     find,
-    known(metadataUrls: readonly string[], signal: AbortSignal): Promise<Authority> {
-      if (found && now() - found.at < MAX_AGE) return Promise.resolve(found.authority)
+    findCached(metadataUrls: readonly string[], signal: AbortSignal): Promise<Authority> {
+      if (cached && now() - cached.at < MAX_AGE) return Promise.resolve(cached.authority)
       return find(metadataUrls, signal)
     },
   }

@@ -59,7 +59,7 @@ interface AuthErrorOptions {
 
 const MAX_MESSAGE = 2_000
 
-const showable = (text: string): string => printable(redactCredentials(text), MAX_MESSAGE)
+const redact = (text: string): string => printable(redactCredentials(text), MAX_MESSAGE)
 
 /** Prevents the official client from treating this error as a legacy server. */
 const AUTH_SEAM = Symbol.for('mcp.authSeamEscape')
@@ -75,13 +75,13 @@ export class AuthError extends Error {
   readonly setting: Setting | undefined
   readonly [AUTH_SEAM] = true
 
-  constructor(what: string, { code, fix, retryable = false, cause }: AuthErrorOptions) {
+  constructor(message: string, { code, fix, retryable = false, cause }: AuthErrorOptions) {
     const setting = typeof fix === 'object' ? fix : undefined
     const advice = setting ? `${setting.text} ${settingText(setting)}` : fix
-    super(showable(advice === undefined ? what : `${what}; ${advice}`), cause === undefined ? undefined : { cause })
+    super(redact(advice === undefined ? message : `${message}; ${advice}`), cause === undefined ? undefined : { cause })
     this.code = code
     this.retryable = retryable
-    this.fix = typeof advice === 'string' ? showable(advice) : undefined
+    this.fix = typeof advice === 'string' ? redact(advice) : undefined
     this.setting = setting
   }
 
@@ -93,14 +93,14 @@ export class AuthError extends Error {
 
 /** Calls a function of the options. Other errors are wrapped, because clients treat a TypeError of a fetch as a network failure. */
 export async function callOption<T>(
-  what: string,
-  about: Pick<AuthErrorOptions, 'code' | 'fix'>,
+  message: string,
+  details: Pick<AuthErrorOptions, 'code' | 'fix'>,
   work: () => Promise<T> | T,
 ): Promise<T> {
   try {
     return await work()
   } catch (cause) {
-    throw AuthError.is(cause) ? cause : new AuthError(what, { ...about, cause })
+    throw AuthError.is(cause) ? cause : new AuthError(message, { ...details, cause })
   }
 }
 
@@ -109,8 +109,8 @@ export class InteractionRequiredError extends AuthError {
   readonly authorizationUrl: string
   readonly state: string
 
-  constructor(what: string, flow: { authorizationUrl: string; state: string; fix: string }) {
-    super(what, { code: 'interaction_required', fix: flow.fix })
+  constructor(message: string, flow: { authorizationUrl: string; state: string; fix: string }) {
+    super(message, { code: 'interaction_required', fix: flow.fix })
     this.authorizationUrl = flow.authorizationUrl
     this.state = flow.state
   }
@@ -127,32 +127,32 @@ export class RegistrationRejectedError extends AuthError {
   readonly submitted: Readonly<Record<string, unknown>>
 
   constructor(
-    what: string,
-    about: Pick<RegistrationRejectedError, 'status' | 'error' | 'errorDescription' | 'submitted'> & {
+    message: string,
+    details: Pick<RegistrationRejectedError, 'status' | 'error' | 'errorDescription' | 'submitted'> & {
       readonly fix: string
     },
   ) {
-    super(what, { code: 'registration_rejected', fix: about.fix, retryable: about.status >= 500 })
-    this.status = about.status
-    this.error = about.error
-    this.errorDescription = about.errorDescription
-    this.submitted = about.submitted
+    super(message, { code: 'registration_rejected', fix: details.fix, retryable: details.status >= 500 })
+    this.status = details.status
+    this.error = details.error
+    this.errorDescription = details.errorDescription
+    this.submitted = details.submitted
   }
 }
 
 type Scrub = (text: string) => string
 
-const KEPT = new Set(['authorizationUrl', 'state'])
+const UNSCRUBBED = new Set(['authorizationUrl', 'state'])
 
 const MAX_DEPTH = 4
 
-function shows(value: unknown, scrub: Scrub, depth = 0): boolean {
+function containsSecret(value: unknown, scrub: Scrub, depth = 0): boolean {
   if (typeof value === 'string') return scrub(value) !== value
   if (typeof value !== 'object' || value === null || depth > MAX_DEPTH) return false
   return Object.getOwnPropertyNames(value).some(name => {
     const { value: own } = Object.getOwnPropertyDescriptor(value, name) ?? {}
     // `stack` is a getter in newer engines.
-    return shows(name === 'stack' ? (value as Error).stack : own, scrub, depth + 1)
+    return containsSecret(name === 'stack' ? (value as Error).stack : own, scrub, depth + 1)
   })
 }
 
@@ -165,7 +165,7 @@ export function scrubValue(value: unknown, scrub: Scrub): unknown {
 
 function scrubCause(cause: unknown, scrub: Scrub): unknown {
   if (AuthError.is(cause)) return scrubError(cause, scrub)
-  if (!shows(cause, scrub)) return cause
+  if (!containsSecret(cause, scrub)) return cause
   if (!(cause instanceof Error)) return '[redacted]'
   const { name, code } = cause as Error & { readonly code?: unknown }
   return Object.assign(new Error(scrub(cause.message)), { name, ...(code !== undefined && { code }) })
@@ -175,7 +175,7 @@ export function scrubError<T>(thrown: T, scrub: Scrub): T {
   if (!AuthError.is(thrown)) return thrown
   for (const name of Object.getOwnPropertyNames(thrown)) {
     const property = Object.getOwnPropertyDescriptor(thrown, name)
-    if (!property?.writable || KEPT.has(name) || name === 'stack') continue
+    if (!property?.writable || UNSCRUBBED.has(name) || name === 'stack') continue
     const value = name === 'cause' ? scrubCause(property.value, scrub) : scrubValue(property.value, scrub)
     if (value !== property.value) Object.defineProperty(thrown, name, { ...property, value })
   }

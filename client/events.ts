@@ -37,16 +37,16 @@ export type AuthEvent = {
   [Type in AuthEventType]: { readonly type: Type; readonly key: string } & Readonly<EventTable[Type]>
 }[AuthEventType]
 
-export type Emit = <Type extends AuthEventType>(type: Type, detail: EventTable[Type]) => void
+export type Emit = <Type extends AuthEventType>(type: Type, details: EventTable[Type]) => void
 
 export function createEmit(
   key: string,
   listener: ((event: AuthEvent) => void) | undefined,
   scrub: (text: string) => string = text => text,
 ): Emit {
-  return (type, detail) => {
+  return (type, details) => {
     try {
-      listener?.({ ...(scrubValue(detail, scrub) as object), type, key } as unknown as AuthEvent)
+      listener?.({ ...(scrubValue(details, scrub) as object), type, key } as unknown as AuthEvent)
     } catch {}
   }
 }

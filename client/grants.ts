@@ -1,7 +1,7 @@
 // Grants other than the authorization code: client credentials, JWT assertion (RFC 7523), ID-JAG and device code (RFC 8628).
-import { authenticateBy, chooseMethod } from './client-auth.ts'
+import { chooseMethod, createClientAuth } from './client-auth.ts'
 import type { ClientContext } from './context.ts'
-import { discoverServer, tokenEndpointAlone } from './discovery.ts'
+import { discoverServer, serverFromTokenEndpoint } from './discovery.ts'
 import type { DPoPSigner } from './dpop.ts'
 import { AuthError, callOption } from './errors.ts'
 import { sleep } from './http.ts'
@@ -14,10 +14,10 @@ import {
   requestGrant,
   requestToken,
   sendForm,
-  type TokenAnswer,
+  type TokenResult,
 } from './token-endpoint.ts'
 
-interface GrantAbout {
+interface GrantSpec {
   readonly server: ServerInfo
   readonly client: ClientIdentity
   readonly resource: string | undefined
@@ -27,11 +27,11 @@ interface GrantAbout {
 
 const JWT_BEARER = 'urn:ietf:params:oauth:grant-type:jwt-bearer'
 
-async function askFor(name: string, ask: () => Promise<string>): Promise<string> {
-  const about = { code: 'assertion_failed', fix: `check the function ${name}` }
-  const given = await callOption(`${name} threw`, about, ask)
-  if (typeof given !== 'string' || given === '') throw new AuthError(`${name} returned no text`, about)
-  return given
+async function callProvider(name: string, provide: () => Promise<string>): Promise<string> {
+  const spec = { code: 'assertion_failed', fix: `check the function ${name}` }
+  const value = await callOption(`${name} threw`, spec, provide)
+  if (typeof value !== 'string' || value === '') throw new AuthError(`${name} returned no text`, spec)
+  return value
 }
 
 const TOKEN_EXCHANGE = 'urn:ietf:params:oauth:grant-type:token-exchange'
@@ -47,38 +47,38 @@ async function findProvider(ctx: ClientContext, idp: IdentityProvider, signal: A
       fix: 'set the issuer of the identity provider, or its token endpoint',
     })
   }
-  return tokenEndpointAlone(issuer ?? tokenEndpoint, tokenEndpoint)
+  return serverFromTokenEndpoint(issuer ?? tokenEndpoint, tokenEndpoint)
 }
 
-function contextAt(ctx: ClientContext, idp: IdentityProvider, provider: ServerInfo): ClientContext {
+function createProviderContext(ctx: ClientContext, idp: IdentityProvider, provider: ServerInfo): ClientContext {
   const { clientSecret: secret } = idp
   ctx.secrets.add(secret)
   const listed = provider.tokenEndpointAuthMethodsSupported
-  const facts = { registered: undefined, explicit: undefined, hasKey: false, hasSecret: secret !== undefined, listed }
-  const method = chooseMethod(facts) ?? 'client_secret_basic'
-  const clientAuthentication = authenticateBy(method, { secret, key: undefined }, ctx.secrets)
+  const input = { registered: undefined, explicit: undefined, hasKey: false, hasSecret: secret !== undefined, listed }
+  const method = chooseMethod(input) ?? 'client_secret_basic'
+  const clientAuthentication = createClientAuth(method, { secret, key: undefined }, ctx.secrets)
   if (!clientAuthentication) throw new TypeError(`cannot authenticate by ${method}`)
   return { ...ctx, options: { ...ctx.options, clientAuthentication } }
 }
 
-async function exchange(
+async function exchangeIdToken(
   ctx: ClientContext,
   { idp, idToken }: Extract<Grant, { readonly type: 'enterprise' }>,
-  about: GrantAbout,
+  spec: GrantSpec,
   signal: AbortSignal,
 ) {
   const provider = await findProvider(ctx, idp, signal)
   const client: ClientIdentity = { source: 'configured', issuer: provider.issuer, clientId: idp.clientId }
   const parameters = {
     requested_token_type: ID_JAG,
-    audience: about.server.issuer,
-    resource: about.resource,
-    scope: about.scope,
-    subject_token: await askFor('grant.idToken', idToken),
+    audience: spec.server.issuer,
+    resource: spec.resource,
+    scope: spec.scope,
+    subject_token: await callProvider('grant.idToken', idToken),
     subject_token_type: ID_TOKEN,
   }
   const request = { server: provider, client, grantType: TOKEN_EXCHANGE, parameters }
-  const json = await requestGrant(contextAt(ctx, idp, provider), request, signal)
+  const json = await requestGrant(createProviderContext(ctx, idp, provider), request, signal)
   const assertion = readText(json['access_token'])
   // An ID-JAG is no access token; RFC 8693 §2.2.1 requires token_type `N_A`.
   if (assertion === undefined || json['issued_token_type'] !== ID_JAG) {
@@ -94,9 +94,9 @@ async function exchange(
 export const isUnattended = ({ type }: Grant): boolean => type !== 'authorization_code' && type !== 'device'
 
 /** Requests a token without a user. An assertion is sent once, or again with a new one for a DPoP nonce. */
-export async function requestByGrant(ctx: ClientContext, about: GrantAbout, signal: AbortSignal): Promise<TokenAnswer> {
+export async function requestByGrant(ctx: ClientContext, spec: GrantSpec, signal: AbortSignal): Promise<TokenResult> {
   const { grant } = ctx.options
-  const { server, client, resource, scope, dpop } = about
+  const { server, client, resource, scope, dpop } = spec
   const request = { server, client, dpop }
   if (grant.type === 'client_credentials') {
     const parameters = { scope, resource }
@@ -104,12 +104,12 @@ export async function requestByGrant(ctx: ClientContext, about: GrantAbout, sign
   }
   if (grant.type === 'jwt_bearer') {
     const { issuer, tokenEndpoint = issuer } = server
-    const ask = () => grant.assertion({ issuer, tokenEndpoint, resource, signal })
-    const parameters = async () => ({ assertion: await askFor('grant.assertion', ask), scope, resource })
+    const provide = () => grant.assertion({ issuer, tokenEndpoint, resource, signal })
+    const parameters = async () => ({ assertion: await callProvider('grant.assertion', provide), scope, resource })
     return requestToken(ctx, { ...request, grantType: JWT_BEARER, parameters, sendOnce: true }, signal)
   }
   if (grant.type !== 'enterprise') throw new TypeError(`the grant ${grant.type} requires a login by a user`)
-  const parameters = { assertion: await exchange(ctx, grant, about, signal), scope, resource }
+  const parameters = { assertion: await exchangeIdToken(ctx, grant, spec, signal), scope, resource }
   return requestToken(ctx, { ...request, grantType: JWT_BEARER, parameters }, signal)
 }
 
@@ -126,10 +126,10 @@ const MAX_FAILURES = 8
 /** Code lifetime if the server omits it, seconds. */
 const LIFETIME = 600
 
-export type Wait = (ms: number, signal: AbortSignal) => Promise<void>
+export type Sleep = (ms: number, signal: AbortSignal) => Promise<void>
 
-async function requestCode(ctx: ClientContext, about: GrantAbout, signal: AbortSignal) {
-  const { server, client, resource, scope } = about
+async function requestCode(ctx: ClientContext, spec: GrantSpec, signal: AbortSignal) {
+  const { server, client, resource, scope } = spec
   const { issuer, deviceAuthorizationEndpoint } = server
   if (deviceAuthorizationEndpoint === undefined) {
     throw new AuthError(`${issuer} does not support login by device code`, {
@@ -139,11 +139,11 @@ async function requestCode(ctx: ClientContext, about: GrantAbout, signal: AbortS
   }
   const parameters = { scope, resource }
   const form = { server, client, parameters, endpoint: deviceAuthorizationEndpoint }
-  const answer = await sendForm(ctx, { ...form, what: 'The device authorization endpoint' }, signal)
-  return readCode(ctx, about, readSuccess(ctx, { server, client, grantType: DEVICE_CODE }, answer))
+  const response = await sendForm(ctx, { ...form, label: 'The device authorization endpoint' }, signal)
+  return readCode(ctx, spec, readSuccess(ctx, { server, client, grantType: DEVICE_CODE }, response))
 }
 
-function readCode(ctx: ClientContext, { server }: GrantAbout, json: Record<string, unknown>) {
+function readCode(ctx: ClientContext, { server }: GrantSpec, json: Record<string, unknown>) {
   const deviceCode = readText(json['device_code'])
   const userCode = readText(json['user_code'])
   const verificationUri = readText(json['verification_uri']) ?? readText(json['verification_url'])
@@ -165,8 +165,8 @@ async function showUserCode(ctx: ClientContext, info: UserCodeInfo): Promise<voi
   if (grant.type !== 'device') throw new TypeError(`the grant is ${grant.type}`)
   const { userCode, verificationUri, expiresIn } = info
   ctx.emit('user-code', { userCode, verificationUri, expiresIn })
-  const about = { code: 'login_failed', fix: 'see `cause`: grant.onUserCode failed' }
-  await callOption('cannot show the user code', about, () => grant.onUserCode(info))
+  const spec = { code: 'login_failed', fix: 'see `cause`: grant.onUserCode failed' }
+  await callOption('cannot show the user code', spec, () => grant.onUserCode(info))
 }
 
 function nextInterval(thrown: unknown, interval: number): number | undefined {
@@ -182,12 +182,12 @@ const isProgress = (thrown: unknown): boolean =>
 
 export async function requestByDevice(
   ctx: ClientContext,
-  about: GrantAbout,
+  spec: GrantSpec,
   signal: AbortSignal,
-  wait: Wait = sleep,
-): Promise<TokenAnswer> {
-  const { server, client, resource, dpop } = about
-  const code = await requestCode(ctx, about, signal)
+  sleepFor: Sleep = sleep,
+): Promise<TokenResult> {
+  const { server, client, resource, dpop } = spec
+  const code = await requestCode(ctx, spec, signal)
   const end = ctx.now() + code.info.expiresIn * 1000
   await showUserCode(ctx, code.info)
   const parameters = { device_code: code.deviceCode, resource }
@@ -195,7 +195,7 @@ export async function requestByDevice(
   let interval = code.interval
   let failures = 0
   for (;;) {
-    await wait(Math.min(interval * 1000, Math.max(0, end - ctx.now())), signal)
+    await sleepFor(Math.min(interval * 1000, Math.max(0, end - ctx.now())), signal)
     if (ctx.now() >= end) {
       throw new AuthError(`the code was not entered within ${code.info.expiresIn} s`, {
         code: 'expired_token',

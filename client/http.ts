@@ -31,11 +31,11 @@ export function sleep(ms: number, signal: AbortSignal): Promise<void> {
     .finally(() => clearTimeout(timer))
 }
 
-export class ProxyFailure extends Error {
+export class ProxyError extends Error {
   readonly code: string
 
-  constructor(what: string, code: string, cause?: unknown) {
-    super(what, { cause })
+  constructor(message: string, code: string, cause?: unknown) {
+    super(message, { cause })
     this.code = code
   }
 }
@@ -59,12 +59,12 @@ export function certificateFix(thrown: unknown): string | undefined {
   return undefined
 }
 
-export function describeUnreachable(thrown: unknown, code?: string): { readonly what: string; readonly fix: string } {
-  const proxy = [...causesOf(thrown)].find(error => error instanceof ProxyFailure)
-  if (proxy) return { what: `was not called: ${proxy.message}`, fix: 'check that proxy' }
+export function describeUnreachable(thrown: unknown, code?: string): Readonly<{ problem: string; fix: string }> {
+  const proxy = [...causesOf(thrown)].find(error => error instanceof ProxyError)
+  if (proxy) return { problem: `was not called: ${proxy.message}`, fix: 'check that proxy' }
   const why = code === undefined ? '' : ` (${code})`
   return {
-    what: `cannot be reached${why}`,
+    problem: `cannot be reached${why}`,
     fix: certificateFix(thrown) ?? 'check the URL, and that the server is running',
   }
 }
@@ -73,43 +73,43 @@ export function describeUnreachable(thrown: unknown, code?: string): { readonly 
 export async function readBody(response: Response, limit: number) {
   const chunks: Uint8Array[] = []
   let size = 0
-  let cut = false
+  let truncated = false
   const reader = response.body?.getReader()
-  while (reader && !cut) {
+  while (reader && !truncated) {
     const { done, value } = await reader.read()
     if (done) break
-    cut = size + value.byteLength > limit
-    const kept = cut ? value.subarray(0, limit - size) : value
+    truncated = size + value.byteLength > limit
+    const kept = truncated ? value.subarray(0, limit - size) : value
     chunks.push(kept)
     size += kept.byteLength
   }
-  if (cut) await reader?.cancel().catch(() => {})
-  return { bytes: new Uint8Array(await new Blob(chunks).arrayBuffer()), cut }
+  if (truncated) await reader?.cancel().catch(() => {})
+  return { bytes: new Uint8Array(await new Blob(chunks).arrayBuffer()), cut: truncated }
 }
 
 const KNOWN_TYPE =
   /^(?:application\/(?:json|problem\+json|xml|xhtml\+xml|javascript|jwt|jose|octet-stream|x-www-form-urlencoded)|text\/(?:html|plain|xml|css|javascript|event-stream)|multipart\/form-data|image\/(?:png|jpeg|gif|svg\+xml))$/
 
 function describeType(headers: Headers): string {
-  const given = headers.get('content-type')
-  if (given === null) return 'no content type'
-  const [type = ''] = given.split(';', 1)
+  const value = headers.get('content-type')
+  if (value === null) return 'no content type'
+  const [type = ''] = value.split(';', 1)
   const name = type.trim().toLowerCase()
   return KNOWN_TYPE.test(name) ? name : 'an unusual content type'
 }
 
-const describeBody = ({ headers, length }: Pick<HttpAnswer, 'headers' | 'length'>): string =>
+const describeBody = ({ headers, length }: Pick<HttpResult, 'headers' | 'length'>): string =>
   length === 0 ? 'an empty body' : `${describeType(headers)}, ${length} byte${length === 1 ? '' : 's'}`
 
-export const describeAnswer = (answer: Pick<HttpAnswer, 'status' | 'headers' | 'length'>): string =>
-  `HTTP ${answer.status} (${describeBody(answer)})`
+export const describeResponse = (response: Pick<HttpResult, 'status' | 'headers' | 'length'>): string =>
+  `HTTP ${response.status} (${describeBody(response)})`
 
 export const TIMEOUT = 15_000
 const MAX_DOCUMENT = 256 * 1_024
-const MAX_ANSWER = 64 * 1_024
+const MAX_RESPONSE = 64 * 1_024
 const MAX_REDIRECTS = 3
 
-export interface HttpAnswer {
+export interface HttpResult {
   readonly status: number
   readonly headers: Headers
   readonly url: string
@@ -119,7 +119,7 @@ export interface HttpAnswer {
 }
 
 interface Get {
-  readonly what: string
+  readonly label: string
   readonly signal?: AbortSignal | undefined
 }
 
@@ -138,17 +138,17 @@ export class ConnectionError extends AuthError {
   readonly status: number | undefined
 
   constructor(
-    what: string,
-    about: { readonly bodySent: boolean; readonly status?: number | undefined; readonly cause: Error },
+    message: string,
+    details: { readonly bodySent: boolean; readonly status?: number | undefined; readonly cause: Error },
   ) {
-    super(what, {
+    super(message, {
       code: 'temporarily_unavailable',
-      fix: certificateFix(about.cause) ?? 'check that it runs and can be reached from here, then try again',
+      fix: certificateFix(details.cause) ?? 'check that it runs and can be reached from here, then try again',
       retryable: true,
-      cause: about.cause,
+      cause: details.cause,
     })
-    this.bodySent = about.bodySent
-    this.status = about.status
+    this.bodySent = details.bodySent
+    this.status = details.status
   }
 }
 
@@ -163,8 +163,8 @@ export function codeOf(thrown: unknown): string | undefined {
   return undefined
 }
 
-interface Exchange {
-  readonly what: string
+interface RequestLimits {
+  readonly label: string
   readonly signal: AbortSignal | undefined
   readonly limit: number
   readonly maxRedirects: number
@@ -192,65 +192,65 @@ export function createOAuthHttp({
   readonly secrets: Secrets
   readonly timeoutMs?: number
 }) {
-  const malformed = (what: string, url: URL, why: string, fix: string) =>
-    new AuthError(`${what} at ${printableUrl(url)} ${why}`, { code: 'malformed_response', fix })
+  const malformed = (label: string, url: URL, why: string, fix: string) =>
+    new AuthError(`${label} at ${printableUrl(url)} ${why}`, { code: 'malformed_response', fix })
 
-  async function exchangeWith(
+  async function send(
     address: string,
     init: RequestInit,
-    { what, signal, limit, maxRedirects }: Exchange,
-  ): Promise<HttpAnswer> {
-    let url = policy.check(address, what)
+    { label, signal, limit, maxRedirects }: RequestLimits,
+  ): Promise<HttpResult> {
+    let url = policy.check(address, label)
     const timeout = AbortSignal.timeout(timeoutMs)
-    const either = signal ? AbortSignal.any([signal, timeout]) : timeout
-    const fixed = { redirect: 'manual', credentials: 'omit', cache: 'no-store', referrerPolicy: 'no-referrer' } as const
+    const combined = signal ? AbortSignal.any([signal, timeout]) : timeout
+    const base = { redirect: 'manual', credentials: 'omit', cache: 'no-store', referrerPolicy: 'no-referrer' } as const
 
     /** Replaces the cause, because a caller's `fetch` can put headers into its errors. */
     function failure(thrown: unknown, status: number | undefined): AuthError {
       if (AuthError.is(thrown)) return thrown
       if (signal?.aborted) {
         if (AuthError.is(signal.reason)) return signal.reason
-        return new AuthError(`${what} was not waited for: the request was cancelled`, { code: 'aborted' })
+        return new AuthError(`${label} was not waited for: the request was cancelled`, { code: 'aborted' })
       }
       const code = timeout.aborted ? 'TIMEOUT' : codeOf(thrown)
-      const said = printable(secrets.scrub(thrown instanceof Error ? thrown.message : String(thrown)), 200)
-      const cause = Object.assign(new Error(code ?? said), code === undefined ? {} : { code })
-      const { what: silent } = describeUnreachable(thrown, code ?? said)
-      const why = timeout.aborted ? `did not respond within ${timeoutMs / 1_000} s` : silent
+      const text = printable(secrets.scrub(thrown instanceof Error ? thrown.message : String(thrown)), 200)
+      const cause = Object.assign(new Error(code ?? text), code === undefined ? {} : { code })
+      const { problem: unreachable } = describeUnreachable(thrown, code ?? text)
+      const why = timeout.aborted ? `did not respond within ${timeoutMs / 1_000} s` : unreachable
       const bodySent = status !== undefined || timeout.aborted || code === undefined || !NOT_SENT.test(code)
-      return new ConnectionError(`${what} at ${printableUrl(url)} ${why}`, { bodySent, status, cause })
+      return new ConnectionError(`${label} at ${printableUrl(url)} ${why}`, { bodySent, status, cause })
     }
 
     /** A custom `fetch` can ignore its signal. */
-    const inTime = <T>(work: () => Promise<T>, status?: number): Promise<T> =>
-      withAbort(Promise.resolve().then(work), either).catch(thrown => {
+    const withTimeout = <T>(work: () => Promise<T>, status?: number): Promise<T> =>
+      withAbort(Promise.resolve().then(work), combined).catch(thrown => {
         throw failure(thrown, status)
       })
 
-    for (let hops = 0; ; hops++) {
+    for (let redirects = 0; ; redirects++) {
       const { href } = url
-      const response = await inTime(() => fetch(href, { ...fixed, ...init, signal: either }))
+      const response = await withTimeout(() => fetch(href, { ...base, ...init, signal: combined }))
       const { status, headers, ok } = response
       const location = headers.get('location')
       if (isRedirect(response)) {
         await response.body?.cancel().catch(() => {})
         if (maxRedirects === 0) {
-          throw malformed(what, url, 'responds with a redirect', 'its publisher must use the final URL')
+          throw malformed(label, url, 'responds with a redirect', 'its publisher must use the final URL')
         }
         if (location !== null && URL.canParse(location, href)) {
-          if (hops === maxRedirects) {
-            throw malformed(what, url, `redirects more than ${maxRedirects} times`, 'its publisher must fix it')
+          if (redirects === maxRedirects) {
+            throw malformed(label, url, `redirects more than ${maxRedirects} times`, 'its publisher must fix it')
           }
-          url = policy.check(new URL(location, href), `A redirect of ${what}`)
+          url = policy.check(new URL(location, href), `A redirect of ${label}`)
           continue
         }
       }
-      const { bytes, cut } = await inTime(() => readBody(response, limit), status)
-      if (cut && ok) {
+      const { bytes, cut: truncated } = await withTimeout(() => readBody(response, limit), status)
+      if (truncated && ok) {
         const why = `is larger than ${limit / 1_024} KiB`
-        throw malformed(what, url, why, 'contact the operator of that server')
+        throw malformed(label, url, why, 'contact the operator of that server')
       }
-      const json = cut ? undefined : parseJson(new TextDecoder().decode(bytes))
+      const json = truncated ? undefined : parseJson(new TextDecoder().decode(bytes))
       secrets.addFrom(json)
       return { status, headers, url: href, json, length: bytes.byteLength }
     }
@@ -259,12 +259,12 @@ export function createOAuthHttp({
   return {
     check: policy.check,
     /** Gets JSON: at most 256 KiB, 15 s and 3 checked redirects. A failed status has no `json`. */
-    getJson(url: string, { what, signal }: Get): Promise<HttpAnswer> {
+    getJson(url: string, { label, signal }: Get): Promise<HttpResult> {
       const init = { method: 'GET', headers: { accept: 'application/json' } }
-      return exchangeWith(url, init, { what, signal, limit: MAX_DOCUMENT, maxRedirects: MAX_REDIRECTS })
+      return send(url, init, { label, signal, limit: MAX_DOCUMENT, maxRedirects: MAX_REDIRECTS })
     },
     /** Posts a form or JSON: response of at most 64 KiB, 15 s, no redirects. */
-    post(url: string, { what, body, headers, signal }: Post): Promise<HttpAnswer> {
+    post(url: string, { label, body, headers, signal }: Post): Promise<HttpResult> {
       const isForm = body instanceof URLSearchParams
       const init = {
         method: 'POST',
@@ -275,7 +275,7 @@ export function createOAuthHttp({
         },
         body: isForm ? body.toString() : JSON.stringify(body),
       }
-      return exchangeWith(url, init, { what, signal, limit: MAX_ANSWER, maxRedirects: 0 })
+      return send(url, init, { label, signal, limit: MAX_RESPONSE, maxRedirects: 0 })
     },
   }
 }

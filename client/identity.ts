@@ -3,10 +3,10 @@
 import type { ClientContext } from './context.ts'
 import { AuthError, callOption, RegistrationRejectedError } from './errors.ts'
 import { DEVICE_CODE, isUnattended } from './grants.ts'
-import { describeAnswer, type HttpAnswer } from './http.ts'
+import { describeResponse, type HttpResult } from './http.ts'
 import { isLoopback } from './resolve-options.ts'
 import type { ClientIdentity, Registration, ServerInfo } from './stores.ts'
-import { errorTextOf, given, isObject, isVisible, readSeconds, readText, showText, withoutSecrets } from './text.ts'
+import { defined, isObject, isVisible, readErrorText, readSeconds, readText, redactSecrets, showText } from './text.ts'
 
 const CLIENT_NAME = 'MCP client (mcp-host)'
 
@@ -16,14 +16,14 @@ function isNative(redirectUri: string | undefined): boolean {
   return (protocol !== 'https:' && protocol !== 'http:') || isLoopback(hostname)
 }
 
-function chooseMethod({ options }: ClientContext, server: ServerInfo, native: boolean): string {
+function selectAuthMethod({ options }: ClientContext, server: ServerInfo, native: boolean): string {
   if (options.tokenEndpointAuthMethod !== undefined) return options.tokenEndpointAuthMethod
   const listed = server.tokenEndpointAuthMethodsSupported
   // The default method is client_secret_basic (RFC 8414 §2).
   if (listed === undefined) return native ? 'none' : 'client_secret_basic'
-  const able = ['none', 'client_secret_basic', 'client_secret_post']
-  if (options.privateKey !== undefined) able.push('private_key_jwt')
-  const method = able.find(one => listed.includes(one))
+  const supported = ['none', 'client_secret_basic', 'client_secret_post']
+  if (options.privateKey !== undefined) supported.push('private_key_jwt')
+  const method = supported.find(method => listed.includes(method))
   if (method !== undefined) return method
   throw new AuthError(`${server.issuer} accepts only the authentication methods ${listed.join(', ')}`, {
     code: 'client_information_required',
@@ -39,7 +39,7 @@ function clientMetadata(ctx: ClientContext, server: ServerInfo, scope: string | 
   return {
     ...(withBrowser && { redirect_uris: [redirectUri], response_types: ['code'] }),
     grant_types: [withBrowser ? 'authorization_code' : DEVICE_CODE, 'refresh_token'],
-    token_endpoint_auth_method: chooseMethod(ctx, server, native),
+    token_endpoint_auth_method: selectAuthMethod(ctx, server, native),
     application_type: applicationType ?? (native ? 'native' : 'web'),
     ...(clientName !== '' && { client_name: clientName }),
     ...(clientUri !== undefined && { client_uri: clientUri }),
@@ -55,33 +55,33 @@ const FIXES: Readonly<Record<string, string>> = {
   access_denied: 'set dynamicClientRegistration.initialAccessToken, or register a client by hand and set clientId',
 }
 
-function rejection(
+function rejectionError(
   ctx: ClientContext,
   server: ServerInfo,
   submitted: Record<string, unknown>,
-  answer: HttpAnswer,
+  response: HttpResult,
 ): RegistrationRejectedError {
-  const { status, json } = answer
+  const { status, json } = response
   const error = isObject(json) ? readText(json['error']) : undefined
   const description = isObject(json) ? readText(json['error_description']) : undefined
-  const said = errorTextOf(answer)
-  const shown = (text: string | undefined) => (text === undefined ? undefined : showText(ctx.secrets, text))
+  const text = readErrorText(response)
+  const redact = (text: string | undefined) => (text === undefined ? undefined : showText(ctx.secrets, text))
   const kind = String(submitted['application_type'])
   const redirect = ctx.options.redirectUri ?? 'no redirect URI'
-  const what = `${server.issuer} did not register this client (${kind}, ${redirect}): ${describeAnswer(answer)}`
-  const denied = status === 401 || status === 403
-  return new RegistrationRejectedError(said === undefined ? what : `${what}, ${shown(said)}`, {
+  const what = `${server.issuer} did not register this client (${kind}, ${redirect}): ${describeResponse(response)}`
+  const isDenied = status === 401 || status === 403
+  return new RegistrationRejectedError(text === undefined ? what : `${what}, ${redact(text)}`, {
     status,
-    error: shown(error),
-    errorDescription: shown(description),
-    submitted: withoutSecrets(submitted) as Record<string, unknown>,
+    error: redact(error),
+    errorDescription: redact(description),
+    submitted: redactSecrets(submitted) as Record<string, unknown>,
     fix:
-      FIXES[error ?? (denied ? 'access_denied' : '')] ??
+      FIXES[error ?? (isDenied ? 'access_denied' : '')] ??
       (status >= 500 ? 'try again later' : 'register a client by hand and set clientId'),
   })
 }
 
-const issuerChanged = (issuer: string, what: string, names: string): AuthError =>
+const issuerChangedError = (issuer: string, what: string, names: string): AuthError =>
   new AuthError(`the server's authorization server is ${issuer}, but ${what}`, {
     code: 'issuer_changed',
     fix: `if that is right, register a client there and set ${names}`,
@@ -101,27 +101,27 @@ function readRegistration(ctx: ClientContext, server: ServerInfo, json: unknown)
   const clientSecretExpiresAt = readSeconds(json['client_secret_expires_at'])
   const tokenEndpointAuthMethod = readText(json['token_endpoint_auth_method'])
   const { redirectUri } = ctx.options
-  const secret = clientSecret === undefined ? {} : given({ clientSecret, clientSecretExpiresAt })
+  const secret = clientSecret === undefined ? {} : defined({ clientSecret, clientSecretExpiresAt })
   const { issuer } = server
-  return { issuer, clientId, ...secret, ...given({ tokenEndpointAuthMethod, redirectUri }), dynamic: true }
+  return { issuer, clientId, ...secret, ...defined({ tokenEndpointAuthMethod, redirectUri }), dynamic: true }
 }
 
 async function reportRegistration(
   ctx: ClientContext,
-  made: Registration,
+  registration: Registration,
   json: unknown,
   signal: AbortSignal,
 ): Promise<void> {
   const { responseDelegate } = ctx.options.dynamicClientRegistration
   if (!responseDelegate) return
   const clientIdIssuedAt = isObject(json) ? readSeconds(json['client_id_issued_at']) : undefined
-  const { redirectUri: _, dynamic: __, ...response } = made
-  const about = {
+  const { redirectUri: _, dynamic: __, ...response } = registration
+  const details = {
     code: 'registration_callback_failed',
     fix: 'see `cause`; the registration was discarded, and the next attempt registers again',
   }
   const what = 'dynamicClientRegistration.responseDelegate threw, so the login ended'
-  await callOption(what, about, () => responseDelegate({ ...response, clientIdIssuedAt }, { signal }))
+  await callOption(what, details, () => responseDelegate({ ...response, clientIdIssuedAt }, { signal }))
 }
 
 /** Registers the client. Throws a RegistrationRejectedError if the server rejects it; nothing is stored then. */
@@ -141,28 +141,28 @@ export async function registerClient(
   }
   ctx.secrets.add(initialAccessToken)
   if (initialAccessToken !== undefined && clientIssuer !== server.issuer) {
-    throw issuerChanged(
+    throw issuerChangedError(
       server.issuer,
       `the initial access token is of ${clientIssuer}`,
       'its initialAccessToken and clientIssuer',
     )
   }
   const body = clientMetadata(ctx, server, scope)
-  const answer = await ctx.http.post(server.registrationEndpoint, {
-    what: 'The registration endpoint',
+  const response = await ctx.http.post(server.registrationEndpoint, {
+    label: 'The registration endpoint',
     body,
     ...(initialAccessToken !== undefined && { headers: { authorization: `Bearer ${initialAccessToken}` } }),
     signal,
   })
-  const accepted = answer.status === 200 || answer.status === 201
-  const made = accepted ? readRegistration(ctx, server, answer.json) : undefined
-  if (!made) throw rejection(ctx, server, body, answer)
-  await reportRegistration(ctx, made, answer.json, signal)
-  ctx.emit('registered', { issuer: made.issuer, clientId: made.clientId })
-  return made
+  const accepted = response.status === 200 || response.status === 201
+  const registration = accepted ? readRegistration(ctx, server, response.json) : undefined
+  if (!registration) throw rejectionError(ctx, server, body, response)
+  await reportRegistration(ctx, registration, response.json, signal)
+  ctx.emit('registered', { issuer: registration.issuer, clientId: registration.clientId })
+  return registration
 }
 
-export interface IdentityWish {
+export interface IdentityQuery {
   readonly scope: string | undefined
   readonly registration: Registration | undefined
   /** Issuer of cached tokens; a configured client rejects a changed issuer. */
@@ -172,43 +172,43 @@ export interface IdentityWish {
   readonly withoutRedirect?: boolean | undefined
 }
 
-const WHAT_TO_GIVE = 'set clientId (and clientSecret) as the server issued them, or clientMetadataDocumentUri'
+const CLIENT_ID_FIX = 'set clientId (and clientSecret) as the server issued them, or clientMetadataDocumentUri'
 
-function configuredClient(ctx: ClientContext, clientId: string, issuer: string, want: IdentityWish): ClientIdentity {
+function configuredClient(ctx: ClientContext, clientId: string, issuer: string, query: IdentityQuery): ClientIdentity {
   const { clientSecret, clientIssuer } = ctx.options
-  const registeredAt = clientIssuer ?? want.previousIssuer
+  const registeredAt = clientIssuer ?? query.previousIssuer
   if (registeredAt !== undefined && registeredAt !== issuer) {
     const fix = 'its clientId, clientSecret and clientIssuer'
-    throw issuerChanged(issuer, `the configured client is of ${registeredAt}`, fix)
+    throw issuerChangedError(issuer, `the configured client is of ${registeredAt}`, fix)
   }
   return { source: 'configured', issuer, clientId, ...(clientSecret !== undefined && { clientSecret }) }
 }
 
-function identityOf(registration: Registration): ClientIdentity {
+function toIdentity(registration: Registration): ClientIdentity {
   const { redirectUri: _, dynamic: __, ...client } = registration
   return { source: 'registered', ...client, registration }
 }
 
-function whyUnfit(ctx: ClientContext, kept: Registration, issuer: string, want: IdentityWish): string | undefined {
-  if (kept.issuer !== issuer) return 'it is for another authorization server'
-  if (kept.clientId === want.refusedClientId) return 'the authorization server no longer accepts it'
-  if (!want.withoutRedirect && kept.redirectUri !== ctx.options.redirectUri) return 'it is for another redirect URI'
-  const expiresAt = kept.clientSecretExpiresAt ?? 0
+function mismatch(ctx: ClientContext, stored: Registration, issuer: string, query: IdentityQuery): string | undefined {
+  if (stored.issuer !== issuer) return 'it is for another authorization server'
+  if (stored.clientId === query.refusedClientId) return 'the authorization server no longer accepts it'
+  if (!query.withoutRedirect && stored.redirectUri !== ctx.options.redirectUri) return 'it is for another redirect URI'
+  const expiresAt = stored.clientSecretExpiresAt ?? 0
   if (expiresAt > 0 && expiresAt * 1000 <= ctx.now()) return 'its secret expired'
   return undefined
 }
 
-function reusable(ctx: ClientContext, issuer: string, want: IdentityWish): Registration | undefined {
-  for (const kept of [want.registration, ctx.options.dynamicClientRegistration.registration]) {
-    if (!kept) continue
-    const why = whyUnfit(ctx, kept, issuer, want)
-    if (why === undefined) return kept
-    ctx.emit('registration-dropped', { issuer: kept.issuer, clientId: kept.clientId, why })
+function findReusable(ctx: ClientContext, issuer: string, query: IdentityQuery): Registration | undefined {
+  for (const registration of [query.registration, ctx.options.dynamicClientRegistration.registration]) {
+    if (!registration) continue
+    const why = mismatch(ctx, registration, issuer, query)
+    if (why === undefined) return registration
+    ctx.emit('registration-dropped', { issuer: registration.issuer, clientId: registration.clientId, why })
   }
   return undefined
 }
 
-function noClientIdentity(ctx: ClientContext, server: ServerInfo): AuthError {
+function noClientError(ctx: ClientContext, server: ServerInfo): AuthError {
   const { grant, dynamicClientRegistration, clientMetadataDocumentUri } = ctx.options
   const reasons = [
     clientMetadataDocumentUri !== undefined && 'it does not support client id metadata documents',
@@ -220,37 +220,37 @@ function noClientIdentity(ctx: ClientContext, server: ServerInfo): AuthError {
   ]
   return new AuthError(`no client for ${server.issuer}: ${reasons.filter(Boolean).join(', ')}`, {
     code: 'client_information_required',
-    fix: WHAT_TO_GIVE,
+    fix: CLIENT_ID_FIX,
   })
 }
 
 /** Returns undefined if a new registration is required. Throws `issuer_changed`. */
-export function knownClient(ctx: ClientContext, server: ServerInfo, want: IdentityWish): ClientIdentity | undefined {
+export function knownClient(ctx: ClientContext, server: ServerInfo, query: IdentityQuery): ClientIdentity | undefined {
   const { clientId, clientMetadataDocumentUri, grant } = ctx.options
   const { issuer } = server
-  ctx.secrets.add(ctx.options.clientSecret, want.registration?.clientSecret)
-  if (clientId) return configuredClient(ctx, clientId, issuer, want)
+  ctx.secrets.add(ctx.options.clientSecret, query.registration?.clientSecret)
+  if (clientId) return configuredClient(ctx, clientId, issuer, query)
   if (clientMetadataDocumentUri !== undefined && server.clientIdMetadataDocumentSupported) {
     return { source: 'metadata-document', issuer, clientId: clientMetadataDocumentUri }
   }
-  const kept = isUnattended(grant) ? undefined : reusable(ctx, issuer, want)
-  if (!kept) return undefined
-  ctx.secrets.add(kept.clientSecret)
-  return identityOf(kept)
+  const registration = isUnattended(grant) ? undefined : findReusable(ctx, issuer, query)
+  if (!registration) return undefined
+  ctx.secrets.add(registration.clientSecret)
+  return toIdentity(registration)
 }
 
 export async function identifyClient(
   ctx: ClientContext,
   server: ServerInfo,
-  want: IdentityWish,
+  query: IdentityQuery,
   signal: AbortSignal,
 ): Promise<ClientIdentity> {
-  const known = knownClient(ctx, server, want)
+  const known = knownClient(ctx, server, query)
   if (known) return known
   const { dynamicClientRegistration, grant } = ctx.options
-  const may = dynamicClientRegistration.enabled && !isUnattended(grant)
-  if (!may || server.registrationEndpoint === undefined) throw noClientIdentity(ctx, server)
-  return identityOf(await registerClient(ctx, server, want.scope, signal))
+  const canRegister = dynamicClientRegistration.enabled && !isUnattended(grant)
+  if (!canRegister || server.registrationEndpoint === undefined) throw noClientError(ctx, server)
+  return toIdentity(await registerClient(ctx, server, query.scope, signal))
 }
 
 export const isClientRefused = (thrown: unknown): thrown is AuthError =>

@@ -1,5 +1,5 @@
 // Tokens of one user at one API. The user logs in with a browser that the host redirects.
-import { readCue } from './challenge.ts'
+import { readChallenge } from './challenge.ts'
 import { AuthError, InteractionRequiredError } from './errors.ts'
 import type { ClientOAuthOptions } from './options.ts'
 import { resolveOptions } from './resolve-options.ts'
@@ -47,9 +47,9 @@ export function createLoginClient({ apiUrl, issuer, resource, ...given }: LoginC
     },
     /** The scopes that a 403 response requires and the token does not have. */
     async missingScopes(challenge: string): Promise<readonly string[]> {
-      const cue = readCue({ status: 403, headers: new Headers({ 'www-authenticate': challenge }) })
+      const parsed = readChallenge({ status: 403, headers: new Headers({ 'www-authenticate': challenge }) })
       const granted = splitScope((await session.status()).scope)
-      return (cue?.scope ?? []).filter(scope => !granted.includes(scope))
+      return (parsed?.scope ?? []).filter(scope => !granted.includes(scope))
     },
     /** Returns the URL where the user logs in. `scopes` are added. `refusedClientId`: a registration to replace. */
     async begin(scopes: readonly string[] = [], refusedClientId?: string): Promise<string> {

@@ -39,7 +39,7 @@ export const SPECIAL_RANGES: readonly (readonly [network: string, prefix: number
 ]
 
 /** IPv6 ranges with an embedded IPv4 address at this bit offset: mapped, compatible, NAT64, 6to4. */
-const CARRIERS: readonly (readonly [network: string, prefix: number, at: number])[] = [
+const EMBEDDED_IPV4: readonly (readonly [network: string, prefix: number, at: number])[] = [
   ['::ffff:0:0', 96, 96],
   ['::ffff:0:0:0', 96, 96],
   ['::', 96, 96],
@@ -70,31 +70,31 @@ function toRange<Value>([network, prefix, value]: readonly [string, number, Valu
   return { v6, shift, bits: ((v6 ? parseV6(network) : parseV4(network)) ?? 0n) >> shift, value }
 }
 
-const SPECIAL = SPECIAL_RANGES.map(toRange)
-const CARRYING = CARRIERS.map(toRange)
+const SPECIAL_BITS = SPECIAL_RANGES.map(toRange)
+const EMBEDDED = EMBEDDED_IPV4.map(toRange)
 
 /** ISATAP interface identifiers (RFC 5214, 6.1). The last 32 bits are the IPv4 address. */
 const ISATAP = new Set([0x0000_5efen, 0x0200_5efen])
 const GLOBAL_UNICAST = 1n
 const STRICTEST_FIRST = ['unroutable', 'private', 'loopback'] as const
 
-const lookUp = <Value>(ranges: readonly Range<Value>[], bits: bigint, v6: boolean): Value | undefined =>
+const findRange = <Value>(ranges: readonly Range<Value>[], bits: bigint, v6: boolean): Value | undefined =>
   ranges.find(range => range.v6 === v6 && bits >> range.shift === range.bits)?.value
 
 /** Classifies a literal IPv4 or IPv6 address (brackets allowed). Returns undefined for other text. */
-export function kindOfAddress(text: string): AddressKind | undefined {
+export function classifyAddress(text: string): AddressKind | undefined {
   const bare = text.replace(/^\[|\]$/g, '')
   const v4 = parseV4(bare)
-  if (v4 !== undefined) return lookUp(SPECIAL, v4, false) ?? 'public'
+  if (v4 !== undefined) return findRange(SPECIAL_BITS, v4, false) ?? 'public'
   const v6 = bare.includes(':') ? parseV6(bare) : undefined
   if (v6 === undefined) return undefined
-  const special = lookUp(SPECIAL, v6, true)
+  const special = findRange(SPECIAL_BITS, v6, true)
   if (special !== undefined) return special
-  const carried = lookUp(CARRYING, v6, true)
-  if (carried === undefined && v6 >> 125n !== GLOBAL_UNICAST) return 'unroutable'
+  const embedded = findRange(EMBEDDED, v6, true)
+  if (embedded === undefined && v6 >> 125n !== GLOBAL_UNICAST) return 'unroutable'
   const isatap = ISATAP.has((v6 >> 32n) & 0xffff_ffffn) ? 96 : undefined
-  const kinds = [carried, isatap].map(
-    at => at !== undefined && lookUp(SPECIAL, (v6 >> BigInt(96 - at)) & 0xffff_ffffn, false),
+  const kinds = [embedded, isatap].map(
+    at => at !== undefined && findRange(SPECIAL_BITS, (v6 >> BigInt(96 - at)) & 0xffff_ffffn, false),
   )
   return STRICTEST_FIRST.find(kind => kinds.includes(kind)) ?? 'public'
 }
@@ -102,8 +102,8 @@ export function kindOfAddress(text: string): AddressKind | undefined {
 /** Private names: RFC 6761, RFC 6762, RFC 8375, ICANN's `internal`, and names without a dot. */
 const PRIVATE_NAME = /(?:^[^.]+|\.(?:local|internal|home\.arpa|localdomain|lan))$/
 
-export function kindOfHost(hostname: string): AddressKind {
-  const literal = kindOfAddress(hostname)
+export function classifyHost(hostname: string): AddressKind {
+  const literal = classifyAddress(hostname)
   if (literal !== undefined) return literal
   const name = hostname.toLowerCase().replace(/\.$/, '')
   if (/(?:^|\.)localhost$/.test(name) || name === 'localhost.localdomain') return 'loopback'
@@ -126,7 +126,7 @@ const withoutDot = (hostname: string): string => hostname.replace(/\.$/, '')
 
 /** Returns a predicate over URLs. Throws an AuthError `invalid_options` for an invalid entry. */
 export function allowedHosts(hosts: readonly string[]): (url: URL) => boolean {
-  const allowed = new Set(hosts.map(readHost))
+  const allowed = new Set(hosts.map(parseHost))
   return url => {
     const host = withoutDot(url.hostname)
     return allowed.has(host) || allowed.has(`${host}:${url.port || DEFAULT_PORTS[url.protocol]}`)
@@ -134,7 +134,7 @@ export function allowedHosts(hosts: readonly string[]): (url: URL) => boolean {
 }
 
 /** Accepts IPv6 addresses without brackets. */
-function readHost(entry: string): string {
+function parseHost(entry: string): string {
   const host = /^[\da-f]*:[\da-f:.]*:[\da-f:.]*$/i.test(entry) ? `[${entry}]` : entry
   try {
     const { hostname, pathname, search, username } = new URL(`ws://${host}`)
@@ -151,64 +151,64 @@ function readHost(entry: string): string {
   })
 }
 
-function parse(url: string | URL, what: string): URL {
+function parseUrl(url: string | URL, label: string): URL {
   try {
     return new URL(url)
   } catch {
     // The cause is omitted, because it contains the complete URL.
-    throw new AuthError(`${what} is not an absolute URL: "${printableUrl(url)}"`, {
+    throw new AuthError(`${label} is not an absolute URL: "${printableUrl(url)}"`, {
       code: 'insecure_endpoint',
       fix: 'its publisher must use the complete https URL',
     })
   }
 }
 
-function checkScheme(url: URL, what: string): void {
+function checkScheme(url: URL, label: string): void {
   const insecure = (why: string, fix: string) =>
-    new AuthError(`${what} (${printableUrl(url)}) ${why}`, { code: 'insecure_endpoint', fix })
+    new AuthError(`${label} (${printableUrl(url)}) ${why}`, { code: 'insecure_endpoint', fix })
   if (url.username || url.password) {
-    throw new AuthError(`${what} at ${url.host} carries a user or password`, {
+    throw new AuthError(`${label} at ${url.host} carries a user or password`, {
       code: 'insecure_endpoint',
       fix: 'its publisher must leave them out',
     })
   }
   if (url.protocol === 'https:') return
   if (url.protocol !== 'http:') throw insecure('is not an http or https URL', 'its publisher must use an https URL')
-  if (kindOfHost(url.hostname) === 'loopback') return
+  if (classifyHost(url.hostname) === 'loopback') return
   throw insecure('is plain http', 'use https; http is for loopback addresses in development')
 }
 
-const PLACES: Readonly<Record<Exclude<AddressKind, 'public'>, string>> = {
+const KINDS: Readonly<Record<Exclude<AddressKind, 'public'>, string>> = {
   private: 'in a private network',
   loopback: 'this machine',
   unroutable: 'a link-local or reserved address',
 }
 
 /** `named`: a URL that is always allowed. Throws an AuthError `invalid_options` or `blocked_address`. */
-export function createNetPolicy(serverUrl: string, policy: NetworkPolicy = {}, named?: string) {
+export function createNetPolicy(serverUrl: string, policy: NetworkPolicy = {}, exemptUrl?: string) {
   const { blockPrivateNetworks = false, allowHosts = [] } = policy
   const isAllowed = allowedHosts(allowHosts)
   const server = new URL(serverUrl)
-  const exempt = named === undefined ? undefined : new URL(named).href
-  const serverKind = kindOfHost(server.hostname)
+  const exemptHref = exemptUrl === undefined ? undefined : new URL(exemptUrl).href
+  const serverKind = classifyHost(server.hostname)
 
-  function checkPlace(url: URL, what: string): void {
-    const kind = kindOfHost(url.hostname)
-    const isNear = !blockPrivateNetworks && (serverKind === 'private' || serverKind === 'loopback')
-    if (kind === 'public' || (kind !== 'unroutable' && isNear) || isAllowed(url)) return
-    throw new AuthError(`${what} (${printableUrl(url)}) is ${PLACES[kind]}, which the network policy does not allow`, {
+  function checkAddress(url: URL, label: string): void {
+    const kind = classifyHost(url.hostname)
+    const allowsPrivate = !blockPrivateNetworks && (serverKind === 'private' || serverKind === 'loopback')
+    if (kind === 'public' || (kind !== 'unroutable' && allowsPrivate) || isAllowed(url)) return
+    throw new AuthError(`${label} (${printableUrl(url)}) is ${KINDS[kind]}, which the network policy does not allow`, {
       code: 'blocked_address',
       fix: { text: 'if this is intended,', option: 'networkPolicy.allowHosts', value: [url.host] },
     })
   }
 
-  if (blockPrivateNetworks) checkPlace(server, 'serverUrl')
+  if (blockPrivateNetworks) checkAddress(server, 'serverUrl')
   return {
-    /** `what`: URL name for messages. Throws an AuthError `insecure_endpoint` or `blocked_address`. */
-    check(address: string | URL, what: string): URL {
-      const url = parse(address, what)
-      checkScheme(url, what)
-      if (url.href !== exempt) checkPlace(url, what)
+    /** `label`: URL name for messages. Throws an AuthError `insecure_endpoint` or `blocked_address`. */
+    check(address: string | URL, label: string): URL {
+      const url = parseUrl(address, label)
+      checkScheme(url, label)
+      if (url.href !== exemptHref) checkAddress(url, label)
       return url
     },
   }

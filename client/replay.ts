@@ -17,7 +17,7 @@ function redirectedInit(init: RequestInit, status: number): RequestInit {
   return { ...rest, method: 'GET', headers }
 }
 
-async function initOf(request: Request): Promise<RequestInit> {
+async function toInit(request: Request): Promise<RequestInit> {
   const { method, headers, signal } = request
   return { method, headers, signal, ...(request.body !== null && { body: await request.clone().arrayBuffer() }) }
 }
@@ -43,7 +43,7 @@ export function withinOrigin(base: typeof fetch): typeof fetch {
           fix: 'use that URL, if it is the intended server',
         })
       }
-      if (hops === 0 && request) init = { ...(await initOf(request)), ...given }
+      if (hops === 0 && request) init = { ...(await toInit(request)), ...given }
       init = redirectedInit(init, response.status)
       url = to.href
       response = await base(url, { ...init, redirect: 'manual' })
@@ -52,7 +52,7 @@ export function withinOrigin(base: typeof fetch): typeof fetch {
   }
 }
 
-export type ReplayableRequest = NonNullable<ReturnType<typeof createReplayable>>
+export type ReplayableRequest = NonNullable<ReturnType<typeof createReplayableRequest>>
 
 const isReplayable = (body: unknown): boolean =>
   typeof body !== 'object' ||
@@ -71,7 +71,7 @@ function urlOf(text: string): URL | undefined {
   }
 }
 
-export function createReplayable(input: string | URL | Request, init: RequestInit = {}) {
+export function createReplayableRequest(input: string | URL | Request, init: RequestInit = {}) {
   const request = input instanceof Request ? input : undefined
   const url = urlOf(request ? request.url : String(input))
   if (!url) return undefined

@@ -2,67 +2,67 @@
 import { distance } from 'fastest-levenshtein'
 import { AuthError } from './errors.ts'
 import { MAX_TIMER } from './http.ts'
-import { kindOfHost } from './net-policy.ts'
+import { classifyHost } from './net-policy.ts'
 import type { ClientOAuthOptions, DynamicClientRegistration, Grant, IdentityProvider } from './options.ts'
 import { createMemoryFlowStore, createMemoryTokenCache } from './stores.ts'
-import { given, isObject, isScope, printable } from './text.ts'
+import { defined, isObject, isScope, printable } from './text.ts'
 
-const simplify = (name: string): string => name.toLowerCase().replace(/[-_\s]/g, '')
+const normalizeName = (name: string): string => name.toLowerCase().replace(/[-_\s]/g, '')
 
-export function nearest(name: string, known: readonly string[]): string | undefined {
-  const plain = simplify(name)
+export function findClosest(name: string, known: readonly string[]): string | undefined {
+  const plain = normalizeName(name)
   // Swapped letters count as two edits. Short names would match anything.
   const allowed = plain.length < 4 ? 1 : Math.max(2, Math.floor(plain.length / 3))
-  const near = known
-    .map(one => ({ one, steps: distance(plain, simplify(one)) }))
+  const closest = known
+    .map(name => ({ one: name, steps: distance(plain, normalizeName(name)) }))
     .filter(({ steps }) => steps <= allowed)
     .sort((a, b) => a.steps - b.steps)
-  return near[0]?.one
+  return closest[0]?.one
 }
 
-interface Fit {
+interface OptionRule {
   /** The text after "give" in messages. */
   readonly what: string
-  readonly fits: (value: unknown) => boolean
+  readonly accepts: (value: unknown) => boolean
   readonly known?: readonly string[]
-  readonly members?: Shape
+  readonly rules?: OptionRules
   readonly secret?: true
-  readonly needed?: true
+  readonly required?: true
 }
 
-type Shape = Readonly<Record<string, Fit>>
-type ShapeOf<T> = { readonly [Name in keyof Required<T>]: Fit }
+type OptionRules = Readonly<Record<string, OptionRule>>
+type RulesOf<T> = { readonly [Name in keyof Required<T>]: OptionRule }
 
 const isText = (value: unknown): value is string => typeof value === 'string'
 const isTexts = (value: unknown): boolean => Array.isArray(value) && value.every(isText)
 
-const text: Fit = { what: 'a text', fits: isText }
-const secret: Fit = { ...text, secret: true }
-const url: Fit = { what: 'a text or a URL', fits: value => isText(value) || value instanceof URL }
-const texts: Fit = { what: 'a list of texts', fits: isTexts }
-const truth: Fit = { what: 'true or false', fits: value => typeof value === 'boolean' }
-const call: Fit = { what: 'a function', fits: value => typeof value === 'function' }
-const needed = (fit: Fit): Fit => ({ ...fit, needed: true })
-const object = (members: Shape, what = 'an object'): Fit => ({ what, fits: isObject, members })
-const autoOrTruth: Fit = {
+const text: OptionRule = { what: 'a text', accepts: isText }
+const secret: OptionRule = { ...text, secret: true }
+const url: OptionRule = { what: 'a text or a URL', accepts: value => isText(value) || value instanceof URL }
+const textList: OptionRule = { what: 'a list of texts', accepts: isTexts }
+const boolean: OptionRule = { what: 'true or false', accepts: value => typeof value === 'boolean' }
+const func: OptionRule = { what: 'a function', accepts: value => typeof value === 'function' }
+const needed = (rule: OptionRule): OptionRule => ({ ...rule, required: true })
+const object = (rules: OptionRules, what = 'an object'): OptionRule => ({ what, accepts: isObject, rules })
+const autoOrBoolean: OptionRule = {
   ...{ what: "'auto', true or false", known: ['auto'] },
-  fits: value => value === 'auto' || typeof value === 'boolean',
+  accepts: value => value === 'auto' || typeof value === 'boolean',
 }
 
-const oneOf = (...known: readonly string[]): Fit => ({
+const oneOf = (...known: readonly string[]): OptionRule => ({
   what: `one of ${known.map(value => `'${value}'`).join(', ')}`,
-  fits: value => isText(value) && known.includes(value),
+  accepts: value => isText(value) && known.includes(value),
   known,
 })
 
-const number = (what: string, most = Number.MAX_VALUE): Fit => ({
+const number = (what: string, most = Number.MAX_VALUE): OptionRule => ({
   what,
-  fits: value => typeof value === 'number' && value >= 0 && value <= most,
+  accepts: value => typeof value === 'number' && value >= 0 && value <= most,
 })
 
-const withMethods = (what: string, methods: readonly string[], optional: readonly string[] = []): Fit => ({
+const withMethods = (what: string, methods: readonly string[], optional: readonly string[] = []): OptionRule => ({
   what: `${what}: an object with ${methods.join(' and ')}`,
-  fits: value =>
+  accepts: value =>
     [...methods, ...optional].every(name => {
       const member: unknown = isObject(value) ? value[name] : undefined
       return typeof member === 'function' || (member === undefined && optional.includes(name))
@@ -71,70 +71,70 @@ const withMethods = (what: string, methods: readonly string[], optional: readonl
 
 const IDENTITY_PROVIDER = { issuer: text, tokenEndpoint: text, clientId: needed(text), clientSecret: secret }
 
-const GRANTS: { readonly [Type in Grant['type']]: ShapeOf<Extract<Grant, { type: Type }>> } = {
+const GRANTS: { readonly [Type in Grant['type']]: RulesOf<Extract<Grant, { type: Type }>> } = {
   authorization_code: { type: text },
   client_credentials: { type: text },
-  jwt_bearer: { type: text, assertion: needed(call) },
+  jwt_bearer: { type: text, assertion: needed(func) },
   enterprise: {
     type: text,
-    idToken: needed(call),
-    idp: needed(object(IDENTITY_PROVIDER satisfies ShapeOf<IdentityProvider>, 'an object with clientId')),
+    idToken: needed(func),
+    idp: needed(object(IDENTITY_PROVIDER satisfies RulesOf<IdentityProvider>, 'an object with clientId')),
   },
-  device: { type: text, onUserCode: needed(call) },
+  device: { type: text, onUserCode: needed(func) },
 }
 const grantType = oneOf(...Object.keys(GRANTS))
 
-export const OPTIONS: ShapeOf<ClientOAuthOptions> = {
+export const OPTIONS: RulesOf<ClientOAuthOptions> = {
   serverUrl: needed(url),
   redirectUri: url,
   clientId: text,
   clientSecret: secret,
   clientIssuer: text,
   clientMetadataDocumentUri: url,
-  scopes: texts,
+  scopes: textList,
   scopeMode: oneOf('override', 'fallback'),
-  scopeSelector: call,
-  authServerSelector: call,
-  authorizationRedirectDelegate: call,
-  authorizationCallbackHandler: call,
-  strictResponse: truth,
+  scopeSelector: func,
+  authServerSelector: func,
+  authorizationRedirectDelegate: func,
+  authorizationCallbackHandler: func,
+  strictResponse: boolean,
   dynamicClientRegistration: object({
     clientName: text,
     clientUri: text,
     initialAccessToken: secret,
     applicationType: oneOf('native', 'web'),
-    responseDelegate: call,
-    enabled: truth,
-    metadata: { what: 'an object of client metadata (RFC 7591)', fits: isObject },
+    responseDelegate: func,
+    enabled: boolean,
+    metadata: { what: 'an object of client metadata (RFC 7591)', accepts: isObject },
     registration: {
       what: 'a registration of an earlier run: an object with issuer and clientId',
-      fits: value => isObject(value) && isText(value['issuer']) && isText(value['clientId']),
+      accepts: value => isObject(value) && isText(value['issuer']) && isText(value['clientId']),
       secret: true,
     },
-  } satisfies ShapeOf<DynamicClientRegistration>),
+  } satisfies RulesOf<DynamicClientRegistration>),
   additionalAuthorizationParameters: {
     what: 'an object of texts',
-    fits: value => isObject(value) && Object.values(value).every(isText),
+    accepts: value => isObject(value) && Object.values(value).every(isText),
   },
   tokenCache: withMethods('a token cache', ['getTokens', 'storeTokens'], ['deleteTokens', 'withLock', 'leaseLogin']),
   flowStore: withMethods('a flow store', ['save', 'take']),
-  fetch: call,
+  fetch: func,
   profile: text,
-  grant: { ...grantType, what: `an object whose type is ${grantType.what}`, fits: isObject },
+  grant: { ...grantType, what: `an object whose type is ${grantType.what}`, accepts: isObject },
   privateKey: {
     what: 'a PKCS#8 PEM, a private JWK or a CryptoKey',
-    fits: value => isText(value) || isObject(value),
+    accepts: value => isText(value) || isObject(value),
     secret: true,
   },
   alg: text,
   kid: text,
   tokenEndpointAuthMethod: oneOf('none', 'client_secret_basic', 'client_secret_post', 'private_key_jwt'),
-  clientAuthentication: call,
-  dpop: autoOrTruth,
-  offlineAccess: autoOrTruth,
+  clientAuthentication: func,
+  dpop: autoOrBoolean,
+  offlineAccess: autoOrBoolean,
   resourceIndicator: {
     what: "'auto', 'omit', or an absolute URI without a fragment (RFC 8707)",
-    fits: value =>
+    accepts: value =>
       value === 'auto' || value === 'omit' || (isText(value) && URL.canParse(value) && !value.includes('#')),
     known: ['auto', 'omit'],
   },
@@ -142,31 +142,31 @@ export const OPTIONS: ShapeOf<ClientOAuthOptions> = {
   issuerMatch: oneOf('exact', 'ignore-trailing-slash'),
   trustedIssuers: {
     what: "an object with a list of issuers for each server's URL",
-    fits: value => isObject(value) && Object.values(value).every(isTexts),
+    accepts: value => isObject(value) && Object.values(value).every(isTexts),
   },
-  assumePkceS256: texts,
+  assumePkceS256: textList,
   tokenEndpoint: text,
   refreshScope: oneOf('omit', 'granted'),
-  legacyFallback: truth,
+  legacyFallback: boolean,
   refreshLeewaySeconds: number('a number of 0 or more'),
   maxStepUps: {
     what: 'a whole number of 0 or more',
-    fits: value => Number.isSafeInteger(value) && (value as number) >= 0,
+    accepts: value => Number.isSafeInteger(value) && (value as number) >= 0,
   },
   interactive: oneOf('post', 'any', 'never', 'defer'),
   loginTimeoutMs: number(`a number of milliseconds from 0 to ${MAX_TIMER}`, MAX_TIMER),
-  networkPolicy: object({ blockPrivateNetworks: truth, allowHosts: texts }),
-  onEvent: call,
+  networkPolicy: object({ blockPrivateNetworks: boolean, allowHosts: textList }),
+  onEvent: func,
   openTelemetry: {
     what: "the module '@opentelemetry/api', all of it",
-    fits: value =>
+    accepts: value =>
       isObject(value) && ['trace', 'context', 'propagation', 'SpanKind'].every(name => isObject(value[name])),
   },
 }
 
 const fail = (what: string, fix: string) => new AuthError(what, { code: 'invalid_options', fix })
 
-function kindOf(value: unknown): string {
+function typeName(value: unknown): string {
   if (value === null) return 'null'
   if (Array.isArray(value)) return 'a list'
   if (typeof value === 'string') return 'a text'
@@ -174,50 +174,50 @@ function kindOf(value: unknown): string {
 }
 
 function describe(value: unknown, isSecret = false): string {
-  if (isSecret) return kindOf(value)
+  if (isSecret) return typeName(value)
   if (typeof value === 'string') return printable(JSON.stringify(value.slice(0, 60)))
-  return typeof value === 'number' || typeof value === 'boolean' ? String(value) : kindOf(value)
+  return typeof value === 'number' || typeof value === 'boolean' ? String(value) : typeName(value)
 }
 
-function checkValue(path: string, value: unknown, fit: Fit): void {
-  if (value === undefined && !fit.needed) return
-  if (value === undefined) throw fail(`${path} is missing`, `give ${fit.what}`)
-  if (!fit.fits(value)) {
-    const near = typeof value === 'string' && fit.known ? nearest(value, fit.known) : undefined
-    const meant = near === undefined ? '' : `; did you mean '${near}'?`
-    throw fail(`${path} is ${describe(value, fit.secret)}`, `give ${fit.what}${meant}`)
+function checkValue(path: string, value: unknown, rule: OptionRule): void {
+  if (value === undefined && !rule.required) return
+  if (value === undefined) throw fail(`${path} is missing`, `give ${rule.what}`)
+  if (!rule.accepts(value)) {
+    const closest = typeof value === 'string' && rule.known ? findClosest(value, rule.known) : undefined
+    const meant = closest === undefined ? '' : `; did you mean '${closest}'?`
+    throw fail(`${path} is ${describe(value, rule.secret)}`, `give ${rule.what}${meant}`)
   }
-  if (fit.members) checkShape(`${path}.`, value as object, fit.members)
+  if (rule.rules) checkMembers(`${path}.`, value as object, rule.rules)
 }
 
-function checkShape(path: string, given: object, shape: Shape): void {
-  const known = Object.keys(shape)
+function checkMembers(path: string, given: object, rules: OptionRules): void {
+  const known = Object.keys(rules)
   for (const name of Object.keys(given)) {
-    if (Object.hasOwn(shape, name)) continue
-    const near = nearest(name, known)
-    const fix = near === undefined ? `there are: ${known.join(', ')}` : `did you mean ${path}${near}?`
+    if (Object.hasOwn(rules, name)) continue
+    const closest = findClosest(name, known)
+    const fix = closest === undefined ? `there are: ${known.join(', ')}` : `did you mean ${path}${closest}?`
     throw fail(`unknown option ${path}${printable(name, 60)}`, fix)
   }
-  for (const [name, fit] of Object.entries(shape))
-    checkValue(`${path}${name}`, (given as Record<string, unknown>)[name], fit)
+  for (const [name, rule] of Object.entries(rules))
+    checkValue(`${path}${name}`, (given as Record<string, unknown>)[name], rule)
 }
 
 /** Throws an AuthError `invalid_options` for the first invalid option. */
 export function checkOptions(options: unknown): void {
-  if (!isObject(options)) throw fail(`the options are ${kindOf(options)}`, 'pass an object with at least serverUrl')
-  checkShape('', options, OPTIONS)
+  if (!isObject(options)) throw fail(`the options are ${typeName(options)}`, 'pass an object with at least serverUrl')
+  checkMembers('', options, OPTIONS)
   const { grant } = options as Partial<ClientOAuthOptions>
   if (grant === undefined) return
   checkValue('grant.type', grant.type, needed(grantType))
-  checkShape('grant.', grant, GRANTS[grant.type])
+  checkMembers('grant.', grant, GRANTS[grant.type])
 }
 
 /** Throws an AuthError `invalid_options` for an invalid scope (RFC 6749 §3.3). */
 export function checkScopes(name: string, scopes: readonly string[]): void {
-  if (!Array.isArray(scopes)) throw fail(`${name} is ${kindOf(scopes)}`, 'use a list of strings')
-  const bad = scopes.find(scope => !isScope(scope))
-  if (bad === undefined) return
-  const found = printable(JSON.stringify(bad) ?? '', 80)
+  if (!Array.isArray(scopes)) throw fail(`${name} is ${typeName(scopes)}`, 'use a list of strings')
+  const invalid = scopes.find(scope => !isScope(scope))
+  if (invalid === undefined) return
+  const found = printable(JSON.stringify(invalid) ?? '', 80)
   throw fail(`${name} has ${found}`, 'each is one scope, without spaces or quotes (RFC 6749 §3.3)')
 }
 
@@ -259,7 +259,7 @@ export interface ResolvedOptions
   readonly dynamicClientRegistration: DynamicClientRegistration & { readonly enabled: boolean }
 }
 
-export const isLoopback = (hostname: string): boolean => kindOfHost(hostname) === 'loopback'
+export const isLoopback = (hostname: string): boolean => classifyHost(hostname) === 'loopback'
 
 function parse(name: string, value: string | URL): URL {
   const text = String(value)
@@ -280,10 +280,10 @@ function checkServerUrl(value: string | URL): string {
 }
 
 /** Allows https, http on loopback, or a private-use scheme (MCP authorization, "Communication Security"). */
-function checkRedirectUri(value: string | URL, mayBeOpen: boolean): string {
+function checkRedirectUri(value: string | URL, allowsPortZero: boolean): string {
   const { protocol, hostname, port } = parse('redirectUri', value)
   const text = String(value)
-  if (port === '0' && !mayBeOpen) {
+  if (port === '0' && !allowsPortZero) {
     throw fail(
       'redirectUri has port 0, to which a browser cannot return',
       'set a port, or use createLoopbackRedirect; on Node.js, port 0 works for a loopback redirectUri without query, authorizationRedirectDelegate and interactive: "defer"',
@@ -362,7 +362,7 @@ function checkClient(options: ClientOAuthOptions): void {
 /** Throws an AuthError `invalid_options`. `opensRedirects`: port 0 is replaced by a real port. */
 export function resolveOptions(all: ClientOAuthOptions, opensRedirects = false): ResolvedOptions {
   checkOptions(all)
-  const options = given(all) as ClientOAuthOptions
+  const options = defined(all) as ClientOAuthOptions
   checkClient(options)
   checkParameters(options.additionalAuthorizationParameters ?? {})
   checkScopes('scopes', options.scopes ?? [])

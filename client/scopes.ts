@@ -9,7 +9,7 @@ export const splitScope = (scope: string | null | undefined): string[] => [
   ...new Set((scope ?? '').split(' ').filter(Boolean)),
 ]
 
-export const unite = (...lists: ReadonlyArray<readonly string[] | undefined>): string[] => [
+export const union = (...lists: ReadonlyArray<readonly string[] | undefined>): string[] => [
   ...new Set(lists.flatMap(list => list ?? [])),
 ]
 
@@ -23,7 +23,7 @@ export interface WantedScopes {
   readonly stepUp: boolean
 }
 
-interface ScopeFacts extends WantedScopes {
+interface ScopeSources extends WantedScopes {
   readonly supported: readonly string[] | undefined
   readonly earlier: readonly string[]
 }
@@ -39,10 +39,10 @@ export interface ScopeChoice {
   readonly requested: string | undefined
 }
 
-const join = (scopes: readonly string[] | null | undefined) => (scopes?.length ? scopes.join(' ') : undefined)
+const joinScopes = (scopes: readonly string[] | null | undefined) => (scopes?.length ? scopes.join(' ') : undefined)
 
-function suggested({ scopes, scopeMode }: ScopeOptions, { challenged, supported, stepUp }: ScopeFacts) {
-  if (scopeMode === 'override' && scopes) return stepUp ? unite(scopes, challenged) : scopes
+function suggestScopes({ scopes, scopeMode }: ScopeOptions, { challenged, supported, stepUp }: ScopeSources) {
+  if (scopeMode === 'override' && scopes) return stepUp ? union(scopes, challenged) : scopes
   return challenged ?? supported ?? scopes ?? []
 }
 
@@ -54,7 +54,7 @@ function mayRefresh({ grant, dynamicClientRegistration: { metadata }, clientId }
   return !Array.isArray(registered) || registered.includes('refresh_token')
 }
 
-function wantsOffline(options: ScopeOptions, scopes: readonly string[], server: Pick<ServerInfo, 'scopesSupported'>) {
+function needsOffline(options: ScopeOptions, scopes: readonly string[], server: Pick<ServerInfo, 'scopesSupported'>) {
   if (options.offlineAccess !== 'auto') return options.offlineAccess
   const listed = server.scopesSupported?.includes(OFFLINE_ACCESS) ?? false
   return listed && scopes.length > 0 && !isOverridden(options) && mayRefresh(options)
@@ -62,18 +62,18 @@ function wantsOffline(options: ScopeOptions, scopes: readonly string[], server: 
 
 export async function chooseScope(
   options: ScopeOptions,
-  facts: ScopeFacts,
+  sources: ScopeSources,
   server: Pick<ServerInfo, 'scopesSupported'>,
 ): Promise<ScopeChoice> {
   const { offlineAccess, scopeSelector } = options
-  const wanted = unite(facts.earlier, suggested(options, facts), facts.added)
-  const byName = unite(facts.challenged, facts.added)
-  const asked = isOverridden(options) || offlineAccess === true || byName.includes(OFFLINE_ACCESS)
+  const wanted = union(sources.earlier, suggestScopes(options, sources), sources.added)
+  const explicit = union(sources.challenged, sources.added)
+  const isExplicit = isOverridden(options) || offlineAccess === true || explicit.includes(OFFLINE_ACCESS)
   // Ignores `offline_access` of a resource (MCP authorization, "Refresh Tokens").
-  const base = asked ? wanted : wanted.filter(scope => scope !== OFFLINE_ACCESS)
-  const scopes = wantsOffline(options, base, server) ? unite(base, [OFFLINE_ACCESS]) : base
+  const base = isExplicit ? wanted : wanted.filter(scope => scope !== OFFLINE_ACCESS)
+  const scopes = needsOffline(options, base, server) ? union(base, [OFFLINE_ACCESS]) : base
   const chosen = scopeSelector ? await scopeSelector(scopes.length > 0 ? scopes : null) : scopes
-  return { scope: join(chosen), requested: join(base) }
+  return { scope: joinScopes(chosen), requested: joinScopes(base) }
 }
 
 const MAX_OPERATIONS = 1_000
@@ -85,10 +85,10 @@ export function createStepUps() {
       const before = operations.get(operation)
       return before === undefined || !covers(before, scopes)
     },
-    tried(operation: string, scopes: readonly string[]): void {
-      operations.set(operation, unite(operations.get(operation), scopes))
+    record(operation: string, scopes: readonly string[]): void {
+      operations.set(operation, union(operations.get(operation), scopes))
     },
-    succeeded(operation: string): void {
+    forget(operation: string): void {
       if (operations.size > 0) operations.delete(operation)
     },
   }

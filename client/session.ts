@@ -1,6 +1,6 @@
 // Manages the tokens of one server and identity: status, login and logout.
 import { readAuthorizationResponse } from './authorize.ts'
-import { type AuthCue, readCue } from './challenge.ts'
+import { type AuthChallenge, readChallenge } from './challenge.ts'
 import type { ClientContext } from './context.ts'
 import { createEngine, type Engine } from './engine.ts'
 import { AuthError, scrubError } from './errors.ts'
@@ -34,11 +34,11 @@ export interface SessionStatus {
   readonly resource: string | undefined
 }
 
-interface Abortable {
+interface SignalOption {
   readonly signal?: AbortSignal | undefined
 }
 
-interface LoginWish extends Abortable {
+interface LoginOptions extends SignalOption {
   readonly scopes?: readonly string[]
   /** A registration that does not permit the scopes. */
   readonly refusedClientId?: string | undefined
@@ -47,18 +47,18 @@ interface LoginWish extends Abortable {
 /** Tokens of one server and identity. Only `token()` returns a token. */
 export interface AuthSession {
   /** Returns a valid token, refreshed if necessary; undefined if a login is required. */
-  token(options?: Abortable): Promise<string | undefined>
+  token(options?: SignalOption): Promise<string | undefined>
   /** Starts a login or the configured grant, regardless of stored tokens. `scopes` are added. */
-  login(options?: Abortable & { readonly scopes?: readonly string[] }): Promise<void>
+  login(options?: SignalOption & { readonly scopes?: readonly string[] }): Promise<void>
   /** Revokes (RFC 7009) and deletes tokens. `forgetClient`: also deletes the dynamic registration. */
-  logout(options?: Abortable & { readonly forgetClient?: boolean }): Promise<{ readonly revoked: boolean }>
+  logout(options?: SignalOption & { readonly forgetClient?: boolean }): Promise<{ readonly revoked: boolean }>
   /** Deletes a dynamic registration and its tokens. */
   forgetClient(): Promise<void>
   /** Completes a deferred login with the full callback URL. */
   completeAuthorization(callbackUrl: string | URL): Promise<void>
   status(): Promise<SessionStatus>
   /** Obtains a token after a 401 or 403. Resolves to false without a token. */
-  onUnauthorized(response: Response, options?: Abortable): Promise<boolean>
+  onUnauthorized(response: Response, options?: SignalOption): Promise<boolean>
 }
 
 export interface Platform extends Pick<ClientContext, 'openRedirect' | 'issuer'> {}
@@ -69,17 +69,17 @@ export async function requestChallenge(
   url: string,
   request: RequestInit,
   signal: AbortSignal | undefined,
-): Promise<AuthCue | undefined> {
+): Promise<AuthChallenge | undefined> {
   const timeout = AbortSignal.timeout(TIMEOUT)
-  const either = signal ? AbortSignal.any([signal, timeout]) : timeout
+  const combined = signal ? AbortSignal.any([signal, timeout]) : timeout
   try {
-    const response = await withAbort(send(url, { ...request, redirect: 'manual', signal: either }), either)
+    const response = await withAbort(send(url, { ...request, redirect: 'manual', signal: combined }), combined)
     await response.body?.cancel()
-    return readCue(response)
+    return readChallenge(response)
   } catch (cause) {
     if (AuthError.is(cause) || signal?.aborted) throw cause
-    const { what, fix } = describeUnreachable(cause, timeout.aborted ? 'TIMEOUT' : codeOf(cause))
-    throw new AuthError(`${printableUrl(url)} ${what}`, {
+    const { problem, fix } = describeUnreachable(cause, timeout.aborted ? 'TIMEOUT' : codeOf(cause))
+    throw new AuthError(`${printableUrl(url)} ${problem}`, {
       code: 'temporarily_unavailable',
       retryable: true,
       fix,
@@ -95,7 +95,7 @@ export function createSession(options: ResolvedOptions, { openRedirect, issuer }
   secrets.add(options.clientSecret, options.dynamicClientRegistration.initialAccessToken)
   let engine: Promise<{ ctx: ClientContext; engine: Engine; key: string }> | undefined
 
-  const guarded =
+  const redacted =
     <Given extends unknown[], T>(work: (...given: Given) => Promise<T>) =>
     async (...given: Given): Promise<T> => {
       try {
@@ -105,7 +105,7 @@ export function createSession(options: ResolvedOptions, { openRedirect, issuer }
       }
     }
 
-  async function build() {
+  async function createParts() {
     const key = await createCacheKey(options)
     const http = createTracing(options.openTelemetry).http(createOAuthHttp({ fetch: options.fetch, policy, secrets }))
     const ctx = {
@@ -121,18 +121,18 @@ export function createSession(options: ResolvedOptions, { openRedirect, issuer }
     return { ctx, engine: createEngine(ctx, { key, label }), key }
   }
 
-  const ready = () => {
-    engine ??= build()
+  const getParts = () => {
+    engine ??= createParts()
     return engine
   }
 
   async function revoke(stored: TokenContainer, signal: AbortSignal): Promise<boolean> {
-    const { ctx, engine } = await ready()
+    const { ctx, engine } = await getParts()
     const authority = await engine.authority(stored, signal)
     const { server } = authority
     if (server.revocationEndpoint === undefined || server.issuer !== stored.authorizationServer) return false
-    const want = { scope: stored.scope, registration: stored.registration, previousIssuer: stored.authorizationServer }
-    const client = knownClient(ctx, server, { ...want, withoutRedirect: true })
+    const query = { scope: stored.scope, registration: stored.registration, previousIssuer: stored.authorizationServer }
+    const client = knownClient(ctx, server, { ...query, withoutRedirect: true })
     if (!client || client.clientId !== stored.clientId) return false
     const { refreshToken, accessToken } = stored
     if (refreshToken !== undefined) await revokeToken(ctx, server, client, refreshToken, 'refresh_token', signal)
@@ -146,41 +146,41 @@ export function createSession(options: ResolvedOptions, { openRedirect, issuer }
     return true
   }
 
-  const login = guarded(async ({ scopes, refusedClientId, signal }: LoginWish = {}) => {
+  const login = redacted(async ({ scopes, refusedClientId, signal }: LoginOptions = {}) => {
     if (scopes !== undefined) checkScopes('scopes of login', scopes)
-    const { engine } = await ready()
+    const { engine } = await getParts()
     const headers = { accept: 'text/event-stream, application/json' }
-    const cue = await requestChallenge(options.fetch, options.serverUrl, { headers }, signal)
-    const ask = options.interactive === 'defer' ? 'defer' : 'ask'
-    const about = { used: await engine.store.read(), metadataUrls: cue?.resourceMetadata ?? [], scheme: cue?.scheme }
-    const wanted = { challenged: cue?.scope, added: scopes, refusedClientId }
-    await engine.obtain({ ...about, ...wanted, stepUp: false, explicit: true, ask }, signal)
+    const found = await requestChallenge(options.fetch, options.serverUrl, { headers }, signal)
+    const prompt = options.interactive === 'defer' ? 'defer' : 'ask'
+    const base = { used: await engine.store.read(), metadataUrls: found?.resourceMetadata ?? [], scheme: found?.scheme }
+    const scopeRequest = { challenged: found?.scope, added: scopes, refusedClientId }
+    await engine.obtain({ ...base, ...scopeRequest, stepUp: false, explicit: true, prompt }, signal)
   })
 
   const session: AuthSession = {
-    token: guarded(async ({ signal }: Abortable = {}) => {
-      const { engine } = await ready()
+    token: redacted(async ({ signal }: SignalOption = {}) => {
+      const { engine } = await getParts()
       return (await engine.current(signal))?.accessToken
     }),
 
     login,
 
-    logout: guarded(async (about: Abortable & { readonly forgetClient?: boolean } = {}) => {
-      const { signal = new AbortController().signal, forgetClient = false } = about
-      const { engine } = await ready()
+    logout: redacted(async (settings: SignalOption & { readonly forgetClient?: boolean } = {}) => {
+      const { signal = new AbortController().signal, forgetClient = false } = settings
+      const { engine } = await getParts()
       const stored = await engine.store.read().catch(() => undefined)
       const revoked = stored?.accessToken ? await revoke(stored, signal).catch(() => false) : false
       await engine.store.locked(() => engine.store.clear(!forgetClient))
       return { revoked }
     }),
 
-    forgetClient: guarded(async () => {
-      const { engine } = await ready()
+    forgetClient: redacted(async () => {
+      const { engine } = await getParts()
       await engine.store.locked(() => engine.store.clear(false))
     }),
 
-    completeAuthorization: guarded(async (callbackUrl: string | URL) => {
-      const { ctx, engine, key } = await ready()
+    completeAuthorization: redacted(async (callbackUrl: string | URL) => {
+      const { ctx, engine, key } = await getParts()
       const url = new URL(callbackUrl)
       const states = url.searchParams.getAll('state')
       const record = states.length === 1 ? await options.flowStore.take(states[0] as string) : undefined
@@ -193,8 +193,8 @@ export function createSession(options: ResolvedOptions, { openRedirect, issuer }
       await engine.redeem(record, readAuthorizationResponse(ctx, record, url))
     }),
 
-    status: guarded(async () => {
-      const { engine } = await ready()
+    status: redacted(async () => {
+      const { engine } = await getParts()
       const stored = await engine.store.read()
       const expired = stored?.accessToken !== undefined && isExpired(stored, now())
       const refreshable =
@@ -214,23 +214,23 @@ export function createSession(options: ResolvedOptions, { openRedirect, issuer }
       }
     }),
 
-    onUnauthorized: guarded(async (response: Response, { signal }: Abortable = {}) => {
-      const { engine } = await ready()
-      const cue = readCue(response)
-      if (!cue) return false
-      engine.storm.refused()
-      engine.storm.check('token')
-      const { scope: challenged, resourceMetadata: metadataUrls, scheme } = cue
-      const ask = options.interactive === 'never' ? 'no' : options.interactive === 'defer' ? 'defer' : 'ask'
+    onUnauthorized: redacted(async (response: Response, { signal }: SignalOption = {}) => {
+      const { engine } = await getParts()
+      const challenge = readChallenge(response)
+      if (!challenge) return false
+      engine.breaker.recordRefusal()
+      engine.breaker.check('token')
+      const { scope: challenged, resourceMetadata: metadataUrls, scheme } = challenge
+      const prompt = options.interactive === 'never' ? 'no' : options.interactive === 'defer' ? 'defer' : 'ask'
       const used = await engine.store.read()
-      const want = { used, metadataUrls, challenged, scheme, stepUp: cue.status === 403, ask } as const
-      return (await engine.obtain(want, signal)) !== undefined
+      const query = { used, metadataUrls, challenged, scheme, stepUp: challenge.status === 403, prompt } as const
+      return (await engine.obtain(query, signal)) !== undefined
     }),
   }
   return {
     session,
     login,
-    engine: async () => (await ready()).engine,
-    guarded: <T>(work: () => Promise<T>) => guarded(work)(),
+    engine: async () => (await getParts()).engine,
+    guarded: <T>(work: () => Promise<T>) => redacted(work)(),
   }
 }

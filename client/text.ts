@@ -21,7 +21,7 @@ const SECRET_MEMBERS = new Set([
 ])
 
 /** Maximum secrets per response, so that a server cannot evict earlier ones. */
-const MAX_OF_ANSWER = 20
+const MAX_PER_RESPONSE = 20
 const MAX_DEPTH = 6
 
 const CREDENTIALS: readonly (readonly [RegExp, string])[] = [
@@ -36,25 +36,25 @@ const CREDENTIALS: readonly (readonly [RegExp, string])[] = [
 export const redactCredentials = (text: string): string =>
   CREDENTIALS.reduce((left, [pattern, instead]) => left.replace(pattern, instead), text)
 
-function namedSecrets(value: unknown, depth = 0, found: string[] = []): string[] {
-  if (typeof value !== 'object' || value === null || depth > MAX_DEPTH) return found
+function collectSecrets(value: unknown, depth = 0, secrets: string[] = []): string[] {
+  if (typeof value !== 'object' || value === null || depth > MAX_DEPTH) return secrets
   for (const [name, member] of Object.entries(value)) {
-    if (found.length >= MAX_OF_ANSWER) break
-    if (typeof member === 'string' && SECRET_MEMBERS.has(name)) found.push(member)
-    else namedSecrets(member, depth + 1, found)
+    if (secrets.length >= MAX_PER_RESPONSE) break
+    if (typeof member === 'string' && SECRET_MEMBERS.has(name)) secrets.push(member)
+    else collectSecrets(member, depth + 1, secrets)
   }
-  return found
+  return secrets
 }
 
-export function withoutSecrets(value: unknown, depth = 0): unknown {
+export function redactSecrets(value: unknown, depth = 0): unknown {
   if (typeof value === 'string') return redactCredentials(value)
   if (typeof value !== 'object' || value === null) return value
   if (depth > MAX_DEPTH) return '[deep]'
-  if (Array.isArray(value)) return value.map(one => withoutSecrets(one, depth + 1))
+  if (Array.isArray(value)) return value.map(one => redactSecrets(one, depth + 1))
   const shown = (name: string, member: unknown) =>
     SECRET_MEMBERS.has(name) || ('kty' in value && PRIVATE_PARTS.has(name))
       ? REDACTED
-      : withoutSecrets(member, depth + 1)
+      : redactSecrets(member, depth + 1)
   return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, shown(name, member)]))
 }
 
@@ -68,10 +68,10 @@ const REDACTED = '[redacted]'
 export type Secrets = ReturnType<typeof createSecrets>
 
 /** Form-encodes a value (RFC 6749, appendix B). */
-export const formEncoded = (value: string): string => new URLSearchParams([['', value]]).toString().slice(1)
+export const formEncode = (value: string): string => new URLSearchParams([['', value]]).toString().slice(1)
 
-function spellings(value: string): string[] {
-  const [form, json] = [formEncoded(value), JSON.stringify(value).slice(1, -1)]
+function encodings(value: string): string[] {
+  const [form, json] = [formEncode(value), JSON.stringify(value).slice(1, -1)]
   // Unlike encodeURIComponent, the form encoding does not throw for a lone surrogate.
   const all = new Set([value, form, form.replaceAll('+', '%20'), json, json.replaceAll('/', '\\/')])
   return [...all].sort((one, other) => other.length - one.length)
@@ -82,17 +82,17 @@ export function createSecrets() {
   const known = new LRUCache<string, readonly string[]>({ max: MAX_SECRETS })
   /** Call it as soon as a secret is known, and at each use. */
   function add(...values: (string | undefined)[]): void {
-    for (const value of values) if (value) known.set(value, known.get(value) ?? spellings(value))
+    for (const value of values) if (value) known.set(value, known.get(value) ?? encodings(value))
   }
   return {
     add,
     /** Registers named secrets of a server response. Call it before the response is used. */
-    addFrom: (json: unknown): void => add(...namedSecrets(json)),
+    addFrom: (json: unknown): void => add(...collectSecrets(json)),
     /** Redacts known secrets, also form, URL or JSON encoded, and text that looks like a credential. */
     scrub(text: string): string {
       // Longest first: a secret can be a prefix of another.
-      const written = [...known.values()].flat().sort((one, other) => other.length - one.length)
-      return redactCredentials(written.reduce((left, spelling) => left.replaceAll(spelling, REDACTED), text))
+      const encoded = [...known.values()].flat().sort((one, other) => other.length - one.length)
+      return redactCredentials(encoded.reduce((left, encoding) => left.replaceAll(encoding, REDACTED), text))
     },
   }
 }
@@ -100,7 +100,7 @@ export function createSecrets() {
 /** Control, format, bidirectional and invisible characters, and lone surrogates. */
 const UNPRINTABLE = /[\p{Cc}\p{Cf}\p{Cs}\p{Default_Ignorable_Code_Point}\u2028\u2029\u2800]/gu
 
-const escapeOne = (character: string): string =>
+const escapeCharacter = (character: string): string =>
   character
     .split('')
     .map(unit => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`)
@@ -108,13 +108,13 @@ const escapeOne = (character: string): string =>
 
 export function printable(text: string, maxLength = Number.POSITIVE_INFINITY): string {
   const cut = text.length > maxLength ? `${text.slice(0, maxLength)}…` : text
-  return cut.replace(UNPRINTABLE, escapeOne)
+  return cut.replace(UNPRINTABLE, escapeCharacter)
 }
 
 export const printableLines = (text: string): string =>
   text
     .replaceAll('\r\n', '\n')
-    .replace(UNPRINTABLE, found => (found === '\n' || found === '\t' ? found : escapeOne(found)))
+    .replace(UNPRINTABLE, found => (found === '\n' || found === '\t' ? found : escapeCharacter(found)))
 
 export function printableUrl(url: string | URL): string {
   const [text = ''] = String(url).split(/[?#]/, 1)
@@ -125,7 +125,7 @@ export const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
 /** Removes undefined members. */
-export const given = <T extends object>(fields: T) =>
+export const defined = <T extends object>(fields: T) =>
   Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as {
     [K in keyof T]?: Exclude<T[K], undefined>
   }
@@ -149,14 +149,14 @@ export const isScope = (value: unknown): value is string =>
   typeof value === 'string' && /^[\x21\x23-\x5b\x5d-\x7e]+$/.test(value)
 
 /** Reads only `error` and `error_description` (RFC 6749 §5.2). */
-export function errorTextOf({ json }: { readonly json: unknown }): string | undefined {
+export function readErrorText({ json }: { readonly json: unknown }): string | undefined {
   if (!isObject(json)) return undefined
-  const said = [readText(json['error']), readText(json['error_description'])].filter(text => text !== undefined)
-  return said.length > 0 ? said.join(': ') : undefined
+  const parts = [readText(json['error']), readText(json['error_description'])].filter(text => text !== undefined)
+  return parts.length > 0 ? parts.join(': ') : undefined
 }
 
 export const showText = (secrets: Secrets, text: string): string => printable(secrets.scrub(text), 500)
 
 /** Names a process in messages. Undefined: its id is not known. */
-export const nameProcess = (pid: number | undefined): string =>
+export const processText = (pid: number | undefined): string =>
   pid === undefined ? 'another process' : `process ${pid}`

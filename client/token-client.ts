@@ -1,13 +1,13 @@
 // Requests access tokens without a user for one API: client credentials and token exchange (RFC 8693).
 import type { ClientContext } from './context.ts'
-import { type Authority, createAuthorityFinder, discoverServer, tokenEndpointAlone } from './discovery.ts'
+import { type Authority, createAuthorityFinder, discoverServer, serverFromTokenEndpoint } from './discovery.ts'
 import { createDPoPSigner, type DPoPSigner } from './dpop.ts'
 import { createOAuthHttp } from './http.ts'
 import { createNetPolicy, type NetworkPolicy } from './net-policy.ts'
 import { resolveOptions } from './resolve-options.ts'
 import type { ClientIdentity } from './stores.ts'
 import { createSecrets } from './text.ts'
-import { requestToken, type TokenAnswer } from './token-endpoint.ts'
+import { requestToken, type TokenResult } from './token-endpoint.ts'
 
 export interface TokenClientOptions {
   /** The API. Without `issuer` and `tokenEndpoint`, its resource metadata names the issuer. */
@@ -28,8 +28,8 @@ export type TokenClient = ReturnType<typeof createTokenClient>
 const isJwk = (key: string): boolean => key.trimStart().startsWith('{')
 
 /** Throws an AuthError `invalid_options`. */
-export function createTokenClient(given: TokenClientOptions) {
-  const { apiUrl, issuer, tokenEndpoint, networkPolicy, clientId, clientSecret, privateKey, dpop = false } = given
+export function createTokenClient(config: TokenClientOptions) {
+  const { apiUrl, issuer, tokenEndpoint, networkPolicy, clientId, clientSecret, privateKey, dpop = false } = config
   const options = resolveOptions({
     serverUrl: apiUrl,
     clientId,
@@ -54,10 +54,10 @@ export function createTokenClient(given: TokenClientOptions) {
       return { server: await discoverServer(ctx, issuer, false, signal, tokenEndpoint), resource: undefined }
     }
     if (tokenEndpoint === undefined) return finder.find([], signal)
-    return { server: tokenEndpointAlone(tokenEndpoint, tokenEndpoint), resource: undefined }
+    return { server: serverFromTokenEndpoint(tokenEndpoint, tokenEndpoint), resource: undefined }
   }
 
-  function findOnce(): Promise<Pick<Authority, 'server' | 'resource'>> {
+  function getAuthority(): Promise<Pick<Authority, 'server' | 'resource'>> {
     // The request is independent of one caller: the next caller can use the result.
     authority ??= find(new AbortController().signal).catch((error: unknown) => {
       authority = undefined
@@ -66,7 +66,7 @@ export function createTokenClient(given: TokenClientOptions) {
     return authority
   }
 
-  const signerOnce = (): Promise<DPoPSigner> => {
+  const getSigner = (): Promise<DPoPSigner> => {
     signer ??= createDPoPSigner()
     return signer
   }
@@ -77,21 +77,21 @@ export function createTokenClient(given: TokenClientOptions) {
       grantType: string,
       parameters: Readonly<Record<string, string | undefined>>,
       signal: AbortSignal,
-    ): Promise<TokenAnswer> {
-      const { server, resource } = await findOnce()
+    ): Promise<TokenResult> {
+      const { server, resource } = await getAuthority()
       const secret = clientSecret === undefined ? {} : { clientSecret }
       const client: ClientIdentity = { source: 'configured', issuer: server.issuer, clientId, ...secret }
-      const about = { server, client, grantType, parameters: { resource, ...parameters } }
-      return requestToken(ctx, { ...about, dpop: dpop ? await signerOnce() : undefined }, signal)
+      const request = { server, client, grantType, parameters: { resource, ...parameters } }
+      return requestToken(ctx, { ...request, dpop: dpop ? await getSigner() : undefined }, signal)
     },
     /** The headers of a request to the API, as alternating names and values. */
     async headers(
-      { accessToken, tokenType }: Pick<TokenAnswer, 'accessToken' | 'tokenType'>,
+      { accessToken, tokenType }: Pick<TokenResult, 'accessToken' | 'tokenType'>,
       method: string,
       url: string,
     ): Promise<readonly string[]> {
       if (tokenType === 'Bearer') return ['authorization', `Bearer ${accessToken}`]
-      const proof = await (await signerOnce()).proof(method, url, accessToken)
+      const proof = await (await getSigner()).proof(method, url, accessToken)
       return ['authorization', `DPoP ${accessToken}`, 'dpop', proof]
     },
     /** Stores a nonce of the API for DPoP proofs. */

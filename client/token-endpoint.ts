@@ -5,11 +5,11 @@ import { chooseClientAuth } from './client-auth.ts'
 import type { ClientContext } from './context.ts'
 import type { DPoPSigner } from './dpop.ts'
 import { AuthError, type Fix } from './errors.ts'
-import { ConnectionError, describeAnswer, type HttpAnswer, sleep } from './http.ts'
+import { ConnectionError, describeResponse, type HttpResult, sleep } from './http.ts'
 import type { ClientIdentity, ServerInfo } from './stores.ts'
-import { errorTextOf, isObject, isVisible, readSeconds, readText, type Secrets, showText } from './text.ts'
+import { isObject, isVisible, readErrorText, readSeconds, readText, type Secrets, showText } from './text.ts'
 
-export interface TokenAnswer {
+export interface TokenResult {
   readonly accessToken: string
   readonly tokenType: 'Bearer' | 'DPoP'
   readonly expiresIn: number | undefined
@@ -18,7 +18,7 @@ export interface TokenAnswer {
   readonly scope: string | undefined
 }
 
-interface TokenAbout {
+interface TokenTarget {
   readonly server: ServerInfo
   readonly client: Pick<ClientIdentity, 'source' | 'clientId'>
   readonly grantType: string
@@ -45,7 +45,7 @@ const KNOWN_CODES = new Set([
 
 const TRANSIENT_CODES = new Set(['server_error', 'temporarily_unavailable'])
 
-function errorCodeOf({ status, json }: HttpAnswer): string | undefined {
+function readErrorCode({ status, json }: HttpResult): string | undefined {
   const error = isObject(json) ? readText(json['error']) : undefined
   if (error === undefined || TRANSIENT_CODES.has(error)) return undefined
   if (KNOWN_CODES.has(error)) return error
@@ -69,7 +69,7 @@ export const TOKEN_FIXES: Readonly<Record<string, Fix>> = {
   expired_token: 'start the login again',
 }
 
-function fixFor(code: string, { client }: TokenAbout): Fix {
+function fixFor(code: string, { client }: TokenTarget): Fix {
   if (code !== 'invalid_client' && code !== 'unauthorized_client') {
     return TOKEN_FIXES[code] ?? 'resolve the error of the authorization server'
   }
@@ -80,52 +80,52 @@ function fixFor(code: string, { client }: TokenAbout): Fix {
     : 'allow this client to use the grant at the authorization server'
 }
 
-function describeRefusal(secrets: Secrets, answer: HttpAnswer): string {
-  const said = errorTextOf(answer)
-  return said === undefined ? describeAnswer(answer) : `${describeAnswer(answer)}: ${showText(secrets, said)}`
+function describeError(secrets: Secrets, response: HttpResult): string {
+  const text = readErrorText(response)
+  return text === undefined ? describeResponse(response) : `${describeResponse(response)}: ${showText(secrets, text)}`
 }
 
-function unavailable(ctx: ClientContext, { server, grantType }: TokenAbout, answer: HttpAnswer): AuthError {
-  const said = describeRefusal(ctx.secrets, answer)
-  const what = isSuccess(answer.status)
+function unavailableError(ctx: ClientContext, { server, grantType }: TokenTarget, response: HttpResult): AuthError {
+  const text = describeError(ctx.secrets, response)
+  const what = isSuccess(response.status)
     ? 'responded to a token request without tokens'
     : 'failed to respond to a token request'
   const fix =
     grantType === 'authorization_code'
       ? 'log in again: the code of this login is possibly used, and is not sent twice'
       : 'try again later; the stored login is unchanged'
-  return new AuthError(`${server.issuer} ${what} (${grantType}): ${said}`, {
+  return new AuthError(`${server.issuer} ${what} (${grantType}): ${text}`, {
     code: 'temporarily_unavailable',
     fix,
     retryable: true,
   })
 }
 
-function errorOf(ctx: ClientContext, about: TokenAbout, answer: HttpAnswer): AuthError {
-  const code = errorCodeOf(answer)
-  if (code === undefined) return unavailable(ctx, about, answer)
-  const said = showText(ctx.secrets, errorTextOf(answer) ?? code)
-  return new AuthError(`${about.server.issuer} refused a token (${about.grantType}): ${said}`, {
+function toError(ctx: ClientContext, about: TokenTarget, response: HttpResult): AuthError {
+  const code = readErrorCode(response)
+  if (code === undefined) return unavailableError(ctx, about, response)
+  const text = showText(ctx.secrets, readErrorText(response) ?? code)
+  return new AuthError(`${about.server.issuer} refused a token (${about.grantType}): ${text}`, {
     code: showText(ctx.secrets, code),
     fix: fixFor(code, about),
   })
 }
 
 /** Returns the JSON of a success response. Also throws for a 200 with an error. */
-export function readSuccess(ctx: ClientContext, about: TokenAbout, answer: HttpAnswer): Record<string, unknown> {
-  const { status, json } = answer
+export function readSuccess(ctx: ClientContext, about: TokenTarget, response: HttpResult): Record<string, unknown> {
+  const { status, json } = response
   const isAccepted = status === 200 || status === 201
-  if (!isAccepted || !isObject(json) || readText(json['error']) !== undefined) throw errorOf(ctx, about, answer)
+  if (!isAccepted || !isObject(json) || readText(json['error']) !== undefined) throw toError(ctx, about, response)
   return json
 }
 
-const malformed = ({ server }: TokenAbout, what: string) =>
+const malformed = ({ server }: TokenTarget, what: string) =>
   new AuthError(`the token response of ${server.issuer} ${what}`, {
     code: 'malformed_response',
     fix: 'its operator must send access_token and token_type (RFC 6749 §5.1)',
   })
 
-function readTokenType(about: TokenAbout, value: unknown): TokenAnswer['tokenType'] {
+function readTokenType(about: TokenTarget, value: unknown): TokenResult['tokenType'] {
   const type = readText(value)?.toLowerCase()
   if (type === undefined) throw malformed(about, 'has no token_type')
   if (type !== 'bearer' && type !== 'dpop') throw malformed(about, 'has a token_type that is neither Bearer nor DPoP')
@@ -133,7 +133,7 @@ function readTokenType(about: TokenAbout, value: unknown): TokenAnswer['tokenTyp
 }
 
 /** Reads the tokens. Throws an AuthError `malformed_response` without a usable token. */
-export function readTokens(about: TokenAbout, json: Record<string, unknown>): TokenAnswer {
+export function readTokens(about: TokenTarget, json: Record<string, unknown>): TokenResult {
   const accessToken = readText(json['access_token'])
   if (accessToken === undefined) throw malformed(about, 'has no access_token')
   const refreshToken = readText(json['refresh_token'])
@@ -197,63 +197,63 @@ function endpointOf({ issuer, tokenEndpoint }: ServerInfo): string {
 interface Form extends Pick<TokenRequest, 'server' | 'client' | 'dpop'> {
   readonly parameters: GrantParameters
   readonly endpoint: string
-  readonly what: string
+  readonly label: string
 }
 
 /** Posts a form with client authentication. */
-export async function sendForm(ctx: ClientContext, form: Form, signal: AbortSignal): Promise<HttpAnswer> {
-  const { server, client, parameters, dpop, endpoint, what } = form
+export async function sendForm(ctx: ClientContext, form: Form, signal: AbortSignal): Promise<HttpResult> {
+  const { server, client, parameters, dpop, endpoint, label } = form
   for (const name of SECRET_PARAMETERS) ctx.secrets.add(parameters[name])
   const body = new URLSearchParams()
   for (const [name, value] of Object.entries(parameters)) if (value !== undefined) body.set(name, value)
   const headers = new Headers()
   await chooseClientAuth(ctx, server, client).authenticate({ server, client, body, headers })
   if (dpop) headers.set('dpop', await dpop.proof('POST', endpoint))
-  const answer = await ctx.http.post(endpoint, { what, body, headers: Object.fromEntries(headers), signal })
-  const nonce = answer.headers.get('dpop-nonce')
+  const response = await ctx.http.post(endpoint, { label, body, headers: Object.fromEntries(headers), signal })
+  const nonce = response.headers.get('dpop-nonce')
   if (dpop && nonce) dpop.rememberNonce(new URL(endpoint).origin, nonce)
-  return answer
+  return response
 }
 
 /** Repeats once with a new DPoP nonce (RFC 9449 §8). */
-async function sendRequest(ctx: ClientContext, request: TokenRequest, signal: AbortSignal): Promise<HttpAnswer> {
+async function sendRequest(ctx: ClientContext, request: TokenRequest, signal: AbortSignal): Promise<HttpResult> {
   const { server, client, dpop, grantType, parameters } = request
   const endpoint = endpointOf(server)
   const send = async () => {
-    const own = typeof parameters === 'function' ? await parameters() : parameters
-    const form = { server, client, dpop, parameters: { grant_type: grantType, ...own }, endpoint }
-    return sendForm(ctx, { ...form, what: 'The token endpoint' }, signal)
+    const values = typeof parameters === 'function' ? await parameters() : parameters
+    const form = { server, client, dpop, parameters: { grant_type: grantType, ...values }, endpoint }
+    return sendForm(ctx, { ...form, label: 'The token endpoint' }, signal)
   }
-  const answer = await send()
-  const nonceWanted = errorCodeOf(answer) === 'use_dpop_nonce' && answer.headers.has('dpop-nonce')
-  return dpop && nonceWanted && !isSuccess(answer.status) ? send() : answer
+  const response = await send()
+  const needsNonce = readErrorCode(response) === 'use_dpop_nonce' && response.headers.has('dpop-nonce')
+  return dpop && needsNonce && !isSuccess(response.status) ? send() : response
 }
 
-function delayBefore(attempt: number, answer: HttpAnswer | undefined): number {
-  const seconds = Number(answer?.headers.get('retry-after') ?? Number.NaN)
-  const asked = Number.isFinite(seconds) ? Math.min(Math.max(seconds, 0) * 1000, MAX_RETRY_AFTER) : 0
-  return Math.max(asked, RETRY_DELAYS[attempt] ?? 0)
+function retryDelay(attempt: number, response: HttpResult | undefined): number {
+  const seconds = Number(response?.headers.get('retry-after') ?? Number.NaN)
+  const requested = Number.isFinite(seconds) ? Math.min(Math.max(seconds, 0) * 1000, MAX_RETRY_AFTER) : 0
+  return Math.max(requested, RETRY_DELAYS[attempt] ?? 0)
 }
 
 /** A 4xx, a 503 with Retry-After, or `temporarily_unavailable`: the server did not process the request. */
-function isUntouched(thrown: AuthError, answer: HttpAnswer | undefined): boolean {
-  if (!answer) return thrown instanceof ConnectionError && !thrown.bodySent
-  const { status, headers, json } = answer
+function isUnprocessed(thrown: AuthError, response: HttpResult | undefined): boolean {
+  if (!response) return thrown instanceof ConnectionError && !thrown.bodySent
+  const { status, headers, json } = response
   if (status < 400) return false
   if (status < 500 || (isObject(json) && json['error'] === 'temporarily_unavailable')) return true
   return status === 503 && headers.has('retry-after')
 }
 
-const mayResend = ({ sendOnce, grantType }: TokenRequest, thrown: AuthError, answer: HttpAnswer | undefined): boolean =>
-  !sendOnce && thrown.retryable && (!SINGLE_USE.has(grantType) || isUntouched(thrown, answer))
+const canRetry = ({ sendOnce, grantType }: TokenRequest, error: AuthError, response: HttpResult | undefined): boolean =>
+  !sendOnce && error.retryable && (!SINGLE_USE.has(grantType) || isUnprocessed(error, response))
 
 const isSuccess = (status: number | undefined): boolean => status !== undefined && status >= 200 && status < 300
 
 /** Failed requests with a success status: their tokens are lost. */
-const lost = new WeakSet<object>()
+const lostGrants = new WeakSet<object>()
 
 export const mayHaveGranted = (thrown: unknown): boolean =>
-  (typeof thrown === 'object' && thrown !== null && lost.has(thrown)) ||
+  (typeof thrown === 'object' && thrown !== null && lostGrants.has(thrown)) ||
   (thrown instanceof ConnectionError && isSuccess(thrown.status))
 
 /** Throws an AuthError with the server's code (permanent), or `temporarily_unavailable` (retryable). */
@@ -263,20 +263,20 @@ export async function requestGrant(
   signal: AbortSignal,
 ): Promise<Record<string, unknown>> {
   for (let attempt = 0; ; attempt++) {
-    let answer: HttpAnswer | undefined
+    let response: HttpResult | undefined
     try {
-      answer = await sendRequest(ctx, request, signal)
-      return readSuccess(ctx, request, answer)
+      response = await sendRequest(ctx, request, signal)
+      return readSuccess(ctx, request, response)
     } catch (thrown) {
       const last = attempt === RETRY_DELAYS.length
-      if (AuthError.is(thrown) && isSuccess(answer?.status)) lost.add(thrown)
-      if (last || !AuthError.is(thrown) || !mayResend(request, thrown, answer)) throw thrown
-      await sleep(delayBefore(attempt, answer), signal)
+      if (AuthError.is(thrown) && isSuccess(response?.status)) lostGrants.add(thrown)
+      if (last || !AuthError.is(thrown) || !canRetry(request, thrown, response)) throw thrown
+      await sleep(retryDelay(attempt, response), signal)
     }
   }
 }
 
-function checkBinding({ options }: ClientContext, { server, dpop }: TokenRequest, { tokenType }: TokenAnswer): void {
+function checkBinding({ options }: ClientContext, { server, dpop }: TokenRequest, { tokenType }: TokenResult): void {
   if (dpop && tokenType === 'Bearer' && options.dpop === true) {
     throw new AuthError(`${server.issuer} issued a bearer token instead of the requested DPoP-bound token`, {
       code: 'unsupported_token_type',
@@ -295,14 +295,14 @@ export async function requestToken(
   ctx: ClientContext,
   request: TokenRequest,
   signal: AbortSignal,
-): Promise<TokenAnswer> {
+): Promise<TokenResult> {
   const json = await requestGrant(ctx, request, signal)
   try {
     const tokens = readTokens(request, json)
     checkBinding(ctx, request, tokens)
     return tokens
   } catch (thrown) {
-    lost.add(thrown as AuthError)
+    lostGrants.add(thrown as AuthError)
     throw thrown
   }
 }
@@ -319,11 +319,12 @@ export async function revokeToken(
   const { revocationEndpoint: endpoint } = server
   if (endpoint === undefined) return
   const parameters = { token, token_type_hint: hint }
-  const answer = await sendForm(ctx, { server, client, parameters, endpoint, what: 'The revocation endpoint' }, signal)
-  if (isSuccess(answer.status)) return
-  const code = errorCodeOf(answer)
+  const form = { server, client, parameters, endpoint, label: 'The revocation endpoint' }
+  const response = await sendForm(ctx, form, signal)
+  if (isSuccess(response.status)) return
+  const code = readErrorCode(response)
   throw new AuthError(
-    `${server.issuer} did not revoke the ${hint}: HTTP ${answer.status}, ${code ?? 'no reason given'}`,
+    `${server.issuer} did not revoke the ${hint}: HTTP ${response.status}, ${code ?? 'no reason given'}`,
     {
       code: code ?? 'temporarily_unavailable',
       fix: 'try again later, or end the session at the authorization server',

@@ -4,24 +4,24 @@ import type { Authority, ResourceInfo } from './discovery.ts'
 import { type DPoPSigner, digest } from './dpop.ts'
 import { callOption } from './errors.ts'
 import type { ResolvedOptions } from './resolve-options.ts'
-import { type ScopeChoice, splitScope, unite } from './scopes.ts'
+import { type ScopeChoice, splitScope, union } from './scopes.ts'
 import type { CacheContext, ClientIdentity, LoginLease, ServerInfo, TokenCache, TokenContainer } from './stores.ts'
-import { given } from './text.ts'
-import type { TokenAnswer } from './token-endpoint.ts'
+import { defined } from './text.ts'
+import type { TokenResult } from './token-endpoint.ts'
 
 export type Outcome = TokenContainer | undefined
 
-type Flight = { readonly outcome: Promise<Outcome>; readonly ask: 'no' | 'ask' | 'defer' }
+type Flight = { readonly outcome: Promise<Outcome>; readonly prompt: 'no' | 'ask' | 'defer' }
 const flights = new WeakMap<TokenCache, Map<string, Flight>>()
 
 export function createFlights(cache: TokenCache, key: string) {
-  const ofCache = flights.get(cache) ?? new Map<string, Flight>()
-  flights.set(cache, ofCache)
+  const cacheFlights = flights.get(cache) ?? new Map<string, Flight>()
+  flights.set(cache, cacheFlights)
   return {
-    current: () => ofCache.get(key),
-    start(work: () => Promise<Outcome>, ask: Flight['ask']): Promise<Outcome> {
-      const outcome = work().finally(() => ofCache.delete(key))
-      ofCache.set(key, { outcome, ask })
+    current: () => cacheFlights.get(key),
+    start(work: () => Promise<Outcome>, prompt: Flight['prompt']): Promise<Outcome> {
+      const outcome = work().finally(() => cacheFlights.delete(key))
+      cacheFlights.set(key, { outcome, prompt })
       outcome.catch(() => undefined)
       return outcome
     },
@@ -57,8 +57,8 @@ export function isExpired(token: Lifetime, now: number): boolean {
 export function isDue(token: Lifetime, now: number, leeway: number | undefined, spread: number): boolean {
   const end = expiresAt(token)
   if (end === undefined) return false
-  const most = leeway === undefined ? Math.min(MAX_LEEWAY, (token.expiresIn ?? 0) * 1000 * LEEWAY) : leeway * 1000
-  return now >= end - most * (1 - spread / 4)
+  const maxLeeway = leeway === undefined ? Math.min(MAX_LEEWAY, (token.expiresIn ?? 0) * 1000 * LEEWAY) : leeway * 1000
+  return now >= end - maxLeeway * (1 - spread / 4)
 }
 
 type KeyOptions = Pick<ResolvedOptions, 'serverUrl' | 'clientId' | 'clientMetadataDocumentUri' | 'grant' | 'profile'>
@@ -71,69 +71,69 @@ export async function createCacheKey(options: KeyOptions): Promise<string> {
   return digest(JSON.stringify(identity))
 }
 
-interface AnswerFacts {
+interface ContainerInput {
   readonly authority: Pick<Authority, 'server' | 'resource'> & { readonly info: Pick<ResourceInfo, 'metadataUrl'> }
   readonly client: ClientIdentity
   readonly choice: ScopeChoice
   readonly dpop: DPoPSigner | undefined
-  readonly before: TokenContainer | undefined
+  readonly previous: TokenContainer | undefined
   readonly now: number
 }
 
-export const earlierScopes = (before: TokenContainer | undefined, issuer: string): string[] =>
-  before?.authorizationServer === issuer ? unite(splitScope(before.requestedScope), splitScope(before.scope)) : []
+export const earlierScopes = (previous: TokenContainer | undefined, issuer: string): string[] =>
+  previous?.authorizationServer === issuer ? union(splitScope(previous.requestedScope), splitScope(previous.scope)) : []
 
-const givenEndpoint = ({ tokenEndpoint, tokenEndpointGiven }: ServerInfo): string | undefined =>
+const configuredEndpoint = ({ tokenEndpoint, tokenEndpointGiven }: ServerInfo): string | undefined =>
   tokenEndpointGiven ? tokenEndpoint : undefined
 
-export function createContainer(answer: TokenAnswer, facts: AnswerFacts): TokenContainer {
-  const { authority, client, choice, dpop, before, now } = facts
+export function createContainer(response: TokenResult, input: ContainerInput): TokenContainer {
+  const { authority, client, choice, dpop, previous, now } = input
   const { server, info, resource } = authority
-  const requested = unite(earlierScopes(before, server.issuer), splitScope(choice.requested))
+  const requested = union(earlierScopes(previous, server.issuer), splitScope(choice.requested))
   return {
     v: 1,
     obtainedAt: now,
-    accessToken: answer.accessToken,
-    tokenType: answer.tokenType,
+    accessToken: response.accessToken,
+    tokenType: response.tokenType,
     clientId: client.clientId,
     authorizationServer: server.issuer,
-    ...given({
-      refreshToken: answer.refreshToken,
-      expiresIn: answer.expiresIn,
+    ...defined({
+      refreshToken: response.refreshToken,
+      expiresIn: response.expiresIn,
       // A response without `scope` grants the requested scopes (RFC 6749 §5.1).
-      scope: answer.scope ?? choice.scope,
+      scope: response.scope ?? choice.scope,
       requestedScope: requested.length > 0 ? requested.join(' ') : undefined,
       clientSecret: client.source === 'registered' ? client.clientSecret : undefined,
       clientSecretExpiresAt: client.clientSecretExpiresAt,
       tokenEndpointAuthMethod: client.tokenEndpointAuthMethod,
-      tokenEndpoint: givenEndpoint(server),
+      tokenEndpoint: configuredEndpoint(server),
       resource,
       resourceMetadataUrl: info.metadataUrl,
-      dpopJwk: answer.tokenType === 'DPoP' ? dpop?.jwk : undefined,
-      registration: client.registration ?? before?.registration,
+      dpopJwk: response.tokenType === 'DPoP' ? dpop?.jwk : undefined,
+      registration: client.registration ?? previous?.registration,
     }),
   }
 }
 
 /** Keeps omitted values after a refresh (RFC 6749 §6). */
-export const renewContainer = (answer: TokenAnswer, before: TokenContainer, now: number): TokenContainer => {
-  const { expiresIn: _, ...kept } = before
+export const renewContainer = (response: TokenResult, previous: TokenContainer, now: number): TokenContainer => {
+  const { expiresIn: _, ...rest } = previous
   return {
-    ...kept,
+    ...rest,
     obtainedAt: now,
-    accessToken: answer.accessToken,
-    tokenType: answer.tokenType,
-    ...given({
-      expiresIn: answer.expiresIn,
-      refreshToken: answer.refreshToken ?? before.refreshToken,
-      scope: answer.scope ?? before.scope,
+    accessToken: response.accessToken,
+    tokenType: response.tokenType,
+    ...defined({
+      expiresIn: response.expiresIn,
+      refreshToken: response.refreshToken ?? previous.refreshToken,
+      scope: response.scope ?? previous.scope,
     }),
   }
 }
 
-type Stamps = Pick<ResolvedOptions, 'clientId' | 'clientIssuer' | 'resourceIndicator'>
+type OwnOptions = Pick<ResolvedOptions, 'clientId' | 'clientIssuer' | 'resourceIndicator'>
 
-export function isOurs(container: TokenContainer, { clientId, clientIssuer, resourceIndicator }: Stamps): boolean {
+export function isOwn(container: TokenContainer, { clientId, clientIssuer, resourceIndicator }: OwnOptions): boolean {
   if (clientId !== undefined && container.clientId !== clientId) return false
   if (clientIssuer !== undefined && container.authorizationServer !== clientIssuer) return false
   return (
@@ -142,45 +142,45 @@ export function isOurs(container: TokenContainer, { clientId, clientIssuer, reso
   )
 }
 
-export const fits = (container: TokenContainer, { server, resource }: Authority, client: ClientIdentity): boolean =>
-  container.refreshToken !== undefined &&
-  container.authorizationServer === server.issuer &&
-  container.clientId === client.clientId &&
-  container.tokenEndpoint === givenEndpoint(server) &&
-  container.tokenEndpointAuthMethod === client.tokenEndpointAuthMethod &&
-  container.resource === resource
+export const canRefresh = (tokens: TokenContainer, { server, resource }: Authority, client: ClientIdentity): boolean =>
+  tokens.refreshToken !== undefined &&
+  tokens.authorizationServer === server.issuer &&
+  tokens.clientId === client.clientId &&
+  tokens.tokenEndpoint === configuredEndpoint(server) &&
+  tokens.tokenEndpointAuthMethod === client.tokenEndpointAuthMethod &&
+  tokens.resource === resource
 
 export type TokenStore = ReturnType<typeof createTokenStore>
 
-const HELD: LoginLease = { held: true, release: async () => undefined }
+const UNSHARED_LEASE: LoginLease = { held: true, release: async () => undefined }
 
-const without = (container: TokenContainer): TokenContainer | undefined =>
+const registrationOnly = (container: TokenContainer): TokenContainer | undefined =>
   container.registration && { v: 1, registration: container.registration }
 
-const spent = ({ registration, authorizationServer, requestedScope, scope }: TokenContainer): TokenContainer => ({
+const dropTokens = ({ registration, authorizationServer, requestedScope, scope }: TokenContainer): TokenContainer => ({
   v: 1,
   ...(registration && { registration }),
   ...(authorizationServer !== undefined && { authorizationServer }),
   ...((requestedScope ?? scope) !== undefined && {
-    requestedScope: unite(splitScope(requestedScope), splitScope(scope)).join(' '),
+    requestedScope: union(splitScope(requestedScope), splitScope(scope)).join(' '),
   }),
 })
 
 const CACHE_FIX = 'see `cause`; the server still accepts the tokens'
 
 export function createTokenStore(cache: TokenCache, context: CacheContext) {
-  const guarded = <T>(what: string, work: () => Promise<T> | T): Promise<T> =>
+  const callCache = <T>(what: string, work: () => Promise<T> | T): Promise<T> =>
     callOption(`the token cache could not ${what}`, { code: 'cache_failed', fix: CACHE_FIX }, work)
 
-  const read = async () => (await guarded('be read', () => cache.getTokens(context))) ?? undefined
+  const read = async () => (await callCache('be read', () => cache.getTokens(context))) ?? undefined
 
   const write = async (container: TokenContainer): Promise<void> => {
-    await guarded('store', () => cache.storeTokens(container, context))
+    await callCache('store', () => cache.storeTokens(container, context))
   }
 
-  async function keep(container: TokenContainer | undefined): Promise<void> {
+  async function replace(container: TokenContainer | undefined): Promise<void> {
     if (container || !cache.deleteTokens) return write(container ?? { v: 1 })
-    await guarded('delete', () => cache.deleteTokens?.(context))
+    await callCache('delete', () => cache.deleteTokens?.(context))
   }
 
   return {
@@ -191,15 +191,15 @@ export function createTokenStore(cache: TokenCache, context: CacheContext) {
       const stored = await read()
       if (!stored?.accessToken && !stored?.refreshToken) return undefined
       if (stored.accessToken !== accessToken || stored.refreshToken !== refreshToken) return stored
-      await keep(spent(stored))
+      await replace(dropTokens(stored))
       return undefined
     },
     async clear(keepRegistration: boolean): Promise<void> {
       // Unreadable data is deleted, too.
       const stored = keepRegistration ? await read().catch(() => undefined) : undefined
-      await keep(stored && without(stored))
+      await replace(stored && registrationOnly(stored))
     },
     locked: <T>(work: () => Promise<T>): Promise<T> => (cache.withLock ? cache.withLock(context, work) : work()),
-    leaseLogin: async (): Promise<LoginLease> => (cache.leaseLogin ? cache.leaseLogin(context) : HELD),
+    leaseLogin: async (): Promise<LoginLease> => (cache.leaseLogin ? cache.leaseLogin(context) : UNSHARED_LEASE),
   }
 }

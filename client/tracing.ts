@@ -1,7 +1,7 @@
 // Creates OpenTelemetry spans for requests, including requests to authorization servers. Spans contain no tokens or
 // query strings.
 import { AuthError } from './errors.ts'
-import type { HttpAnswer, OAuthHttp } from './http.ts'
+import type { HttpResult, OAuthHttp } from './http.ts'
 import type { ReplayableRequest } from './replay.ts'
 
 interface ApiSpan {
@@ -31,26 +31,26 @@ export interface OpenTelemetryApi {
 }
 
 interface Tracing {
-  request(request: ReplayableRequest, send: (carrying: ReplayableRequest) => Promise<Response>): Promise<Response>
-  http(plain: OAuthHttp): OAuthHttp
+  request(request: ReplayableRequest, send: (traced: ReplayableRequest) => Promise<Response>): Promise<Response>
+  http(http: OAuthHttp): OAuthHttp
 }
 
-const PLAIN: Tracing = { request: (request, send) => send(request), http: plain => plain }
+const NOOP: Tracing = { request: (request, send) => send(request), http: base => base }
 
 /** Prevents a second `traceparent` by an instrumentation of `fetch`. */
 const SUPPRESSED = Symbol.for('OpenTelemetry SDK Context Key SUPPRESS_TRACING')
 
-const nameOf = (thrown: unknown): string => {
+const errorType = (thrown: unknown): string => {
   if (AuthError.is(thrown)) return thrown.code
   return thrown instanceof Error ? thrown.name.slice(0, 64) : '_OTHER'
 }
 
 export function createTracing(api: OpenTelemetryApi | undefined): Tracing {
-  if (!api) return PLAIN
+  if (!api) return NOOP
   const { trace, context, propagation, SpanKind, SpanStatusCode } = api
   const tracer = trace.getTracer('mcp-host/client')
 
-  function begin(name: string, method: string, { protocol, hostname, port, origin, pathname }: URL) {
+  function startSpan(name: string, method: string, { protocol, hostname, port, origin, pathname }: URL) {
     const attributes = {
       'http.request.method': method,
       'server.address': hostname,
@@ -60,59 +60,59 @@ export function createTracing(api: OpenTelemetryApi | undefined): Tracing {
     return tracer.startSpan(name, { kind: SpanKind.CLIENT, attributes })
   }
 
-  async function within<Answer extends { readonly status: number }>(
+  async function runInSpan<Answer extends { readonly status: number }>(
     span: ApiSpan,
-    work: (place: ApiContext) => Promise<Answer>,
+    work: (active: ApiContext) => Promise<Answer>,
   ): Promise<Answer> {
     const fail = (type: string) => {
       span.setAttribute('error.type', type)
       span.setStatus({ code: SpanStatusCode.ERROR })
     }
-    const place = trace.setSpan(context.active(), span)
+    const active = trace.setSpan(context.active(), span)
     try {
-      const answer = await context.with(place, () => work(place))
+      const answer = await context.with(active, () => work(active))
       span.setAttribute('http.response.status_code', answer.status)
       if (answer.status >= 400) fail(String(answer.status))
       return answer
     } catch (thrown) {
-      fail(nameOf(thrown))
+      fail(errorType(thrown))
       throw thrown
     } finally {
       span.end()
     }
   }
 
-  const silently = <Result>(work: () => Result): Result =>
+  const untraced = <Result>(work: () => Result): Result =>
     context.with(context.active().setValue(SUPPRESSED, true), work)
 
-  const step = (method: string, url: string, what: string, ask: () => Promise<HttpAnswer>): Promise<HttpAnswer> => {
-    if (!URL.canParse(url)) return ask()
-    return within(begin(`oauth ${what.replace(/^The /, '')}`, method, new URL(url)), () => silently(ask))
+  const traced = (method: string, url: string, label: string, send: () => Promise<HttpResult>): Promise<HttpResult> => {
+    if (!URL.canParse(url)) return send()
+    return runInSpan(startSpan(`oauth ${label.replace(/^The /, '')}`, method, new URL(url)), () => untraced(send))
   }
 
-  function carry(request: ReplayableRequest, place: ApiContext): ReplayableRequest {
-    const carried: Record<string, string> = {}
-    propagation.inject(place, carried)
+  function injectHeaders(request: ReplayableRequest, active: ApiContext): ReplayableRequest {
+    const carrier: Record<string, string> = {}
+    propagation.inject(active, carrier)
     // Baggage belongs to the calling program.
-    delete carried['baggage']
-    const added = Object.entries(carried)
-    const isNamed = added.some(([name]) => request.headers.has(name))
+    delete carrier['baggage']
+    const added = Object.entries(carrier)
+    const isPresent = added.some(([name]) => request.headers.has(name))
     return {
       ...request,
       send(fetcher, headers) {
-        for (const [name, value] of isNamed ? [] : added) headers.set(name, value)
-        return silently(() => request.send(fetcher, headers))
+        for (const [name, value] of isPresent ? [] : added) headers.set(name, value)
+        return untraced(() => request.send(fetcher, headers))
       },
     }
   }
 
   return {
     request: (request, send) =>
-      within(begin(request.method, request.method, request.url), place => send(carry(request, place))),
-    http: plain => ({
-      ...plain,
-      getJson: (url, about) => step('GET', url, about.what, () => plain.getJson(url, about)),
-      post: (url, about) => step('POST', url, about.what, () => plain.post(url, about)),
+      runInSpan(startSpan(request.method, request.method, request.url), active => send(injectHeaders(request, active))),
+    http: base => ({
+      ...base,
+      getJson: (url, about) => traced('GET', url, about.label, () => base.getJson(url, about)),
+      post: (url, about) => traced('POST', url, about.label, () => base.post(url, about)),
     }),
   }
 }

@@ -24,17 +24,17 @@ const isCommand = (target: Target): target is CommandTarget => 'command' in targ
 /** Sends the headers of the target with each request. */
 function withHeaders(wire: Wire, headers: HttpTarget['headers']): Wire {
   if (headers === undefined) return wire
-  let known: HttpTarget['headers']
-  let own: Readonly<Record<string, string>> = {}
+  let lastHeaders: HttpTarget['headers']
+  let lowerCased: Readonly<Record<string, string>> = {}
   let isEmpty = true
   return (request, cancellations) => {
-    const given = typeof headers === 'function' ? headers() : headers
-    if (given !== known) {
-      own = lowerCase(given)
-      isEmpty = Object.keys(given).length === 0
+    const current = typeof headers === 'function' ? headers() : headers
+    if (current !== lastHeaders) {
+      lowerCased = lowerCase(current)
+      isEmpty = Object.keys(current).length === 0
     }
-    known = given
-    return wire(isEmpty ? request : { ...request, headers: { ...own, ...request.headers } }, cancellations)
+    lastHeaders = current
+    return wire(isEmpty ? request : { ...request, headers: { ...lowerCased, ...request.headers } }, cancellations)
   }
 }
 
@@ -42,16 +42,16 @@ interface Opened {
   readonly transport: Transport
   end(): Promise<void>
   /** Returns the last output of the program. */
-  printed(): string | undefined
+  output(): string | undefined
 }
 
 async function openHttp(target: HttpTarget, options: ConnectOptions, connection: BaseConnection): Promise<Opened> {
   const { url, tls } = target
-  const over = new Cancellation()
-  const own = target.fetch || target.dispatcher ? undefined : await createPool(url, { tls })
-  const dispatcher = target.dispatcher ?? own
+  const closing = new Cancellation()
+  const ownPool = target.fetch || target.dispatcher ? undefined : await createPool(url, { tls })
+  const dispatcher = target.dispatcher ?? ownPool
   const wire = target.fetch || !dispatcher ? createFetchWire(target.fetch ?? fetch) : createPoolWire(dispatcher)
-  const note = (text: string) => options.onNote?.(text)
+  const debug = (text: string) => options.onDebug?.(text)
   const link: Link = {
     url,
     wire: withHeaders(wire, target.headers),
@@ -60,18 +60,18 @@ async function openHttp(target: HttpTarget, options: ConnectOptions, connection:
     timing: { ...TIMING, retryTimeout: options.retryTimeout ?? 0 },
     receive: (text, exchange) => connection.receive(text, exchange),
     reopened: () => options.onReopened?.(),
-    note,
+    debug,
     // The network errors of `fetch` are TypeErrors.
     isFinal: error => target.fetch !== undefined && !(error instanceof TypeError),
-    over,
+    closing,
   }
   return {
     transport: createHttpTransport(link, connection.tools, target.transport ?? 'auto'),
     async end() {
-      over.abort(new RemoteError('closed', 'the connection is closed'))
-      await own?.close()
+      closing.abort(new RemoteError('closed', 'the connection is closed'))
+      await ownPool?.close()
     },
-    printed: () => undefined,
+    output: () => undefined,
   }
 }
 
@@ -79,16 +79,16 @@ function openStdio(target: CommandTarget, options: ConnectOptions, connection: B
   const server = startServerProcess(target, MAX_MESSAGE, {
     line: line => connection.receiveLine(line),
     stderr: line => options.onStderr?.(line),
-    note: text => options.onNote?.(text),
+    debug: text => options.onDebug?.(text),
     ended: error => connection.fail(error),
   })
   const transport: Transport = {
-    perform: async ({ out }) => server.write(out.text),
-    leave: async () => undefined,
+    perform: async ({ message: out }) => server.write(out.text),
+    endSession: async () => undefined,
     sessionId: undefined,
     cancelsByClosing: () => false,
   }
-  return { transport, end: server.end, printed: server.printed }
+  return { transport, end: server.end, output: server.output }
 }
 
 /** True if a failure does not reveal the era: failures of the network, credentials, or the server itself. */
@@ -100,12 +100,12 @@ function isInconclusive({ reason, status = 0 }: RemoteError): boolean {
   )
 }
 
-function describe(connection: BaseConnection, result: JsonObject, revision: Revision): void {
+function applyServerInfo(connection: BaseConnection, result: JsonObject, revision: Revision): void {
   const meta = isObject(result['_meta']) ? result['_meta'] : {}
   const server = result['serverInfo'] ?? meta['io.modelcontextprotocol/serverInfo']
   connection.revision = revision
-  const facts = Object.entries(isObject(server) ? server : {})
-  connection.server = Object.fromEntries(facts.filter(([, value]) => typeof value === 'string'))
+  const entries = Object.entries(isObject(server) ? server : {})
+  connection.server = Object.fromEntries(entries.filter(([, value]) => typeof value === 'string'))
   connection.capabilities = (isObject(result['capabilities']) ? result['capabilities'] : {}) as ServerCapabilities
   connection.instructions = typeof result['instructions'] === 'string' ? result['instructions'] : undefined
 }
@@ -117,7 +117,7 @@ async function discover(connection: BaseConnection, timeout: number, signal: Abo
     const versions = Array.isArray(result['supportedVersions']) ? result['supportedVersions'] : []
     const revision = versions.find(isModernRevision)
     if (revision === undefined) return false
-    describe(connection, result, revision)
+    applyServerInfo(connection, result, revision)
     return true
   } catch (error) {
     if (!(error instanceof RemoteError) || isInconclusive(error)) throw error
@@ -141,7 +141,7 @@ async function initialize(
       'invalid',
       `the server supports only protocol version ${JSON.stringify(version)?.slice(0, 50)}`,
     )
-  describe(connection, result, version)
+  applyServerInfo(connection, result, version)
   await connection.notify('notifications/initialized')
 }
 
@@ -162,20 +162,20 @@ async function open(target: Target, options: ConnectOptions): Promise<Connection
   const opened = isCommand(target)
     ? openStdio(target, options, connection)
     : await openHttp(target, options, connection)
-  connection.use(opened.transport, opened.end)
-  const late = new AbortController()
-  const timer = setTimeout(() => late.abort(), connectTimeout)
-  const all = signal ? AbortSignal.any([signal, late.signal]) : late.signal
+  connection.attach(opened.transport, opened.end)
+  const timeout = new AbortController()
+  const timer = setTimeout(() => timeout.abort(), connectTimeout)
+  const all = signal ? AbortSignal.any([signal, timeout.signal]) : timeout.signal
   try {
     await negotiate(connection, options, all)
-    connection.opened()
+    connection.markOpen()
     return connection
   } catch (error) {
-    const explained = late.signal.aborted
-      ? new RemoteError('timeout', `no MCP handshake within ${connectTimeout / 1_000} s`, { printed: opened.printed() })
+    const reason = timeout.signal.aborted
+      ? new RemoteError('timeout', `no MCP handshake within ${connectTimeout / 1_000} s`, { output: opened.output() })
       : error
     await connection.close()
-    throw explained
+    throw reason
   } finally {
     clearTimeout(timer)
   }

@@ -89,7 +89,7 @@ export interface ConnectOptions {
   /** A line of the server's stderr. */
   readonly onStderr?: (line: string) => void
   /** Receives connection events for a debug log. */
-  readonly onNote?: (text: string) => void
+  readonly onDebug?: (text: string) => void
   /** A lost session was replaced by a new one. Lists can have changed, and session state is lost. */
   readonly onReopened?: () => void
   /** The connection ended without a call of `close`. */

@@ -22,7 +22,7 @@ import { Exchange, type Fields, isId, isTooDeep, MAX_MESSAGE, type Outgoing, par
 const MAX_PENDING = 1_000
 const MAX_RUNNING = 100
 /** Bytes of a stdio message that is parsed in any case. */
-const SMALL = 1_048_576
+const PARSED_SIZE = 1_048_576
 const RESPONSE_ID = /^\{(?:"jsonrpc":"2\.0",)?"id":(\d+),(?!"method")|"id":(\d+)(?:,"jsonrpc":"2\.0")?\}$/
 /** Default request timeout, milliseconds. */
 const TIMEOUT = 60_000
@@ -41,7 +41,7 @@ const ACKNOWLEDGED = 'notifications/subscriptions/acknowledged'
 const METHODS_WITH_SERVER_REQUESTS: ReadonlySet<string> = new Set(['tools/call', 'prompts/get', 'resources/read'])
 
 /** The capability that permits a request of the server. */
-const PERMITTED_BY = {
+const REQUIRED_CAPABILITY = {
   'elicitation/create': 'elicitation',
   'sampling/createMessage': 'sampling',
   'roots/list': 'roots',
@@ -102,12 +102,12 @@ function rpcError(error: Fields): RemoteError {
 }
 
 const noResult = () => new RemoteError('invalid', 'the server sent a response without a result', { executed: 'maybe' })
-const tooLarge = (most: number) =>
-  new RemoteError('too-large', `the response has more than ${most} bytes`, { executed: 'maybe' })
-const closedLocally = () => new RemoteError('closed', 'the connection is closed')
+const tooLargeError = (max: number) =>
+  new RemoteError('too-large', `the response has more than ${max} bytes`, { executed: 'maybe' })
+const closedError = () => new RemoteError('closed', 'the connection is closed')
 
 /** Reads the id of a response from its first or last bytes. */
-function idIn(line: Buffer): number {
+function readResponseId(line: Buffer): number {
   const ends = line.toString('latin1', 0, 200) + line.toString('latin1', line.length - 200)
   const [, first, last] = RESPONSE_ID.exec(ends.replace(/\s/g, '')) ?? []
   return Number(first ?? last)
@@ -135,17 +135,17 @@ export class BaseConnection implements Connection {
 
   constructor(options: ConnectOptions) {
     this.#options = options
-    this.tools = createToolHeaders(text => this.#note(text))
+    this.tools = createToolHeaders(text => this.#debug(text))
   }
 
   /** Attaches the transport. `end` releases its resources. */
-  use(transport: Transport, end: () => Promise<void>): void {
+  attach(transport: Transport, end: () => Promise<void>): void {
     this.#transport = transport
     this.#end = end
   }
 
   /** The handshake is complete. */
-  opened(): void {
+  markOpen(): void {
     this.#isOpen = true
     if (this.#closed) this.#options.onClosed?.(this.#closed)
   }
@@ -190,8 +190,8 @@ export class BaseConnection implements Connection {
     })
     return new Promise((resolve, reject) => {
       const pending = new Pending(call, options, exchange, { resolve, reject })
-      const free = this.#pending.indexOf(undefined)
-      pending.slot = free === -1 ? this.#pending.length : free
+      const freeSlot = this.#pending.indexOf(undefined)
+      pending.slot = freeSlot === -1 ? this.#pending.length : freeSlot
       this.#pending[pending.slot] = pending
       this.#count++
       if (timeout > 0) pending.idle = setTimeout(() => this.#expire(pending, `within ${timeout / 1_000} s`), timeout)
@@ -238,21 +238,21 @@ export class BaseConnection implements Connection {
 
   #cancel({ id, method, exchange }: Pending, reason: string): void {
     const transport = this.#transport
-    const drop = () => exchange.drop(id, reason)
+    const drop = () => exchange.abandon(id, reason)
     if (!transport || method === 'initialize' || transport.cancelsByClosing(exchange)) drop()
     else
       this.#send({ method: CANCELLED, params: { requestId: id, reason } })
-        .catch(error => this.#note(`the cancellation was not sent: ${error}`))
+        .catch(error => this.#debug(`the cancellation was not sent: ${error}`))
         .finally(drop)
   }
 
-  #note(text: string): void {
-    this.#options.onNote?.(text)
+  #debug(text: string): void {
+    this.#options.onDebug?.(text)
   }
 
   #send(fields: { readonly method: string; readonly params: Fields }): Promise<void> {
     const out = { text: messageOf(fields), requests: [], notification: fields }
-    return this.#transport?.perform(new Exchange(out, { version: this.#version })) ?? Promise.reject(closedLocally())
+    return this.#transport?.perform(new Exchange(out, { version: this.#version })) ?? Promise.reject(closedError())
   }
 
   async notify(method: string, params: JsonObject = {}): Promise<void> {
@@ -279,11 +279,11 @@ export class BaseConnection implements Connection {
 
   /** Handles a line of a stdio server. Does not parse a line that is larger than all pending requests accept. */
   receiveLine(line: Buffer): void {
-    const isAccepted = line.length <= SMALL || this.#pending.some(one => one && line.length <= one.exchange.limit)
-    const pending = isAccepted ? undefined : this.#find(idIn(line))
+    const isAccepted = line.length <= PARSED_SIZE || this.#pending.some(one => one && line.length <= one.exchange.limit)
+    const pending = isAccepted ? undefined : this.#find(readResponseId(line))
     if (isAccepted) this.receive(line.toString('utf8'), undefined)
-    else if (pending) this.#settle(pending, undefined, tooLarge(pending.exchange.limit))
-    else this.#note(`ignored a message of ${line.length} bytes`)
+    else if (pending) this.#settle(pending, undefined, tooLargeError(pending.exchange.limit))
+    else this.#debug(`ignored a message of ${line.length} bytes`)
   }
 
   /** Handles a message of the server. `exchange`: the exchange on whose response the message arrived, if any. */
@@ -291,9 +291,9 @@ export class BaseConnection implements Connection {
     const parsed = parse(text)
     const messages = Array.isArray(parsed) ? parsed : [parsed]
     for (const message of messages) {
-      if (!isObject(message) || message['jsonrpc'] !== '2.0') this.#note('ignored a message that is not JSON-RPC 2.0')
-      else if (message['method'] === undefined) this.#takeResponse(message, text, exchange)
-      else if (typeof message['method'] === 'string') this.#takeCall(message['method'], message, exchange)
+      if (!isObject(message) || message['jsonrpc'] !== '2.0') this.#debug('ignored a message that is not JSON-RPC 2.0')
+      else if (message['method'] === undefined) this.#handleResponse(message, text, exchange)
+      else if (typeof message['method'] === 'string') this.#handleCall(message['method'], message, exchange)
     }
   }
 
@@ -301,18 +301,18 @@ export class BaseConnection implements Connection {
     return this.#pending.find(pending => pending?.id === id)
   }
 
-  #takeResponse(message: Fields, text: string, exchange: Exchange | undefined): void {
+  #handleResponse(message: Fields, text: string, exchange: Exchange | undefined): void {
     const { id, result, error } = message
     const pending = this.#find(id)
     // The server responded on the stream of another request: it confused the ids.
     if (!pending || (exchange && exchange !== pending.exchange)) {
-      this.#note(`ignored a response to ${isId(id) ? JSON.stringify(id).slice(0, 100) : 'no request'}`)
+      this.#debug(`ignored a response to ${isId(id) ? JSON.stringify(id).slice(0, 100) : 'no request'}`)
       return
     }
     const { exchange: own, method, options } = pending
     own.open.delete(pending.id)
     if (options.maxResult !== undefined && text.length > options.maxResult) {
-      this.#settle(pending, undefined, tooLarge(options.maxResult))
+      this.#settle(pending, undefined, tooLargeError(options.maxResult))
       return
     }
     if (isObject(error) || !isObject(result)) {
@@ -326,7 +326,7 @@ export class BaseConnection implements Connection {
   }
 
   /** Returns the request that a message of the server belongs to: by its stream, or the only possible one. */
-  #ownerOf(exchange: Exchange | undefined): unknown {
+  #findOwner(exchange: Exchange | undefined): unknown {
     let found: Pending | undefined
     for (const pending of this.#pending) {
       if (!pending) continue
@@ -341,13 +341,13 @@ export class BaseConnection implements Connection {
     return exchange ?? found?.options.owner
   }
 
-  #takeCall(method: string, message: Fields, exchange: Exchange | undefined): void {
+  #handleCall(method: string, message: Fields, exchange: Exchange | undefined): void {
     const params = isObject(message['params']) ? message['params'] : {}
     if ('id' in message) {
       if (isId(message['id'])) this.#serve(method, message['id'], params, exchange)
       return
     }
-    if (isTooDeep(params)) this.#note('ignored a notification with too many levels')
+    if (isTooDeep(params)) this.#debug('ignored a notification with too many levels')
     else if (method === PROGRESS) {
       const pending = this.#find(params['progressToken'])
       const progress = readProgress(params)
@@ -355,11 +355,11 @@ export class BaseConnection implements Connection {
       pending.idle?.refresh()
       pending.options.onProgress?.(progress)
     } else if (method === CANCELLED) this.#running.get(params['requestId'])?.abort()
-    else if (method === ACKNOWLEDGED) this.#confirm(exchange)
-    else this.#options.onNotification?.({ method, params, owner: this.#ownerOf(exchange) })
+    else if (method === ACKNOWLEDGED) this.#confirmSubscription(exchange)
+    else this.#options.onNotification?.({ method, params, owner: this.#findOwner(exchange) })
   }
 
-  #confirm(exchange: Exchange | undefined): void {
+  #confirmSubscription(exchange: Exchange | undefined): void {
     const confirmed = this.#pending.find(
       pending => pending?.method === LISTEN && (exchange === undefined || pending.exchange === exchange),
     )
@@ -368,17 +368,17 @@ export class BaseConnection implements Connection {
 
   #permits(method: string): boolean {
     const { capabilities = {}, onRequest } = this.#options
-    const capability = Object.hasOwn(PERMITTED_BY, method)
-      ? PERMITTED_BY[method as keyof typeof PERMITTED_BY]
+    const capability = Object.hasOwn(REQUIRED_CAPABILITY, method)
+      ? REQUIRED_CAPABILITY[method as keyof typeof REQUIRED_CAPABILITY]
       : undefined
     return onRequest !== undefined && capability !== undefined && capabilities[capability] !== undefined
   }
 
-  async #answer(method: string, params: JsonObject, exchange: Exchange | undefined, signal: AbortSignal) {
+  async #respondTo(method: string, params: JsonObject, exchange: Exchange | undefined, signal: AbortSignal) {
     if (method === 'ping') return { result: {} }
     if (!this.#permits(method)) return { error: { code: METHOD_NOT_FOUND, message: `${method} is not supported` } }
     try {
-      return { result: await this.#options.onRequest?.({ method, params, owner: this.#ownerOf(exchange), signal }) }
+      return { result: await this.#options.onRequest?.({ method, params, owner: this.#findOwner(exchange), signal }) }
     } catch (error) {
       const code = error instanceof RemoteError ? error.code : INTERNAL_ERROR
       return { error: { code, message: error instanceof RemoteError ? error.message : 'the request failed' } }
@@ -389,14 +389,14 @@ export class BaseConnection implements Connection {
     const respond = (fields: Fields) =>
       this.#transport
         ?.perform(new Exchange(responseOf({ id, ...fields })))
-        .catch(error => this.#note(`a response was not sent: ${error}`))
+        .catch(error => this.#debug(`a response was not sent: ${error}`))
     const refuse = (message: string, code = INVALID_PARAMS) => respond({ error: { code, message } })
     if (isTooDeep(params)) return void refuse('the params have too many levels')
     if (this.#running.has(id)) return void refuse('a request with this id is running')
     if (this.#running.size >= MAX_RUNNING) return void refuse('too many requests are running', INTERNAL_ERROR)
     const stop = new AbortController()
     this.#running.set(id, stop)
-    this.#answer(method, params, exchange, stop.signal)
+    this.#respondTo(method, params, exchange, stop.signal)
       .then(fields => (stop.signal.aborted ? undefined : respond(fields)))
       .finally(() => this.#running.delete(id))
   }
@@ -404,13 +404,13 @@ export class BaseConnection implements Connection {
   /** The connection has ended: rejects all pending requests. */
   fail(error: RemoteError): void {
     if (this.#closed) return
-    const about = { cause: error, printed: error.printed }
-    this.#closed = new RemoteError(error.reason, error.message, about)
-    const inFlight = new RemoteError(error.reason, error.message, { ...about, executed: 'maybe' })
+    const details = { cause: error, printed: error.output }
+    this.#closed = new RemoteError(error.reason, error.message, details)
+    const pendingError = new RemoteError(error.reason, error.message, { ...details, executed: 'maybe' })
     for (const pending of this.#pending) {
       if (!pending) continue
-      this.#settle(pending, undefined, inFlight)
-      pending.exchange.drop(pending.id, error.message)
+      this.#settle(pending, undefined, pendingError)
+      pending.exchange.abandon(pending.id, error.message)
     }
     for (const stop of this.#running.values()) stop.abort()
     if (this.#isOpen && error.reason !== 'closed') this.#options.onClosed?.(error)
@@ -422,10 +422,10 @@ export class BaseConnection implements Connection {
   }
 
   async #close(): Promise<void> {
-    this.fail(closedLocally())
+    this.fail(closedError())
     const timeout = new Cancellation()
     const timer = setTimeout(() => timeout.abort(new Error('the server did not respond in time')), CLOSE_TIMEOUT)
-    await this.#transport?.leave(timeout).catch(error => this.#note(`the session was not ended: ${error}`))
+    await this.#transport?.endSession(timeout).catch(error => this.#debug(`the session was not ended: ${error}`))
     clearTimeout(timer)
     await this.#end?.()
   }

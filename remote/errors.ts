@@ -22,8 +22,8 @@ export type RemoteReason =
   | 'invalid'
   | 'closed'
 
-type About = Partial<
-  Pick<RemoteError, 'code' | 'data' | 'status' | 'challenge' | 'executed' | 'printed'> & { readonly cause: unknown }
+type ErrorDetails = Partial<
+  Pick<RemoteError, 'code' | 'data' | 'status' | 'challenge' | 'executed' | 'output'> & { readonly cause: unknown }
 >
 
 export class RemoteError extends Error {
@@ -36,18 +36,18 @@ export class RemoteError extends Error {
   /** `no`: the server did not execute the request. `maybe`: unknown. */
   readonly executed: 'no' | 'maybe'
   /** The last output of the program. Only for its operator: it can contain secrets. */
-  readonly printed: string | undefined
+  readonly output: string | undefined
 
-  constructor(reason: RemoteReason, message: string, about: About = {}) {
-    super(message, about.cause === undefined ? undefined : { cause: about.cause })
+  constructor(reason: RemoteReason, message: string, details: ErrorDetails = {}) {
+    super(message, details.cause === undefined ? undefined : { cause: details.cause })
     this.name = 'RemoteError'
     this.reason = reason
-    this.code = about.code ?? -32_000
-    this.data = isTooDeep(about.data) ? undefined : about.data
-    this.status = about.status
-    this.challenge = about.challenge
-    this.executed = about.executed ?? 'no'
-    this.printed = about.printed
+    this.code = details.code ?? -32_000
+    this.data = isTooDeep(details.data) ? undefined : details.data
+    this.status = details.status
+    this.challenge = details.challenge
+    this.executed = details.executed ?? 'no'
+    this.output = details.output
   }
 }
 
@@ -63,6 +63,6 @@ export const printable = (text: string): string =>
 /** The message for the operator of a program, with the program's last output. */
 export function operatorText(error: unknown): string {
   const message = error instanceof Error ? error.message : String(error)
-  const printed = error instanceof RemoteError ? error.printed : undefined
+  const printed = error instanceof RemoteError ? error.output : undefined
   return printed === undefined ? message : `${message}; it printed: ${printed}`
 }

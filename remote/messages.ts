@@ -12,13 +12,13 @@ export interface Request {
   readonly params: Fields
 }
 
-export type Call = Omit<Request, 'id'>
+export type OutgoingNotification = Omit<Request, 'id'>
 
 export interface Outgoing {
   readonly text: string
   readonly requests: readonly Request[]
   /** Undefined for a batch, and for a response to a request of the server. */
-  readonly notification: Call | undefined
+  readonly notification: OutgoingNotification | undefined
 }
 
 export const isId = (id: unknown): id is Id => typeof id === 'string' || typeof id === 'number'
@@ -38,10 +38,10 @@ export function readMessages(text: string): readonly Fields[] {
   return (Array.isArray(parsed) ? parsed : [parsed]).filter(isMessage)
 }
 
-export const answeredId = ({ id, method, result, error }: Fields): Id | undefined =>
+export const responseId = ({ id, method, result, error }: Fields): Id | undefined =>
   isId(id) && method === undefined && (result !== undefined || error !== undefined) ? id : undefined
 
-export function resultIn(text: string): Fields | undefined {
+export function readResult(text: string): Fields | undefined {
   const message = parse(text)
   const result = isObject(message) ? message['result'] : undefined
   return isObject(result) ? result : undefined
@@ -50,10 +50,10 @@ export function resultIn(text: string): Fields | undefined {
 /** Maximum levels of a result of a call, of params, and of the data of an error. Clients fail on deeper ones. */
 export const MAX_LEVELS = 64
 
-export const isTooDeep = (value: unknown, most = MAX_LEVELS): boolean =>
+export const isTooDeep = (value: unknown, max = MAX_LEVELS): boolean =>
   typeof value === 'object' &&
   value !== null &&
-  (most < 0 || Object.values(value).some(one => typeof one === 'object' && isTooDeep(one, most - 1)))
+  (max < 0 || Object.values(value).some(one => typeof one === 'object' && isTooDeep(one, max - 1)))
 
 /** Maximum size of a message. */
 export const MAX_MESSAGE = 64 * 1_024 * 1_024
@@ -69,7 +69,7 @@ interface ExchangeOptions {
  * generation, where ended calls stay in memory until a full garbage collection.
  */
 export class Exchange {
-  readonly out: Outgoing
+  readonly message: Outgoing
   readonly open: Map<Id, Request>
   /** The protocol version that the request contains; undefined for versions with a handshake. */
   readonly version: string | undefined
@@ -80,7 +80,7 @@ export class Exchange {
   readonly limit: number
 
   constructor(out: Outgoing, { version, headers, limit = MAX_MESSAGE }: ExchangeOptions = {}) {
-    this.out = out
+    this.message = out
     this.open = new Map(out.requests.map(request => [request.id, request]))
     this.version = version
     this.headers = headers
@@ -88,7 +88,7 @@ export class Exchange {
   }
 
   /** Gives up a request. */
-  drop(id: Id, reason: string): void {
+  abandon(id: Id, reason: string): void {
     if (this.open.delete(id) && this.open.size === 0) this.cancellation.abort(new Error(reason))
   }
 }
@@ -110,7 +110,7 @@ const IDEMPOTENT_METHODS: ReadonlySet<string> = new Set([
   'logging/setLevel',
 ])
 
-export const isIdempotent = ({ out }: Exchange): boolean =>
+export const isIdempotent = ({ message: out }: Exchange): boolean =>
   out.requests.length === 0
     ? out.notification !== undefined
     : out.requests.every(({ method }) => IDEMPOTENT_METHODS.has(method))

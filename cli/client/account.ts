@@ -7,7 +7,7 @@ import { createFileTokenCache } from '../../client/node/index.ts'
 import type { Grant } from '../../client/options.ts'
 import type { Platform } from '../../client/session.ts'
 import type { TokenContainer } from '../../client/stores.ts'
-import { given } from '../../client/text.ts'
+import { defined } from '../../client/text.ts'
 import { createCacheKey, secretsIn } from '../../client/token-store.ts'
 import type { CommandContext } from '../context.ts'
 import { type Credentials, recallCredentials } from './credentials.ts'
@@ -107,7 +107,7 @@ export async function openAuthFetch(
     tokenCache: accounts.cache,
     fetch: accounts.fetchFor(login),
     dynamicClientRegistration: { clientName: 'mcp-host' },
-    ...given({ profile, clientId, clientMetadataDocumentUri, scopes }),
+    ...defined({ profile, clientId, clientMetadataDocumentUri, scopes }),
     ...(clientId !== undefined && clientIssuer && { clientIssuer }),
     ...login.ways,
     ...credentials,

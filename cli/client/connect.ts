@@ -1,5 +1,5 @@
 // Connects to an MCP server of any protocol version, with or without a login, over Streamable HTTP or HTTP+SSE.
-import { readCue } from '../../client/challenge.ts'
+import { readChallenge } from '../../client/challenge.ts'
 import { AuthError } from '../../client/errors.ts'
 import type { AuthEvent } from '../../client/events.ts'
 import { causesOf, describeUnreachable } from '../../client/http.ts'
@@ -52,8 +52,8 @@ export function explainFailure(
   if (auth) return auth
   const network = networkFailureIn(causes)
   if (network !== undefined) {
-    const { what, fix } = describeUnreachable(thrown, network)
-    return new StartError('MH3202', `${login.url} ${what}; ${fix}`, about)
+    const { problem, fix } = describeUnreachable(thrown, network)
+    return new StartError('MH3202', `${login.url} ${problem}; ${fix}`, about)
   }
   if (!(thrown instanceof Error)) return new StartError('MH3203', String(thrown), about)
   const required = requiredScopes(thrown)
@@ -82,7 +82,7 @@ export function explainFailure(
 export function requiredScopes(thrown: unknown): readonly string[] {
   if (!(thrown instanceof RemoteError) || thrown.status !== 403 || thrown.challenge === undefined) return []
   try {
-    return readCue({ status: 403, headers: new Headers({ 'www-authenticate': thrown.challenge }) })?.scope ?? []
+    return readChallenge({ status: 403, headers: new Headers({ 'www-authenticate': thrown.challenge }) })?.scope ?? []
   } catch {
     return []
   }

@@ -1,7 +1,7 @@
 // Logs in to a server: receives the browser's redirect, and checks that the MCP server accepts the token.
 import { AuthError } from '../../client/errors.ts'
 import { createLoopbackRedirect } from '../../client/node/index.ts'
-import { earlierPort, type LoopbackHost } from '../../client/node/loopback.ts'
+import { type LoopbackHost, previousPort } from '../../client/node/loopback.ts'
 import { type AuthSession, requestChallenge, type SessionStatus } from '../../client/session.ts'
 import { StartError } from '../../core/http/errors.ts'
 import { connect, RemoteError } from '../../remote/index.ts'
@@ -56,7 +56,7 @@ async function createReceiver(context: CommandContext, options: ReceiverOptions)
     host,
     port: options.port,
     path: options.path,
-    preferredPort: earlierPort(options.before, host),
+    preferredPort: previousPort(options.before, host),
     openBrowser: show,
   })
 

@@ -2,7 +2,7 @@
 
 import { resolve } from 'node:path'
 import { isLoopback, RESERVED_PARAMETERS } from '../../client/resolve-options.ts'
-import { given, isScope, printable } from '../../client/text.ts'
+import { defined, isScope, printable } from '../../client/text.ts'
 import { type CommandOptionTable, type CommandValues, defineCommand, readSeconds } from '../command.ts'
 import { type CommandContext, usage } from '../context.ts'
 import { localTime } from '../text.ts'
@@ -87,7 +87,7 @@ function readWays(values: CommandValues<typeof WAY_OPTIONS>, before: ServerWays 
   const trusted = values['trusted-issuer']
   const parameters = values['authorize-param']?.map(readParameter)
   const hosts = values['allow-host']
-  const now = given({
+  const now = defined({
     resourceIndicator: readResource(values),
     resourceMatch: values['resource-match'],
     issuerMatch: values['issuer-match'],

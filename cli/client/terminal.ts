@@ -2,7 +2,7 @@
 import { createInterface } from 'node:readline'
 import { Writable } from 'node:stream'
 import type { AuthEvent } from '../../client/events.ts'
-import { nameProcess, printable } from '../../client/text.ts'
+import { printable, processText } from '../../client/text.ts'
 import type { Progress } from '../../remote/index.ts'
 import type { CommandContext } from '../context.ts'
 import type { CommandOutput } from '../render.ts'
@@ -123,7 +123,7 @@ function describe(event: AuthEvent): readonly [label: string, text: string] | un
     case 'authorization-started':
       return ['login', `at ${event.issuer}${scopesOf(event.scope)}`]
     case 'login-waiting':
-      return ['login', `waiting for ${nameProcess(event.pid)}: complete its login, or end that process to log in here`]
+      return ['login', `waiting for ${processText(event.pid)}: complete its login, or end that process to log in here`]
     case 'refresh-failed':
       return ['renewal', `failed: ${event.code}`]
     case 'step-up':

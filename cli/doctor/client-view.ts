@@ -1,5 +1,5 @@
 // Simulates a client's steps from the URL to a login, with the code of `createAuthFetch`.
-import { parseChallengeList, readCue } from '../../client/challenge.ts'
+import { parseChallengeList, readChallenge } from '../../client/challenge.ts'
 import type { ClientContext } from '../../client/context.ts'
 import { discoverResource, discoverServer, type ResourceInfo } from '../../client/discovery.ts'
 import { AuthError } from '../../client/errors.ts'
@@ -157,7 +157,7 @@ export async function examineAsClient(url: string): Promise<Finding[]> {
   try {
     const first = await ask(url, message('ping')).catch(() => undefined)
     const header = first?.headers['www-authenticate'] ?? ''
-    const cue = first && readCue({ status: first.status, headers: new Headers({ 'www-authenticate': header }) })
+    const cue = first && readChallenge({ status: first.status, headers: new Headers({ 'www-authenticate': header }) })
     if (!cue) return []
     challenged = cue.scope
     findings.push(describeChallenge(header))

@@ -1,6 +1,6 @@
 // Reads an OpenAPI document as the plugin `openapi` does, with its options from the command line.
 import { openConnections } from '../../client/node/fetch.ts'
-import { given } from '../../client/text.ts'
+import { defined } from '../../client/text.ts'
 import { validateValue } from '../../core/config/validate-value.ts'
 import { StartError } from '../../core/http/errors.ts'
 import { LoadError } from '../../plugins/openapi/document/load.ts'
@@ -32,7 +32,7 @@ export async function readSurvey(
   { methods, ...options }: SurveyOptions,
   directory: string,
 ): Promise<Survey> {
-  const plugin = { documents: { api: { document, ...given(options), methods: methodsOf(methods) } } }
+  const plugin = { documents: { api: { document, ...defined(options), methods: methodsOf(methods) } } }
   const [fault] = validateValue(plugin, openapi.plugin.options, [])
   if (fault) throw usage(`${fault.path.slice(2).join('.')}: found ${fault.found}; expected ${fault.expected}`)
   const source = { ...STANDARD, ...plugin.documents.api } as unknown as Source

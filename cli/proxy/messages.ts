@@ -2,7 +2,7 @@
 import { isObject } from '../../core/mcp/is-object.ts'
 import { META } from '../../core/mcp/protocol.ts'
 import { isHandshakeRevision } from '../../core/mcp/revisions.ts'
-import { type Call, type Fields, type Id, isId, parse, type Request } from '../../remote/messages.ts'
+import { type Fields, type Id, isId, type OutgoingNotification, parse, type Request } from '../../remote/messages.ts'
 
 /** An error response to the client. */
 export class Failure extends Error {
@@ -18,7 +18,7 @@ export class Failure extends Error {
 
 const noMessage = (why: string) => new Failure('no message', why, { code: -32_600 })
 
-function toCall(message: unknown): (Call & { readonly id: Id | undefined })[] {
+function toCall(message: unknown): (OutgoingNotification & { readonly id: Id | undefined })[] {
   if (!isObject(message)) throw noMessage('a message is a JSON object')
   const { id, method, params } = message
   if (method === undefined) return []

@@ -9,14 +9,14 @@ import { type Link, sleep, type Timing } from '../../remote/http/link.ts'
 import { createHttpTransport, type TransportName } from '../../remote/http/streamable.ts'
 import { createFetchWire } from '../../remote/http/wire.ts'
 import {
-  answeredId,
-  type Call,
   Exchange,
   type Fields,
   type Id,
   type Outgoing,
+  type OutgoingNotification,
   parse,
   readMessages,
+  responseId,
 } from '../../remote/messages.ts'
 import { protectNumbers, restoreNumbers } from '../exact-numbers.ts'
 import { type ClientLine, errorLine, Failure, onOneLine, ownVersion, readOutgoing } from './messages.ts'
@@ -25,7 +25,7 @@ export function createIgnoredTools(globs: readonly string[]) {
   // Globs take linear time, unlike regular expressions, and names of a server can be long.
   const isNamed = (name: unknown) => typeof name === 'string' && globs.some(glob => matchesGlob(glob, name))
 
-  function check({ method, params: { name } }: Call) {
+  function check({ method, params: { name } }: OutgoingNotification) {
     if (method !== 'tools/call') return
     if (typeof name !== 'string')
       throw new Failure('ignored', 'with --ignore-tool, the tool name of a call must be a string', { code: -32_602 })
@@ -75,12 +75,12 @@ function textOf(line: Line): string {
 }
 
 export function startRelay(settings: RelaySettings, ends: { input: Readable; output: Writable }) {
-  const { url, ignored, note, timing } = settings
-  const over = new Cancellation()
+  const { url, ignored, note: debug, timing } = settings
+  const closing = new Cancellation()
   const hurry = new Cancellation()
   const pending = new Map<Id, Exchange>()
   let untaken = 0
-  const tools = createToolHeaders(note)
+  const tools = createToolHeaders(debug)
   const output = createOutput(ends.output, { gone: () => end() })
   const link: Link = {
     url,
@@ -88,9 +88,9 @@ export function startRelay(settings: RelaySettings, ends: { input: Readable; out
     timing,
     receive,
     reopened: () => undefined,
-    note,
+    debug,
     isFinal: settings.isFinal,
-    over,
+    closing,
   }
   const transport = createHttpTransport(link, tools, settings.transport)
   /** Holds back other messages of a session until `initialize` is complete. */
@@ -116,9 +116,9 @@ export function startRelay(settings: RelaySettings, ends: { input: Readable; out
 
   async function receive(text: string): Promise<void> {
     const messages = readMessages(text)
-    if (messages.length === 0) return note('ignored a message of the server that is not JSON-RPC')
+    if (messages.length === 0) return debug('ignored a message of the server that is not JSON-RPC')
     for (const [index, message] of messages.entries()) {
-      const id = answeredId(message)
+      const id = responseId(message)
       const exchange = id === undefined ? undefined : pending.get(id)
       if (id !== undefined && !exchange) continue
       const method = id === undefined ? undefined : exchange?.open.get(id)?.method
@@ -137,11 +137,11 @@ export function startRelay(settings: RelaySettings, ends: { input: Readable; out
   }
 
   function fail(exchange: Exchange, thrown: unknown) {
-    if (over.aborted) return
+    if (closing.aborted) return
     const failure = settings.explain(thrown)
-    if (failure.code === UNSUPPORTED_VERSION && exchange.out.requests[0]?.method === 'initialize')
+    if (failure.code === UNSUPPORTED_VERSION && exchange.message.requests[0]?.method === 'initialize')
       settings.refusedInitialize()
-    if (exchange.out.requests.length === 0) note(`could not send a notification: ${failure.message}`)
+    if (exchange.message.requests.length === 0) debug(`could not send a notification: ${failure.message}`)
     for (const id of exchange.open.keys()) {
       pending.delete(id)
       refuse(id, failure)
@@ -169,7 +169,7 @@ export function startRelay(settings: RelaySettings, ends: { input: Readable; out
     if (!exchange) return true
     pending.delete(id as Id)
     // Pending messages are sent first.
-    setImmediate(() => exchange.drop(id as Id, 'the client cancelled the request'))
+    setImmediate(() => exchange.abandon(id as Id, 'the client cancelled the request'))
     return exchange.version === undefined
   }
 
@@ -182,7 +182,7 @@ export function startRelay(settings: RelaySettings, ends: { input: Readable; out
     for (const { id } of requests) pending.set(id, exchange)
     const share = requests.length === 0 ? 1 : 0
     untaken += share
-    note(
+    debug(
       `to the server: ${notification?.method ?? requests.map(({ method, id }) => `${method} ${JSON.stringify(id)}`).join(', ')}`,
     )
     const carried = (version === undefined ? gate : Promise.resolve())
@@ -218,9 +218,9 @@ export function startRelay(settings: RelaySettings, ends: { input: Readable; out
     await Promise.race([gate, sleep(FAREWELL, hurry).catch(() => undefined)])
     const farewell = new Cancellation()
     const timer = setTimeout(() => farewell.abort(new Error('the server did not respond in time')), FAREWELL)
-    await transport.leave(farewell).catch(thrown => note(`the session was not ended: ${thrown}`))
+    await transport.endSession(farewell).catch(thrown => debug(`the session was not ended: ${thrown}`))
     clearTimeout(timer)
-    over.abort(new Error('the relay has ended'))
+    closing.abort(new Error('the relay has ended'))
     await output.end()
   }
 

@@ -2,7 +2,7 @@
 import { AuthError } from '../../client/errors.ts'
 import type { AuthEvent } from '../../client/events.ts'
 import { createLoopbackRedirect } from '../../client/node/index.ts'
-import { earlierPort, type LoopbackHost } from '../../client/node/loopback.ts'
+import { type LoopbackHost, previousPort } from '../../client/node/loopback.ts'
 import { browserCommands } from '../../client/node/open-browser.ts'
 import { printable } from '../../client/text.ts'
 import { type Accounts, openAuthFetch } from '../client/account.ts'
@@ -51,7 +51,7 @@ async function redirectOf(login: Login, context: CommandContext) {
   }
   const authority = host === '::1' ? '[::1]' : host
   const openRedirect = (before: string | undefined) =>
-    createLoopbackRedirect({ ...openedBy, preferredPort: earlierPort(before, host) })
+    createLoopbackRedirect({ ...openedBy, preferredPort: previousPort(before, host) })
   return { options: { redirectUri: `http://${authority}:0${path}` }, platform: { openRedirect } }
 }
 

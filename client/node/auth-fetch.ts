@@ -5,7 +5,7 @@ import { AuthError } from '../errors.ts'
 import type { AuthorizationRedirectDelegate, ClientOAuthOptions } from '../options.ts'
 import { checkOptions } from '../resolve-options.ts'
 import { createGuardedFetch, isProxyFetch } from './fetch.ts'
-import { createLoopbackRedirect, earlierPort, type LoopbackHost } from './loopback.ts'
+import { createLoopbackRedirect, type LoopbackHost, previousPort } from './loopback.ts'
 
 const HOSTS: Readonly<Record<string, LoopbackHost>> = {
   localhost: 'localhost',
@@ -13,9 +13,9 @@ const HOSTS: Readonly<Record<string, LoopbackHost>> = {
   '[::1]': '::1',
 }
 
-type LoopbackPlace = NonNullable<ReturnType<typeof loopbackPlace>>
+type LoopbackUrl = NonNullable<ReturnType<typeof readLoopbackUrl>>
 
-function loopbackPlace(options: ClientOAuthOptions) {
+function readLoopbackUrl(options: ClientOAuthOptions) {
   const { redirectUri, authorizationRedirectDelegate, authorizationCallbackHandler } = options
   if (redirectUri === undefined || authorizationRedirectDelegate || authorizationCallbackHandler) return undefined
   if (!URL.canParse(String(redirectUri))) return undefined
@@ -24,10 +24,10 @@ function loopbackPlace(options: ClientOAuthOptions) {
   return protocol !== 'http:' || host === undefined ? undefined : { host, port: Number(port || 80), path }
 }
 
-const delegateAt =
-  (place: LoopbackPlace): AuthorizationRedirectDelegate =>
+const delegateTo =
+  (loopback: LoopbackUrl): AuthorizationRedirectDelegate =>
   async (authorizationUrl, _, context) => {
-    const redirect = await createLoopbackRedirect(place)
+    const redirect = await createLoopbackRedirect(loopback)
     try {
       return await redirect.delegate(authorizationUrl, redirect.redirectUri, context)
     } finally {
@@ -35,10 +35,10 @@ const delegateAt =
     }
   }
 
-const openAt =
-  ({ host, path }: LoopbackPlace): OpenRedirect =>
-  async before =>
-    createLoopbackRedirect({ host, path, preferredPort: earlierPort(before, host) })
+const createOpenRedirect =
+  ({ host, path }: LoopbackUrl): OpenRedirect =>
+  async previous =>
+    createLoopbackRedirect({ host, path, preferredPort: previousPort(previous, host) })
 
 function guardedFetch({ networkPolicy, fetch }: ClientOAuthOptions): typeof globalThis.fetch | undefined {
   if (networkPolicy?.blockPrivateNetworks && isProxyFetch(fetch)) {
@@ -57,11 +57,11 @@ function guardedFetch({ networkPolicy, fetch }: ClientOAuthOptions): typeof glob
  */
 export function createAuthFetch(options: ClientOAuthOptions): AuthFetch {
   checkOptions(options)
-  const place = loopbackPlace(options)
+  const loopback = readLoopbackUrl(options)
   const fetch = guardedFetch(options)
-  const all = { ...options, ...(fetch && { fetch }) }
+  const base = { ...options, ...(fetch && { fetch }) }
   const isOpen =
-    place?.port === 0 && options.interactive !== 'defer' && new URL(String(options.redirectUri)).search === ''
-  if (place && isOpen) return createAuthFetchOn({ openRedirect: openAt(place) }, all)
-  return createAuthFetchOn({}, { ...all, ...(place && { authorizationRedirectDelegate: delegateAt(place) }) })
+    loopback?.port === 0 && options.interactive !== 'defer' && new URL(String(options.redirectUri)).search === ''
+  if (loopback && isOpen) return createAuthFetchOn({ openRedirect: createOpenRedirect(loopback) }, base)
+  return createAuthFetchOn({}, { ...base, ...(loopback && { authorizationRedirectDelegate: delegateTo(loopback) }) })
 }

@@ -5,22 +5,22 @@ import { isIP, type LookupFunction } from 'node:net'
 import { LRUCache } from 'lru-cache'
 import type { Agent, buildConnector, Dispatcher, Pool } from 'undici'
 import { AuthError } from '../errors.ts'
-import { ProxyFailure } from '../http.ts'
-import { allowedHosts, kindOfAddress } from '../net-policy.ts'
+import { ProxyError } from '../http.ts'
+import { allowedHosts, classifyAddress } from '../net-policy.ts'
 import { isLoopback } from '../resolve-options.ts'
 import { printableUrl } from '../text.ts'
 
 type Undici = typeof import('undici')
 
 /** The signals of each response body. A signal without other references can be garbage-collected before it aborts. */
-const signals = new WeakMap<object, readonly (AbortSignal | undefined)[]>()
+const signalMap = new WeakMap<object, readonly (AbortSignal | undefined)[]>()
 
 /** undici removes `Authorization` and `Cookie` on a redirect to another origin, but keeps `DPoP`. */
-function withoutForeignProof(dispatcher: Dispatcher, first: string): Dispatcher {
-  let left = false
+function stripForeignProof(dispatcher: Dispatcher, first: string): Dispatcher {
+  let isForeign = false
   return dispatcher.compose(dispatch => (request, handler) => {
-    left ||= String(request.origin) !== first
-    if (!left) return dispatch(request, handler)
+    isForeign ||= String(request.origin) !== first
+    if (!isForeign) return dispatch(request, handler)
     const headers = Object.entries(request.headers ?? {}).filter(([name]) => name.toLowerCase() !== 'dpop')
     return dispatch({ ...request, headers: Object.fromEntries(headers) }, handler)
   })
@@ -34,17 +34,17 @@ export function fetchThrough(createDispatcher: (undici: Undici) => Dispatcher): 
   }
   let loaded: ReturnType<typeof load> | undefined
   return async (input, init) => {
-    const asked = new Request(input, init)
-    // The signal of `asked` can be garbage-collected.
-    const given = init?.signal ?? (input instanceof Request ? input.signal : undefined)
+    const request = new Request(input, init)
+    // The signal of `request` can be garbage-collected.
+    const outer = init?.signal ?? (input instanceof Request ? input.signal : undefined)
     const stop = new AbortController()
-    const signal = given ? AbortSignal.any([given, stop.signal]) : stop.signal
-    const { url, method, redirect } = asked
-    const headers = [...asked.headers] as [string, string][]
-    const body = asked.body === null ? null : await asked.arrayBuffer()
+    const signal = outer ? AbortSignal.any([outer, stop.signal]) : stop.signal
+    const { url, method, redirect } = request
+    const headers = [...request.headers] as [string, string][]
+    const body = request.body === null ? null : await request.arrayBuffer()
     loaded ??= load()
     const { fetch, dispatcher: shared } = await loaded
-    const dispatcher = asked.headers.has('dpop') ? withoutForeignProof(shared, new URL(url).origin) : shared
+    const dispatcher = request.headers.has('dpop') ? stripForeignProof(shared, new URL(url).origin) : shared
     try {
       const response = await fetch(url, { method, headers, redirect, body, signal, dispatcher })
       // undici reads and drops the body of a 205, which can be endless.
@@ -54,7 +54,7 @@ export function fetchThrough(createDispatcher: (undici: Undici) => Dispatcher): 
         if (response.headers.get('content-encoding')?.includes(',')) {
           throw new TypeError('the response has more than one content encoding')
         }
-        signals.set(response.body, [given, signal])
+        signalMap.set(response.body, [outer, signal])
       }
       return response as unknown as Response
     } catch (thrown) {
@@ -71,25 +71,25 @@ interface GuardOptions {
   readonly lookup?: LookupFunction
 }
 
-const isBlocked = (address: string): boolean => isIP(address) === 0 || kindOfAddress(address) !== 'public'
+const isBlocked = (address: string): boolean => isIP(address) === 0 || classifyAddress(address) !== 'public'
 
-const refusal = (host: string, address: string): AuthError =>
+const refusalError = (host: string, address: string): AuthError =>
   new AuthError(`${host} is at ${address}, inside a network which the network policy does not allow`, {
     code: 'blocked_address',
     fix: `if this is intended, list "${host}" in allowHosts`,
   })
 
-const notFound = (host: string) => Object.assign(new Error(`${host} cannot be resolved`), { code: 'ENOTFOUND' })
+const notFoundError = (host: string) => Object.assign(new Error(`${host} cannot be resolved`), { code: 'ENOTFOUND' })
 
 /** Rejects if a name has no address or a refused one. */
-function guardLookup(lookup: LookupFunction, isRefused: (address: string) => boolean): LookupFunction {
+function guardLookup(lookup: LookupFunction, isBlockedAddress: (address: string) => boolean): LookupFunction {
   return (hostname, options, callback) => {
     lookup(hostname, options, (error, found, family) => {
       const addresses = Array.isArray(found) ? found.map(({ address }) => address) : [found]
-      const refused = error ? undefined : addresses.find(isRefused)
-      if (refused !== undefined) callback(refusal(hostname, refused), [], 0)
+      const blocked = error ? undefined : addresses.find(isBlockedAddress)
+      if (blocked !== undefined) callback(refusalError(hostname, blocked), [], 0)
       // node:net throws an uncaught exception for an empty list.
-      else if (!error && addresses.length === 0) callback(notFound(hostname), [], 0)
+      else if (!error && addresses.length === 0) callback(notFoundError(hostname), [], 0)
       else callback(error, found, family)
     })
   }
@@ -102,8 +102,8 @@ function createGuardedAgents(
   options: Agent.Options = {},
 ) {
   const isAllowed = allowedHosts(allowHosts)
-  const agent = (isRefused: (address: string) => boolean) =>
-    new undici.Agent({ ...options, connect: { lookup: guardLookup(lookup, isRefused) } })
+  const agent = (isBlockedAddress: (address: string) => boolean) =>
+    new undici.Agent({ ...options, connect: { lookup: guardLookup(lookup, isBlockedAddress) } })
   const open = agent(() => false)
   const guarded = agent(isBlocked)
   return {
@@ -111,7 +111,7 @@ function createGuardedAgents(
     agentFor(url: URL): Dispatcher {
       if (isAllowed(url)) return open
       const literal = url.hostname.replace(/^\[|\]$/g, '')
-      if (isIP(literal) !== 0 && isBlocked(literal)) throw refusal(url.host, literal)
+      if (isIP(literal) !== 0 && isBlocked(literal)) throw refusalError(url.host, literal)
       return guarded
     },
     async close(): Promise<void> {
@@ -131,7 +131,7 @@ export async function openConnections({
   readonly connections: number
 }) {
   const { agentFor, isAllowed, close } = createGuardedAgents(await import('undici'), { allowHosts }, { connections })
-  const known = new LRUCache<string, Dispatcher>({ max: MAX_ORIGINS })
+  const agents = new LRUCache<string, Dispatcher>({ max: MAX_ORIGINS })
   function find(url: URL): Dispatcher {
     if (url.protocol === 'https:' || (url.protocol === 'http:' && isAllowed(url))) return agentFor(url)
     throw new AuthError(`${url.host} would be reached over plain http`, {
@@ -142,8 +142,8 @@ export async function openConnections({
   return {
     /** Throws an AuthError `blocked_address` or `insecure_endpoint`. */
     agentFor(origin: string): Dispatcher {
-      const agent = known.get(origin) ?? find(new URL(origin))
-      known.set(origin, agent)
+      const agent = agents.get(origin) ?? find(new URL(origin))
+      agents.set(origin, agent)
       return agent
     },
     /** Ends all requests. */
@@ -179,26 +179,26 @@ const VARIABLES = ['https_proxy', 'HTTPS_PROXY', 'http_proxy', 'HTTP_PROXY']
 export const usesProxy = (proxy: string): boolean =>
   proxy !== 'none' && (proxy !== 'env' || VARIABLES.some(name => (process.env[name] ?? '') !== ''))
 
-const namesOf = (origin: string): string =>
+const originNames = (origin: string): string =>
   VARIABLES.filter(name => {
     const value = process.env[name] ?? ''
     return URL.canParse(value) && new URL(value).origin === origin
   }).join(' and ')
 
-const watch =
+const watchConnect =
   (connect: buildConnector.connector, proxy: string): buildConnector.connector =>
   (options, callback) =>
     connect(options, (error, socket) => {
       if (!error) return callback(null, socket as NonNullable<typeof socket>)
       const { code = 'no connection' } = error as NodeJS.ErrnoException
-      callback(new ProxyFailure(`the HTTP proxy ${proxy} cannot be reached (${code})`, code, error), null)
+      callback(new ProxyError(`the HTTP proxy ${proxy} cannot be reached (${code})`, code, error), null)
     })
 
 export function createProxyDispatcher(undici: Undici, proxy: string, options: Agent.Options = {}): Dispatcher {
-  const clientFactory = (url: URL, given: object) => {
-    const from = proxy === 'env' ? `of ${namesOf(url.origin)}` : 'of the options'
-    const { connect } = given as { connect: buildConnector.connector }
-    return new undici.Pool(url, { ...(given as Pool.Options), connect: watch(connect, `${url.origin} ${from}`) })
+  const clientFactory = (url: URL, value: object) => {
+    const from = proxy === 'env' ? `of ${originNames(url.origin)}` : 'of the options'
+    const { connect } = value as { connect: buildConnector.connector }
+    return new undici.Pool(url, { ...(value as Pool.Options), connect: watchConnect(connect, `${url.origin} ${from}`) })
   }
   if (proxy !== 'env') return new undici.ProxyAgent({ ...options, clientFactory, uri: proxy })
   const direct = new undici.Agent(options)
@@ -218,10 +218,10 @@ interface ProxyFetchOptions {
   readonly proxy: string | URL
 }
 
-const proxied = new WeakSet<object>()
+const proxyFetches = new WeakSet<object>()
 
 /** The proxy resolves names, so addresses cannot be checked here. */
-export const isProxyFetch = (given: unknown): boolean => typeof given === 'function' && proxied.has(given)
+export const isProxyFetch = (value: unknown): boolean => typeof value === 'function' && proxyFetches.has(value)
 
 function checkProxy(proxy: string | URL): string {
   const text = String(proxy)
@@ -237,9 +237,9 @@ function checkProxy(proxy: string | URL): string {
  * Creates a `fetch` through a proxy (CONNECT, also for plain http). Not compatible with
  * `networkPolicy.blockPrivateNetworks`. Throws an AuthError `invalid_options`.
  */
-export function createProxyFetch({ proxy: given }: ProxyFetchOptions): typeof fetch {
-  const proxy = checkProxy(given)
+export function createProxyFetch({ proxy: value }: ProxyFetchOptions): typeof fetch {
+  const proxy = checkProxy(value)
   const proxyFetch = fetchThrough(undici => createProxyDispatcher(undici, proxy))
-  proxied.add(proxyFetch)
+  proxyFetches.add(proxyFetch)
   return proxyFetch
 }

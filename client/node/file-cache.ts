@@ -5,8 +5,8 @@ import { readdir } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { AuthError } from '../errors.ts'
 import type { CacheContext, LoginLease, TokenCache, TokenContainer } from '../stores.ts'
-import { given } from '../text.ts'
-import { fileLockFreed, lockHolder, tryFileLock, withFileLock } from './file-lock.ts'
+import { defined } from '../text.ts'
+import { readLockOwner, tryFileLock, waitForFileLock, withFileLock } from './file-lock.ts'
 import {
   ensurePrivateDirectory,
   privateDirectoryExists,
@@ -52,17 +52,17 @@ interface Content {
 export function createFileTokenCache(directory: string, { key }: FileTokenCacheOptions = {}) {
   const home = resolve(directory)
   const tokenKey = createTokenKey(home, key)
-  let tidied: Promise<void> | undefined
+  let cleaned: Promise<void> | undefined
 
   const pathOf = (context: CacheContext, extension: string) => join(home, checkName(context.key) + extension)
 
   async function prepare(): Promise<void> {
     await ensurePrivateDirectory(home)
-    tidied ??= removeLeftovers(home).catch(error => {
-      tidied = undefined
+    cleaned ??= removeLeftovers(home).catch(error => {
+      cleaned = undefined
       throw error
     })
-    await tidied
+    await cleaned
   }
 
   async function read(name: string): Promise<Content | undefined> {
@@ -70,7 +70,7 @@ export function createFileTokenCache(directory: string, { key }: FileTokenCacheO
     const file = join(home, name + EXTENSION)
     const sealed = await readPrivateFile(file)
     if (!sealed) return undefined
-    const box = await tokenKey.toOpen(file)
+    const box = await tokenKey.keyToOpen(file)
     return parse(box.open(sealed.toString('latin1'), name, file).toString(), file)
   }
 
@@ -93,7 +93,7 @@ export function createFileTokenCache(directory: string, { key }: FileTokenCacheO
       const file = pathOf(context, EXTENSION)
       await prepare()
       const content: Content = { label: context.label, tokens }
-      const box = await tokenKey.toSeal()
+      const box = await tokenKey.keyToSeal()
       await writePrivateFile(file, box.seal(Buffer.from(JSON.stringify(content)), context.key))
     },
     async deleteTokens(context: CacheContext) {
@@ -110,7 +110,7 @@ export function createFileTokenCache(directory: string, { key }: FileTokenCacheO
       await prepare()
       const lock = await tryFileLock(path)
       if (lock) return { held: true, release: () => lock.release() }
-      return { held: false, pid: await lockHolder(path), wait: signal => fileLockFreed(path, { signal }) }
+      return { held: false, pid: await readLockOwner(path), wait: signal => waitForFileLock(path, { signal }) }
     },
     /** Lists all files by key; unreadable files have an error. */
     async list(): Promise<CachedLogin[]> {
@@ -135,7 +135,7 @@ function parse(text: string, file: string): Content {
   if (content.tokens?.v === 1) return content
   throw new AuthError(`the token file ${file} has an unsupported version`, {
     code: 'cache_failed',
-    fix: `use the version that wrote it, or ${LOG_IN_AGAIN}`,
+    fix: `use the version that wrote it, or ${LOG_IN}`,
   })
 }
 
@@ -144,7 +144,7 @@ function withoutSecrets(key: string, file: string, { label, tokens }: Content): 
   const { authorizationServer = registration?.issuer, clientId = registration?.clientId } = tokens
   return {
     ...{ key, label, file },
-    ...given({ authorizationServer, clientId, resource, scope, tokenType, obtainedAt, expiresIn }),
+    ...defined({ authorizationServer, clientId, resource, scope, tokenType, obtainedAt, expiresIn }),
     hasAccessToken: tokens.accessToken !== undefined,
     hasRefreshToken: tokens.refreshToken !== undefined,
   }
@@ -173,11 +173,11 @@ export function createCryptoBox(key: Uint8Array) {
     /** Throws `cache_failed` for a wrong key or name, or modified text. `source`: file name for the message. */
     open(sealed: string, name: string, source: string): Buffer {
       const [, prefix, sealedBy, text] = /^([\w-]+\.v\d+)\.([\w-]+)\.([\w-]+)\n$/.exec(sealed) ?? []
-      if (text === undefined) throw unreadable(source, 'is damaged or truncated')
-      if (prefix !== PREFIX) throw unreadable(source, `has an unsupported format (${prefix})`)
+      if (text === undefined) throw readError(source, 'is damaged or truncated')
+      if (prefix !== PREFIX) throw readError(source, `has an unsupported format (${prefix})`)
       if (sealedBy !== keyId) {
-        const fix = `restore the key that encrypted it (MCP_HOST_TOKEN_KEY, or the key file in the same folder), or ${LOG_IN_AGAIN}`
-        throw unreadable(source, `is encrypted with another key (key id ${sealedBy}, not ${keyId})`, undefined, fix)
+        const fix = `restore the key that encrypted it (MCP_HOST_TOKEN_KEY, or the key file in the same folder), or ${LOG_IN}`
+        throw readError(source, `is encrypted with another key (key id ${sealedBy}, not ${keyId})`, undefined, fix)
       }
       const body = Buffer.from(text, 'base64url')
       const decipher = createDecipheriv('aes-256-gcm', key, body.subarray(0, NONCE_BYTES), { authTagLength: TAG_BYTES })
@@ -185,7 +185,7 @@ export function createCryptoBox(key: Uint8Array) {
         decipher.setAAD(bindingOf(name)).setAuthTag(body.subarray(-TAG_BYTES))
         return Buffer.concat([decipher.update(body.subarray(NONCE_BYTES, -TAG_BYTES)), decipher.final()])
       } catch (cause) {
-        throw unreadable(source, 'was changed since it was written, or belongs to another name', cause)
+        throw readError(source, 'was changed since it was written, or belongs to another name', cause)
       }
     },
   }
@@ -206,9 +206,9 @@ function decodeKey(text: string): Uint8Array | undefined {
   return /^[\w+/-]{43}=?$/.test(text) ? Buffer.from(text, 'base64') : undefined
 }
 
-const LOG_IN_AGAIN = 'delete that file (`mcp-host logout URL` does) and log in again'
+const LOG_IN = 'delete that file (`mcp-host logout URL` does) and log in again'
 
-const unreadable = (source: string, what: string, cause?: unknown, fix = LOG_IN_AGAIN): AuthError =>
+const readError = (source: string, what: string, cause?: unknown, fix = LOG_IN): AuthError =>
   new AuthError(`the token file ${source} ${what}`, { code: 'cache_failed', cause, fix })
 
 /** Default: `MCP_HOST_TOKEN_KEY`, otherwise the file `token.key`. Throws `invalid_options` for an invalid key. */
@@ -216,28 +216,28 @@ function createTokenKey(directory: string, given: Uint8Array | string | undefine
   const configured = given ?? (process.env['MCP_HOST_TOKEN_KEY'] || undefined)
   if (configured !== undefined) {
     const box = createCryptoBox(readKey(configured, given === undefined ? 'MCP_HOST_TOKEN_KEY' : '`key`'))
-    return { toSeal: async () => box, toOpen: async (_source: string) => box }
+    return { keyToSeal: async () => box, keyToOpen: async (_source: string) => box }
   }
   const path = join(directory, 'token.key')
   let box: CryptoBox | undefined
-  async function load(): Promise<CryptoBox | undefined> {
+  async function readContent(): Promise<CryptoBox | undefined> {
     const content = box ? undefined : await readPrivateFile(path)
     if (content) box = createCryptoBox(readKeyFile(content.toString('latin1'), path))
     return box
   }
   return {
-    async toSeal(): Promise<CryptoBox> {
-      return (await load()) ?? withFileLock(`${path}.lock`, async () => (await load()) ?? make())
+    async keyToSeal(): Promise<CryptoBox> {
+      return (await readContent()) ?? withFileLock(`${path}.lock`, async () => (await readContent()) ?? createKey())
     },
-    async toOpen(source: string): Promise<CryptoBox> {
-      const loaded = await load()
+    async keyToOpen(source: string): Promise<CryptoBox> {
+      const loaded = await readContent()
       if (loaded) return loaded
-      const fix = `restore the key file, set MCP_HOST_TOKEN_KEY, or ${LOG_IN_AGAIN}`
-      throw unreadable(source, `cannot be decrypted, because the key file ${path} is missing`, undefined, fix)
+      const fix = `restore the key file, set MCP_HOST_TOKEN_KEY, or ${LOG_IN}`
+      throw readError(source, `cannot be decrypted, because the key file ${path} is missing`, undefined, fix)
     },
   }
 
-  async function make(): Promise<CryptoBox> {
+  async function createKey(): Promise<CryptoBox> {
     const key = crypto.getRandomValues(new Uint8Array(32))
     await writePrivateFile(path, `${Buffer.from(key).toString('base64url')}\n`)
     box = createCryptoBox(key)

@@ -7,22 +7,22 @@ import { basename, join } from 'node:path'
 import { performance } from 'node:perf_hooks'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { AuthError } from '../errors.ts'
-import { nameProcess } from '../text.ts'
+import { processText } from '../text.ts'
 
 const OWNER = /^([\w-]{16})\.(\d+)\.(\d+)\.[\w-]{12}$/
 const TEMPORARY = /\.tmp\.([\w-]+\.\d+\.\d+\.[\w-]+)$/
 
-export function nameOwner(): string {
+export function createOwnerName(): string {
   const start = readStart(process.pid) ?? '0'
   return `${machineId()}.${process.pid}.${start}.${randomBytes(9).toString('base64url')}`
 }
 
-export const temporaryName = (path: string, owner = nameOwner()): string => `${path}.tmp.${owner}`
+export const temporaryName = (path: string, owner = createOwnerName()): string => `${path}.tmp.${owner}`
 
 export const temporaryOwner = (name: string): string | undefined => TEMPORARY.exec(name)?.[1]
 
 /** `unknown`: on another machine, or the process id cannot be verified. */
-export function judgeOwner(name: string): 'alive' | 'dead' | 'unknown' {
+export function checkOwner(name: string): 'alive' | 'dead' | 'unknown' {
   const [, machine, pid, start] = OWNER.exec(name) ?? []
   if (machine !== machineId()) return 'unknown'
   if (!processExists(Number(pid))) return 'dead'
@@ -78,7 +78,7 @@ interface LockTiming {
 const TIMING: LockTiming = { wait: 30_000, poll: 100, heartbeat: 2_000, stale: 10_000, abandoned: 300_000 }
 
 /** Polls that a release may take between its two steps. Its second step can fail on Windows. */
-const POLLS_OF_RELEASE = 20
+const RELEASE_POLLS = 20
 
 interface LockOptions {
   readonly signal?: AbortSignal | undefined
@@ -102,46 +102,46 @@ export async function withFileLock<T>(path: string, work: () => Promise<T>, opti
 export async function acquireFileLock(path: string, { signal, timing }: LockOptions = {}): Promise<FileLock> {
   const times = { ...TIMING, ...timing }
   const until = performance.now() + times.wait
-  const lock = await take(path, times, async (claim, watch) => {
-    for (let pause = 4; ; pause = Math.min(pause * 2, times.poll)) {
-      if (await claim()) return true
-      if (!(await watch()) && (await claim())) return true
+  const lock = await takeLock(path, times, async (createLock, watch) => {
+    for (let delay = 4; ; delay = Math.min(delay * 2, times.poll)) {
+      if (await createLock()) return true
+      if (!(await watch()) && (await createLock())) return true
       if (performance.now() >= until) return false
-      await rest(pause, signal)
+      await pause(delay, signal)
     }
   })
-  if (!lock) throw await busy(path, times.wait)
+  if (!lock) throw await busyError(path, times.wait)
   return lock
 }
 
 export async function tryFileLock(path: string, { timing }: LockOptions = {}): Promise<FileLock | undefined> {
   const times = { ...TIMING, ...timing }
-  return take(path, times, async (claim, watch) => (await claim()) || (!(await watch()) && claim()))
+  return takeLock(path, times, async (createLock, watch) => (await createLock()) || (!(await watch()) && createLock()))
 }
 
 /**
  * Waits for the current holder. Resolves to false if it released the lock, and to true if it ended without releasing it. Rejects
  * with the signal's reason on abort.
  */
-export async function fileLockFreed(path: string, { signal, timing }: LockOptions = {}): Promise<boolean> {
+export async function waitForFileLock(path: string, { signal, timing }: LockOptions = {}): Promise<boolean> {
   const times = { ...TIMING, ...timing }
   const watch = watchOwner(path, times)
-  const first = await watch()
+  const initial = await watch()
   let polls = 0
-  for (let owner = first; ; owner = await watch()) {
-    if (owner === false || (owner !== undefined && owner !== first)) return true
+  for (let owner = initial; ; owner = await watch()) {
+    if (owner === false || (owner !== undefined && owner !== initial)) return true
     if (owner === undefined) {
       // A release removes the owner file, then the directory. If the holder dies, the directory remains until the next holder.
       if (!(await orAbsent(stat(path)))) return false
-      if (first && judgeOwner(first) === 'dead') return true
-      if (++polls > POLLS_OF_RELEASE) return !first
+      if (initial && checkOwner(initial) === 'dead') return true
+      if (++polls > RELEASE_POLLS) return !initial
     }
-    await rest(times.poll, signal)
+    await pause(times.poll, signal)
   }
 }
 
 /** Returns the process id of the holder, if the holder runs on this machine. */
-export async function lockHolder(path: string): Promise<number | undefined> {
+export async function readLockOwner(path: string): Promise<number | undefined> {
   const [, machine, pid] = OWNER.exec((await readOwner(path).catch(() => undefined))?.owner ?? '') ?? []
   return machine === machineId() ? Number(pid) : undefined
 }
@@ -149,21 +149,21 @@ export async function lockHolder(path: string): Promise<number | undefined> {
 /** Returns the owner's file name, false if this call removed a dead owner, or undefined without an owner. */
 type Watch = () => Promise<string | false | undefined>
 
-async function take(
+async function takeLock(
   path: string,
   times: LockTiming,
-  attempt: (claim: () => Promise<boolean>, watch: Watch) => Promise<boolean>,
+  attempt: (createLock: () => Promise<boolean>, watch: Watch) => Promise<boolean>,
 ): Promise<FileLock | undefined> {
-  const owner = nameOwner()
+  const owner = createOwnerName()
   const prepared = temporaryName(path, owner)
   let taken = false
   try {
     await mkdir(prepared, { mode: 0o700 })
     await (await open(join(prepared, owner), 'wx', 0o600)).close()
     taken = await attempt(() => renameOntoFree(prepared, path), watchOwner(path, times))
-    return taken ? hold(path, owner, times) : undefined
+    return taken ? startHeartbeat(path, owner, times) : undefined
   } catch (error) {
-    throw explain(error, path)
+    throw explainError(error, path)
   } finally {
     if (!taken) await rm(prepared, { recursive: true, force: true }).catch(() => {})
   }
@@ -183,7 +183,7 @@ async function renameOntoFree(prepared: string, path: string): Promise<boolean> 
   }
 }
 
-function hold(path: string, owner: string, { heartbeat }: LockTiming): FileLock {
+function startHeartbeat(path: string, owner: string, { heartbeat }: LockTiming): FileLock {
   const file = join(path, owner)
   const beat = () => {
     const now = new Date()
@@ -195,7 +195,7 @@ function hold(path: string, owner: string, { heartbeat }: LockTiming): FileLock 
     async release() {
       clearInterval(timer)
       await orAbsent(unlink(file)).catch(error => {
-        throw explain(error, path)
+        throw explainError(error, path)
       })
       await rmdir(path).catch(() => {})
     },
@@ -204,20 +204,20 @@ function hold(path: string, owner: string, { heartbeat }: LockTiming): FileLock 
 
 function watchOwner(path: string, { stale, abandoned, poll }: LockTiming): Watch {
   let last: { readonly owner: string; readonly beat: number } | undefined
-  let lookedAt = 0
-  let quiet = 0
+  let checkedAt = 0
+  let silent = 0
   return async () => {
     const seen = await readOwner(path)
     if (!seen) return undefined
     const now = performance.now()
     // A suspended watcher cannot judge the owner.
-    quiet = last?.owner === seen.owner && last.beat === seen.beat ? quiet + Math.min(now - lookedAt, 2 * poll) : 0
-    lookedAt = now
+    silent = last?.owner === seen.owner && last.beat === seen.beat ? silent + Math.min(now - checkedAt, 2 * poll) : 0
+    checkedAt = now
     last = seen
-    const state = judgeOwner(seen.owner)
+    const state = checkOwner(seen.owner)
     // Another living process keeps its lock: it can be suspended and continue. This process is not suspended.
     const isOther = state === 'alive' && !seen.owner.startsWith(`${machineId()}.${process.pid}.`)
-    const isSilent = quiet >= stale && (state === 'unknown' || Date.now() - seen.beat >= abandoned)
+    const isSilent = silent >= stale && (state === 'unknown' || Date.now() - seen.beat >= abandoned)
     if (isOther || (state !== 'dead' && !isSilent)) return seen.owner
     await orAbsent(unlink(join(path, seen.owner)))
     return false
@@ -240,22 +240,22 @@ export async function orAbsent<T>(work: Promise<T>): Promise<T | undefined> {
   }
 }
 
-async function rest(milliseconds: number, signal: AbortSignal | undefined): Promise<void> {
+async function pause(milliseconds: number, signal: AbortSignal | undefined): Promise<void> {
   signal?.throwIfAborted()
   await sleep(milliseconds * (0.5 + Math.random() / 2), undefined, signal && { signal }).catch(() => {})
   signal?.throwIfAborted()
 }
 
-async function busy(path: string, wait: number): Promise<AuthError> {
-  const holder = nameProcess(await lockHolder(path))
-  return new AuthError(`the lock ${basename(path)} was held by ${holder} for ${wait / 1000} s`, {
+async function busyError(path: string, wait: number): Promise<AuthError> {
+  const owner = processText(await readLockOwner(path))
+  return new AuthError(`the lock ${basename(path)} was held by ${owner} for ${wait / 1000} s`, {
     code: 'temporarily_unavailable',
     retryable: true,
     fix: `try again, or, if that process hangs, end it (the lock is ${path})`,
   })
 }
 
-function explain(error: unknown, path: string): unknown {
+function explainError(error: unknown, path: string): unknown {
   const { code, syscall } = error as NodeJS.ErrnoException
   if (code === undefined || syscall === undefined) return error
   return new AuthError(`the lock ${path} cannot be used (${syscall}: ${code})`, {

@@ -62,7 +62,7 @@ function sendPage(response: ServerResponse, [status, title, text]: Page): void {
 export type LoopbackHost = 'localhost' | '127.0.0.1' | '::1'
 
 /** The port of an earlier redirect URI on this host. A client registration is valid only for its redirect URI. */
-export function earlierPort(redirectUri: string | undefined, host: LoopbackHost): number | undefined {
+export function previousPort(redirectUri: string | undefined, host: LoopbackHost): number | undefined {
   const { hostname, port } = URL.canParse(redirectUri ?? '') ? new URL(redirectUri ?? '') : { hostname: '', port: '' }
   return hostname.replace(/^\[|\]$/g, '') === host && port !== '' ? Number(port) : undefined
 }
@@ -79,13 +79,13 @@ async function listenOnLoopback(host: LoopbackHost, port: number, handler: Reque
       const first = await bind(host === '::1' ? '::1' : '127.0.0.1', port, handler)
       servers.push(first)
       const bound = (first.address() as AddressInfo).port
-      if (host === 'localhost') servers.push(...(await bindIfThere('::1', bound, handler)))
+      if (host === 'localhost') servers.push(...(await bindIfAvailable('::1', bound, handler)))
       return listenerOf(servers, bound)
     } catch (error) {
-      await Promise.all(servers.map(closed))
+      await Promise.all(servers.map(waitForClose))
       const { code } = error as NodeJS.ErrnoException
       if (code === 'EADDRINUSE' && port === 0 && attempt < PORT_ATTEMPTS) continue
-      throw explain(error, host, port)
+      throw explainError(error, host, port)
     }
   }
 }
@@ -97,7 +97,7 @@ function listenerOf(servers: readonly Server[], port: number) {
       for (const server of servers) keep ? server.ref() : server.unref()
     },
     async close(unfinished: Iterable<Promise<void>>): Promise<void> {
-      const ended = Promise.all(servers.map(closed))
+      const ended = Promise.all(servers.map(waitForClose))
       await Promise.all(unfinished)
       for (const server of servers) server.closeAllConnections()
       await ended
@@ -111,7 +111,7 @@ async function bind(address: string, port: number, handler: RequestListener): Pr
   return server
 }
 
-async function bindIfThere(address: string, port: number, handler: RequestListener): Promise<Server[]> {
+async function bindIfAvailable(address: string, port: number, handler: RequestListener): Promise<Server[]> {
   try {
     return [await bind(address, port, handler)]
   } catch (error) {
@@ -121,9 +121,9 @@ async function bindIfThere(address: string, port: number, handler: RequestListen
   }
 }
 
-const closed = (server: Server) => new Promise<void>(resolve => server.close(() => resolve()))
+const waitForClose = (server: Server) => new Promise<void>(resolve => server.close(() => resolve()))
 
-function explain(cause: unknown, host: string, port: number): AuthError {
+function explainError(cause: unknown, host: string, port: number): AuthError {
   const { code, message } = cause as NodeJS.ErrnoException
   const where = `port ${port} of ${host}`
   if (code === 'EADDRINUSE') {
@@ -156,17 +156,17 @@ export interface LoopbackRedirectOptions {
 export async function createLoopbackRedirect(options: LoopbackRedirectOptions = {}) {
   const { host = '127.0.0.1', port = 0, path = '/callback', openBrowser = openDefaultBrowser } = options
   checkOptions(host, port, path)
-  const waiting = new Map<string, { resolve(url: URL): void; reject(reason: unknown): void }>()
-  const answers = new Set<Promise<void>>()
+  const logins = new Map<string, { resolve(url: URL): void; reject(reason: unknown): void }>()
+  const pages = new Set<Promise<void>>()
   let listener: Promise<LoopbackListener> | undefined
-  let stopped: Promise<void> = Promise.resolve()
+  let closing: Promise<void> = Promise.resolve()
 
-  const reserved = port === 0 ? await reserve(options.preferredPort) : undefined
+  const reserved = port === 0 ? await reservePort(options.preferredPort) : undefined
   reserved?.keepProcess(false)
   if (reserved) listener = Promise.resolve(reserved)
   const redirect = new URL(`http://${host === '::1' ? '[::1]' : host}:${reserved?.port ?? port}${path}`)
 
-  async function reserve(preferred = 0): Promise<LoopbackListener> {
+  async function reservePort(preferred = 0): Promise<LoopbackListener> {
     try {
       return await listenOnLoopback(host, preferred, receive)
     } catch (error) {
@@ -177,8 +177,8 @@ export async function createLoopbackRedirect(options: LoopbackRedirectOptions = 
 
   function receive(request: IncomingMessage, response: ServerResponse): void {
     const sent = new Promise<void>(resolve => response.once('close', resolve))
-    answers.add(sent)
-    sent.then(() => answers.delete(sent))
+    pages.add(sent)
+    sent.then(() => pages.delete(sent))
     sendPage(response, answer(request))
   }
 
@@ -188,16 +188,16 @@ export async function createLoopbackRedirect(options: LoopbackRedirectOptions = 
     const callback = url.startsWith('/') ? new URL(redirect.origin + url) : undefined
     if (callback?.pathname !== redirect.pathname) return NOT_FOUND
     if (method !== 'GET') return GET_ONLY
-    const [state, ...others] = callback.searchParams.getAll('state')
-    const login = state === undefined || others.length > 0 ? undefined : waiting.get(state)
+    const [state, ...otherLogins] = callback.searchParams.getAll('state')
+    const login = state === undefined || otherLogins.length > 0 ? undefined : logins.get(state)
     if (state === undefined || !login) return UNEXPECTED
-    waiting.delete(state)
+    logins.delete(state)
     login.resolve(callback)
     return callback.searchParams.has('error') ? REFUSED : RECEIVED
   }
 
   async function start(): Promise<void> {
-    listener ??= stopped.then(() => listenOnLoopback(host, Number(redirect.port || 80), receive))
+    listener ??= closing.then(() => listenOnLoopback(host, Number(redirect.port || 80), receive))
     const current = listener
     try {
       const ready = await current
@@ -211,8 +211,8 @@ export async function createLoopbackRedirect(options: LoopbackRedirectOptions = 
   async function stop(): Promise<void> {
     const current = listener
     listener = undefined
-    if (current) stopped = current.then(ready => ready.close([...answers])).catch(() => {})
-    await stopped
+    if (current) closing = current.then(ready => ready.close([...pages])).catch(() => {})
+    await closing
   }
 
   async function delegate(
@@ -221,20 +221,20 @@ export async function createLoopbackRedirect(options: LoopbackRedirectOptions = 
     { signal }: { signal: AbortSignal },
   ): Promise<URL> {
     const state = authorizationUrl.searchParams.get('state')
-    if (redirectUri !== redirect.href || !state) throw misused(redirectUri, redirect.href)
+    if (redirectUri !== redirect.href || !state) throw misuseError(redirectUri, redirect.href)
     signal.throwIfAborted()
-    const returned = new Promise<URL>((resolve, reject) => waiting.set(state, { resolve, reject }))
+    const returned = new Promise<URL>((resolve, reject) => logins.set(state, { resolve, reject }))
     returned.catch(() => {})
     try {
       await start()
       // A browser command can run until its window closes.
       Promise.resolve(signal.aborted ? undefined : openBrowser(authorizationUrl)).catch(error =>
-        waiting.get(state)?.reject(error),
+        logins.get(state)?.reject(error),
       )
       return await withAbort(returned, signal)
     } finally {
-      waiting.delete(state)
-      if (waiting.size === 0) await stop()
+      logins.delete(state)
+      if (logins.size === 0) await stop()
     }
   }
 
@@ -246,7 +246,7 @@ export async function createLoopbackRedirect(options: LoopbackRedirectOptions = 
     /** Ends pending logins with `aborted` and stops listening. */
     async close(): Promise<void> {
       const reason = new AuthError('the login was cancelled before the browser returned', { code: 'aborted' })
-      for (const { reject } of waiting.values()) reject(reason)
+      for (const { reject } of logins.values()) reject(reason)
       await stop()
     },
   }
@@ -263,7 +263,7 @@ function checkOptions(host: string, port: number, path: string): void {
   }
 }
 
-function misused(given: string, ours: string): AuthError {
+function misuseError(given: string, ours: string): AuthError {
   return new AuthError(`the loopback redirect of ${ours} got a login without state, or for ${given}`, {
     code: 'invalid_options',
     fix: 'set its `redirectUri` and its `delegate` together as `redirectUri` and `authorizationRedirectDelegate`',

@@ -3,7 +3,7 @@ import { constants, type Stats } from 'node:fs'
 import { type FileHandle, lstat, mkdir, open, readdir, rename, rm, unlink } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { AuthError } from '../errors.ts'
-import { judgeOwner, orAbsent, temporaryName, temporaryOwner } from './file-lock.ts'
+import { checkOwner, orAbsent, temporaryName, temporaryOwner } from './file-lock.ts'
 
 const MAX_BYTES = 1024 * 1024
 const LEFT_OVER = 24 * 60 * 60 * 1000
@@ -81,7 +81,7 @@ export async function removeLeftovers(directory: string): Promise<void> {
 }
 
 async function isLeftOver(path: string, owner: string): Promise<boolean> {
-  const state = judgeOwner(owner)
+  const state = checkOwner(owner)
   if (state !== 'unknown') return state === 'dead'
   const stats = await orAbsent(lstat(path))
   return stats !== undefined && Date.now() - stats.mtimeMs > LEFT_OVER

@@ -408,7 +408,7 @@ export class Upstream implements UpstreamClient {
       ...(settings.revision === undefined && this.#era !== undefined && { era: this.#era }),
       onStderr: line =>
         host.log.info({ code: 'MH2946', upstream: settings.name, stderr: line }, 'stderr of an upstream server'),
-      onNote: note => host.log.debug({ upstream: settings.name, note }, 'connection of an upstream server'),
+      onDebug: note => host.log.debug({ upstream: settings.name, note }, 'connection of an upstream server'),
       ...events,
     }
   }

@@ -12,10 +12,10 @@ export interface StreamEvent {
 /** Maximum reconnection time that a server can set, milliseconds. */
 const MAX_RETRY = 3_600_000
 
-const tooLarge = (most: number) =>
-  new RemoteError('too-large', `an event of the server is larger than ${most} characters`, { executed: 'maybe' })
+const tooLargeError = (maxLength: number) =>
+  new RemoteError('too-large', `an event of the server is larger than ${maxLength} characters`, { executed: 'maybe' })
 
-interface Draft {
+interface EventDraft {
   event: string
   data: string | undefined
   id: string | undefined
@@ -23,9 +23,9 @@ interface Draft {
   size: number
 }
 
-const blank = (): Draft => ({ event: 'message', data: undefined, id: undefined, retry: undefined, size: 0 })
+const createDraft = (): EventDraft => ({ event: 'message', data: undefined, id: undefined, retry: undefined, size: 0 })
 
-function take(draft: Draft, line: string): void {
+function readField(draft: EventDraft, line: string): void {
   const colon = line.indexOf(':')
   if (colon === 0) return
   const field = colon === -1 ? line : line.slice(0, colon)
@@ -36,23 +36,23 @@ function take(draft: Draft, line: string): void {
   else if (field === 'retry' && /^\d{1,9}$/.test(value)) draft.retry = Math.min(Number(value), MAX_RETRY)
 }
 
-/** Returns the events that each chunk completes. Throws a RemoteError `too-large` for events of more than `most` characters. */
-function createEventParser(most: number): (chunk: Uint8Array) => StreamEvent[] {
+/** Returns the events that each chunk completes. Throws a RemoteError `too-large` for events of more than `maxLength` characters. */
+function createEventParser(maxLength: number): (chunk: Uint8Array) => StreamEvent[] {
   const decoder = new TextDecoder()
-  let begun: string[] = []
+  let partial: string[] = []
   let size = 0
   let endedWithReturn = false
-  let draft = blank()
+  let draft = createDraft()
 
   function end(line: string, events: StreamEvent[]): void {
     if (line !== '') {
       draft.size += line.length
-      if (draft.size > most) throw tooLarge(most)
-      take(draft, line)
+      if (draft.size > maxLength) throw tooLargeError(maxLength)
+      readField(draft, line)
       return
     }
     const { event, data, id, retry } = draft
-    draft = blank()
+    draft = createDraft()
     if (data !== undefined || id !== undefined || retry !== undefined)
       events.push({ event, data: data ?? '', id, retry })
   }
@@ -67,25 +67,25 @@ function createEventParser(most: number): (chunk: Uint8Array) => StreamEvent[] {
     const lines = rest.includes('\r') ? rest.split(/\r\n|\n|\r/) : rest.split('\n')
     const last = lines.pop() ?? ''
     for (const line of lines) {
-      if (begun.length === 0) end(line, events)
+      if (partial.length === 0) end(line, events)
       else {
-        begun.push(line)
-        const whole = begun.join('')
-        begun = []
+        partial.push(line)
+        const whole = partial.join('')
+        partial = []
         size = 0
         end(whole, events)
       }
     }
     if (last !== '') {
-      begun.push(last)
+      partial.push(last)
       size += last.length
-      if (size > most) throw tooLarge(most)
+      if (size > maxLength) throw tooLargeError(maxLength)
     }
     return events
   }
 }
 
-export async function* readEvents(body: AsyncIterable<Uint8Array>, most: number): AsyncGenerator<StreamEvent> {
-  const parse = createEventParser(most)
+export async function* readEvents(body: AsyncIterable<Uint8Array>, maxLength: number): AsyncGenerator<StreamEvent> {
+  const parse = createEventParser(maxLength)
   for await (const chunk of body) yield* parse(chunk)
 }

@@ -4,7 +4,7 @@ import { collectHeaderParams, type HeaderParam } from '../../core/mcp/schema/hea
 import type { Exchange, Fields, Request } from '../messages.ts'
 
 /** The parameter that `Mcp-Name` repeats, by method, including methods of the tasks extension. */
-const NAMED_BY: ReadonlyMap<string, string> = new Map([
+const NAME_PARAMS: ReadonlyMap<string, string> = new Map([
   ['tools/call', 'name'],
   ['prompts/get', 'name'],
   ['resources/read', 'uri'],
@@ -29,8 +29,8 @@ function valueAt(args: unknown, path: readonly string[]): unknown {
 }
 
 /** Creates `Mcp-Param-*` headers from input schemas of relayed tool lists. */
-export function createToolHeaders(note: (what: string) => void) {
-  const known = new Map<string, readonly HeaderParam[]>()
+export function createToolHeaders(debug: (what: string) => void) {
+  const headerParams = new Map<string, readonly HeaderParam[]>()
 
   function isUsable(tool: unknown): boolean {
     if (!isObject(tool) || typeof tool['name'] !== 'string') return true
@@ -39,11 +39,11 @@ export function createToolHeaders(note: (what: string) => void) {
       const params = isObject(inputSchema)
         ? collectHeaderParams(inputSchema as Parameters<typeof collectHeaderParams>[0])
         : []
-      known.delete(name)
-      if (params.length > 0 && known.size < MAX_TOOLS) known.set(name, params)
+      headerParams.delete(name)
+      if (params.length > 0 && headerParams.size < MAX_TOOLS) headerParams.set(name, params)
       return true
     } catch (error) {
-      note(`left out the tool ${JSON.stringify(name)}: ${(error as Error).message}`)
+      debug(`left out the tool ${JSON.stringify(name)}: ${(error as Error).message}`)
       return false
     }
   }
@@ -54,7 +54,7 @@ export function createToolHeaders(note: (what: string) => void) {
     of({ method, params }: Request): Readonly<Record<string, string>> {
       const { name, arguments: args } = params
       if (method !== 'tools/call' || typeof name !== 'string') return {}
-      const found = known.get(name)
+      const found = headerParams.get(name)
       if (!found) return {}
       const values = found.map(param => [param.header, valueAt(args, param.path)] as const)
       return Object.fromEntries(
@@ -75,8 +75,8 @@ export const SSE_TYPE = 'text/event-stream'
 const ACCEPT = `${JSON_TYPE}, ${SSE_TYPE}`
 export const POST_HEADERS: Readonly<Record<string, string>> = { 'content-type': JSON_TYPE, accept: ACCEPT }
 
-export function ownHeaders(
-  { out, version = '' }: Pick<Exchange, 'out' | 'version'>,
+export function requestHeaders(
+  { message: out, version = '' }: Pick<Exchange, 'message' | 'version'>,
   tools: ToolHeaders,
 ): Record<string, string> {
   const [request] = out.requests
@@ -89,7 +89,7 @@ export function ownHeaders(
   if (!request) return headers
   const { method, params }: { method: string; params: Fields } = request
   headers['mcp-method'] = method
-  const name = params[NAMED_BY.get(method) ?? '']
+  const name = params[NAME_PARAMS.get(method) ?? '']
   if (typeof name === 'string') headers['mcp-name'] = encodeHeaderValue(name)
   return Object.assign(headers, tools.of(request))
 }

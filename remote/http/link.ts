@@ -10,20 +10,20 @@ import type { Wire, WireRequest, WireResponse } from './wire.ts'
 export interface Timing {
   /** Time that a message waits for an unreachable server before its error response. */
   readonly retryTimeout: number
-  readonly pause: number
-  readonly longestPause: number
+  readonly initialDelay: number
+  readonly maxDelay: number
   /** Time limit for resuming a broken stream. */
-  readonly resumption: number
+  readonly resumeTimeout: number
 }
 
-export const TIMING: Timing = { retryTimeout: 15_000, pause: 250, longestPause: 30_000, resumption: 120_000 }
+export const TIMING: Timing = { retryTimeout: 15_000, initialDelay: 250, maxDelay: 30_000, resumeTimeout: 120_000 }
 
 /** Carries messages to the server. */
 export interface Transport {
   /** Resolves when all requests have responses. Rejects with the error for the remaining ones. */
   perform(exchange: Exchange): Promise<void>
   /** Ends the session. */
-  leave(cancellation: Cancellation): Promise<void>
+  endSession(cancellation: Cancellation): Promise<void>
   readonly sessionId: string | undefined
   /** True if closing the response cancels a request of this exchange; otherwise a notification does. */
   cancelsByClosing(exchange: Exchange): boolean
@@ -44,29 +44,29 @@ export interface Link {
   receive(text: string, exchange: Exchange | undefined): Promise<void> | void
   /** A new session has replaced a lost one. */
   reopened(): void
-  note(what: string): void
+  debug(what: string): void
   /** True for errors that are not connection failures, such as a failed login. */
   isFinal(thrown: unknown): boolean
-  readonly over: Cancellation
+  readonly closing: Cancellation
 }
 
 /** A stream that was open this long resets the retry delay, milliseconds. */
-const SETTLED = 5_000
+const STABLE_AFTER = 5_000
 
 /** Exponential back-off with jitter, because many clients reconnect to the same server. */
-export function createBackOff({ pause, longestPause }: Timing) {
-  let next = pause
+export function createBackOff({ initialDelay, maxDelay }: Timing) {
+  let next = initialDelay
   return {
-    ended(begun: number) {
-      if (performance.now() - begun > SETTLED) next = pause
+    ended(startedAt: number) {
+      if (performance.now() - startedAt > STABLE_AFTER) next = initialDelay
     },
     get pause() {
       const now = next
-      next = Math.min(next * 2, longestPause)
+      next = Math.min(next * 2, maxDelay)
       return now * (0.75 + Math.random() / 2)
     },
     reset() {
-      next = pause
+      next = initialDelay
     },
   }
 }
@@ -76,9 +76,9 @@ export type BackOff = ReturnType<typeof createBackOff>
 /** Delay before a response is closed that the server keeps open after its last message, milliseconds. */
 const CLOSE_DELAY = 500
 
-export type Farewell = ReturnType<typeof createFarewell>
+export type CloseTimer = ReturnType<typeof createCloseTimer>
 
-export function createFarewell(exchange: Exchange, end: Cancellation) {
+export function createCloseTimer(exchange: Exchange, end: Cancellation) {
   let timer: NodeJS.Timeout | undefined
   return {
     check(): void {
@@ -127,7 +127,7 @@ export function printableUrl(url: string | URL): string {
 
 const MAX_SHOWN = 300
 
-export function unreachable(url: string, thrown: unknown): RemoteError {
+export function unreachableError(url: string, thrown: unknown): RemoteError {
   const code = networkCode(thrown) ?? tlsCode(thrown)
   const hint = code === 'ERR_SSL_WRONG_VERSION_NUMBER' ? '; the server does not use TLS: write http://' : ''
   const why = code === undefined ? '' : ` (${code}${hint})`
@@ -135,7 +135,7 @@ export function unreachable(url: string, thrown: unknown): RemoteError {
 }
 
 /** The connection broke after the request was sent, so the outcome is unknown. */
-export const broken = (url: string, cause?: unknown): RemoteError =>
+export const brokenError = (url: string, cause?: unknown): RemoteError =>
   new RemoteError(
     'lost',
     `the connection to ${printableUrl(url)} broke before the response; the server may have executed the request`,
@@ -158,7 +158,7 @@ export async function readJson(response: WireResponse, limit = MAX_MESSAGE): Pro
   return undefined
 }
 
-export function errorIn(text: string | undefined): Fields | undefined {
+export function readError(text: string | undefined): Fields | undefined {
   const [message] = text === undefined ? [] : readMessages(text)
   return isObject(message?.['error']) ? message['error'] : undefined
 }
@@ -167,16 +167,16 @@ export function errorIn(text: string | undefined): Fields | undefined {
 const MODERN_CODES: readonly unknown[] = [-32_020, -32_021, -32_022, -32_601]
 
 /** True for a refusal after which a legacy transport is tried ("Backward Compatibility"). */
-export const mayBeOlder = (status: number, text: string | undefined): boolean =>
+export const mayBeLegacy = (status: number, text: string | undefined): boolean =>
   status >= 400 &&
   status < 500 &&
   ![401, 403, 408, 429].includes(status) &&
-  !MODERN_CODES.includes(errorIn(text)?.['code'])
+  !MODERN_CODES.includes(readError(text)?.['code'])
 
 /** True if the server does not know the session; some servers use 400. The message was not processed. */
 export function isSessionLost(status: number, text: string | undefined): boolean {
-  if (status === 404) return errorIn(text)?.['code'] !== -32_601
-  return status === 400 && /session|not initialized/i.test(String(errorIn(text)?.['message'] ?? ''))
+  if (status === 404) return readError(text)?.['code'] !== -32_601
+  return status === 400 && /session|not initialized/i.test(String(readError(text)?.['message'] ?? ''))
 }
 
 const REFUSALS: Readonly<Record<number, string>> = {
@@ -186,13 +186,13 @@ const REFUSALS: Readonly<Record<number, string>> = {
   429: 'received too many requests; wait before the next one',
 }
 
-export const notEndpoint = (url: string, what: string, about: ConstructorParameters<typeof RemoteError>[2]) =>
+export const notEndpointError = (url: string, what: string, about: ConstructorParameters<typeof RemoteError>[2]) =>
   new RemoteError('refused', `${printableUrl(url)} is not an MCP endpoint (${what}); check the path of the URL`, about)
 
 /** Creates the error for an unsuccessful response. */
-export function refusal(url: string, response: WireResponse, text?: string): RemoteError {
+export function refusalError(url: string, response: WireResponse, text?: string): RemoteError {
   const { status } = response
-  const error = errorIn(text)
+  const error = readError(text)
   const executed = status >= 500 && status !== 503 ? 'maybe' : 'no'
   const challenge = response.header('www-authenticate')
   if (typeof error?.['message'] === 'string' && typeof error['code'] === 'number')
@@ -203,12 +203,12 @@ export function refusal(url: string, response: WireResponse, text?: string): Rem
       challenge,
       executed,
     })
-  if (status === 404 || status === 405) return notEndpoint(url, `HTTP ${status}`, { status, challenge, executed })
+  if (status === 404 || status === 405) return notEndpointError(url, `HTTP ${status}`, { status, challenge, executed })
   const why = REFUSALS[status] ?? (status >= 500 ? 'failed; see its log' : 'refused the message')
   return new RemoteError('refused', `${printableUrl(url)} ${why} (HTTP ${status})`, { status, challenge, executed })
 }
 
-export interface Sending {
+export interface SendOptions {
   readonly method: WireRequest['method']
   readonly headers: Readonly<Record<string, string>>
   readonly body?: string
@@ -221,7 +221,7 @@ export interface Sending {
 }
 
 /** A POST of an exchange. */
-export class Post implements Sending {
+export class Post implements SendOptions {
   readonly method = 'POST'
   readonly headers: Readonly<Record<string, string>>
   readonly #exchange: Exchange
@@ -235,7 +235,7 @@ export class Post implements Sending {
   }
 
   get body(): string {
-    return this.#exchange.out.text
+    return this.#exchange.message.text
   }
   get idempotent(): boolean {
     return isIdempotent(this.#exchange)
@@ -249,7 +249,7 @@ export class Post implements Sending {
   }
 }
 
-export type Send = (sending: Sending) => Promise<WireResponse>
+export type Send = (sending: SendOptions) => Promise<WireResponse>
 
 const MAX_REDIRECTS = 5
 
@@ -285,8 +285,8 @@ function createCookies() {
         const [, name, value] = /^\s*([^=;\s]+)=([^;]*)/.exec(cookie) ?? []
         if (name === undefined || value === undefined || cookie.length > MAX_COOKIE) continue
         kept.delete(name)
-        const isOver = /;\s*max-age=(?:0|-\d+)\b/i.test(cookie)
-        if (!isOver && kept.size < MAX_COOKIES) kept.set(name, value.trim())
+        const isExpired = /;\s*max-age=(?:0|-\d+)\b/i.test(cookie)
+        if (!isExpired && kept.size < MAX_COOKIES) kept.set(name, value.trim())
       }
     },
     /** The `Cookie` header; undefined without cookies. */
@@ -297,22 +297,22 @@ function createCookies() {
 }
 
 export function createSend(link: Link, hasSession = () => true): Send {
-  const { url, wire, userHeaders, timing, note, isFinal, over } = link
+  const { url, wire, userHeaders, timing, debug, isFinal, closing } = link
   let address = url
   const cookies = createCookies()
-  const usesCookies = ({ isPersonal }: Sending) => !isPersonal || userHeaders !== undefined
+  const usesCookies = ({ isPersonal }: SendOptions) => !isPersonal || userHeaders !== undefined
 
-  function sendOnce(sending: Sending): Promise<WireResponse> {
+  function sendOnce(sending: SendOptions): Promise<WireResponse> {
     const { method, headers, body, cancellations, isPersonal } = sending
     const isKept = usesCookies(sending) && (!link.sessionCookies || hasSession())
     const cookie = isKept ? cookies.header : undefined
     const named = userHeaders && !isPersonal ? { ...userHeaders(), ...headers } : headers
     const sent = cookie === undefined ? named : { ...named, cookie }
-    return wire({ method, url: address, headers: sent, body }, [...cancellations, over])
+    return wire({ method, url: address, headers: sent, body }, [...cancellations, closing])
   }
 
   /** Keeps the cookies of a response. Returns true for a redirect, which changes the address. */
-  function follow(response: WireResponse, sending: Sending, hops: number): boolean {
+  function follow(response: WireResponse, sending: SendOptions, hops: number): boolean {
     if (usesCookies(sending) && response.setCookies.length > 0) cookies.keep(response.setCookies)
     const next = redirected(address, response)
     if (next === undefined) return false
@@ -324,10 +324,10 @@ export function createSend(link: Link, hasSession = () => true): Send {
   }
 
   return async sending => {
-    const begun = performance.now()
+    const startedAt = performance.now()
     const retryTimeout = sending.retryTimeout ?? timing.retryTimeout
     let backOff: BackOff | undefined
-    let again = sending.idempotent
+    let mayRetry = sending.idempotent
     for (;;) {
       let failure: RemoteError
       let wait = 0
@@ -336,23 +336,23 @@ export function createSend(link: Link, hasSession = () => true): Send {
         for (let hops = 0; follow(response, sending, hops); hops++) response = await sendOnce(sending)
         if (response.status !== 503 || retryTimeout === 0) return response
         response.discard()
-        failure = refusal(url, response)
+        failure = refusalError(url, response)
         wait = retryAfter(response)
       } catch (error) {
-        const isCancelled = over.aborted || sending.cancellations.some(({ aborted }) => aborted)
+        const isCancelled = closing.aborted || sending.cancellations.some(({ aborted }) => aborted)
         if (isCancelled || error instanceof RemoteError || isFinal(error)) throw error
         const sent = !wasNotSent(error)
-        if (sent && !again) throw broken(url, error)
-        if (sent) again = false
-        failure = unreachable(url, error)
+        if (sent && !mayRetry) throw brokenError(url, error)
+        if (sent) mayRetry = false
+        failure = unreachableError(url, error)
         // The server closed an idle socket: a retry on the next socket can succeed at once.
         if (sent && retryTimeout === 0) continue
       }
       backOff ??= createBackOff(timing)
       const pause = Math.max(wait, backOff.pause)
-      if (performance.now() + pause > begun + retryTimeout) throw failure
-      note(`${failure.message}; retrying`)
-      await sleep(pause, ...sending.cancellations, over)
+      if (performance.now() + pause > startedAt + retryTimeout) throw failure
+      debug(`${failure.message}; retrying`)
+      await sleep(pause, ...sending.cancellations, closing)
     }
   }
 }

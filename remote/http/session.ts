@@ -3,22 +3,22 @@
 import type { Cancellation } from '../../core/mcp/cancellation.ts'
 import { isObject } from '../../core/mcp/is-object.ts'
 import { isTooLarge, RemoteError } from '../errors.ts'
-import { answeredId, type Exchange, type Fields, MAX_MESSAGE, readMessages } from '../messages.ts'
+import { type Exchange, type Fields, MAX_MESSAGE, readMessages, responseId } from '../messages.ts'
 import { readEvents } from './event-stream.ts'
 import { POST_HEADERS, SSE_TYPE } from './headers.ts'
 import {
   type BackOff,
-  broken,
+  brokenError,
+  type CloseTimer,
   createBackOff,
-  createFarewell,
-  type Farewell,
+  createCloseTimer,
   isOk,
   isSessionLost,
   isStream,
   type Link,
   printableUrl,
   readJson,
-  refusal,
+  refusalError,
   type Send,
   sleep,
 } from './link.ts'
@@ -27,11 +27,11 @@ import type { WireResponse } from './wire.ts'
 const PING = JSON.stringify({ jsonrpc: '2.0', id: 'mcp-host-ping', method: 'ping' })
 const MAX_KEPT = 1_000
 
-type KeptSession = ReturnType<typeof createKeptSession>
+type Session = ReturnType<typeof createSession>
 
 const LISTS = ['tools', 'prompts', 'resources'] as const
 
-function changesOf(result: Fields): string[] {
+function listChanges(result: Fields): string[] {
   const capabilities = isObject(result['capabilities']) ? result['capabilities'] : {}
   return LISTS.filter(list => {
     const capability = capabilities[list]
@@ -39,11 +39,11 @@ function changesOf(result: Fields): string[] {
   }).map(list => JSON.stringify({ jsonrpc: '2.0', method: `notifications/${list}/list_changed` }))
 }
 
-async function readAnswer(response: WireResponse): Promise<Fields | undefined> {
-  const isAnswer = (message: Fields) => answeredId(message) !== undefined
-  if (!isStream(response)) return readMessages((await readJson(response)) ?? '').find(isAnswer)
+async function readResponse(response: WireResponse): Promise<Fields | undefined> {
+  const isResponse = (message: Fields) => responseId(message) !== undefined
+  if (!isStream(response)) return readMessages((await readJson(response)) ?? '').find(isResponse)
   for await (const { data } of readEvents(response.chunks(), MAX_MESSAGE)) {
-    const answer = readMessages(data).find(isAnswer)
+    const answer = readMessages(data).find(isResponse)
     if (answer) return answer
   }
   return undefined
@@ -52,7 +52,7 @@ async function readAnswer(response: WireResponse): Promise<Fields | undefined> {
 const failed = (url: string, why: string) =>
   new RemoteError('lost', `${printableUrl(url)} has lost the session, and no other could be opened: ${why}`)
 
-export function createKeptSession(link: Link, send: Send, reopened: () => void) {
+export function createSession(link: Link, send: Send, reopened: () => void) {
   const { url } = link
   let id: string | undefined
   let version: string | undefined
@@ -71,26 +71,26 @@ export function createKeptSession(link: Link, send: Send, reopened: () => void) 
   const post = (body: string, own = headers()) =>
     send({ method: 'POST', headers: own, body, idempotent: true, cancellations: [] })
 
-  async function repeat(body: string | undefined) {
+  async function resend(body: string | undefined) {
     if (body !== undefined) (await post(body)).discard()
   }
 
   async function open(body: string) {
     const response = await post(body, POST_HEADERS)
-    const answer = await readAnswer(response)
+    const answer = await readResponse(response)
     const result = answer?.['result']
-    if (!isObject(result)) throw failed(url, answer ? 'initialize was refused' : refusal(url, response).message)
-    const before = version
+    if (!isObject(result)) throw failed(url, answer ? 'initialize was refused' : refusalError(url, response).message)
+    const previous = version
     version = String(result['protocolVersion'])
-    if (version !== before) throw failed(url, `its protocol version has changed from ${before} to ${version}`)
+    if (version !== previous) throw failed(url, `its protocol version has changed from ${previous} to ${version}`)
     id = response.header('mcp-session-id')
-    await repeat(initialized)
-    for (const text of [level, ...subscribed.values()]) await repeat(text)
-    link.note('opened a new session, because the server lost the previous one')
+    await resend(initialized)
+    for (const text of [level, ...subscribed.values()]) await resend(text)
+    link.debug('opened a new session, because the server lost the previous one')
     epoch++
     reopened()
     link.reopened()
-    for (const change of changesOf(result)) await link.receive(change, undefined)
+    for (const change of listChanges(result)) await link.receive(change, undefined)
   }
 
   return {
@@ -103,7 +103,7 @@ export function createKeptSession(link: Link, send: Send, reopened: () => void) 
     },
     headers,
     ready: () => opening ?? Promise.resolve(),
-    opened({ out }: Exchange, response: WireResponse, result: Fields): void {
+    establish({ message: out }: Exchange, response: WireResponse, result: Fields): void {
       initialize = out.text
       initialized = level = undefined
       subscribed.clear()
@@ -111,7 +111,7 @@ export function createKeptSession(link: Link, send: Send, reopened: () => void) 
       version = typeof result['protocolVersion'] === 'string' ? result['protocolVersion'] : undefined
       epoch++
     },
-    remember({ out: { text, requests, notification } }: Exchange): void {
+    remember({ message: { text, requests, notification } }: Exchange): void {
       if (notification?.method === 'notifications/initialized') initialized = text
       const [request] = requests
       if (request?.method === 'logging/setLevel') level = text
@@ -123,7 +123,7 @@ export function createKeptSession(link: Link, send: Send, reopened: () => void) 
     /** Sends a ping to find out whether the session is lost. Rejects if the server is unreachable. */
     async isLost(): Promise<boolean> {
       await opening
-      const named = id
+      const sentId = id
       const response = await send({
         method: 'POST',
         headers: headers(),
@@ -132,7 +132,7 @@ export function createKeptSession(link: Link, send: Send, reopened: () => void) 
         cancellations: [],
         retryTimeout: 0,
       })
-      if (!isOk(response)) return hasLost(named, response.status, await readJson(response))
+      if (!isOk(response)) return hasLost(sentId, response.status, await readJson(response))
       response.discard()
       return false
     },
@@ -156,70 +156,70 @@ export function createKeptSession(link: Link, send: Send, reopened: () => void) 
   }
 }
 
-export const hasLost = (named: string | undefined, status: number, text: string | undefined): boolean =>
-  named !== undefined && isSessionLost(status, text)
+export const hasLost = (sentId: string | undefined, status: number, text: string | undefined): boolean =>
+  sentId !== undefined && isSessionLost(status, text)
 
-interface Place {
+interface Cursor {
   id: string | undefined
   retry: number | undefined
   wasOpen: boolean
 }
 
-const start = (): Place => ({ id: undefined, retry: undefined, wasOpen: false })
+const startCursor = (): Cursor => ({ id: undefined, retry: undefined, wasOpen: false })
 
 /** An event id as a header value, one character per byte (HTML, "Last-Event-ID"). */
-const toHeader = (id: string): string | undefined =>
+const toHeaderValue = (id: string): string | undefined =>
   /^[\t -~\u0080-\uffff]+$/.test(id) ? Buffer.from(id).toString('latin1') : undefined
 
-const lostInCall = (url: string): RemoteError =>
+const lostDuringRequest = (url: string): RemoteError =>
   new RemoteError(
     'lost',
     `${printableUrl(url)} lost the session during the request, which it may have executed; a new session is open`,
     { executed: 'maybe' },
   )
 
-/** Passes on every message of a response, and returns the resume position. Rejects on a broken connection. */
+/** Passes on every message of a response, and returns the resume cursor. Rejects on a broken connection. */
 async function receiveAll(
   link: Link,
   response: WireResponse,
-  place: Place,
+  cursor: Cursor,
   received: (text: string) => void,
   exchange?: Exchange,
-  farewell?: Farewell,
+  closeTimer?: CloseTimer,
 ): Promise<void> {
   for await (const { event, data, id, retry } of readEvents(response.chunks(), exchange?.limit ?? MAX_MESSAGE)) {
-    if (id !== undefined) place.id = toHeader(id)
-    if (retry !== undefined) place.retry = retry
+    if (id !== undefined) cursor.id = toHeaderValue(id)
+    if (retry !== undefined) cursor.retry = retry
     if (event !== 'message' || data === '') continue
     received(data)
     const passed = link.receive(data, exchange)
-    farewell?.check()
+    closeTimer?.check()
     if (passed) await passed
   }
 }
 
-export function createSessionStreams(link: Link, send: Send, session: KeptSession) {
-  const { url, timing, over, note } = link
+export function createSessionStreams(link: Link, send: Send, session: Session) {
+  const { url, timing, closing, debug } = link
   /** Shared by successive sessions, so that a server that keeps losing sessions is retried with delays. */
-  const standing = createBackOff(timing)
+  const listenBackOff = createBackOff(timing)
 
-  const get = (place: Place, cancellation: Cancellation) =>
+  const get = (cursor: Cursor, cancellation: Cancellation) =>
     send({
       method: 'GET',
-      headers: { ...session.headers(), accept: SSE_TYPE, ...(place.id !== undefined && { 'last-event-id': place.id }) },
+      headers: { ...session.headers(), accept: SSE_TYPE, ...(cursor.id && { 'last-event-id': cursor.id }) },
       idempotent: true,
       cancellations: [cancellation],
       retryTimeout: 0,
     })
 
-  const isLost = () => session.isLost().catch(error => void note(`the session: ${error}`))
+  const isLost = () => session.isLost().catch(error => void debug(`the session: ${error}`))
 
   /** Resumes a stream. Undefined: retry later. Throws a RemoteError if the stream cannot be resumed. */
-  async function resume(place: Place, epoch: number, cancellation: Cancellation): Promise<WireResponse | undefined> {
+  async function resume(cursor: Cursor, epoch: number, cancellation: Cancellation): Promise<WireResponse | undefined> {
     const { id } = session
-    const response = await get(place, cancellation).catch(error => {
-      if (cancellation.aborted || over.aborted) throw error
-      note(String(error))
+    const response = await get(cursor, cancellation).catch(error => {
+      if (cancellation.aborted || closing.aborted) throw error
+      debug(String(error))
       return undefined
     })
     if (!response || isStream(response)) return response
@@ -228,52 +228,52 @@ export function createSessionStreams(link: Link, send: Send, session: KeptSessio
     const lost = hasLost(id, response.status, text) && (await isLost())
     if (lost === undefined) return undefined
     if (lost || session.epoch !== epoch) {
-      session.reopen(epoch).catch(error => note(String(error)))
-      throw lostInCall(url)
+      session.reopen(epoch).catch(error => debug(String(error)))
+      throw lostDuringRequest(url)
     }
     if (response.status >= 500 || response.status === 429 || response.status === 409) return undefined
-    throw broken(url)
+    throw brokenError(url)
   }
 
-  async function resumed(
-    place: Place,
+  async function resumeStream(
+    cursor: Cursor,
     epoch: number,
     cancellation: Cancellation,
     backOff: BackOff,
   ): Promise<WireResponse> {
-    const until = performance.now() + timing.resumption
+    const until = performance.now() + timing.resumeTimeout
     for (;;) {
-      await sleep(Math.max(place.retry ?? 0, backOff.pause), cancellation, over)
-      const response = await resume(place, epoch, cancellation)
+      await sleep(Math.max(cursor.retry ?? 0, backOff.pause), cancellation, closing)
+      const response = await resume(cursor, epoch, cancellation)
       if (response) return response
-      if (performance.now() > until) throw broken(url)
+      if (performance.now() > until) throw brokenError(url)
     }
   }
 
-  async function listenOnce(place: Place, epoch: number): Promise<boolean> {
+  async function listenOnce(cursor: Cursor, epoch: number): Promise<boolean> {
     const { id } = session
-    const response = await get(place, over).catch(error => {
-      note(`the stream of the session: ${error}`)
+    const response = await get(cursor, closing).catch(error => {
+      debug(`the stream of the session: ${error}`)
       return undefined
     })
     if (!response) return true
     if (isStream(response)) {
-      place.wasOpen = true
-      await receiveAll(link, response, place, () => undefined).catch(error =>
-        note(`the stream of the session: ${error}`),
+      cursor.wasOpen = true
+      await receiveAll(link, response, cursor, () => undefined).catch(error =>
+        debug(`the stream of the session: ${error}`),
       )
       return true
     }
     const text = await readJson(response).catch(() => undefined)
     // If this stream never existed, 404 does not mean a lost session.
-    const lost = place.wasOpen && hasLost(id, response.status, text) && (await isLost())
+    const lost = cursor.wasOpen && hasLost(id, response.status, text) && (await isLost())
     if (lost === undefined) return true
     if (lost) {
-      await session.reopen(epoch).catch(error => note(String(error)))
+      await session.reopen(epoch).catch(error => debug(String(error)))
       return false
     }
-    if ([400, 404].includes(response.status) && place.id !== undefined) {
-      place.id = undefined
+    if ([400, 404].includes(response.status) && cursor.id !== undefined) {
+      cursor.id = undefined
       return true
     }
     return response.status >= 500 || [401, 403, 409, 429].includes(response.status)
@@ -288,37 +288,37 @@ export function createSessionStreams(link: Link, send: Send, session: KeptSessio
       received: (text: string) => void = () => undefined,
     ): Promise<void> {
       const { epoch } = session
-      const place = start()
+      const cursor = startCursor()
       const backOff = createBackOff(timing)
-      const farewell = createFarewell(exchange, end)
+      const closeTimer = createCloseTimer(exchange, end)
       const reset = (text: string) => {
         received(text)
         backOff.reset()
       }
       try {
-        for (let response = first; ; response = await resumed(place, epoch, exchange.cancellation, backOff)) {
-          const begun = performance.now()
-          await receiveAll(link, response, place, reset, exchange, farewell).catch(error => {
+        for (let response = first; ; response = await resumeStream(cursor, epoch, exchange.cancellation, backOff)) {
+          const startedAt = performance.now()
+          await receiveAll(link, response, cursor, reset, exchange, closeTimer).catch(error => {
             if (isTooLarge(error)) throw error
-            note(`a stream broke: ${error}`)
+            debug(`a stream broke: ${error}`)
           })
           if (exchange.open.size === 0) return
-          backOff.ended(begun)
-          if (place.id === undefined) throw broken(url)
+          backOff.ended(startedAt)
+          if (cursor.id === undefined) throw brokenError(url)
         }
       } finally {
-        farewell.stop()
+        closeTimer.stop()
       }
     },
 
     async listen(): Promise<void> {
       const { epoch } = session
-      const place = start()
-      while (session.epoch === epoch && !over.aborted) {
-        const begun = performance.now()
-        if (!(await listenOnce(place, epoch))) return
-        standing.ended(begun)
-        await sleep(Math.max(place.retry ?? 0, standing.pause), over).catch(() => undefined)
+      const cursor = startCursor()
+      while (session.epoch === epoch && !closing.aborted) {
+        const startedAt = performance.now()
+        if (!(await listenOnce(cursor, epoch))) return
+        listenBackOff.ended(startedAt)
+        await sleep(Math.max(cursor.retry ?? 0, listenBackOff.pause), closing).catch(() => undefined)
       }
     },
   }

@@ -26,7 +26,7 @@ export interface WireResponse {
 /** Rejects with the reason of a cancellation, or the error of the network. */
 export type Wire = (request: WireRequest, cancellations: readonly Cancellation[]) => Promise<WireResponse>
 
-const tooLarge = (limit: number) =>
+const tooLargeError = (limit: number) =>
   new RemoteError('too-large', `a response of the server is larger than ${limit} bytes`, { executed: 'maybe' })
 
 /** Unread bytes of a response above which its socket is paused. */
@@ -34,7 +34,7 @@ const HIGH_WATER = 256 * 1_024
 /** Maximum unwanted bytes that are read so that a socket can be reused. */
 const MAX_DISCARDED = 64 * 1_024
 
-const withoutMark = (text: string): string => (text.charCodeAt(0) === 0xfeff ? text.slice(1) : text)
+const stripByteOrderMark = (text: string): string => (text.charCodeAt(0) === 0xfeff ? text.slice(1) : text)
 
 type Headers = Readonly<Record<string, string | string[] | undefined>>
 
@@ -111,7 +111,7 @@ class PooledExchange implements WireResponse, Dispatcher.DispatchHandler {
       return
     }
     if (this.#buffersAll && this.#size > this.#limit) {
-      this.#refuse(controller)
+      this.#failTooLarge(controller)
       return
     }
     this.#chunks.push(chunk)
@@ -123,8 +123,8 @@ class PooledExchange implements WireResponse, Dispatcher.DispatchHandler {
     }
   }
 
-  #refuse(controller: Dispatcher.DispatchController | undefined): void {
-    const error = tooLarge(this.#limit)
+  #failTooLarge(controller: Dispatcher.DispatchController | undefined): void {
+    const error = tooLargeError(this.#limit)
     this.#fail(error)
     controller?.abort(error)
   }
@@ -154,7 +154,7 @@ class PooledExchange implements WireResponse, Dispatcher.DispatchHandler {
     return value === undefined ? [] : [value].flat()
   }
 
-  #event(): Promise<void> {
+  #waitForEvent(): Promise<void> {
     return new Promise(resolve => {
       this.#wake = () => {
         this.#wake = undefined
@@ -166,14 +166,14 @@ class PooledExchange implements WireResponse, Dispatcher.DispatchHandler {
   async text(limit: number): Promise<string> {
     this.#buffersAll = true
     this.#limit = limit
-    if (this.#size > limit) this.#refuse(this.#controller)
+    if (this.#size > limit) this.#failTooLarge(this.#controller)
     this.#resume()
-    if (!this.#ended && !this.#error) await this.#event()
+    if (!this.#ended && !this.#error) await this.#waitForEvent()
     if (this.#error) throw this.#error
     const [first] = this.#chunks
     const bytes = this.#chunks.length === 1 && first ? first : Buffer.concat(this.#chunks)
     this.#chunks = []
-    return withoutMark(bytes.toString('utf8'))
+    return stripByteOrderMark(bytes.toString('utf8'))
   }
 
   async *chunks(): AsyncGenerator<Uint8Array> {
@@ -188,7 +188,7 @@ class PooledExchange implements WireResponse, Dispatcher.DispatchHandler {
         if (this.#error) throw this.#error
         if (this.#ended) return
         this.#resume()
-        await this.#event()
+        await this.#waitForEvent()
       }
     } finally {
       if (!this.#ended) this.#cancel(new Error('the response is not needed'))
@@ -221,13 +221,13 @@ export async function createPool(
 }
 
 export function createPoolWire(dispatcher: Dispatcher): Wire {
-  let known = { url: '', origin: '', path: '' }
+  let lastUrl = { url: '', origin: '', path: '' }
   return ({ method, url, headers, body }, cancellations) => {
-    if (known.url !== url) {
+    if (lastUrl.url !== url) {
       const { origin, pathname, search } = new URL(url)
-      known = { url, origin, path: `${pathname}${search}` }
+      lastUrl = { url, origin, path: `${pathname}${search}` }
     }
-    const { origin, path } = known
+    const { origin, path } = lastUrl
     return new Promise((resolve, reject) => {
       const exchange = new PooledExchange(cancellations, resolve, reject)
       dispatcher.dispatch({ origin, path, method, headers, body: body ?? null }, exchange)
@@ -252,10 +252,10 @@ function toWireResponse(response: Response, end: () => void): WireResponse {
       let size = 0
       for await (const chunk of chunks()) {
         size += chunk.byteLength
-        if (size > limit) throw tooLarge(limit)
+        if (size > limit) throw tooLargeError(limit)
         received.push(chunk)
       }
-      return withoutMark(Buffer.concat(received).toString('utf8'))
+      return stripByteOrderMark(Buffer.concat(received).toString('utf8'))
     },
     chunks,
     discard() {

@@ -32,12 +32,12 @@ function start(): void {
     cwd: '/',
   })
   guardian = child
-  const gone = (): void => {
+  const onExit = (): void => {
     if (guardian === child) guardian = undefined
   }
-  child.on('error', gone)
-  child.on('exit', gone)
-  child.stdin.on('error', gone)
+  child.on('error', onExit)
+  child.on('exit', onExit)
+  child.stdin.on('error', onExit)
   // The guardian must not keep this process running.
   child.unref()
   ;(child.stdin as Socket).unref()
@@ -45,13 +45,13 @@ function start(): void {
 }
 
 /** Without `/bin/sh`, and on Windows, groups are not guarded. */
-export function guard(group: number): void {
+export function guardGroup(group: number): void {
   groups.add(group)
   if (process.platform === 'win32') return
   if (guardian) write(`+ ${group}\n`)
   else start()
 }
 
-export function unguard(group: number): void {
+export function unguardGroup(group: number): void {
   if (groups.delete(group)) write(`- ${group}\n`)
 }

@@ -4,12 +4,12 @@ const NEWLINE = 0x0a
 const RETURN = 0x0d
 
 /**
- * Returns a function that takes chunks. `take` receives each line without its end; `tooLong` is called once per line
- * above `most` bytes.
+ * Returns a function that takes chunks. `onLine` receives each line without its end; `onTooLong` is called once per line
+ * above `max` bytes.
  */
 export function createLineSplitter(
-  most: number,
-  { take, tooLong }: { readonly take: (line: Buffer) => void; readonly tooLong: () => void },
+  max: number,
+  { onLine, onTooLong }: { readonly onLine: (line: Buffer) => void; readonly onTooLong: () => void },
 ): (chunk: Buffer) => void {
   let parts: Buffer[] = []
   let size = 0
@@ -18,13 +18,13 @@ export function createLineSplitter(
   function add(part: Buffer): void {
     if (isSkipped || part.length === 0) return
     size += part.length
-    if (size <= most) {
+    if (size <= max) {
       parts.push(part)
       return
     }
     isSkipped = true
     parts = []
-    tooLong()
+    onTooLong()
   }
 
   function end(): void {
@@ -34,7 +34,7 @@ export function createLineSplitter(
     parts = []
     size = 0
     isSkipped = false
-    if (!wasSkipped) take(line.at(-1) === RETURN ? line.subarray(0, -1) : line)
+    if (!wasSkipped) onLine(line.at(-1) === RETURN ? line.subarray(0, -1) : line)
   }
 
   return chunk => {

@@ -4,15 +4,15 @@ import { existsSync } from 'node:fs'
 import { basename, resolve } from 'node:path'
 import type { CommandTarget } from '../connection-types.ts'
 import { printable, RemoteError } from '../errors.ts'
-import { guard, unguard } from './guardian.ts'
+import { guardGroup, unguardGroup } from './guardian.ts'
 import { createLineSplitter } from './lines.ts'
 
 /** Environment variables that every server gets. */
-const PASSED = ['PATH', 'HOME', 'LANG', 'TZ', 'USER', 'LOGNAME', 'SHELL', 'TERM', 'TMPDIR'] as const
-const PASSED_ON_WINDOWS = ['SystemRoot', 'SystemDrive', 'ComSpec', 'PATHEXT', 'TEMP', 'USERPROFILE', 'APPDATA'] as const
+const PASSED_VARIABLES = ['PATH', 'HOME', 'LANG', 'TZ', 'USER', 'LOGNAME', 'SHELL', 'TERM', 'TMPDIR'] as const
+const WINDOWS_VARIABLES = ['SystemRoot', 'SystemDrive', 'ComSpec', 'PATHEXT', 'TEMP', 'USERPROFILE', 'APPDATA'] as const
 
 /** Maximum consecutive lines without JSON. A program with more is not considered an MCP server. */
-const MAX_FOREIGN = 10
+const MAX_INVALID_LINES = 10
 /** Maximum unsent bytes to a server that does not read. */
 const MAX_UNREAD = 16 * 1_024 * 1_024
 /** Time between closing stdin and SIGTERM, milliseconds. */
@@ -26,13 +26,13 @@ export interface ServerProcessEvents {
   /** Receives a line that begins like JSON. */
   line(line: Buffer): void
   stderr(line: string): void
-  note(text: string): void
+  debug(text: string): void
   /** Called once when the process has ended, or when its output is unusable and it is being ended. */
   ended(error: RemoteError): void
 }
 
-function environmentOf({ env = {}, passEnv = [] }: CommandTarget): Record<string, string> {
-  const names = [...PASSED, ...(process.platform === 'win32' ? PASSED_ON_WINDOWS : []), ...passEnv]
+function buildEnvironment({ env = {}, passEnv = [] }: CommandTarget): Record<string, string> {
+  const names = [...PASSED_VARIABLES, ...(process.platform === 'win32' ? WINDOWS_VARIABLES : []), ...passEnv]
   const passed = names.flatMap(name => {
     const value = process.env[name]
     return value === undefined ? [] : [[name, value] as const]
@@ -73,7 +73,7 @@ const MAX_STDERR_LINE = 8 * 1_024
 const MAX_LINES = 100
 /** Period of the line limit, milliseconds. */
 const WINDOW = 60_000
-const KEPT = 20
+const MAX_LAST_LINES = 20
 /** Characters in one call of `log`, because log fields are truncated. */
 const MAX_BURST = 900
 
@@ -84,7 +84,7 @@ const MAX_BURST = 900
 function readStderr(stream: ChildProcessWithoutNullStreams['stderr'], log: (line: string) => void): readonly string[] {
   const last: string[] = []
   let burst: string[] = []
-  let begun = performance.now()
+  let windowStart = performance.now()
   let count = 0
   let omitted = 0
 
@@ -93,12 +93,12 @@ function readStderr(stream: ChildProcessWithoutNullStreams['stderr'], log: (line
     burst = []
   }
 
-  function take(text: string): void {
+  function keepLine(text: string): void {
     last.push(text)
-    if (last.length > KEPT) last.shift()
-    if (performance.now() - begun > WINDOW) {
+    if (last.length > MAX_LAST_LINES) last.shift()
+    if (performance.now() - windowStart > WINDOW) {
       if (omitted > 0) burst.push(`(${omitted} lines omitted)`)
-      begun = performance.now()
+      windowStart = performance.now()
       count = omitted = 0
     }
     if (++count > MAX_LINES) return void omitted++
@@ -107,8 +107,8 @@ function readStderr(stream: ChildProcessWithoutNullStreams['stderr'], log: (line
   }
 
   const split = createLineSplitter(MAX_STDERR_LINE, {
-    take: line => line.length > 0 && take(printable(line.toString())),
-    tooLong: () => take(`(a line of more than ${MAX_STDERR_LINE} bytes)`),
+    onLine: line => line.length > 0 && keepLine(printable(line.toString())),
+    onTooLong: () => keepLine(`(a line of more than ${MAX_STDERR_LINE} bytes)`),
   })
   stream.on('data', (chunk: Buffer) => {
     split(chunk)
@@ -121,19 +121,19 @@ function readStderr(stream: ChildProcessWithoutNullStreams['stderr'], log: (line
 const SCRIPT = /\.(?:[cm]?[jt]s|py|rb|php|sh|jar)$/i
 
 /** Returns the program and its script name for messages. Other arguments can contain secrets. */
-function programOf({ command, args = [], cwd = '.' }: CommandTarget): string {
+function describeProgram({ command, args = [], cwd = '.' }: CommandTarget): string {
   const script = args.find(arg => SCRIPT.test(arg) && existsSync(resolve(cwd, arg)))
   return script === undefined ? command : `${command} ${printable(basename(script))}`
 }
 
 export function startServerProcess(target: CommandTarget, maxLine: number, events: ServerProcessEvents) {
   const { command, args = [], cwd, stopGrace = STOP_GRACE } = target
-  const program = programOf(target)
+  const program = describeProgram(target)
   let child: ChildProcessWithoutNullStreams
   try {
     child = spawn(command, args, {
       detached: process.platform !== 'win32',
-      env: environmentOf(target),
+      env: buildEnvironment(target),
       ...(cwd !== undefined && { cwd }),
       stdio: ['pipe', 'pipe', 'pipe'],
       windowsHide: true,
@@ -142,15 +142,15 @@ export function startServerProcess(target: CommandTarget, maxLine: number, event
     throw startError(command, cause as Error)
   }
   const { pid } = child
-  if (pid !== undefined) guard(pid)
+  if (pid !== undefined) guardGroup(pid)
   const lastLines = readStderr(child.stderr, line => events.stderr(line))
   let isEnding = false
   let isOver = false
-  let foreign: string[] = []
+  let invalidLines: string[] = []
   let skipped = 0
   let ending: Promise<void> | undefined
 
-  const printed = () => (lastLines.length === 0 ? undefined : lastLines.join('\n'))
+  const readOutput = () => (lastLines.length === 0 ? undefined : lastLines.join('\n'))
 
   function report(error: RemoteError): void {
     if (isOver) return
@@ -158,37 +158,37 @@ export function startServerProcess(target: CommandTarget, maxLine: number, event
     if (!isEnding) events.ended(error)
   }
 
-  function refuse(error: RemoteError): void {
+  function abort(error: RemoteError): void {
     report(error)
     void end()
   }
 
-  function take(given: Buffer): void {
-    const line = trimStart(given)
+  function handleLine(rawLine: Buffer): void {
+    const line = trimStart(rawLine)
     if (line.length === 0 || isOver) return
     if (isJson(line)) {
-      foreign = []
+      invalidLines = []
       try {
         events.line(line)
       } catch (cause) {
-        refuse(new RemoteError('invalid', `cannot handle a message of ${program}`, { cause, executed: 'maybe' }))
+        abort(new RemoteError('invalid', `cannot handle a message of ${program}`, { cause, executed: 'maybe' }))
       }
       return
     }
     skipped++
     const text = JSON.stringify(line.toString('utf8', 0, MAX_SHOWN))
-    foreign.push(text)
-    if (skipped === 1) events.note(`skipped a line of ${program} on stdout that is not JSON: ${text}`)
-    if (foreign.length >= MAX_FOREIGN)
-      refuse(new RemoteError('invalid', `${program} is not an MCP server`, { printed: foreign.join('\n') }))
+    invalidLines.push(text)
+    if (skipped === 1) events.debug(`skipped a line of ${program} on stdout that is not JSON: ${text}`)
+    if (invalidLines.length >= MAX_INVALID_LINES)
+      abort(new RemoteError('invalid', `${program} is not an MCP server`, { output: invalidLines.join('\n') }))
   }
 
   child.stdout.on(
     'data',
     createLineSplitter(maxLine, {
-      take,
-      tooLong: () =>
-        refuse(
+      onLine: handleLine,
+      onTooLong: () =>
+        abort(
           new RemoteError('too-large', `${program} sent a message of more than ${maxLine} bytes`, {
             executed: 'maybe',
           }),
@@ -211,10 +211,10 @@ export function startServerProcess(target: CommandTarget, maxLine: number, event
         child.stderr.destroy()
       }, OUTPUT_GRACE)
       // The last output of the server can still arrive.
-      const how = signal === null ? `exit code ${code}` : String(signal)
+      const outcome = signal === null ? `exit code ${code}` : String(signal)
       child.once('close', () => {
         clearTimeout(timer)
-        report(new RemoteError('lost', `${program} has ended (${how})`, { printed: printed() }))
+        report(new RemoteError('lost', `${program} has ended (${outcome})`, { output: readOutput() }))
       })
     })
   })
@@ -224,18 +224,18 @@ export function startServerProcess(target: CommandTarget, maxLine: number, event
       if (pid === undefined) resolve()
     })
   }).then(() => {
-    if (pid !== undefined) unguard(pid)
+    if (pid !== undefined) unguardGroup(pid)
   })
 
   const waitFor = (milliseconds: number): Promise<boolean> => {
     let timer: NodeJS.Timeout | undefined
-    const late = new Promise<boolean>(resolve => {
+    const timeout = new Promise<boolean>(resolve => {
       timer = setTimeout(() => resolve(false), milliseconds)
     })
-    return Promise.race([exited.then(() => true), late]).finally(() => clearTimeout(timer))
+    return Promise.race([exited.then(() => true), timeout]).finally(() => clearTimeout(timer))
   }
 
-  async function climb(): Promise<void> {
+  async function terminate(): Promise<void> {
     child.stdin.end()
     if (await waitFor(stopGrace)) return closed
     signalGroup(pid, 'SIGTERM')
@@ -246,16 +246,16 @@ export function startServerProcess(target: CommandTarget, maxLine: number, event
 
   function end(): Promise<void> {
     isEnding = true
-    ending ??= climb()
+    ending ??= terminate()
     return ending
   }
 
   return {
     /** The last lines of its stderr. */
-    printed,
+    output: readOutput,
     /** Throws if the server does not read its input, or has ended. */
     write(line: string): void {
-      if (isOver || isEnding) throw new RemoteError('lost', `${program} has ended`, { printed: printed() })
+      if (isOver || isEnding) throw new RemoteError('lost', `${program} has ended`, { output: readOutput() })
       if (child.stdin.writableLength > MAX_UNREAD)
         throw new RemoteError('refused', `${program} does not read its input`)
       child.stdin.write(`${line}\n`)

@@ -9,7 +9,7 @@ import { clientOf, type StdioClient } from '../plugins/transport-stdio/stdio-cli
 import { type TestContext, testContext } from './run-command.ts'
 
 /** Nobody waits long for a server that is not there. */
-export const QUICK: Timing = { ...TIMING, retryTimeout: 400, pause: 20, longestPause: 200, resumption: 3_000 }
+export const QUICK: Timing = { ...TIMING, retryTimeout: 400, initialDelay: 20, maxDelay: 200, resumeTimeout: 3_000 }
 
 export interface ProxyClient extends StdioClient<undefined> {
   readonly relay: Relay

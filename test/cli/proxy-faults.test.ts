@@ -213,7 +213,7 @@ describe('mcp-host proxy: faults', () => {
   it('resumes streams: each call gets one response, each progress value arrives once', async () => {
     const host = await listen(await freePort())
     const proxy = await startCuttingProxy(host.url)
-    const client = await openProxy(`${proxy.url}/mcp`, {}, { ...QUICK, retryTimeout: 5_000, resumption: 30_000 })
+    const client = await openProxy(`${proxy.url}/mcp`, {}, { ...QUICK, retryTimeout: 5_000, resumeTimeout: 30_000 })
     await initialize(client)
     const CALLS = 20
     const furtherSteps = beginSlow(client, CALLS)

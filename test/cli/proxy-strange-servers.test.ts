@@ -94,7 +94,7 @@ describe('mcp-host proxy with unusual servers', () => {
       await initialize(client)
       await server.until('GET', 1)
       // Longer than its pauses are.
-      await pause(4 * QUICK.longestPause)
+      await pause(4 * QUICK.maxDelay)
       expect((await client.request(1, 'tools/list')).result).to.deep.equal({})
       expect([server.countOf('initialize'), server.countOf('GET')]).to.deep.equal([1, 1])
     })
@@ -126,7 +126,7 @@ describe('mcp-host proxy with unusual servers', () => {
       }
       return lost.has(session) && (verb === 'GET' || method === 'ping') ? notFound(response) : false
     })
-    const client = await openProxy(server.url, {}, { ...QUICK, longestPause: 60_000 })
+    const client = await openProxy(server.url, {}, { ...QUICK, maxDelay: 60_000 })
     await initialize(client)
     await server.until('initialize', 7)
     expectBackOff(
@@ -153,7 +153,7 @@ describe('mcp-host proxy with unusual servers', () => {
         ? stream(response, 'id: 1\nretry: 0\n\n')
         : false,
     )
-    const client = await openProxy(server.url, {}, { ...QUICK, pause: 50, longestPause: 60_000 })
+    const client = await openProxy(server.url, {}, { ...QUICK, initialDelay: 50, maxDelay: 60_000 })
     await initialize(client)
     client.say({ id: 1, method: 'tools/call', params: { name: 'x' } })
     const attempts = () => server.asked.filter(({ method, lastEventId }) => method === 'tools/call' || lastEventId)
@@ -177,7 +177,7 @@ describe('mcp-host proxy with unusual servers', () => {
       if (id === undefined) expect(lastEventId).to.equal(String(step - 1))
       return stream(response, `id: ${step}\nretry: 1\ndata: ${JSON.stringify(message)}\n\n`)
     })
-    const client = await openProxy(server.url, {}, { ...QUICK, longestPause: 60_000 })
+    const client = await openProxy(server.url, {}, { ...QUICK, maxDelay: 60_000 })
     await initialize(client)
     expect((await client.request(1, 'tools/call', { name: 'x' })).result).to.deep.equal({ done: true })
   })
@@ -213,7 +213,7 @@ describe('mcp-host proxy with unusual servers', () => {
       const result = { protocolVersion: '2024-11-05', capabilities: {} }
       current?.end(`data: ${JSON.stringify({ jsonrpc: '2.0', id, result })}\n\n`)
     })
-    const client = await openProxy(url, { transport: 'sse' }, { ...QUICK, pause: 50, longestPause: 60_000 })
+    const client = await openProxy(url, { transport: 'sse' }, { ...QUICK, initialDelay: 50, maxDelay: 60_000 })
     client.say({ id: 0, method: 'initialize', params: {} })
     await eventually('five streams', () => opened.length >= 5)
     expectBackOff(opened, 50)

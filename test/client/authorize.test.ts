@@ -3,7 +3,7 @@
 import { createHash } from 'node:crypto'
 import { inspect } from 'node:util'
 import { expect } from 'chai'
-import { askForAuthorization, beginAuthorization, readAuthorizationResponse } from '../../client/authorize.ts'
+import { readAuthorizationResponse, requestAuthorization, startAuthorization } from '../../client/authorize.ts'
 import { AuthError, InteractionRequiredError } from '../../client/errors.ts'
 import type { ClientOAuthOptions } from '../../client/options.ts'
 import {
@@ -41,10 +41,10 @@ const ABOUT = { client: CLIENT, resource: 'https://mcp.example/mcp', scope: 'rea
 async function begin(
   options: Partial<ClientOAuthOptions> = {},
   server: Partial<ServerInfo> = {},
-  about: Partial<Parameters<typeof beginAuthorization>[1]> = {},
+  about: Partial<Parameters<typeof startAuthorization>[1]> = {},
 ) {
   const ctx = testContext({ serverUrl: 'https://mcp.example/mcp', ...options }, { now: () => 5 })
-  const flow = await beginAuthorization(ctx, { ...ABOUT, server: { ...SERVER, ...server }, ...about })
+  const flow = await startAuthorization(ctx, { ...ABOUT, server: { ...SERVER, ...server }, ...about })
   return { ctx, ...flow, query: Object.fromEntries(flow.url.searchParams) }
 }
 
@@ -287,7 +287,7 @@ describe('Authorization response', () => {
 describe('User interaction', () => {
   const ask = async (options: Partial<ClientOAuthOptions>, stop = signal) => {
     const { ctx, url, record } = await begin(options)
-    return askForAuthorization(ctx, { url, record }, stop)
+    return requestAuthorization(ctx, { url, record }, stop)
   }
   const answer = (url: URL) =>
     new URL(`${REDIRECT}?code=c0de&state=${url.searchParams.get('state')}&iss=${encodeURIComponent(ISSUER)}`)

@@ -1,7 +1,7 @@
 // Tests the WWW-Authenticate parser, hostile headers, and the interpretation of 401 and 403 responses.
 import { expect } from 'chai'
 import fc from 'fast-check'
-import { parseChallengeList, readCue } from '../../client/challenge.ts'
+import { parseChallengeList, readChallenge } from '../../client/challenge.ts'
 import { caseCount } from '../support/thorough.ts'
 import { authErrorOf } from './support/auth-error-of.ts'
 
@@ -12,7 +12,7 @@ const read = (text: string) =>
 const cueOf = (status: number, ...headers: string[]) => {
   const list = new Headers()
   for (const header of headers) list.append('WWW-Authenticate', header)
-  return readCue({ status, headers: list })
+  return readChallenge({ status, headers: list })
 }
 
 describe('R-16: parsing of WWW-Authenticate (RFC 9110 lists)', () => {
@@ -246,7 +246,7 @@ describe('R-20: DPoP challenges', () => {
       'WWW-Authenticate': 'Bearer error="invalid_token", DPoP error="use_dpop_nonce"',
       'DPoP-Nonce': 'n-1',
     })
-    expect(readCue({ status: 401, headers })).to.include({ error: 'use_dpop_nonce', dpopNonce: 'n-1' })
+    expect(readChallenge({ status: 401, headers })).to.include({ error: 'use_dpop_nonce', dpopNonce: 'n-1' })
   })
 })
 

@@ -5,7 +5,7 @@ import { inspect } from 'node:util'
 import { expect } from 'chai'
 import fc from 'fast-check'
 import jwt from 'jsonwebtoken'
-import { chooseClientAuth, chooseMethod, importPrivateKey, type MethodFacts } from '../../client/client-auth.ts'
+import { chooseClientAuth, chooseMethod, importPrivateKey, type MethodCriteria } from '../../client/client-auth.ts'
 import { discoverServer } from '../../client/discovery.ts'
 import type { ClientOAuthOptions } from '../../client/options.ts'
 import type { ClientIdentity, ServerInfo } from '../../client/stores.ts'
@@ -61,14 +61,14 @@ const KEYS = {
 describe('Client authentication', () => {
   it('R-64: selects the method by registration, option, key, secret and server metadata', () => {
     const [basic, post, none] = ['client_secret_basic', 'client_secret_post', 'none']
-    const facts: MethodFacts = {
+    const facts: MethodCriteria = {
       registered: undefined,
       explicit: undefined,
       hasKey: false,
       hasSecret: true,
       listed: undefined,
     }
-    const cases: [Partial<MethodFacts>, string | undefined][] = [
+    const cases: [Partial<MethodCriteria>, string | undefined][] = [
       [{ registered: post, explicit: basic, hasKey: true, listed: [basic] }, post],
       [{ registered: 'private_key_jwt', hasSecret: false }, 'private_key_jwt'],
       [{ registered: basic, hasSecret: false, listed: [basic] }, none],

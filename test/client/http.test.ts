@@ -30,7 +30,7 @@ async function serve(handler: Handler): Promise<RecordingServer> {
 describe('R-37: metadata request limits', () => {
   it('sends a GET that accepts JSON', async () => {
     const server = await serve(() => ({ status: 200, body: { a: 1 } }))
-    const answer = await httpTo().getJson(`${server.url}/x?y`, { what: WHAT })
+    const answer = await httpTo().getJson(`${server.url}/x?y`, { label: WHAT })
     expect(answer).to.include({ status: 200, url: `${server.url}/x?y`, length: 7 })
     expect(answer.json).to.deep.equal({ a: 1 })
     expect(server.requests[0]).to.include({ method: 'GET', body: '' })
@@ -43,11 +43,11 @@ describe('R-37: metadata request limits', () => {
       async () => new Response(new ReadableStream({})),
     ]
     for (const fetch of silent) {
-      const late = await authErrorOf(() => httpTo({ fetch }, 20).getJson('http://127.0.0.1:1', { what: WHAT }))
+      const late = await authErrorOf(() => httpTo({ fetch }, 20).getJson('http://127.0.0.1:1', { label: WHAT }))
       expect(late.message).to.include('did not respond within 0.02 s')
       const stop = new AbortController()
       const { signal } = stop
-      const cancelled = authErrorOf(() => httpTo({ fetch }).getJson('http://127.0.0.1:1', { what: WHAT, signal }))
+      const cancelled = authErrorOf(() => httpTo({ fetch }).getJson('http://127.0.0.1:1', { label: WHAT, signal }))
       stop.abort()
       expect(await cancelled).to.include({ code: 'aborted' })
     }
@@ -57,11 +57,11 @@ describe('R-37: metadata request limits', () => {
 
   it('accepts at most 256 KiB', async () => {
     const server = await serve(({ query }) => ({ status: 200, body: padded(Number(query.get('size'))) }))
-    const { json } = await httpTo().getJson(`${server.url}/?size=${256 * KIB}`, { what: WHAT })
+    const { json } = await httpTo().getJson(`${server.url}/?size=${256 * KIB}`, { label: WHAT })
     expect(json)
       .to.have.property('pad')
       .with.length(256 * KIB - 10)
-    const error = await authErrorOf(() => httpTo().getJson(`${server.url}/?size=${256 * KIB + 1}`, { what: WHAT }))
+    const error = await authErrorOf(() => httpTo().getJson(`${server.url}/?size=${256 * KIB + 1}`, { label: WHAT }))
     expect(error).to.include({ code: 'malformed_response', retryable: false })
     expect(error.message).to.include('256 KiB')
   })
@@ -82,7 +82,7 @@ describe('R-37: metadata request limits', () => {
         push()
       },
     }))
-    expect(await authErrorOf(() => httpTo().getJson(server.url, { what: WHAT }))).to.include({
+    expect(await authErrorOf(() => httpTo().getJson(server.url, { label: WHAT }))).to.include({
       code: 'malformed_response',
     })
     await closed
@@ -95,7 +95,7 @@ describe('R-37: metadata request limits', () => {
       headers: { 'Content-Encoding': 'gzip' },
       stream: response => void response.end(bomb),
     }))
-    expect(await authErrorOf(() => httpTo().getJson(server.url, { what: WHAT }))).to.include({
+    expect(await authErrorOf(() => httpTo().getJson(server.url, { label: WHAT }))).to.include({
       code: 'malformed_response',
     })
   })
@@ -106,7 +106,7 @@ describe('R-37: metadata request limits', () => {
   ] as const) {
     it(`applies a timeout to ${name}`, async () => {
       const server = await serve(() => ({ status: 200, stream }))
-      const error = await authErrorOf(() => httpTo({}, 50).getJson(server.url, { what: WHAT }))
+      const error = await authErrorOf(() => httpTo({}, 50).getJson(server.url, { label: WHAT }))
       expect(error).to.include({ code: 'temporarily_unavailable', retryable: true })
       expect(error).to.be.instanceOf(ConnectionError).and.to.include({ bodySent: true })
       expect(error.message).to.include('within 0.05 s')
@@ -116,7 +116,7 @@ describe('R-37: metadata request limits', () => {
   it('treats non-JSON and error responses as no document', async () => {
     const server = await serve(({ query }) => ({ status: Number(query.get('status')), body: query.get('body') }))
     const get = (status: number, body: string) =>
-      httpTo().getJson(`${server.url}/?${new URLSearchParams({ status: `${status}`, body })}`, { what: WHAT })
+      httpTo().getJson(`${server.url}/?${new URLSearchParams({ status: `${status}`, body })}`, { label: WHAT })
     expect(await get(200, '<html>')).to.deep.include({ status: 200, json: undefined, length: 6 })
     expect(await get(200, '')).to.deep.include({ status: 200, json: undefined, length: 0 })
     expect((await get(404, '{"error":"x"}')).status).to.equal(404)
@@ -124,7 +124,7 @@ describe('R-37: metadata request limits', () => {
 
   it('tolerates extremely nested JSON', async () => {
     const server = await serve(() => ({ status: 200, body: `${'['.repeat(60 * KIB)}${']'.repeat(60 * KIB)}` }))
-    expect((await httpTo().getJson(server.url, { what: WHAT })).status).to.equal(200)
+    expect((await httpTo().getJson(server.url, { label: WHAT })).status).to.equal(200)
   })
 })
 
@@ -137,9 +137,9 @@ describe('R-94: redirects', () => {
 
   it('follows 3 redirects at most', async () => {
     const server = await redirecting(hop => `/${hop}`)
-    const answer = await httpTo().getJson(`${server.url}/3`, { what: WHAT })
+    const answer = await httpTo().getJson(`${server.url}/3`, { label: WHAT })
     expect(answer).to.deep.include({ json: { done: true }, url: `${server.url}/0` })
-    const error = await authErrorOf(() => httpTo().getJson(`${server.url}/4`, { what: WHAT }))
+    const error = await authErrorOf(() => httpTo().getJson(`${server.url}/4`, { label: WHAT }))
     expect(error.code).to.equal('malformed_response')
     expect(server.requests.map(({ path }) => path)).to.deep.equal(['/3', '/2', '/1', '/0', '/4', '/3', '/2', '/1'])
   })
@@ -159,7 +159,7 @@ describe('R-94: redirects', () => {
       }
       const { fetch, asked } = tableFetch(table)
       const http = httpTo({ fetch, serverUrl: 'https://mcp.example' })
-      expect(await authErrorOf(() => http.getJson('https://as.example/1', { what: WHAT }))).to.include({ code })
+      expect(await authErrorOf(() => http.getJson('https://as.example/1', { label: WHAT }))).to.include({ code })
       expect(asked).to.deep.equal(['https://as.example/1'])
     })
   }
@@ -170,7 +170,7 @@ describe('R-94: redirects', () => {
       headers: path === '/none' ? {} : { Location: 'http://[' },
     }))
     for (const path of ['/none', '/bad']) {
-      expect(await httpTo().getJson(server.url + path, { what: WHAT })).to.include({ status: 302, json: undefined })
+      expect(await httpTo().getJson(server.url + path, { label: WHAT })).to.include({ status: 302, json: undefined })
     }
   })
 
@@ -179,7 +179,7 @@ describe('R-94: redirects', () => {
       Object.defineProperties(new Response(null), { type: { value: 'opaqueredirect' }, status: { value: 0 } })
     const { fetch } = tableFetch({ 'https://as.example/': opaque })
     const http = httpTo({ fetch, serverUrl: 'https://mcp.example' })
-    expect((await http.getJson('https://as.example/', { what: WHAT })).status).to.equal(0)
+    expect((await http.getJson('https://as.example/', { label: WHAT })).status).to.equal(0)
   })
 
   for (const status of [301, 302, 303, 307, 308]) {
@@ -188,7 +188,7 @@ describe('R-94: redirects', () => {
         path === '/' ? { status, headers: { Location: '/stolen' } } : { status: 200, body: {} },
       )
       const error = await authErrorOf(() =>
-        httpTo().post(server.url, { what: WHAT, body: new URLSearchParams({ a: 'b' }) }),
+        httpTo().post(server.url, { label: WHAT, body: new URLSearchParams({ a: 'b' }) }),
       )
       expect(error).to.include({ code: 'malformed_response', retryable: false })
       expect(server.count('/stolen')).to.equal(0)
@@ -204,13 +204,13 @@ describe('R-96: no ambient credentials', () => {
       body: {},
     }))
     const http = httpTo()
-    await http.getJson(`${server.url}/1`, { what: WHAT })
+    await http.getJson(`${server.url}/1`, { label: WHAT })
     await http.post(`${server.url}/3`, {
-      what: WHAT,
+      label: WHAT,
       body: new URLSearchParams({ a: 'b c' }),
       headers: { authorization: 'Basic x' },
     })
-    await http.post(`${server.url}/4`, { what: WHAT, body: { a: ['b'] } })
+    await http.post(`${server.url}/4`, { label: WHAT, body: { a: ['b'] } })
     const ours = ['accept', 'authorization', 'content-type', 'content-length']
     const fetchs = [
       'host',
@@ -241,8 +241,8 @@ describe('R-96: no ambient credentials', () => {
       return Response.json({})
     }
     const http = httpTo({ fetch, serverUrl: 'https://mcp.example' })
-    await http.getJson('https://as.example', { what: WHAT })
-    await http.post('https://as.example', { what: WHAT, body: {} })
+    await http.getJson('https://as.example', { label: WHAT })
+    await http.post('https://as.example', { label: WHAT, body: {} })
     for (const init of inits) {
       expect(init).to.include({
         redirect: 'manual',
@@ -257,8 +257,8 @@ describe('R-96: no ambient credentials', () => {
     const { fetch, asked } = tableFetch({})
     const http = httpTo({ fetch, serverUrl: 'https://mcp.example' })
     for (const url of ['http://as.example', 'https://127.0.0.1', 'https://metadata.internal']) {
-      await authErrorOf(() => http.getJson(url, { what: WHAT }))
-      await authErrorOf(() => http.post(url, { what: WHAT, body: {} }))
+      await authErrorOf(() => http.getJson(url, { label: WHAT }))
+      await authErrorOf(() => http.post(url, { label: WHAT, body: {} }))
     }
     expect(asked).to.deep.equal([])
     expect(http.check('https://as.example/x', WHAT).href).to.equal('https://as.example/x')
@@ -266,7 +266,7 @@ describe('R-96: no ambient credentials', () => {
 })
 
 describe('R-71: responses to a POST', () => {
-  const post = (server: RecordingServer) => httpTo().post(server.url, { what: WHAT, body: new URLSearchParams() })
+  const post = (server: RecordingServer) => httpTo().post(server.url, { label: WHAT, body: new URLSearchParams() })
 
   it('limits a success response to 64 KiB', async () => {
     let size = 64 * KIB
@@ -311,7 +311,7 @@ describe('Connection failures', () => {
   it('before sending: connection refused', async () => {
     const server = await serve(() => ({ status: 200 }))
     await server.close()
-    const error = await authErrorOf(() => httpTo().post(`${server.url}/token?secret=x`, { what: WHAT, body: {} }))
+    const error = await authErrorOf(() => httpTo().post(`${server.url}/token?secret=x`, { label: WHAT, body: {} }))
     expect(error).to.include({ code: 'temporarily_unavailable', retryable: true, bodySent: false })
     expect(error.message).to.include('ECONNREFUSED').and.include(`${server.url}/token`).and.not.include('secret')
     expect((error.cause as { code?: string }).code).to.equal('ECONNREFUSED')
@@ -320,7 +320,7 @@ describe('Connection failures', () => {
   it('after sending the body: outcome unknown', async () => {
     const server = await serve(() => ({ status: 200 }))
     server.failNext('/', { reset: 'after-body' })
-    const error = await authErrorOf(() => httpTo().post(server.url, { what: WHAT, body: {} }))
+    const error = await authErrorOf(() => httpTo().post(server.url, { label: WHAT, body: {} }))
     expect(error).to.include({ code: 'temporarily_unavailable', retryable: true, bodySent: true })
     expect(server.count()).to.equal(1)
   })
@@ -331,7 +331,7 @@ describe('Connection failures', () => {
       headers: { 'Content-Length': '100' },
       stream: response => void response.write('{"a', () => response.destroy()),
     }))
-    expect(await authErrorOf(() => httpTo().getJson(server.url, { what: WHAT }))).to.include({
+    expect(await authErrorOf(() => httpTo().getJson(server.url, { label: WHAT }))).to.include({
       code: 'temporarily_unavailable',
       bodySent: true,
     })
@@ -347,7 +347,7 @@ describe('Connection failures', () => {
     it(`${code}: request ${bodySent ? 'possibly sent' : 'not sent'}`, async () => {
       const { fetch } = tableFetch({ 'https://as.example/': Object.assign(new Error('x'), { code }) })
       const http = httpTo({ fetch, serverUrl: 'https://mcp.example' })
-      expect(await authErrorOf(() => http.post('https://as.example/', { what: WHAT, body: {} }))).to.include({
+      expect(await authErrorOf(() => http.post('https://as.example/', { label: WHAT, body: {} }))).to.include({
         bodySent,
       })
     })
@@ -356,13 +356,13 @@ describe('Connection failures', () => {
   it('abort: throws its own error, or the reason of the caller', async () => {
     const server = await serve(() => ({ status: 200, stream: () => {} }))
     const stop = new AbortController()
-    const waiting = authErrorOf(() => httpTo().getJson(`${server.url}/a`, { what: WHAT, signal: stop.signal }))
+    const waiting = authErrorOf(() => httpTo().getJson(`${server.url}/a`, { label: WHAT, signal: stop.signal }))
     await server.reached('/a')
     stop.abort()
     expect(await waiting).to.include({ code: 'aborted', retryable: false })
     const reason = new AuthError('too late', { code: 'login_timeout' })
     expect(
-      await authErrorOf(() => httpTo().getJson(`${server.url}/b`, { what: WHAT, signal: AbortSignal.abort(reason) })),
+      await authErrorOf(() => httpTo().getJson(`${server.url}/b`, { label: WHAT, signal: AbortSignal.abort(reason) })),
     ).to.equal(reason)
   })
 })
@@ -385,7 +385,7 @@ describe('R-97: redaction of secrets', () => {
         new URLSearchParams({ secret }).toString(),
         encodeURIComponent(secret),
       ]) {
-        const { json } = await http.post(server.url, { what: WHAT, body: new URLSearchParams({ secret }) })
+        const { json } = await http.post(server.url, { label: WHAT, body: new URLSearchParams({ secret }) })
         const text = showText(secrets, json === undefined ? String(body) : JSON.stringify(json))
         expect(text).to.include('[redacted]')
         for (const shown of [text, decodeURIComponent(text.replaceAll('+', ' '))]) expect(shown).not.to.include(secret)
@@ -406,7 +406,7 @@ describe('R-97: redaction of secrets', () => {
     const { http, secrets } = testContext({ fetch, serverUrl: 'https://mcp.example' })
     secrets.add('hunter2hunter2')
     const error = await authErrorOf(() =>
-      http.post('https://as.example', { what: WHAT, body: new URLSearchParams({ p: 'hunter2hunter2' }) }),
+      http.post('https://as.example', { label: WHAT, body: new URLSearchParams({ p: 'hunter2hunter2' }) }),
     )
     for (const shown of [
       error.message,

@@ -3,7 +3,7 @@
 import { expect } from 'chai'
 import { discoverServer } from '../../client/discovery.ts'
 import { AuthError } from '../../client/errors.ts'
-import { type IdentityWish, identifyClient, isClientRefused } from '../../client/identity.ts'
+import { type IdentityQuery, identifyClient, isClientRefused } from '../../client/identity.ts'
 import type { ClientOAuthOptions } from '../../client/options.ts'
 import type { ClientIdentity, Registration } from '../../client/stores.ts'
 import { testContext } from './support/context.ts'
@@ -13,7 +13,7 @@ import { type FakeAuthorizationServer, startFakeServers, stopServers } from './s
 const DOCUMENT = 'https://client.example/mcp.json'
 const REDIRECT = 'http://127.0.0.1:8765/callback'
 const { signal } = new AbortController()
-const NOTHING: IdentityWish = { scope: undefined, registration: undefined, previousIssuer: undefined }
+const NOTHING: IdentityQuery = { scope: undefined, registration: undefined, previousIssuer: undefined }
 
 let as: FakeAuthorizationServer
 let second: FakeAuthorizationServer
@@ -26,7 +26,7 @@ afterEach(stopServers)
 
 async function identify(
   options: Partial<ClientOAuthOptions>,
-  want: Partial<IdentityWish> = {},
+  want: Partial<IdentityQuery> = {},
   { at = as, now = Date.now } = {},
 ): Promise<{ client: ClientIdentity; dropped: unknown[] }> {
   const ctx = testContext(

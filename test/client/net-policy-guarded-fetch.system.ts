@@ -114,7 +114,7 @@ describe('R-93: check of the connected address', () => {
     const lookup = nameServer(['127.0.0.1'])
     const options = { serverUrl: 'https://mcp.example', networkPolicy: { blockPrivateNetworks: true } }
     const { http } = testContext({ ...options, fetch: createGuardedFetch({ lookup }) })
-    expect(await authErrorOf(() => http.getJson('https://as.example/x', { what: 'The document' }))).to.include({
+    expect(await authErrorOf(() => http.getJson('https://as.example/x', { label: 'The document' }))).to.include({
       code: 'blocked_address',
     })
   })

@@ -3,9 +3,9 @@ import { BlockList, isIPv6 } from 'node:net'
 import { expect } from 'chai'
 import fc from 'fast-check'
 import {
+  classifyAddress,
+  classifyHost,
   createNetPolicy,
-  kindOfAddress,
-  kindOfHost,
   type NetworkPolicy,
   SPECIAL_RANGES,
 } from '../../client/net-policy.ts'
@@ -223,10 +223,10 @@ describe('R-93: address classification', () => {
     fc.assert(
       fc.property(fc.oneof(fc.ipV4(), beside), address => {
         const isBlocked = list.check(address, 'ipv4')
-        expect(kindOfAddress(address) !== 'public', address).to.equal(isBlocked)
+        expect(classifyAddress(address) !== 'public', address).to.equal(isBlocked)
         // However it is written.
-        expect(kindOfHost(new URL(`http://${address}`).hostname)).to.equal(kindOfAddress(address))
-        expect(kindOfAddress(`::ffff:${address}`), address).to.equal(kindOfAddress(address))
+        expect(classifyHost(new URL(`http://${address}`).hostname)).to.equal(classifyAddress(address))
+        expect(classifyAddress(`::ffff:${address}`), address).to.equal(classifyAddress(address))
       }),
       { numRuns: caseCount(2_000, 400) },
     )
@@ -241,13 +241,13 @@ describe('R-93: address classification', () => {
         ),
         address => {
           fc.pre(isIPv6(address))
-          const kind = kindOfAddress(address)
+          const kind = classifyAddress(address)
           expect(kind, address).not.to.equal(undefined)
           if (list.check(address, 'ipv6')) {
             expect(kind, address).not.to.equal('public')
           }
           const { hostname } = new URL(`http://[${address}]`)
-          expect(kindOfHost(hostname), `${address} ${hostname}`).to.equal(kind)
+          expect(classifyHost(hostname), `${address} ${hostname}`).to.equal(kind)
         },
       ),
       { numRuns: caseCount(2_000, 400) },
@@ -271,8 +271,8 @@ describe('R-93: address classification', () => {
       'g::1',
       '::1.2.3.999',
     ]) {
-      expect(kindOfAddress(text), text).to.equal(undefined)
+      expect(classifyAddress(text), text).to.equal(undefined)
     }
-    expect(kindOfAddress('fe80::1%eth0')).to.equal('unroutable')
+    expect(classifyAddress('fe80::1%eth0')).to.equal('unroutable')
   })
 })

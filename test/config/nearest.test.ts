@@ -1,7 +1,7 @@
 // Tests the "did you mean" suggestions for misspelt names.
 import { expect } from 'chai'
 import fc from 'fast-check'
-import { nearest as nearestOption } from '../../client/resolve-options.ts'
+import { findClosest as nearestOption } from '../../client/resolve-options.ts'
 import { nearest } from '../../core/mcp/nearest.ts'
 
 describe('nearest', () => {

@@ -100,7 +100,7 @@ describe('A connection over stdio', () => {
     const error = await errorOf(open('noServer'))
     expect(error.reason).to.equal('invalid')
     expect(error.message).to.contain('not an MCP server').and.not.contain('Usage')
-    expect(error.printed).to.contain('Usage: something 1')
+    expect(error.output).to.contain('Usage: something 1')
   })
 
   it('ends a program without a handshake, and tells its stderr', async () => {
@@ -108,7 +108,7 @@ describe('A connection over stdio', () => {
     const error = await errorOf(open('silent', {}, { connectTimeout: 1_500 }, mark))
     expect(error).to.include({ reason: 'timeout' })
     expect(error.message).to.not.contain('database')
-    expect(error.printed).to.contain('waiting for a database')
+    expect(error.output).to.contain('waiting for a database')
     expect(processesOf(mark)).to.deep.equal([])
   })
 
@@ -120,7 +120,7 @@ describe('A connection over stdio', () => {
     expect(crashed.message).to.contain('exit code 7').and.not.contain('configuration')
     // The script, and no other argument.
     expect(crashed.message).to.contain(` ${basename(SCRIPT)} has ended`)
-    expect(crashed.printed).to.contain('no configuration')
+    expect(crashed.output).to.contain('no configuration')
   })
 
   it('starts a program again without the probe if the probe ended it', async () => {
@@ -135,7 +135,7 @@ describe('A connection over stdio', () => {
     const error = await errorOf(connection.request('tools/call', { name: 'x' }))
     expect(error).to.include({ reason: 'lost', executed: 'maybe' })
     expect(error.message).to.contain('exit code 9').and.not.contain('memory')
-    expect(error.printed).to.contain('out of memory')
+    expect(error.output).to.contain('out of memory')
     expect(errors).to.have.length(1)
     expect(await errorOf(connection.request('ping'))).to.include({ reason: 'lost', executed: 'no' })
   })

@@ -5,10 +5,10 @@ import { join } from 'node:path'
 import { expect } from 'chai'
 import {
   acquireFileLock,
-  fileLockFreed,
-  judgeOwner,
-  nameOwner,
+  checkOwner,
+  createOwnerName,
   tryFileLock,
+  waitForFileLock,
   withFileLock,
 } from '../../../client/node/file-lock.ts'
 import { eventually } from '../../support/eventually.ts'
@@ -30,7 +30,7 @@ function plant(path: string, owner: string): void {
 
 /** A name like ours with another part: the machine (0), the process (1) or its start (2). */
 function otherOwner(part: 0 | 1 | 2, value: string): string {
-  const parts = nameOwner().split('.')
+  const parts = createOwnerName().split('.')
   parts[part] = value
   return parts.join('.')
 }
@@ -42,7 +42,7 @@ const FAST = { poll: 10, heartbeat: 10, stale: 100 }
 function watchLock(path: string) {
   let checks = 0
   const signal = Object.assign(new AbortController().signal, { throwIfAborted: () => void checks++ })
-  return { freed: fileLockFreed(path, { timing: FAST, signal }), checks: () => checks }
+  return { freed: waitForFileLock(path, { timing: FAST, signal }), checks: () => checks }
 }
 
 describe('File lock', () => {
@@ -127,7 +127,7 @@ describe('File lock', () => {
 
   it('is taken over from an ended worker thread of this process after a longer silence', async () => {
     const path = join(makeTemporaryDirectory(), 'lock')
-    const owner = nameOwner()
+    const owner = createOwnerName()
     plant(path, owner)
     expect(await tryFileLock(path, { timing: FAST })).to.equal(undefined)
     utimesSync(join(path, owner), 0, 0)
@@ -136,7 +136,7 @@ describe('File lock', () => {
 
   it('counts as released if only its empty directory remains', async () => {
     const path = join(makeTemporaryDirectory(), 'lock')
-    const owner = nameOwner()
+    const owner = createOwnerName()
     plant(path, owner)
     const { freed, checks } = watchLock(path)
     await eventually('the lock is seen', () => checks() > 0)
@@ -150,7 +150,7 @@ describe('File lock', () => {
     plant(path, owner)
     // By this machine's clock the holder is long silent; clocks differ, so that counts for nothing.
     utimesSync(join(path, owner), 0, 0)
-    expect(judgeOwner(owner)).to.equal('unknown')
+    expect(checkOwner(owner)).to.equal('unknown')
     expect(await tryFileLock(path, { timing: FAST })).to.equal(undefined)
     await (await acquireFileLock(path, { timing: FAST })).release()
   })
@@ -181,11 +181,11 @@ describe('File lock', () => {
     const path = join(directory, 'lock')
     const dead = otherOwner(1, '4194305')
     plant(path, dead)
-    expect(judgeOwner(dead)).to.equal('dead')
+    expect(checkOwner(dead)).to.equal('dead')
     const first = await acquireFileLock(path)
     // What another process does that judged the dead owner before the lock was taken over.
     expect(await unlink(join(path, dead)).catch(error => error.code)).to.equal('ENOENT')
-    plant(join(directory, 'prepared'), nameOwner())
+    plant(join(directory, 'prepared'), createOwnerName())
     expect(await rename(join(directory, 'prepared'), path).catch(error => error.code)).to.be.oneOf([
       'ENOTEMPTY',
       'EEXIST',
@@ -208,30 +208,30 @@ describe('File lock', () => {
 
   it('notifies a waiter when the holder releases, dies or is replaced', async () => {
     const path = join(makeTemporaryDirectory(), 'lock')
-    expect(await fileLockFreed(path)).to.equal(false)
+    expect(await waitForFileLock(path)).to.equal(false)
     const lock = await acquireFileLock(path)
-    const freed = fileLockFreed(path, { timing: FAST })
+    const freed = waitForFileLock(path, { timing: FAST })
     await lock.release()
     expect(await freed).to.equal(false)
     plant(path, elsewhere())
-    expect(await fileLockFreed(path, { timing: FAST })).to.equal(true)
+    expect(await waitForFileLock(path, { timing: FAST })).to.equal(true)
     expect(await tryFileLock(path), 'the silent one is out').to.not.equal(undefined)
     plant(`${path}2`, otherOwner(1, '4194305'))
-    expect(await fileLockFreed(`${path}2`, { timing: FAST })).to.equal(true)
+    expect(await waitForFileLock(`${path}2`, { timing: FAST })).to.equal(true)
     const abort = new AbortController()
-    const waiting = fileLockFreed(path, { signal: abort.signal }).catch(error => error)
+    const waiting = waitForFileLock(path, { signal: abort.signal }).catch(error => error)
     abort.abort('enough')
     expect(await waiting).to.equal('enough')
   })
 
   it('does not report a release as abandoned between its two steps', async () => {
     const path = join(makeTemporaryDirectory(), 'lock')
-    const owner = nameOwner()
+    const owner = createOwnerName()
     plant(path, owner)
     const { freed, checks } = watchLock(path)
     await eventually('the lock is seen', () => checks() > 0)
     await unlink(join(path, owner))
-    const late = fileLockFreed(path, { timing: FAST })
+    const late = waitForFileLock(path, { timing: FAST })
     const seen = checks()
     await Promise.race([freed, eventually('its release is seen', () => checks() > seen + 4)])
     await rmdir(path)

@@ -1,11 +1,11 @@
 // HTTP+SSE (2024-11-05): one stream for all responses, whose first event contains the message URL. A broken stream ends the
 // session.
 import { RemoteError } from '../errors.ts'
-import { answeredId, type Exchange, MAX_MESSAGE, readMessages } from '../messages.ts'
+import { type Exchange, MAX_MESSAGE, readMessages, responseId } from '../messages.ts'
 import { readEvents } from './event-stream.ts'
 import { POST_HEADERS, SSE_TYPE } from './headers.ts'
 import {
-  broken,
+  brokenError,
   createBackOff,
   createSend,
   isOk,
@@ -13,14 +13,14 @@ import {
   type Link,
   printableUrl,
   readJson,
-  refusal,
+  refusalError,
   type Send,
   sleep,
   type Transport,
 } from './link.ts'
 
 /** The id of the `initialize` that reopens a session. */
-const OWN_ID = 'mcp-host-initialize'
+const REOPEN_ID = 'mcp-host-initialize'
 
 interface OpenStream {
   readonly send: Send
@@ -28,14 +28,14 @@ interface OpenStream {
 }
 
 /** Accepts only URLs of the server's origin, so that the user's token is not sent elsewhere. */
-function endpointOf(url: string, data: string): string {
+function readEndpoint(url: string, data: string): string {
   const endpoint = URL.canParse(data, url) ? new URL(data, url) : undefined
   if (endpoint && endpoint.origin === new URL(url).origin) return endpoint.href
   throw new RemoteError('invalid', `${printableUrl(url)} has a message URL with another origin, which is not allowed`)
 }
 
-export function createOlderSse(link: Link): Transport {
-  const { url, timing, over, note } = link
+export function createLegacySse(link: Link): Transport {
+  const { url, timing, closing, debug } = link
   const get = createSend(link)
   const exchanges = new Set<{ exchange: Exchange; fail: (why: RemoteError) => void; done: () => void }>()
   let session: string | undefined
@@ -46,7 +46,7 @@ export function createOlderSse(link: Link): Transport {
   const backOff = createBackOff(timing)
 
   async function receive(text: string) {
-    const own = readMessages(text).some(message => answeredId(message) === OWN_ID)
+    const own = readMessages(text).some(message => responseId(message) === REOPEN_ID)
     if (own) return reinitialized?.()
     backOff.reset()
     await link.receive(text, undefined)
@@ -61,29 +61,29 @@ export function createOlderSse(link: Link): Transport {
       cancellations: [],
       retryTimeout,
     })
-    if (!isStream(response)) throw refusal(url, response, await readJson(response))
+    if (!isStream(response)) throw refusalError(url, response, await readJson(response))
     const events = readEvents(response.chunks(), MAX_MESSAGE)
     for (;;) {
       const { value, done } = await events.next()
-      if (done) throw broken(url)
+      if (done) throw brokenError(url)
       if (value.event !== 'endpoint') continue
-      const address = endpointOf(url, value.data)
+      const address = readEndpoint(url, value.data)
       session = address
       return { send: createSend({ ...link, url: address }), ended: read(events) }
     }
   }
 
   async function read(events: ReturnType<typeof readEvents>) {
-    const begun = performance.now()
+    const startedAt = performance.now()
     try {
       for await (const { event, data } of events) if (event === 'message' && data !== '') await receive(data)
     } catch (error) {
-      note(`the stream broke: ${error}`)
+      debug(`the stream broke: ${error}`)
     }
-    backOff.ended(begun)
+    backOff.ended(startedAt)
     stream = undefined
-    for (const { fail } of [...exchanges]) fail(broken(url))
-    if (initialize !== undefined && !over.aborted) void reconnect()
+    for (const { fail } of [...exchanges]) fail(brokenError(url))
+    if (initialize !== undefined && !closing.aborted) void reconnect()
   }
 
   const post = ({ send }: OpenStream, body: string, exchange?: Exchange) =>
@@ -102,10 +102,10 @@ export function createOlderSse(link: Link): Transport {
     const answered = new Promise<void>(resolve => {
       reinitialized = resolve
     })
-    await post(opened, JSON.stringify({ ...(JSON.parse(initialize) as object), id: OWN_ID }))
-    await Promise.race([answered, opened.ended.then(() => Promise.reject(broken(url)))])
+    await post(opened, JSON.stringify({ ...(JSON.parse(initialize) as object), id: REOPEN_ID }))
+    await Promise.race([answered, opened.ended.then(() => Promise.reject(brokenError(url)))])
     if (initialized !== undefined) await post(opened, initialized)
-    note('opened a new session, because the stream of the previous one broke')
+    debug('opened a new session, because the stream of the previous one broke')
     link.reopened()
     for (const list of ['tools', 'prompts', 'resources']) {
       await link.receive(JSON.stringify({ jsonrpc: '2.0', method: `notifications/${list}/list_changed` }), undefined)
@@ -114,14 +114,14 @@ export function createOlderSse(link: Link): Transport {
   }
 
   async function reconnect() {
-    while (!stream && !over.aborted) {
-      await sleep(backOff.pause, over).catch(() => undefined)
-      if (over.aborted) return
-      const opening = reopen()
-      stream = opening
-      await opening.catch(error => {
-        note(String(error))
-        if (stream === opening) stream = undefined
+    while (!stream && !closing.aborted) {
+      await sleep(backOff.pause, closing).catch(() => undefined)
+      if (closing.aborted) return
+      const reopening = reopen()
+      stream = reopening
+      await reopening.catch(error => {
+        debug(String(error))
+        if (stream === reopening) stream = undefined
       })
     }
   }
@@ -139,7 +139,7 @@ export function createOlderSse(link: Link): Transport {
 
   return {
     async perform(exchange) {
-      const { text, requests, notification } = exchange.out
+      const { text, requests, notification } = exchange.message
       const open = await current()
       if (requests[0]?.method === 'initialize') initialize = text
       if (notification?.method === 'notifications/initialized') initialized = text
@@ -152,7 +152,7 @@ export function createOlderSse(link: Link): Transport {
       try {
         const posted = post(open, text, exchange)
         const response = await (requests.length === 0 ? posted : Promise.race([posted, answered.then(() => undefined)]))
-        if (response && !isOk(response)) throw refusal(url, response, await readJson(response))
+        if (response && !isOk(response)) throw refusalError(url, response, await readJson(response))
         response?.discard()
         await answered
       } finally {
@@ -160,7 +160,7 @@ export function createOlderSse(link: Link): Transport {
         for (const waiting of exchanges) if (waiting.exchange === exchange) exchanges.delete(waiting)
       }
     },
-    leave: async () => undefined,
+    endSession: async () => undefined,
     // The stream is the session; this URL contains the session id.
     get sessionId() {
       return session
