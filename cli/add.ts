@@ -5,7 +5,7 @@ import { basename, dirname, extname, join, posix, relative, resolve } from 'node
 import { glob, isDynamicPattern } from 'tinyglobby'
 import { printable } from '../client/text.ts'
 import { sourceOf } from '../core/config/define-config.ts'
-import { installLine } from '../core/http/optional-packages.ts'
+import { installHint } from '../core/http/optional-packages.ts'
 import { isObject } from '../core/plugin.ts'
 import { CONFIG_OPTION, defineCommand } from './command.ts'
 import { readConfig } from './config.ts'
@@ -175,6 +175,6 @@ openapi and upstream also add a route:
     const served = kind !== 'plugin' && (await isServed(project, main))
     print(served ? `${project.configName} already serves it.` : use)
     if (kind === 'plugin' && !project.packages.has(CLIENT))
-      print(`Its test needs a package that package.json does not contain yet. Run:\n  ${installLine([CLIENT], '-D')}`)
+      print(`Its test needs a package that package.json does not contain yet. Run:\n  ${installHint([CLIENT], '-D')}`)
   },
 })

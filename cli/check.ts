@@ -3,7 +3,7 @@
 import { dirname, resolve } from 'node:path'
 import { defined, printable } from '../client/text.ts'
 import { ConfigError, codeOf, textOf } from '../core/config/problems.ts'
-import { hostOf } from '../core/create-host.ts'
+import { hostOfConfig } from '../core/create-host.ts'
 import type { Host } from '../core/host.ts'
 import { errorText, StartError } from '../core/http/errors.ts'
 import type { Logger } from '../core/kernel/log.ts'
@@ -112,7 +112,7 @@ async function runChecks({ config, 'env-file': files, workers }: CheckOptions, c
     const loaded = await readConfig({ config, 'env-file': files }, context)
     checked.file = loaded.file
     if (inner) inner.directory = dirname(loaded.file)
-    const host = await hostOf(loaded, log, { purpose: 'inspect', processes, ...others })
+    const host = await hostOfConfig(loaded, log, { purpose: 'inspect', processes, ...others })
     checked.routes = host.routes
     await host.close()
   } catch (error) {

@@ -2,7 +2,7 @@
 import { dirname, resolve } from 'node:path'
 import { parseEnv } from 'node:util'
 import { type LoadedConfig, loadConfig } from '../core/config/load-config.ts'
-import { hostOf } from '../core/create-host.ts'
+import { hostOfConfig } from '../core/create-host.ts'
 import type { Host } from '../core/host.ts'
 import type { LockSettings } from '../core/kernel/kernel-host.ts'
 import type { LogValues } from './command.ts'
@@ -112,7 +112,7 @@ export async function inspectConfig<Result>(
   log.directory = dirname(loaded.file)
   let host: Host | undefined
   try {
-    host = await hostOf(loaded, log, { purpose: 'inspect', ...(lockOf && { lock: lockOf(loaded.file) }) })
+    host = await hostOfConfig(loaded, log, { purpose: 'inspect', ...(lockOf && { lock: lockOf(loaded.file) }) })
     return await act(host, loaded)
   } finally {
     await host?.close({ grace: 0 })

@@ -195,13 +195,13 @@ export function createOperatorLink(context: CommandContext, lock?: string): Oper
    * file.
    */
   async function readWithoutConnections(version: Version, file: string): Promise<Configured> {
-    const [{ hostOf }, { readSurface }, { collectWarnings }] = await Promise.all([
+    const [{ hostOfConfig }, { readSurface }, { collectWarnings }] = await Promise.all([
       import('../core/create-host.ts'),
       import('./lock/read-surface.ts'),
       import('./check.ts'),
     ])
     const options = { purpose: 'inspect', lock: { file, isFrozen: false } } as const
-    const host = await hostOf(version.adapted, collectWarnings(cwd).log, options)
+    const host = await hostOfConfig(version.adapted, collectWarnings(cwd).log, options)
     try {
       return { surface: readSurface(host.served), servers: serversIn(host.served.services.offered.now) }
     } finally {

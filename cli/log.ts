@@ -1,7 +1,7 @@
 // The log of commands that load a config: JSON lines for programs, readable lines at a terminal.
 import { createRequire } from 'node:module'
 import { printableLines } from '../client/text.ts'
-import { assertInstalled, installLine, isInstalled } from '../core/http/optional-packages.ts'
+import { assertInstalled, installHint, isInstalled } from '../core/http/optional-packages.ts'
 import { createLogger, type ProcessLog } from '../core/kernel/log.ts'
 import type { LogValues } from './command.ts'
 import type { CommandContext } from './context.ts'
@@ -108,7 +108,7 @@ export function openLog(
   )
   if (isForPerson && !isPretty)
     log.info(
-      { code: 'MH3011', run: installLine([PRETTY]) },
+      { code: 'MH3011', run: installHint([PRETTY]) },
       'the log is JSON, because the package for readable output is not installed',
     )
   return log

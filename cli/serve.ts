@@ -1,6 +1,6 @@
 // Serves a config in a process: the host, its signals, reloads, and uncaught errors. Reloads run one at a time.
 import { dirname } from 'node:path'
-import { hostOf, reloadHost } from '../core/create-host.ts'
+import { hostOfConfig, reloadHost } from '../core/create-host.ts'
 import type { Host, ReloadReport } from '../core/host.ts'
 import { describeThrown } from '../core/http/describe-thrown.ts'
 import type { Logger, ProcessLog } from '../core/kernel/log.ts'
@@ -45,7 +45,7 @@ export function surviveStdout(log: Pick<Logger, 'warn'>, { stdout }: Pick<Comman
   })
 }
 
-export type ServeSettings = Omit<NonNullable<Parameters<typeof hostOf>[2]>, 'lock'> &
+export type ServeSettings = Omit<NonNullable<Parameters<typeof hostOfConfig>[2]>, 'lock'> &
   Pick<StartOptions, 'frozen' | 'lock'>
 
 export async function serve(
@@ -60,7 +60,7 @@ export async function serve(
     const { file } = loaded
     log.directory = dirname(file)
     const frozenTo = frozen && (await import('./lock.ts')).holdTo(file, lock, context)
-    host = await hostOf(loaded, log, { ...options, ...frozenTo })
+    host = await hostOfConfig(loaded, log, { ...options, ...frozenTo })
     await host.listen()
     return { host, file }
   } catch (error) {

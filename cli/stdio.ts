@@ -1,7 +1,7 @@
 // `mcp-host stdio`: serves one route to the parent process until the end of input.
 
 import { loadConfig } from '../core/config/load-config.ts'
-import { hostOf } from '../core/create-host.ts'
+import { hostOfConfig } from '../core/create-host.ts'
 import { HostError } from '../core/http/errors.ts'
 import type { Logger } from '../core/kernel/log.ts'
 import { isObject } from '../core/mcp/is-object.ts'
@@ -47,7 +47,7 @@ interface StdioSettings {
 async function stdioHostOf({ config, cwd }: StdioSettings, log: Logger) {
   const loaded = await loadConfig({ cwd, file: config })
   const transport = createStdioTransport()
-  const host = await hostOf({ ...loaded, config: withStdio(loaded.config, transport) }, log, { purpose: 'stdio' })
+  const host = await hostOfConfig({ ...loaded, config: withStdio(loaded.config, transport) }, log, { purpose: 'stdio' })
   return { host, transport }
 }
 

@@ -10,7 +10,7 @@ import type { Outbound, Services } from './internal-host.ts'
 import { authenticatorsOn } from './kernel/authenticators.ts'
 import type { Logger } from './kernel/log.ts'
 import type { Metrics } from './kernel/metrics.ts'
-import type { providersAmong, SuggestPlugin } from './kernel/plugin-plan.ts'
+import type { createProviderLookup, SuggestPlugin } from './kernel/plugin-plan.ts'
 import type { Route } from './kernel/route.ts'
 import type { Secrets } from './kernel/secrets.ts'
 import { type KernelRegistrations, registeredOn } from './kernel/set-up.ts'
@@ -19,7 +19,7 @@ import type { SlotTable } from './kernel/slots.ts'
 import type { AccessServices } from './mcp/access-decider.ts'
 import { createCall } from './mcp/call.ts'
 import { type Combination, createCatalog, type ToolItem } from './mcp/catalog.ts'
-import type { FaultsOf } from './mcp/catalog-item.ts'
+import type { ProblemsOf } from './mcp/catalog-item.ts'
 import {
   addressCombinations,
   checkCombination,
@@ -27,7 +27,7 @@ import {
   createChosenCombinations,
   findUnrouted,
 } from './mcp/combinations.ts'
-import type { OfferedConfig } from './mcp/configure-session.ts'
+import type { LiveConfig } from './mcp/configure-session.ts'
 import type { HandlerSettings } from './mcp/context.ts'
 import type { Definition } from './mcp/define.ts'
 import { createCallFailureLog, createDispatch } from './mcp/dispatch.ts'
@@ -56,14 +56,14 @@ export interface ServiceParts {
   readonly slots: SlotTable<Slots>
   readonly secrets: Secrets
   readonly mcp: McpRegistrations
-  readonly provides: ReturnType<typeof providersAmong>
+  readonly provides: ReturnType<typeof createProviderLookup>
   readonly inFlight: InFlight
   readonly node: string
   readonly metrics: Metrics
   readonly report: Report
   readonly outbound: Outbound
   readonly registrations: Pick<KernelRegistrations, 'authenticators'>
-  readonly faultsOf: FaultsOf
+  readonly problemsOf: ProblemsOf
   /** The fix for a tool key that no plugin, or no plugin of a route, reads. */
   readonly fixForKey: (toolKey: string, path?: string) => string
 }
@@ -80,8 +80,8 @@ export function buildServices(parts: ServiceParts) {
   const catalog = createCatalog(parts.toolsets, {
     buses: slots.all('changeBus', routes),
     log,
-    faultsOf: parts.faultsOf,
-    limitFaultOf: limits.faultOf,
+    problemsOf: parts.problemsOf,
+    limitProblemOf: limits.faultOf,
     decidesAccess: provides('access'),
     readsKey: mcp.toolKeys.reads,
     fixForKey: parts.fixForKey,
@@ -90,20 +90,20 @@ export function buildServices(parts: ServiceParts) {
     check,
     report,
   })
-  const inspected = { routes, catalog, contributed, slot: slots.on }
+  const inspected = { routes, catalog, contributed, slot: slots.get }
   // `configureSession` can add any toolset to any route.
   const reachableOn = (route: CompiledRoute) =>
     itemsOn(inspected, route, [...route.toolsets, ...(offered.now.configureSession ? catalog.names() : [])])
   const access: AccessServices = {
-    slot: slots.on,
+    slot: slots.get,
     leastScopes: createLeastScopes(inspected),
     challengesOn: route => authenticatorsOn(parts.registrations, route).map(({ challenge }) => challenge),
   }
   const admit = createRouteAdmission(log, access)
   const { watchCaller, recheckCallers } = createCallerWatch(admit, clock)
-  const tracerOn = (route: Route) => slots.on('tracer', route)
+  const tracerOn = (route: Route) => slots.get('tracer', route)
   const logFailure = createCallFailureLog(log, tracerOn)
-  const knowsItems = () =>
+  const hasStaticItems = () =>
     offered.now.configureSession === undefined && ![...mcp.toolsets.values()].some(({ isLate }) => isLate)
   /** `configureSession` can add an isolated tool to any route. */
   function checkIsolation() {
@@ -122,7 +122,7 @@ export function buildServices(parts: ServiceParts) {
     logFailure,
     fetchTimeout,
     overdue: watchOverdue(log, metrics, clock),
-    isolationOn: route => slots.on('isolation', route),
+    isolationOn: route => slots.get('isolation', route),
     openRuntime: catalog.openRuntime,
     headersFor: call => tracerOn(call.offer.route).headersFor(call),
     contextOn: mcp.context.on,
@@ -133,8 +133,8 @@ export function buildServices(parts: ServiceParts) {
   const methods = createMethodTable(settings)
   const ids = createSessionIds(secrets.keys('session-id'))
   const isSessionOf = (id: string, owner: Owner) => ids.verify(id)?.isOwnedBy(owner) ?? false
-  const observing = { log, clock, has: methods.has, isSessionOf, pseudonyms: createPseudonyms(secrets.keys('records')) }
-  const offered: OfferedConfig = { now: config, reloads: 0 }
+  const recording = { log, clock, has: methods.has, isSessionOf, pseudonyms: createPseudonyms(secrets.keys('records')) }
+  const offered: LiveConfig = { now: config, reloads: 0 }
   const offers = {
     log,
     config: offered,
@@ -151,20 +151,20 @@ export function buildServices(parts: ServiceParts) {
     keyChecks: { fixForKey: parts.fixForKey, isIsolated: (tool: ToolItem) => limits.of(tool).isolate !== undefined },
     isHidden: createUnlisting(mcp),
     decidesAccess: (route: CompiledRoute) => provides('access', route),
-    accessOn: (route: CompiledRoute) => slots.on('access', route),
+    accessOn: (route: CompiledRoute) => slots.get('access', route),
   }
   const chosen = createChosenCombinations(offers)
   const makeOffer = createOffers({ ...offers, chosen })
   const stores = new Map(
     routes.map(route => {
-      const on = <Name extends keyof RouteStores>(name: Name) => slots.on(name, route)
-      const found: RouteStores = {
+      const on = <Name extends keyof RouteStores>(name: Name) => slots.get(name, route)
+      const routeStores: RouteStores = {
         sessionStore: on('sessionStore'),
         peers: on('peers'),
         eventStore: on('eventStore'),
         changeBus: on('changeBus'),
       }
-      return [route as McpRoute, found] as const
+      return [route as McpRoute, routeStores] as const
     }),
   )
   const { start, ...sessions } = createSessionsByRoute({
@@ -173,7 +173,7 @@ export function buildServices(parts: ServiceParts) {
     noPeers: createPeers(createMemoryBus(node)),
     bounds: resolveSessions(config.sessions),
     ids,
-    questionKeys: secrets.keys('question-id'),
+    requestIdKeys: secrets.keys('question-id'),
     log,
     clock,
     makeOffer,
@@ -189,15 +189,15 @@ export function buildServices(parts: ServiceParts) {
     itemsOf: route => routes.flatMap(compiled => (compiled === route ? itemsOn(inspected, compiled) : [])),
     itemsIn: catalog.items,
     sourceOf: toolset => mcp.toolsets.get(toolset),
-    knowsItems,
+    hasStaticItems,
     admit,
     watchCaller,
     makeOffer,
     createCall,
     extensionsOn: mcp.extensions.on,
-    answer: createDispatch(mcp, methods, { ...observing, tracerOn, logFailure }),
-    tellRefused: createRefusalWatch(mcp.onFinish, observing),
-    inFlight: inFlight.enter,
+    dispatch: createDispatch(mcp, methods, { ...recording, tracerOn, logFailure }),
+    reportRefused: createRefusalWatch(mcp.onFinish, recording),
+    trackRequest: inFlight.enter,
   }
   return {
     ...services,
@@ -207,7 +207,7 @@ export function buildServices(parts: ServiceParts) {
     catalog,
     combinations: addresses,
     startSessions: start,
-    watchRequest: createRequestWatch(mcp.onFinish, observing),
+    watchRequest: createRequestWatch(mcp.onFinish, recording),
     viewOf: (route: CompiledRoute, toolsets: readonly string[]) => plainView(offers, route, toolsets),
     unrouted: () => findUnrouted(routes, offers),
     /** `defined`: the toolsets of the config, including definitions that were refused. */
@@ -215,7 +215,7 @@ export function buildServices(parts: ServiceParts) {
       await addContributions(mcp, catalog, methods, report)
       const items = routes.flatMap(reachableOn).filter(({ kind }) => kind === 'tools')
       const names = [...items.map(({ key }) => key), ...[...defined].flat().map(({ name }) => name)]
-      limits.check(names, knowsItems(), report)
+      limits.check(names, hasStaticItems(), report)
       checkIsolation()
       prepareViews(routes, offers, report)
       checkUnrouted(routes, offers, report)
@@ -225,11 +225,11 @@ export function buildServices(parts: ServiceParts) {
      * changed lists, and returns their number.
      */
     review() {
-      const tellChanges = sessions.review()
+      const notifyChanges = sessions.review()
       return () => {
         // Callers without access must not be notified.
         recheckCallers()
-        return tellChanges()
+        return notifyChanges()
       }
     },
   }

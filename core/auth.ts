@@ -11,17 +11,17 @@ export {
   type ProofFlaw,
   sameResources,
 } from './access/identify-bearer.ts'
-export { blame } from './http/describe-thrown.ts'
+export { attributeError } from './http/describe-thrown.ts'
 export { addressKey, isLoopback } from './http/guard.ts'
 export { parseJson } from './http/json-body.ts'
 export { assertInstalled } from './http/optional-packages.ts'
-export { canonicalPath, parseHost, shownUrl } from './http/request-target.ts'
-export { publicKeyIn } from './kernel/secrets.ts'
+export { canonicalPath, parseHost, redactUrl } from './http/request-target.ts'
+export { publicKeyTypeOf } from './kernel/secrets.ts'
 export { userKey } from './kernel/user.ts'
 export type { ProtectedResource, TokenBinding } from './mcp/access-decider.ts'
 export type { ItemKind, ResourceItem, ToolItem } from './mcp/catalog.ts'
 export { globsOverlap, matchesGlob } from './mcp/glob.ts'
-export { findResource, mayHear, mayHearNow } from './mcp/methods/resources.ts'
+export { canSubscribe, canSubscribeNow, findResource } from './mcp/methods/resources.ts'
 export {
   ENDPOINT_URL_PATTERN,
   HTTP_URL_PATTERN,

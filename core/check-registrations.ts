@@ -2,7 +2,7 @@
 import { describeFault } from './config/check-definition.ts'
 import { describeKind } from './config/explain-problems.ts'
 import { validateValue } from './config/validate-value.ts'
-import { blame } from './http/describe-thrown.ts'
+import { attributeError } from './http/describe-thrown.ts'
 import { StartError } from './http/errors.ts'
 import { parsePattern } from './http/path-pattern.ts'
 import type { InternalHost } from './internal-host.ts'
@@ -11,7 +11,7 @@ import type { Endpoint } from './kernel/endpoint.ts'
 import { isKoaApp } from './kernel/write-errors.ts'
 import type { Call } from './mcp/call.ts'
 import { EXTENSION_SCHEMA, TOOL_KEY_SCHEMA } from './mcp/definition-schema.ts'
-import { noObject } from './mcp/dispatch.ts'
+import { resultError } from './mcp/dispatch.ts'
 import type { ToolKey } from './mcp/tool-key-handlers.ts'
 
 type Fail = (why: string) => StartError
@@ -85,14 +85,14 @@ const matches =
   (schema: object, list: string): Check =>
   (given, fail) => {
     const [name, value] = given
-    const [fault] = validateValue(value, schema, [list, String(name)])
-    if (fault) throw fail(describeFault(fault))
+    const [problem] = validateValue(value, schema, [list, String(name)])
+    if (problem) throw fail(describeFault(problem))
     return given
   }
 
-const anything: Check = given => given
+const acceptAny: Check = given => given
 
-const DECLARING: { readonly [Name in keyof InternalHost]?: Check } = {
+const CHECKS: { readonly [Name in keyof InternalHost]?: Check } = {
   ...Object.fromEntries(
     ['use', 'onRequest', 'authorize', 'cors', 'onReady', 'onStart', 'onReload', 'onCall']
       .concat(['onFinish', 'revisions', 'redirect', 'unlist', 'explain'])
@@ -106,43 +106,43 @@ const DECLARING: { readonly [Name in keyof InternalHost]?: Check } = {
   toolKey: matches(TOOL_KEY_SCHEMA, 'toolKeys'),
   context: functionAt('context', 1),
   toolset,
-  variesByCaller: anything,
+  variesByCaller: acceptAny,
 }
 
-const isAnswer = (result: unknown) => typeof result === 'object' && result !== null
+const isResult = (result: unknown) => typeof result === 'object' && result !== null
 
-const NAMED = ['use', 'onRequest', 'authenticate', 'authorize', 'onCall', 'onFinish']
+const HOOKS = ['use', 'onRequest', 'authenticate', 'authorize', 'onCall', 'onFinish']
 
 /** Runs a part of the plugin `name`. If the part throws, the log names the plugin. Undefined: the error is from another plugin. */
-async function runNamed<Result>(name: string | undefined, part: () => Result): Promise<Awaited<Result>> {
+async function attribute<Result>(name: string | undefined, part: () => Result): Promise<Awaited<Result>> {
   try {
     return await part()
   } catch (error) {
-    blame(error, name)
+    attributeError(error, name)
     throw error
   }
 }
 
 /** Wraps a hook to name its plugin in the log, except for errors passed on from `next()`. */
-const withName =
+const attributeHook =
   (name: string, hook: Run, isCall: boolean): Run =>
   (request, next) =>
-    runNamed(name, async () => {
-      const result = await hook(request, () => runNamed(undefined, next as Run))
-      if (isCall && !isAnswer(result)) throw noObject((request as Call).method, result)
+    attribute(name, async () => {
+      const result = await hook(request, () => attribute(undefined, next as Run))
+      if (isCall && !isResult(result)) throw resultError((request as Call).method, result)
       return result
     })
 
 /** Names the plugin of a tool key in the log, except for errors of the handler. */
-function namedKey(name: string, key: ToolKey): ToolKey {
+function attributeToolKey(name: string, key: ToolKey): ToolKey {
   const { onCall } = key ?? {}
   if (typeof onCall !== 'function') return key
   return {
     ...key,
     onCall: (call, value, run, tool) =>
-      runNamed(name, async () => {
-        const result = await onCall.call(key, call, value, instead => runNamed(undefined, () => run(instead)), tool)
-        if (!isAnswer(result)) throw noObject(`onCall of a tool key`, result)
+      attribute(name, async () => {
+        const result = await onCall.call(key, call, value, instead => attribute(undefined, () => run(instead)), tool)
+        if (!isResult(result)) throw resultError(`onCall of a tool key`, result)
         return result
       }),
   }
@@ -154,15 +154,15 @@ export function checkRegistrations<Host extends Pick<InternalHost, 'name'>>(
   isBuiltIn: boolean,
 ): Host {
   const fail: Fail = why => new StartError('MH1504', `plugins.${host.name}: ${why}`, { exitCode: 2 })
-  const wrapped = Object.entries(DECLARING).map(([name, check]) => {
+  const wrapped = Object.entries(CHECKS).map(([name, check]) => {
     const register = Reflect.get(host, name) as Run
-    const isNamed = !isBuiltIn && NAMED.includes(name)
+    const isHook = !isBuiltIn && HOOKS.includes(name)
     const declare: Run = (...given) => {
       if (isSettled()) throw fail(`host.${name}() is for setup; later registrations are ignored`)
       const [first, ...rest] = check(given, fail)
-      if (!isBuiltIn && name === 'toolKey') return register(first, namedKey(host.name, rest[0] as ToolKey))
-      return isNamed
-        ? register(withName(host.name, first as Run, name === 'onCall'), ...rest)
+      if (!isBuiltIn && name === 'toolKey') return register(first, attributeToolKey(host.name, rest[0] as ToolKey))
+      return isHook
+        ? register(attributeHook(host.name, first as Run, name === 'onCall'), ...rest)
         : register(first, ...rest)
     }
     return [name, declare]

@@ -54,18 +54,18 @@ export async function pluginsFor(config: Config, directory: string): Promise<Map
 }
 
 function suggestPlugin(...capabilities: string[]): string {
-  const fitting = [...builtIns].filter(([, plugin]) => capabilities.every(wanted => providesTo(plugin, wanted)))
-  return fitting.map(([name]) => name).join(' or ') || `a plugin that provides ${capabilities.join(', ')}`
+  const matching = [...builtIns].filter(([, plugin]) => capabilities.every(wanted => providesTo(plugin, wanted)))
+  return matching.map(([name]) => name).join(' or ') || `a plugin that provides ${capabilities.join(', ')}`
 }
 
 const builtIns = new Map(Object.entries(pluginsOf(builtInPlugins)))
 
 function createOutbound(): Outbound {
-  let made: Promise<typeof fetch> | undefined
+  let loading: Promise<typeof fetch> | undefined
   return {
     async guardedFetch(input, init) {
-      made ??= import('../client/node/fetch.ts').then(({ createGuardedFetch }) => createGuardedFetch())
-      return (await made)(input, init)
+      loading ??= import('../client/node/fetch.ts').then(({ createGuardedFetch }) => createGuardedFetch())
+      return (await loading)(input, init)
     },
     openConnections: async options => (await import('../client/node/fetch.ts')).openConnections(options),
     createLoginClient: async options => (await import('../client/login-client.ts')).createLoginClient(options),
@@ -78,7 +78,7 @@ const builtInKeys = collectKeys(builtIns)
 export const builtInContext = builtInKeys.context
 const hostSchema = buildConfigSchema({}, builtInKeys)
 const builtInCheck = createDefinitionCheck(builtInKeys.toolKeys)
-const ownKeys = {
+const reservedKeys = {
   sections: Object.keys(buildConfigSchema({})['properties'] as object),
   routeKeys: [...Object.keys(route.properties), 'store', 'plugins'],
   toolKeys: Object.keys(DEFINITION_SCHEMAS.tool.properties),
@@ -108,7 +108,7 @@ interface BuildOptions extends RunOptions, Pick<CreateHostOptions, 'accept'> {
   readonly program?: HostInput['program']
 }
 
-interface Building extends BuildOptions {
+interface BuildInput extends BuildOptions {
   readonly isReload?: boolean
   readonly warnings?: KeptWarnings
 }
@@ -116,17 +116,17 @@ interface Building extends BuildOptions {
 async function build(
   read: LoadedConfig,
   log: Logger,
-  { adapt, isReload = false, accept: _, ...settings }: Building,
+  { adapt, isReload = false, accept: _, ...settings }: BuildInput,
 ): Promise<BuiltHost> {
   const loaded = adapt?.(read) ?? read
   const directory = dirname(loaded.file)
   const locations = createSourceLocations(loaded)
   const problems = createProblems(locations.locationOf, log)
-  warnOfOthers(loaded, problems)
+  warnOfIgnoredConfigs(loaded, problems)
   const plugins = await findPlugins(loaded.config, builtInPlugins, directory, problems)
   const allPluginsFound = problems.count() === 0
   const isBuiltInOnly = plugins.size === builtIns.size
-  const declared = isBuiltInOnly ? builtInKeys : await problems.attempt(() => collectKeys(plugins, ownKeys))
+  const declared = isBuiltInOnly ? builtInKeys : await problems.attempt(() => collectKeys(plugins, reservedKeys))
   const keys = declared ?? builtInKeys
   const schema = isBuiltInOnly ? hostSchema : buildConfigSchema({}, keys)
   // A missing plugin could declare the unknown keys, unless its name is a typo of a built-in plugin.
@@ -135,7 +135,7 @@ async function build(
   const findFaults: FindFaults = isOpen ? definition => check(definition).filter(one => !isUnknownKey(one)) : check
   const faults: Finding[] = []
   const note = (finding: Finding) => void faults.push(finding)
-  const named = problems.count()
+  const countBefore = problems.count()
   const onUnset = (variable: string, at: Path) =>
     problems.report(new StartError('MH1016', `the environment variable ${variable} is not set`, { at }), 'warning')
   problems.add(checkConfig(loaded, schema, { findFaults, note, onUnset, isOpen }))
@@ -143,13 +143,13 @@ async function build(
     problems.add(checkOptions(loaded, plugins, note))
     return true
   })
-  const isShaped = declared !== undefined && hasChecked === true && problems.count() === named
+  const isValid = declared !== undefined && hasChecked === true && problems.count() === countBefore
   const sources = isObject(loaded.config) ? loaded.config['toolsets'] : undefined
   const toolsets = await loadToolsets(sources, { directory, problems, locations, findFaults })
-  const part = isShaped ? undefined : withoutFaults(loaded.config, faults)
-  if (!isShaped && !part) problems.assertNone()
-  const written = fillDefaults(trimSecrets(part?.config ?? loaded.config, schema), schema) as FilledConfig
-  const configured = withLongForms(written, keys, problems.report)
+  const validPart = isValid ? undefined : withoutFaults(loaded.config, faults)
+  if (!isValid && !validPart) problems.assertNone()
+  const filled = fillDefaults(trimSecrets(validPart?.config ?? loaded.config, schema), schema) as FilledConfig
+  const configured = withLongForms(filled, keys, problems.report)
   const byDefault = Object.fromEntries(defaultPlugins.map(name => [name, {}]))
   const config = { ...configured, plugins: { ...byDefault, ...configured.plugins } }
   const secretsContext = { directory, purpose: settings.purpose ?? ('serve' as const), isReload, log, problems }
@@ -157,10 +157,10 @@ async function build(
   const secrets =
     'file' in ownSecrets ? await secretsOfFile(ownSecrets.file, secretsContext) : { list: ownSecrets, isOfFile: false }
   const isBuiltIn = (plugin: Plugin<object>) => [...builtIns.values()].includes(plugin)
-  const faultsOf = (definition: Definition) => findFaults(definition).map(describeFault)
+  const problemsOf = (definition: Definition) => findFaults(definition).map(describeFault)
   const readerOf = (toolKey: string) => keys.toolKeys.get(toolKey)?.plugin ?? 'the plugin that reads it'
   const { context } = keys
-  const given = {
+  const input = {
     config,
     schema,
     secrets,
@@ -169,7 +169,7 @@ async function build(
     toolsets,
     allPluginsFound,
     problems,
-    faultsOf,
+    problemsOf,
     readerOf,
     context,
     directory,
@@ -178,11 +178,11 @@ async function build(
     outbound: createOutbound(),
     ...settings,
   }
-  return part ? findOtherProblems({ ...given, hasInvalidOptions: part.hasInvalidOptions }) : buildHost(given)
+  return validPart ? findOtherProblems({ ...input, hasInvalidOptions: validPart.hasInvalidOptions }) : buildHost(input)
 }
 
 /** Builds the host of a loaded config. Throws a ConfigError with all problems. */
-export async function hostOf(
+export async function hostOfConfig(
   loaded: LoadedConfig,
   log: Logger = createLogger(),
   options: BuildOptions = {},
@@ -193,12 +193,12 @@ export async function hostOf(
   const built = await buildAccepted(loaded, first.log, { ...options, warnings })
   first.end()
   warnings.built()
-  const again = (next: LoadedConfig) =>
+  const rebuild = (next: LoadedConfig) =>
     buildAccepted(next, warnOnce(log, warned, true, warnings).log, { ...options, isReload: true })
-  return reloadable(built, again)
+  return reloadable(built, rebuild)
 }
 
-async function buildAccepted(loaded: LoadedConfig, log: Logger, options: Building): Promise<BuiltHost> {
+async function buildAccepted(loaded: LoadedConfig, log: Logger, options: BuildInput): Promise<BuiltHost> {
   const built = await build(loaded, log, options)
   try {
     await options.accept?.(built.host)
@@ -213,8 +213,8 @@ async function buildAccepted(loaded: LoadedConfig, log: Logger, options: Buildin
 export async function examineConfig(loaded: LoadedConfig, log: Logger): Promise<PluginFinding[]> {
   const { host, parts } = await build(loaded, log, { purpose: 'inspect' })
   try {
-    const given = { ...parts, directory: dirname(loaded.file), log }
-    return (await Promise.all(parts.instances.map(instance => examineOne(instance, given)))).flat()
+    const examined = { ...parts, directory: dirname(loaded.file), log }
+    return (await Promise.all(parts.instances.map(instance => examinePlugin(instance, examined)))).flat()
   } finally {
     await host.close()
   }
@@ -231,7 +231,7 @@ export async function optionsOf(
   return parts.instances.filter(({ name }) => name === plugin)
 }
 
-function warnOfOthers({ file, others = [] }: LoadedConfig, { report }: Problems): void {
+function warnOfIgnoredConfigs({ file, others = [] }: LoadedConfig, { report }: Problems): void {
   if (others.length === 0) return
   const named = others.map(other => basename(other)).join(', ')
   const what = `${basename(file)} is used, and ${named} in the same folder is ignored; delete one, or select one with --config`
@@ -242,14 +242,14 @@ const LOG_METHODS = ['debug', 'info', 'warn', 'error', 'child'] as const
 
 /** Limits the lines of an own log. Its `close` also logs the number of suppressed lines. */
 async function hostWithLog(loaded: LoadedConfig, log: Logger | undefined, options: BuildOptions): Promise<Host> {
-  if (!log) return hostOf(loaded, undefined, options)
+  if (!log) return hostOfConfig(loaded, undefined, options)
   const missing = LOG_METHODS.filter(name => typeof log[name] !== 'function')
   if (missing.length > 0) throw new TypeError(`\`log\` does not have ${missing.join(', ')}, such as a pino logger has`)
   const limited = limitLog(log, options.clock)
-  const host = await hostOf(loaded, limited, options)
+  const host = await hostOfConfig(loaded, limited, options)
   const close = host.close.bind(host)
   return Object.assign(host, {
-    close: (...given: Parameters<Host['close']>) => close(...given).finally(limited.settle),
+    close: (...given: Parameters<Host['close']>) => close(...given).finally(limited.reportDropped),
   })
 }
 
@@ -289,11 +289,11 @@ function addressOf({ http: { publicUrl, host, port, tls } }: FilledConfig): stri
   return port === 0 ? undefined : `${tls ? 'https' : 'http'}://${host.includes(':') ? `[${host}]` : host}:${port}`
 }
 
-async function examineOne(instance: PluginInstance, parts: ExaminedParts): Promise<PluginFinding[]> {
+async function examinePlugin(instance: PluginInstance, parts: ExaminedParts): Promise<PluginFinding[]> {
   const { name, options, general, routes } = instance
   const plugin: HostPlugin<object> = instance.plugin
   if (!plugin.examine) return []
-  const whose = general ? name : `${name} of ${routes[0]?.path}`
+  const label = general ? name : `${name} of ${routes[0]?.path}`
   const address = addressOf(parts.config)
   const about: InternalExamination = {
     at: instance.at,
@@ -305,20 +305,20 @@ async function examineOne(instance: PluginInstance, parts: ExaminedParts): Promi
   }
   try {
     const findings = await plugin.examine(options, about)
-    return findings.map(finding => ({ ...finding, check: `${whose}: ${finding.check}` }))
+    return findings.map(finding => ({ ...finding, check: `${label}: ${finding.check}` }))
   } catch (error) {
     const fix = 'this is a bug of the plugin: it must return its findings'
-    return [{ check: whose, level: 'wrong', text: `it could not be examined: ${errorText(error)}`, fix }]
+    return [{ check: label, level: 'wrong', text: `it could not be examined: ${errorText(error)}`, fix }]
   }
 }
 
 /** Builds a host from the valid part of an invalid config, to report further problems. Throws a ConfigError with all of them. */
 async function findOtherProblems({ toolsets, problems, ...input }: HostInput): Promise<never> {
-  const sound = [...toolsets].map(
-    ([name, list]) => [name, list.filter(one => input.faultsOf(one).length === 0)] as const,
+  const valid = [...toolsets].map(
+    ([name, list]) => [name, list.filter(one => input.problemsOf(one).length === 0)] as const,
   )
   try {
-    const { host } = await buildHost({ ...input, toolsets: new Map(sound), problems, purpose: 'inspect' })
+    const { host } = await buildHost({ ...input, toolsets: new Map(valid), problems, purpose: 'inspect' })
     await host.close({ grace: 0 })
   } catch (error) {
     // Other errors are probably caused by the missing parts.

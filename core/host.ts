@@ -13,7 +13,7 @@ import {
   warnUnserved,
 } from './access/check-routes.ts'
 import { type InspectedAddress, inspectAddress } from './access/inspect-access.ts'
-import { itemsOn, type LeastScopesFacts, warnUnsupportedScopes } from './access/least-scopes.ts'
+import { itemsOn, type LeastScopesParts, warnUnsupportedScopes } from './access/least-scopes.ts'
 import { type BuiltServices, buildServices, type ServiceParts } from './assembly.ts'
 import { checkRegistrations } from './check-registrations.ts'
 import type { DeclaredKeys } from './config/declared-keys.ts'
@@ -28,7 +28,7 @@ import type { ConfiguredSecrets } from './config/secrets-file.ts'
 import { isSecretAt, schemasAlong } from './config/walk-schema.ts'
 import { checkPlaceholders, warnOfValues } from './config/warn-of-values.ts'
 import { type Clock, systemClock } from './http/clock.ts'
-import { createHttpServer, leaveUnread, type ServerEvents } from './http/create-server.ts'
+import { closeIfUnread, createHttpServer, type ServerEvents } from './http/create-server.ts'
 import { HostError, StartError } from './http/errors.ts'
 import type { ResolvedHttp } from './http/guard.ts'
 import { addressOf, listenOn } from './http/port.ts'
@@ -44,7 +44,7 @@ import type { Logger } from './kernel/log.ts'
 import { createMetrics, type Metrics } from './kernel/metrics.ts'
 import { addOldNames } from './kernel/old-names.ts'
 import { createPipeline } from './kernel/pipeline.ts'
-import { type PluginInstance, type Provides, providersAmong, type SuggestPlugin } from './kernel/plugin-plan.ts'
+import { createProviderLookup, type PluginInstance, type Provides, type SuggestPlugin } from './kernel/plugin-plan.ts'
 import { createReadiness } from './kernel/readiness.ts'
 import type { Route } from './kernel/route.ts'
 import { createSecrets, type Secrets } from './kernel/secrets.ts'
@@ -52,7 +52,7 @@ import {
   createKernelHost,
   createKernelRegistrations,
   type KernelRegistrations,
-  lacksCapability,
+  missingCapability,
   registeredOn,
   runTasks,
   setUpPlugins,
@@ -70,15 +70,15 @@ import {
 import { encodeError } from './mcp/message.ts'
 import type { Observer } from './mcp/observe.ts'
 import { createPseudonyms } from './mcp/pseudonyms.ts'
-import { type RouteFacts, type RouteSummary, summarizeRoute } from './mcp/route-summary.ts'
+import { type RouteDetails, type RouteSummary, summarizeRoute } from './mcp/route-summary.ts'
 import { type CompiledRoute, compileRoutes, isInternal, sampleParams } from './mcp/routes.ts'
 import { loadNeededCompiler } from './mcp/schema/ajv.ts'
 import { reportNameClashes, validDefinitions, warnOfPages } from './mcp/valid-definitions.ts'
 import type { KeptWarnings, Operator, OperatorProgram } from './operator.ts'
 import type { Plugin as HostPlugin, PluginHost } from './plugin-host.ts'
 import { type ConnectedClient, connectClient } from './sessions/connect-client.ts'
-import { checkSharing, isServedHereAlone, keepsSessions, NO_SECRETS } from './sessions/sharing.ts'
-import { type DeclaredSlots, defaultSlots, type Neighbours, partsOf, type Slots, slotFault } from './slots.ts'
+import { checkSharing, isOnlyLocal, keepsSessions, NO_SECRETS } from './sessions/sharing.ts'
+import { type DeclaredSlots, defaultSlots, impliedSlots, type Neighbours, type Slots, slotProblem } from './slots.ts'
 
 interface ConnectionParts {
   readonly http: ResolvedHttp
@@ -109,7 +109,7 @@ function createConnections(
       closed(readers.connections, { reason: 'slow_reader' })
     },
   }
-  const { server, refusePipelined, watch, waiting } = createHttpServer(handle, http, events, tls?.make, clock)
+  const { server, refusePipelined, watch, waiting } = createHttpServer(handle, http, events, tls?.createServer, clock)
   metrics.gauge({ name: 'mcp_host_requests_in_flight', help: 'Requests that are being answered.' }, inFlight.count)
   metrics.gauge({ name: 'mcp_host_streams', help: 'Event streams that are open.' }, openStreams)
   metrics.gauge({ name: 'mcp_host_waiting_bytes', help: 'Bytes of responses that clients have not read yet.' }, waiting)
@@ -128,7 +128,7 @@ function createConnections(
         // An HTTP/2 connection carries many requests, so a slow reader must not end it.
         if (req.httpVersionMajor < 2) {
           watch(req.socket, res)
-          leaveUnread(req, res)
+          closeIfUnread(req, res)
         }
         return handle(req, res)
       }
@@ -262,7 +262,7 @@ export type RunOptions = Pick<
   'purpose' | 'processes' | 'inEveryProcess' | 'neighbours' | 'observe' | 'clock'
 >
 
-export interface HostInput extends RunOptions, Pick<ServiceParts, 'outbound' | 'faultsOf'> {
+export interface HostInput extends RunOptions, Pick<ServiceParts, 'outbound' | 'problemsOf'> {
   readonly readerOf: (toolKey: string) => string
   /** Members of `ctx` that plugins declare. */
   readonly context: DeclaredKeys['context']
@@ -293,7 +293,7 @@ export async function buildHost(input: HostInput): Promise<BuiltHost> {
   try {
     return await assemble(input, registrations)
   } catch (error) {
-    for (const close of registrations.closing.splice(0).reverse()) await close()
+    for (const close of registrations.onClose.splice(0).reverse()) await close()
     throw error
   }
 }
@@ -305,12 +305,12 @@ async function assemble(input: HostInput, registrations: KernelRegistrations): P
   const http = resolveHttp(config.http)
   const { list, isOfFile } = input.secrets
   const secrets = { ...createSecrets(list, process.env['MCP_HOST_SECRETS'], report), isOfFile }
-  const { tls: secured } = config.http
+  const { tls: tlsConfig } = config.http
   const late: LateParts = { listening: '', isBuilt: false }
   const address = () => http.publicUrl?.replace(/\/$/, '') ?? late.listening
   const mcp = createMcpRegistrations(reads, input.context, config.toolsets)
   const routes = compileRoutes(config, { address, revisions: createRevisions(mcp, () => late.isBuilt) }, report)
-  const validToolsets = validDefinitions(toolsets, input.faultsOf, report)
+  const validToolsets = validDefinitions(toolsets, input.problemsOf, report)
   const before = problems.count()
   // If a plugin is missing, unmet needs cannot be determined.
   const instances = planPlugins(config, plugins, routes, {
@@ -318,7 +318,7 @@ async function assemble(input: HostInput, registrations: KernelRegistrations): P
     report: allPluginsFound ? report : () => undefined,
   })
   const isPlanned = allPluginsFound && problems.count() === before
-  const provides = providersAmong(instances)
+  const provides = createProviderLookup(instances)
   if (allPluginsFound) checkConventions(routes, provides, suggest, report)
 
   const node = randomBytes(4).readUInt32BE().toString(36)
@@ -326,15 +326,15 @@ async function assemble(input: HostInput, registrations: KernelRegistrations): P
   const ownSlots: DeclaredSlots = Object.assign({}, ...builtIns.map(plugin => plugin.slots))
   const defaults = defaultSlots(node, { log, clock }, neighbours, ownSlots)
   const slots = createSlots(defaults, {
-    faultOf: (slot, service) => slotFault(defaults, slot, service),
-    partsOf: partsOf({ log, clock }, ownSlots),
+    findProblem: (slot, service) => slotProblem(defaults, slot, service),
+    impliedServices: impliedSlots({ log, clock }, ownSlots),
   })
   const inFlight = createInFlight()
   const metrics = createMetrics()
   const tlsParts = { directory, log, metrics, report }
   const tls =
-    secured && purpose !== 'stdio'
-      ? await (await import('./http-tls.ts')).prepareTls({ ...config.http, tls: secured }, tlsParts)
+    tlsConfig && purpose !== 'stdio'
+      ? await (await import('./http-tls.ts')).prepareTls({ ...config.http, tls: tlsConfig }, tlsParts)
       : undefined
   const { name, version, title } = config.server
   const server = { name, version, title }
@@ -343,7 +343,7 @@ async function assemble(input: HostInput, registrations: KernelRegistrations): P
     config: { directory, lock, http, keys: secrets.keys, processes, purpose, server },
     ownKeys: secrets.generated,
     countTogether: neighbours?.count,
-    checkReadiness: createReadiness(registrations.ready, inFlight.draining, log),
+    checkReadiness: createReadiness(registrations.readiness, inFlight.draining, log),
     // A route with its own peers plugin has its own node name.
     nodeOf: ({ general, routes: [own] }) =>
       general || !own || !provides('peers', own) ? node : `${node}r${routes.map(({ path }) => path).indexOf(own.path)}`,
@@ -351,9 +351,9 @@ async function assemble(input: HostInput, registrations: KernelRegistrations): P
     ...{ clock, inEveryProcess, log, metrics, address, slots, report },
   })
   const planned = problems.count()
-  const settable = instances.filter(instance => !input.hasInvalidOptions?.(instance.name))
-  await setUpPlugins(settable, hostFor, report)
-  const isSetUp = problems.count() === planned && settable.length === instances.length
+  const validInstances = instances.filter(instance => !input.hasInvalidOptions?.(instance.name))
+  await setUpPlugins(validInstances, hostFor, report)
+  const isSetUp = problems.count() === planned && validInstances.length === instances.length
   slots.seal()
   // A plugin that failed could have provided the unknown toolsets.
   const knowsToolsets = isSetUp || (allPluginsFound && !provides('toolsets'))
@@ -363,7 +363,7 @@ async function assemble(input: HostInput, registrations: KernelRegistrations): P
   }
   const isAnyNamed = routes.some(({ path }) => [config.routes[path]?.toolsets ?? []].flat().length > 0)
   if (knowsToolsets && !hasToolsets && isAnyNamed) report(new StartError('MH1204', NO_TOOLSETS, { at: ['toolsets'] }))
-  const sharedOn = (route: Route) => isSetUp && slots.on('sessionStore', route).shared
+  const sharedOn = (route: Route) => isSetUp && slots.get('sessionStore', route).shared
   // A failed plugin could have filled the slot.
   const isFilled = (slot: keyof Slots, route: Route) =>
     slots.isFilled(slot, route) || (!isSetUp && provides(slot, route))
@@ -405,8 +405,8 @@ async function assemble(input: HostInput, registrations: KernelRegistrations): P
   const { inspected, leastScopes, challengesOn, limits, catalog, offered, combinations, review } = services
   const { served, notFound } = collectEndpoints(registrations, routes, addChallenge(services), report)
   late.isBuilt = true
-  const isDescribed = (route: Route) => slots.isFilled('protectedResource', route) || !takesBearer(challengesOn(route))
-  checkServed(routes, served, isDescribed, provides, suggest, report)
+  const hasMetadata = (route: Route) => slots.isFilled('protectedResource', route) || !takesBearer(challengesOn(route))
+  checkServed(routes, served, hasMetadata, provides, suggest, report)
   if (purpose !== 'stdio') warnUnmetPolicies(routes, provides, suggest, report)
   if (problems.count() === declared) await runTasks(registrations.onReady, report)
   const watch = mcp.onFinish.length > 0 ? services.watchRequest : undefined
@@ -428,7 +428,7 @@ async function assemble(input: HostInput, registrations: KernelRegistrations): P
   if (secrets.generated) log.warn({ code: 'MH1031' }, NO_SECRETS)
   const startup = createStartup(async () => {
     if (purpose !== 'inspect') services.startSessions()
-    for (const task of registrations.starting) await problems.withLocation(task)
+    for (const task of registrations.onStart) await problems.withLocation(task)
     catalog.open()
   }, inFlight)
   const connections = createConnections(app.callback(), { http, log, metrics, clock, inFlight, tls })
@@ -446,7 +446,7 @@ async function assemble(input: HostInput, registrations: KernelRegistrations): P
     served: { routes, services, provides, onReload: registrations.onReload },
     start: startup.start,
     inspect(path) {
-      late.listening ||= `http${secured ? 's' : ''}://${http.host}:${http.port}`
+      late.listening ||= `http${tlsConfig ? 's' : ''}://${http.host}:${http.port}`
       return inspectAddress(path, { ...inspected, leastScopes, challengesOn, limits, registrations, mcp })
     },
     async listen() {
@@ -463,8 +463,8 @@ async function assemble(input: HostInput, registrations: KernelRegistrations): P
       inFlight,
       sessions: services.sessions,
       registrations,
-      isAlone: () =>
-        routes.some(route => keepsSessions(route) && isServedHereAlone(slots.on('sessionStore', route), processes)),
+      isOnlyProcess: () =>
+        routes.some(route => keepsSessions(route) && isOnlyLocal(slots.get('sessionStore', route), processes)),
     }),
   }
   const { onReload } = registrations
@@ -508,7 +508,7 @@ function createOperator(
     },
     plugins: instances.map(({ name, general, routes }) => ({ name, general, routes: routes.map(({ path }) => path) })),
     pseudonymOf: createPseudonyms(secrets.keys('records')).user,
-    makeServer: tls?.make,
+    createServer: tls?.createServer,
     warnings,
     program: program?.(host as Host),
   }
@@ -528,7 +528,7 @@ function createPluginHosts(
   registrations: KernelRegistrations,
   mcp: McpRegistrations,
   late: LateParts,
-  facts: Parameters<typeof createKernelHost<Slots>>[2],
+  parts: Parameters<typeof createKernelHost<Slots>>[2],
 ) {
   const oldNamesUsed = new Set<string>()
   return (instance: PluginInstance) => {
@@ -536,21 +536,21 @@ function createPluginHosts(
     const assignIssuer = createIssuerAssigner(name, issuer)
     const services = (member: string) => {
       const isTransport = plugin.provides?.includes('transport')
-      if (member === 'connect' && !isTransport) throw lacksCapability(instance, member, 'transport')
+      if (member === 'connect' && !isTransport) throw missingCapability(instance, member, 'transport')
       if (late.services) return late.services
       const what = `plugins.${name}: host.${member} is not available in setup; use it in onReady, in onStart or later`
       throw new StartError('MH1521', what, { exitCode: 2 })
     }
-    const whole = { ...createKernelHost<Slots>(instance, registrations, facts), ...createMcpPluginHost(instance, mcp) }
+    const base = { ...createKernelHost<Slots>(instance, registrations, parts), ...createMcpPluginHost(instance, mcp) }
     const host = Object.defineProperties(
-      checkRegistrations(whole, () => late.isBuilt, isBuiltIn(plugin)),
+      checkRegistrations(base, () => late.isBuilt, isBuiltIn(plugin)),
       {
         services: { get: () => services('services') },
         runtime: { get: () => services('runtime').runtime },
         connect: {
           value(...[caller, line]: Parameters<PluginHost['connect']>): ConnectedClient {
             const user = caller.user && assignIssuer(caller.user)
-            return connectClient({ ...services('connect'), name, log: whole.log }, { ...caller, user }, line)
+            return connectClient({ ...services('connect'), name, log: base.log }, { ...caller, user }, line)
           },
         },
       },
@@ -571,9 +571,9 @@ const PROGRAM: Omit<PluginInstance, 'routes'> = {
 
 /** Prefers items for anonymous callers. A protected route shows no other items. */
 function summaryFactsOf(
-  parts: LeastScopesFacts & Pick<Services, 'slot'> & { readonly mcp: Pick<McpRegistrations, 'unlisted'> },
+  parts: LeastScopesParts & Pick<Services, 'slot'> & { readonly mcp: Pick<McpRegistrations, 'unlisted'> },
   route: CompiledRoute,
-): Omit<RouteFacts, 'authenticators'> {
+): Omit<RouteDetails, 'authenticators'> {
   const params = sampleParams(route)
   // Withheld tools are not counted, because calls to them fail.
   const isWithheld = ({ kind, key }: CatalogItem) =>

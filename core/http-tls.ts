@@ -7,7 +7,7 @@ import { createSecureContext } from 'node:tls'
 import { isDeepStrictEqual } from 'node:util'
 import type { FilledHttpSettings, FilledHttpTls } from './config/define-config.ts'
 import type { HttpServerFactory } from './http/create-server.ts'
-import { type Report, reporting, StartError } from './http/errors.ts'
+import { type Report, StartError, tryReport } from './http/errors.ts'
 import type { Logger } from './kernel/log.ts'
 import type { Metrics } from './kernel/metrics.ts'
 import { parseDuration } from './mcp/units.ts'
@@ -16,9 +16,9 @@ type Key = 'cert' | 'key'
 
 export interface HostTls {
   readonly certificate: Certificate
-  readonly make: HttpServerFactory
+  readonly createServer: HttpServerFactory
   /** Switches to the certificate of a newer config; false if unchanged. */
-  take(next: HostTls): boolean
+  update(next: HostTls): boolean
 }
 
 interface Certificate {
@@ -34,14 +34,14 @@ interface TlsParts {
   readonly report: Report
 }
 
-const mistake = (key: Key, text: string, cause?: unknown) =>
+const tlsError = (key: Key, text: string, cause?: unknown) =>
   new StartError('MH1303', text, { at: ['http', 'tls', key], cause })
 
-function checked<Result>(key: Key, text: string, part: () => Result): Result {
+function check<Result>(key: Key, text: string, part: () => Result): Result {
   try {
     return part()
   } catch (cause) {
-    throw mistake(key, `${text}: ${(cause as Error).message}`, cause)
+    throw tlsError(key, `${text}: ${(cause as Error).message}`, cause)
   }
 }
 
@@ -54,10 +54,10 @@ async function readPem(key: Key, given: string, directory: string): Promise<stri
     // Reading a device or a pipe might never end.
     if ((await stat(file)).isFile()) text = await readFile(file, 'utf8')
   } catch (cause) {
-    throw mistake(key, `it is neither PEM nor a readable file (${(cause as NodeJS.ErrnoException).code})`, cause)
+    throw tlsError(key, `it is neither PEM nor a readable file (${(cause as NodeJS.ErrnoException).code})`, cause)
   }
   if (text.includes('-----BEGIN')) return text
-  throw mistake(key, 'its file contains no PEM (-----BEGIN); convert it with openssl')
+  throw tlsError(key, 'its file contains no PEM (-----BEGIN); convert it with openssl')
 }
 
 async function readCertificate(tls: FilledHttpTls, directory: string, report: Report) {
@@ -70,11 +70,11 @@ async function readCertificate(tls: FilledHttpTls, directory: string, report: Re
   if (cert === undefined || key === undefined) return undefined
   const { passphrase, minVersion } = tls
   const secret = { key, ...(passphrase !== undefined && { passphrase }) }
-  return reporting(report, (): Certificate => {
-    const { validTo } = checked('cert', 'the certificate cannot be read', () => new X509Certificate(cert))
-    checked('key', 'the key cannot be read; an encrypted key needs http.tls.passphrase', () => createPrivateKey(secret))
+  return tryReport(report, (): Certificate => {
+    const { validTo } = check('cert', 'the certificate cannot be read', () => new X509Certificate(cert))
+    check('key', 'the key cannot be read; an encrypted key needs http.tls.passphrase', () => createPrivateKey(secret))
     const context = { cert, minVersion, ...secret }
-    checked('key', 'the key and the certificate in http.tls.cert cannot be used', () => createSecureContext(context))
+    check('key', 'the key and the certificate in http.tls.cert cannot be used', () => createSecureContext(context))
     return { context, expires: Date.parse(validTo) }
   })
 }
@@ -102,7 +102,7 @@ export async function prepareTls(
   )
   return {
     certificate,
-    make(options, serve) {
+    createServer(options, serve) {
       const handshakeTimeout = Math.max(1, parseDuration(tls.handshakeTimeout))
       server = createServer({ ...options, ...certificate.context, handshakeTimeout }, serve)
       server.on('tlsClientError', ({ code: reason = 'unknown' }: NodeJS.ErrnoException, { remoteAddress: ip }) => {
@@ -111,7 +111,7 @@ export async function prepareTls(
       })
       return server
     },
-    take(next) {
+    update(next) {
       if (isDeepStrictEqual(next.certificate.context, current.context)) return false
       current = next.certificate
       server?.setSecureContext(current.context)

@@ -8,7 +8,7 @@ import type { Examination } from './config/examination.ts'
 import type { InternalKernelHost } from './kernel/kernel-host.ts'
 import type { Route } from './kernel/route.ts'
 import type { AccessServices } from './mcp/access-decider.ts'
-import type { AdmitCaller, Call, CallRequest, Offer, RequestFacts } from './mcp/call.ts'
+import type { AdmitCaller, Call, CallRequest, Offer, RequestInfo } from './mcp/call.ts'
 import type { RefusedRequest } from './mcp/call-record.ts'
 import type { CatalogItem } from './mcp/catalog.ts'
 import type { RuntimeHost } from './mcp/define.ts'
@@ -46,7 +46,7 @@ export interface Services extends AccessServices, Outbound {
   /** Like `itemsOf`, plus items that `configureSession` can add. For name checks and preparation at startup. */
   reachableItemsOf(route: Route): readonly CatalogItem[]
   /** False if items can be unknown at startup: of `configureSession`, or of plugins that load them later. */
-  knowsItems(): boolean
+  hasStaticItems(): boolean
   /** The items of a toolset; empty for an unknown name. */
   itemsIn(toolset: string): readonly CatalogItem[]
   /** The config path and the state of an upstream server or document, by its toolset. Undefined for other toolsets. */
@@ -65,18 +65,18 @@ export interface Services extends AccessServices, Outbound {
   /** For long-lived streams: calls `end` once, on token expiry or denial by a reload. Returns a function that stops the watch. */
   readonly watchCaller: CallerWatch['watchCaller']
   /** The items that a caller can use, after `configureSession`. Throws `notFound` for an unknown path. */
-  makeOffer(request: RequestFacts): Offer | Promise<Offer>
+  makeOffer(request: RequestInfo): Offer | Promise<Offer>
   /** The extensions of a route; complete after all plugins are set up. */
   extensionsOn(route: Route): RouteExtensions
   createCall(request: CallRequest): Call
   /** Runs a Call through all `onCall` hooks and returns its response. */
-  answer(call: Call): Promise<object>
+  dispatch(call: Call): Promise<object>
   /**
    * Reports a request that was refused before it became a Call to observers. Not for a refused HTTP request with a single
    * message, which already has a record.
    */
-  tellRefused(refused: RefusedRequest): void
-  inFlight(cancel: (reason: Error) => void): () => void
+  reportRefused(refused: RefusedRequest): void
+  trackRequest(cancel: (reason: Error) => void): () => void
 }
 
 /** The argument of `setup` of a built-in plugin. */

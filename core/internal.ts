@@ -2,7 +2,7 @@
 import type { InternalHost } from './internal-host.ts'
 import { type DefinePlugin, definePlugin as definePublic } from './plugin-host.ts'
 
-export { DocumentFault, readJson, readYaml } from './config/read-document.ts'
+export { ReadError, readJson, readYaml } from './config/read-document.ts'
 export type { ResolvedHttp } from './http/guard.ts'
 export { endOfString } from './http/json-body.ts'
 export { KeyedLru } from './http/keyed-lru.ts'

@@ -38,7 +38,7 @@ export interface Operator {
   /** Returns the pseudonym of a user in records. */
   pseudonymOf(user: UserName): string
   /** Creates servers with the certificate of `http.tls`; undefined without it. */
-  readonly makeServer: HttpServerFactory | undefined
+  readonly createServer: HttpServerFactory | undefined
   readonly warnings: KeptWarnings | undefined
   /** Undefined for an embedded host. */
   readonly program: OperatorProgram | undefined

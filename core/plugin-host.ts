@@ -18,7 +18,7 @@ import type { InternalMcpPluginHost, McpPluginHost } from './mcp/mcp-plugin-host
 import type { JsonSchema } from './mcp/protocol.ts'
 import type { McpRoute } from './mcp/routes.ts'
 import type { Connector } from './sessions/connect-client.ts'
-import './sessions/refusals.ts'
+import './sessions/session-errors.ts'
 import type { DeclaredSlots, PublishedSlots, Slots } from './slots.ts'
 
 /** The argument of `setup`. */

@@ -70,12 +70,12 @@ function compareRoutes({ routes: before }: FilledConfig, { routes: after }: Fill
 const keyOf = (instance: PluginInstance) => formatPath(instance.at)
 const byKey = (instances: readonly PluginInstance[]) => new Map(instances.map(one => [keyOf(one), one] as const))
 
-type Switches = Array<{ readonly key: string; readonly change: () => unknown }>
+type OptionChanges = Array<{ readonly key: string; readonly change: () => unknown }>
 
 /** Calls every `onReload`, even with unchanged options, because the served items can differ. */
-function comparePlugins(own: Reloaded, next: HostParts, { restart, taken }: Comparison): Switches {
-  const switches: Switches = []
-  const [before, after] = [byKey(own.parts.instances), byKey(next.instances)]
+function comparePlugins(state: ReloadState, next: HostParts, { restart, taken }: Comparison): OptionChanges {
+  const changes: OptionChanges = []
+  const [before, after] = [byKey(state.parts.instances), byKey(next.instances)]
   for (const key of new Set([...before.keys(), ...after.keys()])) {
     const [one, other] = [before.get(key), after.get(key)]
     if (!one || !other) {
@@ -86,15 +86,16 @@ function comparePlugins(own: Reloaded, next: HostParts, { restart, taken }: Comp
       restart.push(`${key} (its module)`)
       continue
     }
-    const paths = differences(own.options.get(key) ?? one.options, other.options, one.at).map(path => formatPath(path))
-    const prepares = own.parts.onReload.filter(({ instance }) => instance === one)
+    const options = state.options.get(key) ?? one.options
+    const paths = differences(options, other.options, one.at).map(path => formatPath(path))
+    const prepares = state.parts.onReload.filter(({ instance }) => instance === one)
     const prepared = prepares.map(({ value }) => value(other.options as never))
     const ready = prepared.filter(change => change !== undefined)
     const isTaken = prepares.length > 0 && ready.length === prepares.length
-    if (isTaken) switches.push(...ready.map(change => ({ key, change })))
+    if (isTaken) changes.push(...ready.map(change => ({ key, change })))
     if (paths.length > 0) (isTaken ? taken : restart).push(...(isTaken ? [key] : paths))
   }
-  return switches
+  return changes
 }
 
 /** A definition from a file changes with its module or imports. Definitions in the config always count as changed. */
@@ -107,7 +108,7 @@ function hasChanged(before: Definition[], after: Definition[], digestOf: (one: D
 }
 
 /** Detects changed secrets of MCP_HOST_SECRETS or a file. */
-function compareSecrets({ config, parts }: Reloaded, next: HostParts): string[] {
+function compareSecrets({ config, parts }: ReloadState, next: HostParts): string[] {
   if (differences(config.secrets, next.config.secrets).length > 0) return []
   const [one, other] = [parts.secrets, next.secrets]
   if (one.generated && other.generated) return []
@@ -116,10 +117,10 @@ function compareSecrets({ config, parts }: Reloaded, next: HostParts): string[] 
   return [one.isOfFile && other.isOfFile ? 'secrets.file' : 'MCP_HOST_SECRETS']
 }
 
-function compareToolsets(own: Reloaded, next: HostParts): string[] {
-  const digestOf = (definition: Definition) => own.parts.catalog.compile(definition, 'toolsets').digest
-  return [...new Set([...own.toolsets.keys(), ...next.toolsets.keys()])].flatMap(name => {
-    const [before, after] = [own.toolsets.get(name), next.toolsets.get(name)]
+function compareToolsets(state: ReloadState, next: HostParts): string[] {
+  const digestOf = (definition: Definition) => state.parts.catalog.compile(definition, 'toolsets').digest
+  return [...new Set([...state.toolsets.keys(), ...next.toolsets.keys()])].flatMap(name => {
+    const [before, after] = [state.toolsets.get(name), next.toolsets.get(name)]
     const source = sourceOf(next.config.toolsets[name])
     const inline = source !== undefined && [source].flat().some(entry => typeof entry !== 'string')
     const isSame = before && after && !hasChanged([...before], [...after], digestOf, inline)
@@ -127,7 +128,7 @@ function compareToolsets(own: Reloaded, next: HostParts): string[] {
   })
 }
 
-interface Reloaded {
+interface ReloadState {
   readonly parts: HostParts
   config: FilledConfig
   toolsets: ReadonlyMap<string, readonly Definition[]>
@@ -135,23 +136,23 @@ interface Reloaded {
 }
 
 /** Synchronous, so that each request sees either the old or the new version. */
-function applyReload(own: Reloaded, next: HostParts): ReloadReport {
-  const { parts } = own
+function applyReload(state: ReloadState, next: HostParts): ReloadReport {
+  const { parts } = state
   const comparison: Comparison = { restart: [], taken: [] }
-  compareValues(own.config, next.config, comparison)
+  compareValues(state.config, next.config, comparison)
   const routesTaken: Comparison = { restart: comparison.restart, taken: [] }
-  compareRoutes(own.config, next.config, routesTaken)
+  compareRoutes(state.config, next.config, routesTaken)
   const pluginsTaken: Comparison = { restart: comparison.restart, taken: [] }
-  const switches = comparePlugins(own, next, pluginsTaken)
-  const restart = [...comparison.restart, ...compareSecrets(own, next)]
+  const changes = comparePlugins(state, next, pluginsTaken)
+  const restart = [...comparison.restart, ...compareSecrets(state, next)]
   if (restart.length > 0) return { restart, taken: [], told: 0 }
   const routesByPath = new Map(parts.routes.map(route => [route.path, route]))
   const combinations = next
     .combinations()
     .map(one => ({ ...one, route: routesByPath.get(one.route.path) ?? one.route }))
   const replace = parts.catalog.replace(next.toolsets, combinations)
-  const toolsets = compareToolsets(own, next)
-  const tellChanges = parts.review()
+  const toolsets = compareToolsets(state, next)
+  const notifyChanges = parts.review()
   // From here on, nothing throws.
   replace()
   const newer = new Map(next.routes.map(route => [route.path, route]))
@@ -159,12 +160,12 @@ function applyReload(own: Reloaded, next: HostParts): ReloadReport {
   parts.offered.now = next.config
   parts.offered.reloads++
   Object.assign(parts.server, next.server)
-  const isRenewed = next.tls && parts.tls?.take(next.tls)
-  const { failed, changed, renewed } = parts.catalog.reloading(() => switchAll(switches, parts))
-  own.config = next.config
-  own.toolsets = next.toolsets
-  for (const one of next.instances) if (!failed.has(keyOf(one))) own.options.set(keyOf(one), one.options)
-  const told = tellChanges()
+  const isRenewed = next.tls && parts.tls?.update(next.tls)
+  const { failed, changed, renewed } = parts.catalog.reloading(() => applyOptions(changes, parts))
+  state.config = next.config
+  state.toolsets = next.toolsets
+  for (const one of next.instances) if (!failed.has(keyOf(one))) state.options.set(keyOf(one), one.options)
+  const told = notifyChanges()
   const taken = [
     ...comparison.taken,
     ...(isRenewed ? ['http.tls'] : []),
@@ -177,11 +178,11 @@ function applyReload(own: Reloaded, next: HostParts): ReloadReport {
 }
 
 /** `failed` plugins keep their options and are retried at the next reload. `renewed` plugins serve other items. */
-function switchAll(switches: Switches, { catalog, log }: Pick<HostParts, 'catalog' | 'log'>) {
+function applyOptions(changes: OptionChanges, { catalog, log }: Pick<HostParts, 'catalog' | 'log'>) {
   const failed = new Set<string>()
   const renewed = new Set<string>()
   const changed: string[] = []
-  for (const { key, change } of switches) {
+  for (const { key, change } of changes) {
     const generation = catalog.generation()
     try {
       const texts = change()
@@ -226,13 +227,13 @@ export function warnOnce(log: Logger, known: Set<string>, isReload: boolean, kep
 }
 
 export function reloadable({ host, parts }: BuiltHost, build: (loaded: LoadedConfig) => Promise<BuiltHost>): Host {
-  const own: Reloaded = { parts, config: parts.config, toolsets: parts.toolsets, options: new Map() }
+  const state: ReloadState = { parts, config: parts.config, toolsets: parts.toolsets, options: new Map() }
   let last: Promise<unknown> = Promise.resolve()
 
   async function reload(loaded: LoadedConfig): Promise<ReloadReport> {
     const next = await build(loaded)
     try {
-      return applyReload(own, next.parts)
+      return applyReload(state, next.parts)
     } finally {
       await next.host.close({ grace: 0 })
     }

@@ -12,7 +12,7 @@ import { type Isolation, noIsolation } from './mcp/isolation.ts'
 import { type CallTracer, NO_TRACER } from './mcp/observe.ts'
 import { createSessionStore } from './sessions/create-session-store.ts'
 import type { EventStore } from './sessions/event-store.ts'
-import { createEventStore, type StreamBounds } from './sessions/event-store.ts'
+import { createEventStore, type StreamLimits } from './sessions/event-store.ts'
 import { createMemoryEventStore } from './sessions/memory-event-store.ts'
 import { createPeers, type Peers } from './sessions/peers.ts'
 import type { LocalSessions, SessionStore } from './sessions/session-store.ts'
@@ -41,7 +41,7 @@ export type DeclaredSlots = {
   ) => BuiltInSlots[Name]
 }
 
-const inStore = (store: Slots['store'], host: PartsHost, declared: DeclaredSlots, isDefault = false) =>
+const createInStore = (store: Slots['store'], host: PartsHost, declared: DeclaredSlots, isDefault = false) =>
   Object.fromEntries(
     Object.entries(declared).map(([name, serviceIn]) => [name, serviceIn(store, host, isDefault)]),
   ) as unknown as BuiltInSlots
@@ -68,30 +68,30 @@ export function defaultSlots(
     isolation: noIsolation,
     tracer: NO_TRACER,
     authorizationServer: noAuthorizationServer,
-    ...inStore(store, host, declared, true),
+    ...createInStore(store, host, declared, true),
   }
 }
 
-const STREAMS: StreamBounds = { ttl: 3_600_000, maxEvents: 10_000, maxBytes: 4 * 1_048_576 }
+const DEFAULT_STREAM_LIMITS: StreamLimits = { ttl: 3_600_000, maxEvents: 10_000, maxBytes: 4 * 1_048_576 }
 
 export interface StoreLimits {
   /** Default: one hour, 10,000 events, 4 MiB. */
-  readonly streams?: StreamBounds
+  readonly streams?: StreamLimits
   /** Bytes of the store. Default: no limit. */
   readonly maxSize?: number
 }
 
-export const partsOf =
+export const impliedSlots =
   (host: PartsHost, declared: DeclaredSlots) =>
-  ({ store }: Partial<Slots>, on: <Name extends keyof Slots>(slot: Name) => Slots[Name]): Partial<Slots> => {
+  ({ store }: Partial<Slots>, get: <Name extends keyof Slots>(slot: Name) => Slots[Name]): Partial<Slots> => {
     if (!store) return {}
-    const { bus, shared, limits: { streams = STREAMS, maxSize } = {} } = store
+    const { bus, shared, limits: { streams = DEFAULT_STREAM_LIMITS, maxSize } = {} } = store
     return {
       ...(shared && {
-        sessionStore: createSessionStore(store, { node: bus?.node ?? on('peers').node, log: host.log, maxSize }),
+        sessionStore: createSessionStore(store, { node: bus?.node ?? get('peers').node, log: host.log, maxSize }),
       }),
       eventStore: createEventStore(store, streams),
-      ...inStore(store, host, declared),
+      ...createInStore(store, host, declared),
       ...(bus && { changeBus: createChangeBus(bus), peers: createPeers(bus) }),
     }
   }
@@ -132,12 +132,12 @@ const PUBLISHED: ReadonlyArray<keyof PublishedSlots> = ['access', 'store']
 
 const OPTIONAL = new Set(['scopesToEnter', 'dump'])
 
-export function slotFault(defaults: Slots, slot: string, service: unknown): string | undefined {
-  const standard: object | undefined = Object.hasOwn(defaults, slot) ? defaults[slot as keyof Slots] : undefined
-  if (!standard) return `there is no slot "${slot}"; a plugin can provide: ${PUBLISHED.join(', ')}`
+export function slotProblem(defaults: Slots, slot: string, service: unknown): string | undefined {
+  const defaultService: object | undefined = Object.hasOwn(defaults, slot) ? defaults[slot as keyof Slots] : undefined
+  if (!defaultService) return `there is no slot "${slot}"; a plugin can provide: ${PUBLISHED.join(', ')}`
   const has = (of: unknown, name: string) => of != null && typeof Reflect.get(Object(of), name) === 'function'
-  const missing = Object.keys(standard).filter(
-    name => has(standard, name) && !OPTIONAL.has(name) && !has(service, name),
+  const missing = Object.keys(defaultService).filter(
+    name => has(defaultService, name) && !OPTIONAL.has(name) && !has(service, name),
   )
   if (missing.length === 0) return undefined
   return `its value for the slot ${slot} is ${service == null ? String(service) : describeKind(service)} without the methods ${missing.join(', ')}`

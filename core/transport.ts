@@ -6,22 +6,21 @@ export { ERROR_KINDS, isUnavailable, shuttingDown, statusOf } from './http/error
 export { readBody } from './http/json-body.ts'
 export { LinkedList, type TimeoutEntry, TimeoutQueue } from './http/linked-list.ts'
 export { requestIdIn } from './http/request-target.ts'
-export { type EventStream, openEventStream, RETRY, whenClosed } from './http/sse.ts'
+export { type EventStream, LARGE_TEXT, openEventStream, RETRY, whenClosed } from './http/sse.ts'
 export { type Transport, transportOf } from './internal-host.ts'
 export type {
-  AskClient,
   CallReply,
-  ClientFacts,
+  ClientInfo,
   ClientRequest,
   Offer,
-  RequestFacts,
+  RequestInfo,
+  RequestSender,
   ToolsetChoice,
 } from './mcp/call.ts'
 export { Cancellation } from './mcp/cancellation.ts'
 export { type Change, type ChangeBus, createChangeBus } from './mcp/change-bus.ts'
 export {
   checkUri,
-  LARGE_ANSWER,
   limitOwnerOf,
   MAX_LISTENS_PER_CALLER,
   MAX_OPEN_GETS,
@@ -29,21 +28,21 @@ export {
   MAX_WATCHED_BYTES,
   MAX_WATCHED_BYTES_PER_OWNER,
   shown,
-  sizeFault,
+  sizeProblem,
   WATCH_COST,
 } from './mcp/client-limits.ts'
 export { isAnswer, missingCapability } from './mcp/client-requests.ts'
 export { callOf, contextCancellation, createCallFetch, roundOf } from './mcp/context.ts'
-export { encodeAnswer } from './mcp/dispatch.ts'
+export { encodeResponse } from './mcp/dispatch.ts'
 export type { RouteExtensions } from './mcp/extension.ts'
 export { FairQueue, type Queued } from './mcp/fair-queue.ts'
 export { describeIsolationLimits } from './mcp/isolate.ts'
 export {
-  demandBatches,
-  type EncodedAnswer,
+  type EncodedResponse,
   encodeError,
   type Message,
   readMessages,
+  requireBatches,
   type ValidMessage,
   validBatch,
 } from './mcp/message.ts'
@@ -67,7 +66,7 @@ export type { View } from './mcp/view.ts'
 export {
   type ChangeFeed,
   createWatchCharges,
-  heardBy,
+  filterUpdates,
   type Subscriber,
   watchedCost,
 } from './sessions/change-feed.ts'
@@ -78,10 +77,9 @@ export {
   createEventStore,
   type EventStore,
   parseEventId,
-  type StreamBounds,
+  type StreamLimits,
 } from './sessions/event-store.ts'
 export { createPeers, type PeerMessage, type Peers } from './sessions/peers.ts'
-export { storeUnavailable } from './sessions/refusals.ts'
 export type { ResumableStream } from './sessions/resumable-stream.ts'
 export {
   createLineReply,
@@ -90,6 +88,7 @@ export {
   serveRequests,
 } from './sessions/serve.ts'
 export type { Session } from './sessions/session.ts'
+export { storeUnavailable } from './sessions/session-errors.ts'
 export type {
   SessionBounds,
   SessionRecord,

@@ -1,5 +1,5 @@
 // Authorizes callers for routes and items, and builds the `WWW-Authenticate` challenge (MCP basic/authorization).
-import { blame, blamed } from '../http/describe-thrown.ts'
+import { attributeError, attributionOf } from '../http/describe-thrown.ts'
 import { HostError } from '../http/errors.ts'
 import type { AddChallenge } from '../kernel/authenticators.ts'
 import type { HostMiddleware } from '../kernel/endpoint.ts'
@@ -147,8 +147,8 @@ export const addChallenge =
     const denial = { reason, scopes: [], listed: false }
     const added = route && refuseAccess(denial, { route, params, user: undefined }, services).headers
     const complete = new HostError('unauthorized', { detail, headers: { ...headers, ...added }, reason, data, cause })
-    const { plugin } = blamed(error)
-    if (plugin !== undefined) blame(complete, plugin)
+    const { plugin } = attributionOf(error)
+    if (plugin !== undefined) attributeError(complete, plugin)
     return complete
   }
 
@@ -163,7 +163,7 @@ export function createAdmission(services: AccessServices) {
     access.denied?.(call, item, denial)
     const refusal = refuseAccess(denial, { route, params, user }, services)
     const thrown = access.deniesInBody(route) ? refusal.within200() : refusal
-    blame(thrown, access.by)
+    attributeError(thrown, access.by)
     throw thrown
   }
 }
@@ -184,7 +184,7 @@ export function createRouteAdmission(log: Logger, services: AccessServices): Adm
       'denied a route',
     )
     const refusal = refuseAccess(denial, place, services)
-    blame(refusal, access.by)
+    attributeError(refusal, access.by)
     throw refusal
   }
 }

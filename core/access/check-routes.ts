@@ -9,7 +9,7 @@ import type { Provides, SuggestPlugin } from '../kernel/plugin-plan.ts'
 import type { Route } from '../kernel/route.ts'
 import { describeToolset } from '../mcp/catalog.ts'
 import type { CompiledRoute } from '../mcp/routes.ts'
-import type { LeastScopesFacts } from './least-scopes.ts'
+import type { LeastScopesParts } from './least-scopes.ts'
 
 export function checkConventions(routes: readonly Route[], provides: Provides, suggest: SuggestPlugin, report: Report) {
   const fail = (code: string, why: string, ...at: Path) => report(new StartError(code, why, { at: ['routes', ...at] }))
@@ -132,7 +132,7 @@ function warnOpenParameters(routes: readonly CompiledRoute[], report: Report): v
 }
 
 /** Warns if other machines can call tools without a token or Host check: DNS rebinding would let any site call them. */
-export function warnOpenHost({ routes, catalog, slot }: LeastScopesFacts, http: ResolvedHttp, log: Logger): void {
+export function warnOpenHost({ routes, catalog, slot }: LeastScopesParts, http: ResolvedHttp, log: Logger): void {
   if (isLoopback(http.host) || http.publicUrl !== undefined || http.allowedHosts.length > 0) return
   const open = routes.filter(route => {
     if (route.authorize !== undefined) return false
@@ -150,7 +150,7 @@ export function warnOpenHost({ routes, catalog, slot }: LeastScopesFacts, http: 
 }
 
 /** Warns about open routes that serve items of a protected route. Items with their own `access` or rule are excluded. */
-export function warnUnprotected({ routes, catalog, slot }: LeastScopesFacts, log: Logger, report: Report): void {
+export function warnUnprotected({ routes, catalog, slot }: LeastScopesParts, log: Logger, report: Report): void {
   warnOpenParameters(routes, report)
   const guards = routes.filter(({ authorize }) => authorize !== undefined)
   for (const open of routes) {

@@ -2,7 +2,7 @@
 import { attempt } from '../http/describe-thrown.ts'
 import { errorText } from '../http/errors.ts'
 import { parseJson } from '../http/json-body.ts'
-import { shownUrl } from '../http/request-target.ts'
+import { redactUrl } from '../http/request-target.ts'
 
 const TIMEOUT = 5_000
 const MAX_BYTES = 512 * 1_024
@@ -54,6 +54,6 @@ export async function fetchJson(url: string, init: RequestInit = {}): Promise<Js
     return { status: response.status, body: undefined }
   } catch (cause) {
     const reason = cause instanceof Error && cause.cause instanceof Error ? errorText(cause.cause) : errorText(cause)
-    throw new Error(`${shownUrl(url)} cannot be read: ${reason.replaceAll(url, shownUrl(url))}`, { cause })
+    throw new Error(`${redactUrl(url)} cannot be read: ${reason.replaceAll(url, redactUrl(url))}`, { cause })
   }
 }

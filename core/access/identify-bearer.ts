@@ -1,7 +1,7 @@
 // Authenticates requests by access tokens (RFC 6750, RFC 9449): plugins verify tokens, and bound tokens require a proof.
 import { hash } from 'node:crypto'
 import type { Socket } from 'node:net'
-import { blame } from '../http/describe-thrown.ts'
+import { attributeError } from '../http/describe-thrown.ts'
 import { HostError, StartError } from '../http/errors.ts'
 import { isLoopback } from '../http/guard.ts'
 import type { HostContext, HostMiddleware } from '../kernel/endpoint.ts'
@@ -249,7 +249,7 @@ export function authenticateBearer(
 ): HostMiddleware {
   const outcomes = createOutcomeReporter(host)
   const by = (thrown: HostError) => {
-    blame(thrown, host.name)
+    attributeError(thrown, host.name)
     return thrown
   }
 

@@ -16,11 +16,11 @@ import type { McpRegistrations } from '../mcp/mcp-plugin-host.ts'
 import type { CompiledRoute } from '../mcp/routes.ts'
 import type { ToolLimits } from '../mcp/tool-limits.ts'
 import { denialOnRoute, refuseAccess } from './authorize.ts'
-import { itemsOn, type LeastScopesFacts } from './least-scopes.ts'
+import { itemsOn, type LeastScopesParts } from './least-scopes.ts'
 
 export type InspectedAddress = NonNullable<ReturnType<typeof inspectAddress>>
 
-interface InspectedParts extends LeastScopesFacts, Pick<AccessServices, 'leastScopes' | 'challengesOn'> {
+interface InspectedParts extends LeastScopesParts, Pick<AccessServices, 'leastScopes' | 'challengesOn'> {
   readonly registrations: Pick<KernelRegistrations, 'authenticators'>
   readonly mcp: Pick<McpRegistrations, 'explained' | 'unlisted'>
   readonly limits: Pick<ToolLimits, 'describe'>

@@ -7,7 +7,7 @@ import { type Catalog, type CatalogItem, EVERYWHERE } from '../mcp/catalog.ts'
 import { didYouMean } from '../mcp/nearest.ts'
 import type { CompiledRoute } from '../mcp/routes.ts'
 
-export interface LeastScopesFacts {
+export interface LeastScopesParts {
   readonly routes: readonly CompiledRoute[]
   readonly catalog: Catalog
   readonly contributed: (route: CompiledRoute) => readonly string[]
@@ -15,7 +15,7 @@ export interface LeastScopesFacts {
 }
 
 export function itemsOn(
-  { catalog, contributed }: Pick<LeastScopesFacts, 'catalog' | 'contributed'>,
+  { catalog, contributed }: Pick<LeastScopesParts, 'catalog' | 'contributed'>,
   route: CompiledRoute,
   toolsets: readonly string[] = route.toolsets,
 ): readonly CatalogItem[] {
@@ -23,7 +23,7 @@ export function itemsOn(
   return [...new Set([...names].flatMap(name => catalog.items(name)))]
 }
 
-function scopesOfAll(facts: LeastScopesFacts, route: CompiledRoute, toolsets: readonly string[]): readonly string[] {
+function scopesOfAll(facts: LeastScopesParts, route: CompiledRoute, toolsets: readonly string[]): readonly string[] {
   const anonymous = facts.slot('access', route).audienceOf(undefined, route)
   const needed = itemsOn(facts, route, toolsets).map(item => anonymous.denialOf(item)?.scopes ?? [])
   const [first = [], ...others] = needed
@@ -31,7 +31,7 @@ function scopesOfAll(facts: LeastScopesFacts, route: CompiledRoute, toolsets: re
 }
 
 /** Returns the route's `challengeScope`, or the scopes that all items require. Cached until definitions change. */
-export function createLeastScopes(facts: LeastScopesFacts): LeastScopes {
+export function createLeastScopes(facts: LeastScopesParts): LeastScopes {
   const { catalog } = facts
   const found = new Map<string, readonly string[]>()
   let generation = catalog.generation()
@@ -47,7 +47,7 @@ export function createLeastScopes(facts: LeastScopesFacts): LeastScopes {
 }
 
 /** Warns about required scopes that the metadata does not list, if no policy plugin checks them. */
-export function warnUnsupportedScopes(facts: LeastScopesFacts, report: Report): void {
+export function warnUnsupportedScopes(facts: LeastScopesParts, report: Report): void {
   for (const route of facts.routes) {
     const { path, authorize, challengeScopes } = route
     const access = facts.slot('access', route)

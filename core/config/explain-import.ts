@@ -4,7 +4,7 @@ import { basename, dirname, extname, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { attempt } from '../http/describe-thrown.ts'
 import { errorText, formatPath, type Path } from '../http/errors.ts'
-import { isUtf16, UTF16_FAULT } from '../http/utf8-text.ts'
+import { isUtf16, UTF16_ERROR } from '../http/utf8-text.ts'
 import { nearest } from '../mcp/nearest.ts'
 import { lineAt, nodesIn, parseCode } from './locate-in-code.ts'
 import { type Mistake, shortName } from './problems.ts'
@@ -29,7 +29,7 @@ export function explainImport(file: string, error: unknown, at: Path = []): Mist
     file: place.file,
     ...(line !== undefined && { line }),
     ...(at.length > 0 && { path: formatPath(at) }),
-    text: `${subject}cannot be loaded: ${isWrongEncoding ? UTF16_FAULT : why}${adviceFor(error)}`,
+    text: `${subject}cannot be loaded: ${isWrongEncoding ? UTF16_ERROR : why}${adviceFor(error)}`,
     cause: error,
   }
 }

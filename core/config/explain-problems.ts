@@ -1,7 +1,7 @@
 // Converts ajv errors to findings in words: one per location, alternatives merged, without values that can be secret.
 import type { ErrorObject } from 'ajv/dist/2020.js'
 import { formatPath, type Path } from '../http/errors.ts'
-import { shownUrl } from '../http/request-target.ts'
+import { redactUrl } from '../http/request-target.ts'
 import { isObject } from '../mcp/is-object.ts'
 import { nearest } from '../mcp/nearest.ts'
 import type { JsonSchema } from '../mcp/protocol.ts'
@@ -199,7 +199,7 @@ function explainName(path: Path, name: string, schema: JsonSchema): Finding {
 
 /** Finds a valid value that is similar to the given one. Returns none for a URL with hidden parts. */
 function suggest(value: unknown, schema: JsonSchema): { suggestion?: string } {
-  if (typeof value !== 'string' || shownUrl(value) !== value) return {}
+  if (typeof value !== 'string' || redactUrl(value) !== value) return {}
   const suggestion = nearest(value, textsOf(schema))
   return suggestion === undefined ? {} : { suggestion }
 }
@@ -317,6 +317,6 @@ export const isSecretPath = (schema: object, path: Path): boolean => isSecretAt(
 
 function describeValue(value: unknown): string {
   const note = isPlaceholder(value) ? ', a placeholder that is not replaced' : ''
-  if (typeof value === 'string') return `${JSON.stringify(shorten(shownUrl(value), MAX_SHOWN))}${note}`
+  if (typeof value === 'string') return `${JSON.stringify(shorten(redactUrl(value), MAX_SHOWN))}${note}`
   return typeof value === 'number' || typeof value === 'boolean' ? String(value) : describeKind(value)
 }

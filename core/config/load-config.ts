@@ -4,7 +4,7 @@ import { open, readFile } from 'node:fs/promises'
 import { dirname, extname, join, resolve } from 'node:path'
 import type { Loader } from 'cosmiconfig'
 import { errorText, StartError } from '../http/errors.ts'
-import { isUtf16, UTF16_FAULT } from '../http/utf8-text.ts'
+import { isUtf16, UTF16_ERROR } from '../http/utf8-text.ts'
 import { importModule } from './import-module.ts'
 import { type Locate, locateInCode } from './locate-in-code.ts'
 import { filesRead } from './module-graph.ts'
@@ -25,7 +25,7 @@ const CODE = ['.ts', '.mts', '.cts', '.js', '.mjs', '.cjs']
 const EXTENSIONS = ['.ts', '.mts', '.js', '.mjs', '.cjs', '.json', '.yaml', '.yml']
 
 const assertUtf8 = (file: string, source: string): void => {
-  if (isUtf16(source)) throw stop('MH1004', file, undefined, UTF16_FAULT)
+  if (isUtf16(source)) throw stop('MH1004', file, undefined, UTF16_ERROR)
 }
 
 // Loaders wrap the config in an object, because cosmiconfig interprets `$import` in a config.
@@ -135,12 +135,12 @@ async function loadCode(file: string, source: string): Promise<Omit<LoadedConfig
 async function loadDocument(file: string, source: string, format: 'readJson' | 'readYaml') {
   filesRead.add(file)
   assertUtf8(file, source)
-  const { DocumentFault, [format]: read } = await import('./read-document.ts')
+  const { ReadError, [format]: read } = await import('./read-document.ts')
   try {
     const { config, locate } = read(source)
     return { config: withoutSchemaLink(config), locate }
   } catch (error) {
-    if (error instanceof DocumentFault) throw stop('MH1006', file, error.line, error.message)
+    if (error instanceof ReadError) throw stop('MH1006', file, error.line, error.message)
     throw error
   }
 }

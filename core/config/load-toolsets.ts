@@ -4,7 +4,7 @@ import { isAbsolute, resolve } from 'node:path'
 import { type Path, StartError } from '../http/errors.ts'
 import { type Definition, kindOf } from '../mcp/define.ts'
 import { isObject } from '../mcp/is-object.ts'
-import { noteModule } from '../mcp/isolate.ts'
+import { recordModule } from '../mcp/isolate.ts'
 import { didYouMean } from '../mcp/nearest.ts'
 import { checkDefinition } from './check-config.ts'
 import { explainNone, explainPlainObjects, type FindFaults } from './check-definition.ts'
@@ -63,7 +63,7 @@ async function definitionsIn(file: string, at: Path, { problems }: Loading): Pro
     problems.add([explainImport(file, cause, at)])
     return []
   }
-  noteModule(file, exported)
+  recordModule(file, exported)
   const values = Object.values(exported).flatMap(value => (Array.isArray(value) ? value : [value]))
   const definitions = [...new Set(values)].filter((value): value is Definition => kindOf(value) !== undefined)
   const module = { file, exported, at }

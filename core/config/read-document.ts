@@ -10,12 +10,12 @@ const require = createRequire(import.meta.url)
 const loadJsonc = (): typeof import('jsonc-parser') => require('jsonc-parser')
 const loadYaml = (): typeof import('yaml') => require('yaml')
 
-export class DocumentFault extends Error {
+export class ReadError extends Error {
   readonly line: number | undefined
 
   constructor(message: string, line: number | undefined) {
     super(message)
-    this.name = 'DocumentFault'
+    this.name = 'ReadError'
     this.line = line
   }
 }
@@ -38,7 +38,7 @@ export function readJson(source: string): ReadDocument {
     const [fault] = errors
     // Converts `CommaExpected` to `comma expected`. JSON.parse errors can quote secrets.
     const found = fault && printParseErrorCode(fault.error).replaceAll(/[A-Z]/g, letter => ` ${letter.toLowerCase()}`)
-    throw new DocumentFault(`not valid JSON:${found ?? ` ${errorText(error)}`}`, fault && lineOf(fault.offset))
+    throw new ReadError(`not valid JSON:${found ?? ` ${errorText(error)}`}`, fault && lineOf(fault.offset))
   }
   const root = parseTree(text)
   const nodes = root ? [root] : []
@@ -63,7 +63,7 @@ function checkDuplicates({ children = [] }: JsonNode, lineOf: (offset: number) =
     const first = properties.get(key)
     if (first) {
       const text = `duplicate key ${JSON.stringify(key)}, first on line ${lineOf(first.offset)}`
-      throw new DocumentFault(text, lineOf(property.offset))
+      throw new ReadError(text, lineOf(property.offset))
     }
     properties.set(key, property)
   }
@@ -78,12 +78,12 @@ export function readYaml(source: string): ReadDocument {
   const [fault] = [...document.errors, ...document.warnings]
   if (fault) {
     const message = `not valid YAML: ${OWN_WORDS[fault.code] ?? fault.message.replace(/: ".*"$/s, '')}`
-    throw new DocumentFault(fault.code === 'DUPLICATE_KEY' ? fault.message : message, lines.linePos(fault.pos[0]).line)
+    throw new ReadError(fault.code === 'DUPLICATE_KEY' ? fault.message : message, lines.linePos(fault.pos[0]).line)
   }
   try {
     return { config: document.toJS(), locate }
   } catch (error) {
-    throw new DocumentFault(`not valid YAML: ${errorText(error)}`, undefined)
+    throw new ReadError(`not valid YAML: ${errorText(error)}`, undefined)
   }
 }
 

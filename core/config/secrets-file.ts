@@ -6,7 +6,7 @@ import { dirname, join, resolve } from 'node:path'
 import { errorText, StartError } from '../http/errors.ts'
 import type { PluginConfig } from '../kernel/kernel-host.ts'
 import type { Logger } from '../kernel/log.ts'
-import { MIN_SECRET_LENGTH, publicKeyIn } from '../kernel/secrets.ts'
+import { MIN_SECRET_LENGTH, publicKeyTypeOf } from '../kernel/secrets.ts'
 import type { Problems } from './problems.ts'
 
 /** Maximum file size, bytes: enough for a thousand secrets. */
@@ -65,12 +65,12 @@ function faultOf(line: string): string | undefined {
     return `is not text; ${HOW_TO_CREATE}`
   }
   if (line.length < MIN_SECRET_LENGTH) return `is shorter than ${MIN_SECRET_LENGTH} characters; ${HOW_TO_CREATE}`
-  const key = publicKeyIn(line)
+  const key = publicKeyTypeOf(line)
   return key && `is ${key}, which is public; ${HOW_TO_CREATE}`
 }
 
 function linesOf(path: string, text: string): string[] {
-  const key = publicKeyIn(text)
+  const key = publicKeyTypeOf(text)
   if (key !== undefined) throw stop(`${path} has ${key}, which is public; ${HOW_TO_CREATE}`)
   const secrets: string[] = []
   for (const [index, line] of text.split('\n').entries()) {

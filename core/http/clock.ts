@@ -27,21 +27,21 @@ export const systemClock: Clock = {
 }
 
 /**
- * Resolves to the result of `awaited`, or to that of `late` after `limit` milliseconds. A result that arrived in time
+ * Resolves to the result of `awaited`, or to that of `onTimeout` after `limit` milliseconds. A result that arrived in time
  * counts even if the event loop was blocked.
  */
-export async function withTimeout<Value, Late>(
+export async function withTimeout<Value, Fallback>(
   awaited: Promise<Value>,
   limit: number,
-  late: () => Late,
+  onTimeout: () => Fallback,
   clock = systemClock,
-): Promise<Value | Late> {
+): Promise<Value | Fallback> {
   let timer: Timer | undefined
   const timeout = new Promise<void>(resolve => {
     timer = clock.setTimeout(() => void setImmediate(resolve), limit)
   })
   try {
-    return await Promise.race([awaited, timeout.then(late)])
+    return await Promise.race([awaited, timeout.then(onTimeout)])
   } finally {
     clock.clear(timer)
   }

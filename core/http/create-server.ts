@@ -32,12 +32,12 @@ export interface ServerEvents {
 
 export type HttpServerFactory = (options: ServerOptions, serve: RequestListener) => Server
 
-/** Creates a server that does not listen yet. `make`: `createServer` of `node:http` or `node:https`. */
+/** Creates a server that does not listen yet. `create`: `createServer` of `node:http` or `node:https`. */
 export function createHttpServer(
   serve: RequestListener,
   { requestTimeout, keepAliveTimeout, writeTimeout }: TimeLimits,
   events: ServerEvents,
-  make: HttpServerFactory = createServer,
+  create: HttpServerFactory = createServer,
   clock?: Clock,
 ) {
   const refusePipelined = createPipelineRefusal(({ remoteAddress }) => events.pipelined(remoteAddress))
@@ -45,10 +45,10 @@ export function createHttpServer(
     if (!res.socket) return refusePipelined(req, res)
     if (![undefined, '100-continue'].includes(req.headers.expect?.toLowerCase()))
       return void res.writeHead(417, { Connection: 'close' }).end()
-    leaveUnread(req, res)
+    closeIfUnread(req, res)
     return serve(req, res)
   }
-  const server = make(
+  const server = create(
     {
       requestTimeout,
       headersTimeout: requestTimeout,
@@ -86,7 +86,7 @@ const LINGER = 2_000
  * Closes the connection after a response to an unread body. `Connection: close` would reset it while the client still sends, and
  * many clients then lose the response.
  */
-export function leaveUnread(req: IncomingMessage, res: ServerResponse): void {
+export function closeIfUnread(req: IncomingMessage, res: ServerResponse): void {
   const { headers } = req
   if (headers['transfer-encoding'] === undefined && Number(headers['content-length'] ?? 0) <= SMALL_BODY) return
   res.prependOnceListener('finish', () => {
@@ -107,7 +107,7 @@ export function leaveUnread(req: IncomingMessage, res: ServerResponse): void {
  * `MAX_PIPELINED`. Node would start all of them and emit no `close` for those whose client disconnects early.
  */
 export function createPipelineRefusal(
-  refused: (socket: Socket) => void,
+  onRefused: (socket: Socket) => void,
 ): (req: IncomingMessage, res: ServerResponse) => void {
   const counts = new WeakMap<Socket, number>()
   return (req, res) => {
@@ -117,16 +117,16 @@ export function createPipelineRefusal(
     if (count > MAX_PIPELINED) return void socket.destroy()
     req.resume()
     res.writeHead(503, { 'Content-Length': 0, 'Retry-After': 0, Connection: 'close' }).end()
-    if (count === 1) refused(socket)
+    if (count === 1) onRefused(socket)
   }
 }
 
 const CHECK_INTERVAL = 1_000
 
 interface Mark {
-  readonly taken: number
-  readonly at: number
-  lately: number
+  readonly received: number
+  readonly since: number
+  lastReceived: number
 }
 
 interface Reader {
@@ -134,7 +134,7 @@ interface Reader {
   mark: Mark | undefined
 }
 
-const takenBy = ({ bytesWritten, writableLength }: Socket): number => bytesWritten - writableLength
+const receivedBy = ({ bytesWritten, writableLength }: Socket): number => bytesWritten - writableLength
 
 export interface SlowReaders {
   readonly connections: number
@@ -143,22 +143,22 @@ export interface SlowReaders {
 
 interface SlowReaderLimits {
   readonly timeout: number
-  readonly inAll?: number
+  readonly maxTotal?: number
   readonly clock?: Clock | undefined
 }
 
 /**
- * Closes slow readers. Within `timeout`, a reader must receive all pending bytes or complete writes of `LEAST_TAKEN` bytes. Above
- * `inAll` pending bytes, readers without progress since the last check are closed, largest first.
+ * Closes slow readers. Within `timeout`, a reader must receive all pending bytes or complete writes of `MIN_PROGRESS` bytes. Above
+ * `maxTotal` pending bytes, readers without progress since the last check are closed, largest first.
  */
 export function watchReaders(
-  { timeout, inAll = MAX_WAITING_BYTES, clock = systemClock }: SlowReaderLimits,
-  ended: (readers: SlowReaders) => void,
+  { timeout, maxTotal = MAX_WAITING_BYTES, clock = systemClock }: SlowReaderLimits,
+  onClosed: (readers: SlowReaders) => void,
 ) {
   const readers = new Set<Reader>()
   let timer: Timer | undefined
 
-  function forget(reader: Reader) {
+  function remove(reader: Reader) {
     readers.delete(reader)
     if (readers.size > 0) return
     clock.clear(timer)
@@ -167,14 +167,14 @@ export function watchReaders(
 
   function isSlow(reader: Reader, now: number, idle: Socket[]): boolean {
     const { socket, mark } = reader
-    const taken = takenBy(socket)
-    if (!mark || taken - mark.taken >= MIN_PROGRESS) {
-      reader.mark = { taken, at: now, lately: taken }
+    const received = receivedBy(socket)
+    if (!mark || received - mark.received >= MIN_PROGRESS) {
+      reader.mark = { received, since: now, lastReceived: received }
       return false
     }
-    if (mark.lately === taken) idle.push(socket)
-    mark.lately = taken
-    return now - mark.at >= timeout
+    if (mark.lastReceived === received) idle.push(socket)
+    mark.lastReceived = received
+    return now - mark.since >= timeout
   }
 
   function checkReaders() {
@@ -188,30 +188,30 @@ export function watchReaders(
       if (writableLength === 0) reader.mark = undefined
       else if (isSlow(reader, now, idle)) slow.push(reader.socket)
     }
-    if (slow.length > 0 || waiting > inAll) end(slow, idle, waiting)
+    if (slow.length > 0 || waiting > maxTotal) closeReaders(slow, idle, waiting)
   }
 
-  function end(slow: readonly Socket[], idle: readonly Socket[], waiting: number) {
-    let left = waiting
+  function closeReaders(slow: readonly Socket[], idle: readonly Socket[], waiting: number) {
+    let pending = waiting
     let connections = 0
     const close = (socket: Socket) => {
-      left -= socket.writableLength
+      pending -= socket.writableLength
       connections++
       socket.destroy()
     }
     for (const socket of slow) close(socket)
     for (const socket of [...idle].sort((a, b) => b.writableLength - a.writableLength)) {
-      if (left <= inAll) break
+      if (pending <= maxTotal) break
       if (!socket.destroyed) close(socket)
     }
-    if (connections > 0) ended({ connections, waiting: waiting - left })
+    if (connections > 0) onClosed({ connections, waiting: waiting - pending })
   }
 
   return {
-    watch(socket: Socket, over: Pick<Socket | ServerResponse, 'once'>) {
+    watch(socket: Socket, owner: Pick<Socket | ServerResponse, 'once'>) {
       const reader: Reader = { socket, mark: undefined }
       readers.add(reader)
-      over.once('close', () => forget(reader))
+      owner.once('close', () => remove(reader))
       timer ??= clock.setInterval(checkReaders, Math.min(CHECK_INTERVAL, Math.max(50, timeout / 4))).unref()
     },
     waiting: () => [...readers].reduce((bytes, { socket }) => bytes + socket.writableLength, 0),

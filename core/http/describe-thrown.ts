@@ -24,11 +24,11 @@ export function attempt<T>(read: () => T): T | undefined {
   }
 }
 
-const shortened = (text: string, most: number) => (text.length > most ? `${text.slice(0, most)}…` : text)
+const truncate = (text: string, max: number) => (text.length > max ? `${text.slice(0, max)}…` : text)
 
-const textAt = (thrown: unknown, key: 'name' | 'message' | 'stack', most: number): string | undefined => {
+const textAt = (thrown: unknown, key: 'name' | 'message' | 'stack', max: number): string | undefined => {
   const value = attempt(() => (thrown as Record<string, unknown>)[key])
-  return typeof value === 'string' ? shortened(value, most) : undefined
+  return typeof value === 'string' ? truncate(value, max) : undefined
 }
 
 export const isError = (thrown: unknown): thrown is Error => attempt(() => thrown instanceof Error) ?? false
@@ -45,12 +45,12 @@ export function errorText(thrown: unknown): string {
 function causeOf(error: Error, message: string): string | undefined {
   const cause = attempt(() => error.cause)
   if (cause === undefined) return undefined
-  const text = shortened(errorText(cause), MAX_MESSAGE)
+  const text = truncate(errorText(cause), MAX_MESSAGE)
   return message.includes(text) ? undefined : text
 }
 
 export function describeThrown(thrown: unknown, withStack = false): ThrownText {
-  const message = shortened(errorText(thrown), MAX_MESSAGE)
+  const message = truncate(errorText(thrown), MAX_MESSAGE)
   if (!isError(thrown)) return { message }
   const type = textAt(thrown, 'name', 200)
   const cause = causeOf(thrown, message)
@@ -70,11 +70,11 @@ const plugins = new WeakMap<object, string | undefined>()
 const canBeKey = (thrown: unknown): thrown is object => typeof thrown === 'object' && thrown !== null
 
 /** Records the plugin whose code threw. The first call counts. */
-export function blame(thrown: unknown, plugin: string | undefined): void {
+export function attributeError(thrown: unknown, plugin: string | undefined): void {
   if (canBeKey(thrown) && !plugins.has(thrown)) plugins.set(thrown, plugin)
 }
 
-export function blamed(thrown: unknown): { plugin?: string } {
+export function attributionOf(thrown: unknown): { plugin?: string } {
   const plugin = canBeKey(thrown) ? plugins.get(thrown) : undefined
   return plugin === undefined ? {} : { plugin }
 }
@@ -84,48 +84,48 @@ function framesOf(error: Error, directory: string, causes = MAX_CAUSES): ShownSt
   const lines = [errorLine(error), ...shown.frames.map(frame => `    ${frame}`)]
   const cause = attempt(() => error.cause)
   if (!isError(cause) || causes === 0) return { ...shown, lines }
-  const below = framesOf(cause, directory, causes - 1)
+  const causeFrames = framesOf(cause, directory, causes - 1)
   return {
-    ...below,
+    ...causeFrames,
     ...shown,
-    left: shown.left + below.left,
-    lines: [...lines, ...below.lines.map((line, index) => (index === 0 ? `caused by: ${line}` : line))],
+    hidden: shown.hidden + causeFrames.hidden,
+    lines: [...lines, ...causeFrames.lines.map((line, index) => (index === 0 ? `caused by: ${line}` : line))],
   }
 }
 
 function errorLine(error: Error): string {
   const name = textAt(error, 'name', 200) ?? 'Error'
-  return `${name}: ${shortened(errorText(error), MAX_MESSAGE)}`
+  return `${name}: ${truncate(errorText(error), MAX_MESSAGE)}`
 }
 
-/** Describes a failure with its location and the author's stack frames, relative to `directory`. `whole`: all frames. */
+/** Describes a failure with its location and the author's stack frames, relative to `directory`. `fullStack`: all frames. */
 export function describeFailure(
   thrown: unknown,
-  { whole, directory }: { readonly whole: boolean; readonly directory: string },
+  { fullStack, directory }: { readonly fullStack: boolean; readonly directory: string },
 ): ThrownText {
-  const described = describeThrown(thrown, whole)
+  const described = describeThrown(thrown, fullStack)
   if (!isError(thrown)) return described
-  const { at, left, lines } = framesOf(thrown, directory)
-  const place = at === undefined ? described : { ...described, at }
-  if (whole) return place
+  const { at, hidden, lines } = framesOf(thrown, directory)
+  const located = at === undefined ? described : { ...described, at }
+  if (fullStack) return located
   return {
-    ...place,
-    ...(lines.length > 1 && { stack: shortened(lines.join('\n'), MAX_STACK) }),
-    ...(left > 0 && { hidden: `${left} frames of Node and mcp-host: --log-level debug shows them` }),
+    ...located,
+    ...(lines.length > 1 && { stack: truncate(lines.join('\n'), MAX_STACK) }),
+    ...(hidden > 0 && { hidden: `${hidden} frames of Node and mcp-host: --log-level debug shows them` }),
   }
 }
 
 interface ShownStack {
   readonly at?: string
   readonly frames: readonly string[]
-  readonly left: number
+  readonly hidden: number
 }
 
 type Owner = 'author' | 'package' | 'own' | 'node'
 
 interface Frame {
   readonly owner: Owner
-  readonly place: string
+  readonly location: string
   readonly text: string
 }
 
@@ -147,26 +147,26 @@ function fileIn(location: string): string {
 }
 
 function readFrame(line: string, directory: string): Frame | undefined {
-  const [, name, location, row, column] = FRAME.exec(line) ?? []
-  if (location === undefined) return undefined
-  const file = fileIn(location.replace(/^async /, ''))
+  const [, name, source, row, column] = FRAME.exec(line) ?? []
+  if (source === undefined) return undefined
+  const file = fileIn(source.replace(/^async /, ''))
   const short = relative(directory, file)
-  const place = `${short.startsWith('..') || file.startsWith('node:') ? file : short}:${row}:${column}`
-  return { owner: ownerOf(file), place, text: `at ${name === undefined ? place : `${name} (${place})`}` }
+  const location = `${short.startsWith('..') || file.startsWith('node:') ? file : short}:${row}:${column}`
+  return { owner: ownerOf(file), location, text: `at ${name === undefined ? location : `${name} (${location})`}` }
 }
 
 export function shownStack(stack: string, directory: string): ShownStack {
   const frames = stack.split('\n').flatMap(line => readFrame(line, directory) ?? [])
   const last = frames.findLastIndex(({ owner }) => owner === 'author')
   // Frames that called the author's code, such as Koa's, are omitted. A bug in this package shows only its own frames.
-  const other: Owner = last === -1 ? 'own' : 'author'
+  const shownOwner: Owner = last === -1 ? 'own' : 'author'
   const shown = frames
     .slice(0, last === -1 ? undefined : last + 1)
-    .filter(({ owner }) => owner === 'package' || owner === other)
+    .filter(({ owner }) => owner === 'package' || owner === shownOwner)
   const first = shown.find(({ owner }) => owner === 'author') ?? shown[0]
   return {
-    ...(first && { at: first.place }),
+    ...(first && { at: first.location }),
     frames: shown.map(({ text }) => text),
-    left: frames.length - shown.length,
+    hidden: frames.length - shown.length,
   }
 }

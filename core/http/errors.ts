@@ -112,13 +112,13 @@ export class HostError extends Error {
 /** Statuses sent to clients of every protocol version: sign in, or retry later. */
 const STATUSES_FOR_ALL_VERSIONS: ReadonlySet<number> = new Set([401, 403, 429, 503])
 
-/** Returns the HTTP status of an error. `answers`: the error responds to a message (mostly 200 in legacy versions). */
+/** Returns the HTTP status of an error. `rules`: of the message (mostly 200 in legacy versions). */
 export function statusOf(
   { status }: { readonly status: number },
-  answers?: { readonly errorsByStatus: boolean },
+  rules?: { readonly errorsByStatus: boolean },
 ): number {
-  if (!answers) return status === 200 ? 400 : status
-  return answers.errorsByStatus || STATUSES_FOR_ALL_VERSIONS.has(status) ? status : 200
+  if (!rules) return status === 200 ? 400 : status
+  return rules.errorsByStatus || STATUSES_FOR_ALL_VERSIONS.has(status) ? status : 200
 }
 
 /** True if a retry can succeed because another node or a store did not respond. */
@@ -141,10 +141,10 @@ export interface ConfigLocation {
 }
 
 /** Collects a problem, so that one run reports all of them. A warning does not stop startup. */
-export type Report = (mistake: StartError, severity?: 'error' | 'warning') => void
+export type Report = (error: StartError, severity?: 'error' | 'warning') => void
 
-export const stopAtFirst: Report = mistake => {
-  throw mistake
+export const stopAtFirst: Report = error => {
+  throw error
 }
 
 /** Formats a path: `routes['/admin'].toolsets[0]`. The empty path is `(config)`. */
@@ -191,7 +191,7 @@ export class StartError extends Error {
   }
 }
 
-export function reporting<Value>(report: Report, part: () => Value): Value | undefined {
+export function tryReport<Value>(report: Report, part: () => Value): Value | undefined {
   try {
     return part()
   } catch (error) {

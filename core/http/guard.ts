@@ -4,7 +4,7 @@ import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import { isIP, isIPv4 } from 'node:net'
 import proxyAddr from 'proxy-addr'
 import { errorText, HostError, StartError } from './errors.ts'
-import { parseHost, shownUrl } from './request-target.ts'
+import { parseHost, redactUrl } from './request-target.ts'
 
 /** The `http` section of the config, with all defaults. Sizes are in bytes, durations in milliseconds. */
 export interface ResolvedHttp {
@@ -53,14 +53,14 @@ export function createGuard(http: ResolvedHttp) {
   const origins = new Set(http.allowedOrigins.map(origin => originOf(origin)?.origin ?? origin))
   if (publicUrl) origins.add(publicUrl.origin)
 
-  function hostAllowed(header: string | undefined): boolean {
+  function isHostAllowed(header: string | undefined): boolean {
     if (!loopback && hosts.size === 0) return true
     const host = header === undefined ? undefined : parseHost(header)
     if (!host) return false
     return hosts.has(host.name) || hosts.has(host.full) || (loopback && isLoopbackName(host.name))
   }
 
-  function originAllowed(origin: string): boolean {
+  function isOriginAllowed(origin: string): boolean {
     if (origins.has(origin)) return true
     const parsed = originOf(origin)
     return loopback && parsed !== undefined && parsed.origin === origin && isLoopbackName(parsed.hostname)
@@ -72,16 +72,16 @@ export function createGuard(http: ResolvedHttp) {
   return function guard({ hosts: requested, origin, alsoAllowed }: GuardedRequest): void {
     for (const name of requested) {
       if (remembered.has(name)) continue
-      if (hostAllowed(name)) {
+      if (isHostAllowed(name)) {
         if (remembered.size < MAX_REMEMBERED && (name?.length ?? 0) < MAX_REMEMBERED) remembered.add(name)
         continue
       }
-      const shown = name === undefined ? 'the request names no host' : shownUrl(name)
+      const shown = name === undefined ? 'the request names no host' : redactUrl(name)
       const cause = `to serve it, add ${JSON.stringify(shown)} to http.allowedHosts, or set http.publicUrl`
       throw new HostError('hostNotAllowed', { detail: shown, cause })
     }
-    if (origin !== undefined && !originAllowed(origin) && !alsoAllowed?.(origin)) {
-      const shown = shownUrl(origin)
+    if (origin !== undefined && !isOriginAllowed(origin) && !alsoAllowed?.(origin)) {
+      const shown = redactUrl(origin)
       const cause = `to let its pages call, add ${JSON.stringify(shown)} to http.allowedOrigins`
       throw new HostError('originNotAllowed', { detail: shown, cause })
     }
@@ -103,13 +103,13 @@ function compileTrust(trusted: number | readonly string[]): Trust {
   try {
     return proxyAddr.compile([...trusted])
   } catch (cause) {
-    const fits = 'an address, a range such as 10.0.0.0/8, or one of loopback, linklocal and uniquelocal'
-    throw new StartError('MH1302', `${errorText(cause)}; each entry is ${fits}`, { cause, at: ['http', 'trustProxy'] })
+    const form = 'an address, a range such as 10.0.0.0/8, or one of loopback, linklocal and uniquelocal'
+    throw new StartError('MH1302', `${errorText(cause)}; each entry is ${form}`, { cause, at: ['http', 'trustProxy'] })
   }
 }
 
 /** Parses an entry of `X-Forwarded-For`; some proxies add the port. */
-function addressIn(entry: string): string | undefined {
+function parseAddress(entry: string): string | undefined {
   if (entry.length > MAX_ADDRESS) return undefined
   if (isIP(entry) !== 0) return entry
   const [, bracketed, dotted] = /^(?:\[([0-9a-f:.]+)\]|([0-9.]+))(?::\d+)?$/i.exec(entry) ?? []
@@ -133,22 +133,22 @@ function hostsIn({ ':authority': authority, host }: IncomingHttpHeaders): Forwar
   return host === undefined ? [String(authority)] : [String(authority), host]
 }
 
-export function createForwarded({ trustProxy }: Pick<ResolvedHttp, 'trustProxy'>): (req: IncomingMessage) => Forwarded {
+export function forwardedReader({ trustProxy }: Pick<ResolvedHttp, 'trustProxy'>): (req: IncomingMessage) => Forwarded {
   if (trustProxy === false) {
     return ({ socket, headers }) => ({ ip: socket.remoteAddress ?? '', hosts: hostsIn(headers) })
   }
   const trust = compileTrust(trustProxy)
 
   return req => {
-    const near = req.socket.remoteAddress
-    if (near === undefined || !trust(near, 0)) return { ip: near ?? '', hosts: hostsIn(req.headers) }
+    const peer = req.socket.remoteAddress
+    if (peer === undefined || !trust(peer, 0)) return { ip: peer ?? '', hosts: hostsIn(req.headers) }
     // Ordered from the nearest address to the first untrusted one, which is the client.
     const addresses = proxyAddr.all(req, trust)
     const proxies = Math.max(1, addresses.length - 1)
     // Falls back to the nearest known address if a proxy added none.
-    const ip = addresses.reduceRight<string | undefined>((found, entry) => found ?? addressIn(entry), undefined)
+    const ip = addresses.reduceRight<string | undefined>((found, entry) => found ?? parseAddress(entry), undefined)
     const forwardedHost = outermost(req.headers['x-forwarded-host'], proxies)
-    return { ip: ip ?? near, hosts: forwardedHost === undefined ? hostsIn(req.headers) : [forwardedHost] }
+    return { ip: ip ?? peer, hosts: forwardedHost === undefined ? hostsIn(req.headers) : [forwardedHost] }
   }
 }
 
@@ -165,9 +165,9 @@ function groupsOf(address: string): number[] {
   return [...first, ...zeros, ...last].map(group => Number.parseInt(group, 16))
 }
 
-function masked(group: number, index: number, prefix: number): number {
-  const kept = Math.min(GROUP_BITS, Math.max(0, prefix - index * GROUP_BITS))
-  return group & (0xffff << (GROUP_BITS - kept))
+function maskGroup(group: number, index: number, prefix: number): number {
+  const bits = Math.min(GROUP_BITS, Math.max(0, prefix - index * GROUP_BITS))
+  return group & (0xffff << (GROUP_BITS - bits))
 }
 
 /** Returns the key for per-address limits: an IPv4 address (also if mapped), or the IPv6 network of `prefix` bits. */
@@ -179,5 +179,5 @@ export function addressKey(ip: string, prefix: number): string {
   const [, , , , , marker, high = 0, low = 0] = groups
   const isMapped = marker === 0xffff && groups.slice(0, 5).every(group => group === 0)
   if (isMapped) return [high >> 8, high & 255, low >> 8, low & 255].join('.')
-  return `${groups.map((group, index) => masked(group, index, prefix).toString(16)).join(':')}/${prefix}`
+  return `${groups.map((group, index) => maskGroup(group, index, prefix).toString(16)).join(':')}/${prefix}`
 }

@@ -58,7 +58,7 @@ export function findForbidden(text: string): string | undefined {
   let key: string | typeof MALFORMED | undefined
   let objects = 0
   const escapes = text.includes('\\')
-  const most = Math.max(OBJECTS_IN_ANY_BODY, Math.floor(text.length / CHARACTERS_PER_OBJECT))
+  const maxObjects = Math.max(OBJECTS_IN_ANY_BODY, Math.floor(text.length / CHARACTERS_PER_OBJECT))
   for (let index = 0; index < text.length; index++) {
     const code = text.charCodeAt(index)
     if (code === QUOTE) {
@@ -75,7 +75,7 @@ export function findForbidden(text: string): string | undefined {
       }
       index = end
     } else if (code === 0x7b || code === 0x5b) {
-      if (++objects > most) return `it has more than ${most} objects and lists`
+      if (++objects > maxObjects) return `it has more than ${maxObjects} objects and lists`
       if (open.push(key === 'constructor') > MAX_DEPTH) return `nested deeper than ${MAX_DEPTH} levels`
       members[open.length] = 0
       key = undefined
@@ -119,7 +119,7 @@ function checkType({ headers }: IncomingMessage) {
   }
 }
 
-const READ_BEFORE = 'the body of a message was read before its transport could: some middleware in front parses bodies'
+const ALREADY_READ = 'the body of a message was read before its transport could: some middleware in front parses bodies'
 
 /**
  * Reads a body as text. Rejects with `unsupportedMediaType`, `payloadTooLarge` above `maxSize` bytes, and `parseError`
@@ -130,7 +130,7 @@ export function readBody(req: IncomingMessage, maxSize: number): Promise<string>
   return new Promise((resolve, reject) => {
     checkType(req)
     // The body was read already, so the `end` event would never fire.
-    if (req.readableDidRead || req.readableEnded) throw new Error(READ_BEFORE)
+    if (req.readableDidRead || req.readableEnded) throw new Error(ALREADY_READ)
     const body = new BodyBuffer()
     function onData(chunk: Buffer) {
       if (chunk.length + body.size <= limit) return body.add(chunk)

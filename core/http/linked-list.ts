@@ -55,10 +55,10 @@ export class LinkedList<T extends Linked> {
 
 export interface TimeoutEntry extends Linked {
   due?: number
-  overdue(): void
+  onTimeout(): void
 }
 
-/** Calls `overdue` of each entry in insertion order, with one timer for all entries. */
+/** Calls `onTimeout` of each entry in insertion order, with one timer for all entries. */
 export class TimeoutQueue<T extends TimeoutEntry> extends LinkedList<T> {
   readonly #milliseconds: number
   readonly #clock: Clock
@@ -73,23 +73,23 @@ export class TimeoutQueue<T extends TimeoutEntry> extends LinkedList<T> {
   override add(entry: T): void {
     entry.due = this.#clock.monotonic() + this.#milliseconds
     super.add(entry)
-    this.#timer ??= this.#lookIn(this.#milliseconds)
+    this.#timer ??= this.#schedule(this.#milliseconds)
   }
 
-  #lookIn(milliseconds: number): Timer {
-    return this.#clock.setTimeout(() => this.#look(), milliseconds).unref()
+  #schedule(milliseconds: number): Timer {
+    return this.#clock.setTimeout(() => this.#expire(), milliseconds).unref()
   }
 
-  #look(): void {
+  #expire(): void {
     const now = this.#clock.monotonic()
     try {
       for (let { oldest } = this; oldest && (oldest.due ?? 0) <= now; { oldest } = this) {
         this.delete(oldest)
-        oldest.overdue()
+        oldest.onTimeout()
       }
     } finally {
       const { oldest } = this
-      this.#timer = oldest && this.#lookIn((oldest.due ?? 0) - now)
+      this.#timer = oldest && this.#schedule((oldest.due ?? 0) - now)
     }
   }
 }

@@ -12,16 +12,16 @@ const require = createRequire(import.meta.url)
 const HERE = dirname(fileURLToPath(import.meta.url))
 
 /** True if only `require` finds the package, in NODE_PATH or in global folders. */
-function isForRequireAlone(name: string): boolean {
-  const isThere = (folder: string) => existsSync(join(folder, name))
-  const isAbove = (folder: string) =>
+function isOnlyRequirable(name: string): boolean {
+  const hasPackage = (folder: string) => existsSync(join(folder, name))
+  const isOnImportPath = (folder: string) =>
     basename(folder) === 'node_modules' && !relative(dirname(folder), HERE).startsWith('..')
   const folders = require.resolve.paths(name) ?? []
-  return !folders.some(folder => isAbove(folder) && isThere(folder)) && folders.some(isThere)
+  return !folders.some(folder => isOnImportPath(folder) && hasPackage(folder)) && folders.some(hasPackage)
 }
 
 export function isInstalled(name: string): boolean {
-  if (isForRequireAlone(name)) return false
+  if (isOnlyRequirable(name)) return false
   try {
     require.resolve(name)
     return true
@@ -41,11 +41,11 @@ function peerRanges(folder = HERE): Readonly<Record<string, string>> {
 }
 
 /** Returns the install command, such as `npm i prom-client@15`, with the tested major version. */
-export function installLine(names: readonly string[], flag?: '-D' | '--save-prod'): string {
+export function installHint(names: readonly string[], flag?: '-D' | '--save-prod'): string {
   const ranges = peerRanges()
   const wanted = names.map(name => {
-    const generation = /\d+/.exec(ranges[name] ?? '')?.[0]
-    return generation === undefined ? name : `${name}@${generation}`
+    const major = /\d+/.exec(ranges[name] ?? '')?.[0]
+    return major === undefined ? name : `${name}@${major}`
   })
   return ['npm i', ...(flag ? [flag] : []), ...wanted].join(' ')
 }
@@ -60,6 +60,6 @@ export function assertInstalled(names: readonly string[], by: NeededBy): void {
   const which = missing.length > 1 ? 'are optional packages that are' : 'is an optional package that is'
   const text = `needs ${missing.join(' and ')}, which ${which} not installed; run: `
   // A plain `npm i` would leave the package in devDependencies.
-  if ('at' in by) throw new StartError('MH1040', `${text}${installLine(missing, '--save-prod')}`, { at: by.at })
-  throw new StartError('MH1040', `${by.what} ${text}${installLine(missing)}`, { exitCode: 1 })
+  if ('at' in by) throw new StartError('MH1040', `${text}${installHint(missing, '--save-prod')}`, { at: by.at })
+  throw new StartError('MH1040', `${by.what} ${text}${installHint(missing)}`, { exitCode: 1 })
 }

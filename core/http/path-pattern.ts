@@ -16,28 +16,28 @@ export type Pattern = readonly PathPart[]
 export const normalize = (path: string): string => (path.length > 1 && path.endsWith('/') ? path.slice(0, -1) : path)
 
 function canonicalText(text: string): string | undefined {
-  const written = text.includes('%') ? text : encodeSegment(text)
-  return canonicalPath(`/${written}`)?.slice(1)
+  const encoded = text.includes('%') ? text : encodeSegment(text)
+  return canonicalPath(`/${encoded}`)?.slice(1)
 }
 
 /** Parses a pattern such as `/t/:category?`. Throws a StartError at `where`. */
 export function parsePattern(path: string, where: string | ConfigLocation): Pattern {
-  const bad = (why: string) =>
+  const fail = (why: string) =>
     typeof where === 'string'
       ? new StartError('MH1201', `${where}: ${why}`, { exitCode: 2 })
       : new StartError('MH1201', why, where)
-  if (!path.startsWith('/')) throw bad('a path starts with "/"')
+  if (!path.startsWith('/')) throw fail('a path starts with "/"')
   const texts = path === '/' ? [] : normalize(path).slice(1).split('/')
   const parts = texts.map((text): PathPart => {
     const [, parameter, optional] = PARAMETER.exec(text) ?? []
     if (parameter !== undefined) return { text, parameter, optional: optional !== undefined }
-    if (/[:*?{}()[\]!+\\#<>]/.test(text)) throw bad(`"${text}" is neither plain text nor a parameter such as ":name"`)
+    if (/[:*?{}()[\]!+\\#<>]/.test(text)) throw fail(`"${text}" is neither plain text nor a parameter such as ":name"`)
     const canonical = text === '' ? undefined : canonicalText(text)
-    if (canonical === undefined) throw bad(`no request's path has "${text}" between its slashes`)
+    if (canonical === undefined) throw fail(`no request's path has "${text}" between its slashes`)
     return { text: canonical }
   })
   const names = parts.flatMap(({ parameter }) => parameter ?? [])
-  if (new Set(names).size < names.length) throw bad('a parameter occurs twice')
+  if (new Set(names).size < names.length) throw fail('a parameter occurs twice')
   return parts
 }
 
@@ -60,20 +60,20 @@ function intersect(one: Pattern, other: Pattern): Pattern | undefined {
   if (one.length !== other.length) return undefined
   const parts: PathPart[] = []
   for (const [index, part] of one.entries()) {
-    const beside = other[index] as PathPart
-    if (isFixed(part) && isFixed(beside) && part.text !== beside.text) return undefined
-    parts.push(isFixed(part) ? part : beside)
+    const otherPart = other[index] as PathPart
+    if (isFixed(part) && isFixed(otherPart) && part.text !== otherPart.text) return undefined
+    parts.push(isFixed(part) ? part : otherPart)
   }
   return parts
 }
 
 export function covers(one: Pattern, other: Pattern): boolean {
-  const meeting = intersect(one, other)
-  return meeting !== undefined && shapeOf(meeting) === shapeOf(other)
+  const common = intersect(one, other)
+  return common !== undefined && shapeOf(common) === shapeOf(other)
 }
 
-export const reaches = (place: Pattern, pattern: Pattern): boolean =>
-  pattern.length >= place.length && intersect(place, pattern.slice(0, place.length)) !== undefined
+export const isPrefixOf = (prefix: Pattern, pattern: Pattern): boolean =>
+  pattern.length >= prefix.length && intersect(prefix, pattern.slice(0, prefix.length)) !== undefined
 
 export function fill(pattern: Pattern, params: Readonly<Record<string, string>>): Pattern {
   return pattern.flatMap((part): PathPart[] => {
@@ -100,38 +100,38 @@ function checkPair(
   one: Form,
   other: Form,
   shapes: ReadonlySet<string>,
-  report: (of: string, mistake: StartError) => void,
+  report: (of: string, error: StartError) => void,
 ) {
-  const meeting = intersect(one.pattern, other.pattern)
-  if (!meeting) return
-  const beside = `routes['${other.path}']`
-  const clash = (why: string) =>
+  const common = intersect(one.pattern, other.pattern)
+  if (!common) return
+  const otherRoute = `routes['${other.path}']`
+  const reportConflict = (why: string) =>
     report(
       one.path,
       new StartError('MH1202', why, { at: ['routes', one.path], also: [{ at: ['routes', other.path] }] }),
     )
-  const shape = shapeOf(meeting)
+  const shape = shapeOf(common)
   if (shapeOf(one.pattern) === shapeOf(other.pattern)) {
-    if (one.shortened === other.shortened) clash(`it and ${beside} are one path; change one of them`)
+    if (one.shortened === other.shortened) reportConflict(`it and ${otherRoute} are one path; change one of them`)
   } else if (!covers(one.pattern, other.pattern) && !covers(other.pattern, one.pattern) && !shapes.has(shape)) {
-    const place = `/${meeting.map(({ text }) => text).join('/')}`
+    const place = `/${common.map(({ text }) => text).join('/')}`
     const fix = `say what is there with routes['${place}'], or change one of them`
-    clash(`it and ${beside} both match ${place}, and neither is the narrower; ${fix}`)
+    reportConflict(`it and ${otherRoute} both match ${place}, and neither is the narrower; ${fix}`)
   }
 }
 
-export type RoutePlaces = ReturnType<typeof placeRoutes>
+export type RouteIndex = ReturnType<typeof indexRoutes>
 
-export function placeRoutes(patterns: ReadonlyMap<string, Pattern>, report = stopAtFirst) {
+export function indexRoutes(patterns: ReadonlyMap<string, Pattern>, report = stopAtFirst) {
   const forms = [...patterns].flatMap(([path, pattern]) => formsOf(pattern).map(form => ({ path, ...form })))
   const shapes = new Set(forms.map(({ pattern }) => shapeOf(pattern)))
-  const lost = new Set<string>()
-  const lose = (path: string, mistake: StartError) => {
-    if (!lost.has(path)) report(mistake)
-    lost.add(path)
+  const failed = new Set<string>()
+  const fail = (path: string, error: StartError) => {
+    if (!failed.has(path)) report(error)
+    failed.add(path)
   }
   for (const [index, form] of forms.entries()) {
-    for (const other of forms.slice(0, index)) if (other.path !== form.path) checkPair(form, other, shapes, lose)
+    for (const other of forms.slice(0, index)) if (other.path !== form.path) checkPair(form, other, shapes, fail)
   }
   const byRoute = new Map(
     [...patterns.keys()].map(path => [
@@ -139,8 +139,8 @@ export function placeRoutes(patterns: ReadonlyMap<string, Pattern>, report = sto
       forms
         .filter(form => form.path === path)
         .map(form => {
-          const met = forms.filter(other => other.path !== path && intersect(other.pattern, form.pattern))
-          return { form, narrower: met.filter(other => isNarrower(other, form)) }
+          const overlapping = forms.filter(other => other.path !== path && intersect(other.pattern, form.pattern))
+          return { form, narrower: overlapping.filter(other => isNarrower(other, form)) }
         }),
     ]),
   )
@@ -148,12 +148,12 @@ export function placeRoutes(patterns: ReadonlyMap<string, Pattern>, report = sto
     pattern.every(({ parameter }) => parameter === undefined || params[parameter] !== undefined)
 
   return {
-    isLost: (path: string) => lost.has(path),
+    hasFailed: (path: string) => failed.has(path),
     isTaken(path: string, params: Params) {
       const { form, narrower } = byRoute.get(path)?.find(entry => isFull(entry.form, params)) ?? {}
       if (!form || !narrower || narrower.length === 0) return false
-      const address = fill(form.pattern, params)
-      return narrower.some(({ pattern }) => covers(pattern, address))
+      const concrete = fill(form.pattern, params)
+      return narrower.some(({ pattern }) => covers(pattern, concrete))
     },
   }
 }

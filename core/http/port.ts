@@ -21,10 +21,10 @@ export function createPort(server: Server) {
   }
   // With HTTPS, a connection consists of a TCP connection and the TLS connection on top.
   server.on('connection', add).on('secureConnection', add)
-  let empty: Promise<void> | undefined
+  let closed: Promise<void> | undefined
 
   function stopListening() {
-    empty ??= new Promise<void>(resolve => {
+    closed ??= new Promise<void>(resolve => {
       if (!server.listening) return resolve()
       server.prependListener('request', (_request, response) => void response.setHeader('Connection', 'close'))
       const close = () => {
@@ -35,7 +35,7 @@ export function createPort(server: Server) {
       // The event loop first accepts the connections that wait, because closing the port resets them.
       setImmediate(() => setImmediate(close))
     })
-    return empty
+    return closed
   }
 
   const isSending = () => [...open].some(socket => socket.writableLength > 0)
@@ -92,29 +92,29 @@ const hasCode = (error: unknown, codes: readonly string[]) =>
   error instanceof StartError && codes.includes((error.cause as NodeJS.ErrnoException).code ?? '')
 
 /** Number of ports to try with port 0: a port that is free at one loopback address can be in use at the other. */
-const MOST_PORTS = 10
+const MAX_PORTS = 10
 
 /** Listens on `host`. `localhost` means both loopback addresses (RFC 6761 section 6.3). */
 export async function listenOn(server: Server, { host, port, backlog }: Address): Promise<void> {
   if (host !== 'localhost') return listenAt(server, { host, port, backlog })
-  for (let left = MOST_PORTS; ; left--) {
-    const second = createServer({ noDelay: true, allowHalfOpen: !isSecure(server) }, socket =>
+  for (let triesLeft = MAX_PORTS; ; triesLeft--) {
+    const ipv6 = createServer({ noDelay: true, allowHalfOpen: !isSecure(server) }, socket =>
       server.emit('connection', socket),
     )
-    second.unref()
+    ipv6.unref()
     try {
-      await listenAt(second, { host: '::1', port, backlog })
+      await listenAt(ipv6, { host: '::1', port, backlog })
     } catch (error) {
       if (!hasCode(error, ['EADDRNOTAVAIL', 'EAFNOSUPPORT'])) throw error
       return listenAt(server, { host: '127.0.0.1', port, backlog })
     }
     try {
-      await listenAt(server, { host: '127.0.0.1', port: (second.address() as AddressInfo).port, backlog })
-      server.once(PORT_CLOSES, () => second.close())
+      await listenAt(server, { host: '127.0.0.1', port: (ipv6.address() as AddressInfo).port, backlog })
+      server.once(PORT_CLOSES, () => ipv6.close())
       return
     } catch (error) {
-      second.close()
-      if (port !== 0 || left === 1 || !hasCode(error, ['EADDRINUSE'])) throw error
+      ipv6.close()
+      if (port !== 0 || triesLeft === 1 || !hasCode(error, ['EADDRINUSE'])) throw error
     }
   }
 }

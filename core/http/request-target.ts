@@ -14,7 +14,7 @@ interface RequestTarget {
 const SEGMENT = /^(?:[A-Za-z0-9\-._~!$&'()*+,;=:@]|%[0-9A-Fa-f]{2})+$/
 const CANONICAL = /^(?:\/(?!\.{1,2}(?:\/|$))[A-Za-z0-9\-._~!$&'()*+,;=:@]+)+$/
 /** Matches characters that would change the path if decoded again, or break a log line. */
-const ODD = /[/\\\p{Cc}\p{Zl}\p{Zp}]|%[0-9A-Fa-f]{2}/u
+const UNSAFE = /[/\\\p{Cc}\p{Zl}\p{Zp}]|%[0-9A-Fa-f]{2}/u
 const ABSOLUTE = /^https?:\/\/([^/?#]*)(.*)$/i
 const HOST = /^(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::\d{1,5})?$/i
 
@@ -29,7 +29,7 @@ export const encodeSegment = (text: string): string =>
 function canonicalSegment(text: string): string | undefined {
   if (!SEGMENT.test(text)) return undefined
   const decoded = attempt(() => decodeURIComponent(text))
-  const isUsable = decoded !== undefined && decoded !== '.' && decoded !== '..' && !ODD.test(decoded)
+  const isUsable = decoded !== undefined && decoded !== '.' && decoded !== '..' && !UNSAFE.test(decoded)
   return isUsable ? encodeSegment(decoded) : undefined
 }
 
@@ -54,10 +54,10 @@ export function readTarget(url: string): RequestTarget | undefined {
   const [, authority, rest] = url.startsWith('/') ? [] : (ABSOLUTE.exec(url) ?? [])
   if (authority !== undefined && !parseHost(authority)) return undefined
   const target = rest ?? url
-  const mark = target.indexOf('?')
-  const given = mark === -1 ? target : target.slice(0, mark)
-  const path = given === '' && authority !== undefined ? '/' : canonicalPath(given)
-  return path === undefined ? undefined : { path, search: mark === -1 ? '' : target.slice(mark), authority }
+  const queryStart = target.indexOf('?')
+  const rawPath = queryStart === -1 ? target : target.slice(0, queryStart)
+  const path = rawPath === '' && authority !== undefined ? '/' : canonicalPath(rawPath)
+  return path === undefined ? undefined : { path, search: queryStart === -1 ? '' : target.slice(queryStart), authority }
 }
 
 const REQUEST_ID = /^[\w.:/+=@-]{1,128}$/
@@ -75,7 +75,7 @@ const SCHEME = /^[A-Za-z][\w+.-]*:\/\//
  * Removes query, fragment and credentials from a URL. Any `@` hides the URL, because credentials in an invalid URL have
  * no certain end.
  */
-export function shownUrl(text: string): string {
+export function redactUrl(text: string): string {
   const [scheme = ''] = SCHEME.exec(text) ?? []
   if (text.lastIndexOf('@') > 0) return `${scheme}…@…`
   if (scheme === '') return text

@@ -2,7 +2,7 @@
 import type { ServerResponse } from 'node:http'
 
 /** Maximum pending bytes of a stream when the next message arrives. The event store keeps more, so clients can resume. */
-export const MAX_WAITING = 1024 * 1024
+export const MAX_PENDING = 1024 * 1024
 /** Minimum length of a message that is encoded to bytes at once, outside the heap. */
 export const LARGE_TEXT = 64 * 1024
 
@@ -50,21 +50,21 @@ export const openStreams = (): number => open
 function keepAlive() {
   lastServedGroup = (lastServedGroup + 1) % KEEP_ALIVE_GROUPS
   for (const res of groups[lastServedGroup] as KeepAliveGroup)
-    if (res.writableLength < MAX_WAITING) res.write(': keep-alive\n\n')
+    if (res.writableLength < MAX_PENDING) res.write(': keep-alive\n\n')
 }
 
-function enter(res: ServerResponse): () => void {
+function joinGroup(res: ServerResponse): () => void {
   if (timer === undefined) {
     timer = setInterval(keepAlive, KEEP_ALIVE_INTERVAL / KEEP_ALIVE_GROUPS).unref()
     lastJoinedGroup = lastServedGroup + 1
   }
   // Counts backwards, so that a new stream first waits a whole interval.
   lastJoinedGroup = (lastJoinedGroup + KEEP_ALIVE_GROUPS - 1) % KEEP_ALIVE_GROUPS
-  const turn = groups[lastJoinedGroup] as KeepAliveGroup
-  turn.add(res)
+  const group = groups[lastJoinedGroup] as KeepAliveGroup
+  group.add(res)
   open++
   return () => {
-    if (!turn.delete(res)) return
+    if (!group.delete(res)) return
     open--
     if (open > 0) return
     clearInterval(timer)
@@ -109,15 +109,15 @@ async function whenDrained(res: ServerResponse): Promise<void> {
 export function openEventStream(res: ServerResponse, { headers, log }: EventStreamOptions): EventStream {
   res.writeHead(200, headers ? { ...HEADERS, ...headers } : HEADERS)
   res.flushHeaders()
-  const leave = enter(res)
-  whenClosed(res, leave)
+  const leaveGroup = joinGroup(res)
+  whenClosed(res, leaveGroup)
 
   // `res.writable` stays true after the connection is closed.
   const isClosed = () => res.destroyed || res.writableEnded
 
   function canWrite(): boolean {
     if (isClosed()) return false
-    if (res.writableLength <= MAX_WAITING) return true
+    if (res.writableLength <= MAX_PENDING) return true
     log.warn({ code: 'MH1309', waiting: res.writableLength }, 'closed a stream because its client does not read')
     res.destroy()
     return false
@@ -146,11 +146,11 @@ export function openEventStream(res: ServerResponse, { headers, log }: EventStre
     },
     end(retry) {
       if (retry !== undefined) write(`retry: ${retry}\n\n`)
-      leave()
+      leaveGroup()
       res.end()
     },
     endWith(message) {
-      leave()
+      leaveGroup()
       res.end(encodeEvent(message))
     },
     get closed() {

@@ -1,7 +1,7 @@
 // Runs the authenticators of a route in the order of the config, and keeps the users of different plugins apart.
 import { isAbsolute, parse } from 'node:path'
 import compose from 'koa-compose'
-import { blame } from '../http/describe-thrown.ts'
+import { attributeError } from '../http/describe-thrown.ts'
 import { HostError } from '../http/errors.ts'
 import type { HostContext, HostMiddleware } from './endpoint.ts'
 import type { PluginInstance } from './plugin-plan.ts'
@@ -59,23 +59,23 @@ const isCopyOf = (copy: User | undefined, user: User): copy is User =>
   )
 
 /**
- * A user without an issuer gets that of the plugin. Throws `unauthorized` for an issuer of another plugin, except that of `given`,
- * the user before the plugin.
+ * A user without an issuer gets that of the plugin. Throws `unauthorized` for an issuer of another plugin, except the issuer of
+ * the user that was set before the plugin ran.
  */
-export function createIssuerAssigner(plugin: string, own: string): (user: User, given?: string) => User {
+export function createIssuerAssigner(plugin: string, ownIssuer: string): (user: User, given?: string) => User {
   const copies = new WeakMap<User, User>()
-  return (user, given) => {
+  return (user, previousIssuer) => {
     const { issuer } = user
     if (issuer === undefined || issuer === '') {
       const known = copies.get(user)
       if (isCopyOf(known, user)) return known
-      const copy = copyWithIssuer(user, own)
+      const copy = copyWithIssuer(user, ownIssuer)
       copies.set(user, copy)
       return copy
     }
-    if (!issuer.startsWith(PLUGIN_ISSUER) || issuer === own || issuer === given) return user
+    if (!issuer.startsWith(PLUGIN_ISSUER) || issuer === ownIssuer || issuer === previousIssuer) return user
     const error = new HostError('unauthorized', { detail: 'the credentials name the issuer of another plugin' })
-    blame(error, plugin)
+    attributeError(error, plugin)
     throw error
   }
 }
@@ -83,7 +83,7 @@ export function createIssuerAssigner(plugin: string, own: string): (user: User, 
 const hasChallenge = ({ headers = {} }: HostError) =>
   Object.keys(headers).some(name => name.toLowerCase() === 'www-authenticate')
 
-function completed(error: unknown, ctx: HostContext, addChallenge: AddChallenge): unknown {
+function addMissingChallenge(error: unknown, ctx: HostContext, addChallenge: AddChallenge): unknown {
   if (!HostError.is(error) || error.kind !== 'unauthorized' || hasChallenge(error)) return error
   return addChallenge(error, ctx)
 }
@@ -97,7 +97,7 @@ function withChallenge(middleware: HostMiddleware, addChallenge: AddChallenge): 
         return next()
       })
     } catch (error) {
-      throw hasPassed ? error : completed(error, ctx, addChallenge)
+      throw hasPassed ? error : addMissingChallenge(error, ctx, addChallenge)
     }
   }
 }
@@ -106,15 +106,15 @@ function withIssuerCheck(
   { plugin, issuer, middleware }: RouteAuthenticator,
   addChallenge: AddChallenge,
 ): HostMiddleware {
-  const own = createIssuerAssigner(plugin, issuer)
+  const assignIssuer = createIssuerAssigner(plugin, issuer)
   return (ctx, next) => {
-    const given = ctx.state.user?.issuer
+    const previousIssuer = ctx.state.user?.issuer
     return middleware(ctx, () => {
       try {
         const { user } = ctx.state
-        if (user) ctx.state.user = own(user, given)
+        if (user) ctx.state.user = assignIssuer(user, previousIssuer)
       } catch (error) {
-        return Promise.reject(completed(error, ctx, addChallenge))
+        return Promise.reject(addMissingChallenge(error, ctx, addChallenge))
       }
       return next()
     })
@@ -123,7 +123,7 @@ function withIssuerCheck(
 
 export type AddChallenge = (error: HostError, ctx: HostContext) => HostError
 
-const joined = (steps: readonly HostMiddleware[]) =>
+const composeSteps = (steps: readonly HostMiddleware[]) =>
   compose<HostContext>(steps as compose.Middleware<HostContext>[]) as HostMiddleware
 
 /** Returns the authenticators of one plugin. If another plugin has set a user, only those with `always` run. */
@@ -134,8 +134,8 @@ function stepsOf(group: readonly RouteAuthenticator[], addChallenge: AddChalleng
   }
   const steps = group.map(stepOf)
   if (isFirst) return steps
-  const all = joined(steps)
-  const always = joined(steps.filter((_, index) => group[index]?.always))
+  const all = composeSteps(steps)
+  const always = composeSteps(steps.filter((_, index) => group[index]?.always))
   return [(ctx, next) => (ctx.state.user ? always : all)(ctx, next)]
 }
 

@@ -13,7 +13,7 @@ export const BODY_TYPES: Record<BodyKind, readonly string[]> = {
 const METHODS_WITH_BODY = new Set(['POST', 'PUT'])
 const MAX_FIELDS = 1_000
 
-function refuse(error: Error, limit: number): never {
+function throwBodyError(error: Error, limit: number): never {
   const status = 'status' in error ? error.status : undefined
   if (status !== 413) throw new HostError('parseError', { detail: 'the body is malformed' })
   throw new HostError('payloadTooLarge', { detail: `at most ${limit} bytes` })
@@ -68,17 +68,17 @@ export function createBodyReader(limit: number) {
     isNeeded = true
     const types = [...BODY_TYPES[kind]]
     const parse = PARSERS[kind]
-    const onError = (error: Error) => refuse(error, limit)
+    const onError = (error: Error) => throwBodyError(error, limit)
     let read: KoaMiddleware | undefined
-    const fits = `Content-Type must be ${types.join(' or ')}, in UTF-8 and not compressed`
+    const expected = `Content-Type must be ${types.join(' or ')}, in UTF-8 and not compressed`
     return async (ctx, next) => {
       if (!METHODS_WITH_BODY.has(ctx.method)) return next()
       const { request }: { request: { body?: unknown } } = ctx
       const isPlain = (ctx.get('Content-Encoding') || 'identity').toLowerCase() === 'identity'
-      const fitting = ctx.is(types)
+      const type = ctx.is(types)
       // `null` means that the request has no body.
-      if (fitting === null && kind === 'json') throw new HostError('invalidRequest', { detail: 'the body is empty' })
-      if (!fitting || !isPlain || !isUtf8(ctx)) throw new HostError('unsupportedMediaType', { detail: fits })
+      if (type === null && kind === 'json') throw new HostError('invalidRequest', { detail: 'the body is empty' })
+      if (!type || !isPlain || !isUtf8(ctx)) throw new HostError('unsupportedMediaType', { detail: expected })
       // Reads JSON as text, so that its limits are checked before it is parsed.
       const options = { json: false, urlencoded: false, textTypes: types, textLimit: limit, onError }
       read ??= (await import('koa-body')).koaBody(options)

@@ -1,6 +1,6 @@
 // Collects the endpoints and apps that plugins registered, each with its middleware.
-import { type Report, reporting, StartError, stopAtFirst } from '../http/errors.ts'
-import { formsOf, normalize, type Pattern, parsePattern, reaches, shapeOf } from '../http/path-pattern.ts'
+import { type Report, StartError, stopAtFirst, tryReport } from '../http/errors.ts'
+import { formsOf, isPrefixOf, normalize, type Pattern, parsePattern, shapeOf } from '../http/path-pattern.ts'
 import { type AddChallenge, authenticationSteps, authenticatorsOn } from './authenticators.ts'
 import type { CrossOrigin, Endpoint } from './endpoint.ts'
 import { HOOK_POINTS } from './order.ts'
@@ -32,8 +32,8 @@ function fixedEndpoints(
 ): ServedEndpoint[] {
   return registrations.endpoints
     .filter(({ value }) => (value.fallback ?? false) === fallback)
-    .map(({ instance, value: { path, endpoint, route: place } }) => {
-      const route = routes.find(compiled => compiled === place)
+    .map(({ instance, value: { path, endpoint, route: configured } }) => {
+      const route = routes.find(compiled => compiled === configured)
       const { name: plugin, at } = instance
       return { ...endpoint, path, route, plugin, at, kind: kindOf(endpoint), hooks: hooksAt(registrations, route) }
     })
@@ -53,30 +53,30 @@ function routeEndpoints(
       const endpoint = define(route)
       if (!endpoint) return []
       const path = suffix === '' ? route.path : `${route.path === '/' ? '' : normalize(route.path)}${suffix}`
-      const found = { ...endpoint, path, route, plugin: instance.name, at: instance.at, hooks }
-      if (endpoint.public) return [{ ...found, kind: 'P' }]
+      const base = { ...endpoint, path, route, plugin: instance.name, at: instance.at, hooks }
+      if (endpoint.public) return [{ ...base, kind: 'P' }]
       const cors = endpoint.cors ?? policy?.middleware
-      return [{ ...found, kind: 'R', authenticate, cors, allowsOrigin: policy?.allows }]
+      return [{ ...base, kind: 'R', authenticate, cors, allowsOrigin: policy?.allows }]
     })
 }
 
 function checkMount(
   mount: ServedEndpoint,
-  place: Pattern,
+  pattern: Pattern,
   others: readonly ServedEndpoint[],
   routes: readonly Route[],
 ) {
   const fail = (what: string) =>
     new StartError('MH1207', `plugins.${mount.plugin}: mount('${mount.path}') ${what}`, { exitCode: 2 })
-  if (place.some(({ parameter }) => parameter !== undefined))
+  if (pattern.some(({ parameter }) => parameter !== undefined))
     throw fail('has a parameter; an app is mounted at a fixed path')
-  const meets = (path: string) => formsOf(parsePattern(path, path)).some(({ pattern }) => reaches(place, pattern))
-  const route = routes.find(({ path }) => meets(path))
+  const overlaps = (path: string) => formsOf(parsePattern(path, path)).some(form => isPrefixOf(pattern, form.pattern))
+  const route = routes.find(({ path }) => overlaps(path))
   if (route) throw fail(`would hide paths of routes['${route.path}']; choose another path`)
   const isWithin = ({ path, matchesSubpaths }: ServedEndpoint) =>
-    (matchesSubpaths ?? false) && reaches(parsePattern(path, path), place)
+    (matchesSubpaths ?? false) && isPrefixOf(parsePattern(path, path), pattern)
   const foreign = others.filter(({ plugin }) => plugin !== mount.plugin)
-  const taken = foreign.find(({ path }) => meets(path))
+  const taken = foreign.find(({ path }) => overlaps(path))
   if (taken) throw fail(`would take ${taken.path}, which plugins.${taken.plugin} serves; choose another path`)
   const outer = foreign.find(isWithin)
   if (outer) throw fail(`is below ${outer.path}, where plugins.${outer.plugin} has mounted an app; choose another path`)
@@ -91,21 +91,21 @@ function mountedApps(
   const mounts: ServedEndpoint[] = []
   for (const { instance, value } of registrations.mounts) {
     const { path, settings } = value
-    const place = parsePattern(path, `plugins.${instance.name}: mount('${path}')`)
+    const pattern = parsePattern(path, `plugins.${instance.name}: mount('${path}')`)
     const { name: plugin, at } = instance
     const hooks = hooksAt(registrations, undefined)
-    const app = serveMounted(shapeOf(place), value.app)
+    const app = serveMounted(shapeOf(pattern), value.app)
     const kind = kindOf(settings)
     const mount: ServedEndpoint = { path, matchesSubpaths: true, plugin, at, kind, cors: settings.cors, hooks, app }
-    const tell: Report = clash => report(clash.orAt(instance.at))
-    reporting(tell, () => checkMount(mount, place, [...others, ...mounts], routes))
+    const reportAt: Report = clash => report(clash.orAt(instance.at))
+    tryReport(reportAt, () => checkMount(mount, pattern, [...others, ...mounts], routes))
     mounts.push(mount)
   }
   return mounts
 }
 
 /** Redirects browsers at `/` to the first open endpoint with a page. Protected endpoints are not named. */
-function frontPage(served: readonly ServedEndpoint[]): PipelineEndpoint['page'] {
+function findFrontPage(served: readonly ServedEndpoint[]): PipelineEndpoint['page'] {
   const front = served.find(({ page, route }) => page && route && !route.authorize && !route.path.includes(':'))?.route
   if (!front) return undefined
   return ctx => {
@@ -131,13 +131,13 @@ export function collectEndpoints(
     const [whole = '', ...shortened] = shapesOf(candidate.path)
     const isMounted = served.some(
       ({ matchesSubpaths, path }) =>
-        matchesSubpaths && reaches(parsePattern(path, path), parsePattern(candidate.path, path)),
+        matchesSubpaths && isPrefixOf(parsePattern(path, path), parsePattern(candidate.path, path)),
     )
     if (taken.has(whole) || isMounted) continue
     for (const shape of [whole, ...shortened]) taken.add(shape)
     served.push(candidate)
   }
-  const page = frontPage(served)
+  const page = findFrontPage(served)
   const notFound: PipelineEndpoint = { kind: 'N', hooks: hooksAt(registrations, undefined), ...(page && { page }) }
   return { served, notFound }
 }

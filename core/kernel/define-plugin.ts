@@ -23,13 +23,13 @@ interface OptionsSchema<Options, Filled extends Options = Options> {
   title?: string
   description?: string
   additionalProperties: false
-  properties: { [K in keyof Options]-?: OptionSchema<NonNullable<Options[K]>> & Standard<Options, Filled, K> }
+  properties: { [K in keyof Options]-?: OptionSchema<NonNullable<Options[K]>> & RequireDefault<Options, Filled, K> }
   required?: readonly (keyof Options & string)[]
   $defs?: Readonly<Record<string, JsonSchema>>
 }
 
 /** An option with a default is optional in the config and present in `setup`. */
-type Standard<Options, Filled extends Options, K extends keyof Options> =
+type RequireDefault<Options, Filled extends Options, K extends keyof Options> =
   Pick<Options, K> extends Required<Pick<Options, K>>
     ? unknown
     : Pick<Filled, K> extends Required<Pick<Options, K>>
@@ -123,8 +123,8 @@ export function createPluginFactory<
   Host = never,
   Filled extends Options = Options,
   Sections extends object = object,
->(written: PluginDeclaration<Options, Host, Filled, Sections>): PluginFactory<Options, Host, Filled, Sections> {
-  const given = written as Plugin<Options, Host, Filled, Sections>
+>(declaration: PluginDeclaration<Options, Host, Filled, Sections>): PluginFactory<Options, Host, Filled, Sections> {
+  const given = declaration as Plugin<Options, Host, Filled, Sections>
   const plugin = given.options === undefined ? { ...given, options: NO_OPTIONS as typeof given.options } : given
   const configure = (options?: Options): ConfiguredPlugin => ({
     [CONFIGURED]: true,

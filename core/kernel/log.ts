@@ -49,59 +49,59 @@ export const MAX_LINES = 30
 const LINE_SPAN = 10_000
 const MAX_KINDS = 500
 
-/** Limits lines with the same message. `tell` reports the number of dropped lines once per span. */
-export function createLogBudget(tell: (kind: string, lines: number) => void, clock = systemClock) {
+/** Limits lines with the same message. `report` receives the number of dropped lines once per span. */
+export function createLogBudget(report: (kind: string, lines: number) => void, clock = systemClock) {
   const written = new Map<string, number>()
   let timer: Timer | undefined
 
-  function settle() {
+  function reportDropped() {
     clock.clear(timer)
     timer = undefined
     const counts = [...written]
     written.clear()
-    for (const [kind, lines] of counts) if (lines > MAX_LINES) tell(kind, lines - MAX_LINES)
+    for (const [kind, lines] of counts) if (lines > MAX_LINES) report(kind, lines - MAX_LINES)
   }
 
   return {
-    admits(message: string): boolean {
+    allows(message: string): boolean {
       const kind = written.has(message) || written.size < MAX_KINDS ? message : 'lines of other kinds'
       const lines = (written.get(kind) ?? 0) + 1
       written.set(kind, lines)
-      timer ??= clock.setTimeout(settle, LINE_SPAN).unref()
+      timer ??= clock.setTimeout(reportDropped, LINE_SPAN).unref()
       return lines <= MAX_LINES
     },
-    settle,
+    reportDropped,
   }
 }
 
-export const MAX_WAITING_LOG = 1024 * 1024
+export const MAX_LOG_BUFFER = 1024 * 1024
 
-const listened = new WeakSet<object>()
+const withErrorListener = new WeakSet<object>()
 
 type LogOutput = NodeJS.WritableStream & Pick<NodeJS.WriteStream, 'writableLength'>
 
 /**
- * Writes lines without waiting for the reader; beyond `MAX_WAITING_LOG` they are dropped. `dropped` formats the line that reports
- * their number.
+ * Writes lines without waiting for the reader; beyond `MAX_LOG_BUFFER` they are dropped. `formatDropped` formats the line that
+ * reports their number.
  */
 export function createLogWriter(
   stderr: LogOutput,
-  dropped: (lines: number) => string,
+  formatDropped: (lines: number) => string,
   render: (line: string) => string = line => line,
 ) {
-  let lost = 0
-  if (!listened.has(stderr)) stderr.on('error', () => undefined)
-  listened.add(stderr)
+  let droppedLines = 0
+  if (!withErrorListener.has(stderr)) stderr.on('error', () => undefined)
+  withErrorListener.add(stderr)
   return {
     write(line: string): void {
-      if (stderr.writableLength > 0 && stderr.writableLength + line.length > MAX_WAITING_LOG) {
-        lost++
+      if (stderr.writableLength > 0 && stderr.writableLength + line.length > MAX_LOG_BUFFER) {
+        droppedLines++
         return
       }
-      if (lost > 0) {
-        const lines = lost
-        lost = 0
-        stderr.write(render(dropped(lines)))
+      if (droppedLines > 0) {
+        const lines = droppedLines
+        droppedLines = 0
+        stderr.write(render(formatDropped(lines)))
       }
       stderr.write(render(line))
     },
@@ -115,16 +115,16 @@ export function createLogWriter(
 }
 
 const FLUSH_TIME = 1_000
-const LEFT_OUT = 'suppressed repeated log lines'
-const ALL_LINES = 'Log level "debug" writes all lines'
+const SUPPRESSED = 'suppressed repeated log lines'
+const DEBUG_HINT = 'Log level "debug" writes all lines'
 
 /**
  * Limits lines that clients can cause: warnings, errors and denied calls. Audit lines at `info` are never dropped. A log at level
  * `debug` or `trace` receives all lines.
  */
-export function limitLog(log: Logger, clock = systemClock): Logger & { settle(): void } {
-  const tell = (kind: string, lines: number) => log.warn({ code: 'MH1901', kind, lines, fix: ALL_LINES }, LEFT_OUT)
-  const { admits, settle } = createLogBudget(tell, clock)
+export function limitLog(log: Logger, clock = systemClock): Logger & { reportDropped(): void } {
+  const warn = (kind: string, lines: number) => log.warn({ code: 'MH1901', kind, lines, fix: DEBUG_HINT }, SUPPRESSED)
+  const { allows, reportDropped } = createLogBudget(warn, clock)
   const isUnlimited = () => /^(?:debug|trace)$/.test(String(Reflect.get(log, 'level')))
 
   function limit(to: Logger): Logger {
@@ -133,7 +133,7 @@ export function limitLog(log: Logger, clock = systemClock): Logger & { settle():
       (...line) => {
         const [fields, message = ''] = line
         const isLimited = (level !== 'info' || Object.hasOwn(fields ?? {}, 'denied')) && !isUnlimited()
-        if (!isLimited || admits(message)) to[level](...line)
+        if (!isLimited || allows(message)) to[level](...line)
       }
     return {
       debug: (...line) => to.debug(...line),
@@ -144,7 +144,7 @@ export function limitLog(log: Logger, clock = systemClock): Logger & { settle():
     }
   }
 
-  return { ...limit(log), settle }
+  return { ...limit(log), reportDropped }
 }
 
 interface LoggerOptions {
@@ -162,22 +162,22 @@ interface LoggerOptions {
 export function createLogger(options: LoggerOptions = {}): ProcessLog {
   const { verbose = false, level = verbose ? 'debug' : 'info', pid, directory = process.cwd, render } = options
   const base = pid === undefined ? null : { pid }
-  const whole = level === 'debug'
-  const dropped = (lines: number) =>
+  const fullStack = level === 'debug'
+  const formatDropped = (lines: number) =>
     `${JSON.stringify({ level: 40, time: Date.now(), ...base, code: 'MH1902', lines, msg: 'Dropped log lines because stderr is not read' })}\n`
-  const writer = createLogWriter(options.output ?? process.stderr, dropped, render)
+  const writer = createLogWriter(options.output ?? process.stderr, formatDropped, render)
   const log = pino(
     {
       level,
       base,
-      serializers: { err: (error: unknown) => describeFailure(error, { whole, directory: directory() }) },
+      serializers: { err: (error: unknown) => describeFailure(error, { fullStack, directory: directory() }) },
       formatters: { log: cutFields },
     },
     writer,
   )
-  const { settle, ...limited } = limitLog(log as Logger)
+  const { reportDropped, ...limited } = limitLog(log as Logger)
   const flush = async () => {
-    settle()
+    reportDropped()
     await writer.flush(FLUSH_TIME)
   }
   return { ...limited, fatal: log.fatal.bind(log), flush }

@@ -15,10 +15,10 @@ type Update = (value: number, labels?: MetricLabels) => void
 /** Receives metrics. Metrics with the same name are merged. */
 export interface MetricsReader {
   /** The current value, or one per label set. Read on demand and summed. */
-  gauge(figure: Metric, read: () => number | Iterable<readonly [value: number, labels: MetricLabels]>): void
-  counter(figure: Metric): Update
+  gauge(metric: Metric, read: () => number | Iterable<readonly [value: number, labels: MetricLabels]>): void
+  counter(metric: Metric): Update
   /** Takes measurements in seconds or bytes. */
-  histogram(figure: Metric): Update
+  histogram(metric: Metric): Update
 }
 
 export interface Metrics extends MetricsReader {
@@ -27,25 +27,25 @@ export interface Metrics extends MetricsReader {
 
 export function createMetrics(): Metrics {
   const readers: MetricsReader[] = []
-  const offers: Array<(reader: MetricsReader) => void> = []
-  const offer = (give: (reader: MetricsReader) => void) => {
-    offers.push(give)
-    for (const reader of readers) give(reader)
+  const definitions: Array<(reader: MetricsReader) => void> = []
+  const define = (definition: (reader: MetricsReader) => void) => {
+    definitions.push(definition)
+    for (const reader of readers) definition(reader)
   }
-  const updateReaders = (kind: 'counter' | 'histogram', figure: Metric): Update => {
+  const defineUpdate = (kind: 'counter' | 'histogram', metric: Metric): Update => {
     const updates: Update[] = []
-    offer(reader => updates.push(reader[kind](figure)))
+    define(reader => updates.push(reader[kind](metric)))
     return (value, labels) => {
-      for (const tell of updates) tell(value, labels)
+      for (const update of updates) update(value, labels)
     }
   }
   return {
-    gauge: (figure, read) => offer(reader => reader.gauge(figure, read)),
-    counter: figure => updateReaders('counter', figure),
-    histogram: figure => updateReaders('histogram', figure),
+    gauge: (metric, read) => define(reader => reader.gauge(metric, read)),
+    counter: metric => defineUpdate('counter', metric),
+    histogram: figure => defineUpdate('histogram', figure),
     readBy(reader) {
       readers.push(reader)
-      for (const give of offers) give(reader)
+      for (const define of definitions) define(reader)
     },
   }
 }

@@ -14,26 +14,26 @@ interface Entry<Target> {
   readonly pattern: Pattern
   readonly shortened: boolean
   readonly target: Target
-  readonly server: Server | undefined
+  readonly owner: PathOwner | undefined
 }
 
-interface Server {
+interface PathOwner {
   readonly by: string
   readonly at: Path
   readonly isRoute?: boolean
 }
 
-function clashAt(path: string, one: Server | undefined, other: Server | undefined): StartError {
+function conflictAt(path: string, one: PathOwner | undefined, other: PathOwner | undefined): StartError {
   if (!one || !other) return new StartError('MH1206', `two handlers are registered for ${path}`, { exitCode: 2 })
-  const place = one.isRoute || other.isRoute ? `routes['${path}']` : path
-  const twice = `plugins.${one.by} serves ${place} twice; change one of the two paths`
-  const both = `plugins.${one.by} and plugins.${other.by} both serve ${place}; change the path of one, or disable it`
-  const own = [other, one].find(({ at }) => at[0] === 'routes')
-  const because = own && `because ${formatPath(own.at)} has options of its own`
-  const again = `plugins.${one.by} serves ${place} twice, ${because}; remove them, or set another path there`
-  const isAgain = own && formatPath(one.at) !== formatPath(other.at)
+  const where = one.isRoute || other.isRoute ? `routes['${path}']` : path
+  const twice = `plugins.${one.by} serves ${where} twice; change one of the two paths`
+  const both = `plugins.${one.by} and plugins.${other.by} both serve ${where}; change the path of one, or disable it`
+  const withOptions = [other, one].find(({ at }) => at[0] === 'routes')
+  const because = withOptions && `because ${formatPath(withOptions.at)} has options of its own`
+  const again = `plugins.${one.by} serves ${where} twice, ${because}; remove them, or set another path there`
+  const isAgain = withOptions && formatPath(one.at) !== formatPath(other.at)
   const why = one.by !== other.by ? both : isAgain ? again : twice
-  const at = isAgain && one.by === other.by ? own.at : ['plugins', other.by]
+  const at = isAgain && one.by === other.by ? withOptions.at : ['plugins', other.by]
   return new StartError('MH1206', why, { exitCode: 2, also: [{ at: ['plugins', one.by] }] }).orAt(at)
 }
 
@@ -85,33 +85,33 @@ function compile<Target>(entries: Iterable<Entry<Target>>): Compiled<Target> {
 
 export function createPathTable<Target>() {
   const entries = new Map<string, Entry<Target>>()
-  const below = new Map<string, Matched<Target> & Pick<Entry<Target>, 'server'>>()
+  const mounts = new Map<string, Matched<Target> & Pick<Entry<Target>, 'owner'>>()
   let compiled: Compiled<Target> | undefined
 
   return {
     /** Throws a StartError if the path is taken or invalid. */
-    add(path: string, target: Target, server?: Server) {
+    add(path: string, target: Target, owner?: PathOwner) {
       compiled = undefined
       for (const { pattern, shortened } of formsOf(parsePattern(path, path))) {
         const shape = shapeOf(pattern)
         const other = entries.get(shape)
-        if (other && other.shortened === shortened) throw clashAt(path, other.server, server)
+        if (other && other.shortened === shortened) throw conflictAt(path, other.owner, owner)
         if (pattern.some(({ parameter }) => parameter !== undefined)) loadRouter()
-        if (!other || other.shortened) entries.set(shape, { pattern, shortened, target, server })
+        if (!other || other.shortened) entries.set(shape, { pattern, shortened, target, owner })
       }
     },
     /** Serves a fixed path and all free paths below it. Throws like `add`. */
-    addBelow(path: string, target: Target, server?: Server) {
+    addMount(path: string, target: Target, owner?: PathOwner) {
       const shape = shapeOf(parsePattern(path, path))
-      if (below.has(shape)) throw clashAt(path, below.get(shape)?.server, server)
-      below.set(shape, { target, params: NO_PARAMS, server })
+      if (mounts.has(shape)) throw conflictAt(path, mounts.get(shape)?.owner, owner)
+      mounts.set(shape, { target, params: NO_PARAMS, owner })
     },
     match(path: string) {
       compiled ??= compile(entries.values())
       const found = compiled.fixed.get(path) ?? compiled.find?.(path)
-      if (found || below.size === 0) return found
-      for (let place = path; place !== ''; place = place.slice(0, place.lastIndexOf('/'))) {
-        const mounted = below.get(place)
+      if (found || mounts.size === 0) return found
+      for (let prefix = path; prefix !== ''; prefix = prefix.slice(0, prefix.lastIndexOf('/'))) {
+        const mounted = mounts.get(prefix)
         if (mounted) return mounted
       }
       return undefined

@@ -1,8 +1,8 @@
 // Finds the endpoint of a request and runs the steps of order.ts for it.
 import Koa from 'koa'
 import compose from 'koa-compose'
-import { HostError, type Path, type Report, reporting, stopAtFirst } from '../http/errors.ts'
-import { createForwarded, createGuard, type ResolvedHttp } from '../http/guard.ts'
+import { HostError, type Path, type Report, stopAtFirst, tryReport } from '../http/errors.ts'
+import { createGuard, forwardedReader, type ResolvedHttp } from '../http/guard.ts'
 import { readTarget } from '../http/request-target.ts'
 import { createBodyReader } from './body.ts'
 import type { BodyKind, Endpoint, HostContext, HostMiddleware, RequestState, Stage } from './endpoint.ts'
@@ -14,9 +14,9 @@ import {
   createErrorWriter,
   createFailureLog,
   type ErrorWriterSettings,
-  hintAt,
-  openPaths,
-  refuseAddress,
+  formatHint,
+  openRoutePaths,
+  throwNotFound,
 } from './write-errors.ts'
 
 export interface PipelineEndpoint {
@@ -39,11 +39,11 @@ export interface ServedEndpoint extends PipelineEndpoint {
   readonly matchesSubpaths?: boolean
 }
 
-export interface RequestWatch {
+export interface RequestObserver {
   /** Returns the start time, for `follow`. */
   begin(ctx: HostContext): number
   /** `decided` settles when all steps have ended. */
-  follow(ctx: HostContext, began: number, decided: Promise<unknown>): void
+  follow(ctx: HostContext, began: number, completed: Promise<unknown>): void
 }
 
 interface PipelineSettings extends Pick<ErrorWriterSettings, 'encode'> {
@@ -51,7 +51,7 @@ interface PipelineSettings extends Pick<ErrorWriterSettings, 'encode'> {
   readonly log: Logger
   readonly report?: Report
   readonly isTimed?: boolean
-  readonly watch?: RequestWatch | undefined
+  readonly watch?: RequestObserver | undefined
 }
 
 type Run = (ctx: HostContext) => Promise<unknown>
@@ -93,16 +93,16 @@ function createSteps(
   errors: ErrorWriterSettings,
   served: readonly ServedEndpoint[],
   isTimed: boolean,
-): Record<Step, (place: PipelineEndpoint) => readonly Layer[]> {
+): Record<Step, (endpoint: PipelineEndpoint) => readonly Layer[]> {
   const writeErrors = createErrorWriter(errors)
-  const sparing = createErrorWriter(errors, { spare: true })
+  const writeErrorsBeforeHeaders = createErrorWriter(errors, { keepOpen: true })
   const guard = createGuard(http)
   const readBody = createBodyReader(http.maxBodySize)
   const mark = (stage: Stage): Layer[] => (isTimed ? [[({ state }) => state.timeline?.mark(stage)]] : [])
 
   return {
     // `next()` never throws, because inner errors are already responses.
-    use: ({ hooks }) => hooks.use.flatMap(middleware => [sparing, middleware]),
+    use: ({ hooks }) => hooks.use.flatMap(middleware => [writeErrorsBeforeHeaders, middleware]),
     writeErrors: ({ page, kind }) => [page ? createErrorWriter(errors, { page, isFront: kind === 'N' }) : writeErrors],
     hostOrigin: ({ allowsOrigin }) => [
       [({ state, req }) => guard({ hosts: state.hosts, origin: req.headers.origin, alsoAllowed: allowsOrigin })],
@@ -118,12 +118,12 @@ function createSteps(
     },
     address({ kind, route }) {
       if (kind === 'N') {
-        const hint = hintAt('there are', openPaths(served))
-        return [[() => refuseAddress(hint)]]
+        const hint = formatHint('there are', openRoutePaths(served))
+        return [[() => throwNotFound(hint)]]
       }
       if (!route) return []
       // Evaluated per request, because a reload can change the valid parameters.
-      const refuse = () => refuseAddress(hintAt(`at ${route.path} there are`, route.publicCategories))
+      const refuse = () => throwNotFound(formatHint(`at ${route.path} there are`, route.publicCategories))
       const check: Check = ({ state }) => {
         if (!route.toolsetsFor(state.params)) refuse()
       }
@@ -144,20 +144,20 @@ export async function createPipeline(
 ): Promise<Koa<RequestState>> {
   const logFailure = createFailureLog(log)
   const steps = createSteps(http, { logFailure, encode }, served, isTimed)
-  const compile = (place: PipelineEndpoint): Run =>
+  const compile = (endpoint: PipelineEndpoint): Run =>
     compose<HostContext>(
       joinChecks(
-        stepsOf(place.kind).flatMap(step => steps[step](place)),
+        stepsOf(endpoint.kind).flatMap(step => steps[step](endpoint)),
       ) as unknown as compose.Middleware<HostContext>[],
     )
-  const serverOf = ({ plugin: by, at, path, route }: ServedEndpoint) => ({ by, at, isRoute: path === route?.path })
+  const ownerOf = ({ plugin: by, at, path, route }: ServedEndpoint) => ({ by, at, isRoute: path === route?.path })
   const table = createPathTable<{ readonly route: Route | undefined; readonly run: Run }>()
-  for (const place of served) {
-    const add = place.matchesSubpaths ? table.addBelow : table.add
-    reporting(report, () => add(place.path, { route: place.route, run: compile(place) }, serverOf(place)))
+  for (const endpoint of served) {
+    const add = endpoint.matchesSubpaths ? table.addMount : table.add
+    tryReport(report, () => add(endpoint.path, { route: endpoint.route, run: compile(endpoint) }, ownerOf(endpoint)))
   }
   const runNotFound = compile(notFound)
-  const forwardedBy = createForwarded(http)
+  const forwardedBy = forwardedReader(http)
 
   // Koa's own proxy support would use the first address, which the client controls.
   const app = new Koa<RequestState>()
@@ -167,7 +167,7 @@ export async function createPipeline(
     const { ip, hosts } = forwardedBy(ctx.req)
     ctx.request.ip = ip
     const { state } = ctx
-    const began = watch?.begin(ctx)
+    const startedAt = watch?.begin(ctx)
     state.path = target?.path
     state.hosts = target?.authority === undefined ? hosts : [...hosts, target.authority]
     state.params = found?.params ?? NO_PARAMS
@@ -177,9 +177,9 @@ export async function createPipeline(
       ctx.request.originalUrl = ctx.req.url
     }
     if (found?.target.route) state.route = found.target.route
-    const decided = found ? found.target.run(ctx) : runNotFound(ctx)
-    if (began !== undefined) watch?.follow(ctx, began, decided)
-    return decided
+    const completed = found ? found.target.run(ctx) : runNotFound(ctx)
+    if (startedAt !== undefined) watch?.follow(ctx, startedAt, completed)
+    return completed
   })
   app.on('error', logFailure)
   return app

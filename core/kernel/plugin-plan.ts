@@ -54,9 +54,9 @@ export function orderByNeeds(
   return ordered
 }
 
-export type Provides = ReturnType<typeof providersAmong>
+export type Provides = ReturnType<typeof createProviderLookup>
 
-export function providersAmong(instances: readonly PluginInstance[]) {
+export function createProviderLookup(instances: readonly PluginInstance[]) {
   const by = (capability: string, route?: Route) =>
     instances
       .filter(({ plugin, routes }) => (!route || routes.includes(route)) && providesTo(plugin, capability))

@@ -8,12 +8,12 @@ const CHECK_TIMEOUT = 2_000
 /** Time for which a hanging condition is not checked again, milliseconds. */
 const HANGING = 60_000
 
-type Conditions = KernelRegistrations['ready']
-type Answer = Awaited<ReturnType<NonNullable<ReturnType<Conditions['get']>>>>
+type Conditions = KernelRegistrations['readiness']
+type CheckResult = Awaited<ReturnType<NonNullable<ReturnType<Conditions['get']>>>>
 
 interface Check {
   readonly since: number
-  readonly answer: Promise<Answer>
+  readonly result: Promise<CheckResult>
 }
 
 export function createReadiness(
@@ -24,11 +24,11 @@ export function createReadiness(
   const running = new Map<string, Check>()
   const failing = new Set<string>()
 
-  async function check(name: string, condition: () => Answer | Promise<Answer>): Promise<Answer> {
+  async function check(name: string, condition: () => CheckResult | Promise<CheckResult>): Promise<CheckResult> {
     try {
-      const answer = await condition()
+      const result = await condition()
       failing.delete(name)
-      return answer
+      return result
     } catch (err) {
       if (!failing.has(name)) log.error({ code: 'MH1511', err, condition: name }, 'cannot check a readiness condition')
       failing.add(name)
@@ -37,30 +37,30 @@ export function createReadiness(
     }
   }
 
-  function checkOnce([name, condition]: [string, () => Answer | Promise<Answer>]): Promise<Answer> {
+  function checkOnce([name, condition]: [string, () => CheckResult | Promise<CheckResult>]): Promise<CheckResult> {
     const known = running.get(name)
-    if (known && performance.now() - known.since < HANGING) return known.answer
+    if (known && performance.now() - known.since < HANGING) return known.result
     const checking = check(name, condition)
-    const late = () => `no response within ${CHECK_TIMEOUT / 1_000} s`
-    const entry = { since: performance.now(), answer: withTimeout(checking, CHECK_TIMEOUT, late) }
+    const onTimeout = () => `no response within ${CHECK_TIMEOUT / 1_000} s`
+    const entry = { since: performance.now(), result: withTimeout(checking, CHECK_TIMEOUT, onTimeout) }
     running.set(name, entry)
     void checking.finally(() => {
       if (running.get(name) === entry) running.delete(name)
     })
-    return entry.answer
+    return entry.result
   }
 
   return async () => {
     const named = [...conditions]
-    const answers = await Promise.all(named.map(checkOnce))
-    const all: Array<[string, Answer]> = [
+    const results = await Promise.all(named.map(checkOnce))
+    const all: Array<[string, CheckResult]> = [
       ['accepting', draining() ? 'the host is closing' : true],
-      ...named.map(([name], index): [string, Answer] => [name, answers[index] ?? false]),
+      ...named.map(([name], index): [string, CheckResult] => [name, results[index] ?? false]),
     ]
-    const reasons = all.filter(([, answer]) => typeof answer === 'string') as Array<[string, string]>
+    const reasons = all.filter(([, result]) => typeof result === 'string') as Array<[string, string]>
     return {
-      ready: all.every(([, answer]) => answer === true),
-      checks: Object.fromEntries(all.map(([name, answer]) => [name, answer === true])),
+      ready: all.every(([, result]) => result === true),
+      checks: Object.fromEntries(all.map(([name, result]) => [name, result === true])),
       ...(reasons.length > 0 && { reasons: Object.fromEntries(reasons) }),
     }
   }

@@ -19,22 +19,22 @@ const isSet = (secret: string | undefined | null): secret is string => Boolean(s
  * `fromEnvironment`: MCP_HOST_SECRETS (comma-separated), if the config has none. Reports short secrets and public keys.
  */
 export function createSecrets(
-  given: ReadonlyArray<string | undefined | null> = [],
+  configured: ReadonlyArray<string | undefined | null> = [],
   fromEnvironment?: string,
   report = stopAtFirst,
 ): Secrets {
-  const inConfig = given.filter(isSet)
+  const inConfig = configured.filter(isSet)
   const inEnvironment = (fromEnvironment ?? '').split(',').map(text => text.trim())
   const [where, secrets] =
     inConfig.length > 0 ? ['secrets', inConfig] : ['MCP_HOST_SECRETS', inEnvironment.filter(isSet)]
   for (const [index, secret] of secrets.entries()) {
-    const key = publicKeyIn(secret)
+    const key = publicKeyTypeOf(secret)
     const isShort = secret.length < MIN_SECRET_LENGTH
     if (!isShort && key === undefined) continue
     const what = isShort
       ? `is shorter than ${MIN_SECRET_LENGTH} characters; make one with: openssl rand -base64 32`
       : `is ${key}, which is public; make a secret with: openssl rand -base64 32`
-    const at = where === 'secrets' ? ['secrets', given.indexOf(secret)] : []
+    const at = where === 'secrets' ? ['secrets', configured.indexOf(secret)] : []
     report(new StartError('MH1032', `${where}[${index}] ${what}`, { exitCode: 2 }).orAt(at))
   }
   const generated = secrets.length === 0
@@ -63,17 +63,17 @@ const isKeyInDer = (der: Buffer): boolean =>
 const isCertificate = (der: Buffer): boolean =>
   succeeds(() => createPublicKey(`-----BEGIN CERTIFICATE-----\n${der.toString('base64')}\n-----END CERTIFICATE-----\n`))
 
-function keyIn(text: string): string | undefined {
+function keyTypeOf(text: string): string | undefined {
   if (/-----\s*BEGIN/.test(text)) return /BEGIN [A-Z ]*CERTIFICATE/.test(text) ? 'a certificate' : 'a key in PEM'
   if (/^(?:ssh-|ecdsa-sha2-)\S+ AAAA/.test(text)) return 'a public key of SSH'
   return succeeds(() => typeof JSON.parse(text) === 'object' && JSON.parse(text)) ? 'a JWK, or other JSON' : undefined
 }
 
 /** Returns the type of public key in a text, also in base64. A public key as a secret would let anyone sign. */
-export function publicKeyIn(text: string): string | undefined {
+export function publicKeyTypeOf(text: string): string | undefined {
   const trimmed = text.trim()
-  const plain = keyIn(trimmed)
+  const plain = keyTypeOf(trimmed)
   if (plain !== undefined || !isBase64(trimmed)) return plain
   const der = Buffer.from(trimmed, 'base64')
-  return keyIn(der.toString().trim()) ?? (isKeyInDer(der) || isCertificate(der) ? 'a key in base64' : undefined)
+  return keyTypeOf(der.toString().trim()) ?? (isKeyInDer(der) || isCertificate(der) ? 'a key in base64' : undefined)
 }

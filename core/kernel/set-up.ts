@@ -30,11 +30,11 @@ export const createKernelRegistrations = () => ({
   mounts: [] as Registration<{ path: string; app: MountedApp; settings: MountSettings }>[],
   onReload: [] as Registration<(options: never) => (() => unknown) | undefined>[],
   onReady: [] as Registration<Task>[],
-  starting: [] as Task[],
-  closing: [] as Task[],
+  onStart: [] as Task[],
+  onClose: [] as Task[],
   preClose: [] as Array<() => void>,
   shared: new Map<symbol | object, unknown>(),
-  ready: new Map<string, () => boolean | string | Promise<boolean | string>>(),
+  readiness: new Map<string, () => boolean | string | Promise<boolean | string>>(),
 })
 
 export type KernelRegistrations = ReturnType<typeof createKernelRegistrations>
@@ -42,7 +42,7 @@ export type KernelRegistrations = ReturnType<typeof createKernelRegistrations>
 export const registeredOn = <Value>(registrations: readonly Registration<Value>[], route: Route): Value[] =>
   registrations.filter(({ instance }) => instance.routes.includes(route)).map(({ value }) => value)
 
-interface HostFacts<Slots extends object>
+interface KernelHostParts<Slots extends object>
   extends Pick<
     InternalKernelHost,
     'checkReadiness' | 'clock' | 'countTogether' | 'inEveryProcess' | 'log' | 'metrics' | 'ownKeys' | 'report'
@@ -59,7 +59,7 @@ const START_TIMEOUT = 60_000
 /** Time limit of each `onClose` task, milliseconds. */
 export const CLOSE_TIMEOUT = 5_000
 
-export async function runWithin(part: Task, limit: number, clock = systemClock): Promise<void> {
+export async function runWithTimeout(part: Task, limit: number, clock = systemClock): Promise<void> {
   const running = part()
   if (running === undefined) return
   await withTimeout(
@@ -75,7 +75,7 @@ export async function runWithin(part: Task, limit: number, clock = systemClock):
 /** Runs a startup step of a plugin. Its errors get the plugin's name and, without `report`, stop startup. */
 export async function runStartTask(instance: PluginInstance, part: Task, report = stopAtFirst): Promise<void> {
   try {
-    await runWithin(part, START_TIMEOUT)
+    await runWithTimeout(part, START_TIMEOUT)
   } catch (cause) {
     const at = instance.at
     if (cause instanceof StartError) return report(cause.orAt(at))
@@ -87,13 +87,13 @@ export async function runStartTask(instance: PluginInstance, part: Task, report 
 
 async function runCloseTask(log: Logger, clock: InternalKernelHost['clock'], part: Task): Promise<void> {
   try {
-    await runWithin(part, CLOSE_TIMEOUT, clock)
+    await runWithTimeout(part, CLOSE_TIMEOUT, clock)
   } catch (err) {
     log.error({ code: 'MH1510', err }, 'failed to close')
   }
 }
 
-export const lacksCapability = ({ name, at }: PluginInstance, member: string, capability: string): StartError =>
+export const missingCapability = ({ name, at }: PluginInstance, member: string, capability: string): StartError =>
   new StartError('MH1522', `plugins.${name}: host.${member}() requires provides: ['${capability}'] in definePlugin`, {
     exitCode: 2,
   }).orAt(at)
@@ -101,14 +101,14 @@ export const lacksCapability = ({ name, at }: PluginInstance, member: string, ca
 export function createKernelHost<Slots extends object>(
   instance: PluginInstance,
   registrations: KernelRegistrations,
-  { log, slots, address, nodeOf, section, inEveryProcess, config, ...facts }: HostFacts<Slots>,
+  { log, slots, address, nodeOf, section, inEveryProcess, config, ...shared }: KernelHostParts<Slots>,
 ): Omit<InternalKernelHost<Slots>, 'services'> & SectionReader<object> {
   const register = <Value>(list: Registration<Value>[], value: Value) => void list.push({ instance, value })
   const hook = (point: HookPoint) => (middleware: HostMiddleware) =>
     register(registrations.middleware[point], middleware)
-  const own = log.child({ plugin: instance.name })
+  const pluginLog = log.child({ plugin: instance.name })
   return {
-    ...facts,
+    ...shared,
     name: instance.name,
     config: {
       ...config,
@@ -120,8 +120,8 @@ export function createKernelHost<Slots extends object>(
         throw new StartError('MH1027', why, { at: instance.at })
       },
     },
-    inEveryProcess: (name, answer) => inEveryProcess([...instance.at, name].join(' '), answer),
-    log: own,
+    inEveryProcess: (name, respond) => inEveryProcess([...instance.at, name].join(' '), respond),
+    log: pluginLog,
     routes: instance.routes,
     url: path => `${address()}${path}`,
     use: hook('use'),
@@ -140,15 +140,15 @@ export function createKernelHost<Slots extends object>(
       if (registrations.shared.has(key)) return registrations.shared.get(key) as Value
       const value = create()
       registrations.shared.set(key, value)
-      if (close) registrations.closing.push(() => runCloseTask(own, facts.clock, () => close(value)))
+      if (close) registrations.onClose.push(() => runCloseTask(pluginLog, shared.clock, () => close(value)))
       return value
     },
     onReady: task => register(registrations.onReady, task),
     onReload: prepare => register(registrations.onReload, prepare),
-    onStart: task => void registrations.starting.push(() => runStartTask(instance, task)),
-    onClose: task => void registrations.closing.push(() => runCloseTask(own, facts.clock, task)),
+    onStart: task => void registrations.onStart.push(() => runStartTask(instance, task)),
+    onClose: task => void registrations.onClose.push(() => runCloseTask(pluginLog, shared.clock, task)),
     preClose: task => void registrations.preClose.push(task),
-    readiness: (name, check) => void registrations.ready.set(name, check),
+    readiness: (name, check) => void registrations.readiness.set(name, check),
   }
 }
 

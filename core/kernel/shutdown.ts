@@ -32,20 +32,20 @@ interface ShutdownParts {
   readonly inFlight: InFlight
   readonly sessions: OpenSessions
   readonly registrations: KernelRegistrations
-  readonly isAlone: () => boolean
+  readonly isOnlyProcess: () => boolean
 }
 
 export function createShutdown(parts: ShutdownParts): Shutdown {
-  const { server, inFlight, sessions, registrations, isAlone } = parts
+  const { server, inFlight, sessions, registrations, isOnlyProcess } = parts
   const port = createPort(server)
 
-  async function drain(left: () => number, handOver: boolean) {
-    const inTime = (ended: Promise<void>) => withTimeout(ended, left(), () => undefined)
+  async function drain(remaining: () => number, handOver: boolean) {
+    const inTime = (ended: Promise<void>) => withTimeout(ended, remaining(), () => undefined)
     const draining = inFlight.drain()
     sessions.release(RETRY)
     for (const task of registrations.preClose) task()
     // Clients of these sessions send responses on new connections.
-    if (isAlone()) await inTime(draining.begun)
+    if (isOnlyProcess()) await inTime(draining.earlierEnded)
     const stopSweeping = handOver ? undefined : port.sweep()
     if (handOver) await inTime(port.handOver())
     await inTime(draining.empty())
@@ -55,17 +55,17 @@ export function createShutdown(parts: ShutdownParts): Shutdown {
 
   return {
     handOver: port.handOver,
-    async close({ grace = 10_000, handOver = !isAlone() } = {}) {
+    async close({ grace = 10_000, handOver = !isOnlyProcess() } = {}) {
       const end = performance.now() + grace
-      const left = () => Math.max(0, end - performance.now())
-      const report = await drain(left, handOver)
+      const remaining = () => Math.max(0, end - performance.now())
+      const report = await drain(remaining, handOver)
       const flushTime = grace > 0 ? FLUSH_TIME : 0
       await sessions.close(new Error('the server is shutting down'), Math.max(grace, flushTime))
       const stopSweeping = port.sweep()
-      await port.whenEmpty(flushTime, left())
+      await port.whenEmpty(flushTime, remaining())
       stopSweeping()
       await port.end()
-      for (const task of registrations.closing.splice(0).reverse()) await task()
+      for (const task of registrations.onClose.splice(0).reverse()) await task()
       return report
     },
   }
@@ -82,20 +82,20 @@ type Running = Linked & { readonly cancel: (reason: Error) => void }
 
 export function createInFlight() {
   const running = new LinkedList<Running>()
-  const before = new Set<Running>()
-  const waiting = new Set<() => void>()
+  const earlier = new Set<Running>()
+  const checks = new Set<() => void>()
   let stage: 'open' | 'draining' | 'over' = 'open'
   let finished = 0
 
-  const emptied = (set: { readonly size: number }) =>
+  const whenEmpty = (set: { readonly size: number }) =>
     new Promise<void>(resolve => {
-      const look = () => {
+      const check = () => {
         if (set.size > 0) return
-        waiting.delete(look)
+        checks.delete(check)
         resolve()
       }
-      waiting.add(look)
-      look()
+      checks.add(check)
+      check()
     })
 
   return {
@@ -106,9 +106,9 @@ export function createInFlight() {
       running.add(request)
       return () => {
         if (!running.delete(request)) return
-        before.delete(request)
+        earlier.delete(request)
         if (stage === 'draining') finished++
-        if (waiting.size > 0) for (const look of [...waiting]) look()
+        if (checks.size > 0) for (const check of [...checks]) check()
       }
     },
     draining: () => stage !== 'open',
@@ -116,11 +116,11 @@ export function createInFlight() {
     drain() {
       if (stage === 'open') stage = 'draining'
       finished = 0
-      for (const request of running) before.add(request)
+      for (const request of running) earlier.add(request)
       return {
         /** Resolves when the requests that were running at the start of the drain have ended. */
-        begun: emptied(before),
-        empty: () => emptied(running),
+        earlierEnded: whenEmpty(earlier),
+        empty: () => whenEmpty(running),
         end(): CloseReport {
           stage = 'over'
           const cancelled = running.size

@@ -4,18 +4,18 @@ import { type IncomingMessage, STATUS_CODES } from 'node:http'
 import { Readable } from 'node:stream'
 import type Koa from 'koa'
 import koaMount from 'koa-mount'
-import { blamed, isError } from '../http/describe-thrown.ts'
+import { attributionOf, isError } from '../http/describe-thrown.ts'
 import { HostError, type HostErrorKind, knownKind, statusOf } from '../http/errors.ts'
-import { requestIdIn, shownUrl } from '../http/request-target.ts'
+import { redactUrl, requestIdIn } from '../http/request-target.ts'
 import type { Endpoint, HostContext, HostMiddleware, MountedApp } from './endpoint.ts'
 import type { Logger } from './log.ts'
 
-const SHOWN_TARGET = 200
+const MAX_SHOWN_TARGET = 200
 
 function shownPath({ state, req }: HostContext): string {
   if (state.path !== undefined) return state.path
   const [target = ''] = (req.url ?? '').split(/[?#]/, 1)
-  return shownUrl(target.slice(0, SHOWN_TARGET))
+  return redactUrl(target.slice(0, MAX_SHOWN_TARGET))
 }
 
 function logRefusal(log: Logger, ctx: HostContext, { kind, detail, cause }: HostError) {
@@ -51,7 +51,7 @@ export function createFailureLog(log: Logger): LogFailure {
     const { state } = ctx
     if ('reported' in state && state.reported === err) return
     state.reported = err
-    const fields = { err, ...blamed(err), path: shownPath(ctx), requestId: requestIdIn(ctx.req.headers) }
+    const fields = { err, ...attributionOf(err), path: shownPath(ctx), requestId: requestIdIn(ctx.req.headers) }
     if (isClientGone(err, ctx)) return log.debug(fields, 'a client disconnected before the end of its response')
     if (!isToClient(err)) log.error({ code: 'MH1311', ...fields }, 'a request failed')
     emitOnApp(err, ctx)
@@ -93,22 +93,22 @@ function replaceWithPage(ctx: HostContext, kind: HostErrorKind | undefined, isFr
 
 /**
  * Responds to errors of inner middleware and keeps headers such as CORS. Destroys the connection of a response that has begun,
- * unless `spare` is set.
+ * unless `keepOpen` is set.
  */
 export function createErrorWriter(
   { logFailure, encode }: ErrorWriterSettings,
-  { spare = false, page, isFront = false }: { spare?: boolean; page?: Endpoint['page']; isFront?: boolean } = {},
+  { keepOpen = false, page, isFront = false }: { keepOpen?: boolean; page?: Endpoint['page']; isFront?: boolean } = {},
 ) {
   async function write(ctx: HostContext, thrown: unknown) {
     logFailure(thrown, ctx)
-    if (ctx.res.headersSent) return void (spare || ctx.res.destroy())
+    if (ctx.res.headersSent) return void (keepOpen || ctx.res.destroy())
     const error = isHttpError(thrown) || HostError.is(thrown) ? thrown : new HostError('internal')
     ctx.respond = true
     ctx.status = statusOf(error)
     if (HostError.is(error)) ctx.state.refusal = error
     for (const [name, value] of Object.entries(error.headers ?? {})) ctx.set(name, value)
-    const isPlace = !isFront || ctx.state.path === '/'
-    if (page && isPlace && replaceWithPage(ctx, HostError.is(error) ? error.kind : undefined, isFront)) return page(ctx)
+    const hasPage = !isFront || ctx.state.path === '/'
+    if (page && hasPage && replaceWithPage(ctx, HostError.is(error) ? error.kind : undefined, isFront)) return page(ctx)
     ctx.type = HostError.is(error) ? 'json' : 'text'
     ctx.body = HostError.is(error) ? encode(error) : textFor(error)
   }
@@ -142,8 +142,8 @@ function isClientGone(thrown: unknown, { req, body }: { readonly req: IncomingMe
   if (thrown.code === 'ERR_STREAM_PREMATURE_CLOSE') return true
   if (body instanceof Readable && body.errored === thrown) return false
   // A connection reports only the first of several parse errors.
-  const isNoHttp = String(thrown.code).startsWith('HPE_') && req.socket.destroyed
-  return isNoHttp || thrown === req.socket.errored
+  const isParseError = String(thrown.code).startsWith('HPE_') && req.socket.destroyed
+  return isParseError || thrown === req.socket.errored
 }
 
 export const isKoaApp = (value: unknown): value is Koa =>
@@ -154,7 +154,7 @@ interface KoaResponse {
   readonly _explicitStatus?: boolean
 }
 
-const isUnanswered = ({ body, respond, response, res }: HostContext): boolean =>
+const isUnhandled = ({ body, respond, response, res }: HostContext): boolean =>
   !(response as KoaResponse)._explicitStatus && (body ?? null) === null && respond !== false && !res.headersSent
 
 export function serveMounted(path: string, app: MountedApp): HostMiddleware {
@@ -162,20 +162,20 @@ export function serveMounted(path: string, app: MountedApp): HostMiddleware {
   return async (ctx, next) => {
     if (isKoaApp(app)) ctx.state.mounted = app
     await serve(ctx, next)
-    if (isUnanswered(ctx)) refuseAddress()
+    if (isUnhandled(ctx)) throwNotFound()
   }
 }
 
-export const refuseAddress = (hint = ''): never => {
+export const throwNotFound = (hint = ''): never => {
   throw new HostError('notFound', { detail: `nothing is served at this path${hint}` })
 }
 
-interface Known {
+interface EndpointSummary {
   readonly kind: string
   readonly route?: { readonly path: string; readonly authorize: unknown } | undefined
 }
 
-export const openPaths = (served: readonly Known[]): string[] => [
+export const openRoutePaths = (served: readonly EndpointSummary[]): string[] => [
   ...new Set(
     served.flatMap(({ kind, route }) => (kind === 'R' && route && route.authorize === undefined ? route.path : [])),
   ),
@@ -184,7 +184,7 @@ export const openPaths = (served: readonly Known[]): string[] => [
 const MAX_HINTS = 20
 const MAX_HINT = 500
 
-export function hintAt(where: string, names: readonly string[]): string {
+export function formatHint(where: string, names: readonly string[]): string {
   const shown = names.slice(0, MAX_HINTS).join(', ').slice(0, MAX_HINT)
   return names.length === 0 ? '' : `; ${where}: ${shown}${names.length > MAX_HINTS ? ', …' : ''}`
 }

@@ -66,7 +66,7 @@ export class QueueEntry implements Queued {
   }
 }
 
-interface CallQueueFacts {
+interface CallQueueSettings {
   readonly tool: string
   readonly most: number
   /** Time limit of a whole call, including queue time, milliseconds. Undefined: no limit. */
@@ -83,12 +83,12 @@ export class CallQueue implements Linked {
   older?: this | undefined
   newer?: this | undefined
   linked?: boolean
-  readonly facts: CallQueueFacts
+  readonly facts: CallQueueSettings
   readonly #busy: LinkedList<CallQueue>
   readonly #refused: () => void
   readonly #calls = new FairQueue<QueueEntry>()
 
-  constructor(facts: CallQueueFacts, busy: LinkedList<CallQueue>, refused: () => void) {
+  constructor(facts: CallQueueSettings, busy: LinkedList<CallQueue>, refused: () => void) {
     this.facts = facts
     this.#busy = busy
     this.#refused = refused

@@ -1,13 +1,13 @@
 // Records of finished requests for observers, safe to log: no tokens, arguments or session ids; texts are limited.
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Clock } from '../http/clock.ts'
-import { blamed } from '../http/describe-thrown.ts'
+import { attributionOf } from '../http/describe-thrown.ts'
 import type { HostError } from '../http/errors.ts'
 import { requestIdIn } from '../http/request-target.ts'
 import type { Timeline } from '../kernel/endpoint.ts'
 import type { Route } from '../kernel/route.ts'
 import type { User } from '../kernel/user.ts'
-import type { Call, ClientFacts, Offer, UpstreamNote } from './call.ts'
+import type { Call, ClientInfo, Offer, UpstreamNote } from './call.ts'
 import type { ItemKind } from './catalog-item.ts'
 import { findResource } from './methods/resources.ts'
 import { plainText } from './plain-text.ts'
@@ -100,7 +100,7 @@ type Origin = Pick<Offer, 'ip' | 'sessionId'> & { readonly route: { readonly pat
 interface RecordedRequest extends Pick<CallRecord, 'method' | 'revision' | 'timeline'> {
   readonly headers: Readonly<IncomingHttpHeaders>
   readonly user: User | undefined
-  readonly client: ClientFacts | undefined
+  readonly client: ClientInfo | undefined
   readonly offer: Origin
   readonly session: { readonly transport?: string | undefined } | undefined
 }
@@ -206,7 +206,7 @@ export class RequestRecord implements CallRecord {
     return info && { name: shortText(info.name, 64), version: shortText(info.version, 32) }
   }
   get refusedBy() {
-    return this.error && (blamed(this.error).plugin ?? 'mcp-host')
+    return this.error && (attributionOf(this.error).plugin ?? 'mcp-host')
   }
   get user() {
     const { user } = this.#request

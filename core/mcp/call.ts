@@ -6,14 +6,14 @@ import type { Route } from '../kernel/route.ts'
 import { freezeUser, type User } from '../kernel/user.ts'
 import type { Cancellation } from './cancellation.ts'
 import { isObject } from './is-object.ts'
-import { type EncodedAnswer, encodeNotification, isShortName } from './message.ts'
+import { type EncodedResponse, encodeNotification, isShortName } from './message.ts'
 import type { ClientCapabilities, Implementation, LogLevel, Meta, ProgressToken, RequestId } from './protocol.ts'
 import { type Revision, type RevisionRules, rulesOf } from './revisions.ts'
 import type { McpRoute } from './routes.ts'
 import type { View } from './view.ts'
 
 /** Request data that determines the offer. */
-export interface RequestFacts {
+export interface RequestInfo {
   readonly route: McpRoute
   readonly params: Readonly<Record<string, string>>
   readonly user: User | undefined
@@ -28,7 +28,7 @@ export interface RequestFacts {
 }
 
 /** Checks a route's `authorize`. Throws `unauthorized` if there is no user, `forbidden` if access is denied. */
-export type AdmitCaller = (caller: Pick<RequestFacts, 'params' | 'user'> & { readonly route: Route }) => void
+export type AdmitCaller = (caller: Pick<RequestInfo, 'params' | 'user'> & { readonly route: Route }) => void
 
 /** The serializable toolset choice of `configureSession`. */
 export interface ToolsetChoice {
@@ -38,7 +38,7 @@ export interface ToolsetChoice {
 }
 
 /** The definitions offered to a caller: for a session, or for one request without sessions. */
-export interface Offer extends Pick<RequestFacts, 'route' | 'params' | 'user' | 'ip'> {
+export interface Offer extends Pick<RequestInfo, 'route' | 'params' | 'user' | 'ip'> {
   readonly sessionId: string | undefined
   /** Always current: definitions can change during a session. */
   readonly view: View
@@ -54,7 +54,7 @@ export interface Offer extends Pick<RequestFacts, 'route' | 'params' | 'user' | 
 }
 
 /** Client information from `initialize` or the request. */
-export interface ClientFacts {
+export interface ClientInfo {
   readonly info: Implementation | undefined
   readonly capabilities: ClientCapabilities
 }
@@ -84,7 +84,7 @@ interface CallChannel {
 /** Connects one request to its client. */
 export interface CallReply extends CallChannel {
   /** `error`: the response is this error. Ignored after the first response, and after `cancel`. */
-  respond(answer: EncodedAnswer, error?: HostError): void
+  respond(answer: EncodedResponse, error?: HostError): void
   cancel(reason: Error): void
 }
 
@@ -98,11 +98,11 @@ export interface ClientRequest {
 }
 
 /** Sends a request to the client and resolves with its result. */
-export interface AskClient {
+export interface RequestSender {
   ask(request: ClientRequest): Promise<unknown>
 }
 
-interface CallFacts {
+interface CallFields {
   /** Undefined for a notification (no request id). */
   readonly id: RequestId | undefined
   readonly method: string
@@ -110,24 +110,24 @@ interface CallFacts {
   readonly revision: Revision
   readonly offer: Offer
   readonly session: CallSession | undefined
-  readonly client: ClientFacts
+  readonly client: ClientInfo
   readonly user: User | undefined
   readonly headers: Readonly<IncomingHttpHeaders>
   /** How client requests are sent: in the result, or separately; undefined if unsupported. */
-  readonly asks: 'input_required' | AskClient | undefined
+  readonly asks: 'input_required' | RequestSender | undefined
   /** True: created by an earlier request, such as a task. Request limits do not apply again. */
   readonly deferred?: boolean | undefined
 }
 
 /** Arguments of `createCall`. */
-export interface CallRequest extends CallFacts {
+export interface CallRequest extends CallFields {
   readonly logLevel: LogLevel | undefined
   readonly channel: CallChannel
   readonly timeline?: Timeline | undefined
 }
 
 /** One JSON-RPC message. Frozen, including `params`, `user`, scopes, roles and claims. */
-export interface Call extends CallFacts {
+export interface Call extends CallFields {
   readonly rules: RevisionRules
   readonly modern: boolean
   readonly meta: Readonly<Meta>
@@ -157,7 +157,7 @@ const NO_META: Meta = Object.freeze({})
 export type UpstreamNote = { readonly name: string; readonly tool: string | undefined; readonly milliseconds: number }
 
 interface CallNotes {
-  answer: EncodedAnswer | undefined
+  answer: EncodedResponse | undefined
   /** Methods of the client requests. */
   asked: readonly string[] | undefined
   upstream: UpstreamNote | undefined
@@ -174,11 +174,11 @@ export class TransportCall implements Call {
   declare readonly modern: boolean
   declare readonly offer: Offer
   declare readonly session: CallSession | undefined
-  declare readonly client: ClientFacts
+  declare readonly client: ClientInfo
   declare readonly user: User | undefined
   declare readonly view: View
   declare readonly headers: Readonly<IncomingHttpHeaders>
-  declare readonly asks: 'input_required' | AskClient | undefined
+  declare readonly asks: 'input_required' | RequestSender | undefined
   declare readonly deferred: boolean
   declare readonly meta: Readonly<Meta>
   declare readonly notes: CallNotes
@@ -240,7 +240,7 @@ export const cancellationOf = (call: Call): Cancellation => (call as TransportCa
 export const createCall = (request: CallRequest): Call => new TransportCall(request)
 
 /** The same call with other params. The notes are shared, because the transport has the original call. */
-export function withParams(call: Call, params: CallFacts['params']): Call {
+export function withParams(call: Call, params: CallFields['params']): Call {
   if (!(call instanceof TransportCall)) throw new TypeError('a Call is made by createCall')
   return new TransportCall({ ...call.request, params }, call.notes)
 }

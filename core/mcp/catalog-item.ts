@@ -11,9 +11,9 @@ import {
   type ToolDefinition,
 } from './define.ts'
 import { DEFINITION_SCHEMAS } from './definition-schema.ts'
-import { type IsolationLimits, isolateFault, resolveIsolate } from './isolate.ts'
+import { type IsolationLimits, isolateError, resolveIsolate } from './isolate.ts'
 import { normalTemplate, normalUri } from './normal-uri.ts'
-import { SchemaFault } from './schema/check-schema.ts'
+import { SchemaError } from './schema/check-schema.ts'
 import { collectHeaderParams, type HeaderParam } from './schema/header-params.ts'
 import {
   advertisedSchema,
@@ -72,7 +72,7 @@ export const isHostKey = (key: string) => Object.hasOwn(DEFINITION_SCHEMAS.tool.
 function compileTool(definition: ToolDefinition): ToolItem {
   const { name, title, description, icons, annotations, _meta, timeout, concurrency } = definition
   const isolate = resolveIsolate(definition.isolate)
-  const fault = isolate && isolateFault(definition)
+  const fault = isolate && isolateError(definition)
   if (fault !== undefined) throw new Error(`it has \`isolate\`, but ${fault}`)
   const input = compileSchema(definition.input, 'input')
   const listedOutput = isUnchecked(definition.output) ? definition.output : undefined
@@ -129,11 +129,11 @@ function compilePrompt(definition: PromptDefinition): PromptItem {
   return { kind: 'prompts', definition, key: name, wire, digest: digestOf(wire, definition) }
 }
 
-export type FaultsOf = (definition: Definition) => readonly string[]
+export type ProblemsOf = (definition: Definition) => readonly string[]
 
 const compiled = new WeakMap<Definition, CatalogItem>()
 
-export function compileDefinition(definition: Definition, where: string, faultsOf: FaultsOf): CatalogItem {
+export function compileDefinition(definition: Definition, where: string, problemsOf: ProblemsOf): CatalogItem {
   const known = compiled.get(definition)
   if (known) return known
   const kind = kindOf(definition)
@@ -145,7 +145,7 @@ export function compileDefinition(definition: Definition, where: string, faultsO
     )
   }
   const label = `${where}: ${labelOf(definition)}`
-  const faults = faultsOf(definition)
+  const faults = problemsOf(definition)
   if (faults.length > 0) throw new StartError('MH1104', `${label}: ${faults.join('\n')}`, { of: definition })
   try {
     const item =
@@ -157,7 +157,7 @@ export function compileDefinition(definition: Definition, where: string, faultsO
     compiled.set(definition, item)
     return item
   } catch (cause) {
-    const at = cause instanceof SchemaFault ? cause.at : []
+    const at = cause instanceof SchemaError ? cause.at : []
     throw new StartError('MH1105', `${label}: ${errorText(cause)}`, { cause, of: definition, at })
   }
 }

@@ -1,16 +1,16 @@
 // The catalog: compiled definitions per toolset, and their changes at startup, at run time and on reload.
-import { errorText, type Report, reporting, StartError, stopAtFirst } from '../http/errors.ts'
+import { errorText, type Report, StartError, stopAtFirst, tryReport } from '../http/errors.ts'
 import type { Logger } from '../kernel/log.ts'
 import type { SuggestPlugin } from '../kernel/plugin-plan.ts'
-import { type CatalogItem, compileDefinition, type FaultsOf, type ItemKind } from './catalog-item.ts'
+import { type CatalogItem, compileDefinition, type ItemKind, type ProblemsOf } from './catalog-item.ts'
 import type { Change, ChangeBus } from './change-bus.ts'
 import { type Definition, kindOf, labelOf, type RuntimeHost, type RuntimeItems } from './define.ts'
 import { warningsOf } from './definition-warnings.ts'
-import { notePluginOwn } from './isolate.ts'
+import { markPluginTool } from './isolate.ts'
 import { createProvided, itemId, nameClash } from './provided.ts'
 import type { CompiledRoute } from './routes.ts'
 
-export type { CatalogItem, FaultsOf, ItemKind, PromptItem, ResourceItem, ToolItem } from './catalog-item.ts'
+export type { CatalogItem, ItemKind, ProblemsOf, PromptItem, ResourceItem, ToolItem } from './catalog-item.ts'
 
 /** The toolset of every route. The leading slash, which configs cannot use, also marks toolsets of plugins. */
 export const EVERYWHERE = '/'
@@ -38,8 +38,8 @@ export interface CallRuntime extends RuntimeHost {
 interface CatalogSettings {
   readonly buses: readonly ChangeBus[]
   readonly log: Logger
-  readonly faultsOf: FaultsOf
-  readonly limitFaultOf?: (item: CatalogItem) => StartError | undefined
+  readonly problemsOf: ProblemsOf
+  readonly limitProblemOf?: (item: CatalogItem) => StartError | undefined
   readonly decidesAccess: boolean
   readonly readsKey: (key: string) => boolean
   readonly fixForKey: (key: string) => string
@@ -52,7 +52,7 @@ interface CatalogSettings {
 }
 
 export function createCatalog(toolsets: ReadonlyMap<string, readonly Definition[]>, settings: CatalogSettings) {
-  const { buses, log, faultsOf, limitFaultOf, combinations, check, report = stopAtFirst } = settings
+  const { buses, log, problemsOf, limitProblemOf, combinations, check, report = stopAtFirst } = settings
   let generation = 0
   const openPublisher = createPublishing(buses, log)
   let sets = new Map<string, Map<string, CatalogItem>>([[EVERYWHERE, new Map()]])
@@ -89,13 +89,13 @@ export function createCatalog(toolsets: ReadonlyMap<string, readonly Definition[
       const why = `${what}, but no plugin enforces access; enable ${settings.suggest('access')}`
       throw new StartError('MH1110', why, { of: definition, at: ['access'] })
     }
-    const item = compileDefinition(definition, where, faultsOf)
+    const item = compileDefinition(definition, where, problemsOf)
     const unread = item.kind === 'tools' ? item.keys.find(key => !settings.readsKey(key)) : undefined
     if (unread !== undefined) {
       const what = `${where}: tool "${definition.name}" has \`${unread}\`, which no plugin reads`
       throw new StartError('MH1109', `${what}; ${settings.fixForKey(unread)}`, { of: definition, at: [unread] })
     }
-    const fault = limitFaultOf?.(item)
+    const fault = limitProblemOf?.(item)
     if (fault) throw fault
     return item
   }
@@ -103,7 +103,7 @@ export function createCatalog(toolsets: ReadonlyMap<string, readonly Definition[
   const isProvided = (toolset: string) => isHidden(toolset) || provided.sourceOf(toolset) !== undefined
 
   function compileFor(toolset: string, definition: Definition): CatalogItem {
-    if (isProvided(toolset) && toolset !== EVERYWHERE) notePluginOwn(definition)
+    if (isProvided(toolset) && toolset !== EVERYWHERE) markPluginTool(definition)
     return compile(definition, describeToolset(toolset))
   }
 
@@ -144,7 +144,7 @@ export function createCatalog(toolsets: ReadonlyMap<string, readonly Definition[
     sets.set(name, new Map())
     for (const definition of definitions) {
       warned.add(definition)
-      reporting(report, () => putInto(itemsIn(name), name, definition))
+      tryReport(report, () => putInto(itemsIn(name), name, definition))
     }
   }
 

@@ -2,11 +2,8 @@
 
 import { HostError } from '../http/errors.ts'
 import { addressKey } from '../http/guard.ts'
-import { LARGE_TEXT } from '../http/sse.ts'
 import { type User, userKey } from '../kernel/user.ts'
 
-/** Characters from which a queued response is kept as bytes, outside the heap. */
-export const LARGE_ANSWER = LARGE_TEXT
 export const MAX_BATCH = 50
 /** Bytes of a request id or progress token. */
 export const MAX_ID = 1_024
@@ -81,15 +78,15 @@ function maxJsonBytes(value: unknown, most: number): number | undefined {
 }
 
 /** Explains why a client fact is too large; undefined if it is not. */
-export function sizeFault(name: string, fact: unknown): string | undefined {
+export function sizeProblem(name: string, fact: unknown): string | undefined {
   if (fact === undefined) return undefined
   const bound = maxJsonBytes(fact, MAX_CLIENT_VALUES)
   if (bound !== undefined && (bound <= MAX_CLIENT_FACT || fits(JSON.stringify(fact), MAX_CLIENT_FACT))) return undefined
   return `${name} is too large: at most ${MAX_CLIENT_FACT} bytes of JSON, with at most ${MAX_CLIENT_VALUES} values`
 }
 
-export function checkClientFacts({ clientInfo, capabilities }: Readonly<Record<string, unknown>>): void {
-  const detail = sizeFault('clientInfo', clientInfo) ?? sizeFault('capabilities', capabilities)
+export function checkClientInfo({ clientInfo, capabilities }: Readonly<Record<string, unknown>>): void {
+  const detail = sizeProblem('clientInfo', clientInfo) ?? sizeProblem('capabilities', capabilities)
   if (detail !== undefined) throw new HostError('invalidParams', { detail })
 }
 

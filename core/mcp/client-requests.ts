@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto'
 import type { Clock } from '../http/clock.ts'
 import { HostError } from '../http/errors.ts'
 import { userKey } from '../kernel/user.ts'
-import type { AskClient, Call } from './call.ts'
+import type { Call, RequestSender } from './call.ts'
 import type { CatalogItem } from './catalog.ts'
 import { MAX_REPLAYED_BYTES, MAX_REPLAYED_REQUESTS } from './client-limits.ts'
 import { isObject } from './is-object.ts'
@@ -131,7 +131,7 @@ export function createStatelessRequester(
     const before = own(earlier, key)
     const same = before?.question === name
     if (same && before.answer !== undefined) return before.answer
-    const response = readAnswer(question, own(responses, key))
+    const response = parseResponse(question, own(responses, key))
     return (same || firstRound) && (await isAnswer(question, response)) ? response : undefined
   }
 
@@ -148,7 +148,7 @@ export function createStatelessRequester(
     const key = keyFor(question.method, given)
     recordMethod(call, question)
     const missing = missingCapability(question, call.client.capabilities)
-    if (missing) failure = lacksCapabilities(call, item, Object.assign(lacking, missing))
+    if (missing) failure = capabilityError(call, item, Object.assign(lacking, missing))
     const name = digest(question)
     recorded[key] = { question: name }
     const answer = missing ? undefined : await responseTo(key, question, name)
@@ -163,7 +163,7 @@ export function createStatelessRequester(
   return withHandledRejections(ask)
 }
 
-export const lacksCapabilities = (call: Call, item: CatalogItem, lacking: ClientCapabilities): HostError =>
+export const capabilityError = (call: Call, item: CatalogItem, lacking: ClientCapabilities): HostError =>
   new HostError('missingCapability', {
     detail: `${call.method} "${item.key}" needs ${Object.keys(lacking).join(', ')}`,
     data: { requiredCapabilities: { ...lacking } },
@@ -181,7 +181,7 @@ export function requireCapability(call: Call, question: InputRequest) {
 }
 
 export async function sendLive(
-  askClient: AskClient,
+  sender: RequestSender,
   call: Call,
   question: InputRequest,
   signal: AbortSignal,
@@ -189,20 +189,20 @@ export async function sendLive(
 ) {
   const params = liveParams(question, call.rules)
   const send = (message: string) => call.send(message)
-  const answer = readAnswer(question, await askClient.ask({ method: question.method, params, signal, key, send }))
+  const answer = parseResponse(question, await sender.ask({ method: question.method, params, signal, key, send }))
   if (!(await isAnswer(question, answer))) throw new ToolError('The response of the client does not match the request.')
   return answer as never
 }
 
 export const createLiveRequester = (
-  askClient: AskClient,
+  sender: RequestSender,
   call: Call,
   signal: AbortSignal,
   waiting: <Answer>(ask: () => Promise<Answer>) => Promise<Answer>,
 ): ClientRequester => ({
   async ask(question, key) {
     requireCapability(call, question)
-    return waiting(() => sendLive(askClient, call, question, signal, key))
+    return waiting(() => sendLive(sender, call, question, signal, key))
   },
 })
 
@@ -225,7 +225,7 @@ export function missingCapability(
   return { sampling: { ...(tools && { tools: {} }), ...(context && { context: {} }) } }
 }
 
-export function readAnswer({ method }: InputRequest, answer: unknown): unknown {
+export function parseResponse({ method }: InputRequest, answer: unknown): unknown {
   if (!isObject(answer)) return answer
   const fields = withoutNulls(answer)
   const { content, roots } = fields
@@ -241,7 +241,7 @@ const isContentBlock = (block: unknown) => isObject(block) && typeof block['type
 
 export async function isAnswer(question: InputRequest, given: unknown): Promise<boolean> {
   const { method, params } = question
-  const answer = readAnswer(question, given)
+  const answer = parseResponse(question, given)
   if (!isObject(answer)) return false
   if (method === 'roots/list') return Array.isArray(answer['roots']) && answer['roots'].every(isRoot)
   if (method === 'sampling/createMessage') {
@@ -272,7 +272,7 @@ export interface Replay {
 
 /** Ends the run with its client requests; `replay.again` repeats it with the responses. No worker waits. */
 export function createReplayedRequester(
-  askClient: AskClient,
+  sender: RequestSender,
   call: Call,
   replay: Replay,
   interrupt: Interrupt,
@@ -300,7 +300,7 @@ export function createReplayedRequester(
     if (++replay.questions > MAX_REPLAYED_REQUESTS)
       throw new ToolError(`A call of an isolated tool can send at most ${MAX_REPLAYED_REQUESTS} requests.`)
     return send(() => {
-      const outcome = sendLive(askClient, call, question, call.signal, given).then(keep)
+      const outcome = sendLive(sender, call, question, call.signal, given).then(keep)
       replay.answers.set(key, { question: name, outcome })
       return outcome
     })

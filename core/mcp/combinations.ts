@@ -1,15 +1,15 @@
 // Combinations of toolsets that are served together, by URL or `configureSession`, and their validation.
 import { LRUCache } from 'lru-cache'
-import { type Report, reporting, StartError, stopAtFirst } from '../http/errors.ts'
+import { type Report, StartError, stopAtFirst, tryReport } from '../http/errors.ts'
 import { lruLimit } from '../http/lru-limit.ts'
 import type { Catalog, CatalogItem, Combination } from './catalog.ts'
-import type { OfferedConfig } from './configure-session.ts'
+import type { LiveConfig } from './configure-session.ts'
 import type { CompiledRoute } from './routes.ts'
 import { checkKeys, type ListedKeys } from './tool-keys.ts'
 import { collect, withResourcesOfKeys } from './view.ts'
 
 export interface CombinationSettings {
-  readonly config: OfferedConfig
+  readonly config: LiveConfig
   readonly catalog: Catalog
   readonly contributed: (route: CompiledRoute) => readonly string[]
   readonly keys: (route: CompiledRoute) => ListedKeys
@@ -49,7 +49,7 @@ export function checkCombination(
     report(clash)
   })
   if (hasClash) return false
-  const checked = reporting(report, () => {
+  const checked = tryReport(report, () => {
     const keys = settings.keys(route)
     checkKeys(items, route.path, keys, settings.keyChecks)
     for (const item of withResourcesOfKeys(items, keys, settings.catalog)) checkAccess(settings, route, item)

@@ -55,7 +55,7 @@ export type RunSession = (
   context: { readonly signal: AbortSignal },
 ) => void | Promise<void>
 
-export interface OfferedConfig {
+export interface LiveConfig {
   now: {
     readonly server: ServerSettings
     readonly configureSession?: ConfigureSession

@@ -1,7 +1,7 @@
 // Runs a Call through every `onCall` hook of its route, notifies observers, and encodes the response.
 
 import compose from 'koa-compose'
-import { blame, blamed } from '../http/describe-thrown.ts'
+import { attributeError, attributionOf } from '../http/describe-thrown.ts'
 import { HostError } from '../http/errors.ts'
 import { getOrCreate } from '../http/get-or-create.ts'
 import { requestIdIn } from '../http/request-target.ts'
@@ -11,14 +11,14 @@ import { registeredOn } from '../kernel/set-up.ts'
 import { type Call, withParams } from './call.ts'
 import { type CallStart, type RequestRecord, traceIdOf } from './call-record.ts'
 import type { McpRegistrations } from './mcp-plugin-host.ts'
-import { type EncodedAnswer, resultTypeOf, SerializedAnswer, SerializedResult } from './message.ts'
+import { type EncodedResponse, resultTypeOf, SerializedResponse, SerializedResult } from './message.ts'
 import type { MethodTable } from './methods/index.ts'
 import { type CallTracer, type CallWatch, createCallWatch, NO_TRACER, type ObserveSettings } from './observe.ts'
 import { META } from './protocol.ts'
 
 type Answer = (call: Call) => Promise<object>
 
-export const noObject = (method: string, result: unknown): TypeError =>
+export const resultError = (method: string, result: unknown): TypeError =>
   new TypeError(`the result of ${method} must be an object; found ${result == null ? result : `a ${typeof result}`}`)
 
 const FIX = 'clients see a generic message; throw ToolError to send your own'
@@ -27,7 +27,7 @@ export const createCallFailureLog =
   (log: Logger, tracerOn: (route: Route) => CallTracer) =>
   (call: Call, err: unknown): void => {
     const name = call.params['name'] ?? call.params['uri']
-    const whose = blamed(err)
+    const whose = attributionOf(err)
     const { route } = call.offer
     const ids = { requestId: requestIdIn(call.headers), traceId: traceIdOf(call, tracerOn(route)) }
     const fields = { err, ...whose, method: call.method, name, route: route.path, ...ids }
@@ -50,11 +50,11 @@ export function createDispatch(
   async function answerWithin(call: Call): Promise<object> {
     try {
       const result = await methods.answer(call)
-      if (typeof result !== 'object' || result === null) throw noObject(call.method, result)
+      if (typeof result !== 'object' || result === null) throw resultError(call.method, result)
       return result
     } catch (error) {
       // Plugins with `onCall` are not blamed, because they only pass the error on.
-      blame(error, undefined)
+      attributeError(error, undefined)
       throw error
     }
   }
@@ -70,7 +70,7 @@ export function createDispatch(
         // Plugins rely on the types of params.
         const method = methods.check(call)
         result = onCall.length === 0 ? await methods.answer(call, method) : await wrapped(call, answerWithin)
-        if (typeof result !== 'object' || result === null) throw noObject(call.method, result)
+        if (typeof result !== 'object' || result === null) throw resultError(call.method, result)
         resultTypeOf(result)?.check?.(call)
         return result
       } catch (error) {
@@ -110,12 +110,12 @@ function redirected(answer: Answer, redirects: ReadonlyArray<McpRegistrations['r
 }
 
 /** Encodes a response. Throws `internal` for a result that JSON cannot represent. */
-export function encodeAnswer({ log }: { readonly log: Logger }, call: Call, result: object): EncodedAnswer {
+export function encodeResponse({ log }: { readonly log: Logger }, call: Call, result: object): EncodedResponse {
   const head = `{"jsonrpc":"2.0","id":${JSON.stringify(call.id)},"result":`
   try {
     const answer =
       result instanceof SerializedResult
-        ? new SerializedAnswer(head, result)
+        ? new SerializedResponse(head, result)
         : `${head}${call.modern ? encodeModern(call, result) : JSON.stringify(result)}}`
     call.notes.answer = answer
     return answer

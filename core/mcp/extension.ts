@@ -1,6 +1,6 @@
 // Protocol extensions that plugins add to their routes (2026-07-28 basic/versioning, "Extensions").
 
-import { blame } from '../http/describe-thrown.ts'
+import { attributeError } from '../http/describe-thrown.ts'
 import { HostError, StartError } from '../http/errors.ts'
 import { getOrCreate } from '../http/get-or-create.ts'
 import type { Call } from './call.ts'
@@ -101,7 +101,7 @@ export class KnownExtension implements AddedExtension {
     const known = Object.hasOwn(results, call.method) ? results[call.method] : undefined
     if (!this.#routes.has(call.offer.route) || !known?.includes(type)) {
       const error = new Error(`${this.id} has no result "${type}" for ${call.method} on ${call.offer.route.path}`)
-      blame(error, this.#plugin)
+      attributeError(error, this.#plugin)
       throw error
     }
     if (call.rules.handshake || !this.settingsOf(call)) {

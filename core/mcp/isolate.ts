@@ -12,7 +12,7 @@ export interface IsolationLimits {
 
 const MEGABYTE = 1_024 ** 2
 /** Minimum memory, bytes: loading a module and its imports can take half of it. */
-const LEAST_MEMORY = 64 * MEGABYTE
+const MIN_MEMORY = 64 * MEGABYTE
 const DEFAULTS: IsolationLimits = { memory: 128 * MEGABYTE, cpuTime: 5_000, processes: 4 }
 
 export function resolveIsolate(isolate: ToolDefinition['isolate']): IsolationLimits | undefined {
@@ -20,7 +20,7 @@ export function resolveIsolate(isolate: ToolDefinition['isolate']): IsolationLim
   if (isolate === true) return DEFAULTS
   const { memory, cpuTime, processes = DEFAULTS.processes } = isolate
   const bytes = memory === undefined ? DEFAULTS.memory : parseSize(memory)
-  if (bytes < LEAST_MEMORY) throw new RangeError('its isolate.memory is less than 64mb')
+  if (bytes < MIN_MEMORY) throw new RangeError('its isolate.memory is less than 64mb')
   const computing = cpuTime === undefined ? DEFAULTS.cpuTime : parseDuration(cpuTime)
   if (computing < 1) throw new RangeError('its isolate.cpuTime is too short for any call; use a value such as 5s')
   return { memory: bytes, cpuTime: computing, processes }
@@ -53,7 +53,7 @@ export interface ModuleTool {
 
 const origins = new WeakMap<Definition, ModuleTool>()
 
-export function noteModule(file: string, exported: Readonly<Record<string, unknown>>): void {
+export function recordModule(file: string, exported: Readonly<Record<string, unknown>>): void {
   for (const [name, value] of Object.entries(exported)) {
     const values = Array.isArray(value) ? value : [value]
     for (const [at, definition] of values.entries()) {
@@ -68,12 +68,12 @@ export const moduleOf = (definition: Definition): ModuleTool | undefined => orig
 const ofPlugins = new WeakSet<Definition>()
 
 /** Marks a definition as created by a plugin, so that `tools.limits` does not isolate it. */
-export const notePluginOwn = (definition: Definition): void => void ofPlugins.add(definition)
-export const isPluginOwn = (definition: Definition): boolean => ofPlugins.has(definition)
+export const markPluginTool = (definition: Definition): void => void ofPlugins.add(definition)
+export const isPluginTool = (definition: Definition): boolean => ofPlugins.has(definition)
 
 const NO_MODULE =
   'a worker process must import it, so it cannot be written in the config or added at run time: ' +
   'export it from a separate module, and use that file in a toolset'
 
-export const isolateFault = (definition: ToolDefinition): string | undefined =>
+export const isolateError = (definition: ToolDefinition): string | undefined =>
   moduleOf(definition) ? undefined : NO_MODULE

@@ -3,7 +3,7 @@
 import { formatPath, type Report, StartError } from '../http/errors.ts'
 import { getOrCreate } from '../http/get-or-create.ts'
 import type { PluginInstance } from '../kernel/plugin-plan.ts'
-import { lacksCapability, type Registration, registeredOn, runStartTask } from '../kernel/set-up.ts'
+import { missingCapability, type Registration, registeredOn, runStartTask } from '../kernel/set-up.ts'
 import type { Call, Next } from './call.ts'
 import type { Catalog, CatalogItem } from './catalog.ts'
 import { createContextMembers } from './context-members.ts'
@@ -163,7 +163,7 @@ function nameToolset(
   name: string,
   { isLate, at: own = [], fix, describe, instructions }: ToolsetPlace & Pick<ProvidedSource, 'isLate'>,
 ): ProvidedSource {
-  if (!instance.plugin.provides?.includes('toolsets')) throw lacksCapability(instance, 'toolset', 'toolsets')
+  if (!instance.plugin.provides?.includes('toolsets')) throw missingCapability(instance, 'toolset', 'toolsets')
   const at = [...instance.at, ...own]
   if (!new RegExp(TOOLSET_NAME_PATTERN).test(name)) {
     throw new StartError('MH1523', `"${name}" cannot name a toolset: no "/", and no ":" at its start`, { at })

@@ -100,7 +100,7 @@ export function readMessages(text: string, what?: string): Message | readonly Me
 const BATCH_REVISIONS = REVISIONS.filter(revision => rulesOf(revision).batches).join(', ')
 
 /** Throws `invalidRequest` for versions without batches. */
-export function demandBatches(revision: unknown): void {
+export function requireBatches(revision: unknown): void {
   if (isRevision(revision) && rulesOf(revision).batches) return
   const hint = isRevision(revision) ? `protocol version ${revision} has no batches, ` : ''
   throw new HostError('invalidRequest', { detail: `${hint}only protocol version ${BATCH_REVISIONS} has batches` })
@@ -150,7 +150,7 @@ export class SerializedResult {
 }
 
 /** Copies the shared bytes of the result instead of encoding them again. */
-export class SerializedAnswer {
+export class SerializedResponse {
   readonly #head: string
   readonly #result: SerializedResult
   #bytes: Buffer | undefined
@@ -171,7 +171,7 @@ export class SerializedAnswer {
 const END = Buffer.from('}')
 
 /** An encoded response. `String(answer)` is its JSON. */
-export type EncodedAnswer = string | SerializedAnswer
+export type EncodedResponse = string | SerializedResponse
 
 interface ErrorTarget {
   readonly id?: RequestId | undefined

@@ -1,10 +1,10 @@
 // Notifies observers of finished Calls and of HTTP requests without a Call.
-import { blamed } from '../http/describe-thrown.ts'
+import { attributionOf } from '../http/describe-thrown.ts'
 import type { HostError } from '../http/errors.ts'
 import { whenClosed } from '../http/sse.ts'
 import type { HostContext, Timeline } from '../kernel/endpoint.ts'
 import type { Logger } from '../kernel/log.ts'
-import type { RequestWatch } from '../kernel/pipeline.ts'
+import type { RequestObserver } from '../kernel/pipeline.ts'
 import { type Registration, registeredOn } from '../kernel/set-up.ts'
 import type { Call } from './call.ts'
 import {
@@ -61,7 +61,7 @@ function notifyAll(observers: readonly Observer[], record: CallRecord, log: Logg
 }
 
 function logFailure(err: unknown, { method }: CallRecord, log: Logger): void {
-  log.error({ code: 'MH1607', err, ...blamed(err), method }, 'an observer failed')
+  log.error({ code: 'MH1607', err, ...attributionOf(err), method }, 'an observer failed')
 }
 
 function outcomeOfRequest({ state, req, res }: HostContext): Outcome {
@@ -82,7 +82,7 @@ const VERBS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'POST', 'PUT', 'DELET
 export function createRequestWatch(
   registered: readonly Registration<Observer>[],
   { log, ...settings }: ObserveSettings,
-): RequestWatch {
+): RequestObserver {
   const { clock } = settings
   const everywhere = registered.filter(({ instance }) => instance.general).map(({ value }) => value)
 

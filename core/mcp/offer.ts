@@ -5,7 +5,7 @@ import { getOrCreate } from '../http/get-or-create.ts'
 import type { Logger } from '../kernel/log.ts'
 import type { User } from '../kernel/user.ts'
 import type { AccessDecider } from './access-decider.ts'
-import type { AdmitCaller, Offer, RequestFacts, ToolsetChoice } from './call.ts'
+import type { AdmitCaller, Offer, RequestInfo, ToolsetChoice } from './call.ts'
 import type { CatalogItem } from './catalog.ts'
 import {
   addressCombinations,
@@ -14,7 +14,7 @@ import {
   checkAccess,
   checkCombination,
 } from './combinations.ts'
-import type { OfferedConfig, RunSession, SessionOptions, SessionRequest } from './configure-session.ts'
+import type { LiveConfig, RunSession, SessionOptions, SessionRequest } from './configure-session.ts'
 import { isObject } from './is-object.ts'
 import type { JsonObject } from './protocol.ts'
 import type { CompiledRoute } from './routes.ts'
@@ -86,10 +86,10 @@ const sameGrant = (one: User | undefined, other: User | undefined): boolean =>
   one === other || (one !== undefined && other !== undefined && grantedTo(one) === grantedTo(other))
 
 interface OfferMaker {
-  readonly config: OfferedConfig
+  readonly config: LiveConfig
   readonly views: Views
   cut(route: CompiledRoute, request: OfferRequest, user: User | undefined): View
-  renew(route: CompiledRoute, request: OfferRequest, params: RequestFacts['params']): OfferRequest
+  renew(route: CompiledRoute, request: OfferRequest, params: RequestInfo['params']): OfferRequest
 }
 
 interface OfferHooks {
@@ -112,7 +112,7 @@ class CallerOffer implements Offer {
   #sameGrantUser: User | undefined
   #other: { readonly user: User | undefined; readonly offer: Promise<Offer> } | undefined
 
-  constructor(facts: RequestFacts, request: OfferRequest, reloads: number, maker: OfferMaker, hooks: OfferHooks) {
+  constructor(facts: RequestInfo, request: OfferRequest, reloads: number, maker: OfferMaker, hooks: OfferHooks) {
     this.route = facts.route as CompiledRoute
     this.params = facts.params
     this.user = facts.user
@@ -174,14 +174,14 @@ class CallerOffer implements Offer {
 
 const NO_HOOKS: OfferHooks = { runs: undefined, reconfigure: undefined }
 
-const sessionRequest = ({ headers, user, route, params, ip }: RequestFacts): SessionRequest => ({
+const sessionRequest = ({ headers, user, route, params, ip }: RequestInfo): SessionRequest => ({
   headers,
   user,
   route: { path: route.path, params },
   ip,
 })
 
-async function runAround(runSession: RunSession, facts: RequestFacts, body: () => Promise<void>, restored: boolean) {
+async function runAround(runSession: RunSession, facts: RequestInfo, body: () => Promise<void>, restored: boolean) {
   let running: Promise<void> | undefined
   const once = () => {
     running ??= body()
@@ -194,7 +194,7 @@ async function runAround(runSession: RunSession, facts: RequestFacts, body: () =
   await running
 }
 
-function baseOf({ route, params }: RequestFacts): readonly string[] {
+function baseOf({ route, params }: RequestInfo): readonly string[] {
   const base = route.toolsetsFor(params)
   if (!base) throw new HostError('notFound', { detail: 'this URL does not exist' })
   return base
@@ -206,7 +206,7 @@ const MAX_RETRIES = 3
 export function createOffers(settings: OfferSettings & { readonly chosen: ChosenCombinations }) {
   const { config, catalog, admit, log, contributed, chosen: combinations } = settings
 
-  async function choose(base: readonly string[], facts: RequestFacts): Promise<Chosen> {
+  async function choose(base: readonly string[], facts: RequestInfo): Promise<Chosen> {
     const { path } = facts.route
     const toolsets = new Set(base)
     const added = new Set<string>()
@@ -292,7 +292,7 @@ export function createOffers(settings: OfferSettings & { readonly chosen: Chosen
     },
   }
 
-  function offerOf(facts: RequestFacts, request: OfferRequest, { now, reloads: version }: OfferedConfig): Offer {
+  function offerOf(facts: RequestInfo, request: OfferRequest, { now, reloads: version }: LiveConfig): Offer {
     const { runSession } = now
     const canReconfigure = request.chosen !== undefined && facts.sessionId !== undefined
     return new CallerOffer(facts, request, version, maker, {
@@ -301,7 +301,7 @@ export function createOffers(settings: OfferSettings & { readonly chosen: Chosen
     })
   }
 
-  async function chooseOffer(facts: RequestFacts): Promise<Offer> {
+  async function chooseOffer(facts: RequestInfo): Promise<Offer> {
     const route = facts.route as CompiledRoute
     for (let attempt = 0; ; attempt++) {
       const asked = { ...config }
@@ -314,7 +314,7 @@ export function createOffers(settings: OfferSettings & { readonly chosen: Chosen
   }
 
   /** Creates the offer. Throws or rejects with `notFound`, or like `admit`. Synchronous without `configureSession`. */
-  return function makeOffer(facts: RequestFacts): Offer | Promise<Offer> {
+  return function makeOffer(facts: RequestInfo): Offer | Promise<Offer> {
     if (!facts.admitted) admit(facts)
     const { choice } = facts
     const { configureSession, runSession } = config.now

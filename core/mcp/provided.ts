@@ -19,18 +19,18 @@ export interface ProvidedSource {
   readonly instructions?: (() => string | undefined) | undefined
 }
 
-export interface Clashing {
+export interface ClashingItem {
   readonly where: string
   readonly item: CatalogItem
   readonly source?: ProvidedSource | undefined
 }
 
-const writtenAt = ({ item, source }: Clashing): ConfigLocation =>
+const writtenAt = ({ item, source }: ClashingItem): ConfigLocation =>
   source ? { at: source.at } : { of: item.definition, at: ['name'] }
 
-const describeClashing = ({ where, source }: Clashing) => (source ? `${where} (${formatPath(source.at)})` : where)
+const describeClashing = ({ where, source }: ClashingItem) => (source ? `${where} (${formatPath(source.at)})` : where)
 
-export function nameClash(first: Clashing, second: Clashing): StartError {
+export function nameClash(first: ClashingItem, second: ClashingItem): StartError {
   const { kind, key } = second.item
   const fix = second.source?.fix ?? first.source?.fix ?? 'rename one of them'
   const places = [...new Set([first, second].map(describeClashing))].join(' and in ')

@@ -1,15 +1,15 @@
 // Rounds of a call: its handler ends with requests to the client, and runs again with the responses and its own state.
 
-import type { AskClient, Call } from './call.ts'
+import type { Call, RequestSender } from './call.ts'
 import type { CatalogItem } from './catalog.ts'
 import {
   type Bindings,
   bindingOf,
+  capabilityError,
   inputRequired,
   isAnswer,
-  lacksCapabilities,
   missingCapability,
-  readAnswer,
+  parseResponse,
   recordMethod,
   requireCapability,
   sendLive,
@@ -53,7 +53,7 @@ function requireCapabilities(call: Call, item: CatalogItem, questions: readonly 
     recordMethod(call, question)
     Object.assign(lacking, missingCapability(question, call.client.capabilities))
   }
-  if (Object.keys(lacking).length > 0) throw lacksCapabilities(call, item, lacking)
+  if (Object.keys(lacking).length > 0) throw capabilityError(call, item, lacking)
 }
 
 export function sealRound(
@@ -74,7 +74,7 @@ export async function readRound({ params }: Call, { requests, state }: OpenRound
   const given = isObject(inputResponses) ? inputResponses : {}
   const responses: Record<string, unknown> = {}
   for (const [key, question] of Object.entries(requests)) {
-    const answer = readAnswer(question, Object.hasOwn(given, key) ? given[key] : undefined)
+    const answer = parseResponse(question, Object.hasOwn(given, key) ? given[key] : undefined)
     if (!(await isAnswer(question, answer))) return undefined
     responses[key] = answer
   }
@@ -82,7 +82,7 @@ export async function readRound({ params }: Call, { requests, state }: OpenRound
 }
 
 export async function sendRound(
-  askClient: AskClient,
+  sender: RequestSender,
   call: Call,
   { requests, state }: InputRequired,
   rounds: number,
@@ -91,7 +91,7 @@ export async function sendRound(
   const asked = Object.entries(requests)
   for (const [, question] of asked) requireCapability(call, question)
   const answers = await Promise.all(
-    asked.map(async ([key, question]) => [key, await sendLive(askClient, call, question, call.signal, key)] as const),
+    asked.map(async ([key, question]) => [key, await sendLive(sender, call, question, call.signal, key)] as const),
   )
   call.signal.throwIfAborted()
   return { state, responses: Object.fromEntries(answers) }

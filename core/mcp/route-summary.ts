@@ -35,7 +35,7 @@ export interface RouteSummary {
   readonly example?: ExampleCall
 }
 
-export interface RouteFacts {
+export interface RouteDetails {
   readonly items: readonly CatalogItem[]
   readonly tellsLogin: boolean
   readonly logins: RouteSummary['logins']
@@ -57,7 +57,7 @@ const describeCallers = (route: CompiledRoute, authenticators: readonly string[]
 
 export function summarizeRoute(
   route: CompiledRoute,
-  { items, tellsLogin, logins, sources, authenticators }: RouteFacts,
+  { items, tellsLogin, logins, sources, authenticators }: RouteDetails,
 ): RouteSummary {
   const example = findExampleCall(items)
   return {

@@ -1,6 +1,6 @@
 // Compiles the routes of the config: the toolsets of each URL.
-import { type Path, type Report, reporting, StartError, stopAtFirst } from '../http/errors.ts'
-import { fill, PARAMETER, type Pattern, parsePattern, placeRoutes, type RoutePlaces } from '../http/path-pattern.ts'
+import { type Path, type Report, StartError, stopAtFirst, tryReport } from '../http/errors.ts'
+import { fill, indexRoutes, PARAMETER, type Pattern, parsePattern, type RouteIndex } from '../http/path-pattern.ts'
 import type { AuthorizeRule, Route } from '../kernel/route.ts'
 import { isObject } from './is-object.ts'
 import { didYouMean } from './nearest.ts'
@@ -74,7 +74,7 @@ interface Subject {
   readonly path: string
   readonly config: RoutesConfig
   readonly pattern: Pattern
-  readonly places: RoutePlaces
+  readonly places: RouteIndex
   readonly report: Report
 }
 
@@ -155,7 +155,7 @@ function knownAmong(
   return names.every(isKnown) ? names : names.filter(isKnown)
 }
 
-interface LateFacts {
+interface RouteServices {
   readonly address: () => string
   readonly revisions: (route: CompiledRoute) => readonly Revision[]
 }
@@ -163,16 +163,16 @@ interface LateFacts {
 function parsePaths(paths: readonly string[], report: Report): Map<string, Pattern> {
   const patterns = new Map<string, Pattern>()
   for (const path of paths) {
-    const pattern = reporting(report, () => parsePath(path))
+    const pattern = tryReport(report, () => parsePath(path))
     if (pattern) patterns.set(path, pattern)
   }
   return patterns
 }
 
-export function compileRoutes(config: RoutesConfig, late: LateFacts, report = stopAtFirst): CompiledRoute[] {
+export function compileRoutes(config: RoutesConfig, late: RouteServices, report = stopAtFirst): CompiledRoute[] {
   const patterns = parsePaths(Object.keys(config.routes), report)
-  const places = placeRoutes(patterns, report)
-  const placed = [...patterns].filter(([path]) => !places.isLost(path))
+  const places = indexRoutes(patterns, report)
+  const placed = [...patterns].filter(([path]) => !places.hasFailed(path))
   return placed.map(([path, pattern]) => {
     const settings = config.routes[path] ?? { toolsets: [] }
     // Unknown names are reported once the toolsets of plugins are known.

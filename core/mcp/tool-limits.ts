@@ -7,7 +7,7 @@ import type { Metrics } from '../kernel/metrics.ts'
 import { CallQueue } from './call-queue.ts'
 import type { CatalogItem, ToolItem } from './catalog.ts'
 import { matchesGlob } from './glob.ts'
-import { describeIsolationLimits, type IsolationLimits, isolateFault, isPluginOwn, stricterLimits } from './isolate.ts'
+import { describeIsolationLimits, type IsolationLimits, isolateError, isPluginTool, stricterLimits } from './isolate.ts'
 import { nearest } from './nearest.ts'
 
 interface LimitRule {
@@ -68,8 +68,8 @@ function checkRules(rules: readonly LimitRule[], names: readonly string[], isWho
   }
 }
 
-function isolationFault({ key, definition }: ToolItem, [rule]: readonly LimitRule[]): StartError | undefined {
-  const fault = rule && isolateFault(definition)
+function isolationProblem({ key, definition }: ToolItem, [rule]: readonly LimitRule[]): StartError | undefined {
+  const fault = rule && isolateError(definition)
   if (fault === undefined) return undefined
   return new StartError('MH1111', `"${key}" cannot be isolated: ${fault}`, {
     at: ['tools', 'limits', rule?.glob ?? '', 'isolate'],
@@ -84,7 +84,7 @@ export function createToolLimits({ rules, callTimeout, metrics, clock }: ToolLim
   metrics.gauge(BUSY, () => countBusy(busy))
   const fitting = ({ key }: ToolItem) => rules.filter(({ glob }) => matchesGlob(glob, key))
   const isolating = (tool: ToolItem) =>
-    isPluginOwn(tool.definition) ? [] : fitting(tool).filter(({ isolate }) => isolate !== undefined)
+    isPluginTool(tool.definition) ? [] : fitting(tool).filter(({ isolate }) => isolate !== undefined)
 
   function limitsOf(tool: ToolItem): ItemLimits {
     const own = fitting(tool)
@@ -123,7 +123,7 @@ export function createToolLimits({ rules, callTimeout, metrics, clock }: ToolLim
           : []),
       ]
     },
-    faultOf: (item: CatalogItem) => (item.kind === 'tools' ? isolationFault(item, isolating(item)) : undefined),
+    faultOf: (item: CatalogItem) => (item.kind === 'tools' ? isolationProblem(item, isolating(item)) : undefined),
     /** Warns about rules that match none of these tools. `isWhole`: sessions add no other tools. */
     check: (names: readonly string[], isWhole: boolean, report: Report) => checkRules(rules, names, isWhole, report),
   }

@@ -1,7 +1,7 @@
 // Checks the definitions of toolsets at startup, before plugin set-up.
-import { type Report, reporting, StartError } from '../http/errors.ts'
+import { type Report, StartError, tryReport } from '../http/errors.ts'
 import { describeToolset } from './catalog.ts'
-import { compileDefinition, type FaultsOf } from './catalog-item.ts'
+import { compileDefinition, type ProblemsOf } from './catalog-item.ts'
 import { type Definition, labelOf } from './define.ts'
 import { warningsOf } from './definition-warnings.ts'
 import type { CompiledRoute } from './routes.ts'
@@ -9,7 +9,7 @@ import { collect, PAGE_SIZE, type View } from './view.ts'
 
 export function validDefinitions(
   toolsets: ReadonlyMap<string, readonly Definition[]>,
-  faultsOf: FaultsOf,
+  problemsOf: ProblemsOf,
   report: Report,
 ): Map<string, readonly Definition[]> {
   const valid = new Map<string, readonly Definition[]>()
@@ -17,7 +17,7 @@ export function validDefinitions(
   for (const [toolset, definitions] of toolsets) {
     const where = describeToolset(toolset)
     const compiled = definitions.filter(definition => {
-      const item = reporting(report, () => compileDefinition(definition, where, faultsOf))
+      const item = tryReport(report, () => compileDefinition(definition, where, problemsOf))
       for (const { why, at } of item && !seen.has(definition) ? warningsOf(item) : []) {
         report(new StartError('MH1106', `${where}: ${labelOf(definition)}: ${why}`, { of: definition, at }), 'warning')
       }

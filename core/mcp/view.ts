@@ -18,7 +18,7 @@ import {
 import type { ServerSettings } from './configure-session.ts'
 import { SerializedResult } from './message.ts'
 import { type Implementation, META, type ServerCapabilities } from './protocol.ts'
-import { type Clashing, itemId, LIST_KINDS, nameClash } from './provided.ts'
+import { type ClashingItem, itemId, LIST_KINDS, nameClash } from './provided.ts'
 import type { RevisionRules } from './revisions.ts'
 import { digestsOfKeys, type ListedKeys, resourcesOfKeys, wireWithKeys } from './tool-keys.ts'
 
@@ -127,7 +127,7 @@ export function collect(
   { toolsets, extra }: Pick<ViewRequest, 'toolsets' | 'extra'>,
   report = stopAtFirst,
 ): CatalogItem[] {
-  const seen = new Map<string, Clashing>()
+  const seen = new Map<string, ClashingItem>()
   const items: CatalogItem[] = []
   const sources = [...toolsets, EVERYWHERE].map(
     name => [describeToolset(name), catalog.items(name), catalog.sourceOf(name)] as const,
@@ -171,7 +171,7 @@ function merge(items: readonly CatalogItem[], added: ReadonlyMap<ResourceItem, r
   for (const [item, [user]] of added) {
     const id = itemId(item)
     const twin = merged.get(id)
-    if (twin && twin !== item) throw twinFault(item, user, twin.kind === 'resources' ? added.get(twin)?.[0] : undefined)
+    if (twin && twin !== item) throw twinError(item, user, twin.kind === 'resources' ? added.get(twin)?.[0] : undefined)
     merged.set(id, item)
   }
   return [...merged.values()].sort(byKey)
@@ -183,7 +183,7 @@ export const withResourcesOfKeys = (
   { compile }: Pick<Catalog, 'compile'>,
 ) => merge(items, resourcesOfKeys(items, keys, compile))
 
-function twinFault(item: ResourceItem, user: ToolItem | undefined, other: ToolItem | undefined): StartError {
+function twinError(item: ResourceItem, user: ToolItem | undefined, other: ToolItem | undefined): StartError {
   const goes = ({ key, keys }: ToolItem) => `goes along with tool "${key}" (its \`${keys.join('`, `')}\`)`
   const which = [user && goes(user), other ? goes(other) : 'is a resource of its own'].filter(one => one !== undefined)
   const what = `two different resources are called "${item.key}": one ${which.join(', the other ')}; rename one of them`

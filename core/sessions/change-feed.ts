@@ -7,7 +7,7 @@ import type { Offer } from '../mcp/call.ts'
 import type { ItemKind } from '../mcp/catalog.ts'
 import type { Change, ChangeBus } from '../mcp/change-bus.ts'
 import { MAX_WATCHED, MAX_WATCHED_BYTES, MAX_WATCHED_BYTES_PER_OWNER, WATCH_COST } from '../mcp/client-limits.ts'
-import { mayHearNow } from '../mcp/methods/resources.ts'
+import { canSubscribeNow } from '../mcp/methods/resources.ts'
 import { META, type RequestId } from '../mcp/protocol.ts'
 import { changedLists, LIST_KINDS, type View } from '../mcp/view.ts'
 
@@ -117,7 +117,7 @@ export class Watchers<Watcher extends object> {
 type WatchListener = (uri: string, isWatched: boolean) => void
 
 /** Combines the watchers of several feeds. */
-export function createWatchNews() {
+export function createWatchCounter() {
   const counts = new Map<string, number>()
   const listeners: WatchListener[] = []
   return {
@@ -276,7 +276,7 @@ export class WatchedUris implements Iterable<string> {
 }
 
 /** Removes updates that `user` cannot read. Tokens differ per request, so each update is checked when it is sent. */
-export function heardBy(stream: EventStream, offer: Offer, user: User | undefined): EventStream {
+export function filterUpdates(stream: EventStream, offer: Offer, user: User | undefined): EventStream {
   return {
     ...stream,
     get closed() {
@@ -284,7 +284,7 @@ export function heardBy(stream: EventStream, offer: Offer, user: User | undefine
     },
     send(message, id) {
       const uri = updatedUri(message)
-      if (uri !== undefined && !mayHearNow(offer, user, uri)) return !stream.closed
+      if (uri !== undefined && !canSubscribeNow(offer, user, uri)) return !stream.closed
       return stream.send(message, id)
     },
   }

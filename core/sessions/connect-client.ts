@@ -4,10 +4,10 @@ import { HostError } from '../http/errors.ts'
 import type { User } from '../kernel/user.ts'
 import type { AdmitCaller } from '../mcp/call.ts'
 import {
-  demandBatches,
   encodeError,
   type Message,
   readMessages,
+  requireBatches,
   type ValidMessage,
   validBatch,
 } from '../mcp/message.ts'
@@ -120,7 +120,7 @@ export function connectClient(
     const error = HostError.is(thrown) ? thrown : new HostError('internal')
     if (error !== thrown) host.log.error({ code: 'MH1610', err: thrown, route: route.path }, 'a message failed')
     const { client, transport = host.name, id: sessionId } = session ?? {}
-    host.tellRefused({ ...sender, method, route, ip, client, revision, transport, sessionId, error })
+    host.reportRefused({ ...sender, method, route, ip, client, revision, transport, sessionId, error })
     line.respond(encodeError(error, { id, revision }))
   }
 
@@ -169,7 +169,7 @@ export function connectClient(
     try {
       const found = readMessages(text, 'message')
       if ('kind' in found && found.kind === 'invalid') return refuse(found.error, found)
-      if (!('kind' in found)) demandBatches(session?.revision)
+      if (!('kind' in found)) requireBatches(session?.revision)
       for (const message of 'kind' in found ? [found] : validBatch(found)) {
         request = message.kind === 'request' ? message : undefined
         await handle(message)

@@ -173,7 +173,7 @@ export async function readPage(
   }
 }
 
-export const isWholeAfter = async (store: EventStore, session: string, stream: string, seq: number): Promise<boolean> =>
+export const hasAllAfter = async (store: EventStore, session: string, stream: string, seq: number): Promise<boolean> =>
   (await store.after(session, stream, seq, 0)) !== undefined
 
 export interface Sending {
@@ -203,7 +203,7 @@ export async function sendStored(
   return !reader.closed
 }
 
-export interface StreamBounds {
+export interface StreamLimits {
   /** Lifetime after the last event, milliseconds. */
   readonly ttl: number
   /** Maximum events; the oldest are removed first. */
@@ -230,7 +230,7 @@ const numberTaken = (number: number) =>
       'fail-over does, and two nodes wrote',
   )
 
-export function createEventStore(store: Store, { ttl, maxEvents, maxBytes }: StreamBounds): EventStore {
+export function createEventStore(store: Store, { ttl, maxEvents, maxBytes }: StreamLimits): EventStore {
   const keep = { messages: maxEvents, bytes: maxBytes }
 
   const fieldsOf = ({ bus, finished }: StreamWriter) => ({

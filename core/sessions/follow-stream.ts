@@ -6,7 +6,7 @@ import { encodeError, nodeLost } from '../mcp/message.ts'
 import type { RequestId } from '../mcp/protocol.ts'
 import {
   type EventId,
-  isWholeAfter,
+  hasAllAfter,
   type ReadPlace,
   readPage,
   type SharedStreams,
@@ -15,7 +15,7 @@ import {
   sendStored,
 } from './event-store.ts'
 import type { PeerMessage } from './peers.ts'
-import { readFacts, writeFacts } from './resumable-stream.ts'
+import { formatStreamInfo, parseStreamInfo } from './resumable-stream.ts'
 import type { Session, ThisNode } from './session.ts'
 
 /** Poll interval without notifications, milliseconds. */
@@ -56,12 +56,12 @@ async function answerLost(
   session: Session,
   { stream, state, seen, isOver }: LostStream,
 ) {
-  const { requests } = readFacts(state.facts)
+  const { requests } = parseStreamInfo(state.facts)
   const store = events(session)
-  const writer = { epoch: state.epoch + 1, facts: writeFacts({ node, requests }) }
+  const writer = { epoch: state.epoch + 1, facts: formatStreamInfo({ node, requests }) }
   const claimed = await store.shared?.claim(session.digest, stream, writer)
   if (!claimed || claimed.finished) return
-  const seq = (await isWholeAfter(store, session.digest, stream, 0)) ? 0 : seen
+  const seq = (await hasAllAfter(store, session.digest, stream, 0)) ? 0 : seen
   const open = await unanswered(requests, { store, session: session.digest, stream, seq, owner: session.holder })
   let { last } = claimed
   for (const id of open) {
@@ -119,7 +119,7 @@ export async function followStream(
   async function step(wasOver: boolean): Promise<boolean> {
     const state = await streams.state(session.digest, stream)
     if (!state || !(await sendUntil(state.last)) || session.disposed || state.finished) return true
-    const { node } = readFacts(state.facts)
+    const { node } = parseStreamInfo(state.facts)
     const runsHere = node === name
     if (runsHere ? !session.streams.has(stream) : wasOver || !(await peers.isAlive(node))) {
       await answerLost(parts.node, session, { stream, state, seen: sent, isOver: runsHere || wasOver })

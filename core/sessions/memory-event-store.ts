@@ -2,7 +2,7 @@
 import type { EventStore, StoredEvent } from './event-store.ts'
 
 /** Limits of the store. Bytes include `EVENT_COST` and `STREAM_COST`. */
-export interface MemoryBounds {
+export interface MemoryLimits {
   /** Events per stream, oldest removed first. Default 10,000. */
   readonly events: number
   /** Bytes per stream; the last event always stays. Default 4 MiB. */
@@ -17,7 +17,7 @@ const MIB = 1024 * 1024
 /** Bytes of an event and of a stream besides the text; measured by test/guards/store-bytes.slow.ts. */
 export const EVENT_COST = 80
 export const STREAM_COST = 850
-const DEFAULTS: MemoryBounds = { events: 10_000, bytes: 4 * MIB, total: 64 * MIB, lifetime: 300_000 }
+const DEFAULTS: MemoryLimits = { events: 10_000, bytes: 4 * MIB, total: 64 * MIB, lifetime: 300_000 }
 
 function takeBytes(events: readonly StoredEvent[], from: number, most: number): StoredEvent[] {
   let end = from
@@ -41,7 +41,7 @@ interface StoredStream {
 export const costOf = (message: string): number =>
   EVENT_COST + (Buffer.byteLength(message) === message.length ? 1 : 2) * message.length
 
-export function createMemoryEventStore(bounds: Partial<MemoryBounds> = {}, now: () => number = Date.now): EventStore {
+export function createMemoryEventStore(bounds: Partial<MemoryLimits> = {}, now: () => number = Date.now): EventStore {
   const { events: maxEvents, bytes: maxBytes, total: maxTotal, lifetime } = { ...DEFAULTS, ...bounds }
   const sessions = new Map<string, Map<string, StoredStream>>()
   const byAge = new Set<StoredStream>()

@@ -16,13 +16,13 @@ const isForStreams = (message: PeerMessage): message is StreamMessage =>
   message.type === 'released' || message.type === 'follow' || message.type === 'written' || message.type === 'message'
 
 export function createNodeMessages(node: ThisNode) {
-  const { name, store, peers, clock, sessions, questionIds } = node
-  const takeChanged = createTakeChanged(node)
-  const passedAnswers = new WeakMap<Session, Map<RequestId, Promise<void>>>()
+  const { name, store, peers, clock, sessions, requestIds } = node
+  const receiveChange = createChangeReceiver(node)
+  const forwardedResponses = new WeakMap<Session, Map<RequestId, Promise<void>>>()
   const asked = new Map<string, Set<(running: boolean | undefined) => void>>()
   const keyOf = (session: string, request: RequestId) => `${session} ${JSON.stringify(request)}`
 
-  function whenTold(key: string): Promise<boolean | undefined> {
+  function awaitReply(key: string): Promise<boolean | undefined> {
     return new Promise(resolve => {
       const waiting = asked.get(key) ?? new Set()
       asked.set(key, waiting)
@@ -51,8 +51,8 @@ export function createNodeMessages(node: ThisNode) {
     else if (message.type === 'answer') void session.answer(message.id, message.body)
     else if (message.type === 'cancel') session.cancelHere(message.request, message.reason)
     else if (message.type === 'ended') session.dispose(new Error(message.reason))
-    else if (message.type === 'restored') takeRecord(session, { ...message, home: session.home }, name)
-    else takeChanged(session, message)
+    else if (message.type === 'restored') applyRecord(session, { ...message, home: session.home }, name)
+    else receiveChange(session, message)
   }
 
   /** Sends a message to nodes. A node that misses it detects the change with its next request. Undefined: no nodes. */
@@ -60,7 +60,7 @@ export function createNodeMessages(node: ThisNode) {
     return nodes.length === 0 ? undefined : Promise.all(nodes.map(to => peers.send(to, message)))
   }
 
-  function takeKept(session: Session, change: StateChange, changed: Changed | 'full' | undefined) {
+  function applyStored(session: Session, change: StateChange, changed: Changed | 'full' | undefined) {
     if (changed === undefined) return undefined
     if (changed === 'full') {
       // The store limit includes requests on other nodes.
@@ -72,15 +72,15 @@ export function createNodeMessages(node: ThisNode) {
     if (version === session.version + 1 && record.home === session.home) {
       session.version = version
       takeChange(session, change)
-    } else takeRecord(session, record, name)
+    } else applyRecord(session, record, name)
     return tell(nodes, { type: 'changed', session: session.digest, version, change })?.then(() => undefined)
   }
 
   return {
     tell,
-    async runsAt(at: string, session: string, request: RequestId): Promise<boolean | undefined> {
+    async isRunningAt(at: string, session: string, request: RequestId): Promise<boolean | undefined> {
       if (!(await peers.isAlive(at))) return false
-      const told = whenTold(keyOf(session, request))
+      const told = awaitReply(keyOf(session, request))
       await peers.send(at, { type: 'runs?', session, request, node: name })
       return told
     },
@@ -88,17 +88,17 @@ export function createNodeMessages(node: ThisNode) {
       peers.receive(message => (isForStreams(message) ? receiveOther(message) : receive(message)))
     },
     keep(session: Session, change: StateChange): Promise<void> | undefined {
-      return store?.change(session.digest, change).then(changed => takeKept(session, change, changed))
+      return store?.change(session.digest, change).then(changed => applyStored(session, change, changed))
     },
-    nameQuestions: (session: Session) => questionIds.series(session.digest),
-    passAnswer(session: Session, id: RequestId, body: Readonly<Record<string, unknown>>): Promise<void> | undefined {
-      const asker = questionIds.askerOf(session.digest, id)
-      if (asker === undefined || asker === name) return undefined
-      const passed = passedAnswers.get(session) ?? new Map<RequestId, Promise<void>>()
-      passedAnswers.set(session, passed)
+    requestIdSeries: (session: Session) => requestIds.series(session.digest),
+    passResponse(session: Session, id: RequestId, body: Readonly<Record<string, unknown>>): Promise<void> | undefined {
+      const sender = requestIds.senderOf(session.digest, id)
+      if (sender === undefined || sender === name) return undefined
+      const passed = forwardedResponses.get(session) ?? new Map<RequestId, Promise<void>>()
+      forwardedResponses.set(session, passed)
       const before = passed.get(id)
       if (before) return before
-      const passing = peers.send(asker, { type: 'answer', session: session.digest, id, body }).then(
+      const passing = peers.send(sender, { type: 'answer', session: session.digest, id, body }).then(
         () => undefined,
         error => {
           passed.delete(id)
@@ -119,7 +119,7 @@ export function createNodeMessages(node: ThisNode) {
   }
 }
 
-export function takeRecord(session: Session, record: Omit<SessionRecord, 'opening'>, node: string): void {
+export function applyRecord(session: Session, record: Omit<SessionRecord, 'opening'>, node: string): void {
   const { version, home, state } = record
   if (session.version >= version || session.isUnrestored) return
   session.version = version
@@ -142,7 +142,7 @@ function takeChange(session: Session, change: StateChange) {
 type ChangedMessage = Extract<PeerMessage, { type: 'changed' }>
 
 /** Applies changes from other nodes. Reads the record after a missed message. */
-export function createTakeChanged({ name, store, bounds, log }: Omit<ThisNode, 'sessions'>) {
+export function createChangeReceiver({ name, store, bounds, log }: Omit<ThisNode, 'sessions'>) {
   const reading = new Map<Session, boolean>()
 
   async function read(session: Session) {
@@ -151,7 +151,7 @@ export function createTakeChanged({ name, store, bounds, log }: Omit<ThisNode, '
       do {
         reading.set(session, false)
         const found = await store?.enter(session.digest, { version: session.version, requests: [], from: [] }, bounds)
-        if (found?.kind === 'entered' && found.record && !session.disposed) takeRecord(session, found.record, name)
+        if (found?.kind === 'entered' && found.record && !session.disposed) applyRecord(session, found.record, name)
       } while (reading.get(session) && !session.disposed)
     } catch (err) {
       log.debug({ err }, 'what a client set at another node is read with its next request')

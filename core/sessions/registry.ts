@@ -5,15 +5,15 @@ import { withTimeout } from '../http/clock.ts'
 import { HostError, shuttingDown } from '../http/errors.ts'
 import { getOrCreate } from '../http/get-or-create.ts'
 import { sameUser } from '../kernel/user.ts'
-import type { AdmitCaller, Offer, RequestFacts } from '../mcp/call.ts'
+import type { AdmitCaller, Offer, RequestInfo } from '../mcp/call.ts'
 import { limitOwnerOf } from '../mcp/client-limits.ts'
 import type { RequestId } from '../mcp/protocol.ts'
 import type { McpRoute } from '../mcp/routes.ts'
 import { type ChangeFeed, createWatchCharges } from './change-feed.ts'
 import { withoutCredentials } from './credentials.ts'
-import { createNodeMessages, type StreamMessage, takeRecord } from './node-messages.ts'
-import { notSure, notYours, perhapsRunning, running, sessionGone, tooManySessions } from './refusals.ts'
-import { Session, type SessionFacts, type SessionKeeper, type ThisNode } from './session.ts'
+import { applyRecord, createNodeMessages, type StreamMessage } from './node-messages.ts'
+import { Session, type SessionCallbacks, type SessionFields, type ThisNode } from './session.ts'
+import { maybeRunning, notOwner, restoring, running, sessionNotFound, tooManySessions } from './session-errors.ts'
 import { digestOf, type Owner, type SessionIds, shortId } from './session-id.ts'
 import { Holders } from './session-owners.ts'
 import {
@@ -25,7 +25,7 @@ import {
 } from './session-store.ts'
 import { createSessionUpkeep } from './session-upkeep.ts'
 
-export type Caller = Pick<RequestFacts, 'route' | 'params' | 'user' | 'ip' | 'admitted'>
+export type Caller = Pick<RequestInfo, 'route' | 'params' | 'user' | 'ip' | 'admitted'>
 
 const sameParams = (a: Caller['params'], b: Caller['params']) =>
   Object.keys({ ...a, ...b }).every(name => a[name] === b[name])
@@ -45,13 +45,13 @@ interface RegistrySettings {
   readonly ids: SessionIds
   readonly paths: readonly string[]
   readonly feedOn: (route: McpRoute) => ChangeFeed
-  readonly makeOffer: (facts: RequestFacts) => Offer | Promise<Offer>
+  readonly makeOffer: (facts: RequestInfo) => Offer | Promise<Offer>
   readonly admit: AdmitCaller
 }
 
 export interface SessionRegistry {
   /** Opens a session. Throws like `admit`, `tooManyRequests` above the owner's limit, `unavailable` during shutdown. */
-  open(facts: RequestFacts, transport: string): Promise<Session>
+  open(facts: RequestInfo, transport: string): Promise<Session>
   /**
    * Finds the caller's session. Throws `sessionNotFound`, `forbidden` for another user's session, `invalidRequest` for
    * a request that runs on another node, and `unavailable` without a store.
@@ -72,9 +72,9 @@ export interface SessionRegistry {
 }
 
 /** Maximum wait of `close` for stored events, milliseconds. */
-const STORE_PATIENCE = 5_000
+const STORE_TIMEOUT = 5_000
 
-const NO_HEADERS: RequestFacts['headers'] = Object.freeze({})
+const NO_HEADERS: RequestInfo['headers'] = Object.freeze({})
 
 export function createSessionRegistry(settings: RegistrySettings) {
   const { node, ids, paths, feedOn, makeOffer, admit } = settings
@@ -83,7 +83,7 @@ export function createSessionRegistry(settings: RegistrySettings) {
   const owners = new Holders<Session>()
   const runs = new Set<Promise<void>>()
   const charge = createWatchCharges()
-  const { tell, runsAt, listen, ...messages } = createNodeMessages(node)
+  const { tell, isRunningAt, listen, ...messages } = createNodeMessages(node)
   const upkeep = createSessionUpkeep({
     node,
     tell,
@@ -91,13 +91,13 @@ export function createSessionRegistry(settings: RegistrySettings) {
   })
   const adoptRun = (session: Session) => startRun(session, true)
   const enter = store
-    ? createEntrance({ node: { ...node, store }, runsAt, restore: upkeep.restore, rebuild, adoptRun })
-    : enterHere
+    ? createSessionEntry({ node: { ...node, store }, isRunningAt, restore: upkeep.restore, rebuild, adoptRun })
+    : enterLocal
   let released = false
   /** Event streams of ended sessions that are being deleted. */
   const dropping = new Set<Promise<void>>()
 
-  const keeper: SessionKeeper = {
+  const keeper: SessionCallbacks = {
     ...messages,
     clock,
     feedOn,
@@ -132,7 +132,7 @@ export function createSessionRegistry(settings: RegistrySettings) {
     if (released && !store) throw shuttingDown()
   }
 
-  async function open(facts: RequestFacts, transport: string): Promise<Session> {
+  async function open(facts: RequestInfo, transport: string): Promise<Session> {
     try {
       return await openAdmitted(facts, transport)
     } catch (thrown) {
@@ -142,7 +142,7 @@ export function createSessionRegistry(settings: RegistrySettings) {
     }
   }
 
-  async function openAdmitted(facts: RequestFacts, transport: string): Promise<Session> {
+  async function openAdmitted(facts: RequestInfo, transport: string): Promise<Session> {
     refuseWhenReleased()
     if (!facts.admitted) admit(facts)
     const { route, params, user, ip } = facts
@@ -192,15 +192,15 @@ export function createSessionRegistry(settings: RegistrySettings) {
     if (!session.inUse && session.lastUsed <= clock.now() - bounds.idleTimeout) upkeep.endIdle(session)
   }
 
-  function enterHere({ digest }: Entering): Session {
+  function enterLocal({ digest }: Entering): Session {
     const session = byDigest.get(digest)
     if (session) endExpired(session)
-    if (!session || session.disposed) throw sessionGone()
+    if (!session || session.disposed) throw sessionNotFound()
     session.lastUsed = clock.now()
     return session
   }
 
-  async function build(facts: RequestFacts, made: Omit<SessionFacts, 'offer'>): Promise<Session> {
+  async function build(facts: RequestInfo, made: Omit<SessionFields, 'offer'>): Promise<Session> {
     let life: AbortController | undefined
     let session: Session | undefined
     const abort = () => life?.abort(new Error('the session is over'))
@@ -227,7 +227,7 @@ export function createSessionRegistry(settings: RegistrySettings) {
     const signal = () => new AbortController().signal
     const facts = { route: caller.route, params, user, headers, ip, signal, admitted: true as const }
     const session = await build(facts, { id, digest, keeper, opening, home, version: 0 })
-    takeRecord(session, record, name)
+    applyRecord(session, record, name)
     return session
   }
 
@@ -291,7 +291,7 @@ export function createSessionRegistry(settings: RegistrySettings) {
   }
 
   async function settleStreams(patience: number) {
-    const end = performance.now() + Math.min(patience, STORE_PATIENCE)
+    const end = performance.now() + Math.min(patience, STORE_TIMEOUT)
     const unsettled = () =>
       [...sessions.values()].some(({ streams }) => [...streams.values()].some(({ ending }) => ending))
     while (performance.now() < end && unsettled()) await pause(10)
@@ -303,7 +303,7 @@ export function createSessionRegistry(settings: RegistrySettings) {
     find(id, caller, transport, requests = []) {
       if (!caller.admitted) admit(caller)
       const session = sessions.get(id)
-      if (session && session.offer.route !== caller.route) throw sessionGone()
+      if (session && session.offer.route !== caller.route) throw sessionNotFound()
       // The signature of an id covers its owner, so ownership is checked before the store request.
       const facts = session ? undefined : ids.verify(id)
       const offer = session?.offer
@@ -311,13 +311,13 @@ export function createSessionRegistry(settings: RegistrySettings) {
         ? offer.user === caller.user || sameUser(offer.user, caller.user)
         : facts?.isOwnedBy(ownerOf(caller))
       if (owned === false) {
-        if (paths.some(route => facts?.isOwnedBy({ route, user: caller.user }))) throw sessionGone()
+        if (paths.some(route => facts?.isOwnedBy({ route, user: caller.user }))) throw sessionNotFound()
         log.warn({ code: 'MH1414', session: shortId(id), ip: caller.ip }, 'refused a session of another user')
-        throw notYours()
+        throw notOwner()
       }
-      if (!owned) throw sessionGone()
+      if (!owned) throw sessionNotFound()
       const isHere = !offer || offer.params === caller.params || sameParams(offer.params, caller.params)
-      if (!isHere || (session && session.opening.transport !== transport)) throw sessionGone()
+      if (!isHere || (session && session.opening.transport !== transport)) throw sessionNotFound()
       return enter({ id, digest: session?.digest ?? digestOf(id), caller, transport, requests })
     },
     end,
@@ -334,7 +334,7 @@ export function createSessionRegistry(settings: RegistrySettings) {
       for (const session of [...sessions.values()]) session.dispose(reason, store !== undefined)
       await awaitRuns(patience)
       await upkeep.flush()
-      await withTimeout(Promise.all(dropping), STORE_PATIENCE, () => undefined)
+      await withTimeout(Promise.all(dropping), STORE_TIMEOUT, () => undefined)
       await peers.leave()
     },
     get count() {
@@ -352,9 +352,9 @@ export function createSessionRegistry(settings: RegistrySettings) {
   }
 }
 
-interface EntranceParts {
+interface SessionEntryParts {
   readonly node: ThisNode & { readonly store: SessionStore }
-  readonly runsAt: (node: string, digest: string, request: RequestId) => Promise<boolean | undefined>
+  readonly isRunningAt: (node: string, digest: string, request: RequestId) => Promise<boolean | undefined>
   readonly restore: (session: Session) => Promise<boolean>
   readonly rebuild: (entering: Entering, record: SessionRecord) => Promise<Session>
   readonly adoptRun: (session: Session) => Promise<void>
@@ -362,13 +362,13 @@ interface EntranceParts {
 
 /** Throws unless the session belongs to the caller, URL and transport. */
 function checkPlace({ caller, transport }: Entering, { route, params, user, ...opening }: SessionOpening) {
-  if (!sameUser(user, caller.user)) throw notYours()
+  if (!sameUser(user, caller.user)) throw notOwner()
   const isHere = opening.transport === transport && route === caller.route.path && sameParams(params, caller.params)
-  if (!isHere) throw sessionGone()
+  if (!isHere) throw sessionNotFound()
 }
 
 /** Admits a request to its session: checks the store, and rebuilds sessions of other nodes from their records. */
-function createEntrance({ node, runsAt, restore, rebuild, adoptRun }: EntranceParts) {
+function createSessionEntry({ node, isRunningAt, restore, rebuild, adoptRun }: SessionEntryParts) {
   const { name, store, peers, bounds, sessions } = node
   const building = new Map<string, Promise<Session>>()
 
@@ -376,7 +376,7 @@ function createEntrance({ node, runsAt, restore, rebuild, adoptRun }: EntrancePa
     const held = sessions.get(digest)
     if (ended) held?.dispose(new Error('the session was ended'))
     else if (held && (await restore(held))) return
-    throw !ended && !held && store.unsure ? notSure() : sessionGone()
+    throw !ended && !held && store.unsure ? restoring() : sessionNotFound()
   }
 
   async function awaitEntry({ digest, requests }: Entering) {
@@ -390,11 +390,11 @@ function createEntrance({ node, runsAt, restore, rebuild, adoptRun }: EntrancePa
         from.push(name)
       } else if (entered.kind === 'taken') {
         const { node: at, request } = entered
-        const runs = at === name ? false : await runsAt(at, digest, request)
-        if (runs !== false) throw runs ? running(request) : perhapsRunning(request)
+        const runs = at === name ? false : await isRunningAt(at, digest, request)
+        if (runs !== false) throw runs ? running(request) : maybeRunning(request)
         from.push(at)
       } else {
-        if (restored) throw notSure()
+        if (restored) throw restoring()
         await restoreLost(digest, entered.ended)
         restored = true
       }
@@ -424,11 +424,11 @@ function createEntrance({ node, runsAt, restore, rebuild, adoptRun }: EntrancePa
     try {
       if (record) checkPlace(entering, record.opening)
       const session = sessions.get(digest) ?? (record && (await build(entering, record)))
-      if (!session || session.disposed) throw sessionGone()
+      if (!session || session.disposed) throw sessionNotFound()
       // A concurrent request with another URL can have built the session.
       checkPlace(entering, session.opening)
-      if (session.isUnrestored && !(await restore(session))) throw sessionGone()
-      if (record) takeRecord(session, record, name)
+      if (session.isUnrestored && !(await restore(session))) throw sessionNotFound()
+      if (record) applyRecord(session, record, name)
       await adopt(session)
       return session
     } catch (error) {
@@ -450,7 +450,7 @@ export interface RunningCalls {
 const tooMany = (detail: string) => new HostError('tooManyRequests', { detail, headers: { 'Retry-After': '1' } })
 
 /** Maximum idle owners, removed in batches: a Map with constantly changing keys is often reallocated. */
-const MAX_QUIET = 1_000
+const MAX_IDLE_OWNERS = 1_000
 
 export function createRunningCalls({ maxCallsPerSession, maxCallsPerOwner }: SessionBounds): RunningCalls {
   const byOwner = new Map<string, number>()
@@ -458,7 +458,7 @@ export function createRunningCalls({ maxCallsPerSession, maxCallsPerOwner }: Ses
 
   return {
     enter(session, requests) {
-      if (session.disposed) throw sessionGone()
+      if (session.disposed) throw sessionNotFound()
       if (requests === 0) return
       const { holder } = session
       const owned = byOwner.get(holder)
@@ -477,7 +477,7 @@ export function createRunningCalls({ maxCallsPerSession, maxCallsPerOwner }: Ses
       const left = (byOwner.get(session.holder) ?? 0) - requests
       session.calls -= requests
       byOwner.set(session.holder, left)
-      if (left > 0 || ++quiet <= MAX_QUIET) return
+      if (left > 0 || ++quiet <= MAX_IDLE_OWNERS) return
       for (const [owner, calls] of byOwner) if (calls === 0) byOwner.delete(owner)
       quiet = 0
     },

@@ -6,20 +6,20 @@ import type { RequestId } from '../mcp/protocol.ts'
 import { createStreamName, type EventStore, readPage, StreamFenced } from './event-store.ts'
 
 /** Retry time for appends to a shared store, milliseconds. */
-export const STORE_PATIENCE = 10_000
+export const STORE_TIMEOUT = 10_000
 /** Retry time for the end or deletion of a stream, milliseconds. */
-const END_PATIENCE = 300_000
+const END_TIMEOUT = 300_000
 const FIRST_PAUSE = 50
 const LONGEST_PAUSE = 1_000
 
-interface StreamFacts {
+interface StreamInfo {
   readonly node: string
   readonly requests: readonly RequestId[]
 }
 
-export const writeFacts = (facts: StreamFacts): string => JSON.stringify(facts)
+export const formatStreamInfo = (facts: StreamInfo): string => JSON.stringify(facts)
 
-export const readFacts = (text: string): StreamFacts => JSON.parse(text)
+export const parseStreamInfo = (text: string): StreamInfo => JSON.parse(text)
 
 export interface WriterSettings {
   readonly epoch: number
@@ -40,10 +40,10 @@ export interface ResumableStreamSettings {
   readonly failed: (error: unknown) => void
   readonly writer?: WriterSettings | undefined
   readonly name?: string
-  readonly begunUntil?: number | undefined
+  readonly startedUntil?: number | undefined
 }
 
-interface Unstored {
+interface UnstoredMessage {
   readonly message: string
   readonly place: string | undefined
   readonly last: boolean
@@ -65,7 +65,7 @@ async function persist<Value>(act: () => Value | Promise<Value>, patience: numbe
 class StoredStream {
   readonly name: string
   readonly #settings: ResumableStreamSettings
-  readonly #unstored: Unstored[] = []
+  readonly #unstored: UnstoredMessage[] = []
   #appending = false
   #reader: EventStream | undefined
   #replaying = false
@@ -83,12 +83,12 @@ class StoredStream {
   #leaving: { readonly retry: number | undefined } | undefined
 
   constructor(settings: ResumableStreamSettings) {
-    const { session, name, writer, begunUntil } = settings
+    const { session, name, writer, startedUntil } = settings
     this.#settings = settings
     this.name = name ?? createStreamName(session)
-    this.#stored = begunUntil ?? 0
+    this.#stored = startedUntil ?? 0
     // A shared store receives the stream before the client does.
-    if (writer && begunUntil === undefined) void this.#open()
+    if (writer && startedUntil === undefined) void this.#open()
   }
 
   async #open() {
@@ -119,7 +119,7 @@ class StoredStream {
     if (!this.#over) this.#enqueue({ message, place, last: false })
   }
 
-  #enqueue(message: Unstored) {
+  #enqueue(message: UnstoredMessage) {
     this.#unstored.push(message)
     if (!this.#appending) void this.#appendAll()
   }
@@ -141,22 +141,22 @@ class StoredStream {
     this.#endIfDone()
   }
 
-  #append(next: Unstored): number | Promise<number> {
+  #append(next: UnstoredMessage): number | Promise<number> {
     const { store, session, writer } = this.#settings
     if (writer) return this.#appendShared(next, writer)
     const append = () => store.append(session, this.name, next.message, this.#stored)
     const seq = append()
     if (!(seq instanceof Promise)) return seq
     // A store with connections can lose the response to an append.
-    return seq.catch(error => (isUnavailable(error) ? persist(append, STORE_PATIENCE) : Promise.reject(error)))
+    return seq.catch(error => (isUnavailable(error) ? persist(append, STORE_TIMEOUT) : Promise.reject(error)))
   }
 
   /** Retries use the same number, so nothing is stored twice or skipped. */
-  async #appendShared({ message, place, last }: Unstored, { epoch, facts, written }: WriterSettings) {
+  async #appendShared({ message, place, last }: UnstoredMessage, { epoch, facts, written }: WriterSettings) {
     const { store, session } = this.#settings
     const writer = place === undefined && !last ? { epoch, facts } : { epoch, facts, bus: place, finished: last }
     const append = () => store.append(session, this.name, message, this.#stored, writer)
-    const seq = await persist(append, STORE_PATIENCE)
+    const seq = await persist(append, STORE_TIMEOUT)
     this.#finished ||= last
     written(this.name)
     return seq
@@ -169,7 +169,7 @@ class StoredStream {
     if (this.#broken) return
     failed(error)
     this.#broken = true
-    this.#dropped = persist(() => store.drop(session, this.name), END_PATIENCE).catch(() => undefined)
+    this.#dropped = persist(() => store.drop(session, this.name), END_TIMEOUT).catch(() => undefined)
   }
 
   #giveUp(writer: WriterSettings) {
@@ -209,7 +209,7 @@ class StoredStream {
     const { store, session, writer } = this.#settings
     if (!writer || this.#finished) return
     const { epoch, facts, written } = writer
-    persist(() => store.shared?.finish(session, this.name, { epoch, facts }), END_PATIENCE).then(
+    persist(() => store.shared?.finish(session, this.name, { epoch, facts }), END_TIMEOUT).then(
       () => written(this.name),
       () => undefined,
     )

@@ -4,25 +4,18 @@ import { HostError } from '../http/errors.ts'
 import type { Timeline } from '../kernel/endpoint.ts'
 import type { Logger } from '../kernel/log.ts'
 import type { User } from '../kernel/user.ts'
-import {
-  type Call,
-  type CallReply,
-  type ClientFacts,
-  type Offer,
-  type RequestFacts,
-  TransportCall,
-} from '../mcp/call.ts'
+import { type Call, type CallReply, type ClientInfo, type Offer, type RequestInfo, TransportCall } from '../mcp/call.ts'
 import type { RefusedRequest } from '../mcp/call-record.ts'
 import { Cancellation } from '../mcp/cancellation.ts'
-import { checkClientFacts, shown } from '../mcp/client-limits.ts'
-import { encodeAnswer } from '../mcp/dispatch.ts'
+import { checkClientInfo, shown } from '../mcp/client-limits.ts'
+import { encodeResponse } from '../mcp/dispatch.ts'
 import { isObject } from '../mcp/is-object.ts'
 import { encodeError, isShortName, type Message, nodeLost } from '../mcp/message.ts'
 import type { Implementation, LogLevel } from '../mcp/protocol.ts'
 import { isHandshakeRevision, LATEST_HANDSHAKE, type Revision, rulesOf } from '../mcp/revisions.ts'
-import { running } from './refusals.ts'
 import type { RunningCalls } from './registry.ts'
 import { Session } from './session.ts'
+import { running } from './session-errors.ts'
 
 /** The HTTP request of a message. Its token can differ from the session's first token. */
 export interface Sender {
@@ -35,9 +28,9 @@ export interface Sender {
 
 /** The data of a request without a session. */
 export interface PerRequest {
-  readonly facts: RequestFacts
+  readonly facts: RequestInfo
   readonly revision: Revision
-  readonly client: ClientFacts
+  readonly client: ClientInfo
   readonly logLevel: LogLevel | undefined
   /** Throws to refuse the call before it runs. */
   readonly checkCall?: ((call: Call) => void) | undefined
@@ -47,10 +40,10 @@ export interface PerRequest {
 export interface ServeDependencies {
   readonly log: Logger
   readonly sessions: { readonly calls: RunningCalls }
-  makeOffer(facts: RequestFacts): Offer | Promise<Offer>
-  answer(call: Call): Promise<object>
-  tellRefused(refused: RefusedRequest): void
-  inFlight(cancel: (reason: Error) => void): () => void
+  makeOffer(facts: RequestInfo): Offer | Promise<Offer>
+  dispatch(call: Call): Promise<object>
+  reportRefused(refused: RefusedRequest): void
+  trackRequest(cancel: (reason: Error) => void): () => void
 }
 
 type Request = Extract<Message, { kind: 'request' }>
@@ -102,12 +95,12 @@ async function serveRequest(
     const answerCall = async () => {
       stage = 'called'
       if (state) state.hasRecords = true
-      result = await host.answer(call)
+      result = await host.dispatch(call)
     }
     // A session already runs inside its `runSession`.
     if (perRequest && offer.spansRun) await offer.run(answerCall)
     else await answerCall()
-    const answer = encodeAnswer(host, call, result ?? {})
+    const answer = encodeResponse(host, call, result ?? {})
     if (session?.revision && method === 'initialize') {
       await session.keep({ revision: session.revision, client: session.client })
     }
@@ -123,7 +116,7 @@ async function serveRequest(
       if (state) state.hasRecords = true
       const { client, revision } = origin
       const from = { transport: session?.transport, sessionId: session?.id, timeline }
-      host.tellRefused({ error, method, headers, user, route, ip, client, revision, ...from })
+      host.reportRefused({ error, method, headers, user, route, ip, client, revision, ...from })
     }
     reply.respond(encodeError(error, { id, revision }), error)
   } finally {
@@ -135,7 +128,7 @@ async function serveRequest(
 }
 
 function negotiate(session: Session, params: Request['params']): void {
-  checkClientFacts(params)
+  checkClientInfo(params)
   const { protocolVersion, clientInfo, capabilities } = params
   session.revision = isHandshakeRevision(protocolVersion) ? protocolVersion : LATEST_HANDSHAKE
   session.client = {
@@ -160,7 +153,7 @@ export function serveRequests(
   let leave: (() => void) | undefined
   if (session) host.sessions.calls.enter(session, requests.length)
   try {
-    leave = host.inFlight(reason => {
+    leave = host.trackRequest(reason => {
       const error = nodeLost()
       for (const [{ id }, reply] of served) {
         session?.finish(id)

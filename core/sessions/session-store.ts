@@ -1,7 +1,7 @@
 // Session records and their store, which several nodes share. Without one, sessions exist only in the registry.
 import type { IncomingHttpHeaders } from 'node:http'
 import type { User } from '../kernel/user.ts'
-import type { ClientFacts, SessionSetting } from '../mcp/call.ts'
+import type { ClientInfo, SessionSetting } from '../mcp/call.ts'
 import type { LogLevel, RequestId } from '../mcp/protocol.ts'
 import type { Revision } from '../mcp/revisions.ts'
 
@@ -33,12 +33,12 @@ export interface SessionOpening {
 export interface SessionState {
   /** Undefined before the `initialize` response. */
   readonly revision: Revision | undefined
-  readonly client: ClientFacts
+  readonly client: ClientInfo
   readonly logLevel: LogLevel
   readonly watched: readonly string[]
 }
 
-export const NO_CLIENT: ClientFacts = Object.freeze({ info: undefined, capabilities: {} })
+export const NO_CLIENT: ClientInfo = Object.freeze({ info: undefined, capabilities: {} })
 
 export const FIRST_STATE: SessionState = Object.freeze({
   revision: undefined,
@@ -57,7 +57,7 @@ export interface SessionRecord {
   readonly home: string
 }
 
-export type StateChange = SessionSetting | { readonly revision: Revision; readonly client: ClientFacts }
+export type StateChange = SessionSetting | { readonly revision: Revision; readonly client: ClientInfo }
 
 /** Sessions without a store. Routes with the same object have the same sessions. */
 export interface LocalSessions {

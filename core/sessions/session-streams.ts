@@ -9,25 +9,25 @@ import { withoutCredentials } from './credentials.ts'
 import {
   createStreamName,
   type EventId,
+  hasAllAfter,
   isStreamOf,
-  isWholeAfter,
   type SharedStreams,
   StreamFenced,
   sendStored,
 } from './event-store.ts'
 import { createFollowers, type FollowerParts, followStream } from './follow-stream.ts'
 import type { StreamMessage } from './node-messages.ts'
-import { cannotResume, eventsGone, notSure, sessionGone } from './refusals.ts'
 import type { SessionRegistry } from './registry.ts'
 import {
   createResumableStream,
+  formatStreamInfo,
+  parseStreamInfo,
   type ResumableStream,
   type ResumableStreamSettings,
-  readFacts,
   type WriterSettings,
-  writeFacts,
 } from './resumable-stream.ts'
 import type { Session, ThisNode } from './session.ts'
+import { cannotResume, eventsExpired, restoring, sessionNotFound } from './session-errors.ts'
 import type { StreamClaim } from './session-store.ts'
 
 /** A client message for another node's stream. */
@@ -88,7 +88,7 @@ export function createParts(
     sharedWith,
     writerOf(session, requests, more = {}) {
       if (!sharedWith(session)) return undefined
-      const facts = writeFacts({ node: own, requests })
+      const facts = formatStreamInfo({ node: own, requests })
       return { epoch: 0, facts, leaving, written: stream => written(session, stream), ...more }
     },
     make(session, more = {}) {
@@ -158,16 +158,16 @@ export function createSessionStreams(
   }
   const parts = createParts({ ...settings, whenWritten }, followers.tell)
 
-  const checkWhole = async (session: Session, { stream, seq }: EventId) => {
-    if (!(await isWholeAfter(events(session), session.digest, stream, seq))) throw eventsGone()
+  const checkComplete = async (session: Session, { stream, seq }: EventId) => {
+    if (!(await hasAllAfter(events(session), session.digest, stream, seq))) throw eventsExpired()
   }
 
   function resumeHere(stream: ResumableStream, place: EventId, session: Session): Resumption {
     return {
       awaited: stream,
       async check() {
-        if (!stream.endsAt(place.seq)) await checkWhole(session, place)
-        if (!stream.isWhole) throw eventsGone()
+        if (!stream.endsAt(place.seq)) await checkComplete(session, place)
+        if (!stream.isWhole) throw eventsExpired()
       },
       async attach(reader) {
         if (!(await stream.attach(reader, place.seq))) reader.end()
@@ -178,7 +178,7 @@ export function createSessionStreams(
 
   const resumeFinished = (session: Session, place: EventId): Resumption => ({
     awaited: session,
-    check: () => checkWhole(session, place),
+    check: () => checkComplete(session, place),
     async attach(reader) {
       await sendStored({ ...place, store: events(session), session: session.digest, owner: session.holder }, reader)
       // If a message is gone meanwhile, the client resumes again and gets 404.
@@ -195,15 +195,15 @@ export function createSessionStreams(
       const shared = parts.sharedWith(session)
       if (!shared) return here ? resumeHere(here, place, session) : resumeFinished(session, place)
       const state = await shared.state(session.digest, place.stream)
-      if (!state) throw store?.unsure ? notSure() : eventsGone()
-      const facts = readFacts(state.facts)
+      if (!state) throw store?.unsure ? restoring() : eventsExpired()
+      const facts = parseStreamInfo(state.facts)
       if (facts.requests.length === 0 && !state.finished) {
         return resumeHere(await takeOver(parts, session, place.stream, true), place, session)
       }
       if (here && facts.node === name) return resumeHere(here, place, session)
       return {
         awaited: session,
-        check: () => checkWhole(session, place),
+        check: () => checkComplete(session, place),
         attach: reader => followStream(parts, shared, session, place, reader),
       }
     },
@@ -214,7 +214,7 @@ export function createSessionStreams(
       return sent.then(async there => {
         if (there) return
         await registry.end(session, new Error('the node with the stream is gone'))
-        throw sessionGone()
+        throw sessionNotFound()
       })
     },
     receive: (transport, route, take) => void takers.set(`${transport} ${route.path}`, take),
@@ -265,24 +265,24 @@ function claimHere({ claim }: Session, node: string, stream: string): StreamClai
 async function takeOverStream(parts: StreamParts, session: Session, name: string, isResumed: boolean) {
   const { name: node, store, peers, log } = parts.node
   const claim = await (store ? store.claimStream(session.digest, name) : claimHere(session, node, name))
-  if (!claim || session.disposed) throw sessionGone()
+  if (!claim || session.disposed) throw sessionNotFound()
   const { before, epoch } = claim
   const here = session.streams.get(name)
   if (here && before?.node === node && before.stream === name && session.claim?.epoch === epoch) return here
   // After these claims, writes of the previous node are rejected.
   const streams = parts.sharedWith(session)
-  const writer = { epoch, facts: writeFacts({ node, requests: [] }) }
+  const writer = { epoch, facts: formatStreamInfo({ node, requests: [] }) }
   const resumed = isResumed ? await streams?.claim(session.digest, name, writer) : undefined
   const isOther = before && (!isResumed || before.stream !== name)
   const previous = isOther ? await streams?.claim(session.digest, before.stream, writer) : resumed
-  if (session.disposed) throw sessionGone()
-  if (isResumed && !resumed) throw eventsGone()
+  if (session.disposed) throw sessionNotFound()
+  if (isResumed && !resumed) throw eventsExpired()
   session.claim = { stream: name, epoch }
   here?.abandon(true)
   // Gapless without a previous stream, or if this node has all of it.
   const isGapless = !before || (before.node === node && !streams)
   const place = previous?.bus || undefined
-  const stream = await connect(parts, session, { name, epoch, place, begunUntil: resumed?.last, isGapless })
+  const stream = await connect(parts, session, { name, epoch, place, startedUntil: resumed?.last, isGapless })
   parts.addStandalone(session, stream)
   if (session.relieved > epoch) {
     // Another node has taken over and sent a notification.
@@ -302,7 +302,7 @@ interface Connecting {
   readonly name: string
   readonly epoch: number
   readonly place: string | undefined
-  readonly begunUntil: number | undefined
+  readonly startedUntil: number | undefined
   readonly isGapless: boolean
 }
 
@@ -311,7 +311,7 @@ type Placed = readonly [message: string, place: string | undefined]
 async function connect(
   parts: StreamParts,
   session: Session,
-  { name, epoch, place, begunUntil, isGapless }: Connecting,
+  { name, epoch, place, startedUntil, isGapless }: Connecting,
 ) {
   const history = parts.node.bus(session).history
   const position = history?.position
@@ -332,7 +332,7 @@ async function connect(
   const missed = await missedSince()
   if (session.disposed) {
     session.disconnect()
-    throw sessionGone()
+    throw sessionNotFound()
   }
   const older = collect(() => {
     if (missed) for (const { change, place } of missed) session.replay(change, place)
@@ -348,7 +348,7 @@ async function connect(
     if (opened.attended) session.onDispose(() => opened.disconnect())
   }
   const writer = parts.writerOf(session, [], { epoch, fenced, ...(start !== undefined && { place: start }) })
-  const opened = parts.make(session, { name, writer, begunUntil })
+  const opened = parts.make(session, { name, writer, startedUntil })
   stream = opened
   written = last ? undefined : start
   for (const each of [...older, ...waiting.splice(0)]) write(opened, each)

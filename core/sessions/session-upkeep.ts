@@ -1,6 +1,6 @@
 // Keeps the session store up to date: session use, idle sessions, and lost records.
 import type { Timer } from '../http/clock.ts'
-import { takeRecord } from './node-messages.ts'
+import { applyRecord } from './node-messages.ts'
 import type { PeerMessage } from './peers.ts'
 import type { Session, ThisNode } from './session.ts'
 import { shortId } from './session-id.ts'
@@ -111,7 +111,7 @@ export function createSessionUpkeep({ node, evict, tell }: UpkeepParts) {
     if (!restored) return false
     const { version, state } = restored.record
     session.isUnrestored = false
-    takeRecord(session, restored.record, name)
+    applyRecord(session, restored.record, name)
     await tell(restored.nodes, { type: 'restored', session: digest, version, state })
     return true
   }

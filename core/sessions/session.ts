@@ -3,14 +3,14 @@ import type { Clock } from '../http/clock.ts'
 import type { Linked } from '../http/linked-list.ts'
 import type { Logger } from '../kernel/log.ts'
 import type { User } from '../kernel/user.ts'
-import type { AskClient, CallReply, CallSession, ClientFacts, ClientRequest, Offer } from '../mcp/call.ts'
+import type { CallReply, CallSession, ClientInfo, ClientRequest, Offer, RequestSender } from '../mcp/call.ts'
 import type { Change, ChangeBus } from '../mcp/change-bus.ts'
 import type { LogLevel, RequestId } from '../mcp/protocol.ts'
 import type { Revision } from '../mcp/revisions.ts'
 import { type ChangeFeed, type Subscription, WatchedUris } from './change-feed.ts'
 import type { EventStore } from './event-store.ts'
 import type { Peers } from './peers.ts'
-import { type QuestionIds, Questions } from './questions.ts'
+import { PendingRequests, type SessionRequestIds } from './pending-requests.ts'
 import type { ResumableStream } from './resumable-stream.ts'
 import {
   NO_CLIENT,
@@ -28,16 +28,16 @@ export interface SessionChannel {
   close(retry?: number): void
 }
 
-export interface SessionKeeper {
+export interface SessionCallbacks {
   readonly clock: Clock
   used(session: Session, inUse: boolean): void
   /** `elsewhere`: other nodes can continue the session. */
   disposed(session: Session, elsewhere: boolean): void
   finished(session: Session, ids: readonly RequestId[]): void
   keep(session: Session, change: StateChange): Promise<void> | undefined
-  passAnswer(session: Session, id: RequestId, body: Readonly<Record<string, unknown>>): Promise<void> | undefined
+  passResponse(session: Session, id: RequestId, body: Readonly<Record<string, unknown>>): Promise<void> | undefined
   passCancel(session: Session, id: RequestId, reason: string): Promise<void> | undefined
-  nameQuestions(session: Session): () => string
+  requestIdSeries(session: Session): () => string
   charge(session: Session, bytes: number, letIn: boolean): boolean
   feedOn(route: Offer['route']): ChangeFeed
 }
@@ -48,17 +48,17 @@ export interface ThisNode {
   /** Undefined: sessions exist only in this process. */
   readonly store: SessionStore | undefined
   readonly peers: Peers
-  readonly questionIds: QuestionIds
+  readonly requestIds: SessionRequestIds
   readonly events: (session: Session) => EventStore
   readonly bus: (session: Session) => ChangeBus
   readonly bounds: SessionBounds
   readonly log: Logger
   readonly clock: Clock
-  readonly figures: SessionFigures
+  readonly figures: SessionMetrics
   readonly sessions: Map<string, Session>
 }
 
-export interface SessionFigures {
+export interface SessionMetrics {
   watch(node: string, sessions: ReadonlyMap<string, Session>): void
   opened(session: Session): void
   ended(session: Session): void
@@ -67,17 +67,17 @@ export interface SessionFigures {
 
 const LISTS = new Set(['tools', 'resources', 'prompts'] as const)
 
-export interface SessionFacts {
+export interface SessionFields {
   readonly id: string
   readonly digest: string
   readonly offer: Offer
-  readonly keeper: SessionKeeper
+  readonly keeper: SessionCallbacks
   readonly opening: SessionOpening
   readonly home: string
   readonly version: number
 }
 
-export class Session implements CallSession, AskClient, Linked {
+export class Session implements CallSession, RequestSender, Linked {
   readonly id: string
   readonly digest: string
   offer: Offer
@@ -91,7 +91,7 @@ export class Session implements CallSession, AskClient, Linked {
   /** The newest claim by another node; 0: none. */
   relieved = 0
   revision: Revision | undefined
-  client: ClientFacts = NO_CLIENT
+  client: ClientInfo = NO_CLIENT
   logLevel: LogLevel = 'info'
   /** Time of the last use, milliseconds since the epoch. */
   lastUsed: number
@@ -100,18 +100,18 @@ export class Session implements CallSession, AskClient, Linked {
   older: this | undefined = undefined
   newer: this | undefined = undefined
   linked = false
-  readonly #keeper: SessionKeeper
+  readonly #keeper: SessionCallbacks
   #watched: WatchedUris | undefined
   #channel: SessionChannel | undefined
   #calls: Map<RequestId, Pick<CallReply, 'cancel'>> | undefined
-  #questions: Questions | undefined
+  #questions: PendingRequests | undefined
   #subscription: Subscription | undefined
   #disposing: Array<() => void> | undefined
   #streams: Map<string, ResumableStream> | undefined
   #runOver: (() => void) | undefined
   #uses = 0
 
-  constructor({ id, digest, offer, keeper, opening, home, version }: SessionFacts) {
+  constructor({ id, digest, offer, keeper, opening, home, version }: SessionFields) {
     this.id = id
     this.digest = digest
     this.offer = offer
@@ -256,14 +256,14 @@ export class Session implements CallSession, AskClient, Linked {
   }
 
   ask(request: ClientRequest): Promise<unknown> {
-    this.#questions ??= new Questions(this.#keeper.nameQuestions(this), this.#keeper.clock)
+    this.#questions ??= new PendingRequests(this.#keeper.requestIdSeries(this), this.#keeper.clock)
     return this.#questions.ask(request)
   }
 
   /** Accepts a response for any node. Unknown ids are ignored. */
   answer(id: RequestId, body: Readonly<Record<string, unknown>>): Promise<void> | undefined {
     if (this.#questions?.answer(id, body)) return undefined
-    return this.#keeper.passAnswer(this, id, body)
+    return this.#keeper.passResponse(this, id, body)
   }
 
   /** `task` runs once when `runSession` must end here: on session end or takeover. */

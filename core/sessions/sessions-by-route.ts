@@ -5,15 +5,15 @@ import { StartError } from '../http/errors.ts'
 import { getOrCreate } from '../http/get-or-create.ts'
 import type { Logger } from '../kernel/log.ts'
 import type { Metrics } from '../kernel/metrics.ts'
-import type { AdmitCaller, Offer, RequestFacts } from '../mcp/call.ts'
+import type { AdmitCaller, Offer, RequestInfo } from '../mcp/call.ts'
 import type { ChangeBus } from '../mcp/change-bus.ts'
 import type { McpRoute } from '../mcp/routes.ts'
-import { type ChangeFeed, createChangeFeed, createWatchNews } from './change-feed.ts'
+import { type ChangeFeed, createChangeFeed, createWatchCounter } from './change-feed.ts'
 import type { EventStore } from './event-store.ts'
 import type { Peers } from './peers.ts'
-import { createQuestionIds } from './questions.ts'
+import { createRequestIdSeries } from './pending-requests.ts'
 import { createRunningCalls, createSessionRegistry, type SessionRegistry } from './registry.ts'
-import type { Session, SessionFigures, ThisNode } from './session.ts'
+import type { Session, SessionMetrics, ThisNode } from './session.ts'
 import type { SessionIds } from './session-id.ts'
 import type { LocalSessions, SessionBounds, SessionStore } from './session-store.ts'
 import { createSessionStreams, type SessionStreams } from './session-streams.ts'
@@ -32,10 +32,10 @@ interface SessionsSettings {
   readonly bounds: SessionBounds
   readonly ids: SessionIds
   /** Keys of 32 bytes; the first signs, all verify. */
-  readonly questionKeys: readonly Buffer[]
+  readonly requestIdKeys: readonly Buffer[]
   readonly log: Logger
   readonly clock: Clock
-  readonly makeOffer: (facts: RequestFacts) => Offer | Promise<Offer>
+  readonly makeOffer: (facts: RequestInfo) => Offer | Promise<Offer>
   readonly admit: AdmitCaller
   readonly figures: Metrics
 }
@@ -99,9 +99,9 @@ const joinStreams = (on: (route: McpRoute) => SessionStreams): SessionStreams =>
 })
 
 export function createSessionsByRoute(settings: SessionsSettings) {
-  const { routes, storesOn, bounds, ids, log, clock, makeOffer, admit, figures, questionKeys } = settings
+  const { routes, storesOn, bounds, ids, log, clock, makeOffer, admit, figures, requestIdKeys } = settings
   const feeds = new Map<ChangeBus, ChangeFeed>()
-  const watching = createWatchNews()
+  const watching = createWatchCounter()
   function feedOn(route: McpRoute): ChangeFeed {
     const { changeBus } = storesOn(route)
     return getOrCreate(feeds, changeBus, () => createChangeFeed(changeBus, log, watching.note))
@@ -118,7 +118,7 @@ export function createSessionsByRoute(settings: SessionsSettings) {
       name: sessionStore.node,
       store: sessionStore.shared ? sessionStore : undefined,
       peers,
-      questionIds: createQuestionIds(questionKeys, sessionStore.node),
+      requestIds: createRequestIdSeries(requestIdKeys, sessionStore.node),
       events: session => storesOn(session.offer.route).eventStore,
       bus: session => storesOn(session.offer.route).changeBus,
       bounds,
@@ -174,7 +174,7 @@ function countSessions(node: string, sessions: ReadonlyMap<string, Session>) {
   return counts.values()
 }
 
-function createSessionFigures(figures: Metrics, ids: SessionIds): SessionFigures {
+function createSessionFigures(figures: Metrics, ids: SessionIds): SessionMetrics {
   const opened = figures.counter({
     name: 'mcp_host_sessions_opened_total',
     help: 'Sessions that were opened at this node.',

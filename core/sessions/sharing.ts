@@ -27,7 +27,7 @@ export const keepsSessions = ({ stateless, revisions }: CompiledRoute) =>
   !stateless && revisions.some(isHandshakeRevision)
 
 /** True if no other process can serve the sessions during shutdown. */
-export const isServedHereAlone = ({ shared }: SessionStore | LocalSessions, processes: number) =>
+export const isOnlyLocal = ({ shared }: SessionStore | LocalSessions, processes: number) =>
   !shared || (shared === 'host' && processes === 1)
 
 const names = (routes: readonly CompiledRoute[]) => routes.map(({ path }) => `routes['${path}']`).join(', ')

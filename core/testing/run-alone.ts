@@ -173,7 +173,7 @@ async function answerCall(
       channel: { send, cancellation: Cancellation.of(signal), disconnect: () => undefined },
     })
 
-  let result = await services.answer(call({}))
+  let result = await services.dispatch(call({}))
   if (unanswered !== undefined) throw unanswered
   while (resultTypeOf(result)?.name === 'input_required') {
     const { inputRequests, requestState } = result as {
@@ -184,7 +184,7 @@ async function answerCall(
     for (const [key, asked] of Object.entries(inputRequests)) {
       inputResponses[key] = await questioned.answer(asked.method, asked.params, key)
     }
-    result = await services.answer(call({ inputResponses, requestState }))
+    result = await services.dispatch(call({ inputResponses, requestState }))
   }
   return result
 }

@@ -1,5 +1,5 @@
 // Writes an audit trail: a line for each executed or refused request, in a chain that reveals changes.
-import { blame, type ToolItem } from '../../core/auth.ts'
+import { attributeError, type ToolItem } from '../../core/auth.ts'
 import { HostError } from '../../core/index.ts'
 import { definePlugin, type InternalHost, nearest, type Services } from '../../core/internal.ts'
 import { type CallRecord, isObject, StartError } from '../../core/plugin.ts'
@@ -38,7 +38,7 @@ function lintArguments(
     const found = tools.filter(({ key }) => key === tool)
     if (found.length === 0) {
       const near = nearest(tool, keys)
-      if (near === undefined && !services.knowsItems()) continue
+      if (near === undefined && !services.hasStaticItems()) continue
       warn(`no tool with this name is defined at startup: its arguments are not written${hintOf(near)}`, [tool])
       continue
     }
@@ -70,7 +70,7 @@ function refuseUnwritten(host: InternalHost, trail: () => Trail | undefined, isL
     const reason = `the audit: ${failure}`
     const error = new HostError('unavailable', { detail, headers: { 'Retry-After': '2' }, reason })
     turnedAway.add(error)
-    blame(error, host.name)
+    attributeError(error, host.name)
     throw error
   })
   const [, at = ''] = host.config.at

@@ -1,6 +1,6 @@
 // Checks of `mcp-host doctor --config`: sends requests to the provider with the configured credentials.
 import { randomBytes } from 'node:crypto'
-import { shownUrl } from '../../core/auth.ts'
+import { redactUrl } from '../../core/auth.ts'
 import { type Examination, errorText, isObject, type PluginFinding } from '../../core/plugin.ts'
 import { createIssuerKeys } from '../families/issuer-keys/index.ts'
 import type { FilledAuthBridge } from './options.ts'
@@ -116,7 +116,7 @@ async function checkAuthorization(connection: Connection, redirectUri: string): 
   try {
     const headers = { Accept: 'text/html', 'Accept-Language': 'en', 'User-Agent': 'mcp-host doctor' }
     const response = await fetch(address, { redirect: 'manual', headers, signal: AbortSignal.timeout(10_000) })
-    const text = await readText(response, shownUrl(address.href))
+    const text = await readText(response, redactUrl(address.href))
     const location = response.headers.get('location')
     const target = location !== null && URL.canParse(location, url) ? new URL(location, url) : undefined
     const { origin, pathname } = new URL(redirectUri)
@@ -175,7 +175,7 @@ export async function checkKeys({ ask, server, settings }: Connection): Promise<
   try {
     const response = await ask(url, { headers: { Accept: 'application/json' } })
     const clocks = compareClocks(response, asked, Date.now())
-    return [await readKeys(response, shownUrl(url)), ...clocks]
+    return [await readKeys(response, redactUrl(url)), ...clocks]
   } catch (error) {
     return [failed('keys', error)]
   }

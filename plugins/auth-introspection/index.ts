@@ -6,8 +6,8 @@ import {
   fetchJson,
   isLoopback,
   needResource,
+  redactUrl,
   sameResources,
-  shownUrl,
   stringsAt,
 } from '../../core/auth.ts'
 import { definePlugin, type InternalHost } from '../../core/internal.ts'
@@ -135,7 +135,7 @@ async function introspect(
     headers['Authorization'] = basicCredentials(clientId, clientSecret)
   }
   const { status, body } = await fetchJson(endpoint, { method: 'POST', body: form.toString(), headers, signal })
-  const shown = shownUrl(endpoint)
+  const shown = redactUrl(endpoint)
   if (status === 401 || status === 403) throw new Error(`${shown} answers ${status}: check clientId and clientSecret`)
   if (status !== 200) throw new Error(`${shown} answers ${status}`)
   if (!isObject(body) || typeof body['active'] !== 'boolean')

@@ -3,9 +3,9 @@ import {
   type AuthorizationServer,
   isLoopback,
   type PublicJwk,
-  publicKeyIn,
+  publicKeyTypeOf,
+  redactUrl,
   sameResources,
-  shownUrl,
 } from '../../core/auth.ts'
 import type { InternalHost } from '../../core/internal.ts'
 import { errorText, type Logger, parseDuration, type Route, StartError } from '../../core/plugin.ts'
@@ -63,7 +63,7 @@ function requireIssuerName({ authority, issuer, jwksUri, keys, secret }: IssuerO
       'secret',
     )
   }
-  const key = secret === undefined ? undefined : publicKeyIn(secret)
+  const key = secret === undefined ? undefined : publicKeyTypeOf(secret)
   if (key !== undefined) {
     throw invalid(`it is ${key}: anyone who has it could sign tokens; put public keys into keys: [...]`, 'secret')
   }
@@ -173,7 +173,7 @@ function fetchKeys(host: InternalHost, options: FilledAuthJwt, { issuer, name, p
     issuer.jwksUri === undefined ? (issuer.authority === undefined ? 'issuer' : 'authority') : 'jwksUri',
   ]
   if (url.startsWith('http:') && !isLoopback(new URL(url).hostname)) {
-    const what = `keys are fetched over plain http, from ${shownUrl(url)}: anyone on the network path can replace them; use https`
+    const what = `keys are fetched over plain http, from ${redactUrl(url)}: anyone on the network path can replace them; use https`
     host.report(
       new StartError('MH2005', what, { at: urlPath }),
       process.env['NODE_ENV'] === 'production' ? 'error' : 'warning',

@@ -1,6 +1,6 @@
 // Options of auth-jwt for well-known providers. Spread a preset to change it.
 
-import { shownUrl } from '../../core/auth.ts'
+import { redactUrl } from '../../core/auth.ts'
 import { StartError } from '../../core/plugin.ts'
 import type { AuthJwtOptions } from './options.ts'
 
@@ -10,7 +10,7 @@ const requireHostName = (value: string, preset: string): string => {
   if (/^[a-z0-9.-]+(?::\d+)?$/i.test(value)) return value
   throw new StartError(
     'MH2008',
-    `${preset}(): "${shownUrl(value)}" is not a host name; write it without https:// and path`,
+    `${preset}(): "${redactUrl(value)}" is not a host name; write it without https:// and path`,
     { exitCode: 2 },
   )
 }

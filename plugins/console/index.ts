@@ -110,7 +110,7 @@ function setup(host: InternalHost, options: FilledConsoleOptions) {
   async function serve(running: Operator, api: Handlers): Promise<void> {
     const { port, host: address, allowedHosts } = options
     const takesTokens = options.token !== undefined || !roleLogin
-    const makeServer = isLoopback(address) ? undefined : running.makeServer
+    const makeServer = isLoopback(address) ? undefined : running.createServer
     try {
       server = await openConsoleServer({
         host,

@@ -1,5 +1,5 @@
 // Screen 12: the config without secrets, functions and code.
-import { shownUrl } from '../../core/auth.ts'
+import { redactUrl } from '../../core/auth.ts'
 import { isConfiguredPlugin, type Operator } from '../../core/internal.ts'
 
 const MASK = '***'
@@ -9,7 +9,7 @@ function masked(value: unknown, path: readonly (string | number)[], operator: Op
   // A fixed value or default of an argument can be a secret.
   if (path.at(-3) === 'arguments' && (path.at(-1) === 'value' || path.at(-1) === 'default')) return MASK
   if (typeof value === 'function') return '[function]'
-  if (typeof value === 'string') return operator.isSecret(path) ? MASK : shownUrl(value)
+  if (typeof value === 'string') return operator.isSecret(path) ? MASK : redactUrl(value)
   if (typeof value === 'number') return operator.isSecret(path) ? MASK : value
   if (typeof value === 'bigint') return String(value)
   if (typeof value !== 'object' || value === null) return value

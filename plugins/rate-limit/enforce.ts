@@ -1,6 +1,6 @@
 // Applies the limits to requests and calls: keys of callers, 429 responses and the RateLimit headers.
 import { hash } from 'node:crypto'
-import { addressKey, blame, type ToolItem } from '../../core/auth.ts'
+import { addressKey, attributeError, type ToolItem } from '../../core/auth.ts'
 import { HostError, type User } from '../../core/index.ts'
 import type { Call, HostContext, HostMiddleware, Next } from '../../core/plugin.ts'
 import { limitOwnerOf } from '../../core/transport.ts'
@@ -56,7 +56,7 @@ function createError({ plugin, count }: Limiter, { detail, reason, limit, retryA
     data: { reason: 'rate-limited', limit, retryAfter, retryable: true },
     reason,
   })
-  blame(error, plugin)
+  attributeError(error, plugin)
   count(limit)
   return error
 }

@@ -84,7 +84,7 @@ function warnOfUnmatchedRules({ rules }: Limits, host: RedisHost) {
   for (const { glob } of rules) {
     if (tools.some(tool => matchesGlob(glob, tool))) continue
     const suggestion = nearest(glob.replaceAll('*', ''), tools)
-    if (suggestion === undefined && !host.services.knowsItems()) continue
+    if (suggestion === undefined && !host.services.hasStaticItems()) continue
     const hint = suggestion === undefined ? '' : `; did you mean "${suggestion}"?`
     const what = `the limit matches no tool that is defined at startup${hint}`
     host.report(new StartError('MH1113', what, { at: [...host.config.at, 'tools', glob] }), 'warning')

@@ -1,5 +1,5 @@
 // Counts in the store of all nodes. If the store does not respond, `onFailure` applies.
-import { blame } from '../../core/auth.ts'
+import { attributeError } from '../../core/auth.ts'
 import { HostError } from '../../core/index.ts'
 import type { InternalHost } from '../../core/internal.ts'
 import { errorText } from '../../core/plugin.ts'
@@ -40,7 +40,7 @@ function createUnavailable(cause: unknown, { name }: InternalHost, store: string
     reason: `rate limits cannot be counted in ${store}, and onFailure is closed`,
     cause,
   })
-  blame(error, name)
+  attributeError(error, name)
   return error
 }
 

@@ -137,7 +137,7 @@ export class Followers {
     const params = this.#tasks.details(record)
     for (const [notify, version] of [...followed.told]) {
       if (version >= record.version || !followed.told.has(notify)) continue
-      if (!this.#tasks.mayHear(this.#calls.get(notify), record)) continue
+      if (!this.#tasks.canSubscribe(this.#calls.get(notify), record)) continue
       followed.told.set(notify, record.version)
       notify('notifications/tasks', params)
     }

@@ -5,9 +5,9 @@ import type { IncomingHttpHeaders } from 'node:http'
 import { HostError, type JsonObject, type ToolDefinition, type User } from '../../core/index.ts'
 import { type Call, errorText, isObject, type McpRoute } from '../../core/plugin.ts'
 import {
-  type ClientFacts,
+  type ClientInfo,
   limitOwnerOf,
-  type RequestFacts,
+  type RequestInfo,
   type ToolsetChoice,
   withoutCredentials,
 } from '../../core/transport.ts'
@@ -19,7 +19,7 @@ export interface Work {
   readonly tool: string
   readonly args: unknown
   readonly meta: JsonObject
-  readonly client: ClientFacts
+  readonly client: ClientInfo
   /** The caller, without the expiry of the token. */
   readonly user?: Omit<User, 'expiresAt'>
   readonly ip: string
@@ -67,7 +67,7 @@ export function workOf(call: Call, tool: ToolDefinition, args: unknown, isOfTool
   }
 }
 
-export const factsOf = (work: Work, route: McpRoute, signal: RequestFacts['signal']): RequestFacts => {
+export const factsOf = (work: Work, route: McpRoute, signal: RequestInfo['signal']): RequestInfo => {
   const { params, user, headers = {}, ip, choice } = work
   return { route, params, user: user && { ...user }, headers, ip, choice, signal }
 }

@@ -3,13 +3,13 @@
 import { HostError, ToolError } from '../../core/index.ts'
 import type { McpRoute, Timer } from '../../core/plugin.ts'
 import {
-  type AskClient,
   Cancellation,
   type ClientRequest,
-  encodeAnswer,
+  encodeResponse,
   type InputRequest,
   isAnswer,
   MODERN_REVISION,
+  type RequestSender,
   type Transport,
 } from '../../core/transport.ts'
 import {
@@ -45,7 +45,7 @@ interface Pauses {
   resume(): Promise<void>
 }
 
-class RunQuestions implements AskClient {
+class RunQuestions implements RequestSender {
   readonly #store: TaskStore
   readonly #lease: TaskLease
   readonly #questions: TaskQuestion[]
@@ -302,7 +302,7 @@ export class TaskRun {
     })
     let answer = ''
     await offer.run(async () => {
-      answer = String(encodeAnswer(transport, call, await transport.answer(call)))
+      answer = String(encodeResponse(transport, call, await transport.dispatch(call)))
     })
     const outcome = JSON.stringify((JSON.parse(answer) as { readonly result: object }).result)
     if (Buffer.byteLength(outcome) <= settings.maxSize) return { state: 'completed', outcome }

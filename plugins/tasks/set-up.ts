@@ -103,7 +103,7 @@ function createService(store: TaskStore, routes: readonly McpRoute[], { host, ..
     transport: transportOf(host),
     routes: new Map(routes.map(route => [route.path, route])),
     log: host.log,
-    inFlight: host.services.inFlight,
+    inFlight: host.services.trackRequest,
   })
   const { makeOffer } = host.services
   const tasks = new Tasks({ ...shared, store, policy, makeOffer, queued: (queue, most) => worker.serve(queue, most) })

@@ -194,7 +194,7 @@ export class Tasks {
     return record
   }
 
-  mayHear(call: Call | undefined, task: Pick<TaskRecord, 'queue'>): boolean {
+  canSubscribe(call: Call | undefined, task: Pick<TaskRecord, 'queue'>): boolean {
     return call !== undefined && this.#host.policy.allowsNow(call, task)
   }
 

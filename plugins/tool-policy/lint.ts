@@ -30,7 +30,7 @@ function lintRules({ host, services, rules }: LintSubject, items: readonly Catal
     const alike = items.filter(({ kind }) => kind === rule.kind).map(({ key }) => key)
     const keys = rule.ofSkills ? new Set(alike.flatMap(skillFoldersOf)) : alike
     const near = nearest(rule.glob.replaceAll('*', ''), keys)
-    if (near === undefined && !services.knowsItems()) continue
+    if (near === undefined && !services.hasStaticItems()) continue
     const hint = prefixHint(rule) || (near === undefined ? '' : `; did you mean "${near}"?`)
     const what = `the rule matches nothing that is defined at startup${hint}`
     const found = new StartError('MH2721', what, { at: [...host.config.at, 'rules', rule.key] })

@@ -18,9 +18,9 @@ function checkPinned(pinned: readonly string[], host: InternalHost, services: Se
   const names = [...new Set(items.flatMap(({ kind, key }) => (kind === 'tools' ? key : [])))]
   for (const [index, text] of pinned.entries()) {
     const at = [...host.config.at, 'pinned', index]
-    if (!isGlob(text) && !names.includes(text) && services.knowsItems()) {
+    if (!isGlob(text) && !names.includes(text) && services.hasStaticItems()) {
       host.report(new StartError('MH2920', `there is no tool "${text}" to pin; ${didYouMean(text, names)}`, { at }))
-    } else if (isGlob(text) && services.knowsItems() && !names.some(name => matchesGlob(text, name))) {
+    } else if (isGlob(text) && services.hasStaticItems() && !names.some(name => matchesGlob(text, name))) {
       host.report(new StartError('MH2920', `"${text}" pins no tool that is defined at startup`, { at }), 'warning')
     }
   }

@@ -6,16 +6,16 @@ import { closed, count, definePlugin } from '../../core/internal.ts'
 import { type HostContext, type McpRoute, type OptionsOf, StartError } from '../../core/plugin.ts'
 import {
   createLineReply,
-  demandBatches,
   encodeError,
   type ForwardedMessage,
+  filterUpdates,
   HANDSHAKE_REVISIONS,
-  heardBy,
   openEventStream,
   RETRY,
   readBody,
   readMessages,
   receiveMessage,
+  requireBatches,
   type Session,
   serveRequests,
   shuttingDown,
@@ -30,7 +30,7 @@ import {
 function validated(text: string, { revision }: Session): readonly ValidMessage[] {
   const read = readMessages(text)
   if (!('kind' in read)) {
-    demandBatches(revision)
+    requireBatches(revision)
     return validBatch(read)
   }
   if (read.kind === 'invalid') throw read.error
@@ -75,7 +75,7 @@ function createMessagePost(host: Transport, route: McpRoute, maxConcurrent: numb
       const facts = { ...sender, error, route: offer.route, ip: offer.ip, client, revision, transport, sessionId }
       for (const message of messages) {
         if (message.kind !== 'request') continue
-        host.tellRefused({ ...facts, method: message.method })
+        host.reportRefused({ ...facts, method: message.method })
         session.send(encodeError(error, { id: message.id, revision }))
       }
     }
@@ -119,7 +119,7 @@ function createStreamGet(host: Transport, route: McpRoute) {
       ended.catch(err => host.log.warn({ code: 'MH1413', err }, 'could not notify other nodes that a session ended'))
     })
     const stream = openEventStream(ctx.res, { log: host.log })
-    const heard = heardBy(stream, session.offer, user)
+    const heard = filterUpdates(stream, session.offer, user)
     session.connect({
       send: message => heard.send(message),
       close(retry) {

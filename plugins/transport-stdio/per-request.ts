@@ -55,7 +55,7 @@ export function createPerRequest(host: Transport, { route, params, user, maxConc
         if (error !== thrown)
           host.log.error({ code: 'MH1610', err: thrown, method, route: route.path }, 'a call failed')
         const from = { client: meta?.client, revision: meta?.version, transport: undefined, sessionId: undefined }
-        host.tellRefused({ error, method, headers, user, route, ip, ...from })
+        host.reportRefused({ error, method, headers, user, route, ip, ...from })
         reply.respond(encodeError(error, { id, revision: meta?.version }))
       } finally {
         running.delete(id)

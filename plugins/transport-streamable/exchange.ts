@@ -4,8 +4,8 @@ import type { HostContext, Revision } from '../../core/plugin.ts'
 import {
   type CallReply,
   Cancellation,
-  type EncodedAnswer,
-  LARGE_ANSWER,
+  type EncodedResponse,
+  LARGE_TEXT,
   LATEST_HANDSHAKE,
   type Message,
   openEventStream,
@@ -88,7 +88,7 @@ export class PostExchange implements CallReply, TimeoutEntry {
   due = 0
   readonly #context: ExchangeContext
   readonly #post: Post
-  readonly #answers: EncodedAnswer[] = []
+  readonly #answers: EncodedResponse[] = []
   #replies: BatchReply[] | undefined
   #sink: Sink | undefined
   #remaining: number
@@ -119,7 +119,7 @@ export class PostExchange implements CallReply, TimeoutEntry {
     return reply
   }
 
-  overdue() {
+  onTimeout() {
     this.#isLate = true
     if (this.#holds === 0) this.#openSink()
   }
@@ -148,7 +148,7 @@ export class PostExchange implements CallReply, TimeoutEntry {
     if (this.#remaining > 0) this.#openSink()?.send(message)
   }
 
-  respond(answer: EncodedAnswer, error?: HostError) {
+  respond(answer: EncodedResponse, error?: HostError) {
     if (this.#remaining === 0) return
     if (error) this.#post.ctx.state.refusal = error
     this.#remaining--
@@ -175,7 +175,7 @@ export class PostExchange implements CallReply, TimeoutEntry {
     if (firstAnswer === undefined) return void this.#openSink()?.end()
     const answer = batch ? `[${this.#answers.join(',')}]` : firstAnswer
     // Node writes a short string together with the response head.
-    const body = typeof answer !== 'string' ? answer.bytes : answer.length > LARGE_ANSWER ? Buffer.from(answer) : answer
+    const body = typeof answer !== 'string' ? answer.bytes : answer.length > LARGE_TEXT ? Buffer.from(answer) : answer
     // Responses are released before the reader has read the body.
     this.#answers.length = 0
     // An array is faster than merged objects.
@@ -226,7 +226,7 @@ class BatchReply implements CallReply {
   send(message: string) {
     if (!this.cancellation.aborted && !this.#answered) this.#exchange.send(message)
   }
-  respond(answer: EncodedAnswer, error?: HostError) {
+  respond(answer: EncodedResponse, error?: HostError) {
     if (this.cancellation.aborted || this.#answered) return
     this.#answered = true
     this.#exchange.respond(answer, error)

@@ -5,7 +5,7 @@ import { HostError, type LogLevel } from '../../core/index.ts'
 import { type Call, isObject, type Revision } from '../../core/plugin.ts'
 import {
   ASSUMED_REVISION,
-  type ClientFacts,
+  type ClientInfo,
   checkHeaderParams,
   decodeHeaderValue,
   isHandshakeRevision,
@@ -57,13 +57,13 @@ export const readVersionHeader = (headers: IncomingHttpHeaders): string | undefi
 /** Protocol version and sender metadata of a message. */
 export interface Meta {
   readonly revision: Revision
-  readonly client: ClientFacts
+  readonly client: ClientInfo
   readonly logLevel: LogLevel | undefined
 }
 
 type Incoming = Extract<Message, { kind: 'request' | 'notification' }>
 
-const UNKNOWN_CLIENT: ClientFacts = { info: undefined, capabilities: {} }
+const UNKNOWN_CLIENT: ClientInfo = { info: undefined, capabilities: {} }
 
 /** True if `_meta` or the version header names a version without handshake. */
 export function isModern(message: ValidMessage, header: string | undefined): boolean {

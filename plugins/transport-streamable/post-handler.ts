@@ -3,7 +3,6 @@ import { HostError } from '../../core/index.ts'
 import type { HostContext, McpRoute } from '../../core/plugin.ts'
 import {
   ASSUMED_REVISION,
-  demandBatches,
   encodeError,
   isModernRevision,
   type Message,
@@ -11,6 +10,7 @@ import {
   type RequestId,
   readBody,
   readMessages,
+  requireBatches,
   serveRequests,
   statusOf,
   type Transport,
@@ -65,9 +65,9 @@ export function createPostHandler(host: Transport, route: McpRoute) {
 
   function serveBatch(messages: readonly Message[], ctx: HostContext) {
     const header = readVersionHeader(ctx.req.headers)
-    demandBatches(header ?? ASSUMED_REVISION)
+    requireBatches(header ?? ASSUMED_REVISION)
     const valid = validBatch(messages)
-    if (valid.some(message => isModern(message, header))) demandBatches(MODERN_REVISION)
+    if (valid.some(message => isModern(message, header))) requireBatches(MODERN_REVISION)
     if (serveSession) return serveSession(valid, ctx, true)
     const requests = valid.filter(message => message.kind === 'request')
     const [first] = requests

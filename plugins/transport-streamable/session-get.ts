@@ -3,7 +3,7 @@ import { HostError } from '../../core/index.ts'
 import type { HostContext, McpRoute } from '../../core/plugin.ts'
 import {
   type EventStream,
-  heardBy,
+  filterUpdates,
   isModernRevision,
   MAX_OPEN_GETS,
   type Offer,
@@ -50,7 +50,7 @@ export function createSessionGetHandlers(host: Transport, route: McpRoute) {
       res,
       host.watchCaller({ route, params, user }, () => reader.end(RETRY)),
     )
-    return heardBy(reader, offer, user)
+    return filterUpdates(reader, offer, user)
   }
 
   /** Opens a stream for messages that belong to no call. The previous one stays open and silent. */

@@ -2,12 +2,12 @@
 import { HostError } from '../../core/index.ts'
 import type { HostContext, McpRoute } from '../../core/plugin.ts'
 import {
-  demandBatches,
   HANDSHAKE_REVISIONS,
   isHandshakeRevision,
   MODERN_REVISION,
   type RequestId,
   receiveMessage,
+  requireBatches,
   type Session,
   serveRequests,
   type Transport,
@@ -97,7 +97,7 @@ export function createSessionPostHandler(host: Transport, route: McpRoute, conte
       if (isInitialize && session.revision !== undefined) {
         throw new HostError('invalidRequest', { detail: 'the session is initialized already' })
       }
-      if (batch) demandBatches(session.revision)
+      if (batch) requireBatches(session.revision)
       for (const message of messages) if (message.kind !== 'request') await receiveMessage(session, message)
       if (requests.length === 0) return respondAccepted(ctx)
       await serveAll(session, requests, ctx, batch)

@@ -84,7 +84,7 @@ export function createNodeRelay(host: RelayHost, findServer: (server: string) =>
     const cancellation = new Cancellation()
     let leave: () => void
     try {
-      leave = host.services.inFlight(reason => cancellation.abort(reason))
+      leave = host.services.trackRequest(reason => cancellation.abort(reason))
     } catch {
       return reply({ kind: 'ended', request, end: { gone: true } })
     }

@@ -1,6 +1,6 @@
 // One upstream server: its own connection for lists, its state, reconnection, and the sessions of callers.
 import { isDeepStrictEqual } from 'node:util'
-import { loginEnded, shownUrl } from '../../core/auth.ts'
+import { loginEnded, redactUrl } from '../../core/auth.ts'
 import { type CallContext, type CallToolResult, type Definition, type JsonSchema, ToolError } from '../../core/index.ts'
 import { CallQueue, type InternalHost } from '../../core/internal.ts'
 import type { Call, ServedToolset, Timer } from '../../core/plugin.ts'
@@ -236,7 +236,7 @@ export class Upstream implements UpstreamClient {
     return {
       name,
       transport: http ? 'http' : 'stdio',
-      target: http ? shownUrl(http.url) : (command?.command ?? ''),
+      target: http ? redactUrl(http.url) : (command?.command ?? ''),
       state: this.state,
       since: this.#since,
       ...('nextAttempt' in state && { nextAttempt: state.nextAttempt }),

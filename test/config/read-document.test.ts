@@ -1,13 +1,13 @@
 // Configs in YAML: where each key stands, keys that stand twice, and documents with very many keys.
 import { expect } from 'chai'
-import { DocumentFault, readYaml } from '../../core/config/read-document.ts'
+import { ReadError, readYaml } from '../../core/config/read-document.ts'
 import { itThorough } from '../support/thorough.ts'
 
-function faultOf(source: string): DocumentFault {
+function faultOf(source: string): ReadError {
   try {
     readYaml(source)
   } catch (error) {
-    if (error instanceof DocumentFault) return error
+    if (error instanceof ReadError) return error
     throw error
   }
   throw new Error('nothing was refused')

@@ -4,7 +4,7 @@ import { checkConfig, formatProblems } from '../../core/config/check-config.ts'
 import { buildConfigSchema } from '../../core/config/config-schema.ts'
 import { followRef, isSecretAt, trimSecrets } from '../../core/config/walk-schema.ts'
 import { createHost, pluginsOf } from '../../core/create-host.ts'
-import { shownUrl } from '../../core/http/request-target.ts'
+import { redactUrl } from '../../core/http/request-target.ts'
 import type { Config, JsonSchema } from '../../core/index.ts'
 import { builtInPlugins } from '../../plugins/index.ts'
 import { createTestLog } from '../support/start-host.ts'
@@ -262,7 +262,7 @@ describe('Secret redaction', () => {
   })
 })
 
-describe('shownUrl', () => {
+describe('redactUrl', () => {
   for (const [url, shown] of [
     ['https://login.example/a/b', 'https://login.example/a/b'],
     ['https://login.example/a?b=c', 'https://login.example/a…'],
@@ -272,6 +272,6 @@ describe('shownUrl', () => {
     ['@acme/tools', '@acme/tools'],
     ['./a?b', './a?b'],
   ] as const) {
-    it(`shows ${url} as ${shown}`, () => expect(shownUrl(url)).to.equal(shown))
+    it(`shows ${url} as ${shown}`, () => expect(redactUrl(url)).to.equal(shown))
   }
 })

@@ -64,7 +64,7 @@ before(() => {
 })
 
 /** Where it is wrong; nothing: it is fine. */
-function faultsOf(compose: unknown): string[] {
+function problemsOf(compose: unknown): string[] {
   takes(compose)
   return (takes.errors ?? []).map(
     ({ instancePath, message, params }) => `${instancePath}: ${message} ${JSON.stringify(params)}`,
@@ -72,7 +72,7 @@ function faultsOf(compose: unknown): string[] {
 }
 
 describe('examples/deploy/docker/compose.yaml', () => {
-  it('conforms to the Compose specification', () => expect(faultsOf(parse(COMPOSE))).to.deep.equal([]))
+  it('conforms to the Compose specification', () => expect(problemsOf(parse(COMPOSE))).to.deep.equal([]))
 
   for (const [from, to, where] of [
     ['restart: unless-stopped', 'restrat: unless-stopped', '/services/redis'],
@@ -84,7 +84,7 @@ describe('examples/deploy/docker/compose.yaml', () => {
     it(`validation reports ${to}`, () => {
       const wrong = COMPOSE.replace(from, to)
       expect(wrong).to.not.equal(COMPOSE)
-      expect(faultsOf(parse(wrong)).join('\n')).to.include(where)
+      expect(problemsOf(parse(wrong)).join('\n')).to.include(where)
     })
   }
 

@@ -1,7 +1,7 @@
 // Tests hints in error messages: available routes and categories, limited to open routes and a readable length.
 import { expect } from 'chai'
 import { defineTool } from '../../core/index.ts'
-import { hintAt } from '../../core/kernel/write-errors.ts'
+import { formatHint } from '../../core/kernel/write-errors.ts'
 import { MODERN_REVISION } from '../../core/transport.ts'
 import { legacy } from '../support/rpc.ts'
 import { startHost, stopHosts } from '../support/start-host.ts'
@@ -53,9 +53,9 @@ describe('hints in error messages', () => {
 
   it('truncates a long list and omits an empty one', () => {
     const many = Array.from({ length: 300 }, (_, index) => `/${index}${'x'.repeat(100)}`)
-    expect(hintAt('there are', many).length).to.be.lessThan(600)
-    expect(hintAt('there are', many)).to.match(/, …$/)
-    expect(hintAt('there are', [])).to.equal('')
+    expect(formatHint('there are', many).length).to.be.lessThan(600)
+    expect(formatHint('there are', many)).to.match(/, …$/)
+    expect(formatHint('there are', [])).to.equal('')
   })
 
   it('a missing session id explains the three ways to connect', async () => {

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { createMemoryEventStore, type MemoryBounds } from '../../core/sessions/memory-event-store.ts'
+import { createMemoryEventStore, type MemoryLimits } from '../../core/sessions/memory-event-store.ts'
 import { identifyByHeader } from '../fixtures/identify-by-header.ts'
 import { createPuppet } from '../support/puppet-tool.ts'
 import { startHost, stopHosts } from '../support/start-host.ts'
@@ -12,7 +12,7 @@ const ANN = { 'X-User': 'ann' }
 const routes = { '/': { toolsets: 'all' }, '/other': { toolsets: 'all' } }
 
 /** A host whose event store has these bounds, and the test's time. */
-async function start(bounds: Partial<MemoryBounds> = {}) {
+async function start(bounds: Partial<MemoryLimits> = {}) {
   const time = { now: 0 }
   const store = storeWith(createMemoryEventStore(bounds, () => time.now))
   const plugins = { 'transport-streamable': {}, identify: identifyByHeader(), store }

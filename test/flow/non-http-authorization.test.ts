@@ -2,7 +2,7 @@
 import { expect } from 'chai'
 import { HostError, type User } from '../../core/index.ts'
 import type { Services } from '../../core/internal.ts'
-import { MODERN_REVISION, type RequestFacts } from '../../core/transport.ts'
+import { MODERN_REVISION, type RequestInfo } from '../../core/transport.ts'
 import { plugin, withPlugins } from '../fixtures/plugins.ts'
 import { rejectionOf } from '../fixtures/rejection-of.ts'
 import { startHost, stopHosts } from '../support/start-host.ts'
@@ -19,7 +19,7 @@ const KINDS = [
 
 describe('authorization of non-HTTP transports', () => {
   let services: Services
-  let facts: (user: User | undefined) => RequestFacts
+  let facts: (user: User | undefined) => RequestInfo
   let log: Awaited<ReturnType<typeof startHost>>['log']
 
   before(async () => {
@@ -30,7 +30,7 @@ describe('authorization of non-HTTP transports', () => {
         services = built
       })
       facts = user => ({
-        route: host.routes[0] as RequestFacts['route'],
+        route: host.routes[0] as RequestInfo['route'],
         params: {},
         user,
         headers: {},

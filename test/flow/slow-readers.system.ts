@@ -189,7 +189,7 @@ describe('total buffer limit of unread responses', () => {
   it('drops the connections with the largest buffers first', async () => {
     const ended: SlowReaders[] = []
     const server = createServer((req, res) => res.end(Buffer.alloc(Number(req.url?.slice(1)))))
-    const { watch } = watchReaders({ timeout: 60_000, inAll: 2 * LARGE }, readers => ended.push(readers))
+    const { watch } = watchReaders({ timeout: 60_000, maxTotal: 2 * LARGE }, readers => ended.push(readers))
     server.on('connection', socket => watch(socket, socket))
     await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
     const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`

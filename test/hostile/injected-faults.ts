@@ -50,10 +50,10 @@ export function plant({ markers }: AttackedSettings, plants: readonly Plant[]): 
         }
         await next()
       })
-      let inFlight: Services['inFlight'] | undefined
+      let inFlight: Services['trackRequest'] | undefined
       host.onReady(() => {
         const services = host.services
-        inFlight = services.inFlight
+        inFlight = services.trackRequest
       })
       let calls = 0
       host.onCall(async (call, next) => {

@@ -1,7 +1,7 @@
 // Tests which stack frames the log shows, and how it attributes them.
 import { join } from 'node:path'
 import { expect } from 'chai'
-import { blame, blamed, describeFailure, shownStack } from '../../core/http/describe-thrown.ts'
+import { attributeError, attributionOf, describeFailure, shownStack } from '../../core/http/describe-thrown.ts'
 
 const ROOT = join(import.meta.dirname, '../..')
 const stack = (...frames: string[]) => ['Error: no', ...frames.map(frame => `    at ${frame}`)].join('\n')
@@ -27,7 +27,7 @@ describe('Shown stack frames', () => {
         'at query (node_modules/pg/lib/client.js:5:1)',
         'at async Object.handler (tools/stock.ts:16:12)',
       ],
-      left: 3,
+      hidden: 3,
     })
   })
 
@@ -41,18 +41,18 @@ describe('Shown stack frames', () => {
     expect(shown).to.deep.equal({
       at: `${ROOT}/core/mcp/view.ts:3:4`,
       frames: [`at find (${ROOT}/core/mcp/view.ts:3:4)`],
-      left: 1,
+      hidden: 1,
     })
   })
 
   it('are empty without a readable stack', () => {
-    expect(shownStack('', '/')).to.deep.equal({ frames: [], left: 0 })
-    expect(shownStack('Error: a\n    at nowhere\n    at (x:y:z)', '/')).to.deep.equal({ frames: [], left: 0 })
+    expect(shownStack('', '/')).to.deep.equal({ frames: [], hidden: 0 })
+    expect(shownStack('Error: a\n    at nowhere\n    at (x:y:z)', '/')).to.deep.equal({ frames: [], hidden: 0 })
   })
 })
 
 describe('Logged failure', () => {
-  const about = { whole: false, directory: ROOT }
+  const about = { fullStack: false, directory: ROOT }
 
   it('has location, frames and cause', () => {
     const failure = describeFailure(new Error('cannot', { cause: new TypeError('gone') }), about)
@@ -63,7 +63,7 @@ describe('Logged failure', () => {
   })
 
   it('is complete at log level debug', () => {
-    const { stack: whole, hidden } = describeFailure(new Error('cannot'), { ...about, whole: true })
+    const { stack: whole, hidden } = describeFailure(new Error('cannot'), { ...about, fullStack: true })
     expect(whole).to.match(/^Error: cannot\n {4}at .*\n/)
     expect(hidden).to.equal(undefined)
   })
@@ -83,9 +83,9 @@ describe('Logged failure', () => {
 
   it('names the first plugin that was blamed', () => {
     const error = new Error('a')
-    blame(error, 'audit')
-    blame(error, 'other')
-    blame('no object', 'audit')
-    expect([blamed(error), blamed(new Error('b')), blamed('no object')]).to.deep.equal([{ plugin: 'audit' }, {}, {}])
+    attributeError(error, 'audit')
+    attributeError(error, 'other')
+    attributeError('no object', 'audit')
+    expect([error, new Error('b'), 'no object'].map(attributionOf)).to.deep.equal([{ plugin: 'audit' }, {}, {}])
   })
 })

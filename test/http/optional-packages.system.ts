@@ -2,7 +2,7 @@
 import { join } from 'node:path'
 import { expect } from 'chai'
 import { StartError } from '../../core/http/errors.ts'
-import { assertInstalled, installLine, isInstalled } from '../../core/http/optional-packages.ts'
+import { assertInstalled, installHint, isInstalled } from '../../core/http/optional-packages.ts'
 import { AUTH, startProgram, stopAll } from '../cli/run-cli.ts'
 import { makeFolder, removeFolders } from '../config/folder.ts'
 
@@ -67,7 +67,7 @@ describe('Optional packages', () => {
   })
 
   it('are installed in the major version of package.json, without shell special characters', () => {
-    expect(installLine(['prom-client', '@redis/client'])).to.match(/^npm i prom-client@\d+ @redis\/client@\d+$/)
-    expect(installLine(['prom-client'], '-D')).to.match(/^npm i -D prom-client@\d+$/)
+    expect(installHint(['prom-client', '@redis/client'])).to.match(/^npm i prom-client@\d+ @redis\/client@\d+$/)
+    expect(installHint(['prom-client'], '-D')).to.match(/^npm i -D prom-client@\d+$/)
   })
 })

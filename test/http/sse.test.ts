@@ -11,7 +11,7 @@ import {
   KEEP_ALIVE_GROUPS,
   KEEP_ALIVE_INTERVAL,
   LARGE_TEXT,
-  MAX_WAITING,
+  MAX_PENDING,
   openEventStream,
 } from '../../core/http/sse.ts'
 import { openSocket, readToEnd, requestHead } from '../support/raw-http.ts'
@@ -101,7 +101,7 @@ for (const [kind, create] of KINDS) {
 
     it('accepts one message above the buffer limit for an active reader', async () => {
       const { response, stream, stalled } = await openStream()
-      const large = 'x'.repeat(MAX_WAITING + 1)
+      const large = 'x'.repeat(MAX_PENDING + 1)
       expect(stream.send(large)).to.equal(true)
       stream.endWith('last')
       const text = await response.text()
@@ -124,7 +124,7 @@ for (const [kind, create] of KINDS) {
       expect(res.destroyed).to.equal(true)
       expect(stream.send(message)).to.equal(false)
       expect(stalled).to.have.length(1)
-      expect(stalled[0]).to.be.within(MAX_WAITING + 1, MAX_WAITING + 2 * message.length)
+      expect(stalled[0]).to.be.within(MAX_PENDING + 1, MAX_PENDING + 2 * message.length)
       socket.resume()
       await readToEnd(socket)
     })
@@ -159,12 +159,12 @@ for (const [kind, create] of KINDS) {
 
     it('drains when the reader consumed the buffered data', async () => {
       const { response, stream } = await openStream()
-      stream.send('x'.repeat(MAX_WAITING / 2))
+      stream.send('x'.repeat(MAX_PENDING / 2))
       const drained = stream.drained()
       const text = response.text()
       await drained
       stream.end()
-      expect((await text).length).to.be.greaterThan(MAX_WAITING / 2)
+      expect((await text).length).to.be.greaterThan(MAX_PENDING / 2)
     })
   })
 }

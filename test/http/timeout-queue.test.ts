@@ -8,7 +8,7 @@ const MILLISECONDS = 20
 /** Entries that say their name when they are overdue. */
 function createEntries(names: readonly string[]) {
   const told: string[] = []
-  const entries = names.map((name): TimeoutEntry => ({ overdue: () => void told.push(name) }))
+  const entries = names.map((name): TimeoutEntry => ({ onTimeout: () => void told.push(name) }))
   return { told, entries }
 }
 
@@ -58,7 +58,7 @@ describe('TimeoutQueue timer queue', () => {
     const { told, entries } = createEntries(['b', 'c'])
     const [b, c] = entries as [TimeoutEntry, TimeoutEntry]
     wait.add({
-      overdue() {
+      onTimeout() {
         told.push('a')
         wait.delete(b)
         wait.add(c)

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { expect } from 'chai'
 import { describeThrown } from '../../core/http/describe-thrown.ts'
 import { errorText } from '../../core/http/errors.ts'
-import { createLogBudget, createLogger, createLogWriter, MAX_LINES, MAX_WAITING_LOG } from '../../core/kernel/log.ts'
+import { createLogBudget, createLogger, createLogWriter, MAX_LINES, MAX_LOG_BUFFER } from '../../core/kernel/log.ts'
 import { configText, startCli, stopAll } from '../cli/run-cli.ts'
 import { makeFolder, removeFolders } from '../config/folder.ts'
 import { compiledUrl } from '../support/compiled.ts'
@@ -31,16 +31,16 @@ describe('Log rate limit', () => {
     const told: Array<[string, number]> = []
     const budget = createLogBudget((kind, lines) => told.push([kind, lines]))
     const admitted = { often: 0, seldom: 0, others: 0 }
-    for (let count = 0; count < 10_000; count++) if (budget.admits('often')) admitted.often++
-    if (budget.admits('seldom')) admitted.seldom++
-    for (let count = 0; count < 10_000; count++) if (budget.admits(`kind ${count}`)) admitted.others++
-    budget.settle()
+    for (let count = 0; count < 10_000; count++) if (budget.allows('often')) admitted.often++
+    if (budget.allows('seldom')) admitted.seldom++
+    for (let count = 0; count < 10_000; count++) if (budget.allows(`kind ${count}`)) admitted.others++
+    budget.reportDropped()
     expect(admitted).to.deep.equal({ often: MAX_LINES, seldom: 1, others: 498 + MAX_LINES })
     expect(told).to.deep.equal([
       ['often', 10_000 - MAX_LINES],
       ['lines of other kinds', 10_000 - 498 - MAX_LINES],
     ])
-    expect(budget.admits('often')).to.equal(true)
+    expect(budget.allows('often')).to.equal(true)
   })
 
   it('shortens thrown errors, but not startup messages', () => {
@@ -112,7 +112,7 @@ describe('Log backpressure', () => {
     const line = `${'x'.repeat(999)}\n`
     for (let count = 0; count < 5_000; count++) writer.write(line)
     const kept = written.length
-    expect(kept).to.equal(Math.floor(MAX_WAITING_LOG / line.length))
+    expect(kept).to.equal(Math.floor(MAX_LOG_BUFFER / line.length))
     stderr.writableLength = 0
     writer.write('next\n')
     expect(written.slice(kept)).to.deep.equal([`dropped ${5_000 - kept}\n`, 'next\n'])

@@ -1,7 +1,7 @@
 // Tests time limits for plugin promises that never settle at startup and shutdown.
 import { expect } from 'chai'
 import { definePlugin } from '../../core/internal.ts'
-import { CLOSE_TIMEOUT, runWithin } from '../../core/kernel/set-up.ts'
+import { CLOSE_TIMEOUT, runWithTimeout } from '../../core/kernel/set-up.ts'
 import { eventually } from '../support/eventually.ts'
 import { createManualClock } from '../support/manual-clock.ts'
 import { startHost } from '../support/start-host.ts'
@@ -10,7 +10,7 @@ const never = () => new Promise<void>(() => undefined)
 const fault = async (part: () => void | Promise<void>) => {
   const clock = createManualClock()
   try {
-    const ended = runWithin(part, 50, clock)
+    const ended = runWithTimeout(part, 50, clock)
     await Promise.all([ended, clock.advance(50)])
     return undefined
   } catch (error) {

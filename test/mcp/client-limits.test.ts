@@ -1,7 +1,7 @@
 // Tests the size limit for client info and capabilities.
 import { expect } from 'chai'
 import fc from 'fast-check'
-import { MAX_CLIENT_FACT, MAX_CLIENT_VALUES, sizeFault } from '../../core/mcp/client-limits.ts'
+import { MAX_CLIENT_FACT, MAX_CLIENT_VALUES, sizeProblem } from '../../core/mcp/client-limits.ts'
 import { caseCount } from '../support/thorough.ts'
 
 /** Texts that JSON writes longer than they are, among them. */
@@ -34,7 +34,7 @@ describe('Client info size limit', () => {
         const isLarge =
           Buffer.byteLength(JSON.stringify(value)) > MAX_CLIENT_FACT || countValues(value) > MAX_CLIENT_VALUES
         if (isLarge) large++
-        return (sizeFault('clientInfo', value) !== undefined) === isLarge
+        return (sizeProblem('clientInfo', value) !== undefined) === isLarge
       }),
       { numRuns: caseCount(3_000, 600) },
     )

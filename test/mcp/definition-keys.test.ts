@@ -2,7 +2,7 @@
 import { expect } from 'chai'
 import { z } from 'zod'
 import { loadConfig } from '../../core/config/load-config.ts'
-import { hostOf } from '../../core/create-host.ts'
+import { hostOfConfig } from '../../core/create-host.ts'
 import {
   type Definition,
   definePrompt,
@@ -118,7 +118,7 @@ describe('Location of unknown definition keys', () => {
         '})',
       ].join('\n'),
     })
-    const [outcome] = await Promise.allSettled([hostOf(await loadConfig({ cwd: folder }), createTestLog())])
+    const [outcome] = await Promise.allSettled([hostOfConfig(await loadConfig({ cwd: folder }), createTestLog())])
     const { message } = (outcome as PromiseRejectedResult).reason
     expect(message).to.contain('mcp.config.ts:9  toolsets.admin[0].acces (tool "purge")')
     expect(message).to.contain('mcp.config.ts:11  toolsets.admin[0].annotations.destructive (tool "purge")')

@@ -2,13 +2,13 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
 import type { Call } from '../../core/mcp/call.ts'
-import { encodeAnswer } from '../../core/mcp/dispatch.ts'
-import { SerializedAnswer, SerializedResult } from '../../core/mcp/message.ts'
+import { encodeResponse } from '../../core/mcp/dispatch.ts'
+import { SerializedResponse, SerializedResult } from '../../core/mcp/message.ts'
 import { caseCount } from '../support/thorough.ts'
 
 const SERVER = { name: 'päper "shop"', version: '1' }
 const META = { 'io.modelcontextprotocol/serverInfo': SERVER }
-const host = { log: { error() {} } } as unknown as Parameters<typeof encodeAnswer>[0]
+const host = { log: { error() {} } } as unknown as Parameters<typeof encodeResponse>[0]
 
 /** As much of a call as its answer needs. */
 const callOf = (id: string | number, modern: boolean) =>
@@ -31,7 +31,7 @@ describe('Response encoding', () => {
         const { _meta, resultType: _, ...rest } = made
         const meta = typeof _meta === 'object' || typeof _meta === 'string' ? _meta : {}
         const expected = { resultType: 'complete', ...rest, _meta: { ...(meta as object), ...META } }
-        const text = String(encodeAnswer(host, callOf(id, true), made))
+        const text = String(encodeResponse(host, callOf(id, true), made))
         expect(JSON.parse(text)).to.deep.equal(JSON.parse(JSON.stringify({ jsonrpc: '2.0', id, result: expected })))
       }),
       { numRuns: caseCount(2_000, 400) },
@@ -45,7 +45,7 @@ describe('Response encoding', () => {
       Object.assign(new Number(7), { content: [] }),
     ]
     for (const result of odd) {
-      const answer = JSON.parse(String(encodeAnswer(host, callOf(1, true), result)))
+      const answer = JSON.parse(String(encodeResponse(host, callOf(1, true), result)))
       expect(answer.result).to.include({ resultType: 'complete' }).and.not.have.property('evil')
     }
   })
@@ -54,9 +54,9 @@ describe('Response encoding', () => {
     fc.assert(
       fc.property(fc.jsonValue(), fc.oneof(fc.string({ unit: 'grapheme' }), fc.integer()), (value, id) => {
         const result = new SerializedResult(JSON.stringify(value))
-        const answer = encodeAnswer(host, callOf(id, false), result)
-        expect(answer).to.be.instanceOf(SerializedAnswer)
-        const { bytes } = answer as SerializedAnswer
+        const answer = encodeResponse(host, callOf(id, false), result)
+        expect(answer).to.be.instanceOf(SerializedResponse)
+        const { bytes } = answer as SerializedResponse
         expect(bytes.toString()).to.equal(String(answer))
         expect(JSON.parse(String(answer))).to.deep.equal(
           JSON.parse(JSON.stringify({ jsonrpc: '2.0', id, result: value })),
@@ -67,7 +67,7 @@ describe('Response encoding', () => {
 
   it('encodes a serialized result to bytes once for several responses', () => {
     const result = new SerializedResult('{"tools":["ä"]}')
-    const copies = [1, 2, 3].map(id => encodeAnswer(host, callOf(id, false), result) as SerializedAnswer)
+    const copies = [1, 2, 3].map(id => encodeResponse(host, callOf(id, false), result) as SerializedResponse)
     const { bytes } = result
     for (const answer of copies) expect(answer.bytes.includes(bytes)).to.equal(true)
     expect(result.bytes).to.equal(bytes)

@@ -14,7 +14,7 @@ describe('Output schema violation in the log', () => {
     await modern(url, 'tools/call', { name: 'odd' })
     const [failure] = log
       .filter(({ level }) => level === 'error')
-      .map(({ err }) => describeFailure(err, { whole: false, directory: process.cwd() }))
+      .map(({ err }) => describeFailure(err, { fullStack: false, directory: process.cwd() }))
     expect(failure?.message).to.match(/^odd broke its output schema: \(result\): must be number/)
     expect(failure).not.to.have.any.keys('at', 'stack', 'hidden')
   })

@@ -209,7 +209,7 @@ function unitViews() {
   const catalog = createCatalog(new Map([['all', [tool]]]), {
     buses: [bus],
     log: createTestLog(),
-    faultsOf: () => [],
+    problemsOf: () => [],
     decidesAccess: false,
     readsKey: () => false,
     fixForKey: () => '',

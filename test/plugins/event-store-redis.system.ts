@@ -2,7 +2,7 @@
 import { expect } from 'chai'
 import { HostError } from '../../core/index.ts'
 import type { EventStore, StoredEvents, StreamWriter } from '../../core/sessions/event-store.ts'
-import type { StreamBounds } from '../../core/transport.ts'
+import type { StreamLimits } from '../../core/transport.ts'
 import { type RedisConnection, STORE_COMMANDS } from '../../plugins/families/redis/index.ts'
 import { startCuttingProxy } from '../support/cutting-proxy.ts'
 import { eventually } from '../support/eventually.ts'
@@ -10,7 +10,7 @@ import { startRedisHost, stopHostsAndRedis, whenHealthy } from '../support/redis
 import { needsRedis, type RedisServer, type RedisServerSettings, startRedis } from '../support/redis-server.ts'
 import { createRedisEventStore } from '../support/redis-stores.ts'
 
-const BOUNDS: StreamBounds = { ttl: 60_000, maxEvents: 1_000, maxBytes: 1_000_000 }
+const BOUNDS: StreamLimits = { ttl: 60_000, maxEvents: 1_000, maxBytes: 1_000_000 }
 
 before(function () {
   needsRedis(this)
@@ -25,7 +25,7 @@ interface Opened {
 }
 
 interface Settings extends RedisServerSettings {
-  readonly bounds?: Partial<StreamBounds>
+  readonly bounds?: Partial<StreamLimits>
   readonly commandTimeout?: number
   /** Where the host connects; default: the server itself. */
   readonly through?: (redis: RedisServer) => Promise<string>

@@ -2,8 +2,8 @@
 import { expect } from 'chai'
 import { systemClock } from '../../core/http/clock.ts'
 import { createSessionStore } from '../../core/sessions/create-session-store.ts'
-import { createTakeChanged } from '../../core/sessions/node-messages.ts'
-import { Session, type SessionFacts, type ThisNode } from '../../core/sessions/session.ts'
+import { createChangeReceiver } from '../../core/sessions/node-messages.ts'
+import { Session, type SessionFields, type ThisNode } from '../../core/sessions/session.ts'
 import { FIRST_STATE, type SessionRecord, type StateChange } from '../../core/sessions/session-store.ts'
 import { createMemoryStore } from '../../core/store/memory-store.ts'
 import { eventually } from '../support/eventually.ts'
@@ -25,14 +25,14 @@ async function openHere() {
   }
   const record = { opening: facts.opening, state: FIRST_STATE, version: 1, home: 'there' } as SessionRecord
   const first = (await store.create('digest', record, BOUNDS as never)) as number
-  const session = new Session({ ...facts, version: first } as unknown as SessionFacts)
+  const session = new Session({ ...facts, version: first } as unknown as SessionFields)
   let reads = 0
   const enter: typeof store.enter = async (...given) => {
     reads++
     return store.enter(...given)
   }
   const node = { name: 'here', store: { enter }, bounds: BOUNDS, log: createTestLog() }
-  const taking = createTakeChanged(node as unknown as ThisNode)
+  const taking = createChangeReceiver(node as unknown as ThisNode)
   const take = (message: Parameters<typeof taking>[1]) => taking(session, message)
   const change = async (one: StateChange) => {
     const changed = await store.change('digest', one)

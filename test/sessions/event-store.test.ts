@@ -6,13 +6,13 @@ import {
   costOf,
   createMemoryEventStore,
   EVENT_COST,
-  type MemoryBounds,
+  type MemoryLimits,
   STREAM_COST,
 } from '../../core/sessions/memory-event-store.ts'
 import { caseCount } from '../support/thorough.ts'
 
 /** A store whose time is the test's. */
-function createStore(bounds: Partial<MemoryBounds> = {}) {
+function createStore(bounds: Partial<MemoryLimits> = {}) {
   let now = 0
   const store = createMemoryEventStore(bounds, () => now)
   const advance = (milliseconds: number) => {
@@ -53,11 +53,11 @@ const bytesOf = ({ events }: Kept) => costs(...events.map(({ message }) => messa
 
 /** The same bounds said as simply as can be: streams in the order of their last write, everything counted anew. */
 class Model {
-  readonly #bounds: MemoryBounds
+  readonly #bounds: MemoryLimits
   #streams: Kept[] = []
   now = 0
 
-  constructor(bounds: MemoryBounds) {
+  constructor(bounds: MemoryLimits) {
     this.#bounds = bounds
   }
 

@@ -1,6 +1,6 @@
 // Tests ids of server requests (elicitation, sampling), which identify the requesting node within a cluster.
 import { expect } from 'chai'
-import { createQuestionIds } from '../../core/sessions/questions.ts'
+import { createRequestIdSeries } from '../../core/sessions/pending-requests.ts'
 
 const [key, older, foreign] = [1, 2, 3].map(byte => Buffer.alloc(32, byte)) as [Buffer, Buffer, Buffer]
 const SESSION = 'digest-of-a-session'
@@ -31,24 +31,24 @@ function forgeries(id: string): unknown[] {
 }
 
 describe('Server request ids', () => {
-  const here = createQuestionIds([key, older], 'here')
-  const there = createQuestionIds([key], 'there')
+  const here = createRequestIdSeries([key, older], 'here')
+  const there = createRequestIdSeries([key], 'there')
 
   it('identify the requesting node, within their session only', () => {
     const next = here.series(SESSION)
     const ids = Array.from({ length: 20 }, next)
     expect(new Set(ids)).to.have.property('size', 20)
     for (const id of ids) {
-      expect(there.askerOf(SESSION, id)).to.equal('here')
-      expect(there.askerOf('another-session', id)).to.equal(undefined)
+      expect(there.senderOf(SESSION, id)).to.equal('here')
+      expect(there.senderOf('another-session', id)).to.equal(undefined)
     }
   })
 
   it('verify with any configured secret and with no other', () => {
-    const id = createQuestionIds([older], 'here').series(SESSION)()
-    expect(here.askerOf(SESSION, id)).to.equal('here')
-    expect(there.askerOf(SESSION, id)).to.equal(undefined)
-    expect(createQuestionIds([foreign], 'here').askerOf(SESSION, id)).to.equal(undefined)
+    const id = createRequestIdSeries([older], 'here').series(SESSION)()
+    expect(here.senderOf(SESSION, id)).to.equal('here')
+    expect(there.senderOf(SESSION, id)).to.equal(undefined)
+    expect(createRequestIdSeries([foreign], 'here').senderOf(SESSION, id)).to.equal(undefined)
   })
 
   it('have one valid encoding and cannot be forged', () => {
@@ -56,7 +56,7 @@ describe('Server request ids', () => {
     for (const id of [here.series(SESSION)(), here.series(SESSION)()]) {
       for (const forged of forgeries(id)) {
         tried++
-        expect(there.askerOf(SESSION, forged), String(forged).slice(0, 80)).to.equal(undefined)
+        expect(there.senderOf(SESSION, forged), String(forged).slice(0, 80)).to.equal(undefined)
       }
     }
     expect(tried).to.be.greaterThan(250)

@@ -5,7 +5,7 @@ import { HostError } from '../../core/index.ts'
 import { createChangeFeed } from '../../core/sessions/change-feed.ts'
 import type { StreamWriter } from '../../core/sessions/event-store.ts'
 import { createMemoryEventStore } from '../../core/sessions/memory-event-store.ts'
-import { Session, type SessionFacts } from '../../core/sessions/session.ts'
+import { Session, type SessionFields } from '../../core/sessions/session.ts'
 import { createParts, type StreamParts, takeOver } from '../../core/sessions/session-streams.ts'
 import { eventually } from '../support/eventually.ts'
 import { createGate } from '../support/gate.ts'
@@ -48,7 +48,7 @@ function openElsewhere(waitsAt: 'claimStream' | 'claim' | 'since', areGone = fal
     }),
   }
   const facts = { id: 'session', digest: 'digest', offer: { route: {}, toolsets: () => [] }, keeper, opening: {} }
-  const session = new Session({ ...facts, home: 'other', version: 1 } as unknown as SessionFacts)
+  const session = new Session({ ...facts, home: 'other', version: 1 } as unknown as SessionFields)
   const shared = {
     claim: () => answer('claim', STATE),
     open: async (_session: string, _stream: string, { bus }: StreamWriter) => void places.push(bus),

@@ -2,7 +2,7 @@
 // resumption loses nothing.
 import { setImmediate as turn } from 'node:timers/promises'
 import { expect } from 'chai'
-import { MAX_WAITING } from '../../core/http/sse.ts'
+import { MAX_PENDING } from '../../core/http/sse.ts'
 import { defineResource } from '../../core/index.ts'
 import { definePlugin, type Services } from '../../core/internal.ts'
 import type { ChangeFeed } from '../../core/transport.ts'
@@ -40,8 +40,8 @@ async function sendUntilStalled(reader: StreamExchange, send: () => void): Promi
   expect(stalls, `after ${sent} events of ${EVENT} bytes`).to.have.length(before + 1)
   const waiting = Number(stalls.at(-1)?.['waiting'])
   expect(waiting)
-    .to.be.greaterThan(MAX_WAITING)
-    .and.at.most(MAX_WAITING + 2 * EVENT)
+    .to.be.greaterThan(MAX_PENDING)
+    .and.at.most(MAX_PENDING + 2 * EVENT)
   return sent
 }
 

@@ -1,6 +1,6 @@
 // `server/discover` (2026-07-28) and `initialize` (earlier versions).
 import type { Call } from '../call.ts'
-import { checkClientFacts } from '../client-limits.ts'
+import { checkClientInfo } from '../client-limits.ts'
 import { META, type ServerCapabilities } from '../protocol.ts'
 import { LIST_TTL } from '../view.ts'
 
@@ -30,7 +30,7 @@ export function discover({ view, offer }: Call): object {
 
 /** 2025-11-25 basic/lifecycle, "Initialization". The transport negotiates the version. */
 export function initialize({ params, view, session, revision }: Call): object {
-  checkClientFacts(params)
+  checkClientInfo(params)
   // Without a session, log levels are not stored and changes cannot be delivered.
   const { logging, ...others } = view.capabilities
   return {

@@ -1,5 +1,5 @@
 // `resources/list`: the resources of the view, then what `list` of each template returns for the caller.
-import { blamed, errorText } from '../../http/describe-thrown.ts'
+import { attributionOf, errorText } from '../../http/describe-thrown.ts'
 import { requestIdIn } from '../../http/request-target.ts'
 import type { Call } from '../call.ts'
 import type { ResourceItem } from '../catalog.ts'
@@ -59,7 +59,7 @@ class ListLog {
   }
   fail(item: ResourceItem, err: unknown) {
     if (this.#call.cancelled) return
-    this.#log.error({ code: 'MH1604', err, ...blamed(err), ...this.#fieldsOf(item) }, 'a resource list failed')
+    this.#log.error({ code: 'MH1604', err, ...attributionOf(err), ...this.#fieldsOf(item) }, 'a resource list failed')
   }
   cut(item: ResourceItem, entries: number) {
     const fields = { ...this.#fieldsOf(item), entries, limit: MAX_LISTED }

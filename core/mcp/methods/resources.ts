@@ -37,15 +37,15 @@ export function findResource(
 }
 
 /** True if callers of a view can subscribe to a resource, which requires read access. */
-export function mayHear(view: View, uri: string): boolean {
+export function canSubscribe(view: View, uri: string): boolean {
   const found = findResource(view, uri)
   return found !== undefined && view.denialOf(found.item) === undefined
 }
 
-/** Checks `mayHear` for a user's current view. False if the view cannot be built. */
-export function mayHearNow(offer: Pick<Offer, 'viewFor'>, user: User | undefined, uri: string): boolean {
+/** Checks `canSubscribe` for a user's current view. False if the view cannot be built. */
+export function canSubscribeNow(offer: Pick<Offer, 'viewFor'>, user: User | undefined, uri: string): boolean {
   try {
-    return mayHear(offer.viewFor(user), uri)
+    return canSubscribe(offer.viewFor(user), uri)
   } catch (error) {
     if (HostError.is(error)) return false
     throw error

@@ -9,13 +9,13 @@ import { BUILT_META_VALIDATORS } from './built-meta-validators.ts'
 import { type SchemaRole, stepsOf } from './explain-errors.ts'
 import { subschemas } from './subschemas.ts'
 
-export class SchemaFault extends Error {
+export class SchemaError extends Error {
   /** The path starts with `input` or `output`. */
   readonly at: readonly (string | number)[]
 
-  constructor(at: SchemaRole | SchemaFault['at'], text: string, options?: ErrorOptions) {
+  constructor(at: SchemaRole | SchemaError['at'], text: string, options?: ErrorOptions) {
     super(text, options)
-    this.name = 'SchemaFault'
+    this.name = 'SchemaError'
     this.at = [at].flat()
   }
 }
@@ -29,7 +29,7 @@ export function dialectOf({ $schema }: JsonSchema, role: SchemaRole): Dialect {
   }
   const supported = Object.entries(DIALECTS).map(([name, { id }]) => `${name} ("${id}")`)
   const what = `its ${role} schema is of the dialect ${JSON.stringify($schema)}`
-  throw new SchemaFault(role, `${what}; supported: ${supported.join(', ')}`)
+  throw new SchemaError(role, `${what}; supported: ${supported.join(', ')}`)
 }
 
 /** Throws for a schema that is invalid, too large, circular, or an input that is not an object. */
@@ -39,7 +39,7 @@ export function checkSchema(schema: JsonSchema, role: SchemaRole): void {
     schema: { $schema },
   } of subschemas(schema)) {
     if ($schema === undefined || dialectOf({ $schema }, role) === dialect) continue
-    throw new SchemaFault(role, `its ${role} schema mixes dialects: ${dialect} and ${JSON.stringify($schema)}`)
+    throw new SchemaError(role, `its ${role} schema mixes dialects: ${dialect} and ${JSON.stringify($schema)}`)
   }
   checkMetaSchema(schema, dialect, role)
   checkCircles(schema, role)
@@ -49,7 +49,7 @@ export function checkSchema(schema: JsonSchema, role: SchemaRole): void {
 export function checkType(schema: JsonSchema, role: SchemaRole): void {
   if (schema['type'] === 'object') return
   const what = `its input schema's \`type\` must be "object" (it is ${JSON.stringify(schema['type']) ?? 'absent'})`
-  throw new SchemaFault(role, `${what}; wrap the value into an object's property`)
+  throw new SchemaError(role, `${what}; wrap the value into an object's property`)
 }
 
 const validators = new Map<Dialect, ValidateFunction | undefined>()
@@ -69,7 +69,7 @@ function checkMetaSchema(schema: JsonSchema, dialect: Dialect, role: SchemaRole)
     return `#${pointer} ${reasonOf(schema, pointer, here.find(({ keyword }) => keyword === 'enum') ?? here[0])}`
   })
   const text = `its ${role} schema is not valid ${dialect}: ${texts.join('; ')}`
-  throw new SchemaFault([role, ...stepsOf(pointers[0] ?? '', schema)], text)
+  throw new SchemaError([role, ...stepsOf(pointers[0] ?? '', schema)], text)
 }
 
 function reasonOf(schema: JsonSchema, pointer: string, error: ErrorObject | undefined): string {
@@ -113,7 +113,7 @@ function checkCircles(root: JsonSchema, role: SchemaRole): void {
     if (from !== -1) {
       const steps = [...way.slice(from), schema].map(part => paths.get(part) ?? [])
       const what = `its ${role} schema leads back to itself without a step into the value, so checking would never end`
-      throw new SchemaFault([role, ...(steps[0] ?? [])], `${what}: ${steps.map(pointerOf).join(' -> ')}`)
+      throw new SchemaError([role, ...(steps[0] ?? [])], `${what}: ${steps.map(pointerOf).join(' -> ')}`)
     }
     way.push(schema)
     const { $ref, allOf = [], oneOf = [], not, if: condition } = schema

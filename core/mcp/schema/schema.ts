@@ -15,7 +15,7 @@ import {
   needCompiler,
   TooMuchWork,
 } from './ajv.ts'
-import { checkSchema, checkType, dialectOf, SchemaFault, surelyCompiles } from './check-schema.ts'
+import { checkSchema, checkType, dialectOf, SchemaError, surelyCompiles } from './check-schema.ts'
 import { type Checked, explainErrors, explainIssues, type SchemaRole } from './explain-errors.ts'
 import {
   checkForeign,
@@ -58,7 +58,7 @@ export function compileSchema(schema: JsonSchema | StandardSchema, role: SchemaR
   }
   if (isObject(schema)) checkForeign(schema, role)
   if (!isObject(schema) || Object.values(schema).some(value => typeof value === 'function')) {
-    throw new SchemaFault(role, `its ${role} is neither a JSON Schema object nor a Standard Schema; ${LIBRARIES}`)
+    throw new SchemaError(role, `its ${role} is neither a JSON Schema object nor a Standard Schema; ${LIBRARIES}`)
   }
   checkSchema(schema, role)
   return { json: schema, validate: compileJsonSchema(schema, role) }
@@ -138,12 +138,12 @@ function compileOrExplain(schema: JsonSchema, dialect: Dialect, role: SchemaRole
     const missing = cause instanceof Error && 'missingRef' in cause ? cause.missingRef : undefined
     if (missing !== undefined) {
       const fix = 'external schemas are not fetched, so put it under $defs'
-      throw new SchemaFault(role, `its ${role} schema refers to "${missing}", which is not in it; ${fix}`, { cause })
+      throw new SchemaError(role, `its ${role} schema refers to "${missing}", which is not in it; ${fix}`, { cause })
     }
-    throw new SchemaFault(role, `its ${role} schema cannot be compiled: ${errorText(cause)}`, { cause })
+    throw new SchemaError(role, `its ${role} schema cannot be compiled: ${errorText(cause)}`, { cause })
   }
   if ('$async' in validates)
-    throw new SchemaFault(role, `its ${role} schema cannot use \`$async\`, which is not a JSON Schema keyword`)
+    throw new SchemaError(role, `its ${role} schema cannot use \`$async\`, which is not a JSON Schema keyword`)
   return validates
 }
 

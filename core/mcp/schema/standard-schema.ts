@@ -3,7 +3,7 @@ import { errorText } from '../../http/errors.ts'
 import type { StandardResult, StandardSchema } from '../infer.ts'
 import { isObject } from '../is-object.ts'
 import type { JsonSchema } from '../protocol.ts'
-import { SchemaFault } from './check-schema.ts'
+import { SchemaError } from './check-schema.ts'
 import { type Checked, explainIssues, type SchemaRole } from './explain-errors.ts'
 
 export const LIBRARIES =
@@ -34,7 +34,7 @@ const isProperty = (value: unknown) => TYPES.has(String(isObject(value) ? value[
 export function checkForeign(schema: Readonly<Record<string, unknown>>, role: SchemaRole): void {
   if (libraryOf(schema) === 'zod 3') {
     const what = `its ${role} is a schema of zod 3, which cannot be converted to JSON Schema`
-    throw new SchemaFault(role, `${what}: npm install zod@latest`)
+    throw new SchemaError(role, `${what}: npm install zod@latest`)
   }
   const [first] = Object.entries(schema)
   if (!first) return
@@ -44,7 +44,7 @@ export function checkForeign(schema: Readonly<Record<string, unknown>>, role: Sc
   const wrapped = library && HINTS[library]?.[1]
   const fix = wrapped ?? `{ type: 'object', properties: { ${first[0]}: { type: 'string' } } }`
   const what = `its ${role} is a bare list of properties ("${first[0]}" and so on)`
-  throw new SchemaFault(role, `${what}; write ${role}: ${fix}`)
+  throw new SchemaError(role, `${what}; write ${role}: ${fix}`)
 }
 
 export function standardToJson(schema: StandardSchema, role: SchemaRole): JsonSchema {
@@ -52,7 +52,7 @@ export function standardToJson(schema: StandardSchema, role: SchemaRole): JsonSc
   const convert = jsonSchema?.[role]
   if (typeof convert !== 'function') {
     const fix = HINTS[vendor]?.[0] ?? LIBRARIES
-    throw new SchemaFault(role, `its ${role}, a schema of ${vendor}, cannot be converted to JSON Schema; ${fix}`)
+    throw new SchemaError(role, `its ${role}, a schema of ${vendor}, cannot be converted to JSON Schema; ${fix}`)
   }
   try {
     // zod adds `~standard` to its result.

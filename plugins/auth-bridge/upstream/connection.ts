@@ -8,7 +8,7 @@ import type {
   customFetch,
   TokenEndpointResponse,
 } from 'oauth4webapi'
-import { basicCredentials, parseJson, readLimited, shownUrl } from '../../../core/auth.ts'
+import { basicCredentials, parseJson, readLimited, redactUrl } from '../../../core/auth.ts'
 import { type Claims, errorText, isObject, type Logger } from '../../../core/plugin.ts'
 import { type AuthMethod, isSecure, type Settings } from './settings.ts'
 import { type ProviderTokens, refusalError, refusalIn, UpstreamError, unreadable } from './upstream.ts'
@@ -69,14 +69,14 @@ const KEPT = ['content-type', 'link', 'date', 'age'] as const
 
 function checkAddress(url: string, local: boolean): void {
   if (isSecure(url, local)) return
-  throw new UpstreamError('untrusted', `${shownUrl(url)} is not an https URL, so no request is sent to it`)
+  throw new UpstreamError('untrusted', `${redactUrl(url)} is not an https URL, so no request is sent to it`)
 }
 
 /** Returns statuses below 500 except redirects and retry responses. Errors omit the query and sent data. */
 function createAsk(local: boolean, timeout = TIMEOUT): Ask {
   return async (url, init = {}) => {
     checkAddress(url, local)
-    const shown = shownUrl(url)
+    const shown = redactUrl(url)
     let response: Response
     let text: string
     try {
@@ -143,7 +143,7 @@ async function readMetadata(settings: Settings, issuer: string, ask: Ask): Promi
   const url = `${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`
   const response = await ask(url, { headers: { Accept: 'application/json' } })
   const body = await jsonOf(response)
-  const what = shownUrl(url)
+  const what = redactUrl(url)
   if (response.status !== 200) {
     const refusal = refusalIn(body)
     if (refusal) throw refusalError(refusal, { type: settings.type, what, secrets: [] })
@@ -152,8 +152,8 @@ async function readMetadata(settings: Settings, issuer: string, ask: Ask): Promi
   if (!isObject(body))
     throw new UpstreamError('misconfigured', `${what} is not a metadata document`, { fix: WRONG_PAGE })
   if (!sameIssuer(body['issuer'], issuer)) {
-    const found = typeof body['issuer'] === 'string' ? shownUrl(body['issuer']) : 'nothing'
-    throw new UpstreamError('misconfigured', `${what} is of the issuer ${found}, and not of ${shownUrl(issuer)}`, {
+    const found = typeof body['issuer'] === 'string' ? redactUrl(body['issuer']) : 'nothing'
+    throw new UpstreamError('misconfigured', `${what} is of the issuer ${found}, and not of ${redactUrl(issuer)}`, {
       fix: 'write the issuer in the provider options exactly as the provider names itself',
     })
   }
@@ -172,7 +172,7 @@ function checkEndpoints(server: AuthorizationServer, settings: Settings): Connec
     const url: unknown = server[name]
     if (url === undefined && !needed(settings).some(one => one === name)) continue
     if (typeof url !== 'string' || !URL.canParse(url)) {
-      throw new UpstreamError('misconfigured', `the metadata of ${shownUrl(server.issuer)} has no ${name}`, {
+      throw new UpstreamError('misconfigured', `the metadata of ${redactUrl(server.issuer)} has no ${name}`, {
         fix: 'check that this issuer is an OpenID Connect provider; for plain OAuth there is the type oauth',
       })
     }
@@ -339,7 +339,7 @@ export async function refresh(connection: Connection, last: ProviderTokens, scop
     throw new UpstreamError('misconfigured', 'the provider issued no refresh token', NO_REFRESH_TOKEN)
   }
   const start = Date.now()
-  const sent = await checking(`a refresh at ${shownUrl(server.token_endpoint)}`, () =>
+  const sent = await checking(`a refresh at ${redactUrl(server.token_endpoint)}`, () =>
     oauth.refreshTokenGrantRequest(server, client, authenticate, refreshToken, {
       ...through(connection),
       ...(scope !== undefined && { additionalParameters: { scope } }),
@@ -399,7 +399,7 @@ export async function askAs(
   const response = await ask(url, { ...init, headers: { ...init.headers, ...authorization } })
   const { status } = response
   if (status === 200) return response
-  const what = `${shownUrl(url)} answers ${status}`
+  const what = `${redactUrl(url)} answers ${status}`
   if (status === 401 || status === 403) throw new UpstreamError('refused', what)
   throw new UpstreamError('misconfigured', what)
 }
@@ -419,7 +419,7 @@ export async function askUserinfo(
   const response = await askAs(connection, url, accessToken)
   if (!settings.kind.openid) {
     const body = await jsonOf(response)
-    if (!isObject(body)) throw new UpstreamError('untrusted', `${shownUrl(url)} returned no JSON object`)
+    if (!isObject(body)) throw new UpstreamError('untrusted', `${redactUrl(url)} returned no JSON object`)
     return body
   }
   return checking('userinfo', async () => {

@@ -1,5 +1,5 @@
 // Identity provider types and their checked options.
-import { isLoopback, shownUrl } from '../../../core/auth.ts'
+import { isLoopback, redactUrl } from '../../../core/auth.ts'
 import { type Claims, StartError } from '../../../core/plugin.ts'
 import type { FilledProvider } from '../options.ts'
 
@@ -194,11 +194,11 @@ function checkPlaces(provider: FilledProvider, kind: Kind, refuse: Refuse): void
     throw refuse(undefined, `${type} needs ${NEEDED[kind.needs[0] ?? 'issuer']}`)
   }
   if (tenant !== undefined && !TENANT.test(tenant)) {
-    const what = `"${shownUrl(tenant)}" is not a directory (tenant) id, such as 00000000-0000-0000-0000-000000000000`
+    const what = `"${redactUrl(tenant)}" is not a directory (tenant) id, such as 00000000-0000-0000-0000-000000000000`
     throw refuse('tenant', `${what}; domains, common and organizations are not supported`)
   }
   if (domain !== undefined && !HOST.test(domain)) {
-    throw refuse('domain', `"${shownUrl(domain)}" is not a host name; write it without https:// and path`)
+    throw refuse('domain', `"${redactUrl(domain)}" is not a host name; write it without https:// and path`)
   }
   if (tenant !== undefined && issuer !== undefined && !issuer.toLowerCase().includes(tenant.toLowerCase())) {
     throw refuse('issuer', 'it is not of this tenant')
@@ -209,7 +209,7 @@ function checkPlaces(provider: FilledProvider, kind: Kind, refuse: Refuse): void
   const urls = { issuer, ...endpoints }
   for (const [name, url] of Object.entries(urls)) {
     if (url === undefined || isSecure(url)) continue
-    throw refuse(name === 'issuer' ? name : 'endpoints', `"${shownUrl(url)}" must begin with https://`)
+    throw refuse(name === 'issuer' ? name : 'endpoints', `"${redactUrl(url)}" must begin with https://`)
   }
 }
 

@@ -2,7 +2,7 @@
 
 import { createPublicKey, createSecretKey, type JsonWebKey, type KeyObject, verify } from 'node:crypto'
 import type { SigningKey } from 'jwks-rsa'
-import { fetchJson, parseJson, shownUrl } from '../../../core/auth.ts'
+import { fetchJson, parseJson, redactUrl } from '../../../core/auth.ts'
 import type { InternalHost } from '../../../core/internal.ts'
 import { type Claims, errorText, isObject, type Logger, type Route } from '../../../core/plugin.ts'
 
@@ -187,8 +187,9 @@ export type IssuerKeys = ReturnType<typeof createIssuerKeys>
 /** Fetches a key set. Rejects for an invalid key set; an empty set is valid. */
 async function readKeySet(jwksUri: string, signal: AbortSignal): Promise<SigningKey[]> {
   const { status, body } = await fetchJson(jwksUri, { signal })
-  if (status !== 200) throw new Error(`${shownUrl(jwksUri)} answers ${status}`)
-  if (!isObject(body) || !Array.isArray(body['keys'])) throw new Error(`${shownUrl(jwksUri)} is not a JSON Web Key Set`)
+  if (status !== 200) throw new Error(`${redactUrl(jwksUri)} answers ${status}`)
+  if (!isObject(body) || !Array.isArray(body['keys']))
+    throw new Error(`${redactUrl(jwksUri)} is not a JSON Web Key Set`)
   const set = { keys: body['keys'].filter(isObject) }
   if (set.keys.length === 0) return []
   const { JwksClient } = await import('jwks-rsa')

@@ -1,11 +1,11 @@
 // Requests without a handshake, for transports: `_meta` and `subscriptions/listen`.
 
-import { findResource, type ItemKind, mayHear, mayHearNow } from '../../../core/auth.ts'
+import { canSubscribe, canSubscribeNow, findResource, type ItemKind } from '../../../core/auth.ts'
 import { HostError, type Implementation, type LogLevel } from '../../../core/index.ts'
 import type { InternalHost } from '../../../core/internal.ts'
 import { type Call, type Honoured, isObject, type Revision } from '../../../core/plugin.ts'
 import {
-  type ClientFacts,
+  type ClientInfo,
   checkUri,
   clientInfoProblem,
   createWatchCharges,
@@ -23,7 +23,7 @@ import {
   type RouteExtensions,
   type Subscriber,
   shown,
-  sizeFault,
+  sizeProblem,
   type ValidMessage,
   WATCH_COST,
   watchedCost,
@@ -32,7 +32,7 @@ import {
 /** `version` is not checked yet. */
 export interface RequestMeta {
   readonly version: string
-  readonly client: ClientFacts
+  readonly client: ClientInfo
   readonly logLevel: LogLevel | undefined
 }
 
@@ -44,7 +44,7 @@ export function readRequestMeta(meta: unknown): RequestMeta {
   const capabilities = meta[META.clientCapabilities]
   const info = meta[META.clientInfo]
   const logLevel = meta[META.logLevel]
-  const tooLarge = sizeFault(META.clientInfo, info) ?? sizeFault(META.clientCapabilities, capabilities)
+  const tooLarge = sizeProblem(META.clientInfo, info) ?? sizeProblem(META.clientCapabilities, capabilities)
   if (tooLarge !== undefined) throw refuse(tooLarge)
   if (typeof version !== 'string') throw refuse(`\`_meta\` needs ${META.protocolVersion}`)
   if (!isObject(capabilities)) throw refuse(`\`_meta\` needs ${META.clientCapabilities}, an object`)
@@ -104,7 +104,7 @@ async function readFilter(call: Call, { listenFilters }: RouteExtensions): Promi
     const most = `${MAX_WATCHED_BYTES} bytes of URIs and ${WATCH_COST} for each`
     throw refuse(`\`notifications.resourceSubscriptions\` must have at most ${most}`)
   }
-  const found = distinct.filter(uri => mayHear(view, uri)).map(uri => findResource(view, uri)?.uri ?? uri)
+  const found = distinct.filter(uri => canSubscribe(view, uri)).map(uri => findResource(view, uri)?.uri ?? uri)
   const uris = [...new Set(found)]
   if (uris.length > 0) acknowledged['resourceSubscriptions'] = uris
   const honoured: Honoured[] = []
@@ -173,7 +173,7 @@ export function addListen(host: Pick<InternalHost, 'method' | 'preClose' | 'log'
       view: () => offer.viewFor(call.user),
       deliver: announcement => {
         const { uri } = announcement
-        if (uri === undefined || mayHearNow(offer, call.user, uri)) call.send(announcement.tagged(id))
+        if (uri === undefined || canSubscribeNow(offer, call.user, uri)) call.send(announcement.tagged(id))
       },
     }
     const _meta = { [META.subscriptionId]: id }

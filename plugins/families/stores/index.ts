@@ -1,7 +1,7 @@
 // Shared by storage plugins: required secrets and stream limits.
 import { count, duration, type InternalHost, size } from '../../../core/internal.ts'
 import { type Duration, parseDuration, parseSize, type Size, StartError } from '../../../core/plugin.ts'
-import type { StreamBounds } from '../../../core/transport.ts'
+import type { StreamLimits } from '../../../core/transport.ts'
 
 const EVERYWHERE = 'every node'
 
@@ -36,7 +36,7 @@ interface StreamOptions {
 export function readStreamBounds(
   { config: { at } }: Pick<InternalHost, 'config'>,
   options: StreamOptions,
-): StreamBounds {
+): StreamLimits {
   const ttl = parseDuration(options.ttl)
   if (ttl < MIN_TTL) {
     throw new StartError('MH1405', 'less than 1s, which is too short for clients to reconnect', { at: [...at, 'ttl'] })

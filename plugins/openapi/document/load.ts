@@ -2,7 +2,7 @@
 import { open, realpath } from 'node:fs/promises'
 import { dirname, join, relative, sep } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { DocumentFault, readJson, readYaml, type Services } from '../../../core/internal.ts'
+import { ReadError, readJson, readYaml, type Services } from '../../../core/internal.ts'
 import { errorText, isObject } from '../../../core/plugin.ts'
 import { headerOf, sendOnce } from '../request-send.ts'
 import { isTooDeep, MAX_DEPTH } from '../response-json.ts'
@@ -86,7 +86,7 @@ export function parseDocument(url: URL, name: string, bytes: Uint8Array): Docume
     const { config: root, locate } = isJson ? parseJson(text) : readYaml(text)
     return { name, url, root, lineOf: path => locate(numbered(path, root)) }
   } catch (cause) {
-    if (!(cause instanceof DocumentFault)) throw cause
+    if (!(cause instanceof ReadError)) throw cause
     throw new LoadError(`${name}${cause.line === undefined ? '' : `:${cause.line}`}: ${cause.message}`, { cause })
   }
 }

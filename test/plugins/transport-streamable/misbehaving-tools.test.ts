@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { expect } from 'chai'
-import { MAX_WAITING } from '../../../core/http/sse.ts'
+import { MAX_PENDING } from '../../../core/http/sse.ts'
 import { type CallContext, defineResource, defineTool, HostError, ToolError } from '../../../core/index.ts'
 import { META } from '../../../core/transport.ts'
 import { createGate } from '../../support/gate.ts'
@@ -226,7 +226,7 @@ describe('Misbehaving tools', () => {
       expect(signal.aborted).to.equal(true)
       const line = log.find(({ code }) => code === 'MH1309')
       // The bound and the message that met it, no more.
-      expect(line?.['waiting']).to.be.within(MAX_WAITING, MAX_WAITING + 2 * 64 * 1024)
+      expect(line?.['waiting']).to.be.within(MAX_PENDING, MAX_PENDING + 2 * 64 * 1024)
       socket.resume()
       if (!socket.closed) await once(socket, 'close')
     })

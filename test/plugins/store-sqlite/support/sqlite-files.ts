@@ -12,7 +12,7 @@ import {
   createEventStore,
   createSessionStore,
   type SessionStore,
-  type StreamBounds,
+  type StreamLimits,
 } from '../../../../core/transport.ts'
 import { createGrantStore, type GrantStore } from '../../../../plugins/families/grant-store/index.ts'
 import { createTaskStore, type TaskStore } from '../../../../plugins/families/task-store/index.ts'
@@ -22,7 +22,7 @@ import { createSqliteStore, Writer } from '../../../../plugins/store-sqlite/writ
 /** Node 22.13 or later; where there is none, the tests of files are not there either. */
 export const hasSqlite = isBuiltin('node:sqlite')
 
-export const BOUNDS: StreamBounds & Pick<ThreadSettings, 'maxSize'> = {
+export const BOUNDS: StreamLimits & Pick<ThreadSettings, 'maxSize'> = {
   ttl: 60_000,
   maxEvents: 1_000,
   maxBytes: 1_000_000,

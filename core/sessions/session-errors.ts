@@ -21,17 +21,17 @@ export const tooManySessions = () =>
     headers: { 'Retry-After': '60' },
   })
 
-export const sessionGone = () => new HostError('sessionNotFound', { detail: 'open a new one with initialize' })
+export const sessionNotFound = () => new HostError('sessionNotFound', { detail: 'open a new one with initialize' })
 
-export const notYours = () => new HostError('forbidden', { detail: 'the session is not yours' })
+export const notOwner = () => new HostError('forbidden', { detail: 'the session is not yours' })
 
-export const notSure = () =>
+export const restoring = () =>
   new HostError('unavailable', { detail: 'sessions are being restored; try again', headers: { 'Retry-After': '2' } })
 
 export const running = (id: RequestId) =>
   new HostError('invalidRequest', { detail: `a request with the id ${JSON.stringify(id)} is running` })
 
-export const perhapsRunning = (id: RequestId) =>
+export const maybeRunning = (id: RequestId) =>
   new HostError('unavailable', {
     detail: `the node that possibly runs a request with the id ${JSON.stringify(id)} does not respond; try again`,
     headers: { 'Retry-After': '1' },
@@ -40,7 +40,7 @@ export const perhapsRunning = (id: RequestId) =>
 export const cannotResume = () =>
   new HostError('invalidRequest', { detail: 'this Last-Event-ID does not belong to this session' })
 
-export const eventsGone = () =>
+export const eventsExpired = () =>
   new HostError('sessionNotFound', {
     detail: 'its events after this Last-Event-ID are gone; open a new one with initialize',
   })

@@ -20,7 +20,7 @@ interface Question {
 const errorMessage = (error: unknown): string =>
   isObject(error) && typeof error['message'] === 'string' ? shown(error['message']) : 'an error'
 
-export class Questions {
+export class PendingRequests {
   readonly #open = new Map<RequestId, Question>()
   readonly #nextId: () => string
   readonly #clock: Clock
@@ -69,9 +69,9 @@ export class Questions {
 }
 
 /** Signed ids that contain the requesting node, so that any node can forward the response. */
-export interface QuestionIds {
+export interface SessionRequestIds {
   series(session: string): () => string
-  askerOf(session: string, id: unknown): string | undefined
+  senderOf(session: string, id: unknown): string | undefined
 }
 
 /** Base64url characters of 16 bytes. */
@@ -82,7 +82,7 @@ const macOf = (key: Buffer, session: string, text: string) =>
   createHmac('sha256', key).update(`${session} ${text}`).digest('base64url').slice(0, MAC_LENGTH)
 
 /** The first key signs; all keys verify. */
-export function createQuestionIds(keys: readonly Buffer[], node: string): QuestionIds {
+export function createRequestIdSeries(keys: readonly Buffer[], node: string): SessionRequestIds {
   const [signing] = keys
   if (!signing) throw new Error('no key to sign the names of requests')
   return {
@@ -94,7 +94,7 @@ export function createQuestionIds(keys: readonly Buffer[], node: string): Questi
         return `${text}-${macOf(signing, session, text)}`
       }
     },
-    askerOf(session, id) {
+    senderOf(session, id) {
       const [, text = '', asker, mac = ''] = (typeof id === 'string' && FORM.exec(id)) || []
       if (asker === undefined) return undefined
       // Compares encoded text, so each id has one encoding.
