@@ -1,4 +1,4 @@
-// `mcp-host accept`: accepted tools of upstream servers in the lock file, and withheld changes.
+// Tests `mcp-host accept`: the lock file entries of upstream servers, and withheld changes.
 import { existsSync } from 'node:fs'
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'

@@ -1,4 +1,4 @@
-// `mcp-host add`: what it writes, where, and what it says of the config; test/slow/init.slow.ts runs what it wrote.
+// Tests `mcp-host add`: written files and printed config lines. test/slow/init.slow.ts runs the written files.
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect } from 'chai'

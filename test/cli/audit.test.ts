@@ -1,5 +1,5 @@
-// `mcp-host audit`: what it prints of an audit that is whole and of one that is not, from where it has its secrets, and who
-// is meant by what stands for a person.
+// Tests `mcp-host audit`: results for valid and tampered audit logs, the sources of its secrets, and `who`, which
+// resolves pseudonyms.
 import { execFileSync } from 'node:child_process'
 import { readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'

@@ -1,4 +1,4 @@
-// A reverse proxy that does what proxies should not: for the doctor to find.
+// A reverse proxy with typical configuration errors, for tests of `mcp-host doctor`.
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, request, type Server, type ServerResponse } from 'node:http'
 import { createServer as createTlsServer } from 'node:https'

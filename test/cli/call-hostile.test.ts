@@ -1,4 +1,4 @@
-// `mcp-host call` and `list` with a malicious server, which cannot control a terminal or pipe, block the command or fill memory.
+// Tests `mcp-host call` and `list` with a malicious server: terminal escapes, endless responses and memory.
 import { once } from 'node:events'
 import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'

@@ -1,4 +1,5 @@
-// `mcp-host call` and `list`: our own host and servers of the official SDK, every revision and transport.
+// Tests `mcp-host call` and `list` with our host and servers of the official SDK, for each protocol version and
+// transport.
 import { once } from 'node:events'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'

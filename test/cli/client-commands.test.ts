@@ -1,4 +1,4 @@
-// Parts of the client's commands by themselves: where tokens are kept, and how what a person types is read.
+// Tests parts of the client commands: the token directory, stored logins, and parsing of typed values and URLs.
 import { homedir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'

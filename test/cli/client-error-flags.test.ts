@@ -1,4 +1,4 @@
-// What the client says to programs, said to people at a terminal: flags where it names options.
+// Tests that client errors name command-line flags in place of client options.
 import { expect } from 'chai'
 import { flagOf, inFlags } from '../../cli/client/flag-words.ts'
 import { shellWord } from '../../cli/text.ts'

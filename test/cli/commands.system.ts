@@ -1,4 +1,4 @@
-// Each command once as a process: exit code and output. Everything else about commands is tested in process.
+// Runs each command once as a process: exit code and output. The other tests of commands run in process.
 import { readdir, readFile } from 'node:fs/promises'
 import { isBuiltin } from 'node:module'
 import { join } from 'node:path'

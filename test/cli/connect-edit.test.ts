@@ -1,4 +1,4 @@
-// One entry in the JSON file of another program is set; all values and comments stay.
+// Tests edits of the JSON files of other programs: one entry changes, all other values and comments stay.
 import { expect } from 'chai'
 import fc from 'fast-check'
 import { setEntry } from '../../cli/connect/write-config.ts'

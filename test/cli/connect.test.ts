@@ -1,4 +1,4 @@
-// `mcp-host connect`: what each client is given, and how it is written into its file.
+// Tests `mcp-host connect`: the configuration for each client, and how it is written to the file of the client.
 import { chmod, mkdir, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect } from 'chai'

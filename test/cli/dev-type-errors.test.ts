@@ -1,4 +1,4 @@
-// The type errors that `mcp-host dev` prints.
+// Tests the type errors that `mcp-host dev` prints.
 import { expect } from 'chai'
 import { shortTypeErrors } from '../../cli/dev/type-check.ts'
 

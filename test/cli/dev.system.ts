@@ -1,4 +1,4 @@
-// `mcp-host dev`: each edit is taken while sessions and streams go on; what is broken is shown, what takes a restart is said.
+// Tests `mcp-host dev`: edits apply while sessions and streams continue, and errors and required restarts are reported.
 import { once } from 'node:events'
 import { readFile, stat } from 'node:fs/promises'
 import { type AddressInfo, createServer } from 'node:net'

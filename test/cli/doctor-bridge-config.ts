@@ -1,4 +1,4 @@
-// The config of a host with auth-bridge, and what `mcp-host doctor --config` finds in it.
+// A config with auth-bridge, and the findings of `mcp-host doctor --config` for it.
 
 import type { BuiltInOptions } from '../../core/config/define-config.ts'
 import type { PluginFinding } from '../../core/config/examination.ts'

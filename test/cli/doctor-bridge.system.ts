@@ -1,4 +1,5 @@
-// `mcp-host doctor --config` with auth-bridge: an identity provider of the test's own, one mistake of its set-up at a time.
+// Tests `mcp-host doctor --config` with auth-bridge and a test identity provider with one configuration error at a
+// time.
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { expect } from 'chai'

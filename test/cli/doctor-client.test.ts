@@ -1,4 +1,4 @@
-// The client's half of `mcp-host doctor`: what is wrong with a server is told by the client's own code, with its fix.
+// Tests the client side of `mcp-host doctor`: problems of a server and their fixes, found by the client code.
 import { expect } from 'chai'
 import type { Finding } from '../../cli/doctor/ask.ts'
 import { examineAsClient } from '../../cli/doctor/client-view.ts'

@@ -1,5 +1,4 @@
-// `mcp-host doctor --config` with auth-bridge: what it says of the provider itself, its metadata, its keys and its clock, and
-// of the redirect URI that is to be registered there.
+// Tests `mcp-host doctor --config` with auth-bridge: metadata, keys and clock of the provider, and the redirect URI.
 import { createServer, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { expect } from 'chai'

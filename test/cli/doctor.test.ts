@@ -1,4 +1,4 @@
-// `mcp-host doctor`, from outside: real hosts, behind a proxy that spoils one thing at a time.
+// Tests `mcp-host doctor` with real hosts behind a proxy that has one fault at a time.
 import { expect } from 'chai'
 import type { Finding } from '../../cli/doctor/ask.ts'
 import { examine } from '../../cli/doctor/examine.ts'

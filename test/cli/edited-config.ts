@@ -1,4 +1,4 @@
-// A config whose tools are files of their own, which a test edits while they are served; GREETING is its instructions.
+// A config whose tool files a test edits while the host runs. GREETING is its instructions.
 import { CORE } from './run-cli.ts'
 
 export interface EditedParts {

@@ -1,4 +1,4 @@
-// `mcp-host explain`: the decision path of one caller, as an operator reads it.
+// Tests `mcp-host explain`: the decision path of one caller.
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect } from 'chai'

@@ -1,5 +1,5 @@
-// A person with a browser. For CLI processes, the program that BROWSER names hands the address over to the test, which plays
-// the person and follows the redirect back.
+// A user with a browser. For CLI processes, the program in BROWSER sends the URL to the test, which acts as the user
+// and follows the redirect back.
 import { once } from 'node:events'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'

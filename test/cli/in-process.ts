@@ -1,5 +1,5 @@
-// CLI commands in the test's own process: the same interface as run-cli.ts, which starts processes. Signals are emitted, and a
-// terminal is a pair of streams that say that they are one. A module is loaded once: a test that edits a config needs a new file.
+// Runs CLI commands in the process of the test, with the interface of run-cli.ts. Signals are emitted, and a terminal
+// is a pair of streams with `isTTY`. Modules are loaded once: a test that edits a config needs a new file.
 import { EventEmitter } from 'node:events'
 import { extname } from 'node:path'
 import { PassThrough } from 'node:stream'

@@ -1,4 +1,4 @@
-// The CLI with a terminal in front of it, by `script` of util-linux; what it prints to either stream comes as stdout.
+// Runs the CLI at a terminal, by `script` of util-linux. The result contains stdout and stderr as stdout.
 import { spawnSync } from 'node:child_process'
 import type { Context } from 'mocha'
 import { needsProgram } from '../support/needs-program.ts'

@@ -1,4 +1,4 @@
-// `mcp-host init`: what it writes, what it refuses, and what it says; test/slow/init.slow.ts runs what it wrote.
+// Tests `mcp-host init`: written files, rejected input and output. test/slow/init.slow.ts runs the written projects.
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { isBuiltin } from 'node:module'
 import { join } from 'node:path'

@@ -1,5 +1,5 @@
-// `mcp-host start --frozen`: nothing but what the lock says is served, at the start and after a reload.
-// workers-options.system.ts has the same for workers.
+// Tests `mcp-host start --frozen`: only locked definitions are served, at startup and after a reload.
+// workers-options.system.ts tests it with workers.
 import { copyFile, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect } from 'chai'

@@ -1,4 +1,4 @@
-// Locks that would hang or fell `mcp-host diff`, or steer the terminal that it writes to.
+// Tests lock files that could hang or crash `mcp-host diff` or control its terminal.
 import { execFileSync } from 'node:child_process'
 import { symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'

@@ -1,4 +1,4 @@
-// `mcp-host lock` and `mcp-host diff`, as an operator and a CI job run them.
+// Tests `mcp-host lock` and `mcp-host diff`, for operators and CI jobs.
 import { readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect } from 'chai'

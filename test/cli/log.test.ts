@@ -1,4 +1,4 @@
-// The log for people: readable at a terminal, and nothing in it that steers one.
+// Tests the readable log format, without control characters.
 import { expect } from 'chai'
 import { createPretty } from '../../cli/log.ts'
 

@@ -1,5 +1,5 @@
-// As docs/plugins/dev-auth-server.md says: where `auth-jwt` takes bound tokens alone, `login` gets one of the authorization
-// server for development, `list` and `call` prove its key, and `token` says that it is no bearer token.
+// Tests the commands of docs/plugins/dev-auth-server.md: with DPoP-bound tokens only, `login` gets one, `list` and
+// `call` send proofs, and `token` prints that it is no bearer token.
 import { expect } from 'chai'
 import { createHost } from '../../core/create-host.ts'
 import config from '../../examples/protected/mcp.config.ts'

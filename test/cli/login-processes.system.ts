@@ -1,4 +1,4 @@
-// `mcp-host login` of one server in several processes: one shows the URL, the others wait and take over.
+// Tests `mcp-host login` at one server in several processes: one prints the URL, the others wait and take over.
 import { expect } from 'chai'
 import { authorize } from '../client/support/fake-servers.ts'
 import { filesOf, startDesk, stopDesks } from './login-setup.ts'

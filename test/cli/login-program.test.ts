@@ -1,4 +1,4 @@
-// `mcp-host login --grant client_credentials`: secrets from the environment, files and prompts, never argv.
+// Tests `mcp-host login --grant client_credentials`: secrets from the environment, files and prompts, never argv.
 import { generateKeyPairSync } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'

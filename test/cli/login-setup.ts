@@ -1,5 +1,5 @@
-// A person at a machine with a protected server: CLI commands with a home of their own, a browser and fake servers.
-// Everything that they print is kept, for the look at secrets.
+// A user with a protected server: CLI commands with their own home directory, a browser and fake servers. The output is
+// kept for checks for secrets.
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect } from 'chai'

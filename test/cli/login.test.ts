@@ -1,4 +1,4 @@
-// `mcp-host login`, `status`, `token` and `logout`, against servers of which the test decides everything.
+// Tests `mcp-host login`, `status`, `token` and `logout` with fake servers.
 import { once } from 'node:events'
 import { readFile, stat } from 'node:fs/promises'
 import { createServer } from 'node:http'

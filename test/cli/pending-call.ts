@@ -1,4 +1,4 @@
-// A tool that waits for a line on the stdin of its process, and a call of it that runs.
+// A tool that waits for a line on stdin of its process, and a running call of it.
 import { expect } from 'chai'
 import { modernRequest, parseEvents, type RpcMessage } from '../support/rpc.ts'
 

@@ -1,4 +1,4 @@
-// The commands of the client against the real thing: the protected example, whose authorization server is oidc-provider.
+// Tests the client commands with the protected example, whose authorization server is oidc-provider.
 import { expect } from 'chai'
 import type { Host } from '../../core/host.ts'
 import { makeFolder, removeFolders } from '../config/folder.ts'

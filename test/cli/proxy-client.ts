@@ -1,4 +1,4 @@
-// A relay in this process, and a client by hand at its stdin and stdout.
+// A proxy in this process, and a raw client at its stdin and stdout.
 
 import type { Relay } from '../../cli/proxy/relay.ts'
 import type { ProxyValues } from '../../cli/proxy.ts'

@@ -1,4 +1,4 @@
-// `mcp-host proxy` with HTTP_PROXY and NO_PROXY in the environment of the process.
+// Tests `mcp-host proxy` with HTTP_PROXY and NO_PROXY in the environment of the process.
 import { createServer } from 'node:http'
 import { expect } from 'chai'
 import { explainFailure } from '../../cli/client/connect.ts'

@@ -1,4 +1,4 @@
-// Faults with `mcp-host proxy`: servers that are down, restart or lose sessions, and truncated lines. Counts requests.
+// Tests `mcp-host proxy` with servers that are down, restart or lose sessions, and truncated lines. Counts requests.
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { once } from 'node:events'
 import { createServer, type Server } from 'node:http'

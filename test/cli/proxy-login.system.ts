@@ -1,5 +1,5 @@
-// `mcp-host proxy` as processes in front of the protected example: one login for all of them, more scopes where a tool wants
-// them, and what is said where nobody can be asked.
+// Tests `mcp-host proxy` processes with the protected example: a shared login, further scopes, and messages without a
+// browser.
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Client } from '@modelcontextprotocol/client'

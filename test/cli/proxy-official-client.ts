@@ -1,4 +1,4 @@
-// An official client, of either generation, at the stdin and stdout of a relay in this process.
+// An official client of either generation at the stdin and stdout of a proxy in this process.
 import { PassThrough } from 'node:stream'
 import type { Client as NewClient } from '@modelcontextprotocol/client'
 import type { Client } from '@modelcontextprotocol/sdk/client/index.js'

@@ -1,4 +1,4 @@
-// `mcp-host proxy` with the official clients of both generations, also over HTTP+SSE.
+// Tests `mcp-host proxy` with the official clients of both generations, also over HTTP+SSE.
 import { Client as NewClient } from '@modelcontextprotocol/client'
 import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import * as types from '@modelcontextprotocol/sdk/types.js'

@@ -1,4 +1,4 @@
-// `mcp-host proxy` in front of servers that lack what others have, or set a pace of their own: what the proxy asks of them.
+// Tests `mcp-host proxy` with servers that lack features or set their own retry delays: the requests of the proxy.
 import type { ServerResponse } from 'node:http'
 import { setTimeout as pause } from 'node:timers/promises'
 import { expect } from 'chai'

@@ -1,4 +1,4 @@
-// `mcp-host proxy` in this process: servers of every revision through it, and what a relay must not do.
+// Tests `mcp-host proxy` in this process, with servers of every protocol version.
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { join } from 'node:path'
 import { expect } from 'chai'

@@ -1,4 +1,4 @@
-// A remote server by hand, for what no server of ours would do.
+// A remote server with handwritten responses, for behaviour that our host does not have.
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'

@@ -1,4 +1,4 @@
-// Env files that are read anew with a config which is not taken: what is served goes on in the environment that it had.
+// Tests env files at a reload: a rejected config leaves the environment unchanged.
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect } from 'chai'

@@ -1,4 +1,4 @@
-// SIGHUP to a `start` of one process: it reads its config anew, and says in its log what came of it.
+// Tests SIGHUP to `start` with one process: it reloads the config and logs the result.
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect } from 'chai'

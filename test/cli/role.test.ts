@@ -1,5 +1,5 @@
-// `mcp-host start --role`: the plugin `tasks` has that role, also on a route with options of its own; without
-// the plugin nothing starts.
+// Tests `mcp-host start --role`: the role applies to the plugin `tasks`, also on routes with their own options. Without
+// the plugin, startup fails.
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect } from 'chai'

@@ -1,5 +1,5 @@
-// The CLI as an operator runs it: a process of its own, in a folder with a config. Its code is a bundle
-// of what the package has, which starts faster; test/slow/package.slow.ts runs the package itself.
+// Runs the CLI as a process in a folder with a config. Its code is a bundle, which starts faster;
+// test/slow/package.slow.ts runs the package itself.
 import { type ChildProcessByStdio, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import type { Readable, Writable } from 'node:stream'

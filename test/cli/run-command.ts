@@ -1,4 +1,4 @@
-// Commands that are called as functions: a context whose outputs are kept, and what a command prints.
+// Calls commands as functions, with a context that keeps their output.
 import { PassThrough } from 'node:stream'
 import { type CommandContext, type CommandEnvironment, createContext } from '../../cli/context.ts'
 

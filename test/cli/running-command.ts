@@ -1,5 +1,4 @@
-// A CLI command that runs, as a process of its own (run-cli.ts) or in the test's process (in-process.ts), and the configs that
-// both are given.
+// A running CLI command, as a process (run-cli.ts) or in the process of the test (in-process.ts), and configs for both.
 import { once } from 'node:events'
 import { join } from 'node:path'
 import type { Readable, Writable } from 'node:stream'

@@ -1,5 +1,5 @@
-// Servers that write secrets back, or hand them out in forms that are no tokens, to the commands of the CLI: nothing of it
-// is printed, with `--verbose` neither (R-97).
+// Tests CLI commands with servers that echo secrets or return invalid tokens: no secret is printed, also with
+// `--verbose` (R-97).
 import { randomBytes } from 'node:crypto'
 import { expect } from 'chai'
 import type { Fault, RecordedRequest } from '../client/support/fake-servers.ts'

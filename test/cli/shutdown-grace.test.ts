@@ -1,4 +1,4 @@
-// A host that closes while a call runs longer than the grace period.
+// Tests a host that closes while a call runs longer than the grace period.
 import { expect } from 'chai'
 import { defineTool } from '../../core/index.ts'
 import { modern } from '../support/rpc.ts'

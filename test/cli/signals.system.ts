@@ -1,4 +1,4 @@
-// SIGTERM and SIGINT: what runs may end, nothing new begins, and then the process is gone.
+// Tests SIGTERM and SIGINT: running calls complete, then the process ends.
 import { once } from 'node:events'
 import { Agent, request } from 'node:http'
 import { expect } from 'chai'

@@ -1,4 +1,4 @@
-// What a start reads, counted: of the package as it is built, in a process of its own.
+// Counts the files that startup reads, with the built package in a process of its own.
 import { cp, symlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'

@@ -1,4 +1,4 @@
-// What `start` and `check` write while they work, as the person in front of them reads it.
+// Tests the log of `start` and `check`.
 import { expect } from 'chai'
 import { makeFolder, removeFolders } from '../config/folder.ts'
 import { modern } from '../support/rpc.ts'

@@ -1,4 +1,4 @@
-// Runs the commands that `start` prints in a shell. The host runs in this process, each command in another.
+// Runs the commands that `start` prints in a shell. The host runs in this process, each command in its own.
 import { execFile } from 'node:child_process'
 import { networkInterfaces } from 'node:os'
 import { promisify } from 'node:util'

@@ -1,4 +1,4 @@
-// What `start` prints: routes, commands and the address. start-page.system.ts runs the commands.
+// Tests the start screen: routes, commands and the URL. start-page.system.ts runs the commands.
 import { expect } from 'chai'
 import { selfCommand } from '../../cli/context.ts'
 import { startPage } from '../../cli/start-page.ts'

@@ -1,4 +1,4 @@
-// `mcp-host start --workers N` as an operator runs it, with what its page says of the processes.
+// Starts `mcp-host start --workers N`, and reads the processes from its start screen.
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect } from 'chai'

@@ -1,4 +1,4 @@
-// A start that cannot succeed: one clear message, an exit code that says whose fault it is, no stack.
+// Tests failed startup: one clear message, an exit code by cause, and no stack.
 import { once } from 'node:events'
 import { mkdir, readdir } from 'node:fs/promises'
 import { createServer, type Server } from 'node:net'

@@ -1,4 +1,4 @@
-// What the CLI prints when a config does not start: nothing that is secret in it, with --verbose neither.
+// Tests that the output of a failed startup contains no secret, also with --verbose.
 import { expect } from 'chai'
 import { makeFolder, removeFolders } from '../config/folder.ts'
 import { CORE, configText, runCli, stopAll } from './in-process.ts'

@@ -1,5 +1,5 @@
-// `mcp-host stdio` with the plugins that have files and ports: it writes records, but opens no port of its own, and what its
-// client reads is the protocol alone.
+// Tests `mcp-host stdio` with plugins that have files and ports: it writes records and opens no port, and stdout
+// contains only protocol messages.
 import { readFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import { join } from 'node:path'

@@ -1,4 +1,4 @@
-// `mcp-host stdio` as desktop clients start it: a process, whose stdout has nothing but the protocol.
+// Tests `mcp-host stdio` as a process of a desktop client: stdout contains only protocol messages.
 import { createHash } from 'node:crypto'
 import { Client } from '@modelcontextprotocol/client'
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio'

@@ -1,4 +1,4 @@
-// `mcp-host stdio`: what it makes of a config; stdio.system.ts has official clients and a process.
+// Tests how `mcp-host stdio` applies a config. stdio.system.ts tests processes and official clients.
 import { once } from 'node:events'
 import { PassThrough } from 'node:stream'
 import { expect } from 'chai'

@@ -1,4 +1,4 @@
-// `mcp-host tasks` at a server that lies: no row, line or escape of its making is printed, and nothing of it is read without end.
+// Tests `mcp-host tasks` with a malicious server: forged rows, terminal escapes and endless responses.
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'

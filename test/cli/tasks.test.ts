@@ -1,4 +1,4 @@
-// `mcp-host tasks`: lists, follows and cancels the tasks of whoever it is at a host, as a process of its own.
+// Tests `mcp-host tasks`: list, follow and cancel tasks of the caller.
 import { expect } from 'chai'
 import { makeFolder, removeFolders } from '../config/folder.ts'
 import { taskClient } from '../plugins/tasks/support/task-client.ts'

@@ -1,4 +1,4 @@
-// The type errors that `mcp-host dev` shows beside its server: by the project's own compiler, short, and once they are gone.
+// Tests the type errors that `mcp-host dev` prints with the compiler of the project.
 import { symlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect } from 'chai'

@@ -1,4 +1,4 @@
-// What a tool leaves behind: errors of any shape that nobody catches.
+// Tests uncaught errors of tools, of any type.
 import { existsSync } from 'node:fs'
 import { expect } from 'chai'
 import { makeFolder, removeFolders } from '../config/folder.ts'

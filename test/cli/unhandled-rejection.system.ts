@@ -1,5 +1,4 @@
-// A tool may leave a promise behind that nobody awaits. When it rejects, Node would end the process, and with it every
-// other caller's work.
+// Tests a rejected promise that a tool does not await: Node would end the process and all running calls.
 import { expect } from 'chai'
 import { makeFolder, removeFolders } from '../config/folder.ts'
 import { modern } from '../support/rpc.ts'

@@ -1,4 +1,4 @@
-// What `mcp-host login` takes for an MCP server, and what not, by the answer to what it asks.
+// Tests how `mcp-host login` decides whether a URL is an MCP server.
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'

@@ -1,4 +1,4 @@
-// A worker with a blocked event loop is ended: at a stop, at a reload, and when its primary was killed.
+// Tests workers with a blocked event loop: they end at a stop, at a reload, and when their primary was killed.
 import { expect } from 'chai'
 import { removeFolders } from '../config/folder.ts'
 import { isAlive } from '../support/is-alive.ts'

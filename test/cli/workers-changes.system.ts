@@ -1,4 +1,4 @@
-// Changes go from one worker to the others through the primary: with no Redis, whoever listens at any of them is told.
+// Tests change notifications between workers through the primary, without Redis.
 import { expect } from 'chai'
 import { removeFolders } from '../config/folder.ts'
 import { modern } from '../support/rpc.ts'

@@ -1,4 +1,4 @@
-// Parts of `start --workers` without a process: kept metrics, the back-off, the number of workers.
+// Tests parts of `start --workers` without processes: kept metrics, restart delays and the number of workers.
 import { availableParallelism } from 'node:os'
 import { expect } from 'chai'
 import { readWorkers } from '../../cli/command.ts'

@@ -1,4 +1,4 @@
-// `mcp-host start --workers 2` with metrics: whichever worker is asked answers for both, and no total goes down.
+// Tests `mcp-host start --workers 2` with metrics: each worker responds for both, and counters never decrease.
 import { expect } from 'chai'
 import { removeFolders } from '../config/folder.ts'
 import { scrapeOf } from '../plugins/metrics/scrape.ts'

@@ -1,4 +1,4 @@
-// `mcp-host start --workers` with --frozen and --role: the options hold for every worker.
+// Tests that --frozen and --role apply to every worker.
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect } from 'chai'

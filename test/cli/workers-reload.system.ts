@@ -1,4 +1,4 @@
-// SIGHUP: new workers read the config anew and take over one by one; no caller notices, but for the new answers.
+// Tests SIGHUP: new workers read the config and replace the old ones one by one without failed requests.
 import { expect } from 'chai'
 import { removeFolders } from '../config/folder.ts'
 import { isAlive } from '../support/is-alive.ts'

@@ -1,4 +1,4 @@
-// A worker that replaces a dead one reads changed files, which the other workers have not read: the log has a warning.
+// Tests a worker that replaces an ended one after files changed: it reads the new files, and the log has a warning.
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect } from 'chai'

@@ -1,4 +1,4 @@
-// Workers that die: the others serve, the dead are replaced, and nothing turns in a tight loop.
+// Tests workers that end: the others serve, and they are replaced with increasing delays.
 import { rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect } from 'chai'

@@ -1,5 +1,5 @@
-// Workers that share their sessions by Redis: any of them serves any session, and none is lost when a worker dies or the
-// config is reloaded.
+// Tests workers with sessions in Redis: any worker serves any session, also after a worker ended or the config was
+// reloaded.
 import { expect } from 'chai'
 import { removeFolders } from '../config/folder.ts'
 import { needsRedis, startRedis, stopRedis } from '../support/redis-server.ts'

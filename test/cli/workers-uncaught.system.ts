@@ -1,5 +1,5 @@
-// Something throws in a worker and nobody catches it: what runs there is answered, another worker takes its place, and the
-// log has the reason.
+// Tests an uncaught exception in a worker: running calls complete, another worker replaces it, and the log has the
+// reason.
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect } from 'chai'

@@ -1,4 +1,4 @@
-// `mcp-host start --workers N`: several processes on one port, which start, stop and fail as one does.
+// Tests `mcp-host start --workers N`: processes on one port that start, stop and fail together.
 import { once } from 'node:events'
 import { type AddressInfo, createServer } from 'node:net'
 import { expect } from 'chai'

@@ -1,5 +1,5 @@
-// A client leg: the suite, as a server and an authorization server, against client.ts. Each scenario is a run of the
-// suite of its own, because only the exit code of such a run tells whether the client ended well and in time.
+// A client leg: the suite acts as server and authorization server for client.ts. Each scenario is a separate run of the
+// suite, because only the exit code shows whether the client ended correctly and in time.
 import { mkdirSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { join } from 'node:path'

@@ -1,5 +1,5 @@
-// The program that the suite's client leg runs: the official MCP client over our `fetch`, which does all of the OAuth.
-// The suite names the scenario in the environment and the server's address as the last argument.
+// The program of the client leg: the official MCP client with our `fetch`, which performs OAuth. The suite passes the
+// scenario in the environment and the server URL as the last argument.
 import { Client, type ClientOptions, StreamableHTTPClientTransport, type Tool } from '@modelcontextprotocol/client'
 import { type ClientOAuthOptions, createAuthFetch } from '../../client/index.ts'
 

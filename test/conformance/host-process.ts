@@ -1,5 +1,4 @@
-// The host as an operator starts it: a process of its own that prints where it listens.
-// Stopped by its pid, also when this process ends first.
+// The host as a process that prints its URL. It is stopped by its pid, also if this process ends first.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { openSync, readFileSync } from 'node:fs'

@@ -1,5 +1,5 @@
-// Tools of the conformance fixtures that need something from the client: its user, its model or its roots.
-// The same handlers serve `input_required` results (2026-07-28) and requests on the stream (sessions).
+// Conformance tools that send requests to the client (elicitation, sampling, roots). The same handlers serve
+// `input_required` results (2026-07-28) and requests on the stream (sessions).
 import { setTimeout as delay } from 'node:timers/promises'
 import { defineTool, type ElicitParams, type ElicitResult, type SampleParams, type SampleResult } from 'mcp-host'
 

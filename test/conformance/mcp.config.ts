@@ -1,6 +1,5 @@
-// The config that the official conformance suite is run against: one route that serves every fixture its server
-// scenarios ask for, in 2026-07-28 and in the revisions with sessions. Started by run.ts like any operator's config; with
-// REDIS_URL as one node of several, with STORE_FILE on a file.
+// The config of the conformance host: one route with every fixture of the server scenarios, for 2026-07-28 and the
+// protocol versions with sessions. With REDIS_URL it is one of several nodes, with STORE_FILE it uses a file.
 import { defineConfig } from 'mcp-host'
 import { inputRequiredTools } from './input-required.ts'
 import { prompts } from './prompts.ts'

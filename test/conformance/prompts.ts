@@ -1,4 +1,4 @@
-// Prompts of the conformance fixtures: plain, with arguments, with a resource, with a picture, and one that asks first.
+// Conformance prompts: plain, with arguments, with a resource, with an image, and one that sends a request first.
 import { definePrompt } from 'mcp-host'
 import { RED_PIXEL } from './samples.ts'
 

@@ -1,5 +1,4 @@
-// What the suite found, read from the files it writes: one folder a scenario, with its checks in checks.json.
-// Also the verdict over them, and the table that a run ends with.
+// Reads the results of the suite (a folder per scenario with checks.json), and prints the verdict and the table.
 import { readdirSync, readFileSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 

@@ -1,4 +1,4 @@
-// Resources of the conformance fixtures: text, bytes, one that is watched, and a family.
+// Conformance resources: text, bytes, one with subscriptions, and a template.
 import { Buffer } from 'node:buffer'
 import { defineResource } from 'mcp-host'
 import { RED_PIXEL } from './samples.ts'

@@ -1,6 +1,6 @@
-// `npm run conformance`: the official suite against a host that serves mcp.config.ts, against client.ts, and against
-// auth-bridge, one leg after the other. `npm run conformance client` runs the legs whose names start so. Fails on any failed
-// or warning check, on a scenario that did not run, and when suite, host or client cannot start.
+// `npm run conformance`: runs the official suite against a host with mcp.config.ts, client.ts and auth-bridge, leg by
+// leg. `npm run conformance client` runs the legs whose names start with it. Fails on a failed or warning check, a
+// scenario that did not run, and a failed start.
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

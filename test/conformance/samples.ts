@@ -1,4 +1,4 @@
-// The smallest real files that fixtures send: a picture of one red pixel, and two samples of silence.
+// The smallest valid files for fixtures: an image of one red pixel, and two samples of silence.
 
 /** PNG, 1 by 1 pixel, base64. */
 export const RED_PIXEL = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAIAAACQd1PeAAAADElEQVR42mP4z8AAAAMBAQD3A0FDAAAAAElFTkSuQmCC'

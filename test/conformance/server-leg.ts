@@ -1,4 +1,4 @@
-// A server leg: the suite, as a client, against a host that serves mcp.config.ts, or against three behind nginx.
+// A server leg: the suite as a client of a host with mcp.config.ts, or of three hosts behind nginx.
 import { randomBytes } from 'node:crypto'
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'

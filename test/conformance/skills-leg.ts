@@ -1,5 +1,5 @@
-// The Skills leg: the suite's scenarios of that extension, as a client, against a host that serves the example's skills. The
-// suite has them in none of its sets of requirements; a check that it skips has shown nothing, and counts as failed here.
+// The Skills leg: the scenarios of the extension against a host with the skills of the example. No requirement set of
+// the suite includes them. A skipped check counts as failed.
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { startHost } from './host-process.ts'

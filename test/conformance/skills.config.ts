@@ -1,5 +1,4 @@
-// The config that the suite's scenarios of Skills are run against: the skills of the example. Started by skills-leg.ts, from the
-// repository's root.
+// The config of the Skills scenarios: the skills of the example. skills-leg.ts starts it in the root of the repository.
 import { resolve } from 'node:path'
 import { defineConfig } from 'mcp-host'
 

@@ -1,5 +1,5 @@
-// The official conformance suite as a program: where npx put it, what a requirement set asks for, one run of it.
-// It needs a newer Node than this project does, so npx brings one along; neither is ever one of our dependencies.
+// The official conformance suite as a program: its path, its requirement sets, and a single run. It needs a newer Node
+// than this project, which npx installs; neither is a dependency.
 import { type ChildProcess, spawn } from 'node:child_process'
 import { openSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'

@@ -1,4 +1,4 @@
-// Tools of the conformance fixtures for tasks: one that is none, and those that run as tasks: slow, failing, asking.
+// Conformance tools for tasks: one without tasks, and slow, failing and requesting ones.
 import { setTimeout as delay } from 'node:timers/promises'
 import { type CallContext, defineTool, type ElicitParams, HostError, ToolError } from 'mcp-host'
 

@@ -1,5 +1,5 @@
-// The config that the suite's scenarios of tasks are run against: a route whose tools run as tasks. Started by run.ts; with
-// REDIS_URL as one node of several, with STORE_FILE on a file.
+// The config of the task scenarios: a route whose tools run as tasks, started by run.ts. With REDIS_URL it is one of
+// several nodes, with STORE_FILE it uses a file.
 import { defineConfig } from 'mcp-host'
 import { taskTools } from './task-tools.ts'
 

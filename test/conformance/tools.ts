@@ -1,5 +1,5 @@
-// Tools of the conformance fixtures that answer on their own: content of every kind, progress, logging, errors,
-// schemas, header parameters, and lists that change. Tools that ask the client are in input-required.ts.
+// Conformance tools without requests to the client: every kind of content, progress, logging, errors, schemas, header
+// parameters, and lists that change. input-required.ts has the others.
 import { setTimeout as delay } from 'node:timers/promises'
 import { type CallContext, definePrompt, defineTool, ToolError } from 'mcp-host'
 import { RED_PIXEL, SILENCE } from './samples.ts'

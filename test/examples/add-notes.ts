@@ -1,4 +1,4 @@
-// Adds notes to the file it is given until it is killed; prints each id once the note is kept. note-store.test.ts kills it.
+// Adds notes to a file until it is killed, and prints the id of each stored note. note-store.system.ts kills it.
 import { createNoteStore } from '../../examples/notes/note-store.ts'
 
 const [file = ''] = process.argv.slice(2)

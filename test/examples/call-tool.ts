@@ -1,4 +1,4 @@
-// Calls an example's tool and gives what it returns, or rejects as its handler does.
+// Calls a tool of an example and returns its result, or rejects like its handler.
 import { type ToolDefinition, ToolError } from 'mcp-host'
 import { type RunSettings, testTool } from 'mcp-host/testing'
 

@@ -1,4 +1,4 @@
-// A client at one end of a pair, written by hand: says what a test wants, and keeps what it is sent.
+// A raw client at one end of a pair: sends messages of the test, and keeps received ones.
 import type { End } from '../../examples/in-memory-transport/pair.ts'
 import { eventually } from '../support/eventually.ts'
 

@@ -1,5 +1,4 @@
-// A folder of its own for each test's notes, named by NOTES_FILE, and the shortest ways to add and list them.
-// notes.test.ts and note-store.test.ts begin with it.
+// A temporary notes folder for each test, set by NOTES_FILE, and helpers to add and list notes.
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

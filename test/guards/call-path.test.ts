@@ -1,4 +1,4 @@
-// Counts the files and functions that one `tools/call` runs, with the precise coverage of V8, and holds their limits.
+// Counts the files and functions of one `tools/call` with the precise coverage of V8, and enforces their limits.
 import { Session } from 'node:inspector/promises'
 import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'

@@ -1,5 +1,5 @@
-// Counts the bytes that a request allocates, in a process of its own: in the young generation, and outside of it, where only
-// full collections free them. Prints one line of JSON.
+// Counts the bytes that a request allocates, in a separate process: in the young generation, and outside of it, where
+// only full collections free memory. Prints one line of JSON.
 import { GCProfiler, getHeapSpaceStatistics } from 'node:v8'
 import { startGuarded, WORKS, type Work } from './guarded-host.ts'
 

@@ -1,5 +1,5 @@
-// Counts what survives, in a process of its own with Node's own young generation: full collections while many connections call at
-// once, and bytes that are moved to the old generation. Prints one line of JSON.
+// Counts full collections and promoted bytes while many connections call, in a separate process with the default young
+// generation. Prints one line of JSON.
 import { GCProfiler, type HeapSpaceStatistics } from 'node:v8'
 import { startGuarded, WORKS, type Work } from './guarded-host.ts'
 

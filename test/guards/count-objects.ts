@@ -1,5 +1,5 @@
-// Counts what a request makes beside bytes, in a process of its own: promises, timers, listeners and the like; and what stays on
-// its connection. Prints one line of JSON.
+// Counts the promises, timers, listeners and similar objects of a request, and those that remain on its connection, in
+// a separate process. Prints one line of JSON.
 import './counters.ts'
 import { subscribe } from 'node:diagnostics_channel'
 import type { EventEmitter } from 'node:events'

@@ -1,4 +1,4 @@
-// What a host in this process is asked by a thread beside it (load-thread.ts), and the requests that guards count.
+// The counted requests, and the thread that sends them (load-thread.ts).
 import { once } from 'node:events'
 import { extname } from 'node:path'
 import { setImmediate as turn } from 'node:timers/promises'

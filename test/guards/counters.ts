@@ -1,4 +1,4 @@
-// Counts what a process makes, by wrapping what makes it: imported before anything that is counted.
+// Counts created objects by wrapping their constructors. Must be imported before the counted code.
 import { createHook } from 'node:async_hooks'
 import { EventEmitter } from 'node:events'
 

@@ -1,5 +1,5 @@
-// The hosts whose work is counted, in the process that counts: a plain one, and one with all that sees and protects switched
-// on. Each has a hundred tools.
+// The hosts whose work is counted: a plain one, and one with all observability and protection plugins. Each has a
+// hundred tools.
 import { generateKeyPairSync, sign } from 'node:crypto'
 import { createHost } from '../../core/create-host.ts'
 import { defineTool } from '../../core/index.ts'

@@ -1,5 +1,5 @@
-// A thread that asks a host over connections that it keeps, each request once its last one was answered: what it makes
-// itself is no part of what is counted of the host's thread.
+// A thread that sends requests over open connections, each after the previous response. Its own allocations are not
+// counted.
 
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'

@@ -1,4 +1,4 @@
-// Runs a program that counts (count-*.ts), compiled, in a process of its own.
+// Runs a counting program (count-*.ts), compiled, in a separate process.
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import { compiledFile } from '../support/compiled.ts'

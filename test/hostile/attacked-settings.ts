@@ -1,4 +1,4 @@
-// What the program tells the host that it attacks, and what that host reports of itself: one for both processes.
+// The settings that the test program sends to the attacked host, and the reports that the host returns.
 import type { Markers } from './target.ts'
 
 /** Faults that tests plant to see that a verdict finds them. */

@@ -1,4 +1,4 @@
-// What the attacked host serves to everybody: a tool of every sort that clients can make work hard, wait, or ask.
+// The tools of the attacked host: every kind that clients can use for expensive work, waiting or requests.
 import { setTimeout as sleep } from 'node:timers/promises'
 import { definePrompt, defineResource, defineTool, ToolError, type User } from '../../core/index.ts'
 import { SUM } from '../fixtures/sum.ts'

@@ -1,5 +1,5 @@
-// The host that is attacked: `mcp-host start` with this config, in a process of its own. It has an example of everything
-// that a config can serve, and a plugin that reports over IPC what the host holds and where its event loop stood still.
+// The config of the attacked host, which `mcp-host start` runs in a separate process. It serves an example of
+// everything, and a plugin reports held objects and blocked event loop turns over IPC.
 import { channel } from 'node:diagnostics_channel'
 import { readdirSync } from 'node:fs'
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'

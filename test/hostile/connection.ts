@@ -1,4 +1,4 @@
-// One connection of an attacker: sends any bytes, and lets everything that comes back be judged.
+// A connection of an attacker: sends any bytes, and passes responses to the checks.
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { type Answer, AnswerParser, type Head } from './response-parser.ts'

@@ -1,4 +1,5 @@
-// The attacked host in a process of its own, as `mcp-host start` runs it: what it holds, where it stood still, how it ended.
+// The attacked host in a separate process, started by `mcp-host start`: held objects, blocked event loop turns and exit
+// code.
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'

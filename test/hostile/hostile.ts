@@ -1,4 +1,4 @@
-// One run: a host, everybody who attacks it, somebody who does not, and what must be as it was when all are gone.
+// One run: a host, attackers and a legitimate client, and the checks of the host after all have left.
 import { setTimeout as wait } from 'node:timers/promises'
 import { startIssuer } from '../support/test-issuer.ts'
 import type { Holding, Plant } from './attacked-settings.ts'

@@ -1,4 +1,4 @@
-// Faults on purpose, each at a known count of requests: for the test that every verdict can fail.
+// Faults at a known request count, to test that each check can fail.
 import { openSync } from 'node:fs'
 import { definePlugin, type Services } from '../../core/internal.ts'
 import type { ConfiguredPlugin } from '../../core/plugin.ts'

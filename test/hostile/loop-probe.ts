@@ -1,5 +1,5 @@
-// Measures, inside the host, how long one turn of its event loop keeps everybody waiting. Only time in which the process
-// itself was running counts: on a busy machine the scheduler's pauses are none of ours.
+// Measures the length of event loop turns in the host. Only CPU time of the process counts, so that a busy machine does
+// not matter.
 import { readFileSync } from 'node:fs'
 import { PerformanceObserver, performance } from 'node:perf_hooks'
 import type { Stall } from './attacked-settings.ts'

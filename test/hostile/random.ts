@@ -1,4 +1,4 @@
-// Chance for attacks: every choice of a round follows from the seed, the kind of attack and the number of the round.
+// Random choices of attacks, reproducible from the seed, the kind of attack and the round number.
 import { createSeededRandom } from '../support/seeded-random.ts'
 
 export interface Chance {

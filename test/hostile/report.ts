@@ -1,4 +1,4 @@
-// What a run must have shown, and the report that people read.
+// The verdict of a run, and its readable report.
 import type { Holding } from './attacked-settings.ts'
 import { ATTACKS } from './attacks/index.ts'
 import type { HostileReport } from './hostile.ts'

@@ -1,4 +1,4 @@
-// Requests that the host would accept, for attackers to spoil: every method in every revision, as messages and as bytes.
+// Valid requests of every method and protocol version, as messages and bytes, which attackers modify.
 import { META, MODERN_REVISION } from '../../core/transport.ts'
 import type { Chance } from './random.ts'
 import type { Identity, Target } from './target.ts'

@@ -1,4 +1,4 @@
-// Looks at everything that comes back from the host: its status, its form, and whether its reader may see what is in it.
+// Checks each response of the host: status, format, and whether its reader is allowed to see the content.
 
 import type { Watcher } from './connection.ts'
 import type { Answer, Head } from './response-parser.ts'

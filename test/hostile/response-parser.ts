@@ -1,4 +1,4 @@
-// From the bytes of a connection to HTTP answers: as many as were pipelined, and what is there of one that breaks off.
+// Parses the bytes of a connection into HTTP responses: pipelined, and possibly truncated.
 
 export interface Head {
   readonly status: number

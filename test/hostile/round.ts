@@ -1,5 +1,5 @@
-// One round of an attack: its chance, what it attacks, and connections whose answers are judged. All that a round opened is
-// closed when it is over.
+// One round of an attack: its random numbers, its target, and connections with checked responses. All are closed at its
+// end.
 
 import { Connection } from './connection.ts'
 import { type Chance, createChance } from './random.ts'

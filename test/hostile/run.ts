@@ -1,5 +1,5 @@
-// `npm run hostile`: clients that mean no good, against a host of ours; nothing may break, leak or stand still.
-// Options: --seconds 60, --seed 7, --only kind,kind, --replay kind:number,..., --list.
+// `npm run hostile`: attacks a host with hostile clients. It must not crash, leak or block. Options: --seconds 60,
+// --seed 7, --only kind,kind, --replay kind:number,..., --list.
 import { parseArgs } from 'node:util'
 import { runHostile } from './hostile.ts'
 import { describeKinds, describeReport, verdictsOf } from './report.ts'

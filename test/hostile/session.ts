@@ -1,4 +1,4 @@
-// Sessions as attackers open them: over any connection, with any identity.
+// Sessions of attackers, over any connection and with any identity.
 import type { Connection } from './connection.ts'
 import { initializeParams, message, requestBytes } from './requests.ts'
 import type { Round } from './round.ts'

@@ -1,4 +1,4 @@
-// Somebody who attacks nobody and is served all the while: whatever others do, each answer is right.
+// A legitimate client during attacks: each response must be correct.
 import { setTimeout as wait } from 'node:timers/promises'
 import { Connection } from './connection.ts'
 import { initializeParams, message, modernBytes, requestBytes } from './requests.ts'

@@ -1,4 +1,4 @@
-// What is counted, by kind of attack; and the faults that were found, each with the round that shows it again.
+// Counts by kind of attack, and the faults found, each with the round that reproduces it.
 
 export interface Counts {
   rounds: number

@@ -1,4 +1,4 @@
-// What attackers know of the host that they attack: its addresses, tokens of some users, and the ids of other people.
+// What attackers know of the host: its URLs, tokens of some users, and ids of others.
 import { createHash } from 'node:crypto'
 import type { TestIssuer } from '../support/test-issuer.ts'
 import { inSeconds, signToken } from '../support/test-issuer.ts'

@@ -1,4 +1,4 @@
-// Values that nobody sends in good faith, and ways to spoil a good message: in its structure, and in its text.
+// Malicious values, and ways to corrupt the structure or text of a valid message.
 import type { Chance } from './random.ts'
 import type { Json } from './requests.ts'
 import { SMUGGLED } from './response-checks.ts'

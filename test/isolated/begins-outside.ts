@@ -1,4 +1,4 @@
-// A tool that no host with tasks takes: its thread bounds what it does, and `before` runs in none.
+// An invalid tool for hosts with tasks: it is isolated, but `before` cannot run in its thread.
 import { defineTool } from '../../core/index.ts'
 
 export const begins = defineTool({

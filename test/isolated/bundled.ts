@@ -1,4 +1,4 @@
-// The test host and the tools of this folder, bundled: under tsx the start of each tool process takes seconds of CPU time.
+// The test host and the tools of this folder, bundled, because tsx needs seconds of CPU time for each tool process.
 import { pathToFileURL } from 'node:url'
 import { bundledFile } from '../support/compiled.ts'
 

@@ -1,4 +1,4 @@
-// The tools of tools.ts on a host of a test, and what holds of each that uses too much in its thread.
+// A host with the tools of tools.ts, and the expected results of those that exceed their limits.
 import { expect } from 'chai'
 import type { Config } from '../../core/index.ts'
 import type { TestHost } from '../../core/testing.ts'

@@ -1,4 +1,4 @@
-// The config of a host under power cuts: a tool whose numbered progress is kept, in the file STORE_FILE.
+// The config of a host under power cuts: a tool whose numbered progress is stored in the file STORE_FILE.
 import { defineConfig } from 'mcp-host'
 import { loadToolset } from '../cluster/chaos/toolset.ts'
 

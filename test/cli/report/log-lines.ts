@@ -1,4 +1,4 @@
-// Lines of an access log, as the plugin writes them, for tests that know what is in them.
+// Access log lines as the plugin writes them, with known content.
 
 export interface LineFields {
   readonly [field: string]: unknown

@@ -1,4 +1,4 @@
-// A log of nothing but new names: what is counted stays right, and what is kept stays small.
+// Checks a log with new names in every line: counts stay correct, and memory stays limited.
 import { expect } from 'chai'
 import { Tally } from '../../../cli/report/tally.ts'
 import { oldLine } from './log-lines.ts'

@@ -1,4 +1,4 @@
-// What `mcp-host report` tells of logs whose truth is known, of lines that are none, and of times.
+// Tests `mcp-host report` with logs of known content, invalid lines and time ranges.
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'

@@ -1,5 +1,5 @@
-// oidc-provider as people log in to it: registration, authorization code with PKCE, refresh tokens that rotate, with the
-// detection of reuse, and revocation; opaque access tokens. Its one user agrees to everything.
+// oidc-provider with registration, authorization code with PKCE, refresh token rotation with reuse detection, and
+// revocation; access tokens are opaque. Its user agrees to everything.
 import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import Provider from 'oidc-provider'

@@ -1,4 +1,4 @@
-// The AuthError that something ends in; anything else fails the test.
+// Returns the AuthError of a promise or function. Fails the test if there is none.
 import { expect } from 'chai'
 import { AuthError } from '../../../client/errors.ts'
 

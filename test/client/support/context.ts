@@ -1,4 +1,4 @@
-// A ClientContext for tests of single steps, from options as a caller gives them. Events are kept in `events`.
+// A ClientContext for tests of single steps, from options of a caller. `events` contains its events.
 import type { ClientContext } from '../../../client/context.ts'
 import { type AuthEvent, createEmit } from '../../../client/events.ts'
 import { createOAuthHttp } from '../../../client/http.ts'

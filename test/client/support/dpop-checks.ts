@@ -1,4 +1,5 @@
-// How the fake servers check DPoP proofs (RFC 9449 §4.3): by signature, target, age, one use, token and nonce.
+// Checks of DPoP proofs in the fake servers (RFC 9449 section 4.3): signature, target, age, single use, token and
+// nonce.
 import { createHash, createPublicKey, verify } from 'node:crypto'
 import type { RecordedRequest } from './recording-server.ts'
 

@@ -1,4 +1,4 @@
-// The AuthError that a step must end with.
+// Expects that a step ends with an AuthError.
 import { expect } from 'chai'
 import { AuthError } from '../../../client/errors.ts'
 

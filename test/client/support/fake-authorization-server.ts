@@ -1,5 +1,5 @@
-// An authorization server in the test's own process, of which the test decides everything (fake-settings.ts). It really
-// checks what a client must do right: PKCE, redirect URI, single use, client authentication, `resource`, DPoP, rotation.
+// An authorization server in the process of the test, configured by fake-settings.ts. It enforces PKCE, redirect URI,
+// single use, client authentication, `resource`, DPoP and rotation.
 import { randomBytes } from 'node:crypto'
 import jwt from 'jsonwebtoken'
 import { createFakeClients, type FakeClient, type FakeClients } from './fake-clients.ts'

@@ -1,4 +1,4 @@
-// The clients that a fake authorization server knows, how they register (RFC 7591) and how they prove who they are.
+// The clients of a fake authorization server: registration (RFC 7591) and authentication.
 import { randomBytes } from 'node:crypto'
 import jwt from 'jsonwebtoken'
 import type { RecordedRequest, Reply } from './recording-server.ts'

@@ -1,4 +1,4 @@
-// The token endpoint of a fake authorization server: what each grant checks before it gives tokens.
+// The token endpoint of a fake authorization server, with the checks of each grant.
 import { createHash, randomBytes } from 'node:crypto'
 import jwt from 'jsonwebtoken'
 import { checkProof } from './dpop-checks.ts'

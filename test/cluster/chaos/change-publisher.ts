@@ -1,4 +1,4 @@
-// Announces one change after the other. Where nobody knows whether one was, it is announced again.
+// Publishes one change after the other. A change with an unknown result is published again.
 import { setTimeout as wait } from 'node:timers/promises'
 import type { Announced } from './load.ts'
 

@@ -1,4 +1,4 @@
-// One run of chaos: a deployment, a load on it, one kind of failure, and what the clients counted.
+// One chaos run: a deployment, its load, one kind of failure, and the counts of the clients.
 import { setTimeout as wait } from 'node:timers/promises'
 import { createSeededRandom } from '../../support/seeded-random.ts'
 import { startBalanced } from '../support/balanced-deployment.ts'

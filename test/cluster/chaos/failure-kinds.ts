@@ -1,4 +1,4 @@
-// What fails under the load. Each kind has its fault again and again until it is enough, and is healed at its end.
+// The kinds of failures under load. Each is repeated and repaired at its end.
 import { setTimeout as wait } from 'node:timers/promises'
 import { type CuttingProxy, startCuttingProxy } from '../../support/cutting-proxy.ts'
 import type { RedisServer } from '../../support/redis-server.ts'

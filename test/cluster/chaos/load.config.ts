@@ -1,4 +1,4 @@
-// The config of the nodes under chaos: a tool that streams, and resources whose changes the test announces.
+// The config of the nodes under chaos: a streaming tool, and resources whose changes the test announces.
 import { defineConfig } from 'mcp-host'
 import { definePlugin } from 'mcp-host/plugin'
 import { addressOf } from './load.ts'

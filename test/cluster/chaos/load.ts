@@ -1,5 +1,5 @@
-// The load of chaos: clients that call a tool which reports numbered progress, and clients that watch resources whose
-// changes are numbered by their addresses.
+// The load of a chaos run: clients that call a tool with numbered progress, and clients that subscribe to resources
+// with numbered changes.
 import type { RpcMessage } from '../../support/rpc.ts'
 import type { GoodClient } from './resilient-client.ts'
 import { Sequence } from './tally.ts'

@@ -1,5 +1,4 @@
-// A client that does what a good client does when servers and connections fail under it: it waits where it is told to,
-// comes back with the last event id, opens a new session where its own is gone, and asks again for what was lost.
+// A well-behaved client during failures of servers and connections: it respects retry delays and resumes streams.
 import { setTimeout as wait } from 'node:timers/promises'
 import type { RpcMessage } from '../../support/rpc.ts'
 import type { SeededRandom } from '../../support/seeded-random.ts'

@@ -1,5 +1,5 @@
-// `npm run chaos`: nodes and Redis fail under load, one kind after the other, and nothing may be lost or doubled.
-// Options: --seconds 120 (of each kind), --kinds kill,roll,pause,restart,forget,cut, --seed 7.
+// `npm run chaos`: nodes and Redis fail under load, one kind of failure after the other. Nothing can be lost or
+// duplicated. Options: --seconds 120 (of each kind), --kinds kill,roll,pause,restart,forget,cut, --seed 7.
 import { parseArgs } from 'node:util'
 import { errorText } from '../../../core/http/errors.ts'
 import { inPath } from '../../support/needs-program.ts'

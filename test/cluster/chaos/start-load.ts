@@ -1,5 +1,4 @@
-// All clients of a run of chaos, and the changes that are announced to them: begun together, and ended once everybody has
-// what they wait for.
+// Starts all clients and change announcements of a chaos run, and ends them when all have finished.
 import { setTimeout as wait } from 'node:timers/promises'
 import { createGate } from '../../support/gate.ts'
 import { createSeededRandom } from '../../support/seeded-random.ts'

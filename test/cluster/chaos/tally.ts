@@ -1,4 +1,4 @@
-// What chaos counts, and which of it must be nothing. All clients of a run count into one tally.
+// The counters of a chaos run, and those that must be zero. All clients of a run share them.
 
 export interface Tally {
   clients: number

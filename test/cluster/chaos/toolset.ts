@@ -1,4 +1,4 @@
-// What is served under chaos: a tool that streams numbered progress, and resources whose changes are announced.
+// The toolset under chaos: a tool with numbered progress, and resources whose changes are announced.
 import { setTimeout as wait } from 'node:timers/promises'
 import { defineResource, defineTool } from 'mcp-host'
 

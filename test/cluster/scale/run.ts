@@ -1,5 +1,5 @@
-// `npm run scale`: what sessions, calls and changes cost nodes and a Redis Cluster, and what follows for a deployment.
-// Options: --nodes 4, --sessions 4000, --calls 5 (of each session), --streams 400, --changes 50.
+// `npm run scale`: measures the cost of sessions, calls and changes for nodes and a Redis Cluster, and prints the model of a
+// deployment. Options: --nodes 4, --sessions 4000, --calls 5 (of each session), --streams 400, --changes 50.
 // docs/scaling.md derives a deployment of 1,000,000 sessions from the output.
 import { setTimeout as wait } from 'node:timers/promises'
 import { parseArgs } from 'node:util'

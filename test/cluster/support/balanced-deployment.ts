@@ -1,4 +1,4 @@
-// A whole deployment on this machine: Redis, nodes that are processes of their own, and nginx in front of them.
+// A complete deployment on this machine: Redis, node processes, and nginx in front of them.
 import { randomBytes } from 'node:crypto'
 import type { Context } from 'mocha'
 import { freePort } from '../../support/free-port.ts'

@@ -1,5 +1,5 @@
-// The config of nodes with the bridge: the provider is named by PROVIDER, JSON of its options, and people reach the nodes by
-// PUBLIC_URL.
+// The config of nodes with auth-bridge. PROVIDER contains the provider options as JSON, PUBLIC_URL is the URL for
+// users.
 import { defineConfig, defineTool } from 'mcp-host'
 
 const whoami = defineTool({ name: 'whoami', handler: (_, { user }) => ({ user: user ?? null }) })

@@ -1,4 +1,4 @@
-// The config of nodes whose tools change what clients watch: how a node tells the others of it is what is tested.
+// The config of nodes whose tools change subscribed resources, for tests of notifications between nodes.
 import { defineConfig, defineResource, defineTool } from 'mcp-host'
 
 const change = defineTool({

@@ -1,5 +1,5 @@
-// The config of the nodes that clients travel through: `/mcp` for sessions, `/modern` for clients of 2026-07-28, and
-// `/guarded` for users with tokens of the issuer in ISSUER. `/far` has the tools of the legacy server in UPSTREAM.
+// The config of the nodes for client journeys: `/mcp` for sessions, `/modern` for clients of 2026-07-28, and `/guarded`
+// for users with tokens of the issuer in ISSUER. `/far` has the tools of the legacy server in UPSTREAM.
 import { defineConfig } from 'mcp-host'
 import { journey } from '../../fixtures/journey-toolset.ts'
 import { sessionToolset } from '../../fixtures/session-toolset.ts'

@@ -1,4 +1,4 @@
-// A Redis that loses what it was told, as in a fail-over, and a line to it that can be cut.
+// A Redis that loses acknowledged writes, as in a failover, and a connection that can be cut.
 import { startCuttingProxy } from '../../support/cutting-proxy.ts'
 import { type RedisServer, startRedis, stopRedis } from '../../support/redis-server.ts'
 import { stopHosts } from '../../support/start-host.ts'

@@ -1,5 +1,5 @@
-// A real nginx in front of nodes: plain round-robin, nothing of a client remembered. It runs as one process in the
-// foreground, from a folder of its own, and ends with the test. Its settings are examples/scaling/nginx.conf.
+// A real nginx in front of nodes, with examples/scaling/nginx.conf: round-robin without client affinity. It runs as one
+// process in the foreground, in its own folder, and ends with the test.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'

@@ -1,5 +1,4 @@
-// One node as an operator starts it: `mcp-host start` in a process of its own, which a test talks to over the channel
-// between parent and child, and ends by its pid, also when the test ends first.
+// A node as a process, started by `mcp-host start`, which the test controls over IPC.
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'

@@ -1,5 +1,5 @@
-// The tool `puppet` on nodes that are processes of their own: the test pulls its strings over the channel between
-// parent and child. The node's half is a plugin of its config, for changes of what is served are each node's own.
+// The tool `puppet` on node processes, which the test controls over IPC. The part in the node is a plugin of its
+// config, because each node changes its own definitions.
 import { EventEmitter } from 'node:events'
 import { type CallContext, defineTool, type LogLevel, type RuntimeHost } from '../../../core/index.ts'
 import { definePlugin } from '../../../core/internal.ts'

@@ -1,5 +1,5 @@
-// Somebody who signs in while nodes are killed, with a client that goes on: pages that do not load are loaded again, forms are
-// sent again, and where a page says that it took too long they begin anew from the client.
+// A user who signs in while nodes are killed, with a client that continues: pages are reloaded and forms are sent
+// again.
 import { setTimeout as pause } from 'node:timers/promises'
 import { BridgeClient } from '../../support/bridge.ts'
 import type { Departure, Page, TokenAnswer } from '../../support/form-browser.ts'

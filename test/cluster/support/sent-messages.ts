@@ -1,4 +1,4 @@
-// What the nodes of a test send to each other, recorded where it leaves them: for Redis, or for the hub of their host.
+// Records the messages between the nodes of a test, for Redis or for the hub of the host.
 import { definePlugin } from '../../../core/internal.ts'
 import { REDIS_SECTIONS, type RedisSections, redisConnection } from '../../../plugins/families/redis/index.ts'
 import type { TestNeighbour } from '../../support/worker-processes.ts'

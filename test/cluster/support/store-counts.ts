@@ -1,4 +1,4 @@
-// What the store of several nodes has, looked at from outside: in Redis, or in a file.
+// Counts the content of the store of several nodes, in Redis or in a file.
 
 import type { Members, Store } from '../../../core/store/store.ts'
 import { openDatabase } from '../../sqlite/support/sqlite.ts'

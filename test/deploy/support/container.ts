@@ -1,5 +1,5 @@
-// An image's command as a container engine runs it, as far as a test can: process 1 of its own process table, the user
-// that the image names, a root of its own that is read-only, no privileges. Only the network is this machine's.
+// Runs the command of an image like a container engine: process 1 of its own process table, the user of the image, a
+// read-only root and no privileges. It shares the network of this machine.
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readdirSync, readFileSync } from 'node:fs'

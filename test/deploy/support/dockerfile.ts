@@ -1,4 +1,4 @@
-// A Dockerfile as stages of steps, read by the parser that editors use: what a test executes by hand where no Docker is.
+// Parses a Dockerfile into stages of steps, for tests that execute it without Docker.
 import { type Arg, type Copy, DockerfileParser, type Env, type From } from 'dockerfile-ast'
 
 export type Step =

@@ -1,5 +1,5 @@
-// An image made by hand of a Dockerfile: each stage is a folder, its RUN steps run in it. The last has nothing but what
-// COPY brought, Node and the libraries that Node loads, so that whatever else the server needs is missed.
+// Builds an image from a Dockerfile without Docker: each stage is a folder in which its RUN steps run. The last stage
+// contains only copied files, Node and its libraries, so that missing files are detected.
 
 import { execFileSync } from 'node:child_process'
 import { cpSync, mkdirSync, readFileSync, realpathSync, writeFileSync } from 'node:fs'

@@ -1,4 +1,4 @@
-// A name server on this machine that gives every name the same addresses, as Docker's own does for a service's replicas.
+// A name server that returns the same addresses for every name, as Docker does for replicas of a service.
 import { createSocket } from 'node:dgram'
 import { once } from 'node:events'
 

@@ -1,5 +1,5 @@
-// Proxies as processes of this machine: nginx and Caddy with the files of examples/deploy, which only ports and paths differ
-// in. Each has a folder of its own, and ends with the test.
+// Starts nginx and Caddy with the files of examples/deploy, in which only ports and paths are replaced. Each has its
+// own folder and ends with the test.
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'

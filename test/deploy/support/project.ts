@@ -1,4 +1,4 @@
-// A project as an operator has it: made by `mcp-host init` of the packed package, with the files of examples/deploy.
+// A project made by `mcp-host init` of the packed package, with the files of examples/deploy.
 import { execFile } from 'node:child_process'
 import { cp, mkdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'

@@ -1,5 +1,5 @@
-// A node in a process of its own that writes down whose call runs, by its header and by its arguments. Arguments: its port,
-// and the file that it adds a line to for each run before it answers, so that no end of it loses one.
+// A node that appends the user of each call to a file before it responds, by header and by arguments. Arguments: its
+// port and the file.
 import { appendFileSync } from 'node:fs'
 import { createHost } from '../../../core/create-host.ts'
 import { defineTool } from '../../../core/index.ts'

@@ -1,4 +1,4 @@
-// Many at once: connections, subscriptions, calls.
+// Floods of connections, subscriptions and calls.
 import { setTimeout as wait } from 'node:timers/promises'
 import type { Connection } from '../connection.ts'
 import { modernBytes, requestBytes } from '../requests.ts'

@@ -1,4 +1,4 @@
-// HTTP by hand: chunks and lengths that lie, halves of requests, expectations, upgrades, bytes behind the end.
+// Invalid HTTP framing: wrong chunk sizes and lengths, incomplete requests, expectations, upgrades, trailing bytes.
 import { setTimeout as wait } from 'node:timers/promises'
 import { type Headers, headerLines, message, modernHeaders, modernMeta, openPath } from '../requests.ts'
 import type { Attack, Round } from '../round.ts'

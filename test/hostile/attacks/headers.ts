@@ -1,4 +1,4 @@
-// Headers of right requests, spoiled: doubled, odd, long, with bytes that none may have; and tokens of every bad sort.
+// Valid requests with invalid headers: repeated, unusual, long, with forbidden bytes; and invalid tokens.
 import { createHmac } from 'node:crypto'
 import { encode, inSeconds, signToken } from '../../support/test-issuer.ts'
 import { type Headers, headerLines, METHODS, message, modernHeaders, modernMeta, openPath } from '../requests.ts'

@@ -1,4 +1,4 @@
-// Every attack, by kind.
+// All attacks, by kind.
 import type { Attack } from '../round.ts'
 import { crowdAttacks } from './floods.ts'
 import { framingAttacks } from './framing.ts'

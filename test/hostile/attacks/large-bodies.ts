@@ -1,4 +1,4 @@
-// The most that a body may hold, in every place that could make the host work or keep it.
+// Bodies of the maximum size, in every field that can cause work or memory use.
 import { initializeParams, message, modernBytes, modernMeta, requestBytes } from '../requests.ts'
 import type { Attack, Round } from '../round.ts'
 import { inSession, openSession } from '../session.ts'

@@ -1,4 +1,4 @@
-// JSON-RPC messages of every method and revision, spoiled in their structure and in their text.
+// JSON-RPC messages of every method and protocol version, with invalid structure or text.
 import type { Connection } from '../connection.ts'
 import {
   type Fields,

@@ -1,4 +1,4 @@
-// Request targets: every spelling of guarded places, public documents by odd names, and targets that are no path at all.
+// Request targets: every spelling of guarded paths, public documents by unusual names, and targets that are no path.
 import type { Connection } from '../connection.ts'
 import {
   headerLines,

@@ -1,4 +1,4 @@
-// Hundreds of requests on one connection, of which the first holds up the others; then the connection is gone.
+// Hundreds of pipelined requests behind a slow one, on a connection that then closes.
 import { setTimeout as wait } from 'node:timers/promises'
 import type { Connection } from '../connection.ts'
 import { message, modernBytes, requestBytes } from '../requests.ts'

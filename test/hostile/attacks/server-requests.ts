@@ -1,4 +1,4 @@
-// The host's own questions: answered oddly, twice, by the wrong people, or never; and answers to what nobody asked.
+// Invalid, repeated, forged or missing responses to requests of the host, and responses without a request.
 import type { Connection } from '../connection.ts'
 import { EVERY_CAPABILITY, type Fields, type Json, message, modernBytes, modernMeta } from '../requests.ts'
 import type { Attack, Round } from '../round.ts'

@@ -1,4 +1,5 @@
-// Sessions abused: ids and event ids of others, forged and ended ones, doubled handshakes, races of their end.
+// Session attacks: stolen, forged and expired session and event ids, repeated handshakes, and races at the end of a
+// session.
 import { randomBytes } from 'node:crypto'
 import type { Connection } from '../connection.ts'
 import type { Chance } from '../random.ts'

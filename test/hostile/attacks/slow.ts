@@ -1,4 +1,4 @@
-// Clients that hardly write, and clients that do not read what they asked for.
+// Clients that write slowly, and clients that do not read responses.
 import { setTimeout as wait } from 'node:timers/promises'
 import { message, modernBytes, requestBytes } from '../requests.ts'
 import type { Attack } from '../round.ts'

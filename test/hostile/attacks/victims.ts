@@ -1,4 +1,4 @@
-// Alice at work: sessions, streams and event ids that thieves get to know. She attacks nobody.
+// A legitimate user whose session ids, streams and event ids attackers know.
 import { setTimeout as wait } from 'node:timers/promises'
 import { message } from '../requests.ts'
 import type { Attack } from '../round.ts'

@@ -1,4 +1,4 @@
-// Keys in many slots of a Redis Cluster, which are counted up together.
+// Sums keys in many slots of a Redis Cluster.
 import type { RedisConnection } from '../../../plugins/families/redis/index.ts'
 import { eventually } from '../../support/eventually.ts'
 

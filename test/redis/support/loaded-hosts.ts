@@ -1,5 +1,5 @@
-// Three hosts on one Redis, a balancer in front of them, and the clients of chaos: callers of a tool that streams numbered
-// progress, and listeners to numbered changes. Says what they counted while the test broke Redis.
+// Three hosts on one Redis, a load balancer, and clients: callers of a tool with numbered progress, and listeners to
+// numbered changes. Counts results while the test breaks Redis.
 import type { RedisSettings } from '../../../plugins/families/redis/index.ts'
 import { createAnnouncer } from '../../cluster/chaos/change-publisher.ts'
 import { addressOf } from '../../cluster/chaos/load.ts'

@@ -1,4 +1,4 @@
-// A process that holds connections to programs, for tests that end it. Its argument: the name that the programs have in common.
+// A process with connections to stdio servers, for tests that kill it. Argument: the common name of the servers.
 import { connect } from '../../../remote/index.ts'
 
 const [, , mark = ''] = process.argv

@@ -1,4 +1,4 @@
-// Servers of the official SDKs, of both eras, and servers that a test scripts.
+// Servers of the official SDKs of both eras, and scripted servers.
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'

@@ -1,4 +1,4 @@
-// MCP servers over stdio, as a test needs them: `node stdio-server.mjs <kind>`.
+// MCP servers over stdio: `node stdio-server.mjs <kind>`.
 import { spawn } from 'node:child_process'
 import { createInterface } from 'node:readline'
 import { McpServer as LegacyServer } from '@modelcontextprotocol/sdk/server/mcp.js'

@@ -1,2 +1,2 @@
-// The public address that the network of these tests has. Nothing of it leaves this machine.
+// The public address in the network namespace of these tests. No traffic leaves this machine.
 export const ADDRESS = '11.22.33.44'

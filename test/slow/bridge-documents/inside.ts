@@ -1,4 +1,5 @@
-// Started by bridge-documents.slow.ts in a network of its own. Real clients that name themselves by the URL of a document.
+// Runs in a network namespace, started by bridge-documents.slow.ts: real clients with the URL of a metadata document as
+// client id.
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { createServer, type Server } from 'node:https'

@@ -1,5 +1,5 @@
-// One run of chaos on one machine: a crew of workers on one file, a load on it, and SIGKILL again and again: to one worker
-// after the other, then to the primary and all workers, which are started anew on the file.
+// One chaos run on one machine: workers on one file under load, with repeated SIGKILL of single workers and then of all
+// processes, which restart on the file.
 import { randomBytes } from 'node:crypto'
 import { setTimeout as wait } from 'node:timers/promises'
 import { createAnnouncer } from '../../cluster/chaos/change-publisher.ts'

@@ -1,5 +1,5 @@
-// The config of a crew under chaos: the load of test/cluster/chaos, and a tool that announces its changes. The store is a
-// file, STORE_FILE; with REDIS_URL in its place Redis, to hold the two against each other.
+// The config of workers under chaos: the load of test/cluster/chaos and a tool that announces its changes. The store is
+// the file STORE_FILE, or Redis with REDIS_URL for comparison.
 import { defineConfig, defineTool } from 'mcp-host'
 import { addressOf } from '../../cluster/chaos/load.ts'
 import { loadToolset } from '../../cluster/chaos/toolset.ts'

@@ -1,5 +1,5 @@
-// Another process that uses the file lock or the file cache: forked with a job as JSON, it works until it is killed or
-// done. It tells of what it has done by messages.
+// A process that uses the file lock or the file cache. It gets its job as JSON, reports results by messages, and ends
+// when it is done or killed.
 import { once } from 'node:events'
 import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'

@@ -1,4 +1,5 @@
-// Processes that count in one file, at a barrier before every round: a lost count shows that two were inside at once.
+// Processes that increment a counter in one file, with a barrier before every round: a lost increment shows that two
+// held the lock.
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { forkJob } from './forks.ts'

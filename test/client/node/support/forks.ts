@@ -1,4 +1,4 @@
-// Processes that use the file cache beside the test: started, heard, killed, and ended with the test at the latest.
+// Processes that use the file cache next to the test. They end with the test at the latest.
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { bundledFile } from '../../../support/compiled.ts'

@@ -1,4 +1,4 @@
-// Kills processes at any moment of their storing, and looks after each kill at what is left.
+// Kills processes at random moments of a write, and checks the files after each kill.
 import { readdirSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { createFileTokenCache } from '../../../../client/node/file-cache.ts'

@@ -1,4 +1,4 @@
-// Plain requests to a loopback redirect, as a browser or somebody else sends them.
+// Plain requests to a loopback redirect, as a browser or an attacker sends them.
 import { type IncomingHttpHeaders, request } from 'node:http'
 
 export interface Answer {

@@ -1,4 +1,4 @@
-// An HTTP proxy on loopback that tunnels (CONNECT), and keeps what it was asked for.
+// An HTTP proxy on loopback that tunnels (CONNECT) and records requests.
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import { type AddressInfo, connect, type Socket } from 'node:net'

@@ -1,4 +1,4 @@
-// Directories for one test file, gone afterwards.
+// Temporary directories for one test file.
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
