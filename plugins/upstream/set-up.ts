@@ -6,7 +6,7 @@ import { isLoopback } from '../../core/auth.ts'
 import type { Definition } from '../../core/index.ts'
 import type { CallQueue, InternalHost } from '../../core/internal.ts'
 import { type McpRoute, parseDuration, type ServedToolset, StartError } from '../../core/plugin.ts'
-import { LinkedList } from '../../core/transport.ts'
+import { LinkedList, withTimeout } from '../../core/transport.ts'
 import { operatorText } from '../../remote/index.ts'
 import { createLogins } from '../families/credentials/index.ts'
 import { upstreamCallsOf, upstreamStatesOf } from '../families/upstream-calls/index.ts'
@@ -18,6 +18,9 @@ import { SessionLimit } from './session-limit.ts'
 import { resolveServer, type ServerSettings } from './settings.ts'
 import { createTargets } from './targets.ts'
 import { Upstream } from './upstream.ts'
+
+/** Maximum time that startup waits for a server, milliseconds. Accepted tools are served from the start. */
+const START_TIMEOUT = { accepted: 3_000, unknown: 15_000 }
 
 /** True if only this machine can reach the host. */
 function isLocalHost({ config: { purpose, http } }: Pick<InternalHost, 'config'>): boolean {
@@ -174,12 +177,19 @@ export function setUpUpstreams(host: InternalHost, options: UpstreamOptions): vo
       throw new StartError('MH2940', `cannot connect: ${operatorText(cause)}`, { at: upstream.settings.at, cause })
     }
   }
+  /** A server that takes longer is connected in the background. */
+  function startInTime(upstream: Upstream) {
+    const { name, whenDown } = upstream.settings
+    const limit = START_TIMEOUT[accepted.has(name) ? 'accepted' : 'unknown']
+    const started = start(upstream)
+    return whenDown === 'fail' ? started : withTimeout(started, limit, () => undefined, clock)
+  }
   host.onStart(async () => {
     if (purpose === 'test') return
     host.services.onWatch((uri, isWatched) => {
       for (const upstream of all()) if (!isWatched || upstream.has(uri)) upstream.watch(uri, isWatched)
     })
-    const started = await Promise.allSettled(all().map(start))
+    const started = await Promise.allSettled(all().map(startInTime))
     for (const result of started) if (result.status === 'rejected') throw result.reason
   })
   host.preClose(() => {

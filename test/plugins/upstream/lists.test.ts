@@ -427,6 +427,68 @@ describe('Resources, prompts and completions of an upstream server', () => {
   })
 })
 
+describe('The time limit for connecting', () => {
+  it('is longer for programs that can download the server', () => {
+    const limits = [['npx', '-y', 'server'], '/usr/bin/uvx', 'npx.cmd', 'node'].map(command => {
+      const options = { servers: { far: { command } } } as UpstreamOptions
+      return resolveServer('far', options, { directory: '.', at: [] }).connectTimeout
+    })
+    expect(limits).to.deep.equal([60_000, 60_000, 60_000, 15_000])
+    const own = { connectTimeout: '5s', servers: { far: { command: 'npx' } } } as const
+    expect(resolveServer('far', own, { directory: '.', at: [] }).connectTimeout).to.equal(5_000)
+  })
+})
+
+describe('Reads of an upstream server', () => {
+  it('are requested again if the connection ends', async () => {
+    const methods = ['resources/read', 'prompts/get', 'completion/complete', 'tools/call']
+    const seen: string[] = []
+    const url = await serveScript(({ id, method = '', json, response }) => {
+      const isLost = methods.includes(method) && !seen.includes(method)
+      seen.push(method)
+      if (method === 'server/discover')
+        return json({ jsonrpc: '2.0', id, error: { code: -32_601, message: 'no' } }, 400)
+      if (id === undefined) return void response.writeHead(202).end()
+      if (isLost) {
+        response.writeHead(200, { 'content-type': 'text/event-stream' }).flushHeaders()
+        return void response.destroy()
+      }
+      json({
+        jsonrpc: '2.0',
+        id,
+        result: {
+          protocolVersion: '2025-11-25',
+          serverInfo: { name: 'breaking', version: '1' },
+          capabilities: { tools: {}, resources: {}, prompts: {}, completions: {} },
+          tools: [{ name: 'add', inputSchema: { type: 'object' } }],
+          resources: [{ name: 'page', uri: 'test://page' }],
+          resourceTemplates: [],
+          prompts: [{ name: 'greet', arguments: [{ name: 'who' }] }],
+          contents: [],
+          messages: [],
+          completion: { values: ['Ada'] },
+        },
+      })
+    })
+    const gateway = await startHost({
+      toolsets: {},
+      routes: { '/': { toolsets: 'far' } },
+      plugins: { 'transport-streamable': {}, upstream: { servers: { far: { url, prefix: '' } } } },
+    })
+    const ref = { type: 'ref/prompt', name: 'greet' }
+    for (const [method, params] of [
+      ['resources/read', { uri: 'test://page' }],
+      ['prompts/get', { name: 'greet' }],
+      ['completion/complete', { ref, argument: { name: 'who', value: 'A' } }],
+    ] as const)
+      expect((await modern(gateway.url, method, params)).message, method).to.have.property('result')
+    const { content } = (await call(gateway.url, 'add')).result
+    expect(content[0].text).to.contain('may have been executed')
+    const counts = methods.map(method => seen.filter(one => one === method).length)
+    expect(counts).to.deep.equal([2, 2, 2, 1])
+  })
+})
+
 describe('An upstream server that is down', () => {
   it('does not stop others, keeps its lists, and comes back', async () => {
     const definitions = [tool('far')]
@@ -463,6 +525,60 @@ describe('An upstream server that is down', () => {
     expect(gateway.host.inspect('/')?.explainPlugins().join()).to.contain(new URL(origin.url).host)
     expect(await namesAt(gateway.url)).to.deep.equal(['own', 'up_far'])
     expect((await call(gateway.url, 'own')).result.structuredContent.name).to.equal('own')
+  })
+
+  it('delays startup for 3 s if its tools are accepted, otherwise for 15 s', async () => {
+    for (const [isAccepted, limit] of [
+      [true, 3_000],
+      [false, 15_000],
+    ] as const) {
+      let isOpen = false
+      const waiting: Array<() => void> = []
+      const url = await serveModern(
+        ({ id, json }) => {
+          const answer = () =>
+            json({ jsonrpc: '2.0', id, result: { tools: [{ name: 'a', inputSchema: { type: 'object' } }] } })
+          if (isOpen) answer()
+          else waiting.push(answer)
+        },
+        { tools: {} },
+      )
+      const servers = { far: { url } }
+      const settings = resolveServer('far', { servers }, { directory: '.', at: [] })
+      const lists = {
+        tools: [{ name: 'a', inputSchema: { type: 'object' } }],
+        resources: [],
+        resourceTemplates: [],
+        prompts: [],
+      }
+      const entry = createLockEntry(lists, false, settings)
+      const folder = await makeFolder(
+        isAccepted ? { 'mcp.lock.json': JSON.stringify({ upstreams: { far: entry } }) } : {},
+      )
+      const clock = createManualClock()
+      let gateway: StartedHost | undefined
+      const starting = startHost(
+        {
+          toolsets: {},
+          routes: { '/': { toolsets: 'far' } },
+          plugins: { 'transport-streamable': {}, upstream: { servers } },
+        },
+        folder,
+        { clock },
+      ).then(started => {
+        gateway = started
+      })
+      await eventually('the lists are requested', () => waiting.length > 0)
+      await clock.advance(limit - 1)
+      expect(gateway).to.equal(undefined)
+      await clock.advance(1)
+      await starting
+      const { url: own } = gateway as unknown as StartedHost
+      expect(await namesAt(own)).to.deep.equal(isAccepted ? ['far_a'] : [])
+      isOpen = true
+      for (const answer of waiting) answer()
+      await eventually('its tools are listed', async () => (await namesAt(own)).join() === 'far_a')
+    }
   })
 
   it('stops startup with whenDown "fail"', async () => {
