@@ -26,7 +26,7 @@ const durationOrOff = (description: string) =>
   ({ anyOf: [duration('A duration.'), { const: 'off' }], description }) as const
 
 const defaults = {
-  connectTimeout: duration('Time limit for connecting, including the handshake. Default `15s`.'),
+  connectTimeout: duration('Time limit until connected. Default `15s`; `60s` for `npx` and `uvx`.'),
   callTimeout: duration('Time limit for a call without progress. Default `60s`.'),
   maxCallTime: durationOrOff('Time limit for a call, even with progress. Default `10m`.'),
   refresh: durationOrOff('Interval at which lists are read again without a notification. Default `5m`.'),

@@ -1,6 +1,6 @@
 // Resolves the options of one server.
 import { readFileSync } from 'node:fs'
-import { resolve } from 'node:path'
+import { basename, resolve } from 'node:path'
 import { parseDuration, parseSize, StartError } from '../../core/plugin.ts'
 import type { CommandTarget, TlsOptions } from '../../remote/index.ts'
 import { isPerCaller, type SecretSource } from '../families/credentials/index.ts'
@@ -25,6 +25,8 @@ const durationOrOff = (value: string | number) => (value === 'off' ? 0 : parseDu
 const NEVER_FORWARDED =
   /^(authorization|proxy-.*|cookie2?|set-cookie|host|forwarded|x-forwarded-.*|x-real-ip|connection|keep-alive|transfer-encoding|te|trailer|upgrade|content-.*|accept|origin|referer|last-event-id|dpop|mcp-.*|traceparent|tracestate|baggage)$/i
 const NEVER_SET = /^(host|connection|content-length|content-type|transfer-encoding|accept|mcp-.*|last-event-id)$/i
+/** Programs that can download the server first. */
+const DOWNLOADS = /^(?:npx|uvx)(?:\.cmd|\.exe)?$/
 /** Toolset names that can be part of a URI scheme. The first `+` ends the name. */
 const WRAPPING_NAME = /^[A-Za-z][A-Za-z0-9.-]*$/
 const HEADER_NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/
@@ -117,12 +119,15 @@ export function resolveServer(
     const why = 'requires a toolset name of letters, digits, `.` and `-` that begins with a letter'
     throw new StartError('MH2943', why, { at: [...at, 'uris'] })
   }
+  const target = readTarget(server, at, directory, options)
   return {
     name,
     at,
-    ...readTarget(server, at, directory, options),
+    ...target,
     revision: revision === 'auto' ? undefined : revision,
-    connectTimeout: parseDuration(either('connectTimeout') ?? '15s'),
+    connectTimeout: parseDuration(
+      either('connectTimeout') ?? (DOWNLOADS.test(basename(target.command?.command ?? '')) ? '60s' : '15s'),
+    ),
     callTimeout: parseDuration(either('callTimeout') ?? '60s'),
     maxCallTime: durationOrOff(either('maxCallTime') ?? '10m'),
     refresh: durationOrOff(either('refresh') ?? '5m'),
