@@ -1,5 +1,4 @@
 // Formats the results of a run: the table of the rows, the figures of the measures, and the verdict for each target.
-
 import { CONNECTIONS } from './load.ts'
 import type { Figure, MeasureResult } from './measure.ts'
 import type { ContestantResult, RowResult } from './measure-row.ts'

@@ -1,5 +1,4 @@
 // A row of the benchmark compares the cost of one request between servers. Each file in rows/ exports a `row`.
-
 import type { BenchRequest } from './requests.ts'
 import type { Relation } from './targets.ts'
 

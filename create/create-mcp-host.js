@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// `npm create mcp-host [folder]`: `mcp-host init`, of the version that this package depends on.
+// `npm create mcp-host [folder]`: runs `mcp-host init` of the version in package.json.
 import { readFileSync } from 'node:fs'
 
 const manifest = import.meta.resolve('mcp-host/package.json')

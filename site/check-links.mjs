@@ -1,4 +1,4 @@
-// Checks every link, anchor, script and picture of the built website, and the links of `llms.txt`. `npm run build` runs it last.
+// Checks the links, anchors, scripts and pictures of the built website and of `llms.txt`. `npm run build` runs it last.
 // linkinator 7.6 checks the same, but it takes 12 s of CPU time and reports files as missing when the machine is busy.
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
@@ -6,27 +6,27 @@ import { join } from 'node:path'
 const DIST = join(import.meta.dirname, 'dist')
 const BASE = 'http://site.example'
 
-/** The file that a web server with clean URLs serves. A folder has precedence over a page, because many servers redirect to it. */
-function fileOf(path) {
+/** Returns the file that a web server with clean URLs serves. Folders have precedence, as on many servers. */
+function resolveFile(path) {
   const file = join(DIST, decodeURI(path))
   if (existsSync(file)) return statSync(file).isDirectory() ? join(file, 'index.html') : file
   return `${file}.html`
 }
 
-const attributes = (html, names) =>
+const readAttributes = (html, names) =>
   [...html.matchAll(new RegExp(`\\s(?:${names})="([^"]*)"`, 'g'))].map(([, value]) =>
     value.replaceAll('&quot;', '"').replaceAll('&#39;', "'").replaceAll('&amp;', '&'),
   )
 
 const pages = readdirSync(DIST, { recursive: true }).filter(file => file.endsWith('.html') && file !== '404.html')
 const anchors = new Map(
-  pages.map(page => [join(DIST, page), new Set(attributes(readFileSync(join(DIST, page), 'utf8'), 'id'))]),
+  pages.map(page => [join(DIST, page), new Set(readAttributes(readFileSync(join(DIST, page), 'utf8'), 'id'))]),
 )
 
 const llms = readFileSync(join(DIST, 'llms.txt'), 'utf8')
 const links = [
   ...pages.flatMap(page => {
-    const targets = new Set(attributes(readFileSync(join(DIST, page), 'utf8'), 'href|src'))
+    const targets = new Set(readAttributes(readFileSync(join(DIST, page), 'utf8'), 'href|src'))
     return [...targets].map(target => ({ page, target }))
   }),
   ...[...llms.matchAll(/\]\(([^)]*)\)/g)].map(([, target]) => ({ page: 'llms.txt', target })),
@@ -35,7 +35,7 @@ const links = [
 const dead = links.filter(({ page, target }) => {
   const { origin, pathname, hash } = new URL(target, `${BASE}/${page}`)
   if (origin !== BASE) return false
-  const file = fileOf(pathname)
+  const file = resolveFile(pathname)
   if (!existsSync(file)) return true
   return hash !== '' && anchors.has(file) && !anchors.get(file).has(decodeURIComponent(hash.slice(1)))
 })

@@ -3,8 +3,8 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { DefaultTheme } from 'vitepress'
 
-/** The first paragraph of a page that is text, without links. */
-function summaryOf(markdown: string): string {
+/** Returns the first sentence of a page, without links. */
+function summarize(markdown: string): string {
   const paragraphs = markdown.split(/\n\s*\n/).map(text => text.trim())
   const first = paragraphs.find(text => /^[A-Z`[]/.test(text)) ?? ''
   const plain = first.replaceAll(/\[([^\]]*)\]\([^)]*\)/g, '$1').replaceAll(/\s+/g, ' ')
@@ -25,7 +25,7 @@ export function writeLlmsText({ title, description, sections, files, folder }: L
   const parts = sections.map(({ text, items = [] }) => {
     const lines = items.map(({ text, link = '' }) => {
       const file = files.get(link) ?? ''
-      const summary = summaryOf(readFileSync(join(folder, file), 'utf8'))
+      const summary = summarize(readFileSync(join(folder, file), 'utf8'))
       return `- [${text}](/${file})${summary === '' ? '' : `: ${summary}`}`
     })
     return `## ${text}\n\n${lines.join('\n')}\n`

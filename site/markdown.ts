@@ -1,4 +1,4 @@
-// Changes of the HTML that VitePress writes: labels for tables on narrow screens, and links that download files.
+// Extends the HTML of VitePress: labels for tables on narrow screens, and links that download files.
 import type { MarkdownRenderer } from 'vitepress'
 import { rewriteLink } from './published.ts'
 
@@ -15,11 +15,11 @@ const ROLES: Readonly<Record<string, string>> = {
   td_open: 'cell',
 }
 
-const textOf = (token: Token | undefined): string => token?.children?.map(({ content }) => content).join('') ?? ''
+const readText = (token: Token | undefined): string => token?.children?.map(({ content }) => content).join('') ?? ''
 
 /**
- * Adds the roles that `display: block` removes, and the column heading of each cell as `data-label`. Empty headings, which screen
- * readers cannot use, become cells in the first column and "Description" in others.
+ * Adds the roles that `display: block` removes, and the column heading of each cell as `data-label`. Empty headings, which
+ * screen readers cannot use, become cells in the first column and "Description" in others.
  */
 function labelTables(md: MarkdownRenderer): void {
   md.core.ruler.push('label-tables', ({ tokens, Token }) => {
@@ -34,7 +34,7 @@ function labelTables(md: MarkdownRenderer): void {
       else if (token.type === 'tr_open') column = 0
       else if (token.type === 'th_open') {
         const isEmpty = content?.content === ''
-        headings.push(isEmpty ? '' : textOf(content))
+        headings.push(isEmpty ? '' : readText(content))
         if (!isEmpty) continue
         if (headings.length > 1) {
           const text = new Token('text', '', 0)
@@ -54,7 +54,7 @@ function labelTables(md: MarkdownRenderer): void {
   })
 }
 
-/** Changes links to pages with other paths on the website. The Grafana dashboard and the alert rules become downloads. */
+/** Rewrites links to pages with other paths. The Grafana dashboard and the alert rules become downloads. */
 function rewriteLinks(md: MarkdownRenderer): void {
   const render = md.renderer.rules.link_open
   md.renderer.rules.link_open = (tokens, index, options, env, self) => {

@@ -1,6 +1,6 @@
-// Defines the files that the website publishes, their paths, and the anchors of headings. The docs tests use the same rules.
+// Defines the published files of the website, their paths, and the anchors of headings. Also used by the docs tests.
 
-/** Markdown files that are no pages of the website. */
+/** Markdown files that are not pages of the website. */
 export const UNPUBLISHED = [
   '**/node_modules/**',
   'test/**',
@@ -16,14 +16,14 @@ export const UNPUBLISHED = [
 /** Files that pages link to. They are published unchanged. */
 export const COPIED = ['mcp.config.example.ts', 'docs/metrics/*', 'examples/**/*.{ts,conf,yaml,yml}']
 
-/** The anchor of a heading, as GitHub makes it. */
+/** Returns the anchor of a heading, with the same rules as GitHub. */
 export const anchorOf = (heading: string): string =>
   heading
     .toLowerCase()
     .replaceAll(/[^\p{L}\p{N}\s_-]/gu, '')
     .replaceAll(/\s/g, '-')
 
-/** Paths of pages on the website. `docs/plugins.md` has another name, because many servers prefer the folder `docs/plugins`. */
+/** Paths on the website. `docs/plugins.md` is renamed, because many servers prefer the folder `docs/plugins`. */
 export const REWRITES = {
   'site/index.md': 'index.md',
   'site/reference/:rest*': 'reference/:rest*',
@@ -32,6 +32,6 @@ export const REWRITES = {
   'docs/plugins.md': 'docs/write-plugins.md',
 }
 
-/** A link of a page, with the file names that `REWRITES` changes. */
+/** Applies `REWRITES` to a link of a page. */
 export const rewriteLink = (link: string): string =>
   link.replace(/(?<=^|\/)README\.md(?=#|$)/, 'index.md').replace(/(?<=^|\/)plugins\.md(?=#|$)/, 'write-plugins.md')

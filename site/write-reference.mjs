@@ -1,4 +1,4 @@
-// Writes one reference page per public symbol from the comments of the sources: `npm run reference`, before the build of the site.
+// Writes a reference page per public symbol from the source comments: `npm run reference`, before the site is built.
 // TypeDoc requires the JavaScript API of TypeScript 6, which TypeScript 7 does not have.
 import { readFileSync } from 'node:fs'
 import { Application } from 'typedoc'
@@ -27,7 +27,7 @@ const app = await Application.bootstrapWithPlugins({
   disableSources: true,
   // `npm run types` checks the types.
   skipErrorChecking: true,
-  // Types that are reached but not exported are described where they are used.
+  // Types that are not exported are described where they are used.
   validation: { notExported: false },
   outputFileStrategy: 'members',
   entryFileName: 'index',

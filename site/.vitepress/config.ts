@@ -1,5 +1,5 @@
-// The website: a home page, the Markdown pages of the repository, and the reference. `npm run docs` builds it. The build fails on
-// dead links, dead anchors, and pages that are missing in the sidebar.
+// The website: a home page, the Markdown pages of the repository, and the reference. `npm run docs` builds it.
+// The build fails on dead links, dead anchors, and pages that are missing in the sidebar.
 import { cpSync, readdirSync, readFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { globSync } from 'tinyglobby'
@@ -127,7 +127,7 @@ const sections: DefaultTheme.SidebarItem[] = [
   },
 ]
 
-/** Sections with links, because VitePress 1.6 nests a button in the button that a section without a link is. */
+/** Adds links to the sections. VitePress 1.6 nests two buttons in sections without a link. */
 const guides = sections.map(section => ({ ...section, link: section.items?.[0]?.link ?? '/' }))
 
 const manifest = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as {
@@ -138,7 +138,7 @@ const manifest = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as
 }
 
 /** The pages of the symbols of an entry, such as `/reference/mcp-host/plugin/functions/createKey`. */
-function symbolsOf(entry: string): DefaultTheme.SidebarItem[] {
+function listSymbolPages(entry: string): DefaultTheme.SidebarItem[] {
   const folder = `reference/${entry}`
   return globSync('{classes,functions,interfaces,type-aliases,variables}/*.md', { cwd: join(ROOT, 'site', folder) })
     .map(file => page(basename(file, '.md'), `/${folder}/${file.slice(0, -3)}`))
@@ -154,26 +154,26 @@ const reference: DefaultTheme.SidebarItem[] = [
       text: entry,
       link: `/reference/${entry}/`,
       collapsed: entry !== 'mcp-host',
-      items: symbolsOf(entry),
+      items: listSymbolPages(entry),
     })),
 ]
 
-/** The web address of the repository, if package.json has one. */
+/** The URL of the repository, if package.json has one. */
 const { repository = '' } = manifest
 const repositoryUrl = (typeof repository === 'string' ? repository : repository.url)
   .replace(/^github:/, 'https://github.com/')
   .replace(/^git\+/, '')
   .replace(/\.git$/, '')
 
-const urlOf = (path: string) => `/${path.replace(/(?<=^|\/)index\.md$|\.md$/, '')}`
+const toUrl = (path: string) => `/${path.replace(/(?<=^|\/)index\.md$|\.md$/, '')}`
 
-const linksIn = (items: readonly DefaultTheme.SidebarItem[]): string[] =>
-  items.flatMap(({ link, items = [] }) => [...(link === undefined ? [] : [link]), ...linksIn(items)])
+const collectLinks = (items: readonly DefaultTheme.SidebarItem[]): string[] =>
+  items.flatMap(({ link, items = [] }) => [...(link === undefined ? [] : [link]), ...collectLinks(items)])
 
 /** Throws for a page that is not in the sidebar, and for a sidebar entry without a page. */
 function checkSidebar(pages: readonly string[]): void {
-  const linked = new Set(linksIn([...guides, ...reference]))
-  const served = new Set(pages.map(urlOf))
+  const linked = new Set(collectLinks([...guides, ...reference]))
+  const served = new Set(pages.map(toUrl))
   served.delete('/')
   const missing = [...served].filter(path => !linked.has(path))
   const dead = [...linked].filter(path => !served.has(path))
@@ -181,9 +181,9 @@ function checkSidebar(pages: readonly string[]): void {
   if (dead.length > 0) throw new Error(`Sidebar entries without a page: ${dead.join(', ')}`)
 }
 
-/** The pages are outside of this folder, and on the server side what they are compiled to looks for vue beside them. */
-const vueFromHere = {
-  name: 'vue-from-here',
+/** Resolves `vue` from this folder in the server build, because the pages are outside of it. */
+const resolveVueHere = {
+  name: 'resolve-vue-here',
   enforce: 'pre' as const,
   resolveId(source: string, importer: string | undefined, { ssr }: { ssr?: boolean }) {
     const isOutside = ssr && importer?.endsWith('.md') && /^vue(?:\/|$)/.test(source)
@@ -210,7 +210,7 @@ export default defineConfig({
     publicDir: join(import.meta.dirname, '../public'),
     // The search index is one large chunk.
     build: { chunkSizeWarningLimit: 4096 },
-    plugins: [vueFromHere],
+    plugins: [resolveVueHere],
   },
   themeConfig: {
     logo: '/logo.svg',
@@ -253,7 +253,7 @@ export default defineConfig({
     const markdown = pages.map(path => [path, path.replace(/^site\//, '')] as const)
     const copied = globSync(COPIED, { cwd: ROOT, ignore: ['**/node_modules/**'] }).map(file => [file, file] as const)
     for (const [file, path] of [...markdown, ...copied]) cpSync(join(ROOT, file), join(outDir, path))
-    const files = new Map(markdown.map(([, file], index) => [urlOf(paths[index] ?? ''), file]))
+    const files = new Map(markdown.map(([, file], index) => [toUrl(paths[index] ?? ''), file]))
     const sections = [...guides, { text: 'Reference', items: reference }]
     writeLlmsText({ title: 'mcp-host', description: manifest.description, sections, files, folder: outDir })
   },

@@ -1,4 +1,4 @@
-// The plugin example_name, in a real host with nothing else but a tool.
+// Tests the plugin example_name in a host with one tool.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { testPlugin } from 'mcp-host/testing'
@@ -9,9 +9,9 @@ test('example_name logs each call', async () => {
   try {
     const client = await host.client()
     await client.callTool('echo', { text: 'tea' })
-    const told = host.logged().filter(({ message }) => message === 'tool called')
+    const logged = host.logged().filter(({ message }) => message === 'tool called')
     assert.deepEqual(
-      told.map(({ tool, outcome }) => [tool, outcome]),
+      logged.map(({ tool, outcome }) => [tool, outcome]),
       [['echo', 'ok']],
     )
   } finally {
@@ -19,7 +19,7 @@ test('example_name logs each call', async () => {
   }
 })
 
-test('example_name refuses options that it does not know', async () => {
-  // @ts-expect-error: the compiler knows no option of this name either
+test('example_name rejects unknown options', async () => {
+  // @ts-expect-error: the compiler also rejects this option
   await assert.rejects(testPlugin(exampleName, { slowAftr: 1 }), /slowAfter/)
 })

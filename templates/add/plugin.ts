@@ -7,20 +7,25 @@ export interface ExampleNameOptions {
 }
 
 export const exampleName = definePlugin<ExampleNameOptions, Required<ExampleNameOptions>>({
-  // The type above and this schema must agree, or it does not compile.
+  // The compiler checks that this schema matches the type above.
   options: {
     type: 'object',
     description: 'Logs the caller of each tool call.',
     additionalProperties: false,
     properties: {
-      slowAfter: { type: 'integer', minimum: 0, default: 1000, description: 'Milliseconds that are worth a warning.' },
+      slowAfter: {
+        type: 'integer',
+        minimum: 0,
+        default: 1000,
+        description: 'Warns about slower calls (milliseconds).',
+      },
     },
   },
   setup(host, { slowAfter }) {
     host.onFinish(({ method, item, call, outcome, milliseconds }) => {
       if (method !== 'tools/call') return
       const level = milliseconds > slowAfter ? 'warn' : 'info'
-      host.log[level]({ tool: item?.name, who: call?.user?.subject, outcome, milliseconds }, 'tool called')
+      host.log[level]({ tool: item?.name, user: call?.user?.subject, outcome, milliseconds }, 'tool called')
     })
   },
 })

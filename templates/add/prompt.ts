@@ -3,7 +3,7 @@ import { definePrompt } from 'mcp-host'
 
 export const exampleName = definePrompt({
   name: 'example_name',
-  description: 'Say here what it is for: people choose it from a list.',
-  arguments: { topic: { description: 'Say here what goes in.', required: true } },
+  description: 'Describe the prompt for users, who choose it from a list.',
+  arguments: { topic: { description: 'Describe the argument.', required: true } },
   handler: ({ topic }) => `Tell me about ${topic}.`,
 })

@@ -1,4 +1,4 @@
-// The resource example_name.
+// Tests the resource example_name.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { testResource } from 'mcp-host/testing'

@@ -3,7 +3,7 @@ import { defineResource } from 'mcp-host'
 
 export const exampleName = defineResource({
   name: 'example_name',
-  description: 'Say here what it is and when to read it.',
+  description: 'Describe the resource and when to read it.',
   uri: 'app://example_name',
   mimeType: 'text/plain',
   handler: () => 'The text of example_name.',

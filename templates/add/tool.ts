@@ -3,12 +3,12 @@ import { defineTool } from 'mcp-host'
 
 export const exampleName = defineTool({
   name: 'example_name',
-  description: 'Say here what it does and when to use it: the model reads this.',
+  description: 'Describe for the model what the tool does and when to use it.',
   input: {
     type: 'object',
-    properties: { text: { type: 'string', maxLength: 1000, description: 'Say here what this is, too.' } },
+    properties: { text: { type: 'string', maxLength: 1000, description: 'Describe the argument.' } },
     required: ['text'],
     additionalProperties: false,
   },
-  handler: ({ text }) => `example_name was given: ${text}`,
+  handler: ({ text }) => `example_name received: ${text}`,
 })

@@ -7,14 +7,19 @@ export const exampleName = definePlugin({
     description: 'Logs the caller of each tool call.',
     additionalProperties: false,
     properties: {
-      slowAfter: { type: 'integer', minimum: 0, default: 1000, description: 'Milliseconds that are worth a warning.' },
+      slowAfter: {
+        type: 'integer',
+        minimum: 0,
+        default: 1000,
+        description: 'Warns about slower calls (milliseconds).',
+      },
     },
   },
   setup(host, { slowAfter }) {
     host.onFinish(({ call, outcome, milliseconds }) => {
       if (call.method !== 'tools/call') return
       const level = milliseconds > slowAfter ? 'warn' : 'info'
-      host.log[level]({ tool: call.params['name'], who: call.user?.subject, outcome, milliseconds }, 'tool called')
+      host.log[level]({ tool: call.params['name'], user: call.user?.subject, outcome, milliseconds }, 'tool called')
     })
   },
 })

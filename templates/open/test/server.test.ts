@@ -1,10 +1,10 @@
-// The server as its config says, on a free port: what a client sees.
+// Tests the server with its config, on a free port.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { testHost } from 'mcp-host/testing'
 import config from '../mcp.config.ts'
 
-test('a client finds the tools, and calls one', async t => {
+test('a client can list and call tools', async t => {
   const host = await testHost(config)
   t.after(() => host.close())
   const client = await host.client()

@@ -1,4 +1,4 @@
-// The tools by themselves, run as a route runs them, without HTTP.
+// Tests the tools without HTTP.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { testTool } from 'mcp-host/testing'
@@ -10,13 +10,13 @@ test('days_between counts the days', async () => {
   assert.deepEqual(structured, { days: 7, weekday: 'Thursday' })
 })
 
-test('days_between refuses what is no date', async () => {
+test('days_between rejects invalid dates', async () => {
   const { isError, text } = await testTool(daysBetween, { from: 'tomorrow', to: '2026-12-31' })
   assert.equal(isError, true)
   assert.match(text, /from/)
 })
 
-test('server_status tells who asks', async () => {
+test('server_status returns the caller', async () => {
   const { structured } = await testTool(serverStatus, {}, { user: { subject: 'ada' } })
   assert.equal(structured?.caller, 'ada')
 })

@@ -1,19 +1,19 @@
-// How many days lie between two dates: a tool that needs nothing but its arguments.
+// A tool that uses only its arguments.
 import { defineTool } from 'mcp-host'
 
-const MILLISECONDS_A_DAY = 24 * 60 * 60 * 1000
+const MILLISECONDS_PER_DAY = 24 * 60 * 60 * 1000
 const WEEKDAYS = ['Sunday', 'Monday', 'Tuesday', 'Wednesday', 'Thursday', 'Friday', 'Saturday']
 
 export const daysBetween = defineTool({
   name: 'days_between',
   title: 'Days between two dates',
-  description: 'Counts the days from one date to another, and says which weekday the other one is.',
+  description: 'Counts the days between two dates, and returns the weekday of the second.',
   annotations: { readOnlyHint: true, openWorldHint: false },
   input: {
     type: 'object',
     properties: {
-      from: { type: 'string', format: 'date', description: 'Such as 2026-01-31' },
-      to: { type: 'string', format: 'date', description: 'Such as 2026-12-24; negative days where it is earlier' },
+      from: { type: 'string', format: 'date', description: 'Such as 2026-01-31.' },
+      to: { type: 'string', format: 'date', description: 'Such as 2026-12-24. Can be the earlier date.' },
     },
     required: ['from', 'to'],
     additionalProperties: false,
@@ -23,9 +23,9 @@ export const daysBetween = defineTool({
     properties: { days: { type: 'integer' }, weekday: { type: 'string' } },
     required: ['days', 'weekday'],
   },
-  // The types of `from` and `to` come from the schema, and arguments that do not fit it never get here.
+  // `from` and `to` have the types of the schema. Invalid arguments are rejected before this call.
   handler({ from, to }) {
-    const days = (Date.parse(to) - Date.parse(from)) / MILLISECONDS_A_DAY
+    const days = (Date.parse(to) - Date.parse(from)) / MILLISECONDS_PER_DAY
     return { days, weekday: WEEKDAYS[new Date(to).getUTCDay()] ?? '' }
   },
 })

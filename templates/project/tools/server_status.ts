@@ -1,10 +1,10 @@
-// How the server does, and who asks: a tool that uses its context, the second argument of every handler.
+// A tool that uses the context, the second argument of each handler.
 import { defineTool } from 'mcp-host'
 
 export const serverStatus = defineTool({
   name: 'server_status',
-  title: 'Status of this server',
-  description: 'Tells for how long this server has been running, how much memory it uses, and who is asking.',
+  title: 'Server status',
+  description: 'Returns the uptime and memory of this server, and the caller.',
   annotations: { readOnlyHint: true, openWorldHint: false },
   output: {
     type: 'object',
@@ -19,7 +19,7 @@ export const serverStatus = defineTool({
   handler: (_, { user, client }) => ({
     uptimeSeconds: Math.floor(process.uptime()),
     memoryMegabytes: Math.round(process.memoryUsage().rss / 1_000_000),
-    // Who the token is of; nobody is known where the route asks for none.
+    // The user of the token. Undefined if the route requires no token.
     caller: user?.subject ?? 'anonymous',
     client: client.info?.name ?? 'unknown',
   }),

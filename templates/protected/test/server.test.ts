@@ -1,4 +1,4 @@
-// The server as its config says, on a free port: what clients see, with the scopes that they have.
+// Tests the server with its config, on a free port, for clients with different scopes.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { testHost } from 'mcp-host/testing'
@@ -6,14 +6,14 @@ import config from '../mcp.config.ts'
 
 const DATES = { from: '2026-02-28', to: '2026-03-01' }
 
-test('nobody gets in without a token', async t => {
+test('a request without a token is rejected', async t => {
   const host = await testHost(config)
   t.after(() => host.close())
   const { status } = await fetch(new URL('/mcp', host.url), { method: 'POST' })
   assert.equal(status, 401)
 })
 
-test('a scope opens what it is for, and nothing else', async t => {
+test('a client can only call the tools of its scopes', async t => {
   const host = await testHost(config)
   t.after(() => host.close())
   const ada = await host.client({ user: { subject: 'ada', scopes: ['mcp.tools'] } })
