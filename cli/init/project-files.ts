@@ -116,7 +116,7 @@ function partsFor(store: Store, format: ConfigFormat): readonly [setting: string
   return [note + SECRETS[format] + (store === 'redis' ? REDIS[format] : ''), PLUGINS[store][format]]
 }
 
-const ENV_OF_FILE = '# Signs session ids, instead of the file ./state/secrets that the first start creates.\n'
+const ENV_OF_FILE = '# Signs session ids. Default: a secret in ./state/secrets, which the first start creates.\n'
 const ENV_OF_REDIS =
   '# Signs session ids: the same on every machine. Without it, each machine creates its own file ./state/secrets, and the\n' +
   '# second one does not start.\n'

@@ -1,41 +1,40 @@
-// A server that a company's people sign in to with Microsoft Entra ID. Everything that differs from company to company is in
-// the environment; README.md beside this file says what goes where.
+// A server for users who sign in with Microsoft Entra ID. README.md lists the environment variables.
 import { defineConfig, defineTool, ToolError } from 'mcp-host'
 import { entra } from 'mcp-host/auth-bridge'
 
-/** `mcp-host check` says what is missing. */
-function needed(name: string): string {
+/** `mcp-host check` reports missing variables. */
+function readVariable(name: string): string {
   const value = process.env[name]?.trim()
   if (value === undefined || value === '')
-    throw new Error(`${name} is not set; README.md beside the config says to what`)
+    throw new Error(`Environment variable ${name} is not set. See README.md next to the config.`)
   return value
 }
 
-const list = (text: string): string[] => text.split(/[\s,]+/).filter(one => one !== '')
+const parseList = (text: string): string[] => text.split(/[\s,]+/).filter(entry => entry !== '')
 
 const myProfile = defineTool({
   name: 'my_profile',
-  description: 'Who you are at your company, as Microsoft Graph says it.',
+  description: 'Returns your profile from Microsoft Graph.',
   annotations: { readOnlyHint: true },
   async handler(_, { fetch, upstreamToken }) {
     const token = await upstreamToken()
     const response = await fetch('https://graph.microsoft.com/v1.0/me?$select=displayName,jobTitle,officeLocation', {
       headers: { Authorization: `Bearer ${token}` },
     })
-    if (!response.ok) throw new ToolError(`Microsoft Graph answers ${response.status}.`)
+    if (!response.ok) throw new ToolError(`Microsoft Graph returned status ${response.status}.`)
     const { displayName, jobTitle, officeLocation } = (await response.json()) as Record<string, unknown>
     return { content: [{ type: 'text', text: JSON.stringify({ displayName, jobTitle, officeLocation }) }] }
   },
 })
 
-const publicUrl = needed('PUBLIC_URL')
+const publicUrl = readVariable('PUBLIC_URL')
 
 export default defineConfig({
   server: { name: 'bridge-example', version: '1.0.0' },
   http: {
     port: Number(process.env['PORT'] ?? 3000),
     publicUrl,
-    // This host does no TLS: where people use https, one proxy is in front.
+    // The host does not terminate TLS, so an https URL requires one proxy.
     trustProxy: publicUrl.startsWith('https:') ? 1 : false,
   },
 
@@ -46,12 +45,12 @@ export default defineConfig({
     'transport-streamable': {},
     'auth-bridge': {
       provider: entra({
-        tenant: needed('ENTRA_TENANT'),
-        clientId: needed('ENTRA_CLIENT_ID'),
-        clientSecret: needed('ENTRA_CLIENT_SECRET'),
+        tenant: readVariable('ENTRA_TENANT'),
+        clientId: readVariable('ENTRA_CLIENT_ID'),
+        clientSecret: readVariable('ENTRA_CLIENT_SECRET'),
       }),
-      // Ids of groups, with commas between them.
-      allow: { groups: list(needed('ALLOWED_GROUPS')) },
+      // Group ids, separated by commas.
+      allow: { groups: parseList(readVariable('ALLOWED_GROUPS')) },
       clients: {
         redirects: [
           'http://127.0.0.1:*/**',
@@ -63,7 +62,7 @@ export default defineConfig({
       },
       page: { name: process.env['SERVICE_NAME'] ?? 'Company tools' },
     },
-    // Takes the tokens of this host, and tells clients where they get them.
+    // Verifies the tokens of this host, and tells clients how to get them.
     'auth-jwt': {},
     'resource-metadata': { scopesSupported: ['mcp.tools'] },
     health: {},

@@ -1,4 +1,4 @@
-// The calculator toolset: one tool whose work is bounded whatever it is asked.
+// The calculator toolset: a tool with limited work per call.
 // mcp.config.example.ts serves it as `calculator`.
 import { defineTool } from 'mcp-host'
 import { compute } from './compute.ts'
@@ -6,8 +6,8 @@ import { compute } from './compute.ts'
 export const calculate = defineTool({
   name: 'calculate',
   title: 'Calculate',
-  description: `Calculates with a list of numbers, in double precision. add, multiply, mean, median, min and max take \
-them together; subtract, divide and power begin with the first and go on with each of the others.`,
+  description: `Calculates with a list of numbers, in double precision. subtract, divide and power apply the other \
+numbers in turn to the first.`,
   annotations: { readOnlyHint: true, idempotentHint: true, openWorldHint: false },
   input: {
     type: 'object',
@@ -16,7 +16,7 @@ them together; subtract, divide and power begin with the first and go on with ea
         type: 'string',
         enum: ['add', 'subtract', 'multiply', 'divide', 'power', 'mean', 'median', 'min', 'max'],
       },
-      // Their count bounds the work.
+      // The number of items limits the work.
       numbers: {
         type: 'array',
         items: { type: 'number' },
@@ -29,6 +29,6 @@ them together; subtract, divide and power begin with the first and go on with ea
     additionalProperties: false,
   },
   output: { type: 'object', properties: { result: { type: 'number' } }, required: ['result'] },
-  // operation: one of those words; numbers: number[]. Both come from the schema.
+  // The schema defines the types of `operation` and `numbers`.
   handler: ({ operation, numbers }) => ({ result: compute(operation, numbers) }),
 })

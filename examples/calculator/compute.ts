@@ -1,10 +1,9 @@
-// Calculates with numbers that a stranger chose: one finite number out, or an error that the model can read.
-// calculator.ts turns it into a tool.
+// Computes the operations of the calculator. Returns a finite number, or throws an error for the model.
 import { ToolError } from 'mcp-host'
 
 type Compute = (numbers: readonly number[]) => number
 
-/** From the first number on, with each of the others. */
+/** Applies each of the other numbers to the first. */
 const fold =
   (step: (result: number, next: number) => number): Compute =>
   ([first = Number.NaN, ...others]) =>
@@ -32,10 +31,11 @@ const OPERATIONS = {
 
 export type Operation = keyof typeof OPERATIONS
 
-/** Throws a ToolError for anything but a finite number. */
+/** Throws a ToolError if the result is not finite. */
 export function compute(operation: Operation, numbers: readonly number[]): number {
   const result = OPERATIONS[operation](numbers)
-  if (Number.isNaN(result)) throw new ToolError('The result is undefined, as 0/0 or the root of a negative number is.')
+  if (Number.isNaN(result))
+    throw new ToolError('The result is undefined, such as 0/0 or the root of a negative number.')
   if (!Number.isFinite(result)) throw new ToolError('The result is infinite, or too large for double precision.')
   return result
 }

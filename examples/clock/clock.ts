@@ -1,4 +1,4 @@
-// The clock toolset: time in IANA zones. Structured results with an output schema, arguments typed by their schema.
+// The clock toolset: times in IANA time zones, with typed arguments and structured results.
 // mcp.config.example.ts serves it as `clock`.
 import { defineTool, ToolError } from 'mcp-host'
 import { findMoment, isZone, type LocalMoment, parseLocal, readInZone, searchZones } from './zone-time.ts'
@@ -20,15 +20,15 @@ const reading = {
 function checkZones(names: readonly string[]): void {
   const unknown = names.find(name => !isZone(name))
   if (unknown !== undefined) {
-    // A ToolError's text reaches the model, which can correct itself. Any other error's text stays in the host.
+    // The model receives the message of a ToolError and can correct the call. Messages of other errors are not sent.
     throw new ToolError(`There is no time zone "${unknown}". The tool list_time_zones finds valid names.`)
   }
 }
 
 const formatUtc = (instant: number) => new Date(instant).toISOString()
 
-/** What is worth saying about a local time that does not occur exactly once. */
-function explain(time: string, from: string, moment: LocalMoment): string | undefined {
+/** Explains local times that do not occur exactly once. */
+function explainOccurrence(time: string, from: string, moment: LocalMoment): string | undefined {
   if (moment.occurs === 'once') return undefined
   return moment.occurs === 'twice'
     ? `Clocks in ${from} were set back over ${time}: it occurs twice. This is the first; the second is ${formatUtc(moment.second)}.`
@@ -88,12 +88,12 @@ export const convertTime = defineTool({
   },
   handler({ time, from, to }) {
     checkZones([from, ...to])
-    const wall = parseLocal(time, from, Date.now())
-    if (wall === undefined) {
+    const wallTime = parseLocal(time, from, Date.now())
+    if (wallTime === undefined) {
       throw new ToolError(`"${time}" is not a local time. Write it as 2026-03-29T14:30, or 14:30 for today.`)
     }
-    const moment = findMoment(wall, from)
-    const note = explain(time, from, moment)
+    const moment = findMoment(wallTime, from)
+    const note = explainOccurrence(time, from, moment)
     return {
       utc: formatUtc(moment.instant),
       occurs: moment.occurs,

@@ -1,33 +1,31 @@
-// Time-zone arithmetic with nothing but Intl: what a clock on a wall shows, and when it shows it.
-// clock.ts turns it into tools; it knows nothing of MCP.
+// Converts between instants and local times of time zones, with Intl only. Instants are milliseconds since 1970.
 
 const DAY = 86_400_000
 
-/** What the clocks of a zone show at one moment. */
+/** The local time of a zone at an instant. */
 export interface ZoneReading {
   zone: string
   /** `YYYY-MM-DDTHH:mm:ss`, without an offset. */
   local: string
-  /** `+05:30`; with seconds for the local mean times of long ago. */
+  /** `+05:30`. Historical local mean times also have seconds. */
   offset: string
   /** In English. */
   weekday: string
 }
 
-/** The moment that a local time names. Moments are milliseconds since 1970. */
+/** The instant of a local time. */
 export type LocalMoment =
   | { readonly occurs: 'once' | 'never'; readonly instant: number }
-  /** Clocks were set back over it: `instant` is its first occurrence, `second` the other. */
+  /** Clocks were set back: `instant` is the first occurrence, `second` the second one. */
   | { readonly occurs: 'twice'; readonly instant: number; readonly second: number }
 
 const formatters = new Map<string, Intl.DateTimeFormat>()
 
-// One formatter costs as much as hundreds of readings. Only names of real zones get in, and in one spelling,
-// so the map cannot grow past their number.
-function formatterOf(zone: string): Intl.DateTimeFormat {
+// Creating a formatter costs as much as hundreds of conversions. The cache is limited by the number of valid zone names.
+function getFormatter(zone: string): Intl.DateTimeFormat {
   const key = zone.toLowerCase()
-  const known = formatters.get(key)
-  if (known) return known
+  const cached = formatters.get(key)
+  if (cached) return cached
   const numeric = 'numeric'
   const fields = {
     year: numeric,
@@ -42,27 +40,27 @@ function formatterOf(zone: string): Intl.DateTimeFormat {
   return formatter
 }
 
-/** Whether Intl knows the zone: canonical names and aliases, in any case; never a bare offset. */
+/** Accepts canonical names and aliases in any case, but not offsets. */
 export function isZone(zone: string): boolean {
   if (!/^[a-z]/i.test(zone)) return false
   try {
-    formatterOf(zone)
+    getFormatter(zone)
     return true
   } catch {
     return false
   }
 }
 
-/** What the clocks show, as the milliseconds at which a clock in UTC shows the same. */
-function wallClock(instant: number, zone: string): number {
-  const parts = formatterOf(zone).formatToParts(instant)
+/** The local time at an instant, as the milliseconds at which UTC has the same local time. */
+function toWallTime(instant: number, zone: string): number {
+  const parts = getFormatter(zone).formatToParts(instant)
   const part = (name: Intl.DateTimeFormatPartTypes) => Number(parts.find(({ type }) => type === name)?.value)
   return Date.UTC(part('year'), part('month') - 1, part('day'), part('hour'), part('minute'), part('second'))
 }
 
-const offsetAt = (instant: number, zone: string) => wallClock(instant, zone) - Math.floor(instant / 1000) * 1000
+const offsetAt = (instant: number, zone: string) => toWallTime(instant, zone) - Math.floor(instant / 1000) * 1000
 
-const formatWall = (wall: number) => new Date(wall).toISOString().replace(/\.\d+Z$/, '')
+const formatWallTime = (wallTime: number) => new Date(wallTime).toISOString().replace(/\.\d+Z$/, '')
 
 function formatOffset(offset: number): string {
   const [hours = '', minutes = '', seconds = ''] = new Date(Math.abs(offset)).toISOString().slice(11, 19).split(':')
@@ -71,48 +69,48 @@ function formatOffset(offset: number): string {
 
 const weekdays = new Intl.DateTimeFormat('en-US', { timeZone: 'UTC', weekday: 'long' })
 
-/** Reads the clocks of a zone. Throws a RangeError for a zone that Intl does not know. */
+/** Throws a RangeError if the zone is invalid. */
 export function readInZone(instant: number, zone: string): ZoneReading {
-  const wall = wallClock(instant, zone)
+  const wallTime = toWallTime(instant, zone)
   const offset = formatOffset(offsetAt(instant, zone))
-  return { zone, local: formatWall(wall), offset, weekday: weekdays.format(wall) }
+  return { zone, local: formatWallTime(wallTime), offset, weekday: weekdays.format(wallTime) }
 }
 
 /**
- * Reads `HH:mm`, `HH:mm:ss` or either after `YYYY-MM-DDT`; without a date it is today in `zone` as of `now`.
- * Undefined for anything else, and for a day or hour that no calendar has.
+ * Parses `HH:mm` or `HH:mm:ss`, optionally after `YYYY-MM-DDT`. The default date is the date of `now` in `zone`.
+ * Returns undefined for other formats and for dates or times that do not exist.
  */
 export function parseLocal(text: string, zone: string, now: number): number | undefined {
   const match = /^(?:([1-9]\d{3}-\d\d-\d\d)T)?(\d\d:\d\d)(:\d\d)?$/.exec(text)
   if (!match) return undefined
-  const [, date = formatWall(wallClock(now, zone)).slice(0, 10), time, seconds = ':00'] = match
+  const [, date = formatWallTime(toWallTime(now, zone)).slice(0, 10), time, seconds = ':00'] = match
   const full = `${date}T${time}${seconds}`
-  const wall = Date.parse(`${full}Z`)
-  // Some engines read 30 February as 2 March.
-  return Number.isNaN(wall) || formatWall(wall) !== full ? undefined : wall
+  const wallTime = Date.parse(`${full}Z`)
+  // Some engines parse 30 February as 2 March.
+  return Number.isNaN(wallTime) || formatWallTime(wallTime) !== full ? undefined : wallTime
 }
 
 /**
- * The moment at which the clocks of `zone` show `wall` (from `parseLocal`). A time that occurs twice is its first
- * occurrence. One that clocks jumped over is read as if they had not: as much later as the jump was wide.
+ * Returns the instant of a local time from `parseLocal`. If a time occurs twice, `instant` is the first occurrence. Skipped
+ * times are moved forward by the length of the gap.
  */
-export function findMoment(wall: number, zone: string): LocalMoment {
-  // No offset reaches 24 hours, so a day to either side is before and after any change that touches `wall`.
-  const before = wall - offsetAt(wall - DAY, zone)
-  const after = wall - offsetAt(wall + DAY, zone)
-  const [instant, second] = [...new Set([before, after])].filter(moment => wallClock(moment, zone) === wall)
+export function findMoment(wallTime: number, zone: string): LocalMoment {
+  // Offsets are smaller than a day, so these are the offsets before and after any clock change at this time.
+  const before = wallTime - offsetAt(wallTime - DAY, zone)
+  const after = wallTime - offsetAt(wallTime + DAY, zone)
+  const [instant, second] = [...new Set([before, after])].filter(moment => toWallTime(moment, zone) === wallTime)
   if (instant === undefined) return { occurs: 'never', instant: before }
   return second === undefined ? { occurs: 'once', instant } : { occurs: 'twice', instant, second }
 }
 
-/** Zones whose name contains `query`; spaces count as underscores, case does not count. */
+/** Finds zones whose name contains `query`, ignoring case. Spaces match underscores. */
 export function searchZones(query: string): string[] {
-  const wanted = query.trim().replaceAll(/\s+/g, '_')
+  const name = query.trim().replaceAll(/\s+/g, '_')
   const zones = ['UTC', ...Intl.supportedValuesOf('timeZone')]
-  const found = zones.filter(zone => zone.toLowerCase().includes(wanted.toLowerCase()))
+  const found = zones.filter(zone => zone.toLowerCase().includes(name.toLowerCase()))
   if (found.length > 0) return found
-  // Intl lists each zone under one name (Asia/Calcutta) but accepts the others too (Asia/Kolkata).
-  const city = wanted.replaceAll(/(?<=^|_)[a-z]/g, letter => letter.toUpperCase())
+  // Intl lists one name per zone (Asia/Calcutta), but also accepts its aliases (Asia/Kolkata).
+  const city = name.replaceAll(/(?<=^|_)[a-z]/g, letter => letter.toUpperCase())
   const regions = new Set(zones.filter(zone => zone.includes('/')).map(zone => zone.slice(0, zone.indexOf('/'))))
-  return [wanted, ...[...regions].map(region => `${region}/${city}`)].filter(isZone)
+  return [name, ...[...regions].map(region => `${region}/${city}`)].filter(isZone)
 }

@@ -1,4 +1,4 @@
-// A transport that is not HTTP: it serves clients in the host's own process, each over a pair of connected ends.
+// A transport for clients in the same process, over pairs of connected ends.
 import type { User } from 'mcp-host'
 import { definePlugin } from 'mcp-host/plugin'
 import { createPair, type End } from './pair.ts'

@@ -1,8 +1,8 @@
-// Two ends of a line within one process: what one sends, the other is given, in order and never before `send` returned.
+// A connection within one process. Messages are delivered in order, after `send` has returned.
 
 export interface End {
   send(message: string): void
-  /** Closes both ends. What was sent before still arrives. */
+  /** Closes both ends. Messages that were sent before are still delivered. */
   close(): void
   onmessage?: ((message: string) => void) | undefined
   onclose?: (() => void) | undefined
@@ -15,13 +15,13 @@ export function createPair(): [End, End] {
     open = false
     for (const end of [one, other]) queueMicrotask(() => end.onclose?.())
   }
-  const endOf = (peer: () => End): End => ({
+  const createEnd = (peer: () => End): End => ({
     send(message) {
       if (open) queueMicrotask(() => peer().onmessage?.(message))
     },
     close,
   })
-  const one: End = endOf(() => other)
-  const other: End = endOf(() => one)
+  const one: End = createEnd(() => other)
+  const other: End = createEnd(() => one)
   return [one, other]
 }

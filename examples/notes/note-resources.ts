@@ -1,5 +1,4 @@
-// Notes as resources and as a prompt: an index, a template with completion, and a summary to ask a model for.
-// notes.ts serves them beside the tools, which announce every change of these URIs.
+// Notes as resources and a prompt: an index, a template with completion, and a prompt for a summary.
 import { definePrompt, defineResource, HostError } from 'mcp-host'
 import { type Note, noteStore, searchNotes } from './note-store.ts'
 
@@ -23,7 +22,7 @@ export const noteIndex = defineResource({
   },
 })
 
-// A family of resources needs one template, not one definition each: clients fill in the id, with completion.
+// A template for all notes. Clients insert the id, with completion.
 export const note = defineResource({
   name: 'note',
   title: 'A note',
@@ -35,7 +34,7 @@ export const note = defineResource({
   list: async () => (await noteStore.all()).map(({ id, title }) => ({ uri: noteUri(id), name: id, title })),
   async handler({ id = '' }) {
     const found = await noteStore.get(id)
-    // The client gets the code that its revision has for this.
+    // The host sends the error code of the client's protocol version.
     if (!found) throw new HostError('resourceNotFound', { detail: `there is no note "${id}"` })
     return toMarkdown(found)
   },
@@ -51,9 +50,9 @@ const completeTag = async (value: string) => {
 export const summarizeNotes = definePrompt({
   name: 'summarize_notes',
   title: 'Summarize notes',
-  description: 'Asks for a summary of the notes about a topic, or of all of them.',
+  description: 'Requests a summary of the notes about a topic, or of all notes.',
   arguments: {
-    topic: { title: 'Topic', description: 'A tag, or words to look for; default: everything', complete: completeTag },
+    topic: { title: 'Topic', description: 'A tag or search text. Default: all notes', complete: completeTag },
   },
   async handler({ topic = '' }) {
     const found = searchNotes(await noteStore.all(), topic)

@@ -1,5 +1,4 @@
-// Notes in one JSON file: whole or not there, never half written; one writer at a time in this process.
-// note-tools.ts and note-resources.ts work on `noteStore`; several processes on one file would need a database.
+// Stores notes in a JSON file, with atomic writes and one writer at a time. Only one process can use the file.
 import { randomUUID } from 'node:crypto'
 import { mkdir, open, readFile, rename, rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
@@ -12,7 +11,7 @@ export interface NoteDraft {
 }
 
 export interface Note extends NoteDraft {
-  /** A number in digits, never given twice. */
+  /** A unique number. Ids of deleted notes are not reused. */
   id: string
   /** ISO 8601. */
   createdAt: string
@@ -25,18 +24,18 @@ interface NotesFile {
   notes: Note[]
 }
 
-/** Strangers may call an open server: the file must not fill the disk. */
+/** Anyone can call a server without a login, so the file size is limited. */
 const MAX_NOTES = 1000
 
 export interface NoteStore {
   /** In the order they were added. */
   all(): Promise<Note[]>
   get(id: string): Promise<Note | undefined>
-  /** Throws a ToolError when there are 1,000 notes. */
+  /** Throws a ToolError if there are already 1,000 notes. */
   add(draft: NoteDraft): Promise<Note>
-  /** Throws a ToolError when there is no such note. */
+  /** Throws a ToolError if the note does not exist. */
   update(id: string, change: Partial<NoteDraft>): Promise<Note>
-  /** Throws a ToolError when there is no such note. */
+  /** Throws a ToolError if the note does not exist. */
   remove(id: string): Promise<void>
 }
 
@@ -52,12 +51,12 @@ async function readNotes(file: string): Promise<NotesFile> {
     const content = JSON.parse(text) as Partial<NotesFile> | null
     if (Number.isInteger(content?.lastId) && Array.isArray(content?.notes)) return content as NotesFile
   } catch {}
-  throw new ToolError('The notes file is damaged. It was left as it is; somebody has to repair it or move it away.')
+  throw new ToolError('The notes file is damaged. Repair or remove it.')
 }
 
 async function writeNotes(file: string, content: NotesFile): Promise<void> {
   await mkdir(dirname(file), { recursive: true })
-  // A rename is atomic within one folder: whoever reads, or dies, sees the old file or the new one.
+  // A rename is atomic: after a crash there is either the old or the new file.
   const temporary = `${file}.${randomUUID()}.tmp`
   try {
     const handle = await open(temporary, 'wx')
@@ -80,30 +79,31 @@ function find(notes: readonly Note[], id: string): Note {
   return note
 }
 
-/** Notes in the file that `locate` names, which need not exist yet. It is read anew each time: edits by hand are seen. */
-export function createNoteStore(locate: () => string): NoteStore {
+/** The file is created on the first change. It is read on each call, so manual edits are used. */
+export function createNoteStore(getFile: () => string): NoteStore {
   let lastChange: Promise<unknown> = Promise.resolve()
 
-  /** Runs `edit` after every change before it; what it throws leaves the file as it was. */
+  /** Runs `edit` after the previous changes. If it throws, the file is not changed. */
   function change<T>(edit: (content: NotesFile) => T): Promise<T> {
-    const done = lastChange.then(async () => {
-      const file = locate()
+    const result = lastChange.then(async () => {
+      const file = getFile()
       const content = await readNotes(file)
-      const result = edit(content)
+      const value = edit(content)
       await writeNotes(file, content)
-      return result
+      return value
     })
-    // A change that failed must not fail those behind it.
-    lastChange = done.catch(() => {})
-    return done
+    // A failed change must not affect the following changes.
+    lastChange = result.catch(() => {})
+    return result
   }
 
   return {
-    all: async () => (await readNotes(locate())).notes,
-    get: async id => (await readNotes(locate())).notes.find(note => note.id === id),
+    all: async () => (await readNotes(getFile())).notes,
+    get: async id => (await readNotes(getFile())).notes.find(note => note.id === id),
     add: draft =>
       change(content => {
-        if (content.notes.length >= MAX_NOTES) throw new ToolError(`There are ${MAX_NOTES} notes already; delete some.`)
+        if (content.notes.length >= MAX_NOTES)
+          throw new ToolError(`The limit of ${MAX_NOTES} notes is reached. Delete some.`)
         const now = new Date().toISOString()
         const note = { id: String(++content.lastId), ...draft, createdAt: now, updatedAt: now }
         content.notes.push(note)
@@ -113,19 +113,19 @@ export function createNoteStore(locate: () => string): NoteStore {
       change(({ notes }) => Object.assign(find(notes, id), fields, { updatedAt: new Date().toISOString() })),
     remove: id =>
       change(content => {
-        const gone = find(content.notes, id)
-        content.notes = content.notes.filter(note => note !== gone)
+        const deleted = find(content.notes, id)
+        content.notes = content.notes.filter(note => note !== deleted)
       }),
   }
 }
 
-/** Notes whose title, text or tags contain `query`, whatever its case. */
+/** Finds notes whose title, text or tags contain `query`, ignoring case. */
 export function searchNotes(notes: readonly Note[], query: string): Note[] {
-  const wanted = query.trim().toLowerCase()
+  const needle = query.trim().toLowerCase()
   return notes.filter(({ title, text, tags }) =>
-    [title, text, ...tags].some(part => part.toLowerCase().includes(wanted)),
+    [title, text, ...tags].some(part => part.toLowerCase().includes(needle)),
   )
 }
 
-/** The notes of this example: in `NOTES_FILE`, or in notes.json beside this file. */
+/** Uses the file in `NOTES_FILE`. Default: notes.json next to this module. */
 export const noteStore = createNoteStore(() => process.env['NOTES_FILE'] ?? join(import.meta.dirname, 'notes.json'))

@@ -1,5 +1,4 @@
-// Tools that change notes: they tell watchers of a resource, report progress, and ask the user before deleting.
-// notes.ts serves them beside the resources.
+// Tools that search and change notes, with change notifications, progress, and confirmation before deletion.
 import { type CallContext, type ContentBlock, defineTool, ToolError } from 'mcp-host'
 import { INDEX_URI, noteUri } from './note-resources.ts'
 import { noteStore, searchNotes } from './note-store.ts'
@@ -7,7 +6,7 @@ import { noteStore, searchNotes } from './note-store.ts'
 const id = {
   type: 'string',
   pattern: '^[0-9]{1,9}$',
-  description: "The note's id, as add_note and search_notes give it",
+  description: 'Id of the note, from add_note or search_notes',
 } as const
 const fields = {
   title: { type: 'string', minLength: 1, maxLength: 200 },
@@ -27,8 +26,8 @@ const noteOutput = {
   required: ['id', 'title', 'text', 'tags', 'createdAt', 'updatedAt'],
 } as const
 
-/** Clients that watch the note, or the index, learn that it changed. */
-function announce(ctx: CallContext, id: string): void {
+/** Notifies clients that subscribed to the note or the index. */
+function notifySubscribers(ctx: CallContext, id: string): void {
   ctx.host.resourceUpdated(INDEX_URI)
   ctx.host.resourceUpdated(noteUri(id))
 }
@@ -36,13 +35,13 @@ function announce(ctx: CallContext, id: string): void {
 export const addNote = defineTool({
   name: 'add_note',
   title: 'Add a note',
-  description: 'Keeps a new note and returns it with its id.',
+  description: 'Adds a note and returns it with its id.',
   annotations: { readOnlyHint: false, destructiveHint: false, openWorldHint: false },
   input: draft,
   output: noteOutput,
   async handler({ title, text, tags = [] }, ctx) {
     const note = await noteStore.add({ title, text, tags })
-    announce(ctx, note.id)
+    notifySubscribers(ctx, note.id)
     return note
   },
 })
@@ -62,17 +61,17 @@ export const updateNote = defineTool({
   output: noteOutput,
   async handler({ id, ...change }, ctx) {
     const note = await noteStore.update(id, change)
-    announce(ctx, id)
+    notifySubscribers(ctx, id)
     return note
   },
 })
 
-const MAX_FOUND = 50
+const MAX_RESULTS = 50
 
 export const searchTool = defineTool({
   name: 'search_notes',
   title: 'Search notes',
-  description: `Finds notes whose title, text or tags contain the query: the newest ${MAX_FOUND}, newest first.`,
+  description: `Finds notes whose title, text or tags contain the query: the newest ${MAX_RESULTS}, newest first.`,
   annotations: { readOnlyHint: true, openWorldHint: false },
   input: {
     type: 'object',
@@ -86,8 +85,8 @@ export const searchTool = defineTool({
   },
   async handler({ query = '' }) {
     const found = searchNotes(await noteStore.all(), query)
-    const notes = found.slice(-MAX_FOUND).reverse()
-    // A whole result: links for people and models to follow, the same notes as structured content for programs.
+    const notes = found.slice(-MAX_RESULTS).reverse()
+    // A complete result: links for users and models, and structured content for programs.
     const links = notes.map(
       ({ id, title }): ContentBlock => ({ type: 'resource_link', uri: noteUri(id), name: `note-${id}`, title }),
     )
@@ -99,18 +98,18 @@ export const searchTool = defineTool({
 export const deleteNote = defineTool({
   name: 'delete_note',
   title: 'Delete a note',
-  description: 'Deletes a note for good, after the user agreed.',
+  description: 'Deletes a note permanently, after the user confirms.',
   annotations: { readOnlyHint: false, destructiveHint: true, openWorldHint: false },
   input: { type: 'object', properties: { id }, required: ['id'], additionalProperties: false },
   output: {
     type: 'object',
-    properties: { deleted: { type: 'boolean', description: 'False: the user did not agree' } },
+    properties: { deleted: { type: 'boolean', description: 'False if the user did not confirm' } },
     required: ['deleted'],
   },
   async handler({ id }, ctx) {
     const note = await noteStore.get(id)
     if (!note) throw new ToolError(`There is no note "${id}".`)
-    const answer = await ctx.elicit({
+    const response = await ctx.elicit({
       message: `Delete the note "${note.title}"? This cannot be undone.`,
       requestedSchema: {
         type: 'object',
@@ -118,10 +117,10 @@ export const deleteNote = defineTool({
         required: ['confirm'],
       },
     })
-    // A 2026-07-28 client's answer starts this handler from the top again: what changes anything comes after the ask.
-    if (answer.action !== 'accept' || answer.content?.['confirm'] !== true) return { deleted: false }
+    // For 2026-07-28 clients, this handler runs again with the response. Make changes only after the last request.
+    if (response.action !== 'accept' || response.content?.['confirm'] !== true) return { deleted: false }
     await noteStore.remove(id)
-    announce(ctx, id)
+    notifySubscribers(ctx, id)
     return { deleted: true }
   },
 })
@@ -129,7 +128,7 @@ export const deleteNote = defineTool({
 export const importNotes = defineTool({
   name: 'import_notes',
   title: 'Import notes',
-  description: 'Adds many notes, one after the other, with progress. When it is cancelled, those added so far stay.',
+  description: 'Adds several notes and reports progress. After a cancellation, the notes added so far remain.',
   annotations: { readOnlyHint: false, destructiveHint: false, openWorldHint: false },
   timeout: '1m',
   input: {
@@ -149,7 +148,7 @@ export const importNotes = defineTool({
       ctx.signal.throwIfAborted()
       const note = await noteStore.add({ title, text, tags })
       ids.push(note.id)
-      announce(ctx, note.id)
+      notifySubscribers(ctx, note.id)
       ctx.progress(ids.length, notes.length, title)
     }
     ctx.log('info', { imported: ids.length }, 'notes')

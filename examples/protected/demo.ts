@@ -1,24 +1,24 @@
-// `npm run demo:auth`: serves the protected example and says how to sign in.
+// `npm run demo:auth`: serves the protected example and prints how to sign in.
 import { loadHost } from 'mcp-host/host'
 
 const host = await loadHost({ cwd: import.meta.dirname, file: 'mcp.config.ts' })
 await host.listen()
-const address = `${host.url}/`
+const url = `${host.url}/`
 
-console.log(`A protected MCP server:    ${address}
-Its authorization server:  ${host.url}/dev-auth
+console.log(`Protected MCP server:   ${url}
+Authorization server:   ${host.url}/dev-auth
 
-Connect a client; it finds the way to sign in by itself. Then choose Ada or Bob, and click "Allow".
+Connect a client. It opens the sign-in page: choose Ada or Bob, then click "Allow".
 
-  npx @modelcontextprotocol/inspector          transport Streamable HTTP, URL ${address}
-  claude mcp add --transport http demo ${address}
+  npx @modelcontextprotocol/inspector          transport Streamable HTTP, URL ${url}
+  claude mcp add --transport http demo ${url}
 
-Call current_time, then clear_cache: it needs one more scope, for which the client asks you again.
-Bob is no administrator: he gets no further. What a client without a token is told:
+Call current_time, then clear_cache. It requires another scope, so the client opens the sign-in page again.
+Bob is not an administrator and gets 403. The response to a request without a token:
 
-  curl -si ${address} -X POST
+  curl -si ${url} -X POST
 
-From outside, the whole way: npx tsx cli/bin.ts doctor --url ${address}`)
+Check the server from outside: npx tsx cli/bin.ts doctor --url ${url}`)
 
 for (const signal of ['SIGINT', 'SIGTERM'] as const) {
   process.once(signal, async () => {

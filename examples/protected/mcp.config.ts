@@ -1,10 +1,9 @@
-// A protected server and its authorization server in one process: the whole of OAuth on one machine.
-// `npm run demo:auth` starts it; README.md beside this file walks through it.
+// A protected server and its authorization server in one process. Start it with `npm run demo:auth`; see README.md.
 import { defineConfig, defineTool } from 'mcp-host'
 
 const port = Number(process.env['PORT'] ?? 3000)
 const origin = `http://127.0.0.1:${port}`
-// In production: your own authorization server, and no `dev-auth-server` below.
+// In production, use your authorization server and remove `dev-auth-server`.
 const authority = `${origin}/dev-auth`
 
 const clearCache = defineTool({
@@ -20,28 +19,28 @@ export default defineConfig({
 
   toolsets: { clock: '../clock/clock.ts', admin: [clearCache] },
 
-  // Nobody without a token that has the scope mcp.tools.
+  // Requires a token with the scope mcp.tools.
   routes: { '/': { toolsets: ['clock', 'admin'], authorize: { scope: 'mcp.tools' }, cors: 'inspector' } },
 
   plugins: {
     'transport-streamable': {},
-    // Signs people in. Everybody may be anybody: it runs on loopback addresses only.
+    // Signs in anyone as any user. Only allowed on loopback addresses.
     'dev-auth-server': {
       users: [
         { id: 'ada', name: 'Ada, an administrator', roles: ['admin'] },
         { id: 'bob', name: 'Bob' },
       ],
     },
-    // Checks tokens: of this issuer, for this address.
+    // Verifies tokens of this issuer for this server.
     'auth-jwt': { authority },
-    // Tells clients where to sign in and what they may ask for.
+    // Tells clients the authorization server and the available scopes.
     'resource-metadata': { authorizationServers: [authority], scopesSupported: ['mcp.tools', 'mcp.admin'] },
-    // Some tools need more. Who calls them without it is told what it lacks, and may come back with it.
+    // Some tools require another scope and role. Calls without the scope get a challenge that names it.
     'tool-policy': {
       policies: { admin: { scope: 'mcp.admin', role: 'admin' } },
       rules: { 'clear_*': 'admin' },
     },
-    // The page of the MCP Inspector.
+    // For the MCP Inspector.
     cors: { policies: { inspector: { origins: ['http://localhost:6274'] } } },
   },
 })

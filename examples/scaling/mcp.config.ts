@@ -1,5 +1,4 @@
-// One of several nodes: every one of them runs this config, and any of them serves any session. nginx.conf is the
-// balancer in front; README.md starts all of it on one machine.
+// The config of all nodes behind the load balancer (nginx.conf). Any node serves any session.
 import { defineConfig } from 'mcp-host'
 
 export default defineConfig({
@@ -9,10 +8,10 @@ export default defineConfig({
     port: Number(process.env['PORT'] ?? 3001),
     publicUrl: process.env['PUBLIC_URL'] ?? 'http://127.0.0.1:8080',
     trustProxy: true,
-    // Longer than nginx keeps an idle connection.
+    // Longer than the idle timeout of nginx.
     keepAliveTimeout: '10s',
   },
-  // Sign session ids: the same for every node, from MCP_HOST_SECRETS.
+  // MCP_HOST_SECRETS must be the same for all nodes.
   redis: { url: process.env['REDIS_URL'] ?? 'redis://127.0.0.1:6379' },
   toolsets: { clock: '../clock/clock.ts' },
   routes: { '/mcp': { toolsets: 'clock' } },

@@ -1,4 +1,4 @@
-// Two skills, one of them in a folder of its department, beside the clock's tools, at http://127.0.0.1:3000/mcp.
+// Serves two skills and the clock tools at http://127.0.0.1:3000/mcp.
 import { defineConfig } from 'mcp-host'
 
 export default defineConfig({

@@ -1,4 +1,4 @@
-// Three tools that take long, at http://127.0.0.1:3000/mcp: their calls become tasks for clients that know them.
+// Serves three long-running tools at http://127.0.0.1:3000/mcp. Their calls run as tasks if the client supports tasks.
 import { defineConfig } from 'mcp-host'
 
 export default defineConfig({
@@ -6,6 +6,6 @@ export default defineConfig({
   http: { port: Number(process.env['PORT'] ?? 3000) },
   toolsets: { months: './month-tools.ts' },
   routes: { '/mcp': { toolsets: ['months'] } },
-  // Tasks are in this process: a restart loses them. From Node 22.13 on `'store-sqlite': { file: './state/mcp-host.db' }` keeps them.
+  // Tasks are in memory. To keep them across restarts, add store-sqlite (Node.js 22.13).
   plugins: { 'transport-streamable': {}, tasks: { pollInterval: '500ms' } },
 })

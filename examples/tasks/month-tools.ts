@@ -1,29 +1,29 @@
-// Tools that take long, and so run as tasks: a report that may begin anew on another node, the end of a month, which happens
-// once and asks its user on the way, and reminders, which ask before there is a task.
+// Long-running tools. A report can restart on another node. Closing a month runs once and requests confirmation. Reminders
+// request input before the task is created.
 import { setTimeout as pause } from 'node:timers/promises'
 import { defineTool, ToolError } from 'mcp-host'
 
 const MONTHS = ['jan', 'feb', 'mar', 'apr', 'may', 'jun', 'jul', 'aug', 'sep', 'oct', 'nov', 'dec'] as const
 const month = { type: 'string', enum: MONTHS } as const
 
-/** What a database would take for one step, in milliseconds. */
-const STEP = 200
+/** Simulated duration of a database query. */
+const STEP_MS = 200
 
-const closed = new Set<string>()
+const closedMonths = new Set<string>()
 
 export const salesReport = defineTool({
   name: 'sales_report',
-  description: 'The sales of a year, month by month, in euros.',
+  description: 'Returns the sales of a year per month, in euros.',
   annotations: { readOnlyHint: true },
-  // It changes nothing: where its node dies, another may begin it anew.
+  // Changes nothing, so another node can restart it if this node fails.
   task: { use: 'optional', retry: 'safe' },
   input: { type: 'object', properties: { year: { type: 'integer' } }, required: ['year'] },
   async handler({ year }, { progress, signal }) {
     const sales: Record<string, number> = {}
-    for (const [at, name] of MONTHS.entries()) {
-      progress(at, MONTHS.length, `adding up ${name}`)
-      await pause(STEP, undefined, { signal }) // a task that is cancelled ends here
-      sales[name] = ((year * 31 + at * 17) % 90) * 100
+    for (const [index, name] of MONTHS.entries()) {
+      progress(index, MONTHS.length, `adding up ${name}`)
+      await pause(STEP_MS, undefined, { signal }) // Rejects if the task is cancelled.
+      sales[name] = ((year * 31 + index * 17) % 90) * 100
     }
     return { year, sales }
   },
@@ -31,52 +31,52 @@ export const salesReport = defineTool({
 
 export const closeMonth = defineTool({
   name: 'close_month',
-  description: 'Closes the books of a month, once its user agrees.',
+  description: 'Closes the books of a month after the user confirms.',
   annotations: { destructiveHint: true },
-  // Only as a task. It must not happen twice, so nothing is said of `retry`: where its node dies, it ends as failed.
+  // Always a task. Must not run twice, so it has no `retry`: if its node fails, the task fails.
   task: 'required',
   input: { type: 'object', properties: { month }, required: ['month'] },
   async handler({ month }, { elicit, progress, signal }) {
-    if (closed.has(month)) throw new ToolError(`${month} is closed already.`)
-    progress(0, 2, 'counting what is open')
-    await pause(STEP, undefined, { signal })
+    if (closedMonths.has(month)) throw new ToolError(`${month} is already closed.`)
+    progress(0, 2, 'counting open orders')
+    await pause(STEP_MS, undefined, { signal })
     const { action, content } = await elicit({
       message: `Close ${month}? 3 orders are open.`,
       requestedSchema: { type: 'object', properties: { confirm: { type: 'boolean' } }, required: ['confirm'] },
     })
     if (action !== 'accept' || !content?.['confirm']) return `${month} stays open.`
     progress(1, 2, 'closing')
-    await pause(STEP, undefined, { signal })
-    closed.add(month)
+    await pause(STEP_MS, undefined, { signal })
+    closedMonths.add(month)
     return `${month} is closed.`
   },
 })
 
 export const sendReminders = defineTool({
   name: 'send_reminders',
-  description: 'Reminds customers of what they owe.',
+  description: 'Sends reminders to customers with unpaid orders.',
   task: {
     use: 'optional',
-    // Asked in the call: who cannot be asked hears of it at once, and there is no task that waits for somebody.
+    // Runs in the call, before the task is created. Without elicitation support, the call fails immediately.
     async before({ month, tone }, { elicit }) {
       if (tone !== undefined) return { month, tone }
       const { content } = await elicit({
-        message: 'In which tone?',
+        message: 'Which tone?',
         requestedSchema: {
           type: 'object',
           properties: { tone: { type: 'string', enum: ['kind', 'firm'] } },
           required: ['tone'],
         },
       })
-      if (content === undefined) throw new ToolError('Without a tone nobody is reminded.')
+      if (content === undefined) throw new ToolError('No reminders were sent, because no tone was selected.')
       return { month, tone: String(content['tone']) }
     },
   },
   input: { type: 'object', properties: { month, tone: { type: 'string' } }, required: ['month'] },
   async handler({ month, tone }, { progress, signal }) {
     for (let sent = 0; sent < 3; sent++) {
-      progress(sent, 3, `${sent} of 3 are sent`)
-      await pause(STEP, undefined, { signal })
+      progress(sent, 3, `${sent} of 3 sent`)
+      await pause(STEP_MS, undefined, { signal })
     }
     return `3 ${tone} reminders for ${month} were sent.`
   },

@@ -14,7 +14,7 @@ const client = new Client(clientInfo, {
 })
 await client.connect(new StreamableHTTPClientTransport(url))
 
-/** Sends one request, because the client refuses results that are tasks. */
+/** Sends a request without the client, which rejects task results. */
 async function rawDispatch(request: unknown) {
   const { method, params } = request as { method: string; params: Record<string, string> }
   const response = await fetch(url, {

@@ -176,7 +176,7 @@ describe('examples/deploy/mcp.config.ts with the secrets of the example', () => 
     it(`${command} fails, naming the secret: ${name}`, async () => {
       const { said, ended } = run([command], { ...BASE, ...own, [name]: value })
       expect(await ended, said()).to.equal(2)
-      expect(said()).to.include(`${name} is still that of the example`).and.not.include(value)
+      expect(said()).to.include(`${name} is still the example value`).and.not.include(value)
     })
   }
 
@@ -185,7 +185,7 @@ describe('examples/deploy/mcp.config.ts with the secrets of the example', () => 
     mkdirSync(files)
     writeFileSync(join(files, 'REDIS_PASSWORD'), `${stringData.REDIS_PASSWORD}\n`)
     const { code, said } = await check({ ...own, CREDENTIALS_DIRECTORY: files })
-    expect([code, said.includes('REDIS_PASSWORD is still that of the example')], said).to.deep.equal([2, true])
+    expect([code, said.includes('REDIS_PASSWORD is still the example value')], said).to.deep.equal([2, true])
   })
 })
 

@@ -7,12 +7,7 @@ export const exampleName = definePlugin({
     description: 'Logs the caller of each tool call.',
     additionalProperties: false,
     properties: {
-      slowAfter: {
-        type: 'integer',
-        minimum: 0,
-        default: 1000,
-        description: 'Warns about slower calls (milliseconds).',
-      },
+      slowAfter: { type: 'integer', minimum: 0, default: 1000, description: 'Warns about slower calls, in ms.' },
     },
   },
   setup(host, { slowAfter }) {

@@ -1,4 +1,4 @@
-// A chart of bars in SVG with axes and a legend: for each year the deposits, and the interest or loss.
+// Draws a bar chart in SVG with axes and a legend: the deposits of each year, and the interest or loss.
 
 export interface Year {
   year: number
@@ -17,28 +17,28 @@ const MAX_YEAR_LABELS = 10
 type Attributes = Record<string, string | number>
 
 function element(name: string, attributes: Attributes, text?: string): SVGElement {
-  const made = document.createElementNS(SVG, name)
-  for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, String(value))
-  if (text !== undefined) made.textContent = text
-  return made
+  const created = document.createElementNS(SVG, name)
+  for (const [key, value] of Object.entries(attributes)) created.setAttribute(key, String(value))
+  if (text !== undefined) created.textContent = text
+  return created
 }
 
-/** A round distance of axis ticks: 1, 2, 2.5 or 5 times a power of ten. */
+/** Returns a round distance for axis ticks: 1, 2, 2.5 or 5 times a power of ten. */
 function tickStep(highest: number): number {
-  const least = highest / 4
-  const power = 10 ** Math.floor(Math.log10(least))
-  return ([1, 2, 2.5, 5, 10].find(factor => factor * power >= least) ?? 10) * power
+  const min = highest / 4
+  const power = 10 ** Math.floor(Math.log10(min))
+  return ([1, 2, 2.5, 5, 10].find(factor => factor * power >= min) ?? 10) * power
 }
 
-const money = (currency: string, options: Intl.NumberFormatOptions = {}) =>
+const createMoneyFormat = (currency: string, options: Intl.NumberFormatOptions = {}) =>
   new Intl.NumberFormat('en', { style: 'currency', currency, ...options })
 
 function axes(years: readonly Year[], step: number, ticks: number, currency: string): SVGElement[] {
-  const short = money(currency, { notation: 'compact', minimumFractionDigits: 0, maximumFractionDigits: 1 })
-  const yOf = (tick: number) => PLOT.bottom - ((PLOT.bottom - PLOT.top) * tick) / ticks
+  const short = createMoneyFormat(currency, { notation: 'compact', minimumFractionDigits: 0, maximumFractionDigits: 1 })
+  const toY = (tick: number) => PLOT.bottom - ((PLOT.bottom - PLOT.top) * tick) / ticks
   const amounts = Array.from({ length: ticks + 1 }, (_, tick) => [
-    element('line', { class: 'grid', x1: PLOT.left, x2: PLOT.right, y1: yOf(tick), y2: yOf(tick) }),
-    element('text', { x: PLOT.left - 8, y: yOf(tick) + 4, 'text-anchor': 'end' }, short.format(tick * step)),
+    element('line', { class: 'grid', x1: PLOT.left, x2: PLOT.right, y1: toY(tick), y2: toY(tick) }),
+    element('text', { x: PLOT.left - 8, y: toY(tick) + 4, 'text-anchor': 'end' }, short.format(tick * step)),
   ]).flat()
   const every = Math.ceil(years.length / MAX_YEAR_LABELS)
   const width = (PLOT.right - PLOT.left) / Math.max(1, years.length)
@@ -75,10 +75,10 @@ function legend(hasLoss: boolean): HTMLElement {
 }
 
 export function draw(years: readonly Year[], currency: string): Node {
-  const whole = money(currency)
+  const money = createMoneyFormat(currency)
   const last = years.at(-1)
   const name = last
-    ? `Savings after ${last.year} years: ${whole.format(last.total)}, of which ${whole.format(last.paid)} are deposits`
+    ? `Savings after ${last.year} years: ${money.format(last.total)}, of which ${money.format(last.paid)} are deposits`
     : 'No savings'
   const chart = element('svg', { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: 'img', 'aria-label': name })
   const highest = Math.max(1, ...years.map(({ paid, total }) => Math.max(paid, total)))
@@ -86,15 +86,15 @@ export function draw(years: readonly Year[], currency: string): Node {
   const ticks = Math.ceil(highest / step)
   chart.append(...axes(years, step, ticks, currency))
   const width = (PLOT.right - PLOT.left) / Math.max(1, years.length)
-  const heightOf = (amount: number) => (amount / (step * ticks)) * (PLOT.bottom - PLOT.top)
+  const toHeight = (amount: number) => (amount / (step * ticks)) * (PLOT.bottom - PLOT.top)
   for (const [index, { year, paid, total }] of years.entries()) {
     const x = PLOT.left + (index + GAP / 2) * width
     const bar = (kind: string, from: number, to: number) => {
-      const y = PLOT.bottom - heightOf(Math.max(from, to))
-      return element('rect', { class: kind, x, y, width: width * (1 - GAP), height: heightOf(Math.abs(to - from)) })
+      const y = PLOT.bottom - toHeight(Math.max(from, to))
+      return element('rect', { class: kind, x, y, width: width * (1 - GAP), height: toHeight(Math.abs(to - from)) })
     }
     const group = element('g', { class: 'year' })
-    const text = `Year ${year}: ${whole.format(total)}, deposits ${whole.format(paid)}`
+    const text = `Year ${year}: ${money.format(total)}, deposits ${money.format(paid)}`
     group.append(element('title', {}, text), bar('paid', 0, Math.min(paid, total)))
     group.append(bar(total < paid ? 'loss' : 'gain', paid, total))
     chart.append(group)

@@ -1,2 +1,2 @@
-// What the bundler makes of a style that is imported: a part of the page.
+// The bundler adds imported style sheets to the page.
 declare module '*.css'

@@ -1,5 +1,5 @@
-// The page's side of the talk with the client that shows it: JSON-RPC over `postMessage` (SEP-1865, "Communication
-// Protocol"). As much of it as this page needs; @modelcontextprotocol/ext-apps has all of it.
+// Connects the page to the client that displays it: JSON-RPC over `postMessage` (SEP-1865, "Communication Protocol").
+// Implements only what this page needs; @modelcontextprotocol/ext-apps is complete.
 
 export interface CallToolResult {
   content?: Array<{ type: string; text?: string }>
@@ -7,8 +7,8 @@ export interface CallToolResult {
   isError?: boolean
 }
 
-/** What the client tells of the call whose result the page is to show. */
-export interface Told {
+/** Notifications of the client about the tool call. */
+export interface Handlers {
   input(args: Record<string, unknown>): void
   result(result: CallToolResult): void
   cancelled(): void
@@ -37,58 +37,58 @@ interface Host {
 
 const VERSION = '2026-01-26'
 
-export function connect(appInfo: { name: string; version: string }, told: Told): Host {
-  const waiting = new Map<number, { resolve(result: unknown): void; reject(error: Error): void }>()
-  let last = 0
+export function connect(appInfo: { name: string; version: string }, handlers: Handlers): Host {
+  const pending = new Map<number, { resolve(result: unknown): void; reject(error: Error): void }>()
+  let lastId = 0
   let initialized: Initialized = {}
 
   const post = (message: Omit<Message, 'jsonrpc'>) => window.parent.postMessage({ jsonrpc: '2.0', ...message }, '*')
 
   function request<Result>(method: string, params: Record<string, unknown>): Promise<Result> {
-    const id = ++last
+    const id = ++lastId
     return new Promise<Result>((resolve, reject) => {
-      waiting.set(id, { resolve: result => resolve(result as Result), reject })
+      pending.set(id, { resolve: result => resolve(result as Result), reject })
       post({ id, method, params })
     })
   }
 
   function settle({ id, result, error }: Message): void {
-    const asked = waiting.get(id as number)
-    waiting.delete(id as number)
-    if (error) asked?.reject(new Error(error.message ?? 'refused'))
-    else asked?.resolve(result)
+    const request = pending.get(id as number)
+    pending.delete(id as number)
+    if (error) request?.reject(new Error(error.message ?? 'The request failed.'))
+    else request?.resolve(result)
   }
 
-  function hear(method: string, params: Record<string, unknown>): void {
-    if (method === 'ui/notifications/tool-input') told.input((params['arguments'] ?? {}) as Record<string, unknown>)
-    if (method === 'ui/notifications/tool-result') told.result(params)
-    if (method === 'ui/notifications/tool-cancelled') told.cancelled()
+  function handleNotification(method: string, params: Record<string, unknown>): void {
+    if (method === 'ui/notifications/tool-input') handlers.input((params['arguments'] ?? {}) as Record<string, unknown>)
+    if (method === 'ui/notifications/tool-result') handlers.result(params)
+    if (method === 'ui/notifications/tool-cancelled') handlers.cancelled()
     const { theme } = params as Initialized['hostContext'] & object
-    if (method === 'ui/notifications/host-context-changed' && theme) told.theme(theme)
+    if (method === 'ui/notifications/host-context-changed' && theme) handlers.theme(theme)
   }
 
   window.addEventListener('message', ({ source, data }: MessageEvent<Message>) => {
-    // Other windows can send messages, too.
+    // Other windows can also send messages.
     if (source !== window.parent || data?.jsonrpc !== '2.0') return
     const { id, method, params = {} } = data
     if (method === undefined) return settle(data)
-    if (id === undefined) return hear(method, params)
+    if (id === undefined) return handleNotification(method, params)
     if (method === 'ping' || method === 'ui/resource-teardown') return post({ id, result: {} })
     window.parent.postMessage({ jsonrpc: '2.0', id, error: { code: -32601, message: 'Method not found' } }, '*')
   })
 
-  async function begin() {
+  async function initialize() {
     const params = { appInfo, appCapabilities: {}, protocolVersion: VERSION }
     initialized = await request<Initialized>('ui/initialize', params)
-    if (initialized.hostContext?.theme) told.theme(initialized.hostContext.theme)
+    if (initialized.hostContext?.theme) handlers.theme(initialized.hostContext.theme)
     post({ method: 'ui/notifications/initialized' })
-    // Clients give the page the height that it needs.
+    // Clients resize the page to the reported size.
     new ResizeObserver(() => {
       const { width, height } = document.documentElement.getBoundingClientRect()
       post({ method: 'ui/notifications/size-changed', params: { width: Math.ceil(width), height: Math.ceil(height) } })
     }).observe(document.documentElement)
   }
-  void begin()
+  void initialize()
 
   return {
     callsTools: () => initialized.hostCapabilities?.serverTools !== undefined,

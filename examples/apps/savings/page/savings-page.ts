@@ -1,16 +1,16 @@
-// The page of the savings app: draws the result of the tool, and calls the tool again for another rate.
+// The page of the savings app: draws the result of the tool, and calls the tool again if the user changes the rate.
 import './savings.css'
 import { draw, type Year } from './chart.ts'
 import { type CallToolResult, connect } from './host.ts'
 
-interface Wanted {
+interface Arguments {
   monthly: number
   rate: number
   years: number
   currency?: string
 }
 
-const find = <Tag extends keyof HTMLElementTagNameMap>(tag: Tag, id: string): HTMLElementTagNameMap[Tag] => {
+const createElement = <Tag extends keyof HTMLElementTagNameMap>(tag: Tag, id: string): HTMLElementTagNameMap[Tag] => {
   const element = document.createElement(tag)
   element.id = id
   return element
@@ -19,20 +19,20 @@ const find = <Tag extends keyof HTMLElementTagNameMap>(tag: Tag, id: string): HT
 document.documentElement.lang = 'en'
 const heading = document.createElement('h1')
 heading.textContent = 'Savings plan'
-const picture = find('div', 'picture')
-const status = find('p', 'status')
+const picture = createElement('div', 'picture')
+const status = createElement('p', 'status')
 status.setAttribute('role', 'status')
 status.textContent = 'Waiting for numbers.'
-const rate = find('input', 'rate')
+const rate = createElement('input', 'rate')
 Object.assign(rate, { type: 'range', min: '0', max: '15', step: '0.5', disabled: true })
-const label = find('label', 'rate-label')
+const label = createElement('label', 'rate-label')
 label.htmlFor = rate.id
 document.querySelector('#app')?.append(heading, picture, status, label, rate)
 
-let wanted: Wanted | undefined
+let callArguments: Arguments | undefined
 
-/** Results become text, never HTML. */
-function show(result: CallToolResult): void {
+/** Inserts results as text, not as HTML. */
+function showResult(result: CallToolResult): void {
   const { years, currency = 'EUR' } = (result.structuredContent ?? {}) as { years?: Year[]; currency?: string }
   const text = result.content?.find(({ type }) => type === 'text')?.text ?? ''
   status.textContent = text
@@ -47,12 +47,12 @@ const host = connect(
   { name: 'savings', version: '1.0.0' },
   {
     input(args) {
-      wanted = args as unknown as Wanted
-      rate.value = String(wanted.rate)
+      callArguments = args as unknown as Arguments
+      rate.value = String(callArguments.rate)
       rate.disabled = !host.callsTools()
       showRate()
     },
-    result: show,
+    result: showResult,
     cancelled() {
       status.textContent = 'The call was cancelled.'
     },
@@ -64,10 +64,10 @@ const host = connect(
 
 rate.addEventListener('input', showRate)
 rate.addEventListener('change', async () => {
-  if (!wanted) return
-  wanted = { ...wanted, rate: Number(rate.value) }
+  if (!callArguments) return
+  callArguments = { ...callArguments, rate: Number(rate.value) }
   try {
-    show(await host.callTool('savings_plan', { ...wanted }))
+    showResult(await host.callTool('savings_plan', { ...callArguments }))
   } catch (error) {
     status.textContent = error instanceof Error ? error.message : String(error)
   }

@@ -1,4 +1,4 @@
 #!/bin/sh
-# The commits since the last tag, a line each.
+# Prints the commits since the last tag, one per line.
 set -eu
 git log --no-merges --format='%h %s' "$(git describe --tags --abbrev=0)..HEAD"
