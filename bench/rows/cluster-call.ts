@@ -1,5 +1,5 @@
 // Compares a tools/call with sessions in memory, in Redis, and on three nodes behind nginx with sessions in Redis.
-// All processes share one CPU. Except in the target, the cost includes Redis and nginx.
+// All processes share one CPU. The cost includes Redis and nginx, except for "without the Redis process".
 import { cluster, mcpHost, nodeOnRedis } from '../contestants.ts'
 import { callEcho } from '../requests.ts'
 import { type Row, ratio } from '../row.ts'
