@@ -28,3 +28,8 @@ describe('eventually', () => {
     )
   })
 })
+
+// Without `no-experimental-require-module` Mocha loads tests by `require`, and `import()` loads the product a second time.
+it('static and dynamic imports of a test share module instances', async () => {
+  expect((await import('./eventually.ts')).eventually).to.equal(eventually)
+})
