@@ -18,7 +18,7 @@ import {
   redisStore,
   STORE_COMMANDS,
 } from '../families/redis/index.ts'
-import { demandSecrets, readStreamBounds, STREAM_PROPERTIES } from '../families/stores/index.ts'
+import { readStreamBounds, requireSecrets, STREAM_PROPERTIES } from '../families/stores/index.ts'
 import { createTaskStore } from '../families/task-store/index.ts'
 
 const ALL_COMMANDS = [...STORE_COMMANDS, ...BUS_COMMANDS]
@@ -48,7 +48,7 @@ export const clusterRedis = definePlugin<ClusterRedisOptions, FilledClusterRedis
   storeKey: 'redis',
   provides: ['store'],
   setup(host, options) {
-    demandSecrets(host, OF_SESSIONS)
+    requireSecrets(host, OF_SESSIONS)
     const redis = redisConnection(host, connectionIn(options), ALL_COMMANDS)
     redis.claim(claimOf(host))
     const limits = { streams: readStreamBounds(host, options) }
@@ -91,7 +91,7 @@ const definePart = ({ description, provides, needs = [], commands, secret, provi
     provides,
     needs,
     setup(host, options) {
-      if (secret !== undefined) demandSecrets(host, secret)
+      if (secret !== undefined) requireSecrets(host, secret)
       const redis = redisConnection(host, options, commands)
       if (secret !== undefined) redis.claim(claimOf(host))
       provide(host, redis)

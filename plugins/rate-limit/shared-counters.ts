@@ -72,7 +72,7 @@ export function createRedisCounters(
   return (name, { text, window }) =>
     guard(async key => {
       // Requests that can pass uncounted do not wait for a connection.
-      if (onFailure === 'open' && !redis.healthy) throw new Error(redis.trouble)
+      if (onFailure === 'open' && !redis.healthy) throw new Error(redis.problem)
       const outcome = await store.transact(
         `rate-limit:${JSON.stringify([scope, name, text, key])}`,
         [{ record: 'count', add: { used: 1 }, ttl: { new: window }, know: 0 }],

@@ -12,10 +12,10 @@ export interface Snapshot {
   readonly definitions: ReadonlyMap<string, ResourceDefinition>
 }
 
-const places = new WeakMap<ResourceDefinition, { readonly file: SkillFile; readonly skill: Skill | undefined }>()
+const skillFiles = new WeakMap<ResourceDefinition, { readonly file: SkillFile; readonly skill: Skill | undefined }>()
 
 /** Returns the file of a resource, and its skill if it is a SKILL.md; undefined for other resources. */
-export const placeOf = (definition: ResourceDefinition) => places.get(definition)
+export const skillFileOf = (definition: ResourceDefinition) => skillFiles.get(definition)
 
 async function bytesOf({ path, uri, digest, size, bytes }: SkillFile, log: InternalHost['log']): Promise<Buffer> {
   if (bytes) return bytes
@@ -45,7 +45,7 @@ function define(file: SkillFile, skill: Skill | undefined, log: InternalHost['lo
       return asText ? bytes.toString('utf8') : bytes
     },
   })
-  places.set(definition, { file, skill })
+  skillFiles.set(definition, { file, skill })
   return definition
 }
 
@@ -62,7 +62,7 @@ export function snapshotOf(skills: readonly Skill[], log: InternalHost['log']): 
 
 const fileAt = ({ definitions }: Snapshot, uri: string) => {
   const definition = definitions.get(uri)
-  return definition && places.get(definition)?.file
+  return definition && skillFiles.get(definition)?.file
 }
 
 /** Returns the URIs of files that differ. `moved`: also of files whose path differs. */

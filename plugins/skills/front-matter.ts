@@ -18,7 +18,7 @@ export interface FrontMatter {
   readonly [key: string]: unknown
 }
 
-export class FrontMatterFault extends Error {
+export class FrontMatterError extends Error {
   readonly line: number
 
   constructor(what: string, line: number) {
@@ -40,13 +40,13 @@ const FENCED = /^\uFEFF?---\r?\n(?:([\s\S]*?)\r?\n)??---[ \t]*(?:\r?\n|$)/
 
 export function cutOut(text: string): string {
   if (!/^\uFEFF?---\r?(?:\n|$)/.test(text)) {
-    throw new FrontMatterFault('a SKILL.md starts with its name and description between lines of `---`', 1)
+    throw new FrontMatterError('a SKILL.md starts with its name and description between lines of `---`', 1)
   }
   const found = FENCED.exec(text)
-  if (!found) throw new FrontMatterFault('the front matter has no final line `---`', 1)
+  if (!found) throw new FrontMatterError('the front matter has no final line `---`', 1)
   const [, yaml = ''] = found
   if (Buffer.byteLength(yaml) <= MAX_FRONT_MATTER) return yaml
-  throw new FrontMatterFault(`the front matter has more than ${MAX_FRONT_MATTER} bytes; move text below it`, 1)
+  throw new FrontMatterError(`the front matter has more than ${MAX_FRONT_MATTER} bytes; move text below it`, 1)
 }
 
 const startOf = (node: unknown): number | undefined => {
@@ -73,13 +73,13 @@ function checkTokens(yaml: string) {
   let isScalarText = false
   for (const token of new Lexer().lex(yaml)) {
     if (++count > MAX_TOKENS) {
-      throw new FrontMatterFault(
+      throw new FrontMatterError(
         `the front matter has more than ${MAX_TOKENS} tokens of YAML; move text below it`,
         line,
       )
     }
     if (!isScalarText && /^[&*]/.test(token)) {
-      throw new FrontMatterFault(`${cut(token)}: anchors and aliases are not supported`, line)
+      throw new FrontMatterError(`${cut(token)}: anchors and aliases are not supported`, line)
     }
     isScalarText = token === SCALAR_FOLLOWS
     if (!MARKS.has(token)) line += token.split('\n').length - 1
@@ -93,13 +93,13 @@ function parse(yaml: string) {
   // The library compares each key with all others (quadratic); checkNodes uses a map.
   const document = parseDocument(yaml, { lineCounter, prettyErrors: false, uniqueKeys: false })
   const [fault] = [...document.errors, ...document.warnings]
-  if (fault) throw new FrontMatterFault(wordsOf(fault), lineOf(fault.pos[0]))
+  if (fault) throw new FrontMatterError(wordsOf(fault), lineOf(fault.pos[0]))
   return { document, lineOf }
 }
 
 /** Throws for values that JSON or other YAML parsers represent differently. */
 function checkNodes({ document, lineOf }: ReturnType<typeof parse>) {
-  const fail = (what: string, node: unknown) => new FrontMatterFault(what, lineOf(startOf(node)))
+  const fail = (what: string, node: unknown) => new FrontMatterError(what, lineOf(startOf(node)))
   visit(document, {
     Node(_key, node, path) {
       if (path.filter(isCollection).length > MAX_NESTED)
@@ -153,7 +153,7 @@ export function readFrontMatter(yaml: string, folder: string): FrontMatter {
   const { document, lineOf } = parsed
   const { contents } = document
   if (contents !== null && !isMap(contents)) {
-    throw new FrontMatterFault('the front matter must be keys and values, such as `name: x`', lineOf(startOf(contents)))
+    throw new FrontMatterError('the front matter must be keys and values, such as `name: x`', lineOf(startOf(contents)))
   }
   checkNodes(parsed)
   const value: Readonly<Record<string, unknown>> = contents === null ? {} : document.toJS()
@@ -163,7 +163,7 @@ export function readFrontMatter(yaml: string, folder: string): FrontMatter {
     ['name', checkName(value['name'], folder)],
     ['description', checkDescription(value['description'])],
   ] as const) {
-    if (fault !== undefined) throw new FrontMatterFault(fault, lineOfKey(key))
+    if (fault !== undefined) throw new FrontMatterError(fault, lineOfKey(key))
   }
   return value as FrontMatter
 }

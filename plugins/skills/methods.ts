@@ -4,7 +4,7 @@ import type { ResourceItem } from '../../core/auth.ts'
 import { HostError } from '../../core/index.ts'
 import type { Call, CatalogItem } from '../../core/plugin.ts'
 import { checkUri, shown } from '../../core/transport.ts'
-import { placeOf } from './definitions.ts'
+import { skillFileOf } from './definitions.ts'
 import type { FrontMatter } from './front-matter.ts'
 import type { Skill } from './read-skills.ts'
 import { folderOf, nameOf } from './walk.ts'
@@ -36,7 +36,7 @@ interface ShownSkills {
   readonly folders: ReadonlyMap<string, ShownFolder>
 }
 
-function putInFolders(folders: Map<string, ShownFolder>, item: ResourceItem, wire: Wire | undefined) {
+function addToFolders(folders: Map<string, ShownFolder>, item: ResourceItem, wire: Wire | undefined) {
   let child = item.key
   let entry = wire
   for (let uri = folderOf(child); uri !== undefined; uri = folderOf(child)) {
@@ -49,15 +49,15 @@ function putInFolders(folders: Map<string, ShownFolder>, item: ResourceItem, wir
   }
 }
 
-function build(view: View): ShownSkills {
+function createView(view: View): ShownSkills {
   const shown = new Set<string>()
   const found: Skill[] = []
   const folders = new Map<string, ShownFolder>()
   for (const item of view.resources.values()) {
-    const place = placeOf(item.definition)
+    const place = skillFileOf(item.definition)
     if (!place) continue
     const isShown = view.denialOf(item)?.listed ?? true
-    putInFolders(folders, item, isShown ? view.wireOf(item) : undefined)
+    addToFolders(folders, item, isShown ? view.wireOf(item) : undefined)
     if (!isShown) continue
     shown.add(item.key)
     if (place.skill) found.push(place.skill)
@@ -69,11 +69,11 @@ function build(view: View): ShownSkills {
   return { skills, byUri: new Map(skills.map(skill => [skill.uri, skill])), folders }
 }
 
-const known = new WeakMap<View, ShownSkills>()
+const cache = new WeakMap<View, ShownSkills>()
 
 function shownSkills(view: View): ShownSkills {
-  const shown = known.get(view) ?? build(view)
-  known.set(view, shown)
+  const shown = cache.get(view) ?? createView(view)
+  cache.set(view, shown)
   return shown
 }
 
@@ -83,13 +83,13 @@ type Answer = (call: Call) => object
 /** Milliseconds that clients can cache a result, as for lists of the protocol. */
 const TTL = 60_000
 
-const caching = ({ modern, view }: Call) => (modern ? { ttlMs: TTL, cacheScope: view.cacheScope } : {})
+const cacheHints = ({ modern, view }: Call) => (modern ? { ttlMs: TTL, cacheScope: view.cacheScope } : {})
 
-const malformed = (detail: string) => new HostError('invalidParams', { detail })
+const invalid = (detail: string) => new HostError('invalidParams', { detail })
 
-function uriIn({ params }: Call, what: string): string {
+function readUri({ params }: Call, what: string): string {
   const { uri } = params
-  if (typeof uri !== 'string') throw malformed(`\`params.uri\` must be the URI of ${what}`)
+  if (typeof uri !== 'string') throw invalid(`\`params.uri\` must be the URI of ${what}`)
   checkUri(uri)
   return uri
 }
@@ -98,10 +98,10 @@ const PREFIX = 'after:'
 const cursorAfter = (uri: string) => Buffer.from(`${PREFIX}${uri}`).toString('base64url')
 
 /** Returns the first index of a page: after the last URI of the previous page, even if it was removed. */
-function startOf(uris: readonly string[], cursor: unknown): number {
+function pageStart(uris: readonly string[], cursor: unknown): number {
   if (cursor === undefined) return 0
   const text = typeof cursor === 'string' ? Buffer.from(cursor, 'base64url').toString() : ''
-  if (!text.startsWith(PREFIX)) throw malformed('the cursor was not issued by this host')
+  if (!text.startsWith(PREFIX)) throw invalid('the cursor was not issued by this host')
   const after = text.slice(PREFIX.length)
   const at = uris.findIndex(uri => uri > after)
   return at === -1 ? uris.length : at
@@ -115,7 +115,7 @@ function sizeOf(skill: SkillEntry): number {
   return size
 }
 
-function endOf(skills: readonly SkillEntry[], from: number): number {
+function pageEnd(skills: readonly SkillEntry[], from: number): number {
   let bytes = 0
   let at = from
   for (; at < skills.length && at - from < PAGE_SKILLS; at++) {
@@ -128,30 +128,30 @@ function endOf(skills: readonly SkillEntry[], from: number): number {
 
 function listSkills(call: Call): object {
   const { skills } = shownSkills(call.view)
-  const from = startOf(
+  const from = pageStart(
     skills.map(({ uri }) => uri),
     call.params['cursor'],
   )
-  const to = endOf(skills, from)
+  const to = pageEnd(skills, from)
   const last = to < skills.length ? skills[to - 1] : undefined
-  return { skills: skills.slice(from, to), ...(last && { nextCursor: cursorAfter(last.uri) }), ...caching(call) }
+  return { skills: skills.slice(from, to), ...(last && { nextCursor: cursorAfter(last.uri) }), ...cacheHints(call) }
 }
 
 const getSkill =
   (admit: Admit): Answer =>
   call => {
-    const uri = uriIn(call, 'the SKILL.md of a skill')
+    const uri = readUri(call, 'the SKILL.md of a skill')
     const item = call.view.resources.get(uri)
-    if (item && placeOf(item.definition)?.skill) admit(call, item)
+    if (item && skillFileOf(item.definition)?.skill) admit(call, item)
     const skill = shownSkills(call.view).byUri.get(uri)
     if (!skill) throw new HostError('invalidParams', { detail: `no skill is served at ${shown(uri)}`, data: { uri } })
-    return { skill, ...caching(call) }
+    return { skill, ...cacheHints(call) }
   }
 
 const readFolder =
   (admit: Admit): Answer =>
   call => {
-    const uri = uriIn(call, 'a folder')
+    const uri = readUri(call, 'a folder')
     const folder = shownSkills(call.view).folders.get(uri)
     if (!folder) {
       const isThere = call.view.resources.has(uri)
@@ -161,7 +161,7 @@ const readFolder =
     const { entries, hidden } = folder
     if (entries.size === 0 && hidden) admit(call, hidden)
     const uris = [...entries.keys()].sort()
-    const from = startOf(uris, call.params['cursor'])
+    const from = pageStart(uris, call.params['cursor'])
     const page = uris.slice(from, from + PAGE_ENTRIES)
     const last = from + PAGE_ENTRIES < uris.length ? page.at(-1) : undefined
     return {

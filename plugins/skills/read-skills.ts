@@ -2,17 +2,17 @@
 
 import { stat } from 'node:fs/promises'
 import { join } from 'node:path'
-import { setImmediate as othersFirst } from 'node:timers/promises'
+import { setImmediate as yieldToOthers } from 'node:timers/promises'
 import { isObject } from '../../core/plugin.ts'
-import { cutOut, type FrontMatter, FrontMatterFault, readFrontMatter } from './front-matter.ts'
+import { cutOut, type FrontMatter, FrontMatterError, readFrontMatter } from './front-matter.ts'
 import { forEachOf, MAX_BYTES, type ReadFile, readFile } from './read-file.ts'
 import {
   type FoundFile,
   type FoundFolder,
-  fileTrouble,
+  fileProblem,
+  formatCount,
   SKILL_FILE,
-  SkillFault,
-  shownCount,
+  SkillError,
   uriOf,
   walkSkills,
 } from './walk.ts'
@@ -21,8 +21,8 @@ import {
 const MAX_FILES = 512
 const MAX_FRONT_MATTER_IN_ALL = 4 * 1024 * 1024
 /** Maximum bytes in memory, per file and in total. Larger files are read for each request. */
-const KEPT_FILE = 1024 * 1024
-const KEPT_IN_ALL = 64 * 1024 * 1024
+const MAX_CACHED = 1024 * 1024
+const MAX_CACHE = 64 * 1024 * 1024
 
 const BY_EXTENSION: ReadonlyMap<string, string> = new Map([
   ['md', 'text/markdown'],
@@ -89,28 +89,28 @@ interface FoundSkill {
   readonly files: readonly FoundFile[]
 }
 
-type ReportFault = (fault: SkillFault) => void
-type Shown = (names: readonly string[]) => string
+type Report = (fault: SkillError) => void
+type Format = (names: readonly string[]) => string
 
 const nameIn = ({ names }: { readonly names: readonly string[] }) => names.at(-1) ?? ''
 const isSkillFile = (file: FoundFile) => nameIn(file) === SKILL_FILE
 const filesBelow = ({ files, folders }: FoundFolder): FoundFile[] => [...files, ...folders.flatMap(filesBelow)]
 const byUri = (a: { readonly uri: string }, b: { readonly uri: string }) => (a.uri < b.uri ? -1 : a.uri > b.uri ? 1 : 0)
 
-function findSkills(folder: FoundFolder, shown: Shown, report: ReportFault, isInSkill = false): FoundSkill[] {
+function findSkills(folder: FoundFolder, shown: Format, report: Report, isInSkill = false): FoundSkill[] {
   const isSkill = folder.files.some(isSkillFile)
   const alike = folder.files.find(file => nameIn(file).toLowerCase() === SKILL_FILE.toLowerCase())
   if (isSkill && folder.names.length === 0) {
     const what = `it is in the folder of the skills itself: use the parent folder, because a skill has the name of its folder`
-    throw new SkillFault(shown([SKILL_FILE]), what)
+    throw new SkillError(shown([SKILL_FILE]), what)
   }
   if (!isSkill && !isInSkill && alike)
-    report(new SkillFault(shown(alike.names), `call it ${SKILL_FILE}, in these letters`))
+    report(new SkillError(shown(alike.names), `call it ${SKILL_FILE}, in these letters`))
   const inner = folder.folders.flatMap(one => findSkills(one, shown, report, isSkill || isInSkill))
   return isSkill ? [{ folder, files: filesBelow(folder) }, ...inner] : inner
 }
 
-async function sizesOf(files: Iterable<FoundFile>): Promise<Map<FoundFile, number>> {
+async function readSizes(files: Iterable<FoundFile>): Promise<Map<FoundFile, number>> {
   const sizes = new Map<FoundFile, number>()
   await forEachOf(files, async file => {
     const found = await stat(file.path).catch(() => undefined)
@@ -119,36 +119,36 @@ async function sizesOf(files: Iterable<FoundFile>): Promise<Map<FoundFile, numbe
   return sizes
 }
 
-async function checkSizes(skills: readonly FoundSkill[], shown: Shown, report: ReportFault) {
+async function checkSizes(skills: readonly FoundSkill[], shown: Format, report: Report) {
   const large = skills.filter(({ files }) => files.length > MAX_FILES)
   for (const { folder, files } of large) {
-    const count = `the skill has ${shownCount(files.length)} files`
-    report(new SkillFault(shown(folder.names), `${count}; at most ${MAX_FILES} are supported: split the skill`))
+    const count = `the skill has ${formatCount(files.length)} files`
+    report(new SkillError(shown(folder.names), `${count}; at most ${MAX_FILES} are supported: split the skill`))
   }
   if (large.length > 0) return
-  const sizes = await sizesOf(new Set(skills.flatMap(({ files }) => files)))
+  const sizes = await readSizes(new Set(skills.flatMap(({ files }) => files)))
   for (const { folder, files } of skills) {
     const bytes = files.reduce((sum, file) => sum + (sizes.get(file) ?? 0), 0)
     if (bytes <= MAX_BYTES) continue
-    const most = `at most ${shownCount(MAX_BYTES)} (16 MiB) are supported`
-    const what = `the files of the skill have ${shownCount(bytes)} bytes; ${most}: leave some out, or make two of it`
-    report(new SkillFault(shown(folder.names), what))
+    const most = `at most ${formatCount(MAX_BYTES)} (16 MiB) are supported`
+    const what = `the files of the skill have ${formatCount(bytes)} bytes; ${most}: leave some out, or make two of it`
+    report(new SkillError(shown(folder.names), what))
   }
 }
 
 /** Reports names that are equal on disks that ignore case or Unicode composition. */
-function checkTwins(files: Iterable<FoundFile>, shown: Shown, report: ReportFault) {
+function checkNames(files: Iterable<FoundFile>, shown: Format, report: Report) {
   const seen = new Map<string, FoundFile>()
   for (const file of files) {
     const folded = file.names.map(name => name.normalize('NFC').toLowerCase()).join('/')
     const twin = seen.get(folded)
     if (twin)
-      report(new SkillFault(shown(file.names), `on many disks it is the same as ${shown(twin.names)}: rename one`))
+      report(new SkillError(shown(file.names), `on many disks it is the same as ${shown(twin.names)}: rename one`))
     seen.set(folded, file)
   }
 }
 
-function fileOf(found: FoundFile, read: ReadFile, bytes: Buffer | undefined): SkillFile {
+function createFile(found: FoundFile, read: ReadFile, bytes: Buffer | undefined): SkillFile {
   const name = nameIn(found)
   const { digest, size, isText } = read
   return {
@@ -168,28 +168,28 @@ interface Read {
 }
 
 /** Reads each file once. Hard links are refused: a policy rule applies to one name of a file only. */
-async function readFiles(files: Iterable<FoundFile>, shown: Shown, report: ReportFault): Promise<Map<FoundFile, Read>> {
+async function readFiles(files: Iterable<FoundFile>, shown: Format, report: Report): Promise<Map<FoundFile, Read>> {
   const found = new Map<FoundFile, Read>()
   const frontMatterOf = createFrontMatterReader()
   const names = new Map<string, string>()
   let kept = 0
   await forEachOf(files, async file => {
     try {
-      const read = await readFile(file.path, isSkillFile(file) ? MAX_BYTES : KEPT_FILE)
+      const read = await readFile(file.path, isSkillFile(file) ? MAX_BYTES : MAX_CACHED)
       const twin = names.get(read.id)
       if (twin !== undefined) {
-        return report(new SkillFault(shown(file.names), `it is a hard link of ${twin}: put a copy there instead`))
+        return report(new SkillError(shown(file.names), `it is a hard link of ${twin}: put a copy there instead`))
       }
       names.set(read.id, shown(file.names))
-      const fits = read.size <= KEPT_FILE && kept + read.size <= KEPT_IN_ALL
+      const fits = read.size <= MAX_CACHED && kept + read.size <= MAX_CACHE
       if (fits) kept += read.size
       const frontMatter = isSkillFile(file) ? await frontMatterOf(file, read) : undefined
-      const own = fileOf(file, read, fits ? read.bytes : undefined)
+      const own = createFile(file, read, fits ? read.bytes : undefined)
       found.set(file, { file: own, ...(frontMatter && { frontMatter }) })
     } catch (error) {
-      const isOurs = error instanceof FrontMatterFault
+      const isOurs = error instanceof FrontMatterError
       report(
-        new SkillFault(shown(file.names), isOurs ? error.message : fileTrouble(error), isOurs ? error.line : undefined),
+        new SkillError(shown(file.names), isOurs ? error.message : fileProblem(error), isOurs ? error.line : undefined),
       )
     }
   })
@@ -200,14 +200,14 @@ async function readFiles(files: Iterable<FoundFile>, shown: Shown, report: Repor
 function createFrontMatterReader() {
   let bytesInAll = 0
   return async ({ names }: FoundFile, { bytes, isText }: ReadFile): Promise<FrontMatter> => {
-    if (!bytes || !isText) throw new FrontMatterFault('it is not UTF-8: save it as such', 1)
+    if (!bytes || !isText) throw new FrontMatterError('it is not UTF-8: save it as such', 1)
     const yaml = cutOut(bytes.toString('utf8'))
     bytesInAll += Buffer.byteLength(yaml)
     if (bytesInAll > MAX_FRONT_MATTER_IN_ALL) {
-      const most = `at most ${shownCount(MAX_FRONT_MATTER_IN_ALL)} below one folder`
-      throw new FrontMatterFault(`the front matter of all skills has more bytes than are read, ${most}: shorten it`, 1)
+      const most = `at most ${formatCount(MAX_FRONT_MATTER_IN_ALL)} below one folder`
+      throw new FrontMatterError(`the front matter of all skills has more bytes than are read, ${most}: shorten it`, 1)
     }
-    await othersFirst()
+    await yieldToOthers()
     return readFrontMatter(yaml, names.at(-2) ?? '')
   }
 }
@@ -217,45 +217,45 @@ const RESERVED = 'io.modelcontextprotocol/'
 /** Maximum characters of such a key. */
 const MAX_SHOWN = 160
 
-export function doubtsAbout(skills: readonly Skill[], written: string): SkillFault[] {
-  const doubts: SkillFault[] = []
+export function findWarnings(skills: readonly Skill[], written: string): SkillError[] {
+  const issues: SkillError[] = []
   const byName = new Map<string, string>()
   for (const { frontMatter, names } of skills) {
     const place = join(written, ...names)
     const { name, metadata } = frontMatter
     const other = byName.get(name)
     if (other !== undefined) {
-      doubts.push(new SkillFault(place, `${other} has the same name: not every client tells them apart`))
+      issues.push(new SkillError(place, `${other} has the same name: not every client tells them apart`))
     }
     byName.set(name, place)
     const key = isObject(metadata) ? Object.keys(metadata).find(one => one.startsWith(RESERVED)) : undefined
     if (key !== undefined)
-      doubts.push(new SkillFault(place, `metadata "${key.slice(0, MAX_SHOWN)}": ${RESERVED} is for extensions of MCP`))
+      issues.push(new SkillError(place, `metadata "${key.slice(0, MAX_SHOWN)}": ${RESERVED} is for extensions of MCP`))
   }
-  return doubts
+  return issues
 }
 
 export async function readSkills(
   folder: string,
   written: string,
-  report: (fault: SkillFault) => void,
+  report: (fault: SkillError) => void,
 ): Promise<readonly Skill[] | undefined> {
-  const faults: SkillFault[] = []
-  const collect: ReportFault = fault => void faults.push(fault)
-  const shown: Shown = names => join(written, ...names)
+  const faults: SkillError[] = []
+  const collect: Report = fault => void faults.push(fault)
+  const shown: Format = names => join(written, ...names)
   const skills = await readAll(folder, shown, collect).catch((error: unknown) => {
-    if (!(error instanceof SkillFault)) throw error
+    if (!(error instanceof SkillError)) throw error
     collect(error)
   })
   for (const fault of faults.sort((a, b) => (a.message < b.message ? -1 : 1))) report(fault)
   return faults.length === 0 && skills ? skills : undefined
 }
 
-async function readAll(folder: string, shown: Shown, report: ReportFault): Promise<Skill[]> {
+async function readAll(folder: string, shown: Format, report: Report): Promise<Skill[]> {
   const whole = await walkSkills(folder, shown, report)
   const found = findSkills(whole, shown, report)
   if (found.length === 0) {
-    throw new SkillFault(shown([]), `no folder in it has a ${SKILL_FILE}: add a skill, or disable the plugin`)
+    throw new SkillError(shown([]), `no folder in it has a ${SKILL_FILE}: add a skill, or disable the plugin`)
   }
   let faults = 0
   await checkSizes(found, shown, fault => {
@@ -264,7 +264,7 @@ async function readAll(folder: string, shown: Shown, report: ReportFault): Promi
   })
   if (faults > 0) return []
   const files = new Set(found.flatMap(skill => skill.files))
-  checkTwins(files, shown, report)
+  checkNames(files, shown, report)
   const read = await readFiles(files, shown, report)
   const skills = found.flatMap(({ folder: { files }, files: all }): Skill[] => {
     const own = files.find(isSkillFile)

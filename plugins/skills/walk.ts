@@ -30,14 +30,14 @@ export function folderOf(uri: string): string | undefined {
 export const nameOf = (uri: string): string => decodeURIComponent(uri.slice(uri.lastIndexOf('/') + 1))
 
 /** A mistake in a skills folder. The message starts with the file, as the config names the folder. */
-export class SkillFault extends Error {
+export class SkillError extends Error {
   constructor(place: string, what: string, line?: number) {
     super(line === undefined ? `${place}: ${what}` : `${place}:${line}: ${what}`)
     this.name = 'SkillFault'
   }
 }
 
-export function fileTrouble(error: unknown): string {
+export function fileProblem(error: unknown): string {
   const { code, message } = error as NodeJS.ErrnoException
   if (code === 'EACCES' || code === 'EPERM') return 'the user of this process cannot read it'
   if (code === 'ENOENT') return 'it is not there'
@@ -45,7 +45,7 @@ export function fileTrouble(error: unknown): string {
   return `it cannot be read: ${code ?? message}`
 }
 
-export const shownCount = (count: number): string => count.toLocaleString('en-US')
+export const formatCount = (count: number): string => count.toLocaleString('en-US')
 
 export interface FoundFile {
   /** The path in names, from the skills folder on. */
@@ -64,7 +64,7 @@ interface Walk {
   /** The real path of the skills folder. */
   readonly root: string
   readonly shown: (names: readonly string[]) => string
-  readonly report: (fault: SkillFault) => void
+  readonly report: (fault: SkillError) => void
   entries: number
 }
 
@@ -79,7 +79,7 @@ function isOfVolume(root: string, path: string, names: readonly string[]): boole
 }
 
 async function resolveEntry(walk: Walk, folder: string, entry: Dirent, names: readonly string[]) {
-  const fail = (what: string) => new SkillFault(walk.shown(names), what)
+  const fail = (what: string) => new SkillError(walk.shown(names), what)
   if (UNUSABLE.test(entry.name)) throw fail('its name has control characters or is not UTF-8: rename it')
   let path = join(folder, entry.name)
   let found: Dirent | Stats = entry
@@ -88,8 +88,8 @@ async function resolveEntry(walk: Walk, folder: string, entry: Dirent, names: re
       path = await realpath(path)
       found = await stat(path)
     } catch (error) {
-      const isLost = (error as NodeJS.ErrnoException).code === 'ENOENT'
-      throw fail(isLost ? 'it is a broken symbolic link: remove it' : fileTrouble(error))
+      const isMissing = (error as NodeJS.ErrnoException).code === 'ENOENT'
+      throw fail(isMissing ? 'it is a broken symbolic link: remove it' : fileProblem(error))
     }
     if (!isOfVolume(walk.root, path, names)) throw fail('it is a symbolic link: put a copy there instead')
   }
@@ -99,31 +99,31 @@ async function resolveEntry(walk: Walk, folder: string, entry: Dirent, names: re
 
 async function walkFolder(walk: Walk, path: string, names: readonly string[]): Promise<FoundFolder> {
   const place = walk.shown(names)
-  if (names.length > MAX_DEPTH) throw new SkillFault(place, `more than ${MAX_DEPTH} folders are in one another`)
+  if (names.length > MAX_DEPTH) throw new SkillError(place, `more than ${MAX_DEPTH} folders are in one another`)
   const entries = await readdir(path, { withFileTypes: true }).catch((error: unknown) => {
-    throw new SkillFault(place, fileTrouble(error))
+    throw new SkillError(place, fileProblem(error))
   })
   const files: FoundFile[] = []
   const folders: FoundFolder[] = []
   for (const entry of entries) {
     if (entry.name.startsWith('.')) continue
-    if (++walk.entries > MAX_ENTRIES) throw new TooMany(walk)
+    if (++walk.entries > MAX_ENTRIES) throw new TooManyEntries(walk)
     const own = [...names, entry.name]
     try {
       const { path: real, isFolder } = await resolveEntry(walk, path, entry, own)
       if (isFolder) folders.push(await walkFolder(walk, real, own))
       else files.push({ names: own, path: real })
     } catch (error) {
-      if (!(error instanceof SkillFault) || error instanceof TooMany) throw error
+      if (!(error instanceof SkillError) || error instanceof TooManyEntries) throw error
       walk.report(error)
     }
   }
   return { names, files, folders }
 }
 
-class TooMany extends SkillFault {
+class TooManyEntries extends SkillError {
   constructor({ shown }: Walk) {
-    super(shown([]), `more than ${shownCount(MAX_ENTRIES)} files and folders are below it: is it the right folder?`)
+    super(shown([]), `more than ${formatCount(MAX_ENTRIES)} files and folders are below it: is it the right folder?`)
   }
 }
 
@@ -131,12 +131,12 @@ class TooMany extends SkillFault {
 export async function walkSkills(
   folder: string,
   shown: (names: readonly string[]) => string,
-  report: (fault: SkillFault) => void,
+  report: (fault: SkillError) => void,
 ): Promise<FoundFolder> {
   const place = shown([])
   const root = await realpath(folder).catch((error: unknown) => {
-    throw new SkillFault(place, `${fileTrouble(error)}; make the folder, with a folder with a ${SKILL_FILE} in it`)
+    throw new SkillError(place, `${fileProblem(error)}; make the folder, with a folder with a ${SKILL_FILE} in it`)
   })
-  if (!(await stat(root)).isDirectory()) throw new SkillFault(place, 'it is not a folder')
+  if (!(await stat(root)).isDirectory()) throw new SkillError(place, 'it is not a folder')
   return walkFolder({ root, shown, report, entries: 0 }, root, [])
 }

@@ -1,14 +1,14 @@
 // Messages about the file: for the operator, for the health page, and for clients.
 import { StartError } from '../../core/plugin.ts'
 import { storeUnavailable } from '../../core/transport.ts'
-import type { Fault } from './thread/messages.ts'
+import type { Failure } from './thread/messages.ts'
 
-interface Explained {
+interface Explanation {
   readonly reason: string
   readonly fix: string
 }
 
-const WORDS: Readonly<Record<Fault['word'], (file: string) => Explained>> = {
+const EXPLANATIONS: Readonly<Record<Failure['code'], (file: string) => Explanation>> = {
   locked: file => ({
     reason: 'the file is locked by another program',
     fix: `stop the program that has ${file} open, such as a sqlite3 shell in a transaction (see \`lsof ${file}\`)`,
@@ -42,7 +42,7 @@ const WORDS: Readonly<Record<Fault['word'], (file: string) => Explained>> = {
     reason: 'the file or its lock was deleted or replaced',
     fix: `restart the host, and let no other program delete or replace ${file} while it runs`,
   }),
-  crew: file => ({
+  inUse: file => ({
     reason: 'another host uses the file',
     fix:
       `only one \`mcp-host start\` can use ${file}: stop the other, or set another \`file\`. For several processes use ` +
@@ -61,15 +61,15 @@ const WORDS: Readonly<Record<Fault['word'], (file: string) => Explained>> = {
   bug: () => ({ reason: 'an unexpected error', fix: 'report it with this log line' }),
 }
 
-export const explainTrouble = ({ word }: Fault, file: string): Explained => WORDS[word](file)
+export const explainFailure = ({ code }: Failure, file: string): Explanation => EXPLANATIONS[code](file)
 
-export function explainStart(fault: Fault, file: string): StartError {
-  const { reason, fix } = explainTrouble(fault, file)
-  return new StartError('MH2401', `${file}: ${reason} (${fault.text}); ${fix}`, { exitCode: 1 })
+export function explainStart(failure: Failure, file: string): StartError {
+  const { reason, fix } = explainFailure(failure, file)
+  return new StartError('MH2401', `${file}: ${reason} (${failure.text}); ${fix}`, { exitCode: 1 })
 }
 
-/** Creates the error for clients; details are logged. An unexpected fault becomes a plain Error. */
-export function unavailable(fault: Fault): Error {
-  if (fault.word === 'bug') return new Error(`store-sqlite: ${fault.text}`)
-  return storeUnavailable({ reason: `store-sqlite: ${fault.word}: ${fault.text}` })
+/** Creates the error for clients; details are logged. An unexpected failure becomes a plain Error. */
+export function unavailable(failure: Failure): Error {
+  if (failure.code === 'bug') return new Error(`store-sqlite: ${failure.text}`)
+  return storeUnavailable({ reason: `store-sqlite: ${failure.code}: ${failure.text}` })
 }

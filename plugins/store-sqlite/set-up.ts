@@ -6,14 +6,14 @@ import { resolve } from 'node:path'
 import type { InternalHost } from '../../core/internal.ts'
 import { parseSize, StartError } from '../../core/plugin.ts'
 import { claimFile, processStartTime } from '../families/plugin-files/index.ts'
-import { demandSecrets, readStreamBounds } from '../families/stores/index.ts'
+import { readStreamBounds, requireSecrets } from '../families/stores/index.ts'
 import type { FilledStoreSqliteOptions } from './options.ts'
 import type { Committed } from './thread/messages.ts'
 import { createSqliteStore, Writer } from './writer.ts'
 
 const PRIMARY = 'MCP_HOST_PRIMARY'
 
-function read(file: string, by: (file: string) => string): string {
+function readText(file: string, by: (file: string) => string): string {
   try {
     return by(file)
   } catch {
@@ -21,14 +21,14 @@ function read(file: string, by: (file: string) => string): string {
   }
 }
 
-function nameCrew(): string {
+function createHostId(): string {
   const pid = process.env[PRIMARY] ?? String(process.pid)
-  const space = read('/proc/self/ns/pid', readlinkSync).replace(/\D/g, '')
-  const boot = read('/proc/sys/kernel/random/boot_id', file => readFileSync(file, 'utf8')).trim()
+  const space = readText('/proc/self/ns/pid', readlinkSync).replace(/\D/g, '')
+  const boot = readText('/proc/sys/kernel/random/boot_id', file => readFileSync(file, 'utf8')).trim()
   return [`process ${pid} on ${hostname()}`, processStartTime(pid), space, boot].filter(Boolean).join(', ')
 }
 
-function offerFigures(
+function registerMetrics(
   { metrics }: Pick<InternalHost, 'metrics'>,
   writer: () => Pick<Writer, 'trouble' | 'bytes' | 'evicted'>,
 ): { committed(committed: Committed): void } {
@@ -65,22 +65,22 @@ const MEMORY = ':memory:'
 const MIN_SIZE = 1_048_576
 
 export function setUp(host: InternalHost, options: FilledStoreSqliteOptions): void {
-  demandNode(host)
-  demandSecrets(host, 'sessions outlive this process, but the keys that sign their ids', 'this host')
-  const file = writerOf(host, options)
+  requireNode(host)
+  requireSecrets(host, 'sessions outlive this process, but the keys that sign their ids', 'this host')
+  const file = openWriter(host, options)
   const maxSize = parseSize(options.maxSize)
   const limits = { streams: readStreamBounds(host, options), maxSize }
   host.provide('store', { ...createSqliteStore(file), limits })
 }
 
-function demandNode({ config: { at } }: InternalHost) {
+function requireNode({ config: { at } }: InternalHost) {
   if (isBuiltin('node:sqlite')) return
   const why = `it needs the database of Node 22.13 or later, and this is Node ${process.versions.node}`
   const fix = 'use a newer Node.js, use cluster-redis, or remove the plugin to keep sessions in memory'
   throw new StartError('MH2402', `${why}; ${fix}`, { at, exitCode: 2 })
 }
 
-function maxSizeOf(host: InternalHost, options: FilledStoreSqliteOptions): number {
+function readMaxSize(host: InternalHost, options: FilledStoreSqliteOptions): number {
   const maxSize = parseSize(options.maxSize)
   if (maxSize >= MIN_SIZE) return maxSize
   const at = [...host.config.at, 'maxSize']
@@ -88,28 +88,28 @@ function maxSizeOf(host: InternalHost, options: FilledStoreSqliteOptions): numbe
 }
 
 /** Routes with the same file share its thread. */
-function writerOf(host: InternalHost, options: FilledStoreSqliteOptions): Writer {
+function openWriter(host: InternalHost, options: FilledStoreSqliteOptions): Writer {
   const path = host.config.purpose === 'test' ? MEMORY : resolve(host.config.directory, options.file)
-  const writers = host.share(FILES, () => new Map<string, { readonly writer: Writer; readonly said: string }>())
-  const said = JSON.stringify({ ...options, file: path })
-  const known = writers.get(path)
-  if (known && known.said !== said) {
+  const writers = host.share(FILES, () => new Map<string, { readonly writer: Writer; readonly optionsKey: string }>())
+  const optionsKey = JSON.stringify({ ...options, file: path })
+  const existing = writers.get(path)
+  if (existing && existing.optionsKey !== optionsKey) {
     const why = `${options.file} is used by several routes with different options`
     throw new StartError('MH1041', `${why}: set the same options, or a separate \`file\` for each`, {
       at: host.config.at,
     })
   }
-  if (known) return known.writer
-  const writer = begin(host, path, options, writers.size === 0 ? 'sqlite' : `sqlite ${options.file}`)
-  writers.set(path, { writer, said })
+  if (existing) return existing.writer
+  const writer = createWriter(host, path, options, writers.size === 0 ? 'sqlite' : `sqlite ${options.file}`)
+  writers.set(path, { writer, optionsKey })
   return writer
 }
 
-function begin(host: InternalHost, path: string, options: FilledStoreSqliteOptions, condition: string): Writer {
-  const maxSize = maxSizeOf(host, options)
-  const settings = { file: path, crew: nameCrew(), ifDamaged: options.ifDamaged, maxSize, log: host.log }
-  const figures = offerFigures(host, () => writer)
-  const writer: Writer = new Writer({ ...settings, ...figures })
+function createWriter(host: InternalHost, path: string, options: FilledStoreSqliteOptions, condition: string): Writer {
+  const maxSize = readMaxSize(host, options)
+  const settings = { file: path, hostId: createHostId(), ifDamaged: options.ifDamaged, maxSize, log: host.log }
+  const recorders = registerMetrics(host, () => writer)
+  const writer: Writer = new Writer({ ...settings, ...recorders })
   if (path !== MEMORY) claimFile(host, path)
   host.onStart(() => writer.open())
   host.readiness(condition, () => writer.trouble ?? true)

@@ -3,29 +3,29 @@ import type { Worker } from 'node:worker_threads'
 import { type Logger, StartError } from '../../core/plugin.ts'
 import type { Query, ReadAnswers, Store } from '../../core/store.ts'
 import { startThread } from '../../core/transport.ts'
-import { explainStart, explainTrouble, unavailable } from './failures.ts'
+import { explainFailure, explainStart, unavailable } from './failures.ts'
 import {
-  type Ask,
   type Batch,
+  type Command,
   type Committed,
   clock,
-  type Fault,
-  type News,
-  type Order,
+  type Failure,
+  type Operation,
+  type ThreadEvent,
   type ThreadSettings,
 } from './thread/messages.ts'
 import type { Operations } from './thread/transactions.ts'
 
 /** Deadline of an operation, milliseconds; checked by the thread. */
-const PATIENCE = 5_000
+const TIMEOUT = 5_000
 /** Additional time after which the thread is considered hanging. */
-const HANGS = 10_000
+const HANG_TIME = 10_000
 /** Delay before the thread is restarted. */
-const BACK_OFF = 1_000
+const RESTART_DELAY = 1_000
 /** Maximum number of waiting operations. */
-const MOST_WAITING = 50_000
+const MAX_PENDING = 50_000
 
-interface Waiting {
+interface Caller {
   resolve(value: unknown): void
   reject(error: unknown): void
 }
@@ -37,15 +37,15 @@ export interface WriterSettings extends ThreadSettings {
 
 export class Writer {
   readonly #settings: WriterSettings
-  readonly #returned = new Set<() => void>()
-  readonly #sent = new Map<number, { readonly waiting: readonly Waiting[]; readonly timer: NodeJS.Timeout }>()
-  #asks: Ask[] = []
-  #waiting: Waiting[] = []
+  readonly #listeners = new Set<() => void>()
+  readonly #sent = new Map<number, { readonly waiting: readonly Caller[]; readonly timer: NodeJS.Timeout }>()
+  #queue: Operation[] = []
+  #callers: Caller[] = []
   #pending = 0
   #batch = 0
   #worker: Worker | undefined
   #opened: Promise<void> | undefined
-  #trouble: Fault | undefined
+  #failure: Failure | undefined
   #closing = false
   #hasOpened = false
   #closed: (() => void) | undefined
@@ -58,12 +58,12 @@ export class Writer {
 
   /** The reason why the file cannot be written, without its path; undefined if it can. */
   get trouble(): string | undefined {
-    if (this.#trouble) return explainTrouble(this.#trouble, this.#settings.file).reason
+    if (this.#failure) return explainFailure(this.#failure, this.#settings.file).reason
     return this.#hasOpened ? undefined : 'the file is not open yet'
   }
 
   onReturn(listener: () => void): void {
-    this.#returned.add(listener)
+    this.#listeners.add(listener)
   }
 
   open(): Promise<void> {
@@ -72,24 +72,24 @@ export class Writer {
   }
 
   /** Runs an operation. Rejects with `unavailable` if the file cannot be used; the operation can have succeeded. */
-  async ask<Name extends keyof Operations>(
+  async run<Name extends keyof Operations>(
     name: Name,
     ...args: Parameters<Operations[Name]>
   ): Promise<ReturnType<Operations[Name]>> {
     if (!this.#hasOpened) await this.open()
-    if (this.#closing || !this.#worker || this.#pending >= MOST_WAITING) {
+    if (this.#closing || !this.#worker || this.#pending >= MAX_PENDING) {
       throw unavailable(
-        this.#trouble ?? {
-          word: 'late',
+        this.#failure ?? {
+          code: 'late',
           text: this.#closing ? 'the host closes' : 'the write queue of the file is full',
         },
       )
     }
     return new Promise((resolve, reject) => {
-      if (this.#asks.length === 0) setImmediate(() => this.#send())
+      if (this.#queue.length === 0) setImmediate(() => this.#send())
       this.#pending++
-      this.#asks.push({ name, args, deadline: clock() + PATIENCE })
-      this.#waiting.push({ resolve: resolve as (value: unknown) => void, reject })
+      this.#queue.push({ name, args, deadline: clock() + TIMEOUT })
+      this.#callers.push({ resolve: resolve as (value: unknown) => void, reject })
     })
   }
 
@@ -101,31 +101,31 @@ export class Writer {
     if (!worker) return
     const closed = new Promise<void>(resolve => {
       this.#closed = resolve
-      setTimeout(resolve, PATIENCE).unref()
+      setTimeout(resolve, TIMEOUT).unref()
     })
-    worker.postMessage('close' satisfies Order)
+    worker.postMessage('close' satisfies Command)
     await closed
     await worker.terminate()
   }
 
   #send() {
-    const { length } = this.#asks
+    const { length } = this.#queue
     if (length === 0) return
-    const batch: Batch = { batch: ++this.#batch, asks: this.#asks }
-    const waiting = this.#waiting
-    this.#asks = []
-    this.#waiting = []
-    const timer = setTimeout(() => this.#giveUp(batch.batch), PATIENCE + HANGS).unref()
+    const batch: Batch = { batch: ++this.#batch, operations: this.#queue }
+    const waiting = this.#callers
+    this.#queue = []
+    this.#callers = []
+    const timer = setTimeout(() => this.#fail(batch.batch), TIMEOUT + HANG_TIME).unref()
     this.#sent.set(batch.batch, { waiting, timer })
     if (this.#worker) this.#worker.postMessage(batch)
-    else this.#giveUp(batch.batch)
+    else this.#fail(batch.batch)
   }
 
-  #giveUp(batch: number, fault: Fault = { word: 'late', text: 'the disk does not respond' }) {
-    for (const { reject } of this.#take(batch)) reject(unavailable(fault))
+  #fail(batch: number, failure: Failure = { code: 'late', text: 'the disk does not respond' }) {
+    for (const { reject } of this.#take(batch)) reject(unavailable(failure))
   }
 
-  #take(batch: number): readonly Waiting[] {
+  #take(batch: number): readonly Caller[] {
     const { waiting = [], timer } = this.#sent.get(batch) ?? {}
     clearTimeout(timer)
     this.#sent.delete(batch)
@@ -142,23 +142,23 @@ export class Writer {
         execArgv: ['--disable-warning=ExperimentalWarning'],
       })
       this.#worker = worker
-      worker.on('message', (news: News) => {
-        if (news.news === 'open') {
-          this.#begun(news.replaced)
+      worker.on('message', (event: ThreadEvent) => {
+        if (event.type === 'open') {
+          this.#handleOpen(event.replaced)
           resolve()
-        } else if (news.news === 'failed') {
-          reject(explainStart(news.fault, settings.file))
-        } else this.#hear(news)
+        } else if (event.type === 'failed') {
+          reject(explainStart(event.failure, settings.file))
+        } else this.#handleEvent(event)
       })
       worker.on('error', error => {
         reject(new StartError('MH2401', `${settings.file} cannot be opened: ${error.message}`, { cause: error }))
         this.#settings.log.error({ code: 'MH2401', err: error }, 'the thread that writes the file failed')
       })
-      worker.on('exit', () => this.#ended(worker))
+      worker.on('exit', () => this.#handleExit(worker))
     })
   }
 
-  #begun(replaced: string | undefined) {
+  #handleOpen(replaced: string | undefined) {
     const { log, file } = this.#settings
     if (replaced !== undefined) {
       const fix = 'restore a backup of the file, or delete the damaged file when it is no longer needed'
@@ -169,68 +169,68 @@ export class Writer {
     }
     const wasOpen = this.#hasOpened
     this.#hasOpened = true
-    if (wasOpen) this.#judge(undefined)
+    if (wasOpen) this.#setFailure(undefined)
   }
 
-  #hear(news: News) {
-    switch (news.news) {
+  #handleEvent(event: ThreadEvent) {
+    switch (event.type) {
       case 'answers': {
-        const waiting = this.#take(news.batch)
-        for (const [index, answer] of news.answers.entries()) {
+        const waiting = this.#take(event.batch)
+        for (const [index, answer] of event.answers.entries()) {
           if ('value' in answer) waiting[index]?.resolve(answer.value)
-          else waiting[index]?.reject(unavailable(answer.fault))
+          else waiting[index]?.reject(unavailable(answer.failure))
         }
         return
       }
       case 'committed':
-        return this.#settings.committed(news.committed)
+        return this.#settings.committed(event.committed)
       case 'trouble':
-        return this.#judge(news.fault)
+        return this.#setFailure(event.failure)
       case 'size':
-        this.bytes = news.bytes
-        this.evicted = news.evicted
+        this.bytes = event.bytes
+        this.evicted = event.evicted
         return
       case 'closed':
         this.#closed?.()
     }
   }
 
-  #judge(fault: Fault | undefined) {
+  #setFailure(failure: Failure | undefined) {
     const { log, file } = this.#settings
-    const before = this.#trouble
-    this.#trouble = fault
-    if (fault && fault.word === before?.word) return
-    if (fault) {
-      const { reason, fix } = explainTrouble(fault, file)
+    const previous = this.#failure
+    this.#failure = failure
+    if (failure && failure.code === previous?.code) return
+    if (failure) {
+      const { reason, fix } = explainFailure(failure, file)
       log.error(
-        { code: 'MH2406', file, reason, said: fault.text, fix },
+        { code: 'MH2406', file, reason, said: failure.text, fix },
         'the file cannot be written: not ready, and requests that need it get 503',
       )
-    } else if (before) {
+    } else if (previous) {
       log.info({ code: 'MH2407', file }, 'the file can be written again')
-      for (const listener of this.#returned) listener()
+      for (const listener of this.#listeners) listener()
     }
   }
 
-  #ended(worker: Worker) {
+  #handleExit(worker: Worker) {
     if (this.#worker !== worker) return
     this.#worker = undefined
     this.#closed?.()
-    const fault: Fault = { word: 'late', text: 'the thread that writes the file ended' }
-    for (const batch of [...this.#sent.keys()]) this.#giveUp(batch, fault)
+    const failure: Failure = { code: 'late', text: 'the thread that writes the file ended' }
+    for (const batch of [...this.#sent.keys()]) this.#fail(batch, failure)
     if (this.#closing || !this.#hasOpened) return
-    this.#judge(fault)
+    this.#setFailure(failure)
     setTimeout(() => {
       if (!this.#closing) this.#start().catch(() => undefined)
-    }, BACK_OFF).unref()
+    }, RESTART_DELAY).unref()
   }
 }
 
 /** Creates the store in the file, for all processes of this host. */
 export const createSqliteStore = (file: Writer): Store => ({
   shared: 'host',
-  transact: (partition, steps, durability) => file.ask('transact', partition, steps, durability),
+  transact: (partition, steps, durability) => file.run('transact', partition, steps, durability),
   read: async <const Queries extends readonly Query[]>(partition: string, queries: Queries) =>
-    (await file.ask('read', partition, queries)) as ReadAnswers<Queries>,
+    (await file.run('read', partition, queries)) as ReadAnswers<Queries>,
   onReturn: listener => file.onReturn(listener),
 })

@@ -5,7 +5,7 @@ import type { Call, Clock, Honoured, Logger, Timer } from '../../core/plugin.ts'
 import { isUnavailable } from '../../core/transport.ts'
 import {
   hasEnded,
-  type TaskNews,
+  type TaskChange,
   type TaskRecord,
   type TaskStore,
   type TaskSummary,
@@ -52,7 +52,7 @@ export class Followers {
     return this.#followed.size
   }
 
-  hear(news: TaskNews | undefined) {
+  hear(news: TaskChange | undefined) {
     if (news) this.#look(news.id)
     else for (const id of this.#followed.keys()) this.#look(id)
   }
@@ -126,7 +126,7 @@ export class Followers {
   }
 
   async #tell(id: string, followed: Followed): Promise<void> {
-    const found = (await this.#store.look(id)) ?? lost(followed.last, this.#clock.now())
+    const found = (await this.#store.getSummary(id)) ?? lost(followed.last, this.#clock.now())
     if (!found) return
     const isLate = ({ version }: TaskSummary) => [...followed.told.values()].some(told => told < version)
     const record = isLate(found) ? await this.#whole(found) : undefined

@@ -215,7 +215,7 @@ export class TaskRun {
   async look(version?: number): Promise<void> {
     if (version !== undefined && version <= this.#version) return
     const { store } = this.#host
-    const found = await store.look(this.lease.id)
+    const found = await store.getSummary(this.lease.id)
     if (!found || found.fence !== this.lease.fence || hasEnded(found.state)) return this.lost()
     // This run made the other changes itself.
     const record = found.open < this.#questions.open ? await store.get(this.lease.id) : undefined

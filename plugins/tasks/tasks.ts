@@ -11,7 +11,7 @@ import {
   StartError,
   type ToolKey,
 } from '../../core/plugin.ts'
-import type { QueueOffer, TaskBounds, TaskRecord, TaskStore, TaskSummary } from '../families/task-store/index.ts'
+import type { QueueOffer, TaskLimits, TaskRecord, TaskStore, TaskSummary } from '../families/task-store/index.ts'
 import type { FilledTasksOptions } from './options.ts'
 import type { TaskPolicy } from './policy.ts'
 import { accountOf, detailsOf, factsOf, isId, lineOf, newId, ownerOf, seedOf, type Work, workOf } from './records.ts'
@@ -35,7 +35,7 @@ export interface TaskSettings {
   readonly maxSize: number
   readonly concurrent: number
   readonly offered: Pick<QueueOffer, 'running' | 'runningPerHolder'>
-  readonly bounds: TaskBounds
+  readonly bounds: TaskLimits
 }
 
 export function settingsOf(options: FilledTasksOptions, { config: { at }, report }: InternalHost): TaskSettings {
@@ -147,7 +147,7 @@ export class Tasks {
     if (created === 'holder')
       throw busy('you have reached the limit of your tasks; wait until tasks end or expire (ttlMs)')
     if (created === 'full') throw full()
-    const record = await this.#insisting(id, () => store.look(id))
+    const record = await this.#insisting(id, () => store.getSummary(id))
     if (!record) throw new HostError('unavailable', { detail: 'the task was not stored' })
     return extension.result('task', seedOf(record, pollInterval))
   }
@@ -182,7 +182,7 @@ export class Tasks {
   /** Finds a task. Throws `invalidParams` for tasks of other callers, and of tools that the caller cannot call. */
   async find(call: Call, id = taskIdOf(call)): Promise<TaskSummary> {
     const { store, policy } = this.#host
-    const task = isId(id) ? await store.look(id) : undefined
+    const task = isId(id) ? await store.getSummary(id) : undefined
     if (!task || task.owner !== ownerOf(call) || !policy.allows(call, task)) throw unknownTask()
     return task
   }

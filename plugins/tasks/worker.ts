@@ -1,7 +1,7 @@
 // Claims tasks up to the process limits, renews their leases, and polls for expired ones.
 
 import type { Logger, Timer } from '../../core/plugin.ts'
-import type { QueueDepth, QueueOffer, TaskNews, TaskRecord } from '../families/task-store/index.ts'
+import type { QueueDepth, QueueOffer, TaskChange, TaskRecord } from '../families/task-store/index.ts'
 import { Places } from './places.ts'
 import { nodeGone, unpackWork } from './records.ts'
 import { type RunHost, TaskRun } from './run.ts'
@@ -87,7 +87,7 @@ export class TaskWorker {
     await Promise.all(this.#ending)
   }
 
-  #hear(news: TaskNews | undefined) {
+  #hear(news: TaskChange | undefined) {
     if (!news) {
       for (const run of this.#runs.values()) this.#lookAt(run)
       return this.#wake()

@@ -25,7 +25,7 @@ interface CallSpans {
 const MAX_VALUE = 8_192
 
 /** Reads propagation fields from untrusted data. */
-const SAID: TextMapGetter<object> = {
+const FIELD_GETTER: TextMapGetter<object> = {
   get(carrier, key) {
     const value: unknown = Object.hasOwn(carrier, key) ? Reflect.get(carrier, key) : undefined
     return typeof value === 'string' && value.length <= MAX_VALUE ? value : undefined
@@ -33,7 +33,7 @@ const SAID: TextMapGetter<object> = {
   keys: carrier => Object.keys(carrier),
 }
 
-const nameOf = ({ method = '_OTHER', item }: CallStart): string =>
+const spanName = ({ method = '_OTHER', item }: CallStart): string =>
   item === undefined || item.kind === 'resources' ? method : `${method} ${item.name}`
 
 function startAttributes({ method = '_OTHER', item, revision, route, ip }: CallStart): Attributes {
@@ -77,24 +77,24 @@ function endAttributes({ outcome, error, refusedBy, upstream }: CallRecord): Att
   }
 }
 
-function createPlaces({ trace, propagation, context, isSpanContextValid }: OpenTelemetry, baggage: boolean) {
-  const spanIn = (place: Context) => {
+function createParents({ trace, propagation, context, isSpanContextValid }: OpenTelemetry, baggage: boolean) {
+  const validSpan = (place: Context) => {
     const found = trace.getSpanContext(place)
     return found && isSpanContextValid(found) ? found : undefined
   }
 
   /** Returns the active HTTP span, otherwise the context in the request headers. */
-  function transportOf(call: Call): Context {
+  function transportContext(call: Call): Context {
     const active = context.active()
-    return spanIn(active) ? active : propagation.extract(active, call.headers, SAID)
+    return validSpan(active) ? active : propagation.extract(active, call.headers, FIELD_GETTER)
   }
 
   /** Returns the parent: the context in the message (SEP-414), because an HTTP request can contain several messages. */
-  function placeOf(call: Call): { readonly parent: Context; readonly links: Link[] } {
-    const transport = transportOf(call)
-    const message = propagation.extract(trace.deleteSpan(transport), call.meta, SAID)
-    const outer = spanIn(transport)
-    const caller = spanIn(message)
+  function findParent(call: Call): { readonly parent: Context; readonly links: Link[] } {
+    const transport = transportContext(call)
+    const message = propagation.extract(trace.deleteSpan(transport), call.meta, FIELD_GETTER)
+    const outer = validSpan(transport)
+    const caller = validSpan(message)
     const outerSpan = trace.getSpan(transport)
     if (!caller) return { parent: outer && outerSpan ? trace.setSpan(message, outerSpan) : message, links: [] }
     const isSame = outer?.spanId === caller.spanId && outer.traceId === caller.traceId
@@ -105,25 +105,25 @@ function createPlaces({ trace, propagation, context, isSpanContextValid }: OpenT
   const withoutBaggage = (place: Context) =>
     baggage || propagation.getBaggage(place) === undefined ? place : propagation.deleteBaggage(place)
 
-  return { placeOf, withoutBaggage }
+  return { placeOf: findParent, withoutBaggage }
 }
 
 export function createCallSpans(
   api: OpenTelemetry,
-  tracerNow: () => Tracer | undefined,
+  getTracer: () => Tracer | undefined,
   { log, baggage }: Pick<InternalHost, 'log'> & { readonly baggage: boolean },
 ): CallSpans {
   const { trace, isSpanContextValid, SpanKind, SpanStatusCode } = api
   const spans = new WeakMap<Call, Span>()
   let failing = false
 
-  const { placeOf, withoutBaggage } = createPlaces(api, baggage)
+  const { placeOf, withoutBaggage } = createParents(api, baggage)
 
   function begin(start: CallStart, tracer: Tracer): Context {
     const { parent: place, links } = placeOf(start.call)
     const parent = withoutBaggage(place)
-    const about = { kind: SpanKind.SERVER, startTime: start.at, attributes: startAttributes(start), links }
-    const span = tracer.startSpan(nameOf(start), about, parent)
+    const options = { kind: SpanKind.SERVER, startTime: start.at, attributes: startAttributes(start), links }
+    const span = tracer.startSpan(spanName(start), options, parent)
     if (span.isRecording()) span.setAttributes(idAttributes(start))
     spans.set(start.call, span)
     return trace.setSpan(parent, span)
@@ -131,7 +131,7 @@ export function createCallSpans(
 
   return {
     begin(start) {
-      const tracer = tracerNow()
+      const tracer = getTracer()
       if (!tracer) return undefined
       try {
         return begin(start, tracer)

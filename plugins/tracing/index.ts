@@ -6,7 +6,7 @@ import type { OptionsOf } from '../../core/plugin.ts'
 import { withTimeout } from '../../core/transport.ts'
 import { createCallSpans } from './call-spans.ts'
 import { loadApi, type OpenTelemetry } from './load-api.ts'
-import { createFailureTelling } from './tell-failures.ts'
+import { createFailureReporter } from './report-failures.ts'
 
 const NAME = 'mcp-host'
 
@@ -64,14 +64,14 @@ export const tracing = definePlugin<TracingOptions, FilledTracingOptions>({
     // Registered first, so that it closes last.
     const failures = host.share(
       FAILURES,
-      () => createFailureTelling(api, host.log),
-      telling => telling.end(),
+      () => createFailureReporter(api, host.log),
+      reporter => reporter.end(),
     )
     const spans = createCallSpans(api, sdk.tracer, { log: host.log, baggage })
     host.provide('tracer', {
       run(start, answer) {
-        const place = spans.begin(start)
-        return place ? context.with(place, answer, undefined, start) : answer(start)
+        const spanContext = spans.begin(start)
+        return spanContext ? context.with(spanContext, answer, undefined, start) : answer(start)
       },
       headersFor() {
         const headers: Record<string, string> = {}

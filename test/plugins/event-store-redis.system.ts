@@ -270,7 +270,7 @@ describe('Event store during a Redis outage', () => {
     const starting = redis.start()
     await eventually(
       'a Redis that still loads',
-      () => connection.trouble,
+      () => connection.problem,
       trouble => trouble === 'Redis refuses: LOADING',
     )
     const loading = connection

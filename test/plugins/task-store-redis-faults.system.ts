@@ -6,8 +6,8 @@ import { redisBus, redisStore } from '../../plugins/families/redis/index.ts'
 import {
   createTaskStore,
   type NewTask,
-  type TaskBounds,
-  type TaskNews,
+  type TaskChange,
+  type TaskLimits,
   type TaskStore,
 } from '../../plugins/families/task-store/index.ts'
 import { rejectionOf } from '../fixtures/rejection-of.ts'
@@ -18,7 +18,7 @@ import { needsRedis, type RedisServerSettings, startRedis } from '../support/red
 import { repeatDuring } from '../support/repeat-during.ts'
 
 const MINUTE = 60_000
-const WIDE: TaskBounds = { openPerHolder: 10_000, keptPerHolder: 10_000, kept: 100_000 }
+const WIDE: TaskLimits = { openPerHolder: 10_000, keptPerHolder: 10_000, kept: 100_000 }
 const OFFER = { queue: 'jobs', running: 10_000, runningPerHolder: 10_000 }
 
 before(function () {
@@ -74,7 +74,7 @@ const everything = (store: TaskStore): ReadonlyArray<() => Promise<unknown>> => 
   return [
     () => store.create(newTask('one'), WIDE),
     () => store.get('one'),
-    () => store.look('one'),
+    () => store.getSummary('one'),
     () => store.list('ann', 10),
     () => store.claim([OFFER], MINUTE),
     () => store.claimLapsed(MINUTE),
@@ -150,7 +150,7 @@ describe('Task store in Redis: killed Redis', () => {
   it('keeps every acknowledged task, and each ends once', async () => {
     const { redis, store, connection } = await open({ persistent: true })
     const { store: other } = await connect(redis.url)
-    const told: Array<TaskNews | undefined> = []
+    const told: Array<TaskChange | undefined> = []
     other.watch(news => told.push(news))
     const acknowledged: string[] = []
     let index = 0
@@ -206,7 +206,7 @@ describe('Task store in Redis: killed Redis', () => {
 
   it('reports lost leases and missed events after data loss, and continues empty', async () => {
     const { redis, store, connection } = await open()
-    const told: Array<TaskNews | undefined> = []
+    const told: Array<TaskChange | undefined> = []
     store.watch(news => told.push(news))
     for (let index = 0; index < 20; index++) await store.create(newTask(`t${index}`), WIDE)
     const run = await store.claim([OFFER], MINUTE)

@@ -8,7 +8,7 @@ import { redisBus, redisStore } from '../../plugins/families/redis/index.ts'
 import {
   createTaskStore,
   type NewTask,
-  type TaskBounds,
+  type TaskLimits,
   type TaskStore,
 } from '../../plugins/families/task-store/index.ts'
 import { serviceContract } from '../support/contracts/index.ts'
@@ -21,7 +21,7 @@ import { createSeededRandom } from '../support/seeded-random.ts'
 const MINUTE = 60_000
 const MIB = 1_048_576
 const KEYS = 'mcp-host:{tasks}:'
-const WIDE: TaskBounds = { openPerHolder: 10_000, keptPerHolder: 10_000, kept: 100_000 }
+const WIDE: TaskLimits = { openPerHolder: 10_000, keptPerHolder: 10_000, kept: 100_000 }
 const OFFER = { queue: 'jobs', running: 10_000, runningPerHolder: 10_000 }
 
 before(function () {
@@ -323,7 +323,7 @@ describe('Redis ACL for the task store', () => {
     )
     const again = { ...lease, fence: lease.fence + 1 }
     expect(await store.renew([again], MINUTE)).to.deep.equal([3])
-    expect((await store.look(lease.id))?.owner).to.equal('ann')
+    expect((await store.getSummary(lease.id))?.owner).to.equal('ann')
     expect(await store.note(again, 'half')).to.equal(true)
     expect(await store.ask(again, { key: 'k', text: 'x' })).to.equal(true)
     expect(await store.answer(lease.id, { k: 'y' })).to.equal(1)

@@ -133,7 +133,7 @@ describe('Redis Cluster with unassigned slots', () => {
       log.filter(({ reason }) => /^CLUSTERDOWN: 4096 of 16384 slots have no master/.test(String(reason)))
     await eventually('not ready by what its slots are', async () => {
       kinds.push(...(await refusals(connection)).others)
-      return connection.trouble === 'Redis refuses: CLUSTERDOWN' && (await refusals(connection)).refused === KEYS
+      return connection.problem === 'Redis refuses: CLUSTERDOWN' && (await refusals(connection)).refused === KEYS
     })
     expect(kinds).to.deep.equal([])
     expect(told().length).to.be.at.most(1)
@@ -150,7 +150,7 @@ describe('Redis Cluster with unassigned slots', () => {
     const error = await rejectionOf(cluster.get('mcp-host:n1'))
     cluster.destroy()
     expect(error).to.be.instanceOf(TypeError)
-    expect(explainRefusal(error)).to.deep.include({ code: 'CLUSTERDOWN', isLasting: false })
+    expect(explainRefusal(error)).to.deep.include({ code: 'CLUSTERDOWN', isPermanent: false })
     expect(explainRefusal(error)?.text).to.match(/^CLUSTERDOWN: /)
     expect(explainRefusal(new TypeError("Cannot read properties of undefined (reading 'other')"))).to.equal(undefined)
   })

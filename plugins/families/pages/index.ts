@@ -22,15 +22,15 @@ function write(part: Part): string {
 export const html = (strings: TemplateStringsArray, ...parts: readonly Part[]): Markup =>
   new Markup(strings.map((string, index) => string + write(parts[index])).join(''))
 
-const MAX_READ = 8_000
+const MAX_INPUT = 8_000
 const SPACES = /[\s\p{Zs}\p{Zl}\p{Zp}\u2800]+/gu
 /** Matches characters that are invisible or change their neighbours: control, format, private use, fillers. */
-const UNSEEN = /[\p{Cc}\p{Cf}\p{Co}\p{Cs}\p{Default_Ignorable_Code_Point}]/gu
+const INVISIBLE = /[\p{Cc}\p{Cf}\p{Co}\p{Cs}\p{Default_Ignorable_Code_Point}]/gu
 /** Matches more than three combining marks, which overlap other lines. */
-const PILED = /(\p{M}{3})\p{M}+/gu
+const STACKED = /(\p{M}{3})\p{M}+/gu
 
 const clean = (text: string) =>
-  text.slice(0, MAX_READ).replace(SPACES, ' ').replace(UNSEEN, '').replace(PILED, '$1').replace(/ +/g, ' ').trim()
+  text.slice(0, MAX_INPUT).replace(SPACES, ' ').replace(INVISIBLE, '').replace(STACKED, '$1').replace(/ +/g, ' ').trim()
 
 export function shown(text: string, most = 80): string {
   const characters = [...clean(text)]
@@ -135,7 +135,7 @@ button:focus-visible,.button:focus-visible{border-radius:.5rem}
 header img{padding:.25rem;border-radius:.375rem;background:#fff}}
 `
 
-interface Parts {
+interface PageParts {
   readonly title: string
   /** Content of the page's header. */
   readonly header: Markup
@@ -151,7 +151,7 @@ interface Parts {
 const hashOf = (text: string) => `'sha256-${createHash('sha256').update(text).digest('base64')}'`
 const STYLE_HASH = hashOf(STYLE)
 
-export function writePage(parts: Parts): Page {
+export function writePage(parts: PageParts): Page {
   const { title, header, content, footer, head, script, isWide = false, formAction = "'none'" } = parts
   return {
     html: html`<!doctype html>

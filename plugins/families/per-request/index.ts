@@ -88,9 +88,9 @@ async function readFilter(call: Call, { listenFilters }: RouteExtensions): Promi
   const lists = new Set<ItemKind>()
   const acknowledged: Record<string, unknown> = {}
   for (const [name, kind] of Object.entries(LIST_FILTERS)) {
-    const wanted = notifications[name]
-    if (wanted !== undefined && typeof wanted !== 'boolean') throw refuse(`\`notifications.${name}\` must be a boolean`)
-    if (!wanted || !view.capabilities[kind]) continue
+    const flag = notifications[name]
+    if (flag !== undefined && typeof flag !== 'boolean') throw refuse(`\`notifications.${name}\` must be a boolean`)
+    if (!flag || !view.capabilities[kind]) continue
     lists.add(kind)
     acknowledged[name] = true
   }
@@ -140,17 +140,17 @@ function createCounter() {
   }
 }
 
-const notifierOf =
+const createNotifier =
   (call: Call, _meta: Record<string, unknown>): Parameters<Honoured['begin']>[0] =>
   (method, params) =>
     call.notify(method, { ...params, _meta: { ...(params['_meta'] as object | undefined), ..._meta } })
 
 export function addListen(host: Pick<InternalHost, 'method' | 'preClose' | 'log' | 'clock' | 'services'>): void {
-  const enter = createCounter()
+  const reserve = createCounter()
   const open = new Set<() => void>()
   let draining = false
 
-  function endQuietly(parts: Array<() => void>) {
+  function endAll(parts: Array<() => void>) {
     for (const endPart of parts.splice(0)) {
       try {
         endPart()
@@ -166,7 +166,7 @@ export function addListen(host: Pick<InternalHost, 'method' | 'preClose' | 'log'
     const { changesOn, extensionsOn, watchCaller } = host.services
     const { lists, uris, acknowledged, honoured } = await readFilter(call, extensionsOn(offer.route))
     const id = call.id as RequestId
-    const leave = enter(limitOwnerOf({ user: call.user, ip: offer.ip }), watchedCost(uris))
+    const release = reserve(limitOwnerOf({ user: call.user, ip: offer.ip }), watchedCost(uris))
     const subscriber: Subscriber = {
       lists,
       covers: toolset => toolset === undefined || offer.toolsets().includes(toolset),
@@ -180,7 +180,7 @@ export function addListen(host: Pick<InternalHost, 'method' | 'preClose' | 'log'
     try {
       call.notify('notifications/subscriptions/acknowledged', { _meta, notifications: acknowledged })
     } catch (error) {
-      leave()
+      release()
       throw error
     }
     const subscription = changesOn(offer.route).subscribe(subscriber)
@@ -188,19 +188,19 @@ export function addListen(host: Pick<InternalHost, 'method' | 'preClose' | 'log'
     const parts: Array<() => void> = []
     return new Promise((resolve, reject) => {
       const { route, params } = offer
-      const callOff = watchCaller({ route, params, user: call.user }, end)
+      const unwatch = watchCaller({ route, params, user: call.user }, end)
       function end() {
         if (!open.delete(end)) return
-        callOff()
+        unwatch()
         subscription.end()
-        leave()
+        release()
         signal.removeEventListener('abort', end)
         resolve({ _meta })
-        endQuietly(parts)
+        endAll(parts)
       }
       open.add(end)
       try {
-        for (const part of honoured) parts.push(part.begin(notifierOf(call, _meta)))
+        for (const part of honoured) parts.push(part.begin(createNotifier(call, _meta)))
       } catch (error) {
         reject(error)
         return end()

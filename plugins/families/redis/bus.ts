@@ -67,7 +67,7 @@ redis.call('PEXPIRE', KEYS[2], ARGV[3])
 return 1
 `)
 
-const keysOf = (redis: RedisConnection) => {
+const createKeys = (redis: RedisConnection) => {
   const key = (...parts: string[]) => redis.key('{bus}', ...parts)
   return {
     texts: key('changes'),
@@ -81,52 +81,52 @@ const keysOf = (redis: RedisConnection) => {
   }
 }
 
-interface Place {
+interface Position {
   readonly id: string
   readonly number: number
 }
 
-const writePlace = ({ id, number }: Place) => `${id}/${number}`
+const formatPosition = ({ id, number }: Position) => `${id}/${number}`
 
-function readPlace(text: string): Place {
+function parsePosition(text: string): Position {
   const [id = '0-0', number = '0'] = text.split('/')
   return { id, number: Number(number) }
 }
 
 /** Compares ids as numbers. */
 function isAfter(one: string, other: string): boolean {
-  const ids = [one, other].map(place => readPlace(place).id.split('-').map(Number))
+  const ids = [one, other].map(place => parsePosition(place).id.split('-').map(Number))
   const [[time = 0, counter = 0] = [], [otherTime = 0, otherCounter = 0] = []] = ids
   return time === otherTime ? counter > otherCounter : time > otherTime
 }
 
-const KEPT = '10000'
+const MAX_TEXTS = '10000'
 /** Maximum queued texts; more are lost. */
-const MAX_WAITING = 10_000
+const MAX_QUEUED = 10_000
 const BATCH = 100
 /** Milliseconds for which a retried batch is recognised. */
 const TOKEN_LIFETIME = '60000'
 const PUBLISH_PAUSE = 250
 
-interface Waiting {
+interface QueuedText {
   readonly text: string
   readonly acknowledged: () => void
   /** Called when a text stays queued and its caller no longer waits. */
-  readonly late: (cause: unknown) => void
+  readonly fail: (cause: unknown) => void
 }
 
 function createOutbox(redis: RedisConnection, log: Logger) {
-  const keys = keysOf(redis)
-  let waiting: Waiting[] = []
+  const keys = createKeys(redis)
+  let waiting: QueuedText[] = []
   let hasLost = false
   let place = ''
   let sending: Promise<void> | undefined
   let closed = false
 
   /** Sends a batch with retries; the token identifies a batch whose reply was lost. */
-  async function send(batch: readonly Waiting[], afterLoss: boolean) {
+  async function send(batch: readonly QueuedText[], afterLoss: boolean) {
     const token = keys.token(randomBytes(12).toString('base64url'))
-    const args = [KEPT, TOKEN_LIFETIME, afterLoss ? '1' : '', place, ...batch.map(({ text }) => text)]
+    const args = [MAX_TEXTS, TOKEN_LIFETIME, afterLoss ? '1' : '', place, ...batch.map(({ text }) => text)]
     while (!closed) {
       try {
         place = String(await redis.evaluate(PUBLISH, [keys.texts, keys.count, token], args))
@@ -134,7 +134,7 @@ function createOutbox(redis: RedisConnection, log: Logger) {
         return
       } catch (err) {
         log.debug({ err }, 'messages are queued for Redis')
-        if (!isMomentary(err)) for (const { late } of [...batch, ...waiting]) late(err)
+        if (!isMomentary(err)) for (const { fail } of [...batch, ...waiting]) fail(err)
         await pause(PUBLISH_PAUSE, undefined, { ref: false })
       }
     }
@@ -152,15 +152,15 @@ function createOutbox(redis: RedisConnection, log: Logger) {
   }
 
   function add(text: string): Promise<void> {
-    return new Promise((acknowledged, late) => {
-      if (closed) return late(new Error('the host is closed'))
-      if (waiting.length >= MAX_WAITING) {
+    return new Promise((acknowledged, fail) => {
+      if (closed) return fail(new Error('the host is closed'))
+      if (waiting.length >= MAX_QUEUED) {
         const full = new Error('too many messages are queued for Redis: all nodes are notified of the loss')
-        for (const other of waiting) other.late(full)
+        for (const other of waiting) other.fail(full)
         waiting = []
         hasLost = true
       }
-      waiting.push({ text, acknowledged, late })
+      waiting.push({ text, acknowledged, fail })
       sending ??= sendAll()
     })
   }
@@ -182,9 +182,9 @@ function createOutbox(redis: RedisConnection, log: Logger) {
 
 /** Receives the texts for all nodes, in stream order. */
 function createFeed(redis: RedisConnection) {
-  const { texts, count } = keysOf(redis)
+  const { texts, count } = createKeys(redis)
   const listeners = new Set<(text: string | undefined, position?: string) => void>()
-  let place: Place | undefined
+  let place: Position | undefined
   let isLocated = false
 
   function dispatch(text: string | undefined, position?: string) {
@@ -210,14 +210,14 @@ function createFeed(redis: RedisConnection) {
       return place?.id ?? '0-0'
     },
     get position() {
-      return place ? writePlace(place) : ''
+      return place ? formatPosition(place) : ''
     },
     subscribe(listener: (text: string | undefined, position?: string) => void) {
       listeners.add(listener)
       return () => void listeners.delete(listener)
     },
     async since(position: string) {
-      const from = readPlace(position)
+      const from = parsePosition(position)
       const reply = await redis.evaluate(SINCE, [texts, count], [from.id])
       const [last, entries] = reply as [string, Array<[id: string, fields: string[]]>]
       const found: Array<{ text: string; position: string }> = []
@@ -225,12 +225,12 @@ function createFeed(redis: RedisConnection) {
       let number = from.number - (from.id === '0-0' ? 0 : 1)
       for (const [id, [, next, , text = '']] of entries) {
         if (Number(next) !== ++number) return undefined
-        if (id !== from.id) found.push({ text, position: writePlace({ id, number }) })
+        if (id !== from.id) found.push({ text, position: formatPosition({ id, number }) })
       }
       return Number(last) === number ? found : undefined
     },
     locateOnce: async () => (isLocated ? undefined : locate()),
-    forgetPlace() {
+    forgetPosition() {
       isLocated = false
     },
     deliver({ id, message }: StreamEntry) {
@@ -238,7 +238,7 @@ function createFeed(redis: RedisConnection) {
       const expected = (place?.number ?? 0) + 1
       place = { id, number: Number(message['n']) }
       if (place.number !== expected) dispatch(undefined)
-      dispatch(message['c'] ?? '', writePlace(place))
+      dispatch(message['c'] ?? '', formatPosition(place))
     },
   }
 }
@@ -247,24 +247,24 @@ function createFeed(redis: RedisConnection) {
 const NODE_LIFETIME = 15_000
 const BEAT_INTERVAL = 5_000
 /** Milliseconds for which the state of a node is cached. */
-const KNOWN_FOR = 1_000
+const CACHE_TTL = 1_000
 const INBOX_LIFETIME = 60_000
 const MAX_MESSAGES = '100000'
 /** Milliseconds after an outage for which silent nodes count as alive. */
-const UNSURE = 10_000
+const GRACE_PERIOD = 10_000
 
 /** The liveness of nodes. */
 function createPresence(redis: RedisConnection, node: string, log: Logger) {
-  const keys = keysOf(redis)
+  const keys = createKeys(redis)
   const known = new Map<string, { readonly alive: boolean; readonly at: number }>()
-  let beating: NodeJS.Timeout | undefined
+  let heartbeat: NodeJS.Timeout | undefined
   let left = false
   let beatAt = performance.now()
-  let unsureUntil = 0
+  let uncertainUntil = 0
 
-  const isUnsure = () => performance.now() < unsureUntil || performance.now() - beatAt > 2 * BEAT_INTERVAL
+  const isUncertain = () => performance.now() < uncertainUntil || performance.now() - beatAt > 2 * BEAT_INTERVAL
 
-  async function beat() {
+  async function sendHeartbeat() {
     if (left) return
     try {
       await redis.run(client =>
@@ -273,44 +273,44 @@ function createPresence(redis: RedisConnection, node: string, log: Logger) {
           client.pExpire(keys.inbox(node), INBOX_LIFETIME),
         ]),
       )
-      if (performance.now() - beatAt > 2 * BEAT_INTERVAL) unsureUntil = performance.now() + UNSURE
+      if (performance.now() - beatAt > 2 * BEAT_INTERVAL) uncertainUntil = performance.now() + GRACE_PERIOD
       beatAt = performance.now()
     } catch (err) {
       log.debug({ err }, 'the heartbeat of this node was not sent to Redis')
     }
   }
 
-  async function ask(other: string): Promise<boolean> {
-    const [there, gone] = await redis.run(client =>
+  async function checkAlive(other: string): Promise<boolean> {
+    const [exists, hasLeft] = await redis.run(client =>
       Promise.all([client.exists(keys.node(other)), client.exists(keys.left(other))]),
     )
-    const alive = there === 1 || (gone === 0 && isUnsure())
+    const alive = exists === 1 || (hasLeft === 0 && isUncertain())
     if (known.size > 1_000) known.clear()
     known.set(other, { alive, at: performance.now() })
     return alive
   }
 
   return {
-    isUnsure,
+    isUncertain,
     async begin() {
-      let wasHere = redis.healthy
+      let wasReady = redis.healthy
       redis.onChange(healthy => {
         if (!healthy) return
-        if (wasHere) unsureUntil = performance.now() + UNSURE
-        wasHere = true
-        void beat()
+        if (wasReady) uncertainUntil = performance.now() + GRACE_PERIOD
+        wasReady = true
+        void sendHeartbeat()
       })
-      beating = setInterval(() => void beat(), BEAT_INTERVAL).unref()
-      if (redis.healthy) await beat()
+      heartbeat = setInterval(() => void sendHeartbeat(), BEAT_INTERVAL).unref()
+      if (redis.healthy) await sendHeartbeat()
     },
     async isAlive(other: string) {
       const before = known.get(other)
-      return before && performance.now() - before.at < KNOWN_FOR ? before.alive : ask(other)
+      return before && performance.now() - before.at < CACHE_TTL ? before.alive : checkAlive(other)
     },
     async leave() {
       if (left) return
       left = true
-      clearInterval(beating)
+      clearInterval(heartbeat)
       if (!redis.healthy) return
       await redis
         .run(client =>
@@ -339,7 +339,7 @@ export function redisBus(
   redis: RedisConnection,
   { config: { node }, log }: Pick<InternalHost, 'log'> & { readonly config: { readonly node: string } },
 ): RedisBus {
-  const keys = keysOf(redis)
+  const keys = createKeys(redis)
   const inbox = keys.inbox(node)
   const outbox = createOutbox(redis, log)
   const feed = createFeed(redis)
@@ -358,7 +358,7 @@ export function redisBus(
   }
 
   /** Only this node reads its inbox. */
-  function forgetRead() {
+  function trimInbox() {
     const [time, counter] = inboxId.split('-')
     const next = `${time}-${Number(counter) + 1}`
     redis.client.xTrim(inbox, 'MINID', next as never).catch(err => log.debug({ err }, 'an inbox could not be cleared'))
@@ -375,14 +375,14 @@ export function redisBus(
       inboxId = id
       deliver(message['m'] ?? '')
     }
-    if (messages.length > 0) forgetRead()
+    if (messages.length > 0) trimInbox()
     // A message that was sent before a text is delivered before it.
     if (messages.length >= READ_BATCH) return
     for (const entry of entriesOf(reply, keys.texts)) feed.deliver(entry)
   }
 
   async function readAll() {
-    reader = await redis.duplicate(feed.forgetPlace)
+    reader = await redis.duplicate(feed.forgetPosition)
     while (!closed) {
       try {
         await feed.locateOnce()
@@ -406,7 +406,7 @@ export function redisBus(
     isAfter,
     since: feed.since,
     async send(other, text) {
-      const args = [text, MAX_MESSAGES, String(INBOX_LIFETIME), presence.isUnsure() ? '1' : '']
+      const args = [text, MAX_MESSAGES, String(INBOX_LIFETIME), presence.isUncertain() ? '1' : '']
       return (await redis.evaluate(SEND, [keys.node(other), keys.inbox(other)], args)) === 1
     },
     receive(listener) {
@@ -417,7 +417,7 @@ export function redisBus(
     async begin() {
       await presence.begin()
       redis.onChange(healthy => {
-        if (!healthy) return feed.forgetPlace()
+        if (!healthy) return feed.forgetPosition()
         outbox.checkLoss()
         void feed.locateOnce().catch(err => log.debug({ err }, 'the change bus was not found'))
       })
@@ -436,7 +436,7 @@ export function redisBus(
 const BUSES = new WeakMap<RedisConnection, Map<string, RedisBus>>()
 
 /** Returns the bus of this connection, for all plugins with one name for this node. Must be called in `setup`. */
-export function busOf(host: InternalHost, redis: RedisConnection): RedisBus {
+export function busFor(host: InternalHost, redis: RedisConnection): RedisBus {
   const { node } = host.config
   const buses = BUSES.get(redis) ?? new Map<string, RedisBus>()
   BUSES.set(redis, buses)

@@ -8,28 +8,28 @@ import { backOff, clientOptions, type Link, type LinkSettings, noClient, silence
 import { type RedisAddress, readTls } from './settings.ts'
 
 /** Milliseconds after which other nodes are queried for the slots of a lost node. */
-const ASK_OTHERS = 500
+const REFRESH_DELAY = 500
 
 const SLOTS = 16_384
 
-const nameOf = ({ host, port }: RedisAddress) => `${host}:${port}`
+const formatAddress = ({ host, port }: RedisAddress) => `${host}:${port}`
 
-const missing = (served: number) => slotsWithoutMaster(`${SLOTS - served} of ${SLOTS} slots have no master`)
-const countOf = ({ slots }: RedisClusterType) => Object.keys(slots).length
+const missingSlots = (served: number) => slotsWithoutMaster(`${SLOTS - served} of ${SLOTS} slots have no master`)
+const countSlots = ({ slots }: RedisClusterType) => Object.keys(slots).length
 
 export class ClusterLink implements Link {
   readonly #settings: LinkSettings
   readonly #credentials: Credentials
   #cluster: RedisClusterType | undefined
-  #life = new AbortController()
+  #abort = new AbortController()
   #timer: NodeJS.Timeout | undefined
   #heartbeat: NodeJS.Timeout | undefined
-  #patience: NodeJS.Timeout | undefined
+  #graceTimer: NodeJS.Timeout | undefined
   /** Configured nodes, and masters of the last complete state. */
   #known: readonly RedisAddress[]
   #certificates = ''
   /** The slot table of the last complete state; node-redis replaces it on each discovery. */
-  #whole: RedisClusterType['slots'] | undefined
+  #complete: RedisClusterType['slots'] | undefined
   #closed = false
 
   constructor(settings: LinkSettings) {
@@ -46,15 +46,15 @@ export class ClusterLink implements Link {
   get commands(): RedisCommands {
     const cluster = this.#cluster
     if (!cluster) throw noClient()
-    if (this.#isWhole(cluster)) return cluster as unknown as RedisCommands
-    const cause = missing(countOf(cluster))
-    this.#lost(cause)
+    if (this.#isComplete(cluster)) return cluster as unknown as RedisCommands
+    const cause = missingSlots(countSlots(cluster))
+    this.#handleLoss(cause)
     throw cause
   }
 
   get isReady() {
     const cluster = this.#cluster
-    if (!cluster?.isReady || !this.#isWhole(cluster)) return false
+    if (!cluster?.isReady || !this.#isComplete(cluster)) return false
     return this.#clients().every(client => client?.isReady === true)
   }
 
@@ -79,7 +79,7 @@ export class ClusterLink implements Link {
     void client.clusterSlots().then(
       parts => {
         const served = parts.reduce((sum, { from, to }) => sum + to - from + 1, 0)
-        if (served < SLOTS && cluster === this.#cluster) this.#lost(missing(served))
+        if (served < SLOTS && cluster === this.#cluster) this.#handleLoss(missingSlots(served))
       },
       () => undefined,
     )
@@ -92,15 +92,15 @@ export class ClusterLink implements Link {
     clearTimeout(this.#timer)
     clearInterval(this.#heartbeat)
     this.#credentials.close()
-    this.#drop()
+    this.#disconnect()
   }
 
-  #drop() {
-    clearTimeout(this.#patience)
-    this.#patience = undefined
+  #disconnect() {
+    clearTimeout(this.#graceTimer)
+    this.#graceTimer = undefined
     const cluster = this.#cluster
     this.#cluster = undefined
-    this.#life.abort()
+    this.#abort.abort()
     if (cluster?.isOpen) cluster.destroy()
   }
 
@@ -113,26 +113,26 @@ export class ClusterLink implements Link {
       const failed = new Promise<never>((_, reject) => void cluster.once('node-error', reject))
       await within(Promise.race([cluster.connect(), failed]), silenceOf(this.#settings.redis))
       if (this.#cluster !== cluster) return
-      if (!this.#isWhole(cluster)) throw missing(countOf(cluster))
-      this.#remember(cluster)
+      if (!this.#isComplete(cluster)) throw missingSlots(countSlots(cluster))
+      this.#saveNodes(cluster)
       this.#changed()
     } catch (cause) {
-      this.#lost(cause, retries)
+      this.#handleLoss(cause, retries)
     }
   }
 
-  #lost(cause: unknown, retries = 0) {
+  #handleLoss(cause: unknown, retries = 0) {
     if (this.#closed) return
-    this.#drop()
+    this.#disconnect()
     clearTimeout(this.#timer)
     this.#timer = setTimeout(() => void this.#connect(retries + 1), backOff(retries, this.#settings.random))
     this.#changed(cause)
   }
 
-  #isWhole(cluster: RedisClusterType): boolean {
+  #isComplete(cluster: RedisClusterType): boolean {
     const { slots } = cluster
-    if (slots !== this.#whole && countOf(cluster) === SLOTS) this.#whole = slots
-    return slots === this.#whole
+    if (slots !== this.#complete && countSlots(cluster) === SLOTS) this.#complete = slots
+    return slots === this.#complete
   }
 
   #changed(cause?: unknown) {
@@ -148,22 +148,22 @@ export class ClusterLink implements Link {
     this.#changed(cause)
     if (!of.isReady) return
     if (this.isReady) {
-      clearTimeout(this.#patience)
-      this.#patience = undefined
-      this.#remember(of)
+      clearTimeout(this.#graceTimer)
+      this.#graceTimer = undefined
+      this.#saveNodes(of)
     } else if (cause !== undefined && this.#hasNewCertificates()) this.#renew()
-    else this.#patience ??= setTimeout(() => this.#renew(), silenceOf(this.#settings.redis)).unref()
+    else this.#graceTimer ??= setTimeout(() => this.#renew(), silenceOf(this.#settings.redis)).unref()
   }
 
-  #remember({ masters }: RedisClusterType) {
+  #saveNodes({ masters }: RedisClusterType) {
     const { addresses } = this.#settings.redis
-    const given = new Set(addresses.map(nameOf))
-    this.#known = [...addresses, ...masters.filter(master => !given.has(nameOf(master)))]
+    const configured = new Set(addresses.map(formatAddress))
+    this.#known = [...addresses, ...masters.filter(master => !configured.has(formatAddress(master)))]
   }
 
   #renew() {
     if (this.#closed) return
-    this.#drop()
+    this.#disconnect()
     clearTimeout(this.#timer)
     void this.#connect()
   }
@@ -186,8 +186,8 @@ export class ClusterLink implements Link {
     this.#certificates = this.#readCertificates()
     const { blocking, random } = this.#settings
     const { RESP, commandOptions, ...options } = clientOptions(this.#settings, this.#credentials)
-    this.#life = new AbortController()
-    const { signal } = this.#life
+    this.#abort = new AbortController()
+    const { signal } = this.#abort
     setMaxListeners(0, signal)
     const reconnectStrategy = (retries: number) => !signal.aborted && backOff(retries, random)
     // Node accepts a signal here; the types of node-redis omit it.
@@ -198,11 +198,11 @@ export class ClusterLink implements Link {
       rootNodes: this.#known.map(({ host, port }) => ({ socket: { host, port } })),
       // Clients for blocking commands queue them.
       defaults: { ...options, disableOfflineQueue: blocking === 0, socket },
-      topologyRefreshOnReconnectionAttemptStrategy: ASK_OTHERS,
+      topologyRefreshOnReconnectionAttemptStrategy: REFRESH_DELAY,
     }) as unknown as RedisClusterType
-    const heard = (cause?: unknown) => this.#nodeChanged(cluster, cause)
-    cluster.on('error', heard).on('node-error', heard)
-    cluster.on('node-ready', () => heard()).on('node-disconnect', () => heard())
+    const onEvent = (cause?: unknown) => this.#nodeChanged(cluster, cause)
+    cluster.on('error', onEvent).on('node-error', onEvent)
+    cluster.on('node-ready', () => onEvent()).on('node-disconnect', () => onEvent())
     return cluster
   }
 }

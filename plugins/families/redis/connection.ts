@@ -8,7 +8,7 @@ import { storeUnavailable } from '../../../core/transport.ts'
 import { ClusterLink } from './cluster-link.ts'
 import { countBatches, createCommands, evaluateOn, type RedisCommands, type RedisScript } from './commands.ts'
 import { Examination, type RedisCommandName, Watch } from './examination.ts'
-import { createOccurrence, explainRefusal, isDisconnection, within } from './failures.ts'
+import { createDeferred, explainRefusal, isDisconnection, within } from './failures.ts'
 import { Health } from './health.ts'
 import { FOREIGN_KEYS, type KeySpaceClaim } from './key-space.ts'
 import { type Link, ServerLink, silenceOf } from './link.ts'
@@ -25,8 +25,8 @@ export interface RedisReader {
 /** The members of the connection that plugins use. */
 export type RedisConnection = Pick<
   SharedConnection,
-  | ('client' | 'commandTimeout' | 'key' | 'duplicate' | 'healthy' | 'trouble' | 'claim' | 'onChange')
-  | ('roundTrips' | 'now' | 'askTime' | 'run' | 'evaluate')
+  | ('client' | 'commandTimeout' | 'key' | 'duplicate' | 'healthy' | 'problem' | 'claim' | 'onChange')
+  | ('roundTrips' | 'now' | 'readTime' | 'run' | 'evaluate')
 >
 
 /** `refused`: Redis returned an error. `unavailable`: Redis did not respond in time or could not be reached. */
@@ -51,18 +51,18 @@ export function redisConnection(
   connection.examination.need(needs)
   if (!vital || connection.isVital) return connection
   connection.isVital = true
-  host.readiness(isFirst ? 'redis' : `redis ${redis.name}`, () => connection.healthy || connection.trouble)
+  host.readiness(isFirst ? 'redis' : `redis ${redis.name}`, () => connection.healthy || connection.problem)
   return connection
 }
 
 function openConnection(host: RedisHost, redis: ResolvedRedis): SharedConnection {
   const { name } = redis
-  const tell = host.metrics.histogram({
+  const record = host.metrics.histogram({
     name: 'mcp_host_redis_duration_seconds',
     help: 'Duration of Redis commands that requests wait for, including failed ones.',
     labels: ['redis', 'outcome'],
   })
-  const measure: Measure = (milliseconds, outcome) => tell(milliseconds / 1_000, { redis: name, outcome })
+  const measure: Measure = (milliseconds, outcome) => record(milliseconds / 1_000, { redis: name, outcome })
   const connection = new SharedConnection(redis, host.log, measure)
   const up = {
     name: 'mcp_host_redis_up',
@@ -83,7 +83,7 @@ export async function examineRedis(options: RedisSettings, about: InternalExamin
     const connection = new SharedConnection(redis, about.log, () => undefined)
     try {
       await connection.start()
-      if (!connection.healthy) throw new Error(`${redis.name}: ${connection.trouble}`)
+      if (!connection.healthy) throw new Error(`${redis.name}: ${connection.problem}`)
       return [{ check, level: 'ok', text: `${redis.name} responds` }]
     } finally {
       await connection.close()
@@ -97,11 +97,11 @@ async function closeAll(connections: ReadonlySet<SharedConnection>) {
   await Promise.all([...connections].map(connection => connection.close()))
 }
 
-const RESET_AT_MOST_EVERY = 1_000
+const RESET_INTERVAL = 1_000
 /** Milliseconds. A replaced primary can still accept writes, which are lost. */
-const ASK_SENTINELS = 500
+const SENTINEL_INTERVAL = 500
 /** Delay before a refusing cluster is examined again, milliseconds. */
-const HOLD = 5_000
+const RETRY_DELAY = 5_000
 
 class SharedConnection {
   /** Commands fail at once while offline. Use `run` for requests. */
@@ -115,7 +115,7 @@ class SharedConnection {
   readonly #readers = new Set<Link>()
   readonly #batches = countBatches()
   readonly #health: Health
-  readonly #first = createOccurrence<unknown>()
+  readonly #settled = createDeferred<unknown>()
   #resetAt = Number.NEGATIVE_INFINITY
   #offset: number | undefined
   readonly #watch: Watch
@@ -128,27 +128,27 @@ class SharedConnection {
     this.#sentinels = this.#findSentinels()
     this.#link = this.#createLink(0, cause => this.#linkChanged(cause))
     const isConnected = () => this.#link.isReady
-    this.#health = new Health({ name: redis.name, log, isConnected, patience: redis.commandTimeout })
+    this.#health = new Health({ name: redis.name, log, isConnected, timeout: redis.commandTimeout })
     this.client = createCommands(() => this.#link.commands, this.#batches.sending)
     this.examination = new Examination({
       redis,
       log,
       beat: this.#interval,
       // By source: one round trip on a restarted Redis.
-      ask: ({ source }, keys, args) =>
-        this.#answered(
+      evaluate: ({ source }, keys, args) =>
+        this.#measured(
           this.#link.commands.eval(source, { keys: [...keys], arguments: [...args] }),
           this.commandTimeout,
         ),
-      askByDigest: sha => this.#answered(this.#link.commands.evalSha(sha, {}), this.commandTimeout),
-      info: async () => String(await this.#answered(this.#link.commands.info('memory'), this.commandTimeout)),
+      evaluateDigest: sha => this.#measured(this.#link.commands.evalSha(sha, {}), this.commandTimeout),
+      info: async () => String(await this.#measured(this.#link.commands.info('memory'), this.commandTimeout)),
     })
     this.#watch = new Watch({
       interval: this.#interval,
       examination: this.examination,
       health: this.#health,
       isConnected,
-      hear: time => this.#setClock(time),
+      onTime: time => this.#setClock(time),
       replaced: () => this.#replaced(),
     })
   }
@@ -160,7 +160,7 @@ class SharedConnection {
       for (const link of [this.#link, ...this.#readers]) link.moved(primary)
     }
     return new Sentinels(
-      { redis, log: this.#log, interval: Math.min(this.#interval, ASK_SENTINELS), moved },
+      { redis, log: this.#log, interval: Math.min(this.#interval, SENTINEL_INTERVAL), moved },
       redis.sentinel,
     )
   }
@@ -186,8 +186,8 @@ class SharedConnection {
   }
 
   /** The public reason if it is not healthy. */
-  get trouble() {
-    return this.#health.trouble
+  get problem() {
+    return this.#health.problem
   }
 
   /** Batches of commands written so far; for tests. */
@@ -216,8 +216,8 @@ class SharedConnection {
     return this.#offset === undefined ? undefined : performance.now() + this.#offset
   }
 
-  async askTime() {
-    const [seconds, micros] = await this.#answered(this.#link.commands.time(), this.commandTimeout)
+  async readTime() {
+    const [seconds, micros] = await this.#measured(this.#link.commands.time(), this.commandTimeout)
     this.#setClock(Number(seconds) * 1_000 + Math.floor(Number(micros) / 1_000))
   }
 
@@ -230,10 +230,10 @@ class SharedConnection {
     await this.#link.open()
     this.#sentinels?.begin()
     this.#watch.begin()
-    const cause = await within(this.#first.happened, this.commandTimeout).catch(late => late)
+    const cause = await within(this.#settled.promise, this.commandTimeout).catch(late => late)
     await within(this.#watch.examined, this.commandTimeout).catch(() => undefined)
     const refusal = explainRefusal(cause) ?? this.#health.refusal
-    if (!refusal?.isLasting) return
+    if (!refusal?.isPermanent) return
     await this.close()
     throw new StartError('MH2301', `${this.settings.name} refuses this host: ${refusal.text}; ${refusal.fix}`, {
       cause,
@@ -268,53 +268,53 @@ class SharedConnection {
     const isConnected = this.#link.isReady
     this.#health.connectionChanged(cause, explainRefusal(cause))
     if (isConnected) this.#watch.connected()
-    if (isConnected || cause !== undefined) this.#first.happen(cause)
+    if (isConnected || cause !== undefined) this.#settled.resolve(cause)
   }
 
   #replaced() {
-    this.#sentinels?.distrust()
+    this.#sentinels?.skipCurrent()
     this.#reset()
   }
 
   #reset() {
-    if (performance.now() - this.#resetAt < RESET_AT_MOST_EVERY) return
+    if (performance.now() - this.#resetAt < RESET_INTERVAL) return
     this.#resetAt = performance.now()
     this.#link.reset()
   }
 
-  async #answered<Value>(answer: Promise<Value>, timeout: number): Promise<Value> {
-    const asked = performance.now()
+  async #measured<Value>(answer: Promise<Value>, timeout: number): Promise<Value> {
+    const startedAt = performance.now()
     try {
       const value = await within(answer, timeout)
-      this.#health.heard()
+      this.#health.replied()
       return value
     } catch (thrown) {
       const error = this.#link.hide(thrown)
-      const waited = performance.now() - asked
-      if (!isDisconnection(error)) this.#health.heard()
+      const waited = performance.now() - startedAt
+      if (!isDisconnection(error)) this.#health.replied()
       // A socket that is silent for this long is dead.
-      else if (waited > this.commandTimeout - 5 && this.#health.overdue(asked, error)) this.#reset()
+      else if (waited > this.commandTimeout - 5 && this.#health.overdue(startedAt, error)) this.#reset()
       throw error
     }
   }
 
   /** Runs commands. `timeout`: milliseconds. Rejects with `unavailable`. */
   async run<Value>(act: (client: RedisCommands) => Promise<Value>, timeout = this.commandTimeout): Promise<Value> {
-    const asked = performance.now()
-    const deadline = asked + timeout
+    const startedAt = performance.now()
+    const deadline = startedAt + timeout
     try {
       await this.#health.whenUsable(deadline)
       const { refusal } = this.#health
       if (refusal?.code === FOREIGN_KEYS) throw storeUnavailable({ cause: new Error(refusal.text) })
-      const value = await this.#answered(act(this.client), deadline - performance.now())
-      this.#measure(performance.now() - asked, 'ok')
+      const value = await this.#measured(act(this.client), deadline - performance.now())
+      this.#measure(performance.now() - startedAt, 'ok')
       return value
     } catch (error) {
       const refusal = explainRefusal(error)
-      this.#measure(performance.now() - asked, isDisconnection(error) ? 'unavailable' : 'refused')
+      this.#measure(performance.now() - startedAt, isDisconnection(error) ? 'unavailable' : 'refused')
       // The examination sees one node of a cluster only.
       if (refusal?.code === 'CLUSTERDOWN') this.#reset()
-      if (refusal) this.#watch.refused(refusal, this.settings.isCluster ? HOLD : undefined)
+      if (refusal) this.#watch.refused(refusal, this.settings.isCluster ? RETRY_DELAY : undefined)
       throw refusal !== undefined || isDisconnection(error) ? storeUnavailable({ cause: error }) : error
     }
   }

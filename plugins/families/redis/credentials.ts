@@ -13,21 +13,21 @@ interface CredentialsSettings {
   open(): readonly Authenticated[]
 }
 
-interface Given {
+interface Credential {
   readonly password: string | undefined
   readonly expires: number | undefined
 }
 
 /** Fraction of the lifetime after which a password is renewed. */
-const RENEW_AT = 0.75
-const SOONEST = 500
-const AGAIN = 2_000
-const LATEST = 2 ** 31 - 1
+const RENEWAL_RATIO = 0.75
+const MIN_DELAY = 500
+const RETRY_DELAY = 2_000
+const MAX_DELAY = 2 ** 31 - 1
 
 export class Credentials {
   readonly #settings: CredentialsSettings
   /** Recent passwords, to remove them from error messages. */
-  #known: readonly string[] = []
+  #recent: readonly string[] = []
   #timer: NodeJS.Timeout | undefined
   #due = Number.POSITIVE_INFINITY
   #closed = false
@@ -38,13 +38,13 @@ export class Credentials {
 
   async fetch(): Promise<{ username?: string; password?: string }> {
     const { username } = this.#settings.redis
-    const { password, expires } = await this.#ask()
+    const { password, expires } = await this.#read()
     this.#renewBefore(expires)
     return { ...(username !== undefined && { username }), ...(password !== undefined && { password }) }
   }
 
   hide(thrown: unknown): unknown {
-    return this.#known.reduce(withoutPassword, withoutPassword(thrown, undefined))
+    return this.#recent.reduce(withoutPassword, withoutPassword(thrown, undefined))
   }
 
   close() {
@@ -52,20 +52,20 @@ export class Credentials {
     clearTimeout(this.#timer)
   }
 
-  async #ask(): Promise<Given> {
+  async #read(): Promise<Credential> {
     const { password, commandTimeout } = this.#settings.redis
     const given =
       typeof password === 'function'
-        ? readGiven(await call(password, commandTimeout))
+        ? parseCredential(await call(password, commandTimeout))
         : { password, expires: undefined }
-    if (given.password !== undefined) this.#known = [...new Set([given.password, ...this.#known])].slice(0, 3)
+    if (given.password !== undefined) this.#recent = [...new Set([given.password, ...this.#recent])].slice(0, 3)
     return given
   }
 
   #renewBefore(expires: number | undefined) {
     if (expires === undefined || this.#closed) return
     const now = Date.now()
-    const due = now + Math.max(SOONEST, (expires - now) * RENEW_AT)
+    const due = now + Math.max(MIN_DELAY, (expires - now) * RENEWAL_RATIO)
     if (due >= this.#due && this.#due > now) return
     this.#renewAt(due)
   }
@@ -74,14 +74,14 @@ export class Credentials {
     if (this.#closed) return
     clearTimeout(this.#timer)
     this.#due = due
-    this.#timer = setTimeout(() => void this.#renew(), Math.min(due - Date.now(), LATEST)).unref()
+    this.#timer = setTimeout(() => void this.#renew(), Math.min(due - Date.now(), MAX_DELAY)).unref()
   }
 
   async #renew() {
     const { redis, log, open } = this.#settings
     this.#due = Number.POSITIVE_INFINITY
     try {
-      const { password = '', expires } = await this.#ask()
+      const { password = '', expires } = await this.#read()
       const words = ['AUTH', redis.username ?? 'default', password]
       await Promise.all(open().map(client => within(client.sendCommand(words), redis.commandTimeout)))
       log.debug({ redis: redis.name }, 'sent a new password to Redis')
@@ -90,7 +90,7 @@ export class Credentials {
       if (this.#closed) return
       const reason = errorText(this.hide(error))
       log.warn({ code: 'MH2320', redis: redis.name, reason }, 'cannot send the new password to Redis; retrying')
-      this.#renewAt(Date.now() + AGAIN)
+      this.#renewAt(Date.now() + RETRY_DELAY)
     }
   }
 }
@@ -100,24 +100,24 @@ async function call(source: Exclude<ResolvedRedis['password'], string | undefine
     return await within(Promise.resolve().then(source), timeout)
   } catch (cause) {
     const why = cause instanceof RedisTimeout ? `nothing within ${timeout} ms` : errorText(cause)
-    throw failure(`the function redis.password failed: ${why}`)
+    throw createError(`the function redis.password failed: ${why}`)
   }
 }
 
 /** Creates an error that counts as a network error. */
-const failure = (text: string) => Object.assign(new Error(text), { code: 'ERR_REDIS_PASSWORD' })
+const createError = (text: string) => Object.assign(new Error(text), { code: 'ERR_REDIS_PASSWORD' })
 
-const WRONG =
+const INVALID =
   'the function redis.password must return a string or { password, expires }; expires is a Date or milliseconds'
 
-function readGiven(given: unknown): Given {
+function parseCredential(given: unknown): Credential {
   const { password, expires } = (typeof given === 'string' ? { password: given } : (given ?? {})) as {
     password?: unknown
     expires?: unknown
   }
   const until = expires instanceof Date ? expires.getTime() : expires
-  if (typeof password !== 'string' || password === '') throw failure(WRONG)
-  if (until !== undefined && !(typeof until === 'number' && Number.isFinite(until))) throw failure(WRONG)
+  if (typeof password !== 'string' || password === '') throw createError(INVALID)
+  if (until !== undefined && !(typeof until === 'number' && Number.isFinite(until))) throw createError(INVALID)
   // Secret files end with a line break.
   return { password: password.replace(/[\r\n]+$/, ''), expires: until }
 }

@@ -17,7 +17,7 @@ import {
 import type { ResolvedRedis } from './settings.ts'
 
 /** Ordered so that each command finds its key. */
-const REHEARSED = {
+const COMMANDS = {
   hset: ['$h', 'field', 'value'],
   hget: ['$h', 'field'],
   hmget: ['$h', 'field'],
@@ -53,13 +53,13 @@ const REHEARSED = {
   scan: ['0', 'COUNT', '1'],
 } as const satisfies Readonly<Record<string, readonly string[]>>
 
-export type RedisCommandName = keyof typeof REHEARSED
+export type RedisCommandName = keyof typeof COMMANDS
 
-const ORDER = Object.keys(REHEARSED) as RedisCommandName[]
+const ORDER = Object.keys(COMMANDS) as RedisCommandName[]
 const KINDS = ['h', 'z', 'x', 't'] as const
 
 /** KEYS: test keys. ARGV: commands as JSON. Returns the error of each, or ''. */
-const REHEARSE = `
+const TEST_SCRIPT = `
 local replies = {}
 for index, command in ipairs(ARGV) do
   local reply = redis.pcall(unpack(cjson.decode(command)))
@@ -68,16 +68,16 @@ end
 return replies
 `
 
-function planRehearsal(needs: ReadonlySet<RedisCommandName>, key: (part: string) => string) {
+function planTest(needs: ReadonlySet<RedisCommandName>, key: (part: string) => string) {
   const keys = Object.fromEntries(KINDS.map(kind => [`$${kind}`, key(kind)]))
   const names = ORDER.filter(name => needs.has(name))
-  const args = names.map(name => JSON.stringify([name, ...REHEARSED[name].map(word => keys[word] ?? word)]))
+  const args = names.map(name => JSON.stringify([name, ...COMMANDS[name].map(word => keys[word] ?? word)]))
   return { names, keys: Object.values(keys), args }
 }
 
 const FORBIDS_KEY = /access (?:at least )?one of the keys|permissions to access a key/
 
-function judgeRehearsal(
+function explainTest(
   names: readonly RedisCommandName[],
   replies: readonly string[],
   keyPrefix: string,
@@ -106,7 +106,7 @@ const forbiddenKeys = (keyPrefix: string) =>
   lackingRights(`NOPERM: the Redis user cannot use keys with the prefix ${keyPrefix}`, keyPrefix)
 
 /** Redis checks the keys of a script before it runs. */
-function explainThrown(thrown: unknown, keyPrefix: string): Refusal | undefined {
+function explainError(thrown: unknown, keyPrefix: string): Refusal | undefined {
   return FORBIDS_KEY.test(errorText(thrown)) ? forbiddenKeys(keyPrefix) : explainRefusal(thrown)
 }
 
@@ -115,12 +115,12 @@ interface ExaminationSettings {
   readonly log: Logger
   /** Heartbeat interval, milliseconds. */
   readonly beat: number
-  ask(script: RedisScript, keys: readonly string[], args: readonly string[]): Promise<unknown>
-  askByDigest(sha: string): Promise<unknown>
+  evaluate(script: RedisScript, keys: readonly string[], args: readonly string[]): Promise<unknown>
+  evaluateDigest(sha: string): Promise<unknown>
   info(): Promise<string>
 }
 
-const REHEARSAL = redisScript(REHEARSE)
+const COMMAND_TEST = redisScript(TEST_SCRIPT)
 
 /** KEYS: a test key. Writes and removes it, and returns the time. */
 const PROBE = redisScript(`
@@ -136,9 +136,9 @@ export class Examination {
   readonly #settings: ExaminationSettings
   readonly #needs = new Set<RedisCommandName>(['hset', 'pexpire', 'time'])
   #claim: KeySpaceClaim | undefined
-  #looked = false
-  #searched = false
-  #compared = false
+  #checkedEviction = false
+  #checkedGrants = false
+  #comparedSecrets = false
 
   constructor(settings: ExaminationSettings) {
     this.#settings = settings
@@ -157,83 +157,83 @@ export class Examination {
     return `${this.#settings.redis.keyPrefix}${parts.join(':')}`
   }
 
-  async examine(hear: (time: number) => void): Promise<Refusal | undefined> {
-    const looks = [
-      this.#rehearse(),
+  async examine(onTime: (time: number) => void): Promise<Refusal | undefined> {
+    const checks = [
+      this.#testCommands(),
       this.#tryDigest(),
-      this.#probeAll(hear),
+      this.#probeAll(onTime),
       this.#claimKeys(),
-      this.#lookForOldKeys(),
-      this.#lookForEviction(),
+      this.#findOldData(),
+      this.#checkEviction(),
     ]
-    return this.#judge(await Promise.allSettled(looks))
+    return this.#firstRefusal(await Promise.allSettled(checks))
   }
 
-  /** The heartbeat. `hear` receives the Redis clock in milliseconds. */
-  async probe(hear: (time: number) => void): Promise<Refusal | undefined> {
-    return this.#judge(await Promise.allSettled([this.#probeOnce(TAGS[0] ?? '', hear), this.#claimKeys()]))
+  /** The heartbeat. `onTime` receives the Redis clock in milliseconds. */
+  async probe(onTime: (time: number) => void): Promise<Refusal | undefined> {
+    return this.#firstRefusal(await Promise.allSettled([this.#probeOnce(TAGS[0] ?? '', onTime), this.#claimKeys()]))
   }
 
   async leave() {
-    if (this.#claim) await this.#settings.ask(LEAVE_KEYS, [this.#nodes], [writeClaim(this.#claim)])
+    if (this.#claim) await this.#settings.evaluate(LEAVE_KEYS, [this.#nodes], [writeClaim(this.#claim)])
   }
 
-  #judge(found: ReadonlyArray<PromiseSettledResult<Refusal | undefined>>): Refusal | undefined {
+  #firstRefusal(found: ReadonlyArray<PromiseSettledResult<Refusal | undefined>>): Refusal | undefined {
     for (const outcome of found) {
       if (outcome.status === 'fulfilled' && outcome.value) return outcome.value
       if (outcome.status === 'fulfilled') continue
-      const refusal = explainThrown(outcome.reason, this.#settings.redis.keyPrefix)
+      const refusal = explainError(outcome.reason, this.#settings.redis.keyPrefix)
       if (!refusal) throw outcome.reason
       return refusal
     }
     return undefined
   }
 
-  async #rehearse() {
-    const { ask, redis } = this.#settings
-    const plan = planRehearsal(this.#needs, part => this.#key('{probe}', part))
-    const replies = (await ask(REHEARSAL, plan.keys, plan.args)) as string[]
-    return judgeRehearsal(plan.names, replies, redis.keyPrefix)
+  async #testCommands() {
+    const { evaluate, redis } = this.#settings
+    const plan = planTest(this.#needs, part => this.#key('{probe}', part))
+    const replies = (await evaluate(COMMAND_TEST, plan.keys, plan.args)) as string[]
+    return explainTest(plan.names, replies, redis.keyPrefix)
   }
 
   async #tryDigest(): Promise<undefined> {
-    await this.#settings.askByDigest('0'.repeat(40)).catch(error => {
+    await this.#settings.evaluateDigest('0'.repeat(40)).catch(error => {
       if (!errorText(error).includes('NOSCRIPT')) throw error
     })
   }
 
-  async #probeOnce(tag: string, hear: (time: number) => void): Promise<undefined> {
-    const [seconds, micros] = (await this.#settings.ask(PROBE, [this.#key(tag, 'beat')], [])) as string[]
-    hear(Number(seconds) * 1_000 + Math.floor(Number(micros) / 1_000))
+  async #probeOnce(tag: string, onTime: (time: number) => void): Promise<undefined> {
+    const [seconds, micros] = (await this.#settings.evaluate(PROBE, [this.#key(tag, 'beat')], [])) as string[]
+    onTime(Number(seconds) * 1_000 + Math.floor(Number(micros) / 1_000))
   }
 
   /** Detects a cluster node that is used as a single server. */
-  async #probeAll(hear: (time: number) => void): Promise<undefined> {
+  async #probeAll(onTime: (time: number) => void): Promise<undefined> {
     const tags = this.#settings.redis.isCluster ? TAGS.slice(0, 1) : TAGS
-    await Promise.all(tags.map(tag => this.#probeOnce(tag, hear)))
+    await Promise.all(tags.map(tag => this.#probeOnce(tag, onTime)))
   }
 
-  async #lookForOldKeys(): Promise<Refusal | undefined> {
+  async #findOldData(): Promise<Refusal | undefined> {
     if (!this.#claim) return undefined
-    const { ask, redis } = this.#settings
-    const refusal = await findOldKeys(redis, ask)
-    if (refusal || this.#searched) return refusal
+    const { evaluate, redis } = this.#settings
+    const refusal = await findOldKeys(redis, evaluate)
+    if (refusal || this.#checkedGrants) return refusal
     // A cluster has the keys on all of its nodes.
     const tags = redis.isCluster ? TAGS : TAGS.slice(0, 1)
-    const refusals = await Promise.all(tags.map(tag => findOldGrants(redis, ask, this.#key(tag, 'beat'))))
+    const refusals = await Promise.all(tags.map(tag => findOldGrants(redis, evaluate, this.#key(tag, 'beat'))))
     const found = refusals.find(one => one !== undefined)
-    this.#searched = found === undefined
+    this.#checkedGrants = found === undefined
     return found
   }
 
   /** Evicted sessions and events are lost silently. */
-  async #lookForEviction(): Promise<undefined> {
-    if (this.#looked) return undefined
+  async #checkEviction(): Promise<undefined> {
+    if (this.#checkedEviction) return undefined
     const { info, log, redis } = this.#settings
     try {
       const [, policy] = /^maxmemory_policy:([\w-]+)/m.exec(await info()) ?? []
-      if (this.#looked) return undefined
-      this.#looked = true
+      if (this.#checkedEviction) return undefined
+      this.#checkedEviction = true
       if (policy === undefined || policy === 'noeviction') return undefined
       const fix = 'set its maxmemory-policy to noeviction'
       log.warn(
@@ -252,13 +252,13 @@ export class Examination {
 
   async #claimKeys(): Promise<Refusal | undefined> {
     if (!this.#claim) return undefined
-    const { ask, beat, log, redis } = this.#settings
+    const { evaluate, beat, log, redis } = this.#settings
     const lifetime = Math.max(SHORTEST_LIFETIME, 3 * beat)
     const args = [writeClaim(this.#claim), String(lifetime), ...this.#claim.fingerprints]
-    const [kind, ...others] = (await ask(CLAIM_KEYS, [this.#nodes], args)) as string[]
+    const [kind, ...others] = (await evaluate(CLAIM_KEYS, [this.#nodes], args)) as string[]
     if (kind === 'foreign') return foreignKeys(redis)
-    const uneven = this.#compared ? undefined : unevenSecrets(this.#claim, others)
-    this.#compared = true
+    const uneven = this.#comparedSecrets ? undefined : unevenSecrets(this.#claim, others)
+    this.#comparedSecrets = true
     if (uneven !== undefined) {
       const fix = 'deploy [OLD, NEW] to every node before [NEW, OLD], and that before [NEW]: see docs/config.md'
       log.warn({ code: 'MH2322', redis: redis.name, fix }, uneven)
@@ -272,19 +272,19 @@ export interface WatchSettings {
   readonly examination: Examination
   readonly health: Health
   isConnected(): boolean
-  hear(time: number): void
+  onTime(time: number): void
   replaced(): void
 }
 
 /** Milliseconds between examinations while Redis refuses. */
-const ASK_AGAIN = 500
+const RETRY_INTERVAL = 500
 /** The same interval if the examination finds no fault. */
-const SUSPECTED = 10_000
+const RECHECK_INTERVAL = 10_000
 
 export class Watch {
   readonly #settings: WatchSettings
   #heartbeat: NodeJS.Timeout | undefined
-  #again: NodeJS.Timeout | undefined
+  #timer: NodeJS.Timeout | undefined
   #examining: Promise<void> | undefined
   #connections = 0
   #suspecting = false
@@ -301,7 +301,7 @@ export class Watch {
   end() {
     this.#ended = true
     clearInterval(this.#heartbeat)
-    clearTimeout(this.#again)
+    clearTimeout(this.#timer)
   }
 
   connected() {
@@ -313,23 +313,23 @@ export class Watch {
     return this.#examining ?? Promise.resolve()
   }
 
-  judge(refusal: Refusal | undefined, pause = ASK_AGAIN) {
+  setRefusal(refusal: Refusal | undefined, pause = RETRY_INTERVAL) {
     if (this.#ended) return
-    this.#settings.health.judged(refusal)
+    this.#settings.health.setVerdict(refusal)
     if (refusal?.code === 'READONLY') this.#settings.replaced()
-    if (refusal) this.#askAgain(pause)
+    if (refusal) this.#retryLater(pause)
   }
 
   /** If rights are missing, only the examination can name the command. */
   refused(refusal: Refusal, pause?: number) {
-    if (refusal.code !== 'NOPERM' && refusal.code !== 'UNKNOWN') return this.judge(refusal, pause)
-    const { examination, health, hear } = this.#settings
+    if (refusal.code !== 'NOPERM' && refusal.code !== 'UNKNOWN') return this.setRefusal(refusal, pause)
+    const { examination, health, onTime } = this.#settings
     if (health.refusal || this.#suspecting) return
     this.#suspecting = true
     examination
-      .examine(hear)
+      .examine(onTime)
       .then(
-        found => this.judge(found ?? refusal, found ? ASK_AGAIN : SUSPECTED),
+        found => this.setRefusal(found ?? refusal, found ? RETRY_INTERVAL : RECHECK_INTERVAL),
         () => undefined,
       )
       .finally(() => {
@@ -338,11 +338,11 @@ export class Watch {
   }
 
   #beat() {
-    const { isConnected, health, examination, hear } = this.#settings
+    const { isConnected, health, examination, onTime } = this.#settings
     if (!isConnected() || this.#examining) return
     if (!health.healthy) return this.#examine()
-    examination.probe(hear).then(
-      refusal => (refusal ? this.refused(refusal) : this.judge(undefined)),
+    examination.probe(onTime).then(
+      refusal => (refusal ? this.refused(refusal) : this.setRefusal(undefined)),
       () => undefined,
     )
   }
@@ -354,23 +354,23 @@ export class Watch {
   }
 
   async #examineOnce() {
-    const { examination, hear, isConnected } = this.#settings
+    const { examination, onTime, isConnected } = this.#settings
     for (;;) {
       const connections = this.#connections
       try {
-        return this.judge(await examination.examine(hear))
+        return this.setRefusal(await examination.examine(onTime))
       } catch (error) {
         // An unexpected error is not a refusal.
-        if (!isDisconnection(error)) return this.judge(undefined)
+        if (!isDisconnection(error)) return this.setRefusal(undefined)
         // A hanging server is examined later, a new connection at once.
-        if (connections === this.#connections || !isConnected()) return this.#askAgain(ASK_AGAIN)
+        if (connections === this.#connections || !isConnected()) return this.#retryLater(RETRY_INTERVAL)
       }
     }
   }
 
-  #askAgain(pause: number) {
-    clearTimeout(this.#again)
-    this.#again = setTimeout(() => {
+  #retryLater(pause: number) {
+    clearTimeout(this.#timer)
+    this.#timer = setTimeout(() => {
       const { isConnected, health } = this.#settings
       if (isConnected() && !health.healthy) this.#examine()
     }, pause).unref()

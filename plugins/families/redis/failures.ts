@@ -11,7 +11,7 @@ export interface Refusal {
   /** Advice for the log and startup errors. */
   readonly fix: string
   /** True if startup fails, because the error is permanent. */
-  readonly isLasting: boolean
+  readonly isPermanent: boolean
 }
 
 interface Rule extends Omit<Refusal, 'text' | 'commands'> {
@@ -25,66 +25,66 @@ const SENTINEL_RIGHTS =
   'set redis.sentinel.username and redis.sentinel.password; the user needs +sentinel|get-master-addr-by-name'
 const PASSES = 'this usually ends without action; otherwise see the log of Redis'
 
-const lasting = (code: string, pattern: RegExp, fix: string): Rule => ({ code, pattern, fix, isLasting: true })
-const passing = (code: string, pattern: RegExp, fix: string): Rule => ({ code, pattern, fix, isLasting: false })
+const fatal = (code: string, pattern: RegExp, fix: string): Rule => ({ code, pattern, fix, isPermanent: true })
+const temporary = (code: string, pattern: RegExp, fix: string): Rule => ({ code, pattern, fix, isPermanent: false })
 
 /** The first match counts. Errors in scripts are in the middle of a reply. */
 const RULES: readonly Rule[] = [
-  lasting('SENTINEL', /^the Sentinel .*(?:NOAUTH|WRONGPASS|NOPERM)/, SENTINEL_RIGHTS),
-  lasting(
+  fatal('SENTINEL', /^the Sentinel .*(?:NOAUTH|WRONGPASS|NOPERM)/, SENTINEL_RIGHTS),
+  fatal(
     'SENTINEL',
     /^the Sentinel .*it watches no primary/,
     'set redis.sentinel.name to the name in `sentinel monitor`',
   ),
-  lasting(
+  fatal(
     'SENTINEL',
     /^the Sentinel .*unknown command/i,
     'set redis.sentinel.addresses to the addresses of Sentinels, usually port 26379',
   ),
-  lasting('WRONGPASS', /\bWRONGPASS\b/, CREDENTIALS),
-  lasting('NOAUTH', /\bNOAUTH\b/, CREDENTIALS),
-  lasting('AUTH', /without any password configured/, `Redis has no password: remove it from redis, or ${CREDENTIALS}`),
-  lasting('NOPERM', /\bNOPERM\b|ACL failure in script|The user executing the script can't/, RIGHTS),
-  lasting('MOVED', /\bMOVED\b|\bASK \d|is not allowed in cluster mode/, CLUSTERED),
-  lasting('CROSSSLOT', /\bCROSSSLOT\b/, CLUSTERED),
-  lasting(
+  fatal('WRONGPASS', /\bWRONGPASS\b/, CREDENTIALS),
+  fatal('NOAUTH', /\bNOAUTH\b/, CREDENTIALS),
+  fatal('AUTH', /without any password configured/, `Redis has no password: remove it from redis, or ${CREDENTIALS}`),
+  fatal('NOPERM', /\bNOPERM\b|ACL failure in script|The user executing the script can't/, RIGHTS),
+  fatal('MOVED', /\bMOVED\b|\bASK \d|is not allowed in cluster mode/, CLUSTERED),
+  fatal('CROSSSLOT', /\bCROSSSLOT\b/, CLUSTERED),
+  fatal(
     'DATABASE',
     /DB index is out of range|invalid DB index/,
     'Redis does not have the database of redis.url; use another number, or raise `databases` of Redis',
   ),
-  lasting(
+  fatal(
     'UNKNOWN',
     /unknown command|Unknown Redis command/i,
     'the server is not Redis 6.2 or later, or its commands are renamed. For a Sentinel write ' +
       "redis: { sentinel: { name: 'mymaster', addresses: ['redis://...'] } }",
   ),
-  lasting('NOPROTO', /\bNOPROTO\b/, 'the server is not Redis 6.2 or later'),
-  lasting(
+  fatal('NOPROTO', /\bNOPROTO\b/, 'the server is not Redis 6.2 or later'),
+  fatal(
     'DENIED',
     /\bDENIED\b/,
     'Redis is in protected mode: set a password in Redis, or bind it to the network of this host',
   ),
-  passing('OOM', /\bOOM\b/, 'Redis is full: raise maxmemory, or remove other data'),
-  passing(
+  temporary('OOM', /\bOOM\b/, 'Redis is full: raise maxmemory, or remove other data'),
+  temporary(
     'READONLY',
     /\bREADONLY\b/,
     'this is a replica: use the address of the primary, or one that follows a failover',
   ),
-  passing(
+  temporary(
     'NOREPLICAS',
     /\bNOREPLICAS\b/,
     'Redis has fewer replicas than min-replicas-to-write: restore replicas, or lower the setting',
   ),
-  passing('MISCONF', /\bMISCONF\b/, 'Redis cannot write to its disk: see the log of Redis'),
-  passing(
+  temporary('MISCONF', /\bMISCONF\b/, 'Redis cannot write to its disk: see the log of Redis'),
+  temporary(
     'CLUSTERDOWN',
     /^CLUSTERDOWN: /,
     'wait while the cluster is created; otherwise use redis-cli --cluster check and redis-cli --cluster fix',
   ),
   ...['BUSY', 'CLUSTERDOWN', 'LOADING', 'MASTERDOWN', 'TRYAGAIN', 'UNKILLABLE'].map(code =>
-    passing(code, new RegExp(`\\b${code}\\b`), PASSES),
+    temporary(code, new RegExp(`\\b${code}\\b`), PASSES),
   ),
-  passing('CLIENTS', /max number of clients reached/, 'raise maxclients of Redis, or close other connections'),
+  temporary('CLIENTS', /max number of clients reached/, 'raise maxclients of Redis, or close other connections'),
 ]
 
 export const slotsWithoutMaster = (which: string): Error =>
@@ -100,7 +100,7 @@ export function explainRefusal(thrown: unknown): Refusal | undefined {
   const rule = RULES.find(({ pattern }) => pattern.test(text))
   if (!rule) return undefined
   const [, commands] = (rule.code === 'NOPERM' && /run the '([a-z|]{1,64})' command/.exec(text)) || []
-  const refusal = { code: rule.code, text, fix: rule.fix, isLasting: rule.isLasting }
+  const refusal = { code: rule.code, text, fix: rule.fix, isPermanent: rule.isPermanent }
   return commands === undefined ? refusal : { ...refusal, commands }
 }
 
@@ -110,17 +110,17 @@ export const nameRefusal = ({ code, commands }: Refusal): string =>
 export function lackingRights(text: string, keyPrefix: string | undefined): Refusal {
   const fix =
     keyPrefix === undefined ? RIGHTS : `let the user of Redis use the keys ~${keyPrefix}*, or set redis.keyPrefix`
-  return { code: 'NOPERM', text, fix, isLasting: true }
+  return { code: 'NOPERM', text, fix, isPermanent: true }
 }
 
 /** Removes passwords from an error. A server without HELLO quotes its arguments. */
 export function withoutPassword(thrown: unknown, password: string | undefined): unknown {
   if (!(thrown instanceof Error)) return thrown
   const unquoted = thrown.message.replace(/,? with args beginning with:.*$/s, '')
-  const told = password === undefined || password === '' ? unquoted : unquoted.replaceAll(password, '***')
-  if (told === thrown.message) return thrown
+  const message = password === undefined || password === '' ? unquoted : unquoted.replaceAll(password, '***')
+  if (message === thrown.message) return thrown
   const { code } = thrown as NodeJS.ErrnoException
-  return Object.assign(new Error(told), code !== undefined && { code })
+  return Object.assign(new Error(message), code !== undefined && { code })
 }
 
 const CLIENT_MESSAGE = /client is (?:closed|offline)|Disconnects client|[Ss]ocket|Connection timeout|root nodes/
@@ -133,7 +133,7 @@ export class RedisTimeout extends Error {
   }
 }
 
-const refusalOf = (thrown: unknown): string | undefined => explainRefusal(thrown)?.code
+const codeOf = (thrown: unknown): string | undefined => explainRefusal(thrown)?.code
 
 /** True if the connection failed: the command was possibly executed. */
 export function isDisconnection(thrown: unknown): boolean {
@@ -143,23 +143,23 @@ export function isDisconnection(thrown: unknown): boolean {
 }
 
 /** True if Redis returned an error: the command was not executed. */
-export const isRefused = (thrown: unknown): boolean => thrown instanceof Error && refusalOf(thrown.cause) !== undefined
+export const isRefused = (thrown: unknown): boolean => thrown instanceof Error && codeOf(thrown.cause) !== undefined
 
-const SOON: ReadonlySet<string> = new Set(['BUSY', 'CLUSTERDOWN', 'LOADING', 'MASTERDOWN', 'READONLY', 'TRYAGAIN'])
+const MOMENTARY: ReadonlySet<string> = new Set(['BUSY', 'CLUSTERDOWN', 'LOADING', 'MASTERDOWN', 'READONLY', 'TRYAGAIN'])
 
 export function isMomentary(thrown: unknown): boolean {
   if (!isUnavailable(thrown)) return false
   const { cause } = thrown as Error
-  const refusal = refusalOf(cause)
-  return refusal === undefined ? !(cause instanceof RedisTimeout) : SOON.has(refusal)
+  const refusal = codeOf(cause)
+  return refusal === undefined ? !(cause instanceof RedisTimeout) : MOMENTARY.has(refusal)
 }
 
-export function createOccurrence<Value>() {
-  let happen: (value: Value) => void = () => undefined
-  const happened = new Promise<Value>(resolve => {
-    happen = resolve
+export function createDeferred<Value>() {
+  let settle: (value: Value) => void = () => undefined
+  const promise = new Promise<Value>(resolve => {
+    settle = resolve
   })
-  return { happened, happen: (value: Value) => happen(value) }
+  return { promise, resolve: (value: Value) => settle(value) }
 }
 
 /** Rejects with a RedisTimeout. After a blocked event loop, a response that has already arrived is still accepted. */

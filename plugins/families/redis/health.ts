@@ -2,7 +2,7 @@
 
 import { performance } from 'node:perf_hooks'
 import { errorText, type Logger } from '../../../core/plugin.ts'
-import { createOccurrence, nameRefusal, RedisTimeout, type Refusal, within } from './failures.ts'
+import { createDeferred, nameRefusal, RedisTimeout, type Refusal, within } from './failures.ts'
 import { explainTls } from './settings.ts'
 
 interface HealthSettings {
@@ -10,37 +10,37 @@ interface HealthSettings {
   readonly log: Logger
   isConnected(): boolean
   /** Milliseconds offline after which commands fail at once. */
-  readonly patience: number
+  readonly timeout: number
 }
 
 export class Health {
   readonly #settings: HealthSettings
   readonly #listeners = new Set<(healthy: boolean) => void>()
   /** A connected server can hang. */
-  #answers = true
-  #was = false
-  #changed = createOccurrence<void>()
-  #standing: 'unknown' | 'accepted' | Refusal = 'unknown'
-  #told: 'nothing' | 'up' | 'down' | `refused ${string}` = 'nothing'
+  #responds = true
+  #wasHealthy = false
+  #changed = createDeferred<void>()
+  #verdict: 'unknown' | 'accepted' | Refusal = 'unknown'
+  #reported: 'nothing' | 'up' | 'down' | `refused ${string}` = 'nothing'
   #closed = false
   /** Start of the outage, monotonic milliseconds. */
   #downSince = performance.now()
-  #heardAt = 0
+  #repliedAt = 0
 
   constructor(settings: HealthSettings) {
     this.#settings = settings
   }
 
   get healthy(): boolean {
-    return this.#settings.isConnected() && this.#answers && this.#standing === 'accepted' && !this.#closed
+    return this.#settings.isConnected() && this.#responds && this.#verdict === 'accepted' && !this.#closed
   }
 
   get refusal(): Refusal | undefined {
-    return typeof this.#standing === 'object' ? this.#standing : undefined
+    return typeof this.#verdict === 'object' ? this.#verdict : undefined
   }
 
   /** A public reason. */
-  get trouble(): string {
+  get problem(): string {
     return this.refusal ? `Redis refuses: ${nameRefusal(this.refusal)}` : 'Redis does not respond'
   }
 
@@ -55,92 +55,92 @@ export class Health {
 
   connectionChanged(cause?: unknown, refusal?: Refusal) {
     if (this.#settings.isConnected()) {
-      this.#answers = true
-      this.#heardAt = performance.now()
-    } else if (refusal) this.#standing = refusal
+      this.#responds = true
+      this.#repliedAt = performance.now()
+    } else if (refusal) this.#verdict = refusal
     // A refused connection also ends.
-    else if (this.#standing === 'accepted' || (cause instanceof Error && 'code' in cause)) this.#standing = 'unknown'
+    else if (this.#verdict === 'accepted' || (cause instanceof Error && 'code' in cause)) this.#verdict = 'unknown'
     this.#update(cause)
   }
 
-  judged(refusal: Refusal | undefined) {
+  setVerdict(refusal: Refusal | undefined) {
     if (!this.#settings.isConnected()) return
-    this.#standing = refusal ?? 'accepted'
+    this.#verdict = refusal ?? 'accepted'
     this.#update()
   }
 
-  heard() {
-    this.#heardAt = performance.now()
-    if (this.#answers) return
-    this.#answers = true
+  replied() {
+    this.#repliedAt = performance.now()
+    if (this.#responds) return
+    this.#responds = true
     this.#update()
   }
 
-  overdue(asked: number, cause: unknown): boolean {
-    if (this.#heardAt >= asked) return false
-    this.#answers = false
+  overdue(since: number, cause: unknown): boolean {
+    if (this.#repliedAt >= since) return false
+    this.#responds = false
     this.#update(cause)
     return true
   }
 
   /** Waits until `deadline`, but not after a longer outage. A refusing Redis can still be read. */
   async whenUsable(deadline: number): Promise<void> {
-    const { isConnected, patience } = this.#settings
-    while (!isConnected() || this.#standing === 'unknown') {
-      const left = Math.min(deadline, this.#downSince + patience) - performance.now()
-      if (left <= 0 || this.#closed) throw new RedisTimeout(patience)
-      await within(this.#changed.happened, left)
+    const { isConnected, timeout } = this.#settings
+    while (!isConnected() || this.#verdict === 'unknown') {
+      const remaining = Math.min(deadline, this.#downSince + timeout) - performance.now()
+      if (remaining <= 0 || this.#closed) throw new RedisTimeout(timeout)
+      await within(this.#changed.promise, remaining)
     }
   }
 
   close() {
     this.#closed = true
-    this.#changed.happen()
+    this.#changed.resolve()
   }
 
   #update(cause?: unknown) {
     if (this.#closed) return
     const { healthy } = this
-    this.#tell(healthy, cause)
-    this.#changed.happen()
-    this.#changed = createOccurrence()
-    if (healthy === this.#was) return
-    this.#was = healthy
+    this.#report(healthy, cause)
+    this.#changed.resolve()
+    this.#changed = createDeferred()
+    if (healthy === this.#wasHealthy) return
+    this.#wasHealthy = healthy
     if (!healthy) this.#downSince = performance.now()
     for (const listener of [...this.#listeners]) listener(healthy)
   }
 
-  #tell(healthy: boolean, cause: unknown) {
+  #report(healthy: boolean, cause: unknown) {
     const { name: redis, log } = this.#settings
     if (healthy) {
-      const away = { redis, seconds: Math.round((performance.now() - this.#downSince) / 100) / 10 }
-      if (this.#told === 'nothing') log.info({ code: 'MH2303', redis }, 'connected to Redis')
-      else if (this.#told !== 'up') log.info({ code: 'MH2303', ...away }, 'Redis is back')
-      this.#told = 'up'
-    } else if (this.refusal) this.#tellRefusal(this.refusal)
-    else if (!this.#answers || !this.#settings.isConnected()) this.#tellAbsence(cause)
+      const outage = { redis, seconds: Math.round((performance.now() - this.#downSince) / 100) / 10 }
+      if (this.#reported === 'nothing') log.info({ code: 'MH2303', redis }, 'connected to Redis')
+      else if (this.#reported !== 'up') log.info({ code: 'MH2303', ...outage }, 'Redis is back')
+      this.#reported = 'up'
+    } else if (this.refusal) this.#reportRefusal(this.refusal)
+    else if (!this.#responds || !this.#settings.isConnected()) this.#reportOutage(cause)
   }
 
-  #tellRefusal(refusal: Refusal) {
+  #reportRefusal(refusal: Refusal) {
     const { name: redis, log } = this.#settings
     const { text: reason, fix } = refusal
     const name = nameRefusal(refusal)
-    if (this.#told === `refused ${name}`) return
+    if (this.#reported === `refused ${name}`) return
     log.error(
       { code: 'MH2301', redis, reason, fix },
       'Redis refuses commands that this host requires: not ready, and requests that need Redis get 503',
     )
-    this.#told = `refused ${name}`
+    this.#reported = `refused ${name}`
   }
 
-  #tellAbsence(cause: unknown) {
+  #reportOutage(cause: unknown) {
     const { name: redis, log } = this.#settings
-    if (cause === undefined && this.#told !== 'up') return
+    if (cause === undefined && this.#reported !== 'up') return
     const reason = cause === undefined ? 'the connection ended' : errorText(cause)
     const fix = explainTls(cause)
     const why = { redis, reason, ...(fix !== undefined && { fix }) }
-    if (this.#told === 'down') log.debug(why, 'Redis still does not respond')
+    if (this.#reported === 'down') log.debug(why, 'Redis still does not respond')
     else log.warn({ code: 'MH2304', ...why }, 'Redis does not respond; retrying')
-    this.#told = 'down'
+    this.#reported = 'down'
   }
 }

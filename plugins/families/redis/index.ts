@@ -1,6 +1,6 @@
 // One Redis connection per host, for all plugins that use Redis.
 
-export { BUS_COMMANDS, busOf, redisBus } from './bus.ts'
+export { BUS_COMMANDS, busFor as busOf, redisBus } from './bus.ts'
 export { redisScript } from './commands.ts'
 export { examineRedis, type RedisConnection, redisConnection } from './connection.ts'
 export { claimOf } from './key-space.ts'

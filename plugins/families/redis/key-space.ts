@@ -46,7 +46,7 @@ export const LEAVE_KEYS = redisScript(`return redis.call('ZREM', KEYS[1], ARGV[1
 
 export const writeClaim = ({ node, fingerprints }: KeySpaceClaim): string => `${node} ${fingerprints.join(',')}`
 
-const fingerprintsOf = (written: string): readonly string[] => (written.split(' ')[1] ?? '').split(',')
+const readFingerprints = (written: string): readonly string[] => (written.split(' ')[1] ?? '').split(',')
 
 /** Keys of versions before the store, which this version does not read. */
 const OLD_KEYS = {
@@ -59,7 +59,7 @@ const OLD_KEYS = {
 const OLD_GRANTS = 'grants:{'
 
 /** KEYS: an old key. Returns -2 if the key does not exist. */
-const LEFT_OF = redisScript(`return redis.call('PTTL', KEYS[1])`)
+const READ_TTL = redisScript(`return redis.call('PTTL', KEYS[1])`)
 
 /** KEYS: a key of the node. ARGV: cursor, pattern, count. Returns the next cursor and a key. */
 const SCAN_KEYS = redisScript(`
@@ -70,13 +70,13 @@ const SCANNED_AT_ONCE = 5_000
 /** Maximum scans: up to a million keys of a node. */
 const MAX_SCANS = 200
 
-type Ask = (script: RedisScript, keys: readonly string[], args: readonly string[]) => Promise<unknown>
-type Named = Pick<ResolvedRedis, 'name' | 'keyPrefix'>
+type Run = (script: RedisScript, keys: readonly string[], args: readonly string[]) => Promise<unknown>
+type Server = Pick<ResolvedRedis, 'name' | 'keyPrefix'>
 
-/** Finds data of an older version, which would be lost silently. `ask`: evaluates a script. */
-export async function findOldKeys({ name, keyPrefix }: Named, ask: Ask): Promise<Refusal | undefined> {
+/** Finds data of an older version, which would be lost silently. `run` evaluates a script. */
+export async function findOldKeys({ name, keyPrefix }: Server, run: Run): Promise<Refusal | undefined> {
   const keys = Object.entries(OLD_KEYS).map(([key, what]) => [`${keyPrefix}${key}`, what] as const)
-  const left = await Promise.all(keys.map(([key]) => ask(LEFT_OF, [key], [])))
+  const left = await Promise.all(keys.map(([key]) => run(READ_TTL, [key], [])))
   const found = keys.filter((_, index) => left[index] !== -2)
   if (found.length === 0) return undefined
   const kinds = [...new Set(found.map(([, what]) => what))]
@@ -84,11 +84,11 @@ export async function findOldKeys({ name, keyPrefix }: Named, ask: Ask): Promise
 }
 
 /** Searches the node that has the key. */
-export async function findOldGrants({ name, keyPrefix }: Named, ask: Ask, key: string): Promise<Refusal | undefined> {
+export async function findOldGrants({ name, keyPrefix }: Server, run: Run, key: string): Promise<Refusal | undefined> {
   const pattern = `${keyPrefix.replace(/[\\*?[\]]/g, '\\$&')}${OLD_GRANTS}*`
   let cursor = '0'
   for (let scans = 0; scans < MAX_SCANS; scans++) {
-    const reply = await ask(SCAN_KEYS, [key], [cursor, pattern, String(SCANNED_AT_ONCE)])
+    const reply = await run(SCAN_KEYS, [key], [cursor, pattern, String(SCANNED_AT_ONCE)])
     const [next = '0', found] = reply as readonly string[]
     if (found) return oldKeys({ name, keyPrefix }, 'grants', `${keyPrefix}grants:*`)
     if (next === '0') return undefined
@@ -97,14 +97,14 @@ export async function findOldGrants({ name, keyPrefix }: Named, ask: Ask, key: s
   return undefined
 }
 
-const oldKeys = ({ name, keyPrefix }: Named, kinds: string, keys: string): Refusal => ({
+const oldKeys = ({ name, keyPrefix }: Server, kinds: string, keys: string): Refusal => ({
   code: 'keys of an older version',
   text: `${name} has ${kinds} of an older version (${keys}), which this version cannot read`,
   fix:
     'set another redis.keyPrefix, or stop all nodes and delete the keys: ' +
     `redis-cli --scan --pattern '${keyPrefix}*' | xargs redis-cli unlink. Clients then open new sessions, users log in ` +
     'again, and tasks are lost unless nodes of the older version complete them first',
-  isLasting: true,
+  isPermanent: true,
 })
 
 export function foreignKeys({ name, keyPrefix }: Pick<ResolvedRedis, 'name' | 'keyPrefix'>): Refusal {
@@ -114,12 +114,12 @@ export function foreignKeys({ name, keyPrefix }: Pick<ResolvedRedis, 'name' | 'k
     fix:
       'set a different redis.keyPrefix for each deployment; nodes of one deployment need a common secret, ' +
       'also during a rotation (see docs/config.md). A killed node counts for 15 s',
-    isLasting: true,
+    isPermanent: true,
   }
 }
 
 export function unevenSecrets({ fingerprints }: KeySpaceClaim, others: readonly string[]): string | undefined {
-  const theirs = others.map(fingerprintsOf)
+  const theirs = others.map(readFingerprints)
   if (theirs.some(list => !list.includes(fingerprints[0] ?? '')))
     return 'running nodes do not have the first of our `secrets`: they refuse sessions that this node opens'
   if (theirs.some(([first = '']) => !fingerprints.includes(first)))

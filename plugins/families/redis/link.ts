@@ -3,7 +3,7 @@ import type { RedisClient, RedisClientType } from '@redis/client'
 import type { Logger } from '../../../core/plugin.ts'
 import type { RedisCommands } from './commands.ts'
 import { type Authenticated, Credentials } from './credentials.ts'
-import { createOccurrence } from './failures.ts'
+import { createDeferred } from './failures.ts'
 import type { Sentinels } from './sentinels.ts'
 import { type RedisAddress, type ResolvedRedis, readTls } from './settings.ts'
 
@@ -30,30 +30,30 @@ export interface LinkSettings {
   readonly random?: () => number
 }
 
-const FIRST_WAIT = 50
-const LONGEST_WAIT = 2_000
+const MIN_DELAY = 50
+const MAX_DELAY = 2_000
 /** Milliseconds after which a silent connection is closed. */
-const SHORTEST_SILENCE = 1_000
+const MIN_SILENCE = 1_000
 // `createClient` builds a class for each set of options, which takes 25 ms of CPU time.
 let newClient: ReturnType<typeof RedisClient.factory> | undefined
 
 /** Exponential up to 2 s, with jitter. */
 export function backOff(retries: number, random: () => number = Math.random): number {
-  const wait = Math.min(LONGEST_WAIT, FIRST_WAIT * 2 ** Math.min(retries, 16))
+  const wait = Math.min(MAX_DELAY, MIN_DELAY * 2 ** Math.min(retries, 16))
   return Math.round(wait / 2 + (wait / 2) * random())
 }
 
-export const silenceOf = ({ commandTimeout }: ResolvedRedis): number => Math.max(commandTimeout, SHORTEST_SILENCE)
+export const silenceOf = ({ commandTimeout }: ResolvedRedis): number => Math.max(commandTimeout, MIN_SILENCE)
 
 export function clientOptions({ redis, blocking }: LinkSettings, credentials: Credentials) {
   const { password, username, database, tls, commandTimeout } = redis
   const timeouts = { connectTimeout: commandTimeout, socketTimeout: silenceOf(redis) + blocking }
-  const isSomebody = username !== undefined || password !== undefined
+  const isNamed = username !== undefined || password !== undefined
   const credentialsProvider = { type: 'async-credentials-provider' as const, credentials: () => credentials.fetch() }
   return {
     RESP: 3 as const,
     name: 'mcp-host',
-    ...(isSomebody && { credentialsProvider }),
+    ...(isNamed && { credentialsProvider }),
     ...(database !== 0 && { database }),
     socket: tls ? { ...timeouts, tls: true as const, ...readTls(tls) } : timeouts,
     // Waiting is limited in connection.ts.
@@ -75,7 +75,7 @@ export class ServerLink implements Link {
   #address: RedisAddress | undefined
   #attempt = 0
   #timer: NodeJS.Timeout | undefined
-  #readied = createOccurrence<void>()
+  #ready = createDeferred<void>()
   #closed = false
 
   constructor(settings: LinkSettings) {
@@ -101,7 +101,7 @@ export class ServerLink implements Link {
   async whenReady() {
     while (!this.isReady) {
       if (this.#closed) throw noClient()
-      await this.#readied.happened
+      await this.#ready.promise
     }
   }
 
@@ -110,8 +110,8 @@ export class ServerLink implements Link {
   }
 
   moved({ host, port }: RedisAddress) {
-    const isThere = this.#address?.host === host && this.#address.port === port
-    if (!isThere && !this.#closed) this.#restart()
+    const isSame = this.#address?.host === host && this.#address.port === port
+    if (!isSame && !this.#closed) this.#restart()
   }
 
   close() {
@@ -120,7 +120,7 @@ export class ServerLink implements Link {
     clearTimeout(this.#timer)
     this.#credentials.close()
     this.#client?.destroy()
-    this.#readied.happen()
+    this.#ready.resolve()
   }
 
   #restart() {
@@ -140,31 +140,31 @@ export class ServerLink implements Link {
 
   async #connect(retries = 0) {
     const attempt = ++this.#attempt
-    const isLast = () => attempt === this.#attempt
+    const isLatest = () => attempt === this.#attempt
     clearTimeout(this.#timer)
-    let told = false
+    let isReported = false
     try {
       const client = await this.#createClient()
-      if (!isLast()) return
+      if (!isLatest()) return
       this.#client = client
       let wasReady = false
       client.on('ready', () => {
-        if (!isLast()) return client.destroy()
+        if (!isLatest()) return client.destroy()
         wasReady = true
-        this.#readied.happen()
-        this.#readied = createOccurrence()
+        this.#ready.resolve()
+        this.#ready = createDeferred()
         this.#changed()
       })
       client.on('error', cause => {
-        if (!isLast()) return
-        told = true
+        if (!isLatest()) return
+        isReported = true
         this.#changed(cause)
         if (wasReady && !client.isOpen) void this.#connect()
       })
       await client.connect()
     } catch (cause) {
-      if (!isLast()) return
-      if (!told) this.#changed(cause)
+      if (!isLatest()) return
+      if (!isReported) this.#changed(cause)
       this.#timer = setTimeout(() => void this.#connect(retries + 1), backOff(retries, this.#settings.random))
     }
   }

@@ -10,7 +10,7 @@ export interface SentinelsSettings {
   moved(primary: RedisAddress): void
 }
 
-interface Asked {
+interface Client {
   sendCommand(words: readonly string[]): Promise<unknown>
   readonly isReady: boolean
   destroy(): void
@@ -20,9 +20,9 @@ export class Sentinels {
   readonly #settings: SentinelsSettings
   readonly #sentinel: ResolvedSentinel
   #first = 0
-  #open: { readonly index: number; readonly client: Asked } | undefined
+  #open: { readonly index: number; readonly client: Client } | undefined
   #primary: RedisAddress | undefined
-  #asking: Promise<RedisAddress> | undefined
+  #query: Promise<RedisAddress> | undefined
   #timer: NodeJS.Timeout | undefined
   #closed = false
 
@@ -38,42 +38,42 @@ export class Sentinels {
   close() {
     this.#closed = true
     clearInterval(this.#timer)
-    this.#leave()
+    this.#disconnect()
   }
 
-  distrust() {
+  skipCurrent() {
     this.#first = (this.#first + 1) % this.#settings.redis.addresses.length
-    this.#leave()
+    this.#disconnect()
   }
 
   primary(): Promise<RedisAddress> {
-    this.#asking ??= this.#askAll().finally(() => {
-      this.#asking = undefined
+    this.#query ??= this.#queryAll().finally(() => {
+      this.#query = undefined
     })
-    return this.#asking
+    return this.#query
   }
 
-  async #askAll(): Promise<RedisAddress> {
+  async #queryAll(): Promise<RedisAddress> {
     const { addresses } = this.#settings.redis
     const failures: string[] = []
-    for (let turn = 0; turn < addresses.length && !this.#closed; turn++) {
-      const index = (this.#first + turn) % addresses.length
+    for (let offset = 0; offset < addresses.length && !this.#closed; offset++) {
+      const index = (this.#first + offset) % addresses.length
       try {
-        const primary = await this.#askOne(index)
+        const primary = await this.#queryOne(index)
         this.#first = index
-        this.#heard(primary)
+        this.#setPrimary(primary)
         return primary
       } catch (error) {
-        this.#leave()
+        this.#disconnect()
         const { host = '', port } = addresses[index] ?? {}
-        const told = errorText(withoutPassword(error, this.#sentinel.password))
-        failures.push(`the Sentinel ${host}:${port} responded: ${told}`)
+        const message = errorText(withoutPassword(error, this.#sentinel.password))
+        failures.push(`the Sentinel ${host}:${port} responded: ${message}`)
       }
     }
     throw Object.assign(new Error(failures.join('; ')), { code: 'ERR_REDIS_SENTINEL' })
   }
 
-  #heard(primary: RedisAddress) {
+  #setPrimary(primary: RedisAddress) {
     const known = this.#primary
     if (known?.host === primary.host && known.port === primary.port) return
     this.#primary = primary
@@ -86,22 +86,22 @@ export class Sentinels {
     if (known) moved(primary)
   }
 
-  async #askOne(index: number): Promise<RedisAddress> {
-    const patience = this.#settings.redis.commandTimeout / 2
-    const client = await this.#clientOf(index, patience)
+  async #queryOne(index: number): Promise<RedisAddress> {
+    const timeout = this.#settings.redis.commandTimeout / 2
+    const client = await this.#connect(index, timeout)
     const { name } = this.#sentinel
-    const reply = await within(client.sendCommand(['SENTINEL', 'GET-MASTER-ADDR-BY-NAME', name]), patience)
+    const reply = await within(client.sendCommand(['SENTINEL', 'GET-MASTER-ADDR-BY-NAME', name]), timeout)
     if (!Array.isArray(reply)) throw new Error(`it watches no primary of the name ${JSON.stringify(name)}`)
     return { host: String(reply[0]), port: Number(reply[1]) }
   }
 
-  async #clientOf(index: number, patience: number): Promise<Asked> {
+  async #connect(index: number, timeout: number): Promise<Client> {
     if (this.#open?.index === index && this.#open.client.isReady) return this.#open.client
-    this.#leave()
+    this.#disconnect()
     const { createClient } = await import('@redis/client')
     const { redis, interval } = this.#settings
     const { username, password } = this.#sentinel
-    const timeouts = { connectTimeout: patience, socketTimeout: patience + interval * 2 }
+    const timeouts = { connectTimeout: timeout, socketTimeout: timeout + interval * 2 }
     const socket = { ...redis.addresses[index], ...timeouts, reconnectStrategy: false as const }
     const client = createClient({
       // Not every Sentinel supports HELLO.
@@ -115,13 +115,13 @@ export class Sentinels {
       commandOptions: { timeout: 0 },
     })
     client.on('error', () => undefined)
-    const asked = client as unknown as Asked
-    this.#open = { index, client: asked }
-    await within(client.connect(), patience)
-    return asked
+    const opened = client as unknown as Client
+    this.#open = { index, client: opened }
+    await within(client.connect(), timeout)
+    return opened
   }
 
-  #leave() {
+  #disconnect() {
     this.#open?.client.destroy()
     this.#open = undefined
   }

@@ -44,9 +44,9 @@ function merge(host: Host, options: RedisSettings): RedisSettings {
   return 'url' in own || 'cluster' in own || 'sentinel' in own ? own : { ...host.config.section('redis'), ...own }
 }
 
-type Stop = (why: string) => StartError
+type CreateError = (why: string) => StartError
 
-interface Place extends RedisAddress {
+interface Endpoint extends RedisAddress {
   readonly secure: boolean
   readonly username: string | undefined
   readonly password: string | undefined
@@ -59,35 +59,35 @@ const OTHER_SCHEMES: ReadonlyArray<readonly [RegExp, string]> = [
   [/cluster/, "write redis: { cluster: ['redis://...'] } for a Redis Cluster"],
 ]
 
-function checkScheme(text: string, stop: Stop) {
+function checkScheme(text: string, stop: CreateError) {
   const [, scheme = ''] = /^([a-z][a-z0-9+.-]*):/i.exec(text.trim()) ?? []
   if (/^rediss?$/i.test(scheme)) return
   const [, hint] = OTHER_SCHEMES.find(([pattern]) => pattern.test(scheme.toLowerCase())) ?? []
   if (hint !== undefined) throw stop(`the URL of Redis begins with ${scheme}: ${hint}`)
   if (URL.canParse(text)) throw stop('the URL of Redis must begin with redis://, or rediss:// for TLS')
-  throw stop(`the URL of Redis is invalid; write redis://host:6379, or rediss:// for TLS; ${HOW_PASSWORD}`)
+  throw stop(`the URL of Redis is invalid; write redis://host:6379, or rediss:// for TLS; ${PASSWORD_HINT}`)
 }
 
 /** Messages contain nothing of the URL, which can contain a password. */
-const HOW_PASSWORD = 'percent-encode special characters of its password, or use redis.password'
+const PASSWORD_HINT = 'percent-encode special characters of its password, or use redis.password'
 
-function readCredential(encoded: string, stop: Stop): string | undefined {
+function readCredential(encoded: string, stop: CreateError): string | undefined {
   try {
     return decodeURIComponent(encoded) || undefined
   } catch {
-    throw stop(`the URL of Redis contains an invalid % sequence; ${HOW_PASSWORD}`)
+    throw stop(`the URL of Redis contains an invalid % sequence; ${PASSWORD_HINT}`)
   }
 }
 
-function readUrl(text: string, stop: Stop): Place {
+function readUrl(text: string, stop: CreateError): Endpoint {
   checkScheme(text, stop)
   if (!URL.canParse(text)) {
-    throw stop(`the URL of Redis is invalid; write redis://host:6379, or rediss:// for TLS; ${HOW_PASSWORD}`)
+    throw stop(`the URL of Redis is invalid; write redis://host:6379, or rediss:// for TLS; ${PASSWORD_HINT}`)
   }
   const url = new URL(text)
   const database = url.pathname.slice(1)
   if (!/^\d{0,9}$/.test(database)) {
-    throw stop(`the path in the URL of Redis is not a database number; ${HOW_PASSWORD}`)
+    throw stop(`the path in the URL of Redis is not a database number; ${PASSWORD_HINT}`)
   }
   return {
     host: url.hostname.replace(/^\[(.*)\]$/, '$1'),
@@ -100,7 +100,7 @@ function readUrl(text: string, stop: Stop): Place {
 }
 
 /** Makes paths absolute and checks the files, which are read again for each connection. */
-function resolveTls({ tls = {} }: RedisSettings, { config: { directory } }: Host, stop: Stop): RedisTls {
+function resolveTls({ tls = {} }: RedisSettings, { config: { directory } }: Host, stop: CreateError): RedisTls {
   const { servername, ...files } = tls
   if ((files.cert === undefined) !== (files.key === undefined))
     throw stop('redis.tls.cert and redis.tls.key go together')
@@ -116,18 +116,18 @@ function resolveTls({ tls = {} }: RedisSettings, { config: { directory } }: Host
   return found
 }
 
-function readPlaces({ url, cluster, sentinel }: RedisSettings, stop: Stop) {
+function readEndpoints({ url, cluster, sentinel }: RedisSettings, stop: CreateError) {
   const given = Object.entries({ url, cluster, sentinel }).flatMap(([key, value]) => (value === undefined ? [] : [key]))
   if (given.length > 1) throw stop(`redis has a ${given.join(' and a ')}; set one of them`)
   const urls = cluster ?? sentinel?.addresses ?? (url === undefined ? [] : [url])
   const places = urls.map(text => readUrl(text, stop))
   const [first, ...rest] = places
   if (!first) throw stop("no Redis is configured; add redis: { url: 'redis://127.0.0.1:6379' } to the config")
-  const alike = rest.every(({ secure, username, password }) => {
+  const isUniform = rest.every(({ secure, username, password }) => {
     return secure === first.secure && username === first.username && password === first.password
   })
   const which = sentinel ? 'addresses of redis.sentinel' : 'nodes of redis.cluster'
-  if (!alike) throw stop(`the ${which} need one scheme, user and password`)
+  if (!isUniform) throw stop(`the ${which} need one scheme, user and password`)
   const isNumbered = places.some(({ database }) => database !== 0)
   if (cluster && isNumbered) throw stop('a Redis Cluster has no numbered databases')
   if (sentinel && isNumbered) throw stop('a Sentinel has no numbered databases: write redis.sentinel.database')
@@ -143,13 +143,13 @@ export function resolveRedis(host: Host, options: RedisSettings): ResolvedRedis 
   const stop = (why: string) => new StartError('MH2302', why, { exitCode: 2, at })
   const given = merge(host, options)
   const { sentinel, keyPrefix = REDIS_DEFAULTS.keyPrefix } = given
-  const { places, name } = readPlaces(given, stop)
+  const { places, name } = readEndpoints(given, stop)
   const [first] = places
   if (given.tls && !first.secure) throw stop('redis.tls requires a rediss:// URL')
   const commandTimeout = parseDuration(given.commandTimeout ?? REDIS_DEFAULTS.commandTimeout)
   if (commandTimeout < MIN_TIMEOUT) throw stop(`redis.commandTimeout is less than ${MIN_TIMEOUT} ms`)
   // Credentials in the URL of a Sentinel apply only to the Sentinel.
-  const { username, password } = sentinel ? {} : (first as Partial<Place>)
+  const { username, password } = sentinel ? {} : (first as Partial<Endpoint>)
   const database = sentinel?.database ?? first.database
   return {
     addresses: places.map(({ host: at, port }) => ({ host: at, port })),

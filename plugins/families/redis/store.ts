@@ -10,14 +10,14 @@ import { isMomentary, isRefused, RedisTimeout } from './failures.ts'
 import { READ, TRANSACT } from './store-scripts.ts'
 
 /** First retry delay, milliseconds, doubled for each attempt. */
-const FIRST_PAUSE = 20
-const LONGEST_PAUSE = 320
+const MIN_PAUSE = 20
+const MAX_PAUSE = 320
 
 /** Hash tags cannot be empty or contain a brace. */
-const tagOf = (partition: string) =>
+const hashTag = (partition: string) =>
   /^[\w.:-]+$/.test(partition) ? partition : `#${hash('sha256', partition, 'base64url')}`
 
-const numberOf = (text: string | undefined) =>
+const parseScore = (text: string | undefined) =>
   text?.endsWith('inf') ? (text.startsWith('-') ? Number.NEGATIVE_INFINITY : Number.POSITIVE_INFINITY) : Number(text)
 
 const wellFormedText = (text: string) => text.replace(/\p{Surrogate}/gu, '\ufffd')
@@ -63,7 +63,7 @@ function readAnswer(query: Query, [first, list]: Answer, now: number) {
   if ('sortedSet' in query) {
     const members = Array.from({ length: (list ?? []).length / 2 }, (_, index) => ({
       member: list?.[2 * index] ?? '',
-      score: numberOf(list?.[2 * index + 1]),
+      score: parseScore(list?.[2 * index + 1]),
     }))
     return { members, size: Number(first), now }
   }
@@ -88,20 +88,20 @@ const isRepeatable = (steps: readonly Step[]) =>
 
 /** Creates the store of all nodes with this connection. */
 export function redisStore(redis: RedisConnection): Store {
-  const keysOf = (partition: string, parts: readonly (Step | Query)[]) =>
+  const createKeys = (partition: string, parts: readonly (Step | Query)[]) =>
     parts.map(part => {
       const [kind, key] =
         'record' in part ? ['r', part.record] : 'log' in part ? ['l', part.log] : ['s', part.sortedSet]
-      return redis.key(`{${tagOf(partition)}}`, kind, key)
+      return redis.key(`{${hashTag(partition)}}`, kind, key)
     })
 
   /** Repeats an attempt until the time-out; `left`: milliseconds. */
-  async function persist<Value>(
+  async function retry<Value>(
     attempt: (left: number) => Promise<Value | undefined>,
     canRepeat: (error: unknown) => boolean,
   ): Promise<Value> {
     const end = performance.now() + redis.commandTimeout
-    for (let wait = FIRST_PAUSE; ; wait = Math.min(2 * wait, LONGEST_PAUSE)) {
+    for (let wait = MIN_PAUSE; ; wait = Math.min(2 * wait, MAX_PAUSE)) {
       const left = end - performance.now()
       if (left <= 0) throw storeUnavailable({ cause: new RedisTimeout(redis.commandTimeout) })
       try {
@@ -122,17 +122,17 @@ export function redisStore(redis: RedisConnection): Store {
       const reply = (await redis.evaluate(script, keys, [deadline, ...args], left)) as readonly unknown[]
       if (reply[0] !== 'late') return reply
     }
-    await redis.run(() => redis.askTime(), left)
+    await redis.run(() => redis.readTime(), left)
     return undefined
   }
 
   return {
     shared: true,
     async transact(partition, steps): Promise<Outcome> {
-      const keys = keysOf(partition, steps)
+      const keys = createKeys(partition, steps)
       const args = [writeJson(steps)]
       const repeatable = isRepeatable(steps)
-      const reply = await persist(
+      const reply = await retry(
         left => evaluateInTime(TRANSACT, keys, args, left),
         error => repeatable || isRefused(error),
       )
@@ -145,18 +145,18 @@ export function redisStore(redis: RedisConnection): Store {
     },
     async read<const Queries extends readonly Query[]>(partition: string, queries: Queries) {
       const args = [writeJson(queries)]
-      const [now, ...answers] = await persist(
-        async left => (await redis.evaluate(READ, keysOf(partition, queries), args, left)) as [string, ...Answer[]],
+      const [now, ...answers] = await retry(
+        async left => (await redis.evaluate(READ, createKeys(partition, queries), args, left)) as [string, ...Answer[]],
         () => true,
       )
       const found = queries.map((query, index) => readAnswer(query, answers[index] ?? [], Number(now)))
       return found as unknown as ReadAnswers<Queries>
     },
     onReturn(listener) {
-      let wasHere = redis.healthy
+      let wasReady = redis.healthy
       redis.onChange(healthy => {
-        if (healthy && wasHere) listener()
-        wasHere ||= healthy
+        if (healthy && wasReady) listener()
+        wasReady ||= healthy
       })
     },
   }

@@ -5,7 +5,7 @@ import type { StreamLimits } from '../../../core/transport.ts'
 
 const EVERYWHERE = 'every node'
 
-export function demandSecrets(
+export function requireSecrets(
   { config: { at }, ownKeys, report }: InternalHost,
   why: string,
   where = EVERYWHERE,

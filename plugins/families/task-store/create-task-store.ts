@@ -8,6 +8,7 @@
 import { randomUUID } from 'node:crypto'
 import { HostError } from '../../../core/index.ts'
 import type { Members, RecordStep, SetStep, Step, Store } from '../../../core/store.ts'
+import { ChangeLog, type ChangeSettings, changeStep, TASKS } from './task-changes.ts'
 import {
   answerField,
   keyOf,
@@ -21,23 +22,22 @@ import {
   sizeOfTask,
   type TaskFacts,
 } from './task-fields.ts'
-import { newsStep, TASKS, TaskNewsLog, type TaskNewsParts } from './task-news.ts'
 import {
-  type AnswerRoom,
+  type AnswerLimits,
+  type ByteLimits,
   hasEnded,
   type NewTask,
   type QueueDepth,
   type QueueOffer,
   SMALL_OUTCOME,
   shareOf,
-  type TaskBounds,
+  type TaskChange,
   type TaskEnd,
   type TaskLease,
-  type TaskNews,
+  type TaskLimits,
   type TaskQuestion,
   type TaskRecord,
   type TaskRefusal,
-  type TaskRoom,
   type TaskState,
   type TaskSummary,
 } from './task-store.ts'
@@ -55,8 +55,8 @@ const MAX_QUEUES = 10_000
 /** Remembered claims with an unknown outcome. */
 const MAX_LOST = 100
 /** Milliseconds within which a failure is a broken connection. */
-const SOON = 3_000
-const ATTEMPTS = 3
+const REPLY_TIME = 3_000
+const RETRIES = 3
 const WEEK = 7 * 86_400_000
 
 /** Thrown if the store possibly made the change, but its reply was lost. */
@@ -84,7 +84,7 @@ interface Change<Value> {
   readonly failed?: (step: string) => void
 }
 
-const orFull = async (changing: Promise<boolean | TaskRefusal>): Promise<boolean> => {
+const requireSpace = async (changing: Promise<boolean | TaskRefusal>): Promise<boolean> => {
   const done = await changing
   if (typeof done === 'boolean') return done
   throw new HostError('unavailable', { detail: 'the task log is full', headers: { 'Retry-After': '10' } })
@@ -102,7 +102,7 @@ const taskStep = ({ key, version }: TaskFacts, now: number, step: Partial<Record
  * Removes a task from its queue, or from the running ones. Changes of running tasks begin with a removal, so that a full database
  * can execute them.
  */
-function leave({ id, holderKey, queueKey, state }: TaskFacts): Plan {
+function leaveQueue({ id, holderKey, queueKey, state }: TaskFacts): Plan {
   const from = (sortedSet: string): SetStep => ({ sortedSet, remove: [id] })
   if (state === 'queued') return { lane: from(`lane:${holderKey}:${queueKey}`), queued: from(`queued:${queueKey}`) }
   if (state !== 'running') return {}
@@ -112,7 +112,7 @@ function leave({ id, holderKey, queueKey, state }: TaskFacts): Plan {
 type PlacedTask = Pick<TaskFacts, 'id' | 'queue' | 'holderKey' | 'queueKey' | 'serial' | 'createdAt'>
 
 /** `isWaiting`: whether the holder has a turn already. */
-const join = (task: PlacedTask, turn: number, isWaiting: boolean): Plan => ({
+const enqueue = (task: PlacedTask, turn: number, isWaiting: boolean): Plan => ({
   lane: { sortedSet: `lane:${task.holderKey}:${task.queueKey}`, put: { [task.id]: task.serial } },
   queued: { sortedSet: `queued:${task.queueKey}`, put: { [task.id]: task.createdAt } },
   queues: { sortedSet: 'queues', put: { [task.queue]: { now: 0 } } },
@@ -132,25 +132,25 @@ class Tasks {
   /** True if other nodes use the same store. `host`: only the workers of this host. */
   readonly shared
   readonly #store: Store
-  readonly #news: TaskNewsLog
+  readonly #changes: ChangeLog
   readonly #mostBytes: number
   readonly #lost = { claim: new Map<string, string>(), lapsed: new Map<string, string>() }
   #claiming: Promise<unknown> = Promise.resolve()
   /** Milliseconds, longer than the lifetime of any task. */
-  #lasting = WEEK
+  #maxTtl = WEEK
 
-  constructor(store: Store, news: TaskNewsLog, mostBytes: number) {
+  constructor(store: Store, news: ChangeLog, mostBytes: number) {
     this.shared = store.shared
     this.#store = store
-    this.#news = news
+    this.#changes = news
     this.#mostBytes = mostBytes
   }
 
   /** Reports every stored change on any node; undefined if changes may have been missed. Expiry is not reported. */
-  readonly watch = (tell: (news: TaskNews | undefined) => void) => this.#news.watch(tell)
+  readonly watch = (tell: (news: TaskChange | undefined) => void) => this.#changes.watch(tell)
 
   /** Queues a task behind the holder's other tasks. Idempotent for an existing id. */
-  readonly create = (task: NewTask, bounds: TaskBounds) => this.#persist(() => this.#create(task, bounds))
+  readonly create = (task: NewTask, bounds: TaskLimits) => this.#persist(() => this.#create(task, bounds))
 
   readonly get = async (id: string): Promise<TaskRecord | undefined> => {
     const key = keyOf(id)
@@ -164,7 +164,7 @@ class Tasks {
     return facts.until > small.now ? readTask(facts, work?.fields, outcome?.fields) : undefined
   }
 
-  readonly look = async (id: string): Promise<TaskSummary | undefined> => {
+  readonly getSummary = async (id: string): Promise<TaskSummary | undefined> => {
     const [small] = await this.#store.read(TASKS, [{ record: `t:${keyOf(id)}` }])
     const facts = small && readFacts(small.fields)
     return facts && facts.until > small.now ? facts.summary : undefined
@@ -235,10 +235,10 @@ class Tasks {
       if (facts.state === 'queued' && facts.fence === lease.fence) return true
       if (!isHeld(facts, lease)) return false
       const task = taskStep(facts, now, { set: { state: 'queued' }, unset: ['claim'] })
-      const queued = join(facts, serial + 1, isWaiting)
+      const queued = enqueue(facts, serial + 1, isWaiting)
       const sums = { record: 'sums', add: { serial: 1 } }
       return {
-        plan: { ...leave(facts), task, ...queued, sums },
+        plan: { ...leaveQueue(facts), task, ...queued, sums },
         state: 'queued',
         done: true,
         failed: step => {
@@ -250,7 +250,7 @@ class Tasks {
 
   /** Rejects with `unavailable` if the store is full, like `ask`. */
   readonly note = (lease: TaskLease, note: string) =>
-    orFull(
+    requireSpace(
       this.#change<boolean | TaskRefusal>(lease.id, false, ({ facts, now }) => {
         if (!isHeld(facts, lease)) return false
         return this.#grow(facts, now, sizeOf(note) - sizeOf(facts.note), {}, { set: { note } })
@@ -259,7 +259,7 @@ class Tasks {
 
   /** Idempotent for an existing key. */
   readonly ask = (lease: TaskLease, question: Pick<TaskQuestion, 'key' | 'text'>) =>
-    orFull(
+    requireSpace(
       this.#change<boolean | TaskRefusal>(lease.id, false, ({ facts, work, now }) => {
         if (!isHeld(facts, lease)) return false
         if (readQuestions(facts, work).some(({ key }) => key === question.key)) return true
@@ -270,7 +270,7 @@ class Tasks {
     )
 
   /** Stores responses to open requests and returns their number. All or nothing if space is short. */
-  readonly answer = (id: string, answers: Readonly<Record<string, string>>, room: AnswerRoom = {}) =>
+  readonly answer = (id: string, answers: Readonly<Record<string, string>>, room: AnswerLimits = {}) =>
     this.#change<number | TaskRefusal | 'task'>(id, 0, ({ facts, work, now }, again) => {
       const questions = readQuestions(facts, work)
       const taken = questions.flatMap(({ key, answer }, index) =>
@@ -293,12 +293,12 @@ class Tasks {
    * Ends a task, which is kept for at least `ttl` more milliseconds. Idempotent for one fence. If the result does not fit,
    * nothing changes and the refusal is returned.
    */
-  readonly end = (lease: TaskLease, { state, outcome }: TaskEnd, ttl: number, room: TaskRoom = {}) =>
+  readonly end = (lease: TaskLease, { state, outcome }: TaskEnd, ttl: number, room: ByteLimits = {}) =>
     this.#change<boolean | TaskRefusal>(lease.id, false, ({ facts, now }) => {
       if (facts.fence !== lease.fence) return false
       if (hasEnded(facts.state)) return true
       if (facts.state !== 'running') return false
-      this.#lasting = Math.max(this.#lasting, ttl + WEEK)
+      this.#maxTtl = Math.max(this.#maxTtl, ttl + WEEK)
       const limits = sizeOf(outcome) > SMALL_OUTCOME ? room : undefined
       const until = Math.max(facts.until, now + Math.ceil(ttl))
       return { plan: this.#end(facts, now, { state, outcome, until, limits }), state, done: true }
@@ -342,7 +342,7 @@ class Tasks {
 
   /** Everything but the large texts of tasks lasts longer than the tasks. */
   async #transact(steps: readonly Step[], durability?: 'relaxed') {
-    const ttl = this.#lasting
+    const ttl = this.#maxTtl
     const lasting = steps.map(step => {
       if ('log' in step) return { ...step, ttl }
       if ('sortedSet' in step) return step.put ? { ...step, ttl } : step
@@ -352,7 +352,7 @@ class Tasks {
     try {
       return await this.#store.transact(TASKS, lasting, durability)
     } catch (error) {
-      const isLost = HostError.is(error) && error.kind === 'unavailable' && performance.now() - startedAt < SOON
+      const isLost = HostError.is(error) && error.kind === 'unavailable' && performance.now() - startedAt < REPLY_TIME
       throw isLost ? new LostReply(error) : error
     }
   }
@@ -364,18 +364,18 @@ class Tasks {
         return await work(attempt > 1)
       } catch (error) {
         if (!(error instanceof LostReply)) throw error
-        if (attempt === ATTEMPTS) throw error.cause
+        if (attempt === RETRIES) throw error.cause
       }
     }
   }
 
-  async #create(task: NewTask, bounds: TaskBounds): Promise<'created' | TaskRefusal> {
+  async #create(task: NewTask, bounds: TaskLimits): Promise<'created' | TaskRefusal> {
     const { id, holder, owner, queue, body } = task
     const numbered = await this.#transact([{ record: 'sums', add: { serial: 1 }, know: 0 }])
     const serial = Number(numbered.done ? numbered.results[0]?.fields?.['serial'] : 0)
     const { now } = numbered
     const ttl = Math.max(1, Math.ceil(task.ttl))
-    this.#lasting = Math.max(this.#lasting, ttl + WEEK)
+    this.#maxTtl = Math.max(this.#maxTtl, ttl + WEEK)
     const [key, holderKey, queueKey, until] = [keyOf(id), nameOf(holder), nameOf(queue), now + ttl]
     const bytes = sizeOfTask(task) + sizeOf(body)
     const counts = { open: 0, version: 1, fence: 0, runs: 0, bytes, asked: 0, beats: 0 }
@@ -393,7 +393,7 @@ class Tasks {
           ...this.#count(holderKey, bytes, bounds),
           ends: { sortedSet: 'ends', most: bounds.kept - 1, put: { [id]: until } },
           work: { record: `w:${key}`, set: { body }, ttl },
-          ...join(placed, serial, isWaiting),
+          ...enqueue(placed, serial, isWaiting),
         },
         { id, queue, state: 'queued' },
       )
@@ -414,9 +414,9 @@ class Tasks {
   /** Applies the steps and reports the change. Returns the name of the step whose condition does not hold. */
   async #apply(plan: Plan, news: { id: string; queue: string; state: TaskState }): Promise<string | undefined> {
     const named = Object.entries(plan).flatMap(([name, step]) => (step ? [[name, step] as const] : []))
-    const outcome = await this.#transact([...named.map(([, step]) => step), newsStep(news)])
+    const outcome = await this.#transact([...named.map(([, step]) => step), changeStep(news)])
     if (!outcome.done) return named[outcome.step]?.[0] ?? 'news'
-    this.#news.changed(outcome.results.at(-1)?.last ?? 0, news)
+    this.#changes.changed(outcome.results.at(-1)?.last ?? 0, news)
     return undefined
   }
 
@@ -454,7 +454,7 @@ class Tasks {
   }
 
   /** Counts bytes; `room` limits growth. */
-  #count(holderKey: string, bytes: number, room: TaskRoom | undefined): Plan {
+  #count(holderKey: string, bytes: number, room: ByteLimits | undefined): Plan {
     if (bytes === 0) return {}
     const limit = (most: number) => (room && bytes > 0 ? { most: { bytes: most } } : {})
     const each = limit(shareOf(this.#mostBytes, room))
@@ -468,7 +468,7 @@ class Tasks {
     facts: TaskFacts,
     now: number,
     bytes: number,
-    room: TaskRoom,
+    room: ByteLimits,
     step: Pick<RecordStep, 'set' | 'add'>,
     more: Plan = {},
   ) {
@@ -487,7 +487,7 @@ class Tasks {
     const bytes = sizeOfTask(facts) + sizeOf(outcome)
     const set = { state, until: String(until), bytes: String(bytes), open: '0', asked: '0' }
     return {
-      ...leave(facts),
+      ...leaveQueue(facts),
       task: taskStep(facts, now, { set, unset: ['claim'], add }),
       work: { record: `w:${key}`, delete: true },
       outcome: outcome === undefined ? undefined : { record: `o:${key}`, set: { outcome }, ttl: until - now },
@@ -532,7 +532,7 @@ class Tasks {
         { sortedSet: `running:${nameOf(queue)}`, limit: 0 },
       ])
       const [sums, ...found] = await this.#store.read(TASKS, [{ record: 'sums' }, ...sets])
-      let met = false
+      let conflicted = false
       for (const [index, offer] of offers.entries()) {
         const [turns, running] = found.slice(2 * index, 2 * index + 2) as readonly Members[]
         if (!turns || !running || turns.size === 0 || running.size >= offer.running) continue
@@ -540,10 +540,10 @@ class Tasks {
         if (!picked) continue
         const claimed = await this.#takeFirst(picked, offer, lease, Number(sums?.fields['serial'] ?? 0), turns.now)
         if (typeof claimed === 'object') return claimed
-        met = true
+        conflicted = true
         break
       }
-      if (!met) return undefined
+      if (!conflicted) return undefined
     }
     return undefined
   }
@@ -626,14 +626,14 @@ class Tasks {
       leaseStep(id, lease),
       { record: `w:${key}`, exists: true, know: 0 },
       { record: `t:${key}`, where, set: { state: 'running', updated: String(now), claim }, add, know: 0 },
-      newsStep(news),
+      changeStep(news),
       ...more,
     ]
     try {
       const outcome = await this.#transact(steps)
       if (outcome.done) {
         const [, work, small, log] = outcome.results
-        this.#news.changed(log?.last ?? 0, news)
+        this.#changes.changed(log?.last ?? 0, news)
         const facts = readFacts(small?.fields ?? {})
         if (facts.until > outcome.now) return readTask(facts, work?.fields)
         await this.#drop(id)
@@ -671,7 +671,7 @@ class Tasks {
             ends: { sortedSet: 'ends', remove },
             all: { sortedSet: `all:${facts.holderKey}`, remove },
             open: { sortedSet: `open:${facts.holderKey}`, remove },
-            ...leave(facts),
+            ...leaveQueue(facts),
             ...this.#count(facts.holderKey, -facts.bytes, undefined),
           }
         : {
@@ -694,7 +694,7 @@ interface EndOfTask {
   readonly state: TaskState
   readonly outcome: string | undefined
   readonly until: number
-  readonly limits: TaskRoom | undefined
+  readonly limits: ByteLimits | undefined
 }
 
 interface Picked {
@@ -716,10 +716,10 @@ const isHeld = ({ state, fence }: TaskFacts, lease: TaskLease) => state === 'run
 
 export type TaskStore = Pick<Tasks, keyof Tasks>
 
-export interface TaskStoreSettings extends TaskNewsParts {
+export interface TaskStoreSettings extends ChangeSettings {
   /** Bytes of all tasks. Above it tasks can only end with a small outcome. */
   readonly mostBytes?: number | undefined
 }
 
 export const createTaskStore = (store: Store, { mostBytes, ...parts }: TaskStoreSettings): TaskStore =>
-  new Tasks(store, new TaskNewsLog(store, parts), mostBytes ?? (store.shared ? MAX_BYTES : MEMORY_BYTES))
+  new Tasks(store, new ChangeLog(store, parts), mostBytes ?? (store.shared ? MAX_BYTES : MEMORY_BYTES))

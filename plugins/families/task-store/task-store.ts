@@ -55,12 +55,12 @@ export interface TaskRecord extends TaskSummary, Pick<NewTask, 'body'> {
 }
 
 /** Limits in bytes, as the store counts them. */
-export interface TaskRoom {
+export interface ByteLimits {
   /** Limit of one holder. Default and maximum: a quarter of the store. */
   readonly bytesPerHolder?: number
 }
 
-export interface TaskBounds extends TaskRoom {
+export interface TaskLimits extends ByteLimits {
   readonly openPerHolder: number
   readonly keptPerHolder: number
   readonly kept: number
@@ -72,7 +72,7 @@ export type TaskRefusal = 'holder' | 'full'
 /** Size of a result that is always stored, so that every task can end. Bytes. */
 export const SMALL_OUTCOME = 2_048
 
-export interface AnswerRoom extends TaskRoom {
+export interface AnswerLimits extends ByteLimits {
   /** Limit for all responses to one task. */
   readonly bytesPerTask?: number
 }
@@ -100,13 +100,13 @@ export interface QueueDepth {
   readonly waited: number
 }
 
-export interface TaskNews {
+export interface TaskChange {
   readonly id: string
   readonly queue: string
   readonly state: TaskState
 }
 
-export const shareOf = (all: number, { bytesPerHolder = Number.POSITIVE_INFINITY }: TaskRoom = {}): number =>
+export const shareOf = (all: number, { bytesPerHolder = Number.POSITIVE_INFINITY }: ByteLimits = {}): number =>
   Math.min(bytesPerHolder, Math.floor(all / 4))
 
 export const hasEnded = (state: TaskState): state is TaskEnd['state'] => state !== 'queued' && state !== 'running'

@@ -2,7 +2,7 @@
 import { chmodSync, closeSync, mkdirSync, openSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { faultOf, StoreFault } from './messages.ts'
+import { StoreFailure, toFailure } from './messages.ts'
 import { SCHEMA, SCHEMA_VERSION } from './partition.ts'
 
 export const MEMORY = ':memory:'
@@ -10,14 +10,14 @@ export const MEMORY = ':memory:'
 const APPLICATION = 0x4d435048
 
 /** How long SQLite waits for a lock, milliseconds; transactions.ts retries. */
-const BUSY = { start: 5_000, serving: 1 }
+const BUSY_TIMEOUT = { start: 5_000, serving: 1 }
 
 const LOG_LIMIT = 16 * 1_048_576
 
-const COMPANIONS = ['-wal', '-shm']
+const SUFFIXES = ['-wal', '-shm']
 
 /** Removes access of group and others; returns the previous mode if it changed. */
-export function restrict(file: string): number | undefined {
+export function restrictAccess(file: string): number | undefined {
   const mode = statSync(file, { throwIfNoEntry: false })?.mode
   if (mode === undefined || (mode & 0o077) === 0) return undefined
   chmodSync(file, mode & 0o600)
@@ -26,22 +26,22 @@ export function restrict(file: string): number | undefined {
 
 export function createPrivate(file: string) {
   const folder = dirname(file)
-  const made = mkdirSync(folder, { recursive: true, mode: 0o700 })
-  if (made !== undefined) writeFileSync(join(folder, '.gitignore'), '*\n')
+  const created = mkdirSync(folder, { recursive: true, mode: 0o700 })
+  if (created !== undefined) writeFileSync(join(folder, '.gitignore'), '*\n')
   try {
     closeSync(openSync(file, 'wx', 0o600))
   } catch (error) {
     // Opened only in this case, because closing a descriptor would release the locks of this process.
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
-    if (statSync(file).isDirectory()) throw new StoreFault('path', 'it is a folder')
+    if (statSync(file).isDirectory()) throw new StoreFailure('path', 'it is a folder')
   }
 }
 
 /** SQLite creates other files with the same mode. Returns a function that undoes it for a foreign file. */
 function restrictAll(file: string): () => void {
-  const had = ['', ...COMPANIONS].map(suffix => [`${file}${suffix}`, restrict(`${file}${suffix}`)] as const)
+  const modes = ['', ...SUFFIXES].map(suffix => [`${file}${suffix}`, restrictAccess(`${file}${suffix}`)] as const)
   return () => {
-    for (const [name, mode] of had) {
+    for (const [name, mode] of modes) {
       if (mode !== undefined && statSync(name, { throwIfNoEntry: false })) chmodSync(name, mode)
     }
   }
@@ -50,29 +50,29 @@ function restrictAll(file: string): () => void {
 export const numberOf = (db: DatabaseSync, pragma: string): number =>
   Number(Object.values(db.prepare(`PRAGMA ${pragma}`).get() ?? {})[0])
 
-function checkOwner(db: DatabaseSync): boolean {
+function checkSchema(db: DatabaseSync): boolean {
   if (db.prepare('SELECT count(*) AS tables FROM sqlite_schema').get()?.['tables'] === 0) return true
   if (numberOf(db, 'application_id') !== APPLICATION) {
-    throw new StoreFault('foreign', 'it is a database of another program')
+    throw new StoreFailure('foreign', 'it is a database of another program')
   }
   const version = numberOf(db, 'user_version')
   if (version !== SCHEMA_VERSION) {
-    throw new StoreFault('version', `it has version ${version}, this program supports ${SCHEMA_VERSION}`)
+    throw new StoreFailure('version', `it has version ${version}, this program supports ${SCHEMA_VERSION}`)
   }
   return false
 }
 
 function createTables(db: DatabaseSync) {
   db.exec('BEGIN IMMEDIATE')
-  if (checkOwner(db))
+  if (checkSchema(db))
     db.exec(`${SCHEMA}; PRAGMA application_id = ${APPLICATION}; PRAGMA user_version = ${SCHEMA_VERSION}`)
   db.exec('COMMIT')
 }
 
-function checkWhole(db: DatabaseSync) {
+function checkIntegrity(db: DatabaseSync) {
   const [first] = db.prepare('PRAGMA quick_check(1)').all()
-  const said = String(Object.values(first ?? {})[0])
-  if (said !== 'ok') throw new StoreFault('damaged', said)
+  const result = String(Object.values(first ?? {})[0])
+  if (result !== 'ok') throw new StoreFailure('damaged', result)
 }
 
 export interface Opening {
@@ -81,17 +81,17 @@ export interface Opening {
   readonly isFirst: boolean
 }
 
-/** Opens the database, while no other process of this host does. Throws faults that `faultOf` knows. */
+/** Opens the database, while no other process of this host does. Throws errors that `toFailure` knows. */
 export function openDatabase(file: string, opening: Opening): { readonly db: DatabaseSync; readonly identity: string } {
   if (file === MEMORY) return { db: openRestricted(file, opening), identity: MEMORY }
   // SQLite would write the log of a deleted file into the new one.
-  if (identityOf(file) === NONE) for (const suffix of COMPANIONS) rmSync(`${file}${suffix}`, { force: true })
+  if (readIdentity(file) === MISSING) for (const suffix of SUFFIXES) rmSync(`${file}${suffix}`, { force: true })
   createPrivate(file)
-  const identity = identityOf(file)
-  return { db: openUndoing(file, opening), identity }
+  const identity = readIdentity(file)
+  return { db: openOrRestore(file, opening), identity }
 }
 
-function openUndoing(file: string, opening: Opening): DatabaseSync {
+function openOrRestore(file: string, opening: Opening): DatabaseSync {
   const undo = restrictAll(file)
   try {
     return openRestricted(file, opening)
@@ -104,21 +104,21 @@ function openUndoing(file: string, opening: Opening): DatabaseSync {
 function openRestricted(file: string, { maxSize, isFirst }: Opening): DatabaseSync {
   const db = new DatabaseSync(file)
   try {
-    db.exec(`PRAGMA busy_timeout = ${BUSY.start}`)
-    const isEmpty = checkOwner(db)
+    db.exec(`PRAGMA busy_timeout = ${BUSY_TIMEOUT.start}`)
+    const isEmpty = checkSchema(db)
     if (isEmpty) db.exec('PRAGMA auto_vacuum = INCREMENTAL')
     const mode = db.prepare('PRAGMA journal_mode = WAL').get()?.['journal_mode']
     if (mode !== 'wal' && file !== MEMORY)
-      throw new StoreFault('path', `its file system allows no write-ahead log (${mode})`)
+      throw new StoreFailure('path', `its file system allows no write-ahead log (${mode})`)
     // Overwrites deleted data; `FAST` would leave some in free pages.
     db.exec('PRAGMA secure_delete = ON')
     db.exec(`PRAGMA synchronous = FULL; PRAGMA journal_size_limit = ${LOG_LIMIT}; PRAGMA temp_store = MEMORY`)
     if (isEmpty) createTables(db)
-    if (isFirst) checkWhole(db)
+    if (isFirst) checkIntegrity(db)
     // This statement fails if another program holds the lock.
     if (isFirst) db.exec('BEGIN IMMEDIATE; COMMIT')
     db.exec(`PRAGMA max_page_count = ${Math.ceil(maxSize / numberOf(db, 'page_size'))}`)
-    db.exec(`PRAGMA busy_timeout = ${BUSY.serving}`)
+    db.exec(`PRAGMA busy_timeout = ${BUSY_TIMEOUT.serving}`)
     return db
   } catch (error) {
     db.close()
@@ -127,19 +127,19 @@ function openRestricted(file: string, { maxSize, isFirst }: Opening): DatabaseSy
 }
 
 export function replaceDamaged(file: string): string {
-  const aside = `${file}.damaged-${new Date().toISOString().replaceAll(/[:.]/g, '-')}`
-  for (const suffix of [...COMPANIONS, '']) {
-    if (statSync(`${file}${suffix}`, { throwIfNoEntry: false })) renameSync(`${file}${suffix}`, `${aside}${suffix}`)
+  const target = `${file}.damaged-${new Date().toISOString().replaceAll(/[:.]/g, '-')}`
+  for (const suffix of [...SUFFIXES, '']) {
+    if (statSync(`${file}${suffix}`, { throwIfNoEntry: false })) renameSync(`${file}${suffix}`, `${target}${suffix}`)
   }
-  return aside
+  return target
 }
 
-const NONE = 'none'
+const MISSING = 'none'
 
 /** Identifies the file of this name while it is open: the value changes if the file was deleted or replaced. */
-export function identityOf(file: string): string {
-  const found = statSync(file, { bigint: true, throwIfNoEntry: false })
-  return found ? `${found.dev}:${found.ino}` : NONE
+export function readIdentity(file: string): string {
+  const stats = statSync(file, { bigint: true, throwIfNoEntry: false })
+  return stats ? `${stats.dev}:${stats.ino}` : MISSING
 }
 
 export function closeDatabase(db: DatabaseSync): void {
@@ -147,7 +147,7 @@ export function closeDatabase(db: DatabaseSync): void {
     db.exec('PRAGMA wal_checkpoint(TRUNCATE)')
   } catch (error) {
     // The next start reads the log.
-    if (faultOf(error).word === 'bug') throw error
+    if (toFailure(error).code === 'bug') throw error
   } finally {
     db.close()
   }

@@ -2,17 +2,17 @@
 import { statfsSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads'
-import { joinCrew } from './crew.ts'
-import { closeDatabase, identityOf, MEMORY, openDatabase, replaceDamaged } from './database.ts'
+import { closeDatabase, MEMORY, openDatabase, readIdentity, replaceDamaged } from './database.ts'
+import { acquireHostLock } from './host-lock.ts'
 import {
   type Answer,
   type Batch,
-  type Fault,
-  faultOf,
-  type News,
-  type Order,
-  StoreFault,
+  type Command,
+  type Failure,
+  StoreFailure,
+  type ThreadEvent,
   type ThreadSettings,
+  toFailure,
 } from './messages.ts'
 import { createTransactions } from './transactions.ts'
 import { createUpkeep } from './upkeep.ts'
@@ -22,36 +22,36 @@ if (!parentPort) throw new Error('this file is for a thread')
 const port = parentPort
 
 /** Interval of upkeep steps, milliseconds; `busy` if there is more to do. */
-const PACE = { quiet: 1_000, busy: 50 }
-const MOST = 1_000
+const INTERVALS = { quiet: 1_000, busy: 50 }
+const MAX_BATCH = 1_000
 /** Bytes written to check whether there is room. */
 const PROBE = 65_536
 
-const tell = (news: News) => port.postMessage(news)
+const post = (news: ThreadEvent) => port.postMessage(news)
 
 const LOCK = `${settings.file}.lock`
 
-const isDamage = (fault: Fault | undefined) => fault?.word === 'damaged' || fault?.word === 'alien'
+const isDamage = (failure: Failure | undefined) => failure?.code === 'damaged' || failure?.code === 'alien'
 
-function openWhole(isFirst: boolean) {
+function openOrReplace(isFirst: boolean) {
   const { file, ifDamaged, maxSize } = settings
   try {
     return { ...openDatabase(file, { maxSize, isFirst }), replaced: undefined }
   } catch (error) {
-    if (!isFirst || ifDamaged === 'stop' || !isDamage(faultOf(error))) throw error
+    if (!isFirst || ifDamaged === 'stop' || !isDamage(toFailure(error))) throw error
     const replaced = replaceDamaged(file)
     return { ...openDatabase(file, { maxSize, isFirst: false }), replaced }
   }
 }
 
 function open() {
-  const { file, crew, maxSize } = settings
+  const { file, hostId, maxSize } = settings
   const { value, lock, leave } =
     file === MEMORY
-      ? { value: openWhole(false), lock: MEMORY, leave: () => undefined }
-      : joinCrew(LOCK, crew, openWhole)
+      ? { value: openOrReplace(false), lock: MEMORY, leave: () => undefined }
+      : acquireHostLock(LOCK, hostId, openOrReplace)
   const { db } = value
-  const transactions = createTransactions(db, committed => tell({ news: 'committed', committed }))
+  const transactions = createTransactions(db, committed => post({ type: 'committed', committed }))
   const upkeep = createUpkeep(db, maxSize, transactions.write)
   return { ...value, transactions, upkeep, lock, leave }
 }
@@ -59,13 +59,13 @@ function open() {
 type Opened = ReturnType<typeof open>
 
 let opened: Opened | undefined
-let trouble: Fault | undefined
+let lastFailure: Failure | undefined
 let timer: NodeJS.Timeout | undefined
 
-function judge(fault: Fault | undefined) {
-  if (fault?.word === trouble?.word) return
-  trouble = fault
-  tell({ news: 'trouble', fault })
+function setFailure(failure: Failure | undefined) {
+  if (failure?.code === lastFailure?.code) return
+  lastFailure = failure
+  post({ type: 'trouble', failure })
 }
 
 function close() {
@@ -79,37 +79,37 @@ function close() {
 }
 
 /** Throws if another program deleted or replaced the file or its lock: writes would be lost. */
-function checkPlace() {
+function checkIdentity() {
   if (!opened || opened.lock === MEMORY) return
-  if (identityOf(settings.file) === opened.identity && identityOf(LOCK) === opened.lock) return
-  throw new StoreFault('moved', 'another program deleted or replaced it')
+  if (readIdentity(settings.file) === opened.identity && readIdentity(LOCK) === opened.lock) return
+  throw new StoreFailure('moved', 'another program deleted or replaced it')
 }
 
-function run(asks: Batch['asks']): readonly Answer[] {
+function run(operations: Batch['operations']): readonly Answer[] {
   try {
-    checkPlace()
+    checkIdentity()
   } catch (error) {
-    const fault = faultOf(error)
-    judge(fault)
-    return asks.map(() => ({ fault }))
+    const failure = toFailure(error)
+    setFailure(failure)
+    return operations.map(() => ({ failure }))
   }
-  if (trouble && isDamage(trouble)) return asks.map(() => ({ fault: trouble as Fault }))
-  return opened?.transactions.run(asks) ?? []
+  if (lastFailure && isDamage(lastFailure)) return operations.map(() => ({ failure: lastFailure as Failure }))
+  return opened?.transactions.run(operations) ?? []
 }
 
-function judgeBy(answers: readonly Answer[]) {
-  const found = answers.find(answer => 'fault' in answer && !['late', 'bug'].includes(answer.fault.word))
-  if (found && 'fault' in found) judge(found.fault)
+function setFailureFrom(answers: readonly Answer[]) {
+  const found = answers.find(answer => 'failure' in answer && !['late', 'bug'].includes(answer.failure.code))
+  if (found && 'failure' in found) setFailure(found.failure)
 }
 
 function serve(batches: readonly Batch[]) {
-  const asks = batches.flatMap(batch => batch.asks)
+  const queue = batches.flatMap(batch => batch.operations)
   const answers: Answer[] = []
-  for (let from = 0; from < asks.length; from += MOST) answers.push(...run(asks.slice(from, from + MOST)))
-  judgeBy(answers)
+  for (let from = 0; from < queue.length; from += MAX_BATCH) answers.push(...run(queue.slice(from, from + MAX_BATCH)))
+  setFailureFrom(answers)
   let from = 0
-  for (const { batch, asks: own } of batches) {
-    tell({ news: 'answers', batch, answers: answers.slice(from, from + own.length) })
+  for (const { batch, operations: own } of batches) {
+    post({ type: 'answers', batch, answers: answers.slice(from, from + own.length) })
     from += own.length
   }
   makeRoom()
@@ -119,57 +119,57 @@ function makeRoom() {
   try {
     if (opened?.upkeep.isNearlyFull()) opened.upkeep.step()
   } catch (error) {
-    judge(faultOf(error))
+    setFailure(toFailure(error))
   }
 }
 
-function isTight(): boolean {
+function isDiskFull(): boolean {
   const { file } = settings
   if (file === MEMORY) return false
   const { bavail, bsize } = statfsSync(dirname(file))
   return bavail * bsize < PROBE
 }
 
-function probe({ transactions, db }: Opened) {
+function probeDisk({ transactions, db }: Opened) {
   transactions.write(() => {
     db.exec(`INSERT INTO probe VALUES (1, zeroblob(${PROBE})) ON CONFLICT DO UPDATE SET filler = excluded.filler`)
     db.exec('DELETE FROM probe')
   }, 'durable')
 }
 
-function keepUp() {
+function runUpkeep() {
   let more = false
   try {
-    checkPlace()
-    if (opened && !isDamage(trouble)) {
+    checkIdentity()
+    if (opened && !isDamage(lastFailure)) {
       more = opened.upkeep.step()
-      if (trouble || isTight()) probe(opened)
-      tell({ news: 'size', bytes: opened.upkeep.bytes, evicted: opened.upkeep.evicted })
-      judge(undefined)
+      if (lastFailure || isDiskFull()) probeDisk(opened)
+      post({ type: 'size', bytes: opened.upkeep.bytes, evicted: opened.upkeep.evicted })
+      setFailure(undefined)
     }
   } catch (error) {
-    judge(faultOf(error))
+    setFailure(toFailure(error))
   }
-  timer = setTimeout(keepUp, more ? PACE.busy : PACE.quiet)
+  timer = setTimeout(runUpkeep, more ? INTERVALS.busy : INTERVALS.quiet)
 }
 
-function begin() {
+function start() {
   try {
     opened = open()
-    tell({ news: 'open', replaced: opened.replaced })
+    post({ type: 'open', replaced: opened.replaced })
   } catch (error) {
-    tell({ news: 'failed', fault: faultOf(error) })
+    post({ type: 'failed', failure: toFailure(error) })
     port.close()
     return
   }
-  port.on('message', (first: Batch | Order) => {
+  port.on('message', (first: Batch | Command) => {
     const waiting = [first]
     for (let next = receiveMessageOnPort(port); next; next = receiveMessageOnPort(port)) waiting.push(next.message)
     const batches = waiting.filter(message => typeof message !== 'string')
     if (batches.length > 0) serve(batches)
     if (waiting.includes('close')) end()
   })
-  keepUp()
+  runUpkeep()
 }
 
 function end() {
@@ -177,9 +177,9 @@ function end() {
   try {
     close()
   } finally {
-    tell({ news: 'closed' })
+    post({ type: 'closed' })
     port.close()
   }
 }
 
-begin()
+start()

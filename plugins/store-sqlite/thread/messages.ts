@@ -1,17 +1,17 @@
-// Messages between the host and the thread with the file, and the faults of SQLite and the system.
+// Messages between the host and the thread with the file, and the failures of SQLite and the system.
 
 export interface ThreadSettings {
   /** An absolute path, or `:memory:`. */
   readonly file: string
   /** A name for the processes that share the file. */
-  readonly crew: string
+  readonly hostId: string
   readonly ifDamaged: 'stop' | 'replace'
   /** Maximum size of the file, bytes. */
   readonly maxSize: number
 }
 
 /** One operation. It must start before `deadline` (by `clock`). */
-export interface Ask {
+export interface Operation {
   readonly name: 'transact' | 'read'
   readonly args: readonly unknown[]
   readonly deadline: number
@@ -19,12 +19,12 @@ export interface Ask {
 
 export interface Batch {
   readonly batch: number
-  readonly asks: readonly Ask[]
+  readonly operations: readonly Operation[]
 }
 
-export type Order = 'close'
+export type Command = 'close'
 
-type Word =
+type FailureCode =
   | 'locked'
   | 'full'
   | 'readonly'
@@ -33,17 +33,17 @@ type Word =
   | 'foreign'
   | 'version'
   | 'moved'
-  | 'crew'
+  | 'inUse'
   | 'path'
   | 'disk'
   | 'late'
 
-export interface Fault {
-  readonly word: Word | 'bug'
+export interface Failure {
+  readonly code: FailureCode | 'bug'
   readonly text: string
 }
 
-export type Answer = { readonly value: unknown } | { readonly fault: Fault }
+export type Answer = { readonly value: unknown } | { readonly failure: Failure }
 
 export interface Committed {
   readonly operations: number
@@ -51,21 +51,21 @@ export interface Committed {
   readonly durable: boolean
 }
 
-export type News =
-  | { readonly news: 'open'; readonly replaced: string | undefined }
-  | { readonly news: 'failed'; readonly fault: Fault }
-  | { readonly news: 'answers'; readonly batch: number; readonly answers: readonly Answer[] }
-  | { readonly news: 'committed'; readonly committed: Committed }
+export type ThreadEvent =
+  | { readonly type: 'open'; readonly replaced: string | undefined }
+  | { readonly type: 'failed'; readonly failure: Failure }
+  | { readonly type: 'answers'; readonly batch: number; readonly answers: readonly Answer[] }
+  | { readonly type: 'committed'; readonly committed: Committed }
   /** Undefined: the file is available again. */
-  | { readonly news: 'trouble'; readonly fault: Fault | undefined }
-  | { readonly news: 'size'; readonly bytes: number; readonly evicted: number }
-  | { readonly news: 'closed' }
+  | { readonly type: 'trouble'; readonly failure: Failure | undefined }
+  | { readonly type: 'size'; readonly bytes: number; readonly evicted: number }
+  | { readonly type: 'closed' }
 
 /** Monotonic milliseconds, equal in all threads. */
 export const clock = (): number => Number(process.hrtime.bigint() / 1_000_000n)
 
-/** Faults by primary result code. */
-const WORDS: Readonly<Record<number, Word>> = {
+/** Failure codes by primary result code. */
+const SQLITE_CODES: Readonly<Record<number, FailureCode>> = {
   3: 'path',
   5: 'locked',
   6: 'locked',
@@ -77,7 +77,7 @@ const WORDS: Readonly<Record<number, Word>> = {
   26: 'alien',
 }
 
-const SYSTEM: Readonly<Record<string, Word>> = {
+const SYSTEM_CODES: Readonly<Record<string, FailureCode>> = {
   ENOENT: 'path',
   ENOTDIR: 'path',
   EEXIST: 'path',
@@ -89,30 +89,30 @@ const SYSTEM: Readonly<Record<string, Word>> = {
   EDQUOT: 'full',
 }
 
-export class StoreFault extends Error {
-  readonly word: Word
+export class StoreFailure extends Error {
+  readonly code: FailureCode
 
-  constructor(word: Word, text: string) {
+  constructor(word: FailureCode, text: string) {
     super(text)
-    this.word = word
+    this.code = word
   }
 }
 
 const textOf = (thrown: unknown) => (thrown instanceof Error ? thrown.message : String(thrown))
 
 /** Extended codes for a full disk: the shared index of the log could not grow or be written. */
-const NO_ROOM: ReadonlySet<number> = new Set([4874, 5386])
+const DISK_FULL: ReadonlySet<number> = new Set([4874, 5386])
 
-export function faultOf(thrown: unknown): Fault {
+export function toFailure(thrown: unknown): Failure {
   const text = textOf(thrown)
-  if (thrown instanceof StoreFault) return { word: thrown.word, text }
+  if (thrown instanceof StoreFailure) return { code: thrown.code, text }
   const { code, errcode } = thrown as { code?: unknown; errcode?: unknown }
   if (typeof errcode === 'number') {
-    if (NO_ROOM.has(errcode)) return { word: 'full', text }
-    return { word: WORDS[errcode & 0xff] ?? 'bug', text: `${text} (${errcode})` }
+    if (DISK_FULL.has(errcode)) return { code: 'full', text }
+    return { code: SQLITE_CODES[errcode & 0xff] ?? 'bug', text: `${text} (${errcode})` }
   }
   return {
-    word: (typeof code === 'string' && SYSTEM[code]) || 'bug',
+    code: (typeof code === 'string' && SYSTEM_CODES[code]) || 'bug',
     text: thrown instanceof Error && !code ? `${thrown.stack}` : text,
   }
 }

@@ -1,10 +1,10 @@
 // The operations of the store. All queued ones run in one transaction, so they share one disk sync.
 import type { DatabaseSync } from 'node:sqlite'
 import { applySteps, type Outcome, type Query, type Step } from '../../../core/store.ts'
-import { type Answer, type Ask, type Committed, clock, faultOf } from './messages.ts'
+import { type Answer, type Committed, clock, type Operation, toFailure } from './messages.ts'
 import { prepareStore, SqlPartition } from './partition.ts'
 
-function operationsOn(db: DatabaseSync) {
+function createOperations(db: DatabaseSync) {
   const sql = prepareStore(db)
   return {
     transact(partition: string, steps: readonly Step[], _durability?: 'relaxed'): Outcome {
@@ -21,50 +21,50 @@ function operationsOn(db: DatabaseSync) {
   }
 }
 
-export type Operations = ReturnType<typeof operationsOn>
+export type Operations = ReturnType<typeof createOperations>
 
 /** `read`: no lock; `moment`: can be lost in a power cut; `durable`: on the disk before the response. */
-type Weight = 'read' | 'moment' | 'durable'
+type Durability = 'read' | 'moment' | 'durable'
 
-function weightOf({ name, args }: Ask): Weight {
+function durabilityOf({ name, args }: Operation): Durability {
   if (name === 'read') return 'read'
   return args[2] === 'relaxed' ? 'moment' : 'durable'
 }
 
-const LATE: Answer = { fault: { word: 'late', text: 'it waited for too long' } }
+const EXPIRED: Answer = { failure: { code: 'late', text: 'it waited for too long' } }
 
 /** Faults of the whole file, so operations are not retried one by one. */
-const OF_ALL: ReadonlySet<string> = new Set(['locked', 'damaged', 'alien', 'readonly', 'disk', 'path'])
+const FILE_CODES: ReadonlySet<string> = new Set(['locked', 'damaged', 'alien', 'readonly', 'disk', 'path'])
 
 /** How long a locked file is retried, milliseconds. */
-const PATIENCE = 2_000
+const LOCK_TIMEOUT = 2_000
 
 const nap = new Int32Array(new SharedArrayBuffer(4))
 
-const heaviest = (asks: readonly Ask[]): Weight => {
-  const weights = new Set(asks.map(weightOf))
+const strongest = (batch: readonly Operation[]): Durability => {
+  const weights = new Set(batch.map(durabilityOf))
   return weights.has('durable') ? 'durable' : weights.has('moment') ? 'moment' : 'read'
 }
 
-export function createTransactions(db: DatabaseSync, told: (committed: Committed) => void) {
-  const operations = operationsOn(db)
-  let safety: Weight | undefined
+export function createTransactions(db: DatabaseSync, emit: (committed: Committed) => void) {
+  const operations = createOperations(db)
+  let durability: Durability | undefined
 
   /** Retries while the file is locked. SQLite itself would back off longer. */
-  function within<Value>(weight: Weight, act: () => Value): Value {
-    for (const end = performance.now() + PATIENCE; ; Atomics.wait(nap, 0, 0, 1)) {
+  function withRetry<Value>(weight: Durability, act: () => Value): Value {
+    for (const end = performance.now() + LOCK_TIMEOUT; ; Atomics.wait(nap, 0, 0, 1)) {
       try {
-        return once(weight, act)
+        return transaction(weight, act)
       } catch (error) {
-        if (faultOf(error).word !== 'locked' || performance.now() > end) throw error
+        if (toFailure(error).code !== 'locked' || performance.now() > end) throw error
       }
     }
   }
 
-  function once<Value>(weight: Weight, act: () => Value): Value {
-    if (weight !== 'read' && weight !== safety) {
+  function transaction<Value>(weight: Durability, act: () => Value): Value {
+    if (weight !== 'read' && weight !== durability) {
       db.exec(`PRAGMA synchronous = ${weight === 'durable' ? 'FULL' : 'NORMAL'}`)
-      safety = weight
+      durability = weight
     }
     db.exec(weight === 'read' ? 'BEGIN' : 'BEGIN IMMEDIATE')
     try {
@@ -84,31 +84,31 @@ export function createTransactions(db: DatabaseSync, told: (committed: Committed
     } catch {}
   }
 
-  function answer({ name, args, deadline }: Ask): Answer {
-    if (clock() > deadline) return LATE
+  function answer({ name, args, deadline }: Operation): Answer {
+    if (clock() > deadline) return EXPIRED
     const operation = operations[name] as (...args: readonly unknown[]) => unknown
     return { value: operation(...args) }
   }
 
-  function together(asks: readonly Ask[]): readonly Answer[] {
+  function runBatch(batch: readonly Operation[]): readonly Answer[] {
     const startedAt = performance.now()
-    const weight = heaviest(asks)
-    const answers = within(weight, () => asks.map(answer))
-    told({ operations: asks.length, seconds: (performance.now() - startedAt) / 1_000, durable: weight === 'durable' })
+    const weight = strongest(batch)
+    const answers = withRetry(weight, () => batch.map(answer))
+    emit({ operations: batch.length, seconds: (performance.now() - startedAt) / 1_000, durable: weight === 'durable' })
     return answers
   }
 
-  function run(asks: readonly Ask[]): readonly Answer[] {
+  function run(batch: readonly Operation[]): readonly Answer[] {
     try {
-      return together(asks)
+      return runBatch(batch)
     } catch (error) {
-      const fault = faultOf(error)
-      if (asks.length === 1) return [{ fault }]
-      if (!OF_ALL.has(fault.word)) return asks.flatMap(ask => run([ask]))
+      const failure = toFailure(error)
+      if (batch.length === 1) return [{ failure }]
+      if (!FILE_CODES.has(failure.code)) return batch.flatMap(operation => run([operation]))
       // Reads can succeed even if the transaction failed.
-      return asks.flatMap(ask => (weightOf(ask) === 'read' ? run([ask]) : [{ fault }]))
+      return batch.flatMap(operation => (durabilityOf(operation) === 'read' ? run([operation]) : [{ failure }]))
     }
   }
 
-  return { run, write: (act: () => void, weight: 'moment' | 'durable' = 'moment') => within(weight, act) }
+  return { run, write: (act: () => void, weight: 'moment' | 'durable' = 'moment') => withRetry(weight, act) }
 }

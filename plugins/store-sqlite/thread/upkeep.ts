@@ -1,10 +1,10 @@
 // Deletes expired rows, and the least recently written logs of a nearly full file, in small transactions.
 import type { DatabaseSync } from 'node:sqlite'
 import { numberOf } from './database.ts'
-import { faultOf } from './messages.ts'
+import { toFailure } from './messages.ts'
 
 /** Maximum rows of a table per step. */
-const STEP = 300
+const MAX_ROWS = 300
 /** Share of `maxSize` above which logs are deleted. */
 const NEARLY_FULL = 0.8
 /** Pages returned to the file system per step, if enough are free. */
@@ -12,13 +12,13 @@ const PAGES_BACK = 256
 const FREE_PAGES = 1_024
 
 function prepareUpkeep(db: DatabaseSync) {
-  const past = (table: string) =>
+  const deleteExpired = (table: string) =>
     db.prepare(
-      `DELETE FROM ${table} WHERE id IN (SELECT id FROM ${table} WHERE expires <= ? ORDER BY expires LIMIT ${STEP})`,
+      `DELETE FROM ${table} WHERE id IN (SELECT id FROM ${table} WHERE expires <= ? ORDER BY expires LIMIT ${MAX_ROWS})`,
     )
   return {
-    records: past('records'),
-    sets: past('sorted_sets'),
+    records: deleteExpired('records'),
+    sets: deleteExpired('sorted_sets'),
     oldestLog: db.prepare(
       'SELECT id, first, last, expires FROM logs WHERE expires IS NOT NULL ORDER BY expires LIMIT 1',
     ),
@@ -38,14 +38,14 @@ interface OldestLog {
 }
 
 /** Deletes the least recently written logs first, and their oldest messages first. */
-function dropOldestLogs(sql: Statements, isToGo: (expires: number) => boolean) {
+function dropOldestLogs(sql: Statements, shouldDrop: (expires: number) => boolean) {
   let rows = 0
   let logs = 0
-  while (rows < STEP) {
+  while (rows < MAX_ROWS) {
     const oldest = sql.oldestLog.get() as OldestLog | undefined
-    if (!oldest || !isToGo(oldest.expires)) break
+    if (!oldest || !shouldDrop(oldest.expires)) break
     const { id, first, last } = oldest
-    const next = Math.min(last + 1, first + STEP - rows)
+    const next = Math.min(last + 1, first + MAX_ROWS - rows)
     const bytes = sql.messages.all(id, next).reduce((sum, row) => sum + Number(row['bytes']), 0)
     rows += next - first + 1
     if (next <= last) sql.shorten.run(next, bytes, id)
@@ -58,11 +58,11 @@ function dropOldestLogs(sql: Statements, isToGo: (expires: number) => boolean) {
 }
 
 /** Returns pages to the file system. Skipped if the file is locked. */
-function giveBack(db: DatabaseSync) {
+function vacuum(db: DatabaseSync) {
   try {
     db.exec(`PRAGMA incremental_vacuum(${PAGES_BACK})`)
   } catch (error) {
-    if (faultOf(error).word !== 'locked') throw error
+    if (toFailure(error).code !== 'locked') throw error
   }
 }
 
@@ -77,15 +77,15 @@ export function createUpkeep(db: DatabaseSync, maxSize: number, write: (act: () 
 
   function expire(): boolean {
     const now = Date.now()
-    const gone = [sql.records, sql.sets].map(statement => Number(statement.run(now).changes))
-    gone.push(dropOldestLogs(sql, expires => expires <= now).rows)
-    return gone.some(count => count >= STEP)
+    const deleted = [sql.records, sql.sets].map(statement => Number(statement.run(now).changes))
+    deleted.push(dropOldestLogs(sql, expires => expires <= now).rows)
+    return deleted.some(count => count >= MAX_ROWS)
   }
 
   function evict(): boolean {
     const { rows, logs } = dropOldestLogs(sql, isNearlyFull)
     evicted += logs
-    return rows >= STEP
+    return rows >= MAX_ROWS
   }
 
   return {
@@ -93,10 +93,10 @@ export function createUpkeep(db: DatabaseSync, maxSize: number, write: (act: () 
     step(): boolean {
       let more = false
       write(() => {
-        const isMore = expire()
-        more = evict() || isMore
+        const hasMore = expire()
+        more = evict() || hasMore
       })
-      if (free() > FREE_PAGES) giveBack(db)
+      if (free() > FREE_PAGES) vacuum(db)
       return more
     },
     isNearlyFull,

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { expect } from 'chai'
 import { StartError } from '../../../core/plugin.ts'
 import { readSkills } from '../../../plugins/skills/read-skills.ts'
-import { fileTrouble } from '../../../plugins/skills/walk.ts'
+import { fileProblem } from '../../../plugins/skills/walk.ts'
 import { removeFolders } from '../../config/folder.ts'
 import { startFailure } from '../../fixtures/start-failure.ts'
 import { stopHosts } from '../../support/start-host.ts'
@@ -193,7 +193,7 @@ describe('Skills folder', () => {
   })
 
   it('reports why a file cannot be read', () => {
-    const trouble = (code: string) => fileTrouble(Object.assign(new Error('x'), { code }))
+    const trouble = (code: string) => fileProblem(Object.assign(new Error('x'), { code }))
     expect(trouble('EACCES')).to.contain('the user of this process cannot read it')
     expect(trouble('EIO')).to.equal('it cannot be read: EIO')
   })

@@ -21,8 +21,8 @@ interface WritingProcess {
   readonly failure: string | undefined
 }
 
-function startWriting(file: string, name: string, crew: string): WritingProcess {
-  const child = fork(PROGRAM, [file, name, crew], { execArgv: [] })
+function startWriting(file: string, name: string, hostId: string): WritingProcess {
+  const child = fork(PROGRAM, [file, name, hostId], { execArgv: [] })
   children.add(child)
   const told = new Map<string, number>()
   let count = 0
@@ -68,10 +68,10 @@ if (hasSqlite) {
 
     it(`keep every acknowledged event through ${KILLS} kills`, async () => {
       const file = newFile()
-      const crew = 'one crew'
-      const beside = await openFile(file, { crew })
+      const hostId = 'one host'
+      const beside = await openFile(file, { hostId })
       for (let round = 0; round < KILLS; round++) {
-        const both = ['a', 'b'].map(name => startWriting(file, `${name}${round}`, crew))
+        const both = ['a', 'b'].map(name => startWriting(file, `${name}${round}`, hostId))
         for (const writing of both) await writes(writing, 300)
         const [victim, survivor] = both as [WritingProcess, WritingProcess]
         await kill(victim)
@@ -96,27 +96,27 @@ if (hasSqlite) {
 
     it('of another host are refused until the last process of the first ends', async () => {
       const file = newFile()
-      const theirs = startWriting(file, 'theirs', 'their crew')
+      const theirs = startWriting(file, 'theirs', 'their host')
       await writes(theirs, 10)
-      const refused = await openFile(file, { crew: 'our crew' }).catch((error: unknown) => error)
+      const refused = await openFile(file, { hostId: 'our host' }).catch((error: unknown) => error)
       expect(refused).to.be.instanceOf(StartError)
       const { message } = refused as StartError
-      expect(message).to.include(file).and.to.include('another host').and.to.include('their crew')
-      const more = startWriting(file, 'more', 'their crew')
+      expect(message).to.include(file).and.to.include('another host').and.to.include('their host')
+      const more = startWriting(file, 'more', 'their host')
       await writes(more, 10)
       await kill(theirs)
-      expect(await openFile(file, { crew: 'our crew' }).catch(error => error.constructor.name)).to.equal('StartError')
+      expect(await openFile(file, { hostId: 'our host' }).catch(error => error.constructor.name)).to.equal('StartError')
       await kill(more)
-      const ours = await openFile(file, { crew: 'our crew' })
+      const ours = await openFile(file, { hostId: 'our host' })
       expect((await ours.events.shared?.state('theirs', '0'))?.last).to.be.at.least(theirs.told.get('0') ?? 1)
-      const late = startWriting(file, 'late', 'their crew')
+      const late = startWriting(file, 'late', 'their host')
       await eventually('it is refused', () => late.failure)
-      expect(late.failure).to.include('our crew')
+      expect(late.failure).to.include('our host')
     })
 
     it('can be backed up while they write, as documented', async () => {
       const file = newFile()
-      const writing = startWriting(file, 'a', 'one crew')
+      const writing = startWriting(file, 'a', 'one host')
       await writes(writing, 200)
       const { DatabaseSync } = await import('node:sqlite')
       const shell = new DatabaseSync(file)
@@ -125,7 +125,7 @@ if (hasSqlite) {
       shell.close()
       await writes(writing, writing.count + 100)
       await kill(writing)
-      const copy = await openFile(`${file}.backup`, { crew: 'another' })
+      const copy = await openFile(`${file}.backup`, { hostId: 'another' })
       for (const [stream, seq] of before) {
         expect((await copy.events.shared?.state('a', stream))?.last).to.be.at.least(seq)
       }
@@ -134,11 +134,11 @@ if (hasSqlite) {
     it('that ended are not alive, so that their requests can run again after the next start', async () => {
       const { BOUNDS_OF_SESSIONS, recordOf } = await import('./support/records.ts')
       const file = newFile()
-      const before = await openFile(file, { crew: 'before' })
+      const before = await openFile(file, { hostId: 'before' })
       await before.sessions.create('digest', recordOf(before.node), BOUNDS_OF_SESSIONS)
       await before.sessions.enter('digest', { version: 1, requests: [7], from: [] }, BOUNDS_OF_SESSIONS)
       await before.writer.close()
-      const after = await openFile(file, { crew: 'after' })
+      const after = await openFile(file, { hostId: 'after' })
       const from = [before.node]
       const entered = await after.sessions.enter('digest', { version: 0, requests: [7], from }, BOUNDS_OF_SESSIONS)
       expect([entered.kind, 'record' in entered && entered.record?.home]).to.deep.equal(['entered', before.node])

@@ -149,11 +149,11 @@ if (hasSqlite) {
       other.exec('BEGIN EXCLUSIVE')
       // What is missing in the file makes it write at the start.
       try {
-        expect(await refusal(file, { crew: 'another' })).to.include('the file is locked by another program')
+        expect(await refusal(file, { hostId: 'another' })).to.include('the file is locked by another program')
       } finally {
         other.close()
       }
-      await openFile(file, { crew: 'another' })
+      await openFile(file, { hostId: 'another' })
     })
   })
 }

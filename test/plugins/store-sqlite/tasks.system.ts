@@ -4,7 +4,7 @@ import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { expect } from 'chai'
 import { HostError } from '../../../core/index.ts'
-import type { NewTask, TaskBounds } from '../../../plugins/families/task-store/index.ts'
+import type { NewTask, TaskLimits } from '../../../plugins/families/task-store/index.ts'
 import { rejectionOf } from '../../fixtures/rejection-of.ts'
 import { bundledFile } from '../../support/compiled.ts'
 import { eventually } from '../../support/eventually.ts'
@@ -13,7 +13,7 @@ import { closeFiles, hasSqlite, newFile, openFile } from './support/sqlite-files
 const PROGRAM = bundledFile('test/plugins/store-sqlite/support/tasking-process.ts')
 const MINUTE = 60_000
 const MIB = 1_048_576
-const WIDE: TaskBounds = { openPerHolder: 100_000, keptPerHolder: 100_000, kept: 100_000 }
+const WIDE: TaskLimits = { openPerHolder: 100_000, keptPerHolder: 100_000, kept: 100_000 }
 const OFFER = { queue: 'run', running: 1_000, runningPerHolder: 1_000 }
 const children = new Set<ChildProcess>()
 
@@ -23,8 +23,8 @@ const newTask = (id: string, more: Partial<NewTask> = {}): NewTask => ({
 })
 
 /** What a process told before it was killed. */
-function startTasking(file: string, name: string, crew: string) {
-  const child = fork(PROGRAM, [file, name, crew], { execArgv: [] })
+function startTasking(file: string, name: string, hostId: string) {
+  const child = fork(PROGRAM, [file, name, hostId], { execArgv: [] })
   children.add(child)
   const told = { created: [] as string[], claimed: [] as string[], ended: [] as string[], failed: [] as string[] }
   child.on('message', (message: Readonly<Partial<Record<keyof typeof told, string>>>) => {
@@ -52,7 +52,7 @@ if (hasSqlite) {
       const file = newFile()
       const tally = { created: 0, ended: 0, lost: 0, undone: 0, twice: 0 }
       for (let round = 0; round < 2; round++) {
-        const both = [0, 1].map(index => startTasking(file, `p${round}-${index}`, 'one crew'))
+        const both = [0, 1].map(index => startTasking(file, `p${round}-${index}`, 'one host'))
         for (const { told } of both) {
           await eventually(
             'some created and ended',
@@ -61,7 +61,7 @@ if (hasSqlite) {
           )
         }
         await Promise.all(both.map(({ kill }) => kill()))
-        const { tasks, writer } = await openFile(file, { crew: `looks ${round}` })
+        const { tasks, writer } = await openFile(file, { hostId: `looks ${round}` })
         const claimed = both.flatMap(({ told }) => told.claimed)
         tally.twice += claimed.length - new Set(claimed).size
         for (const { told } of both) {

@@ -77,9 +77,9 @@ describe('Tasks: storage limits', () => {
     const counts = { look: 0, get: 0, inFlight: 0, most: 0 }
     const counted: TaskStore = {
       ...store,
-      look(id) {
+      getSummary(id) {
         counts.look++
-        return store.look(id)
+        return store.getSummary(id)
       },
       async get(id) {
         counts.get++

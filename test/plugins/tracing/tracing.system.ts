@@ -11,7 +11,7 @@ import { definePlugin } from '../../../core/internal.ts'
 import { StartError } from '../../../core/plugin.ts'
 import { createKeptLog } from '../../../core/testing/kept-log.ts'
 import { loadApi } from '../../../plugins/tracing/load-api.ts'
-import { createFailureLog, createFailureTelling } from '../../../plugins/tracing/tell-failures.ts'
+import { createFailureLog, createFailureReporter } from '../../../plugins/tracing/report-failures.ts'
 import { makeFolder, removeFolders } from '../../config/folder.ts'
 import { expectStopped } from '../../fixtures/start-failure.ts'
 import { compiledFile } from '../../support/compiled.ts'
@@ -349,13 +349,13 @@ describe('tracing with a failing receiver', () => {
     }
     const kept = createKeptLog()
     diag.setLogger(mine)
-    const first = createFailureTelling(api, kept)
+    const first = createFailureReporter(api, kept)
     first.begin()
     diag.error('one')
     first.end()
     diag.error('two')
     diag.disable()
-    const second = createFailureTelling(api, kept)
+    const second = createFailureReporter(api, kept)
     second.begin()
     diag.error('three')
     diag.setLogger(mine, { suppressOverrideMessage: true })

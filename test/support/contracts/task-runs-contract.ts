@@ -1,7 +1,7 @@
 // Checks of task stores for runs and size limits.
 
 import { type Promises, pause } from '../../../core/testing/contract.ts'
-import type { TaskBounds, TaskStore } from '../../../plugins/families/task-store/index.ts'
+import type { TaskLimits, TaskStore } from '../../../plugins/families/task-store/index.ts'
 import { SMALL_OUTCOME } from '../../../plugins/families/task-store/task-store.ts'
 import { holds, same } from './assertions.ts'
 import { begin, create, MINUTE, newTask, offer, read, takenFrom, WIDE } from './task-steps.ts'
@@ -228,25 +228,25 @@ export const runs: Promises<TaskStore>['alone'] = { ...turns, ...leases, ...word
 /** More than half of a holder's limit, bytes. */
 const LARGE = 40_000
 const ROOM = { bytesPerHolder: 64_000 }
-const NARROW: TaskBounds = { ...WIDE, ...ROOM }
+const NARROW: TaskLimits = { ...WIDE, ...ROOM }
 
 export const rooms: Promises<TaskStore>['alone'] = {
   async 'returns a task without its body, questions and outcome from look and list'(store) {
-    same(await store.look('unknown'), undefined, 'look gives undefined where nothing is')
+    same(await store.getSummary('unknown'), undefined, 'look gives undefined where nothing is')
     for (const owner of ['naïve 🦆', '', 'o'.repeat(128)]) {
       const id = await create(store, { owner, body: 'first line\nx' })
       const { body: _, questions: __, ...rest } = await read(store, id)
       same(rest.owner, owner, 'get gives the owner as it was')
-      same(await store.look(id), rest, 'look gives what get does, without the body and the questions')
+      same(await store.getSummary(id), rest, 'look gives what get does, without the body and the questions')
       same((await store.list('ann', 1))[0], rest, 'and so does list')
       const run = await store.claim([offer()], MINUTE)
       holds(run, 'claim takes the task that waits')
       await store.note(run, 'half')
       await store.ask(run, { key: 'k', text: 'x' })
-      const now = await store.look(id)
+      const now = await store.getSummary(id)
       same([now?.state, now?.note, now?.open], ['running', 'half', 1], 'look gives it as it is now')
       await store.end(run, { state: 'completed', outcome: 'done' }, MINUTE)
-      const over = await store.look(id)
+      const over = await store.getSummary(id)
       same([over?.state, over?.owner], ['completed', owner], 'look gives the owner of what is over')
       holds(!('outcome' in (over ?? {})), 'look gives no outcome')
     }

@@ -4,8 +4,8 @@ import { randomUUID } from 'node:crypto'
 import type {
   NewTask,
   QueueOffer,
-  TaskBounds,
-  TaskNews,
+  TaskChange,
+  TaskLimits,
   TaskRecord,
   TaskStore,
 } from '../../../plugins/families/task-store/index.ts'
@@ -14,7 +14,7 @@ import { holds, same } from './assertions.ts'
 export const MINUTE = 60_000
 export const MANY = 50
 
-export const WIDE: TaskBounds = { openPerHolder: 1_000, keptPerHolder: 1_000, kept: 10_000 }
+export const WIDE: TaskLimits = { openPerHolder: 1_000, keptPerHolder: 1_000, kept: 10_000 }
 
 export const newTask = (more: Partial<NewTask> = {}): NewTask => ({
   id: randomUUID(),
@@ -56,7 +56,7 @@ export async function read(store: TaskStore, id: string): Promise<TaskRecord> {
 }
 
 export function hear(store: TaskStore) {
-  const told: TaskNews[] = []
+  const told: TaskChange[] = []
   let missed = 0
   const stop = store.watch(news => {
     if (news) told.push(news)

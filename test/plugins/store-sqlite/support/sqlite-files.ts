@@ -61,7 +61,7 @@ export async function openFile(file: string, { bounds, ...settings }: FileSettin
   const log = createKeptLog()
   const committed: Committed[] = []
   const writer = new Writer({
-    ...{ file, crew: `tests ${process.pid}`, ifDamaged: 'stop', ...settings },
+    ...{ file, hostId: `tests ${process.pid}`, ifDamaged: 'stop', ...settings },
     maxSize: bounds?.maxSize ?? BOUNDS.maxSize,
     log,
     committed: one => committed.push(one),

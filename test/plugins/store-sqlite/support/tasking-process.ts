@@ -2,12 +2,12 @@
 // tasks.test.ts.
 import { openFile } from './sqlite-files.ts'
 
-const [, , file = '', name = '', crew = ''] = process.argv
+const [, , file = '', name = '', hostId = ''] = process.argv
 const MINUTE = 60_000
 const BOUNDS = { openPerHolder: 100_000, keptPerHolder: 100_000, kept: 100_000 }
 
 try {
-  const { tasks } = await openFile(file, { crew })
+  const { tasks } = await openFile(file, { hostId })
   const create = async (lane: number) => {
     for (let number = 0; process.connected; number++) {
       const id = `${name}-${lane}-${number}`

@@ -2,11 +2,11 @@
 // processes.test.ts.
 import { openFile } from './sqlite-files.ts'
 
-const [, , file = '', name = '', crew = ''] = process.argv
+const [, , file = '', name = '', hostId = ''] = process.argv
 const STREAMS = 8
 
 try {
-  const { events, sessions, node } = await openFile(file, { crew })
+  const { events, sessions, node } = await openFile(file, { hostId })
   const write = async (stream: string) => {
     for (let known = 0; process.connected; ) {
       known = await events.append(name, stream, `${name} ${stream} ${known + 1}`, known, { epoch: 1, facts: node })

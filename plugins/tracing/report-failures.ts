@@ -7,13 +7,13 @@ import type { OpenTelemetry } from './load-api.ts'
 type Log = InternalHost['log']
 
 /** Milliseconds during which repeated errors are counted but not logged. */
-const QUIET = 60_000
+const INTERVAL = 60_000
 /** Maximum characters of an error, because a response can be a whole page. */
-const MOST = 300
+const MAX_LENGTH = 300
 const FIX = 'check the exporter and its receiver: docs/plugins/tracing.md#when-spans-cannot-be-sent'
 
 /** Extracts the message, because SDKs log errors as JSON with stack and response. */
-function messageIn(text: string): string {
+function extractMessage(text: string): string {
   if (!text.startsWith('{')) return text
   try {
     const { message } = JSON.parse(text)
@@ -23,28 +23,28 @@ function messageIn(text: string): string {
   }
 }
 
-function problemIn(said: unknown): string {
-  const message = messageIn(String(said)).slice(0, MOST)
-  return plainText(message.replace(/\p{Cc}/gu, ' '), MOST)
+function formatProblem(said: unknown): string {
+  const message = extractMessage(String(said)).slice(0, MAX_LENGTH)
+  return plainText(message.replace(/\p{Cc}/gu, ' '), MAX_LENGTH)
 }
 
-function createTelling(write: (fields: object) => void, now: () => number) {
-  let quietUntil = -Infinity
-  let pending = 0
+function createThrottle(write: (fields: object) => void, now: () => number) {
+  let silentUntil = -Infinity
+  let unreported = 0
   let last = ''
-  const told = (problem: string, failures: number) => write({ problem, failures, fix: FIX })
+  const writeLine = (problem: string, failures: number) => write({ problem, failures, fix: FIX })
   return {
-    hear(said: unknown) {
-      last = problemIn(said)
-      pending++
-      if (now() < quietUntil) return
-      quietUntil = now() + QUIET
-      told(last, pending)
-      pending = 0
+    add(said: unknown) {
+      last = formatProblem(said)
+      unreported++
+      if (now() < silentUntil) return
+      silentUntil = now() + INTERVAL
+      writeLine(last, unreported)
+      unreported = 0
     },
-    settle() {
-      if (pending > 0) told(last, pending)
-      pending = 0
+    flush() {
+      if (unreported > 0) writeLine(last, unreported)
+      unreported = 0
     },
   }
 }
@@ -55,57 +55,57 @@ interface FailureLog {
 }
 
 export function createFailureLog(log: Log, now: () => number = () => performance.now()): FailureLog {
-  const errors = createTelling(
+  const errors = createThrottle(
     fields => log.error({ code: 'MH2622', ...fields }, 'OpenTelemetry failed: spans may be lost'),
     now,
   )
-  const warnings = createTelling(fields => log.warn({ code: 'MH2622', ...fields }, 'OpenTelemetry warned'), now)
+  const warnings = createThrottle(fields => log.warn({ code: 'MH2622', ...fields }, 'OpenTelemetry warned'), now)
   const ignore = () => undefined
   return {
-    logger: { error: errors.hear, warn: warnings.hear, info: ignore, debug: ignore, verbose: ignore },
+    logger: { error: errors.add, warn: warnings.add, info: ignore, debug: ignore, verbose: ignore },
     settle() {
-      errors.settle()
-      warnings.settle()
+      errors.flush()
+      warnings.flush()
     },
   }
 }
 
 /** The global registry of all copies of the API, for which the API has no getter. */
 const API = Symbol.for('opentelemetry.js.api.1')
-const loggerNow = (): unknown => Object(Reflect.get(globalThis, API)).diag
+const currentLogger = (): unknown => Object(Reflect.get(globalThis, API)).diag
 
 /** The API supports one logger per process. */
-const listening = new Set<DiagLogger>()
-let ours: unknown
+const loggers = new Set<DiagLogger>()
+let ownLogger: unknown
 
-const toAll =
+const broadcast =
   (level: 'error' | 'warn') =>
   (said: string): void => {
-    for (const logger of listening) logger[level](said)
+    for (const logger of loggers) logger[level](said)
   }
 
-interface FailureTelling {
+interface FailureReporter {
   /** Does nothing if the program or its SDK has set a logger. */
   begin(): void
   end(): void
 }
 
-export function createFailureTelling({ diag, DiagLogLevel }: OpenTelemetry, log: Log): FailureTelling {
+export function createFailureReporter({ diag, DiagLogLevel }: OpenTelemetry, log: Log): FailureReporter {
   const { logger, settle } = createFailureLog(log)
   return {
     begin() {
-      listening.add(logger)
-      if (loggerNow() !== undefined) return
+      loggers.add(logger)
+      if (currentLogger() !== undefined) return
       const ignore = () => undefined
-      const all = { error: toAll('error'), warn: toAll('warn'), info: ignore, debug: ignore, verbose: ignore }
+      const all = { error: broadcast('error'), warn: broadcast('warn'), info: ignore, debug: ignore, verbose: ignore }
       diag.setLogger(all, DiagLogLevel.WARN)
-      ours = loggerNow()
+      ownLogger = currentLogger()
     },
     end() {
       settle()
-      listening.delete(logger)
+      loggers.delete(logger)
       // Another logger was possibly set since.
-      if (listening.size === 0 && ours !== undefined && loggerNow() === ours) diag.disable()
+      if (loggers.size === 0 && ownLogger !== undefined && currentLogger() === ownLogger) diag.disable()
     },
   }
 }

@@ -1,7 +1,7 @@
 // Changes of tasks: a log in the store, read by every node, with the bus as wake-up.
 import type { Clock, Logger, Timer } from '../../../core/plugin.ts'
 import type { Bus, LogStep, Store } from '../../../core/store.ts'
-import type { TaskNews } from './task-store.ts'
+import type { TaskChange } from './task-store.ts'
 
 export const TASKS = 'tasks'
 
@@ -11,43 +11,43 @@ const KEEP = { messages: 1_000, bytes: 1_048_576 }
 const POLL = { host: 100, nodes: 1_000 }
 const PREFIX = 'tasks:'
 
-type Listener = (news: TaskNews | undefined) => void
+type Listener = (news: TaskChange | undefined) => void
 
-export interface TaskNewsParts {
+export interface ChangeSettings {
   readonly clock: Clock
   readonly log?: Logger | undefined
   readonly bus?: Bus | undefined
 }
 
-export const newsStep = ({ id, queue, state }: TaskNews): LogStep => ({
+export const changeStep = ({ id, queue, state }: TaskChange): LogStep => ({
   log: LOG,
   append: [JSON.stringify([id, queue, state])],
   keep: KEEP,
 })
 
-function parseNews(text: string): TaskNews {
+function parseChange(text: string): TaskChange {
   const [id, queue, state] = JSON.parse(text)
   return { id, queue, state }
 }
 
-export class TaskNewsLog {
+export class ChangeLog {
   readonly #store: Store
-  readonly #parts: TaskNewsParts
+  readonly #parts: ChangeSettings
   readonly #listeners = new Set<Listener>()
   #last: number | undefined
   #reading: Promise<void> | undefined
-  #again = false
+  #isStale = false
   #polling: Timer | undefined
   #unsubscribe: (() => void) | undefined
 
-  constructor(store: Store, parts: TaskNewsParts) {
+  constructor(store: Store, parts: ChangeSettings) {
     this.#store = store
     this.#parts = parts
   }
 
   /** Reports a change that this node logged under this number. */
-  changed(number: number, news: TaskNews) {
-    this.#hear(number, news)
+  changed(number: number, news: TaskChange) {
+    this.#receive(number, news)
     const { bus } = this.#parts
     if (!bus?.shared) return
     const text = `${PREFIX}${JSON.stringify([number, news])}`
@@ -72,7 +72,7 @@ export class TaskNewsLog {
       if (text === undefined) return this.#read()
       if (!text.startsWith(PREFIX)) return
       const [number, news] = JSON.parse(text.slice(PREFIX.length))
-      this.#hear(number, news)
+      this.#receive(number, news)
     })
     this.#polling = clock
       .setInterval(() => this.#read(), this.#store.shared === 'host' ? POLL.host : POLL.nodes)
@@ -86,23 +86,23 @@ export class TaskNewsLog {
     this.#last = undefined
   }
 
-  #hear(number: number, news: TaskNews) {
+  #receive(number: number, news: TaskChange) {
     if (this.#last !== undefined && number !== this.#last + 1) return this.#read()
     this.#last = number
-    this.#tell(news)
+    this.#notify(news)
   }
 
   /** Reads the log. Without the last number, it is unknown whether changes were missed. */
   #read() {
-    this.#again = true
+    this.#isStale = true
     this.#reading ??= this.#readAll().finally(() => {
       this.#reading = undefined
     })
   }
 
   async #readAll(): Promise<void> {
-    while (this.#again) {
-      this.#again = false
+    while (this.#isStale) {
+      this.#isStale = false
       const after = this.#last
       try {
         const query = after === undefined ? { log: LOG, after: 0, bytes: 0 } : { log: LOG, after }
@@ -118,16 +118,16 @@ export class TaskNewsLog {
     if (after === undefined || !messages || last < after) {
       if (this.#last !== after) return
       this.#last = last
-      return this.#tell(undefined)
+      return this.#notify(undefined)
     }
     for (const [index, text] of messages.entries()) {
       if (after + 1 + index !== (this.#last ?? 0) + 1) continue
       this.#last = after + 1 + index
-      this.#tell(parseNews(text))
+      this.#notify(parseChange(text))
     }
   }
 
-  #tell(news: TaskNews | undefined) {
+  #notify(news: TaskChange | undefined) {
     for (const listener of [...this.#listeners]) {
       try {
         listener(news)
