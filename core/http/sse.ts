@@ -118,7 +118,10 @@ export function openEventStream(res: ServerResponse, { headers, log }: EventStre
   function canWrite(): boolean {
     if (isClosed()) return false
     if (res.writableLength <= MAX_PENDING) return true
-    log.warn({ code: 'MH1309', waiting: res.writableLength }, 'closed a stream because its client does not read')
+    log.warn(
+      { code: 'MH1309', waiting: res.writableLength },
+      'closed a stream, because its client reads more slowly than the host sends',
+    )
     res.destroy()
     return false
   }

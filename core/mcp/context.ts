@@ -4,6 +4,7 @@ import { HostError } from '../http/errors.ts'
 import type { Logger } from '../kernel/log.ts'
 import type { Route } from '../kernel/route.ts'
 import { type Call, cancellationOf } from './call.ts'
+import { CallNotifier } from './call-notifier.ts'
 import type { QueueEntry } from './call-queue.ts'
 import { Cancellation } from './cancellation.ts'
 import type { CallRuntime, CatalogItem } from './catalog.ts'
@@ -91,6 +92,7 @@ export class HandlerContext implements PlainContext {
   #cancellation: Cancellation | undefined
   #stop: ((reason: Error) => void) | undefined
   #progress: number
+  #notifier: CallNotifier | undefined
   #ended: Error | 'over' | undefined
   /** Remaining milliseconds; undefined: no limit. */
   #left: number | undefined
@@ -228,6 +230,7 @@ export class HandlerContext implements PlainContext {
 
   #end() {
     this.#over = true
+    this.#notifier?.end()
     if (this.#since !== undefined) this.#pause()
   }
 
@@ -252,6 +255,7 @@ export class HandlerContext implements PlainContext {
     const queued = waited < 1 ? '' : `, of which it was queued ${Math.round(waited)} ms for its turn`
     const error = new HostError('callTimeout', { detail: `stopped after ${timeout} ms${queued}` })
     this.#over = true
+    this.#notifier?.end()
     this.#outlived = this.#settings.overdue(item, timeout)
     this.#abort(error)
     this.#afterChanges(() => this.#reject?.(error))
@@ -366,7 +370,7 @@ export class HandlerContext implements PlainContext {
     this.#progress = progress
     const { replay } = this.#run
     if (replay) replay.progress = progress
-    this.#call.notify('notifications/progress', {
+    this.#notify().progress({
       progressToken,
       progress,
       ...(total !== undefined && { total }),
@@ -379,7 +383,12 @@ export class HandlerContext implements PlainContext {
     if (severity === -1) throw new TypeError(`log level must be one of ${LOG_LEVELS.join(', ')}; was ${level}`)
     const { logLevel } = this.#call
     if (logLevel === undefined || this.#ended !== undefined || severity < LOG_LEVELS.indexOf(logLevel)) return
-    this.#call.notify('notifications/message', { level, data, ...(logger !== undefined && { logger }) })
+    this.#notify().log({ level, data, ...(logger !== undefined && { logger }) })
+  }
+
+  #notify(): CallNotifier {
+    this.#notifier ??= new CallNotifier(this.#call, this.#settings.clock)
+    return this.#notifier
   }
 
   get ping() {
@@ -423,6 +432,7 @@ export class HandlerContext implements PlainContext {
   #ask(question: Parameters<ClientRequester['ask']>[0], key: string | undefined): Promise<never> {
     const { asks } = this.#call
     if (!asks || !this.#canRequest) return Promise.reject(this.#noRequestsError())
+    this.#notifier?.flush()
     this.#requester ??= this.#createRequester()
     return this.#requester.ask(question, key)
   }

@@ -43,6 +43,8 @@ const THROWN: Readonly<Record<string, unknown>> = {
   'an Error that claims a code': Object.assign(new Error(SECRET), { code: -32001, status: 403, kind: 'forbidden' }),
 }
 
+/** Characters of each progress message of `flood`. */
+const FLOOD = 512 * 1024
 const ended = createGate<CallContext>()
 const named = { type: 'object', properties: { what: { type: 'string' } }, required: ['what'] } as const
 const tools = [
@@ -82,9 +84,8 @@ const tools = [
   defineTool({
     name: 'flood',
     async handler(_args, ctx) {
-      const line = 'y'.repeat(64 * 1024)
-      while (!ctx.signal.aborted) {
-        ctx.log('info', line)
+      for (let step = 1; !ctx.signal.aborted; step++) {
+        ctx.progress(step, undefined, 'y'.repeat(FLOOD))
         await new Promise(resolve => setImmediate(resolve))
       }
       ended.open(ctx)
@@ -218,7 +219,7 @@ describe('Misbehaving tools', () => {
     })
 
     it('disconnects a client that does not read endless notifications, at the buffer limit, and logs it', async () => {
-      const { headers, body } = modernRequest('tools/call', { name: 'flood' }, { meta: { [META.logLevel]: 'info' } })
+      const { headers, body } = modernRequest('tools/call', { name: 'flood' }, { meta: { progressToken: 1 } })
       const socket = await openSocket(url)
       socket.pause()
       socket.write(requestBytes(url, body, { headers }))
@@ -226,7 +227,7 @@ describe('Misbehaving tools', () => {
       expect(signal.aborted).to.equal(true)
       const line = log.find(({ code }) => code === 'MH1309')
       // The bound and the message that met it, no more.
-      expect(line?.['waiting']).to.be.within(MAX_PENDING, MAX_PENDING + 2 * 64 * 1024)
+      expect(line?.['waiting']).to.be.within(MAX_PENDING, MAX_PENDING + 2 * FLOOD)
       socket.resume()
       if (!socket.closed) await once(socket, 'close')
     })

@@ -2,6 +2,7 @@ import { expect } from 'chai'
 import { defineTool } from '../../../core/index.ts'
 import { META } from '../../../core/transport.ts'
 import { modern, type RpcMessage, type RpcOptions } from '../../support/rpc.ts'
+import { openSession } from '../../support/session-client.ts'
 import { startHost, stopHosts } from '../../support/start-host.ts'
 
 const count = defineTool({
@@ -20,9 +21,23 @@ const chatter = defineTool({
   },
 })
 
+const BURST = 20_000
+const burst = defineTool({
+  name: 'burst',
+  input: { type: 'object', properties: { kinds: { type: 'array', items: { type: 'string' } } }, required: ['kinds'] },
+  async handler({ kinds }, { progress, log }) {
+    for (let step = 1; step <= BURST; step++) {
+      if (kinds.includes('progress')) progress(step, BURST)
+      if (kinds.includes('log')) log('info', step)
+      await null
+    }
+    return 'done'
+  },
+})
+
 let url: string
 before(async () => {
-  ;({ url } = await startHost({ toolsets: { all: [count, chatter] }, routes: { '/': { toolsets: 'all' } } }))
+  ;({ url } = await startHost({ toolsets: { all: [count, chatter, burst] }, routes: { '/': { toolsets: 'all' } } }))
 })
 after(stopHosts)
 
@@ -80,3 +95,51 @@ describe('Log messages in 2026-07-28', () => {
     expect(messages).to.have.length(1)
   })
 })
+
+/** Calls `burst` with progress and log messages requested, by protocol version. */
+const BURST_CALLS: Record<string, (kinds: readonly string[]) => Promise<readonly RpcMessage[]>> = {
+  '2026-07-28': async kinds =>
+    (await called('burst', { kinds }, { meta: { progressToken: 1, [META.logLevel]: 'info' } })).messages,
+}
+for (const revision of ['2025-06-18', '2025-11-25']) {
+  BURST_CALLS[revision] = async kinds => {
+    const client = await openSession(url, { revision })
+    const params = { name: 'burst', arguments: { kinds }, _meta: { progressToken: 1 } }
+    return (await client.request('tools/call', params)).messages
+  }
+}
+
+for (const [revision, callBurst] of Object.entries(BURST_CALLS)) {
+  describe(`A burst of notifications in ${revision}`, () => {
+    it('of progress sends the first values, then the latest, and the last value before the result', async () => {
+      const messages = await callBurst(['progress'])
+      expect(messages.at(-1).result.content[0].text).to.equal('done')
+      const sent = progressOf(messages)
+      expect(sent.slice(0, 5)).to.deep.equal([1, 2, 3, 4, 5])
+      expect(sent.at(-1)).to.equal(BURST)
+      expect(sent.length).to.be.below(200)
+      expect(messages).to.have.length(sent.length + 1)
+    })
+
+    it('of log messages drops the messages above the limit, and the last one reports their number', async () => {
+      const messages = await callBurst(['log'])
+      expect(messages.at(-1).result.content[0].text).to.equal('done')
+      const sent = messages.slice(0, -2).map(({ params }) => params.data)
+      expect(sent.length).to.be.within(1_000, BURST / 2)
+      expect(sent).to.deep.equal(sent.map((_, index) => index + 1))
+      const { level, data } = messages.at(-2).params
+      expect([level, Number(/\d+/.exec(data)?.[0])]).to.deep.equal(['info', BURST - sent.length])
+    })
+
+    it('of both keeps their order', async () => {
+      const messages = await callBurst(['progress', 'log'])
+      expect(messages.at(-1).result.content[0].text).to.equal('done')
+      const logged = messages.filter(({ params }) => Number.isInteger(params?.data))
+      expect(logged.length).to.be.above(500)
+      for (const message of logged) {
+        expect(messages[messages.indexOf(message) - 1].params.progress).to.equal(message.params.data)
+      }
+      expect(progressOf(messages).at(-1)).to.equal(BURST)
+    })
+  })
+}
