@@ -121,6 +121,7 @@ export function createAcquirer(ctx: ClientContext, store: TokenStore, key: strin
       scope: choice.scope,
       requestedScope: choice.requested,
       resourceMetadataUrl: info.metadataUrl,
+      dpop: dpop !== undefined,
       key,
     })
     if (prompt.defer) return deferAuthorization(ctx, flow)

@@ -112,7 +112,7 @@ export function readAuthorizationResponse(ctx: ClientContext, record: FlowRecord
 
 type AuthorizationTarget = Pick<
   FlowRecord,
-  'server' | 'client' | 'resource' | 'scope' | 'requestedScope' | 'resourceMetadataUrl' | 'key'
+  'server' | 'client' | 'resource' | 'scope' | 'requestedScope' | 'resourceMetadataUrl' | 'dpop' | 'key'
 >
 
 export interface Flow {

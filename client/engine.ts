@@ -247,7 +247,8 @@ export function createEngine(ctx: ClientContext, context: CacheContext) {
     obtain,
     async redeem(record: FlowRecord, code: string): Promise<void> {
       const { signal } = new AbortController()
-      const signer = options.dpop === true ? await signerFor(await store.read()) : undefined
+      const isWanted = options.dpop === true || (options.dpop !== false && record.dpop)
+      const signer = isWanted ? await signerFor(await store.read()) : undefined
       await acquirer.redeem(record, code, signer, signal)
     },
     authority(stored: TokenContainer, signal: AbortSignal): Promise<Authority> {

@@ -107,6 +107,8 @@ export interface FlowRecord {
   /** The server that redeems the code. */
   readonly server: ServerInfo
   readonly resourceMetadataUrl?: string | undefined
+  /** True if the server requires DPoP tokens. */
+  readonly dpop?: boolean | undefined
   readonly key: string
   /** Milliseconds since the epoch. */
   readonly createdAt: number

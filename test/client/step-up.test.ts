@@ -1,6 +1,6 @@
 // Tests requested scopes, step-up and its limits.
 import { expect } from 'chai'
-import { createMemoryTokenCache } from '../../client/index.ts'
+import { createMemoryFlowStore, createMemoryTokenCache } from '../../client/index.ts'
 import { authErrorOf } from './support/auth-error-of.ts'
 import { type FakeServers, startFakeServers, stopServers } from './support/fake-servers.ts'
 import { startClient } from './support/start-client.ts'
@@ -252,6 +252,19 @@ it('R-62: completes a deferred login in another process with the callback URL', 
   // A response is good once.
   const again = await authErrorOf(() => elsewhere.authFetch.session.completeAuthorization(callback))
   expect(again.code).to.equal('state_mismatch')
+})
+
+it('R-62: completes a deferred login in another process at a server that requires DPoP', async () => {
+  const fake = await startFakeServers()
+  fake.as.settings.dpop = 'required'
+  fake.rs.settings.dpop = true
+  const flowStore = createMemoryFlowStore()
+  const options = { tokenCache: createMemoryTokenCache(), flowStore, interactive: 'defer' } as const
+  const error = await authErrorOf(() => startClient(fake, options).post())
+  const callback = await fake.delegate(new URL((error as unknown as { authorizationUrl: string }).authorizationUrl))
+  const elsewhere = startClient(fake, options)
+  await elsewhere.authFetch.session.completeAuthorization(callback)
+  expect((await elsewhere.post()).status).to.equal(200)
 })
 
 it('R-62: rejects a response for the login of another session', async () => {
