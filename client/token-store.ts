@@ -157,14 +157,12 @@ const UNSHARED_LEASE: LoginLease = { held: true, release: async () => undefined 
 const registrationOnly = (container: TokenContainer): TokenContainer | undefined =>
   container.registration && { v: 1, registration: container.registration }
 
-const dropTokens = ({ registration, authorizationServer, requestedScope, scope }: TokenContainer): TokenContainer => ({
-  v: 1,
-  ...(registration && { registration }),
-  ...(authorizationServer !== undefined && { authorizationServer }),
-  ...((requestedScope ?? scope) !== undefined && {
-    requestedScope: union(splitScope(requestedScope), splitScope(scope)).join(' '),
-  }),
-})
+/** Keeps the issuer of the client id, which must not be sent to another one. */
+const dropTokens = (tokens: TokenContainer): TokenContainer => {
+  const { registration, clientId, authorizationServer, requestedScope, scope } = tokens
+  const asked = union(splitScope(requestedScope), splitScope(scope)).join(' ') || undefined
+  return { v: 1, ...defined({ registration, clientId, authorizationServer, requestedScope: asked }) }
+}
 
 const CACHE_FIX = 'see `cause`; the server still accepts the tokens'
 

@@ -588,6 +588,22 @@ it('R-48: fails without login if the server does not know a configured client', 
   expect([error.code, fake.logins.length]).to.deep.equal(['invalid_client', 1])
 })
 
+it('R-40: does not send a configured client id to another authorization server after its tokens were rejected', async () => {
+  const fake = await startFakeServers({ authorizationServers: 2 })
+  const [, next] = fake.servers
+  for (const as of fake.servers) as.addClient({ client_id: 'me', redirect_uris: ['http://localhost:3000/callback'] })
+  const tokenCache = openCache()
+  await startClient(fake, { tokenCache, clientId: 'me' }).post()
+  fake.as.tokens.revoke(tokenCache.container?.refreshToken ?? '')
+  fake.as.tokens.expireAll()
+  const options = { tokenCache, clientId: 'me', interactive: 'never' } as const
+  await authErrorOf(() => startClient(fake, options).post())
+  expect(tokenCache.container?.refreshToken).to.equal(undefined)
+  fake.rs.settings.authorizationServers = next ? [next] : []
+  const error = await authErrorOf(() => startClient(fake, { tokenCache, clientId: 'me' }).post())
+  expect([error.code, fake.logins.length]).to.deep.equal(['issuer_changed', 1])
+})
+
 for (const code of ['invalid_scope', 'interaction_required']) {
   it(`logs in if a refresh is rejected with ${code}`, async () => {
     const { fake, post } = await loggedIn()
