@@ -53,24 +53,24 @@ const need = (
 const needElse = (id: string, text: string, isMet: (held: Held) => boolean) =>
   need(id, text, held => (isMet(held) ? met : { ...met, missingElse: [text] }))
 
-function needScope(scope: string): Requirement {
-  const missing = (scopes: Held['scopes']) => (scopes.has(scope) ? [] : [scope])
-  const standingOf = ({ scopes }: Held) => ({ ...met, needed: [scope], missingScopes: missing(scopes) })
-  return need(`scope ${scope}`, `scope "${scope}"`, standingOf, [scope])
+/** `claim`: a claim that can contain the scope, too, as a list or a space-separated string (RFC 8693 section 4.2). */
+function needScope(scope: string, claim?: string): Requirement {
+  const isClaimed = (value: unknown) => (typeof value === 'string' ? value.split(' ') : list(value)).includes(scope)
+  const isHeld = ({ scopes, claims }: Held) =>
+    scopes.has(scope) || (claim !== undefined && isClaimed(claimAt(claims, claim)))
+  const standingOf = (held: Held) => ({ ...met, needed: [scope], missingScopes: isHeld(held) ? [] : [scope] })
+  return need(`${claim ?? ''} scope ${scope}`, `scope "${scope}"`, standingOf, [scope])
 }
 
 const needRole = (role: string): Requirement =>
   needElse(`role ${role}`, `role "${role}"`, ({ roles }) => roles.includes(role))
 
 function needClaim(name: string, values: readonly ClaimValue[]): Requirement {
+  if (name === 'scope' || name === 'scp') return anyOf(values.map(value => needScope(String(value), name)))
   const text = `claim "${name}" = ${values.map(value => JSON.stringify(value)).join(' or ')}`
-  const isScopes = name === 'scope' || name === 'scp'
-  return needElse(`claim ${JSON.stringify([name, values])}`, text, ({ claims }) => {
-    const value = claimAt(claims, name)
-    // OAuth scopes are a space-separated string (RFC 8693 section 4.2).
-    const entries = isScopes && typeof value === 'string' ? value.split(' ') : list(value)
-    return entries.some(entry => values.includes(entry as ClaimValue))
-  })
+  return needElse(`claim ${JSON.stringify([name, values])}`, text, ({ claims }) =>
+    list(claimAt(claims, name)).some(entry => values.includes(entry as ClaimValue)),
+  )
 }
 
 export function allOf(parts: readonly Requirement[]): Requirement {
@@ -91,6 +91,8 @@ const isNearer = (one: Standing, other: Standing) =>
   (one.missingElse.length === other.missingElse.length && one.missingScopes.length < other.missingScopes.length)
 
 function anyOf(parts: readonly Requirement[]): Requirement {
+  const [only] = parts
+  if (only && parts.length === 1) return only
   const text = `(${parts.map(({ text }) => text).join(' or ')})`
   const standingOf = (held: Held) =>
     parts.map(part => part.standingOf(held)).reduce((best, next) => (isNearer(next, best) ? next : best))
@@ -112,7 +114,7 @@ export type Tell = (why: string, at: Path) => void
 
 export function compilePolicy({ scope, role, claim = {}, anyOf: alternatives, allOf: all = [] }: Policy): Requirement {
   return allOf([
-    ...list(scope).map(needScope),
+    ...list(scope).map(one => needScope(one)),
     ...list(role).map(needRole),
     ...Object.entries(claim).map(([name, value]) => needClaim(name, list(value))),
     ...(alternatives ? [anyOf(alternatives.map(compilePolicy))] : []),

@@ -49,7 +49,7 @@ describe('tool-policy: startup warnings', () => {
 
   it('report required scopes missing from scopesSupported, by route', async () => {
     const routes = { '/': { toolsets: 'all', authorize: { scope: 'mcp.route' } } }
-    const rules = { purge: { anyOf: [{ scope: 'mcp.purge' }, { scope: ['mcp.known'] }] } }
+    const rules = { purge: { anyOf: [{ claim: { scope: 'mcp.purge' } }, { scope: ['mcp.known'] }] } }
     const lines = await warnings({ rules }, { routes, plugins: metadata(['mcp.known', 'mcp.other']) })
     expect(lines.map(({ route, scope }) => [route, scope])).to.deep.equal([
       ['/', 'mcp.route'],

@@ -42,6 +42,21 @@ describe('tool-policy: policies', () => {
     expect(await statuses(policy, [{ claims }, { claims: other }])).to.deep.equal([200, 403])
   })
 
+  it('treat the claims scope and scp as scopes: with a challenge and the scope hierarchy', async () => {
+    for (const name of ['scope', 'scp']) {
+      const policy = { claim: { [name]: ['mcp.tools', 'mcp.other'] }, role: 'r' }
+      const options = { rules: { purge: policy }, scopeHierarchy: { 'mcp.admin': ['mcp.tools'] } }
+      const { call } = await serve(options)
+      const lacking = await call({ roles: ['r'], claims: { [name]: 'mcp.toolsmith' } })
+      expect(lacking.status).to.equal(403)
+      expect(lacking.challenge).to.contain('error="insufficient_scope"').and.contain('scope="mcp.tools"')
+      expect((await call(undefined)).challenge).to.equal('Bearer scope="mcp.tools"')
+      for (const user of [{ scopes: ['mcp.admin'] }, { claims: { [name]: ['mcp.other'] } }]) {
+        expect((await call({ roles: ['r'], ...user })).status).to.equal(200)
+      }
+    }
+  })
+
   it('ignore inherited object properties as claims', async () => {
     expect(await statuses({ claim: { 'constructor.name': 'Object' } }, [{ claims: {} }])).to.deep.equal([403])
   })
