@@ -10,7 +10,7 @@ import { constants, crc32, deflateSync } from 'node:zlib'
 import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core'
 import { createHost } from '../core/create-host.ts'
 import { defineTool, ToolError } from '../core/index.ts'
-import { createKeptLog } from '../core/testing/kept-log.ts'
+import { createTestLog } from '../core/testing/test-log.ts'
 import { META } from '../core/transport.ts'
 import { createPages } from '../plugins/auth-bridge/pages/index.ts'
 import { ACCOUNT, KNOWN, SETTINGS } from '../test/plugins/auth-bridge/page-examples.ts'
@@ -141,7 +141,7 @@ async function saveConsole(browser: Browser): Promise<void> {
         return 'done'
       },
     })
-  const log = createKeptLog()
+  const log = createTestLog()
   const config = {
     server: { name: 'acme-tools', version: '1.4.0', title: 'Acme Tools' },
     http: { host: '127.0.0.1', port: 0 },

@@ -178,7 +178,7 @@ export function buildServices(parts: ServiceParts) {
     clock,
     makeOffer,
     admit,
-    figures: metrics,
+    metrics,
   })
   const services: Services = {
     ...access,

@@ -1,16 +1,16 @@
 // For built-in authentication and authorization plugins: what package.json does not export.
 export type { AuthorizationServer, PublicJwk, UserPage, UserPages } from './access/authorization-server.ts'
 export { createAdmission } from './access/authorize.ts'
+export {
+  loginExpired,
+  NO_PROOFS,
+  type ProofPolicy,
+  type ProofProblem,
+  requireResource,
+  sameResources,
+} from './access/bearer.ts'
 export { claimAt, STREAMS_OUTLIVE_TOKEN_SCHEMA, stringsAt, writeClaim } from './access/claims.ts'
 export { basicCredentials, fetchJson, readLimited } from './access/fetch-json.ts'
-export {
-  loginEnded,
-  NO_POSSESSION,
-  needResource,
-  type Possession,
-  type ProofFlaw,
-  sameResources,
-} from './access/identify-bearer.ts'
 export { attributeError } from './http/describe-thrown.ts'
 export { addressKey, isLoopback } from './http/guard.ts'
 export { parseJson } from './http/json-body.ts'

@@ -1,5 +1,5 @@
 // Checks plugin registrations, so that errors name the plugin. Refuses registrations after startup, which would be ignored.
-import { describeFault } from './config/check-definition.ts'
+import { formatFinding } from './config/check-definition.ts'
 import { describeKind } from './config/explain-problems.ts'
 import { validateValue } from './config/validate-value.ts'
 import { attributeError } from './http/describe-thrown.ts'
@@ -86,7 +86,7 @@ const matches =
   (given, fail) => {
     const [name, value] = given
     const [problem] = validateValue(value, schema, [list, String(name)])
-    if (problem) throw fail(describeFault(problem))
+    if (problem) throw fail(formatFinding(problem))
     return given
   }
 

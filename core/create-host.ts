@@ -2,8 +2,8 @@
 
 import { basename, dirname, join, resolve } from 'node:path'
 import { builtInPlugins, defaultPlugins } from '../plugins/index.ts'
-import { checkConfig, checkValue, withoutFaults } from './config/check-config.ts'
-import { createDefinitionCheck, describeFault, type FindFaults } from './config/check-definition.ts'
+import { checkConfig, checkValue, withoutProblems } from './config/check-config.ts'
+import { createDefinitionCheck, type FindProblems, formatFinding } from './config/check-definition.ts'
 import { buildConfigSchema, route, withoutRequired } from './config/config-schema.ts'
 import { collectKeys } from './config/declared-keys.ts'
 import type { Config, FilledConfig } from './config/define-config.ts'
@@ -132,21 +132,21 @@ async function build(
   // A missing plugin could declare the unknown keys, unless its name is a typo of a built-in plugin.
   const isOpen = !allPluginsFound && !areAllMisspelled(loaded.config, plugins, builtIns)
   const check = isBuiltInOnly ? builtInCheck : createDefinitionCheck(keys.toolKeys)
-  const findFaults: FindFaults = isOpen ? definition => check(definition).filter(one => !isUnknownKey(one)) : check
+  const findProblems: FindProblems = isOpen ? definition => check(definition).filter(one => !isUnknownKey(one)) : check
   const faults: Finding[] = []
   const note = (finding: Finding) => void faults.push(finding)
   const countBefore = problems.count()
   const onUnset = (variable: string, at: Path) =>
     problems.report(new StartError('MH1016', `the environment variable ${variable} is not set`, { at }), 'warning')
-  problems.add(checkConfig(loaded, schema, { findFaults, note, onUnset, isOpen }))
+  problems.add(checkConfig(loaded, schema, { findProblems, note, onUnset, isOpen }))
   const hasChecked = await problems.attempt(() => {
     problems.add(checkOptions(loaded, plugins, note))
     return true
   })
   const isValid = declared !== undefined && hasChecked === true && problems.count() === countBefore
   const sources = isObject(loaded.config) ? loaded.config['toolsets'] : undefined
-  const toolsets = await loadToolsets(sources, { directory, problems, locations, findFaults })
-  const validPart = isValid ? undefined : withoutFaults(loaded.config, faults)
+  const toolsets = await loadToolsets(sources, { directory, problems, locations, findProblems })
+  const validPart = isValid ? undefined : withoutProblems(loaded.config, faults)
   if (!isValid && !validPart) problems.assertNone()
   const filled = fillDefaults(trimSecrets(validPart?.config ?? loaded.config, schema), schema) as FilledConfig
   const configured = withLongForms(filled, keys, problems.report)
@@ -157,7 +157,7 @@ async function build(
   const secrets =
     'file' in ownSecrets ? await secretsOfFile(ownSecrets.file, secretsContext) : { list: ownSecrets, isOfFile: false }
   const isBuiltIn = (plugin: Plugin<object>) => [...builtIns.values()].includes(plugin)
-  const problemsOf = (definition: Definition) => findFaults(definition).map(describeFault)
+  const problemsOf = (definition: Definition) => findProblems(definition).map(formatFinding)
   const readerOf = (toolKey: string) => keys.toolKeys.get(toolKey)?.plugin ?? 'the plugin that reads it'
   const { context } = keys
   const input = {
@@ -257,7 +257,7 @@ async function hostWithLog(loaded: LoadedConfig, log: Logger | undefined, option
 export async function createHost(config: Config, options: CreateHostOptions = {}): Promise<Host> {
   const { directory = process.cwd(), log, ...settings } = options
   return hostWithLog(
-    { file: join(directory, 'config'), config, locate: () => undefined, isInHand: true },
+    { file: join(directory, 'config'), config, locate: () => undefined, isInline: true },
     log,
     settings,
   )

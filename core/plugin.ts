@@ -1,5 +1,6 @@
 // `mcp-host/plugin`: the API for plugins (docs/plugins.md).
 export { authorizeRoute } from './access/authorize.ts'
+export { authenticateBearer, type TokenPlace, type TokenVerdict, type VerifyToken } from './access/bearer.ts'
 export {
   CLAIM_PATHS_SCHEMA,
   type ClaimPaths,
@@ -8,7 +9,6 @@ export {
   readUser,
   type UnderTest,
 } from './access/claims.ts'
-export { authenticateBearer, type TokenPlace, type TokenVerdict, type VerifyToken } from './access/identify-bearer.ts'
 export type { Examination, PluginFinding } from './config/examination.ts'
 export type { Clock, Timer } from './http/clock.ts'
 export { errorText, HostError, StartError } from './http/errors.ts'

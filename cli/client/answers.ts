@@ -53,7 +53,7 @@ const isPrintable = (block: unknown): boolean =>
   (block.type !== 'resource' ||
     (isText(block.resource.uri) && ['text', 'blob'].some(name => isText(Reflect.get(block.resource, name)))))
 
-const findFaults = (value: Members, members: Readonly<Record<string, IsValid>>): string[] =>
+const findProblems = (value: Members, members: Readonly<Record<string, IsValid>>): string[] =>
   Object.entries(members).flatMap(([name, isValid]) => (isValid(value[name]) ? [] : [name]))
 
 const LISTS = {
@@ -97,14 +97,14 @@ function nameOf(entry: unknown, index: number): string {
 /** Removes invalid members. Undefined if a required one is invalid. */
 function repairEntry(entry: Members, type: List['type'], isModern: boolean) {
   const { inputSchema, outputSchema } = entry
-  const faults = findFaults(entry, TYPES[type])
+  const faults = findProblems(entry, TYPES[type])
   // Protocol versions before 2026-07-28 allow object schemas only.
   const isOldOutput = type === 'Tool' && !isModern && outputSchema !== undefined && !isObjectSchema(outputSchema)
   if (isOldOutput && !faults.includes('outputSchema')) faults.push('outputSchema')
   const repaired = Object.fromEntries(Object.entries(entry).filter(([name]) => !faults.includes(name)))
   if (faults.includes('inputSchema'))
     repaired['inputSchema'] = { ...(isObject(inputSchema) && inputSchema), type: 'object' }
-  return { faults, entry: findFaults(repaired, TYPES[type]).length === 0 ? repaired : undefined }
+  return { faults, entry: findProblems(repaired, TYPES[type]).length === 0 ? repaired : undefined }
 }
 
 function repairEntries(entries: readonly unknown[], { type, noun }: List, isModern: boolean, warn: Warn): Members[] {
@@ -156,7 +156,7 @@ const RESULT = {
 }
 
 export function repairResult(result: Members, warn: Warn): CallToolResult {
-  const faults = findFaults(result, RESULT)
+  const faults = findProblems(result, RESULT)
   if (faults.length === 0) return result as unknown as CallToolResult
   const valid = Object.fromEntries(Object.entries(result).filter(([name]) => !faults.includes(name)))
   const { content } = result

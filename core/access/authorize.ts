@@ -21,7 +21,7 @@ import { boundKey } from './claims.ts'
 
 const OPEN_AUDIENCE: Audience = { key: '', denialOf: () => undefined }
 
-function meetsRule(rule: Exclude<AuthorizeRule, true | string>, user: User | undefined): Denial | undefined {
+function checkRule(rule: Exclude<AuthorizeRule, true | string>, user: User | undefined): Denial | undefined {
   const scopes = [rule.scope ?? []].flat()
   const lacking = scopes.filter(scope => !user?.scopes.includes(scope))
   const roles = [rule.role ?? []].flat().filter(role => !user?.roles.includes(role))
@@ -37,7 +37,7 @@ export const openAccess: AccessDecider = {
   audienceOf: () => OPEN_AUDIENCE,
   authorize(rule, user) {
     if (rule === true) return user ? undefined : ANONYMOUS
-    if (typeof rule !== 'string') return meetsRule(rule, user)
+    if (typeof rule !== 'string') return checkRule(rule, user)
     return { reason: `no plugin defines the policy "${rule}"`, scopes: [], listed: false }
   },
   scopesToEnter: rule => (typeof rule === 'object' ? [rule.scope ?? []].flat() : []),
@@ -66,7 +66,7 @@ export const plainResource: ProtectedResource = {
 
 export const noTokenBinding: TokenBinding = { algorithms: () => [], required: () => false, announced: () => false }
 
-interface ChallengeFacts {
+interface ChallengeFields {
   /** Set only if a token was presented (RFC 6750 section 3.1, RFC 9449 section 7.1). */
   readonly error?: 'invalid_token' | 'insufficient_scope' | 'invalid_request' | 'invalid_dpop_proof' | 'use_dpop_nonce'
   readonly description?: string
@@ -79,7 +79,7 @@ interface ChallengeFacts {
 /** Formats a quoted string (RFC 9110) and removes characters that it must not contain. */
 const quoted = (text: string) => `"${text.replace(/[^\x20-\x7e]/g, '').replace(/["\\]/g, '\\$&')}"`
 
-export function challenge(facts: ChallengeFacts): string {
+export function challenge(facts: ChallengeFields): string {
   const { error, description, scopes = [], metadataUrl, proofAlgorithms = [] } = facts
   const parameters = Object.entries({
     error,

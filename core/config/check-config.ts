@@ -4,16 +4,16 @@ import { formatPath, type Path } from '../http/errors.ts'
 import { type ConfiguredPlugin, isConfiguredPlugin, isPluginFactory } from '../kernel/define-plugin.ts'
 import { type Definition, kindOf, labelOf } from '../mcp/define.ts'
 import { isObject } from '../mcp/is-object.ts'
-import { createDefinitionCheck, type FindFaults } from './check-definition.ts'
+import { createDefinitionCheck, type FindProblems } from './check-definition.ts'
 import { withoutRequired } from './config-schema.ts'
 import { hasSettings, isPlain } from './define-config.ts'
 import type { Finding } from './explain-problems.ts'
 import type { LoadedConfig } from './load-config.ts'
-import { inFileOrder, type Problem } from './problems.ts'
+import { type Problem, sortByFile } from './problems.ts'
 import { lineOf } from './source-locations.ts'
 import { validateValue } from './validate-value.ts'
 
-export { assertNoProblems, formatProblems, inFileOrder, type Problem } from './problems.ts'
+export { assertNoProblems, formatProblems, type Problem, sortByFile } from './problems.ts'
 
 interface Found<Value> {
   readonly path: Path
@@ -29,7 +29,7 @@ interface Collected {
 
 interface CheckSettings {
   /** Checks a definition. Default: for tools without plugin keys. */
-  readonly findFaults?: FindFaults
+  readonly findProblems?: FindProblems
   readonly note?: Note
   /** Receives undefined options whose line names an environment variable that is not set. */
   readonly onUnset?: (variable: string, at: Path) => void
@@ -44,7 +44,7 @@ interface CheckSettings {
 export function checkConfig(
   loaded: LoadedConfig,
   schema: object,
-  { findFaults = createDefinitionCheck(new Map()), note, onUnset, isOpen = false }: CheckSettings = {},
+  { findProblems = createDefinitionCheck(new Map()), note, onUnset, isOpen = false }: CheckSettings = {},
 ): Problem[] {
   const collected: Collected = { configured: [], uncalled: [], definitions: [], absent: [] }
   const view = plainView(loaded.config, [], collected)
@@ -58,13 +58,13 @@ export function checkConfig(
       note?.({ ...UNCALLED, path })
       return problemAt(loaded, path, { ...UNCALLED, path })
     }),
-    ...collected.definitions.flatMap(({ path, value }) => checkDefinition(loaded, path, value, findFaults)),
+    ...collected.definitions.flatMap(({ path, value }) => checkDefinition(loaded, path, value, findProblems)),
   ]
   for (const path of collected.absent) {
     const variable = unsetVariableAt(loaded, path)
     if (variable !== undefined) onUnset?.(variable, path)
   }
-  return inFileOrder(problems)
+  return sortByFile(problems)
 }
 
 type Note = (finding: Finding) => void
@@ -95,9 +95,9 @@ export function checkDefinition(
   loaded: Pick<LoadedConfig, 'file' | 'locate'>,
   at: Path,
   definition: Definition,
-  findFaults: FindFaults,
+  findProblems: FindProblems,
 ) {
-  return findFaults(definition).map(finding => {
+  return findProblems(definition).map(finding => {
     const problem = problemAt(loaded, [...at, ...finding.path], finding)
     return { ...problem, path: `${problem.path} (${labelOf(definition)})` }
   })
@@ -181,7 +181,7 @@ function replacementFor({ kind, path }: Fault, config: Draft): readonly [Path, u
   return isOptions(valueAt(config, path.slice(0, 4))) ? [[]] : [path.slice(0, 4)]
 }
 
-export function withoutFaults(config: unknown, faults: readonly Fault[]): ValidPart | undefined {
+export function withoutProblems(config: unknown, faults: readonly Fault[]): ValidPart | undefined {
   if (!isObject(config) || faults.some(({ path }) => path.length === 0)) return undefined
   let left: Draft = { ...config }
   const named = new Set<unknown>()

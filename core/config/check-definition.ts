@@ -8,13 +8,13 @@ import type { DeclaredKeys } from './declared-keys.ts'
 import { isPlain } from './define-config.ts'
 import type { Finding } from './explain-problems.ts'
 import { lineAt } from './locate-in-code.ts'
-import type { Mistake } from './problems.ts'
+import type { StartProblem } from './problems.ts'
 import { validateValue } from './validate-value.ts'
 
 /** The problems of a definition, with paths relative to it. Undefined keys count as absent. */
-export type FindFaults = (definition: Definition) => Finding[]
+export type FindProblems = (definition: Definition) => Finding[]
 
-export function createDefinitionCheck(toolKeys: DeclaredKeys['toolKeys']): FindFaults {
+export function createDefinitionCheck(toolKeys: DeclaredKeys['toolKeys']): FindProblems {
   const schemas = schemasWith(toolKeys)
   const findingsOf = (value: unknown, schema: object): Finding[] => {
     try {
@@ -54,7 +54,7 @@ function withoutUndefined(value: unknown, opaque: ReadonlySet<string> = NONE, de
 
 const MAX_DEPTH = 4
 
-export function describeFault({ kind, path, found, expected, suggestion }: Finding): string {
+export function formatFinding({ kind, path, found, expected, suggestion }: Finding): string {
   const hint = suggestion === undefined ? ';' : `; did you mean "${suggestion}"?`
   return `${formatPath(path)}: ${kind}${hint} found ${found}; expected ${expected}`
 }
@@ -74,7 +74,7 @@ interface Module {
 }
 
 /** Reports exports that look like definitions but are not, and would be ignored. */
-export function explainPlainObjects({ file, exported, at }: Module): Mistake[] {
+export function explainPlainObjects({ file, exported, at }: Module): StartProblem[] {
   const values = Object.values(exported).flatMap(value => (Array.isArray(value) ? (value as unknown[]) : [value]))
   return [...new Set(values)].filter(looksDefined).map(({ name }) => {
     const text = `"${name}" is a plain object, and no definition: wrap it, as in export const it = defineTool({ ... })`
@@ -88,11 +88,11 @@ export function explainPlainObjects({ file, exported, at }: Module): Mistake[] {
   })
 }
 
-export function explainNone({ file, exported, at }: Module): Mistake {
+export function explainNone({ file, exported, at }: Module): StartProblem {
   const path = formatPath(at)
   const names = Object.keys(exported)
-  const found = names.length === 0 ? 'nothing' : names.slice(0, MOST_NAMES).join(', ')
+  const found = names.length === 0 ? 'nothing' : names.slice(0, MAX_NAMES).join(', ')
   return { code: 'MH1102', file, path, text: `${path}: it exports no definition; ${RETURNED} (it exports ${found})` }
 }
 
-const MOST_NAMES = 5
+const MAX_NAMES = 5

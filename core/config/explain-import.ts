@@ -7,7 +7,7 @@ import { errorText, formatPath, type Path } from '../http/errors.ts'
 import { isUtf16, UTF16_ERROR } from '../http/utf8-text.ts'
 import { nearest } from '../mcp/nearest.ts'
 import { lineAt, nodesIn, parseCode } from './locate-in-code.ts'
-import { type Mistake, shortName } from './problems.ts'
+import { type StartProblem, shortName } from './problems.ts'
 
 interface Place {
   readonly file: string
@@ -15,11 +15,11 @@ interface Place {
 }
 
 /** Explains the rejection of `import(file)`. `at`: the config path that names the file. */
-export function explainImport(file: string, error: unknown, at: Path = []): Mistake {
+export function explainImport(file: string, error: unknown, at: Path = []): StartProblem {
   const compiled = COMPILER.exec(errorText(error))
   const place: Place = compiled
     ? { file: compiled[1] ?? file, line: Number(compiled[2]) }
-    : (importerOf(error) ?? authorFrame(file, error) ?? syntaxFault(file, error) ?? { file })
+    : (importerOf(error) ?? authorFrame(file, error) ?? findSyntaxError(file, error) ?? { file })
   const why = compiled?.[3] ?? errorText(error).split('\n')[0]
   const isWrongEncoding = isUtf16(textOf(place.file))
   const { line } = isWrongEncoding ? { line: undefined } : place
@@ -60,16 +60,15 @@ export function nearestFile(file: string, written: string): string {
   const wanted = basename(file)
   const nearStem = nearest(stem(wanted), names.map(stem))
   const near = nearest(wanted, names) ?? names.find(name => stem(name) === nearStem)
-  if (near === undefined)
-    return names.length === 0 ? '' : `; there are: ${names.sort().slice(0, MOST_FILES).join(', ')}`
+  if (near === undefined) return names.length === 0 ? '' : `; there are: ${names.sort().slice(0, MAX_FILES).join(', ')}`
   return `; did you mean "${written.slice(0, written.length - wanted.length)}${near}"?`
 }
 
-const MOST_FILES = 10
-const MOST_CHECKED = 12
+const MAX_FILES = 10
+const MAX_CHECKED = 12
 
 /** Finds a syntax error in the file or its imports, whose location Node.js prints only to stderr. */
-function syntaxFault(file: string, error: unknown): Place | undefined {
+function findSyntaxError(file: string, error: unknown): Place | undefined {
   if (!(error instanceof SyntaxError)) return undefined
   const files = [file]
   for (const next of files) {
@@ -77,7 +76,7 @@ function syntaxFault(file: string, error: unknown): Place | undefined {
     if (fault) return { file: next, line: fault.line }
     for (const node of nodesIn(tree)) {
       const path = node.type === 'StringLiteral' && resolve(dirname(next), node.value)
-      if (path && /\.[cm]?js$/.test(path) && existsSync(path) && files.length < MOST_CHECKED && !files.includes(path)) {
+      if (path && /\.[cm]?js$/.test(path) && existsSync(path) && files.length < MAX_CHECKED && !files.includes(path)) {
         files.push(path)
       }
     }

@@ -7,7 +7,7 @@ import { isConfiguredPlugin, isPluginFactory, type Plugin } from '../kernel/defi
 import { PLUGIN_SCHEMA } from '../mcp/definition-schema.ts'
 import { isObject } from '../mcp/is-object.ts'
 import { nearest } from '../mcp/nearest.ts'
-import { describeFault } from './check-definition.ts'
+import { formatFinding } from './check-definition.ts'
 import { importModule } from './import-module.ts'
 import { ConfigError, type Problems, shortName } from './problems.ts'
 import { validateValue } from './validate-value.ts'
@@ -17,7 +17,7 @@ export type PluginTable = Readonly<Record<string, { readonly plugin: unknown }>>
 function checkPlugin(plugin: Plugin<object>, at: Path): Plugin<object> {
   const given = Object.fromEntries(Object.entries(plugin).filter(([, value]) => value !== undefined))
   const [fault] = validateValue(given, PLUGIN_SCHEMA, [])
-  if (fault) throw new StartError('MH1024', `the argument of definePlugin is invalid: ${describeFault(fault)}`, { at })
+  if (fault) throw new StartError('MH1024', `the argument of definePlugin is invalid: ${formatFinding(fault)}`, { at })
   return plugin
 }
 

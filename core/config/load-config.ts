@@ -16,7 +16,7 @@ export interface LoadedConfig {
   /** Returns the line of a key; undefined if uncertain. */
   readonly locate: Locate
   /** True for a config that a program created, without a file. */
-  readonly isInHand?: true
+  readonly isInline?: true
   /** Other configs in the same folder, which are ignored. */
   readonly others?: readonly string[]
 }
@@ -57,11 +57,11 @@ export async function loadConfig({ cwd, file }: { cwd: string; file?: string | u
   }
   if (found.isEmpty)
     throw stop('MH1005', found.filepath, undefined, 'the file is empty; it needs server, toolsets and routes')
-  const others = path === undefined ? othersBeside(found.filepath) : []
+  const others = path === undefined ? findOtherConfigs(found.filepath) : []
   return { ...(found.config as Omit<LoadedConfig, 'file'>), file: found.filepath, others }
 }
 
-const othersBeside = (file: string): string[] =>
+const findOtherConfigs = (file: string): string[] =>
   SEARCHED.map(name => join(dirname(file), name)).filter(other => other !== file && existsSync(other))
 
 export const SEARCHED = EXTENSIONS.map(extension => `mcp.config${extension}`)

@@ -7,7 +7,7 @@ import { isObject } from '../mcp/is-object.ts'
 import { recordModule } from '../mcp/isolate.ts'
 import { didYouMean } from '../mcp/nearest.ts'
 import { checkDefinition } from './check-config.ts'
-import { explainNone, explainPlainObjects, type FindFaults } from './check-definition.ts'
+import { explainNone, explainPlainObjects, type FindProblems } from './check-definition.ts'
 import { hasSettings, sourceOf } from './define-config.ts'
 import { resolvePackage } from './find-plugins.ts'
 import { importModule } from './import-module.ts'
@@ -18,7 +18,7 @@ interface Loading {
   readonly directory: string
   readonly problems: Problems
   readonly locations: SourceLocations
-  readonly findFaults: FindFaults
+  readonly findProblems: FindProblems
 }
 
 const MAY_BE_GLOB = /[*?[\]{}()!+@|\\]/
@@ -76,13 +76,13 @@ async function definitionsIn(file: string, at: Path, { problems }: Loading): Pro
 function validDefinitionsIn(
   file: string,
   definitions: readonly Definition[],
-  { problems, locations, findFaults }: Loading,
+  { problems, locations, findProblems }: Loading,
 ): Definition[] {
   for (const definition of definitions) locations.note(definition, file)
   return definitions.filter(definition => {
     // Lines are located lazily, because only faulty definitions need them.
     const source = { file, locate: (path: Path) => locations.sourceOf(definition)?.locate(path) }
-    const faults: Problem[] = checkDefinition(source, [], definition, findFaults)
+    const faults: Problem[] = checkDefinition(source, [], definition, findProblems)
     problems.add(faults)
     return faults.length === 0
   })

@@ -211,4 +211,4 @@ export async function readImports(file: string): Promise<ReadFile> {
 export const filesRead: Set<string> = new Set()
 
 export const watched: Set<string> = new Set()
-export const noteRead = (path: string): void => void watched.add(path)
+export const recordRead = (path: string): void => void watched.add(path)

@@ -18,7 +18,7 @@ export interface Problem extends SourceLocation {
   readonly suggestion?: string
 }
 
-export interface Mistake extends SourceLocation {
+export interface StartProblem extends SourceLocation {
   readonly code: string
   readonly path?: string
   readonly text: string
@@ -27,7 +27,7 @@ export interface Mistake extends SourceLocation {
   readonly exitCode?: 1 | 2 | 3
 }
 
-type ConfigProblem = Problem | Mistake
+type ConfigProblem = Problem | StartProblem
 
 const PROBLEM_CODES = {
   'unknown option': 'MH1011',
@@ -72,11 +72,11 @@ export class ConfigError extends StartError {
 
   constructor(problems: readonly ConfigProblem[]) {
     const [only] = problems
-    const mistakes = problems.filter((problem): problem is Mistake => 'text' in problem)
-    const isAlone = problems.length === 1 && only !== undefined && 'text' in only
+    const mistakes = problems.filter((problem): problem is StartProblem => 'text' in problem)
+    const isSingle = problems.length === 1 && only !== undefined && 'text' in only
     const count = problems.length === 1 ? 'a problem' : `${problems.length} problems`
     const code = problems.length === 1 && only ? codeOf(only) : 'MH1010'
-    super(code, isAlone ? formatProblem(only, '') : `The config has ${count}.\n\n${formatProblems(problems)}`, {
+    super(code, isSingle ? formatProblem(only, '') : `The config has ${count}.\n\n${formatProblems(problems)}`, {
       cause: mistakes.find(({ cause }) => cause !== undefined)?.cause,
       exitCode: mistakes.length === problems.length && mistakes.every(({ exitCode }) => exitCode === 1) ? 1 : 2,
     })
@@ -88,7 +88,7 @@ export function assertNoProblems(problems: readonly Problem[]): void {
   if (problems.length > 0) throw new ConfigError(problems)
 }
 
-export function inFileOrder<Some extends SourceLocation>(problems: readonly Some[]): Some[] {
+export function sortByFile<Some extends SourceLocation>(problems: readonly Some[]): Some[] {
   const files = [...new Set(problems.map(({ file }) => file))]
   const fileOf = ({ file }: Some) => files.indexOf(file)
   const lineOf = ({ line = Infinity }: Some) => line
@@ -108,16 +108,16 @@ export function createProblems(
   const report: Report = (mistake, severity = 'error') => {
     if (severity === 'warning') return warn({ ...placeOf(mistake.written), code: mistake.code, text: mistake.message })
     if (isOver) throw mistake
-    add([mistakeOf(mistake)])
+    add([toStartProblem(mistake)])
   }
 
-  function mistakeOf({ code, message: text, written, cause, exitCode, also: others }: StartError): Mistake {
+  function toStartProblem({ code, message: text, written, cause, exitCode, also: others }: StartError): StartProblem {
     const also = others.map(placeOf)
     const more = { ...(cause !== undefined && { cause }), ...(also.length > 0 && { also }) }
     return { ...placeOf(written), code, text, exitCode, ...more }
   }
 
-  function warn({ code, file, line, path, text }: Mistake) {
+  function warn({ code, file, line, path, text }: StartProblem) {
     const place = { ...(file !== undefined && { file: shortName(file) }), ...(line !== undefined && { line }) }
     log.warn({ code, ...place, ...(path !== undefined && { path }) }, text)
   }
@@ -146,7 +146,7 @@ export function createProblems(
         await part()
       } catch (error) {
         if (!(error instanceof StartError) || error instanceof ConfigError) throw error
-        const mistake = mistakeOf(error)
+        const mistake = toStartProblem(error)
         throw mistake.file === undefined ? error : new ConfigError([mistake])
       }
     },
@@ -154,7 +154,7 @@ export function createProblems(
     /** Throws a ConfigError with all problems, if any. `last` ends the collection. */
     assertNone(last?: 'last') {
       isOver = last !== undefined
-      if (found.size > 0) throw new ConfigError(inFileOrder([...found.values()]))
+      if (found.size > 0) throw new ConfigError(sortByFile([...found.values()]))
     },
   }
 }

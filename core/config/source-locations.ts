@@ -29,7 +29,7 @@ export function createSourceLocations(loaded: LoadedConfig) {
   }
 
   function locationInConfig(at: Path): SourceLocation {
-    if (loaded.isInHand) return {}
+    if (loaded.isInline) return {}
     const line = loaded.locate(at) ?? lineOfGeneralOptions(loaded, at) ?? lineOf(loaded, at)
     return { file: loaded.file, ...(line !== undefined && { line }) }
   }

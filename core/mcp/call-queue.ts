@@ -109,7 +109,7 @@ export class CallQueue implements Linked {
     return entry
   }
 
-  enterAgain(call: Call): QueueEntry {
+  reenter(call: Call): QueueEntry {
     const entry = this.#createEntry(call)
     entry.returns = true
     this.#calls.pause(entry.owner)
@@ -194,7 +194,7 @@ export class CallQueue implements Linked {
     const { most, clock } = this.facts
     const { signal, deferred } = call
     call.notes.timeline?.mark('queue')
-    if (!deferred) this.#demandRoom(owner)
+    if (!deferred) this.#checkSpace(owner)
     const timeout = deferred ? undefined : this.facts.timeout
     if (signal.aborted) return Promise.reject(cancelled())
     const since = clock.monotonic()
@@ -228,7 +228,7 @@ export class CallQueue implements Linked {
     })
   }
 
-  #demandRoom(owner: string) {
+  #checkSpace(owner: string) {
     const own = this.#calls.waitingOf(owner)
     if (own >= MAX_WAITING_CALLS_PER_OWNER) throw this.#full(`${calls(own)} of one user or address`)
     const others = this.#calls.size - this.#calls.returning

@@ -71,7 +71,7 @@ interface HandlerRun {
   readonly replay: Replay | undefined
   /** Set for a run that continues with responses of the client. */
   readonly round?: LiveRound
-  readonly enterAgain?: (() => QueueEntry | undefined) | undefined
+  readonly reenter?: (() => QueueEntry | undefined) | undefined
 }
 
 interface LiveRound extends Round {
@@ -182,7 +182,7 @@ export class HandlerContext implements PlainContext {
   }
 
   async #sendRound(required: InputRequired, handle: Handle, sent: () => void): Promise<unknown> {
-    const { call, item, settings, queueEntry: _, enterAgain, round, ...run } = this.#run
+    const { call, item, settings, queueEntry: _, reenter, round, ...run } = this.#run
     if (!call.asks || !this.#canRequest) throw this.#noRequestsError()
     if (call.asks === 'input_required') {
       const { requests, state } = required
@@ -191,10 +191,10 @@ export class HandlerContext implements PlainContext {
     const number = (round?.number ?? 0) + 1
     const answered = await sendRound(call.asks, call, required, number)
     sent()
-    const queueEntry = enterAgain?.()
+    const queueEntry = reenter?.()
     await queueEntry?.ready
     const next = { ...answered, number, timeLeft: this.#left, progress: this.#progress }
-    return HandlerContext.run({ ...run, call, item, settings, queueEntry, enterAgain, round: next }, handle)
+    return HandlerContext.run({ ...run, call, item, settings, queueEntry, reenter, round: next }, handle)
   }
 
   #settle(value: PromiseLike<unknown>, handle: Handle): Promise<unknown> {
@@ -450,8 +450,8 @@ export function runHandler(
   queueEntry?: QueueEntry,
 ): unknown {
   const { timeout, isolate, queue } = limits
-  const enterAgain = queue && (() => queue.enterAgain(call))
-  const run = { call, item, settings, timeout, queueEntry, replay: undefined, enterAgain }
+  const reenter = queue && (() => queue.reenter(call))
+  const run = { call, item, settings, timeout, queueEntry, replay: undefined, reenter }
   if (isolate && typeof call.asks === 'object') return runReplayed(run, handle, limits)
   return runInSlot(run, handle)
 }
@@ -470,7 +470,7 @@ function runReplayed(first: HandlerRun, handle: Handle, { queue }: ItemLimits): 
     timeLeft: undefined,
     used: { cpuTime: 0 },
     progress: Number.NEGATIVE_INFINITY,
-    again: () => start(queue?.enterAgain(first.call)),
+    again: () => start(queue?.reenter(first.call)),
   }
   return start(first.queueEntry)
 }

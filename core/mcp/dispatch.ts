@@ -47,7 +47,7 @@ export function createDispatch(
   methods: MethodTable,
   settings: DispatchSettings,
 ): Answer {
-  async function answerWithin(call: Call): Promise<object> {
+  async function runMethod(call: Call): Promise<object> {
     try {
       const result = await methods.answer(call)
       if (typeof result !== 'object' || result === null) throw resultError(call.method, result)
@@ -59,7 +59,7 @@ export function createDispatch(
     }
   }
 
-  function answerThrough(onCall: McpRegistrations['onCall'][number]['value'][], watch?: CallWatch) {
+  function createChain(onCall: McpRegistrations['onCall'][number]['value'][], watch?: CallWatch) {
     // Koa's composer rejects a second `next()`.
     const wrapped = compose<Call>(onCall) as unknown as (call: Call, innermost: Answer) => Promise<object>
     // Records end here, which saves an async function per call.
@@ -69,7 +69,7 @@ export function createDispatch(
       try {
         // Plugins rely on the types of params.
         const method = methods.check(call)
-        result = onCall.length === 0 ? await methods.answer(call, method) : await wrapped(call, answerWithin)
+        result = onCall.length === 0 ? await methods.answer(call, method) : await wrapped(call, runMethod)
         if (typeof result !== 'object' || result === null) throw resultError(call.method, result)
         resultTypeOf(result)?.check?.(call)
         return result
@@ -83,19 +83,19 @@ export function createDispatch(
     }
   }
 
-  function answerOn(route: Route): Answer {
+  function handlerOn(route: Route): Answer {
     const observers = registeredOn(registrations.onFinish, route)
     const tracer = settings.tracerOn(route)
     const isObserved = observers.length > 0 || tracer !== NO_TRACER
     const watch = isObserved ? createCallWatch(observers, tracer, settings) : undefined
-    const through = answerThrough(registeredOn(registrations.onCall, route), watch)
-    const answerStart = (start: CallStart) => through(start.call, start as RequestRecord)
-    const observed = (call: Call) => tracer.run(watch?.begin(call) as CallStart, answerStart)
+    const through = createChain(registeredOn(registrations.onCall, route), watch)
+    const runStart = (start: CallStart) => through(start.call, start as RequestRecord)
+    const observed = (call: Call) => tracer.run(watch?.begin(call) as CallStart, runStart)
     return redirected(watch ? observed : through, registeredOn(registrations.redirects, route))
   }
 
-  const answers = new Map<Route, Answer>()
-  return call => getOrCreate(answers, call.offer.route, answerOn)(call)
+  const handlers = new Map<Route, Answer>()
+  return call => getOrCreate(handlers, call.offer.route, handlerOn)(call)
 }
 
 function redirected(answer: Answer, redirects: ReadonlyArray<McpRegistrations['redirects'][number]['value']>): Answer {

@@ -86,13 +86,13 @@ export class KnownExtension implements AddedExtension {
     return Object.entries(this.#extension.methods ?? {}).map(([name, answer]) => ({
       name,
       answer: call => {
-        this.demand(call)
+        this.requireExtension(call)
         return answer(call)
       },
     }))
   }
 
-  demand(call: Call, what = call.method): void {
+  requireExtension(call: Call, what = call.method): void {
     if (this.#extension.clientMustDeclare !== false && !this.settingsOf(call)) throw this.#missing(what)
   }
 
@@ -182,7 +182,7 @@ function addParts(known: KnownExtension, extension: Extension, parts: RouteParts
     for (const type of types) parts.results.add(`${method} ${type}`)
   for (const [name, filter] of Object.entries(listenFilters)) {
     parts.listenFilters.set(name, (wanted, call) => {
-      known.demand(call, `the filter "${name}" of subscriptions/listen`)
+      known.requireExtension(call, `the filter "${name}" of subscriptions/listen`)
       return filter(wanted, call)
     })
   }

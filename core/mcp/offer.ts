@@ -57,13 +57,13 @@ function requestView(
   }
 }
 
-const cutView = (settings: OfferSettings, route: CompiledRoute, request: OfferRequest, user?: User): View =>
+const findView = (settings: OfferSettings, route: CompiledRoute, request: OfferRequest, user?: User): View =>
   settings.views.find(request, request.access.audienceOf(user, route), ({ restricted }) =>
     checkAccess(settings, route, restricted),
   )
 
 export const plainView = (settings: OfferSettings, route: CompiledRoute, toolsets: readonly string[]): View =>
-  cutView(settings, route, requestView(settings, route, toolsets))
+  findView(settings, route, requestView(settings, route, toolsets))
 
 export function prepareViews(routes: readonly CompiledRoute[], settings: OfferSettings, report: Report): void {
   for (const combination of addressCombinations(routes, settings.contributed)) {
@@ -79,11 +79,11 @@ function toolsetsOf(base: readonly string[], { left, added }: ToolsetChoice): st
 
 const OF_ONE_TOKEN: ReadonlySet<string> = new Set(['exp', 'iat', 'jti', 'nbf'])
 
-const grantedTo = ({ clientId, scopes, roles, claims }: User): string =>
+const grantOf = ({ clientId, scopes, roles, claims }: User): string =>
   JSON.stringify([clientId, scopes, roles, Object.entries(claims).filter(([name]) => !OF_ONE_TOKEN.has(name))])
 
 const sameGrant = (one: User | undefined, other: User | undefined): boolean =>
-  one === other || (one !== undefined && other !== undefined && grantedTo(one) === grantedTo(other))
+  one === other || (one !== undefined && other !== undefined && grantOf(one) === grantOf(other))
 
 interface OfferMaker {
   readonly config: LiveConfig
@@ -210,7 +210,7 @@ export function createOffers(settings: OfferSettings & { readonly chosen: Chosen
     const { path } = facts.route
     const toolsets = new Set(base)
     const added = new Set<string>()
-    let leavesAll = true
+    let keepsAll = true
     let extra: readonly CatalogItem[] = []
     const check = (names: Iterable<string>, extra: readonly CatalogItem[]) => {
       const route = facts.route as CompiledRoute
@@ -221,7 +221,7 @@ export function createOffers(settings: OfferSettings & { readonly chosen: Chosen
       server: config.now.server,
       capabilities: {},
       get toolsets() {
-        leavesAll = false
+        keepsAll = false
         return [...toolsets]
       },
       addToolset(name) {
@@ -234,7 +234,7 @@ export function createOffers(settings: OfferSettings & { readonly chosen: Chosen
         added.add(name)
       },
       removeToolset(name) {
-        leavesAll = false
+        keepsAll = false
         toolsets.delete(name)
         added.delete(name)
       },
@@ -249,7 +249,7 @@ export function createOffers(settings: OfferSettings & { readonly chosen: Chosen
     if (!isObject(server) || typeof server.name !== 'string') {
       throw new TypeError('configureSession left a `server` without a name')
     }
-    return { left: leavesAll ? undefined : [...toolsets], added: [...added], extra, server, capabilities }
+    return { left: keepsAll ? undefined : [...toolsets], added: [...added], extra, server, capabilities }
   }
 
   function configured(chosen: Chosen, base: readonly string[], route: CompiledRoute): OfferRequest {
@@ -277,7 +277,7 @@ export function createOffers(settings: OfferSettings & { readonly chosen: Chosen
     views: settings.views,
     cut(route, request, user) {
       try {
-        return cutView(settings, route, request, user)
+        return findView(settings, route, request, user)
       } catch (cause) {
         if (!(cause instanceof StartError) || !request.chosen) throw cause
         if (!logged.has(request)) log.error({ code: 'MH1608', err: cause, route: route.path }, UNSERVABLE)

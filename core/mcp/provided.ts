@@ -115,7 +115,7 @@ function changedKinds(before: Items, after: Items): ItemKind[] {
 const isSame = (one: Items, other: Items) =>
   one.size === other.size && [...one].every(([id, item]) => other.get(id) === item)
 
-const MOST_LOGGED = 5
+const MAX_LOGGED = 5
 
 export function createProvided(state: CatalogState) {
   const all: Provided[] = []
@@ -139,7 +139,7 @@ export function createProvided(state: CatalogState) {
     const added = [...withheld].filter(([id, reason]) => before.get(id) !== reason)
     if (added.length === 0) return
     state.log.warn(
-      { code: 'MH1115', toolset, withheld: withheld.size, reasons: Object.fromEntries(added.slice(0, MOST_LOGGED)) },
+      { code: 'MH1115', toolset, withheld: withheld.size, reasons: Object.fromEntries(added.slice(0, MAX_LOGGED)) },
       'some definitions of a toolset cannot be served and are left out',
     )
   }

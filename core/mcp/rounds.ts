@@ -48,12 +48,12 @@ const MAX_LIVE_ROUNDS = 32
 
 /** Throws `missingCapability` with everything that the client lacks. */
 function requireCapabilities(call: Call, item: CatalogItem, questions: readonly InputRequest[]) {
-  const lacking: ClientCapabilities = {}
+  const missing: ClientCapabilities = {}
   for (const question of questions) {
     recordMethod(call, question)
-    Object.assign(lacking, missingCapability(question, call.client.capabilities))
+    Object.assign(missing, missingCapability(question, call.client.capabilities))
   }
-  if (Object.keys(lacking).length > 0) throw capabilityError(call, item, lacking)
+  if (Object.keys(missing).length > 0) throw capabilityError(call, item, missing)
 }
 
 export function sealRound(

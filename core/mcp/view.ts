@@ -264,7 +264,7 @@ export function createViews(catalog: Catalog) {
   let generation = catalog.generation()
   const idOf = (of: object) => getOrCreate(idsOf, of, () => nextId++)
 
-  function forgetOld() {
+  function clearViews() {
     views.clear()
     byRequest = new WeakMap()
     generation = catalog.generation()
@@ -272,7 +272,7 @@ export function createViews(catalog: Catalog) {
 
   /** Finds or builds the view. Throws like `check`, which a view must pass once per request object. */
   function find(request: ViewRequest, audience: Audience, check?: (view: View) => void): View {
-    if (generation !== catalog.generation()) forgetOld()
+    if (generation !== catalog.generation()) clearViews()
     const { toolsets, extra, server, capabilities, cacheScope, keys, isHidden } = request
     const ids = [...extra, keys, isHidden].map(idOf)
     const key = JSON.stringify([toolsets, server, capabilities, cacheScope, ids, audience.key])
@@ -286,7 +286,7 @@ export function createViews(catalog: Catalog) {
   return {
     /** Returns the view found earlier for this request object; undefined after a change of the catalog. */
     known(request: ViewRequest, audience: Audience) {
-      if (generation !== catalog.generation()) forgetOld()
+      if (generation !== catalog.generation()) clearViews()
       return byRequest.get(request)?.get(audience.key)
     },
     find,

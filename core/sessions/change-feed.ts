@@ -222,15 +222,15 @@ export const watchCost = (uri: string): number => Buffer.byteLength(uri) + WATCH
 
 export const watchedCost = (uris: readonly string[]): number => uris.reduce((bytes, uri) => bytes + watchCost(uri), 0)
 
-/** Counts bytes, or releases negative ones. Returns false, without a change, above the limit unless `letIn`. */
-type Charge = (bytes: number, letIn: boolean) => boolean
+/** Counts bytes, or releases negative ones. Returns false, without a change, above the limit unless `force`. */
+type Charge = (bytes: number, force: boolean) => boolean
 
 /** Counts watched bytes per owner on this node. */
-export function createWatchCharges(): (holder: string, bytes: number, letIn: boolean) => boolean {
+export function createWatchCharges(): (holder: string, bytes: number, force: boolean) => boolean {
   const byHolder = new Map<string, number>()
-  return (holder, bytes, letIn) => {
+  return (holder, bytes, force) => {
     const watched = (byHolder.get(holder) ?? 0) + bytes
-    if (bytes > 0 && !letIn && watched > MAX_WATCHED_BYTES_PER_OWNER) return false
+    if (bytes > 0 && !force && watched > MAX_WATCHED_BYTES_PER_OWNER) return false
     if (watched > 0) byHolder.set(holder, watched)
     else byHolder.delete(holder)
     return true
@@ -246,12 +246,12 @@ export class WatchedUris implements Iterable<string> {
     this.#charge = charge
   }
 
-  /** Returns false, without a change, above the limits; `letIn`: another node has checked them. */
-  add(uri: string, letIn: boolean): boolean {
+  /** Returns false, without a change, above the limits; `force`: another node has checked them. */
+  add(uri: string, force: boolean): boolean {
     if (this.#uris.has(uri)) return true
     const cost = watchCost(uri)
-    if (!letIn && (this.#uris.size >= MAX_WATCHED || this.#bytes + cost > MAX_WATCHED_BYTES)) return false
-    if (!this.#charge(cost, letIn)) return false
+    if (!force && (this.#uris.size >= MAX_WATCHED || this.#bytes + cost > MAX_WATCHED_BYTES)) return false
+    if (!this.#charge(cost, force)) return false
     this.#bytes += cost
     this.#uris.add(uri)
     return true

@@ -257,7 +257,7 @@ class StoredSessions implements SessionStore {
   async #tellLeft() {
     clearTimeout(this.#leaving)
     this.#leaving = undefined
-    const tell = async (digest: string) => {
+    const notify = async (digest: string) => {
       const left = this.#takeLeft(digest)
       const where = Object.fromEntries([...left].map(key => [key, [null, this.node]]))
       try {
@@ -269,7 +269,7 @@ class StoredSessions implements SessionStore {
         this.#keepLeft(digest, left, {}, RETRY_DELAY)
       }
     }
-    await Promise.all([...this.#left.keys()].map(tell))
+    await Promise.all([...this.#left.keys()].map(notify))
   }
 
   async change(digest: string, change: StateChange): Promise<Changed | 'full' | undefined> {
@@ -502,7 +502,7 @@ class StoredSessions implements SessionStore {
     })
   }
 
-  get unsure() {
+  get isRecovering() {
     return performance.now() < this.#unsureUntil
   }
 }
@@ -524,7 +524,7 @@ const useStep = (holder: string, own: readonly IdleMark[], ttl: number): SetStep
   ttl,
 })
 
-/** Computes the number of sessions that each holder loses. Holders with most sessions lose first. */
+/** Computes the number of sessions that each holder loses. SessionOwners with most sessions lose first. */
 function shareOut(
   holders: ReadonlyArray<{ readonly member: string; readonly score: number }>,
   count: number,

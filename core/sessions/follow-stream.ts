@@ -31,7 +31,7 @@ export interface FollowerParts {
   whenWritten(stream: string, task: (over: boolean) => void): () => void
 }
 
-async function unanswered(requests: readonly RequestId[], place: ReadPlace): Promise<RequestId[]> {
+async function findOpenRequests(requests: readonly RequestId[], place: ReadPlace): Promise<RequestId[]> {
   const answered = new Set<unknown>()
   for (let seq: number | undefined = place.seq; seq !== undefined; ) {
     const page: Awaited<ReturnType<typeof readPage>> = await readPage({ ...place, seq }, () => true)
@@ -51,7 +51,7 @@ interface LostStream {
   readonly isOver: boolean
 }
 
-async function answerLost(
+async function failLostRequests(
   { name: node, events, log }: ThisNode,
   session: Session,
   { stream, state, seen, isOver }: LostStream,
@@ -62,7 +62,7 @@ async function answerLost(
   const claimed = await store.shared?.claim(session.digest, stream, writer)
   if (!claimed || claimed.finished) return
   const seq = (await hasAllAfter(store, session.digest, stream, 0)) ? 0 : seen
-  const open = await unanswered(requests, { store, session: session.digest, stream, seq, owner: session.holder })
+  const open = await findOpenRequests(requests, { store, session: session.digest, stream, seq, owner: session.holder })
   let { last } = claimed
   for (const id of open) {
     const answer = encodeError(nodeLost(), { id, revision: session.revision })
@@ -122,7 +122,7 @@ export async function followStream(
     const { node } = parseStreamInfo(state.facts)
     const runsHere = node === name
     if (runsHere ? !session.streams.has(stream) : wasOver || !(await peers.isAlive(node))) {
-      await answerLost(parts.node, session, { stream, state, seen: sent, isOver: runsHere || wasOver })
+      await failLostRequests(parts.node, session, { stream, state, seen: sent, isOver: runsHere || wasOver })
       return step(wasOver)
     }
     if (clock.monotonic() - askedAt >= FOLLOW_INTERVAL) {
@@ -151,7 +151,7 @@ export async function followStream(
 }
 
 interface Follower {
-  telling: boolean
+  notifying: boolean
   more: boolean
 }
 
@@ -159,10 +159,10 @@ export function createFollowers({ peers, clock, sessions }: ThisNode) {
   const followers = new Map<string, Map<string, Follower>>()
 
   /** Sends one notification for all messages written during the previous one. */
-  async function tellOne(node: string, follower: Follower, session: string, stream: string) {
+  async function notifyOne(node: string, follower: Follower, session: string, stream: string) {
     follower.more = true
-    if (follower.telling) return
-    follower.telling = true
+    if (follower.notifying) return
+    follower.notifying = true
     try {
       while (follower.more) {
         follower.more = false
@@ -171,7 +171,7 @@ export function createFollowers({ peers, clock, sessions }: ThisNode) {
     } catch {
       // If the notification fails, the follower still checks every second.
     } finally {
-      follower.telling = false
+      follower.notifying = false
     }
   }
 
@@ -183,7 +183,7 @@ export function createFollowers({ peers, clock, sessions }: ThisNode) {
         return
       }
       const nodes = followers.get(stream) ?? new Map<string, Follower>()
-      const follower = nodes.get(node) ?? { telling: false, more: false }
+      const follower = nodes.get(node) ?? { notifying: false, more: false }
       if (!nodes.has(node)) {
         followers.set(stream, nodes.set(node, follower))
         const forget = () => {
@@ -192,10 +192,10 @@ export function createFollowers({ peers, clock, sessions }: ThisNode) {
         }
         clock.setTimeout(forget, FOLLOWER_LIFETIME).unref()
       }
-      void tellOne(node, follower, session, stream)
+      void notifyOne(node, follower, session, stream)
     },
-    tell(session: Session, stream: string) {
-      for (const [node, follower] of followers.get(stream) ?? []) void tellOne(node, follower, session.digest, stream)
+    notify(session: Session, stream: string) {
+      for (const [node, follower] of followers.get(stream) ?? []) void notifyOne(node, follower, session.digest, stream)
     },
   }
 }

@@ -56,7 +56,7 @@ export function createNodeMessages(node: ThisNode) {
   }
 
   /** Sends a message to nodes. A node that misses it detects the change with its next request. Undefined: no nodes. */
-  function tell(nodes: readonly string[], message: PeerMessage): Promise<unknown> | undefined {
+  function notify(nodes: readonly string[], message: PeerMessage): Promise<unknown> | undefined {
     return nodes.length === 0 ? undefined : Promise.all(nodes.map(to => peers.send(to, message)))
   }
 
@@ -73,16 +73,16 @@ export function createNodeMessages(node: ThisNode) {
       session.version = version
       takeChange(session, change)
     } else applyRecord(session, record, name)
-    return tell(nodes, { type: 'changed', session: session.digest, version, change })?.then(() => undefined)
+    return notify(nodes, { type: 'changed', session: session.digest, version, change })?.then(() => undefined)
   }
 
   return {
-    tell,
+    notify,
     async isRunningAt(at: string, session: string, request: RequestId): Promise<boolean | undefined> {
       if (!(await peers.isAlive(at))) return false
-      const told = awaitReply(keyOf(session, request))
+      const reply = awaitReply(keyOf(session, request))
       await peers.send(at, { type: 'runs?', session, request, node: name })
-      return told
+      return reply
     },
     listen(receiveOther: (message: StreamMessage) => void) {
       peers.receive(message => (isForStreams(message) ? receiveOther(message) : receive(message)))

@@ -10,9 +10,9 @@ import type { RequestId } from '../mcp/protocol.ts'
 import { ToolError } from '../mcp/tool-error.ts'
 
 /** Request timeout and `requestState` lifetime, milliseconds. */
-const ANSWER_TIMEOUT = 600_000
+const RESPONSE_TIMEOUT = 600_000
 
-interface Question {
+interface PendingRequest {
   readonly resolve: (result: unknown) => void
   readonly reject: (reason: Error) => void
 }
@@ -21,7 +21,7 @@ const errorMessage = (error: unknown): string =>
   isObject(error) && typeof error['message'] === 'string' ? shown(error['message']) : 'an error'
 
 export class PendingRequests {
-  readonly #open = new Map<RequestId, Question>()
+  readonly #open = new Map<RequestId, PendingRequest>()
   readonly #nextId: () => string
   readonly #clock: Clock
 
@@ -34,14 +34,14 @@ export class PendingRequests {
   ask({ send, method, params, signal }: ClientRequest): Promise<unknown> {
     const id = this.#nextId()
     return new Promise((resolve, reject) => {
-      const withdraw = (reason: Error) => {
+      const cancel = (reason: Error) => {
         this.#open.get(id)?.reject(reason)
         send(encodeNotification('notifications/cancelled', { requestId: id, reason: reason.message }))
       }
-      const onAbort = () => withdraw(isError(signal.reason) ? signal.reason : new Error('cancelled'))
-      const tooLate = () => withdraw(new ToolError('the client did not respond in time'))
-      const timer = this.#clock.setTimeout(tooLate, ANSWER_TIMEOUT)
-      const ending =
+      const onAbort = () => cancel(isError(signal.reason) ? signal.reason : new Error('cancelled'))
+      const onTimeout = () => cancel(new ToolError('the client did not respond in time'))
+      const timer = this.#clock.setTimeout(onTimeout, RESPONSE_TIMEOUT)
+      const withCleanup =
         <Value>(settle: (value: Value) => void) =>
         (value: Value) => {
           this.#clock.clear(timer)
@@ -49,7 +49,7 @@ export class PendingRequests {
           this.#open.delete(id)
           settle(value)
         }
-      this.#open.set(id, { resolve: ending(resolve), reject: ending(reject) })
+      this.#open.set(id, { resolve: withCleanup(resolve), reject: withCleanup(reject) })
       if (signal.aborted) return onAbort()
       signal.addEventListener('abort', onAbort, { once: true })
       send(JSON.stringify({ jsonrpc: '2.0', id, method, params }))
@@ -57,14 +57,14 @@ export class PendingRequests {
   }
 
   answer(id: RequestId, { error, result }: Readonly<Record<string, unknown>>): boolean {
-    const question = this.#open.get(id)
-    if (error === undefined || error === null) question?.resolve(result)
-    else question?.reject(new ToolError(`the client answered: ${errorMessage(error)}`))
-    return question !== undefined
+    const pending = this.#open.get(id)
+    if (error === undefined || error === null) pending?.resolve(result)
+    else pending?.reject(new ToolError(`the client answered: ${errorMessage(error)}`))
+    return pending !== undefined
   }
 
   rejectAll(reason: Error): void {
-    for (const question of [...this.#open.values()]) question.reject(reason)
+    for (const pending of [...this.#open.values()]) pending.reject(reason)
   }
 }
 
@@ -88,18 +88,18 @@ export function createRequestIdSeries(keys: readonly Buffer[], node: string): Se
   return {
     series(session) {
       const prefix = `ask-${node}-${Math.random().toString(36).slice(2, 8)}`
-      let asked = 0
+      let count = 0
       return () => {
-        const text = `${prefix}-${++asked}`
+        const text = `${prefix}-${++count}`
         return `${text}-${macOf(signing, session, text)}`
       }
     },
     senderOf(session, id) {
-      const [, text = '', asker, mac = ''] = (typeof id === 'string' && FORM.exec(id)) || []
-      if (asker === undefined) return undefined
+      const [, text = '', sender, mac = ''] = (typeof id === 'string' && FORM.exec(id)) || []
+      if (sender === undefined) return undefined
       // Compares encoded text, so each id has one encoding.
       const given = Buffer.from(mac)
-      return keys.some(key => timingSafeEqual(Buffer.from(macOf(key, session, text)), given)) ? asker : undefined
+      return keys.some(key => timingSafeEqual(Buffer.from(macOf(key, session, text)), given)) ? sender : undefined
     },
   }
 }

@@ -15,7 +15,7 @@ import { applyRecord, createNodeMessages, type StreamMessage } from './node-mess
 import { Session, type SessionCallbacks, type SessionFields, type ThisNode } from './session.ts'
 import { maybeRunning, notOwner, restoring, running, sessionNotFound, tooManySessions } from './session-errors.ts'
 import { digestOf, type Owner, type SessionIds, shortId } from './session-id.ts'
-import { Holders } from './session-owners.ts'
+import { SessionOwners } from './session-owners.ts'
 import {
   FIRST_STATE,
   type SessionBounds,
@@ -30,7 +30,7 @@ export type Caller = Pick<RequestInfo, 'route' | 'params' | 'user' | 'ip' | 'adm
 const sameParams = (a: Caller['params'], b: Caller['params']) =>
   Object.keys({ ...a, ...b }).every(name => a[name] === b[name])
 
-interface Entering {
+interface SessionEntry {
   readonly id: string
   readonly digest: string
   readonly caller: Caller
@@ -63,8 +63,8 @@ export interface SessionRegistry {
   readonly released: boolean
   /** Ends endless streams with a reconnection hint, milliseconds. */
   release(retry: number): void
-  /** Ends all sessions. Waits at most `patience` milliseconds for each `runSession`. */
-  close(reason: Error, patience: number): Promise<void>
+  /** Ends all sessions. Waits at most `timeout` milliseconds for each `runSession`. */
+  close(reason: Error, timeout: number): Promise<void>
   readonly count: number
   /** The sessions of this node. */
   list(): Iterable<Session>
@@ -78,15 +78,15 @@ const NO_HEADERS: RequestInfo['headers'] = Object.freeze({})
 
 export function createSessionRegistry(settings: RegistrySettings) {
   const { node, ids, paths, feedOn, makeOffer, admit } = settings
-  const { name, store, peers, events, bounds, log, clock, figures, sessions: byDigest } = node
+  const { name, store, peers, events, bounds, log, clock, metrics, sessions: byDigest } = node
   const sessions = new Map<string, Session>()
-  const owners = new Holders<Session>()
+  const owners = new SessionOwners<Session>()
   const runs = new Set<Promise<void>>()
   const charge = createWatchCharges()
-  const { tell, isRunningAt, listen, ...messages } = createNodeMessages(node)
+  const { notify, isRunningAt, listen, ...messages } = createNodeMessages(node)
   const upkeep = createSessionUpkeep({
     node,
-    tell,
+    notify,
     evict: ({ digest, holder }) => endEverywhere(digest, holder, 'the session idled while too many did', true),
   })
   const adoptRun = (session: Session) => startRun(session, true)
@@ -97,7 +97,7 @@ export function createSessionRegistry(settings: RegistrySettings) {
   /** Event streams of ended sessions that are being deleted. */
   const dropping = new Set<Promise<void>>()
 
-  const keeper: SessionCallbacks = {
+  const callbacks: SessionCallbacks = {
     ...messages,
     clock,
     feedOn,
@@ -117,7 +117,7 @@ export function createSessionRegistry(settings: RegistrySettings) {
       if (store) upkeep.forget(session)
       else owners.remove(session)
       // Runs on each node with a copy, but only the session's home node counts the end.
-      if (session.home === name) figures.ended(session)
+      if (session.home === name) metrics.ended(session)
       const dropped = Promise.resolve(events(session).drop(session.digest))
         .catch(err => log.warn({ code: 'MH1415', err }, 'the event store could not drop a session'))
         .finally(() => dropping.delete(dropped))
@@ -125,7 +125,7 @@ export function createSessionRegistry(settings: RegistrySettings) {
     },
     finished: (session, requests) => store?.leave(session.digest, requests),
     // An ended session is not charged: a call can outlive it, and nothing would release the charge.
-    charge: (session, bytes, letIn) => session.disposed || charge(session.holder, bytes, letIn),
+    charge: (session, bytes, force) => session.disposed || charge(session.holder, bytes, force),
   }
 
   function refuseWhenReleased() {
@@ -157,7 +157,7 @@ export function createSessionRegistry(settings: RegistrySettings) {
     if (version === undefined) throw tooManySessions()
     let session: Session
     try {
-      session = await build(facts, { id, digest, keeper, opening, home: name, version })
+      session = await build(facts, { id, digest, callbacks, opening, home: name, version })
     } catch (error) {
       if (!store) owners.discount(opening)
       store
@@ -172,7 +172,7 @@ export function createSessionRegistry(settings: RegistrySettings) {
       await endQuietly(session, new Error('runSession failed'))
       throw error
     }
-    figures.opened(session)
+    metrics.opened(session)
     leave()
     return session
   }
@@ -192,7 +192,7 @@ export function createSessionRegistry(settings: RegistrySettings) {
     if (!session.inUse && session.lastUsed <= clock.now() - bounds.idleTimeout) upkeep.endIdle(session)
   }
 
-  function enterLocal({ digest }: Entering): Session {
+  function enterLocal({ digest }: SessionEntry): Session {
     const session = byDigest.get(digest)
     if (session) endExpired(session)
     if (!session || session.disposed) throw sessionNotFound()
@@ -221,12 +221,12 @@ export function createSessionRegistry(settings: RegistrySettings) {
     return session
   }
 
-  async function rebuild({ id, digest, caller }: Entering, record: SessionRecord): Promise<Session> {
+  async function rebuild({ id, digest, caller }: SessionEntry, record: SessionRecord): Promise<Session> {
     const { opening, home } = record
     const { user, headers, ip, params } = opening
     const signal = () => new AbortController().signal
     const facts = { route: caller.route, params, user, headers, ip, signal, admitted: true as const }
-    const session = await build(facts, { id, digest, keeper, opening, home, version: 0 })
+    const session = await build(facts, { id, digest, callbacks, opening, home, version: 0 })
     applyRecord(session, record, name)
     return session
   }
@@ -254,8 +254,8 @@ export function createSessionRegistry(settings: RegistrySettings) {
     if (session.disposed) throw new HostError('internal')
   }
 
-  async function awaitRuns(patience: number) {
-    await withTimeout(Promise.all(runs), patience, () => undefined)
+  async function awaitRuns(timeout: number) {
+    await withTimeout(Promise.all(runs), timeout, () => undefined)
     if (runs.size > 0)
       log.warn(
         { code: 'MH1412', runs: runs.size },
@@ -269,7 +269,7 @@ export function createSessionRegistry(settings: RegistrySettings) {
     const session = byDigest.get(digest)
     if (onlyIdle && (store ? nodes === undefined : session?.inUse)) return
     session?.dispose(new Error(reason))
-    await tell(nodes ?? [], { type: 'ended', session: digest, reason })
+    await notify(nodes ?? [], { type: 'ended', session: digest, reason })
   }
 
   async function end(session: Session, reason: Error): Promise<void> {
@@ -290,11 +290,11 @@ export function createSessionRegistry(settings: RegistrySettings) {
     }
   }
 
-  async function settleStreams(patience: number) {
-    const end = performance.now() + Math.min(patience, STORE_TIMEOUT)
-    const unsettled = () =>
+  async function awaitStreams(timeout: number) {
+    const end = performance.now() + Math.min(timeout, STORE_TIMEOUT)
+    const isEnding = () =>
       [...sessions.values()].some(({ streams }) => [...streams.values()].some(({ ending }) => ending))
-    while (performance.now() < end && unsettled()) await pause(10)
+    while (performance.now() < end && isEnding()) await pause(10)
   }
 
   const registry: SessionRegistry = {
@@ -328,11 +328,11 @@ export function createSessionRegistry(settings: RegistrySettings) {
     get released() {
       return released
     },
-    async close(reason, patience) {
+    async close(reason, timeout) {
       upkeep.stop()
-      if (store) await settleStreams(patience)
+      if (store) await awaitStreams(timeout)
       for (const session of [...sessions.values()]) session.dispose(reason, store !== undefined)
-      await awaitRuns(patience)
+      await awaitRuns(timeout)
       await upkeep.flush()
       await withTimeout(Promise.all(dropping), STORE_TIMEOUT, () => undefined)
       await peers.leave()
@@ -356,12 +356,12 @@ interface SessionEntryParts {
   readonly node: ThisNode & { readonly store: SessionStore }
   readonly isRunningAt: (node: string, digest: string, request: RequestId) => Promise<boolean | undefined>
   readonly restore: (session: Session) => Promise<boolean>
-  readonly rebuild: (entering: Entering, record: SessionRecord) => Promise<Session>
+  readonly rebuild: (entry: SessionEntry, record: SessionRecord) => Promise<Session>
   readonly adoptRun: (session: Session) => Promise<void>
 }
 
 /** Throws unless the session belongs to the caller, URL and transport. */
-function checkPlace({ caller, transport }: Entering, { route, params, user, ...opening }: SessionOpening) {
+function checkSession({ caller, transport }: SessionEntry, { route, params, user, ...opening }: SessionOpening) {
   if (!sameUser(user, caller.user)) throw notOwner()
   const isHere = opening.transport === transport && route === caller.route.path && sameParams(params, caller.params)
   if (!isHere) throw sessionNotFound()
@@ -372,14 +372,14 @@ function createSessionEntry({ node, isRunningAt, restore, rebuild, adoptRun }: S
   const { name, store, peers, bounds, sessions } = node
   const building = new Map<string, Promise<Session>>()
 
-  async function restoreLost(digest: string, ended: boolean) {
+  async function restoreEnded(digest: string, ended: boolean) {
     const held = sessions.get(digest)
     if (ended) held?.dispose(new Error('the session was ended'))
     else if (held && (await restore(held))) return
-    throw !ended && !held && store.unsure ? restoring() : sessionNotFound()
+    throw !ended && !held && store.isRecovering ? restoring() : sessionNotFound()
   }
 
-  async function awaitEntry({ digest, requests }: Entering) {
+  async function awaitEntry({ digest, requests }: SessionEntry) {
     const from: string[] = []
     let restored = false
     for (;;) {
@@ -395,15 +395,15 @@ function createSessionEntry({ node, isRunningAt, restore, rebuild, adoptRun }: S
         from.push(at)
       } else {
         if (restored) throw restoring()
-        await restoreLost(digest, entered.ended)
+        await restoreEnded(digest, entered.ended)
         restored = true
       }
     }
   }
 
-  function build(entering: Entering, record: SessionRecord): Promise<Session> {
-    const { digest } = entering
-    return getOrCreate(building, digest, () => rebuild(entering, record).finally(() => building.delete(digest)))
+  function build(entry: SessionEntry, record: SessionRecord): Promise<Session> {
+    const { digest } = entry
+    return getOrCreate(building, digest, () => rebuild(entry, record).finally(() => building.delete(digest)))
   }
 
   async function adopt(session: Session) {
@@ -415,18 +415,18 @@ function createSessionEntry({ node, isRunningAt, restore, rebuild, adoptRun }: S
     await adoptRun(session)
   }
 
-  return async function enter(entering: Entering): Promise<Session> {
-    const { digest, requests } = entering
+  return async function enter(entry: SessionEntry): Promise<Session> {
+    const { digest, requests } = entry
     // Prevents an idle sweep during the store request.
     const held = sessions.get(digest)
     if (held) held.lastUsed = node.clock.now()
-    const record = await awaitEntry(entering)
+    const record = await awaitEntry(entry)
     try {
-      if (record) checkPlace(entering, record.opening)
-      const session = sessions.get(digest) ?? (record && (await build(entering, record)))
+      if (record) checkSession(entry, record.opening)
+      const session = sessions.get(digest) ?? (record && (await build(entry, record)))
       if (!session || session.disposed) throw sessionNotFound()
       // A concurrent request with another URL can have built the session.
-      checkPlace(entering, session.opening)
+      checkSession(entry, session.opening)
       if (session.isUnrestored && !(await restore(session))) throw sessionNotFound()
       if (record) applyRecord(session, record, name)
       await adopt(session)
@@ -454,7 +454,7 @@ const MAX_IDLE_OWNERS = 1_000
 
 export function createRunningCalls({ maxCallsPerSession, maxCallsPerOwner }: SessionBounds): RunningCalls {
   const byOwner = new Map<string, number>()
-  let quiet = 0
+  let idleOwners = 0
 
   return {
     enter(session, requests) {
@@ -469,7 +469,7 @@ export function createRunningCalls({ maxCallsPerSession, maxCallsPerOwner }: Ses
         throw tooMany(`at most ${maxCallsPerOwner} requests of one user or address run at once`)
       }
       session.calls += requests
-      if (owned === 0) quiet--
+      if (owned === 0) idleOwners--
       byOwner.set(holder, (owned ?? 0) + requests)
     },
     leave(session, requests) {
@@ -477,9 +477,9 @@ export function createRunningCalls({ maxCallsPerSession, maxCallsPerOwner }: Ses
       const left = (byOwner.get(session.holder) ?? 0) - requests
       session.calls -= requests
       byOwner.set(session.holder, left)
-      if (left > 0 || ++quiet <= MAX_IDLE_OWNERS) return
+      if (left > 0 || ++idleOwners <= MAX_IDLE_OWNERS) return
       for (const [owner, calls] of byOwner) if (calls === 0) byOwner.delete(owner)
-      quiet = 0
+      idleOwners = 0
     },
   }
 }

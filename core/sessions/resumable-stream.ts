@@ -49,8 +49,8 @@ interface UnstoredMessage {
   readonly last: boolean
 }
 
-async function persist<Value>(act: () => Value | Promise<Value>, patience: number): Promise<Value> {
-  const end = performance.now() + patience
+async function persist<Value>(act: () => Value | Promise<Value>, timeout: number): Promise<Value> {
+  const end = performance.now() + timeout
   for (let wait = FIRST_PAUSE; ; wait = Math.min(2 * wait, LONGEST_PAUSE)) {
     try {
       return await act()
@@ -243,7 +243,7 @@ class StoredStream {
     return this.#ending && !this.#over
   }
 
-  get attended() {
+  get hasReader() {
     return [this.#reader, ...this.#silent].some(reader => reader?.closed === false)
   }
 

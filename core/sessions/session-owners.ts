@@ -1,19 +1,19 @@
 // The sessions of this process per owner, and the idle ones in order.
 import { type Linked, LinkedList } from '../http/linked-list.ts'
 
-export interface Held extends Linked {
+export interface OwnedSession extends Linked {
   readonly holder: string
   readonly lastUsed: number
 }
 
-interface Holder<S extends Held> {
+interface SessionOwner<S extends OwnedSession> {
   readonly idle: LinkedList<S>
   count: number
 }
 
 /** Counts sessions per owner. Eviction affects the owner's own oldest sessions. */
-export class Holders<S extends Held> {
-  readonly #holders = new Map<string, Holder<S>>()
+export class SessionOwners<S extends OwnedSession> {
+  readonly #holders = new Map<string, SessionOwner<S>>()
   idleCount = 0
 
   countOf(holder: string): number {
@@ -24,14 +24,14 @@ export class Holders<S extends Held> {
     return this.#holders.get(holder)?.idle ?? []
   }
 
-  add({ holder }: Pick<Held, 'holder'>): void {
+  add({ holder }: Pick<OwnedSession, 'holder'>): void {
     const known = this.#holders.get(holder)
     if (known) known.count++
     else this.#holders.set(holder, { idle: new LinkedList<S>(), count: 1 })
   }
 
   /** Reverts `add` for a session that is not idle. */
-  discount({ holder }: Pick<Held, 'holder'>): void {
+  discount({ holder }: Pick<OwnedSession, 'holder'>): void {
     const known = this.#holders.get(holder)
     if (known && --known.count === 0) this.#holders.delete(holder)
   }

@@ -103,7 +103,7 @@ export interface SessionStore {
   /** Called when the store is reachable again; recent writes can be lost. */
   onReturn(listener: () => void): void
   /** True for some time after `onReturn`: another node can still restore a missing session. */
-  readonly unsure: boolean
+  readonly isRecovering: boolean
 }
 
 export interface Visit {

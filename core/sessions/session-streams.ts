@@ -117,7 +117,7 @@ export function createParts(
     addStandalone(session, stream) {
       const streams = [...(standalone.get(session) ?? []).filter(({ name }) => name !== stream.name), stream]
       const isFull = streams.length > MAX_STANDALONE
-      const excess = isFull ? (streams.find(({ attended }) => !attended) ?? streams[0]) : undefined
+      const excess = isFull ? (streams.find(({ hasReader }) => !hasReader) ?? streams[0]) : undefined
       excess?.finish()
       standalone.set(
         session,
@@ -129,14 +129,14 @@ export function createParts(
 
 /** Another node has the standalone stream; readers here stay open and silent. */
 function release(session: Session, epoch: number) {
-  session.relieved = Math.max(session.relieved, epoch)
+  session.relievedEpoch = Math.max(session.relievedEpoch, epoch)
   if (!session.claim || session.claim.epoch >= epoch) return
   const { stream } = session.claim
   session.claim = undefined
   session.disconnect()
   const left = session.streams.get(stream)
   left?.abandon(true)
-  if (left?.attended) session.onDispose(() => left.disconnect())
+  if (left?.hasReader) session.onDispose(() => left.disconnect())
 }
 
 export function createSessionStreams(
@@ -144,7 +144,7 @@ export function createSessionStreams(
 ): SessionStreams & { readonly receiveFromPeer: (message: StreamMessage) => void } {
   const { node, registry } = settings
   const { name, store, peers, events, sessions } = node
-  const takers = new Map<string, (session: Session, message: ForwardedMessage) => void>()
+  const handlers = new Map<string, (session: Session, message: ForwardedMessage) => void>()
   const followers = createFollowers(node)
   const waiting = new Map<string, Set<(over: boolean) => void>>()
 
@@ -156,7 +156,7 @@ export function createSessionStreams(
       if (tasks.size === 0) waiting.delete(stream)
     }
   }
-  const parts = createParts({ ...settings, whenWritten }, followers.tell)
+  const parts = createParts({ ...settings, whenWritten }, followers.notify)
 
   const checkComplete = async (session: Session, { stream, seq }: EventId) => {
     if (!(await hasAllAfter(events(session), session.digest, stream, seq))) throw eventsExpired()
@@ -195,7 +195,7 @@ export function createSessionStreams(
       const shared = parts.sharedWith(session)
       if (!shared) return here ? resumeHere(here, place, session) : resumeFinished(session, place)
       const state = await shared.state(session.digest, place.stream)
-      if (!state) throw store?.unsure ? restoring() : eventsExpired()
+      if (!state) throw store?.isRecovering ? restoring() : eventsExpired()
       const facts = parseStreamInfo(state.facts)
       if (facts.requests.length === 0 && !state.finished) {
         return resumeHere(await takeOver(parts, session, place.stream, true), place, session)
@@ -217,7 +217,7 @@ export function createSessionStreams(
         throw sessionNotFound()
       })
     },
-    receive: (transport, route, take) => void takers.set(`${transport} ${route.path}`, take),
+    receive: (transport, route, take) => void handlers.set(`${transport} ${route.path}`, take),
     receiveFromPeer(message) {
       const session = sessions.get(message.session)
       if (message.type === 'written') {
@@ -225,7 +225,7 @@ export function createSessionStreams(
       } else if (message.type === 'follow') followers.add(message)
       else if (!session) return
       else if (message.type === 'released') release(session, message.epoch)
-      else takers.get(`${session.transport} ${session.offer.route.path}`)?.(session, message)
+      else handlers.get(`${session.transport} ${session.offer.route.path}`)?.(session, message)
     },
   }
 }
@@ -284,7 +284,7 @@ async function takeOverStream(parts: StreamParts, session: Session, name: string
   const place = previous?.bus || undefined
   const stream = await connect(parts, session, { name, epoch, place, startedUntil: resumed?.last, isGapless })
   parts.addStandalone(session, stream)
-  if (session.relieved > epoch) {
+  if (session.relievedEpoch > epoch) {
     // Another node has taken over and sent a notification.
     session.disconnect()
     stream.abandon(true)
@@ -292,8 +292,8 @@ async function takeOverStream(parts: StreamParts, session: Session, name: string
   }
   if (before && before.node !== node) {
     // A node that misses this detects it with its next write.
-    const told = peers.send(before.node, { type: 'released', session: session.digest, epoch })
-    told.catch(err => log.debug({ err }, 'could not notify a node that its stream moved'))
+    const notified = peers.send(before.node, { type: 'released', session: session.digest, epoch })
+    notified.catch(err => log.debug({ err }, 'could not notify a node that its stream moved'))
   }
   return stream
 }
@@ -345,7 +345,7 @@ async function connect(
   const start = missed || last ? place : position
   const fenced = () => {
     if (session.claim?.epoch === epoch) session.disconnect()
-    if (opened.attended) session.onDispose(() => opened.disconnect())
+    if (opened.hasReader) session.onDispose(() => opened.disconnect())
   }
   const writer = parts.writerOf(session, [], { epoch, fenced, ...(start !== undefined && { place: start }) })
   const opened = parts.make(session, { name, writer, startedUntil })

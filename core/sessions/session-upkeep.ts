@@ -19,11 +19,11 @@ const RESTORE_BATCH = 100
 interface UpkeepParts {
   readonly node: ThisNode
   readonly evict: (victim: Victim) => Promise<void>
-  readonly tell: (nodes: readonly string[], message: PeerMessage) => Promise<unknown> | undefined
+  readonly notify: (nodes: readonly string[], message: PeerMessage) => Promise<unknown> | undefined
 }
 
-export function createSessionUpkeep({ node, evict, tell }: UpkeepParts) {
-  const { name, store, peers, bounds, log, clock, figures, sessions } = node
+export function createSessionUpkeep({ node, evict, notify }: UpkeepParts) {
+  const { name, store, peers, bounds, log, clock, metrics, sessions } = node
   const waiting = new Map<string, Omit<SessionUse, 'ago'> & { readonly at: number }>()
   let timer: Timer | undefined
   let evicted = 0
@@ -37,7 +37,7 @@ export function createSessionUpkeep({ node, evict, tell }: UpkeepParts) {
     if (victims.length === 0) return
     for (const victim of victims) await evict(victim).catch(fail)
     evicted += victims.length
-    figures.evicted(victims.length)
+    metrics.evicted(victims.length)
     if (clock.monotonic() - loggedAt < LOG_INTERVAL) return
     loggedAt = clock.monotonic()
     const what = 'ended idle sessions: their number exceeded sessions.maxIdle or the capacity of the store'
@@ -112,7 +112,7 @@ export function createSessionUpkeep({ node, evict, tell }: UpkeepParts) {
     const { version, state } = restored.record
     session.isUnrestored = false
     applyRecord(session, restored.record, name)
-    await tell(restored.nodes, { type: 'restored', session: digest, version, state })
+    await notify(restored.nodes, { type: 'restored', session: digest, version, state })
     return true
   }
 

@@ -38,7 +38,7 @@ export interface SessionCallbacks {
   passResponse(session: Session, id: RequestId, body: Readonly<Record<string, unknown>>): Promise<void> | undefined
   passCancel(session: Session, id: RequestId, reason: string): Promise<void> | undefined
   requestIdSeries(session: Session): () => string
-  charge(session: Session, bytes: number, letIn: boolean): boolean
+  charge(session: Session, bytes: number, force: boolean): boolean
   feedOn(route: Offer['route']): ChangeFeed
 }
 
@@ -54,7 +54,7 @@ export interface ThisNode {
   readonly bounds: SessionBounds
   readonly log: Logger
   readonly clock: Clock
-  readonly figures: SessionMetrics
+  readonly metrics: SessionMetrics
   readonly sessions: Map<string, Session>
 }
 
@@ -71,7 +71,7 @@ export interface SessionFields {
   readonly id: string
   readonly digest: string
   readonly offer: Offer
-  readonly keeper: SessionCallbacks
+  readonly callbacks: SessionCallbacks
   readonly opening: SessionOpening
   readonly home: string
   readonly version: number
@@ -89,7 +89,7 @@ export class Session implements CallSession, RequestSender, Linked {
   isUnrestored = false
   claim: { readonly stream: string; readonly epoch: number } | undefined
   /** The newest claim by another node; 0: none. */
-  relieved = 0
+  relievedEpoch = 0
   revision: Revision | undefined
   client: ClientInfo = NO_CLIENT
   logLevel: LogLevel = 'info'
@@ -100,7 +100,7 @@ export class Session implements CallSession, RequestSender, Linked {
   older: this | undefined = undefined
   newer: this | undefined = undefined
   linked = false
-  readonly #keeper: SessionCallbacks
+  readonly #callbacks: SessionCallbacks
   #watched: WatchedUris | undefined
   #channel: SessionChannel | undefined
   #calls: Map<RequestId, Pick<CallReply, 'cancel'>> | undefined
@@ -111,7 +111,7 @@ export class Session implements CallSession, RequestSender, Linked {
   #runOver: (() => void) | undefined
   #uses = 0
 
-  constructor({ id, digest, offer, keeper, opening, home, version }: SessionFields) {
+  constructor({ id, digest, offer, callbacks, opening, home, version }: SessionFields) {
     this.id = id
     this.digest = digest
     this.offer = offer
@@ -119,8 +119,8 @@ export class Session implements CallSession, RequestSender, Linked {
     this.holder = opening.holder
     this.home = home
     this.version = version
-    this.#keeper = keeper
-    this.lastUsed = keeper.clock.now()
+    this.#callbacks = callbacks
+    this.lastUsed = callbacks.clock.now()
   }
 
   get transport(): string {
@@ -137,7 +137,7 @@ export class Session implements CallSession, RequestSender, Linked {
   }
 
   keep(change: StateChange): Promise<void> | undefined {
-    return this.#keeper.keep(this, change)
+    return this.#callbacks.keep(this, change)
   }
 
   /** The offer for a request's token. Rejects with the error of `configureSession`. */
@@ -152,7 +152,7 @@ export class Session implements CallSession, RequestSender, Linked {
 
   /** Marks the session as in use until the returned function is called. */
   use(): () => void {
-    if (this.#uses++ === 0) this.#keeper.used(this, true)
+    if (this.#uses++ === 0) this.#callbacks.used(this, true)
     let over = false
     return () => {
       if (over) return
@@ -162,8 +162,8 @@ export class Session implements CallSession, RequestSender, Linked {
   }
 
   #leave() {
-    this.lastUsed = this.#keeper.clock.now()
-    if (--this.#uses === 0 && !this.disposed) this.#keeper.used(this, false)
+    this.lastUsed = this.#callbacks.clock.now()
+    if (--this.#uses === 0 && !this.disposed) this.#callbacks.used(this, false)
   }
 
   get inUse(): boolean {
@@ -178,7 +178,7 @@ export class Session implements CallSession, RequestSender, Linked {
   connect(channel: SessionChannel): void {
     this.#channel = channel
     if (this.#subscription) return
-    this.#subscription = this.#keeper.feedOn(this.offer.route).subscribe({
+    this.#subscription = this.#callbacks.feedOn(this.offer.route).subscribe({
       lists: LISTS,
       covers: toolset => toolset === undefined || this.offer.toolsets().includes(toolset),
       view: () => this.offer.view,
@@ -198,10 +198,10 @@ export class Session implements CallSession, RequestSender, Linked {
     this.#subscription?.replay(change, place)
   }
 
-  /** Returns false above the limits of the session or its owner; `letIn`: another node has checked them. */
-  watch(uri: string, letIn = false): boolean {
-    this.#watched ??= new WatchedUris((bytes, isLetIn) => this.#keeper.charge(this, bytes, isLetIn))
-    if (!this.#watched.add(uri, letIn)) return false
+  /** Returns false above the limits of the session or its owner; `force`: another node has checked them. */
+  watch(uri: string, force = false): boolean {
+    this.#watched ??= new WatchedUris((bytes, force) => this.#callbacks.charge(this, bytes, force))
+    if (!this.#watched.add(uri, force)) return false
     this.#subscription?.watch(uri)
     return true
   }
@@ -220,20 +220,20 @@ export class Session implements CallSession, RequestSender, Linked {
     this.#calls ??= new Map()
     if (this.#calls.has(id)) return false
     this.#calls.set(id, call)
-    if (this.#uses++ === 0) this.#keeper.used(this, true)
+    if (this.#uses++ === 0) this.#callbacks.used(this, true)
     return true
   }
 
   finish(id: RequestId): void {
     if (!this.#calls?.delete(id)) return
     if (this.#calls.size === 0) this.#calls = undefined
-    this.#keeper.finished(this, [id])
+    this.#callbacks.finished(this, [id])
     this.#leave()
   }
 
   abandon(ids: readonly RequestId[]): void {
     const left = ids.filter(id => !this.#calls?.has(id))
-    if (left.length > 0) this.#keeper.finished(this, left)
+    if (left.length > 0) this.#callbacks.finished(this, left)
   }
 
   get running(): readonly RequestId[] {
@@ -246,7 +246,7 @@ export class Session implements CallSession, RequestSender, Linked {
 
   /** Cancels a call on any node. Unknown ids are ignored. */
   cancel(id: RequestId, reason: string): Promise<void> | undefined {
-    if (!this.runs(id)) return this.#keeper.passCancel(this, id, reason)
+    if (!this.runs(id)) return this.#callbacks.passCancel(this, id, reason)
     this.cancelHere(id, reason)
     return undefined
   }
@@ -256,14 +256,14 @@ export class Session implements CallSession, RequestSender, Linked {
   }
 
   ask(request: ClientRequest): Promise<unknown> {
-    this.#questions ??= new PendingRequests(this.#keeper.requestIdSeries(this), this.#keeper.clock)
+    this.#questions ??= new PendingRequests(this.#callbacks.requestIdSeries(this), this.#callbacks.clock)
     return this.#questions.ask(request)
   }
 
   /** Accepts a response for any node. Unknown ids are ignored. */
   answer(id: RequestId, body: Readonly<Record<string, unknown>>): Promise<void> | undefined {
     if (this.#questions?.answer(id, body)) return undefined
-    return this.#keeper.passResponse(this, id, body)
+    return this.#callbacks.passResponse(this, id, body)
   }
 
   /** `task` runs once when `runSession` must end here: on session end or takeover. */
@@ -308,6 +308,6 @@ export class Session implements CallSession, RequestSender, Linked {
     this.#endTasks()
     this.#calls = this.#questions = this.#subscription = this.#channel = this.#disposing = undefined
     this.#streams = this.#watched = undefined
-    this.#keeper.disposed(this, elsewhere)
+    this.#callbacks.disposed(this, elsewhere)
   }
 }

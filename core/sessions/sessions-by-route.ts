@@ -37,7 +37,7 @@ interface SessionsSettings {
   readonly clock: Clock
   readonly makeOffer: (facts: RequestInfo) => Offer | Promise<Offer>
   readonly admit: AdmitCaller
-  readonly figures: Metrics
+  readonly metrics: Metrics
 }
 
 interface Group {
@@ -79,8 +79,8 @@ function joinRegistries(
     release(retry) {
       for (const registry of registries) registry.release(retry)
     },
-    async close(reason, patience) {
-      await Promise.all(registries.map(registry => registry.close(reason, patience)))
+    async close(reason, timeout) {
+      await Promise.all(registries.map(registry => registry.close(reason, timeout)))
     },
     get count() {
       return registries.reduce((sum, { count }) => sum + count, 0)
@@ -99,7 +99,7 @@ const joinStreams = (on: (route: McpRoute) => SessionStreams): SessionStreams =>
 })
 
 export function createSessionsByRoute(settings: SessionsSettings) {
-  const { routes, storesOn, bounds, ids, log, clock, makeOffer, admit, figures, requestIdKeys } = settings
+  const { routes, storesOn, bounds, ids, log, clock, makeOffer, admit, metrics, requestIdKeys } = settings
   const feeds = new Map<ChangeBus, ChangeFeed>()
   const watching = createWatchCounter()
   function feedOn(route: McpRoute): ChangeFeed {
@@ -110,8 +110,8 @@ export function createSessionsByRoute(settings: SessionsSettings) {
     name: 'mcp_host_subscribers',
     help: 'Sessions and streams of subscriptions/listen at this node that are notified of changes.',
   }
-  figures.gauge(subscribers, () => [...feeds.values()].reduce((sum, { size }) => sum + size, 0))
-  const sessionFigures = createSessionFigures(figures, ids)
+  metrics.gauge(subscribers, () => [...feeds.values()].reduce((sum, { size }) => sum + size, 0))
+  const sessionMetrics = createSessionMetrics(metrics, ids)
   const paths = routes.map(({ path }) => path)
   const built = groupRoutes(settings).map(({ sessionStore, peers, routes }) => {
     const node: ThisNode = {
@@ -124,10 +124,10 @@ export function createSessionsByRoute(settings: SessionsSettings) {
       bounds,
       log,
       clock,
-      figures: sessionFigures,
+      metrics: sessionMetrics,
       sessions: new Map(),
     }
-    sessionFigures.watch(node.name, node.sessions)
+    sessionMetrics.watch(node.name, node.sessions)
     const { registry, start } = createSessionRegistry({ node, ids, paths, feedOn, makeOffer, admit })
     const streams = createSessionStreams({ node, registry })
     return { routes, registry, streams, start: () => start(streams.receiveFromPeer) }
@@ -174,17 +174,17 @@ function countSessions(node: string, sessions: ReadonlyMap<string, Session>) {
   return counts.values()
 }
 
-function createSessionFigures(figures: Metrics, ids: SessionIds): SessionMetrics {
-  const opened = figures.counter({
+function createSessionMetrics(metrics: Metrics, ids: SessionIds): SessionMetrics {
+  const opened = metrics.counter({
     name: 'mcp_host_sessions_opened_total',
     help: 'Sessions that were opened at this node.',
     labels: ['route', 'transport'],
   })
-  const evicted = figures.counter({
+  const evicted = metrics.counter({
     name: 'mcp_host_sessions_evicted_total',
     help: 'Idle sessions that were ended because their number exceeded sessions.maxIdle or the capacity of the store.',
   })
-  const lived = figures.histogram({
+  const lived = metrics.histogram({
     name: 'mcp_server_session_duration_seconds',
     help: 'From the opening of a session to its end.',
     labels: ['mcp_protocol_version'],
@@ -195,7 +195,7 @@ function createSessionFigures(figures: Metrics, ids: SessionIds): SessionMetrics
     labels: ['route', 'protocol_version', 'transport'],
   }
   return {
-    watch: (node, sessions) => figures.gauge(current, () => countSessions(node, sessions)),
+    watch: (node, sessions) => metrics.gauge(current, () => countSessions(node, sessions)),
     opened: ({ offer, transport }) => opened(1, { route: offer.route.path, transport }),
     ended(session) {
       const facts = ids.verify(session.id)

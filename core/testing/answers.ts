@@ -25,7 +25,7 @@ const EXAMPLES: Readonly<Record<Ask['kind'], string>> = {
 
 const quoted = ({ kind, params }: Ask) => (kind === 'elicit' ? ` ${JSON.stringify(params.message)}` : '')
 
-async function whyNot({ kind, params }: Ask, answer: AskResult | undefined): Promise<string> {
+async function explainMismatch({ kind, params }: Ask, answer: AskResult | undefined): Promise<string> {
   if (kind === 'elicit' && answer !== undefined && 'action' in answer && 'requestedSchema' in params) {
     const checked = await compileSchema(params.requestedSchema, 'input').validate(answer.content)
     if (answer.action === 'accept' && !checked.ok) return checked.problems
@@ -35,9 +35,9 @@ async function whyNot({ kind, params }: Ask, answer: AskResult | undefined): Pro
 
 const isList = (answers: Answers): answers is readonly Answer[] => Array.isArray(answers)
 
-export type Questioned = ReturnType<typeof createQuestioned>
+export type Responder = ReturnType<typeof createResponder>
 
-export function createQuestioned(answers: Answers = []) {
+export function createResponder(answers: Answers = []) {
   const asks: Ask[] = []
   const given = new Map<string, AskResult>()
 
@@ -56,7 +56,7 @@ export function createQuestioned(answers: Answers = []) {
       const ordinal = asks.filter(ask => ask.kind === kind).length + 1
       const ask = { kind, key: key ?? `${kind}-${ordinal}`, params } as Ask
       if (asks.some(earlier => earlier.key === ask.key)) {
-        const why = await whyNot(ask, given.get(ask.key))
+        const why = await explainMismatch(ask, given.get(ask.key))
         throw new Error(`the answer to "${ask.key}"${quoted(ask)} does not match the request: ${why}`)
       }
       asks.push(ask)

@@ -11,7 +11,7 @@ import type {
   ReadResourceResult,
 } from '../mcp/protocol.ts'
 import { isHandshakeRevision, MODERN_REVISION, type Revision } from '../mcp/revisions.ts'
-import { type Answers, type Ask, createQuestioned } from './answers.ts'
+import { type Answers, type Ask, createResponder } from './answers.ts'
 
 /** Settings of a test client. */
 export interface ClientSettings {
@@ -109,10 +109,10 @@ function makeClient(sdk: Sdk, revision: Revision, answers: Answers | undefined) 
   )
   const inbox = createInbox()
   client.fallbackNotificationHandler = async ({ method, params = {} }) => inbox.put({ method, params })
-  const questioned = createQuestioned(answers)
+  const responder = createResponder(answers)
   const missing: unknown[] = []
   const answer = (method: string, params: unknown) =>
-    questioned.answer(method, params).catch((error: unknown) => {
+    responder.answer(method, params).catch((error: unknown) => {
       missing.push(error)
       throw error
     })
@@ -127,7 +127,7 @@ function makeClient(sdk: Sdk, revision: Revision, answers: Answers | undefined) 
     if (ended.status === 'rejected') throw withStatus(ended.reason)
     return ended.value
   }
-  return { client, inbox, questioned, hear }
+  return { client, inbox, responder, hear }
 }
 
 /** The official client omits the status of a missing scope (RFC 6750 section 3.1). */
@@ -152,7 +152,7 @@ export async function openClient(at: URL, settings: ClientSettings, bearer: stri
   assertInstalled(['@modelcontextprotocol/client'], { what: 'a client of mcp-host/testing' })
   const sdk = await import('@modelcontextprotocol/client')
   const { revision = MODERN_REVISION, sse = false, answers } = settings
-  const { client, inbox, questioned, hear } = makeClient(sdk, revision, answers)
+  const { client, inbox, responder, hear } = makeClient(sdk, revision, answers)
   const headers = { ...(bearer !== undefined && { Authorization: `Bearer ${bearer}` }), ...settings.headers }
   const http = sse ? undefined : new sdk.StreamableHTTPClientTransport(at, { requestInit: { headers } })
   const transport =
@@ -198,7 +198,7 @@ export async function openClient(at: URL, settings: ClientSettings, bearer: stri
       if (isHandshakeRevision(revision)) await client.subscribeResource({ uri })
       else await client.listen({ resourceSubscriptions: [uri] })
     },
-    asks: questioned.asks,
+    asks: responder.asks,
     notifications: inbox.notifications,
     notified: inbox.notified,
     close,

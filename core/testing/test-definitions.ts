@@ -1,7 +1,7 @@
 // `testTool`, `testResource` and `testPrompt`: run a handler as a route does, without HTTP.
 import type { PromptDefinition, ResourceDefinition, ToolDefinition } from '../mcp/define.ts'
 import type { CallToolResult, ContentBlock, GetPromptResult, JsonObject, ReadResourceResult } from '../mcp/protocol.ts'
-import { type Happened, type RunSettings, runAlone } from './run-alone.ts'
+import { type RunEffects, type RunSettings, runDefinition } from './run-definition.ts'
 import { promptText, resourceText, toolOutcome } from './test-client.ts'
 
 type StructuredOf<Return> = Return extends { content: readonly unknown[] }
@@ -15,7 +15,7 @@ type StructuredOf<Return> = Return extends { content: readonly unknown[] }
       : unknown
 
 /** The result of a tool, and effects of the call. */
-export interface ToolOutcome<Structured = unknown> extends Happened {
+export interface ToolOutcome<Structured = unknown> extends RunEffects {
   readonly result: CallToolResult
   /** Undefined without structured content, and if the tool failed. */
   readonly structured: Structured | undefined
@@ -42,13 +42,13 @@ export async function testTool<Args, Return, Given>(
 ): Promise<ToolOutcome<StructuredOf<Awaited<Return>>>> {
   const params = { name: tool.name, arguments: (args ?? {}) as JsonObject }
   const definition = tool as unknown as ToolDefinition
-  const { result, error, happened } = await runAlone<CallToolResult>(definition, 'tools/call', params, settings)
+  const { result, error, effects } = await runDefinition<CallToolResult>(definition, 'tools/call', params, settings)
   const outcome = toolOutcome(result)
   const structured = outcome.structured as StructuredOf<Awaited<Return>> | undefined
-  return { ...outcome, structured, error, ...happened }
+  return { ...outcome, structured, error, ...effects }
 }
 
-interface ResourceOutcome extends Happened {
+interface ResourceOutcome extends RunEffects {
   readonly result: ReadResourceResult
   readonly text: string
 }
@@ -59,11 +59,11 @@ export async function testResource(
   uri: string = resource.uri ?? '',
   settings?: RunSettings,
 ): Promise<ResourceOutcome> {
-  const { result, happened } = await runAlone<ReadResourceResult>(resource, 'resources/read', { uri }, settings)
-  return { result, text: resourceText(result), ...happened }
+  const { result, effects } = await runDefinition<ReadResourceResult>(resource, 'resources/read', { uri }, settings)
+  return { result, text: resourceText(result), ...effects }
 }
 
-interface PromptOutcome extends Happened {
+interface PromptOutcome extends RunEffects {
   readonly result: GetPromptResult
   readonly text: string
 }
@@ -75,6 +75,6 @@ export async function testPrompt(
   settings?: RunSettings,
 ): Promise<PromptOutcome> {
   const params = { name: prompt.name, arguments: { ...args } }
-  const { result, happened } = await runAlone<GetPromptResult>(prompt, 'prompts/get', params, settings)
-  return { result, text: promptText(result), ...happened }
+  const { result, effects } = await runDefinition<GetPromptResult>(prompt, 'prompts/get', params, settings)
+  return { result, text: promptText(result), ...effects }
 }

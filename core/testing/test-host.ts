@@ -16,8 +16,8 @@ import { defineTool } from '../mcp/define.ts'
 import { isObject } from '../mcp/is-object.ts'
 import type { McpRoute } from '../mcp/routes.ts'
 import type { Plugin } from '../plugin-host.ts'
-import { createKeptLog, keepChanges, type LoggedLine, type ToldChange } from './kept-log.ts'
 import { type ClientSettings, openClient, type TestClient } from './test-client.ts'
+import { createTestLog, type LoggedLine, type RecordedChange, recordChanges } from './test-log.ts'
 
 /** Settings of `testHost`. */
 export interface TestHostSettings {
@@ -45,13 +45,13 @@ export interface TestHost extends AsyncDisposable {
   /** Issues a token. Throws if no plugin of the route accepts test tokens. */
   token(user?: TestUser, settings?: TokenSettings): string
   logged(level?: LoggedLine['level']): readonly LoggedLine[]
-  changes(): readonly ToldChange[]
+  changes(): readonly RecordedChange[]
   close(): Promise<void>
 }
 
 const WATCHER = 'mcp-host/testing'
 
-function forTest(config: Config, plugins: PluginsSettings, transports: readonly string[]): Config {
+function toTestConfig(config: Config, plugins: PluginsSettings, transports: readonly string[]): Config {
   const isOn = (name: string) => plugins[name] !== undefined && plugins[name] !== false
   const [transport] = transports
   const { tls: _, ...http } = config.http ?? {}
@@ -75,7 +75,7 @@ function createWatcher() {
 
 type Issue = UnderTest<object>['issue']
 
-interface Repointed {
+interface TestConfig {
   readonly config: Config
   /** Throws if no plugin of the route accepts test tokens. */
   issue(route: string, ...given: Parameters<Issue>): string
@@ -84,11 +84,11 @@ interface Repointed {
 
 const withOptions = (value: unknown, options: object) => (isConfiguredPlugin(value) ? { ...value, options } : options)
 
-async function repoint(config: Config, plugins: ReadonlyMap<string, Plugin<object>>): Promise<Repointed> {
+async function useTestIssuers(config: Config, plugins: ReadonlyMap<string, Plugin<object>>): Promise<TestConfig> {
   const opened: UnderTest<object>[] = []
   const issuers = new Map<string | undefined, Map<string, Issue | undefined>>()
 
-  async function repointed<Settings extends PluginsSettings | RoutePluginsSettings>(
+  async function replacePlugins<Settings extends PluginsSettings | RoutePluginsSettings>(
     settings: Settings,
     route?: string,
   ) {
@@ -109,10 +109,10 @@ async function repoint(config: Config, plugins: ReadonlyMap<string, Plugin<objec
     return changed as Settings
   }
 
-  const general = await repointed(config.plugins ?? {})
+  const general = await replacePlugins(config.plugins ?? {})
   const routes: Config['routes'] = {}
   for (const [path, settings] of Object.entries(config.routes)) {
-    routes[path] = settings.plugins ? { ...settings, plugins: await repointed(settings.plugins, path) } : settings
+    routes[path] = settings.plugins ? { ...settings, plugins: await replacePlugins(settings.plugins, path) } : settings
   }
 
   function issuerOn(route: string): Issue {
@@ -143,14 +143,14 @@ async function configOf(given: Config | string, directory: string | undefined) {
   return { config: config as Config, directory: dirname(file) }
 }
 
-async function prepare(config: Config, overrides: PluginsSettings | undefined, directory: string): Promise<Repointed> {
+async function prepare(config: Config, overrides: PluginsSettings | undefined, directory: string): Promise<TestConfig> {
   const unchanged = { config, issue: () => '', close: async () => undefined }
   if (!isObject(config) || !isObject(config.routes)) return unchanged
   const plugins = { ...config.plugins, ...overrides }
   const known = await pluginsFor({ ...config, plugins }, directory).catch(() => undefined)
   if (!known) return { ...unchanged, config: { ...config, plugins } }
   const transports = [...known].filter(([, { provides }]) => provides?.includes('transport')).map(([name]) => name)
-  return repoint(forTest(config, plugins, transports), known)
+  return useTestIssuers(toTestConfig(config, plugins, transports), known)
 }
 
 /**
@@ -162,7 +162,7 @@ export async function testHost(given: Config | string, settings: TestHostSetting
   const { config, directory } = await configOf(given, settings.directory)
   const prepared = await prepare(config, settings.plugins, directory)
   const { seen, plugin } = createWatcher()
-  const log = createKeptLog()
+  const log = createTestLog()
   let host: Host
   try {
     const { config } = prepared
@@ -184,7 +184,7 @@ export async function testHost(given: Config | string, settings: TestHostSetting
 
 interface Started {
   readonly host: Host
-  readonly prepared: Repointed
+  readonly prepared: TestConfig
   readonly log: readonly LoggedLine[]
   readonly services?: Services
   readonly routes: readonly McpRoute[]
@@ -193,8 +193,8 @@ interface Started {
 function openTestHost({ host, prepared, log, services, routes }: Started): TestHost {
   if (!services) throw new StartError('MH1920', 'the host has no services')
   const buses = new Set(routes.map(route => services.slot('changeBus', route)))
-  const changes: ToldChange[] = []
-  const watching = [...buses].map(bus => keepChanges(bus, changes))
+  const changes: RecordedChange[] = []
+  const watching = [...buses].map(bus => recordChanges(bus, changes))
   const clients = new Set<TestClient>()
   const first = () => host.routes[0]?.samplePath ?? '/'
 

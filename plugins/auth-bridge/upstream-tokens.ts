@@ -1,7 +1,7 @@
 // The caller's token at the identity provider, refreshed before expiry.
 
 import { LRUCache } from 'lru-cache'
-import { loginEnded } from '../../core/auth.ts'
+import { loginExpired } from '../../core/auth.ts'
 import { HostError, ToolError } from '../../core/index.ts'
 import type { Services } from '../../core/internal.ts'
 import type { Bridge } from './make.ts'
@@ -31,27 +31,27 @@ export function createBridgeTokens({ logins, issuer, log }: Bridge, services: Se
     const id = user?.issuer === issuer ? user.claims['sid'] : undefined
     if (typeof id !== 'string') throw new ToolError(NOT_OURS)
     const login = await logins.find(id)
-    if (!login || login.person.subject !== user?.subject) throw loginEnded(services, caller, 'the login has ended')
+    if (!login || login.person.subject !== user?.subject) throw loginExpired(services, caller, 'the login has ended')
     const isUsable = isGood(login.tokens) && login.tokens.accessToken !== rejected
     return isUsable ? login : settle(caller, await logins.renew(id))
   }
 
   function settle(caller: UpstreamCaller, renewed: Renewed): Login {
-    if ('ended' in renewed) throw loginEnded(services, caller, renewed.ended)
+    if ('ended' in renewed) throw loginExpired(services, caller, renewed.ended)
     if ('unsure' in renewed) throw unavailable(renewed.unsure)
     const { login } = renewed
     const { expiresAt } = login.tokens
     if (expiresAt === undefined || expiresAt > Date.now()) return login
     // Without a refresh token the login ends with its access token.
     throw login.tokens.refreshToken === undefined
-      ? loginEnded(services, caller, 'the token of the identity provider has expired')
+      ? loginExpired(services, caller, 'the token of the identity provider has expired')
       : unavailable('the identity provider is not available')
   }
 
   async function exchange(caller: UpstreamCaller, login: Login, scope: string, key: string): Promise<ProviderTokens> {
     try {
       const tokens = await logins.exchange(login.id, scope)
-      if (!tokens) throw loginEnded(services, caller, 'the login has ended')
+      if (!tokens) throw loginExpired(services, caller, 'the login has ended')
       const ttl = tokens.expiresAt === undefined ? EXCHANGED_TTL : tokens.expiresAt - Date.now()
       if (ttl > 0) exchanged.set(key, tokens, { ttl })
       return tokens

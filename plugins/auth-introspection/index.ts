@@ -5,8 +5,8 @@ import {
   basicCredentials,
   fetchJson,
   isLoopback,
-  needResource,
   redactUrl,
+  requireResource,
   sameResources,
   stringsAt,
 } from '../../core/auth.ts'
@@ -181,7 +181,7 @@ export const authIntrospection = definePlugin<AuthIntrospectionOptions, FilledAu
     host.authenticate(authenticateBearer(host, verify, enforceDPoP(host, options.dpop)))
     host.authorize(authorizeRoute(host))
     host.onReady(() => {
-      if (validate.audience && !fixed) needResource(host)
+      if (validate.audience && !fixed) requireResource(host)
     })
     host.onClose(() => closing.abort(new Error('the host is closing')))
   },

@@ -1,5 +1,5 @@
 // Authenticates callers by JWT access tokens, and enforces `authorize` of routes.
-import { needResource } from '../../core/auth.ts'
+import { requireResource } from '../../core/auth.ts'
 import { definePlugin, type InternalHost } from '../../core/internal.ts'
 import { authenticateBearer, authorizeRoute, StartError, type VerifyToken } from '../../core/plugin.ts'
 import { enforceDPoP } from '../families/dpop/index.ts'
@@ -48,7 +48,7 @@ export const authJwt = definePlugin<AuthJwtOptions, FilledAuthJwt>({
         resourceAt: ({ route, params }) => host.services.slot('protectedResource', route).resourceOf(route, params),
       })
       const perRoute = [...profile.issuers.values(), ...own.values()].some(({ audience }) => audience === undefined)
-      if (perRoute && profile.validate.audience) needResource(host)
+      if (perRoute && profile.validate.audience) requireResource(host)
       if (host.config.purpose === 'inspect' && own.size === 0) warnOfIssuerMismatch(host, profile)
     })
     for (const [issuer, keys] of profile.remote) {

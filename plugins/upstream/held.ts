@@ -36,7 +36,7 @@ export class CallSlot {
 
   /** Takes a slot for a call that continues. */
   async retake(): Promise<void> {
-    this.#turn = this.#queue.enterAgain(this.#call)
+    this.#turn = this.#queue.reenter(this.#call)
     await this.#turn.ready
   }
 }

@@ -1,6 +1,6 @@
 // One upstream server: its own connection for lists, its state, reconnection, and the sessions of callers.
 import { isDeepStrictEqual } from 'node:util'
-import { loginEnded, redactUrl } from '../../core/auth.ts'
+import { loginExpired, redactUrl } from '../../core/auth.ts'
 import { type CallContext, type CallToolResult, type Definition, type JsonSchema, ToolError } from '../../core/index.ts'
 import { CallQueue, type InternalHost } from '../../core/internal.ts'
 import type { Call, ServedToolset, Timer } from '../../core/plugin.ts'
@@ -814,7 +814,7 @@ export class Upstream implements UpstreamClient {
     // The token belongs to the caller's login at this host, which the client can renew.
     const { route, params } = call.offer
     const caller = { user: call.user, route, params }
-    return loginEnded(this.#parts.host.services, caller, `the server "${name}" refused the token of the user`)
+    return loginExpired(this.#parts.host.services, caller, `the server "${name}" refused the token of the user`)
   }
 
   async #call(method: string, params: Json, ctx: CallContext, call: Call): Promise<object> {

@@ -32,4 +32,4 @@ export const configOf = (
 })
 
 export const examine = (config: Config): Promise<PluginFinding[]> =>
-  examineConfig({ file: '/nowhere/config', config, locate: () => undefined, isInHand: true }, createTestLog())
+  examineConfig({ file: '/nowhere/config', config, locate: () => undefined, isInline: true }, createTestLog())

@@ -3,7 +3,7 @@ import { expect } from 'chai'
 import { fillDefaults } from '../../core/config/walk-schema.ts'
 import { createHost } from '../../core/create-host.ts'
 import { definePlugin } from '../../core/internal.ts'
-import { createKeptLog } from '../../core/testing/kept-log.ts'
+import { createTestLog } from '../../core/testing/test-log.ts'
 
 const SCHEMA = {
   type: 'object',
@@ -115,7 +115,7 @@ describe('Plugin option defaults', () => {
       routes: { '/a': { toolsets: 'none' }, '/b': { toolsets: 'none', plugins: { limits: limits(ofRoute) } } },
       plugins: { limits: limits(general) },
     }
-    const host = await createHost(config, { log: createKeptLog() })
+    const host = await createHost(config, { log: createTestLog() })
     await host.close()
     return Object.fromEntries(seen.map(([[path], options]) => [path, options]))
   }
@@ -166,7 +166,7 @@ describe('Host setting defaults', () => {
       routes: { '/': { toolsets: 'none' } },
       plugins: { look: look() },
     })
-    await (await createHost(config, { log: createKeptLog() })).close()
+    await (await createHost(config, { log: createTestLog() })).close()
     expect(seen).to.deep.equal([
       {
         host: '127.0.0.1',

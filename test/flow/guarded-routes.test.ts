@@ -2,7 +2,7 @@
 import { expect } from 'chai'
 import { createHost } from '../../core/create-host.ts'
 import { defineTool } from '../../core/index.ts'
-import { createKeptLog } from '../../core/testing/kept-log.ts'
+import { createTestLog } from '../../core/testing/test-log.ts'
 import { LOGIN, lock, WELL_KNOWN } from '../plugins/resource-metadata/documents.ts'
 import { askPath, closePaths, toolsIn } from '../support/raw-path.ts'
 import { type StartedHost, startHost, stopHosts, type TestConfig } from '../support/start-host.ts'
@@ -107,7 +107,7 @@ describe('guarded fixed route next to an open parameter route', () => {
 
 describe('open route of a host that other machines can reach', () => {
   const warned = async (http: object, routes: TestConfig['routes'], purpose: 'inspect' | 'serve' = 'inspect') => {
-    const log = createKeptLog()
+    const log = createTestLog()
     const server = { name: 'test-host', version: '1.2.3' }
     const plugins = { 'transport-streamable': {}, lock: lock() }
     const host = await createHost({ ...config, server, http, routes, plugins }, { log, purpose })

@@ -1,6 +1,6 @@
 // Tests `ctx.upstreamToken`: upstream tokens of the route's provider, and errors when the upstream login has ended.
 import { expect } from 'chai'
-import { loginEnded } from '../../core/auth.ts'
+import { loginExpired } from '../../core/auth.ts'
 import { definePrompt, defineResource, defineTool, HostError, ToolError } from '../../core/index.ts'
 import type { InternalHost, Services } from '../../core/internal.ts'
 import {
@@ -67,7 +67,7 @@ function server() {
     const outcome = (await held.get(request.scope ?? '')?.opened) ?? request.scope
     if (outcome === 'refused') throw new ToolError('The provider gives no such token: ask for another scope.')
     if (outcome === 'away') throw new HostError('unavailable', { detail: 'the provider does not answer' })
-    if (outcome === 'ended' && services) throw loginEnded(services, caller, WHY)
+    if (outcome === 'ended' && services) throw loginExpired(services, caller, WHY)
     return TOKEN
   }
   const setup = (host: InternalHost) => {

@@ -46,7 +46,7 @@ async function start(more: Partial<TestConfig> = {}) {
       file: join(folder, 'config'),
       config: withTls(tls),
       locate: () => undefined,
-      isInHand: true as const,
+      isInline: true as const,
     })
   return { url: host.url, folder, reload, [Symbol.asyncDispose]: async () => void (await host.close({ grace: 0 })) }
 }

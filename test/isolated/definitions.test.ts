@@ -3,7 +3,7 @@ import { threadId } from 'node:worker_threads'
 import { expect } from 'chai'
 import { createHost } from '../../core/create-host.ts'
 import { type Config, defineTool } from '../../core/index.ts'
-import { createKeptLog } from '../../core/testing/kept-log.ts'
+import { createTestLog } from '../../core/testing/test-log.ts'
 import { testHost, testTool } from '../../core/testing.ts'
 import { oddities, where } from './tools.ts'
 
@@ -14,7 +14,7 @@ const ordinary = defineTool({ name: 'ordinary', handler: () => 'here' })
 
 async function refusal(config: Config): Promise<string> {
   try {
-    const host = await createHost(config, { log: createKeptLog() })
+    const host = await createHost(config, { log: createTestLog() })
     await host.close()
     return 'it started'
   } catch (error) {

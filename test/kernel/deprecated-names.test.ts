@@ -60,7 +60,7 @@ describe('Old names of the plugin host', () => {
     expect(warnings[0]?.message).to.equal(
       'host.edge is deprecated. Use host.onRequest; see "Old names" in docs/plugins.md.',
     )
-    expect(String(warnings[0]?.['used'])).to.match(/old-names\.test\.ts:\d+/)
+    expect(String(warnings[0]?.['used'])).to.match(/deprecated-names\.test\.ts:\d+/)
   })
 
   it('are listed in docs/plugins.md', () => {

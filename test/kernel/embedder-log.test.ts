@@ -4,7 +4,7 @@ import { createHost } from '../../core/create-host.ts'
 import type { Logger } from '../../core/kernel/log.ts'
 import { MAX_LINES } from '../../core/kernel/log.ts'
 import { definePlugin } from '../../core/plugin.ts'
-import { createKeptLog } from '../../core/testing/kept-log.ts'
+import { createTestLog } from '../../core/testing/test-log.ts'
 import { rejectionOf } from '../fixtures/rejection-of.ts'
 
 const COUNT = 100
@@ -19,7 +19,7 @@ const CONFIG = {
 /** Creates and closes a host with a plugin that logs while it starts. */
 async function logged(write: (log: Logger) => void, level = 'info') {
   const noisy = definePlugin({ setup: host => host.onStart(() => write(host.log)) })
-  const { lines, ...log } = createKeptLog()
+  const { lines, ...log } = createTestLog()
   const host = await createHost(
     { ...CONFIG, plugins: { 'transport-streamable': {}, noisy: noisy() } },
     { log: Object.assign(log, { level }) },

@@ -3,7 +3,7 @@ import { expect } from 'chai'
 import { readSurface } from '../../cli/lock/read-surface.ts'
 import { createHost } from '../../core/create-host.ts'
 import { type Config, type ConfigureSession, defineTool } from '../../core/index.ts'
-import { createKeptLog } from '../../core/testing/kept-log.ts'
+import { createTestLog } from '../../core/testing/test-log.ts'
 import { defineApp } from '../../plugins/apps/define-app.ts'
 import { makeFolder, removeFolders } from '../config/folder.ts'
 import { expectStopped } from '../fixtures/start-failure.ts'
@@ -25,7 +25,7 @@ const config = (more: Partial<Config> = {}): TestConfig => ({
 })
 
 async function inspect(given: TestConfig, directory?: string) {
-  const log = createKeptLog()
+  const log = createTestLog()
   const base = { server: { name: 'test', version: '1' }, secrets: ['a secret for tests, long enough to be one'] }
   const options = { log, purpose: 'inspect' as const, ...(directory !== undefined && { directory }) }
   const host = await createHost(

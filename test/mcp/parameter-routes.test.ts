@@ -3,7 +3,7 @@ import { expect } from 'chai'
 import { readSurface } from '../../cli/lock/read-surface.ts'
 import { createHost } from '../../core/create-host.ts'
 import { type Config, defineTool } from '../../core/index.ts'
-import { createKeptLog } from '../../core/testing/kept-log.ts'
+import { createTestLog } from '../../core/testing/test-log.ts'
 import { makeFolder, removeFolders } from '../config/folder.ts'
 import { expectStopped } from '../fixtures/start-failure.ts'
 import { lock } from '../plugins/resource-metadata/documents.ts'
@@ -28,7 +28,7 @@ const list = async (url: string, headers: Record<string, string> = {}): Promise<
 
 /** The warnings of `check` for a config. */
 async function warningsOf(config: object): Promise<string[]> {
-  const log = createKeptLog()
+  const log = createTestLog()
   const base = { server: { name: 'test', version: '1' }, secrets: ['a secret for tests, long enough to be one'] }
   const plugins = { 'transport-streamable': {} }
   const host = await createHost({ ...base, plugins, ...config } as unknown as Config, { log, purpose: 'inspect' })

@@ -196,7 +196,7 @@ describe('Toolset of a plugin', () => {
       }
       const http = { port: 0, keepAliveTimeout: '30s' }
       const secrets = ['a secret for tests, long enough to be one']
-      return { file: 'config', config: { ...config, http, secrets }, locate: () => undefined, isInHand: true }
+      return { file: 'config', config: { ...config, http, secrets }, locate: () => undefined, isInline: true }
     }
     const report = await host.reload(load({ all: [tool('hello'), tool('next')] }) as never)
     expect(report.restart).to.deep.equal([])

@@ -39,7 +39,7 @@ describe('mcp-host doctor --config', () => {
       routes: { '/': { toolsets: 'all' } },
       plugins: { 'transport-streamable': {}, 'cluster-redis': {} },
     }
-    const loaded = { file: 'config', config, locate: () => undefined, isInHand: true as const }
+    const loaded = { file: 'config', config, locate: () => undefined, isInline: true as const }
     return examineConfig(loaded, createTestLog())
   }
 

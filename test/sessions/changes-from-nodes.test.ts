@@ -14,12 +14,12 @@ const BOUNDS = { idleTimeout: 60_000, maxIdle: 100 }
 /** A session at this node, the store that it is in, and what another node sends when it changes it. */
 async function openHere() {
   const store = createSessionStore({ ...createMemoryStore(), shared: true }, { node: 'there', log: createTestLog() })
-  const keeper = { clock: systemClock, charge: () => true }
+  const callbacks = { clock: systemClock, charge: () => true }
   const facts = {
     id: 'session',
     digest: 'digest',
     offer: {},
-    keeper,
+    callbacks,
     opening: { holder: 'ada' },
     home: 'there',
   }

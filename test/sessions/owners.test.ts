@@ -1,9 +1,9 @@
 // Tests session counts per owner and the choice of the session to evict.
 import { expect } from 'chai'
 import fc from 'fast-check'
-import { type Held, Holders } from '../../core/sessions/session-owners.ts'
+import { type OwnedSession, SessionOwners } from '../../core/sessions/session-owners.ts'
 
-interface Idle extends Held {
+interface Idle extends OwnedSession {
   lastUsed: number
 }
 
@@ -16,7 +16,7 @@ describe('Session owners', () => {
     })
     fc.assert(
       fc.property(fc.array(step, { maxLength: 60 }), steps => {
-        const owners = new Holders<Idle>()
+        const owners = new SessionOwners<Idle>()
         const [held, idle] = [[] as Idle[], [] as Idle[]]
         for (const [now, { act, holder, index }] of steps.entries()) {
           const one = act === 'add' ? { holder, lastUsed: now } : held[index]

@@ -43,7 +43,7 @@ describe('The periodic check of sessions', () => {
       },
       store: { shared: true, mark: async () => [], adopt: async (digest: string) => digest !== 'adopted elsewhere' },
     }
-    createSessionUpkeep({ node: node as unknown as ThisNode, evict: async () => undefined, tell: () => undefined })
+    createSessionUpkeep({ node: node as unknown as ThisNode, evict: async () => undefined, notify: () => undefined })
     await clock.advance(SWEEP)
     expect(Object.fromEntries(sessions.map(({ digest, home }) => [digest, home]))).to.deep.equal({
       used: 'here',

@@ -31,7 +31,7 @@ function openElsewhere(waitsAt: 'claimStream' | 'claim' | 'since', areGone = fal
   const bus = createMemoryChangeBus()
   const feed = createChangeFeed(bus, createTestLog())
   let subscribed = 0
-  const keeper = {
+  const callbacks = {
     clock: systemClock,
     disposed: () => undefined,
     feedOn: () => ({
@@ -47,7 +47,7 @@ function openElsewhere(waitsAt: 'claimStream' | 'claim' | 'since', areGone = fal
       },
     }),
   }
-  const facts = { id: 'session', digest: 'digest', offer: { route: {}, toolsets: () => [] }, keeper, opening: {} }
+  const facts = { id: 'session', digest: 'digest', offer: { route: {}, toolsets: () => [] }, callbacks, opening: {} }
   const session = new Session({ ...facts, home: 'other', version: 1 } as unknown as SessionFields)
   const shared = {
     claim: () => answer('claim', STATE),

@@ -3,7 +3,7 @@
 import { createHost } from '../../core/create-host.ts'
 import type { CreateHostOptions, Host } from '../../core/host.ts'
 import type { Config } from '../../core/index.ts'
-import { createKeptLog as createTestLog, type LoggedLine as LogLine } from '../../core/testing/kept-log.ts'
+import { createTestLog, type LoggedLine as LogLine } from '../../core/testing/test-log.ts'
 import { withEyes } from './observability-plugins.ts'
 import { withStore } from './test-store.ts'
 

@@ -5,7 +5,7 @@ import { context, propagation, trace } from '@opentelemetry/api'
 import { createHost } from '../../core/create-host.ts'
 import { definePrompt, defineResource, defineTool, HostError, ToolError } from '../../core/index.ts'
 import { definePlugin } from '../../core/internal.ts'
-import { createKeptLog } from '../../core/testing/kept-log.ts'
+import { createTestLog } from '../../core/testing/test-log.ts'
 
 /** As an instrumentation of `fetch` does. */
 const FETCHES = 'undici:request:create'
@@ -86,7 +86,7 @@ const watch = definePlugin({
   setup: host =>
     host.onFinish(({ call, requestId, traceId }) => void records.push({ id: call?.id, requestId, traceId })),
 })
-const log = createKeptLog()
+const log = createTestLog()
 const host = await createHost(
   {
     server: { name: 'traced', version: '1.0.0' },

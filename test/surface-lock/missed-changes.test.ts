@@ -4,7 +4,7 @@ import { compareSurfaces } from '../../cli/lock/compare-surfaces.ts'
 import { readSurface } from '../../cli/lock/read-surface.ts'
 import { createHost } from '../../core/create-host.ts'
 import { type Config, defineTool } from '../../core/index.ts'
-import { createKeptLog } from '../../core/testing/kept-log.ts'
+import { createTestLog } from '../../core/testing/test-log.ts'
 import { defineApp } from '../../plugins/apps/define-app.ts'
 import { lock } from '../plugins/resource-metadata/documents.ts'
 
@@ -30,7 +30,7 @@ const config = ({ plugins = policy({}).plugins, ...more }: { plugins?: object })
 })
 
 async function surfaceOf(given: object) {
-  const host = await createHost(config(given) as unknown as Config, { log: createKeptLog(), purpose: 'inspect' })
+  const host = await createHost(config(given) as unknown as Config, { log: createTestLog(), purpose: 'inspect' })
   try {
     return readSurface(host.served)
   } finally {

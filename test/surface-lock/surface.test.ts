@@ -6,7 +6,7 @@ import type { Host } from '../../core/host.ts'
 import { type Config, definePrompt, defineResource, defineTool } from '../../core/index.ts'
 import type { InternalHost } from '../../core/internal.ts'
 import { StartError } from '../../core/plugin.ts'
-import { createKeptLog } from '../../core/testing/kept-log.ts'
+import { createTestLog } from '../../core/testing/test-log.ts'
 import { APP_SCHEMA } from '../../plugins/apps/app-schema.ts'
 import { defineApp } from '../../plugins/apps/define-app.ts'
 import { TASK_SCHEMA } from '../../plugins/tasks/task-key.ts'
@@ -73,7 +73,7 @@ const config = (more: Partial<Config> = {}) => ({
 })
 
 async function surfaceOf(given: object) {
-  const host = await createHost(given as Config, { log: createKeptLog(), purpose: 'inspect' })
+  const host = await createHost(given as Config, { log: createTestLog(), purpose: 'inspect' })
   try {
     return readSurface(host.served)
   } finally {
@@ -168,7 +168,7 @@ describe('Host surface', () => {
   })
 
   it('includes definitions added at run time', async () => {
-    const host = await createHost(config() as Config, { log: createKeptLog() })
+    const host = await createHost(config() as Config, { log: createTestLog() })
     const before = readSurface(host.served)
     host.runtime.tools.add(defineTool({ name: 'later', handler: () => '' }), { toolset: 'tools' })
     const after = readSurface(host.served)
@@ -189,10 +189,10 @@ describe('Host surface', () => {
       seen.push(hash)
       if (refuses) throw new StartError('MH3301', 'refused')
     }
-    const log = createKeptLog()
+    const log = createTestLog()
     const host = await createHost(withPlugin('first'), { log, accept })
     refuses = true
-    const loaded = { file: '/config', config: withPlugin('second'), locate: () => undefined, isInHand: true as const }
+    const loaded = { file: '/config', config: withPlugin('second'), locate: () => undefined, isInline: true as const }
     const [reload] = await Promise.allSettled([host.reload(loaded)])
     const [start] = await Promise.allSettled([createHost(withPlugin('third'), { log, accept })])
     expect([reload, start].map(one => one?.status === 'rejected' && String(one.reason))).to.deep.equal([

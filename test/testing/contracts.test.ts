@@ -10,7 +10,7 @@ import { createMemoryBus } from '../../core/store/memory-bus.ts'
 import { createMemoryStore } from '../../core/store/memory-store.ts'
 import type { Store } from '../../core/store/store.ts'
 import type { Check } from '../../core/testing/contract.ts'
-import { createKeptLog } from '../../core/testing/kept-log.ts'
+import { createTestLog } from '../../core/testing/test-log.ts'
 import { storeContract } from '../../core/testing.ts'
 import type { Peers, SessionStore, Victim } from '../../core/transport.ts'
 import type { GrantStore } from '../../plugins/families/grant-store/index.ts'
@@ -40,7 +40,7 @@ const aboveStore = <Service>(create: (store: Store, node: string) => Service) =>
 const contracts = {
   'the session store above a store': serviceContract(
     'sessionStore',
-    aboveStore((store, node) => createSessionStore(store, { node, log: createKeptLog() })),
+    aboveStore((store, node) => createSessionStore(store, { node, log: createTestLog() })),
   ),
   'the event store above a store': serviceContract(
     'eventStore',
@@ -84,7 +84,7 @@ async function failing(checks: readonly Check[]): Promise<string[]> {
 }
 
 const createOneStore = () =>
-  createSessionStore({ ...createMemoryStore(), shared: 'host' }, { node: 'here', log: createKeptLog() })
+  createSessionStore({ ...createMemoryStore(), shared: 'host' }, { node: 'here', log: createTestLog() })
 
 /** A session store that keeps the later of the last use that it saw and of the one that it is told. */
 function createLaterStore(): SessionStore {

@@ -1,5 +1,5 @@
 // DPoP for plugins that verify tokens (RFC 9449): fills the slot `tokenBinding`, and checks the proof of each request.
-import { isLoopback, NO_POSSESSION, type Possession } from '../../../core/auth.ts'
+import { isLoopback, NO_PROOFS, type ProofPolicy } from '../../../core/auth.ts'
 import type { InternalHost, Services } from '../../../core/internal.ts'
 import { parseDuration, type Route, StartError } from '../../../core/plugin.ts'
 import type { GrantStore } from '../grant-store/index.ts'
@@ -17,7 +17,7 @@ const PROOF_COUNTER = {
 
 const [MIN_AGE, MAX_AGE] = [1_000, 600_000]
 
-const WAIVED_CHECKS: Partial<Record<InternalHost['config']['purpose'], Possession['waived']>> = {
+const WAIVED_CHECKS: Partial<Record<InternalHost['config']['purpose'], ProofPolicy['waived']>> = {
   test: 'all',
   inspect: 'proof',
 }
@@ -67,10 +67,10 @@ function checkOptions(
  * Sets up proof checks; must be called in `setup`. Without checks, startup fails for a configured `mode`, and bound
  * tokens are refused.
  */
-export function enforceDPoP(host: InternalHost, options: FilledDPoP): () => Possession {
+export function enforceDPoP(host: InternalHost, options: FilledDPoP): () => ProofPolicy {
   const settings = parseSettings(options)
   const { mode, algorithms } = settings
-  if (mode === 'off') return () => NO_POSSESSION
+  if (mode === 'off') return () => NO_PROOFS
   checkOptions(host, settings)
   let accepts = true
   try {
@@ -84,7 +84,7 @@ export function enforceDPoP(host: InternalHost, options: FilledDPoP): () => Poss
     if (!(error instanceof StartError)) throw error
   }
 
-  function createPossession(): Possession {
+  function createPossession(): ProofPolicy {
     const gap = findGap(host)
     if (gap !== undefined && mode !== undefined)
       host.report(new StartError('MH2031', gap, { at: [...host.config.at, 'dpop'] }))
@@ -98,10 +98,10 @@ export function enforceDPoP(host: InternalHost, options: FilledDPoP): () => Poss
       if (!isReported) host.log.warn({ code: 'MH2031', why: gap }, 'tokens that are bound to a key (DPoP) are refused')
       isReported = true
     }
-    return { ...NO_POSSESSION, missed: reportMissed }
+    return { ...NO_PROOFS, missed: reportMissed }
   }
 
-  let possession: Possession | undefined
+  let possession: ProofPolicy | undefined
   const getPossession = () => {
     possession ??= createPossession()
     return possession
@@ -110,7 +110,7 @@ export function enforceDPoP(host: InternalHost, options: FilledDPoP): () => Poss
   return getPossession
 }
 
-function createCheck(host: InternalHost, settings: Settings): Possession['check'] {
+function createCheck(host: InternalHost, settings: Settings): ProofPolicy['check'] {
   const { now } = host.clock
   const findTargets = createTargets(host.config.http)
   const count = host.metrics.counter(PROOF_COUNTER)

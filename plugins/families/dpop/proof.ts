@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto'
 import { compactVerify, decodeJwt, decodeProtectedHeader, type JWK } from 'jose'
 import { LRUCache } from 'lru-cache'
-import type { ProofFlaw } from '../../../core/auth.ts'
+import type { ProofProblem } from '../../../core/auth.ts'
 import { HostError } from '../../../core/index.ts'
 import { type Claims, isObject } from '../../../core/plugin.ts'
 import type { ProofAlgorithm } from './options.ts'
@@ -57,7 +57,7 @@ interface ProvenRequest {
 /** `nonce`: the nonce for the client's next proofs. */
 interface ProofOutcome {
   readonly outcome: 'accepted' | 'refused' | 'replayed' | 'nonce' | 'limited' | 'unavailable'
-  readonly flaw?: ProofFlaw
+  readonly flaw?: ProofProblem
   readonly nonce?: string
   readonly cause?: unknown
 }

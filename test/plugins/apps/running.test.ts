@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { expect } from 'chai'
 import { createHost } from '../../../core/create-host.ts'
 import { defineTool, type ToolDefinition } from '../../../core/index.ts'
-import { createKeptLog } from '../../../core/testing/kept-log.ts'
+import { createTestLog } from '../../../core/testing/test-log.ts'
 import { testTool } from '../../../core/testing.ts'
 import { defineApp } from '../../../plugins/apps/define-app.ts'
 import { makeFolder, removeFolders } from '../../config/folder.ts'
@@ -98,13 +98,13 @@ describe('App interaction with other features', () => {
         },
       ),
     })
-    const host = await createHost(config({}), { log: createKeptLog(), directory: folder })
+    const host = await createHost(config({}), { log: createTestLog(), directory: folder })
     await host.listen()
     const page = async () => (await read(host.url)).result.contents[0].text
     const reload = (http: object) =>
       host.reload({
         config: config(http),
-        isInHand: true,
+        isInline: true,
         locate: () => undefined,
         file: join(folder, 'mcp.config.ts'),
         directory: folder,
@@ -128,12 +128,12 @@ describe('App interaction with other features', () => {
       secrets: ['a secret for tests, long enough to be one'],
       ...withPlugins({ apps: {} }, { toolsets: { all: [tool('one', { app: chart(html) })] } }),
     })
-    const host = await createHost(config(PAGE), { log: createKeptLog() })
+    const host = await createHost(config(PAGE), { log: createTestLog() })
     await host.listen()
     try {
       host.runtime.tools.add(tool('added', { app: chart() }))
       const reload = async (html: string) =>
-        host.reload({ config: config(html), isInHand: true, locate: () => undefined, file: '', directory: '' } as never)
+        host.reload({ config: config(html), isInline: true, locate: () => undefined, file: '', directory: '' } as never)
       const refused = await reload(`${PAGE} another`).then(
         () => 'taken',
         error => String(error),

@@ -3,7 +3,7 @@ import { expect } from 'chai'
 import type { BuiltInOptions } from '../../../core/config/define-config.ts'
 import { createHost } from '../../../core/create-host.ts'
 import { defineTool } from '../../../core/index.ts'
-import { createKeptLog } from '../../../core/testing/kept-log.ts'
+import { createTestLog } from '../../../core/testing/test-log.ts'
 
 type Options = BuiltInOptions['auth-bridge']
 
@@ -27,7 +27,7 @@ async function mistakeOf(options: Partial<Options>, more: object = {}, plugins: 
       ...plugins,
     },
   }
-  const host = await createHost(config as Parameters<typeof createHost>[0], { log: createKeptLog() }).catch(
+  const host = await createHost(config as Parameters<typeof createHost>[0], { log: createTestLog() }).catch(
     (error: unknown) => error,
   )
   if (host instanceof Error) return host.message

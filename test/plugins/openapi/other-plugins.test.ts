@@ -101,7 +101,7 @@ describe('Tools of an OpenAPI document', () => {
       routes: { '/': { toolsets: ['shop', 'down'] } },
       plugins: { 'transport-streamable': {}, openapi: { documents } },
     }
-    const loaded = { file: join(folder, 'config'), config, locate: () => undefined, isInHand: true as const }
+    const loaded = { file: join(folder, 'config'), config, locate: () => undefined, isInline: true as const }
     const findings = await examineConfig(loaded, createTestLog())
     expect(findings.map(({ check, level }) => `${check}: ${level}`)).to.deep.equal([
       'openapi: document "shop": ok',

@@ -1,5 +1,5 @@
 // The contracts of the store and the bus in a real PostgreSQL server.
-import { createKeptLog } from '../../../core/testing/kept-log.ts'
+import { createTestLog } from '../../../core/testing/test-log.ts'
 import { storeContract } from '../../../core/testing.ts'
 import { createPostgresBus } from '../../../plugins/store-postgres/bus.ts'
 import { createPostgresStore, Postgres } from '../../../plugins/store-postgres/connection.ts'
@@ -13,7 +13,7 @@ let schemas = 0
 /** Nodes with a new schema. */
 async function open(count: number) {
   const schema = `test_${++schemas}`
-  const nodes = Array.from({ length: count }, () => new Postgres({ url: server.url, schema, log: createKeptLog() }))
+  const nodes = Array.from({ length: count }, () => new Postgres({ url: server.url, schema, log: createTestLog() }))
   await Promise.all(nodes.map(node => node.start()))
   return { nodes, close: async () => void (await Promise.all(nodes.map(node => node.close()))) }
 }
@@ -36,7 +36,7 @@ describe('PostgreSQL', () => {
     shared: true,
     async open(count: number) {
       const { nodes, close } = await open(count)
-      const buses = nodes.map((node, index) => createPostgresBus(node, `node ${index}`, createKeptLog()))
+      const buses = nodes.map((node, index) => createPostgresBus(node, `node ${index}`, createTestLog()))
       for (const bus of buses) await bus.start()
       return {
         nodes: buses,

@@ -1,7 +1,7 @@
 // The store and the bus while PostgreSQL is killed, paused and restarted under load.
 import { setTimeout as pause } from 'node:timers/promises'
 import { expect } from 'chai'
-import { createKeptLog } from '../../../core/testing/kept-log.ts'
+import { createTestLog } from '../../../core/testing/test-log.ts'
 import { createPostgresBus, type PostgresBus } from '../../../plugins/store-postgres/bus.ts'
 import { createPostgresStore, MAX_CONNECTIONS, Postgres } from '../../../plugins/store-postgres/connection.ts'
 import { eventually } from '../../support/eventually.ts'
@@ -35,7 +35,7 @@ interface Node {
 }
 
 async function openNode(url: string, schema: string, name: string): Promise<Node> {
-  const log = createKeptLog()
+  const log = createTestLog()
   const postgres = new Postgres({ url, schema, log })
   const bus = createPostgresBus(postgres, name, log)
   const node: Node = { postgres, bus, store: createPostgresStore(postgres), texts: [], letters: [] }
@@ -123,7 +123,7 @@ describe('PostgreSQL outages', () => {
 })
 
 describe('mcp-host doctor --config', () => {
-  const log = createKeptLog()
+  const log = createTestLog()
 
   it('connects to PostgreSQL and creates nothing', async () => {
     const server = await startPostgres()

@@ -9,7 +9,7 @@ import { expect } from 'chai'
 import { defineTool } from '../../../core/index.ts'
 import { definePlugin } from '../../../core/internal.ts'
 import { StartError } from '../../../core/plugin.ts'
-import { createKeptLog } from '../../../core/testing/kept-log.ts'
+import { createTestLog } from '../../../core/testing/test-log.ts'
 import { loadApi } from '../../../plugins/tracing/load-api.ts'
 import { createFailureLog, createFailureReporter } from '../../../plugins/tracing/report-failures.ts'
 import { makeFolder, removeFolders } from '../../config/folder.ts'
@@ -347,7 +347,7 @@ describe('tracing with a failing receiver', () => {
       debug: ignore,
       verbose: ignore,
     }
-    const kept = createKeptLog()
+    const kept = createTestLog()
     diag.setLogger(mine)
     const first = createFailureReporter(api, kept)
     first.begin()
@@ -368,7 +368,7 @@ describe('tracing with a failing receiver', () => {
 
   it('counts repeated failures for a minute and logs one printable line', () => {
     let now = 0
-    const kept = createKeptLog()
+    const kept = createTestLog()
     const { logger, settle } = createFailureLog(kept, () => now)
     logger.error(JSON.stringify({ message: `no\u001b[2J${'x'.repeat(1_000)}`, stack: 'a stack' }))
     for (let more = 0; more < 9; more++) logger.error('again')

@@ -2,7 +2,7 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { expect } from 'chai'
-import { loginEnded } from '../../../core/auth.ts'
+import { loginExpired } from '../../../core/auth.ts'
 import { defineTool, HostError } from '../../../core/index.ts'
 import type { InternalHost, Services } from '../../../core/internal.ts'
 import {
@@ -66,7 +66,7 @@ function createProvider() {
   async function tokenFor(caller: UpstreamCaller, request: UpstreamTokenRequest) {
     requests.push(request)
     const name = caller.user?.subject ?? ''
-    if (name === 'gone' && services) throw loginEnded(services, caller, 'the login has ended')
+    if (name === 'gone' && services) throw loginExpired(services, caller, 'the login has ended')
     const count = (issued.get(name) ?? 1) + (request.rejected === undefined ? 0 : 1)
     issued.set(name, count)
     return `${name}-${count}`

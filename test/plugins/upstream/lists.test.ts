@@ -606,7 +606,7 @@ describe('mcp-host doctor --config', () => {
       routes: { '/': { toolsets: ['up', 'down', 'program'] } },
       plugins: { 'transport-streamable': {}, upstream: { servers } },
     }
-    const loaded = { file: 'config', config, locate: () => undefined, isInHand: true as const }
+    const loaded = { file: 'config', config, locate: () => undefined, isInline: true as const }
     const findings = await examineConfig(loaded, createTestLog())
     expect(findings.map(({ level }) => level)).to.deep.equal(['ok', 'wrong', 'wrong'])
     expect(findings[0]).to.include({ check: 'upstream: server "up"' })
@@ -630,7 +630,7 @@ describe('mcp-host doctor --config', () => {
           upstream: { servers: { one: { url }, two: { url, ...more }, three: { url } } },
         },
       }
-      const loaded = { file: 'config', config, locate: () => undefined, isInHand: true as const }
+      const loaded = { file: 'config', config, locate: () => undefined, isInline: true as const }
       const findings = await examineConfig(loaded, createTestLog())
       return findings
         .filter(({ level }) => level !== 'ok')
@@ -661,7 +661,7 @@ describe('mcp-host doctor --config', () => {
       routes: { '/': { toolsets: ['far'] } },
       plugins: { 'transport-streamable': {}, upstream: { servers: { far: { url: `${origin.url}/` } } } },
     }
-    const loaded = { file: join(folder, 'config'), config, locate: () => undefined, isInHand: true as const }
+    const loaded = { file: join(folder, 'config'), config, locate: () => undefined, isInline: true as const }
     const [finding] = await examineConfig(loaded, createTestLog())
     expect(finding).to.include({ level: 'note', fix: 'review them with `mcp-host accept far --dry-run`' })
     expect(finding?.text).to.match(/3 tools.*; differences from the lock file: 1 changed, 1 new, 1 removed$/)
@@ -679,7 +679,7 @@ describe('mcp-host doctor --config', () => {
       routes: { '/': { toolsets: ['far'] } },
       plugins: { 'transport-streamable': {}, upstream: { servers: { far: { url: origin, auth } } } },
     }
-    const loaded = { file: 'config', config: config as never, locate: () => undefined, isInHand: true as const }
+    const loaded = { file: 'config', config: config as never, locate: () => undefined, isInline: true as const }
     const [finding] = await examineConfig(loaded, createTestLog())
     expect(finding?.level).to.equal('wrong')
     expect(finding?.text).to.match(/127\.0\.0\.1:1/)

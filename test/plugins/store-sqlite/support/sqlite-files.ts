@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { systemClock } from '../../../../core/http/clock.ts'
 import type { EventStore } from '../../../../core/sessions/event-store.ts'
 import type { Store } from '../../../../core/store.ts'
-import { createKeptLog, type LoggedLine } from '../../../../core/testing/kept-log.ts'
+import { createTestLog, type LoggedLine } from '../../../../core/testing/test-log.ts'
 import {
   createEventStore,
   createSessionStore,
@@ -58,7 +58,7 @@ export interface OpenedFile {
 
 /** Rejects as the start of a host does. */
 export async function openFile(file: string, { bounds, ...settings }: FileSettings = {}): Promise<OpenedFile> {
-  const log = createKeptLog()
+  const log = createTestLog()
   const committed: Committed[] = []
   const writer = new Writer({
     ...{ file, hostId: `tests ${process.pid}`, ifDamaged: 'stop', ...settings },

@@ -9,7 +9,7 @@ export interface LoggedLine {
   readonly [field: string]: unknown
 }
 
-export function createKeptLog(): Logger & { readonly lines: LoggedLine[] } {
+export function createTestLog(): Logger & { readonly lines: LoggedLine[] } {
   const lines: LoggedLine[] = []
   const logger = (bindings: object): Logger => {
     const write = (level: LoggedLine['level']) => (fields: object, message?: string) =>
@@ -26,13 +26,13 @@ export function createKeptLog(): Logger & { readonly lines: LoggedLine[] } {
   return Object.assign(logger({}), { lines, level: 'debug' })
 }
 
-export interface ToldChange {
+export interface RecordedChange {
   readonly changed: 'tools' | 'resources' | 'prompts' | 'resource'
   readonly uri?: string
 }
 
 /** Adds changes to `list` until the returned function is called. */
-export function keepChanges(bus: Pick<ChangeBus, 'subscribe'>, list: ToldChange[]): () => void {
+export function recordChanges(bus: Pick<ChangeBus, 'subscribe'>, list: RecordedChange[]): () => void {
   return bus.subscribe(change => {
     if (change.kind === 'missed') return
     list.push(change.kind === 'resource' ? { changed: 'resource', uri: change.uri } : { changed: change.kind })

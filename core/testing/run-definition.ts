@@ -19,9 +19,9 @@ import { type ClientCapabilities, type JsonObject, type LogLevel, META } from '.
 import { isHandshakeRevision, MODERN_REVISION, REVISIONS, type Revision } from '../mcp/revisions.ts'
 import type { McpRoute } from '../mcp/routes.ts'
 import { createMemoryBus } from '../store/memory-bus.ts'
-import { type Answers, type Ask, createQuestioned, type Questioned } from './answers.ts'
-import { createKeptLog, keepChanges, type LoggedLine, type ToldChange } from './kept-log.ts'
+import { type Answers, type Ask, createResponder, type Responder } from './answers.ts'
 import { CAPABILITIES } from './test-client.ts'
+import { createTestLog, type LoggedLine, type RecordedChange, recordChanges } from './test-log.ts'
 
 /** The caller and client of a test call. */
 export interface RunSettings {
@@ -41,26 +41,26 @@ export interface RunSettings {
   context?: Partial<BuiltInContext> & Readonly<Record<string, unknown>>
   signal?: AbortSignal
   /** Called for each progress report, for example to cancel. */
-  onProgress?: (report: Happened['progress'][number]) => void
+  onProgress?: (report: RunEffects['progress'][number]) => void
 }
 
 /** Effects of a handler run. */
-export interface Happened {
+export interface RunEffects {
   /** Messages of `ctx.log`, all levels, in order. */
   readonly logs: ReadonlyArray<{ readonly level: LogLevel; readonly data: unknown; readonly logger?: string }>
   readonly progress: ReadonlyArray<{ readonly progress: number; readonly total?: number; readonly message?: string }>
   readonly asks: readonly Ask[]
-  readonly changes: readonly ToldChange[]
+  readonly changes: readonly RecordedChange[]
 }
 
 const CLIENT = { name: 'test-client', version: '1.0.0' }
 
-interface Alone {
+interface TestRun {
   readonly lines: readonly LoggedLine[]
   readonly host: Host
   readonly services: Services
   readonly route: McpRoute
-  readonly changes: readonly ToldChange[]
+  readonly changes: readonly RecordedChange[]
 }
 
 const ISSUER = 'https://issuer.test'
@@ -79,7 +79,7 @@ function withoutKeys(definition: ToolDefinition): ToolDefinition {
   return tool
 }
 
-function runHere(definition: Definition): Definition {
+function withoutIsolation(definition: Definition): Definition {
   if (kindOf(definition) !== 'tool') return definition
   const { isolate, ...tool } = withoutKeys(definition as ToolDefinition)
   if (isolate === undefined) return tool
@@ -88,9 +88,9 @@ function runHere(definition: Definition): Definition {
   return { ...tool, handler: cloned as ToolDefinition['handler'] }
 }
 
-async function openAlone(definition: Definition, { context = {} }: RunSettings): Promise<Alone> {
+async function openTestRun(definition: Definition, { context = {} }: RunSettings): Promise<TestRun> {
   const bus = createChangeBus(createMemoryBus('test'))
-  let found: Pick<Alone, 'services' | 'route'> | undefined
+  let found: Pick<TestRun, 'services' | 'route'> | undefined
   const caller = definePlugin<Record<never, never>>({
     // Access depends on the config: use `testHost` to test it.
     provides: ['access', 'policy'],
@@ -105,7 +105,7 @@ async function openAlone(definition: Definition, { context = {} }: RunSettings):
       })
     },
   })
-  const log = createKeptLog()
+  const log = createTestLog()
   const host = await createHost(
     {
       server: { name: 'test-host', version: '1.0.0' },
@@ -117,17 +117,17 @@ async function openAlone(definition: Definition, { context = {} }: RunSettings):
     { log, purpose: 'test' },
   )
   if (!found) throw new Error('the host has no services')
-  const changes: ToldChange[] = []
-  keepChanges(bus, changes)
+  const changes: RecordedChange[] = []
+  recordChanges(bus, changes)
   return { host, ...found, changes, lines: log.lines }
 }
 
-async function answerCall(
-  { services, route }: Alone,
+async function sendCall(
+  { services, route }: TestRun,
   method: string,
   params: JsonObject,
   settings: RunSettings,
-  { questioned, send }: { questioned: Questioned; send: (message: string) => void },
+  { responder, send }: { responder: Responder; send: (message: string) => void },
 ): Promise<object> {
   const { revision = MODERN_REVISION, headers = {}, session, capabilities = CAPABILITIES } = settings
   const user = settings.user && makeUser(settings.user)
@@ -143,7 +143,7 @@ async function answerCall(
   const asks: CallRequest['asks'] = handshake
     ? {
         ask: ({ method, params }) =>
-          questioned.answer(method, params).catch(error => {
+          responder.answer(method, params).catch(error => {
             unanswered = error
             throw error
           }),
@@ -182,38 +182,38 @@ async function answerCall(
     }
     const inputResponses: JsonObject = {}
     for (const [key, asked] of Object.entries(inputRequests)) {
-      inputResponses[key] = await questioned.answer(asked.method, asked.params, key)
+      inputResponses[key] = await responder.answer(asked.method, asked.params, key)
     }
     result = await services.dispatch(call({ inputResponses, requestState }))
   }
   return result
 }
 
-export async function runAlone<Result extends object>(
+export async function runDefinition<Result extends object>(
   definition: Definition,
   method: string,
   params: JsonObject,
   settings: RunSettings = {},
-): Promise<{ readonly result: Result; readonly error: unknown; readonly happened: Happened }> {
-  const alone = await openAlone(runHere(definition), settings)
-  const logs: Array<Happened['logs'][number]> = []
-  const progress: Array<Happened['progress'][number]> = []
-  const questioned = createQuestioned(settings.answers)
+): Promise<{ readonly result: Result; readonly error: unknown; readonly effects: RunEffects }> {
+  const alone = await openTestRun(withoutIsolation(definition), settings)
+  const logs: Array<RunEffects['logs'][number]> = []
+  const progress: Array<RunEffects['progress'][number]> = []
+  const responder = createResponder(settings.answers)
   function send(text: string) {
     const message = JSON.parse(text) as { method: string; params: never }
     if (message.method === 'notifications/message') logs.push(message.params)
     if (message.method !== 'notifications/progress') return
-    const { progressToken: _, ...reported } = message.params as Happened['progress'][number] & {
+    const { progressToken: _, ...reported } = message.params as RunEffects['progress'][number] & {
       progressToken: unknown
     }
     progress.push(reported)
     settings.onProgress?.(reported)
   }
   try {
-    const result = await answerCall(alone, method, params, settings, { questioned, send })
+    const result = await sendCall(alone, method, params, settings, { responder, send })
     const error = alone.lines.find(({ err }) => err !== undefined)?.['err']
-    const happened = { logs, progress, asks: questioned.asks, changes: [...alone.changes] }
-    return { result: JSON.parse(JSON.stringify(result)) as Result, error, happened }
+    const effects = { logs, progress, asks: responder.asks, changes: [...alone.changes] }
+    return { result: JSON.parse(JSON.stringify(result)) as Result, error, effects }
   } catch (error) {
     // Tests need the original error, which clients do not receive.
     throw HostError.is(error) && error.kind === 'internal' && error.cause !== undefined ? error.cause : error

@@ -25,13 +25,13 @@ interface PresentedToken {
   readonly digest: () => string
 }
 
-interface UnreadableToken {
+interface InvalidToken {
   readonly refused: string
   readonly isDPoP: boolean
   readonly malformed?: true
 }
 
-type Presented = PresentedToken | UnreadableToken
+type Presented = PresentedToken | InvalidToken
 
 /** The credential of each connection's last request. */
 const lastOf = new WeakMap<Socket, { readonly header: string; readonly shown: PresentedToken }>()
@@ -82,7 +82,7 @@ function readHeader(header: string): Presented | undefined {
 const REPEATED_HEADER: Presented = { refused: 'more than one Authorization header', isDPoP: false, malformed: true }
 
 /** The reason for a refused proof. The texts reach client and log and must not contain parts of the proof. */
-export type ProofFlaw =
+export type ProofProblem =
   | {
       readonly refused: string
       /** Error codes of RFC 9449 section 7.1. */
@@ -93,7 +93,7 @@ export type ProofFlaw =
   /** The key or user has sent too many proofs. */
   | { readonly limited: string; readonly retryAfter: number }
 
-export interface ShownToken {
+export interface BoundToken {
   readonly route: Route
   readonly digest: string
   readonly thumbprint: string
@@ -101,7 +101,7 @@ export interface ShownToken {
 }
 
 /** Requirements for proofs of possession, created by `enforceDPoP`. */
-export interface Possession {
+export interface ProofPolicy {
   readonly accepts: boolean
   /** True: unbound tokens are refused. */
   readonly required: boolean
@@ -110,39 +110,39 @@ export interface Possession {
   /** Called for each bound token that is refused because bound tokens are not accepted. */
   readonly missed?: () => void
   /** Resolves to undefined if the request has a valid and unused proof. */
-  check(ctx: HostContext, shown: ShownToken): Promise<ProofFlaw | undefined>
+  check(ctx: HostContext, shown: BoundToken): Promise<ProofProblem | undefined>
 }
 
 /** Refuses bound tokens; the default without DPoP. */
-export const NO_POSSESSION: Possession = {
+export const NO_PROOFS: ProofPolicy = {
   accepts: false,
   required: false,
   check: async () => ({ refused: 'proofs (DPoP) are not accepted here', error: 'invalid_token' }),
 }
 
-const unproven = (refused: string) => ({ refused, error: 'invalid_token' as const })
+const invalidToken = (refused: string) => ({ refused, error: 'invalid_token' as const })
 
-async function flawOf(
+async function findProofProblem(
   ctx: HostContext,
-  possession: Possession,
+  possession: ProofPolicy,
   shown: { readonly route: Route; readonly isDPoP: boolean; digest(): string },
   user: User,
-): Promise<ProofFlaw | undefined> {
+): Promise<ProofProblem | undefined> {
   const { accepts, required, waived } = possession
   const thumbprint = boundKey(user.claims)
-  if (thumbprint === null) return unproven('the token is bound to an unsupported key (cnf)')
+  if (thumbprint === null) return invalidToken('the token is bound to an unsupported key (cnf)')
   if (waived === 'all') return undefined
   if (thumbprint === undefined) {
-    if (required) return unproven('the token is not bound to a key (DPoP), which is required')
-    return shown.isDPoP ? unproven('the token is not bound to a key: send it with the scheme Bearer') : undefined
+    if (required) return invalidToken('the token is not bound to a key (DPoP), which is required')
+    return shown.isDPoP ? invalidToken('the token is not bound to a key: send it with the scheme Bearer') : undefined
   }
   if (!accepts) {
     possession.missed?.()
-    return unproven('the token is bound to a key, but bound tokens (DPoP) are not accepted')
+    return invalidToken('the token is bound to a key, but bound tokens (DPoP) are not accepted')
   }
   if (waived === 'proof') return undefined
   if (!shown.isDPoP) {
-    return { ...unproven('the token is bound to a key: send it with the scheme DPoP and a proof'), isBound: true }
+    return { ...invalidToken('the token is bound to a key: send it with the scheme DPoP and a proof'), isBound: true }
   }
   return possession.check(ctx, { route: shown.route, digest: shown.digest(), thumbprint, user: userKey(user) })
 }
@@ -175,7 +175,7 @@ interface Flaw {
 }
 
 type Shown = Pick<PresentedToken, 'isDPoP'>
-type Refusal = Exclude<TokenVerdict, { user: User }> | ProofFlaw | Flaw
+type Refusal = Exclude<TokenVerdict, { user: User }> | ProofProblem | Flaw
 
 /** `isBound`: the token was presented with a proof, or requires one. */
 function refuse(services: AccessServices, { route, params }: TokenPlace, flaw: Flaw, isBound: boolean): HostError {
@@ -204,7 +204,7 @@ const isBoundUser = (user: User | undefined) => user !== undefined && typeof bou
  * For plugins that fill `upstreamTokens`: creates the `unauthorized` error with a challenge, so that the client signs
  * in again. `description` reaches client and log and must not contain a token.
  */
-export const loginEnded = (
+export const loginExpired = (
   services: AccessServices,
   place: TokenPlace & { readonly user?: User | undefined },
   description: string,
@@ -240,12 +240,12 @@ function createOutcomeReporter(host: Pick<KernelHost, 'log' | 'name' | 'metrics'
 /**
  * Middleware for `host.authenticate`: sets the user of a verified access token. Requests without a token are anonymous; other
  * authenticators can accept foreign tokens. Default
- * `possessionNow`: bound tokens (DPoP) are refused.
+ * `proofPolicy`: bound tokens (DPoP) are refused.
  */
 export function authenticateBearer(
   host: Pick<KernelHost, 'log' | 'name' | 'metrics'>,
   verify: VerifyToken,
-  possessionNow: () => Possession = () => NO_POSSESSION,
+  proofPolicy: () => ProofPolicy = () => NO_PROOFS,
 ): HostMiddleware {
   const outcomes = createOutcomeReporter(host)
   const by = (thrown: HostError) => {
@@ -274,7 +274,7 @@ export function authenticateBearer(
     const { route, params } = ctx.state
     const shown = route && readCredential(ctx)
     if (!route || shown === undefined) return next()
-    const possession = possessionNow()
+    const possession = proofPolicy()
     const { accepts, required } = possession
     if (shown.isDPoP && !accepts) return next()
     const place = { route, params }
@@ -288,7 +288,7 @@ export function authenticateBearer(
     const { user } = verdict
     // The common case of plain bearer tokens needs no further await.
     if ((shown.isDPoP || required || user.claims['cnf'] !== undefined) && 'token' in shown) {
-      const flaw = await flawOf(ctx, possession, { ...shown, route }, user)
+      const flaw = await findProofProblem(ctx, possession, { ...shown, route }, user)
       if (flaw) throw refusal(ctx, place, shown, flaw)
     }
     outcomes.accepted()
@@ -308,7 +308,7 @@ export function sameResources(audience: string): string[] {
 }
 
 /** Reports a host without a known URL, for plugins whose tokens are valid only for the route's resource. */
-export function needResource(host: Pick<KernelHost, 'config' | 'log' | 'name' | 'report' | 'routes'>): void {
+export function requireResource(host: Pick<KernelHost, 'config' | 'log' | 'name' | 'report' | 'routes'>): void {
   if (host.config.http.publicUrl !== undefined || isLoopback(host.config.http.host)) return
   const resourceOf = (route: Route) => servicesOf(host).slot('protectedResource', route).resourceOf(route, {})
   const unknown = host.routes.find(route => !URL.canParse(resourceOf(route)))
