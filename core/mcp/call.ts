@@ -63,6 +63,8 @@ export type SessionSetting = { readonly logLevel: LogLevel } | { readonly watch:
 
 export interface CallSession {
   readonly transport?: string
+  /** The node where the session began, or that took over from it. */
+  readonly home?: string
   logLevel: LogLevel
   /** Returns false above the watch limits of the session or its owner. */
   watch(uri: string): boolean

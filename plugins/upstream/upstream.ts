@@ -107,6 +107,8 @@ export class Upstream implements UpstreamClient {
   readonly #queue: CallQueue
   readonly #stop = new AbortController()
   readonly #watched = new Set<string>()
+  /** Client sessions whose first call with an upstream session has been checked. */
+  readonly #noted = new WeakSet<NonNullable<Call['session']>>()
   /** Listed tools that were missing in a call with the token of a user. */
   readonly #unknown = new Set<string>()
   /** Output schemas of tools whose results do not match. */
@@ -257,7 +259,7 @@ export class Upstream implements UpstreamClient {
 
   get #warnings(): UpstreamState['warnings'] {
     return [
-      ...(this.#state === undefined || this.#state === 'up' ? [] : ['MH2942' as const]),
+      ...(this.#state === undefined || this.#state === 'up' || this.#isServedWithToken ? [] : ['MH2942' as const]),
       ...(this.#hasListFault ? ['MH2944' as const] : []),
       ...(this.#omitted === '' ? [] : ['MH2945' as const]),
       ...(this.#unmatched === '' ? [] : ['MH2949' as const]),
@@ -291,6 +293,8 @@ export class Upstream implements UpstreamClient {
     const before = this.#withheld
     this.#accepted = accepted
     if (this.#snapshot) this.#serve(this.#snapshot, this.#canComplete)
+    else if (this.settings.whenDown !== 'hide' || this.#isServedWithToken)
+      this.#parts.toolset.replace(this.acceptedDefinitions())
     const changes = [
       ['no longer withheld', [...before.keys()].filter(label => !this.#withheld.has(label))],
       ['now withheld', [...this.#withheld.keys()].filter(label => !before.has(label))],
@@ -392,10 +396,22 @@ export class Upstream implements UpstreamClient {
     this.#state = state
     this.#since = now
     const { log } = this.#parts.host
-    const fields = { upstream: this.settings.name, state }
+    const { name } = this.settings
+    const fields = { upstream: name, state }
     if (state === 'up')
       log.info({ code: 'MH2941', ...fields, server: this.describe() }, 'connected to an upstream server')
-    else log.warn({ code: 'MH2942', ...fields, reason, fix: FIX_DOWN }, 'an upstream server is not available')
+    else if (this.#isServedWithToken)
+      log.info({ code: 'MH2942', ...fields, reason }, 'an upstream server requires a token for its lists')
+    else {
+      const isAcceptable = state === 'needs login' && this.#isPerCaller
+      const fix = isAcceptable ? `run \`mcp-host accept ${name} --token TOKEN\`, then reload` : FIX_DOWN
+      log.warn({ code: 'MH2942', ...fields, reason, fix }, 'an upstream server is not available')
+    }
+  }
+
+  /** True if the accepted tools are served, and calls use the tokens of users. */
+  get #isServedWithToken(): boolean {
+    return this.#state === 'needs login' && this.#isPerCaller && this.#accepted !== undefined
   }
 
   #options(events: Partial<ConnectOptions>): ConnectOptions {
@@ -722,6 +738,21 @@ export class Upstream implements UpstreamClient {
     return entered
   }
 
+  /** Notifies a client whose session began at another node. */
+  #noteOtherNode(ctx: CallContext, call: Call) {
+    const { session } = call
+    if (!session || this.#noted.has(session)) return
+    this.#noted.add(session)
+    const { name, sessions } = this.settings
+    const isOwn = sessions === 'auto' || sessions === 'per-session'
+    if (!isOwn || session.home === undefined || session.home === this.#parts.nodeRelay.nodeOf(call)) return
+    const where = 'because another node of the host continues this client session'
+    ctx.log(
+      'warning',
+      `A new session at the server "${name}" is open, ${where}: state of earlier calls can be missing.`,
+    )
+  }
+
   #capabilitiesOf({ asks, client }: Call) {
     return asks ? capabilitiesFor(this.settings, client.capabilities) : {}
   }
@@ -911,6 +942,7 @@ export class Upstream implements UpstreamClient {
       const authorized = this.#parts.targets.authorize(ctx)
       if (authorized) await this.#keepCredentials(call, authorized)
       const entered = this.#enterShared() ?? (await this.#enterSession(call))
+      if (entered.session.close) this.#noteOtherNode(ctx, call)
       running = this.#start(method, params, call, slot, entered)
     } catch (error) {
       slot.leave()

@@ -4,13 +4,16 @@ import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import { createHost, reloadHost } from '../../../core/create-host.ts'
+import { createLockEntry } from '../../../plugins/upstream/lock-entry.ts'
 import type { UpstreamServer } from '../../../plugins/upstream/options.ts'
+import { resolveServer } from '../../../plugins/upstream/settings.ts'
 import { makeFolder, removeFolders } from '../../config/folder.ts'
 import { callTool, questionsIn } from '../../fixtures/asking-client.ts'
 import { serve, serveLegacy, stopServers } from '../../remote/support/servers.ts'
 import { eventually } from '../../support/eventually.ts'
 import { createManualClock } from '../../support/manual-clock.ts'
 import { createPuppet } from '../../support/puppet-tool.ts'
+import { modern } from '../../support/rpc.ts'
 import { nextMessage, openSession, restOf } from '../../support/session-client.ts'
 import { createTestLog, startHost, stopHosts } from '../../support/start-host.ts'
 import type { StreamExchange } from '../../support/stream-exchange.ts'
@@ -46,10 +49,25 @@ async function gateway(server: UpstreamServer) {
     expect(report.restart).to.deep.equal([])
     return report.taken
   }
-  return { clock, url: host.url, reload }
+  return { clock, url: host.url, reload, folder }
 }
 
 const accept = { action: 'accept', content: { name: 'Ada' } }
+
+describe('A reload that changes the lock file', () => {
+  it('serves the accepted tools of a server that is down', async () => {
+    const { url, reload, folder } = await gateway({ url: 'http://127.0.0.1:1/' })
+    const namesAt = async () =>
+      (await modern(url, 'tools/list')).message.result.tools.map(({ name }: { readonly name: string }) => name)
+    expect(await namesAt()).to.deep.equal([])
+    const settings = resolveServer('far', { servers: { far: { url } } }, { directory: '.', at: [] })
+    const tools = [{ name: 'add', inputSchema: { type: 'object' } }]
+    const entry = createLockEntry({ tools, resources: [], resourceTemplates: [], prompts: [] }, false, settings)
+    await writeFile(join(folder, 'mcp.lock.json'), JSON.stringify({ upstreams: { far: entry } }))
+    await reload({})
+    expect(await namesAt()).to.deep.equal(['add'])
+  })
+})
 
 describe('A reload that changes an upstream server', () => {
   it('keeps calls that wait for a response, until they have ended', async () => {
