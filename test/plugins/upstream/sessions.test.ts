@@ -16,8 +16,10 @@ import {
 import { eventually } from '../../support/eventually.ts'
 import { createManualClock } from '../../support/manual-clock.ts'
 import { modern, type RpcMessage } from '../../support/rpc.ts'
-import { openSession } from '../../support/session-client.ts'
+import { openSession, tell } from '../../support/session-client.ts'
 import { startHost, stopHosts } from '../../support/start-host.ts'
+import { createSharedStore, storedIn } from '../../support/test-store.ts'
+import { startNeighbours } from '../../support/worker-processes.ts'
 
 let server: LegacyHttp
 beforeEach(async () => {
@@ -168,6 +170,37 @@ describe('Sessions at an upstream server', () => {
     expect(server.sessions.size).to.equal(3)
     for (const client of clients) await client.end()
     await eventually('the sessions end', () => server.ended.length === 2)
+  })
+
+  it('are one for each node, and the client is notified once', async () => {
+    const store = createSharedStore()
+    const config = {
+      toolsets: {},
+      routes: { '/': { toolsets: 'old' } },
+      plugins: {
+        'transport-streamable': {},
+        stored: storedIn(store),
+        upstream: { servers: { old: { url: server.url, prefix: '' } } },
+      },
+    }
+    const [first, other] = await Promise.all(
+      startNeighbours(2).map(neighbours => startHost(config, undefined, { neighbours })),
+    )
+    const client = await openSession(first?.url ?? '')
+    const headers = { 'Mcp-Session-Id': client.id, 'MCP-Protocol-Version': '2025-11-25' }
+    const messagesAt = async (node: typeof first) => {
+      const request = { id: 'add', method: 'tools/call', params: add }
+      const { messages } = await tell(node?.url ?? '', request, headers)
+      expect(messages.at(-1)?.result.content[0].text).to.equal('3')
+      return messages.slice(0, -1).map(({ params }) => params)
+    }
+    expect(await messagesAt(first)).to.deep.equal([])
+    const [note, ...more] = await messagesAt(other)
+    expect(more).to.deep.equal([])
+    expect(note).to.have.property('level', 'warning')
+    expect(note.data).to.match(/new session at the server "old"/)
+    for (const node of [other, first]) expect(await messagesAt(node)).to.deep.equal([])
+    expect(server.sessions.size, 'two of the hosts and two of the client').to.equal(4)
   })
 
   it('are one for each user, and one for each anonymous call', async () => {
