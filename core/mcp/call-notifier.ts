@@ -3,10 +3,10 @@ import type { Clock, Timer } from '../http/clock.ts'
 import type { Call } from './call.ts'
 import { encodeNotification } from './message.ts'
 
-/** After this many characters in an interval, only the latest progress is sent, at the end of the interval. */
-const MAX_PROGRESS = 8 * 1024
-/** After this many characters in an interval, log messages are dropped. */
-const MAX_LOGGED = 128 * 1024
+/** After this many characters in an interval, log messages are dropped, and the latest progress is sent at its end. */
+const MAX_SENT = 128 * 1024
+/** A call that sends less needs no timer. */
+const UNTIMED = 8 * 1024
 /** Milliseconds. A timer ends an interval, so a handler that blocks the event loop sends no more. */
 const INTERVAL = 100
 
@@ -28,12 +28,12 @@ export class CallNotifier {
 
   progress(params: Params) {
     this.#latest = params
-    if (this.#sent < MAX_PROGRESS) this.flush()
+    if (this.#sent < MAX_SENT) this.flush()
   }
 
   log(params: Params) {
     this.#level = params['level']
-    if (this.#sent >= MAX_LOGGED) return void this.#dropped++
+    if (this.#sent >= MAX_SENT) return void this.#dropped++
     this.flush()
     this.#send('notifications/message', params)
   }
@@ -51,7 +51,7 @@ export class CallNotifier {
     this.#sent = 0
     this.flush()
     if (this.#dropped === 0) return
-    const data = `${this.#dropped} log messages were dropped: a call can send ${MAX_LOGGED / 1024} kB in ${INTERVAL} ms`
+    const data = `${this.#dropped} log messages were dropped: a call can send ${MAX_SENT / 1024} kB in ${INTERVAL} ms`
     this.#dropped = 0
     this.#send('notifications/message', { level: this.#level, data })
   }
@@ -59,7 +59,7 @@ export class CallNotifier {
   #send(method: string, params: Params) {
     const message = encodeNotification(method, params)
     this.#sent += message.length
-    if (this.#sent >= MAX_PROGRESS) this.#timer ??= this.#clock.setTimeout(() => this.end(), INTERVAL)
+    if (this.#sent >= UNTIMED) this.#timer ??= this.#clock.setTimeout(() => this.end(), INTERVAL)
     this.#call.send(message)
   }
 }
