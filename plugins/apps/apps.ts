@@ -7,7 +7,7 @@ import type { InternalHost } from '../../core/internal.ts'
 import { isObject, parseSize, StartError } from '../../core/plugin.ts'
 import type { AppDefinition } from './define-app.ts'
 import type { FilledAppsOptions } from './options.ts'
-import { canonical, lastPage, type Page, PageFault, type PageSettings, pageOf } from './page.ts'
+import { canonical, lastPage, type Page, PageError, type PageSettings, pageOf } from './page.ts'
 
 export const MIME_TYPE = 'text/html;profile=mcp-app'
 
@@ -22,7 +22,7 @@ export function toolMeta({ app, _meta }: ToolDefinition): Meta {
   return { ui: { ...(isObject(own) && own), resourceUri }, 'ui/resourceUri': resourceUri }
 }
 
-function uiFault({ _meta }: ToolDefinition): string | undefined {
+function uiProblem({ _meta }: ToolDefinition): string | undefined {
   const ui = _meta?.['ui']
   if (ui === undefined) return undefined
   if (!isObject(ui)) return '`_meta.ui` must be an object, such as { visibility: ["app"] }'
@@ -120,7 +120,7 @@ async function build(app: AppDefinition, settings: PageSettings, host: Pick<Inte
     noteAll(page.files)
     return page
   } catch (error) {
-    if (PageFault.is(error)) noteAll(error.files)
+    if (PageError.is(error)) noteAll(error.files)
     throw error
   }
 }
@@ -147,7 +147,7 @@ export function createApps(host: InternalHost, options: FilledAppsOptions): Apps
       hashes.set(canonical(app), hashOf(page.html))
       log.debug({ app: app.name, bytes: page.bytes, files: page.files.length }, 'the page of an app')
     } catch (error) {
-      if (!PageFault.is(error)) throw error
+      if (!PageError.is(error)) throw error
       const at = ['app', ...error.at]
       host.report(new StartError('MH2901', `app "${app.name}": ${error.message}`, { of: tool, at, cause: error }))
     }
@@ -162,8 +162,8 @@ export function createApps(host: InternalHost, options: FilledAppsOptions): Apps
     async check() {
       const tools = toolsOn(host)
       for (const tool of tools) {
-        const fault = uiFault(tool)
-        if (fault !== undefined) host.report(new StartError('MH2902', fault, { of: tool, at: ['_meta'] }))
+        const problem = uiProblem(tool)
+        if (problem !== undefined) host.report(new StartError('MH2902', problem, { of: tool, at: ['_meta'] }))
       }
       await Promise.all([...appsOf(tools).values()].map(checkApp))
     },

@@ -12,17 +12,17 @@ import type { AppDefinition } from './define-app.ts'
 
 const BRAND = Symbol.for('mcp-host.app-page-fault')
 
-interface PageFaultFacts extends Partial<Pick<PageFault, 'at' | 'files'>> {
+interface ErrorDetails extends Partial<Pick<PageError, 'at' | 'files'>> {
   readonly cause?: unknown
 }
 
-export class PageFault extends Error {
+export class PageError extends Error {
   readonly [BRAND] = true
   readonly at: readonly string[]
   /** Absolute paths of the files to watch for a fix. */
   readonly files: readonly string[]
 
-  constructor(text: string, { at = [], files = [], cause }: PageFaultFacts = {}) {
+  constructor(text: string, { at = [], files = [], cause }: ErrorDetails = {}) {
     super(text, { cause })
     this.name = 'PageFault'
     this.at = at
@@ -30,7 +30,7 @@ export class PageFault extends Error {
   }
 
   /** Works like `instanceof`, also if this module is loaded twice. */
-  static is(value: unknown): value is PageFault {
+  static is(value: unknown): value is PageError {
     return value instanceof Error && BRAND in value
   }
 }
@@ -42,18 +42,18 @@ const MAX_SHOWN = 5
 const isFailure = (error: unknown): error is BuildFailure =>
   error instanceof Error && 'errors' in error && Array.isArray(error.errors)
 
-function bundleFault(error: unknown, { file, directory }: BundleSettings): PageFault {
+function bundleError(error: unknown, { file, directory }: BundleSettings): PageError {
   const at = ['module']
-  if (!isFailure(error)) return new PageFault(`esbuild cannot bundle it: ${errorText(error)}`, { at, cause: error })
-  const places = error.errors.map(({ text, location }) => {
+  if (!isFailure(error)) return new PageError(`esbuild cannot bundle it: ${errorText(error)}`, { at, cause: error })
+  const locations = error.errors.map(({ text, location }) => {
     if (!location) return { text }
     const file = resolve(directory, location.file)
     return { text: `${relative(directory, file)}:${location.line}:${location.column + 1}: ${text}`, file }
   })
-  const lines = places.slice(0, MAX_SHOWN).map(({ text }) => text)
-  if (places.length > MAX_SHOWN) lines.push(`and ${places.length - MAX_SHOWN} more`)
-  const files = [file, ...places.flatMap(place => place.file ?? [])]
-  return new PageFault(`its module cannot be bundled:\n${lines.join('\n')}`, { at, files, cause: error })
+  const lines = locations.slice(0, MAX_SHOWN).map(({ text }) => text)
+  if (locations.length > MAX_SHOWN) lines.push(`and ${locations.length - MAX_SHOWN} more`)
+  const files = [file, ...locations.flatMap(place => place.file ?? [])]
+  return new PageError(`its module cannot be bundled:\n${lines.join('\n')}`, { at, files, cause: error })
 }
 
 export interface Page {
@@ -104,20 +104,20 @@ function inBounds({ html }: AppDefinition, page: Page, { maxBytes }: PageSetting
   const largest = page.parts.slice(0, 3).map(([file, bytes]) => `${file} (${size(bytes)})`)
   const what = largest.length > 0 ? `; the largest parts are ${largest.join(', ')}` : ''
   const why = `its page has ${size(page.bytes)}, more than the ${size(maxBytes)} of \`maxPageSize\`${what}`
-  throw new PageFault(why, { at: [html === undefined ? 'module' : 'html'], files: page.files })
+  throw new PageError(why, { at: [html === undefined ? 'module' : 'html'], files: page.files })
 }
 
 async function makePage(app: AppDefinition, { directory, minify }: PageSettings): Promise<Page> {
   const { html, module } = app
-  if (html !== undefined && module !== undefined) throw new PageFault('set `html` or `module`, not both')
+  if (html !== undefined && module !== undefined) throw new PageError('set `html` or `module`, not both')
   if (html !== undefined) return writtenPage(html, directory)
-  if (module === undefined) throw new PageFault('set a page: `html`, or a `module` to bundle')
+  if (module === undefined) throw new PageError('set a page: `html`, or a `module` to bundle')
   const file = fileOf(module, directory, 'module')
   await readText(file, 'module')
   const { bundlePage } = await import('./bundle-page.ts')
   const settings = { file, directory, minify }
   const { text, files, parts } = await bundlePage(app, settings).catch(error => {
-    throw bundleFault(error, settings)
+    throw bundleError(error, settings)
   })
   return { html: text, bytes: Buffer.byteLength(text), files, parts }
 }
@@ -129,7 +129,7 @@ async function writtenPage(html: string, directory: string): Promise<Page> {
   const file = isText ? undefined : fileOf(html, directory, 'html')
   const text = (file === undefined ? html : await readText(file, 'html')).replace(/^\uFEFF/, '')
   const files = file === undefined ? [] : [file]
-  if (!DOCTYPE.test(text)) throw new PageFault('its page must begin with <!doctype html>', { at: ['html'], files })
+  if (!DOCTYPE.test(text)) throw new PageError('its page must begin with <!doctype html>', { at: ['html'], files })
   return { html: text, bytes: Buffer.byteLength(text), files, parts: [] }
 }
 
@@ -138,7 +138,7 @@ function fileOf(place: string, directory: string, key: 'html' | 'module'): strin
   try {
     return fileURLToPath(place)
   } catch (cause) {
-    throw new PageFault(`\`${key}\` takes a path or the URL of a file, not ${place}`, { at: [key], cause })
+    throw new PageError(`\`${key}\` takes a path or the URL of a file, not ${place}`, { at: [key], cause })
   }
 }
 
@@ -149,6 +149,6 @@ async function readText(file: string, key: 'html' | 'module'): Promise<string> {
     const isMissing = (cause as NodeJS.ErrnoException).code === 'ENOENT'
     const why = isMissing ? `the file does not exist: ${file}` : `${file} cannot be read: ${errorText(cause)}`
     const hint = `paths are relative to the config's folder; \`new URL('./...', import.meta.url)\` is beside your module`
-    throw new PageFault(`${why}; ${hint}`, { at: [key], files: [file], cause })
+    throw new PageError(`${why}; ${hint}`, { at: [key], files: [file], cause })
   }
 }

@@ -18,7 +18,7 @@ export interface Head {
 export const NO_HASH = '0'.repeat(64)
 export const FORMAT = 1
 /** Maximum bytes of a line. Longer lines are not read into memory. */
-export const MOST_LINE = 256 * 1024
+export const MAX_LINE = 256 * 1024
 
 const HASH = /^[\da-f]{64}$/
 const HASH_FIELD = /^,"hash":"([\da-f]{64})"\}$/

@@ -5,17 +5,17 @@ import { stamped } from './chain.ts'
 import { plainText } from './files.ts'
 
 /** Maximum characters of one value. */
-const MOST = 256
+const MAX_LENGTH = 256
 
 function shownValue(value: unknown): unknown {
-  if (typeof value === 'string') return plainText(value, MOST)
+  if (typeof value === 'string') return plainText(value, MAX_LENGTH)
   if (value === null || typeof value === 'boolean' || typeof value === 'number') return value
   return Array.isArray(value) ? `[a list of ${value.length}]` : '[an object]'
 }
 
-function pickArguments(names: readonly string[], given: unknown): Record<string, unknown> | undefined {
-  if (!isObject(given)) return undefined
-  const found = names.filter(name => Object.hasOwn(given, name)).map(name => [name, shownValue(given[name])] as const)
+function pickArguments(names: readonly string[], values: unknown): Record<string, unknown> | undefined {
+  if (!isObject(values)) return undefined
+  const found = names.filter(name => Object.hasOwn(values, name)).map(name => [name, shownValue(values[name])] as const)
   return found.length === 0 ? undefined : Object.fromEntries(found)
 }
 
@@ -58,7 +58,7 @@ export function entryOf(record: CallRecord, settings: EntrySettings): string {
     outcome,
     error: error?.kind,
     by: record.refusedBy,
-    reason: error?.reason === undefined ? undefined : plainText(error.reason, MOST),
+    reason: error?.reason === undefined ? undefined : plainText(error.reason, MAX_LENGTH),
     route: record.route,
     method: record.method,
     kind: item?.kind,
@@ -71,8 +71,8 @@ export function entryOf(record: CallRecord, settings: EntrySettings): string {
     upstreamTool: upstream?.tool,
     upstreamMs: upstream && Math.round(upstream.milliseconds),
     user: record.user,
-    subject: user && plainText(user.subject, MOST),
-    issuer: user?.issuer === undefined ? undefined : plainText(user.issuer, MOST),
+    subject: user && plainText(user.subject, MAX_LENGTH),
+    issuer: user?.issuer === undefined ? undefined : plainText(user.issuer, MAX_LENGTH),
     oauthClient: record.oauthClient,
     client: client && `${client.name} ${client.version}`.trim(),
     revision: record.revision,
@@ -89,10 +89,10 @@ export function entryOf(record: CallRecord, settings: EntrySettings): string {
 /** Period of the summary, milliseconds. */
 const PERIOD = 60_000
 /** Maximum full lines per address, and for all addresses. */
-const MOST_OF_ONE = 10
-const MOST_OF_ALL = 200
+const MAX_OF_ONE = 10
+const MAX_OF_ALL = 200
 /** Maximum distinct addresses; further addresses are counted together. */
-const MOST_ADDRESSES = 100
+const MAX_ADDRESSES = 100
 /** One machine usually has a whole /64 network. */
 const NETWORK_BITS = 64
 
@@ -132,7 +132,7 @@ export function createAnonymousRefusals(push: (fields: string) => void) {
 
   function tallyOf(ip: string): Tally {
     const group = addressKey(ip, NETWORK_BITS)
-    const key = tallies.has(group) || tallies.size < MOST_ADDRESSES ? group : OTHER
+    const key = tallies.has(group) || tallies.size < MAX_ADDRESSES ? group : OTHER
     const found = tallies.get(key) ?? { full: 0, counted: 0, first: 0, last: 0, causes: new Map() }
     tallies.set(key, found)
     return found
@@ -144,7 +144,7 @@ export function createAnonymousRefusals(push: (fields: string) => void) {
       if (!isAnonymous(record)) return false
       period ??= setTimeout(pushTallies, PERIOD).unref()
       const tally = tallyOf(record.ip)
-      if (tally.full < MOST_OF_ONE && full < MOST_OF_ALL) {
+      if (tally.full < MAX_OF_ONE && full < MAX_OF_ALL) {
         tally.full++
         full++
         return false

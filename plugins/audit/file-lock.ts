@@ -9,7 +9,7 @@ import { codeOf } from './files.ts'
 /** Milliseconds between heartbeats, and missed ones after which a writer on another machine is dead. */
 const TOUCH = 10_000
 const MISSED = 6
-const MOST_ROUNDS = 100
+const MAX_ROUNDS = 100
 
 export interface FileLock {
   /** Creates a removed lock again; throws if another process has it. */
@@ -41,7 +41,7 @@ async function read(path: string): Promise<string | undefined> {
   }
 }
 
-async function holderOf(path: string, text: string): Promise<string | undefined> {
+async function findOwner(path: string, text: string): Promise<string | undefined> {
   try {
     const { mtimeMs } = await stat(path)
     const held: unknown = JSON.parse(text)
@@ -96,9 +96,9 @@ async function clear(path: string, text: string): Promise<string | undefined> {
 }
 
 async function put(path: string, text: string): Promise<string | undefined> {
-  for (let round = 0; round < MOST_ROUNDS; round++) {
+  for (let round = 0; round < MAX_ROUNDS; round++) {
     const found = await read(path)
-    const holder = found === undefined ? undefined : ((await holderOf(path, found)) ?? (await clear(path, found)))
+    const holder = found === undefined ? undefined : ((await findOwner(path, found)) ?? (await clear(path, found)))
     if (holder !== undefined) return holder
     if (await make(path, text)) return undefined
   }

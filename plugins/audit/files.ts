@@ -4,7 +4,7 @@ import { type FileHandle, open, readdir, rename, rm } from 'node:fs/promises'
 import { basename, dirname, extname, join } from 'node:path'
 import { StartError } from '../../core/plugin.ts'
 import { plainText as printableText } from '../../core/transport.ts'
-import { type FileFacts, factsIn, MOST_LINE, type ReadLine, readLine } from './chain.ts'
+import { type FileFacts, factsIn, MAX_LINE, type ReadLine, readLine } from './chain.ts'
 
 export const codeOf = (error: unknown): string | undefined => (error as NodeJS.ErrnoException).code
 
@@ -31,7 +31,7 @@ export async function* linesOf(path: string): AsyncGenerator<FileLine> {
     }
     rest.push(chunk.subarray(from))
     length += chunk.length - from
-    if (length > MOST_LINE) return yield { number, bytes: undefined, ended: false }
+    if (length > MAX_LINE) return yield { number, bytes: undefined, ended: false }
   }
   if (length > 0) yield { number, bytes: Buffer.concat(rest), ended: false }
 }
@@ -77,7 +77,7 @@ export async function removeOldest(path: string, keep: number): Promise<string[]
 }
 
 /** Returns the file of one of several processes: `audit.jsonl` becomes `audit.2.jsonl`. */
-export function seatOf(path: string, number: number): string {
+export function workerFile(path: string, number: number): string {
   const { folder, stem, extension } = partsOf(path)
   return join(folder, `${stem}${number}${extension}`)
 }
@@ -86,7 +86,7 @@ export const plainText = (text: string, most: number): string =>
   printableText(text, most) + (text.length > most ? '…' : '')
 
 /** Maximum characters of an incomplete line that are kept. */
-const MOST_TORN = 2_048
+const MAX_TORN = 2_048
 
 export interface Tail {
   readonly facts: FileFacts
@@ -98,7 +98,7 @@ export interface Tail {
 export const shownTorn = (torn: Buffer): string =>
   plainText(
     torn.toString('utf8').replace(/\0+/g, zeros => `[${zeros.length} zero bytes]`),
-    MOST_TORN,
+    MAX_TORN,
   )
 
 async function readAt(handle: FileHandle, from: number, length: number): Promise<Buffer> {
@@ -129,7 +129,7 @@ function findLast(end: Buffer): { readonly last: ReadLine; readonly until: numbe
 
 /** Reads the last line. `empty`: no complete line. Undefined if the file is not an audit file. */
 export async function readTail(handle: FileHandle, size: number): Promise<Tail | { empty: Buffer } | undefined> {
-  const from = Math.max(0, size - 2 * MOST_LINE)
+  const from = Math.max(0, size - 2 * MAX_LINE)
   const end = await readAt(handle, from, size - from)
   if (from === 0 && !end.includes(LINE_FEED)) {
     // The file is empty or has an incomplete first line.

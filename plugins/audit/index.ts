@@ -59,7 +59,7 @@ const NO_KEY =
   'put a secret into the config, or into MCP_HOST_SECRETS'
 
 /** Requests refused because the audit cannot be written; they are counted, but not written. */
-const turnedAway = new WeakSet<object>()
+const rejected = new WeakSet<object>()
 
 function refuseUnwritten(host: InternalHost, trail: () => Trail | undefined, isLeftOut: (method: string) => boolean) {
   host.onCall((call, next) => {
@@ -69,7 +69,7 @@ function refuseUnwritten(host: InternalHost, trail: () => Trail | undefined, isL
     const detail = 'calls cannot be recorded at the moment; try again'
     const reason = `the audit: ${failure}`
     const error = new HostError('unavailable', { detail, headers: { 'Retry-After': '2' }, reason })
-    turnedAway.add(error)
+    rejected.add(error)
     attributeError(error, host.name)
     throw error
   })
@@ -111,7 +111,7 @@ function setup(host: InternalHost, options: FilledAuditOptions) {
     operatorActions(host).add(done => current()?.push(stamped({ event: 'console', ...done })))
   }
   host.onFinish(record => {
-    if (record.error && turnedAway.has(record.error)) return
+    if (record.error && rejected.has(record.error)) return
     if (isWritten(record, leftOut) && !refusals.count(record)) current()?.push(entryOf(record, settings))
   })
 }

@@ -7,7 +7,7 @@ import { claimFile, createParentFolder } from '../families/plugin-files/index.ts
 import { keySigner, plainSigner } from './chain.ts'
 import { createAnonymousRefusals } from './entry.ts'
 import { type FileLock, lockFile, lockFirst } from './file-lock.ts'
-import { seatOf } from './files.ts'
+import { workerFile } from './files.ts'
 import type { FilledAuditOptions } from './options.ts'
 import { Trail, type TrailSettings } from './trail.ts'
 
@@ -47,8 +47,8 @@ function open(host: InternalHost, path: string, options: FilledAuditOptions) {
 
   async function claim() {
     // During a reload, new processes run next to the old ones.
-    const seats = Array.from({ length: 4 * processes }, (_, index) => seatOf(path, index + 1))
-    const taken = processes === 1 ? { file: path, lock: await lockFile(path) } : await lockFirst(seats)
+    const files = Array.from({ length: 4 * processes }, (_, index) => workerFile(path, index + 1))
+    const taken = processes === 1 ? { file: path, lock: await lockFile(path) } : await lockFirst(files)
     lock = taken.lock
     return { path: taken.file, hold: () => taken.lock.hold() }
   }

@@ -14,7 +14,7 @@ export interface TrailSettings extends FileSettings {
 
 /** Entries of a batch, and characters that can be queued. Further entries are lost and counted. */
 const TOGETHER = 256
-const MOST_WAITING = 8 * 1024 * 1024
+const MAX_QUEUED = 8 * 1024 * 1024
 /** Delay of retries, milliseconds. */
 const RETRY = 1_000
 const SECOND = 1_000
@@ -74,7 +74,7 @@ export class Trail {
   }
 
   push(fields: string): void {
-    const isFull = this.#waiting + fields.length > MOST_WAITING
+    const isFull = this.#waiting + fields.length > MAX_QUEUED
     // Lost entries are contiguous, so that one `gap` line is at the right position.
     if (isFull || (this.#failure && this.#lost > 0)) this.#lose()
     else if (this.#failure) this.#enqueue(fields)

@@ -16,7 +16,7 @@ import {
 } from './upstream/connection.ts'
 import { begin, scopesOf } from './upstream/index.ts'
 import { type ProviderType, settle } from './upstream/settings.ts'
-import { explain, type Refusal, refusalIn, refusalWords, safeText, UpstreamError } from './upstream/upstream.ts'
+import { explain, type Refusal, refusalIn, refusalText, safeText, UpstreamError } from './upstream/upstream.ts'
 
 type Findings = PluginFinding[]
 
@@ -81,12 +81,12 @@ function readCallback(
     return [known, wrong(REQUEST, 'its response and its metadata have different issuers (iss)', 'check `issuer`')]
   if (code === undefined || NOT_SIGNED_IN.test(code))
     return [known, ok(REQUEST, 'the provider accepts the scopes and parameters')]
-  const said = refusalWords({ code, description }, secrets)
+  const message = refusalText({ code, description }, secrets)
   // Some providers do not support prompt=none, which sign-ins do not use.
   if (code === 'invalid_request' && /prompt/i.test(description ?? ''))
-    return [known, note(REQUEST, `it cannot be tested without a user: ${said}`)]
+    return [known, note(REQUEST, `it cannot be tested without a user: ${message}`)]
   const fix = explain({ type: settings.type, code, description })?.fix ?? 'correct `scopes` and `parameters`'
-  return [known, wrong(REQUEST, `the provider refuses the request: ${said}`, fix)]
+  return [known, wrong(REQUEST, `the provider refuses the request: ${message}`, fix)]
 }
 
 function readPage(
@@ -171,10 +171,10 @@ function compareClocks({ headers }: Response, asked: number, answered: number): 
 export async function checkKeys({ ask, server, settings }: Connection): Promise<Findings> {
   const url = server.jwks_uri
   if (!settings.kind.openid || url === undefined) return []
-  const asked = Date.now()
+  const startedAt = Date.now()
   try {
     const response = await ask(url, { headers: { Accept: 'application/json' } })
-    const clocks = compareClocks(response, asked, Date.now())
+    const clocks = compareClocks(response, startedAt, Date.now())
     return [await readKeys(response, redactUrl(url)), ...clocks]
   } catch (error) {
     return [failed('keys', error)]
@@ -192,7 +192,7 @@ function readTokenRefusal(
   secrets: readonly string[],
 ): PluginFinding {
   const { code = '', description } = refusal
-  const said = refusalWords(refusal, secrets)
+  const message = refusalText(refusal, secrets)
   const isSetup = IS_SETUP.test(description ?? '')
   // The server checks the code after client authentication.
   if (/^(?:invalid_grant|bad_verification_code)$/.test(code) && !isSetup) {
@@ -200,9 +200,9 @@ function readTokenRefusal(
     return ok(SECRET, `the provider accepts ${what}`)
   }
   if (code === 'invalid_request' && !isSetup)
-    return note(SECRET, `the secret cannot be tested with an invalid code: ${said}`)
+    return note(SECRET, `the secret cannot be tested with an invalid code: ${message}`)
   const fix = fixFor(type, refusal, redirectUri, 'check clientId, clientSecret and authMethod')
-  return wrong(SECRET, `the token endpoint refused: ${said}`, fix)
+  return wrong(SECRET, `the token endpoint refused: ${message}`, fix)
 }
 
 async function checkToken(connection: Connection, redirectUri: string): Promise<PluginFinding> {

@@ -4,7 +4,7 @@ import type { InternalHost } from '../../core/internal.ts'
 import type { HostContext, HostMiddleware } from '../../core/plugin.ts'
 import { sendPage } from '../families/pages/index.ts'
 import type { Handlers } from './browser/handlers.ts'
-import { MOST_SIGN_INS, refusePeople } from './browser/sign-in.ts'
+import { MAX_SIGN_INS, refusePeople } from './browser/sign-in.ts'
 import { refuseForeignRequest } from './development/upstream.ts'
 import { createAddressLimit } from './limits.ts'
 import type { Bridge } from './make.ts'
@@ -14,7 +14,7 @@ import { discoveryPaths, handOver, openToPages, RETRY_AFTER, ROUTES } from './se
 type GetBridge = () => Promise<{ readonly bridge: Bridge; readonly handlers: Handlers }>
 type Handler = (ctx: HostContext) => Promise<void>
 
-const MOST_REGISTRATIONS = 60
+const MAX_REGISTRATIONS = 60
 const WINDOW = '60'
 const MAX_QUERY = 6_000
 /** The only paths of oidc-provider for browsers. */
@@ -96,7 +96,7 @@ export function addEndpoints(host: InternalHost, options: FilledAuthBridge, getB
     }
   }
   const visit = (what: string, handler: Handler): Handler =>
-    forPeople(limited(what, MOST_SIGN_INS, handler, async ctx => refusePeople(ctx, (await getBridge()).bridge)))
+    forPeople(limited(what, MAX_SIGN_INS, handler, async ctx => refusePeople(ctx, (await getBridge()).bridge)))
   const cors: HostMiddleware = (ctx, next) => {
     guard(ctx)
     return openToPages(ctx, next)
@@ -107,7 +107,7 @@ export function addEndpoints(host: InternalHost, options: FilledAuthBridge, getB
   host.endpoint(`${base}${ROUTES.jwks}`, { ...open, methods: { GET: at(ROUTES.jwks) } })
   for (const path of [ROUTES.token, ROUTES.revocation])
     host.endpoint(`${base}${path}`, { ...open, methods: { POST: at(path) } })
-  const register = limited('register', MOST_REGISTRATIONS, at(ROUTES.registration), refuseRegistration)
+  const register = limited('register', MAX_REGISTRATIONS, at(ROUTES.registration), refuseRegistration)
   host.endpoint(`${base}${ROUTES.registration}`, { ...open, methods: { POST: register } })
   host.endpoint(`${base}/interaction/:uid`, {
     body: 'form',

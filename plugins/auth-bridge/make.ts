@@ -18,9 +18,9 @@ import { createClientFetch, createProvider, refusalPage } from './server/provide
 import { createResources, withFixed } from './server/resources.ts'
 import type { SigningKey } from './server/signing-keys.ts'
 import { settle } from './upstream/settings.ts'
-import type { Upstream, UpstreamFault } from './upstream/upstream.ts'
+import type { FailureKind, Upstream } from './upstream/upstream.ts'
 
-const MOST_DOCUMENTS = 30
+const MAX_DOCUMENTS = 30
 const STORE_AWAY = 'the store of this server is not available now'
 
 interface BridgeParts {
@@ -49,7 +49,7 @@ const lifetimesOf = (options: FilledAuthBridge) => ({
   refreshGrace: parseDuration(options.refreshGrace),
 })
 
-const figuresOf = ({ metrics }: InternalHost) => ({
+const createCounters = ({ metrics }: InternalHost) => ({
   signIns: metrics.counter({
     name: 'mcp_host_bridge_sign_ins_total',
     help: 'Sign-ins at the identity provider by outcome: ok, not_allowed, or the failure.',
@@ -74,7 +74,7 @@ export function makeBridge(parts: BridgeParts) {
   const { clock, log } = host
   const issuer = host.url(options.path)
   const lifetimes = lifetimesOf(options)
-  const { signIns, renewals, replays } = figuresOf(host)
+  const { signIns, renewals, replays } = createCounters(host)
   const failed = (error: unknown) =>
     isUnavailable(error) ? Object.assign(unavailable(STORE_AWAY), { cause: error }) : error
   const records = createRecords(store, createSealer(keys('auth-bridge records')), failed)
@@ -105,7 +105,7 @@ export function makeBridge(parts: BridgeParts) {
     cookieKeys: keys('auth-bridge cookies'),
     clientFetch: createClientFetch({
       guardedFetch: isDevelopment(options) ? fetchAnywhere(guardedFetch) : guardedFetch,
-      mayFetch: createAddressLimit(MOST_DOCUMENTS, clock),
+      mayFetch: createAddressLimit(MAX_DOCUMENTS, clock),
       clock,
     }),
     renderError: refusalPage(pages),
@@ -119,6 +119,6 @@ export function makeBridge(parts: BridgeParts) {
       return list.filter((_, index) => grants[index] !== undefined)
     },
     formKeys: keys('auth-bridge forms'),
-    signedIn: (outcome: 'ok' | 'not_allowed' | UpstreamFault) => signIns(1, { outcome }),
+    signedIn: (outcome: 'ok' | 'not_allowed' | FailureKind) => signIns(1, { outcome }),
   }
 }

@@ -57,7 +57,7 @@ function createVerifier(host: InternalHost, options: FilledAuthIntrospection, pa
   /** True if another plugin of the route verifies the tokens of this issuer. */
   const isForeignIssuer = createIssuerCheck(host)
   const remembered = new LRUCache<string, Answer>({ max: MAX_REMEMBERED })
-  const asking = new Map<string, Promise<TokenVerdict>>()
+  const pending = new Map<string, Promise<TokenVerdict>>()
 
   function problemOf(claims: Claims): string | undefined {
     const { exp, nbf, iss, token_type: type } = claims
@@ -87,7 +87,7 @@ function createVerifier(host: InternalHost, options: FilledAuthIntrospection, pa
   }
 
   async function verify(token: string, id: string, wanted: readonly string[] | undefined): Promise<TokenVerdict> {
-    const asked = clock.now()
+    const startedAt = clock.now()
     let claims: Claims | undefined
     try {
       claims = await ask(token)
@@ -105,8 +105,8 @@ function createVerifier(host: InternalHost, options: FilledAuthIntrospection, pa
     const user = readUser(claims, named, paths, options)
     if (!user) return { refused: 'the token names neither a subject (sub) nor a client' }
     const expires = isTime(claims['exp']) ? claims['exp'] * 1_000 : Number.POSITIVE_INFINITY
-    const until = Math.min(asked + cacheFor, expires)
-    if (until > asked) remembered.set(id, { verdict: { user }, until })
+    const until = Math.min(startedAt + cacheFor, expires)
+    if (until > startedAt) remembered.set(id, { verdict: { user }, until })
     return { user }
   }
 
@@ -115,8 +115,8 @@ function createVerifier(host: InternalHost, options: FilledAuthIntrospection, pa
     const id = `${digest()}${wanted?.join(' ') ?? ''}`
     const known = remembered.get(id)
     if (known && clock.now() < known.until) return checkIssuer(known.verdict, place)
-    const answer = asking.get(id) ?? verify(token, id, wanted).finally(() => asking.delete(id))
-    asking.set(id, answer)
+    const answer = pending.get(id) ?? verify(token, id, wanted).finally(() => pending.delete(id))
+    pending.set(id, answer)
     return answer.then(verdict => checkIssuer(verdict, place))
   }
 }

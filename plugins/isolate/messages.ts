@@ -151,7 +151,7 @@ export type ExceededLimit = 'memory' | 'cpuTime' | 'stopped' | 'kept'
 
 /** Methods of the context that return nothing. */
 export type NotifyMethod = 'progress' | 'log' | 'disconnect' | 'resourceUpdated'
-export interface Ask {
+export interface HostRequest {
   readonly n: number
   /** The name of a context method that returns a promise. */
   readonly what: string
@@ -161,7 +161,7 @@ export interface Ask {
 export type ToHost =
   | { readonly kind: 'begun'; readonly pid: number }
   | { readonly kind: 'tell'; readonly what: NotifyMethod; readonly args: readonly unknown[] }
-  | { readonly kind: 'ask'; readonly asks: readonly Ask[] }
+  | { readonly kind: 'ask'; readonly asks: readonly HostRequest[] }
   | { readonly kind: 'over'; readonly over: ExceededLimit }
   /** An error thrown after the end of the tool's call. */
   | { readonly kind: 'uncaught'; readonly tool: string; readonly error: PackedError }

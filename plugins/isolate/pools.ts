@@ -7,8 +7,8 @@ import type { InternalHost } from '../../core/internal.ts'
 import { errorText } from '../../core/plugin.ts'
 import { describeIsolationLimits, limitOwnerOf, processEntry } from '../../core/transport.ts'
 import {
-  type Ask,
   type ExceededLimit,
+  type HostRequest,
   type IsolatedCall,
   type NotifyMethod,
   type PackedError,
@@ -26,7 +26,7 @@ const HELD_FOR = 250
 
 interface ServedCall {
   tell(what: NotifyMethod, args: readonly unknown[]): void
-  ask(asks: readonly Ask[]): void
+  ask(asks: readonly HostRequest[]): void
   errorOf(packed: PackedError): unknown
 }
 
@@ -37,7 +37,7 @@ function notify(ctx: CallContext, what: NotifyMethod, [one, two, three]: readonl
   else if (what === 'resourceUpdated') ctx.host.resourceUpdated(one as never)
 }
 
-async function request({ ctx, call, members }: IsolatedCall, { what, args }: Ask): Promise<unknown> {
+async function request({ ctx, call, members }: IsolatedCall, { what, args }: HostRequest): Promise<unknown> {
   const [one, two] = args as [never, never]
   if (what === 'elicit') return ctx.elicit(one, two)
   if (what === 'sample') return ctx.sample(one, two)
@@ -57,7 +57,7 @@ async function request({ ctx, call, members }: IsolatedCall, { what, args }: Ask
 function serveCall(isolated: IsolatedCall, send: (message: ToProcess) => void): ServedCall {
   const failures = new Map<number, unknown>()
 
-  async function answer(ask: Ask) {
+  async function answer(ask: HostRequest) {
     const { n } = ask
     try {
       send({ kind: 'answer', n, value: await request(isolated, ask) })
@@ -170,7 +170,7 @@ export function createPools(
   const byModule = new WeakMap<object, Map<string, Tinypool>>()
   const open = new Set<Tinypool>()
 
-  function tell(tool: string, over: ExceededLimit | 'uncaught', more: object = {}) {
+  function reportLimit(tool: string, over: ExceededLimit | 'uncaught', more: object = {}) {
     const [what, fix] = MESSAGES[over]
     log.warn({ code: 'MH2930', tool, over, ...more, fix }, what)
     ended(1, { tool, over })
@@ -255,8 +255,8 @@ export function createPools(
         if (ctx.signal.aborted) stop()
       } else if (message.kind === 'tell') served.tell(message.what, message.args)
       else if (message.kind === 'ask') served.ask(message.asks)
-      else if (message.kind === 'uncaught') tell(message.tool, 'uncaught', { err: unpackError(message.error) })
-      else if (message.over === 'kept') tell(tool.name, 'kept', { limit: words.memory })
+      else if (message.kind === 'uncaught') reportLimit(message.tool, 'uncaught', { err: unpackError(message.error) })
+      else if (message.over === 'kept') reportLimit(tool.name, 'kept', { limit: words.memory })
       else end(message.over)
     }
     const channel = {
@@ -283,11 +283,11 @@ export function createPools(
     } catch (error) {
       if (worker && outOfMemory.has(worker)) over ??= 'memory'
       if (over === 'memory' || over === 'cpuTime') {
-        tell(tool.name, over, { limit: words[over] })
+        reportLimit(tool.name, over, { limit: words[over] })
         throw new ToolError(`${tool.name} used more than ${words[over]} and was ended`)
       }
       if (over === 'stopped') {
-        tell(tool.name, over)
+        reportLimit(tool.name, over)
         throw new ToolError(`${tool.name} continued after its call was over, and was ended`)
       }
       if (!send && ctx.signal.aborted) throw new ToolError('The call was cancelled before it ran.')

@@ -44,17 +44,17 @@ export function onlyDocument(uri: string, http: ResolvedHttp) {
   return { path: ours ? path : undefined, url: () => href }
 }
 
-type Said = Pick<FilledResourceMetadata, 'dpopSigningAlgValuesSupported' | 'dpopBoundAccessTokensRequired'>
+type DPoP = Pick<FilledResourceMetadata, 'dpopSigningAlgValuesSupported' | 'dpopBoundAccessTokensRequired'>
 
 const namesOf = (routes: readonly Route[]) => routes.map(({ path }) => `routes['${path}']`).join(', ')
 
-function checkSaid(
+function checkDPoP(
   { config: { at }, log, report, routes }: InternalHost,
-  said: Said,
+  dpop: DPoP,
   bindingOn: (route: Route) => TokenBinding,
 ) {
-  const tell = (why: string, key: keyof Said) => report(new StartError('MH2040', why, { at: [...at, key] }))
-  const { dpopBoundAccessTokensRequired: required, dpopSigningAlgValuesSupported: algorithms = [] } = said
+  const fail = (why: string, key: keyof DPoP) => report(new StartError('MH2040', why, { at: [...at, key] }))
+  const { dpopBoundAccessTokensRequired: required, dpopSigningAlgValuesSupported: algorithms = [] } = dpop
   const otherwise = required === undefined ? [] : routes.filter(route => bindingOn(route).required() !== required)
   if (otherwise.length > 0) {
     const on = namesOf(otherwise)
@@ -62,7 +62,7 @@ function checkSaid(
       ? `no plugin requires proofs of possession (RFC 9449) on ${on}; set dpop: { mode: 'required' } of auth-jwt or ` +
         'auth-introspection there, and remove this option, which then has the right default'
       : `tokens that are not bound to a key are refused on ${on}; remove this option, which has the right default`
-    tell(why, 'dpopBoundAccessTokensRequired')
+    fail(why, 'dpopBoundAccessTokensRequired')
   }
   const unknownOn = (route: Route) => algorithms.filter(one => !bindingOn(route).algorithms().includes(one))
   const where = routes.filter(route => unknownOn(route).length > 0)
@@ -74,9 +74,9 @@ function checkSaid(
   )
 }
 
-export function sayBinding(host: InternalHost, options: FilledResourceMetadata): (routes: readonly Route[]) => Said {
+export function createDPoP(host: InternalHost, options: FilledResourceMetadata): (routes: readonly Route[]) => DPoP {
   const bindingOn = (route: Route): TokenBinding => host.services.slot('tokenBinding', route)
-  host.onReady(() => checkSaid(host, options, bindingOn))
+  host.onReady(() => checkDPoP(host, options, bindingOn))
 
   return routes => {
     const [first, ...others] = routes.map(bindingOn)

@@ -3,7 +3,7 @@ import koaCors from '@koa/cors'
 import { isLoopback } from '../../core/auth.ts'
 import { definePlugin, type InternalHost } from '../../core/internal.ts'
 import { type Endpoint, type HostContext, type HostMiddleware, type Route, StartError } from '../../core/plugin.ts'
-import { documentPaths, documentUrl, onlyDocument, resourcePaths, sayBinding } from './documents.ts'
+import { createDPoP, documentPaths, documentUrl, onlyDocument, resourcePaths } from './documents.ts'
 import {
   describeResource,
   type FilledResourceMetadata,
@@ -38,7 +38,7 @@ function checkOptions({ config: { at, http, purpose }, log, report }: InternalHo
     report(fail(`set http.publicUrl: the metadata documents contain the URL for clients, which ${http.host} is not`))
   }
   if (resourceMetadataUri !== undefined && resource === undefined) {
-    report(fail('it needs `resource`; one document can describe one resource only', 'resourceMetadataUri'))
+    report(fail('it needs `resource`; one document can get one resource only', 'resourceMetadataUri'))
   }
   if (purpose === 'inspect' && resource !== undefined && http.publicUrl !== undefined) {
     const { origin } = new URL(http.publicUrl)
@@ -61,10 +61,10 @@ function checkOptions({ config: { at, http, purpose }, log, report }: InternalHo
   }
 }
 
-type Said = (routes: readonly Route[]) => ResourceMetadataOptions
+type Describe = (routes: readonly Route[]) => ResourceMetadataOptions
 
 /** The default is this host, whose issuer can be unknown before it listens. Reports routes without an issuer. */
-function sayServers(host: InternalHost, options: FilledResourceMetadata): Said {
+function describeServers(host: InternalHost, options: FilledResourceMetadata): Describe {
   if (options.authorizationServers) return () => options
   const serverOn = (route: Route) => host.services.slot('authorizationServer', route)
   host.onReady(() => {
@@ -84,22 +84,21 @@ function sayServers(host: InternalHost, options: FilledResourceMetadata): Said {
   }
 }
 
-function createEndpoint(describe: (ctx: HostContext) => object): Endpoint {
+function createEndpoint(get: (ctx: HostContext) => object): Endpoint {
   return {
     public: true,
     cors: openToPages,
     methods: {
       GET(ctx) {
-        ctx.body = describe(ctx)
+        ctx.body = get(ctx)
       },
     },
   }
 }
 
-function serveDocuments(host: InternalHost, options: ResourceMetadataOptions, said: Said) {
+function serveDocuments(host: InternalHost, options: ResourceMetadataOptions, get: Describe) {
   const { resource, resourceMetadataUri } = options
-  const theOne =
-    resource === undefined ? undefined : createEndpoint(() => describeResource(resource, said(host.routes)))
+  const theOne = resource === undefined ? undefined : createEndpoint(() => describeResource(resource, get(host.routes)))
   if (theOne && resourceMetadataUri !== undefined) {
     const { path, url } = onlyDocument(resourceMetadataUri, host.config.http)
     if (path !== undefined) host.endpoint(path, theOne)
@@ -111,7 +110,7 @@ function serveDocuments(host: InternalHost, options: ResourceMetadataOptions, sa
     return url
   }
   for (const route of host.routes) {
-    const endpoint = theOne ?? createEndpoint(({ state }) => describeResource(route.url(state.params), said([route])))
+    const endpoint = theOne ?? createEndpoint(({ state }) => describeResource(route.url(state.params), get([route])))
     const [own, ...others] = documentPaths(route, host.config.http)
     host.endpoint(own, endpoint, { route })
     for (const path of others) host.endpoint(path, endpoint, { route, fallback: true })
@@ -128,7 +127,7 @@ export const resourceMetadata = definePlugin<ResourceMetadataOptions, FilledReso
   setup(host, options) {
     if (host.routes.length === 0) return
     checkOptions(host, options)
-    const [serversOf, bindingOf] = [sayServers(host, options), sayBinding(host, options)]
+    const [serversOf, bindingOf] = [describeServers(host, options), createDPoP(host, options)]
     const urlOf = serveDocuments(host, options, routes => ({ ...bindingOf(routes), ...serversOf(routes) }))
     host.provide('protectedResource', {
       resourceOf: (route, params) => options.resource ?? route.url(params),

@@ -57,7 +57,7 @@ const startOf = (node: unknown): number | undefined => {
 const MAX_SHOWN = 160
 const cut = (text: string) => text.slice(0, MAX_SHOWN)
 
-function wordsOf({ message }: YAMLParseError | YAMLWarning): string {
+function messageOf({ message }: YAMLParseError | YAMLWarning): string {
   if (/call stack/i.test(message)) return 'values are nested too deep'
   return `not valid YAML: ${cut(message)}`
 }
@@ -93,7 +93,7 @@ function parse(yaml: string) {
   // The library compares each key with all others (quadratic); checkNodes uses a map.
   const document = parseDocument(yaml, { lineCounter, prettyErrors: false, uniqueKeys: false })
   const [fault] = [...document.errors, ...document.warnings]
-  if (fault) throw new FrontMatterError(wordsOf(fault), lineOf(fault.pos[0]))
+  if (fault) throw new FrontMatterError(messageOf(fault), lineOf(fault.pos[0]))
   return { document, lineOf }
 }
 

@@ -39,7 +39,7 @@ async function isStillAt(path: string, opened: FileId): Promise<boolean> {
 }
 
 /** Detects a link that replaced the file or one of its folders after the walk. */
-async function checkPlace(handle: FileHandle, path: string, opened: FileId, openFiles: string) {
+async function checkFile(handle: FileHandle, path: string, opened: FileId, openFiles: string) {
   // The system reports the path of the open file, without a race.
   const openedPath = await readlink(`${openFiles}/${handle.fd}`).catch(() => undefined)
   if (openedPath === undefined ? await isStillAt(path, opened) : openedPath === path) return
@@ -79,7 +79,7 @@ function joined(parts: readonly Buffer[], size: number): Buffer {
 async function readAll(handle: FileHandle, path: string, keep: number, openFiles: string): Promise<ReadFile> {
   const found = await handle.stat({ bigint: true })
   if (!found.isFile()) throw new Error('it is no longer a regular file')
-  await checkPlace(handle, path, found, openFiles)
+  await checkFile(handle, path, found, openFiles)
   const hash = createHash('sha256')
   const text = createTextCheck()
   const kept: Buffer[] = []

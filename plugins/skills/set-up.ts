@@ -19,12 +19,12 @@ async function readFolder(host: InternalHost, options: SkillsOptions): Promise<S
   const at = [...host.config.at, 'folder']
   const folder = resolve(host.config.directory, options.folder)
   host.reads(folder)
-  let faults = 0
+  let count = 0
   const skills = await readSkills(folder, options.folder, ({ message }) => {
-    if (++faults <= MAX_LISTED) host.report(new StartError('MH2910', message, { at }))
+    if (++count <= MAX_LISTED) host.report(new StartError('MH2910', message, { at }))
   })
-  if (faults > MAX_LISTED)
-    host.report(new StartError('MH2910', `${faults - MAX_LISTED} more mistakes in the folder`, { at }))
+  if (count > MAX_LISTED)
+    host.report(new StartError('MH2910', `${count - MAX_LISTED} more mistakes in the folder`, { at }))
   for (const { message } of skills ? findWarnings(skills, options.folder) : []) {
     host.report(new StartError('MH2911', message, { at }), 'warning')
   }

@@ -13,12 +13,12 @@ import {
 import { isId, taskLost } from './records.ts'
 import type { Tasks } from './tasks.ts'
 
-const MOST_FOLLOWED = 100
+const MAX_FOLLOWED = 100
 
 type Notify = Parameters<Honoured['begin']>[0]
 
 interface Followed {
-  readonly told: Map<Notify, number>
+  readonly notified: Map<Notify, number>
   /** The holder of the task. Tasks of one holder are checked one at a time. */
   readonly holder: string
   last?: TaskSummary
@@ -27,7 +27,7 @@ interface Followed {
 }
 
 /** Maximum timer delay, milliseconds. */
-const LONGEST_WAIT = 2 ** 31 - 1
+const MAX_DELAY = 2 ** 31 - 1
 /** Milliseconds: tolerance for the clock of the store, and minimum interval between checks. */
 const LATER = 250
 
@@ -52,15 +52,15 @@ export class Followers {
     return this.#followed.size
   }
 
-  hear(news: TaskChange | undefined) {
+  handle(news: TaskChange | undefined) {
     if (news) this.#look(news.id)
     else for (const id of this.#followed.keys()) this.#look(id)
   }
 
   async filter(wanted: unknown, call: Call): Promise<Honoured | undefined> {
-    if (!Array.isArray(wanted) || wanted.length > MOST_FOLLOWED || wanted.some(id => typeof id !== 'string')) {
+    if (!Array.isArray(wanted) || wanted.length > MAX_FOLLOWED || wanted.some(id => typeof id !== 'string')) {
       throw new HostError('invalidParams', {
-        detail: `\`notifications.taskIds\` must be at most ${MOST_FOLLOWED} texts`,
+        detail: `\`notifications.taskIds\` must be at most ${MAX_FOLLOWED} texts`,
       })
     }
     const ids = [...new Set(wanted as string[])].filter(isId)
@@ -80,16 +80,16 @@ export class Followers {
 
   #begin(tasks: readonly TaskSummary[], notify: Notify): () => void {
     for (const { id, holder } of tasks) {
-      const followed = this.#followed.get(id) ?? { told: new Map(), holder }
+      const followed = this.#followed.get(id) ?? { notified: new Map(), holder }
       this.#followed.set(id, followed)
-      followed.told.set(notify, 0)
+      followed.notified.set(notify, 0)
       this.#look(id)
     }
     return () => {
       for (const { id } of tasks) {
         const followed = this.#followed.get(id)
-        followed?.told.delete(notify)
-        if (followed?.told.size !== 0) continue
+        followed?.notified.delete(notify)
+        if (followed?.notified.size !== 0) continue
         this.#clock.clear(followed.timer)
         this.#followed.delete(id)
       }
@@ -114,31 +114,31 @@ export class Followers {
     for (const id of ids) {
       ids.delete(id)
       const followed = this.#followed.get(id)
-      if (followed) await this.#tell(id, followed).catch(err => this.#couldNotTell(id, err))
+      if (followed) await this.#notify(id, followed).catch(err => this.#logFailure(id, err))
     }
     this.#waiting.delete(holder)
   }
 
   /** Unavailable stores announce their return. Other errors mean invalid data or data of a newer version. */
-  #couldNotTell(id: string, err: unknown) {
+  #logFailure(id: string, err: unknown) {
     if (isUnavailable(err)) return
     this.#log.error({ code: 'MH2511', err, task: id.slice(0, 6) }, 'could not notify the subscribers of a task')
   }
 
-  async #tell(id: string, followed: Followed): Promise<void> {
+  async #notify(id: string, followed: Followed): Promise<void> {
     const found = (await this.#store.getSummary(id)) ?? lost(followed.last, this.#clock.now())
     if (!found) return
-    const isLate = ({ version }: TaskSummary) => [...followed.told.values()].some(told => told < version)
+    const isLate = ({ version }: TaskSummary) => [...followed.notified.values()].some(told => told < version)
     const record = isLate(found) ? await this.#whole(found) : undefined
     if (record === 'gone') return this.#look(id)
     followed.last = record ? { ...found, state: record.state, version: record.version } : found
     this.#lookLater(id, followed, found)
     if (!record) return
     const params = this.#tasks.details(record)
-    for (const [notify, version] of [...followed.told]) {
-      if (version >= record.version || !followed.told.has(notify)) continue
+    for (const [notify, version] of [...followed.notified]) {
+      if (version >= record.version || !followed.notified.has(notify)) continue
       if (!this.#tasks.canSubscribe(this.#calls.get(notify), record)) continue
-      followed.told.set(notify, record.version)
+      followed.notified.set(notify, record.version)
       notify('notifications/tasks', params)
     }
   }
@@ -153,8 +153,8 @@ export class Followers {
 
   #lookLater(id: string, followed: Followed, { state, until }: TaskSummary) {
     this.#clock.clear(followed.timer)
-    if (hasEnded(state) || followed.told.size === 0) return
-    const wait = Math.min(Math.max(until - this.#clock.now(), 0) + LATER, LONGEST_WAIT)
+    if (hasEnded(state) || followed.notified.size === 0) return
+    const wait = Math.min(Math.max(until - this.#clock.now(), 0) + LATER, MAX_DELAY)
     followed.timer = this.#clock.setTimeout(() => this.#look(id), wait).unref()
   }
 }

@@ -8,7 +8,7 @@ import type { Call, CatalogItem, McpRoute } from '../../core/plugin.ts'
 import type { TaskSummary } from '../families/task-store/index.ts'
 import { packQueue, unpackQueue } from './records.ts'
 
-const MOST_KNOWN = 10_000
+const MAX_CACHED = 10_000
 
 function standIn(name: string): CatalogItem {
   const definition = defineTool({ name, task: 'optional', handler: () => 'gone' })
@@ -32,7 +32,7 @@ function standIn(name: string): CatalogItem {
 export type TaskPolicy = ReturnType<typeof createTaskPolicy>
 
 export function createTaskPolicy({ itemsOf, itemsIn, slot }: Pick<Services, 'itemsOf' | 'itemsIn' | 'slot'>) {
-  const known = new LRUCache<string, CatalogItem>({ max: MOST_KNOWN })
+  const known = new LRUCache<string, CatalogItem>({ max: MAX_CACHED })
   /** Keeps the access rule of a tool after its removal. */
   const remember = (queue: string, item: CatalogItem) => void known.set(queue, item)
 

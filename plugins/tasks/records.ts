@@ -107,7 +107,7 @@ type Fields = Record<string, unknown>
 const time = (milliseconds: number) => new Date(milliseconds).toISOString()
 
 /** A stored request to the client. `as`: its name in the handler. */
-export interface Asked {
+export interface Request {
   readonly method: string
   readonly params: object
   readonly as?: string
@@ -136,7 +136,7 @@ function baseOf(task: TaskSummary, pollInterval: number): Fields {
 function questionsOf(questions: readonly TaskQuestion[]): Fields {
   const open = questions.filter(({ answer }) => answer === undefined)
   const requests = open.map(({ key, text }) => {
-    const { method, params } = JSON.parse(text) as Asked
+    const { method, params } = JSON.parse(text) as Request
     return [key, { method, params }] as const
   })
   return Object.fromEntries(requests)
@@ -183,7 +183,7 @@ const NODE_GONE =
   'send it again'
 
 /** Omits advice to retry, because the task is not retryable. */
-export const nodeGone = (): TaskEnd => ({
+export const nodeLost = (): TaskEnd => ({
   state: 'failed',
   outcome: JSON.stringify({ code: new HostError('nodeLost').code, message: NODE_GONE, data: { reason: 'node-lost' } }),
 })

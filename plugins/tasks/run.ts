@@ -20,11 +20,11 @@ import {
   type TaskRecord,
   type TaskStore,
 } from '../families/task-store/index.ts'
-import { type Asked, factsOf, failedWith, nodeGone, type Work } from './records.ts'
+import { factsOf, failedWith, nodeLost, type Request, type Work } from './records.ts'
 import type { TaskSettings } from './tasks.ts'
 
 /** Maximum open requests to the client. */
-const MOST_QUESTIONS = 100
+const MAX_REQUESTS = 100
 
 const NAMES: Readonly<Record<string, string>> = {
   'elicitation/create': 'elicit',
@@ -77,12 +77,12 @@ class RunQuestions implements RequestSender {
   async ask({ method, params, signal, key: name }: ClientRequest): Promise<unknown> {
     // A task has no connection to ping.
     if (method === 'ping') return {}
-    const asked: Asked = name === undefined ? { method, params } : { method, params, as: name }
+    const asked: Request = name === undefined ? { method, params } : { method, params, as: name }
     const text = JSON.stringify(asked)
     for (;;) {
       const { key, answer } = this.#earlier(text) ?? (await this.#add(text, name ?? NAMES[method] ?? 'question'))
-      const said: unknown = JSON.parse(answer ?? (await this.#answerTo(key, signal)))
-      if (await isAnswer({ method, params } as InputRequest, said)) return said
+      const reply: unknown = JSON.parse(answer ?? (await this.#answerTo(key, signal)))
+      if (await isAnswer({ method, params } as InputRequest, reply)) return reply
     }
   }
 
@@ -94,8 +94,7 @@ class RunQuestions implements RequestSender {
   }
 
   async #add(text: string, name: string): Promise<TaskQuestion> {
-    if (this.#questions.length >= MOST_QUESTIONS)
-      throw new ToolError(`A task can send at most ${MOST_QUESTIONS} requests.`)
+    if (this.#questions.length >= MAX_REQUESTS) throw new ToolError(`A task can send at most ${MAX_REQUESTS} requests.`)
     const question = { key: this.#keyFor(name), text }
     this.#questions.push(question)
     this.#used.add(question.key)
@@ -136,7 +135,7 @@ class RunQuestions implements RequestSender {
 
 /** Minimum interval between two notes, milliseconds, and maximum characters of a note. */
 const NOTE_EVERY = 1_000
-const LONGEST_NOTE = 1_024
+const MAX_NOTE = 1_024
 const TRY_AGAIN = 1_000
 /** Maximum time that a closing host waits for a store, milliseconds. */
 const WHILE_CLOSING = 2_000
@@ -295,7 +294,7 @@ export class TaskRun {
       deferred: true,
       logLevel: undefined,
       channel: {
-        send: message => this.#hear(message),
+        send: message => this.#receive(message),
         cancellation,
         disconnect: () => undefined,
       },
@@ -310,11 +309,11 @@ export class TaskRun {
     throw new HostError('internal', { detail }).within200()
   }
 
-  #hear(message: string) {
+  #receive(message: string) {
     if (!message.includes('"notifications/progress"')) return
     const { method, params } = JSON.parse(message) as { method: string; params?: { message?: unknown } }
     if (method !== 'notifications/progress' || typeof params?.message !== 'string') return
-    this.#note = params.message.slice(0, LONGEST_NOTE)
+    this.#note = params.message.slice(0, MAX_NOTE)
     this.#noting ??= this.#host.transport.clock.setTimeout(() => this.#keepNote(), 0)
   }
 
@@ -336,7 +335,7 @@ export class TaskRun {
       await this.#insist(() => store.release(this.lease))
       return
     }
-    const end = typeof ended === 'object' ? ended : ended === 'closing' ? nodeGone() : TOO_LATE()
+    const end = typeof ended === 'object' ? ended : ended === 'closing' ? nodeLost() : TOO_LATE()
     const keep = (one: TaskEnd) => this.#insist(() => store.end(this.lease, one, settings.ttl, settings.bounds))
     const kept = await keep(end)
     const last = typeof kept === 'string' ? NO_ROOM[kept]() : end
@@ -348,7 +347,7 @@ export class TaskRun {
     const { log, clock } = this.#host.transport
     const startedAt = clock.now()
     const task = this.lease.id.slice(0, 6)
-    let isTold = false
+    let isLogged = false
     for (;;) {
       try {
         return await write()
@@ -358,8 +357,8 @@ export class TaskRun {
           log.error({ code: 'MH2513', err, task }, 'cannot store the result of a task')
           return false
         }
-        if (!isTold && waited > this.#host.settings.lease) {
-          isTold = true
+        if (!isLogged && waited > this.#host.settings.lease) {
+          isLogged = true
           log.warn(
             { code: 'MH2513', task, fix: STORE_AWAY },
             'the result of a task is not stored yet: the task store does not respond',

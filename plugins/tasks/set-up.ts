@@ -15,7 +15,7 @@ import { TaskWorker, type WorkerHost } from './worker.ts'
 const STATES = ['queued', 'running'] as const
 
 /** `depths`: the queue depth of each store that this process uses, at the last check. */
-function offerFigures({ metrics }: Pick<InternalHost, 'metrics'>, depths: () => readonly QueueDepth[]) {
+function addMetrics({ metrics }: Pick<InternalHost, 'metrics'>, depths: () => readonly QueueDepth[]) {
   metrics.gauge(
     {
       name: 'mcp_host_tasks',
@@ -132,7 +132,7 @@ export function setUpTasks(host: InternalHost, options: FilledTasksOptions): voi
   if (options.role === 'worker') host.onRequest(refuseClients)
   const byRoute = new Map<string, Service>()
   const services = new Map<TaskStore, Service>()
-  const ended = offerFigures(host, () => [...services.values()].flatMap(({ worker }) => worker.depths))
+  const ended = addMetrics(host, () => [...services.values()].flatMap(({ worker }) => worker.depths))
   const serviceOf = (call: Call) => {
     const service = byRoute.get(call.offer.route.path)
     if (!service) throw new HostError('unavailable', { detail: 'the server is starting' })
@@ -156,7 +156,7 @@ export function setUpTasks(host: InternalHost, options: FilledTasksOptions): voi
   })
   host.onStart(() => {
     for (const [store, { followers, worker }] of services) {
-      host.onClose(store.watch(news => followers.hear(news)))
+      host.onClose(store.watch(news => followers.handle(news)))
       worker.start()
     }
   })

@@ -20,8 +20,8 @@ import type { TaskSetting } from './task-key.ts'
 export const TASKS_ID = 'io.modelcontextprotocol/tasks'
 
 /** Minimum lease, milliseconds. Shorter leases lapse during a store request, longer ones leave clients waiting. */
-const SHORTEST_LEASE = 300
-const LONGEST_LEASE = 20_000
+const MIN_LEASE = 300
+const MAX_LEASE = 20_000
 
 /** Number of stored tasks for each open one. */
 const KEPT_PER_OPEN = 10
@@ -40,7 +40,7 @@ export interface TaskSettings {
 
 export function settingsOf(options: FilledTasksOptions, { config: { at }, report }: InternalHost): TaskSettings {
   const lease = parseDuration(options.lease)
-  if (lease < SHORTEST_LEASE || lease > LONGEST_LEASE) {
+  if (lease < MIN_LEASE || lease > MAX_LEASE) {
     report(
       new StartError('MH2503', `lease is ${options.lease}; write 300ms to 20s, such as 15s`, { at: [...at, 'lease'] }),
     )
@@ -63,8 +63,8 @@ export function settingsOf(options: FilledTasksOptions, { config: { at }, report
 
 const PAGE = 50
 /** Reads per page: tasks of other addresses or inaccessible tools are skipped. */
-const MOST_READS = 20
-const MOST_ANSWERS = 100
+const MAX_READS = 20
+const MAX_ANSWERS = 100
 /** Interval between cancellations of a task that was possibly stored, milliseconds, and their number. */
 const TAKE_BACK_EVERY = 1_000
 const TAKE_BACKS = 30
@@ -210,7 +210,7 @@ export class Tasks {
     const { inputResponses } = call.params
     if (!isObject(inputResponses)) throw invalid('tasks/update needs `inputResponses`, an object')
     const { id, questions } = await this.#read(call)
-    const open = questions.filter(({ answer }) => answer === undefined).slice(0, MOST_ANSWERS)
+    const open = questions.filter(({ answer }) => answer === undefined).slice(0, MAX_ANSWERS)
     const wanted = open.filter(({ key }) => Object.hasOwn(inputResponses, key))
     if (wanted.length === 0) return {}
     const answers = Object.fromEntries(wanted.map(({ key }) => [key, JSON.stringify(inputResponses[key])]))
@@ -239,7 +239,7 @@ export class Tasks {
     const owner = ownerOf(call)
     const tasks: object[] = []
     let before = cursor === undefined ? undefined : Number(cursor)
-    for (let reads = 0; reads < MOST_READS; reads++) {
+    for (let reads = 0; reads < MAX_READS; reads++) {
       const found = await this.#host.store.list(accountOf(call), PAGE + 1, before)
       for (const [at, task] of found.slice(0, PAGE).entries()) {
         before = task.serial

@@ -2,13 +2,13 @@
 
 import type { Logger, Timer } from '../../core/plugin.ts'
 import type { QueueDepth, QueueOffer, TaskChange, TaskRecord } from '../families/task-store/index.ts'
-import { Places } from './places.ts'
-import { nodeGone, unpackWork } from './records.ts'
+import { nodeLost, unpackWork } from './records.ts'
 import { type RunHost, TaskRun } from './run.ts'
+import { Slots } from './slots.ts'
 
 /** Maximum runs of a task, for tasks that crash their node each time. */
-const MOST_RUNS = 5
-const MOST_LAPSED = 100
+const MAX_RUNS = 5
+const MAX_LAPSED = 100
 /** Waiting tasks that do not count as running, for each running task of a tool. */
 const WAITING_PER_RUNNING = 10
 
@@ -28,7 +28,7 @@ export class TaskWorker {
   readonly #runs = new Map<string, TaskRun>()
   readonly #ending = new Set<Promise<unknown>>()
   readonly #runHost: RunHost
-  readonly #places: Places<TaskRun>
+  readonly #places: Slots<TaskRun>
   #offered: ReadonlyMap<string, number> = new Map()
   #turn = 0
   /** Queues in which a new task gets the next free slot. */
@@ -42,14 +42,14 @@ export class TaskWorker {
   #away = false
   /** Start of the store's current availability; leases that expired earlier are not taken over. */
   #steadySince = 0
-  readonly #told = new Set<string>()
+  readonly #warned = new Set<string>()
   depths: readonly QueueDepth[] = []
 
   constructor(host: WorkerHost) {
     this.#host = host
     this.#runHost = { ...host, waits: run => this.#pause(run), returns: run => this.#resume(run) }
     const { concurrent, offered } = host.settings
-    this.#places = new Places({
+    this.#places = new Slots({
       all: concurrent,
       inQueue: queue => Math.min(offered.running, this.#offered.get(queue) ?? offered.running),
       perHolder: offered.runningPerHolder,
@@ -62,7 +62,7 @@ export class TaskWorker {
     this.#offered = this.#host.queues()
     // With a shared store, other nodes possibly could not reach it.
     this.#steadySince = store.shared === true ? clock.now() : Number.NEGATIVE_INFINITY
-    this.#unwatch = store.watch(news => this.#hear(news))
+    this.#unwatch = store.watch(news => this.#receive(news))
     this.#sweeping = clock.setInterval(() => void this.#sweep(), (settings.lease * 2) / 3).unref()
     void this.#sweep()
   }
@@ -87,7 +87,7 @@ export class TaskWorker {
     await Promise.all(this.#ending)
   }
 
-  #hear(news: TaskChange | undefined) {
+  #receive(news: TaskChange | undefined) {
     if (!news) {
       for (const run of this.#runs.values()) this.#lookAt(run)
       return this.#wake()
@@ -237,13 +237,13 @@ export class TaskWorker {
     const { store, log, settings, transport } = this.#host
     try {
       this.#offered = new Map([...this.#offered, ...this.#host.queues()])
-      const asked = transport.clock.now()
+      const since = transport.clock.now()
       // Own leases first, because they would expire while this process is blocked.
       if (this.#runs.size > 0) await this.#beat()
       this.depths = await store.depths()
       const now = transport.clock.now()
       // After an outage, other nodes need time to renew their leases.
-      if (now - asked > settings.lease / 3) this.#steadySince = now
+      if (now - since > settings.lease / 3) this.#steadySince = now
       else this.#steadySince = Math.min(this.#steadySince, now)
       if (store.shared && now - this.#steadySince >= settings.lease) await this.#settleLapsed()
       this.#tellOfUnserved()
@@ -257,9 +257,9 @@ export class TaskWorker {
   #tellOfUnserved() {
     for (const { queue, queued, running, waited } of this.depths) {
       const isUnserved = queued > 0 && running === 0 && waited > UNSERVED_AFTER
-      if (!isUnserved) this.#told.delete(queue)
-      if (!isUnserved || this.#told.has(queue)) continue
-      this.#told.add(queue)
+      if (!isUnserved) this.#warned.delete(queue)
+      if (!isUnserved || this.#warned.has(queue)) continue
+      this.#warned.add(queue)
       const seconds = Math.round(waited / 1_000)
       this.#host.log.warn(
         { code: 'MH2515', queue, queued, seconds, fix: UNSERVED },
@@ -271,11 +271,11 @@ export class TaskWorker {
   /** Requeues tasks of lost nodes, or fails them if they are not retryable. */
   async #settleLapsed(): Promise<void> {
     const { store, settings, log, ended } = this.#host
-    for (let count = 0; count < MOST_LAPSED && !this.#stopped; count++) {
+    for (let count = 0; count < MAX_LAPSED && !this.#stopped; count++) {
       const record = await store.claimLapsed(settings.lease)
       if (!record) return
-      const again = unpackWork(record)?.again === true && record.runs < MOST_RUNS
-      const done = again ? await store.release(record) : await store.end(record, nodeGone(), settings.ttl)
+      const again = unpackWork(record)?.again === true && record.runs < MAX_RUNS
+      const done = again ? await store.release(record) : await store.end(record, nodeLost(), settings.ttl)
       if (done && !again) ended('failed', this.#host.transport.clock.now() - record.createdAt)
       log.warn(
         { code: 'MH2516', task: record.id.slice(0, 6), queue: record.queue, again },

@@ -7,19 +7,19 @@ import { requestIdIn } from '../../core/transport.ts'
 import { compileRules, policyNamed, type Rules } from './item-rules.ts'
 import { lint } from './lint.ts'
 import { type FilledToolPolicy, optionsSchema, type ToolPolicyOptions } from './options.ts'
-import { compilePolicy, createHolder, denialFor, type Path, type Requirement, type Tell } from './requirement.ts'
+import { compilePolicy, createHolder, denialFor, type Path, type Report, type Requirement } from './requirement.ts'
 import { createRouteAccess, logShadow, type RouteAccess } from './route-access.ts'
 
 export type { DetailedRule, Policy, ToolPolicyOptions } from './options.ts'
 
-function compileRule(rule: AuthorizeRule, at: Path, { policies }: Rules, tell: Tell): Requirement {
+function compileRule(rule: AuthorizeRule, at: Path, { policies }: Rules, tell: Report): Requirement {
   const asked = rule === true ? {} : rule
   if (typeof asked !== 'string') return compilePolicy(asked)
   const otherwise = ` (a scope or a role is { scope: '${asked}' } or { role: '${asked}' })`
   return policyNamed(asked, { policies, at, tell, otherwise })
 }
 
-function compileAuthorize(routes: readonly Route[], rules: Rules, tell: Tell): Map<AuthorizeRule, Requirement> {
+function compileAuthorize(routes: readonly Route[], rules: Rules, tell: Report): Map<AuthorizeRule, Requirement> {
   const compiled = new Map<AuthorizeRule, Requirement>()
   for (const { path, authorize } of routes) {
     if (authorize === undefined) continue
@@ -66,11 +66,11 @@ function needsOf(asked: Requirement | undefined, { including }: Compiled): reado
 }
 
 /** During a reload, problems were already reported. */
-const refuse: Tell = (why, at) => {
+const refuse: Report = (why, at) => {
   throw new StartError('MH2720', why, { at })
 }
 
-function compile(options: FilledToolPolicy, host: InternalHost, tell: Tell) {
+function compile(options: FilledToolPolicy, host: InternalHost, tell: Report) {
   const rules = compileRules(options, host.config.at, tell)
   const authorize = compileAuthorize(host.routes, rules, tell)
   return {

@@ -3,7 +3,7 @@ import { globsOverlap, type ItemKind, matchesGlob } from '../../core/auth.ts'
 import { didYouMean } from '../../core/internal.ts'
 import type { CatalogItem } from '../../core/plugin.ts'
 import type { DetailedRule, FilledToolPolicy, Mode, Policy } from './options.ts'
-import { allOf, compilePolicy, needScopeOrRole, type Path, type Requirement, type Tell } from './requirement.ts'
+import { allOf, compilePolicy, needScopeOrRole, type Path, type Report, type Requirement } from './requirement.ts'
 
 export interface Source {
   /** A name such as `rule "purge*"`. */
@@ -44,7 +44,7 @@ const PREFIXES: ReadonlyArray<readonly [string, ItemKind]> = [
 interface Naming {
   readonly policies: ReadonlyMap<string, Requirement>
   readonly at: Path
-  readonly tell: Tell
+  readonly tell: Report
   readonly otherwise?: string
 }
 
@@ -61,7 +61,7 @@ const isDetailed = (value: string | Policy | DetailedRule): value is DetailedRul
 export function compileRules(
   { policies: named = {}, rules = {}, mode }: FilledToolPolicy,
   place: Path,
-  tell: Tell,
+  tell: Report,
 ): Rules {
   const policies = new Map(Object.entries(named).map(([name, policy]) => [name, compilePolicy(policy)]))
   const list = Object.entries(rules).map(([key, value]): Rule => {

@@ -110,7 +110,7 @@ export function needScopeOrRole(name: string, isScope: boolean): Requirement {
   })
 }
 
-export type Tell = (why: string, at: Path) => void
+export type Report = (why: string, at: Path) => void
 
 export function compilePolicy({ scope, role, claim = {}, anyOf: alternatives, allOf: all = [] }: Policy): Requirement {
   return allOf([

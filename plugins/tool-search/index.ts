@@ -56,7 +56,7 @@ export const toolSearch = definePlugin<ToolSearchOptions, FilledToolSearchOption
       if (item) return item.kind === 'tools' ? [isListed(item.key) ? LISTED : FOUND] : []
       const names = host.services.itemsOf(route).flatMap(({ kind, key }) => (kind === 'tools' ? key : []))
       const listed = names.filter(isListed)
-      const shown = [...listed.slice(0, MOST_NAMES), ...(listed.length > MOST_NAMES ? ['...'] : [])].join(', ')
+      const shown = [...listed.slice(0, MAX_NAMES), ...(listed.length > MAX_NAMES ? ['...'] : [])].join(', ')
       return [`tools/list has ${listed.length} of ${names.length} tools (${shown}); the others are found`]
     })
     host.onReload<FilledToolSearchOptions>(changed => {
@@ -68,6 +68,6 @@ export const toolSearch = definePlugin<ToolSearchOptions, FilledToolSearchOption
   },
 })
 
-const MOST_NAMES = 40
+const MAX_NAMES = 40
 const LISTED = 'in tools/list'
 const FOUND = `not in tools/list: ${FIND_TOOLS} finds it, ${CALL_TOOL} and its own name call it`

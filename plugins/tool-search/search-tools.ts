@@ -72,10 +72,10 @@ function createIndexes() {
   return { indexOf, size: () => indexes.calculatedSize }
 }
 
-export function createSearches(figures: InternalHost['metrics']): Searches {
+export function createSearches(metrics: InternalHost['metrics']): Searches {
   const { indexOf, size } = createIndexes()
-  figures.gauge({ name: 'mcp_host_tool_search_indexed_tools', help: 'Tools in the indexes of find_tools.' }, size)
-  const counted = figures.counter({
+  metrics.gauge({ name: 'mcp_host_tool_search_indexed_tools', help: 'Tools in the indexes of find_tools.' }, size)
+  const counted = metrics.counter({
     name: 'mcp_host_tool_searches_total',
     help: 'Queries of find_tools, by whether they found a tool.',
     labels: ['outcome'],

@@ -33,7 +33,7 @@ const STOP_WORDS: ReadonlySet<string> = new Set(
 const CAMEL = /(?<=[\p{Ll}\p{N}])(?=\p{Lu})|(?<=\p{Lu})(?=\p{Lu}\p{Ll})/u
 
 /** Returns the words of a text, in lower case and without accents. Compound names are split and also kept whole. */
-function wordsOf(text: string): string[] {
+function tokenize(text: string): string[] {
   const chunks = text
     .slice(0, MAX_TEXT)
     .normalize('NFKD')
@@ -47,7 +47,7 @@ function wordsOf(text: string): string[] {
 }
 
 function queryWords(query: string): string[] {
-  const words = [...new Set(wordsOf(query))]
+  const words = [...new Set(tokenize(query))]
   const significant = words.filter(word => !STOP_WORDS.has(word))
   return (significant.length > 0 ? significant : words).slice(0, MAX_WORDS)
 }
@@ -80,7 +80,7 @@ export interface ToolIndex {
 export async function createToolIndex(tools: readonly ToolItem[]): Promise<ToolIndex> {
   const index = new MiniSearch<ReturnType<typeof documentOf>>({
     fields: Object.keys(BOOST),
-    tokenize: wordsOf,
+    tokenize: tokenize,
     processTerm: term => term,
   })
   await index.addAllAsync(tools.map(documentOf), { chunkSize: CHUNK_SIZE })

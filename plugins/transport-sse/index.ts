@@ -111,17 +111,17 @@ function createStreamGet(host: Transport, route: McpRoute) {
     const signal = () => new AbortController().signal
     const facts = { route, params, user, headers, ip: ctx.ip, signal, admitted: true as const }
     const session = await host.sessions.open(facts, host.name)
-    const leave = session.use()
+    const release = session.use()
     ctx.respond = false
     whenClosed(ctx.res, () => {
-      leave()
+      release()
       const ended = host.sessions.end(session, new Error('the client closed the stream'))
       ended.catch(err => host.log.warn({ code: 'MH1413', err }, 'could not notify other nodes that a session ended'))
     })
     const stream = openEventStream(ctx.res, { log: host.log })
-    const heard = filterUpdates(stream, session.offer, user)
+    const reader = filterUpdates(stream, session.offer, user)
     session.connect({
-      send: message => heard.send(message),
+      send: message => reader.send(message),
       close(retry) {
         // A closing host first sends the responses of running calls, which all use this stream.
         if (retry === undefined) stream.end(RETRY)

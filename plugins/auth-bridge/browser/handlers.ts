@@ -65,7 +65,7 @@ async function changedFor(ctx: HostContext, bridge: Bridge, { client, redirectUr
   return consent && changedSince(consent, client, redirectUri)
 }
 
-async function askConsent(ctx: HostContext, bridge: Bridge, interaction: Interaction): Promise<void> {
+async function showConsent(ctx: HostContext, bridge: Bridge, interaction: Interaction): Promise<void> {
   const requested = await readConsentRequest(bridge, interaction)
   if (!requested) return sayExpired(ctx, bridge)
   const { client, login, redirectUri, resources, scopes, withheld } = requested
@@ -237,7 +237,7 @@ const withInteraction =
   }
 
 export const handlers = {
-  interact: withInteraction(({ prompt }) => (prompt.name === 'login' ? signInFor : askConsent)),
+  interact: withInteraction(({ prompt }) => (prompt.name === 'login' ? signInFor : showConsent)),
   answer: withInteraction(() => answerConsent),
   chooseUser,
   comeBack,

@@ -197,7 +197,7 @@ export const signInForAccount = (ctx: HostContext, bridge: Bridge): Promise<void
   leave(ctx, bridge, 'account', ctx.query['prompt'] === 'select_account' ? { prompt: 'select_account' } : {})
 
 /** Maximum pages per minute and address, because each started sign-in is stored. */
-export const MOST_SIGN_INS = 300
+export const MAX_SIGN_INS = 300
 
 export function refusePeople(ctx: HostContext, { pages }: Bridge): void {
   ctx.set('Retry-After', '60')
@@ -207,8 +207,8 @@ export function refusePeople(ctx: HostContext, { pages }: Bridge): void {
 
 /** Provides sign-in for pages of other plugins. */
 export function pagesOf(getBridge: () => Promise<{ readonly bridge: Bridge }>, clock: Clock) {
-  const mayStart = createAddressLimit(MOST_SIGN_INS, clock)
-  const mayUse = createLimit(MOST_SIGN_INS, clock)
+  const mayStart = createAddressLimit(MAX_SIGN_INS, clock)
+  const mayUse = createLimit(MAX_SIGN_INS, clock)
   return {
     async identify(ctx: HostContext, path: string) {
       const { bridge } = await getBridge()

@@ -18,9 +18,9 @@ export interface Consent extends OperatorGrant {
   readonly resources: readonly string[]
 }
 
-const MOST = 200
+const MAX_GRANTS = 200
 
-const placeOf = (grantId: string) => grantedKey('consent', grantId)
+const consentKey = (grantId: string) => grantedKey('consent', grantId)
 const listOf = (subject: string) => grantedKey('consents of', subject)
 const NEWEST = grantedKey('newest consents', '')
 
@@ -44,23 +44,23 @@ export type Consents = ReturnType<typeof createConsents>
 
 export function createConsents(records: Records, ttl: number) {
   function find(grantId: string): Promise<Consent | undefined> {
-    return records.read(placeOf(grantId))
+    return records.read(consentKey(grantId))
   }
 
   async function keep(consent: Consent): Promise<void> {
-    await records.write(placeOf(consent.grantId), consent, ttl)
-    await records.join(listOf(consent.subject), consent.grantId, ttl, MOST)
-    await records.join(NEWEST, consent.grantId, ttl, MOST + 1)
+    await records.write(consentKey(consent.grantId), consent, ttl)
+    await records.join(listOf(consent.subject), consent.grantId, ttl, MAX_GRANTS)
+    await records.join(NEWEST, consent.grantId, ttl, MAX_GRANTS + 1)
   }
 
   async function moveTo(grantId: string, login: string): Promise<void> {
-    await records.update<Consent>(placeOf(grantId), ttl, consent =>
+    await records.update<Consent>(consentKey(grantId), ttl, consent =>
       consent.login === login ? undefined : { ...consent, login },
     )
   }
 
   async function used(grantId: string): Promise<void> {
-    await records.update<Consent>(placeOf(grantId), ttl, consent => ({ ...consent, used: Date.now() }))
+    await records.update<Consent>(consentKey(grantId), ttl, consent => ({ ...consent, used: Date.now() }))
   }
 
   async function of(subject: string): Promise<readonly Consent[]> {
@@ -72,12 +72,12 @@ export function createConsents(records: Records, ttl: number) {
   /** The consents of all users, newest first. `isCut`: there can be older ones. */
   async function newest(): Promise<{ readonly list: readonly Consent[]; readonly isCut: boolean }> {
     const ids = await records.members(NEWEST)
-    const found = await Promise.all(ids.slice(-MOST).map(id => find(id)))
-    return { list: found.flatMap(consent => consent ?? []).reverse(), isCut: ids.length > MOST }
+    const found = await Promise.all(ids.slice(-MAX_GRANTS).map(id => find(id)))
+    return { list: found.flatMap(consent => consent ?? []).reverse(), isCut: ids.length > MAX_GRANTS }
   }
 
   async function forget({ grantId, subject }: Pick<Consent, 'grantId' | 'subject'>): Promise<void> {
-    await records.delete(placeOf(grantId))
+    await records.delete(consentKey(grantId))
     await records.leave(listOf(subject), grantId)
     await records.leave(NEWEST, grantId)
   }
@@ -115,7 +115,7 @@ const CONSENT = 'BridgeConsent'
 
 export const consentIn = ({ oidc }: ProviderContext) => oidc.entities[CONSENT] as Consent | undefined
 
-const sessionPlace = (sessionUid: string) => grantedKey('login of session', sessionUid)
+const sessionKey = (sessionUid: string) => grantedKey('login of session', sessionUid)
 
 export interface Presented {
   readonly grantId?: string
@@ -123,24 +123,24 @@ export interface Presented {
 }
 
 /** Maximum refreshes per grant and minute, because a refresh token is reusable in its grace period. */
-const MOST_RENEWALS = 60
+const MAX_RENEWALS = 60
 
 export type Accounts = ReturnType<typeof createAccounts>
 
 export function createAccounts({ records, logins, consents, log, clock, session }: AccountSettings) {
-  const mayRenew = createLimit(MOST_RENEWALS, clock)
+  const mayRenew = createLimit(MAX_RENEWALS, clock)
   function find(ctx: ProviderContext, accountId: string, token?: Presented): Promise<Account | undefined> {
     return token?.grantId === undefined ? ofBrowser(ctx, accountId) : ofGrant(accountId, token)
   }
 
   async function loginOf(sessionUid: string, accountId: string): Promise<Login | undefined> {
-    const id = await records.read<string>(sessionPlace(sessionUid))
+    const id = await records.read<string>(sessionKey(sessionUid))
     const login = id === undefined ? undefined : await logins.find(id)
     return login?.person.subject === accountId ? login : undefined
   }
 
   function signedIn(sessionUid: string, loginId: string): Promise<void> {
-    return records.write(sessionPlace(sessionUid), loginId, session)
+    return records.write(sessionKey(sessionUid), loginId, session)
   }
 
   async function ofBrowser(ctx: ProviderContext, accountId: string) {

@@ -54,9 +54,9 @@ const LEFT_ALONE = 10_000
 const ENDED = { ended: 'the login has ended' } as const
 const NOT_TOLD = 'could not report a sign-out to the provider'
 
-const placeOf = (id: string) => grantedKey('login', id)
+const loginKey = (id: string) => grantedKey('login', id)
 const loginsOf = (browser: string) => grantedKey('logins of browser', browser)
-const MOST_OF_BROWSER = 50
+const MAX_PER_BROWSER = 50
 
 export type Logins = ReturnType<typeof createLogins>
 
@@ -67,7 +67,7 @@ export function createLogins({ records, upstream, decide, log, clock, idle, most
     const now = clock.now()
     const login: Login = { ...signedIn, id: randomBytes(16).toString('base64url'), since: now, asked: now }
     await write(login)
-    await records.join(loginsOf(browser), login.id, most, MOST_OF_BROWSER)
+    await records.join(loginsOf(browser), login.id, most, MAX_PER_BROWSER)
     return login
   }
 
@@ -82,7 +82,7 @@ export function createLogins({ records, upstream, decide, log, clock, idle, most
   }
 
   async function find(id: string): Promise<Login | undefined> {
-    const login = await records.read<Login>(placeOf(id))
+    const login = await records.read<Login>(loginKey(id))
     return login && left(login) > 0 ? login : undefined
   }
 
@@ -100,7 +100,7 @@ export function createLogins({ records, upstream, decide, log, clock, idle, most
   }
 
   async function end(id: string): Promise<void> {
-    const login = await records.take<Login>(placeOf(id))
+    const login = await records.take<Login>(loginKey(id))
     if (!login) return
     upstream.revoke(login.tokens).catch((err: unknown) => log.warn({ code: 'MH2133', err }, NOT_TOLD))
   }
@@ -126,11 +126,11 @@ export function createLogins({ records, upstream, decide, log, clock, idle, most
   }
 
   async function write(login: Login) {
-    await records.write(placeOf(login.id), login, ttl(login))
+    await records.write(loginKey(login.id), login, ttl(login))
   }
 
   async function rewrite(login: Login): Promise<boolean> {
-    const kept = await records.update<Login>(placeOf(login.id), ttl(login), () => login)
+    const kept = await records.update<Login>(loginKey(login.id), ttl(login), () => login)
     return kept !== undefined
   }
 

@@ -45,7 +45,7 @@ const PENDING = new Set(['Interaction', 'ReplayDetection', 'PushedAuthorizationR
 const USED_ONCE = new Set(['AuthorizationCode', 'RefreshToken'])
 
 /** Maximum replacements of a refresh token. A client refreshes at most 60 times a minute. */
-const MOST_BRANCHES = 100
+const MAX_BRANCHES = 100
 
 const USED_AGAIN = 'it was used already'
 const SECOND_BRANCH = 'another token that replaced the same one was used after the grace period'
@@ -142,7 +142,7 @@ export const createAdapter =
       const time = now()
       for (const branch of branches)
         if (branch.until <= time && (await isAbandoned(branch))) await endGrant(payload, SECOND_BRANCH)
-      const open = branches.filter(branch => branch.until > time).slice(0, MOST_BRANCHES)
+      const open = branches.filter(branch => branch.until > time).slice(0, MAX_BRANCHES)
       if (Provider.ctx) pending.set(Provider.ctx, [...open, { replaced: digest(id), by: '', until }])
     }
 

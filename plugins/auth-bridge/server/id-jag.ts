@@ -138,7 +138,7 @@ export const assertedIn = ({ oidc }: ProviderContext) => oidc.entities[ASSERTED]
 
 const refuse = (why: string, error = 'invalid_grant') => new errors.CustomOIDCProviderError(error, why)
 
-const wordsOf = (value: unknown): string[] => (typeof value === 'string' ? value.split(' ').filter(Boolean) : [])
+const splitWords = (value: unknown): string[] => (typeof value === 'string' ? value.split(' ').filter(Boolean) : [])
 
 function resourceFor({ claims }: Assertion, requested: unknown, resources: Resources): string {
   const find = (one: unknown) => (typeof one === 'string' ? resources.find(one) : undefined)
@@ -155,8 +155,8 @@ function resourceFor({ claims }: Assertion, requested: unknown, resources: Resou
 }
 
 function scopesFor({ claims }: Assertion, requested: unknown, standing: Standing, resources: Resources): string[] {
-  const asserted = wordsOf(claims['scope'])
-  const wanted = new Set(requested === undefined ? asserted : wordsOf(requested))
+  const asserted = splitWords(claims['scope'])
+  const wanted = new Set(requested === undefined ? asserted : splitWords(requested))
   return [...new Set(asserted)].filter(
     scope => wanted.has(scope) && resources.scopes.includes(scope) && standing.mayHave(scope),
   )

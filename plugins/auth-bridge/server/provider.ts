@@ -46,7 +46,7 @@ const MAX_DOCUMENT = 16_384
 const TIMEOUT = 2_500
 /** Cache lifetime, milliseconds: oidc-provider fetches the key set for each token request. */
 const KEPT_FOR = 10_000
-const MOST_KEPT = 1_000
+const MAX_CACHED = 1_000
 
 interface ClientFetchSettings {
   /** Resolves a name once, and connects to that address if it is public. */
@@ -62,7 +62,7 @@ interface Kept {
 
 export function createClientFetch({ guardedFetch, mayFetch, clock }: ClientFetchSettings) {
   const perf = { now: () => clock.monotonic() }
-  const kept = new LRUCache<string, Promise<Kept>>({ max: MOST_KEPT, ttl: KEPT_FOR, ttlResolution: 0, perf })
+  const kept = new LRUCache<string, Promise<Kept>>({ max: MAX_CACHED, ttl: KEPT_FOR, ttlResolution: 0, perf })
 
   async function load(url: string, given: RequestInit['headers'], signal: AbortSignal): Promise<Kept> {
     if (!url.startsWith('https:')) throw new Error('the URL is not https')

@@ -16,13 +16,13 @@ import { type ProviderTokens, refusalError, refusalIn, UpstreamError, unreadable
 const TIMEOUT = 10_000
 const MAX_BYTES = 1_024 * 1_024
 
-interface AskInit {
+interface FetchInit {
   readonly method?: string
   readonly headers?: Readonly<Record<string, string>>
   readonly body?: string | URLSearchParams | null | undefined
 }
 
-type Ask = (url: string, init?: AskInit) => Promise<Response>
+type Fetch = (url: string, init?: FetchInit) => Promise<Response>
 
 /** Reads a response. Rejects with an UpstreamError above 1 MiB. */
 export async function readText(response: Response, shown: string): Promise<string> {
@@ -73,7 +73,7 @@ function checkAddress(url: string, local: boolean): void {
 }
 
 /** Returns statuses below 500 except redirects and retry responses. Errors omit the query and sent data. */
-function createAsk(local: boolean, timeout = TIMEOUT): Ask {
+function createFetch(local: boolean, timeout = TIMEOUT): Fetch {
   return async (url, init = {}) => {
     checkAddress(url, local)
     const shown = redactUrl(url)
@@ -118,7 +118,7 @@ export interface Connection {
   readonly server: AuthorizationServer & { readonly token_endpoint: string; readonly authorization_endpoint: string }
   readonly client: Client
   readonly authenticate: ClientAuth
-  readonly ask: Ask
+  readonly ask: Fetch
 }
 
 function chooseMethod({ authMethod }: Settings, listed: unknown): AuthMethod {
@@ -139,7 +139,7 @@ const sameIssuer = (found: unknown, issuer: string) =>
   // A trailing slash is ignored only for a host without a path.
   typeof found === 'string' && URL.canParse(found) && new URL(found).href === new URL(issuer).href
 
-async function readMetadata(settings: Settings, issuer: string, ask: Ask): Promise<AuthorizationServer> {
+async function readMetadata(settings: Settings, issuer: string, ask: Fetch): Promise<AuthorizationServer> {
   const url = `${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`
   const response = await ask(url, { headers: { Accept: 'application/json' } })
   const body = await jsonOf(response)
@@ -196,7 +196,7 @@ function describe({ endpoints }: Settings): AuthorizationServer {
 async function connect(settings: Settings, log: Logger, timeout: number | undefined): Promise<Connection> {
   const oauth = await import('oauth4webapi')
   const { issuer, clientId, local } = settings
-  const ask = createAsk(local, timeout)
+  const ask = createFetch(local, timeout)
   const found = issuer === undefined ? describe(settings) : await readMetadata(settings, issuer, ask)
   const server = checkEndpoints(found, settings)
   const authenticate = {
@@ -218,7 +218,7 @@ export function createConnector(settings: Settings, log: Logger, timeout: number
   }
 }
 
-type Through = Record<typeof customFetch, Ask> & Record<typeof allowInsecureRequests, true>
+type Through = Record<typeof customFetch, Fetch> & Record<typeof allowInsecureRequests, true>
 
 export function through({ oauth, ask }: Connection): Through {
   return { [oauth.customFetch]: ask, [oauth.allowInsecureRequests]: true }
@@ -389,11 +389,11 @@ export async function exchange(connection: Connection, last: ProviderTokens, sco
 
 const ABOUT_THE_ANSWER = new Set(['iss', 'aud', 'exp', 'iat', 'nbf', 'jti'])
 
-export async function askAs(
+export async function fetchAs(
   { ask }: Connection,
   url: string,
   accessToken: string,
-  { accept = 'application/json', ...init }: AskInit & { readonly accept?: string } = {},
+  { accept = 'application/json', ...init }: FetchInit & { readonly accept?: string } = {},
 ): Promise<Response> {
   const authorization = { Authorization: `Bearer ${accessToken}`, Accept: accept }
   const response = await ask(url, { ...init, headers: { ...init.headers, ...authorization } })
@@ -404,7 +404,7 @@ export async function askAs(
   throw new UpstreamError('misconfigured', what)
 }
 
-export async function askUserinfo(
+export async function fetchUserinfo(
   connection: Connection,
   accessToken: string,
   subject: string | undefined,
@@ -416,7 +416,7 @@ export async function askUserinfo(
       fix: 'add offline_access to `scopes` for a refresh token',
     })
   }
-  const response = await askAs(connection, url, accessToken)
+  const response = await fetchAs(connection, url, accessToken)
   if (!settings.kind.openid) {
     const body = await jsonOf(response)
     if (!isObject(body)) throw new UpstreamError('untrusted', `${redactUrl(url)} returned no JSON object`)

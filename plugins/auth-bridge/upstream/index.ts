@@ -84,7 +84,7 @@ function readCallback({ oauth, settings, server, client }: Connection, callback:
   } catch (thrown) {
     if (!(thrown instanceof oauth.AuthorizationResponseError)) throw thrown
     const { error: code, error_description: description } = thrown
-    const otherwise = ourFault.test(code) ? 'misconfigured' : 'refused'
+    const otherwise = ownError.test(code) ? 'misconfigured' : 'refused'
     throw refusalError(
       { code, description },
       { type: settings.type, what: 'the provider', secrets: [state], otherwise },
@@ -92,7 +92,7 @@ function readCallback({ oauth, settings, server, client }: Connection, callback:
   }
 }
 
-const ourFault = /^(?:invalid_|unauthorized_client$|unsupported_|redirect_uri|request_|admin_|application_)/
+const ownError = /^(?:invalid_|unauthorized_client$|unsupported_|redirect_uri|request_|admin_|application_)/
 
 export async function finish(
   connection: Connection,

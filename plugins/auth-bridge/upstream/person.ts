@@ -1,7 +1,7 @@
 // Reads the user from the ID token, userinfo and vendor APIs.
 import { basicCredentials, claimAt, isLoopback } from '../../../core/auth.ts'
 import { type Claims, isObject } from '../../../core/plugin.ts'
-import { askAs, askUserinfo, type Connection, checking, jsonOf, refresh, through } from './connection.ts'
+import { type Connection, checking, fetchAs, fetchUserinfo, jsonOf, refresh, through } from './connection.ts'
 import type { Settings } from './settings.ts'
 import {
   type Person,
@@ -34,8 +34,8 @@ async function tokenForGraph(connection: Connection, tokens: ProviderTokens, ori
   return { token: other.tokens.accessToken, tokens: { ...tokens, ...(refreshToken && { refreshToken }) } }
 }
 
-async function askGraph(connection: Connection, token: string, origin: string): Promise<string[]> {
-  const response = await askAs(connection, `${origin}/v1.0/me/getMemberObjects`, token, {
+async function fetchGraph(connection: Connection, token: string, origin: string): Promise<string[]> {
+  const response = await fetchAs(connection, `${origin}/v1.0/me/getMemberObjects`, token, {
     method: 'POST',
     headers: { 'Content-Type': 'application/json' },
     body: JSON.stringify({ securityEnabledOnly: false }),
@@ -58,7 +58,7 @@ async function readGroupsOverage(connection: Connection, tokens: ProviderTokens,
   try {
     const graph = await tokenForGraph(connection, tokens, origin)
     kept = graph.tokens
-    return { groups: await askGraph(connection, graph.token, origin), tokens: kept }
+    return { groups: await fetchGraph(connection, graph.token, origin), tokens: kept }
   } catch (error) {
     if (error instanceof UpstreamError && error.fault === 'unavailable') throw error
     connection.log.warn(
@@ -128,7 +128,7 @@ async function openidClaims(connection: Connection, tokens: ProviderTokens, befo
   const usesUserinfo = settings.kind.asksUserinfo && server.userinfo_endpoint !== undefined
   if (!mustAnswer && (!usesUserinfo || (idToken && whole))) return base
   try {
-    return merge(base, await askUserinfo(connection, tokens.accessToken, textOf(base['sub'])))
+    return merge(base, await fetchUserinfo(connection, tokens.accessToken, textOf(base['sub'])))
   } catch (error) {
     const optional = !mustAnswer && error instanceof UpstreamError && /^(?:refused|misconfigured)$/.test(error.fault)
     if (!optional) throw error
@@ -158,7 +158,7 @@ export async function readPerson(connection: Connection, tokens: ProviderTokens,
     ? await openidClaims(connection, tokens, before)
     : type === 'github'
       ? await githubClaims(connection, tokens)
-      : await askUserinfo(connection, tokens.accessToken, undefined)
+      : await fetchUserinfo(connection, tokens.accessToken, undefined)
   const overage = type === 'entra' ? await readGroupsOverage(connection, tokens, claims) : undefined
   const groups = overage ? overage.groups : groupsAt(claims, places.groups)
   return { person: personOf(settings, claims, groups), tokens: overage?.tokens ?? tokens }
@@ -199,7 +199,7 @@ async function readList(connection: Connection, path: string, { accessToken }: P
   const found: Record<string, unknown>[] = []
   for (let page = 1; page <= MAX_PAGES; page += 1) {
     const url = `${userUrl(connection)}${path}?per_page=${PER_PAGE}&page=${page}`
-    const response = await askAs(connection, url, accessToken, { accept: ACCEPT })
+    const response = await fetchAs(connection, url, accessToken, { accept: ACCEPT })
     const body = await jsonOf(response)
     if (!Array.isArray(body)) throw new UpstreamError('untrusted', `GitHub returned no list at /user${path}`)
     found.push(...body.filter(isObject))
@@ -257,7 +257,7 @@ async function githubClaims(connection: Connection, tokens: ProviderTokens): Pro
     email_verified: __,
     groups: ___,
     ...account
-  } = await askUserinfo(connection, tokens.accessToken, undefined)
+  } = await fetchUserinfo(connection, tokens.accessToken, undefined)
   const email = await readEmail(connection, tokens)
   const groups = await readGroups(connection, tokens)
   return { ...account, ...(email !== undefined && { email, email_verified: true }), ...(groups && { groups }) }

@@ -50,9 +50,9 @@ export interface LoginRequest {
  * `unavailable`: no response, 5xx or 429.
  * `untrusted`: invalid response (`iss`, `nonce`, signature, audience).
  */
-export type UpstreamFault = 'refused' | 'misconfigured' | 'unavailable' | 'untrusted'
+export type FailureKind = 'refused' | 'misconfigured' | 'unavailable' | 'untrusted'
 
-interface FaultDetails extends ErrorOptions {
+interface ErrorDetails extends ErrorOptions {
   readonly code?: string | undefined
   readonly fix?: string | undefined
 }
@@ -60,11 +60,11 @@ interface FaultDetails extends ErrorOptions {
 /** An error for the operator's log; contains no token, code or secret. */
 export class UpstreamError extends Error {
   override readonly name = 'UpstreamError'
-  readonly fault: UpstreamFault
+  readonly fault: FailureKind
   readonly code: string | undefined
   readonly fix: string | undefined
 
-  constructor(fault: UpstreamFault, message: string, { code, fix, ...options }: FaultDetails = {}) {
+  constructor(fault: FailureKind, message: string, { code, fix, ...options }: ErrorDetails = {}) {
     super(message, options)
     this.fault = fault
     this.code = code
@@ -129,7 +129,7 @@ export const VENDOR_ERRORS: Readonly<
 }
 
 /** Advice for all providers, by a pattern of `code: description`. Without `fault`, the request determines the fault. */
-const ADVICE: readonly (readonly [pattern: RegExp, fix: string, fault?: UpstreamFault])[] = [
+const ADVICE: readonly (readonly [pattern: RegExp, fix: string, fault?: FailureKind])[] = [
   [/^(?:invalid_grant|bad_\w+_(?:code|token)):/, 'The code or token was used, expired or revoked: sign in again.'],
   [/redirect[_ ]uri/i, 'Register the exact redirect URI of the bridge at the provider.', 'misconfigured'],
   [
@@ -160,7 +160,7 @@ const REFUSAL_CODES =
   /^(?:access_denied|(?:account_selection|consent|interaction|login)_required|bad_(?:refresh_token|verification_code)|expired_token|invalid_grant|unauthorized)$/
 const OUTAGE_CODES = /^(?:server_error|temporarily_unavailable)$/
 
-function faultOf(code = ''): UpstreamFault | undefined {
+function kindOf(code = ''): FailureKind | undefined {
   if (REFUSAL_CODES.test(code)) return 'refused'
   return OUTAGE_CODES.test(code) ? 'unavailable' : undefined
 }
@@ -184,7 +184,7 @@ export function safeText(text: string, secrets: readonly (string | undefined)[] 
     .slice(0, MAX_TEXT)
 }
 
-export function refusalWords({ code, description }: Refusal, secrets: readonly (string | undefined)[]): string {
+export function refusalText({ code, description }: Refusal, secrets: readonly (string | undefined)[]): string {
   const name = code === undefined ? '' : safeText(code, secrets).slice(0, 100)
   const words = description === undefined ? '' : safeText(description, secrets)
   const isTwice = words.toLowerCase().startsWith(name.toLowerCase())
@@ -195,7 +195,7 @@ interface RefusalContext {
   readonly type: ProviderType
   readonly what: string
   readonly secrets: readonly (string | undefined)[]
-  readonly otherwise?: UpstreamFault
+  readonly otherwise?: FailureKind
   /** True for requests with other scopes, where `invalid_grant` can concern the scopes and not the user. */
   readonly forScopes?: boolean
 }
@@ -204,9 +204,9 @@ export function refusalError({ code, description }: Refusal, context: RefusalCon
   const { type, what, secrets, otherwise = 'misconfigured', forScopes = false } = context
   const hint = explain({ type, code, description })
   const shownCode = code === undefined ? undefined : safeText(code, secrets).slice(0, 100)
-  const reason = refusalWords({ code, description }, secrets)
+  const reason = refusalText({ code, description }, secrets)
   const ended = code === 'invalid_grant' && !forScopes
-  const fault = ended ? 'refused' : (hint?.fault ?? faultOf(code) ?? otherwise)
+  const fault = ended ? 'refused' : (hint?.fault ?? kindOf(code) ?? otherwise)
   return new UpstreamError(fault, `${what} refused: ${reason || 'without a reason'}`, {
     code: shownCode,
     fix: hint?.fix,

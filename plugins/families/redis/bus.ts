@@ -119,17 +119,17 @@ function createOutbox(redis: RedisConnection, log: Logger) {
   const keys = createKeys(redis)
   let waiting: QueuedText[] = []
   let hasLost = false
-  let place = ''
+  let position = ''
   let sending: Promise<void> | undefined
   let closed = false
 
   /** Sends a batch with retries; the token identifies a batch whose reply was lost. */
   async function send(batch: readonly QueuedText[], afterLoss: boolean) {
     const token = keys.token(randomBytes(12).toString('base64url'))
-    const args = [MAX_TEXTS, TOKEN_LIFETIME, afterLoss ? '1' : '', place, ...batch.map(({ text }) => text)]
+    const args = [MAX_TEXTS, TOKEN_LIFETIME, afterLoss ? '1' : '', position, ...batch.map(({ text }) => text)]
     while (!closed) {
       try {
-        place = String(await redis.evaluate(PUBLISH, [keys.texts, keys.count, token], args))
+        position = String(await redis.evaluate(PUBLISH, [keys.texts, keys.count, token], args))
         for (const { acknowledged } of batch) acknowledged()
         return
       } catch (err) {
@@ -168,7 +168,7 @@ function createOutbox(redis: RedisConnection, log: Logger) {
   return {
     publish: (text: string): Promise<void> => within(add(text), redis.commandTimeout),
     /** An empty text, so that a gap in the numbers notifies all nodes if Redis has lost the last text. */
-    checkLoss: () => void (place !== '' && add('').catch(() => undefined)),
+    checkLoss: () => void (position !== '' && add('').catch(() => undefined)),
     async close() {
       if (sending && redis.healthy) {
         await within(sending, redis.commandTimeout).catch(err =>
@@ -184,7 +184,7 @@ function createOutbox(redis: RedisConnection, log: Logger) {
 function createFeed(redis: RedisConnection) {
   const { texts, count } = createKeys(redis)
   const listeners = new Set<(text: string | undefined, position?: string) => void>()
-  let place: Position | undefined
+  let current: Position | undefined
   let isLocated = false
 
   function dispatch(text: string | undefined, position?: string) {
@@ -192,25 +192,25 @@ function createFeed(redis: RedisConnection) {
   }
 
   async function locate(): Promise<void> {
-    const before = place
+    const before = current
     const reply = (await redis.evaluate(LOCATE, [texts, count], [before?.id ?? '0-0'])) as string[]
     const [id = '0-0', last = '', next = '', here = ''] = reply
-    if (place !== before) return locate()
+    if (current !== before) return locate()
     isLocated = true
     const isKept = before?.id === '0-0' || Number(here) === before?.number
     const isWhole = next === '' ? Number(last) === before?.number : Number(next) === (before?.number ?? 0) + 1
     if (before && isKept && isWhole) return
-    place = { id, number: Number(last) }
+    current = { id, number: Number(last) }
     // The bus was lost in Redis.
     if (before) dispatch(undefined)
   }
 
   return {
     get lastId() {
-      return place?.id ?? '0-0'
+      return current?.id ?? '0-0'
     },
     get position() {
-      return place ? formatPosition(place) : ''
+      return current ? formatPosition(current) : ''
     },
     subscribe(listener: (text: string | undefined, position?: string) => void) {
       listeners.add(listener)
@@ -234,11 +234,11 @@ function createFeed(redis: RedisConnection) {
       isLocated = false
     },
     deliver({ id, message }: StreamEntry) {
-      if (place && !isAfter(id, place.id)) return
-      const expected = (place?.number ?? 0) + 1
-      place = { id, number: Number(message['n']) }
-      if (place.number !== expected) dispatch(undefined)
-      dispatch(message['c'] ?? '', formatPosition(place))
+      if (current && !isAfter(id, current.id)) return
+      const expected = (current?.number ?? 0) + 1
+      current = { id, number: Number(message['n']) }
+      if (current.number !== expected) dispatch(undefined)
+      dispatch(message['c'] ?? '', formatPosition(current))
     },
   }
 }

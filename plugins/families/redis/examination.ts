@@ -10,7 +10,7 @@ import {
   foreignKeys,
   type KeySpaceClaim,
   LEAVE_KEYS,
-  SHORTEST_LIFETIME,
+  MIN_LIFETIME,
   unevenSecrets,
   writeClaim,
 } from './key-space.ts'
@@ -253,7 +253,7 @@ export class Examination {
   async #claimKeys(): Promise<Refusal | undefined> {
     if (!this.#claim) return undefined
     const { evaluate, beat, log, redis } = this.#settings
-    const lifetime = Math.max(SHORTEST_LIFETIME, 3 * beat)
+    const lifetime = Math.max(MIN_LIFETIME, 3 * beat)
     const args = [writeClaim(this.#claim), String(lifetime), ...this.#claim.fingerprints]
     const [kind, ...others] = (await evaluate(CLAIM_KEYS, [this.#nodes], args)) as string[]
     if (kind === 'foreign') return foreignKeys(redis)

@@ -7,7 +7,7 @@ import type { Refusal } from './failures.ts'
 import type { ResolvedRedis } from './settings.ts'
 
 /** Milliseconds after which a silent node is gone. */
-export const SHORTEST_LIFETIME = 15_000
+export const MIN_LIFETIME = 15_000
 
 export const FOREIGN_KEYS = 'keys of another host'
 

@@ -133,7 +133,7 @@ class Tasks {
   readonly shared
   readonly #store: Store
   readonly #changes: ChangeLog
-  readonly #mostBytes: number
+  readonly #maxBytes: number
   readonly #lost = { claim: new Map<string, string>(), lapsed: new Map<string, string>() }
   #claiming: Promise<unknown> = Promise.resolve()
   /** Milliseconds, longer than the lifetime of any task. */
@@ -143,7 +143,7 @@ class Tasks {
     this.shared = store.shared
     this.#store = store
     this.#changes = news
-    this.#mostBytes = mostBytes
+    this.#maxBytes = mostBytes
   }
 
   /** Reports every stored change on any node; undefined if changes may have been missed. Expiry is not reported. */
@@ -457,10 +457,10 @@ class Tasks {
   #count(holderKey: string, bytes: number, room: ByteLimits | undefined): Plan {
     if (bytes === 0) return {}
     const limit = (most: number) => (room && bytes > 0 ? { most: { bytes: most } } : {})
-    const each = limit(shareOf(this.#mostBytes, room))
+    const each = limit(shareOf(this.#maxBytes, room))
     return {
       holderBytes: { record: `bytes:${holderKey}`, add: { bytes }, ...each },
-      allBytes: { record: 'sums', add: { bytes }, ...limit(this.#mostBytes) },
+      allBytes: { record: 'sums', add: { bytes }, ...limit(this.#maxBytes) },
     }
   }
 
@@ -620,20 +620,20 @@ class Tasks {
   ): Promise<TaskRecord | false> {
     const key = keyOf(id)
     const claim = randomUUID()
-    const news = { id, queue, state: 'running' } as const
+    const change = { id, queue, state: 'running' } as const
     const add = { version: 1, fence: 1, runs: more.length > 0 ? 1 : 0 }
     const steps: readonly Step[] = [
       leaseStep(id, lease),
       { record: `w:${key}`, exists: true, know: 0 },
       { record: `t:${key}`, where, set: { state: 'running', updated: String(now), claim }, add, know: 0 },
-      changeStep(news),
+      changeStep(change),
       ...more,
     ]
     try {
       const outcome = await this.#transact(steps)
       if (outcome.done) {
         const [, work, small, log] = outcome.results
-        this.#changes.changed(log?.last ?? 0, news)
+        this.#changes.changed(log?.last ?? 0, change)
         const facts = readFacts(small?.fields ?? {})
         if (facts.until > outcome.now) return readTask(facts, work?.fields)
         await this.#drop(id)

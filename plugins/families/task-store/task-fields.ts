@@ -12,7 +12,7 @@ export const nameOf = (holderOrQueue: string) => digest(holderOrQueue, 16)
 const TASK_COST = 1_200
 const QUESTION_COST = 100
 /** Maximum number of requests; a larger number in the store is invalid. */
-const MOST_QUESTIONS = 100
+const MAX_REQUESTS = 100
 
 export const sizeOf = (...texts: ReadonlyArray<string | undefined>): number =>
   texts.reduce((sum, text = '') => sum + Buffer.byteLength(text), 0)
@@ -62,7 +62,7 @@ export function readFacts(fields: Fields): TaskFacts {
     holderKey: nameOf(summary.holder),
     queueKey: nameOf(summary.queue),
     bytes: number('bytes'),
-    asked: Math.min(number('asked') || 0, MOST_QUESTIONS),
+    asked: Math.min(number('asked') || 0, MAX_REQUESTS),
     beats: number('beats'),
     claim: fields['claim'],
   }

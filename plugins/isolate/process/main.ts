@@ -103,10 +103,10 @@ async function openThread({ file, memory }: Task): Promise<Thread> {
 
 function watch({ base, active }: Thread, { memory, cpuTime }: Task): () => number {
   const before = active()
-  const begun = process.cpuUsage()
+  const startUsage = process.cpuUsage()
   /** Excludes time in which the thread was preempted, and CPU time of this process outside of the thread. */
   function used(): number {
-    const { user, system } = process.cpuUsage(begun)
+    const { user, system } = process.cpuUsage(startUsage)
     return Math.min(active() - before, (user + system) / 1_000)
   }
   const timer = setInterval(() => {

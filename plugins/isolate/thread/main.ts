@@ -6,8 +6,8 @@ import type { BuiltInContext } from '../../../core/internal.ts'
 import { errorText } from '../../../core/plugin.ts'
 import { createCallFetch, importModule, LOG_LEVELS } from '../../../core/transport.ts'
 import {
-  type Ask,
   type FromThread,
+  type HostRequest,
   MAX_NOTIFY_BYTES,
   type NotifyMethod,
   type Outcome,
@@ -43,16 +43,16 @@ interface Waiting {
 
 const waiting = new Map<number, Waiting>()
 let current: Running | undefined
-let asks: Ask[] = []
-let asked = 0
-let told = 0
+let requests: HostRequest[] = []
+let requested = 0
+let notified = 0
 
 const post = (message: FromThread) => port.postMessage(message)
 
-function tell(call: Running, what: NotifyMethod, args: readonly unknown[]) {
-  if (call.isOver || told - Atomics.load(read, 0) >= MAX_UNSENT) return
+function notify(call: Running, what: NotifyMethod, args: readonly unknown[]) {
+  if (call.isOver || notified - Atomics.load(read, 0) >= MAX_UNSENT) return
   post({ kind: 'tell', what, args })
-  told++
+  notified++
 }
 
 function settle(n: number, end: (one: Waiting) => void) {
@@ -62,11 +62,11 @@ function settle(n: number, end: (one: Waiting) => void) {
 }
 
 /** Batches requests of one event loop turn. After the end of a call, the host would assign them to the next. */
-function sendAsks() {
-  const isOver = ({ n }: Ask) => waiting.get(n)?.call.isOver
-  const together = asks.filter(one => !isOver(one))
-  for (const { n } of asks.filter(isOver)) settle(n, one => one.reject(new Error('the call is over')))
-  asks = []
+function sendRequests() {
+  const isOver = ({ n }: HostRequest) => waiting.get(n)?.call.isOver
+  const together = requests.filter(one => !isOver(one))
+  for (const { n } of requests.filter(isOver)) settle(n, one => one.reject(new Error('the call is over')))
+  requests = []
   if (together.length === 0) return
   try {
     post({ kind: 'ask', asks: together })
@@ -76,11 +76,11 @@ function sendAsks() {
   }
 }
 
-function ask<T>(call: Running, what: string, args: readonly unknown[]): Promise<T> {
+function request<T>(call: Running, what: string, args: readonly unknown[]): Promise<T> {
   const answer = new Promise<T>((resolve, reject) => {
-    const n = asked++
+    const n = requested++
     waiting.set(n, { call, resolve, reject })
-    if (asks.push({ n, what, args }) === 1) setImmediate(sendAsks)
+    if (requests.push({ n, what, args }) === 1) setImmediate(sendRequests)
   })
   answer.catch(() => undefined)
   return answer
@@ -104,7 +104,7 @@ function contextOf({ fetchTimeout, fetchHeaders, members, ...data }: Task['data'
     signal,
     progress(progress, total, message) {
       if (!Number.isFinite(progress)) throw new TypeError(`progress must be a finite number, was ${progress}`)
-      tell(call, 'progress', [progress, total, message])
+      notify(call, 'progress', [progress, total, message])
     },
     log(level: LogLevel, value: unknown, logger) {
       if (!LOG_LEVELS.includes(level)) {
@@ -115,23 +115,23 @@ function contextOf({ fetchTimeout, fetchHeaders, members, ...data }: Task['data'
       } catch (cause) {
         throw new TypeError(`the data of ctx.log cannot be sent: ${errorText(cause)}`, { cause })
       }
-      tell(call, 'log', [level, value, logger])
+      notify(call, 'log', [level, value, logger])
     },
     fetch: createCallFetch({ signal: () => signal, timeout: fetchTimeout, headers: () => fetchHeaders }),
-    elicit: (params, options = {}) => ask(call, 'elicit', [params, options]),
-    sample: (params, options = {}) => ask(call, 'sample', [params, options]),
-    roots: (options = {}) => ask(call, 'roots', [options]),
-    ping: () => ask(call, 'ping', []),
-    disconnect: retry => tell(call, 'disconnect', [retry]),
+    elicit: (params, options = {}) => request(call, 'elicit', [params, options]),
+    sample: (params, options = {}) => request(call, 'sample', [params, options]),
+    roots: (options = {}) => request(call, 'roots', [options]),
+    ping: () => request(call, 'ping', []),
+    disconnect: retry => notify(call, 'disconnect', [retry]),
     host: {
       tools: noItems,
       resources: noItems,
       prompts: noItems,
-      resourceUpdated: uri => tell(call, 'resourceUpdated', [uri]),
-      settled: () => ask(call, 'settled', []),
+      resourceUpdated: uri => notify(call, 'resourceUpdated', [uri]),
+      settled: () => request(call, 'settled', []),
     },
   }
-  const called = members.functions.map(name => [name, (...args: unknown[]) => ask(call, name, args)] as const)
+  const called = members.functions.map(name => [name, (...args: unknown[]) => request(call, name, args)] as const)
   const whole = { ...Object.fromEntries(called), ...ctx } as CallContext
   for (const name of members.values) Object.defineProperty(whole, name, { get: () => refuseValue(name) })
   return whole

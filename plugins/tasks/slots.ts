@@ -2,18 +2,18 @@
 // slot.
 import { FairQueue, type Queued } from '../../core/transport.ts'
 
-export interface Placed {
+export interface Runnable {
   readonly queue: string
   readonly holder: string
 }
 
-interface PlaceLimits {
+interface SlotLimits {
   readonly all: number
   readonly inQueue: (queue: string) => number
   readonly perHolder: number
 }
 
-class Place<Run extends Placed> implements Queued {
+class Slot<Run extends Runnable> implements Queued {
   older?: this | undefined
   newer?: this | undefined
   linked?: boolean
@@ -27,13 +27,13 @@ class Place<Run extends Placed> implements Queued {
   }
 }
 
-export class Places<Run extends Placed> {
-  readonly #places = new Map<Run, Place<Run>>()
-  readonly #held = new Set<Place<Run>>()
-  readonly #line = new FairQueue<Place<Run>>()
-  readonly #limits: PlaceLimits
+export class Slots<Run extends Runnable> {
+  readonly #slots = new Map<Run, Slot<Run>>()
+  readonly #held = new Set<Slot<Run>>()
+  readonly #queue = new FairQueue<Slot<Run>>()
+  readonly #limits: SlotLimits
 
-  constructor(limits: PlaceLimits) {
+  constructor(limits: SlotLimits) {
     this.#limits = limits
   }
 
@@ -45,7 +45,7 @@ export class Places<Run extends Placed> {
 
   idle(): ReadonlyMap<string, { readonly all: number; readonly ofOne: number }> {
     const idle = new Map<string, Map<string, number>>()
-    for (const { run, returns } of this.#places.values()) {
+    for (const { run, returns } of this.#slots.values()) {
       if (!returns) continue
       const holders = idle.get(run.queue) ?? new Map<string, number>()
       idle.set(run.queue, holders.set(run.holder, (holders.get(run.holder) ?? 0) + 1))
@@ -59,68 +59,68 @@ export class Places<Run extends Placed> {
 
   /** Resolves once the run has a slot; never if the run leaves before. */
   enter(run: Run): Promise<void> {
-    const place = new Place(run)
-    this.#places.set(run, place)
-    const ready = this.#wait(place)
-    if (this.#fits(place)) this.#begin(place)
+    const slot = new Slot(run)
+    this.#slots.set(run, slot)
+    const ready = this.#wait(slot)
+    if (this.#fits(slot)) this.#begin(slot)
     return ready
   }
 
   pause(run: Run) {
-    const place = this.#places.get(run)
-    if (place && this.#free(place)) place.returns = true
+    const slot = this.#slots.get(run)
+    if (slot && this.#free(slot)) slot.returns = true
   }
 
   /** Resolves once the run has a slot again, by `beginNext`; never if the run leaves before. */
   resume(run: Run): Promise<void> {
-    const place = this.#places.get(run)
-    if (!place?.returns) return Promise.resolve()
-    return place.ready ?? this.#wait(place)
+    const slot = this.#slots.get(run)
+    if (!slot?.returns) return Promise.resolve()
+    return slot.ready ?? this.#wait(slot)
   }
 
   leave(run: Run) {
-    const place = this.#places.get(run)
-    if (!place) return
-    this.#places.delete(run)
-    this.#line.delete(run.holder, place)
-    this.#free(place)
+    const slot = this.#slots.get(run)
+    if (!slot) return
+    this.#slots.delete(run)
+    this.#queue.delete(run.holder, slot)
+    this.#free(slot)
   }
 
   /** Assigns a free slot to the next waiting run of this process, in an open queue. Returns the run. */
   beginNext(isOpen: (queue: string) => boolean): Run | undefined {
-    const next = this.#line.next(place => isOpen(place.run.queue) && this.#fits(place), 'all')
+    const next = this.#queue.next(slot => isOpen(slot.run.queue) && this.#fits(slot), 'all')
     if (next) this.#begin(next)
     return next?.run
   }
 
-  #wait(place: Place<Run>): Promise<void> {
-    place.ready = new Promise(resolve => {
-      place.begin = resolve
+  #wait(slot: Slot<Run>): Promise<void> {
+    slot.ready = new Promise(resolve => {
+      slot.begin = resolve
     })
-    this.#line.add(place.run.holder, place)
-    return place.ready
+    this.#queue.add(slot.run.holder, slot)
+    return slot.ready
   }
 
-  #fits({ run: { queue, holder } }: Place<Run>): boolean {
+  #fits({ run: { queue, holder } }: Slot<Run>): boolean {
     const { all, inQueue, perHolder } = this.#limits
     if (this.#held.size >= all) return false
     const ofQueue = [...this.#held].filter(({ run }) => run.queue === queue)
     return ofQueue.length < inQueue(queue) && ofQueue.filter(({ run }) => run.holder === holder).length < perHolder
   }
 
-  #begin(place: Place<Run>) {
-    const { holder } = place.run
-    this.#line.delete(holder, place)
-    this.#line.take(holder)
-    this.#held.add(place)
-    place.returns = false
-    place.ready = undefined
-    place.begin()
+  #begin(slot: Slot<Run>) {
+    const { holder } = slot.run
+    this.#queue.delete(holder, slot)
+    this.#queue.take(holder)
+    this.#held.add(slot)
+    slot.returns = false
+    slot.ready = undefined
+    slot.begin()
   }
 
-  #free(place: Place<Run>): boolean {
-    if (!this.#held.delete(place)) return false
-    this.#line.leave(place.run.holder)
+  #free(slot: Slot<Run>): boolean {
+    if (!this.#held.delete(slot)) return false
+    this.#queue.leave(slot.run.holder)
     return true
   }
 }
