@@ -20,6 +20,10 @@ export const toolName = ({ prefix, overrides }: Pick<ServerSettings, 'prefix' | 
 export const promptName = ({ prefix }: Pick<ServerSettings, 'prefix'>, name: string): string =>
   fitName(`${prefix}${name}`)
 
+/** Returns names of tools or prompts, with the prefix, that are too long or have characters that clients refuse. */
+export const unfitNames = (prefix: string, names: readonly string[]): string[] =>
+  names.map(name => `${prefix}${name}`).filter(name => fitName(name) !== name)
+
 /** Maximum characters of a label. */
 const MAX_LABEL = 200
 

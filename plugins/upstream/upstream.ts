@@ -38,7 +38,7 @@ import {
 import { ActiveCall, CallSlot, type HeldCalls } from './held.ts'
 import { MAX_TEXT, readLists, type Snapshot } from './lists.ts'
 import { type LockEntry, listsOf, reviewLists } from './lock-entry.ts'
-import { labelOf, toolName, unmatchedFilters } from './names.ts'
+import { isIncluded, isServed, labelOf, toolName, unfitNames, unmatchedFilters } from './names.ts'
 import type { NodeRelay, RelayResult } from './node-relay.ts'
 import type { SessionLimit } from './session-limit.ts'
 import { createSessions, type ServerSession, type SessionEvents, type Sessions } from './sessions.ts'
@@ -143,6 +143,7 @@ export class Upstream implements UpstreamClient {
   #omitted = ''
   #hasListFault = false
   #unmatched = ''
+  #unfit = ''
   #changedTools: ReadonlyMap<string, string> = new Map()
   #instructions: string | undefined
   #withheld: ReadonlyMap<string, string> = new Map()
@@ -573,6 +574,23 @@ export class Upstream implements UpstreamClient {
     this.#canComplete = connection.capabilities.completions !== undefined
     this.#serve(snapshot, this.#canComplete)
     this.#warnOfFilters(snapshot)
+    this.#warnOfNames(snapshot)
+  }
+
+  /** Warns once per change: a model or user sees the changed names. */
+  #warnOfNames({ tools, prompts }: Snapshot) {
+    const { name: upstream, prefix, overrides } = this.settings
+    const own = tools.map(({ name }) => String(name)).filter(name => isIncluded(this.settings, name))
+    const kept = own.filter(name => !Object.hasOwn(overrides, name) || overrides[name]?.name === undefined)
+    const served = prompts.map(({ name }) => String(name)).filter(name => isServed(this.settings.prompts, name))
+    const names = unfitNames(prefix, [...kept, ...served]).map(visibleLine)
+    const text = names.join()
+    if (text === this.#unfit) return
+    this.#unfit = text
+    if (names.length === 0) return
+    const fix = 'set a shorter `prefix`, or `name` in `overrides`'
+    const fields = { upstream, names: names.slice(0, MAX_LOGGED), fix }
+    this.#parts.host.log.warn({ code: 'MH2961', ...fields }, 'names of an upstream server were shortened or changed')
   }
 
   /** Warns once per change: because of a misspelled name in `exclude`, the tool would be served. */

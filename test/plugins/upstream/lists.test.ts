@@ -80,7 +80,10 @@ describe('Names of upstream tools', () => {
 
   it('are shortened to 64 characters with a stable end', async () => {
     const long = 'x'.repeat(70)
-    const { url } = await through([tool(long), tool(`${long}y`)])
+    const { url, gateway } = await through([tool(long), tool(`${long}y`), tool('short')], { exclude: ['short'] })
+    const [line, ...more] = logged(gateway, 'MH2961')
+    expect(line?.['names']).to.have.members([`far_${long}`, `far_${long}y`])
+    expect(more).to.deep.equal([])
     const names = await namesAt(url)
     expect(new Set(names)).to.have.lengthOf(2)
     for (const name of names) expect(name).to.match(/^far_x{53}_[a-z2-7]{6}$/)
