@@ -97,10 +97,9 @@ export async function bundleConsole(folder: string): Promise<Sizes> {
   const sizes: Sizes = { script: sizeOf(scripts), first: sizeOf(first), style: sizeOf([style]) }
   writeFileSync(join(folder, 'index.html'), indexOf(`assets/${basename(entry)}`, `assets/${basename(style)}`))
   writeFileSync(join(folder, 'licenses.txt'), licences())
-  for (const [group, most] of Object.entries(BUDGETS)) {
+  for (const [group, max] of Object.entries(BUDGETS)) {
     const size = sizes[group as keyof Sizes]
-    if (size > most)
-      throw new Error(`Console page: ${group} has ${size} bytes after gzip, at most ${most} are allowed.`)
+    if (size > max) throw new Error(`Console page: ${group} has ${size} bytes after gzip, at most ${max} are allowed.`)
   }
   return sizes
 }

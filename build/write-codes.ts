@@ -100,14 +100,14 @@ function namesIn(tree: Node): Names {
   return { values, functions, calls }
 }
 
-const MOST_TEXTS = 4
+const MAX_TEXTS = 4
 const UNKNOWN = ['…']
 
 /** The texts that an expression can have. A parameter stands for what the calls of its function give. */
 function textsOf(node: Node | null | undefined, names: Names, depth = 0): string[] {
   const inner = (one: Node | null | undefined) => (depth > 5 ? UNKNOWN : textsOf(one, names, depth + 1))
   const join = (left: readonly string[], right: readonly string[]) =>
-    left.flatMap(one => right.map(other => one + other)).slice(0, MOST_TEXTS)
+    left.flatMap(one => right.map(other => one + other)).slice(0, MAX_TEXTS)
   switch (node?.type) {
     case 'StringLiteral':
       return [node.value]
@@ -133,7 +133,7 @@ function textsOf(node: Node | null | undefined, names: Names, depth = 0): string
         const given = names.calls.flatMap(({ callee, arguments: all }) =>
           callee.type === 'Identifier' && callee.name === fn.knownAs ? inner(all[at]) : [],
         )
-        return given.length === 0 ? UNKNOWN : [...new Set(given)].slice(0, MOST_TEXTS)
+        return given.length === 0 ? UNKNOWN : [...new Set(given)].slice(0, MAX_TEXTS)
       }
       return value && /Literal|Binary|Conditional/.test(value.type) ? inner(value) : UNKNOWN
     }
@@ -191,7 +191,7 @@ export function readAll(): { uses: Use[]; bare: string[] } {
   return { uses: read.flatMap(({ uses }) => uses), bare: read.flatMap(({ bare }) => bare) }
 }
 
-const MOST_SHOWN = 85
+const MAX_SHOWN = 85
 
 /** `isClause`: a long message ends after a clause, because the explanation contains the rest. */
 const inCode = (text: string, isClause: boolean) => {
@@ -199,8 +199,8 @@ const inCode = (text: string, isClause: boolean) => {
     .replaceAll('`', '')
     .replace(/\s*\n\s*/g, ' ')
     .trim()
-  if (whole.length <= MOST_SHOWN) return `\`${whole}\``
-  const [clause = whole.slice(0, whole.lastIndexOf(' ', MOST_SHOWN))] =
+  if (whole.length <= MAX_SHOWN) return `\`${whole}\``
+  const [clause = whole.slice(0, whole.lastIndexOf(' ', MAX_SHOWN))] =
     (isClause && /^.{20,85}(?=[;:.] )/.exec(whole)) || []
   return `\`${clause.replace(/ ?…$/, '')} …\``
 }

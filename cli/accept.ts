@@ -11,7 +11,7 @@ import { type CommandValues, defineCommand } from './command.ts'
 import { type CommandContext, readToken, unknownName, usage } from './context.ts'
 import { type Change, compareLists } from './lock/compare-surfaces.ts'
 import { changesText, impactsText } from './lock/describe-changes.ts'
-import { lockFileOf, lockText, nameOf, writeLockFile } from './lock/lock-file.ts'
+import { displayName, lockFileOf, lockText, writeLockFile } from './lock/lock-file.ts'
 import type { Lock } from './lock/surface.ts'
 import { readLockIfThere, SURFACE_OPTIONS, surfaceOfConfig } from './lock.ts'
 import { readServerLists, readServerSettings } from './upstream/read-servers.ts'
@@ -101,8 +101,8 @@ async function accept(
       lock = { ...(await surfaceOfConfig(context, { ...options, 'log-level': 'error' })).surface, upstreams }
     if (isUpToDate) await writeLockFile(file, lock, cwd)
     const isSame = before !== undefined && lockText(before) === lockText(lock)
-    const written = `Written to ${nameOf(file, cwd)}. A running host uses it after a reload (SIGHUP) or restart.`
-    lines.push(isSame ? `${nameOf(file, cwd)} is unchanged.` : written)
+    const written = `Written to ${displayName(file, cwd)}. A running host uses it after a reload (SIGHUP) or restart.`
+    lines.push(isSame ? `${displayName(file, cwd)} is unchanged.` : written)
     if (!isUpToDate)
       lines.push(
         'The config has other changes that the lock file does not contain: run mcp-host diff, then mcp-host lock.',

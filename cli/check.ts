@@ -18,11 +18,11 @@ import {
 import { readConfig } from './config.ts'
 import type { CommandContext } from './context.ts'
 import { type CliLog, openLog } from './log.ts'
-import { describeWarning, type Reported } from './render.ts'
+import { describeWarning, type ReportedProblem } from './render.ts'
 import { configLine, routeTable } from './start-page.ts'
-import { counted, jsonText } from './text.ts'
+import { countText, jsonText } from './text.ts'
 
-function describeProblems(error: unknown): Reported[] {
+function describeProblems(error: unknown): ReportedProblem[] {
   if (!(error instanceof ConfigError)) {
     return [{ severity: 'error', ...(error instanceof StartError && { code: error.code }), message: errorText(error) }]
   }
@@ -40,8 +40,8 @@ const nothing = () => undefined
 const SILENT: Logger = { debug: nothing, info: nothing, warn: nothing, error: nothing, child: () => SILENT }
 
 /** A log that collects warnings and passes other lines to `inner` (default: discards them). */
-export function collectWarnings(cwd: string, inner = SILENT): { log: Logger; warnings: Reported[] } {
-  const warnings: Reported[] = []
+export function collectWarnings(cwd: string, inner = SILENT): { log: Logger; warnings: ReportedProblem[] } {
+  const warnings: ReportedProblem[] = []
   const create = (inner: Logger, bindings: Readonly<Record<string, unknown>>): Logger => {
     const keep = (fields: object, message = '') => {
       const { code, file, line, path, ...rest } = { ...bindings, ...fields } as Record<string, unknown>
@@ -66,7 +66,7 @@ export function collectWarnings(cwd: string, inner = SILENT): { log: Logger; war
   return { log: create(inner, {}), warnings }
 }
 
-function warningText(warning: Reported): string {
+function warningText(warning: ReportedProblem): string {
   const { head, facts, fix } = describeWarning(warning)
   const lines = [
     `  ${head}`,
@@ -83,12 +83,12 @@ function describeResult(routes: Host['routes']): string {
     const [reason] = withheld.values()
     return reason === undefined
       ? []
-      : `${counted(withheld.size, 'definition')} of "${toolset}" ${withheld.size === 1 ? 'is' : 'are'} left out: ${reason}`
+      : `${countText(withheld.size, 'definition')} of "${toolset}" ${withheld.size === 1 ? 'is' : 'are'} left out: ${reason}`
   })
   return printable(leftOut.length === 0 ? 'The config is valid.' : `The config is valid, but ${leftOut.join('; ')}`)
 }
 
-const warningsText = (warnings: readonly Reported[]): string =>
+const warningsText = (warnings: readonly ReportedProblem[]): string =>
   warnings.length === 0 ? '' : `Warnings\n${warnings.map(warningText).join('\n')}\n\n`
 
 const OPTIONS = {

@@ -7,7 +7,7 @@ import type { StartError } from '../core/http/errors.ts'
 import { isObject } from '../core/mcp/is-object.ts'
 import { nearest } from '../core/mcp/nearest.ts'
 import { type CommandContext, usage } from './context.ts'
-import { columns, wrapLines } from './render.ts'
+import { formatColumns, wrapLines } from './render.ts'
 import { nearestHint } from './text.ts'
 import { ownPackage } from './version.ts'
 
@@ -147,9 +147,9 @@ export function listCommands(groups: readonly CommandGroup[], lineWidth: number)
   const width = Math.max(...groups.flatMap(({ commands }) => commands.map(([name]) => name.length)))
   const lines = groups.map(({ title, commands }) => {
     const rows = commands.map(([name, { summary }]) => [name.padEnd(width), summary] as const)
-    return `${title}\n${columns(rows, lineWidth)}`
+    return `${title}\n${formatColumns(rows, lineWidth)}`
   })
-  const more = columns([
+  const more = formatColumns([
     ['-v, --version', 'Print the version'],
     ['-h, --help', 'Print this list, or the help of a command'],
     ['help CODE', 'Explain a code of the log or of an error, for example MH1012'],
@@ -171,7 +171,7 @@ export function describeCommand(name: string, command: Command, width: number): 
   const notes = command.notes === undefined ? [] : [wrapLines(command.notes, width)]
   const example = `Example\n  ${['mcp-host', name, command.example].join(' ').trimEnd()}`
   const docs = `Documentation\n  ${join(ownPackage.folder, 'docs/cli.md')}`
-  const options = `Options\n${columns(rows, width)}`
+  const options = `Options\n${formatColumns(rows, width)}`
   return [usageLine(name, command), wrapLines(command.summary, width), example, options, ...notes, docs].join('\n\n')
 }
 

@@ -1,8 +1,8 @@
 // `mcp-host connect`: prints a client's configuration for a server, or writes it to the client's file.
 import { printable } from '../client/text.ts'
 import { errorText, StartError } from '../core/plugin.ts'
-import { homeOf } from './client/logins.ts'
-import { ask, hasPerson } from './client/terminal.ts'
+import { homeDirectory } from './client/stored-logins.ts'
+import { isInteractive, prompt } from './client/terminal.ts'
 import { CONFIG_OPTION, defineCommand } from './command.ts'
 import { CLIENTS, type ClientName, type ClientRow, type Machine, type Reached } from './connect/clients.ts'
 import { checkName, endpointAt, endpointHere, throughProxy, throughStdio } from './connect/endpoint.ts'
@@ -51,8 +51,8 @@ function secretParameters(url: string): string[] {
 
 async function isWanted(yes: boolean, context: CommandContext): Promise<boolean> {
   if (yes) return true
-  if (!hasPerson(context)) throw usage('no terminal for the confirmation; use --yes')
-  return /^y(?:es)?$/i.test((await ask(context, 'Write this? [y/N] '))?.trim() ?? '')
+  if (!isInteractive(context)) throw usage('no terminal for the confirmation; use --yes')
+  return /^y(?:es)?$/i.test((await prompt(context, 'Write this? [y/N] '))?.trim() ?? '')
 }
 
 async function shownPlace(file: string, isNew: boolean): Promise<string> {
@@ -141,7 +141,7 @@ export const connectCommand = defineCommand({
       : client.remote
         ? { url: endpoint.url }
         : throughProxy(endpoint, starter)
-    const machine: Machine = { platform, env, home: homeOf(env), cwd }
+    const machine: Machine = { platform, env, home: homeDirectory(env), cwd }
     const name = named ?? endpoint.name
     warnOfSecrets(reached, context)
     if (values.write) return write(client, name, reached, machine, values.yes ?? false, context)

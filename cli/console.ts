@@ -50,8 +50,8 @@ function isWritten(config: unknown, path: Path): boolean {
 function pathsIn(value: unknown, path: Path = []): Path[] {
   const parent = unwrapPlugin(value)
   if (!isPlain(parent) || (path[0] === 'toolsets' && path.length > 1)) return [path]
-  const below = Object.entries(parent).flatMap(([key, inner]) => pathsIn(inner, [...path, key]))
-  return path.length === 0 ? below : [path, ...below]
+  const nested = Object.entries(parent).flatMap(([key, nestedValue]) => pathsIn(nestedValue, [...path, key]))
+  return path.length === 0 ? nested : [path, ...nested]
 }
 
 /** True if only a restart applies a change of this value. A plugin can still refuse to apply a certain change. */
@@ -167,7 +167,7 @@ export interface OperatorLink {
 /** `lock`: the lock file, unless it is next to the config. */
 export function createOperatorLink(context: CommandContext, lock?: string): OperatorLink {
   const { cwd } = context
-  let newest: Version | undefined
+  let latestVersion: Version | undefined
   let served: Version | undefined
   let last: LastReload | undefined
   let createUrl: (() => string) | undefined
@@ -249,7 +249,7 @@ export function createOperatorLink(context: CommandContext, lock?: string): Oper
     command: selfCommand(context),
     announce(createLoginUrl) {
       createUrl = createLoginUrl
-      served = newest
+      served = latestVersion
     },
     async readConnectClients() {
       const { CLIENTS } = await import('./connect/clients.ts')
@@ -278,21 +278,21 @@ export function createOperatorLink(context: CommandContext, lock?: string): Oper
       return { file: served.read.file, keys: await describeKeys(host, served) }
     },
     async reload() {
-      await link.reload?.()
+      await operatorLink.reload?.()
       if (isWorker) return undefined
       return last ?? describeReload({ error: new Error('The host is starting or stopping.') })
     },
     lastReload: () => last,
   })
 
-  const link: OperatorLink = {
+  const operatorLink: OperatorLink = {
     connect({ adapt, ...settings }) {
       isWorker = settings.processes !== undefined
       return {
         ...settings,
         adapt(read) {
-          newest = { read, adapted: adapt?.(read) ?? read }
-          return newest.adapted
+          latestVersion = { read, adapted: adapt?.(read) ?? read }
+          return latestVersion.adapted
         },
         program: createProgram,
       }
@@ -300,9 +300,9 @@ export function createOperatorLink(context: CommandContext, lock?: string): Oper
     createLoginUrl: () => createUrl?.(),
     noteReload(reloaded) {
       last = describeReload(reloaded)
-      if (last.ok) served = newest
+      if (last.ok) served = latestVersion
     },
     reload: undefined,
   }
-  return link
+  return operatorLink
 }

@@ -8,10 +8,10 @@ import { collectWarnings } from './check.ts'
 import { type CommandValues, defineCommand } from './command.ts'
 import { type CommandContext, usage } from './context.ts'
 import { type Change, compareSurfaces } from './lock/compare-surfaces.ts'
-import { changesText, countsOf, impactsText } from './lock/describe-changes.ts'
-import { lockFileOf, nameOf, readLockFile } from './lock/lock-file.ts'
+import { changesText, countImpacts, impactsText } from './lock/describe-changes.ts'
+import { displayName, lockFileOf, readLockFile } from './lock/lock-file.ts'
 import type { Lock, Surface } from './lock/surface.ts'
-import { notLocked, SURFACE_OPTIONS, surfaceOfConfig } from './lock.ts'
+import { notLockedError, SURFACE_OPTIONS, surfaceOfConfig } from './lock.ts'
 import { jsonText } from './text.ts'
 import { readServerLists, readServerSettings } from './upstream/read-servers.ts'
 
@@ -90,7 +90,7 @@ async function readSides(
     const files = [old ?? '', newer] as const
     if (options.config !== undefined) throw usage('--config cannot be combined with two lock files')
     return {
-      names: [nameOf(files[0], cwd), nameOf(newer, cwd)],
+      names: [displayName(files[0], cwd), displayName(newer, cwd)],
       before: await readLockFile(files[0], context),
       after: await readLockFile(newer, context),
       upstreams: { changes: [], notCompared: [] },
@@ -98,7 +98,7 @@ async function readSides(
   }
   const { file, surface } = await surfaceOfConfig(context, options)
   const lock = old === '-' ? old : lockFileOf(file, old, cwd)
-  const names = [nameOf(lock, cwd), nameOf(file, cwd)] as const
+  const names = [displayName(lock, cwd), displayName(file, cwd)] as const
   const before = await readLockFile(lock, context)
   return { names, before, after: surface, upstreams: await readUpstreams(options, context, before, old === undefined) }
 }
@@ -113,7 +113,7 @@ function inText({ names: [before, after], ...sides }: Sides, changes: readonly C
   const { notCompared } = sides.upstreams
   const notes = [
     ...notCompared.map(({ name, reason }) => `Not compared: upstream server "${name}": ${reason}`),
-    notLocked(sides.after),
+    notLockedError(sides.after),
   ].filter(note => note !== '')
   const head =
     changes.length === 0
@@ -147,7 +147,7 @@ or a server that --connect cannot read, 2 invalid arguments, lock file or config
     const report = {
       same: isComplete && changes.length === 0,
       ...hashes,
-      counts: countsOf(changes),
+      counts: countImpacts(changes),
       atRunTime,
       notCompared,
       changes,

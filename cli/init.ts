@@ -23,7 +23,7 @@ import {
   toPackageName,
 } from './init/project-files.ts'
 import { assertFree, writeNew } from './init/write-new.ts'
-import { columns } from './render.ts'
+import { formatColumns } from './render.ts'
 import { shellWord } from './text.ts'
 
 const ADDRESS = 'http://127.0.0.1:3000/mcp'
@@ -61,7 +61,7 @@ function nextSteps({ cwd, folder, choices, paths, manager, installed }: Made): s
   const away = relative(cwd, folder)
   const enter = away === '' ? [] : [`cd ${shellWord(away)}`]
   const install = installed ? [] : [manager.install]
-  const files = columns([...paths].map(path => [path, ABOUT[path] ?? ''] as const))
+  const files = formatColumns([...paths].map(path => [path, ABOUT[path] ?? ''] as const))
   const begin = [...enter, ...install, manager.test]
   const told = [`Made ${name} in ${printable(away === '' ? folder : away)}:`, files, 'Next:']
   if (isPlugin) return [...told, lines([...begin, `${manager.run} build`, 'npm publish'])].join('\n\n')

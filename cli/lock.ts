@@ -9,10 +9,10 @@ import { inspectConfig } from './config.ts'
 import { type CommandContext, usage } from './context.ts'
 import { compareSurfaces } from './lock/compare-surfaces.ts'
 import { changeLine, impactsText } from './lock/describe-changes.ts'
-import { type LockContext, lockFileOf, nameOf, readLockFile, writeLockFile } from './lock/lock-file.ts'
+import { displayName, type LockContext, lockFileOf, readLockFile, writeLockFile } from './lock/lock-file.ts'
 import { readSurface } from './lock/read-surface.ts'
 import { type Lock, SURFACE_LISTS, type Surface } from './lock/surface.ts'
-import { counted } from './text.ts'
+import { countText } from './text.ts'
 
 export const SURFACE_OPTIONS = { ...CONFIG_OPTION, ...ENV_FILE_OPTION } as const
 
@@ -29,18 +29,18 @@ export const surfaceOfConfig = (
     file => ({ file: lockFileOf(file, lock, context.cwd), isFrozen: false }),
   )
 
-export const notLocked = ({ atRunTime }: Pick<Surface, 'atRunTime'>): string =>
+export const notLockedError = ({ atRunTime }: Pick<Surface, 'atRunTime'>): string =>
   atRunTime.length === 0
     ? ''
     : `Not locked: ${atRunTime.join(', ')} can change at run time what each caller is offered.`
 
 const NAMES = ['tool', 'resource', 'resource template', 'prompt']
 
-function sizeOf({ routes }: Surface): string {
+function sizeText({ routes }: Surface): string {
   const served = Object.values(routes)
   const counts = SURFACE_LISTS.map((list, index) => {
     const count = served.reduce((sum, route) => sum + Object.keys(route[list]).length, 0)
-    return count === 0 ? [] : counted(count, NAMES[index] ?? '')
+    return count === 0 ? [] : countText(count, NAMES[index] ?? '')
   })
   return [`${served.length} ${served.length === 1 ? 'address' : 'addresses'}`, ...counts.flat()].join(', ')
 }
@@ -67,16 +67,16 @@ mcp-host accept adds the tools and prompts of upstream servers to it.`,
     const before = await readLockIfThere(file, context).catch(() => undefined)
     await writeLockFile(file, { ...surface, ...(before?.upstreams && { upstreams: before.upstreams }) }, cwd)
     const what = before && (before.hash === surface.hash ? 'as it was' : impactsText(compareSurfaces(before, surface)))
-    context.print(printable(`${nameOf(file, cwd)}: ${sizeOf(surface)}${what === undefined ? '' : ` (${what})`}`))
-    const note = notLocked(surface)
+    context.print(printable(`${displayName(file, cwd)}: ${sizeText(surface)}${what === undefined ? '' : ` (${what})`}`))
+    const note = notLockedError(surface)
     if (note !== '') context.print(printable(note))
   },
 })
 
-const MOST_LINES = 10
+const MAX_LINES = 10
 
 /** Refuses a host that differs from its lock. Reads the lock for each check, because a reload can change both. */
-export function holdTo(
+export function requireLock(
   config: string,
   given: string | undefined,
   context: LockContext,
@@ -87,9 +87,9 @@ export function holdTo(
     const surface = readSurface(host.served)
     if (lock.hash === surface.hash) return
     const changes = compareSurfaces(lock, surface)
-    const lines = changes.slice(0, MOST_LINES).map(change => `  ${change.impact}: ${changeLine(change)}`)
-    const more = changes.length > MOST_LINES ? [`  and ${changes.length - MOST_LINES} more`] : []
-    const what = `--frozen: this config differs from ${nameOf(file, context.cwd)} (${impactsText(changes)})`
+    const lines = changes.slice(0, MAX_LINES).map(change => `  ${change.impact}: ${changeLine(change)}`)
+    const more = changes.length > MAX_LINES ? [`  and ${changes.length - MAX_LINES} more`] : []
+    const what = `--frozen: this config differs from ${displayName(file, context.cwd)} (${impactsText(changes)})`
     const fix = 'run mcp-host diff to see the changes; if they are intended, run mcp-host lock'
     throw usage([`${what}:`, ...lines, ...more, fix].join('\n'))
   }

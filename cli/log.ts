@@ -18,23 +18,23 @@ export interface CliLog extends ProcessLog {
 
 type Failure = Partial<Record<'type' | 'message' | 'cause' | 'stack' | 'hidden', string>>
 
-function describeFailure({ type = 'Error', message = '', cause, stack, hidden }: Failure): string {
-  const because = stack === undefined && cause !== undefined ? [`caused by: ${cause}`] : []
-  return [stack ?? `${type}: ${message}`, ...because, ...(hidden === undefined ? [] : [`    … ${hidden}`])]
+function describeFailure({ type = 'Error', message = '', cause, stack, hidden: isHidden }: Failure): string {
+  const causeText = stack === undefined && cause !== undefined ? [`caused by: ${cause}`] : []
+  return [stack ?? `${type}: ${message}`, ...causeText, ...(isHidden === undefined ? [] : [`    … ${isHidden}`])]
     .join('\n')
     .replaceAll('\n', '\n    ')
 }
 
-const wordOf = (value: unknown): string =>
+const valueText = (value: unknown): string =>
   typeof value === 'string' && /^[\w./:@-]+$/.test(value) ? value : JSON.stringify(value)
 
 /** Renames fields that pino-pretty would interpret, such as `name`. */
-function arrange(line: string) {
+function formatEntry(line: string) {
   const { level, time, pid, code, msg = '', err, ...fields } = JSON.parse(line) as Record<string, unknown>
   const text = printableLines(`${code === undefined ? '' : `${code} `}${msg}`).replaceAll('\n', '\n    ')
   const told = printableLines(
     Object.entries(fields)
-      .map(([name, value]) => `${wordOf(name)}=${wordOf(value)}`)
+      .map(([name, value]) => `${valueText(name)}=${valueText(value)}`)
       .join(' '),
   )
   return { level, time, ...(pid !== undefined && { pid }), msg: text, ...(err !== undefined && { err }), told }
@@ -52,7 +52,7 @@ export function createPretty(colorize: boolean): (line: string) => string {
         `${msg}${told === '' ? '' : ` ${colors.gray(`${told}`)}`}`,
       customPrettifiers: { err: failure => printableLines(describeFailure(failure as Failure)) },
     })
-    return pretty(arrange(line))
+    return pretty(formatEntry(line))
   }
 }
 
@@ -81,11 +81,11 @@ export function openLog(
   const { verbose = false } = values
   const { 'log-format': format, 'log-level': level = verbose ? 'debug' : 'info' } = values
   if (format === 'pretty') assertInstalled([PRETTY], { what: '--log-format pretty' })
-  const isForPerson = format === undefined && context.stderr.isTTY === true
-  const isPretty = format === 'pretty' || (isForPerson && isInstalled(PRETTY))
+  const isForTerminal = format === undefined && context.stderr.isTTY === true
+  const isPretty = format === 'pretty' || (isForTerminal && isInstalled(PRETTY))
   const { stderr } = context
   const pretty = isPretty ? createPretty(hasColors(stderr, context.env)) : (line: string) => line
-  let delayed = delaysWarnings && isForPerson && !verbose ? new Set<string>() : undefined
+  let delayed = delaysWarnings && isForTerminal && !verbose ? new Set<string>() : undefined
   const log: CliLog = Object.assign(
     createLogger({
       level,
@@ -106,7 +106,7 @@ export function openLog(
       },
     },
   )
-  if (isForPerson && !isPretty)
+  if (isForTerminal && !isPretty)
     log.info(
       { code: 'MH3011', run: installHint([PRETTY]) },
       'the log is JSON, because the package for readable output is not installed',

@@ -5,7 +5,7 @@ import { AuthError } from '../client/errors.ts'
 import { isLoading } from '../core/config/while-loading.ts'
 import { describeThrown, isError } from '../core/http/describe-thrown.ts'
 import { errorText, StartError } from '../core/http/errors.ts'
-import { inFlags } from './client/flag-words.ts'
+import { withFlags } from './client/flag-text.ts'
 import {
   type Command,
   defineCommand,
@@ -24,7 +24,7 @@ import { version } from './version.ts'
  * Redirects stdout writes other than by `context.stdout` to stderr. Child processes with `stdio: 'inherit'` still use
  * stdout. Does nothing if `context.stdout` is not the process's own.
  */
-function keepStdout({ stdout }: Pick<CommandContext, 'stdout'>): void {
+function redirectStdout({ stdout }: Pick<CommandContext, 'stdout'>): void {
   if (stdout !== process.stdout) return
   const { stderr } = process
   Object.defineProperty(process, 'stdout', { configurable: true, enumerable: true, get: () => stderr })
@@ -102,7 +102,7 @@ export const COMMANDS: ReadonlyMap<string, () => Promise<Command>> = new Map(
   GROUPS.flatMap(([, commands]) => Object.entries(commands)),
 )
 
-async function describeAll(width: number): Promise<string> {
+async function describeCommands(width: number): Promise<string> {
   const groups = GROUPS.map(async ([title, commands]) => {
     const loaded = Object.entries(commands).map(async ([name, load]) => [name, await load()] as const)
     return { title, commands: await Promise.all(loaded) }
@@ -117,13 +117,13 @@ const SEE_HELP = 'Run mcp-host --help for a list of commands.'
 const HANDLES_STDOUT: ReadonlySet<string> = new Set(['start', 'dev', 'stdio', 'proxy'])
 
 /** Returns the exit code. `release` leaves stdout errors to the command. */
-async function run(argv: readonly string[], context: CommandContext, release: () => void): Promise<number> {
+async function runCommand(argv: readonly string[], context: CommandContext, release: () => void): Promise<number> {
   if (argv[0] === 'help' && /^MH\d{4}$/.test(argv[1] ?? '')) {
     const { explainCode } = await import('./explain-code.ts')
     context.print(explainCode(String(argv[1])))
     return 0
   }
-  if (argv[0] === 'help') return run([...argv.slice(1), '--help'], context, release)
+  if (argv[0] === 'help') return runCommand([...argv.slice(1), '--help'], context, release)
   const at = argv[0]?.startsWith('-') ? argv.findIndex(argument => COMMANDS.has(argument)) : 0
   const name = argv[at]
   const width = context.stdout.columns || HELP_WIDTH
@@ -134,7 +134,7 @@ async function run(argv: readonly string[], context: CommandContext, release: ()
   if (name === undefined) {
     const [flag] = argv
     if (flag === '-v' || flag === '--version') return help(version)
-    if (flag === undefined || flag === '-h' || flag === '--help') return help(await describeAll(width))
+    if (flag === undefined || flag === '-h' || flag === '--help') return help(await describeCommands(width))
     throw usageError(`Unknown option '${flag}'; a command comes first`, SEE_HELP)
   }
   const load = COMMANDS.get(name)
@@ -144,7 +144,7 @@ async function run(argv: readonly string[], context: CommandContext, release: ()
   const command = await load()
   const { values, positionals } = readArguments(name, command, [...argv.slice(0, at), ...argv.slice(at + 1)])
   if (values['help'] === true) return help(describeCommand(name, command, width))
-  if (!SHARES_STDOUT.has(name)) keepStdout(context)
+  if (!SHARES_STDOUT.has(name)) redirectStdout(context)
   if (HANDLES_STDOUT.has(name)) release()
   return (await command.run(values, positionals, context)) ?? 0
 }
@@ -157,10 +157,10 @@ function exitCodeOf(error: unknown): StartError['exitCode'] | undefined {
 }
 
 /** Returns the stacks of an error and its causes. Other fields of an invalid URL's error contain its password. */
-function stacksOf(error: unknown, most = MAX_CAUSES): string {
+function readStacks(error: unknown, max = MAX_CAUSES): string {
   const { message, stack = message } = describeThrown(error, true)
-  const cause = isError(error) && most > 0 ? error.cause : undefined
-  return cause === undefined ? stack : `${stack}\ncaused by: ${stacksOf(cause, most - 1)}`
+  const cause = isError(error) && max > 0 ? error.cause : undefined
+  return cause === undefined ? stack : `${stack}\ncaused by: ${readStacks(cause, max - 1)}`
 }
 
 /** Guards against cyclic causes. */
@@ -169,10 +169,10 @@ const MAX_CAUSES = 8
 function report(error: unknown, verbose: boolean, { stderr, env, secrets, runnable }: CommandContext): number {
   const exitCode = exitCodeOf(error)
   const said = errorText(error)
-  const text = withFrames(error, runnable(AuthError.is(error) ? inFlags(error) : said), stderr)
+  const text = withFrames(error, runnable(AuthError.is(error) ? withFlags(error) : said), stderr)
   const write = (line: string) => stderr.write(`${render(secrets.scrub(line), stderr, env)}\n`)
   write(wrapLines(failureText(error, text), (stderr.isTTY && stderr.columns) || undefined))
-  if (verbose) write(stacksOf(error))
+  if (verbose) write(readStacks(error))
   else if (exitCode === undefined) write('This is unexpected; run it again with --verbose for the stack.')
   return exitCode ?? 1
 }
@@ -184,14 +184,14 @@ const NEVER_SETTLES =
 export function main(argv: readonly string[], environment: CommandEnvironment): Promise<number> {
   return new Promise(resolve => {
     const context = createContext(environment, end)
-    const fail = (error: unknown) => end(report(error, argv.includes('--verbose'), context))
+    const reportFailure = (error: unknown) => end(report(error, argv.includes('--verbose'), context))
     const onIdle = () => {
       // Without this, Node.js would end with exit code 0.
-      if (!isLoading()) fail(new StartError('MH3010', NEVER_SETTLES, { exitCode: 1 }))
+      if (!isLoading()) reportFailure(new StartError('MH3010', NEVER_SETTLES, { exitCode: 1 }))
     }
     const { stdout, stderr } = environment
     // The reader closed the pipe, such as `head`.
-    const onStdoutError = (error: NodeJS.ErrnoException) => (error.code === 'EPIPE' ? end(0) : fail(error))
+    const onStdoutError = (error: NodeJS.ErrnoException) => (error.code === 'EPIPE' ? end(0) : reportFailure(error))
     const onStderrError = () => undefined
     const release = () => void stdout.off('error', onStdoutError)
     function end(code: number) {
@@ -201,6 +201,6 @@ export function main(argv: readonly string[], environment: CommandEnvironment): 
     context.process.on('beforeExit', onIdle)
     stdout.on('error', onStdoutError)
     stderr.on('error', onStderrError)
-    run(argv, context, release).then(end, fail)
+    runCommand(argv, context, release).then(end, reportFailure)
   })
 }

@@ -13,17 +13,17 @@ import { networkCode, TIMING, type Timing } from '../remote/http/link.ts'
 import type { Fields } from '../remote/messages.ts'
 import { openAccounts } from './client/account.ts'
 import { explainFailure, requiredScopes } from './client/connect.ts'
-import { recallCredentials, SECRET_VARIABLE } from './client/credentials.ts'
-import { inFlags } from './client/flag-words.ts'
-import { LOGIN_OPTIONS, readLogin, SECRET_INSTEAD } from './client/login.ts'
-import { checkServerUrl, type Login, loginCommand } from './client/logins.ts'
-import { headersOf, REACH_OPTIONS, type Reach, readHeaderFile, readReach } from './client/reach.ts'
+import { loadCredentials, SECRET_VARIABLE } from './client/credentials.ts'
+import { withFlags } from './client/flag-text.ts'
+import { createHeaders, HTTP_OPTIONS, type HttpOptions, readHeaderFile, readHttpOptions } from './client/http-flags.ts'
+import { LOGIN_OPTIONS, readLogin, SECRET_ARGUMENT_FIX } from './client/login.ts'
+import { checkServerUrl, type Login, loginCommand } from './client/stored-logins.ts'
 import { type CommandValues, defineCommand, readSeconds } from './command.ts'
 import { type CommandContext, usage } from './context.ts'
 import { Failure } from './proxy/messages.ts'
 import { createIgnoredTools, type Relay, startRelay } from './proxy/relay.ts'
 import { signInFetch } from './proxy/sign-in.ts'
-import { nextEnd } from './serve.ts'
+import { nextInputEnd } from './serve.ts'
 
 const PROXY_OPTIONS = {
   ...LOGIN_OPTIONS,
@@ -32,7 +32,7 @@ const PROXY_OPTIONS = {
     multiple: true,
     help: 'Send the headers in this file, one per line, # for comments; protect it with chmod 600',
   },
-  proxy: { ...REACH_OPTIONS.proxy, help: 'HTTP proxy, or none [HTTPS_PROXY, HTTP_PROXY, NO_PROXY]' },
+  proxy: { ...HTTP_OPTIONS.proxy, help: 'HTTP proxy, or none [HTTPS_PROXY, HTTP_PROXY, NO_PROXY]' },
   transport: {
     choices: ['auto', 'http', 'sse'],
     help: 'Transport; sse is the one of protocol version 2024-11-05 [auto]',
@@ -44,8 +44,8 @@ const PROXY_OPTIONS = {
 export type ProxyValues = CommandValues<typeof PROXY_OPTIONS>
 
 /** Validates the URL; plain HTTP requires `--allow-http`, because traffic could be intercepted. */
-export function readUrl(given: string, { 'allow-http': allowed = false }: ProxyValues): string {
-  const url = checkServerUrl(given)
+export function readUrl(address: string, { 'allow-http': allowed = false }: ProxyValues): string {
+  const url = checkServerUrl(address)
   const { protocol, hostname } = new URL(url)
   if (protocol === 'https:' || isLoopback(hostname) || allowed) return url
   throw usage(`${hostname}: plain http can be read and changed; use https, or --allow-http in a trusted network`)
@@ -53,13 +53,13 @@ export function readUrl(given: string, { 'allow-http': allowed = false }: ProxyV
 
 const SENSITIVE = /^(?:authorization|proxy-authorization|cookie)$|token|secret|key|password|auth/i
 
-function warnOfArgv(header: string, { say }: CommandContext) {
+function warnSensitiveHeader(header: string, { say }: CommandContext) {
   const [name = ''] = header.split(':', 1)
   if (!SENSITIVE.test(name.trim()) || /\$\{/.test(header)) return
   say(`warning: other programs can read --header ${name.trim()}; use \${NAME} from the environment, or --header-file`)
 }
 
-function warnOfMode(file: string, { say }: CommandContext) {
+function warnFileMode(file: string, { say }: CommandContext) {
   const mode = statSync(file, { throwIfNoEntry: false })?.mode ?? 0
   if (process.platform !== 'win32' && (mode & 0o077) !== 0)
     say(`warning: --header-file ${file}: other users can read it; run chmod 600 ${file}`)
@@ -67,12 +67,12 @@ function warnOfMode(file: string, { say }: CommandContext) {
 
 const CONNECT_TIMEOUT = 10_000
 /** Streams can be idle. */
-const PATIENCE = { headersTimeout: 0, bodyTimeout: 0, connect: { timeout: CONNECT_TIMEOUT } }
+const NO_TIMEOUTS = { headersTimeout: 0, bodyTimeout: 0, connect: { timeout: CONNECT_TIMEOUT } }
 
 /** `proxy`: a URL, `none`, or `env` (HTTPS_PROXY, HTTP_PROXY and NO_PROXY; loopback addresses excluded). */
-const createPatientFetch = (proxy = 'env'): typeof fetch =>
+const createBaseFetch = (proxy = 'env'): typeof fetch =>
   fetchThrough(undici =>
-    usesProxy(proxy) ? createProxyDispatcher(undici, proxy, PATIENCE) : new undici.Agent(PATIENCE),
+    usesProxy(proxy) ? createProxyDispatcher(undici, proxy, NO_TIMEOUTS) : new undici.Agent(NO_TIMEOUTS),
   )
 
 const TOO_NEW = 'supports no protocol version that this client supports; update the client'
@@ -103,7 +103,7 @@ function toFailure(error: RemoteError, login: Login, runnable: (text: string) =>
   )
 }
 
-const explainTo =
+const createExplainer =
   (login: Login, { secrets, runnable }: CommandContext) =>
   (thrown: unknown): Failure => {
     if (thrown instanceof Failure) return thrown
@@ -112,7 +112,7 @@ const explainTo =
     const reason = AuthError.is(thrown) ? thrown.code : 'failed'
     return new Failure(
       reason,
-      secrets.scrub(runnable(AuthError.is(explained) ? inFlags(explained) : explained.message)),
+      secrets.scrub(runnable(AuthError.is(explained) ? withFlags(explained) : explained.message)),
       {
         retryable: AuthError.is(thrown) && thrown.retryable,
       },
@@ -120,7 +120,7 @@ const explainTo =
   }
 
 /** Uses a client secret from the environment or a file, because the relay cannot prompt. */
-function withSecret(login: Login, { env }: CommandContext): Login {
+function addSecret(login: Login, { env }: CommandContext): Login {
   const hasSecret = login.secretFile !== undefined || Boolean(env[SECRET_VARIABLE])
   return login.clientId !== undefined && hasSecret ? { ...login, secret: true } : login
 }
@@ -140,26 +140,26 @@ export async function startProxy(
 ): Promise<Relay> {
   const url = readUrl(address, values)
   const { header = [], 'header-file': files = [] } = values
-  for (const one of header) if (!one.startsWith('@')) warnOfArgv(one, context)
-  const { headers, ...given } = readReach(context, values)
-  const paths = files.map(file => resolve(context.cwd, file))
-  for (const path of paths) warnOfMode(path, context)
-  const ofFiles = paths.flatMap(path => readHeaderFile(path, '--header-file', context))
-  const plain: Reach = { ...given, headers: [...ofFiles, ...headers] }
-  const logins = openAccounts(context, plain).logins
+  for (const line of header) if (!line.startsWith('@')) warnSensitiveHeader(line, context)
+  const { headers, ...rest } = readHttpOptions(context, values)
+  const filePaths = files.map(file => resolve(context.cwd, file))
+  for (const path of filePaths) warnFileMode(path, context)
+  const fileHeaders = filePaths.flatMap(path => readHeaderFile(path, '--header-file', context))
+  const http: HttpOptions = { ...rest, headers: [...fileHeaders, ...headers] }
+  const logins = openAccounts(context, http).logins
   const before = await logins.find(url, values.profile)
-  const login = withSecret(readLogin(context, url, values, before, plain), context)
-  const base = createPatientFetch(plain.proxy ?? before?.proxy)
-  const reach: Reach = { ...plain, base }
-  const accounts = openAccounts(context, reach)
+  const login = addSecret(readLogin(context, url, values, before, http), context)
+  const base = createBaseFetch(http.proxy ?? before?.proxy)
+  const httpWithBase: HttpOptions = { ...http, base }
+  const accounts = openAccounts(context, httpWithBase)
   const options = {
-    credentials: recallCredentials(context, login),
+    credentials: loadCredentials(context, login),
     browser: !values['no-browser'],
     timeout: readSeconds('login-timeout', values['login-timeout']),
   }
-  const isOwn = headersOf(context, reach, login).has('authorization')
-  const fetch = isOwn ? accounts.fetchFor(login) : await signInFetch(accounts, login, options)
-  const note = (what: string) => {
+  const isAuthorized = createHeaders(context, httpWithBase, login).has('authorization')
+  const fetch = isAuthorized ? accounts.fetchFor(login) : await signInFetch(accounts, login, options)
+  const debug = (what: string) => {
     if (values.verbose) context.say(what)
   }
   return startRelay(
@@ -168,9 +168,9 @@ export async function startProxy(
       fetch,
       transport: values.transport ?? 'auto',
       timing,
-      note,
+      debug: debug,
       ignored: createIgnoredTools(values['ignore-tool'] ?? []),
-      explain: explainTo(login, context),
+      explain: createExplainer(login, context),
       isFinal: AuthError.is,
       refusedInitialize: () => context.say(`warning: ${login.url} ${TOO_NEW}`),
     },
@@ -183,13 +183,13 @@ export const proxyCommand = defineCommand({
   example: 'https://mcp.example/mcp',
   positionals: ['URL'],
   options: PROXY_OPTIONS,
-  instead: SECRET_INSTEAD,
+  instead: SECRET_ARGUMENT_FIX,
   notes: `For desktop clients: "command": "mcp-host", "args": ["proxy", "https://example.com/mcp"].
 proxy uses the login of \`mcp-host login\`, which is stored encrypted. Without a browser, clients get an error that names \`mcp-host login URL\`.`,
-  async run(values, [given = ''], context) {
+  async run(values, [address = ''], context) {
     const { process: events, stdin: input } = context
-    const relay = await startProxy(context, given, values, { input, output: context.stdout })
-    void nextEnd(context).then(relay.end)
+    const relay = await startProxy(context, address, values, { input, output: context.stdout })
+    void nextInputEnd(context).then(relay.end)
     // An unexpected failure of one message must not end the others.
     events.on('unhandledRejection', error => context.say(`unexpected: ${errorText(error)}`))
     await relay.ended

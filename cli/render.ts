@@ -56,14 +56,14 @@ export function withFrames(error: unknown, text: string, { isTTY }: CommandOutpu
   if (!(error instanceof ConfigError) || isTTY !== true) return text
   const [only] = error.problems
   if (error.problems.length === 1 && only && 'text' in only) return text + codeFrame(only)
-  return error.problems.slice(0, MAX_FRAMES).reduce((shown, told) => {
-    const own = formatProblems([told])
-    return shown.replace(own, () => own + codeFrame(told))
+  return error.problems.slice(0, MAX_FRAMES).reduce((shown, reported) => {
+    const own = formatProblems([reported])
+    return shown.replace(own, () => own + codeFrame(reported))
   }, text)
 }
 
 /** A config problem or a warning. */
-export interface Reported extends SourceLocation {
+export interface ReportedProblem extends SourceLocation {
   readonly severity: 'error' | 'warning'
   readonly code?: string
   readonly path?: string
@@ -84,7 +84,7 @@ function valueText(value: unknown): string {
     .join('; ')
 }
 
-export function describeWarning({ code, message, details: { plugin, fix, ...about } = {}, ...place }: Reported) {
+export function describeWarning({ code, message, details: { plugin, fix, ...about } = {}, ...place }: ReportedProblem) {
   const facts = Object.entries(about).map(([name, value]) => `${name} ${valueText(value)}`)
   const where = formatLocation(place)
   const whose = plugin === undefined ? '' : `plugins.${plugin}: `
@@ -114,7 +114,7 @@ export const wrapLines = (text: string, width?: number): string =>
     .join('\n')
 
 /** The minimum width of a wrapped right column; with less space the text starts on its own line. */
-export const LEAST_TEXT = 36
+export const MIN_TEXT = 36
 const INDENT = 8
 
 /** A shell command, wrapped with backslashes. Commands with quotes stay on one line. */
@@ -124,34 +124,34 @@ export function commandLines(command: string, width: number): string[] {
 }
 
 /** Two columns, the right one wrapped at `width` unless it is a list of lines. */
-export function columns(
+export function formatColumns(
   rows: ReadonlyArray<readonly [string, string | readonly string[]]>,
   width = Number.POSITIVE_INFINITY,
 ): string {
-  const left = rows.reduce((most, [name]) => Math.max(most, Math.min(name.length, 100)), 0)
-  const room = width - left - 4
-  const isNarrow = room < LEAST_TEXT
+  const left = rows.reduce((max, [name]) => Math.max(max, Math.min(name.length, 100)), 0)
+  const space = width - left - 4
+  const isNarrow = space < MIN_TEXT
   const lines = rows.flatMap(([name, text]) => {
-    const wrap = (most: number) => (typeof text === 'string' ? wrapText(text, most) : text)
+    const wrap = (max: number) => (typeof text === 'string' ? wrapText(text, max) : text)
     if (isNarrow) return [`  ${name}`, ...wrap(width - INDENT).map(line => ' '.repeat(INDENT) + line)]
-    return wrap(room).map((line, index) => `  ${(index === 0 ? name : '').padEnd(left)}  ${line}`)
+    return wrap(space).map((line, index) => `  ${(index === 0 ? name : '').padEnd(left)}  ${line}`)
   })
   return lines.map(line => line.trimEnd()).join('\n')
 }
 
 export type Cell = string | number | undefined
 
-const LEAST_WIDTH = 8
+const MIN_WIDTH = 8
 
 function isNumeric(texts: readonly string[]): boolean {
   const known = texts.filter(text => text !== '-')
   return known.length > 0 && known.every(text => /^[\d.]{1,12}(?: %)?$/.test(text))
 }
 
-function narrow(widths: number[], mayShrink: readonly boolean[], most: number): void {
-  while (widths.reduce((sum, width) => sum + width, 0) > most) {
+function narrow(widths: number[], mayShrink: readonly boolean[], max: number): void {
+  while (widths.reduce((sum, width) => sum + width, 0) > max) {
     const widest = Math.max(...widths.filter((_, column) => mayShrink[column]), 0)
-    if (widest <= LEAST_WIDTH) return
+    if (widest <= MIN_WIDTH) return
     widths[widths.findIndex((width, column) => mayShrink[column] && width === widest)] = widest - 1
   }
 }
@@ -169,7 +169,7 @@ export function tableLines(
   const body = rows.map(row => row.map(cell => (cell === undefined ? '-' : printable(String(cell), 2_000))))
   const numeric = head.map((_, column) => isNumeric(body.map(row => row[column] ?? '')))
   const all = head.some(title => title !== '') ? [head, ...body] : body
-  const widths = head.map((_, column) => all.reduce((most, row) => Math.max(most, row[column]?.length ?? 0), 0))
+  const widths = head.map((_, column) => all.reduce((max, row) => Math.max(max, row[column]?.length ?? 0), 0))
   narrow(
     widths,
     numeric.map(one => !one),

@@ -6,7 +6,7 @@ import { printable } from '../client/text.ts'
 import { errorText } from '../core/http/errors.ts'
 import { type CommandValues, defineCommand } from './command.ts'
 import { type CommandContext, usage } from './context.ts'
-import { takeLines } from './report/log-lines.ts'
+import { forEachLine } from './report/log-lines.ts'
 import { type Report, Tally, type Window } from './report/tally.ts'
 import { reportText } from './report/text.ts'
 import { jsonText } from './text.ts'
@@ -21,19 +21,19 @@ const OPTIONS = {
 const UNITS: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000 }
 const DAY = 86_400_000
 
-function readWhen(option: string, given: string, now: number): number {
+function readTime(option: string, given: string, now: number): number {
   const [, amount, unit = ''] = /^(\d{1,6}(?:\.\d+)?)([smhdw])$/.exec(given) ?? []
   const size = UNITS[unit]
   if (amount !== undefined && size !== undefined) return now - Number(amount) * size
-  const at = /^\d{4}-\d\d-\d\d/.test(given) ? Date.parse(given) : Number.NaN
-  if (!Number.isNaN(at)) return at
+  const time = /^\d{4}-\d\d-\d\d/.test(given) ? Date.parse(given) : Number.NaN
+  if (!Number.isNaN(time)) return time
   throw usage(`--${option} is no time: give a duration such as 24h or 7d, or a time such as 2026-11-22T15:00Z`)
 }
 
 function readWindow({ since, until }: CommandValues<typeof OPTIONS>, now: number): Window {
   const window = {
-    since: since === undefined ? -Infinity : readWhen('since', since, now),
-    until: until === undefined ? Infinity : readWhen('until', until, now),
+    since: since === undefined ? -Infinity : readTime('since', since, now),
+    until: until === undefined ? Infinity : readTime('until', until, now),
     future: now + DAY,
   }
   if (window.since >= window.until) throw usage('--since is not before --until: exchange them')
@@ -41,8 +41,8 @@ function readWindow({ since, until }: CommandValues<typeof OPTIONS>, now: number
 }
 
 function readTop(given = '10'): number {
-  const most = Number(given)
-  if (Number.isInteger(most) && most >= 1 && most <= 1_000) return most
+  const max = Number(given)
+  if (Number.isInteger(max) && max >= 1 && max <= 1_000) return max
   throw usage('--top is a number of rows, 1 to 1000')
 }
 
@@ -67,7 +67,7 @@ async function expandFolders(sources: readonly string[], cwd: string): Promise<s
 async function reportOnLogs(
   sources: readonly string[],
   window: Window,
-  most: number,
+  max: number,
   { stdin, cwd }: CommandContext,
 ): Promise<Report> {
   const tally = new Tally(window)
@@ -78,7 +78,7 @@ async function reportOnLogs(
     let lines = 0
     const stream = source === '-' ? stdin : createReadStream(resolve(cwd, source))
     try {
-      await takeLines(stream, line => {
+      await forEachLine(stream, line => {
         lines++
         tally.line(line)
       })
@@ -92,10 +92,10 @@ async function reportOnLogs(
       notes.push(`${printable(name)} is truncated (${errorText(cause)}); the readable part is counted`)
     }
   }
-  return tally.report(most, notes)
+  return tally.report(max, notes)
 }
 
-function whyNothing({ outside, future, skipped }: Report['lines']): string {
+function emptyReason({ outside, future, skipped }: Report['lines']): string {
   if (outside > 0) return `${outside} lines are outside of --since and --until`
   if (future > 0) return `${future} lines have times in the future; check the clock of the machine that wrote them`
   if (skipped === 0) return 'it contains no requests'
@@ -110,11 +110,11 @@ export const reportCommand = defineCommand({
   notes: `FILE is an access log or audit file in JSON lines, optionally compressed with gzip; - reads stdin. For a folder, report reads its *.log and *.jsonl files, including rotated files. Times are in UTC.`,
   async run(values, sources, context) {
     const { stdout, stderr, secrets } = context
-    const most = readTop(values.top)
+    const max = readTop(values.top)
     if (sources.filter(source => source === '-').length > 1) throw usage('- (stdin) can be given only once')
-    const report = await reportOnLogs(sources, readWindow(values, Date.now()), most, context)
+    const report = await reportOnLogs(sources, readWindow(values, Date.now()), max, context)
     const isEmpty = report.lines.counted === 0 && report.requests === 0
-    if (isEmpty) stderr.write(`mcp-host: nothing was counted: ${whyNothing(report.lines)}\n`)
+    if (isEmpty) stderr.write(`mcp-host: nothing was counted: ${emptyReason(report.lines)}\n`)
     const text = values.json ? jsonText(report) : reportText(report, stdout.columns ?? 120)
     if (values.json || !isEmpty) context.print(secrets.scrub(text))
     return isEmpty ? 1 : 0

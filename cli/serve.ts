@@ -24,7 +24,7 @@ export function nextSignal(events: ProcessEvents, ...signals: NodeJS.Signals[]):
 }
 
 /** Resolves at the first signal that ends a stdio server; exits at the second one. */
-export async function nextEnd({ process: events, exit }: Pick<CommandContext, 'process' | 'exit'>): Promise<void> {
+export async function nextInputEnd({ process: events, exit }: Pick<CommandContext, 'process' | 'exit'>): Promise<void> {
   const ENDING = ['SIGTERM', 'SIGINT', 'SIGHUP'] as const
   await nextSignal(events, ...ENDING)
   void nextSignal(events, ...ENDING).then(() => exit(1))
@@ -37,10 +37,10 @@ export interface Served {
 
 /** Logs the first failed write to stdout and continues; a closed reader is ignored. */
 export function surviveStdout(log: Pick<Logger, 'warn'>, { stdout }: Pick<CommandContext, 'stdout'>): void {
-  let told = false
+  let isReported = false
   stdout.on('error', ({ code, message }: NodeJS.ErrnoException) => {
-    if (told || code === 'EPIPE') return
-    told = true
+    if (isReported || code === 'EPIPE') return
+    isReported = true
     log.warn({ code: 'MH3104', problem: message }, 'Cannot write to stdout. Further output is lost.')
   })
 }
@@ -59,7 +59,7 @@ export async function serve(
     const loaded = await readConfig({ config }, context)
     const { file } = loaded
     log.directory = dirname(file)
-    const frozenTo = frozen && (await import('./lock.ts')).holdTo(file, lock, context)
+    const frozenTo = frozen && (await import('./lock.ts')).requireLock(file, lock, context)
     host = await hostOfConfig(loaded, log, { ...options, ...frozenTo })
     await host.listen()
     return { host, file }
@@ -96,7 +96,7 @@ export async function reloadConfig({ host, config, env, cwd }: ReloadSettings): 
 }
 
 /** Returns a function that runs the task. Runs do not overlap. Calls before the next run starts share this run. */
-export function oneAtATime(task: () => Promise<void>): () => Promise<void> {
+export function serialize(task: () => Promise<void>): () => Promise<void> {
   let running: Promise<void> | undefined
   let next: Promise<void> | undefined
   async function run(before: Promise<void> | undefined) {

@@ -5,8 +5,8 @@ import type { Host } from '../core/host.ts'
 import type { RouteSummary } from '../core/mcp/route-summary.ts'
 import { MODERN_REVISION } from '../core/transport.ts'
 import { type CommandContext, type Starter, selfCommand } from './context.ts'
-import { columns, commandLines, tableLines } from './render.ts'
-import { counted, shellWord } from './text.ts'
+import { commandLines, formatColumns, tableLines } from './render.ts'
+import { countText, shellWord } from './text.ts'
 import { version } from './version.ts'
 
 function describeRevisions({ revisions, stateless }: RouteSummary): string {
@@ -18,7 +18,7 @@ function describeRevisions({ revisions, stateless }: RouteSummary): string {
 
 /** Lists the tools of a route, and the toolsets whose tools are not known yet. */
 function describeTools({ tools, sources }: RouteSummary): string {
-  const count = counted(tools, 'tool')
+  const count = countText(tools, 'tool')
   const unknown = sources.flatMap(({ toolset, isEmpty }) => (isEmpty ? toolset : []))
   if (unknown.length === 0) return count
   return tools === 0 ? `tools of ${unknown.join(', ')}` : `${count}, and those of ${unknown.join(', ')}`
@@ -114,7 +114,7 @@ export const configLine = (file: string, cwd: string): string => `config ${short
 
 const processLines = ({ primary, workers }: NonNullable<PageOptions['processes']>): string[] => [
   '',
-  `${counted(workers.length, 'worker')}: pid ${workers.join(', ')}`,
+  `${countText(workers.length, 'worker')}: pid ${workers.join(', ')}`,
   `primary: pid ${primary}; SIGHUP reloads the config, SIGTERM stops`,
 ]
 
@@ -135,8 +135,8 @@ export function startPage(
   return [
     `  mcp-host ${version}   ready in ${process.uptime().toFixed(1)} s   ${configLine(file, context.cwd)}`,
     '',
-    columns([...addressRows(routes), ...loginRows(routes), ...sourceRows(routes)], width),
-    ...(actions.length > 0 ? ['', columns(actions, width)] : []),
+    formatColumns([...addressRows(routes), ...loginRows(routes), ...sourceRows(routes)], width),
+    ...(actions.length > 0 ? ['', formatColumns(actions, width)] : []),
     ...(processes ? processLines(processes) : []),
     ...(isTTY ? [''] : ['', `listening on ${url}`]),
   ].join('\n')

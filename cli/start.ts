@@ -16,10 +16,10 @@ import {
   logReload,
   nextSignal,
   onCrash,
-  oneAtATime,
   type ReloadSettings,
   reloadConfig,
   type ServeSettings,
+  serialize,
   serve,
   surviveRejections,
   surviveStdout,
@@ -27,7 +27,7 @@ import {
 import { startPage } from './start-page.ts'
 
 /** Sets the role of the plugin `tasks` of a config or route. Returns the same value without this plugin. */
-function withRole<Owner>(owner: Owner, role: string): Owner {
+function applyRole<Owner>(owner: Owner, role: string): Owner {
   const plugins = isObject(owner) ? owner['plugins'] : undefined
   const tasks = isObject(plugins) ? plugins['tasks'] : undefined
   if (!isObject(tasks)) return owner
@@ -35,14 +35,14 @@ function withRole<Owner>(owner: Owner, role: string): Owner {
   return { ...owner, plugins: { ...(plugins as object), tasks: changed } }
 }
 
-function roleOf(role: NonNullable<StartOptions['role']>): (loaded: LoadedConfig) => LoadedConfig {
+function readRole(role: NonNullable<StartOptions['role']>): (loaded: LoadedConfig) => LoadedConfig {
   return loaded => {
     const { config } = loaded
     if (!isObject(config)) return loaded
-    const written = Object.entries(isObject(config['routes']) ? config['routes'] : {})
-    const routes = written.map(([path, route]) => [path, withRole(route, role)] as const)
-    const changed = withRole(config, role)
-    if (changed === config && routes.every(([, route], index) => route === written[index]?.[1]))
+    const configured = Object.entries(isObject(config['routes']) ? config['routes'] : {})
+    const routes = configured.map(([path, route]) => [path, applyRole(route, role)] as const)
+    const changed = applyRole(config, role)
+    if (changed === config && routes.every(([, route], index) => route === configured[index]?.[1]))
       throw usage(`--role ${role} requires the plugin "tasks". Add plugins: { tasks: {} }, or omit --role.`)
     return { ...loaded, config: { ...changed, ...(routes.length > 0 && { routes: Object.fromEntries(routes) }) } }
   }
@@ -63,31 +63,31 @@ async function drain(host: Host, why: NodeJS.Signals | 'crash', context: Command
 
 /** SIGHUP: a reload request, or the terminal was closed. */
 function onHangUp(log: Logger, context: CommandContext, link: OperatorLink) {
-  const atTerminal = hasTerminal()
-  let isAsked = false
-  const gone = new Promise<'SIGHUP'>(resolve => {
+  const isTerminal = hasTerminal()
+  let isRequested = false
+  const hangUp = new Promise<'SIGHUP'>(resolve => {
     context.process.on('SIGHUP', () => {
-      isAsked = true
-      if (atTerminal && !hasTerminal()) resolve('SIGHUP')
+      isRequested = true
+      if (isTerminal && !hasTerminal()) resolve('SIGHUP')
       else void link.reload?.()
     })
   })
   return {
-    gone,
+    hangUp: hangUp,
     reloadWith(settings: ReloadSettings): void {
-      link.reload = oneAtATime(async () => {
+      link.reload = serialize(async () => {
         const reloaded = await reloadConfig(settings)
         logReload(reloaded, log)
         link.noteReload(reloaded)
       })
-      if (isAsked) void link.reload()
+      if (isRequested) void link.reload()
     },
   }
 }
 
 function settingsOf({ role, frozen = false, lock, ...options }: StartOptions): ServeSettings {
   const listening = listenOn(options)
-  const withRoleOf = role === undefined ? undefined : roleOf(role)
+  const withRoleOf = role === undefined ? undefined : readRole(role)
   return {
     frozen,
     adapt: loaded => listening(withRoleOf?.(loaded) ?? loaded),
@@ -95,13 +95,13 @@ function settingsOf({ role, frozen = false, lock, ...options }: StartOptions): S
   }
 }
 
-async function serveAlone(options: StartOptions, context: CommandContext): Promise<number> {
+async function serveSingle(options: StartOptions, context: CommandContext): Promise<number> {
   let listening = false
   const log = openLog(options, context, { delaysWarnings: true })
   surviveStdout(log, context)
   const link = createOperatorLink(context, options.lock)
-  const { gone, reloadWith } = onHangUp(log, context, link)
-  const signalled = Promise.race([nextSignal(context.process, ...ENDING), gone]).then(signal => {
+  const { hangUp, reloadWith } = onHangUp(log, context, link)
+  const signalled = Promise.race([nextSignal(context.process, ...ENDING), hangUp]).then(signal => {
     // Before listening there is nothing to drain, and a hanging startup must also end.
     if (!listening) context.exit(1)
     return signal
@@ -126,7 +126,7 @@ export async function start(options: StartOptions, context: CommandContext): Pro
   if (options.lock !== undefined && !options.frozen) {
     throw usage('--lock requires --frozen')
   }
-  if (options.workers === undefined) return serveAlone(options, context)
+  if (options.workers === undefined) return serveSingle(options, context)
   const count = readWorkers(options.workers)
   const { default: cluster } = await import('node:cluster')
   if (!cluster.isWorker) {

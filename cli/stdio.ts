@@ -9,14 +9,14 @@ import { createStdioTransport, type StdioEnds } from '../plugins/transport-stdio
 import { CONFIG_OPTION, defineCommand, LOG_OPTIONS } from './command.ts'
 import { usage } from './context.ts'
 import { openLog } from './log.ts'
-import { nextEnd, onCrash, surviveRejections } from './serve.ts'
+import { nextInputEnd, onCrash, surviveRejections } from './serve.ts'
 
 const NAME = 'transport-stdio'
-const OVER_HTTP = ['transport-streamable', 'transport-sse']
+const HTTP_PLUGINS = ['transport-streamable', 'transport-sse']
 
 function withoutHttp(plugins: unknown): unknown {
   if (!isObject(plugins)) return plugins
-  return Object.fromEntries(Object.entries(plugins).filter(([name]) => !OVER_HTTP.includes(name)))
+  return Object.fromEntries(Object.entries(plugins).filter(([name]) => !HTTP_PLUGINS.includes(name)))
 }
 
 function withStdio(config: unknown, transport: ReturnType<typeof createStdioTransport>): unknown {
@@ -51,7 +51,7 @@ async function stdioHostOf({ config, cwd }: StdioSettings, log: Logger) {
   return { host, transport }
 }
 
-interface ServedPlace {
+interface StdioRoute {
   readonly path: string
   readonly params: Readonly<Record<string, string>>
 }
@@ -60,13 +60,13 @@ interface ServedPlace {
  * Finds a route by its configured path, or by a path such as `/t/clock` of `/t/:category?`. Default: the only route. Throws a
  * StartError that lists the routes.
  */
-function findPlace({ host, transport }: StdioHost, asked: string | undefined): ServedPlace {
+function findRoute({ host, transport }: StdioHost, asked: string | undefined): StdioRoute {
   const paths = host.routes.map(({ path }) => path)
   const known = `there ${paths.length === 1 ? 'is' : 'are'}: ${paths.join(', ')}`
   if (asked === undefined && paths.length > 1)
     throw usage(`the config has several routes; select one with --route; ${known}`)
-  const [only = '/'] = paths
-  const wanted = asked ?? only
+  const [single = '/'] = paths
+  const wanted = asked ?? single
   const address = wanted.replace(/\/:\w+\?$/, '') || '/'
   if (address.includes('/:')) {
     const url = host.routes.find(({ path }) => path === wanted)?.url
@@ -91,8 +91,8 @@ function refused(path: string, thrown: unknown): unknown {
   return usage(`routes['${path}'] refuses this client: ${thrown.message}; ${fix}`, thrown)
 }
 
-function onPlace<Value>(made: StdioHost, route: string | undefined, act: (place: ServedPlace) => Value): Value {
-  const place = findPlace(made, route)
+function withRoute<Value>(stdioHost: StdioHost, route: string | undefined, act: (place: StdioRoute) => Value): Value {
+  const place = findRoute(stdioHost, route)
   try {
     return act(place)
   } catch (thrown) {
@@ -101,23 +101,23 @@ function onPlace<Value>(made: StdioHost, route: string | undefined, act: (place:
 }
 
 export async function checkStdio(settings: StdioSettings, log: Logger): Promise<void> {
-  const made = await stdioHostOf(settings, log)
+  const stdioHost = await stdioHostOf(settings, log)
   try {
-    onPlace(made, settings.route, ({ path, params }) => made.transport.admit(path, params))
+    withRoute(stdioHost, settings.route, ({ path, params }) => stdioHost.transport.admit(path, params))
   } finally {
-    await made.host.close({ grace: 0 })
+    await stdioHost.host.close({ grace: 0 })
   }
 }
 
 /** Throws a StartError before any input is read. */
 export async function serveStdio(settings: StdioSettings, ends: StdioEnds, log: Logger) {
   const { route } = settings
-  const made = await stdioHostOf(settings, log)
-  const { host, transport } = made
+  const stdioHost = await stdioHostOf(settings, log)
+  const { host, transport } = stdioHost
   try {
-    findPlace(made, route)
+    findRoute(stdioHost, route)
     await host.start()
-    const line = onPlace(made, route, ({ path, params }) => transport.connect(path, params, ends))
+    const line = withRoute(stdioHost, route, ({ path, params }) => transport.connect(path, params, ends))
     return {
       ended: line.ended,
       async close(): Promise<void> {
@@ -145,7 +145,7 @@ plugins['transport-stdio'].user in the config sets the caller; default: anonymou
     const { process: events, stdin: input, cwd } = context
     const output = context.stdout
     let serving = false
-    const ending = nextEnd(context).then(() => {
+    const end = nextInputEnd(context).then(() => {
       if (!serving) context.exit(1)
     })
     const log = openLog(logging, context)
@@ -153,7 +153,7 @@ plugins['transport-stdio'].user in the config sets the caller; default: anonymou
     serving = true
     surviveRejections(log, events)
     const crashed = new Promise<'crash'>(resolve => onCrash(log, events, () => resolve('crash')))
-    const why = await Promise.race([served.ended, ending, crashed])
+    const why = await Promise.race([served.ended, end, crashed])
     await served.close()
     await log.flush()
     return why === 'crash' ? 1 : 0

@@ -4,31 +4,31 @@ import { printable } from '../client/text.ts'
 import type { JsonObject } from '../core/index.ts'
 import { isObject, StartError } from '../core/plugin.ts'
 import { RemoteError } from '../remote/index.ts'
-import { SERVER_OPTIONS, type ServerWork, TIMEOUT_OPTION, untilNextPoll, withServer } from './client/with-server.ts'
+import { SERVER_OPTIONS, type ServerWork, TIMEOUT_OPTION, waitForNextPoll, withServer } from './client/with-server.ts'
 import { defineCommand } from './command.ts'
 import { type CommandContext, usage } from './context.ts'
-import { isDeeper } from './lock/lock-file.ts'
+import { isTooDeep } from './lock/lock-file.ts'
 import { tableLines } from './render.ts'
 import { jsonText, serverText } from './text.ts'
 
 const MAX_LEVELS = 200
-const MOST_LISTED = 1_000
-const ENDS = ['completed', 'failed', 'cancelled']
+const MAX_LISTED = 1_000
+const FINAL_STATUSES = ['completed', 'failed', 'cancelled']
 
-const cells = (task: JsonObject, names: readonly string[]) =>
+const formatCells = (task: JsonObject, names: readonly string[]) =>
   names.map(name => (typeof task[name] === 'string' ? task[name] : undefined))
 
-async function listTasks(ask: AskTasks): Promise<JsonObject[]> {
+async function listTasks(request: TaskRequest): Promise<JsonObject[]> {
   const found: JsonObject[] = []
   for (let cursor: JsonObject[string] | undefined; ; ) {
-    const page = await ask('io.mcp-host/tasks/list', cursor === undefined ? {} : { cursor })
+    const page = await request('io.mcp-host/tasks/list', cursor === undefined ? {} : { cursor })
     const { tasks, nextCursor } = page
     if (!Array.isArray(tasks)) throw new StartError('MH3211', 'the server answered without `tasks`')
-    for (const task of tasks.slice(0, MOST_LISTED - found.length)) {
+    for (const task of tasks.slice(0, MAX_LISTED - found.length)) {
       if (!isObject(task)) throw new StartError('MH3211', 'the server sent a task that is not an object')
       found.push(task as JsonObject)
     }
-    if (nextCursor === undefined || tasks.length === 0 || found.length >= MOST_LISTED) return found
+    if (nextCursor === undefined || tasks.length === 0 || found.length >= MAX_LISTED) return found
     cursor = nextCursor
   }
 }
@@ -36,42 +36,42 @@ async function listTasks(ask: AskTasks): Promise<JsonObject[]> {
 function show(tasks: readonly JsonObject[], json: boolean, context: CommandContext) {
   if (json) return context.print(jsonText(tasks))
   if (tasks.length === 0) return context.print('no tasks; anonymous callers cannot list theirs')
-  const rows = tasks.map(task => cells(task, ['taskId', 'tool', 'status', 'createdAt', 'statusMessage']))
+  const rows = tasks.map(task => formatCells(task, ['taskId', 'tool', 'status', 'createdAt', 'statusMessage']))
   const head = ['task', 'tool', 'status', 'created', 'says']
   context.print(tableLines(head, rows, context.stdout.columns ?? 160).join('\n'))
 }
 
-async function follow(
-  ask: AskTasks,
+async function followTask(
+  request: TaskRequest,
   taskId: string,
   { json, signal, context }: { json: boolean; signal: AbortSignal; context: CommandContext },
 ): Promise<void> {
   let last = ''
   for (;;) {
-    const task = await ask('tasks/get', { taskId })
-    const { _meta, resultType: _, ...shown } = task
-    const now = JSON.stringify(shown)
+    const task = await request('tasks/get', { taskId })
+    const { _meta, resultType: _, ...lastLine } = task
+    const now = JSON.stringify(lastLine)
     if (now !== last) {
-      const line = cells(task, ['lastUpdatedAt', 'status', 'statusMessage']).flatMap(word =>
+      const line = formatCells(task, ['lastUpdatedAt', 'status', 'statusMessage']).flatMap(word =>
         word === undefined ? [] : serverText(word),
       )
-      const over = task['result'] ?? task['error'] ?? task['inputRequests']
-      context.print(json ? now : [line.join('  '), ...(over === undefined ? [] : [jsonText(over)])].join('\n'))
+      const isFinal = task['result'] ?? task['error'] ?? task['inputRequests']
+      context.print(json ? now : [line.join('  '), ...(isFinal === undefined ? [] : [jsonText(isFinal)])].join('\n'))
     }
     last = now
-    if (ENDS.includes(String(task['status']))) return
-    await untilNextPoll(task, signal)
+    if (FINAL_STATUSES.includes(String(task['status']))) return
+    await waitForNextPoll(task, signal)
   }
 }
 
-type AskTasks = (method: string, params: JsonObject) => Promise<JsonObject>
+type TaskRequest = (method: string, params: JsonObject) => Promise<JsonObject>
 
-const askOf =
-  ({ server, signal, postpone }: ServerWork): AskTasks =>
+const createRequester =
+  ({ server, signal, postpone }: ServerWork): TaskRequest =>
   async (method, params) => {
     const result = await server.request(method, params, { signal, timeout: 0, maxTime: 0 })
     postpone()
-    if (isDeeper(result, MAX_LEVELS))
+    if (isTooDeep(result, MAX_LEVELS))
       throw new StartError('MH3210', 'the response of the server is nested too deeply to print')
     return result
   }
@@ -99,11 +99,11 @@ export const tasksCommand = defineCommand({
     const { follow: followed, cancel: cancelled, json = false } = values
     if (followed !== undefined && cancelled !== undefined) throw usage('--follow and --cancel exclude each other')
     await withServer(context, url, values, async server => {
-      const ask = askOf(server)
+      const request = createRequester(server)
       try {
-        if (followed !== undefined) return await follow(ask, followed, { json, signal: server.signal, context })
-        if (cancelled === undefined) return show(await listTasks(ask), json, context)
-        await ask('tasks/cancel', { taskId: cancelled })
+        if (followed !== undefined) return await followTask(request, followed, { json, signal: server.signal, context })
+        if (cancelled === undefined) return show(await listTasks(request), json, context)
+        await request('tasks/cancel', { taskId: cancelled })
         context.print(json ? '{}' : `cancelled ${printable(cancelled)}`)
       } catch (error) {
         throw withHint(error)

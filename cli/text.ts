@@ -34,7 +34,7 @@ export const localTime = (at: number): string =>
   new Date(at).toLocaleString('sv', { dateStyle: 'short', timeStyle: 'short' })
 
 /** Such as `1 client` or `2 clients`. */
-export const counted = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? '' : 's'}`
+export const countText = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? '' : 's'}`
 
 /** Indented JSON. JSON.stringify does not escape C1 controls and direction marks. */
 export const jsonText = (value: unknown): string => printableLines(JSON.stringify(value, undefined, 2))

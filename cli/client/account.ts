@@ -10,48 +10,48 @@ import type { TokenContainer } from '../../client/stores.ts'
 import { defined } from '../../client/text.ts'
 import { createCacheKey, secretsIn } from '../../client/token-store.ts'
 import type { CommandContext } from '../context.ts'
-import { type Credentials, recallCredentials } from './credentials.ts'
-import { createLogins, type Login, tokenDirectory } from './logins.ts'
-import { createReachingFetch, type Reach } from './reach.ts'
+import { type Credentials, loadCredentials } from './credentials.ts'
+import { createLoginFetch, type HttpOptions } from './http-flags.ts'
+import { createLogins, type Login, tokenDirectory } from './stored-logins.ts'
 import { step } from './terminal.ts'
 
 export type Accounts = ReturnType<typeof openAccounts>
 
-const DIRECTLY: Reach = { headers: [], headerFiles: [], proxy: undefined }
+const DIRECT: HttpOptions = { headers: [], headerFiles: [], proxy: undefined }
 
-function watched(cache: FileTokenCache, { secrets }: CommandContext): FileTokenCache {
-  const tell = (tokens: TokenContainer | undefined) => secrets.add(...secretsIn(tokens))
+function trackSecrets(cache: FileTokenCache, { secrets }: CommandContext): FileTokenCache {
+  const track = (tokens: TokenContainer | undefined) => secrets.add(...secretsIn(tokens))
   return {
     ...cache,
     async getTokens(context) {
       const tokens = await cache.getTokens(context)
-      tell(tokens)
+      track(tokens)
       return tokens
     },
     storeTokens(tokens, context) {
-      tell(tokens)
+      track(tokens)
       return cache.storeTokens(tokens, context)
     },
   }
 }
 
-export function openAccounts(context: CommandContext, reach: Reach = DIRECTLY) {
+export function openAccounts(context: CommandContext, http: HttpOptions = DIRECT) {
   const { env } = context
   const directory = tokenDirectory(env)
   const key = env['MCP_HOST_TOKEN_KEY']
   const logins = createLogins(directory)
   return {
     context,
-    cache: watched(createFileTokenCache(directory, key ? { key } : {}), context),
+    cache: trackSecrets(createFileTokenCache(directory, key ? { key } : {}), context),
     logins,
-    fetchFor: (login: Login): typeof fetch => createReachingFetch(context, reach, login),
-    async recall(url: string, profile: string | undefined): Promise<Login> {
+    fetchFor: (login: Login): typeof fetch => createLoginFetch(context, http, login),
+    async load(url: string, profile: string | undefined): Promise<Login> {
       return (await logins.find(url, profile)) ?? { v: 1, url, profile, grant: 'authorization_code' }
     },
   }
 }
 
-const grantOf = ({ grant }: Login, context: Pick<CommandContext, 'say'>): Grant =>
+const toGrant = ({ grant }: Login, context: Pick<CommandContext, 'say'>): Grant =>
   grant !== 'device'
     ? { type: grant }
     : {
@@ -65,22 +65,22 @@ const grantOf = ({ grant }: Login, context: Pick<CommandContext, 'say'>): Grant 
 
 const SILENT = { say: () => undefined }
 
-export const keyOf = (login: Login): Promise<string> =>
+export const loginKey = (login: Login): Promise<string> =>
   createCacheKey({
     serverUrl: login.url,
     profile: login.profile,
     clientId: login.clientId,
     clientMetadataDocumentUri: login.clientMetadataDocumentUri,
-    grant: grantOf(login, SILENT),
+    grant: toGrant(login, SILENT),
   } as Parameters<typeof createCacheKey>[0])
 
 export async function loginsByKey({ logins }: Accounts): Promise<ReadonlyMap<string, Login>> {
   const all = await logins.list()
-  return new Map(await Promise.all(all.map(async login => [await keyOf(login), login] as const)))
+  return new Map(await Promise.all(all.map(async login => [await loginKey(login), login] as const)))
 }
 
 export const readTokens = async ({ cache }: Accounts, login: Login): Promise<TokenContainer | undefined> =>
-  cache.getTokens({ key: await keyOf(login) })
+  cache.getTokens({ key: await loginKey(login) })
 
 type OpenOptions = Pick<
   ClientOAuthOptions,
@@ -91,19 +91,19 @@ export async function openAuthFetch(
   accounts: Accounts,
   login: Login,
   options: OpenOptions,
-  credentials: Credentials = recallCredentials(accounts.context, login),
+  credentials: Credentials = loadCredentials(accounts.context, login),
   platform: Platform = {},
 ): Promise<AuthFetch> {
   const { url, profile, clientId, clientMetadataDocumentUri, scopes } = login
   // A client registration is valid for one redirect URI only, even without a redirect.
   const tokens = await readTokens(accounts, login)
-  const registered = tokens?.registration?.redirectUri
+  const redirectRegistered = tokens?.registration?.redirectUri
   // Logins stored by earlier versions have no issuer, but their tokens have.
   const clientIssuer = login.clientIssuer ?? (credentials.clientSecret && tokens?.authorizationServer)
-  const redirectUri = options.redirectUri ?? (login.grant === 'authorization_code' ? registered : undefined)
+  const redirectUri = options.redirectUri ?? (login.grant === 'authorization_code' ? redirectRegistered : undefined)
   return createAuthFetchOn(platform, {
     serverUrl: url,
-    grant: grantOf(login, accounts.context),
+    grant: toGrant(login, accounts.context),
     tokenCache: accounts.cache,
     fetch: accounts.fetchFor(login),
     dynamicClientRegistration: { clientName: 'mcp-host' },

@@ -10,11 +10,11 @@ import { type Connection, type Progress, RemoteError } from '../../remote/index.
 import { defineCommand } from '../command.ts'
 import type { CommandContext } from '../context.ts'
 import { jsonText, serverText, shellWord } from '../text.ts'
-import { type ListedTool, readList, repairResult } from './answers.ts'
 import { readElicitation } from './elicit.ts'
+import { type ListedTool, readList, repairResult } from './responses.ts'
 import { createProgressLine } from './terminal.ts'
 import { readToolArguments } from './tool-arguments.ts'
-import { SERVER_OPTIONS, type ServerWork, TIMEOUT_OPTION, untilNextPoll, withServer } from './with-server.ts'
+import { SERVER_OPTIONS, type ServerWork, TIMEOUT_OPTION, waitForNextPoll, withServer } from './with-server.ts'
 
 export interface SchemaCheck {
   readonly schema: JsonObject
@@ -22,7 +22,7 @@ export interface SchemaCheck {
 }
 
 /** Limits of the validation thread, in milliseconds and megabytes. */
-const CHECK_PATIENCE = 10_000
+const CHECK_TIMEOUT = 10_000
 const MEMORY = 512
 
 /** Returns a message if the result does not match the schema. A failed or slow check prints a note. */
@@ -31,49 +31,49 @@ export async function checkResult(
   schema: JsonObject | undefined,
   { say }: Pick<CommandContext, 'say'>,
   signal: AbortSignal,
-  patience = CHECK_PATIENCE,
+  timeout = CHECK_TIMEOUT,
 ): Promise<string | undefined> {
   if (schema === undefined || isError) return undefined
   if (value === undefined) return 'the result has no structured content, which the output schema of the tool requires'
-  const late = new AbortController()
+  const controller = new AbortController()
   const worker = startThread('cli/client/thread/main', {
     workerData: { schema, value } satisfies SchemaCheck,
     resourceLimits: { maxOldGenerationSizeMb: MEMORY },
     stdout: true,
     stderr: true,
   })
-  let wrong: unknown
+  let problem: unknown
   let timer: NodeJS.Timeout | undefined
   try {
-    const messages = on(worker, 'message', { signal: AbortSignal.any([signal, late.signal]) })
+    const messages = on(worker, 'message', { signal: AbortSignal.any([signal, controller.signal]) })
     // The first message: the thread has started.
     await messages.next()
-    timer = setTimeout(() => late.abort(), patience)
-    ;[wrong] = (await messages.next()).value
+    timer = setTimeout(() => controller.abort(), timeout)
+    ;[problem] = (await messages.next()).value
   } catch (error) {
     if (signal.aborted) throw signal.reason
-    const why = late.signal.aborted ? `it took more than ${patience / 1_000} s` : errorText(error)
+    const why = controller.signal.aborted ? `it took more than ${timeout / 1_000} s` : errorText(error)
     say(`note: the result was not validated against the tool's output schema: ${why}`)
     return undefined
   } finally {
     clearTimeout(timer)
     await worker.terminate()
   }
-  if (wrong === undefined) return undefined
-  return `the structured content does not match the tool's output schema: ${serverText(String(wrong))}`
+  if (problem === undefined) return undefined
+  return `the structured content does not match the tool's output schema: ${serverText(String(problem))}`
 }
 
 type Members = Readonly<Record<string, unknown>>
 
 /** Time limit for `tasks/cancel` after Ctrl-C or a timeout, milliseconds. */
-const PATIENCE = 2_000
+const CANCEL_TIMEOUT = 2_000
 /** Maximum rounds of requests for input (2026-07-28). */
 const MAX_ROUNDS = 32
 
 type Elicit = ServerWork['elicit']
 
 /** Responds to requests for input, except those that already have a response. */
-async function answerAll(requests: unknown, elicit: Elicit, answered = new Set<string>()): Promise<JsonObject> {
+async function respondToAll(requests: unknown, elicit: Elicit, answered = new Set<string>()): Promise<JsonObject> {
   const responses: Record<string, ElicitResult> = {}
   for (const [key, request] of Object.entries(isObject(requests) ? requests : {})) {
     if (answered.has(key)) continue
@@ -94,19 +94,19 @@ async function waitForTask(
   { signal, elicit, changed }: Pick<ServerWork, 'signal' | 'elicit'> & { readonly changed: (message: string) => void },
 ): Promise<Members> {
   const { taskId } = created
-  const ask = (method: string, params: Members, until = signal): Promise<Members> =>
+  const request = (method: string, params: Members, until = signal): Promise<Members> =>
     server.request(method, { taskId, ...params }, { signal: until, timeout: 0, maxTime: 0 })
 
   /** A task can still list a request that already has a response. */
   const answered = new Set<string>()
   async function respond(requests: unknown): Promise<void> {
-    const inputResponses = await answerAll(requests, elicit, answered)
-    if (Object.keys(inputResponses).length > 0) await ask('tasks/update', { inputResponses })
+    const inputResponses = await respondToAll(requests, elicit, answered)
+    if (Object.keys(inputResponses).length > 0) await request('tasks/update', { inputResponses })
   }
 
   try {
-    let shown = ''
-    for (let task: Members = created; ; task = await ask('tasks/get', {})) {
+    let lastStatus = ''
+    for (let task: Members = created; ; task = await request('tasks/get', {})) {
       const { status, statusMessage, error, result } = task
       if (status === 'completed' && isObject(result)) return { content: [], ...result }
       if (status === 'failed') {
@@ -116,20 +116,20 @@ async function waitForTask(
       if (status === 'cancelled' || status === 'completed')
         throw new StartError('MH3221', `the task is ${status} and has no result`)
       const now = `${status}${typeof statusMessage === 'string' ? `  ${statusMessage}` : ''}`
-      if (now !== shown) changed(now)
-      shown = now
+      if (now !== lastStatus) changed(now)
+      lastStatus = now
       if (status === 'input_required') await respond(task['inputRequests'])
-      await untilNextPoll(task, signal)
+      await waitForNextPoll(task, signal)
     }
   } catch (error) {
     if (signal.aborted) {
-      await ask('tasks/cancel', {}, AbortSignal.timeout(PATIENCE)).catch(() => undefined)
+      await request('tasks/cancel', {}, AbortSignal.timeout(CANCEL_TIMEOUT)).catch(() => undefined)
     }
     throw error
   }
 }
 
-const sizeOf = (base64: string): string => `${Buffer.byteLength(base64, 'base64')} bytes`
+const sizeText = (base64: string): string => `${Buffer.byteLength(base64, 'base64')} bytes`
 
 function describeBlock(block: ContentBlock): string {
   switch (block.type) {
@@ -137,13 +137,13 @@ function describeBlock(block: ContentBlock): string {
       return block.text
     case 'image':
     case 'audio':
-      return `[${block.type}: ${block.mimeType}, ${sizeOf(block.data)}; --json prints it]`
+      return `[${block.type}: ${block.mimeType}, ${sizeText(block.data)}; --json prints it]`
     case 'resource_link':
       return `[resource: ${block.uri}, ${block.title ?? block.name}]`
     case 'resource': {
       const { resource } = block
       if ('text' in resource) return resource.text
-      return `[resource: ${resource.uri}, ${sizeOf(resource.blob)}; --json prints it]`
+      return `[resource: ${resource.uri}, ${sizeText(resource.blob)}; --json prints it]`
     }
     default:
       return JSON.stringify(block)
@@ -177,7 +177,7 @@ function withHint(error: unknown, name: string, tools: readonly ListedTool[]): u
   return new StartError('MH3222', `the server has no tool "${name}"; ${hint}`, { cause: error })
 }
 
-function taskOf(result: Members): (Members & { readonly taskId: string }) | undefined {
+function readTask(result: Members): (Members & { readonly taskId: string }) | undefined {
   const { resultType, taskId } = result
   return resultType === 'task' && typeof taskId === 'string' ? { ...result, taskId } : undefined
 }
@@ -198,7 +198,7 @@ async function callTool(
     const result = await server.request('tools/call', { ...params, ...given }, options)
     const { resultType, inputRequests, requestState } = result
     if (resultType !== 'input_required') return result
-    const inputResponses = await answerAll(inputRequests, elicit)
+    const inputResponses = await respondToAll(inputRequests, elicit)
     given = { inputResponses, ...(requestState !== undefined && { requestState }) }
   }
   throw new StartError('MH3220', `the tool requested input more than ${MAX_ROUNDS} times`)
@@ -236,7 +236,7 @@ Exits 1 if the tool fails or its result does not match its output schema. Ctrl-C
             line.show(progress)
           },
         })
-        const task = taskOf(first)
+        const task = readTask(first)
         if (task && values.detach) return { result: { content: [] } as CallToolResult, mismatch: undefined, task }
         const changed = (message: string) => {
           postpone()
@@ -245,7 +245,7 @@ Exits 1 if the tool fails or its result does not match its output schema. Ctrl-C
         const answer = repairResult(task ? await waitForTask(server, task, { signal, elicit, changed }) : first, warn)
         line.clear()
         const mismatch = await checkResult(answer, tool?.outputSchema, context, signal)
-        if (answer.isError || mismatch !== undefined || values.verbose) ids.tell()
+        if (answer.isError || mismatch !== undefined || values.verbose) ids.print()
         return { result: answer, mismatch, task: undefined }
       } catch (error) {
         throw withHint(error, name, tools)

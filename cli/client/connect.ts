@@ -11,13 +11,13 @@ import type { CommandContext } from '../context.ts'
 import { serverText } from '../text.ts'
 import { version } from '../version.ts'
 import { type Accounts, openAuthFetch, readTokens } from './account.ts'
-import { tooLarge } from './answers.ts'
-import { recallCredentials } from './credentials.ts'
+import { loadCredentials } from './credentials.ts'
 import { readElicitation } from './elicit.ts'
-import { asksForLogin, logIn, receiverFor } from './log-in.ts'
-import { type Login, loginCommand } from './logins.ts'
-import type { RequestIds } from './reach.ts'
-import { createNarrator, hasPerson } from './terminal.ts'
+import type { RequestIds } from './http-flags.ts'
+import { logIn, openReceiver, requiresLogin } from './login-flow.ts'
+import { tooLarge } from './responses.ts'
+import { type Login, loginCommand } from './stored-logins.ts'
+import { createLoginReporter, isInteractive } from './terminal.ts'
 
 const METHOD_NOT_FOUND = -32_601
 const TASKS_EXTENSION = 'io.modelcontextprotocol/tasks'
@@ -31,7 +31,7 @@ interface ConnectOptions {
   readonly elicit: (params: ElicitParams) => Promise<ElicitResult>
 }
 
-function networkFailureIn(causes: readonly Error[]): string | undefined {
+function findNetworkCode(causes: readonly Error[]): string | undefined {
   const { cause } = causes.find(({ message, cause }) => message === 'fetch failed' && cause instanceof Error) ?? {}
   const { code, message } = (cause ?? {}) as Partial<NodeJS.ErrnoException>
   return code ?? message
@@ -50,7 +50,7 @@ export function explainFailure(
     return new StartError('MH3201', `${login.url} requires a login; log in with: ${loginCommand(login)}`, about)
   }
   if (auth) return auth
-  const network = networkFailureIn(causes)
+  const network = findNetworkCode(causes)
   if (network !== undefined) {
     const { problem, fix } = describeUnreachable(thrown, network)
     return new StartError('MH3202', `${login.url} ${problem}; ${fix}`, about)
@@ -66,16 +66,17 @@ export function explainFailure(
   if (!(thrown instanceof RemoteError))
     return new StartError('MH3203', `${login.url}: ${serverText(thrown.message)}`, about)
   const { reason, code, status } = thrown
-  const words = serverText(thrown.message)
+  const message = serverText(thrown.message)
   if (reason === 'too-large') return tooLarge()
   const isMisplaced = status === 405 || (status === 404 && code !== METHOD_NOT_FOUND)
   const fix = isMisplaced && reason === 'rpc' ? '; check the path of the URL' : ''
   if (reason === 'rpc' && !isMisplaced)
-    return new StartError('MH3206', `the server returned error ${code}: ${words}`, about)
-  if (status !== undefined) return new StartError('MH3207', `the server returned HTTP ${status}: ${words}${fix}`, about)
+    return new StartError('MH3206', `the server returned error ${code}: ${message}`, about)
+  if (status !== undefined)
+    return new StartError('MH3207', `the server returned HTTP ${status}: ${message}${fix}`, about)
   if (reason === 'lost' || reason === 'invalid')
     return new StartError('MH3211', 'the server ended its response without a result', about)
-  return new StartError('MH3203', words, about)
+  return new StartError('MH3203', message, about)
 }
 
 /** The scopes that a refusal names. */
@@ -91,13 +92,13 @@ export function requiredScopes(thrown: unknown): readonly string[] {
 function showLog({ method, params }: ServerNotification, { say }: CommandContext): void {
   if (method !== 'notifications/message') return
   const { level, logger, data } = params
-  const who = typeof logger === 'string' ? ` ${logger}` : ''
-  say(`${level}${who}: ${typeof data === 'string' ? data : JSON.stringify(data)}`)
+  const source = typeof logger === 'string' ? ` ${logger}` : ''
+  say(`${level}${source}: ${typeof data === 'string' ? data : JSON.stringify(data)}`)
 }
 
-const open = (url: string, way: typeof fetch, { ids, elicit, signal }: ConnectOptions, context: CommandContext) =>
+const open = (url: string, fetcher: typeof fetch, { ids, elicit, signal }: ConnectOptions, context: CommandContext) =>
   connectRemote(
-    { url, fetch: ids.watch(way) },
+    { url, fetch: ids.watch(fetcher) },
     {
       client: { name: 'mcp-host', version },
       capabilities: { elicitation: { form: {} }, extensions: { [TASKS_EXTENSION]: {} } },
@@ -110,14 +111,14 @@ const open = (url: string, way: typeof fetch, { ids, elicit, signal }: ConnectOp
 
 /** Logs in before connecting, because connection requests time out sooner than a user logs in. */
 async function prepare(accounts: Accounts, login: Login, signal: AbortSignal): Promise<void> {
-  if (!hasPerson(accounts.context) || login.grant === 'client_credentials') return
+  if (!isInteractive(accounts.context) || login.grant === 'client_credentials') return
   const { session } = await openAuthFetch(accounts, login, { interactive: 'never' })
   if (
     (await session.token({ signal })) !== undefined ||
-    !(await asksForLogin(login.url, accounts.fetchFor(login), signal))
+    !(await requiresLogin(login.url, accounts.fetchFor(login), signal))
   )
     return
-  await logIn(accounts, login, { credentials: recallCredentials(accounts.context, login), browser: true, signal })
+  await logIn(accounts, login, { credentials: loadCredentials(accounts.context, login), browser: true, signal })
 }
 
 const REPORTED_EVENTS: readonly AuthEvent['type'][] = [
@@ -129,7 +130,7 @@ const REPORTED_EVENTS: readonly AuthEvent['type'][] = [
 
 export async function connect(accounts: Accounts, login: Login, options: ConnectOptions) {
   const { context } = accounts
-  const narrate = createNarrator(context)
+  const report = createLoginReporter(context)
   if (options.own) {
     options.begin()
     const server = await open(login.url, accounts.fetchFor(login), options, context)
@@ -137,12 +138,12 @@ export async function connect(accounts: Accounts, login: Login, options: Connect
   }
   await prepare(accounts, login, options.signal)
   options.begin()
-  const isLoggedIn = hasPerson(context) && (await readTokens(accounts, login))?.accessToken !== undefined
-  const receiver = isLoggedIn ? await receiverFor(accounts, login, true) : undefined
+  const isLoggedIn = isInteractive(context) && (await readTokens(accounts, login))?.accessToken !== undefined
+  const receiver = isLoggedIn ? await openReceiver(accounts, login, true) : undefined
   const authFetch = await openAuthFetch(accounts, login, {
-    interactive: receiver || (hasPerson(context) && login.grant === 'device') ? 'any' : 'never',
+    interactive: receiver || (isInteractive(context) && login.grant === 'device') ? 'any' : 'never',
     onEvent: event => {
-      if (REPORTED_EVENTS.includes(event.type)) narrate(event)
+      if (REPORTED_EVENTS.includes(event.type)) report(event)
     },
     ...(receiver && { redirectUri: receiver.redirectUri, authorizationRedirectDelegate: receiver.delegate }),
   })

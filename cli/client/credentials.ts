@@ -6,15 +6,15 @@ import type { ClientOAuthOptions } from '../../client/index.ts'
 import type { ClientAuth } from '../../client/options.ts'
 import { errorText } from '../../core/http/errors.ts'
 import { type CommandContext, readSource, readText, usage } from '../context.ts'
-import type { Login } from './logins.ts'
-import { ask, hasPerson } from './terminal.ts'
+import type { Login } from './stored-logins.ts'
+import { isInteractive, prompt } from './terminal.ts'
 
 export const SECRET_VARIABLE = 'MCP_HOST_CLIENT_SECRET'
 const SECRET_FILE = '--client-secret-file'
 
 export type Credentials = Pick<ClientOAuthOptions, 'clientSecret' | 'privateKey' | 'clientAuthentication'>
 
-function secretIn(text: string, { secrets }: CommandContext, what: string): string {
+function parseSecret(text: string, { secrets }: CommandContext, what: string): string {
   const secret = text.trim()
   secrets.add(secret)
   if (secret !== '') return secret
@@ -22,7 +22,7 @@ function secretIn(text: string, { secrets }: CommandContext, what: string): stri
 }
 
 const readSecretFile = (context: CommandContext, file: string, what: string): string =>
-  secretIn(readText(resolve(context.cwd, file), what), context, `${what}: ${file}`)
+  parseSecret(readText(resolve(context.cwd, file), what), context, `${what}: ${file}`)
 
 function readEnvironment({ env, secrets }: CommandContext): string | undefined {
   const secret = env[SECRET_VARIABLE]
@@ -36,25 +36,25 @@ export async function findSecret(
   file: string | undefined,
 ): Promise<string | undefined> {
   if (login.clientId === undefined) return undefined
-  if (file === '-') return secretIn(await readSource(context, file, SECRET_FILE), context, `${SECRET_FILE}: stdin`)
+  if (file === '-') return parseSecret(await readSource(context, file, SECRET_FILE), context, `${SECRET_FILE}: stdin`)
   if (file !== undefined) return readSecretFile(context, file, SECRET_FILE)
   const fromEnvironment = readEnvironment(context)
   if (fromEnvironment) return fromEnvironment
   if (login.secretFile !== undefined)
     return readSecretFile(context, login.secretFile, 'the client secret of this login')
-  const needed = login.secret || login.grant === 'client_credentials'
-  if (!needed || login.privateKeyFile !== undefined) return undefined
+  const isNeeded = login.secret || login.grant === 'client_credentials'
+  if (!isNeeded || login.privateKeyFile !== undefined) return undefined
   const question = `Secret of the client ${login.clientId} (not shown): `
-  const typed = hasPerson(context) ? await ask(context, question, { hidden: true }) : ''
-  context.secrets.add(typed)
-  if (typed) return typed
+  const entered = isInteractive(context) ? await prompt(context, question, { hidden: true }) : ''
+  context.secrets.add(entered)
+  if (entered) return entered
   const where = `set ${SECRET_VARIABLE}, or give --client-secret-file <file> (- for stdin) or --private-key-file <file>`
   throw usage(`the client ${login.clientId} needs its secret; ${where}`)
 }
 
-const missing = (login: Login, cause?: unknown): ClientAuth => {
-  const from = login.secretFile ?? login.privateKeyFile
-  const why = cause === undefined ? 'which is not saved' : `and ${from} cannot be read: ${errorText(cause)}`
+const missingError = (login: Login, cause?: unknown): ClientAuth => {
+  const source = login.secretFile ?? login.privateKeyFile
+  const why = cause === undefined ? 'which is not saved' : `and ${source} cannot be read: ${errorText(cause)}`
   return () => {
     throw new AuthError(`a new token needs the secret of the client ${login.clientId}, ${why}`, {
       code: 'client_secret_missing',
@@ -65,7 +65,7 @@ const missing = (login: Login, cause?: unknown): ClientAuth => {
 }
 
 /** Reads the credentials after the login without a prompt. Fails only when a secret is required. */
-export function recallCredentials(context: CommandContext, login: Login): Credentials {
+export function loadCredentials(context: CommandContext, login: Login): Credentials {
   const { privateKeyFile, secretFile, secret } = login
   try {
     if (privateKeyFile !== undefined) return { privateKey: readKeyFile(context, privateKeyFile) }
@@ -74,9 +74,9 @@ export function recallCredentials(context: CommandContext, login: Login): Creden
     if (fromEnvironment) return { clientSecret: fromEnvironment }
     if (secretFile !== undefined) return { clientSecret: readSecretFile(context, secretFile, secretFile) }
   } catch (cause) {
-    return { clientAuthentication: missing(login, cause) }
+    return { clientAuthentication: missingError(login, cause) }
   }
-  return { clientAuthentication: missing(login) }
+  return { clientAuthentication: missingError(login) }
 }
 
 export function readKeyFile(context: CommandContext, file: string): NonNullable<Credentials['privateKey']> {

@@ -3,7 +3,7 @@ import { isObject } from '../../client/text.ts'
 import type { ElicitParams, ElicitResult, JsonObject } from '../../core/mcp/protocol.ts'
 import { RemoteError } from '../../remote/index.ts'
 import type { CommandContext } from '../context.ts'
-import { ask, hasPerson } from './terminal.ts'
+import { isInteractive, prompt } from './terminal.ts'
 
 type Content = NonNullable<ElicitResult['content']>
 type Value = Content[string]
@@ -14,7 +14,7 @@ interface Choice {
   readonly title: string
 }
 
-const titled = (list: unknown): Choice[] | undefined =>
+const toChoices = (list: unknown): Choice[] | undefined =>
   Array.isArray(list)
     ? list.flatMap(one =>
         isObject(one) && typeof one['const'] === 'string'
@@ -23,9 +23,9 @@ const titled = (list: unknown): Choice[] | undefined =>
       )
     : undefined
 
-function choicesOf(schema: Schema): readonly Choice[] | undefined {
+function readChoices(schema: Schema): readonly Choice[] | undefined {
   const { enum: values, enumNames: names, oneOf, anyOf } = schema
-  const list = titled(oneOf) ?? titled(anyOf)
+  const list = toChoices(oneOf) ?? toChoices(anyOf)
   if (list && list.length > 0) return list
   if (!Array.isArray(values)) return undefined
   return values.map((value, index) => ({
@@ -34,7 +34,7 @@ function choicesOf(schema: Schema): readonly Choice[] | undefined {
   }))
 }
 
-function pick(text: string, choices: readonly Choice[]): string | undefined {
+function matchChoice(text: string, choices: readonly Choice[]): string | undefined {
   const byNumber = /^\d+$/.test(text) ? choices[Number(text) - 1] : undefined
   return (choices.find(({ value }) => value === text) ?? byNumber)?.value
 }
@@ -48,19 +48,19 @@ export function readField(text: string, schema: Schema): Value | undefined {
     return Number.isFinite(number) && (type === 'number' || Number.isInteger(number)) ? number : undefined
   }
   if (type === 'array') {
-    const choices = isObject(items) ? choicesOf(items) : undefined
+    const choices = isObject(items) ? readChoices(items) : undefined
     const parts = text
       .split(',')
       .map(part => part.trim())
       .filter(Boolean)
-    const picked = choices ? parts.map(part => pick(part, choices)) : parts
+    const picked = choices ? parts.map(part => matchChoice(part, choices)) : parts
     return picked.some(part => part === undefined) ? undefined : (picked as string[])
   }
-  const choices = choicesOf(schema)
-  return choices ? pick(text, choices) : text
+  const choices = readChoices(schema)
+  return choices ? matchChoice(text, choices) : text
 }
 
-const expected = ({ type }: Schema): string =>
+const expectedText = ({ type }: Schema): string =>
   type === 'boolean'
     ? 'yes or no'
     : type === 'integer'
@@ -71,15 +71,15 @@ const expected = ({ type }: Schema): string =>
 
 function show({ say }: CommandContext, name: string, schema: Schema, required: boolean): void {
   const { title, description, items } = schema
-  const about = [title ?? name, description].filter(text => typeof text === 'string').join(': ')
-  say(`${about}${required ? '' : ' (may be empty)'}`)
-  const choices = choicesOf(schema) ?? (isObject(items) ? choicesOf(items) : undefined)
+  const label = [title ?? name, description].filter(text => typeof text === 'string').join(': ')
+  say(`${label}${required ? '' : ' (may be empty)'}`)
+  const choices = readChoices(schema) ?? (isObject(items) ? readChoices(items) : undefined)
   for (const [index, { value, title: words }] of (choices ?? []).entries()) {
     say(`  ${index + 1}  ${words === value ? value : `${value} (${words})`}`)
   }
 }
 
-async function askField(
+async function promptField(
   context: CommandContext,
   name: string,
   schema: Schema,
@@ -91,13 +91,13 @@ async function askField(
   const hint = type === 'boolean' ? ' (y/n)' : type === 'array' ? ' (separated by commas)' : ''
   const offered = preset === undefined ? '' : ` [${Array.isArray(preset) ? preset.join(',') : String(preset)}]`
   for (;;) {
-    const text = (await ask(context, `  ${name}${hint}${offered}: `, { signal }))?.trim()
+    const text = (await prompt(context, `  ${name}${hint}${offered}: `, { signal }))?.trim()
     if (text === undefined) return undefined
     if (text === '' && preset !== undefined) return preset as Value
     if (text === '' && !required) return undefined
     const value = readField(text, schema)
     if (value !== undefined && (text !== '' || type === 'string')) return value
-    context.say(`  expected ${expected(schema)}`)
+    context.say(`  expected ${expectedText(schema)}`)
   }
 }
 
@@ -111,7 +111,7 @@ export function readElicitation(params: JsonObject): ElicitParams {
   return params as unknown as ElicitParams
 }
 
-async function askPerson(context: CommandContext, params: ElicitParams, signal: AbortSignal): Promise<ElicitResult> {
+async function promptUser(context: CommandContext, params: ElicitParams, signal: AbortSignal): Promise<ElicitResult> {
   const { requestedSchema } = params as {
     requestedSchema: { properties?: Record<string, Schema>; required?: string[] }
   }
@@ -119,29 +119,29 @@ async function askPerson(context: CommandContext, params: ElicitParams, signal: 
   context.say(`The server asks: ${params.message}`)
   const content: Content = {}
   for (const [name, schema] of Object.entries(properties)) {
-    const value = await askField(context, name, schema, required.includes(name), signal)
+    const value = await promptField(context, name, schema, required.includes(name), signal)
     if (value !== undefined) content[name] = value
   }
-  const verdict = (await ask(context, 'Send this? y (yes), n (decline), c (dismiss without an answer): ', { signal }))
+  const reply = (await prompt(context, 'Send this? y (yes), n (decline), c (dismiss without an answer): ', { signal }))
     ?.trim()
     .toLowerCase()
-  if (verdict === 'y' || verdict === 'yes' || verdict === '') return { action: 'accept', content }
-  return { action: verdict === 'n' || verdict === 'no' ? 'decline' : 'cancel' }
+  if (reply === 'y' || reply === 'yes' || reply === '') return { action: 'accept', content }
+  return { action: reply === 'n' || reply === 'no' ? 'decline' : 'cancel' }
 }
 
 export function createElicitor(
   context: CommandContext,
   signal: AbortSignal,
 ): (params: ElicitParams) => Promise<ElicitResult> {
-  let turn: Promise<unknown> = Promise.resolve()
+  let queue: Promise<unknown> = Promise.resolve()
   return params => {
-    if (!hasPerson(context)) {
+    if (!isInteractive(context)) {
       context.say(`The server asks: ${params.message}`)
       context.say('Declined: there is no terminal to ask for input.')
       return Promise.resolve({ action: 'decline' })
     }
-    const answer = turn.then(() => askPerson(context, params, signal))
-    turn = answer.catch(() => undefined)
+    const answer = queue.then(() => promptUser(context, params, signal))
+    queue = answer.catch(() => undefined)
     return answer
   }
 }

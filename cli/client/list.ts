@@ -1,9 +1,9 @@
 // `mcp-host list`: lists tools, resources and prompts of any MCP server.
 import { isObject, printable } from '../../client/text.ts'
 import { type CommandValues, defineCommand } from '../command.ts'
-import { columns } from '../render.ts'
+import { formatColumns } from '../render.ts'
 import { jsonText } from '../text.ts'
-import { type ListedResource, type ListedTool, readList } from './answers.ts'
+import { type ListedResource, type ListedTool, readList } from './responses.ts'
 import { SERVER_OPTIONS, type ServerWork, TIMEOUT_OPTION, withServer } from './with-server.ts'
 
 const OPTIONS = {
@@ -15,15 +15,15 @@ const OPTIONS = {
   json: { help: 'Print complete definitions as JSON' },
 } as const
 
-async function readOffer(work: ServerWork, values: CommandValues<typeof OPTIONS>) {
+async function readCatalog(work: ServerWork, values: CommandValues<typeof OPTIONS>) {
   const { server } = work
-  const everything = !values.tools && !values.resources && !values.prompts
+  const all = !values.tools && !values.resources && !values.prompts
   /** Undefined: not wanted. */
   const read = async <Method extends Parameters<typeof readList>[1]>(
     kind: 'tools' | 'resources' | 'prompts',
     method: Method,
   ) => {
-    if (!everything && !values[kind]) return undefined
+    if (!all && !values[kind]) return undefined
     return server.capabilities[kind] === undefined ? [] : readList(server, method, work)
   }
   const { name, version } = server.server
@@ -50,27 +50,27 @@ function typeName(schema: unknown): string {
 
 function signature({ name, inputSchema }: ListedTool): string {
   const { properties = {}, required = [] } = inputSchema
-  const words = Object.entries(properties).map(([argument, schema]) => {
-    const word = `${argument}:${typeName(schema)}`
-    return required.includes(argument) ? word : `[${word}]`
+  const parts = Object.entries(properties).map(([argument, schema]) => {
+    const part = `${argument}:${typeName(schema)}`
+    return required.includes(argument) ? part : `[${part}]`
   })
-  return [name, ...words].join(' ')
+  return [name, ...parts].join(' ')
 }
 
 function section(title: string, rows: ReadonlyArray<readonly [string, string]> | undefined, width?: number): string[] {
   if (rows === undefined) return []
   const cells = rows.map(([name, text]) => [printable(name, MAX_TEXT), printable(text, MAX_TEXT)] as const)
-  return [rows.length === 0 ? `${title}: none` : `${title}\n${columns(cells, width)}`]
+  return [rows.length === 0 ? `${title}: none` : `${title}\n${formatColumns(cells, width)}`]
 }
 
-function describe(offer: Awaited<ReturnType<typeof readOffer>>, width?: number): string {
-  const { server, protocolVersion, tools, resources, resourceTemplates, prompts } = offer
-  const who = server === null ? 'a server without a name' : `${server.name} ${server.version}`
-  const about = ({ description, title, name }: ListedResource) => firstLine(description ?? title ?? name)
-  const uris = resources?.map(one => [one.uri, about(one)] as const)
-  const templates = resourceTemplates?.map(one => [one.uriTemplate, about(one)] as const)
+function describe(catalog: Awaited<ReturnType<typeof readCatalog>>, width?: number): string {
+  const { server, protocolVersion, tools, resources, resourceTemplates, prompts } = catalog
+  const serverLine = server === null ? 'a server without a name' : `${server.name} ${server.version}`
+  const details = ({ description, title, name }: ListedResource) => firstLine(description ?? title ?? name)
+  const uris = resources?.map(one => [one.uri, details(one)] as const)
+  const templates = resourceTemplates?.map(one => [one.uriTemplate, details(one)] as const)
   return [
-    printable(`${who.trim()}, MCP ${protocolVersion}`, MAX_TEXT),
+    printable(`${serverLine.trim()}, MCP ${protocolVersion}`, MAX_TEXT),
     ...section(
       'Tools',
       tools?.map(tool => [signature(tool), firstLine(tool.description ?? tool.title)]),
@@ -79,8 +79,8 @@ function describe(offer: Awaited<ReturnType<typeof readOffer>>, width?: number):
     ...section('Resources', uris && [...uris, ...(templates ?? [])], width),
     ...section(
       'Prompts',
-      prompts?.map(({ name, arguments: words = [], description, title }) => [
-        [name, ...words.map(word => (word.required ? word.name : `[${word.name}]`))].join(' '),
+      prompts?.map(({ name, arguments: parts = [], description, title }) => [
+        [name, ...parts.map(part => (part.required ? part.name : `[${part.name}]`))].join(' '),
         firstLine(description ?? title),
       ]),
       width,
@@ -94,7 +94,7 @@ export const listCommand = defineCommand({
   positionals: ['URL'],
   options: OPTIONS,
   async run(values, [url = ''], context) {
-    const offer = await withServer(context, url, values, work => readOffer(work, values))
-    context.print(values.json ? jsonText(offer) : describe(offer, context.stdout.columns))
+    const catalog = await withServer(context, url, values, work => readCatalog(work, values))
+    context.print(values.json ? jsonText(catalog) : describe(catalog, context.stdout.columns))
   },
 })

@@ -8,12 +8,12 @@ import { type CommandContext, usage } from '../context.ts'
 import { localTime } from '../text.ts'
 import { openAccounts } from './account.ts'
 import { findSecret, readKeyFile, SECRET_VARIABLE } from './credentials.ts'
-import { logIn } from './log-in.ts'
-import { checkServerUrl, type GrantName, type Login, PROFILE_OPTION, type ServerWays } from './logins.ts'
-import { headersOf, REACH_OPTIONS, type Reach, readReach } from './reach.ts'
+import { createHeaders, HTTP_OPTIONS, type HttpOptions, readHttpOptions } from './http-flags.ts'
+import { logIn } from './login-flow.ts'
+import { checkServerUrl, type GrantName, type Login, PROFILE_OPTION, type ServerSettings } from './stored-logins.ts'
 import { interruptible } from './terminal.ts'
 
-const WAY_OPTIONS = {
+const SETTINGS = {
   resource: { value: '<uri>', help: 'Resource to request a token for; auto uses the metadata of the server' },
   'no-resource': { help: 'Send no resource parameter, for servers that reject it' },
   'resource-match': {
@@ -57,7 +57,7 @@ function readParameter(text: string): readonly [string, string] {
   throw usage(`--authorize-param cannot set ${pair[0]}, which the client sets itself${instead}`)
 }
 
-function readTrusted(texts: readonly string[]): Record<string, string[]> {
+function readTrustedIssuers(texts: readonly string[]): Record<string, string[]> {
   const trusted: Record<string, string[]> = {}
   for (const text of texts) {
     const [listed, issuer] = readPair('trusted-issuer', text, 'https://as.example=https://issuer.example')
@@ -74,7 +74,7 @@ function readTokenEndpoint(text: string | undefined): string | undefined {
   throw usage('--token-endpoint is auto or an https URL (http on loopback) without user and fragment')
 }
 
-function readResource(values: CommandValues<typeof WAY_OPTIONS>): string | undefined {
+function readResource(values: CommandValues<typeof SETTINGS>): string | undefined {
   const { resource, 'no-resource': none } = values
   if (none && resource !== undefined) throw usage('--resource and --no-resource exclude each other')
   if (none) return 'omit'
@@ -83,7 +83,7 @@ function readResource(values: CommandValues<typeof WAY_OPTIONS>): string | undef
   throw usage(`--resource is ${JSON.stringify(resource)}; give an absolute URI without a fragment, or auto`)
 }
 
-function readWays(values: CommandValues<typeof WAY_OPTIONS>, before: ServerWays | undefined): ServerWays {
+function readSettings(values: CommandValues<typeof SETTINGS>, before: ServerSettings | undefined): ServerSettings {
   const trusted = values['trusted-issuer']
   const parameters = values['authorize-param']?.map(readParameter)
   const hosts = values['allow-host']
@@ -91,14 +91,14 @@ function readWays(values: CommandValues<typeof WAY_OPTIONS>, before: ServerWays 
     resourceIndicator: readResource(values),
     resourceMatch: values['resource-match'],
     issuerMatch: values['issuer-match'],
-    trustedIssuers: trusted && readTrusted(trusted),
+    trustedIssuers: trusted && readTrustedIssuers(trusted),
     assumePkceS256: values['assume-pkce'],
     tokenEndpoint: readTokenEndpoint(values['token-endpoint']),
     additionalAuthorizationParameters: parameters && Object.fromEntries(parameters),
     networkPolicy: hosts && { allowHosts: hosts },
   })
-  const { tokenEndpoint, ...ways } = { ...before, ...now } as ServerWays
-  return { ...ways, ...(tokenEndpoint !== undefined && tokenEndpoint !== 'auto' && { tokenEndpoint }) }
+  const { tokenEndpoint, ...settings } = { ...before, ...now } as ServerSettings
+  return { ...settings, ...(tokenEndpoint !== undefined && tokenEndpoint !== 'auto' && { tokenEndpoint }) }
 }
 
 export const LOGIN_OPTIONS = {
@@ -129,8 +129,8 @@ export const LOGIN_OPTIONS = {
   'redirect-port': { value: '<port>', help: 'Port of the redirect URI [any free port]' },
   'callback-path': { value: '<path>', help: 'Path of the redirect URI [/callback]' },
   'login-timeout': { value: '<seconds>', help: 'Time to wait for the login [300]' },
-  ...WAY_OPTIONS,
-  ...REACH_OPTIONS,
+  ...SETTINGS,
+  ...HTTP_OPTIONS,
 } as const
 
 type LoginValues = CommandValues<typeof LOGIN_OPTIONS>
@@ -164,7 +164,7 @@ function readIssuer(text: string | undefined): string | undefined {
 }
 
 /** Another client id or document replaces the client of an earlier login, and a new key replaces its secret. */
-function identityOf({ cwd }: CommandContext, values: LoginValues, before: Login | undefined) {
+function readIdentity({ cwd }: CommandContext, values: LoginValues, before: Login | undefined) {
   const { 'client-id': givenId, 'client-metadata': document, 'private-key-file': keyFile } = values
   const file = values['client-secret-file']
   const issuer = readIssuer(values['client-issuer'])
@@ -194,7 +194,7 @@ function readScopes(option: string, texts: readonly string[] | undefined): strin
   throw usage(`--${option} is ${JSON.stringify(wrong)}; a scope is one word without quotes or backslashes (RFC 6749)`)
 }
 
-function readAdded(values: LoginValues, before: Login | undefined): string[] | undefined {
+function readAddedScopes(values: LoginValues, before: Login | undefined): string[] | undefined {
   const kept = values.scope === undefined ? (before?.addedScopes ?? []) : []
   const all = new Set([...kept, ...(readScopes('add-scope', values['add-scope']) ?? [])])
   return all.size > 0 ? [...all] : undefined
@@ -205,24 +205,24 @@ export function readLogin(
   url: string,
   values: LoginValues,
   before: Login | undefined,
-  reach: Reach,
+  http: HttpOptions,
 ): Login {
   const grant = readGrant(values) ?? before?.grant ?? 'authorization_code'
   const scopes = readScopes('scope', values.scope)
-  const proxy = reach.proxy ?? before?.proxy
-  const { headerFiles } = reach.headerFiles.length > 0 ? reach : (before ?? {})
-  const ways = readWays(values, before?.ways)
+  const proxy = http.proxy ?? before?.proxy
+  const { headerFiles } = http.headerFiles.length > 0 ? http : (before ?? {})
+  const settings = readSettings(values, before?.ways)
   const login: Login = {
     v: 1,
     url: before?.url ?? url,
     profile: values.profile,
     grant,
-    ...identityOf(context, values, before),
+    ...readIdentity(context, values, before),
     scopes: scopes ?? before?.scopes,
-    addedScopes: readAdded(values, before),
+    addedScopes: readAddedScopes(values, before),
     headerFiles,
     proxy: proxy === 'none' ? undefined : proxy,
-    ways: Object.keys(ways).length > 0 ? ways : undefined,
+    ways: Object.keys(settings).length > 0 ? settings : undefined,
     redirectHost: values['redirect-host'] ?? before?.redirectHost,
     redirectPort: readPort(values['redirect-port']) ?? before?.redirectPort,
     redirectPath: readPath(values['callback-path']) ?? before?.redirectPath,
@@ -234,13 +234,13 @@ export function readLogin(
 }
 
 /** Returns a non-zero exit code if a requested scope was not granted. The login is stored in both cases. */
-function tellRefused(
+function warnRefused(
   granted: string | undefined,
   { scopes = [], addedScopes = [] }: Login,
   values: LoginValues,
   { say }: CommandContext,
 ): number {
-  const refused = notGranted(granted, [...scopes, ...addedScopes])
+  const refused = findNotGranted(granted, [...scopes, ...addedScopes])
   if (refused.length === 0) return 0
   const ask = 'the login is saved without them; ask the operator of the server for access'
   say(`mcp-host: the server did not grant ${refused.join(', ')}: ${ask}`)
@@ -248,17 +248,17 @@ function tellRefused(
   return named.some(scope => refused.includes(scope)) ? 1 : 0
 }
 
-function notGranted(granted: string | undefined, asked: readonly string[]): string[] {
+function findNotGranted(granted: string | undefined, asked: readonly string[]): string[] {
   const got = new Set(granted?.split(' '))
   // Many servers do not list `offline_access` among the granted scopes.
   return [...new Set(asked)].filter(scope => scope !== 'offline_access' && !got.has(scope))
 }
 
-const SECRET_ELSEWHERE = `other programs can read arguments; set ${SECRET_VARIABLE}, or use --client-secret-file <file> (- for stdin)`
+const SECRET_FIX = `other programs can read arguments; set ${SECRET_VARIABLE}, or use --client-secret-file <file> (- for stdin)`
 
-export const SECRET_INSTEAD = {
-  'client-secret': SECRET_ELSEWHERE,
-  secret: SECRET_ELSEWHERE,
+export const SECRET_ARGUMENT_FIX = {
+  'client-secret': SECRET_FIX,
+  secret: SECRET_FIX,
   'private-key': 'give --private-key-file <file>',
   token: 'login obtains tokens and accepts none; to check a token that you have, use doctor --token',
 } as const
@@ -268,27 +268,27 @@ export const loginCommand = defineCommand({
   example: 'https://mcp.example/mcp',
   positionals: ['URL'],
   options: LOGIN_OPTIONS,
-  instead: SECRET_INSTEAD,
+  instead: SECRET_ARGUMENT_FIX,
   notes: `Options are saved for the URL and profile. Secrets and headers are not saved; of files, only the name. Tokens are stored encrypted in $MCP_HOST_HOME/tokens [~/.config/mcp-host/tokens]. The environment variable BROWSER selects the browser.`,
   async run(values, [address = ''], context) {
     const url = checkServerUrl(address)
-    const reach = readReach(context, values)
-    if (headersOf(context, reach, {}).has('authorization')) throw usage('--header Authorization replaces a login')
+    const http = readHttpOptions(context, values)
+    if (createHeaders(context, http, {}).has('authorization')) throw usage('--header Authorization replaces a login')
     const timeout = readSeconds('login-timeout', values['login-timeout'])
-    const accounts = openAccounts(context, reach)
-    const wanted = readLogin(context, url, values, await accounts.logins.find(url, values.profile), reach)
-    const { privateKeyFile } = wanted
-    const clientSecret = await findSecret(context, wanted, values['client-secret-file'])
+    const accounts = openAccounts(context, http)
+    const login = readLogin(context, url, values, await accounts.logins.find(url, values.profile), http)
+    const { privateKeyFile } = login
+    const clientSecret = await findSecret(context, login, values['client-secret-file'])
     const credentials = {
       ...(clientSecret !== undefined && { clientSecret }),
       ...(privateKeyFile !== undefined && { privateKey: readKeyFile(context, privateKeyFile) }),
     }
-    const about: Login = { ...wanted, ...(clientSecret !== undefined && { secret: true }) }
+    const about: Login = { ...login, ...(clientSecret !== undefined && { secret: true }) }
     const status = await interruptible(context, signal =>
       logIn(accounts, about, { credentials, browser: !values['no-browser'], signal, timeout }),
     )
     if (!status) {
-      context.print(`${wanted.url} does not require a login`)
+      context.print(`${login.url} does not require a login`)
       return 0
     }
     const { issuer, clientId, scope, expiresAt, refreshable } = status
@@ -296,6 +296,6 @@ export const loginCommand = defineCommand({
     const until = expiresAt === undefined ? 'until it is revoked' : `until ${localTime(expiresAt)}`
     const end = refreshable ? `${until}, then refreshed automatically` : until
     context.print(printable(`logged in at ${issuer} as client ${clientId}, ${scopes}, ${end}`))
-    return tellRefused(scope, wanted, values, context)
+    return warnRefused(scope, login, values, context)
   },
 })

@@ -6,18 +6,18 @@ import { printable, processText } from '../../client/text.ts'
 import type { Progress } from '../../remote/index.ts'
 import type { CommandContext } from '../context.ts'
 import type { CommandOutput } from '../render.ts'
-import { flagOf } from './flag-words.ts'
+import { toFlag } from './flag-text.ts'
 
 type Terminal = Pick<CommandContext, 'stdin' | 'stderr'>
 
-export const hasPerson = ({ stdin, stderr }: Terminal): boolean => stdin.isTTY === true && stderr.isTTY === true
+export const isInteractive = ({ stdin, stderr }: Terminal): boolean => stdin.isTTY === true && stderr.isTTY === true
 
-const MAX_QUESTION = 1_000
+const MAX_PROMPT = 1_000
 
-const silence = () => new Writable({ write: (_chunk, _encoding, done) => done() })
+const createNullStream = () => new Writable({ write: (_chunk, _encoding, done) => done() })
 
 /** Prompts for one line; undefined at the end of input. `hidden` disables echo. Rejects with the signal's reason. */
-export function ask(
+export function prompt(
   { stdin, stderr }: Terminal,
   question: string,
   { hidden = false, signal }: { readonly hidden?: boolean; readonly signal?: AbortSignal | undefined } = {},
@@ -26,8 +26,8 @@ export function ask(
     if (signal?.aborted) return reject(signal.reason)
     const terminal = stdin.isTTY === true
     // Parts of a question can come from a server.
-    const shown = printable(question, MAX_QUESTION)
-    const lines = createInterface({ input: stdin, output: hidden ? silence() : stderr, terminal })
+    const shown = printable(question, MAX_PROMPT)
+    const lines = createInterface({ input: stdin, output: hidden ? createNullStream() : stderr, terminal })
     // Written after echo is off, so that no typed character is shown.
     if (hidden) stderr.write(shown)
     else {
@@ -62,17 +62,17 @@ export async function interruptible<T>(
   { process: events, stderr, exit }: CommandContext,
   work: (signal: AbortSignal) => Promise<T>,
 ): Promise<T> {
-  const over = new AbortController()
+  const controller = new AbortController()
   const interrupt = () => {
-    if (over.signal.aborted) exit(INTERRUPTED)
-    over.abort(new Error('interrupted'))
+    if (controller.signal.aborted) exit(INTERRUPTED)
+    controller.abort(new Error('interrupted'))
   }
   const signals = ['SIGINT', 'SIGTERM'] as const
   for (const signal of signals) events.on(signal, interrupt)
   try {
-    return await work(over.signal)
+    return await work(controller.signal)
   } catch (error) {
-    if (!over.signal.aborted) throw error
+    if (!controller.signal.aborted) throw error
     stderr.write('mcp-host: cancelled\n')
     exit(INTERRUPTED)
     return new Promise<never>(() => undefined)
@@ -103,7 +103,7 @@ export function createProgressLine(stream: CommandOutput) {
   }
 }
 
-const scopesOf = (scope: string | undefined) => (scope ? `, scopes ${scope}` : '')
+const scopesText = (scope: string | undefined) => (scope ? `, scopes ${scope}` : '')
 
 export const step = ({ say }: Pick<CommandContext, 'say'>, label: string, text: string): void =>
   say(`${label.padEnd(22)}${text}`)
@@ -121,7 +121,7 @@ function describe(event: AuthEvent): readonly [label: string, text: string] | un
     case 'registration-dropped':
       return ['registration', `${event.clientId} is no longer used: ${event.why}`]
     case 'authorization-started':
-      return ['login', `at ${event.issuer}${scopesOf(event.scope)}`]
+      return ['login', `at ${event.issuer}${scopesText(event.scope)}`]
     case 'login-waiting':
       return ['login', `waiting for ${processText(event.pid)}: complete its login, or end that process to log in here`]
     case 'refresh-failed':
@@ -129,17 +129,17 @@ function describe(event: AuthEvent): readonly [label: string, text: string] | un
     case 'step-up':
       return ['more scopes', `the server requires ${event.scope}`]
     case 'tolerated':
-      return ['note', `${event.what} (${flagOf(event.option)})`]
+      return ['note', `${event.what} (${toFlag(event.option)})`]
     case 'token-obtained':
-      return ['token', `by ${event.grant}${scopesOf(event.scope)}`]
+      return ['token', `by ${event.grant}${scopesText(event.scope)}`]
     default:
       return undefined
   }
 }
 
-export const createNarrator =
+export const createLoginReporter =
   (context: CommandContext) =>
   (event: AuthEvent): void => {
-    const told = describe(event)
-    if (told) step(context, ...told)
+    const row = describe(event)
+    if (row) step(context, ...row)
   }

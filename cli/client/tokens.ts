@@ -8,8 +8,8 @@ import { usage } from '../context.ts'
 import { tableLines } from '../render.ts'
 import { isoTime, jsonText, localTime, parseObject } from '../text.ts'
 import { type Accounts, loginsByKey, openAccounts, openAuthFetch, readTokens } from './account.ts'
-import { checkServerUrl, type Login, loginCommand, PROFILE_OPTION } from './logins.ts'
-import { REACH_OPTIONS, readReach } from './reach.ts'
+import { HTTP_OPTIONS, readHttpOptions } from './http-flags.ts'
+import { checkServerUrl, type Login, loginCommand, PROFILE_OPTION } from './stored-logins.ts'
 import { interruptible } from './terminal.ts'
 import { SERVER_OPTIONS } from './with-server.ts'
 
@@ -67,26 +67,26 @@ function table(logins: readonly LoginStatus[], width?: number): string {
   return tableLines(head, rows, width, '   ').join('\n')
 }
 
-const sameUrl = (one: string, other: string): boolean =>
-  one === other || (URL.canParse(one) && URL.canParse(other) && new URL(one).href === new URL(other).href)
+const sameUrl = (a: string, b: string): boolean =>
+  a === b || (URL.canParse(a) && URL.canParse(b) && new URL(a).href === new URL(b).href)
 
 export const statusCommand = defineCommand({
   summary: 'Show saved logins; with a URL, exit with 1 if there is none',
   example: 'https://mcp.example/mcp',
   positionals: ['[URL]'],
   options: { ...PROFILE_OPTION, json: { help: 'Print JSON' } },
-  async run({ profile, json }, [given], context) {
-    const url = given === undefined ? undefined : checkServerUrl(given)
+  async run({ profile, json }, [address], context) {
+    const url = address === undefined ? undefined : checkServerUrl(address)
     const accounts = openAccounts(context)
-    const all = (await findAll(accounts)).map(({ cached, login }) => describe(cached, login, Date.now()))
-    const asked = all
+    const all = (await findLogins(accounts)).map(({ cached, login }) => describe(cached, login, Date.now()))
+    const known = all
       .filter(({ server }) => url === undefined || sameUrl(server, url))
       .filter(login => profile === undefined || login.profile === profile)
-    if (json) context.print(jsonText(asked))
-    else if (asked.length > 0) context.print(table(asked, context.stdout.columns))
+    if (json) context.print(jsonText(known))
+    else if (known.length > 0) context.print(table(known, context.stdout.columns))
     else context.print(url === undefined ? 'no logins on this machine' : `no login at ${url}`)
-    for (const { error } of asked) if (error !== undefined) context.say(`mcp-host: ${error}`)
-    return url === undefined || asked.some(({ loggedIn }) => loggedIn) ? 0 : 1
+    for (const { error } of known) if (error !== undefined) context.say(`mcp-host: ${error}`)
+    return url === undefined || known.some(({ loggedIn }) => loggedIn) ? 0 : 1
   },
 })
 
@@ -94,31 +94,30 @@ async function logOut(accounts: Accounts, login: Login, forgetClient: boolean, s
   const cached = await readTokens(accounts, login)
   const { session } = await openAuthFetch(accounts, login, { interactive: 'never' })
   const { revoked } = await session.logout({ signal, forgetClient })
-  if (forgetClient) await accounts.logins.forget(login)
-  const forgotten = forgetClient ? '; the client is forgotten' : ''
-  if (cached?.accessToken === undefined && cached?.refreshToken === undefined)
-    return `no login at ${login.url}${forgotten}`
-  const how = revoked
+  if (forgetClient) await accounts.logins.remove(login)
+  const note = forgetClient ? '; the client is forgotten' : ''
+  if (cached?.accessToken === undefined && cached?.refreshToken === undefined) return `no login at ${login.url}${note}`
+  const result = revoked
     ? 'the tokens are revoked'
     : 'the tokens are deleted; the authorization server could not revoke them'
-  return `logged out of ${login.url}: ${how}${forgotten}`
+  return `logged out of ${login.url}: ${result}${note}`
 }
 
-async function findAll(accounts: Accounts) {
+async function findLogins(accounts: Accounts) {
   const byKey = await loginsByKey(accounts)
   return (await accounts.cache.list()).map(cached => ({ cached, login: byKey.get(cached.key) }))
 }
 
 async function logOutEverywhere(accounts: Accounts, forgetClient: boolean, signal: AbortSignal): Promise<string[]> {
   const done: string[] = []
-  for (const { cached, login } of await findAll(accounts)) {
+  for (const { cached, login } of await findLogins(accounts)) {
     if (login && !cached.error) done.push(await logOut(accounts, login, forgetClient, signal))
     else {
       await accounts.cache.deleteTokens({ key: cached.key })
       done.push(`deleted the tokens of ${readLabel(cached).serverUrl}`)
     }
   }
-  if (forgetClient) for (const login of await accounts.logins.list()) await accounts.logins.forget(login)
+  if (forgetClient) for (const login of await accounts.logins.list()) await accounts.logins.remove(login)
   return done.length > 0 ? done : ['there were no logins']
 }
 
@@ -128,17 +127,17 @@ export const logoutCommand = defineCommand({
   positionals: ['[URL]'],
   options: {
     ...PROFILE_OPTION,
-    ...REACH_OPTIONS,
+    ...HTTP_OPTIONS,
     all: { help: 'All saved logins' },
     'forget-client': { help: 'Also delete the client registration and the login settings' },
   },
-  async run(values, [given], context) {
+  async run(values, [address], context) {
     const { profile, all = false, 'forget-client': forgetClient = false } = values
-    if ((given === undefined) !== all) throw usage('logout needs one of: a URL, --all')
-    const accounts = openAccounts(context, readReach(context, values))
+    if ((address === undefined) !== all) throw usage('logout needs one of: a URL, --all')
+    const accounts = openAccounts(context, readHttpOptions(context, values))
     const lines = await interruptible(context, async signal => {
-      if (given === undefined) return logOutEverywhere(accounts, forgetClient, signal)
-      const login = await accounts.recall(checkServerUrl(given), profile)
+      if (address === undefined) return logOutEverywhere(accounts, forgetClient, signal)
+      const login = await accounts.load(checkServerUrl(address), profile)
       return [await logOut(accounts, login, forgetClient, signal)]
     })
     context.print(lines.map(line => printable(line)).join('\n'))
@@ -146,7 +145,7 @@ export const logoutCommand = defineCommand({
 })
 
 /** A bound token is useless without the key, which stays with the login. */
-const BOUND =
+const BOUND_FIX =
   'this token is bound to a key (DPoP), so servers refuse it as a bearer token; use `mcp-host call`, `list` or `proxy`'
 
 export const tokenCommand = defineCommand({
@@ -154,11 +153,11 @@ export const tokenCommand = defineCommand({
   example: 'https://mcp.example/mcp',
   positionals: ['URL'],
   options: SERVER_OPTIONS,
-  async run(values, [given = ''], context) {
+  async run(values, [address = ''], context) {
     const { profile } = values
-    const url = checkServerUrl(given)
-    const accounts = openAccounts(context, readReach(context, values))
-    const login = await accounts.recall(url, profile)
+    const url = checkServerUrl(address)
+    const accounts = openAccounts(context, readHttpOptions(context, values))
+    const login = await accounts.load(url, profile)
     const { session } = await openAuthFetch(accounts, login, { interactive: 'never' })
     const current = await interruptible(context, async signal => {
       const found = await session.token({ signal })
@@ -168,7 +167,7 @@ export const tokenCommand = defineCommand({
     })
     const { refreshable, expiresAt, tokenType } = await session.status()
     if (current !== undefined) {
-      if (tokenType?.toLowerCase() === 'dpop') context.say(BOUND)
+      if (tokenType?.toLowerCase() === 'dpop') context.say(BOUND_FIX)
       return context.print(current)
     }
     const why = expiresAt === undefined && !refreshable ? 'there is no login' : 'the login has ended'

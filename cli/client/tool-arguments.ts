@@ -6,7 +6,7 @@ import { didYouMean } from '../../core/mcp/nearest.ts'
 import { type CommandContext, readSource, usage } from '../context.ts'
 import { findInexactNumber } from '../exact-numbers.ts'
 import { serverText } from '../text.ts'
-import type { ListedTool } from './answers.ts'
+import type { ListedTool } from './responses.ts'
 
 type InputContext = Pick<CommandContext, 'stdin' | 'cwd'>
 

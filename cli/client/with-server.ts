@@ -8,14 +8,14 @@ import type { Connection } from '../../remote/index.ts'
 import { type CommandValues, readSeconds } from '../command.ts'
 import type { CommandContext } from '../context.ts'
 import { openAccounts, readTokens } from './account.ts'
-import { createWarnings, type Warn } from './answers.ts'
 import { connect, explainFailure } from './connect.ts'
 import { createElicitor } from './elicit.ts'
-import { checkServerUrl, PROFILE_OPTION } from './logins.ts'
-import { createRequestIds, headersOf, REACH_OPTIONS, type RequestIds, readReach } from './reach.ts'
+import { createHeaders, createRequestIds, HTTP_OPTIONS, type RequestIds, readHttpOptions } from './http-flags.ts'
+import { createWarnings, type Warn } from './responses.ts'
+import { checkServerUrl, PROFILE_OPTION } from './stored-logins.ts'
 import { interruptible } from './terminal.ts'
 
-export const SERVER_OPTIONS = { ...PROFILE_OPTION, ...REACH_OPTIONS } as const
+export const SERVER_OPTIONS = { ...PROFILE_OPTION, ...HTTP_OPTIONS } as const
 
 export const TIMEOUT_OPTION = {
   timeout: { value: '<seconds>', help: 'Time limit, restarted by each progress notification [300]' },
@@ -24,12 +24,12 @@ export const TIMEOUT_OPTION = {
 const DEFAULT_TIMEOUT = 300_000
 
 /** Milliseconds between two polls of a task; limits the interval that the server requests. */
-const POLL_INTERVAL = { least: 200, most: 10_000, standard: 2_000 }
+const POLL_INTERVAL = { min: 200, max: 10_000, default: 2_000 }
 
-export function untilNextPoll(task: Readonly<Record<string, unknown>>, signal: AbortSignal): Promise<void> {
-  const { pollIntervalMs: wanted } = task
-  const interval = typeof wanted === 'number' ? wanted : POLL_INTERVAL.standard
-  return pause(Math.min(Math.max(interval, POLL_INTERVAL.least), POLL_INTERVAL.most), undefined, { signal })
+export function waitForNextPoll(task: Readonly<Record<string, unknown>>, signal: AbortSignal): Promise<void> {
+  const { pollIntervalMs: requested } = task
+  const interval = typeof requested === 'number' ? requested : POLL_INTERVAL.default
+  return pause(Math.min(Math.max(interval, POLL_INTERVAL.min), POLL_INTERVAL.max), undefined, { signal })
 }
 
 export interface ServerWork {
@@ -52,30 +52,30 @@ function createDeadline(timeout: number, expire: (reason: StartError) => void) {
   return { stop, restart }
 }
 
-const FAREWELL = 2_000
+const CLOSE_TIMEOUT = 2_000
 
 export async function withServer<T>(
   context: CommandContext,
-  given: string,
+  address: string,
   values: CommandValues<typeof SERVER_OPTIONS & typeof TIMEOUT_OPTION>,
   work: (server: ServerWork) => Promise<T>,
 ): Promise<T> {
   const timeout = readSeconds('timeout', values.timeout) ?? DEFAULT_TIMEOUT
-  const url = checkServerUrl(given)
-  const reach = readReach(context, values)
-  const accounts = openAccounts(context, reach)
-  const login = await accounts.recall(url, values.profile)
-  const own = headersOf(context, reach, login).has('authorization')
+  const url = checkServerUrl(address)
+  const http = readHttpOptions(context, values)
+  const accounts = openAccounts(context, http)
+  const login = await accounts.load(url, values.profile)
+  const own = createHeaders(context, http, login).has('authorization')
   const ids = createRequestIds(context)
   return interruptible(context, async interrupted => {
     const failed = new AbortController()
     const signal = AbortSignal.any([interrupted, failed.signal])
     const deadline = createDeadline(timeout, reason => failed.abort(reason))
-    const ask = createElicitor(context, signal)
+    const elicitor = createElicitor(context, signal)
     const elicit: ServerWork['elicit'] = async params => {
       deadline.stop()
       try {
-        return await ask(params)
+        return await elicitor(params)
       } finally {
         deadline.restart()
       }
@@ -86,11 +86,11 @@ export async function withServer<T>(
       try {
         return await work({ server, signal, ids, elicit, postpone, warn: createWarnings(context.say) })
       } finally {
-        await withTimeout(close(), FAREWELL, () => undefined).catch(() => undefined)
+        await withTimeout(close(), CLOSE_TIMEOUT, () => undefined).catch(() => undefined)
       }
     } catch (error) {
       if (failed.signal.aborted) throw failed.signal.reason
-      if (!interrupted.aborted) ids.tell()
+      if (!interrupted.aborted) ids.print()
       const { scope = '' } = (await readTokens(accounts, login).catch(() => undefined)) ?? {}
       throw explainFailure(error, login, scope.split(' ').filter(Boolean))
     } finally {

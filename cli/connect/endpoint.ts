@@ -2,7 +2,7 @@
 import { existsSync, realpathSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import type { Host } from '../../core/host.ts'
-import { checkServerUrl } from '../client/logins.ts'
+import { checkServerUrl } from '../client/stored-logins.ts'
 import { inspectConfig } from '../config.ts'
 import { type CommandContext, usage } from '../context.ts'
 import { showcase } from '../start-page.ts'

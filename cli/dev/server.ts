@@ -21,17 +21,17 @@ import { withFrames } from '../render.ts'
 import {
   notifyParent,
   onCrash,
-  oneAtATime,
   type Reloaded,
   reloadConfig,
   type Served,
   type ServeSettings,
+  serialize,
   serve,
   surviveRejections,
   surviveStdout,
 } from '../serve.ts'
 import { startPage } from '../start-page.ts'
-import { counted } from '../text.ts'
+import { countText } from '../text.ts'
 import { type DevReport, isDevOrder } from './messages.ts'
 
 export type DevOptions = CommandValues<
@@ -44,11 +44,11 @@ const KEYS = 'r restart   o open   q quit   ? help'
 const MAX_TEXT = 48
 const MAX_LINES = 20
 
-const shown = (text: string) => printable(text, MAX_TEXT)
+const visible = (text: string) => printable(text, MAX_TEXT)
 
-function nameIn(params: Readonly<Record<string, unknown>>): string {
+function readName(params: Readonly<Record<string, unknown>>): string {
   const name = params['name'] ?? params['uri']
-  return typeof name === 'string' ? ` ${shown(name)}` : ''
+  return typeof name === 'string' ? ` ${visible(name)}` : ''
 }
 
 const OUTCOMES = {
@@ -60,21 +60,21 @@ const OUTCOMES = {
   cancelled: 'cancelled',
 } as const
 
-function callLine(record: Parameters<Observer>[0], now = new Date()): string {
+function formatCall(record: Parameters<Observer>[0], now = new Date()): string {
   const { call, route = '', outcome, error, milliseconds } = record
   const time = now.toTimeString().slice(0, 8)
-  const who = call?.user ? shown(call.user.subject) : 'anonymous'
-  const what = call ? `${shown(call.method)}${nameIn(call.params)}` : route
-  const why = error ? `: ${error.kind}` : ''
-  const took = milliseconds < 10 ? milliseconds.toFixed(1) : milliseconds.toFixed(0)
-  return `${time}  ${who}  ${what}  ${took} ms  ${OUTCOMES[outcome]}${why}`
+  const caller = call?.user ? visible(call.user.subject) : 'anonymous'
+  const what = call ? `${visible(call.method)}${readName(call.params)}` : route
+  const reason = error ? `: ${error.kind}` : ''
+  const duration = milliseconds < 10 ? milliseconds.toFixed(1) : milliseconds.toFixed(0)
+  return `${time}  ${caller}  ${what}  ${duration} ms  ${OUTCOMES[outcome]}${reason}`
 }
 
 function createCallLines(print: (line: string) => void): Observer {
   let lines = 0
   let left = 0
   function nextSecond() {
-    if (left > 0) print(`          and ${counted(left, 'more call')}`)
+    if (left > 0) print(`          and ${countText(left, 'more call')}`)
     lines = left = 0
   }
   return record => {
@@ -83,13 +83,13 @@ function createCallLines(print: (line: string) => void): Observer {
     if (call ? call.id === undefined || call.method === 'ping' : outcome !== 'refused' || route === undefined) return
     if (lines++ === 0) setTimeout(nextSecond, 1_000).unref()
     if (lines > MAX_LINES) left++
-    else print(callLine(record))
+    else print(formatCall(record))
   }
 }
 
-const tell = (message: DevReport) => notifyParent(message)
+const notify = (message: DevReport) => notifyParent(message)
 
-const tellFiles = () => tell({ mcpHostDev: 'files', files: projectFiles() })
+const notifyFiles = () => notify({ mcpHostDev: 'files', files: projectFiles() })
 
 const pageOf = (routes: readonly RouteSummary[]): string | undefined =>
   (routes.find(({ path, open }) => !path.includes(':') && open) ?? routes[0])?.url
@@ -98,7 +98,7 @@ function describe({ restart, taken, told }: ReloadReport, how: string): string {
   if (restart.length > 0)
     return `Restart required for: ${restart.join(', ')} (${how}). Still serving the previous version.`
   if (taken.length === 0) return 'Reloaded: no changes'
-  return `Reloaded: ${taken.join(', ')}${told === 0 ? '' : `; notified ${counted(told, 'client')}`}`
+  return `Reloaded: ${taken.join(', ')}${told === 0 ? '' : `; notified ${countText(told, 'client')}`}`
 }
 
 function outcomeText(reloaded: Reloaded, hasKeys: boolean, { stdout }: CommandContext): string {
@@ -107,7 +107,7 @@ function outcomeText(reloaded: Reloaded, hasKeys: boolean, { stdout }: CommandCo
   return `${failureText(error, withFrames(error, errorText(error), stdout))}\nStill serving the previous version.`
 }
 
-const MOST_PORTS = 10
+const MAX_PORTS = 10
 
 /** Serves on the next free port if the port is in use, unless `http.publicUrl` fixes the URL. */
 async function serveOnFreePort(
@@ -124,7 +124,7 @@ async function serveOnFreePort(
     hasPublicUrl = http?.publicUrl !== undefined
     return withConsole(loaded)
   }
-  for (let left = MOST_PORTS; ; left--) {
+  for (let left = MAX_PORTS; ; left--) {
     try {
       return await serve(options.config, log, context, connect({ observe: createCallLines(context.show), adapt }))
     } catch (error) {
@@ -160,7 +160,7 @@ export async function serveForDevelopment(
   let open: (() => Promise<void>) | undefined
   const link = createOperatorLink(context)
   const news: (string | undefined)[] = []
-  const crashed = new Promise<void>(resolve => onCrash(log, context.process, () => resolve()))
+  const crash = new Promise<void>(resolve => onCrash(log, context.process, () => resolve()))
   const stopped = new Promise<void>(resolve => {
     process.on('message', message => {
       if (!isDevOrder(message)) return
@@ -184,26 +184,26 @@ export async function serveForDevelopment(
     served = await serveOnFreePort(options, log, context, link.connect)
     host = served.host
   } finally {
-    await tellFiles()
+    await notifyFiles()
   }
   const settings = { host: served.host, config, env, cwd: context.cwd }
-  link.reload = oneAtATime(async () => {
+  link.reload = serialize(async () => {
     const told = news.splice(0)
     const reloaded = await reloadConfig(settings)
     link.noteReload(reloaded)
     const isQuiet = 'report' in reloaded && reloaded.report.taken.length + reloaded.report.restart.length === 0
     const isOfNewFiles = told.every(line => line !== undefined)
     if (!isQuiet || !isOfNewFiles) say([...told, outcomeText(reloaded, hasKeys, context)].filter(Boolean).join('\n'))
-    await tellFiles()
+    await notifyFiles()
   })
   surviveRejections(log, context.process)
   const keys = hasKeys ? KEYS : undefined
   say(startPage(served.host, served.file, context, { keys, console: link.createLoginUrl() }))
   log.releaseWarnings()
   const page = pageOf(served.host.routes) ?? served.host.url
-  open = () => tell({ mcpHostDev: 'open', page: link.createLoginUrl() ?? page })
-  await tell({ mcpHostDev: 'serving', page })
-  const code = await Promise.race([stopped.then(() => 0), crashed.then(() => 1)])
+  open = () => notify({ mcpHostDev: 'open', page: link.createLoginUrl() ?? page })
+  await notify({ mcpHostDev: 'serving', page })
+  const code = await Promise.race([stopped.then(() => 0), crash.then(() => 1)])
   await stop(host, say)
   await log.flush()
   process.exit(code)

@@ -43,7 +43,7 @@ function findConfig(config: string | undefined, cwd: string): { readonly folder:
 }
 
 const say = (line: string) => console.log(line)
-const PATIENCE = 5_000
+const STOP_TIMEOUT = 5_000
 
 const hasKeys = () => process.stdin.isTTY === true
 
@@ -56,11 +56,11 @@ interface ServerEvents {
 }
 
 /** Starts this program again with the same arguments. `keep`: the development data folder of plugins. */
-function startServer(keep: string, { files, serving, died }: ServerEvents) {
+function startServer(dataFolder: string, { files, serving, died }: ServerEvents) {
   const [program = '', ...argv] = process.argv.slice(1)
   const child = spawn(process.execPath, [...process.execArgv, program, ...argv], {
     stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
-    env: { MCP_HOST_DEV_FOLDER: keep, ...process.env, [DEV_SERVER]: hasKeys() ? 'keys' : 'yes' },
+    env: { MCP_HOST_DEV_FOLDER: dataFolder, ...process.env, [DEV_SERVER]: hasKeys() ? 'keys' : 'yes' },
   })
   let page: string | undefined
   let stopping = false
@@ -93,7 +93,7 @@ function startServer(keep: string, { files, serving, died }: ServerEvents) {
     async stop(): Promise<void> {
       stopping = true
       order('stop')
-      const timer = setTimeout(() => child.kill('SIGKILL'), PATIENCE)
+      const timer = setTimeout(() => child.kill('SIGKILL'), STOP_TIMEOUT)
       await ended
       clearTimeout(timer)
     },
@@ -160,7 +160,7 @@ export async function watchAndServe(options: DevOptions, context: CommandContext
         start()
       } else say(`mcp-host: ${fault}\nStill serving the previous version.`)
       restarting = undefined
-      if (isBehind) take()
+      if (isBehind) handleNews()
     })()
     return restarting
   }
@@ -171,10 +171,10 @@ export async function watchAndServe(options: DevOptions, context: CommandContext
     const isServing = !restarting && server?.page !== undefined
     if (!areNew || !isServing) say(news)
     if (restarting) isBehind = true
-    else take(areNew && isServing ? news : undefined)
+    else handleNews(areNew && isServing ? news : undefined)
   }
 
-  function take(news?: string) {
+  function handleNews(news?: string) {
     isBehind = false
     if (server?.page !== undefined) {
       server.order('reload', news)
@@ -192,7 +192,7 @@ export async function watchAndServe(options: DevOptions, context: CommandContext
       server?.kill()
       process.exit(1)
     }
-    const giveBack = readKeys(key => {
+    const releaseTerminal = readKeys(key => {
       if (key === 'q') quit()
       else if (quits > 0) return
       else if (key === 'r') void restart()
@@ -200,7 +200,7 @@ export async function watchAndServe(options: DevOptions, context: CommandContext
       else if (key === '?') say(KEY_HELP)
     })
     for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, quit)
-    process.once('exit', giveBack)
+    process.once('exit', releaseTerminal)
     // Starts after keys are read, because an exiting Node process restores the terminal state that it found.
     start()
   })

@@ -5,10 +5,10 @@ import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
 import { printable } from '../../client/text.ts'
 
-const MOST_ERRORS = 8
+const MAX_ERRORS = 8
 const ERROR = /^(.+)\((\d+),(\d+)\): error (TS\d+): (.*)$/
 
-export function shortTypeErrors(output: string): string[] {
+export function formatTypeErrors(output: string): string[] {
   const errors = output.split(/\r?\n/).flatMap(line => {
     const [, file, row, column, code, text] = ERROR.exec(line) ?? []
     return file === undefined ? [] : [`types: ${printable(`${file}:${row}:${column}  ${text} (${code})`, 300)}`]
@@ -16,8 +16,8 @@ export function shortTypeErrors(output: string): string[] {
   // An error without a file, such as a tsconfig.json that cannot be read.
   const general = errors.length > 0 ? null : /^error TS\d+: .*$/m.exec(output)
   if (general) return [`types: ${printable(general[0], 300)}`]
-  const more = errors.length - MOST_ERRORS
-  return more > 0 ? [...errors.slice(0, MOST_ERRORS), `types: and ${more} more; see npx tsc --noEmit`] : errors
+  const more = errors.length - MAX_ERRORS
+  return more > 0 ? [...errors.slice(0, MAX_ERRORS), `types: and ${more} more; see npx tsc --noEmit`] : errors
 }
 
 function findAbove(folder: string, name: string): string | undefined {
@@ -37,7 +37,7 @@ function findCompiler(folder: string): string | undefined {
 
 export function createTypeCheck(folder: string, files: () => readonly string[], say: (line: string) => void) {
   let child: ChildProcess | undefined
-  let toldMissing = false
+  let isMissingReported = false
   let hadErrors = false
 
   function check(compiler: string, project: string) {
@@ -55,7 +55,7 @@ export function createTypeCheck(folder: string, files: () => readonly string[], 
     running.once('close', () => {
       if (child !== running) return
       child = undefined
-      const errors = shortTypeErrors(output)
+      const errors = formatTypeErrors(output)
       for (const line of errors) say(line)
       if (errors.length === 0 && hadErrors) say('types: fine again')
       hadErrors = errors.length > 0
@@ -74,8 +74,8 @@ export function createTypeCheck(folder: string, files: () => readonly string[], 
       if (!project || !files().some(file => /\.[cm]?tsx?$/.test(file))) return
       const compiler = findCompiler(folder)
       if (compiler) check(compiler, project)
-      else if (!toldMissing) say('types are not checked: npm install --save-dev typescript')
-      toldMissing ||= !compiler
+      else if (!isMissingReported) say('types are not checked: npm install --save-dev typescript')
+      isMissingReported ||= !compiler
     },
     end,
   }

@@ -5,7 +5,7 @@ import type { FSWatcher } from 'chokidar'
 /** A new file with these extensions can match a toolset or resolve a failed import. */
 const CODE = new Set(['.ts', '.mts', '.cts', '.tsx', '.js', '.mjs', '.cjs', '.jsx'])
 /** Debounce time, milliseconds: one save often causes several events. */
-const QUIET = 80
+const SETTLE_TIME = 80
 
 interface WatchSettings {
   readonly folder: string
@@ -14,13 +14,13 @@ interface WatchSettings {
   readonly changed: (files: readonly string[], areNew: boolean) => void
 }
 
-function isPassedOver(folder: string, path: string): boolean {
+function isIgnored(folder: string, path: string): boolean {
   const within = relative(folder, path)
   if (within === '' || within.startsWith('..')) return false
   return within.split(sep).some(part => part === 'node_modules' || (part.startsWith('.') && !part.startsWith('.env')))
 }
 
-function isAmong(known: ReadonlySet<string>, path: string): boolean {
+function isKnown(known: ReadonlySet<string>, path: string): boolean {
   for (let at = path; ; at = dirname(at)) {
     if (known.has(at)) return true
     if (dirname(at) === at) return false
@@ -30,20 +30,20 @@ function isAmong(known: ReadonlySet<string>, path: string): boolean {
 export async function watchProject({ folder, always, changed }: WatchSettings) {
   const { watch } = await import('chokidar')
   const known = new Set<string>(always)
-  const waiting = new Set<string>()
+  const pending = new Set<string>()
   let timer: NodeJS.Timeout | undefined
-  const ignored = (path: string) => !known.has(path) && isPassedOver(folder, path)
+  const ignored = (path: string) => !known.has(path) && isIgnored(folder, path)
   const watcher: FSWatcher = watch([folder, ...always], { ignoreInitial: true, ignored })
   watcher.on('all', (event, path) => {
     const isNew = event === 'add' && CODE.has(extname(path))
-    if (!isAmong(known, path) && !isNew) return
-    waiting.add(path)
+    if (!isKnown(known, path) && !isNew) return
+    pending.add(path)
     clearTimeout(timer)
     timer = setTimeout(() => {
-      const files = [...waiting]
-      waiting.clear()
-      changed(files, !files.some(file => isAmong(known, file)))
-    }, QUIET)
+      const files = [...pending]
+      pending.clear()
+      changed(files, !files.some(file => isKnown(known, file)))
+    }, SETTLE_TIME)
   })
   // A failed watch, as at a system limit, is not fatal.
   watcher.on('error', () => undefined)

@@ -1,7 +1,7 @@
 // Reads the challenge for clients without a valid token (RFC 6750 section 3, RFC 9728 section 5.1).
 import type { IncomingHttpHeaders } from 'node:http'
 import { parseChallengeList } from '../../client/challenge.ts'
-import { ask, bearer, type Finding, message, reportOn, type Target } from './ask.ts'
+import { bearer, createRequest, type Finding, reportOn, request, type Target } from './request.ts'
 
 const { ok, note, wrong } = reportOn('challenge')
 
@@ -16,7 +16,7 @@ export function readChallenge(headers: IncomingHttpHeaders): ReadonlyMap<string,
 const INVALID = 'an-invalid-token-of-mcp-host-doctor'
 
 async function checkInvalidToken({ url }: Target): Promise<Finding> {
-  const { status, headers } = await ask(url, message('tools/list', {}, bearer(INVALID)))
+  const { status, headers } = await request(url, createRequest('tools/list', {}, bearer(INVALID)))
   const error = readChallenge(headers)?.get('error')
   if (status === 503) return wrong('Tokens cannot be checked: 503', 'See `identity provider` below, and the log.')
   if (status < 400) return wrong('An invalid token is accepted', 'Enable auth-jwt on this route, with all checks.')
@@ -52,7 +52,7 @@ function checkHeader({ headers }: Target['first']): Finding[] {
 export async function checkChallenge(target: Target): Promise<Finding[]> {
   if (target.first.status === 401) return [...checkHeader(target.first), await checkInvalidToken(target)]
   if (target.first.status !== 200) return []
-  const { status } = await ask(target.url, message('tools/list', {}, bearer(INVALID)))
+  const { status } = await request(target.url, createRequest('tools/list', {}, bearer(INVALID)))
   const text = `Anyone can call this route; ${status === 401 ? 'invalid tokens are refused' : 'tokens are not checked'}`
   return [note(text, 'To protect it, set `authorize: true` on the route and enable auth-jwt.')]
 }

@@ -8,7 +8,7 @@ import { createNetPolicy } from '../../client/net-policy.ts'
 import { resolveOptions } from '../../client/resolve-options.ts'
 import type { ServerInfo } from '../../client/stores.ts'
 import { createSecrets } from '../../client/text.ts'
-import { ask, type Finding, message, reportOn } from './ask.ts'
+import { createRequest, type Finding, reportOn, request } from './request.ts'
 
 const METHODS = ['none', 'client_secret_basic', 'client_secret_post', 'private_key_jwt']
 
@@ -24,24 +24,24 @@ const scopesOf = reportOn('client: scopes')
 /** Registration methods in order of preference (MCP authorization, "Client Registration Approaches"). */
 function examineRegistration(server: ServerInfo): Finding {
   const { issuer, registrationEndpoint, clientIdMetadataDocumentSupported: documents } = server
-  const ways = [
+  const methods = [
     ...(documents ? ['client id metadata documents (clientMetadataDocumentUri, login --client-metadata)'] : []),
     ...(registrationEndpoint === undefined ? [] : ['dynamic registration']),
   ]
-  if (ways.length > 0) return registration.ok(`${issuer} supports ${ways.join(' and ')}`)
+  if (methods.length > 0) return registration.ok(`${issuer} supports ${methods.join(' and ')}`)
   const fix = 'Let its operator register a client, and set clientId (login --client-id).'
   return registration.note(`${issuer} does not support automatic registration`, fix)
 }
 
 function examineMethods({ issuer, tokenEndpointAuthMethodsSupported: listed }: ServerInfo): Finding {
   if (listed === undefined) return authentication.ok(`${issuer} lists no methods: client_secret_basic or none`)
-  const able = listed.filter(method => METHODS.includes(method))
-  const others = able.filter(method => method !== 'none').join(', ')
-  if (able.length === 0) {
+  const supported = listed.filter(method => METHODS.includes(method))
+  const others = supported.filter(method => method !== 'none').join(', ')
+  if (supported.length === 0) {
     const fix = `Enable one of ${METHODS.join(', ')} there, or implement clientAuthentication.`
     return authentication.wrong(`The token endpoint of ${issuer} supports only ${listed.join(', ')}`, fix)
   }
-  if (able.includes('none')) return authentication.ok(`public clients${others === '' ? '' : `, and ${others}`}`)
+  if (supported.includes('none')) return authentication.ok(`public clients${others === '' ? '' : `, and ${others}`}`)
   return authentication.note(`no public clients: every client needs a secret or a key (${others})`)
 }
 
@@ -61,14 +61,14 @@ function examineResponse({ issuer, issParameterSupported }: ServerInfo): Finding
   return response.note(`responses of ${issuer} do not name their issuer`, fix)
 }
 
-function examineServer(server: ServerInfo, tried: string): Finding[] {
+function examineServer(server: ServerInfo, attempts: string): Finding[] {
   const { issuer, metadataUrl, legacy } = server
   if (legacy) {
-    const found = `${issuer} publishes no metadata [looked at ${tried}]: clients use its /authorize, /token and /register`
+    const found = `${issuer} publishes no metadata [looked at ${attempts}]: clients use its /authorize, /token and /register`
     return [issuerOf.note(found, 'Publish /.well-known/oauth-authorization-server there.')]
   }
   return [
-    issuerOf.ok(`${issuer}, by ${metadataUrl} [looked at ${tried}]`),
+    issuerOf.ok(`${issuer}, by ${metadataUrl} [looked at ${attempts}]`),
     reportOn('client: pkce').ok('S256'),
     examineRegistration(server),
     examineMethods(server),
@@ -77,42 +77,42 @@ function examineServer(server: ServerInfo, tried: string): Finding[] {
   ]
 }
 
-export interface Try {
+export interface Attempt {
   readonly url: string
   readonly answer: string
 }
 
-export function createWatched(serverUrl: string) {
+export function createRecorder(serverUrl: string) {
   const options = resolveOptions({ serverUrl, interactive: 'never' })
   const secrets = createSecrets()
   const plain = createOAuthHttp({ fetch: options.fetch, policy: createNetPolicy(serverUrl, undefined), secrets })
-  const tries: Try[] = []
+  const attempts: Attempt[] = []
   const http: OAuthHttp = {
     ...plain,
     async getJson(url, about) {
       try {
         const answer = await plain.getJson(url, about)
         const kind = answer.status < 300 && answer.json === undefined ? ', no JSON' : ''
-        tries.push({ url, answer: `${answer.status}${kind}` })
+        attempts.push({ url, answer: `${answer.status}${kind}` })
         return answer
       } catch (error) {
-        tries.push({ url, answer: AuthError.is(error) ? error.code : 'no answer' })
+        attempts.push({ url, answer: AuthError.is(error) ? error.code : 'no answer' })
         throw error
       }
     },
   }
   const ctx: ClientContext = { options, secrets, http, emit: () => undefined, now: Date.now }
-  return { ctx, tried: () => tries.splice(0) }
+  return { ctx, tried: () => attempts.splice(0) }
 }
 
-const describeTries = (tries: readonly Try[]): string => tries.map(({ url, answer }) => `${url} (${answer})`).join(', ')
+const describeAttempts = (all: readonly Attempt[]) => all.map(({ url, answer }) => `${url} (${answer})`).join(', ')
 
-export function findingOf(check: string, thrown: unknown, tries: readonly Try[]): Finding {
+export function toFinding(check: string, thrown: unknown, attempts: readonly Attempt[]): Finding {
   const { message } = thrown as Error
   const { fix } = AuthError.is(thrown) ? thrown : {}
   const what = fix !== undefined && message.endsWith(`; ${fix}`) ? message.slice(0, -fix.length - 2) : message
-  const looked = tries.length > 1 ? ` [looked at ${describeTries(tries)}]` : ''
-  return reportOn(check).wrong(`${what}${looked}`, fix ?? 'This is unexpected. Report it with the text above.')
+  const places = attempts.length > 1 ? ` [looked at ${describeAttempts(attempts)}]` : ''
+  return reportOn(check).wrong(`${what}${places}`, fix ?? 'This is unexpected. Report it with the text above.')
 }
 
 function describeChallenge(header: string): Finding {
@@ -122,9 +122,9 @@ function describeChallenge(header: string): Finding {
   return challenge.note('401 without a challenge: clients have to guess the metadata URL', fix)
 }
 
-function describeResource(info: ResourceInfo, url: string, tries: readonly Try[]): Finding[] {
+function describeResource(info: ResourceInfo, url: string, attempts: readonly Attempt[]): Finding[] {
   if (info.legacy) {
-    const found = `no resource metadata [looked at ${describeTries(tries)}]: clients use the server's origin (2025-03-26)`
+    const found = `no resource metadata [looked at ${describeAttempts(attempts)}]: clients use the server's origin (2025-03-26)`
     const fix = 'Publish it (mcp-host: the plugin resource-metadata). legacyFallback: false refuses such servers.'
     return [resource.note(found, fix)]
   }
@@ -150,12 +150,12 @@ function describeScopes(info: ResourceInfo, challenged: readonly string[] | unde
 
 export async function examineAsClient(url: string): Promise<Finding[]> {
   const signal = AbortSignal.timeout(60_000)
-  const { ctx, tried } = createWatched(url)
+  const { ctx, tried: attempts } = createRecorder(url)
   let info: ResourceInfo
   const findings: Finding[] = []
   let challenged: readonly string[] | undefined
   try {
-    const first = await ask(url, message('ping')).catch(() => undefined)
+    const first = await request(url, createRequest('ping')).catch(() => undefined)
     const header = first?.headers['www-authenticate'] ?? ''
     const cue = first && readChallenge({ status: first.status, headers: new Headers({ 'www-authenticate': header }) })
     if (!cue) return []
@@ -163,15 +163,15 @@ export async function examineAsClient(url: string): Promise<Finding[]> {
     findings.push(describeChallenge(header))
     info = await discoverResource(ctx, cue.resourceMetadata, signal)
   } catch (error) {
-    return [...findings, findingOf('client: resource', error, tried())]
+    return [...findings, toFinding('client: resource', error, attempts())]
   }
-  findings.push(...describeResource(info, url, tried()), describeScopes(info, challenged))
+  findings.push(...describeResource(info, url, attempts()), describeScopes(info, challenged))
   for (const listed of info.authorizationServers) {
     try {
       const server = await discoverServer(ctx, listed, info.legacy, signal)
-      findings.push(...examineServer(server, describeTries(tried())))
+      findings.push(...examineServer(server, describeAttempts(attempts())))
     } catch (error) {
-      findings.push(findingOf('client: issuer', error, tried()))
+      findings.push(toFinding('client: issuer', error, attempts()))
     }
   }
   return findings

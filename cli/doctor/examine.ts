@@ -1,22 +1,22 @@
 // The doctor's external checks of a running server.
 import { certificateFix } from '../../client/http.ts'
 import { isLoopback } from '../../core/auth.ts'
-import {
-  ask,
-  askForOlder,
-  bearer,
-  type Finding,
-  failure,
-  firstPiece,
-  message,
-  type OlderServer,
-  open,
-  reportOn,
-  type Target,
-} from './ask.ts'
 import { checkChallenge, readChallenge } from './challenge.ts'
 import { examineAsClient } from './client-view.ts'
 import { checkMetadata } from './metadata.ts'
+import {
+  bearer,
+  createRequest,
+  detectLegacy,
+  type Finding,
+  failureText,
+  firstChunk,
+  type LegacyServer,
+  open,
+  reportOn,
+  request,
+  type Target,
+} from './request.ts'
 
 const address = reportOn('address')
 const tokens = reportOn('token')
@@ -33,19 +33,19 @@ type Headers = Readonly<Record<string, string>>
  * `subscriptions/listen` sends its first event at once and stays open, so a buffering proxy never delivers that event.
  */
 async function firstEvent(url: string, headers: Headers, signal: AbortSignal): Promise<Finding> {
-  const response = await open(url, { ...message('subscriptions/listen', { notifications: {} }, headers), signal })
-  const { statusCode, headers: sent } = response
-  if (!sent['content-type']?.startsWith('text/event-stream')) {
+  const response = await open(url, { ...createRequest('subscriptions/listen', { notifications: {} }, headers), signal })
+  const { statusCode, headers: responseHeaders } = response
+  if (!responseHeaders['content-type']?.startsWith('text/event-stream')) {
     response.destroy()
     return stream.note(`not checked: the server opens no stream here (${statusCode})`)
   }
-  if ((await firstPiece(response)) === undefined) return stream.wrong('A stream opens and delivers nothing', UNBUFFER)
+  if ((await firstChunk(response)) === undefined) return stream.wrong('A stream opens and delivers nothing', UNBUFFER)
   return stream.ok('The first event arrives while its stream is open')
 }
 
 async function manyRoundTrips(url: string, headers: Headers, signal: AbortSignal): Promise<Finding> {
-  for (let trip = 0; trip < ROUND_TRIPS; trip++) {
-    await ask(url, { ...message('tools/list', {}, headers), signal })
+  for (let roundTrip = 0; roundTrip < ROUND_TRIPS; roundTrip++) {
+    await request(url, { ...createRequest('tools/list', {}, headers), signal })
   }
   return stream.wrong(`${ROUND_TRIPS} later requests were answered before the first event of a stream`, UNBUFFER)
 }
@@ -54,13 +54,13 @@ async function checkStream({ url, token, first }: Target): Promise<Finding[]> {
   if (token === undefined && first.status === 401)
     return [stream.note('not checked: streams need a token; pass --token')]
   const headers = bearer(token)
-  const over = new AbortController()
+  const stop = new AbortController()
   try {
-    return [await Promise.race([firstEvent(url, headers, over.signal), manyRoundTrips(url, headers, over.signal)])]
+    return [await Promise.race([firstEvent(url, headers, stop.signal), manyRoundTrips(url, headers, stop.signal)])]
   } catch (error) {
-    return [stream.wrong(`A stream does not open: ${failure(error)}`, UNBUFFER)]
+    return [stream.wrong(`A stream does not open: ${failureText(error)}`, UNBUFFER)]
   } finally {
-    over.abort()
+    stop.abort()
   }
 }
 
@@ -69,16 +69,16 @@ const FOREIGN = 'doctor.invalid'
 /** A proxy can stop requests for foreign host names, so any refusal is accepted. */
 async function checkGuard({ url, first }: Target): Promise<Finding[]> {
   const [host, origin] = await Promise.all([
-    ask(url, message('tools/list', {}, { Host: FOREIGN })),
-    ask(url, message('tools/list', {}, { Origin: `https://${FOREIGN}` })),
+    request(url, createRequest('tools/list', {}, { Host: FOREIGN })),
+    request(url, createRequest('tools/list', {}, { Origin: `https://${FOREIGN}` })),
   ])
   const served = 'A foreign Host is served'
   const fix = 'Set http.publicUrl or http.allowedHosts, so that no other name is served.'
-  const ofHost = isLoopback(new URL(url).hostname)
+  const hostFinding = isLoopback(new URL(url).hostname)
     ? guard.wrong(`${served}: a page can reach this server under its own name`, fix)
     : guard.note(served, fix)
   return [
-    host.status === first.status ? ofHost : guard.ok(`A foreign Host gets ${host.status}`),
+    host.status === first.status ? hostFinding : guard.ok(`A foreign Host gets ${host.status}`),
     origin.status === first.status
       ? guard.wrong('A page of any origin is served', 'List origins in http.allowedOrigins or in a policy of cors.')
       : guard.ok(`A foreign origin gets ${origin.status}`),
@@ -96,7 +96,7 @@ const SENT = [
 ]
 const READ = ['WWW-Authenticate', 'Mcp-Session-Id']
 
-const lacking = (wanted: readonly string[], header: string | undefined) => {
+const findMissing = (wanted: readonly string[], header: string | undefined) => {
   const has = new Set((header ?? '').toLowerCase().split(/\s*,\s*/))
   // A wildcard never covers Authorization (Fetch, "CORS-unsafe request-header names").
   return wanted.filter(name => !has.has(name.toLowerCase()) && !(has.has('*') && name !== 'Authorization'))
@@ -105,7 +105,7 @@ const lacking = (wanted: readonly string[], header: string | undefined) => {
 /** Checks whether a page of `origin` can call the server. Without a configured origin, a refusal can be intended. */
 async function checkCors({ url, origin: named }: Target): Promise<Finding[]> {
   const origin = named ?? new URL(url).origin
-  const preflight = await ask(url, {
+  const preflight = await request(url, {
     method: 'OPTIONS',
     headers: {
       Origin: origin,
@@ -120,16 +120,16 @@ async function checkCors({ url, origin: named }: Target): Promise<Finding[]> {
     return [named === undefined ? cors.note(`${text}; --origin checks another page`, fix) : cors.wrong(text, fix)]
   }
   const findings: Finding[] = []
-  const lacks = [
-    ...lacking(['POST'], preflight.headers['access-control-allow-methods']),
-    ...lacking(SENT, preflight.headers['access-control-allow-headers']),
+  const missing = [
+    ...findMissing(['POST'], preflight.headers['access-control-allow-methods']),
+    ...findMissing(SENT, preflight.headers['access-control-allow-headers']),
   ]
-  if (lacks.length > 0)
-    findings.push(cors.wrong(`The preflight does not allow ${lacks.join(', ')}`, 'Let the plugin cors answer it.'))
-  const answer = await ask(url, message('tools/list', {}, { Origin: origin }))
+  if (missing.length > 0)
+    findings.push(cors.wrong(`The preflight does not allow ${missing.join(', ')}`, 'Let the plugin cors answer it.'))
+  const answer = await request(url, createRequest('tools/list', {}, { Origin: origin }))
   if (answer.headers['access-control-allow-origin'] === undefined)
     findings.push(cors.wrong(`The response (${answer.status}) has no CORS header`, 'Let the proxy forward it.'))
-  const hidden = lacking(READ, answer.headers['access-control-expose-headers'])
+  const hidden = findMissing(READ, answer.headers['access-control-expose-headers'])
   if (hidden.length > 0)
     findings.push(cors.wrong(`Pages cannot read ${hidden.join(', ')}`, 'Set Access-Control-Expose-Headers; cors does.'))
   return findings.length > 0 ? findings : [cors.ok(`Pages of ${origin} can call`)]
@@ -165,8 +165,8 @@ function checkScheme({ url }: Target): Finding[] {
 
 async function checkToken({ url, token }: Target): Promise<Finding[]> {
   if (token === undefined) return []
-  const { status, headers } = await ask(url, message('tools/list', {}, bearer(token)))
-  const isOlder = async () => status !== 401 && status !== 403 && (await askForOlder(url, bearer(token))) !== undefined
+  const { status, headers } = await request(url, createRequest('tools/list', {}, bearer(token)))
+  const isOlder = async () => status !== 401 && status !== 403 && (await detectLegacy(url, bearer(token))) !== undefined
   if (status === 200 || (await isOlder())) return [tokens.ok('The token is accepted')]
   const challenge = readChallenge(headers)
   const why = challenge?.get('error_description') ?? challenge?.get('error') ?? 'no reason given'
@@ -184,15 +184,15 @@ const CHECKS: ReadonlyArray<readonly [string, (target: Target) => Finding[] | Pr
   ['client', ({ url }) => examineAsClient(url)],
 ]
 
-async function olderServer({ url, first: { status } }: Target): Promise<OlderServer | undefined> {
+async function detectLegacyServer({ url, first: { status } }: Target): Promise<LegacyServer | undefined> {
   if (![400, 404, 405, 406, 415].includes(status)) return undefined
-  return askForOlder(url).catch(() => undefined)
+  return detectLegacy(url).catch(() => undefined)
 }
 
-const describeOlder = (url: string, { revision, transport }: OlderServer): Finding =>
+const describeLegacy = (url: string, { revision, transport }: LegacyServer): Finding =>
   address.note(`${url} speaks ${transport} of ${revision}, not 2026-07-28`)
 
-function fixUnreached(url: string, error: unknown): string {
+function unreachableFix(url: string, error: unknown): string {
   const { code } = error as NodeJS.ErrnoException
   // A port with `http.tls` closes plain HTTP connections.
   if (url.startsWith('http:') && code === 'ECONNRESET')
@@ -206,20 +206,20 @@ export async function examine(
 ): Promise<Finding[]> {
   let target: Target
   try {
-    const first = await ask(url, message('tools/list'))
+    const first = await request(url, createRequest('tools/list'))
     target = { url, token, origin, first }
   } catch (error) {
-    return [address.wrong(`${url} cannot be reached: ${failure(error)}`, fixUnreached(url, error))]
+    return [address.wrong(`${url} cannot be reached: ${failureText(error)}`, unreachableFix(url, error))]
   }
-  const older = await olderServer(target)
-  const broken = older ? undefined : checkFirst(target)
-  if (broken) return [broken]
-  const findings = [older ? describeOlder(url, older) : address.ok(`${url} answers ${target.first.status}`)]
+  const legacy = await detectLegacyServer(target)
+  const failed = legacy ? undefined : checkFirst(target)
+  if (failed) return [failed]
+  const findings = [legacy ? describeLegacy(url, legacy) : address.ok(`${url} answers ${target.first.status}`)]
   for (const [name, check] of CHECKS) {
     try {
       findings.push(...(await check(target)))
     } catch (error) {
-      findings.push(reportOn(name).note(`the check failed: ${failure(error)}`))
+      findings.push(reportOn(name).note(`the check failed: ${failureText(error)}`))
     }
   }
   return findings

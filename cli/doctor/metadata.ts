@@ -1,10 +1,10 @@
 // Checks metadata documents of the resource (RFC 9728) and its authorization servers (RFC 8414, OpenID Connect), and their keys.
 import { discoverServer } from '../../client/discovery.ts'
 import type { ServerInfo } from '../../client/stores.ts'
-import { counted } from '../text.ts'
-import { type Answer, ask, type Finding, failure, reportOn, type Target } from './ask.ts'
+import { countText } from '../text.ts'
 import { readChallenge } from './challenge.ts'
-import { createWatched, findingOf, type Try } from './client-view.ts'
+import { type Attempt, createRecorder, toFinding } from './client-view.ts'
+import { type DoctorResponse, type Finding, failureText, reportOn, request, type Target } from './request.ts'
 
 const { ok, note, wrong } = reportOn('metadata')
 const ISSUER = 'identity provider'
@@ -40,15 +40,15 @@ function checkResource(resource: unknown, url: string): Finding {
   return wrong(found, 'Set http.publicUrl or resource-metadata.resource to the URL for clients.')
 }
 
-type FoundDocument = Answer & { readonly json: Readonly<Record<string, unknown>> }
+type FoundDocument = DoctorResponse & { readonly json: Readonly<Record<string, unknown>> }
 
 async function readDocument(url: string): Promise<FoundDocument | string> {
   try {
-    const answer = await ask(url, { headers: { Accept: 'application/json', Origin: 'https://doctor.example' } })
+    const answer = await request(url, { headers: { Accept: 'application/json', Origin: 'https://doctor.example' } })
     if (answer.status !== 200) return `answered ${answer.status}`
     return answer.json ? { ...answer, json: answer.json } : 'is no JSON object'
   } catch (error) {
-    return failure(error)
+    return failureText(error)
   }
 }
 
@@ -62,16 +62,16 @@ async function checkKeys(metadata: Readonly<Record<string, unknown>>, issuer: st
   const list = keys.json['keys']
   if (!Array.isArray(list) || list.length === 0)
     return issuers.wrong(`No keys at ${uri}`, 'Let the issuer publish its signing keys.')
-  return issuers.ok(`${counted(list.length, 'key')} at ${uri}`)
+  return issuers.ok(`${countText(list.length, 'key')} at ${uri}`)
 }
 
 /** Tolerated clock skew, seconds; `auth-jwt` allows 60. */
 const SMALL_SKEW = 10
 const TOLERANCE = 60
 
-function checkClocks(server: Answer, issuer: Answer, name: string): Finding {
-  const [here, there] = [Date.parse(server.headers.date ?? ''), Date.parse(issuer.headers.date ?? '')]
-  const skew = Math.round(Math.abs(here - there) / 1_000)
+function checkClocks(server: DoctorResponse, issuer: DoctorResponse, name: string): Finding {
+  const [localTime, remote] = [Date.parse(server.headers.date ?? ''), Date.parse(issuer.headers.date ?? '')]
+  const skew = Math.round(Math.abs(localTime - remote) / 1_000)
   const clocks = `The clocks of the server and ${name}`
   if (Number.isNaN(skew)) return clock.note(`${clocks} cannot be compared: no Date header`)
   if (skew <= SMALL_SKEW) return clock.ok(`${clocks} agree`)
@@ -80,9 +80,9 @@ function checkClocks(server: Answer, issuer: Answer, name: string): Finding {
 }
 
 /** Reports other locations of the metadata, at which clients can stop. */
-function noteEarlier({ issuer, metadataUrl }: ServerInfo, tries: readonly Try[], { url: server }: Target): Finding[] {
+function noteEarlier({ issuer, metadataUrl }: ServerInfo, all: readonly Attempt[], { url: server }: Target): Finding[] {
   const findings: Finding[] = []
-  for (const { url, answer } of tries) {
+  for (const { url, answer } of all) {
     if (url === metadataUrl) continue
     if (answer.startsWith('200')) {
       findings.push(issuers.note(`${url} is not the metadata of ${issuer}; clients that use it cannot log in`))
@@ -97,17 +97,17 @@ function noteEarlier({ issuer, metadataUrl }: ServerInfo, tries: readonly Try[],
 
 /** Checks the keys and the clock of an issuer, which clients do not read. client-view.ts reports the rest. */
 async function checkIssuer(listed: string, target: Target): Promise<Finding[]> {
-  const { ctx, tried } = createWatched(target.url)
+  const { ctx, tried } = createRecorder(target.url)
   let server: ServerInfo
   try {
     server = await discoverServer(ctx, listed, false, AbortSignal.timeout(60_000))
   } catch (error) {
-    return target.first.status === 401 ? [] : [findingOf(ISSUER, error, tried())]
+    return target.first.status === 401 ? [] : [toFinding(ISSUER, error, tried())]
   }
   const { issuer, metadataUrl = issuer } = server
-  const document = await ask(metadataUrl)
+  const document = await request(metadataUrl)
   const keys = await checkKeys(document.json ?? {}, issuer)
-  return [...noteEarlier(server, tried(), target), keys, checkClocks(await ask(target.url), document, issuer)]
+  return [...noteEarlier(server, tried(), target), keys, checkClocks(await request(target.url), document, issuer)]
 }
 
 async function checkStandardLocation(standard: string, resource: unknown): Promise<Finding[]> {
@@ -132,9 +132,9 @@ function checkDocument({ json, headers }: FoundDocument, place: string, url: str
 /** Checks all documents from the challenge to the issuers' keys. An open server without a document gets no findings. */
 export async function checkMetadata(target: Target): Promise<Finding[]> {
   const { url, first } = target
-  const told = readChallenge(first.headers)?.get('resource_metadata')
+  const reported = readChallenge(first.headers)?.get('resource_metadata')
   const standard = wellKnown('oauth-protected-resource', url)
-  const place = told !== undefined && URL.canParse(told) ? told : standard
+  const place = reported !== undefined && URL.canParse(reported) ? reported : standard
   const document = await readDocument(place)
   if (typeof document === 'string') return first.status === 401 ? [wrong(`${place}: ${document}`, REVERSE_PROXY)] : []
   const { resource, authorization_servers: listed } = document.json

@@ -22,23 +22,23 @@ const MAX_SHOWN = 160
 
 export const isSame = (one: unknown, other: unknown): boolean => Object.is(one, other) || isDeepStrictEqual(one, other)
 
-export const cut = (text: string, most = MAX_SHOWN): string =>
-  text.length > most ? `${text.slice(0, most)}… (and ${text.length - most} more characters)` : text
+export const cut = (text: string, max = MAX_SHOWN): string =>
+  text.length > max ? `${text.slice(0, max)}… (and ${text.length - max} more characters)` : text
 
 const isLong = (value: unknown): boolean => (JSON.stringify(value) ?? '').length > MAX_SHOWN
 
-export const sidesOf = (before: unknown, after: unknown): { before?: unknown; after?: unknown } =>
+export const showBoth = (before: unknown, after: unknown): { before?: unknown; after?: unknown } =>
   isLong(before) || isLong(after) ? { before, after } : {}
 
-export const shown = (value: unknown): string => cut(JSON.stringify(value) ?? 'none')
+export const show = (value: unknown): string => cut(JSON.stringify(value) ?? 'none')
 
-export const keysOf = (one: object, other: object): string[] => [
+export const unionKeys = (one: object, other: object): string[] => [
   ...new Set([...Object.keys(one), ...Object.keys(other)]),
 ]
 
-export function listDifference(was: readonly string[], now: readonly string[]): { gone: string[]; added: string[] } {
+export function listDifference(was: readonly string[], now: readonly string[]): { removed: string[]; added: string[] } {
   const [known, left] = [new Set(was), new Set(now)]
-  return { gone: was.filter(one => !left.has(one)), added: now.filter(one => !known.has(one)) }
+  return { removed: was.filter(one => !left.has(one)), added: now.filter(one => !known.has(one)) }
 }
 
 type Compare = (before: JsonObject, after: JsonObject, path: string) => SchemaChange[]
@@ -53,58 +53,58 @@ const change = (path: string, what: string, verdict: Verdict, sides: object = {}
 const verdictOf = (less: boolean, more: boolean): Verdict =>
   less && more ? 'other' : less ? 'less' : more ? 'more' : 'same'
 
-const step = (name: string) => (/^[A-Za-z_$][\w$-]*$/.test(name) ? `.${name}` : `[${shown(name)}]`)
+const pathStep = (name: string) => (/^[A-Za-z_$][\w$-]*$/.test(name) ? `.${name}` : `[${show(name)}]`)
 
-const became = (path: string, keyword: string, before: unknown, after: unknown, verdict: Verdict) =>
-  change(path, `${keyword}: ${shown(before)} became ${shown(after)}`, verdict, sidesOf(before, after))
+const toChange = (path: string, keyword: string, before: unknown, after: unknown, verdict: Verdict) =>
+  change(path, `${keyword}: ${show(before)} became ${show(after)}`, verdict, showBoth(before, after))
 
 /** Removes strings, which validate nothing, except from values. */
-function withoutWords(schema: unknown): unknown {
-  if (Array.isArray(schema)) return schema.map(withoutWords)
+function withoutDescriptions(schema: unknown): unknown {
+  if (Array.isArray(schema)) return schema.map(withoutDescriptions)
   if (!isObject(schema)) return schema
-  const entries = Object.entries(schema).filter(([name, value]) => !(WORDS.includes(name) && typeof value === 'string'))
+  const entries = Object.entries(schema).filter(([name, value]) => !(TEXTS.includes(name) && typeof value === 'string'))
   const isValue = (name: string) => name === 'enum' || name === 'const' || name === 'default'
-  return Object.fromEntries(entries.map(([name, value]) => [name, isValue(name) ? value : withoutWords(value)]))
+  return Object.fromEntries(entries.map(([name, value]) => [name, isValue(name) ? value : withoutDescriptions(value)]))
 }
 
-const unjudged = (before: unknown, after: unknown, path: string) =>
+const unjudgedChange = (before: unknown, after: unknown, path: string) =>
   change(path, 'changed, with unknown effect on clients', 'unknown', { before, after })
 
-const notJudged =
+const compareAny =
   (keyword: string): Compare =>
   ({ [keyword]: before }, { [keyword]: after }, path) => {
     if (isSame(before, after)) return []
-    if (isSame(withoutWords(before), withoutWords(after)))
+    if (isSame(withoutDescriptions(before), withoutDescriptions(after)))
       return [change(path, `${keyword} changed`, 'words', { before, after })]
     return [change(path, `${keyword} changed, with unknown effect on clients`, 'unknown', { before, after })]
   }
 
-const WORDS = ['title', 'description', 'examples', 'default', 'deprecated', '$comment', 'readOnly', 'writeOnly']
+const TEXTS = ['title', 'description', 'examples', 'default', 'deprecated', '$comment', 'readOnly', 'writeOnly']
 
-const words =
+const compareDescription =
   (keyword: string): Compare =>
   ({ [keyword]: before }, { [keyword]: after }, path) =>
     isSame(before, after) ? [] : [change(path, `${keyword} changed`, 'words', { before, after })]
 
 /** `sign` 1: a higher value accepts less. `absent`: the value that accepts everything. */
-function bound(keyword: string, sign: 1 | -1, absent: number | boolean): Compare {
+function compareBound(keyword: string, sign: 1 | -1, absent: number | boolean): Compare {
   return (before, after, path) => {
     const [was, now] = [before[keyword] ?? absent, after[keyword] ?? absent]
     if (isSame(was, now)) return []
-    if (typeof was !== typeof absent || typeof now !== typeof absent) return notJudged(keyword)(before, after, path)
+    if (typeof was !== typeof absent || typeof now !== typeof absent) return compareAny(keyword)(before, after, path)
     const verdict = (Number(now) - Number(was)) * sign > 0 ? 'less' : 'more'
-    return [became(path, keyword, before[keyword], after[keyword], verdict)]
+    return [toChange(path, keyword, before[keyword], after[keyword], verdict)]
   }
 }
 
-const restriction =
+const compareRestriction =
   (keyword: string): Compare =>
   ({ [keyword]: was }, { [keyword]: now }, path) => {
     if (isSame(was, now)) return []
-    return [became(path, keyword, was, now, was === undefined ? 'less' : now === undefined ? 'more' : 'unknown')]
+    return [toChange(path, keyword, was, now, was === undefined ? 'less' : now === undefined ? 'more' : 'unknown')]
   }
 
-const grown =
+const compareGrowth =
   (keyword: string, verdict: Verdict): Compare =>
   (before, after, path) => {
     const [was = {}, now = {}]: unknown[] = [before[keyword], after[keyword]]
@@ -115,7 +115,7 @@ const grown =
       Object.entries(was).every(([name, schema]) => isSame(schema, Reflect.get(now, name)))
     return isGrown
       ? [change(path, `${keyword} has more members`, verdict, { before: was, after: now })]
-      : notJudged(keyword)(before, after, path)
+      : compareAny(keyword)(before, after, path)
   }
 
 const TYPES = ['null', 'boolean', 'object', 'array', 'number', 'string']
@@ -138,28 +138,28 @@ function valuesOf({ const: value, enum: values }: JsonObject): string[] | undefi
 const compareValues: Compare = (before, after, path) => {
   if (isSame([before['enum'], before['const']], [after['enum'], after['const']])) return []
   if ([before, after].some(schema => schema['enum'] !== undefined && schema['const'] !== undefined))
-    return [unjudged(before, after, path)]
+    return [unjudgedChange(before, after, path)]
   const [was, now] = [valuesOf(before), valuesOf(after)]
   if (!was || !now) {
     const what = now ? `only these values now: ${cut(now.join(', '))}` : 'any value now'
-    return [change(path, what, now ? 'less' : 'more', sidesOf(was, now))]
+    return [change(path, what, now ? 'less' : 'more', showBoth(was, now))]
   }
-  const { gone, added } = listDifference(was, now)
-  if (gone.length + added.length === 0) return [change(path, 'values: in another order', 'words')]
+  const { removed, added } = listDifference(was, now)
+  if (removed.length + added.length === 0) return [change(path, 'values: in another order', 'words')]
   const list = (label: string, values: string[]) => (values.length === 0 ? [] : [`${label} ${cut(values.join(', '))}`])
-  const what = `values: ${[...list('no longer', gone), ...list('new', added)].join('; ')}`
+  const what = `values: ${[...list('no longer', removed), ...list('new', added)].join('; ')}`
   // Short plain values cannot carry instructions for models. Other values are shown completely.
   const isPlain = added.every(value => /^"?[\w.-]{0,64}"?$/.test(value))
-  const sides = isPlain ? sidesOf(gone, added) : { before: gone, after: added }
-  return [change(path, what, verdictOf(gone.length > 0, added.length > 0), sides)]
+  const sides = isPlain ? showBoth(removed, added) : { before: removed, after: added }
+  return [change(path, what, verdictOf(removed.length > 0, added.length > 0), sides)]
 }
 
 const compareRequired: Compare = (before, after, path) => {
   const read = ({ required }: JsonObject) => (Array.isArray(required) ? required.map(String) : [])
-  const { gone, added } = listDifference(read(before), read(after))
+  const { removed, added } = listDifference(read(before), read(after))
   return [
-    ...added.map(name => change(path + step(name), 'is required now', 'less')),
-    ...gone.map(name => change(path + step(name), 'is optional now', 'more')),
+    ...added.map(name => change(path + pathStep(name), 'is required now', 'less')),
+    ...removed.map(name => change(path + pathStep(name), 'is optional now', 'more')),
   ]
 }
 
@@ -188,10 +188,10 @@ const compareProperties: Compare = (before, after, path) => {
   const [was, now] = [schemasIn(before['properties']), schemasIn(after['properties'])]
   const { additionalProperties: restBefore = true } = before
   const { additionalProperties: restAfter = true } = after
-  const names = keysOf(was, now)
+  const names = unionKeys(was, now)
   const markOf = createNameMarks(names)
   const found = names.flatMap(name => {
-    const at = path + step(name)
+    const at = path + pathStep(name)
     const isOld = Object.hasOwn(was, name)
     if (isOld && Object.hasOwn(now, name)) return walk(was[name], now[name], at)
     if (isOld) return compareNamed('removed', name, was[name], restAfter, at)
@@ -208,7 +208,7 @@ const compareItems: Compare = (before, after, path) => {
   const { items: was = true } = before
   const { items: now = true } = after
   return Array.isArray(was) || Array.isArray(now)
-    ? notJudged('items')(before, after, path)
+    ? compareAny('items')(before, after, path)
     : walk(was, now, `${path}[]`)
 }
 
@@ -216,16 +216,16 @@ const table = (keywords: readonly string[], compare: (keyword: string) => Compar
   Object.fromEntries(keywords.map(keyword => [keyword, compare(keyword)]))
 
 const RULES: Readonly<Record<string, Compare>> = {
-  ...table(WORDS, words),
-  ...table(['minLength', 'minItems', 'minProperties'], keyword => bound(keyword, 1, 0)),
-  ...table(['minimum', 'exclusiveMinimum'], keyword => bound(keyword, 1, -Infinity)),
+  ...table(TEXTS, compareDescription),
+  ...table(['minLength', 'minItems', 'minProperties'], keyword => compareBound(keyword, 1, 0)),
+  ...table(['minimum', 'exclusiveMinimum'], keyword => compareBound(keyword, 1, -Infinity)),
   ...table(['maxLength', 'maxItems', 'maxProperties', 'maximum', 'exclusiveMaximum'], keyword =>
-    bound(keyword, -1, Infinity),
+    compareBound(keyword, -1, Infinity),
   ),
-  ...table(['pattern', 'format', 'multipleOf', 'propertyNames'], restriction),
-  ...table(['$defs', 'definitions'], keyword => grown(keyword, 'same')),
-  uniqueItems: bound('uniqueItems', 1, false),
-  anyOf: grown('anyOf', 'more'),
+  ...table(['pattern', 'format', 'multipleOf', 'propertyNames'], compareRestriction),
+  ...table(['$defs', 'definitions'], keyword => compareGrowth(keyword, 'same')),
+  uniqueItems: compareBound('uniqueItems', 1, false),
+  anyOf: compareGrowth('anyOf', 'more'),
   type: compareTypes,
   enum: compareValues,
   required: compareRequired,
@@ -253,22 +253,22 @@ function walk(before: unknown, after: unknown, path: string): SchemaChange[] {
   const [was, now] = [before, after].map(schema => (schema === true ? {} : schema))
   if (was === false || now === false)
     return [was === false ? change(path, 'is accepted now', 'more', { after }) : change(path, 'is refused now', 'less')]
-  if (!isWellFormed(was) || !isWellFormed(now)) return [unjudged(before, after, path)]
-  const keywords = keysOf(was, now).map(name => (Object.hasOwn(READ_WITH, name) ? String(READ_WITH[name]) : name))
+  if (!isWellFormed(was) || !isWellFormed(now)) return [unjudgedChange(before, after, path)]
+  const keywords = unionKeys(was, now).map(name => (Object.hasOwn(READ_WITH, name) ? String(READ_WITH[name]) : name))
   return [...new Set(keywords)].flatMap(keyword => {
     const rule = Object.hasOwn(RULES, keyword) ? RULES[keyword] : undefined
-    return (rule ?? notJudged(keyword))(was, now, path)
+    return (rule ?? compareAny(keyword))(was, now, path)
   })
 }
 
 /** True if parts of the schema depend on each other: references, patterns, unevaluated keywords. */
-function isEntangled(schema: unknown): boolean {
-  if (Array.isArray(schema)) return schema.some(isEntangled)
+function hasCombinators(schema: unknown): boolean {
+  if (Array.isArray(schema)) return schema.some(hasCombinators)
   if (!isObject(schema)) return false
   return Object.entries(schema).some(([keyword, value]) =>
     keyword === '$ref' && typeof value === 'string'
       ? !/^#\/(?:\$defs|definitions)\/[^/]*$/.test(value)
-      : /^(?:unevaluated\w+|patternProperties|\$(?:dynamic|recursive)Ref)$/.test(keyword) || isEntangled(value),
+      : /^(?:unevaluated\w+|patternProperties|\$(?:dynamic|recursive)Ref)$/.test(keyword) || hasCombinators(value),
   )
 }
 
@@ -276,7 +276,7 @@ export function compareSchemas(before: JsonObject, after: JsonObject): SchemaCha
   const found = walk(before, after, '')
   const isJudged =
     found.every(({ verdict }) => verdict !== 'unknown') && found.some(({ verdict }) => verdict !== 'words')
-  if (!isJudged || !(isEntangled(before) || isEntangled(after))) return found
+  if (!isJudged || !(hasCombinators(before) || hasCombinators(after))) return found
   return [
     ...found,
     change('', 'other parts of the schema depend on the change, with unknown effect on clients', 'unknown'),
@@ -284,7 +284,7 @@ export function compareSchemas(before: JsonObject, after: JsonObject): SchemaCha
 }
 
 /** A canonical form for names that look alike in most fonts. */
-const lookOf = (name: string): string =>
+const normalizeLook = (name: string): string =>
   name
     .normalize('NFKD')
     .replace(/[\p{M}\p{Default_Ignorable_Code_Point}]/gu, '')
@@ -297,11 +297,11 @@ const lookOf = (name: string): string =>
 export function createNameMarks(others: Iterable<string>): (name: string) => string {
   const byLook = new Map<string, string[]>()
   for (const other of others) {
-    const look = lookOf(other)
+    const look = normalizeLook(other)
     byLook.set(look, [...(byLook.get(look) ?? []).slice(0, 1), other])
   }
   return name => {
-    const twin = byLook.get(lookOf(name))?.find(other => other !== name)
+    const twin = byLook.get(normalizeLook(name))?.find(other => other !== name)
     return [
       ...(/[^ -~]/.test(name) ? ['its name has characters outside of ASCII'] : []),
       ...(twin === undefined ? [] : [`its name looks like ${JSON.stringify(twin)}`]),

@@ -5,10 +5,10 @@ import {
   compareSchemas,
   createNameMarks,
   isSame,
-  keysOf,
   listDifference,
-  shown,
-  sidesOf,
+  show,
+  showBoth,
+  unionKeys,
   type Verdict,
 } from './compare-schemas.ts'
 import { SURFACE_LISTS, type Surface, type SurfaceItem, type SurfaceList, type SurfaceRoute } from './surface.ts'
@@ -34,46 +34,46 @@ export interface Change extends Difference {
 
 const differs = (impact: Impact, what: string, sides: object = {}): Difference => ({ impact, what, ...sides })
 
-const NO_WORDS = /^[\w$#/.:+-]{0,64}$/
+const NO_DESCRIPTION = /^[\w$#/.:+-]{0,64}$/
 
 /** True if a value contains new text that a model can interpret as instructions. */
-function hasNewWords(after: unknown, before: string): boolean {
-  if (typeof after === 'string') return !NO_WORDS.test(after) && !before.includes(JSON.stringify(after))
+function hasNewText(after: unknown, before: string): boolean {
+  if (typeof after === 'string') return !NO_DESCRIPTION.test(after) && !before.includes(JSON.stringify(after))
   if (typeof after !== 'object' || after === null) return false
-  return Object.entries(after).some(([name, value]) => hasNewWords(name, before) || hasNewWords(value, before))
+  return Object.entries(after).some(([name, value]) => hasNewText(name, before) || hasNewText(value, before))
 }
 
-const withWords = (difference: Difference): Difference =>
-  difference.impact === 'harmless' && hasNewWords(difference.after, JSON.stringify(difference.before) ?? '')
+const withDescription = (difference: Difference): Difference =>
+  difference.impact === 'harmless' && hasNewText(difference.after, JSON.stringify(difference.before) ?? '')
     ? { ...difference, impact: 'read' }
     : difference
 
 type Compare = (before: unknown, after: unknown, name: string) => Difference[]
 
-const compareWords: Compare = (before, after, name) => [differs('read', `${name} changed`, { before, after })]
+const compareDescriptions: Compare = (before, after, name) => [differs('read', `${name} changed`, { before, after })]
 
 const compareUnknown: Compare = (before, after, name) =>
   before === undefined
     ? [differs('harmless', `${name} is new`, { after })]
-    : [differs('may-break', `${name}: ${shown(before)} became ${shown(after)}`, sidesOf(before, after))]
+    : [differs('may-break', `${name}: ${show(before)} became ${show(after)}`, showBoth(before, after))]
 
 const compareIcons: Compare = (before, after, name) => [
   differs(Array.isArray(after) && after.length > 0 ? 'read' : 'harmless', `${name} changed`, { before, after }),
 ]
 
 /** True if an earlier requirement is an alternative in a new one, such as `(scope "a" or scope "b")`. */
-const isAmong = (old: string, need: string) =>
+const isCovered = (old: string, need: string) =>
   need.startsWith('(') && ` ${need.slice(1, -1)} `.replaceAll(' or ', '  or  ').includes(` ${old} `)
 
 function compareNeeds(was: readonly string[], now: readonly string[]): Difference[] {
-  const { gone, added } = listDifference(was, now)
-  if (added.length + gone.length === 0) return []
+  const { removed, added } = listDifference(was, now)
+  if (added.length + removed.length === 0) return []
   const list = (label: string, needs: readonly string[]) =>
     needs.length === 0 ? [] : [`${label} ${needs.join(' and ')}`]
-  const what = `access: ${[...list('needs', added), ...list('no longer needs', gone)].join('; ')}`
-  if (added.every(need => gone.some(old => isAmong(old, need)))) return [differs('opens', what)]
+  const what = `access: ${[...list('needs', added), ...list('no longer needs', removed)].join('; ')}`
+  if (added.every(need => removed.some(old => isCovered(old, need)))) return [differs('opens', what)]
   // New alternatives can admit more or fewer callers.
-  return [differs(added.every(need => need.startsWith('(')) && gone.length > 0 ? 'may-break' : 'breaking', what)]
+  return [differs(added.every(need => need.startsWith('(')) && removed.length > 0 ? 'may-break' : 'breaking', what)]
 }
 
 const OF_INPUT: Readonly<Record<Verdict, Impact>> = {
@@ -110,7 +110,7 @@ const HINTS: Readonly<Record<string, readonly [standard: boolean, trusted: boole
 const record = (value: unknown): JsonObject => (isObject(value) ? (value as JsonObject) : {})
 
 function compareEach(was: object, now: object, rule: (key: string) => Compare, nameOf = (key: string) => key) {
-  return keysOf(was, now).flatMap(key => {
+  return unionKeys(was, now).flatMap(key => {
     const [before, after]: unknown[] = [was, now].map(one =>
       Object.hasOwn(one, key) ? Reflect.get(one, key) : undefined,
     )
@@ -130,11 +130,11 @@ const compareHint: Compare = (before, after, label) => {
   const [standard, trusted] = HINTS[label.slice(label.indexOf('.') + 1)] ?? [false, true]
   const [was, now] = [before ?? standard, after ?? standard]
   if (was === now) return [differs('harmless', `${label}: states the default`)]
-  return [differs(now === trusted ? 'opens' : 'breaking', `${label}: ${shown(was)} became ${shown(now)}`)]
+  return [differs(now === trusted ? 'opens' : 'breaking', `${label}: ${show(was)} became ${show(now)}`)]
 }
 
 const compareAnnotations = each(
-  name => (Object.hasOwn(HINTS, name) ? compareHint : compareWords),
+  name => (Object.hasOwn(HINTS, name) ? compareHint : compareDescriptions),
   name => `annotations.${name}`,
 )
 
@@ -149,10 +149,10 @@ const isAllowed = (value: unknown) =>
 const compareAllowed: Compare = (before, after, name) => {
   if (!isAllowed(before) || !isAllowed(after)) return compareUnknown(before, after, name)
   const listOf = (value: unknown) => (Array.isArray(value) ? value.map(String) : Object.keys(record(value)))
-  const { gone, added } = listDifference(listOf(before), listOf(after))
+  const { removed, added } = listDifference(listOf(before), listOf(after))
   return [
     ...added.map(one => differs('opens', `${name}: ${JSON.stringify(one)} is allowed now`)),
-    ...gone.map(one => differs('may-break', `${name}: ${JSON.stringify(one)} is no longer allowed`)),
+    ...removed.map(one => differs('may-break', `${name}: ${JSON.stringify(one)} is no longer allowed`)),
   ]
 }
 
@@ -168,7 +168,7 @@ const compareUi = each(
 
 const compareMeta = each(
   key => (key === 'ui' ? compareUi : compareUnknown),
-  key => `_meta[${shown(key)}]`,
+  key => `_meta[${show(key)}]`,
 )
 
 const compareArguments: Compare = (before, after) => {
@@ -178,9 +178,9 @@ const compareArguments: Compare = (before, after) => {
   }
   const [{ byName: was, isUnique: wasUnique }, { byName: now, isUnique }] = [read(before), read(after)]
   if (!wasUnique || !isUnique) return compareUnknown(before, after, 'arguments')
-  const markOf = createNameMarks(keysOf(was, now))
+  const markOf = createNameMarks(unionKeys(was, now))
   const compareOne: Compare = (old, other, name) => {
-    const label = `argument ${shown(name)}`
+    const label = `argument ${show(name)}`
     if (other === undefined) return [differs('breaking', `${label}: removed`)]
     const [needed, needs] = [record(old)['required'] === true, record(other)['required'] === true]
     if (old === undefined) return [addition(label, needs ? 'breaking' : 'harmless', markOf(name), other)]
@@ -191,7 +191,7 @@ const compareArguments: Compare = (before, after) => {
       key =>
         key === 'required'
           ? () => [differs(needs ? 'breaking' : 'harmless', `${label}: ${needs ? 'required' : 'optional'} now`)]
-          : compareWords,
+          : compareDescriptions,
       key => `${label}: ${key}`,
     )
   }
@@ -207,8 +207,8 @@ function addition(label: string, impact: Impact, mark: string, value: unknown): 
 }
 
 const FIELDS: Readonly<Record<string, Compare>> = {
-  title: compareWords,
-  description: compareWords,
+  title: compareDescriptions,
+  description: compareDescriptions,
   inputSchema: compareSchema('input'),
   outputSchema: compareSchema('output'),
   annotations: compareAnnotations,
@@ -222,7 +222,7 @@ const CHANGED = differs('may-break', 'changed, with unknown effect on clients')
 
 const ruleOf = (list: SurfaceList) => (name: string) =>
   name === 'name' && list.startsWith('resource')
-    ? compareWords
+    ? compareDescriptions
     : ((Object.hasOwn(FIELDS, name) ? FIELDS[name] : undefined) ?? compareUnknown)
 
 function compareItems(list: SurfaceList, before: SurfaceItem, after: SurfaceItem): Difference[] {
@@ -245,7 +245,7 @@ function compareItems(list: SurfaceList, before: SurfaceItem, after: SurfaceItem
     ]),
     ...compareEach(before.shown, after.shown, ruleOf(list)),
   ]
-  return (found.length > 0 ? found : [CHANGED]).map(withWords)
+  return (found.length > 0 ? found : [CHANGED]).map(withDescription)
 }
 
 const compareTask = (was = 'none', now = 'none'): Difference =>
@@ -262,9 +262,9 @@ const KINDS: Readonly<Record<SurfaceList, string>> = {
 }
 
 function compareNames(label: string, was: readonly string[], now: readonly string[]): Difference[] {
-  const { gone, added } = listDifference(was, now)
+  const { removed, added } = listDifference(was, now)
   return [
-    ...gone.map(name => differs('breaking', `${label} ${name} is gone`)),
+    ...removed.map(name => differs('breaking', `${label} ${name} is gone`)),
     ...added.map(name => differs('harmless', `${label} ${name} is new`)),
   ]
 }
@@ -298,7 +298,7 @@ const compareFacts = (before: SurfaceRoute, after: SurfaceRoute): Difference[] =
     differs('harmless', 'subscriptions/listen is served now'),
     differs('breaking', 'subscriptions/listen is no longer served'),
   ]),
-  ...compareCapabilities(before.capabilities, after.capabilities, '').map(withWords),
+  ...compareCapabilities(before.capabilities, after.capabilities, '').map(withDescription),
 ]
 
 type Lists = Pick<SurfaceRoute, SurfaceList>
@@ -311,13 +311,13 @@ export function compareLists(
 ): Change[] {
   return SURFACE_LISTS.flatMap(list => {
     const { [list]: was = {} } = before
-    const markOf = createNameMarks(keysOf(was, after[list]))
+    const markOf = createNameMarks(unionKeys(was, after[list]))
     const compareOne = (one: SurfaceItem | undefined, other: SurfaceItem | undefined, name: string) => {
       if (!other) return [differs('breaking', 'removed')]
       if (one) return compareItems(list, one, other)
       return known.has(other.hash) ? [] : [addition('', 'harmless', markOf(name), other.shown)]
     }
-    return keysOf(was, after[list])
+    return unionKeys(was, after[list])
       .sort()
       .flatMap(name => {
         const [one, other] = [was, after[list]].map(items => (Object.hasOwn(items, name) ? items[name] : undefined))
@@ -326,11 +326,11 @@ export function compareLists(
   })
 }
 
-function newRoute(at: string, route: SurfaceRoute, known: ReadonlySet<string>): Change[] {
+function addedRoute(at: string, route: SurfaceRoute, known: ReadonlySet<string>): Change[] {
   const needs = route.needs.length === 0 ? '' : `, and needs ${route.needs.join(' and ')}`
   const { capabilities: after } = route
   return [
-    { at: [at], ...withWords(differs('harmless', `the path is new${needs}`, { after })) },
+    { at: [at], ...withDescription(differs('harmless', `the path is new${needs}`, { after })) },
     ...compareLists(at, {}, route, known),
   ]
 }
@@ -344,18 +344,18 @@ function compareRoutes(at: string, before: SurfaceRoute, after: SurfaceRoute): C
   return found.length > 0 ? found : [{ at: [at], ...differs('harmless', `it is served by ${after.route} now`) }]
 }
 
-const compareServer = (name: string) => (name === 'icons' ? compareIcons : compareWords)
+const compareServer = (name: string) => (name === 'icons' ? compareIcons : compareDescriptions)
 
 function compareRunTime({ atRunTime: was }: Surface, { atRunTime: now }: Surface): Difference[] {
-  const { gone, added } = listDifference(was, now)
+  const { removed, added } = listDifference(was, now)
   const decides = 'decides at run time what each caller is offered: the lock file does not contain this'
   return [
     ...added.map(name => differs('may-break', `${name} ${decides}`)),
-    ...gone.map(name => differs('may-break', `${name} was removed`)),
+    ...removed.map(name => differs('may-break', `${name} was removed`)),
   ]
 }
 
-function gather(changes: readonly Change[]): Change[] {
+function groupChanges(changes: readonly Change[]): Change[] {
   const found = new Map<string, Change & { readonly at: string[] }>()
   for (const { at, ...change } of changes) {
     const key = JSON.stringify(change)
@@ -377,13 +377,13 @@ export function compareSurfaces(before: Surface, after: Surface): Change[] {
   const server = compareEach(before.server, after.server, compareServer, name => `server.${name}`)
   const found: Change[] = [
     ...[...server, ...compareRunTime(before, after)].map(difference => ({ at: [], ...difference })),
-    ...keysOf(before.routes, after.routes)
+    ...unionKeys(before.routes, after.routes)
       .sort()
       .flatMap(at => {
         const [was, now] = [before, after].map(({ routes }) => (Object.hasOwn(routes, at) ? routes[at] : undefined))
         if (!now) return [{ at: [at], ...differs('breaking', 'the path was removed') }]
-        return was ? compareRoutes(at, was, now) : newRoute(at, now, known)
+        return was ? compareRoutes(at, was, now) : addedRoute(at, now, known)
       }),
   ]
-  return found.length > 0 ? gather(found) : [{ at: [], ...CHANGED }]
+  return found.length > 0 ? groupChanges(found) : [{ at: [], ...CHANGED }]
 }

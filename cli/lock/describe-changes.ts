@@ -1,6 +1,6 @@
 // Formats the differences of two surfaces as text, with control characters escaped.
 import { printable } from '../../client/text.ts'
-import { cut, shown } from './compare-schemas.ts'
+import { cut, show } from './compare-schemas.ts'
 import { type Change, IMPACTS, type Impact } from './compare-surfaces.ts'
 
 const TITLES: Readonly<Record<Impact, readonly [title: string, counted: string]>> = {
@@ -12,7 +12,7 @@ const TITLES: Readonly<Record<Impact, readonly [title: string, counted: string]>
 }
 
 const MAX_ADDRESSES = 3
-const AROUND = 40
+const CONTEXT = 40
 const MAX_VALUE = 4_000
 const MAX_LINE = 100
 
@@ -23,16 +23,16 @@ const visible = (text: string): string =>
 export function changeLine({ at, of, what }: Change): string {
   const more = at.length > MAX_ADDRESSES ? ` and ${at.length - MAX_ADDRESSES} more` : ''
   const where = at.length === 0 ? [] : [`${at.slice(0, MAX_ADDRESSES).join(', ')}${more}`]
-  const place = [...where, ...(of ? [`${of.kind} ${shown(of.name)}`] : [])].join('  ')
+  const place = [...where, ...(of ? [`${of.kind} ${show(of.name)}`] : [])].join('  ')
   return visible(place === '' ? what : `${place}: ${what}`)
 }
 
 function sharedEnds(was: string, now: string): [start: number, end: number] {
-  const least = Math.min(was.length, now.length)
+  const min = Math.min(was.length, now.length)
   let start = 0
-  while (start < least && was[start] === now[start]) start++
+  while (start < min && was[start] === now[start]) start++
   let end = 0
-  while (end < least - start && was.at(-1 - end) === now.at(-1 - end)) end++
+  while (end < min - start && was.at(-1 - end) === now.at(-1 - end)) end++
   return [start, end]
 }
 
@@ -40,7 +40,7 @@ function excerpts(before: unknown, after: unknown): string[] {
   const textOf = (value: unknown) => (typeof value === 'string' ? value : (JSON.stringify(value) ?? ''))
   const [was, now] = [textOf(before), textOf(after)]
   const [start, end] = sharedEnds(was, now)
-  const [skipped, left] = [Math.max(0, start - AROUND), Math.max(0, end - AROUND)]
+  const [skipped, left] = [Math.max(0, start - CONTEXT), Math.max(0, end - CONTEXT)]
   const side = (value: unknown, text: string) => {
     if (value === undefined) return 'none'
     const excerpt = text.slice(skipped, text.length - left)
@@ -57,19 +57,19 @@ function addedLines(value: unknown): string[] {
   return lines.map((text, index) => `${index === 0 ? '      now  ' : '           '}${visible(text)}`)
 }
 
-function linesOf(change: Change): string[] {
+function changeLines(change: Change): string[] {
   const { before, after } = change
   const added = 'after' in change ? addedLines(after) : []
   return [`  ${changeLine(change)}`, ...('before' in change ? excerpts(before, after) : added)]
 }
 
-export const countsOf = (changes: readonly Change[]): Readonly<Record<Impact, number>> =>
+export const countImpacts = (changes: readonly Change[]): Readonly<Record<Impact, number>> =>
   Object.fromEntries(
     IMPACTS.map(impact => [impact, changes.filter(change => change.impact === impact).length]),
   ) as Record<Impact, number>
 
 export function impactsText(changes: readonly Change[]): string {
-  const counts = countsOf(changes)
+  const counts = countImpacts(changes)
   return IMPACTS.filter(impact => counts[impact] > 0)
     .map(impact => `${counts[impact]} ${TITLES[impact][1]}`)
     .join(', ')
@@ -78,6 +78,6 @@ export function impactsText(changes: readonly Change[]): string {
 export function changesText(changes: readonly Change[]): string {
   return IMPACTS.flatMap(impact => {
     const own = changes.filter(change => change.impact === impact)
-    return own.length === 0 ? [] : [[TITLES[impact][0], ...own.flatMap(linesOf)].join('\n')]
+    return own.length === 0 ? [] : [[TITLES[impact][0], ...own.flatMap(changeLines)].join('\n')]
   }).join('\n\n')
 }

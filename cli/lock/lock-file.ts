@@ -16,19 +16,19 @@ import { type Lock, SURFACE_FORMAT, SURFACE_LISTS, type Surface } from './surfac
 export type LockContext = Pick<CommandContext, 'stdin' | 'cwd'>
 
 /** Maximum size, bytes. */
-const MOST_BYTES = 64 * 2 ** 20
+const MAX_BYTES = 64 * 2 ** 20
 /** Maximum nesting of the JSON. A definition's schema has at most 64 levels. */
-const MOST_LEVELS = 200
+const MAX_LEVELS = 200
 
 export const lockFileOf = (config: string, given: string | undefined, cwd: string): string =>
   given === undefined ? join(dirname(config), LOCK_NAME) : resolve(cwd, given)
 
-export const nameOf = (file: string, cwd: string): string => (file === '-' ? 'stdin' : shortName(file, cwd))
+export const displayName = (file: string, cwd: string): string => (file === '-' ? 'stdin' : shortName(file, cwd))
 
-export const isDeeper = (value: unknown, most: number): boolean =>
+export const isTooDeep = (value: unknown, max: number): boolean =>
   typeof value === 'object' &&
   value !== null &&
-  (most === 0 || Object.values(value).some(entry => isDeeper(entry, most - 1)))
+  (max === 0 || Object.values(value).some(entry => isTooDeep(entry, max - 1)))
 
 const isTextList = (value: unknown) => Array.isArray(value) && value.every(entry => typeof entry === 'string')
 const areAll = (value: unknown, test: (entry: unknown) => boolean) =>
@@ -82,7 +82,7 @@ export function readLock(text: string, name: string): Lock {
     const what = `${name} has the format ${value['format']}, and this version reads ${SURFACE_FORMAT}`
     throw usage(`${what}; write it again with \`mcp-host lock\`, or use the version that wrote it`)
   }
-  if (isDeeper(value, MOST_LEVELS) || !isLock(value)) {
+  if (isTooDeep(value, MAX_LEVELS) || !isLock(value)) {
     throw usage(`${name} is not a lock file, or is incomplete; write it again with \`mcp-host lock\``)
   }
   const { upstreams: _, ...surface } = value
@@ -95,7 +95,7 @@ export function readLock(text: string, name: string): Lock {
 }
 
 /** Reads a file or stdin up to the size limit, because a device or a pipe might never end. */
-async function readBounded(file: string, name: string, { stdin, cwd }: LockContext): Promise<string> {
+async function readLimited(file: string, name: string, { stdin, cwd }: LockContext): Promise<string> {
   const path = resolve(cwd, file)
   if (file !== '-' && !(await stat(path)).isFile()) throw usage(`${name} is not a file; - reads the lock from stdin`)
   const pieces: Buffer[] = []
@@ -103,15 +103,15 @@ async function readBounded(file: string, name: string, { stdin, cwd }: LockConte
   for await (const piece of file === '-' ? stdin : createReadStream(path)) {
     pieces.push(Buffer.from(piece))
     size += piece.length
-    if (size > MOST_BYTES) throw usage(`${name} is too large for a lock file`)
+    if (size > MAX_BYTES) throw usage(`${name} is too large for a lock file`)
   }
   return Buffer.concat(pieces).toString()
 }
 
 export async function readLockFile(file: string, context: LockContext): Promise<Lock> {
-  const name = nameOf(file, context.cwd)
+  const name = displayName(file, context.cwd)
   try {
-    return readLock(await readBounded(file, name, context), name)
+    return readLock(await readLimited(file, name, context), name)
   } catch (cause) {
     if (cause instanceof StartError) throw cause
     const isMissing = (cause as NodeJS.ErrnoException).code === 'ENOENT'
@@ -127,6 +127,6 @@ export async function writeLockFile(file: string, lock: Lock, cwd: string): Prom
   try {
     await replaceFile(file, lockText(lock), 0o666)
   } catch (cause) {
-    throw new StartError('MH3003', `${nameOf(file, cwd)} cannot be written: ${errorText(cause)}`, { cause })
+    throw new StartError('MH3003', `${displayName(file, cwd)} cannot be written: ${errorText(cause)}`, { cause })
   }
 }

@@ -14,20 +14,20 @@ import { SURFACE_FORMAT, type Surface, type SurfaceItem, type SurfaceList, type 
 const SIGNED_IN = 'a signed-in caller'
 const list = (value: string | readonly string[] | undefined) => (value === undefined ? [] : [value].flat())
 
-function ruleAsWritten(rule: AuthorizeRule): string[] {
+function serializeRule(rule: AuthorizeRule): string[] {
   if (rule === true) return [SIGNED_IN]
   if (typeof rule === 'string') return [SIGNED_IN, `policy "${rule}"`]
   const scopes = list(rule.scope).map(scope => `scope "${scope}"`)
   return [SIGNED_IN, ...scopes, ...list(rule.role).map(role => `role "${role}"`)]
 }
 
-const accessAsWritten = (access: string | undefined): string[] =>
+const serializeAccess = (access: string | undefined): string[] =>
   access === undefined ? [] : [SIGNED_IN, `access "${access}"`]
 
 const sorted = (words: readonly string[]) => [...new Set(words)].sort()
 
 /** Returns the wire format without the key's own name. Embedded images are replaced by hashes. */
-function shownAs(wire: object): JsonObject {
+function serializeShown(wire: object): JsonObject {
   const shown: JsonObject = JSON.parse(JSON.stringify(wire))
   const { icons } = shown
   if (Array.isArray(icons)) shown['icons'] = icons.map(withoutData)
@@ -41,12 +41,12 @@ function withoutData(icon: unknown): unknown {
 
 const taskOf = ({ task }: ToolDefinition): string | undefined => (typeof task === 'object' ? task.use : task)
 
-function readAddress({ services, provides }: Host['served'], route: CompiledRoute, view: View): SurfaceRoute {
+function readView({ services, provides }: Host['served'], route: CompiledRoute, view: View): SurfaceRoute {
   const access = services.slot('access', route)
   const { path, authorize, revisions, stateless, listen } = route
 
-  function itemOf(item: CatalogItem): SurfaceItem {
-    const own = access.needs?.({ item }, route) ?? accessAsWritten(item.definition.access)
+  function toItem(item: CatalogItem): SurfaceItem {
+    const own = access.needs?.({ item }, route) ?? serializeAccess(item.definition.access)
     const denial = view.denialOf(item)
     // Items of tools, such as app pages, require access to one of the tools.
     const needs = own.length === 0 && denial ? [SIGNED_IN, 'one of the tools that it belongs to'] : own
@@ -58,25 +58,25 @@ function readAddress({ services, provides }: Host['served'], route: CompiledRout
       ...(view.isUnlisted(item) && { unlisted: true as const }),
       ...(task !== undefined && { task }),
       ...(Object.keys(digests).length > 0 && { digests }),
-      shown: shownAs(view.wireOf(item)),
+      shown: serializeShown(view.wireOf(item)),
     })
   }
   const listOf = (items: Iterable<CatalogItem>) =>
-    Object.fromEntries([...items].map(item => [item.key, itemOf(item)] as const))
+    Object.fromEntries([...items].map(item => [item.key, toItem(item)] as const))
   const lists: Record<SurfaceList, Record<string, SurfaceItem>> = {
     tools: listOf(view.tools.values()),
     resources: listOf(view.resources.values()),
     resourceTemplates: listOf(view.templates),
     prompts: listOf(view.prompts.values()),
   }
-  const needs = authorize === undefined ? [] : (access.needs?.({ rule: authorize }, route) ?? ruleAsWritten(authorize))
+  const needs = authorize === undefined ? [] : (access.needs?.({ rule: authorize }, route) ?? serializeRule(authorize))
   const transports = sorted(provides.by('transport', route))
   const capabilities: JsonObject = JSON.parse(JSON.stringify(view.capabilities))
   const facts = { route: path, needs: sorted(needs), revisions, transports, stateless, listen, capabilities }
   return withHash({ ...facts, ...lists })
 }
 
-function addressesOf({ path, choice, toolsets }: CompiledRoute): Array<readonly [string, readonly string[]]> {
+function listAddresses({ path, choice, toolsets }: CompiledRoute): Array<readonly [string, readonly string[]]> {
   const { parameter, categories, combinations } = choice
   if (parameter === undefined) return [[path, toolsets]]
   const at = (text: string) => {
@@ -98,18 +98,18 @@ export function readSurface(source: Host['served']): Surface {
   const { version, ...rest } = now.server
   const server = PLAIN_VERSION.test(version) ? rest : now.server
   const addresses = source.routes.flatMap(route =>
-    addressesOf(route).map(([address, toolsets]) => ({ address, route, toolsets })),
+    listAddresses(route).map(([address, toolsets]) => ({ address, route, toolsets })),
   )
   const added = source.services
     .unrouted()
     .map(({ name, route }) => ({ address: `${route.path} with ${name}`, route, toolsets: [name] }))
   const routes = [...addresses, ...added].map(({ address, route, toolsets }) => {
     const view = source.services.viewOf(route, toolsets)
-    return [address, readAddress(source, route, view)] as const
+    return [address, readView(source, route, view)] as const
   })
   return withHash({
     format: SURFACE_FORMAT,
-    server: shownAs(server),
+    server: serializeShown(server),
     atRunTime: now.configureSession ? ['configureSession'] : [],
     routes: Object.fromEntries(routes),
   })

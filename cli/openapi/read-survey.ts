@@ -4,7 +4,7 @@ import { defined } from '../../client/text.ts'
 import { validateValue } from '../../core/config/validate-value.ts'
 import { StartError } from '../../core/http/errors.ts'
 import { LoadError } from '../../plugins/openapi/document/load.ts'
-import { DocumentError, located } from '../../plugins/openapi/document/place.ts'
+import { DocumentError, withLocation } from '../../plugins/openapi/document/place.ts'
 import { openapi } from '../../plugins/openapi/index.ts'
 import type { HttpMethod } from '../../plugins/openapi/operation.ts'
 import { METHODS, type Source } from '../../plugins/openapi/options.ts'
@@ -41,6 +41,6 @@ export async function readSurvey(
   } catch (error) {
     if (error instanceof LoadError) throw new StartError('MH3401', error.message, { exitCode: 2 })
     if (!(error instanceof DocumentError)) throw error
-    throw new StartError('MH3402', located(error.place, error.fault), { exitCode: 2 })
+    throw new StartError('MH3402', withLocation(error.place, error.fault), { exitCode: 2 })
   }
 }

@@ -25,7 +25,7 @@ export function createIgnoredTools(globs: readonly string[]) {
   // Globs take linear time, unlike regular expressions, and names of a server can be long.
   const isNamed = (name: unknown) => typeof name === 'string' && globs.some(glob => matchesGlob(glob, name))
 
-  function check({ method, params: { name } }: OutgoingNotification) {
+  function checkTool({ method, params: { name } }: OutgoingNotification) {
     if (method !== 'tools/call') return
     if (typeof name !== 'string')
       throw new Failure('ignored', 'with --ignore-tool, the tool name of a call must be a string', { code: -32_602 })
@@ -37,7 +37,7 @@ export function createIgnoredTools(globs: readonly string[]) {
     isIgnored: (tool: unknown): boolean => isNamed((tool as Fields | null)?.['name']),
     screen(out: ClientLine): Outgoing {
       if (globs.length === 0 || out.calls.length === 0) return out
-      out.calls.forEach(check)
+      out.calls.forEach(checkTool)
       // Serialised again, because a server could resolve duplicate keys differently.
       return { ...out, text: restoreNumbers(JSON.stringify(parse(protectNumbers(out.text)))) }
     },
@@ -50,8 +50,8 @@ const MAX_PENDING = 1_000
 /** Error code for an unsupported protocol version (2026-07-28 basic/versioning). */
 const UNSUPPORTED_VERSION = -32_022
 /** Time limits after the end of input, for running requests and for closing the session, milliseconds. */
-const DRAIN = 10_000
-const FAREWELL = 2_000
+const DRAIN_TIME = 10_000
+const CLOSE_TIMEOUT = 2_000
 
 interface RelaySettings {
   readonly url: string
@@ -62,7 +62,7 @@ interface RelaySettings {
   explain(thrown: unknown): Failure
   /** True for errors that are not connection failures, such as a failed login. */
   isFinal(thrown: unknown): boolean
-  note(what: string): void
+  debug(what: string): void
   refusedInitialize(): void
 }
 
@@ -75,11 +75,11 @@ function textOf(line: Line): string {
 }
 
 export function startRelay(settings: RelaySettings, ends: { input: Readable; output: Writable }) {
-  const { url, ignored, note: debug, timing } = settings
+  const { url, ignored, debug, timing } = settings
   const closing = new Cancellation()
-  const hurry = new Cancellation()
+  const forceStop = new Cancellation()
   const pending = new Map<Id, Exchange>()
-  let untaken = 0
+  let queuedBytes = 0
   const tools = createToolHeaders(debug)
   const output = createOutput(ends.output, { gone: () => end() })
   const link: Link = {
@@ -94,24 +94,24 @@ export function startRelay(settings: RelaySettings, ends: { input: Readable; out
   }
   const transport = createHttpTransport(link, tools, settings.transport)
   /** Holds back other messages of a session until `initialize` is complete. */
-  let gate: Promise<void> = Promise.resolve()
+  let pauseGate: Promise<void> = Promise.resolve()
 
-  function findShown(message: Fields, method: string | undefined, modern: boolean): ReadonlySet<unknown> | undefined {
+  function findVisible(message: Fields, method: string | undefined, modern: boolean): ReadonlySet<unknown> | undefined {
     const { result } = message
     if (method !== 'tools/list' || !isObject(result) || !Array.isArray(result['tools'])) return undefined
     const usable = modern ? tools.learn(result['tools']) : result['tools']
-    const shown = new Set(usable.filter(tool => !ignored.isIgnored(tool)))
-    return result['tools'].every(tool => shown.has(tool)) ? undefined : shown
+    const visible = new Set(usable.filter(tool => !ignored.isIgnored(tool)))
+    return result['tools'].every(tool => visible.has(tool)) ? undefined : visible
   }
 
   /** Rewrites one message of a batch, or a filtered tool list, and preserves the server's numbers. */
-  function rewrite(text: string, index: number, message: Fields, shown: ReadonlySet<unknown> | undefined): string {
+  function rewrite(text: string, index: number, message: Fields, visible: ReadonlySet<unknown> | undefined): string {
     const exact = readMessages(protectNumbers(text))[index] ?? message
     const [{ result }, { result: before }] = [exact, message]
-    if (shown === undefined || !isObject(result) || !isObject(before)) return restoreNumbers(JSON.stringify(exact))
+    if (visible === undefined || !isObject(result) || !isObject(before)) return restoreNumbers(JSON.stringify(exact))
     const [all, originals] = [result['tools'] as unknown[], before['tools'] as unknown[]]
-    const left = all.filter((_, at) => shown.has(originals[at]))
-    return restoreNumbers(JSON.stringify({ ...exact, result: { ...result, tools: left } }))
+    const remaining = all.filter((_, at) => visible.has(originals[at]))
+    return restoreNumbers(JSON.stringify({ ...exact, result: { ...result, tools: remaining } }))
   }
 
   async function receive(text: string): Promise<void> {
@@ -122,9 +122,9 @@ export function startRelay(settings: RelaySettings, ends: { input: Readable; out
       const exchange = id === undefined ? undefined : pending.get(id)
       if (id !== undefined && !exchange) continue
       const method = id === undefined ? undefined : exchange?.open.get(id)?.method
-      const shown = findShown(message, method, exchange?.version !== undefined)
-      const isWhole = shown === undefined && messages.length === 1
-      output.respond(isWhole ? onOneLine(text) : rewrite(text, index, message, shown))
+      const visible = findVisible(message, method, exchange?.version !== undefined)
+      const isWhole = visible === undefined && messages.length === 1
+      output.respond(isWhole ? onOneLine(text) : rewrite(text, index, message, visible))
       if (id === undefined) continue
       pending.delete(id)
       exchange?.open.delete(id)
@@ -149,7 +149,7 @@ export function startRelay(settings: RelaySettings, ends: { input: Readable; out
     exchange.open.clear()
   }
 
-  const tooMany = (what: string) =>
+  const tooManyError = (what: string) =>
     new Failure('too many', `at most ${MAX_PENDING} ${what} at once`, { retryable: true })
 
   function check({ requests }: Outgoing) {
@@ -159,8 +159,8 @@ export function startRelay(settings: RelaySettings, ends: { input: Readable; out
         throw new Failure('id in use', `a request with the id ${JSON.stringify(id)} is running`, { code: -32_600 })
       ids.add(id)
     }
-    if (pending.size + ids.size > MAX_PENDING) throw tooMany('requests wait')
-    if (ids.size === 0 && untaken >= MAX_PENDING) throw tooMany('notifications are pending')
+    if (pending.size + ids.size > MAX_PENDING) throw tooManyError('requests wait')
+    if (ids.size === 0 && queuedBytes >= MAX_PENDING) throw tooManyError('notifications are pending')
   }
 
   /** False if cancellation is signalled by closing the response instead of a message. */
@@ -173,25 +173,25 @@ export function startRelay(settings: RelaySettings, ends: { input: Readable; out
     return exchange.version === undefined
   }
 
-  function take(out: Outgoing) {
+  function send(out: Outgoing) {
     const { requests, notification } = out
     if (notification?.method === 'notifications/cancelled' && !cancel(notification.params['requestId'])) return
     const [first] = requests
     const version = first && ownVersion(first)
     const exchange = new Exchange(out, { version })
     for (const { id } of requests) pending.set(id, exchange)
-    const share = requests.length === 0 ? 1 : 0
-    untaken += share
+    const part = requests.length === 0 ? 1 : 0
+    queuedBytes += part
     debug(
       `to the server: ${notification?.method ?? requests.map(({ method, id }) => `${method} ${JSON.stringify(id)}`).join(', ')}`,
     )
-    const carried = (version === undefined ? gate : Promise.resolve())
+    const carried = (version === undefined ? pauseGate : Promise.resolve())
       .then(() => transport.perform(exchange))
       .catch(thrown => fail(exchange, thrown))
       .finally(() => {
-        untaken -= share
+        queuedBytes -= part
       })
-    if (first?.method === 'initialize' || notification?.method === 'notifications/initialized') gate = carried
+    if (first?.method === 'initialize' || notification?.method === 'notifications/initialized') pauseGate = carried
   }
 
   function read(line: Line) {
@@ -201,7 +201,7 @@ export function startRelay(settings: RelaySettings, ends: { input: Readable; out
       if (text.trim() === '') return
       out = readOutgoing(text)
       check(out)
-      take(ignored.screen(out))
+      send(ignored.screen(out))
     } catch (thrown) {
       const failure = settings.explain(thrown)
       const ids = new Set(out?.requests.map(({ id }) => id))
@@ -210,15 +210,15 @@ export function startRelay(settings: RelaySettings, ends: { input: Readable; out
   }
 
   async function drain() {
-    const until = performance.now() + DRAIN
-    while (pending.size > 0 && performance.now() < until && !hurry.aborted) {
-      await sleep(20, hurry).catch(() => undefined)
+    const until = performance.now() + DRAIN_TIME
+    while (pending.size > 0 && performance.now() < until && !forceStop.aborted) {
+      await sleep(20, forceStop).catch(() => undefined)
     }
     // Opening a session can hang, or wait for a login, so the farewell has a time limit.
-    await Promise.race([gate, sleep(FAREWELL, hurry).catch(() => undefined)])
-    const farewell = new Cancellation()
-    const timer = setTimeout(() => farewell.abort(new Error('the server did not respond in time')), FAREWELL)
-    await transport.endSession(farewell).catch(thrown => debug(`the session was not ended: ${thrown}`))
+    await Promise.race([pauseGate, sleep(CLOSE_TIMEOUT, forceStop).catch(() => undefined)])
+    const closeTimeout = new Cancellation()
+    const timer = setTimeout(() => closeTimeout.abort(new Error('the server did not respond in time')), CLOSE_TIMEOUT)
+    await transport.endSession(closeTimeout).catch(thrown => debug(`the session was not ended: ${thrown}`))
     clearTimeout(timer)
     closing.abort(new Error('the relay has ended'))
     await output.end()
@@ -226,14 +226,14 @@ export function startRelay(settings: RelaySettings, ends: { input: Readable; out
 
   async function readAll() {
     for await (const line of readLines(ends.input, MAX_LINE)) {
-      if (hurry.aborted) break
+      if (forceStop.aborted) break
       read(line)
       await output.drained()
     }
   }
 
   function end() {
-    hurry.abort(new Error('the relay ends'))
+    forceStop.abort(new Error('the relay ends'))
     ends.input.destroy()
   }
 

@@ -7,8 +7,8 @@ import { browserCommands } from '../../client/node/open-browser.ts'
 import { printable } from '../../client/text.ts'
 import { type Accounts, openAuthFetch } from '../client/account.ts'
 import type { Credentials } from '../client/credentials.ts'
-import { type Login, loginCommand } from '../client/logins.ts'
-import { createNarrator } from '../client/terminal.ts'
+import { type Login, loginCommand } from '../client/stored-logins.ts'
+import { createLoginReporter } from '../client/terminal.ts'
 import type { CommandContext } from '../context.ts'
 
 interface SignInOptions {
@@ -41,17 +41,17 @@ const showLogin = (login: Login, context: CommandContext) => async (url: URL) =>
 }
 
 /** The redirect URI: the login's port, otherwise any free port per login. */
-async function redirectOf(login: Login, context: CommandContext) {
+async function createRedirect(login: Login, context: CommandContext) {
   const host = (login.redirectHost ?? '127.0.0.1') as LoopbackHost
   const { redirectPath: path = '/callback' } = login
-  const openedBy = { host, path, openBrowser: showLogin(login, context) }
+  const opener = { host, path, openBrowser: showLogin(login, context) }
   if (login.redirectPort !== undefined) {
-    const { redirectUri, delegate } = await createLoopbackRedirect({ ...openedBy, port: login.redirectPort })
+    const { redirectUri, delegate } = await createLoopbackRedirect({ ...opener, port: login.redirectPort })
     return { options: { redirectUri, authorizationRedirectDelegate: delegate }, platform: {} }
   }
   const authority = host === '::1' ? '[::1]' : host
-  const openRedirect = (before: string | undefined) =>
-    createLoopbackRedirect({ ...openedBy, preferredPort: previousPort(before, host) })
+  const openRedirect = (previous: string | undefined) =>
+    createLoopbackRedirect({ ...opener, preferredPort: previousPort(previous, host) })
   return { options: { redirectUri: `http://${authority}:0${path}` }, platform: { openRedirect } }
 }
 
@@ -64,13 +64,13 @@ export async function signInFetch(
   const hasBrowser = browser && browserCommands(context.env, process.platform).length > 0
   const asks = login.grant === 'device' || (login.grant === 'authorization_code' && hasBrowser)
   const redirect =
-    asks && login.grant === 'authorization_code' ? await redirectOf(login, context) : { options: {}, platform: {} }
-  const narrate = createNarrator(context)
+    asks && login.grant === 'authorization_code' ? await createRedirect(login, context) : { options: {}, platform: {} }
+  const report = createLoginReporter(context)
   const onEvent = (event: AuthEvent) => {
     if (!REPORTED_EVENTS.includes(event.type)) return
-    narrate(event)
+    report(event)
     if (event.type === 'token-obtained' && event.grant !== 'refresh_token')
-      accounts.logins.keep(login).catch(() => undefined)
+      accounts.logins.save(login).catch(() => undefined)
   }
   return openAuthFetch(
     accounts,

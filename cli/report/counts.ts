@@ -7,15 +7,15 @@ const ERROR = 0.02
 const GROWTH = (1 + ERROR) / (1 - ERROR)
 const LOG_GROWTH = Math.log(GROWTH)
 /** Milliseconds, the precision of the logs. Smaller values count as 0; the maximum is eleven days. */
-const LEAST = 0.01
-const MOST = 1e9
-const BUCKETS = Math.ceil(Math.log(MOST / LEAST) / LOG_GROWTH) + 2
+const MIN = 0.01
+const MAX = 1e9
+const BUCKETS = Math.ceil(Math.log(MAX / MIN) / LOG_GROWTH) + 2
 
 /** Bucket 0 is below LEAST; bucket n is (LEAST x GROWTH^(n-2), LEAST x GROWTH^(n-1)]. */
 const bucketOf = (value: number): number =>
-  value < LEAST ? 0 : Math.max(1, Math.ceil(Math.log(Math.min(value, MOST) / LEAST) / LOG_GROWTH) + 1)
+  value < MIN ? 0 : Math.max(1, Math.ceil(Math.log(Math.min(value, MAX) / MIN) / LOG_GROWTH) + 1)
 
-const valueIn = (bucket: number): number => (bucket === 0 ? 0 : (LEAST * 2 * GROWTH ** (bucket - 1)) / (GROWTH + 1))
+const valueIn = (bucket: number): number => (bucket === 0 ? 0 : (MIN * 2 * GROWTH ** (bucket - 1)) / (GROWTH + 1))
 
 export function createDigest() {
   const counts = new Float64Array(BUCKETS)
@@ -41,7 +41,7 @@ export function createDigest() {
 }
 
 /** Maximum kept hashes; counts up to here are exact. */
-const EXACT = 2_048
+const MAX_EXACT = 2_048
 
 export interface Count {
   readonly count: number
@@ -49,20 +49,20 @@ export interface Count {
   readonly exact: boolean
 }
 
-const SPACE = 2 ** 48
+const HASH_SPACE = 2 ** 48
 
 /** Hashes a text to 48 bits. */
 const hashOf = (text: string): number => createHash('md5').update(text).digest().readUIntBE(0, 6)
 
 export function createDistinct() {
-  let kept = new Set<number>()
-  let most = SPACE
+  let entries = new Set<number>()
+  let max = HASH_SPACE
   let last: string | undefined
 
   function prune() {
-    const least = [...kept].sort((a, b) => a - b).slice(0, EXACT)
-    kept = new Set(least)
-    most = least.at(-1) ?? SPACE
+    const min = [...entries].sort((a, b) => a - b).slice(0, MAX_EXACT)
+    entries = new Set(min)
+    max = min.at(-1) ?? HASH_SPACE
   }
 
   return {
@@ -70,14 +70,14 @@ export function createDistinct() {
       if (text === last) return
       last = text
       const hash = hashOf(text)
-      if (hash > most) return
-      kept.add(hash)
-      if (kept.size >= 2 * EXACT) prune()
+      if (hash > max) return
+      entries.add(hash)
+      if (entries.size >= 2 * MAX_EXACT) prune()
     },
     count(): Count {
-      if (kept.size > EXACT) prune()
-      if (most === SPACE) return { count: kept.size, exact: true }
-      return { count: Math.round(((EXACT - 1) * SPACE) / most), exact: false }
+      if (entries.size > MAX_EXACT) prune()
+      if (max === HASH_SPACE) return { count: entries.size, exact: true }
+      return { count: Math.round(((MAX_EXACT - 1) * HASH_SPACE) / max), exact: false }
     },
   }
 }
@@ -89,33 +89,33 @@ export interface Ranked<Entry> {
 }
 
 /** Keeps `most` to twice as many entries. A dropped name starts again at 0. */
-export function createRanking<Entry>(most: number, begin: () => Entry) {
-  let kept = new Map<string, Ranked<Entry>>()
-  let forgotten = 0
+export function createRanking<Entry>(max: number, createEntry: () => Entry) {
+  let entries = new Map<string, Ranked<Entry>>()
+  let evicted = 0
 
-  const sorted = () => [...kept.values()].sort((a, b) => b.count - a.count)
+  const sorted = () => [...entries.values()].sort((a, b) => b.count - a.count)
 
   function prune() {
     const all = sorted()
-    for (const { count } of all.slice(most)) forgotten += count
-    kept = new Map(all.slice(0, most).map(one => [one.key, one]))
+    for (const { count } of all.slice(max)) evicted += count
+    entries = new Map(all.slice(0, max).map(one => [one.key, one]))
   }
 
   return {
     count(key: string, weight: number): Entry {
-      const known = kept.get(key)
+      const known = entries.get(key)
       if (known) {
         known.count += weight
         return known.entry
       }
-      if (kept.size >= 2 * most) prune()
-      const entry = begin()
-      kept.set(key, { key, count: weight, entry })
+      if (entries.size >= 2 * max) prune()
+      const entry = createEntry()
+      entries.set(key, { key, count: weight, entry })
       return entry
     },
     list: sorted,
     get forgotten() {
-      return forgotten
+      return evicted
     },
   }
 }

@@ -17,12 +17,12 @@ const isOldRevision = (revision: string | undefined): revision is string =>
 const BATCHING = new Set<string>(REVISIONS.filter(revision => rulesOf(revision).batches))
 
 /** Elicitation and sampling in a session are server requests on a stream. */
-const asked =
+const uses =
   (method: string): Feature['isUsed'] =>
   ({ asked: methods, revision }) =>
     methods.includes(method) && isOldRevision(revision)
 
-const called =
+const calls =
   (...methods: readonly string[]): Feature['isUsed'] =>
   ({ method, revision }) =>
     isOldRevision(revision) && method !== undefined && methods.includes(method)
@@ -46,50 +46,50 @@ const FEATURES: readonly Feature[] = [
     // A line is one message and does not show whether it was part of a batch.
     isUsed: ({ revision }) => (revision !== undefined && BATCHING.has(revision) ? undefined : false),
   },
-  { name: 'sampling', isUsed: asked('sampling/createMessage') },
-  { name: 'elicitation', isUsed: asked('elicitation/create') },
-  { name: 'roots', isUsed: asked('roots/list') },
+  { name: 'sampling', isUsed: uses('sampling/createMessage') },
+  { name: 'elicitation', isUsed: uses('elicitation/create') },
+  { name: 'roots', isUsed: uses('roots/list') },
   {
     name: 'logging/setLevel',
     // By default, audits omit this information.
     isUsed: request =>
-      called('logging/setLevel')(request) || (request.audited && isOldRevision(request.revision) ? undefined : false),
+      calls('logging/setLevel')(request) || (request.audited && isOldRevision(request.revision) ? undefined : false),
   },
   {
     name: 'resources/subscribe',
-    isUsed: called('resources/subscribe', 'resources/unsubscribe'),
+    isUsed: calls('resources/subscribe', 'resources/unsubscribe'),
   },
 ]
 
 export const minuteOf = (at: string | number): string => new Date(at).toISOString().slice(0, 16).replace('T', ' ')
 
-const MOST_CLIENTS = 1_000
+const MAX_CLIENTS = 1_000
 
-const NAMELESS = '(no name)'
+const UNNAMED = '(no name)'
 
-type Seen = ReturnType<typeof neverSeen>
+type Seen = ReturnType<typeof createSeen>
 
-const neverSeen = () => ({ calls: 0, first: Infinity, last: -Infinity })
+const createSeen = () => ({ calls: 0, first: Infinity, last: -Infinity })
 
-function see(seen: Seen, { at, weight }: Pick<LoggedRequest, 'at' | 'weight'>): void {
+function recordSeen(seen: Seen, { at, weight }: Pick<LoggedRequest, 'at' | 'weight'>): void {
   seen.calls += weight
   seen.first = Math.min(seen.first, at)
   seen.last = Math.max(seen.last, at)
 }
 
-const useOf = ({ calls, first, last }: Seen) => ({
+const toUse = ({ calls, first, last }: Seen) => ({
   calls: Math.round(calls),
   first: isoTime(first),
   last: isoTime(last),
 })
 
 /** `unknown`: the number of lines that do not show whether the feature was used. */
-const countFeature = () => ({ seen: neverSeen(), clients: createDistinct(), unknown: 0 })
-const countClient = () => ({ seen: neverSeen(), features: new Map<string, Seen>() })
+const countFeature = () => ({ seen: createSeen(), clients: createDistinct(), unknown: 0 })
+const countClient = () => ({ seen: createSeen(), features: new Map<string, Seen>() })
 
 function featureRow(feature: string, { seen, clients, unknown }: ReturnType<typeof countFeature>, sampled: boolean) {
   const verdict = seen.calls > 0 ? 'used' : unknown > 0 || sampled ? 'unknown' : 'unused'
-  return { feature, verdict, ...useOf(seen), clients: clients.count().count } as const
+  return { feature, verdict, ...toUse(seen), clients: clients.count().count } as const
 }
 
 function clientRow({ key, entry: { seen, features } }: Ranked<ReturnType<typeof countClient>>) {
@@ -97,8 +97,8 @@ function clientRow({ key, entry: { seen, features } }: Ranked<ReturnType<typeof 
   return {
     client,
     revision,
-    ...useOf(seen),
-    features: [...features].map(([feature, use]) => ({ feature, ...useOf(use) })),
+    ...toUse(seen),
+    features: [...features].map(([feature, use]) => ({ feature, ...toUse(use) })),
   }
 }
 
@@ -106,15 +106,15 @@ export type ClientRow = ReturnType<typeof clientRow>
 
 export function createLegacyTally() {
   const counts = new Map(FEATURES.map(({ name }) => [name, countFeature()]))
-  const clients = createRanking(MOST_CLIENTS, countClient)
+  const clients = createRanking(MAX_CLIENTS, countClient)
 
-  function usedBy(call: LoggedRequest, client: string): string[] {
+  function usedFeatures(call: LoggedRequest, client: string): string[] {
     return FEATURES.flatMap(({ name, isUsed }) => {
       const count = counts.get(name)
       const used = isUsed(call)
       if (used === undefined && count) count.unknown++
       if (!used || !count) return []
-      see(count.seen, call)
+      recordSeen(count.seen, call)
       count.clients.add(client)
       return [name]
     })
@@ -122,22 +122,22 @@ export function createLegacyTally() {
 
   return {
     add(call: LoggedRequest): void {
-      const { client = NAMELESS, revision = '-', weight } = call
-      const used = usedBy(call, client)
+      const { client = UNNAMED, revision = '-', weight } = call
+      const used = usedFeatures(call, client)
       if (used.length === 0) return
       const { seen, features } = clients.count(`${client}\n${revision}`, weight)
-      see(seen, call)
+      recordSeen(seen, call)
       for (const name of used) {
-        const feature = features.get(name) ?? neverSeen()
-        see(feature, call)
+        const feature = features.get(name) ?? createSeen()
+        recordSeen(feature, call)
         features.set(name, feature)
       }
     },
-    report(sampled: boolean, most: number) {
+    report(sampled: boolean, max: number) {
       const all = clients.list().map(clientRow)
-      const notListed = all.slice(most).reduce((sum, { calls }) => sum + calls, Math.round(clients.forgotten))
+      const notListed = all.slice(max).reduce((sum, { calls }) => sum + calls, Math.round(clients.forgotten))
       const features = [...counts].map(([feature, count]) => featureRow(feature, count, sampled))
-      return { features, clients: all.slice(0, most), notListed }
+      return { features, clients: all.slice(0, max), notListed }
     },
   }
 }

@@ -7,7 +7,7 @@ import { readLines } from '../../plugins/transport-stdio/lines.ts'
 import { parseObject } from '../text.ts'
 
 /** Maximum line length, bytes. The longest expected line has some thousand. */
-const MOST_LINE = 256 * 1024
+const MAX_LINE = 256 * 1024
 
 const GZIP = Buffer.from([0x1f, 0x8b])
 
@@ -25,15 +25,15 @@ async function decompress(source: Readable): Promise<Readable> {
  * Calls `take` for each non-empty line, and with undefined for a line that is too long or not UTF-8. Rejects if the source
  * becomes unreadable, such as a truncated gzip file.
  */
-export async function takeLines(source: Readable, take: (line: string | undefined) => void): Promise<void> {
+export async function forEachLine(source: Readable, onLine: (line: string | undefined) => void): Promise<void> {
   const stream = await decompress(source)
   let problem: unknown
   stream.once('error', error => {
     problem = error
   })
-  for await (const line of readLines(stream, MOST_LINE)) {
-    if (!('text' in line)) take(undefined)
-    else if (line.text.trim() !== '') take(line.text)
+  for await (const line of readLines(stream, MAX_LINE)) {
+    if (!('text' in line)) onLine(undefined)
+    else if (line.text.trim() !== '') onLine(line.text)
   }
   if (problem !== undefined) throw problem
 }
@@ -50,35 +50,35 @@ export interface Refusals {
 /** `gap`: lost audit lines. `refusals`: counted anonymous requests. `own`: a status line. Undefined: a foreign line. */
 export type LoggedLine = LoggedRequest | { readonly gap: number } | Refusals | 'own' | undefined
 
-const MOST_ASKED = 8
+const MAX_ASKED = 8
 
 /** Copies the text, because a slice would retain the whole line. */
-const cut = (text: string, most: number): string =>
-  text.length <= most ? text : Buffer.from(text.slice(0, most)).toString()
+const truncate = (text: string, max: number): string =>
+  text.length <= max ? text : Buffer.from(text.slice(0, max)).toString()
 
-const textOf = (value: unknown, most: number): string | undefined =>
-  typeof value === 'string' && value !== '' ? printable(cut(value, most)) : undefined
+const readText = (value: unknown, max: number): string | undefined =>
+  typeof value === 'string' && value !== '' ? printable(truncate(value, max)) : undefined
 
 /** The time format of both logs; `Date` accepts many others. */
 const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?Z$/
 
-const timeOf = (value: unknown): number =>
+const readTime = (value: unknown): number =>
   typeof value === 'string' && TIME.test(value) ? Date.parse(value) : Number.NaN
 
-const LEAST_SAMPLE = 1e-6
+const MIN_SAMPLE = 1e-6
 
 /** Failed and slow requests are logged regardless of `sample` and count once. */
-function weightOf({ outcome, slow, sample }: Readonly<Record<string, unknown>>): number {
-  const isWell = outcome === 'ok' || outcome === 'input_required'
-  if (!isWell || slow === true || typeof sample !== 'number') return 1
-  return sample >= LEAST_SAMPLE && sample < 1 ? 1 / sample : 1
+function readWeight({ outcome, slow, sample }: Readonly<Record<string, unknown>>): number {
+  const isSuccess = outcome === 'ok' || outcome === 'input_required'
+  if (!isSuccess || slow === true || typeof sample !== 'number') return 1
+  return sample >= MIN_SAMPLE && sample < 1 ? 1 / sample : 1
 }
 
 const isCount = (value: unknown): value is number => Number.isSafeInteger(value) && Number(value) > 0
 
-function readOther({ seq, prev, event, lost, count, until }: Readonly<Record<string, unknown>>): LoggedLine {
+function readAuditLine({ seq, prev, event, lost, count, until }: Readonly<Record<string, unknown>>): LoggedLine {
   if (typeof seq !== 'number' || typeof prev !== 'string' || typeof event !== 'string') return undefined
-  const at = timeOf(until)
+  const at = readTime(until)
   if (event === 'refusals' && isCount(count) && !Number.isNaN(at)) return { at, refusals: count }
   return event === 'gap' && typeof lost === 'number' && lost > 0 ? { gap: lost } : 'own'
 }
@@ -89,20 +89,20 @@ function readRequest(fields: Readonly<Record<string, unknown>>, outcome: (typeof
     at,
     outcome,
     milliseconds: typeof ms === 'number' && Number.isFinite(ms) && ms >= 0 ? ms : undefined,
-    method: textOf(fields['method'], 64),
-    name: textOf(fields['name'], 128),
-    route: textOf(fields['route'], 128),
-    error: textOf(fields['error'], 48),
-    by: textOf(fields['by'], 64),
-    reason: textOf(fields['reason'], 160),
-    user: textOf(fields['user'], 128),
-    client: textOf(fields['client'], 97),
-    revision: textOf(fields['revision'], 24),
-    transport: textOf(fields['transport'], 64),
-    session: textOf(fields['session'], 128),
-    asked: Array.isArray(asked) ? asked.slice(0, MOST_ASKED).flatMap(method => textOf(method, 64) ?? []) : [],
+    method: readText(fields['method'], 64),
+    name: readText(fields['name'], 128),
+    route: readText(fields['route'], 128),
+    error: readText(fields['error'], 48),
+    by: readText(fields['by'], 64),
+    reason: readText(fields['reason'], 160),
+    user: readText(fields['user'], 128),
+    client: readText(fields['client'], 97),
+    revision: readText(fields['revision'], 24),
+    transport: readText(fields['transport'], 64),
+    session: readText(fields['session'], 128),
+    asked: Array.isArray(asked) ? asked.slice(0, MAX_ASKED).flatMap(method => readText(method, 64) ?? []) : [],
     /** The number of requests that the line represents: more than one with `sample`. */
-    weight: weightOf(fields),
+    weight: readWeight(fields),
     audited: typeof fields['decision'] === 'string',
   }
 }
@@ -111,7 +111,7 @@ export function readLoggedLine(line: string): LoggedLine {
   const fields = line.trimStart().startsWith('{') ? parseObject(line) : undefined
   if (!fields) return undefined
   const outcome = OUTCOMES.find(known => known === fields['outcome'])
-  if (outcome === undefined) return readOther(fields)
-  const at = timeOf(fields['time'])
+  if (outcome === undefined) return readAuditLine(fields)
+  const at = readTime(fields['time'])
   return Number.isNaN(at) ? undefined : readRequest(fields, outcome, at)
 }

@@ -4,9 +4,9 @@ import { createDigest, createDistinct, createRanking, type Ranked } from './coun
 import { createLegacyTally } from './legacy.ts'
 import { type LoggedLine, type LoggedRequest, type Refusals, readLoggedLine } from './log-lines.ts'
 
-const MOST_TOOLS = 500
-const MOST_CAUSES = 500
-const MOST_REFUSED = 500
+const MAX_TOOLS = 500
+const MAX_CAUSES = 500
+const MAX_REFUSED = 500
 
 export interface Window {
   readonly since: number
@@ -50,9 +50,9 @@ export class Tally {
   readonly #window: Window
   readonly #lines = { counted: 0, outside: 0, future: 0, skipped: 0 }
   readonly #outcomes = new Map<string, number>()
-  readonly #tools = createRanking(MOST_TOOLS, createTool)
-  readonly #causes = createRanking(MOST_CAUSES, () => undefined)
-  readonly #refused = createRanking(MOST_REFUSED, () => undefined)
+  readonly #tools = createRanking(MAX_TOOLS, createTool)
+  readonly #causes = createRanking(MAX_CAUSES, () => undefined)
+  readonly #refused = createRanking(MAX_REFUSED, () => undefined)
   readonly #users = createDistinct()
   readonly #clients = createDistinct()
   readonly #sessions = createDistinct()
@@ -74,10 +74,10 @@ export class Tally {
   line(text: string | undefined) {
     const read = text === undefined ? undefined : readLoggedLine(text)
     if (read === undefined) this.#lines.skipped++
-    else this.#take(read)
+    else this.#addLine(read)
   }
 
-  #take(read: NonNullable<LoggedLine>) {
+  #addLine(read: NonNullable<LoggedLine>) {
     this.read++
     if (read === 'own') return
     if ('gap' in read) this.#lost += read.gap
@@ -123,7 +123,7 @@ export class Tally {
     if (milliseconds !== undefined) tool.digest.add(milliseconds, weight)
   }
 
-  report(most: number, notes: readonly string[]) {
+  report(max: number, notes: readonly string[]) {
     const tools = this.#tools.list().map(toolRow)
     const causes = this.#causes.list().map(causeRow)
     const sampled = this.#estimated
@@ -145,15 +145,15 @@ export class Tally {
       errorRatio: this.#calls === 0 ? 0 : this.#errors / this.#calls,
       requests: Math.round(this.#requests) + this.#counted,
       outcomes: outcomesOf(this.#outcomes),
-      busiest: tools.slice(0, most),
-      slowest: [...tools].sort((a, b) => (b.p95 ?? -1) - (a.p95 ?? -1)).slice(0, most),
-      causes: causes.slice(0, most),
-      causesNotListed: causes.slice(most).reduce((sum, { count }) => sum + count, Math.round(this.#causes.forgotten)),
-      refused: this.#refused.list().slice(0, most).map(refusedRow),
+      busiest: tools.slice(0, max),
+      slowest: [...tools].sort((a, b) => (b.p95 ?? -1) - (a.p95 ?? -1)).slice(0, max),
+      causes: causes.slice(0, max),
+      causesNotListed: causes.slice(max).reduce((sum, { count }) => sum + count, Math.round(this.#causes.forgotten)),
+      refused: this.#refused.list().slice(0, max).map(refusedRow),
       ...(sampled
         ? UNKNOWN
         : { users: this.#users.count(), clients: this.#clients.count(), sessions: this.#sessions.count() }),
-      legacy: this.#legacy.report(sampled, most),
+      legacy: this.#legacy.report(sampled, max),
       lines: { ...this.#lines },
       notes: [...notes, ...found.filter(note => note !== false)],
     }

@@ -1,6 +1,6 @@
 // Formats the report as tables for the terminal, most important first, followed by features that can be disabled.
 import { type Cell, tableLines } from '../render.ts'
-import { counted } from '../text.ts'
+import { countText } from '../text.ts'
 import type { Count } from './counts.ts'
 import { type ClientRow, minuteOf } from './legacy.ts'
 import type { Report, ToolRow } from './tally.ts'
@@ -13,14 +13,14 @@ const timeText = (milliseconds: number | undefined): string =>
 
 const percent = (ratio: number) => `${(ratio * 100).toFixed(ratio > 0 && ratio < 0.01 ? 2 : 1)} %`
 
-const aboutText = (count: Count | undefined, noun: string) =>
-  count ? [`${count.exact ? '' : 'about '}${counted(count.count, noun)}`] : []
+const approx = (count: Count | undefined, noun: string) =>
+  count ? [`${count.exact ? '' : 'about '}${countText(count.count, noun)}`] : []
 
 const minute = (at: string | undefined) => (at === undefined ? '-' : minuteOf(at))
 
 function linesText({ counted: kept, outside, future, skipped }: Report['lines']): string {
   const parts = [
-    `${counted(kept, 'line')} counted`,
+    `${countText(kept, 'line')} counted`,
     outside > 0 && `${outside} outside of the requested time`,
     future > 0 && `${future} with a time in the future`,
     skipped > 0 && `${skipped} skipped as incomplete or unknown`,
@@ -30,14 +30,14 @@ function linesText({ counted: kept, outside, future, skipped }: Report['lines'])
 
 function head(report: Report): string[] {
   const { from, until, calls, errors, errorRatio, requests, users, clients, sessions, lines } = report
-  const about = report.estimated ? 'about ' : ''
-  const others = `${requests > 0 ? about : ''}${counted(requests, 'other request')}`
-  const who = [...aboutText(clients, 'client'), ...aboutText(users, 'user'), ...aboutText(sessions, 'session')]
+  const approxCount = report.estimated ? 'about ' : ''
+  const others = `${requests > 0 ? approxCount : ''}${countText(requests, 'other request')}`
+  const callersText = [...approx(clients, 'client'), ...approx(users, 'user'), ...approx(sessions, 'session')]
   const span = from === undefined ? 'no times are known' : `${minute(from)} to ${minute(until)} UTC`
   return [
     span,
-    `${about}${counted(calls, 'call')}, ${counted(errors, 'error')} (${about}${percent(errorRatio)}); ${others}`,
-    ...(who.length > 0 ? [who.join(', ')] : []),
+    `${approxCount}${countText(calls, 'call')}, ${countText(errors, 'error')} (${approxCount}${percent(errorRatio)}); ${others}`,
+    ...(callersText.length > 0 ? [callersText.join(', ')] : []),
     linesText(lines),
     ...report.notes.map(note => `note: ${note}`),
   ]
@@ -82,7 +82,7 @@ function legacyLines({ legacy: { features, clients, notListed } }: Report, width
   return [
     ...section('the legacy protocol', ['', '', 'clients', 'calls', 'first seen', 'last seen'], featureRows, width),
     ...section('its users', clientHead, clients.map(clientCells), width),
-    ...(notListed > 0 ? [`  and ${counted(notListed, 'call')} of clients that are not listed`] : []),
+    ...(notListed > 0 ? [`  and ${countText(notListed, 'call')} of clients that are not listed`] : []),
   ]
 }
 

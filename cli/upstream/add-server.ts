@@ -1,6 +1,6 @@
 // `mcp-host add upstream`: adds an MCP server and a route for its toolset to the config.
 import { printable } from '../../client/text.ts'
-import { checkServerUrl } from '../client/logins.ts'
+import { checkServerUrl } from '../client/stored-logins.ts'
 import { type CommandContext, usage } from '../context.ts'
 import { addToConfig, assertFree, freeRoute, loadOrCreateConfig, printNextStep } from '../edit-config.ts'
 

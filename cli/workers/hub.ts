@@ -4,16 +4,16 @@ import type { Logger } from '../../core/kernel/log.ts'
 import { isObject } from '../../core/mcp/is-object.ts'
 import { createMemoryCounter, MAX_CALLERS } from '../../plugins/rate-limit/memory-counter.ts'
 import {
-  type Counted,
+  type CountArguments,
+  type CountResult,
   type FromHub,
   FULL,
   isFromWorker,
   type PrimaryMessage,
-  type ToCount,
   type ToHub,
 } from './message.ts'
 
-export interface HubBounds {
+export interface HubLimits {
   /** Broadcasts kept for late workers. Default 10,000. */
   readonly kept: number
   /** Maximum characters of kept broadcasts. Default 16 million. */
@@ -22,14 +22,14 @@ export interface HubBounds {
   readonly underWay: number
 }
 
-const BOUNDS: HubBounds = { kept: 10_000, keptSize: 16_000_000, underWay: 32_000_000 }
+const DEFAULT_LIMITS: HubLimits = { kept: 10_000, keptSize: 16_000_000, underWay: 32_000_000 }
 
 /** Response timeout of each worker to a request to all, milliseconds. */
-const ANSWER_TIME = 2_000
+const RESPONSE_TIMEOUT = 2_000
 
 type Send = (message: FromHub, sent: () => void) => void
 
-function createCounts(log?: Logger): (...one: ToCount) => Counted {
+function createCounts(log?: Logger): (...one: CountArguments) => CountResult {
   const counters = new Map<string, { readonly count: ReturnType<typeof createMemoryCounter>['count']; until: number }>()
 
   function create(name: string, window: number, now: number) {
@@ -56,39 +56,39 @@ function createCounts(log?: Logger): (...one: ToCount) => Counted {
 }
 
 /** A limited amount of space. Each share can use at most as much as it leaves free. */
-class Room {
-  readonly #most: number
-  readonly #of = new Map<string, number>()
+class Quota {
+  readonly #max: number
+  readonly #shares = new Map<string, number>()
   taken = 0
 
-  constructor(most: number) {
-    this.#most = most
+  constructor(max: number) {
+    this.#max = max
   }
 
   get isFull(): boolean {
-    return this.taken > this.#most
+    return this.taken > this.#max
   }
 
   fits(share: string, size: number): boolean {
-    return this.taken === 0 || (this.#of.get(share) ?? 0) + size <= this.#most - this.taken
+    return this.taken === 0 || (this.#shares.get(share) ?? 0) + size <= this.#max - this.taken
   }
 
   take(share: string, size: number): void {
     this.taken += size
-    this.#of.set(share, (this.#of.get(share) ?? 0) + size)
+    this.#shares.set(share, (this.#shares.get(share) ?? 0) + size)
   }
 
-  give(share: string, size: number): void {
+  release(share: string, size: number): void {
     this.taken -= size
-    const left = (this.#of.get(share) ?? 0) - size
-    if (left > 0) this.#of.set(share, left)
-    else this.#of.delete(share)
+    const left = (this.#shares.get(share) ?? 0) - size
+    if (left > 0) this.#shares.set(share, left)
+    else this.#shares.delete(share)
   }
 }
 
-const sizeOf = (texts: readonly string[]) => texts.reduce((sum, { length }) => sum + length, 0)
+const totalLength = (texts: readonly string[]) => texts.reduce((sum, { length }) => sum + length, 0)
 
-function createRecent({ kept, keptSize }: HubBounds, begin: number) {
+function createBacklog({ kept, keptSize }: HubLimits, begin: number) {
   let texts: string[] = []
   let size = 0
   let last = begin
@@ -98,11 +98,11 @@ function createRecent({ kept, keptSize }: HubBounds, begin: number) {
     },
     add(more: readonly string[]) {
       texts.push(...more)
-      size += sizeOf(more)
+      size += totalLength(more)
       last += more.length
-      let gone = 0
-      while (texts.length - gone > kept || size > keptSize) size -= texts[gone++]?.length ?? 0
-      if (gone > 0) texts = texts.slice(gone)
+      let dropped = 0
+      while (texts.length - dropped > kept || size > keptSize) size -= texts[dropped++]?.length ?? 0
+      if (dropped > 0) texts = texts.slice(dropped)
     },
     since(number: number): readonly string[] | undefined {
       const count = last - number
@@ -113,15 +113,15 @@ function createRecent({ kept, keptSize }: HubBounds, begin: number) {
 }
 
 /** The queue to one worker. Limited, because a worker that does not read must not fill the primary's memory. */
-class Outlet {
+class WorkerQueue {
   readonly #send: Send
   readonly #last: () => number
-  readonly #underWay: Room
+  readonly #underWay: Quota
   #missed = false
 
-  constructor(send: Send, most: number, last: () => number) {
+  constructor(send: Send, max: number, last: () => number) {
     this.#send = send
-    this.#underWay = new Room(most)
+    this.#underWay = new Quota(max)
     this.#last = last
   }
 
@@ -132,7 +132,7 @@ class Outlet {
   send(message: FromHub, size = 0, share = '') {
     this.#underWay.take(share, size)
     this.#send(message, () => {
-      this.#underWay.give(share, size)
+      this.#underWay.release(share, size)
       if (this.#missed && this.#underWay.taken === 0) {
         this.#missed = false
         this.send({ from: 'missed', number: this.#last() })
@@ -140,28 +140,28 @@ class Outlet {
     })
   }
 
-  tell(first: number, texts: readonly string[], size: number) {
+  broadcast(first: number, texts: readonly string[], size: number) {
     if (this.#missed || this.#underWay.isFull) this.#missed = true
     else this.send({ from: 'told', first, texts }, size)
   }
 }
 
-type Numbers = Readonly<Record<string, number>>
+type Counts = Readonly<Record<string, number>>
 
 interface Lasting {
-  readonly lasting: Numbers
+  readonly lasting: Counts
 }
 
-interface Kept {
-  readonly last: Map<unknown, Numbers>
+interface KeptCounts {
+  readonly last: Map<unknown, Counts>
   readonly ended: Map<string, number>
 }
 
 const hasLasting = (given: unknown): given is Lasting => isObject(given) && isObject(given['lasting'])
 
 /** Counts in `lasting` stay in the total after a worker ends or does not respond. */
-export function createLasting() {
-  const names = new Map<string, Kept>()
+export function createLastingCounts() {
+  const names = new Map<string, KeptCounts>()
   return {
     keep(name: string, worker: unknown, given: unknown): void {
       if (!hasLasting(given)) return
@@ -184,9 +184,9 @@ export function createLasting() {
 }
 
 /** Requests to all workers. A worker that does not respond within `ANSWER_TIME` is left out, except for its lasting counts. */
-function createQuestions(workers: ReadonlySet<Outlet>) {
-  const open = new Map<number, (worker: Outlet, ...given: unknown[]) => void>()
-  const lasting = createLasting()
+function createWorkerRequests(workers: ReadonlySet<WorkerQueue>) {
+  const open = new Map<number, (worker: WorkerQueue, ...given: unknown[]) => void>()
+  const lasting = createLastingCounts()
   let last = 0
   return {
     ask(name: string): Promise<readonly unknown[]> {
@@ -199,7 +199,7 @@ function createQuestions(workers: ReadonlySet<Outlet>) {
           open.delete(question)
           resolve([...answers.values(), ...lasting.without(name, new Set(answers.keys()))])
         }
-        const timer = setTimeout(settle, ANSWER_TIME)
+        const timer = setTimeout(settle, RESPONSE_TIMEOUT)
         open.set(question, (worker, ...given) => {
           if (!missing.delete(worker)) return
           if (given.length > 0) {
@@ -211,8 +211,8 @@ function createQuestions(workers: ReadonlySet<Outlet>) {
         for (const worker of missing) worker.send({ from: 'asked', name, question })
       })
     },
-    answered: (question: number, worker: Outlet, given: unknown) => open.get(question)?.(worker, given),
-    gone(worker: Outlet) {
+    respond: (question: number, worker: WorkerQueue, given: unknown) => open.get(question)?.(worker, given),
+    remove(worker: WorkerQueue) {
       lasting.ended(worker)
       for (const answered of open.values()) answered(worker)
     },
@@ -222,70 +222,70 @@ function createQuestions(workers: ReadonlySet<Outlet>) {
 /** `begin`: the number before the first broadcast. No earlier hub has used it. */
 export function createHub(
   begin = Date.now() * 1_000,
-  bounds: Partial<HubBounds> = {},
-  count: (...one: ToCount) => Counted = createCounts(),
+  limits: Partial<HubLimits> = {},
+  count: (...one: CountArguments) => CountResult = createCounts(),
 ) {
-  const all = { ...BOUNDS, ...bounds }
-  const recent = createRecent(all, begin)
-  const hearing = new Set<Outlet>()
-  const joined = new Map<string, Outlet>()
-  const questions = createQuestions(hearing)
+  const options = { ...DEFAULT_LIMITS, ...limits }
+  const backlog = createBacklog(options, begin)
+  const listeners = new Set<WorkerQueue>()
+  const queues = new Map<string, WorkerQueue>()
+  const workerRequests = createWorkerRequests(listeners)
 
-  function tell(texts: readonly string[]): true {
-    const first = recent.last + 1
-    const size = sizeOf(texts)
-    recent.add(texts)
-    for (const outlet of hearing) outlet.tell(first, texts, size)
+  function broadcast(texts: readonly string[]): true {
+    const first = backlog.last + 1
+    const size = totalLength(texts)
+    backlog.add(texts)
+    for (const queue of listeners) queue.broadcast(first, texts, size)
     return true
   }
 
-  function pass({ node, text, share }: Extract<ToHub, { to: 'send' }>): boolean | typeof FULL {
-    const outlet = joined.get(node)
-    if (!outlet) return false
-    if (!outlet.fits(share, text.length)) return FULL
-    outlet.send({ from: 'received', node, text }, text.length, share)
+  function forward({ node, text, share }: Extract<ToHub, { to: 'send' }>): boolean | typeof FULL {
+    const queue = queues.get(node)
+    if (!queue) return false
+    if (!queue.fits(share, text.length)) return FULL
+    queue.send({ from: 'received', node, text }, text.length, share)
     return true
   }
 
-  function leave(node: string, outlet: Outlet): boolean {
-    return joined.get(node) === outlet && joined.delete(node)
+  function removeNode(node: string, queue: WorkerQueue): boolean {
+    return queues.get(node) === queue && queues.delete(node)
   }
 
-  function answer(
+  function respond(
     message: Exclude<Extract<ToHub, { question: number }>, { to: 'every' | 'gives' }>,
-    outlet: Outlet,
+    queue: WorkerQueue,
   ): unknown {
-    if (message.to === 'tell') return tell(message.texts)
-    if (message.to === 'since') return recent.since(message.number)
-    if (message.to === 'send') return pass(message)
+    if (message.to === 'tell') return broadcast(message.texts)
+    if (message.to === 'since') return backlog.since(message.number)
+    if (message.to === 'send') return forward(message)
     if (message.to === 'count') return message.counts.map(one => count(...one))
-    return message.to === 'has' ? joined.has(message.node) : leave(message.node, outlet)
+    return message.to === 'has' ? queues.has(message.node) : removeNode(message.node, queue)
   }
 
   return {
     connect(send: Send) {
-      const outlet = new Outlet(send, all.underWay, () => recent.last)
+      const queue = new WorkerQueue(send, options.underWay, () => backlog.last)
       return {
         take(message: ToHub) {
           if (message.to === 'hear') {
-            hearing.add(outlet)
-            outlet.send({ from: 'place', number: recent.last })
+            listeners.add(queue)
+            queue.send({ from: 'place', number: backlog.last })
           } else if (message.to === 'join') {
-            joined.set(message.node, outlet)
+            queues.set(message.node, queue)
           } else if (message.to === 'gives') {
-            questions.answered(message.question, outlet, message.given)
+            workerRequests.respond(message.question, queue, message.given)
           } else if (message.to === 'every') {
             const { question } = message
-            void questions.ask(message.name).then(value => outlet.send({ from: 'answer', question, value }))
+            void workerRequests.ask(message.name).then(value => queue.send({ from: 'answer', question, value }))
           } else {
             const { question } = message
-            outlet.send({ from: 'answer', question, value: answer(message, outlet) })
+            queue.send({ from: 'answer', question, value: respond(message, queue) })
           }
         },
-        gone() {
-          hearing.delete(outlet)
-          questions.gone(outlet)
-          for (const node of [...joined.keys()]) leave(node, outlet)
+        remove() {
+          listeners.delete(queue)
+          workerRequests.remove(queue)
+          for (const node of [...queues.keys()]) removeNode(node, queue)
         },
       }
     },
@@ -307,11 +307,11 @@ export function connectWorkers(log: Logger): void {
   cluster.on('message', (worker, message: unknown) => {
     if (isFromWorker(message) && message.mcpHost === 'hub') members.get(worker.id)?.take(message.message)
   })
-  const gone = ({ id }: { readonly id: number }) => {
-    members.get(id)?.gone()
+  const removeMember = ({ id }: { readonly id: number }) => {
+    members.get(id)?.remove()
     members.delete(id)
   }
   // A worker whose channel breaks counts as ended, even if it hangs.
-  cluster.on('disconnect', gone)
-  cluster.on('exit', gone)
+  cluster.on('disconnect', removeMember)
+  cluster.on('exit', removeMember)
 }

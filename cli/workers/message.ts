@@ -4,24 +4,24 @@ import type { CountTogether } from '../../core/kernel/kernel-host.ts'
 import type { CloseReport } from '../../core/kernel/shutdown.ts'
 import type { RouteSummary } from '../../core/mcp/route-summary.ts'
 
-export type ToCount = Parameters<CountTogether>
-export type Counted = Awaited<ReturnType<CountTogether>>
+export type CountArguments = Parameters<CountTogether>
+export type CountResult = Awaited<ReturnType<CountTogether>>
 
-type Asking<To extends string, Fields = object> = { readonly to: To; readonly question: number } & Readonly<Fields>
+type HubRequest<To extends string, Fields = object> = { readonly to: To; readonly question: number } & Readonly<Fields>
 
 /** From a worker to the hub (hub.ts). Each `question` has one response. */
 export type ToHub =
   | { readonly to: 'hear' }
   | { readonly to: 'join'; readonly node: string }
-  | Asking<'tell', { texts: readonly string[] }>
-  | Asking<'since', { number: number }>
-  | Asking<'count', { counts: readonly ToCount[] }>
-  | Asking<'leave' | 'has', { node: string }>
+  | HubRequest<'tell', { texts: readonly string[] }>
+  | HubRequest<'since', { number: number }>
+  | HubRequest<'count', { counts: readonly CountArguments[] }>
+  | HubRequest<'leave' | 'has', { node: string }>
   /** A request to all workers, and the response of one; `question` is then the number of `asked`. */
-  | Asking<'every', { name: string }>
+  | HubRequest<'every', { name: string }>
   | { readonly to: 'gives'; readonly question: number; readonly given: unknown }
   /** `share`: see `Bus.send`. */
-  | Asking<'send', { node: string; text: string; share: string }>
+  | HubRequest<'send', { node: string; text: string; share: string }>
 
 export type FromHub =
   | { readonly from: 'place'; readonly number: number }
@@ -68,9 +68,9 @@ export type PrimaryMessage =
   | { readonly mcpHost: 'pulse' }
   | { readonly mcpHost: 'hub'; readonly message: FromHub }
 
-const isOurs = (message: unknown) => typeof message === 'object' && message !== null && 'mcpHost' in message
-export const isFromWorker = (message: unknown): message is WorkerMessage => isOurs(message)
-export const isFromPrimary = (message: unknown): message is PrimaryMessage => isOurs(message)
+const isMarked = (message: unknown) => typeof message === 'object' && message !== null && 'mcpHost' in message
+export const isFromWorker = (message: unknown): message is WorkerMessage => isMarked(message)
+export const isFromPrimary = (message: unknown): message is PrimaryMessage => isMarked(message)
 
 /** Environment variable: 'yes' for the first worker, whose failure stops startup. */
 export const FIRST_WORKER = 'MCP_HOST_FIRST_WORKER'
@@ -78,6 +78,6 @@ export const FIRST_WORKER = 'MCP_HOST_FIRST_WORKER'
 export const PRIMARY = 'MCP_HOST_PRIMARY'
 
 /** Time limit for a worker to confirm an order to end, milliseconds. */
-export const HEARING_TIME = 10_000
+export const CONFIRM_TIMEOUT = 10_000
 /** Time limit for a worker to stop, milliseconds: slightly less than the 30 s of service managers. */
-export const STOPPING_TIME = 28_000
+export const STOP_TIMEOUT = 28_000

@@ -4,17 +4,17 @@ import { HostError } from '../../core/index.ts'
 import type { Neighbours } from '../../core/slots.ts'
 import type { Bus } from '../../core/store.ts'
 import {
-  type Counted,
+  type CountArguments,
+  type CountResult,
   type FromHub,
   FULL,
   isFromPrimary,
-  type ToCount,
   type ToHub,
   type WorkerMessage,
 } from './message.ts'
 
 /** Response timeout of the hub, milliseconds. */
-const ANSWER_TIME = 5_000
+const TIMEOUT = 5_000
 /** Value of the `Retry-After` header, seconds. */
 const RETRY_AFTER = '2'
 
@@ -23,36 +23,36 @@ interface HubChannel {
   receive(listener: (message: FromHub) => void): void
 }
 
-const unavailable = (reason: string) =>
+const unavailableError = (reason: string) =>
   new HostError('unavailable', { reason, headers: { 'Retry-After': RETRY_AFTER } })
 
-interface Question {
+interface PendingRequest {
   resolve(value: unknown): void
   reject(error: HostError): void
   readonly timer: NodeJS.Timeout
 }
 
-type Asked<Message> = Message extends { to: 'gives' }
+type WithoutId<Message> = Message extends { to: 'gives' }
   ? never
   : Message extends { question: number }
     ? Omit<Message, 'question'>
     : never
 
-const nextTurn = () => new Promise<void>(resolve => setImmediate(resolve))
+const nextTick = () => new Promise<void>(resolve => setImmediate(resolve))
 
 /** Sends items together that arrive before `turn` resolves. Resolves to the response and the item's index in the batch. */
-function createBatch<Item>(turn: () => Promise<void>, send: (items: readonly Item[]) => Promise<unknown>) {
+function createBatch<Item>(waitTurn: () => Promise<void>, send: (items: readonly Item[]) => Promise<unknown>) {
   let open: { readonly items: Item[]; readonly sent: Promise<unknown> } | undefined
-  function begin() {
+  function startBatch() {
     const items: Item[] = []
-    const sent = turn().then(() => {
+    const sent = waitTurn().then(() => {
       open = undefined
       return send(items)
     })
     return { items, sent }
   }
   return async (item: Item) => {
-    open ??= begin()
+    open ??= startBatch()
     const { items, sent } = open
     const index = items.push(item) - 1
     return { sent: await sent, index }
@@ -60,30 +60,30 @@ function createBatch<Item>(turn: () => Promise<void>, send: (items: readonly Ite
 }
 
 class HubNeighbours implements Neighbours {
-  readonly #answers = new Map<string, () => unknown>()
-  readonly #asking = new Map<string, Promise<readonly unknown[]>>()
+  readonly #responders = new Map<string, () => unknown>()
+  readonly #inFlight = new Map<string, Promise<readonly unknown[]>>()
   readonly #channel: HubChannel
-  readonly #questions = new Map<number, Question>()
+  readonly #pending = new Map<number, PendingRequest>()
   readonly #receivers = new Map<string, (text: string) => void>()
   readonly #subscribers = new Set<Parameters<Bus['subscribe']>[0]>()
   /** The number of the last broadcast. Numbers have no gaps. */
   #last = 0
-  #asked = 0
+  #lastRequest = 0
   readonly #publish = createBatch(
     async () => {},
-    (texts: readonly string[]) => this.#ask({ to: 'tell', texts }),
+    (texts: readonly string[]) => this.#request({ to: 'tell', texts }),
   )
-  readonly #count = createBatch(nextTurn, (counts: readonly ToCount[]) => this.#ask({ to: 'count', counts }))
+  readonly #count = createBatch(nextTick, (counts: readonly CountArguments[]) => this.#request({ to: 'count', counts }))
 
   constructor(channel: HubChannel) {
     this.#channel = channel
-    channel.receive(message => this.#take(message))
+    channel.receive(message => this.#receive(message))
     // Subscribes immediately, because a stream that opens before the first subscription needs its position in the
     // broadcasts.
     channel.send({ to: 'hear' })
   }
 
-  #take(message: FromHub) {
+  #receive(message: FromHub) {
     if (message.from === 'place') {
       this.#last = message.number
     } else if (message.from === 'told') {
@@ -99,7 +99,7 @@ class HubNeighbours implements Neighbours {
     } else if (message.from === 'received') {
       this.#receivers.get(message.node)?.(message.text)
     } else {
-      this.#answered(message.question, message.value)
+      this.#settle(message.question, message.value)
     }
   }
 
@@ -108,55 +108,55 @@ class HubNeighbours implements Neighbours {
   }
 
   async #respond(name: string, question: number) {
-    const answer = this.#answers.get(name)
-    if (answer) this.#channel.send({ to: 'gives', question, given: await answer() })
+    const responder = this.#responders.get(name)
+    if (responder) this.#channel.send({ to: 'gives', question, given: await responder() })
   }
 
-  #answered(number: number, value: unknown) {
-    const question = this.#questions.get(number)
+  #settle(number: number, value: unknown) {
+    const question = this.#pending.get(number)
     if (!question) return
-    this.#questions.delete(number)
+    this.#pending.delete(number)
     clearTimeout(question.timer)
     question.resolve(value)
   }
 
-  #ask(message: Asked<ToHub>): Promise<unknown> {
-    const question = ++this.#asked
+  #request(message: WithoutId<ToHub>): Promise<unknown> {
+    const question = ++this.#lastRequest
     return new Promise((resolve, reject) => {
       const fail = (reason: string) => {
-        this.#questions.delete(question)
-        reject(unavailable(reason))
+        this.#pending.delete(question)
+        reject(unavailableError(reason))
       }
       if (!this.#channel.send({ ...message, question } as ToHub)) return fail('the primary process of this host ended')
-      const timer = setTimeout(fail, ANSWER_TIME, `the primary of this host did not answer within ${ANSWER_TIME} ms`)
-      this.#questions.set(question, { resolve, reject, timer: timer.unref() })
+      const timer = setTimeout(fail, TIMEOUT, `the primary of this host did not answer within ${TIMEOUT} ms`)
+      this.#pending.set(question, { resolve, reject, timer: timer.unref() })
     })
   }
 
   readonly inEveryProcess: InEveryProcess = (name, own) => {
     // A reload builds a second host to check the config, but the first host keeps serving.
-    if (!this.#answers.has(name)) this.#answers.set(name, own)
-    const ask = () =>
-      this.#ask({ to: 'every', name }).then(
+    if (!this.#responders.has(name)) this.#responders.set(name, own)
+    const request = () =>
+      this.#request({ to: 'every', name }).then(
         given => given as unknown[],
         async () => [await own()],
       )
     return () => {
-      const asked = this.#asking.get(name) ?? ask().finally(() => this.#asking.delete(name))
-      this.#asking.set(name, asked)
-      return asked
+      const pending = this.#inFlight.get(name) ?? request().finally(() => this.#inFlight.delete(name))
+      this.#inFlight.set(name, pending)
+      return pending
     }
   }
 
   async #since(position: string) {
     const first = Number(position) + 1
-    const texts = (await this.#ask({ to: 'since', number: first - 1 })) as readonly string[] | undefined
+    const texts = (await this.#request({ to: 'since', number: first - 1 })) as readonly string[] | undefined
     return texts?.map((text, index) => ({ text, position: String(first + index) }))
   }
 
   async #send(node: string, text: string, share: string) {
-    const sent = await this.#ask({ to: 'send', node, text, share })
-    if (sent === FULL) throw unavailable(`the process ${node} has not taken what it was sent before`)
+    const sent = await this.#request({ to: 'send', node, text, share })
+    if (sent === FULL) throw unavailableError(`the process ${node} has not taken what it was sent before`)
     return sent === true
   }
 
@@ -182,20 +182,20 @@ class HubNeighbours implements Neighbours {
         this.#receivers.set(node, listener)
         this.#channel.send({ to: 'join', node })
       },
-      isAlive: async other => (other === node ? !hasLeft : (await this.#ask({ to: 'has', node: other })) === true),
+      isAlive: async other => (other === node ? !hasLeft : (await this.#request({ to: 'has', node: other })) === true),
       leave: async () => {
         if (hasLeft) return
         hasLeft = true
         this.#receivers.delete(node)
-        await this.#ask({ to: 'leave', node }).catch(() => undefined)
+        await this.#request({ to: 'leave', node }).catch(() => undefined)
       },
     }
   }
 
   /** An arrow function, because the host calls it without `this`. */
-  readonly count = async (...one: ToCount) => {
+  readonly count = async (...one: CountArguments) => {
     const { sent, index } = await this.#count(one)
-    return (sent as readonly Counted[])[index] as Counted
+    return (sent as readonly CountResult[])[index] as CountResult
   }
 }
 

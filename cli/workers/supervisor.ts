@@ -9,9 +9,9 @@ import { openLog } from '../log.ts'
 import { nextSignal, surviveStdout } from '../serve.ts'
 import { startPage } from '../start-page.ts'
 import { connectWorkers } from './hub.ts'
-import { isFromWorker, type Serving, STOPPING_TIME } from './message.ts'
-import { createSeat, type Seat } from './seat.ts'
-import { endInTime, startWorker, type WorkerEnd, type WorkerProcess } from './worker-process.ts'
+import { isFromWorker, type Serving, STOP_TIMEOUT } from './message.ts'
+import { startWorker, stopWorker, type WorkerEnd, type WorkerProcess } from './worker-process.ts'
+import { createSlot, type WorkerSlot } from './worker-slot.ts'
 
 /** Starts one worker before all others, so that an invalid config is reported once. */
 async function startFirst(): Promise<{ worker: WorkerProcess; serving: Serving }> {
@@ -24,15 +24,15 @@ async function startFirst(): Promise<{ worker: WorkerProcess; serving: Serving }
   return process.exit(code ?? 1)
 }
 
-async function drain(seats: readonly Seat[], handOver: boolean, log: Logger) {
-  const running = seats.flatMap(({ processes }) => [...processes])
-  for (const seat of seats) seat.close()
+async function drain(slots: readonly WorkerSlot[], handOver: boolean, log: Logger) {
+  const running = slots.flatMap(({ processes }) => [...processes])
+  for (const slot of slots) slot.close()
   const order = { mcpHost: 'stop', ...(!handOver && { handOver }) } as const
   const ends = await Promise.all(
     running.map(async worker => {
       // A starting worker has nothing to drain, and its startup can hang.
       if (!worker.serving) worker.kill()
-      const end = await (worker.serving ? endInTime(worker, order, STOPPING_TIME, log) : worker.ended)
+      const end = await (worker.serving ? stopWorker(worker, order, STOP_TIMEOUT, log) : worker.ended)
       return { pid: worker.pid, served: worker.serving !== undefined, ...end }
     }),
   )
@@ -43,48 +43,48 @@ async function drain(seats: readonly Seat[], handOver: boolean, log: Logger) {
   return { finished: sum(({ report }) => report?.finished), cancelled: sum(({ report }) => report?.cancelled) }
 }
 
-function createReload(seats: readonly Seat[], log: Logger) {
+function createReload(slots: readonly WorkerSlot[], log: Logger) {
   let state: 'waiting' | 'idle' | 'busy' | 'over' = 'waiting'
-  let asked = false
+  let isRequested = false
 
   async function replaceAll() {
-    log.info({ code: 'MH3107', workers: seats.length }, 'reloading: new workers read the config')
-    for (const [replaced, seat] of seats.entries()) {
-      const outcome = await seat.replace()
-      if (asked || state === 'over') return
+    log.info({ code: 'MH3107', workers: slots.length }, 'reloading: new workers read the config')
+    for (const [replaced, slot] of slots.entries()) {
+      const outcome = await slot.replace()
+      if (isRequested || state === 'over') return
       if ('end' in outcome) {
         const { code, signal, problem } = outcome.end
         log.error(
-          { code: 'MH3101', exitCode: code, signal, problem, replaced, workers: seats.length },
+          { code: 'MH3101', exitCode: code, signal, problem, replaced, workers: slots.length },
           'Reload failed: a new worker could not start. The old workers continue to serve.',
         )
         return
       }
       log.info(
-        { code: 'MH3125', worker: seat.pid, url: outcome.serving.url, replaced: replaced + 1 },
+        { code: 'MH3125', worker: slot.pid, url: outcome.serving.url, replaced: replaced + 1 },
         'replaced a worker',
       )
     }
-    log.info({ code: 'MH3103', workers: seats.length }, 'Reloaded')
+    log.info({ code: 'MH3103', workers: slots.length }, 'Reloaded')
   }
 
   async function run() {
     if (state !== 'idle') return
     state = 'busy'
-    while (asked && state === 'busy') {
-      asked = false
+    while (isRequested && state === 'busy') {
+      isRequested = false
       await replaceAll()
     }
     if (state === 'busy') state = 'idle'
   }
 
   return {
-    ask() {
-      asked = true
-      for (const seat of seats) seat.giveUp()
+    request() {
+      isRequested = true
+      for (const slot of slots) slot.cancelReplacement()
       void run()
     },
-    allow() {
+    enable() {
       state = 'idle'
       void run()
     },
@@ -96,12 +96,12 @@ function createReload(seats: readonly Seat[], log: Logger) {
 }
 
 /** Warns about workers with different file versions: a replacement for a dead worker reads the current files. */
-function warnOfDifferences(seats: readonly Seat[], log: Logger): void {
-  const read = seats.flatMap(({ now }) => (now ? [now.digests] : []))
+function warnOfDifferences(slots: readonly WorkerSlot[], log: Logger): void {
+  const read = slots.flatMap(({ info }) => (info ? [info.digests] : []))
   const files = [...new Set(read.flatMap(digests => Object.keys(digests)))]
   const changed = files.filter(file => new Set(read.map(digests => digests[file])).size > 1).sort()
   if (changed.length === 0) return
-  const workers = seats.flatMap(({ pid }) => pid ?? [])
+  const workers = slots.flatMap(({ pid }) => pid ?? [])
   log.warn(
     { code: 'MH3126', changed, workers },
     'the workers serve different configs, because files changed between their starts: send SIGHUP to this process',
@@ -112,8 +112,8 @@ function warnOfDifferences(seats: readonly Seat[], log: Logger): void {
 export async function supervise(count: number, options: StartOptions, context: CommandContext): Promise<undefined> {
   const log = openLog(options, context, { pid: process.pid })
   surviveStdout(log, context)
-  const seats: Seat[] = []
-  const serving = () => seats.filter(({ pid }) => pid !== undefined).length
+  const slots: WorkerSlot[] = []
+  const serving = () => slots.filter(({ pid }) => pid !== undefined).length
   let stage: 'starting' | 'serving' | 'stopping' = 'starting'
   const killAll = () => {
     for (const worker of Object.values(cluster.workers ?? {})) worker?.process.kill('SIGKILL')
@@ -123,10 +123,10 @@ export async function supervise(count: number, options: StartOptions, context: C
     if (stage === 'starting') killAll()
     return signal
   })
-  const reload = createReload(seats, log)
-  process.on('SIGHUP', reload.ask)
+  const reload = createReload(slots, log)
+  process.on('SIGHUP', reload.request)
   cluster.on('message', (_worker, message) => {
-    if (isFromWorker(message) && message.mcpHost === 'reload') reload.ask()
+    if (isFromWorker(message) && message.mcpHost === 'reload') reload.request()
   })
 
   cluster.schedulingPolicy = cluster.SCHED_RR
@@ -134,15 +134,15 @@ export async function supervise(count: number, options: StartOptions, context: C
   const first = await startFirst()
   stage = 'serving'
   // Configs differ while a reload replaces the workers.
-  const refilled = () => {
-    if (!reload.isBusy()) warnOfDifferences(seats, log)
+  const onRefilled = () => {
+    if (!reload.isBusy()) warnOfDifferences(slots, log)
   }
-  for (let place = 0; place < count; place++) seats.push(createSeat({ start: startWorker, log, serving, refilled }))
-  void Promise.all(seats.map((seat, place) => seat.fill(place === 0 ? first.worker : startWorker()))).then(() => {
+  for (let index = 0; index < count; index++) slots.push(createSlot({ start: startWorker, log, serving, onRefilled }))
+  void Promise.all(slots.map((slot, index) => slot.fill(index === 0 ? first.worker : startWorker()))).then(() => {
     if (stage === 'stopping') return
-    const processes = { primary: process.pid, workers: seats.flatMap(({ pid }) => pid ?? []) }
+    const processes = { primary: process.pid, workers: slots.flatMap(({ pid }) => pid ?? []) }
     context.show(startPage(first.serving, first.serving.file, context, { processes }))
-    reload.allow()
+    reload.enable()
   })
 
   const signal = await signalled
@@ -150,7 +150,7 @@ export async function supervise(count: number, options: StartOptions, context: C
   reload.end()
   void nextSignal(context.process, 'SIGTERM', 'SIGINT').then(killAll)
   // After Ctrl-C no other node takes over, so idle connections are closed at once.
-  const drained = drain(seats, signal !== 'SIGINT', log)
+  const drained = drain(slots, signal !== 'SIGINT', log)
   context.print(`${signal}: draining; a second signal stops immediately`)
   const { finished, cancelled } = await drained
   context.print(`stopped; running requests: ${finished} finished, ${cancelled} cancelled`)

@@ -8,8 +8,8 @@ import type { Logger } from '../../core/kernel/log.ts'
 import type { CloseReport } from '../../core/kernel/shutdown.ts'
 import { errorText } from '../../core/plugin.ts'
 import {
+  CONFIRM_TIMEOUT,
   FIRST_WORKER,
-  HEARING_TIME,
   isFromWorker,
   type Order,
   PRIMARY,
@@ -38,7 +38,7 @@ export interface WorkerProcess {
 }
 
 /** Time limit for the last messages of an exited worker, milliseconds. */
-const LAST_MESSAGES = 500
+const LAST_MESSAGE_TIMEOUT = 500
 
 function tryFork(first: boolean): Worker | Error {
   try {
@@ -48,7 +48,7 @@ function tryFork(first: boolean): Worker | Error {
   }
 }
 
-const notMade = (error: Error): WorkerProcess => ({
+const failedWorker = (error: Error): WorkerProcess => ({
   pid: undefined,
   serving: undefined,
   ready: Promise.resolve(undefined),
@@ -60,15 +60,15 @@ const notMade = (error: Error): WorkerProcess => ({
   kill() {},
 })
 
-type Reported = Pick<WorkerEnd, 'problem' | 'report'>
+type WorkerReport = Pick<WorkerEnd, 'problem' | 'report'>
 
-const whenEnded = (worker: Worker, reported: Reported): Promise<WorkerEnd> =>
+const waitForEnd = (worker: Worker, report: WorkerReport): Promise<WorkerEnd> =>
   new Promise<WorkerEnd>(resolve => {
     const closed = new Promise<void>(done => worker.once('disconnect', done))
     worker.once('exit', async (code, signal) => {
       // A connection that was never accepted can delay the end of the channel.
-      if (signal === null) await Promise.race([closed, sleep(LAST_MESSAGES)])
-      resolve({ code, signal, ...reported })
+      if (signal === null) await Promise.race([closed, sleep(LAST_MESSAGE_TIMEOUT)])
+      resolve({ code, signal, ...report })
     })
     worker.on('error', error => {
       // Other errors concern messages to a process that is ending.
@@ -87,8 +87,8 @@ function createSignal<Value>() {
 /** Starts this program again with the same arguments. */
 export function startWorker(first = false): WorkerProcess {
   const worker = tryFork(first)
-  if (worker instanceof Error) return notMade(worker)
-  const reported: { -readonly [Key in keyof Reported]: Reported[Key] } = {}
+  if (worker instanceof Error) return failedWorker(worker)
+  const report: { -readonly [Key in keyof WorkerReport]: WorkerReport[Key] } = {}
   let serving: Serving | undefined
   let isOrdered = false
   let isAwake = true
@@ -101,22 +101,22 @@ export function startWorker(first = false): WorkerProcess {
   worker.on('message', message => {
     if (!isFromWorker(message)) return
     if (message.mcpHost === 'ready') {
-      const { mcpHost: _, ...told } = message
-      serving = told
+      const { mcpHost: _, ...info } = message
+      serving = info
       ready.settle(serving)
     } else if (message.mcpHost === 'failed' || message.mcpHost === 'failing') {
-      reported.problem = message.problem
+      report.problem = message.problem
       if (message.mcpHost === 'failing') failing.settle(message.problem)
     } else if (message.mcpHost === 'awake') {
       isAwake = true
     } else if (message.mcpHost === 'heard') {
       heard.settle()
     } else if (message.mcpHost === 'drained') {
-      reported.report = { finished: message.finished, cancelled: message.cancelled }
+      report.report = { finished: message.finished, cancelled: message.cancelled }
       send({ mcpHost: 'leave' })
     }
   })
-  const ended = whenEnded(worker, reported)
+  const ended = waitForEnd(worker, report)
   void ended.then(() => ready.settle(serving))
   return {
     pid: worker.process.pid,
@@ -141,9 +141,9 @@ export function startWorker(first = false): WorkerProcess {
   }
 }
 
-const isInTime = (awaited: Promise<unknown>, limit: number): Promise<boolean> =>
+const settlesWithin = (promise: Promise<unknown>, limit: number): Promise<boolean> =>
   withTimeout(
-    awaited.then(() => true),
+    promise.then(() => true),
     limit,
     () => false,
   )
@@ -152,7 +152,7 @@ const isInTime = (awaited: Promise<unknown>, limit: number): Promise<boolean> =>
  * Sends the order, if any, and resolves when the worker has ended. SIGKILL follows after `limit` milliseconds, or after
  * `HEARING_TIME` without confirmation (blocked event loop).
  */
-export async function endInTime(
+export async function stopWorker(
   worker: WorkerProcess,
   order: Exclude<Order, { mcpHost: 'leave' }> | undefined,
   limit: number,
@@ -160,8 +160,8 @@ export async function endInTime(
 ): Promise<WorkerEnd> {
   const start = performance.now()
   if (order) worker.order(order)
-  const heard = !order || (await isInTime(Promise.race([worker.heard, worker.ended]), HEARING_TIME))
-  if (!heard || !(await isInTime(worker.ended, limit - (performance.now() - start)))) {
+  const heard = !order || (await settlesWithin(Promise.race([worker.heard, worker.ended]), CONFIRM_TIMEOUT))
+  if (!heard || !(await settlesWithin(worker.ended, limit - (performance.now() - start)))) {
     const why = heard ? 'it took too long to drain' : 'it did not react to the stop message; its event loop is blocked'
     log.error({ code: 'MH3123', worker: worker.pid }, `killed a worker: ${why}`)
     worker.kill()

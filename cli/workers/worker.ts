@@ -21,7 +21,7 @@ import {
 import { FIRST_WORKER, isFromPrimary, type Order, type StopOrder, type WorkerMessage } from './message.ts'
 import { createNeighbours, hubOfPrimary } from './neighbours.ts'
 
-const tell = (message: WorkerMessage) => notifyParent(message)
+const notify = (message: WorkerMessage) => notifyParent(message)
 
 const STOP: StopOrder = { mcpHost: 'stop' }
 
@@ -29,19 +29,19 @@ type Orders = ReturnType<typeof listenForOrders>
 
 /** Orders come from the primary. A SIGTERM sent only to this process means `retire`. */
 function listenForOrders() {
-  const obey = new Map<string, (order: Order) => void>()
-  const heard = <Heard>(order: Order['mcpHost']) =>
-    new Promise<Heard>(resolve => obey.set(order, told => resolve(told as Heard)))
+  const handlers = new Map<string, (order: Order) => void>()
+  const receive = <Heard>(order: Order['mcpHost']) =>
+    new Promise<Heard>(resolve => handlers.set(order, order => resolve(order as Heard)))
   process.on('message', message => {
     if (!isFromPrimary(message)) return
-    if (message.mcpHost === 'pulse') void tell({ mcpHost: 'awake' })
-    if (message.mcpHost === 'stop' || message.mcpHost === 'retire') void tell({ mcpHost: 'heard' })
-    obey.get(message.mcpHost)?.(message as Order)
+    if (message.mcpHost === 'pulse') void notify({ mcpHost: 'awake' })
+    if (message.mcpHost === 'stop' || message.mcpHost === 'retire') void notify({ mcpHost: 'heard' })
+    handlers.get(message.mcpHost)?.(message as Order)
   })
-  process.on('SIGTERM', () => obey.get('retire')?.({ mcpHost: 'retire' }))
+  process.on('SIGTERM', () => handlers.get('retire')?.({ mcpHost: 'retire' }))
   // A terminal sends these to all processes; the primary handles them.
   for (const signal of ['SIGINT', 'SIGHUP'] as const) process.on(signal, () => {})
-  return { stop: heard<StopOrder>('stop'), retire: heard<void>('retire'), leave: heard<void>('leave') }
+  return { stop: receive<StopOrder>('stop'), retire: receive<void>('retire'), leave: receive<void>('leave') }
 }
 
 /** Starts the watchdog thread. The returned function reports that this thread has detected the primary's end. */
@@ -57,7 +57,7 @@ function startWatchdog(): () => void {
 }
 
 /** Resolves when the primary is gone. Without `exitedAfterDisconnect` node:cluster would then end the process at once. */
-const whenOrphaned = () =>
+const waitForPrimaryEnd = () =>
   new Promise<void>(resolve => {
     const { worker } = cluster
     worker?.once('disconnect', () => {
@@ -74,13 +74,13 @@ async function logOrphaned(orphaned: Promise<void>, { stop, leave }: Orders, log
 }
 
 /** Resolves after an uncaught error. A starting worker exits at once. */
-const whenFailing = (log: ProcessLog, events: ProcessEvents, isServing: () => boolean): Promise<void> =>
+const waitForCrash = (log: ProcessLog, events: ProcessEvents, isServing: () => boolean): Promise<void> =>
   new Promise(resolve => {
     onCrash(log, events, error => {
       process.exitCode = 1
-      const told = tell({ mcpHost: 'failing', problem: errorText(error) })
+      const sent = notify({ mcpHost: 'failing', problem: errorText(error) })
       if (isServing()) resolve()
-      else void Promise.all([told, log.flush()]).then(() => process.exit())
+      else void Promise.all([sent, log.flush()]).then(() => process.exit())
     })
   })
 
@@ -99,7 +99,7 @@ async function startHost(
   } catch (error) {
     // The first worker reports startup errors itself, like a single process; for later workers the primary logs them.
     if (process.env[FIRST_WORKER] === 'yes') throw error
-    await tell({ mcpHost: 'failed', problem: errorText(error) })
+    await notify({ mcpHost: 'failed', problem: errorText(error) })
     return process.exit(error instanceof StartError ? error.exitCode : 1)
   }
 }
@@ -111,26 +111,26 @@ export async function work(
   settings: ServeSettings,
   link: OperatorLink,
 ): Promise<undefined> {
-  const notice = startWatchdog()
+  const markNoticed = startWatchdog()
   const log = openLog(options, context, { pid: process.pid })
   surviveStdout(log, context)
   const orders = listenForOrders()
   const { stop, retire, leave } = orders
   let serving = false
-  const failing = whenFailing(log, context.process, () => serving)
-  link.reload = () => tell({ mcpHost: 'reload' })
+  const failing = waitForCrash(log, context.process, () => serving)
+  link.reload = () => notify({ mcpHost: 'reload' })
   const { host, file } = await startHost(options.config, log, context, link.connect({ ...settings, processes: count }))
   serving = true
-  const orphaned = whenOrphaned()
-  void orphaned.then(notice)
+  const orphaned = waitForPrimaryEnd()
+  void orphaned.then(markNoticed)
   void logOrphaned(orphaned, orders, log)
   const { url, routes } = host
-  await tell({ mcpHost: 'ready', url, routes, file, digests: await digestProject(file) })
+  await notify({ mcpHost: 'ready', url, routes, file, digests: await digestProject(file) })
   const over = Promise.race([stop, orphaned.then(() => STOP)])
   const leaving = Promise.race([retire, failing]).then(() => Promise.race([over, host.handOver().then(() => STOP)]))
   const { handOver } = await Promise.race([over, leaving])
   const report: CloseReport = await host.close({ ...(handOver !== undefined && { handOver }) })
-  await tell({ mcpHost: 'drained', ...report })
+  await notify({ mcpHost: 'drained', ...report })
   // The primary first takes back connections that were passed before it detected that this worker accepts none.
   await Promise.race([leave, orphaned])
   await log.flush()

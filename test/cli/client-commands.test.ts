@@ -3,7 +3,7 @@ import { homedir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import { readField } from '../../cli/client/elicit.ts'
-import { checkServerUrl, createLogins, tokenDirectory } from '../../cli/client/logins.ts'
+import { checkServerUrl, createLogins, tokenDirectory } from '../../cli/client/stored-logins.ts'
 import { describeProgress } from '../../cli/client/terminal.ts'
 import { readToolArguments } from '../../cli/client/tool-arguments.ts'
 import { createIgnoredTools } from '../../cli/proxy/relay.ts'
@@ -28,19 +28,19 @@ describe('stored logins', () => {
     const login = { v: 1, url: 'http://EXAMPLE.com', grant: 'authorization_code' } as const
     expect(await logins.find(login.url, undefined)).to.equal(undefined)
     expect(await logins.list()).to.deep.equal([])
-    await logins.keep(login)
-    await logins.keep({ ...login, profile: 'work', clientId: 'a' })
+    await logins.save(login)
+    await logins.save({ ...login, profile: 'work', clientId: 'a' })
     expect(await logins.find('http://example.com/', undefined)).to.deep.equal(login)
     expect((await logins.find('http://example.com/', 'work'))?.clientId).to.equal('a')
     expect(await logins.list()).to.have.length(2)
-    await logins.forget({ url: 'http://example.com:80/', profile: 'work' })
+    await logins.remove({ url: 'http://example.com:80/', profile: 'work' })
     expect(await logins.list()).to.deep.equal([login])
   })
 
   it('are rejected in a file of another program', async () => {
     const directory = join(await makeFolder({}), 'tokens')
     const logins = createLogins(directory)
-    await logins.keep({ v: 2 as 1, url: 'http://example.com', grant: 'device' })
+    await logins.save({ v: 2 as 1, url: 'http://example.com', grant: 'device' })
     expect(String(await rejectionOf(logins.find('http://example.com', undefined)))).to.match(
       /delete it and log in again/,
     )

@@ -1,6 +1,6 @@
 // Tests that client errors name command-line flags in place of client options.
 import { expect } from 'chai'
-import { flagOf, inFlags } from '../../cli/client/flag-words.ts'
+import { toFlag, withFlags } from '../../cli/client/flag-text.ts'
 import { shellWord } from '../../cli/text.ts'
 import { AuthError } from '../../client/errors.ts'
 import { OPTIONS } from '../../client/resolve-options.ts'
@@ -22,7 +22,7 @@ describe('client errors on the command line', () => {
       world.as.addClient({ client_id: 'known', client_secret: SECRETS.clientSecret })
       bad.make(world)
       const { thrown } = await callServer(world, bad)
-      const text = AuthError.is(thrown) ? inFlags(thrown) : ''
+      const text = AuthError.is(thrown) ? withFlags(thrown) : ''
       expect(left(text), text).to.deep.equal([])
       for (const [flag] of text.matchAll(/--[a-z-]+/g)) flags.add(flag)
       await stopServers()
@@ -46,7 +46,7 @@ describe('client errors on the command line', () => {
   ] as const) {
     it(`${JSON.stringify(fix)} -> ${shown}`, () => {
       const error = new AuthError('it failed', { code: 'login_failed', fix: { text: 'then', ...fix } })
-      expect(inFlags(error)).to.equal(`it failed; then ${shown}`)
+      expect(withFlags(error)).to.equal(`it failed; then ${shown}`)
     })
   }
 
@@ -56,12 +56,12 @@ describe('client errors on the command line', () => {
     ['nothing of the kind', 'nothing of the kind'],
   ] as const) {
     it(`${said} -> ${shown}`, () => {
-      expect(inFlags(new AuthError(said, { code: 'invalid_options' }))).to.equal(shown)
+      expect(withFlags(new AuthError(said, { code: 'invalid_options' }))).to.equal(shown)
     })
   }
 
   it('names the option if it has no flag', () => {
-    expect([flagOf('issuerMatch'), flagOf('flowStore')]).to.deep.equal([
+    expect([toFlag('issuerMatch'), toFlag('flowStore')]).to.deep.equal([
       '--issuer-match',
       'flowStore of createAuthFetch',
     ])

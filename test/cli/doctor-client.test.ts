@@ -1,8 +1,8 @@
 // Tests the client side of `mcp-host doctor`: problems of a server and their fixes, found by the client code.
 import { expect } from 'chai'
-import type { Finding } from '../../cli/doctor/ask.ts'
 import { examineAsClient } from '../../cli/doctor/client-view.ts'
 import { examine } from '../../cli/doctor/examine.ts'
+import type { Finding } from '../../cli/doctor/request.ts'
 import { type FakeServers, startFakeServers, stopServers } from '../client/support/fake-servers.ts'
 import { makeFolder, removeFolders } from '../config/folder.ts'
 import { startHost, stopHosts } from '../support/start-host.ts'

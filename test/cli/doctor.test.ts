@@ -1,7 +1,7 @@
 // Tests `mcp-host doctor` with real hosts behind a proxy that has one fault at a time.
 import { expect } from 'chai'
-import type { Finding } from '../../cli/doctor/ask.ts'
 import { examine } from '../../cli/doctor/examine.ts'
+import type { Finding } from '../../cli/doctor/request.ts'
 import { defineTool } from '../../core/index.ts'
 import { makeFolder, removeFolders } from '../config/folder.ts'
 import { HandClient } from '../support/form-browser.ts'

@@ -2,12 +2,12 @@
 import { availableParallelism } from 'node:os'
 import { expect } from 'chai'
 import { readWorkers } from '../../cli/command.ts'
-import { createLasting } from '../../cli/workers/hub.ts'
-import { createBackOff, LONGEST_WAIT, STABLE_TIME } from '../../cli/workers/seat.ts'
+import { createLastingCounts } from '../../cli/workers/hub.ts'
+import { createBackOff, MAX_DELAY, STABLE_TIME } from '../../cli/workers/worker-slot.ts'
 
 describe('metrics of an ended worker', () => {
   it('are kept while it does not respond, and added to the total when it ends', () => {
-    const lasting = createLasting()
+    const lasting = createLastingCounts()
     lasting.keep('metrics', 1, { lasting: { a: 1, b: 2 } })
     lasting.keep('metrics', 2, { lasting: { a: 10 } })
     lasting.keep('other', 1, { sessions: 3 })
@@ -26,7 +26,7 @@ describe('delay before a worker is restarted', () => {
     const backOff = createBackOff()
     const waits = [...Array(12)].map(() => backOff(0))
     expect(waits.slice(0, 4)).to.deep.equal([100, 200, 400, 800])
-    expect(waits.slice(-3)).to.deep.equal([LONGEST_WAIT, LONGEST_WAIT, LONGEST_WAIT])
+    expect(waits.slice(-3)).to.deep.equal([MAX_DELAY, MAX_DELAY, MAX_DELAY])
   })
 
   it('starts again at the minimum after a worker that served for a while', () => {

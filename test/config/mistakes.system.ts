@@ -2,7 +2,7 @@
 import { join } from 'node:path'
 import { expect } from 'chai'
 import { reportOn } from '../../cli/check.ts'
-import type { Reported } from '../../cli/render.ts'
+import type { ReportedProblem } from '../../cli/render.ts'
 import { makeFolder, removeFolders } from './folder.ts'
 import { AUTH_ROWS } from './mistakes/auth.ts'
 import { DEFINITION_ROWS } from './mistakes/definitions.ts'
@@ -39,7 +39,7 @@ function placeOf({ files, at }: Row): string | undefined {
   return undefined
 }
 
-const shown = ({ file, line }: Reported, folder: string): string | undefined =>
+const shown = ({ file, line }: ReportedProblem, folder: string): string | undefined =>
   file === undefined ? undefined : `${file.replace(`${folder}/`, '')}${line === undefined ? '' : `:${line}`}`
 
 async function withEnvironment<T>(env: Readonly<Record<string, string>>, run: () => Promise<T>): Promise<T> {
@@ -61,7 +61,7 @@ async function answered(row: Row): Promise<void> {
   const told = row.severity === 'warning' ? report.warnings : report.problems
   const all = JSON.stringify(told, undefined, 2)
   const place = placeOf(row)
-  const fits = (one: Reported) =>
+  const fits = (one: ReportedProblem) =>
     shown(one, folder) === place && row.names.every(name => one.message.includes(name.replaceAll('<folder>', folder)))
   expect(told.some(fits), `${place}: ${row.names.join(' | ')}\nwas answered: ${all}`).to.equal(true)
   if (row.severity === 'warning') expect(report.problems, 'errors').to.deep.equal([])

@@ -40,7 +40,7 @@ export const CLAIM_NAMES = [
 ] as const
 
 /** Maximum number of groups in an Entra token. */
-export const MOST_GROUPS = 200
+export const MAX_GROUPS = 200
 
 const hasScope = ({ scope }: Readonly<Members>, wanted: string) =>
   typeof scope === 'string' && scope.split(' ').includes(wanted)
@@ -90,7 +90,7 @@ const withoutIssuer = ({ body }: { body: Members }): Members => ({
 
 function entraClaims(user: IdpUser): Members {
   const { email_verified: _, groups, ...claims } = standardClaims(user)
-  const many = (user.groups?.length ?? 0) > MOST_GROUPS
+  const many = (user.groups?.length ?? 0) > MAX_GROUPS
   const overage = {
     _claim_names: { groups: 'src1' },
     _claim_sources: { src1: { endpoint: 'https://graph.windows.net/tenant/users/user/getMemberObjects' } },

@@ -47,9 +47,9 @@ async function meterRead<Found>(
 function metered(store: EventStore, meter: HeldMeter): EventStore {
   return {
     ...store,
-    async after(session, stream, seq, most) {
-      const read = () => store.after(session, stream, seq, most)
-      if (most === 0) return read()
+    async after(session, stream, seq, max) {
+      const read = () => store.after(session, stream, seq, max)
+      if (max === 0) return read()
       return meterRead(meter, read, events => (events ?? []).map(({ message }) => message))
     },
   }

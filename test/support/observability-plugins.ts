@@ -8,7 +8,7 @@ import { definePlugin } from '../../core/internal.ts'
 import type { LogLine, TestConfig } from './start-host.ts'
 
 /** Minimum length: shorter texts can occur by chance. */
-const LEAST_LENGTH = 10
+const MIN_LENGTH = 10
 /** Maximum number of recorded secrets per host. */
 const MAX_SECRETS = 5_000
 
@@ -90,7 +90,7 @@ export async function withEyes(config: TestConfig): Promise<Eyes | undefined> {
   mkdirSync(folder, { recursive: true })
   const noted = new Set<string>()
   const note: Note = (kind, text) => {
-    if (typeof text !== 'string' || text.length < LEAST_LENGTH || noted.size >= MAX_SECRETS) return
+    if (typeof text !== 'string' || text.length < MIN_LENGTH || noted.size >= MAX_SECRETS) return
     const known = `${kind} ${text}`
     if (noted.has(known)) return
     noted.add(known)

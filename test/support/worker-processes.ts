@@ -1,5 +1,5 @@
 // Simulates the processes of `--workers` in one process, with the real hub over ordered channels.
-import { createHub, type Hub, type HubBounds } from '../../cli/workers/hub.ts'
+import { createHub, type Hub, type HubLimits } from '../../cli/workers/hub.ts'
 import { createNeighbours } from '../../cli/workers/neighbours.ts'
 import type { Neighbours } from '../../core/slots.ts'
 
@@ -32,13 +32,13 @@ export function connectTo(hub: Hub): TestNeighbour {
   return Object.assign(neighbours, {
     end() {
       ended = true
-      member.gone()
+      member.remove()
     },
   })
 }
 
 /** Creates this number of processes of one host. */
-export function startNeighbours(count: number, bounds: Partial<HubBounds> = {}): readonly TestNeighbour[] {
+export function startNeighbours(count: number, bounds: Partial<HubLimits> = {}): readonly TestNeighbour[] {
   const hub = createHub(undefined, bounds)
   return Array.from({ length: count }, () => connectTo(hub))
 }

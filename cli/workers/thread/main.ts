@@ -3,7 +3,7 @@
 import { writeSync } from 'node:fs'
 import { setInterval } from 'node:timers/promises'
 import { workerData } from 'node:worker_threads'
-import { HEARING_TIME, STOPPING_TIME } from '../message.ts'
+import { CONFIRM_TIMEOUT, STOP_TIMEOUT } from '../message.ts'
 
 const CHECK_INTERVAL = 1_000
 
@@ -28,6 +28,6 @@ let waited = 0
 for await (const _ of setInterval(CHECK_INTERVAL)) {
   if (process.ppid === primary) continue
   waited += CHECK_INTERVAL
-  if (waited > STOPPING_TIME) kill('it took too long to drain')
-  else if (waited > HEARING_TIME && Atomics.load(noticed, 0) === 0) kill('its event loop is blocked')
+  if (waited > STOP_TIMEOUT) kill('it took too long to drain')
+  else if (waited > CONFIRM_TIMEOUT && Atomics.load(noticed, 0) === 0) kill('its event loop is blocked')
 }

@@ -4,7 +4,7 @@ import { expect } from 'chai'
 import type { JsonSchema } from '../../../core/index.ts'
 import { type Api, createApi } from '../../../plugins/openapi/api.ts'
 import type { Documents } from '../../../plugins/openapi/document/load.ts'
-import { located, rootOf } from '../../../plugins/openapi/document/place.ts'
+import { rootPlace, withLocation } from '../../../plugins/openapi/document/place.ts'
 import { fitSchema } from '../../../plugins/openapi/schema/fit-schema.ts'
 import { count, printCounts } from './attack-counts.ts'
 
@@ -25,14 +25,19 @@ function convert(
   const api = apiOf({ Under: schema, ...schemas }, version)
   const uses = new Set<string>()
   const definitions = api[direction]
-  const place = rootOf(api.documents.main)
+  const place = rootPlace(api.documents.main)
   const converted = definitions.convert({ value: schema, place }, uses)
   const reached = definitions.reachedFrom(uses)
   const $defs = Object.fromEntries(reached.map(({ name, schema: one }) => [name, one]))
   new Ajv2020({ strict: false, logger: false }).compile(
     typeof converted === 'boolean' ? {} : { ...converted, ...(uses.size > 0 && { $defs }) },
   )
-  return { converted, $defs, reached, notes: [...api.notes.values()].map(({ place: at, text }) => located(at, text)) }
+  return {
+    converted,
+    $defs,
+    reached,
+    notes: [...api.notes.values()].map(({ place: at, text }) => withLocation(at, text)),
+  }
 }
 
 const PET = { type: 'object', properties: { name: { type: 'string' } } }

@@ -3,7 +3,7 @@ import { createHash, generateKeyPairSync } from 'node:crypto'
 import { expect } from 'chai'
 import { decodeJwt, decodeProtectedHeader, type JWK, jwtVerify } from 'jose'
 import { HostError } from '../../../core/index.ts'
-import { findCredentialFaults } from '../../../plugins/openapi/credentials.ts'
+import { findCredentialErrors } from '../../../plugins/openapi/credentials.ts'
 import type { SecurityRequirement, SecurityScheme } from '../../../plugins/openapi/operation.ts'
 import { createManualClock } from '../../support/manual-clock.ts'
 import {
@@ -153,7 +153,7 @@ describe('Credentials of an OpenAPI document', () => {
     it('are config errors for unknown schemes and for other kinds', () => {
       const auth = { kind: 'bridge' } as const
       const basic = { username: 'u', password: 'p' }
-      const faults = findCredentialFaults(schemes, {
+      const faults = findCredentialErrors(schemes, {
         headerkey: 'x',
         headerKey: basic,
         basic: 'x',
@@ -179,7 +179,7 @@ describe('Credentials of an OpenAPI document', () => {
         { scheme: 'digest', text: 'the security scheme "digest" (http digest) is not supported' },
         { scheme: 'mtls', text: 'the security scheme "mtls" (mutualTLS) is not supported' },
       ])
-      expect(findCredentialFaults(new Map(), { any: 'x' })[0]?.text).to.equal(
+      expect(findCredentialErrors(new Map(), { any: 'x' })[0]?.text).to.equal(
         'the document has no security scheme "any"; it declares none',
       )
     })
@@ -211,7 +211,7 @@ describe('Credentials of an OpenAPI document', () => {
       const scheme = (tokenUrl?: string) =>
         new Map<string, SecurityScheme>([['oauth', { type: 'oauth2', scopes: [], ...(tokenUrl && { tokenUrl }) }]])
       const faultOf = (tokenUrl: string | undefined, given: object = auth) =>
-        findCredentialFaults(scheme(tokenUrl), { oauth: given as typeof auth }, trusts)[0]?.text
+        findCredentialErrors(scheme(tokenUrl), { oauth: given as typeof auth }, trusts)[0]?.text
       expect(faultOf('https://evil.example/token')).to.equal(
         'the security scheme "oauth" has the token URL https://evil.example, whose origin is not that of the document: set `issuer`, or list "evil.example" in `allowHosts`',
       )

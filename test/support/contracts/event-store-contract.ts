@@ -42,8 +42,8 @@ const kept: Promises<EventStore>['alone'] = {
   async 'limits a replay by bytes (at least one message, none for 0) and reports whether it is complete'(store) {
     const messages = ['12345', 'ü234', 'x'.repeat(100), '1', '2', '3']
     for (const [known, message] of messages.entries()) await store.append('s', 'a', message, known)
-    const next = async (seq: number, most: number) =>
-      (await store.after('s', 'a', seq, most))?.map(event => `${event.seq}:${event.message.slice(0, 5)}`)
+    const next = async (seq: number, max: number) =>
+      (await store.after('s', 'a', seq, max))?.map(event => `${event.seq}:${event.message.slice(0, 5)}`)
     deepEqual(await next(0, 10), ['1:12345', '2:ü234'])
     deepEqual(await next(0, 9), ['1:12345'])
     deepEqual(await next(0, 1), ['1:12345'])
@@ -52,7 +52,7 @@ const kept: Promises<EventStore>['alone'] = {
     deepEqual(await next(5, 1_000), ['6:3'])
     deepEqual(await next(6, 1_000), [])
     for (const seq of [0, 3, 6]) deepEqual(await next(seq, 0), [])
-    for (const most of [0, 10]) equal(await next(7, most), undefined)
+    for (const max of [0, 10]) equal(await next(7, max), undefined)
     equal(await store.after('s', 'b', 0, 0), undefined)
   },
   async 'replays a long stream in pages without a gap, to any node'(store) {
@@ -90,7 +90,7 @@ const kept: Promises<EventStore>['alone'] = {
     equal(await store.append('s', 'a', 'm6', 5), 6)
     deepEqual(await read(store, 5), ['6:m6'])
     equal(await read(store, 4), undefined)
-    for (const most of [0, 10]) equal(await store.after('s', 'a', 4, most), undefined)
+    for (const max of [0, 10]) equal(await store.after('s', 'a', 4, max), undefined)
     deepEqual(await store.after('s', 'a', 5, 0), [])
   },
   async 'deletes one stream, or all streams of a session, and no other'(store) {

@@ -71,20 +71,20 @@ const records: Promises<SessionStore>['alone'] = {
   },
   async 'limits the bytes of resource subscriptions per session'(store) {
     const long = (index: number) => `note://${index}/`.padEnd(MAX_URI, 'x')
-    const most = Math.floor(MAX_WATCHED_BYTES / (MAX_URI + WATCH_COST))
-    const watched = Array.from({ length: most - 1 }, (_, index) => long(index))
+    const max = Math.floor(MAX_WATCHED_BYTES / (MAX_URI + WATCH_COST))
+    const watched = Array.from({ length: max - 1 }, (_, index) => long(index))
     await store.create('one', { ...recordOf(store.node), state: { ...FIRST_STATE, watched } }, BOUNDS)
     holds(
-      (await store.change('one', { watch: long(most) })) !== 'full',
+      (await store.change('one', { watch: long(max) })) !== 'full',
       'a session may watch resources up to MAX_WATCHED_BYTES',
     )
-    same(await store.change('one', { watch: long(most + 1) }), 'full', "change gives 'full' past MAX_WATCHED_BYTES")
+    same(await store.change('one', { watch: long(max + 1) }), 'full', "change gives 'full' past MAX_WATCHED_BYTES")
     holds(
-      (await store.change('one', { watch: long(most) })) !== 'full',
+      (await store.change('one', { watch: long(max) })) !== 'full',
       'a resource that is watched already is no more of them',
     )
-    await store.change('one', { unwatch: long(most) })
-    holds((await store.change('one', { watch: long(most + 1) })) !== 'full', 'what is not watched any more makes room')
+    await store.change('one', { unwatch: long(max) })
+    holds((await store.change('one', { watch: long(max + 1) })) !== 'full', 'what is not watched any more makes room')
   },
 
   async 'limits the number of resource subscriptions per session'(store) {
@@ -225,35 +225,35 @@ const ends: Promises<SessionStore>['alone'] = {
 
 const bounds: Promises<SessionStore>['alone'] = {
   async 'enforces maxPerOwner for each owner; an ended session frees its slot'(store) {
-    const most = { maxPerOwner: 2 }
+    const max = { maxPerOwner: 2 }
     same(
       [
-        (await open(store, 'a1', 'ada', most)) > 0,
-        (await open(store, 'a2', 'ada', most)) > 0,
-        (await open(store, 'a3', 'ada', most)) > 0,
+        (await open(store, 'a1', 'ada', max)) > 0,
+        (await open(store, 'a2', 'ada', max)) > 0,
+        (await open(store, 'a3', 'ada', max)) > 0,
       ],
       [true, true, false],
       'create gives undefined past maxPerOwner',
     )
     same(await kindOf(store, 'a3'), 'missing', 'nothing is kept of a session that was refused')
-    holds(await open(store, 'b1', 'bob', most), 'another holder has his own number')
+    holds(await open(store, 'b1', 'bob', max), 'another holder has his own number')
     await store.end('a1', 'ada')
-    holds(await open(store, 'a3', 'ada', most), 'a session that ended makes room')
+    holds(await open(store, 'a3', 'ada', max), 'a session that ended makes room')
   },
   async 'does not count expired sessions'(store, expiry) {
-    const most = { maxPerOwner: 2, idleTimeout: expiry.ms }
+    const max = { maxPerOwner: 2, idleTimeout: expiry.ms }
     const inTime = expiry.start()
     for (const digest of ['a1', 'a2']) {
-      await open(store, digest, 'ada', most)
-      await mark(store, [[digest, 'ada', false]], most)
+      await open(store, digest, 'ada', max)
+      await mark(store, [[digest, 'ada', false]], max)
     }
-    same(await inTime(open(store, 'a3', 'ada', most)), 0, 'create gives undefined past maxPerOwner')
+    same(await inTime(open(store, 'a3', 'ada', max)), 0, 'create gives undefined past maxPerOwner')
     await pause(expiry.ms * 1.5)
     const again = expiry.start()
     const opened = [
-      await open(store, 'a3', 'ada', most),
-      await open(store, 'a4', 'ada', most),
-      await again(open(store, 'a5', 'ada', most)),
+      await open(store, 'a3', 'ada', max),
+      await open(store, 'a4', 'ada', max),
+      await again(open(store, 'a5', 'ada', max)),
     ]
     same(
       opened.map(version => version > 0),

@@ -7,9 +7,9 @@ import { printable } from '../../client/text.ts'
 import type { CommandOptionTable, CommandValues } from '../command.ts'
 import { type CommandContext, readText, usage } from '../context.ts'
 import { parseObject } from '../text.ts'
-import type { Login } from './logins.ts'
+import type { Login } from './stored-logins.ts'
 
-export const REACH_OPTIONS = {
+export const HTTP_OPTIONS = {
   header: {
     value: '<name: value>',
     multiple: true,
@@ -18,7 +18,7 @@ export const REACH_OPTIONS = {
   proxy: { value: '<url>', help: 'HTTP proxy; env uses HTTPS_PROXY and NO_PROXY; none disables it' },
 } as const satisfies CommandOptionTable
 
-export interface Reach {
+export interface HttpOptions {
   readonly headers: readonly (readonly [name: string, value: string])[]
   readonly headerFiles: readonly string[]
   readonly proxy: string | undefined
@@ -60,32 +60,32 @@ function readProxy(proxy: string | undefined): string | undefined {
   throw usage('--proxy contains a password that other programs can read; set HTTPS_PROXY and use --proxy env')
 }
 
-export function readReach(context: CommandContext, { header = [], proxy }: CommandValues<typeof REACH_OPTIONS>): Reach {
+export function readHttpOptions(context: CommandContext, { header = [], proxy }: CommandValues<typeof HTTP_OPTIONS>) {
   const files = header.filter(text => text.startsWith('@')).map(text => resolve(context.cwd, text.slice(1)))
   const headers = header.filter(text => !text.startsWith('@')).map(text => readHeader(text, '--header', context))
   return { headers, headerFiles: files, proxy: readProxy(proxy) }
 }
 
-export function headersOf(context: CommandContext, reach: Reach, login: Pick<Login, 'headerFiles'>): Headers {
-  const files = reach.headerFiles.length > 0 ? reach.headerFiles : (login.headerFiles ?? [])
-  const ofFiles = files.flatMap(file => readHeaderFile(file, '--header', context))
-  return new Headers([...ofFiles, ...reach.headers].map(([name, value]) => [name, value]))
+export function createHeaders(context: CommandContext, http: HttpOptions, login: Pick<Login, 'headerFiles'>): Headers {
+  const files = http.headerFiles.length > 0 ? http.headerFiles : (login.headerFiles ?? [])
+  const fileHeaders = files.flatMap(file => readHeaderFile(file, '--header', context))
+  return new Headers([...fileHeaders, ...http.headers].map(([name, value]) => [name, value]))
 }
 
 /** Form requests go to an authorization server, possibly at the same origin, and must not get these headers. */
 const isForm = (headers: Headers) => headers.get('content-type')?.startsWith('application/x-www-form-urlencoded')
 
 /** Creates a `fetch` for the login's server and its metadata. Redirects stay within the origin. */
-export function createReachingFetch(
+export function createLoginFetch(
   context: CommandContext,
-  reach: Reach,
+  http: HttpOptions,
   login: Pick<Login, 'url' | 'headerFiles' | 'proxy'>,
 ): typeof fetch {
-  const proxy = reach.proxy ?? login.proxy
+  const proxy = http.proxy ?? login.proxy
   const base = withinOrigin(
-    reach.base ?? (proxy === undefined || !usesProxy(proxy) ? fetch : createProxyFetch({ proxy })),
+    http.base ?? (proxy === undefined || !usesProxy(proxy) ? fetch : createProxyFetch({ proxy })),
   )
-  const added = headersOf(context, reach, login)
+  const added = createHeaders(context, http, login)
   if ([...added].length === 0) return base
   const { origin } = new URL(login.url)
   return (input, init) => {
@@ -97,7 +97,7 @@ export function createReachingFetch(
   }
 }
 
-const MOST = 128
+const MAX_ID_LENGTH = 128
 
 export type RequestIds = ReturnType<typeof createRequestIds>
 
@@ -113,14 +113,14 @@ export function createRequestIds({ say }: CommandContext) {
     watch:
       (base: typeof fetch): typeof fetch =>
       async (input, init) => {
-        const asks = isRequest(init?.body)
-        if (asks) last = undefined
+        const isCall = isRequest(init?.body)
+        if (isCall) last = undefined
         const response = await base(input, init)
-        if (asks) last = response.headers.get('x-request-id') ?? undefined
+        if (isCall) last = response.headers.get('x-request-id') ?? undefined
         return response
       },
-    tell(): void {
-      if (last !== undefined) say(`request id: ${printable(last, MOST)} (for the operator of the server)`)
+    print(): void {
+      if (last !== undefined) say(`request id: ${printable(last, MAX_ID_LENGTH)} (for the operator of the server)`)
     },
   }
 }

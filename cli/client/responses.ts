@@ -53,7 +53,7 @@ const isPrintable = (block: unknown): boolean =>
   (block.type !== 'resource' ||
     (isText(block.resource.uri) && ['text', 'blob'].some(name => isText(Reflect.get(block.resource, name)))))
 
-const findProblems = (value: Members, members: Readonly<Record<string, IsValid>>): string[] =>
+const findInvalid = (value: Members, members: Readonly<Record<string, IsValid>>): string[] =>
   Object.entries(members).flatMap(([name, isValid]) => (isValid(value[name]) ? [] : [name]))
 
 const LISTS = {
@@ -89,7 +89,7 @@ export function createWarnings(say: (line: string) => void): Warn {
   }
 }
 
-function nameOf(entry: unknown, index: number): string {
+function entryName(entry: unknown, index: number): string {
   const name = isObject(entry) ? (entry['uri'] ?? entry['uriTemplate'] ?? entry['name']) : undefined
   return typeof name === 'string' ? JSON.stringify(printable(name, MAX_NAME)) : `${index + 1}`
 }
@@ -97,22 +97,22 @@ function nameOf(entry: unknown, index: number): string {
 /** Removes invalid members. Undefined if a required one is invalid. */
 function repairEntry(entry: Members, type: List['type'], isModern: boolean) {
   const { inputSchema, outputSchema } = entry
-  const faults = findProblems(entry, TYPES[type])
+  const invalid = findInvalid(entry, TYPES[type])
   // Protocol versions before 2026-07-28 allow object schemas only.
-  const isOldOutput = type === 'Tool' && !isModern && outputSchema !== undefined && !isObjectSchema(outputSchema)
-  if (isOldOutput && !faults.includes('outputSchema')) faults.push('outputSchema')
-  const repaired = Object.fromEntries(Object.entries(entry).filter(([name]) => !faults.includes(name)))
-  if (faults.includes('inputSchema'))
+  const isLegacyOutput = type === 'Tool' && !isModern && outputSchema !== undefined && !isObjectSchema(outputSchema)
+  if (isLegacyOutput && !invalid.includes('outputSchema')) invalid.push('outputSchema')
+  const repaired = Object.fromEntries(Object.entries(entry).filter(([name]) => !invalid.includes(name)))
+  if (invalid.includes('inputSchema'))
     repaired['inputSchema'] = { ...(isObject(inputSchema) && inputSchema), type: 'object' }
-  return { faults, entry: findProblems(repaired, TYPES[type]).length === 0 ? repaired : undefined }
+  return { invalid, entry: findInvalid(repaired, TYPES[type]).length === 0 ? repaired : undefined }
 }
 
 function repairEntries(entries: readonly unknown[], { type, noun }: List, isModern: boolean, warn: Warn): Members[] {
   return entries.flatMap((given, index): Members[] => {
-    const { entry, faults = [] } = isObject(given) ? repairEntry(given, type, isModern) : {}
-    const what = faults.length === 0 ? '' : `: invalid ${faults.join(', ')}`
-    if (entry === undefined) warn(`omitted ${noun} ${nameOf(given, index)}${what}`)
-    else if (faults.length > 0) warn(`${noun} ${nameOf(given, index)}${what}`)
+    const { entry, invalid = [] } = isObject(given) ? repairEntry(given, type, isModern) : {}
+    const what = invalid.length === 0 ? '' : `: invalid ${invalid.join(', ')}`
+    if (entry === undefined) warn(`omitted ${noun} ${entryName(given, index)}${what}`)
+    else if (invalid.length > 0) warn(`${noun} ${entryName(given, index)}${what}`)
     return entry ? [entry] : []
   })
 }
@@ -125,9 +125,9 @@ export async function readList<Method extends keyof Entries>(
 ): Promise<readonly Entries[Method][]> {
   const list: List = LISTS[method]
   const found: Members[] = []
-  let left = MAX_MESSAGE
+  let remaining = MAX_MESSAGE
   const onText = (text: string): void => {
-    left -= text.length
+    remaining -= text.length
   }
   let cursor: string | undefined
   for (let page = 0; page < MAX_PAGES; page++) {
@@ -140,7 +140,7 @@ export async function readList<Method extends keyof Entries>(
       if (list.type !== 'ResourceTemplate') warn(`the server declares ${list.key} and does not support ${method}`)
       break
     }
-    if (left < 0) throw tooLarge()
+    if (remaining < 0) throw tooLarge()
     const { [list.key]: entries, nextCursor } = result
     if (!Array.isArray(entries)) throw new StartError('MH3211', `the response to ${method} has no \`${list.key}\``)
     for (const entry of repairEntries(entries, list, server.era === 'modern', warn)) found.push(entry)
@@ -156,11 +156,11 @@ const RESULT = {
 }
 
 export function repairResult(result: Members, warn: Warn): CallToolResult {
-  const faults = findProblems(result, RESULT)
-  if (faults.length === 0) return result as unknown as CallToolResult
-  const valid = Object.fromEntries(Object.entries(result).filter(([name]) => !faults.includes(name)))
+  const invalid = findInvalid(result, RESULT)
+  if (invalid.length === 0) return result as unknown as CallToolResult
+  const valid = Object.fromEntries(Object.entries(result).filter(([name]) => !invalid.includes(name)))
   const { content } = result
-  warn(`the result of the tool has invalid ${faults.join(', ')}`)
+  warn(`the result of the tool has invalid ${invalid.join(', ')}`)
   const blocks = (Array.isArray(content) ? content : []).map(block =>
     isPrintable(block) ? block : { type: 'text', text: JSON.stringify(block) },
   )

@@ -23,7 +23,7 @@ const FLAGS: Readonly<Record<string, string>> = {
   grant: '--grant',
 }
 
-export const flagOf = (option: string): string => FLAGS[option] ?? `${option} of createAuthFetch`
+export const toFlag = (option: string): string => FLAGS[option] ?? `${option} of createAuthFetch`
 
 const OTHERS = [
   'authServerSelector',
@@ -38,7 +38,7 @@ const NAMES = new RegExp(
   'g',
 )
 
-function commandOf(setting: Setting): string {
+function toCommand(setting: Setting): string {
   if ('method' in setting) {
     const { method, url } = setting
     return `mcp-host ${method === 'login' ? `login ${shellWord(url)}` : `logout ${shellWord(url)} --forget-client`}`
@@ -49,11 +49,11 @@ function commandOf(setting: Setting): string {
   if (option === 'serverUrl') return `mcp-host login ${shellWord(String(value))}`
   if (flag === undefined) return `${settingText(setting)} in createAuthFetch`
   const values = typeof value === 'object' && !Array.isArray(value) ? Object.entries(value ?? {}) : [value].flat()
-  return `log in with ${values.map(one => `${flag} ${shellWord([one].flat(2).join('='))}`).join(' ')}`
+  return `log in with ${values.map(item => `${flag} ${shellWord([item].flat(2).join('='))}`).join(' ')}`
 }
 
-export const inFlags = ({ message, setting }: AuthError): string =>
-  (setting === undefined ? message : message.replace(settingText(setting), () => commandOf(setting))).replace(
+export const withFlags = ({ message, setting }: AuthError): string =>
+  (setting === undefined ? message : message.replace(settingText(setting), () => toCommand(setting))).replace(
     NAMES,
-    (_, name: string) => flagOf(name),
+    (_, name: string) => toFlag(name),
   )

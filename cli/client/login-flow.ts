@@ -7,10 +7,10 @@ import { StartError } from '../../core/http/errors.ts'
 import { connect, RemoteError } from '../../remote/index.ts'
 import type { CommandContext } from '../context.ts'
 import { shellWord } from '../text.ts'
-import { type Accounts, keyOf, openAuthFetch, readTokens } from './account.ts'
+import { type Accounts, loginKey, openAuthFetch, readTokens } from './account.ts'
 import type { Credentials } from './credentials.ts'
-import type { Login } from './logins.ts'
-import { ask, createNarrator, step } from './terminal.ts'
+import type { Login } from './stored-logins.ts'
+import { createLoginReporter, prompt, step } from './terminal.ts'
 
 interface ReceiverOptions {
   readonly host?: string | undefined
@@ -21,15 +21,15 @@ interface ReceiverOptions {
   readonly browser: boolean
 }
 
-const isAnswer = (text: string): boolean => {
+const isCallbackUrl = (text: string): boolean => {
   const parameters = URL.canParse(text) ? new URL(text).searchParams : undefined
   return parameters !== undefined && (parameters.has('code') || parameters.has('error'))
 }
 
-async function askForAddress(context: CommandContext, signal: AbortSignal): Promise<string | undefined> {
+async function promptForCallback(context: CommandContext, signal: AbortSignal): Promise<string | undefined> {
   for (;;) {
-    const text = (await ask(context, 'Paste the URL here: ', { signal }))?.trim()
-    if (text === undefined || isAnswer(text)) return text
+    const text = (await prompt(context, 'Paste the URL here: ', { signal }))?.trim()
+    if (text === undefined || isCallbackUrl(text)) return text
     if (text !== '') context.say('This is no callback URL: it has neither code nor error. Paste the complete URL.')
   }
 }
@@ -37,7 +37,7 @@ async function askForAddress(context: CommandContext, signal: AbortSignal): Prom
 async function createReceiver(context: CommandContext, options: ReceiverOptions) {
   const { say, stderr, openBrowser } = context
   const host = (options.host ?? '127.0.0.1') as LoopbackHost
-  const shown = new Map<string, () => void>()
+  const pendingPages = new Map<string, () => void>()
 
   async function show(url: URL): Promise<void> {
     if (options.browser) step(context, 'browser', 'opening; Ctrl-C ends the login. If no page opens, open this URL:')
@@ -49,7 +49,7 @@ async function createReceiver(context: CommandContext, options: ReceiverOptions)
       say(AuthError.is(error) ? (error.message.split(';', 1)[0] ?? '') : String(error))
     }
     say('If the browser cannot show the last page, copy its URL from the address bar.')
-    shown.get(url.href)?.()
+    pendingPages.get(url.href)?.()
   }
 
   const redirect = await createLoopbackRedirect({
@@ -63,26 +63,26 @@ async function createReceiver(context: CommandContext, options: ReceiverOptions)
   return {
     redirectUri: redirect.redirectUri,
     async delegate(url: URL, redirectUri: string, { signal }: { readonly signal: AbortSignal }) {
-      const over = new AbortController()
-      const both = AbortSignal.any([signal, over.signal])
-      const opened = new Promise<void>(resolve => shown.set(url.href, resolve))
+      const controller = new AbortController()
+      const combined = AbortSignal.any([signal, controller.signal])
+      const opened = new Promise<void>(resolve => pendingPages.set(url.href, resolve))
       const never = new Promise<never>(() => {})
       const pasted = opened
-        .then(() => askForAddress(context, both))
+        .then(() => promptForCallback(context, combined))
         .then(text => {
           if (text === undefined) say('The input has ended: waiting for a browser on this machine.')
           return text ?? never
         })
-      const received = redirect.delegate(url, redirectUri, { signal: both }).catch(error => {
-        if (options.browser || both.aborted) throw error
+      const received = redirect.delegate(url, redirectUri, { signal: combined }).catch(error => {
+        if (options.browser || combined.aborted) throw error
         // The port is in use, but the user can still paste the URL.
         return show(url).then(() => never)
       })
       try {
         return await Promise.race([received, pasted])
       } finally {
-        shown.delete(url.href)
-        over.abort(new AuthError('the login is over', { code: 'aborted' }))
+        pendingPages.delete(url.href)
+        controller.abort(new AuthError('the login is over', { code: 'aborted' }))
       }
     },
     close: redirect.close,
@@ -92,12 +92,12 @@ async function createReceiver(context: CommandContext, options: ReceiverOptions)
 /** `refused`: not accessible with this token. `unsure`: could not be determined. */
 type Verdict = { readonly kind: 'mcp' } | { readonly kind: 'refused' | 'unsure' | 'other'; readonly status: number }
 
-const PATIENCE = 15_000
+const VERIFY_TIMEOUT = 15_000
 
 /** JSON-RPC errors with status 404 that only MCP servers send: unknown method, unknown session. */
 const MCP_NOT_FOUND: readonly number[] = [-32_601, -32_001]
 
-function judge({ reason, status = 0, code }: RemoteError): Verdict {
+function toVerdict({ reason, status = 0, code }: RemoteError): Verdict {
   if (status === 401 || status === 403) return { kind: 'refused', status }
   if (status >= 500 || status === 408 || status === 429) return { kind: 'unsure', status }
   const isMissing = status === 404 || status === 405
@@ -106,15 +106,15 @@ function judge({ reason, status = 0, code }: RemoteError): Verdict {
 }
 
 /** Connects and ends the session. */
-export async function verifyServer(url: string, ask: typeof fetch, signal: AbortSignal): Promise<Verdict> {
+export async function verifyServer(url: string, send: typeof fetch, signal: AbortSignal): Promise<Verdict> {
   try {
     const client = { name: 'mcp-host login', version: '1' }
-    const connection = await connect({ url, fetch: ask }, { client, connectTimeout: PATIENCE, signal })
+    const connection = await connect({ url, fetch: send }, { client, connectTimeout: VERIFY_TIMEOUT, signal })
     await connection.close()
     return { kind: 'mcp' }
   } catch (error) {
     if (!(error instanceof RemoteError)) throw error
-    return judge(error)
+    return toVerdict(error)
   }
 }
 
@@ -129,35 +129,35 @@ const PING = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'ping' })
 const HEADERS = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' }
 
 /** True if the server refuses requests without a token. Rejects with an AuthError if the server cannot be reached. */
-export async function asksForLogin(url: string, ask: typeof fetch, signal: AbortSignal): Promise<boolean> {
+export async function requiresLogin(url: string, send: typeof fetch, signal: AbortSignal): Promise<boolean> {
   const ping = { method: 'POST', headers: HEADERS, body: PING }
   return Boolean(
-    (await requestChallenge(ask, url, ping, signal)) ??
-      (await requestChallenge(ask, url, { headers: HEADERS }, signal)),
+    (await requestChallenge(send, url, ping, signal)) ??
+      (await requestChallenge(send, url, { headers: HEADERS }, signal)),
   )
 }
 
 /** Revokes the previous login, because a URL and profile have one login. */
-async function logOutPredecessor(accounts: Accounts, login: Login): Promise<void> {
+async function logOutPrevious(accounts: Accounts, login: Login): Promise<void> {
   const before = await accounts.logins.find(login.url, login.profile)
-  if (!before || (await keyOf(before)) === (await keyOf(login))) return
+  if (!before || (await loginKey(before)) === (await loginKey(login))) return
   const { session } = await openAuthFetch(accounts, before, { interactive: 'never' })
   await session.logout({ forgetClient: true })
 }
 
-export async function receiverFor(accounts: Accounts, login: Login, browser: boolean) {
+export async function openReceiver(accounts: Accounts, login: Login, browser: boolean) {
   if (login.grant !== 'authorization_code') return undefined
-  const before = (await readTokens(accounts, login))?.registration?.redirectUri
+  const previous = (await readTokens(accounts, login))?.registration?.redirectUri
   const { redirectHost: host, redirectPort: port, redirectPath: path } = login
-  return createReceiver(accounts.context, { host, port, path, before, browser })
+  return createReceiver(accounts.context, { host, port, path, before: previous, browser })
 }
 
-function wrongPlace({ url }: Login, status: number, then: string): StartError {
-  const found =
+function notMcpError({ url }: Login, status: number, then: string): StartError {
+  const problem =
     status === 404
       ? `nothing is served at ${url} (404)`
       : `${url} responds with HTTP ${status}, and is not an MCP server`
-  return new StartError('MH3207', `${found}; check the path${then}`)
+  return new StartError('MH3207', `${problem}; check the path${then}`)
 }
 
 /** Checks that the server accepts the new token at this path. If no MCP server responds, the login is undone. */
@@ -165,18 +165,18 @@ async function checkServer(accounts: Accounts, login: Login, credentials: Creden
   const authFetch = await openAuthFetch(accounts, login, { interactive: 'never' }, credentials)
   const verdict = await verifyServer(login.url, authFetch, signal).catch((error: unknown): Verdict => {
     if (signal.aborted) throw error
-    const refused = AuthError.is(error) && error.code === 'interaction_required'
-    return refused ? { kind: 'refused', status: 401 } : { kind: 'unsure', status: 0 }
+    const isRefused = AuthError.is(error) && error.code === 'interaction_required'
+    return isRefused ? { kind: 'refused', status: 401 } : { kind: 'unsure', status: 0 }
   })
   if (verdict.kind === 'mcp') return
   const { status } = verdict
   if (verdict.kind === 'other') {
     await authFetch.session.logout({ signal, forgetClient: true })
-    throw wrongPlace(login, status, '; the login was undone')
+    throw notMcpError(login, status, '; the login was undone')
   }
   if (status === 401) {
-    const doctor = `mcp-host doctor ${shellWord(login.url)}`
-    throw new StartError('MH3208', `${login.url} rejected the new token (HTTP 401). To find the cause, run: ${doctor}`)
+    const command = `mcp-host doctor ${shellWord(login.url)}`
+    throw new StartError('MH3208', `${login.url} rejected the new token (HTTP 401). To find the cause, run: ${command}`)
   }
   step(accounts.context, 'note', `cannot verify the MCP server (${status === 0 ? 'no answer' : `HTTP ${status}`})`)
 }
@@ -186,49 +186,49 @@ export async function logIn(
   login: Login,
   { credentials, browser, signal, timeout }: LogInOptions,
 ): Promise<SessionStatus | undefined> {
-  const reached = accounts.fetchFor(login)
-  const asked = await asksForLogin(login.url, reached, signal)
-  step(accounts.context, 'server', `${login.url} ${asked ? 'requires a login' : 'does not require a login'}`)
-  if (!asked) {
-    const verdict = await verifyServer(login.url, reached, signal)
-    if (verdict.kind === 'other') throw wrongPlace(login, verdict.status, '')
+  const send = accounts.fetchFor(login)
+  const isRequired = await requiresLogin(login.url, send, signal)
+  step(accounts.context, 'server', `${login.url} ${isRequired ? 'requires a login' : 'does not require a login'}`)
+  if (!isRequired) {
+    const verdict = await verifyServer(login.url, send, signal)
+    if (verdict.kind === 'other') throw notMcpError(login, verdict.status, '')
   }
-  const receiver = await receiverFor(accounts, login, browser)
+  const receiver = await openReceiver(accounts, login, browser)
   try {
     const { session } = await openAuthFetch(
       accounts,
       login,
       {
-        onEvent: createNarrator(accounts.context),
+        onEvent: createLoginReporter(accounts.context),
         interactive: 'any',
         // A server without a challenge and without metadata requires no login.
-        legacyFallback: asked,
+        legacyFallback: isRequired,
         ...(timeout !== undefined && { loginTimeoutMs: timeout }),
         ...(receiver && { redirectUri: receiver.redirectUri, authorizationRedirectDelegate: receiver.delegate }),
       },
       credentials,
     )
-    if (!(await obtain(session, login, asked, signal))) return undefined
+    if (!(await startLogin(session, login, isRequired, signal))) return undefined
     await checkServer(accounts, login, credentials, signal)
-    await logOutPredecessor(accounts, login)
-    await accounts.logins.keep(login)
+    await logOutPrevious(accounts, login)
+    await accounts.logins.save(login)
     return await session.status()
   } finally {
     await receiver?.close()
   }
 }
 
-async function obtain(
+async function startLogin(
   session: AuthSession,
   { addedScopes: scopes }: Login,
-  asked: boolean,
+  isRequired: boolean,
   signal: AbortSignal,
 ): Promise<boolean> {
   try {
     await session.login({ signal, ...(scopes && { scopes }) })
     return true
   } catch (error) {
-    if (!asked && AuthError.is(error) && error.code === 'no_authorization_server') return false
+    if (!isRequired && AuthError.is(error) && error.code === 'no_authorization_server') return false
     throw error
   }
 }

@@ -16,12 +16,12 @@ import type { CommandOptionTable } from '../command.ts'
 import { usage } from '../context.ts'
 import { shellWord } from '../text.ts'
 
-export const homeOf = (env: NodeJS.ProcessEnv): string =>
+export const homeDirectory = (env: NodeJS.ProcessEnv): string =>
   env[process.platform === 'win32' ? 'USERPROFILE' : 'HOME'] || homedir()
 
 /** The directory of token files: `tokens` in `MCP_HOST_HOME`, otherwise in `mcp-host` of the user's configuration directory. */
 export function tokenDirectory(env: NodeJS.ProcessEnv): string {
-  const configuration = env['XDG_CONFIG_HOME'] || join(homeOf(env), '.config')
+  const configuration = env['XDG_CONFIG_HOME'] || join(homeDirectory(env), '.config')
   return join(env['MCP_HOST_HOME'] || join(configuration, 'mcp-host'), 'tokens')
 }
 
@@ -37,7 +37,7 @@ export function loginCommand({ url, profile }: Pick<Login, 'url' | 'profile'>, s
 
 export type GrantName = 'authorization_code' | 'device' | 'client_credentials'
 
-export type ServerWays = Pick<
+export type ServerSettings = Pick<
   ClientOAuthOptions,
   | 'resourceIndicator'
   | 'resourceMatch'
@@ -63,7 +63,7 @@ export interface Login {
   readonly addedScopes?: readonly string[] | undefined
   readonly headerFiles?: readonly string[] | undefined
   readonly proxy?: string | undefined
-  readonly ways?: ServerWays | undefined
+  readonly ways?: ServerSettings | undefined
   readonly redirectHost?: string | undefined
   readonly redirectPort?: number | undefined
   readonly redirectPath?: string | undefined
@@ -90,7 +90,7 @@ export function checkServerUrl(given: string): string {
   )
 }
 
-const nameOf = ({ url, profile }: Pick<Login, 'url' | 'profile'>): string =>
+const fileName = ({ url, profile }: Pick<Login, 'url' | 'profile'>): string =>
   createHash('sha256')
     .update(JSON.stringify([new URL(url).href, profile ?? '']))
     .digest('base64url')
@@ -106,7 +106,7 @@ function parse(text: string, path: string): Login {
 }
 
 export function createLogins(directory: string) {
-  const pathOf = (login: Pick<Login, 'url' | 'profile'>) => join(directory, nameOf(login) + EXTENSION)
+  const pathOf = (login: Pick<Login, 'url' | 'profile'>) => join(directory, fileName(login) + EXTENSION)
 
   async function read(path: string): Promise<Login | undefined> {
     const content = await readPrivateFile(path)
@@ -117,11 +117,11 @@ export function createLogins(directory: string) {
     async find(url: string, profile: string | undefined): Promise<Login | undefined> {
       return (await privateDirectoryExists(directory)) ? read(pathOf({ url, profile })) : undefined
     },
-    async keep(login: Login): Promise<void> {
+    async save(login: Login): Promise<void> {
       await ensurePrivateDirectory(directory)
       await writePrivateFile(pathOf(login), `${JSON.stringify(login, undefined, 2)}\n`)
     },
-    async forget(login: Pick<Login, 'url' | 'profile'>): Promise<void> {
+    async remove(login: Pick<Login, 'url' | 'profile'>): Promise<void> {
       if (await privateDirectoryExists(directory)) await removePrivateFile(pathOf(login))
     },
     async list(): Promise<Login[]> {

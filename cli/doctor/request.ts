@@ -20,11 +20,11 @@ export interface Target {
   readonly url: string
   readonly token: string | undefined
   readonly origin: string | undefined
-  readonly first: Answer
+  readonly first: DoctorResponse
 }
 
 /** Milliseconds. */
-const PATIENCE = 10_000
+const TIMEOUT = 10_000
 const MAX_BODY = 1_000_000
 
 interface RequestOptions {
@@ -34,7 +34,7 @@ interface RequestOptions {
   readonly signal?: AbortSignal
 }
 
-export type Answer = Awaited<ReturnType<typeof ask>>
+export type DoctorResponse = Awaited<ReturnType<typeof request>>
 
 /** The TLS server name for a URL, because Node uses the `Host` header. IP addresses have none (RFC 6066, section 3). */
 function serverName(url: string): string {
@@ -59,15 +59,15 @@ export async function open(
   const send = url.startsWith('https:') ? requestHttps : requestHttp
   const length = body === undefined ? {} : { 'Content-Length': String(Buffer.byteLength(body)) }
   const all = { 'User-Agent': 'mcp-host doctor', Connection: 'close', ...length, ...headers }
-  const patience = AbortSignal.timeout(PATIENCE)
-  const until = signal ? AbortSignal.any([patience, signal]) : patience
-  const options = { method, headers: all, signal: until, servername: serverName(url) }
+  const timeout = AbortSignal.timeout(TIMEOUT)
+  const combined = signal ? AbortSignal.any([timeout, signal]) : timeout
+  const options = { method, headers: all, signal: combined, servername: serverName(url) }
   return receiveResponse(send(url, options), body)
 }
 
-export async function firstPiece(response: IncomingMessage): Promise<string | undefined> {
+export async function firstChunk(response: IncomingMessage): Promise<string | undefined> {
   try {
-    for await (const piece of response) return String(piece)
+    for await (const chunk of response) return String(chunk)
   } catch {
   } finally {
     response.destroy()
@@ -75,21 +75,21 @@ export async function firstPiece(response: IncomingMessage): Promise<string | un
   return undefined
 }
 
-export async function ask(url: string, options: RequestOptions = {}) {
+export async function request(url: string, options: RequestOptions = {}) {
   const response = await open(url, options)
   const { statusCode = 0, headers } = response
   let text = ''
   if (headers['content-type']?.startsWith('text/event-stream')) response.destroy()
   else {
-    for await (const piece of response) {
-      text += String(piece)
+    for await (const chunk of response) {
+      text += String(chunk)
       if (text.length > MAX_BODY) break
     }
   }
   return { status: statusCode, headers, text, json: parseObject(text) }
 }
 
-export function message(
+export function createRequest(
   method: string,
   params: object = {},
   headers: Readonly<Record<string, string>> = {},
@@ -115,19 +115,19 @@ export function message(
 export const bearer = (token: string | undefined): Record<string, string> =>
   token === undefined ? {} : { Authorization: `Bearer ${token}` }
 
-export function failure(error: unknown): string {
+export function failureText(error: unknown): string {
   const { code, message } = error as NodeJS.ErrnoException
-  return code === 'ABORT_ERR' ? `no answer within ${PATIENCE / 1_000} seconds` : message || String(code)
+  return code === 'ABORT_ERR' ? `no answer within ${TIMEOUT / 1_000} seconds` : message || String(code)
 }
 
-export type OlderServer = NonNullable<Awaited<ReturnType<typeof askForOlder>>>
+export type LegacyServer = NonNullable<Awaited<ReturnType<typeof detectLegacy>>>
 
 /** Opens and closes a session of a legacy server. */
-export async function askForOlder(url: string, headers: Readonly<Record<string, string>> = {}) {
+export async function detectLegacy(url: string, headers: Readonly<Record<string, string>> = {}) {
   const client = { name: 'mcp-host doctor', version: '1' }
   for (const transport of ['http', 'sse'] as const) {
     try {
-      const connection = await connect({ url, headers, transport }, { client, era: 'legacy', connectTimeout: PATIENCE })
+      const connection = await connect({ url, headers, transport }, { client, era: 'legacy', connectTimeout: TIMEOUT })
       const { revision } = connection
       await connection.close()
       return transport === 'http'
