@@ -1,7 +1,7 @@
 // An API: its documents, version, servers and security schemes, and the operations that they declare.
 import { isObject } from '../../core/plugin.ts'
 import type { Documents } from './document/load.ts'
-import { below, DocumentError, type Place, pointerOf, rootOf } from './document/place.ts'
+import { below, DocumentError, type Place, rootPlace, toPointer } from './document/place.ts'
 import { createReferences, type Found, type References } from './document/references.ts'
 import type { HttpMethod, SecurityRequirement, SecurityScheme, SecuritySchemes } from './operation.ts'
 import { METHODS } from './options.ts'
@@ -10,7 +10,7 @@ import { createDefinitions } from './schema/definitions.ts'
 export type Api = ReturnType<typeof createApi>
 
 /** True if a server or a token URL can receive credentials. */
-export type Trusts = (url: URL) => boolean
+export type TrustsUrl = (url: URL) => boolean
 
 export interface Candidate {
   /** The operationId, or `GET /pets/{id}`. */
@@ -29,7 +29,7 @@ const fail = (place: Place, text: string): never => {
   throw new DocumentError(place, text)
 }
 
-export function objectAt({ value, place }: Found, what: string): Readonly<Record<string, unknown>> {
+export function readObject({ value, place }: Found, what: string): Readonly<Record<string, unknown>> {
   return isObject(value) ? value : fail(place, `${what} must be an object`)
 }
 
@@ -39,14 +39,14 @@ export const childOf = ({ value, place }: Found, key: string): Found => ({
 })
 
 /** Throws a DocumentError for a document of another version or kind. */
-export function createApi(documents: Documents, trusts: Trusts = () => true) {
-  const place = rootOf(documents.main)
-  const root = objectAt({ value: documents.main.root, place }, 'an OpenAPI document')
-  const version = versionOf(root, place)
+export function createApi(documents: Documents, trusts: TrustsUrl = () => true) {
+  const place = rootPlace(documents.main)
+  const root = readObject({ value: documents.main.root, place }, 'an OpenAPI document')
+  const version = readVersion(root, place)
   const references = createReferences(documents)
   const notes = new Map<string, { readonly place: Place; readonly text: string }>()
   const note = (at: Place, text: string): void =>
-    void notes.set(`${at.file.name}${pointerOf(at)} ${text}`, { place: at, text })
+    void notes.set(`${at.file.name}${toPointer(at)} ${text}`, { place: at, text })
   const settings = { references, version, note }
   return {
     documents,
@@ -58,13 +58,13 @@ export function createApi(documents: Documents, trusts: Trusts = () => true) {
     /** Ignored or replaced invalid parts of the document, with their locations. */
     notes,
     note,
-    securitySchemes: securitySchemesOf({ value: root, place }, references),
+    securitySchemes: readSecuritySchemes({ value: root, place }, references),
     request: createDefinitions({ ...settings, direction: 'request' }),
     response: createDefinitions({ ...settings, direction: 'response' }),
   }
 }
 
-function versionOf(root: Readonly<Record<string, unknown>>, place: Place): '3.0' | '3.1' {
+function readVersion(root: Readonly<Record<string, unknown>>, place: Place): '3.0' | '3.1' {
   const { openapi, swagger } = root
   if (swagger !== undefined)
     return fail(below(place, 'swagger'), `OpenAPI ${swagger} is not supported; convert the document to 3.0 or 3.1`)
@@ -74,19 +74,19 @@ function versionOf(root: Readonly<Record<string, unknown>>, place: Place): '3.0'
   return fail(below(place, 'openapi'), `OpenAPI ${openapi} is not supported; use 3.0 or 3.1`)
 }
 
-function securitySchemesOf(root: Found, references: References): SecuritySchemes {
+function readSecuritySchemes(root: Found, references: References): SecuritySchemes {
   const schemes = childOf(childOf(root, 'components'), 'securitySchemes')
   if (schemes.value === undefined) return new Map()
   return new Map(
-    Object.keys(objectAt(schemes, '`securitySchemes`')).map(name => [
+    Object.keys(readObject(schemes, '`securitySchemes`')).map(name => [
       name,
-      schemeOf(references.follow(childOf(schemes, name))),
+      readScheme(references.follow(childOf(schemes, name))),
     ]),
   )
 }
 
-function schemeOf(found: Found): SecurityScheme {
-  const scheme = objectAt(found, 'a security scheme')
+function readScheme(found: Found): SecurityScheme {
+  const scheme = readObject(found, 'a security scheme')
   const text = (key: string) => {
     const value = scheme[key]
     return typeof value === 'string' && value !== ''
@@ -97,7 +97,7 @@ function schemeOf(found: Found): SecurityScheme {
   if (type === 'http') return { type, scheme: text('scheme').toLowerCase() }
   if (type === 'openIdConnect') return { type, openIdConnectUrl: text('openIdConnectUrl') }
   if (type === 'mutualTLS') return { type }
-  if (type === 'oauth2') return { type, ...flowsOf(childOf(found, 'flows')) }
+  if (type === 'oauth2') return { type, ...readFlows(childOf(found, 'flows')) }
   const where = text('in')
   if (type === 'apiKey' && (where === 'query' || where === 'header' || where === 'cookie')) {
     return { type, name: text('name'), in: where }
@@ -105,7 +105,7 @@ function schemeOf(found: Found): SecurityScheme {
   return fail(below(found.place, type === 'apiKey' ? 'in' : 'type'), 'is not an OpenAPI security scheme')
 }
 
-function flowsOf(flows: Found) {
+function readFlows(flows: Found) {
   const list = Object.values(isObject(flows.value) ? flows.value : {}).filter(isObject)
   const first = (key: string) => list.map(flow => flow[key]).find(value => typeof value === 'string')
   const [tokenUrl, authorizationUrl] = [first('tokenUrl'), first('authorizationUrl')]
@@ -118,7 +118,7 @@ function flowsOf(flows: Found) {
 }
 
 /** Returns the security alternatives of an operation. Throws a DocumentError for undeclared schemes. */
-export function securityOf(api: Api, { operation, place }: Candidate): SecurityRequirement[] {
+export function readSecurity(api: Api, { operation, place }: Candidate): SecurityRequirement[] {
   const own = operation['security'] !== undefined
   const found = childOf(own ? { value: operation, place } : { value: api.root, place: api.place }, 'security')
   if (found.value === undefined) return []
@@ -126,7 +126,7 @@ export function securityOf(api: Api, { operation, place }: Candidate): SecurityR
   return found.value.map((requirement: unknown, index) => {
     const at = below(found.place, index)
     return new Map(
-      Object.entries(objectAt({ value: requirement, place: at }, 'a security requirement')).map(([name, scopes]) => {
+      Object.entries(readObject({ value: requirement, place: at }, 'a security requirement')).map(([name, scopes]) => {
         if (!api.securitySchemes.has(name)) fail(below(at, name), `there is no security scheme "${name}"`)
         return [name, Array.isArray(scopes) ? scopes.filter(scope => typeof scope === 'string') : []]
       }),
@@ -135,16 +135,16 @@ export function securityOf(api: Api, { operation, place }: Candidate): SecurityR
 }
 
 /** Returns all operations, and the faults of unreadable ones. Rethrows MissingDocument errors. */
-export function candidatesOf(api: Api): { candidates: Candidate[]; faults: DocumentError[] } {
+export function listCandidates(api: Api): { candidates: Candidate[]; faults: DocumentError[] } {
   const paths = childOf({ value: api.root, place: api.place }, 'paths')
   const candidates: Candidate[] = []
   const faults: DocumentError[] = []
   const seen = new Set<string>()
-  for (const path of Object.keys(paths.value === undefined ? {} : objectAt(paths, '`paths`'))) {
+  for (const path of Object.keys(paths.value === undefined ? {} : readObject(paths, '`paths`'))) {
     // Keys without a slash are extensions.
     if (!path.startsWith('/')) continue
     try {
-      for (const candidate of operationsOf(api, path, api.references.follow(childOf(paths, path)))) {
+      for (const candidate of readOperations(api, path, api.references.follow(childOf(paths, path)))) {
         const { operationId, place } = candidate
         const isDuplicate = operationId !== undefined && seen.has(operationId)
         if (isDuplicate)
@@ -154,7 +154,7 @@ export function candidatesOf(api: Api): { candidates: Candidate[]; faults: Docum
           )
         if (operationId !== undefined) seen.add(operationId)
         const { operationId: _, ...unnamed } = candidate
-        candidates.push(isDuplicate ? { ...unnamed, id: idByPath(candidate) } : candidate)
+        candidates.push(isDuplicate ? { ...unnamed, id: defaultId(candidate) } : candidate)
       }
     } catch (error) {
       if (!(error instanceof DocumentError)) throw error
@@ -164,19 +164,19 @@ export function candidatesOf(api: Api): { candidates: Candidate[]; faults: Docum
   return { candidates, faults }
 }
 
-export const idByPath = ({ method, path }: Pick<Candidate, 'method' | 'path'>): string =>
+export const defaultId = ({ method, path }: Pick<Candidate, 'method' | 'path'>): string =>
   `${method.toUpperCase()} ${path}`
 
-function* operationsOf(api: Api, path: string, pathItem: Found): Generator<Candidate> {
-  const item = objectAt(pathItem, 'a path item')
+function* readOperations(api: Api, path: string, pathItem: Found): Generator<Candidate> {
+  const item = readObject(pathItem, 'a path item')
   for (const method of METHODS) {
     const found = childOf(pathItem, method)
     if (found.value === undefined) continue
-    const operation = objectAt(found, 'an operation')
+    const operation = readObject(found, 'an operation')
     const { operationId, tags, deprecated } = operation
     const named = typeof operationId === 'string' && operationId.trim() !== '' ? operationId : undefined
     yield {
-      id: named ?? idByPath({ method, path }),
+      id: named ?? defaultId({ method, path }),
       ...(named !== undefined && { operationId: named }),
       method,
       path,

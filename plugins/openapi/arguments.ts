@@ -1,7 +1,7 @@
 // Maps parameters and body of an operation to the arguments of a tool.
 import type { JsonSchema } from '../../core/index.ts'
 import { isObject } from '../../core/plugin.ts'
-import { argumentNameOf, freeName } from './names.ts'
+import { freeName, toArgumentName } from './names.ts'
 import { type ArgumentPath, type OperationArguments, type Parameter, PLACES, type RequestBody } from './operation.ts'
 import type { Override } from './options.ts'
 import type { ReadBody } from './read-body.ts'
@@ -32,16 +32,16 @@ export function mapArguments(
   overrides: NonNullable<Override['arguments']> = {},
 ) {
   const { list, from, ...placed } = placeArguments(parameters, body, grouping)
-  const overrideOf = ({ name }: Argument) => (Object.hasOwn(overrides, name) ? overrides[name] : undefined)
-  const renamed = new Map(list.map(one => [one.path, pathWith(one.path, overrideOf(one)?.name)]))
+  const findOverride = ({ name }: Argument) => (Object.hasOwn(overrides, name) ? overrides[name] : undefined)
+  const renamed = new Map(list.map(one => [one.path, pathWith(one.path, findOverride(one)?.name)]))
   const final = (path: ArgumentPath) => renamed.get(path) ?? path
-  const changed = list.map(one => ({ ...one, path: final(one.path), override: overrideOf(one) }))
-  const listed = changed.filter(({ override }) => !override || !('value' in override)).map(withOverride)
+  const changed = list.map(one => ({ ...one, path: final(one.path), override: findOverride(one) }))
+  const listed = changed.filter(({ override }) => !override || !('value' in override)).map(applyOverride)
   return {
     parameters: placed.parameters.map(one => ({ ...one, argument: final(one.argument) })),
     ...(body && from && { body: bodyWith(body, from, final) }),
     /** The input schema without `$defs`. */
-    input: inputOf(listed),
+    input: createInput(listed),
     /** The arguments that each call must have. */
     required: listed.filter(({ required }) => required).map(({ path }) => path),
     values: changed.flatMap(({ path, override }): ArgumentValue | [] =>
@@ -71,7 +71,7 @@ const parameterOf = (
   argument,
 })
 
-function schemaOf({ schema, description, deprecated }: ReadParameter): JsonSchema {
+function argumentSchema({ schema, description, deprecated }: ReadParameter): JsonSchema {
   if (description === undefined && !deprecated) return schema
   return { ...schema, ...(description !== undefined && { description }), ...(deprecated && { deprecated }) }
 }
@@ -87,22 +87,22 @@ function placeArguments(parameters: readonly ReadParameter[], body: ReadBody | u
     about: Pick<Argument, 'schema' | 'required'>,
   ): ArgumentPath => {
     const names = taken.get(group) ?? new Set()
-    const free = freeName(argumentNameOf(name), suffix, names)
-    taken.set(group, names.add(free))
-    const path = group === undefined ? ([free] as const) : ([group, free] as const)
+    const unique = freeName(toArgumentName(name), suffix, names)
+    taken.set(group, names.add(unique))
+    const path = group === undefined ? ([unique] as const) : ([group, unique] as const)
     list.push({ name: path.join('.'), path, ...about })
     return path
   }
-  const inOrder = PLACES.flatMap(group => parameters.filter(one => one.in === group))
-  const placed = inOrder.map(one => {
-    const about = { schema: schemaOf(one), required: one.required }
+  const sorted = PLACES.flatMap(group => parameters.filter(one => one.in === group))
+  const placed = sorted.map(one => {
+    const about = { schema: argumentSchema(one), required: one.required }
     return parameterOf(one, place(grouping === 'grouped' ? one.in : undefined, one.name, one.in, about))
   })
   return { list, parameters: placed, from: body && placeBody(body) }
 
   function placeBody({ object, ...whole }: ReadBody): RequestBody['from'] {
     if (!object || grouping === 'grouped') {
-      const about = { schema: wholeBody(whole), required: whole.required }
+      const about = { schema: placeWholeBody(whole), required: whole.required }
       return { argument: place(undefined, 'body', 'body', about) }
     }
     const { properties, required } = object
@@ -114,12 +114,12 @@ function placeArguments(parameters: readonly ReadParameter[], body: ReadBody | u
   }
 }
 
-const wholeBody = ({ schema, description }: ReadBody): JsonSchema =>
+const placeWholeBody = ({ schema, description }: ReadBody): JsonSchema =>
   description === undefined || 'description' in schema ? schema : { ...schema, description }
 
 type Overridden = Argument & { readonly override: NonNullable<Override['arguments']>[string] | undefined }
 
-function withOverride({ override = {}, ...argument }: Overridden): Argument {
+function applyOverride({ override = {}, ...argument }: Overridden): Argument {
   const hasDefault = 'default' in override
   if (!hasDefault && override.description === undefined) return argument
   const schema = argument.schema === true ? {} : argument.schema
@@ -136,7 +136,7 @@ function withOverride({ override = {}, ...argument }: Overridden): Argument {
   }
 }
 
-function inputOf(list: readonly Argument[]): JsonSchema {
+function createInput(list: readonly Argument[]): JsonSchema {
   const groups = new Map<string, Argument[]>()
   const flat: Argument[] = []
   for (const argument of list) {
@@ -148,14 +148,14 @@ function inputOf(list: readonly Argument[]): JsonSchema {
     ([group, members]) =>
       [
         group,
-        objectOf(members.map(one => [one.path[1] ?? '', one.schema, one.required])),
+        objectSchema(members.map(one => [one.path[1] ?? '', one.schema, one.required])),
         members.some(({ required }) => required),
       ] as const,
   )
-  return objectOf([...inner, ...flat.map(one => [one.path[0], one.schema, one.required] as const)])
+  return objectSchema([...inner, ...flat.map(one => [one.path[0], one.schema, one.required] as const)])
 }
 
-function objectOf(members: ReadonlyArray<readonly [name: string, schema: Schema, required: boolean]>): JsonSchema {
+function objectSchema(members: ReadonlyArray<readonly [name: string, schema: Schema, required: boolean]>): JsonSchema {
   const required = members.filter(([, , isRequired]) => isRequired).map(([name]) => name)
   return {
     type: 'object',
@@ -166,16 +166,16 @@ function objectOf(members: ReadonlyArray<readonly [name: string, schema: Schema,
 }
 
 export const fillArguments = (args: OperationArguments, values: readonly ArgumentValue[]): OperationArguments =>
-  values.reduce((filled, one) => fillIn(filled, one.path, one), args)
+  values.reduce((filled, one) => setValue(filled, one.path, one), args)
 
 /** Sets a fixed value, or a default value if the argument is missing. */
-export function fillIn(
+export function setValue(
   args: OperationArguments,
   [key = '', ...rest]: readonly string[],
   about: Omit<ArgumentValue, 'path'>,
 ): OperationArguments {
   const current = Object.hasOwn(args, key) ? args[key] : undefined
-  if (rest.length > 0) return { ...args, [key]: fillIn(isObject(current) ? current : {}, rest, about) }
+  if (rest.length > 0) return { ...args, [key]: setValue(isObject(current) ? current : {}, rest, about) }
   if (about.value !== undefined) return { ...args, [key]: about.value }
   return current === undefined ? { ...args, [key]: about.default } : args
 }

@@ -27,7 +27,7 @@ export interface AddedCredentials {
 }
 
 /** Discards tokens after a 401 or 403 response. Returns whether a retry with new tokens can succeed. */
-export const refuseTokens = ({ tokens }: AddedCredentials, refusal: Refusal): boolean =>
+export const renewTokens = ({ tokens }: AddedCredentials, refusal: Refusal): boolean =>
   tokens.some(({ source, used }) => source.invalidateToken(used, refusal))
 
 export interface OperationCredentials {
@@ -41,13 +41,13 @@ type KindedCredential =
   | { readonly kind: 'basic'; readonly username: string; readonly password: SecretSource }
   | { readonly kind: 'token'; readonly auth: UpstreamAuth }
 
-function kindOf(credential: Credential): KindedCredential {
+function toKinded(credential: Credential): KindedCredential {
   if (typeof credential === 'string' || typeof credential === 'function') return { kind: 'secret', source: credential }
   return 'kind' in credential ? { kind: 'token', auth: credential } : { kind: 'basic', ...credential }
 }
 
 /** Returns the kinds of credentials that a scheme accepts. Empty: the host does not support the scheme. */
-function acceptedBy(scheme: SecurityScheme): readonly KindedCredential['kind'][] {
+function acceptedKinds(scheme: SecurityScheme): readonly KindedCredential['kind'][] {
   if (scheme.type === 'apiKey') return ['secret']
   if (scheme.type === 'oauth2' || scheme.type === 'openIdConnect') return ['secret', 'token']
   if (scheme.type === 'http' && scheme.scheme === 'basic') return ['basic']
@@ -65,7 +65,7 @@ function describeScheme(scheme: SecurityScheme): string {
 }
 
 /** Returns credentials of the config that cannot be used, with the reasons. */
-export function findCredentialFaults(
+export function findCredentialErrors(
   schemes: SecuritySchemes,
   credentials: Readonly<Record<string, Credential>>,
   trusts: (url: URL) => boolean = () => true,
@@ -77,25 +77,25 @@ export function findCredentialFaults(
       const hint = known.length === 0 ? 'it declares none' : didYouMean(name, known)
       return [{ scheme: name, text: `the document has no security scheme "${name}"; ${hint}` }]
     }
-    const accepted = acceptedBy(scheme)
-    const kinded = kindOf(credential)
+    const accepted = acceptedKinds(scheme)
+    const kinded = toKinded(credential)
     if (accepted.includes(kinded.kind)) {
-      const fault = kinded.kind === 'token' ? endpointFault(scheme, kinded.auth, trusts) : undefined
-      return fault === undefined ? [] : [{ scheme: name, text: `the security scheme "${name}" ${fault}` }]
+      const error = kinded.kind === 'token' ? checkEndpoint(scheme, kinded.auth, trusts) : undefined
+      return error === undefined ? [] : [{ scheme: name, text: `the security scheme "${name}" ${error}` }]
     }
-    const wanted = accepted.map(kind => EXPECTED[kind]).join(' or ')
-    const text = wanted === '' ? 'is not supported' : `requires ${wanted}`
+    const expected = accepted.map(kind => EXPECTED[kind]).join(' or ')
+    const text = expected === '' ? 'is not supported' : `requires ${expected}`
     return [{ scheme: name, text: `the security scheme "${name}" (${describeScheme(scheme)}) ${text}` }]
   })
 }
 
-const tokenUrlOf = (scheme: SecurityScheme): string | undefined =>
+const readTokenUrl = (scheme: SecurityScheme): string | undefined =>
   scheme.type === 'oauth2' ? scheme.tokenUrl : undefined
 
 /** Returns why the client credentials cannot be sent to the token endpoint of a scheme. */
-function endpointFault(scheme: SecurityScheme, auth: UpstreamAuth, trusts: (url: URL) => boolean): string | undefined {
+function checkEndpoint(scheme: SecurityScheme, auth: UpstreamAuth, trusts: (url: URL) => boolean): string | undefined {
   if (auth.kind !== 'client-credentials' || auth.issuer !== undefined) return undefined
-  const tokenUrl = tokenUrlOf(scheme)
+  const tokenUrl = readTokenUrl(scheme)
   if (tokenUrl === undefined) {
     return auth.clientSecret === undefined ? undefined : 'has no token URL for `clientSecret`: set `issuer`'
   }
@@ -175,7 +175,7 @@ const loginId = (document: string, scheme: string | undefined): string =>
   scheme === undefined ? document : `${document}.${scheme}`
 
 /** Returns the login ids of a document. */
-export const loginsOf = (
+export const findLogins = (
   document: string,
   {
     auth,
@@ -185,7 +185,7 @@ export const loginsOf = (
   const isLogin = (credential: Credential | undefined) =>
     typeof credential === 'object' && 'kind' in credential && credential.kind === 'login'
   const schemes = Object.keys(credentials).filter(scheme => isLogin(credentials[scheme]))
-  return [...(isLogin(auth) ? [loginId(document, undefined)] : []), ...schemes.map(one => loginId(document, one))]
+  return [...(isLogin(auth) ? [loginId(document, undefined)] : []), ...schemes.map(entry => loginId(document, entry))]
 }
 
 export interface CredentialOptions {
@@ -205,28 +205,28 @@ export interface CredentialOptions {
 
 export type CredentialPlan = ReturnType<typeof planCredentials>
 
-const NOTHING: Adder[] = []
+const NO_ADDERS: Adder[] = []
 
-type Secured = Pick<Operation, 'security'>
-type IsGiven = (scheme: string) => boolean
+type SecuredOperation = Pick<Operation, 'security'>
+type IsConfigured = (scheme: string) => boolean
 
 /** Selects the first alternative whose schemes all have a credential, otherwise one without schemes. */
-function selectAlternative({ security }: Secured, isGiven: IsGiven) {
-  const usable = security.filter(alternative => alternative.size > 0 && [...alternative.keys()].every(isGiven))
+function selectAlternative({ security }: SecuredOperation, isConfigured: IsConfigured) {
+  const usable = security.filter(alternative => alternative.size > 0 && [...alternative.keys()].every(isConfigured))
   return usable[0] ?? security.find(alternative => alternative.size === 0)
 }
 
 /** Returns the schemes that an operation requires; undefined if the given credentials suffice. */
 export function findMissingSchemes(
-  operation: Secured,
+  operation: SecuredOperation,
   schemes: SecuritySchemes,
-  isGiven: IsGiven = () => false,
+  isConfigured: IsConfigured = () => false,
 ): string | undefined {
   const { security } = operation
-  if (security.length === 0 || selectAlternative(operation, isGiven)) return undefined
+  if (security.length === 0 || selectAlternative(operation, isConfigured)) return undefined
   const describe = (name: string) => {
     const scheme = schemes.get(name)
-    return `"${name}"${scheme && acceptedBy(scheme).length === 0 ? ` (${describeScheme(scheme)}: not supported)` : ''}`
+    return `"${name}"${scheme && acceptedKinds(scheme).length === 0 ? ` (${describeScheme(scheme)}: not supported)` : ''}`
   }
   return security.map(alternative => [...alternative.keys()].map(describe).join(' and ')).join(', or ')
 }
@@ -240,52 +240,52 @@ export function planCredentials({
   allowHosts,
   services,
   clock,
-  logins: users,
+  logins: loginTokens,
 }: CredentialOptions) {
   const adders = new Map<string, Adder>()
 
   function tokens(key: string, about: UpstreamAuth, apiUrl: string, scheme?: string, tokenEndpoint?: string): Adder {
     const at = `${key} ${apiUrl}`
-    const known = adders.get(at)
-    if (known) return known
-    const login = users && { logins: users.logins, id: loginId(users.document, scheme) }
+    const existing = adders.get(at)
+    if (existing) return existing
+    const login = loginTokens && { logins: loginTokens.logins, id: loginId(loginTokens.document, scheme) }
     const source = createTokenSource(about, { path: key, apiUrl, tokenEndpoint, allowHosts, services, clock, login })
-    const made = tokenAdder(source)
-    adders.set(at, made)
-    return made
+    const adder = tokenAdder(source)
+    adders.set(at, adder)
+    return adder
   }
 
-  function adderOf(name: string, apiUrl: string): Adder | undefined {
+  function findAdder(name: string, apiUrl: string): Adder | undefined {
     const scheme = schemes.get(name)
     const given = Object.hasOwn(credentials, name) ? credentials[name] : undefined
     if (!scheme || given === undefined) return undefined
     const key = `${what}.credentials.${name}`
-    const credential = kindOf(given)
+    const credential = toKinded(given)
     if (credential.kind === 'basic') return basicAdder(credential.username, credential.password, key)
     if (credential.kind === 'token') {
-      return tokens(key, credential.auth, apiUrl, name, tokenUrlOf(scheme))
+      return tokens(key, credential.auth, apiUrl, name, readTokenUrl(scheme))
     }
     return scheme.type === 'apiKey' ? apiKeyAdder(scheme, credential.source, key) : bearerAdder(credential.source, key)
   }
 
-  const isGiven = (name: string) => Object.hasOwn(credentials, name) && schemes.has(name)
+  const isConfigured = (name: string) => Object.hasOwn(credentials, name) && schemes.has(name)
 
   return {
     /** Returns why an operation cannot be called; undefined if it can. */
-    reasonFor(operation: Secured): string | undefined {
-      const missing = findMissingSchemes(operation, schemes, isGiven)
+    reasonFor(operation: SecuredOperation): string | undefined {
+      const missing = findMissingSchemes(operation, schemes, isConfigured)
       return missing === undefined ? undefined : `no credential for the security scheme ${missing}`
     },
     of(operation: Pick<Operation, 'security' | 'baseUrl'>): OperationCredentials {
       const { baseUrl, security } = operation
-      const names = [...(selectAlternative(operation, isGiven)?.keys() ?? [])]
-      const own = names.flatMap(name => adderOf(name, baseUrl) ?? NOTHING)
+      const names = [...(selectAlternative(operation, isConfigured)?.keys() ?? [])]
+      const selected = names.flatMap(name => findAdder(name, baseUrl) ?? NO_ADDERS)
       const isUndeclared = security.length === 0 && auth !== undefined
-      const chosen = isUndeclared ? [tokens(`${what}.auth`, auth, baseUrl)] : own
-      const ownedIn = (place: Adder['place']) =>
+      const chosen = isUndeclared ? [tokens(`${what}.auth`, auth, baseUrl)] : selected
+      const ownedNames = (place: Adder['place']) =>
         new Set(chosen.filter(adder => adder.place === place).map(({ name }) => name))
       return {
-        owned: { header: ownedIn('header'), query: ownedIn('query'), cookie: ownedIn('cookie') },
+        owned: { header: ownedNames('header'), query: ownedNames('query'), cookie: ownedNames('cookie') },
         add(request, added) {
           const waiting = chosen.flatMap(adder => adder.add(request, added) ?? [])
           return waiting.length === 0 ? undefined : Promise.all(waiting).then(() => undefined)

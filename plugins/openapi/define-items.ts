@@ -13,7 +13,7 @@ import { uncheckedSchema } from '../../core/plugin.ts'
 import { InputRequired } from '../../core/transport.ts'
 import { withLogin } from '../families/credentials/index.ts'
 import { problemsOf } from '../families/upstream-calls/index.ts'
-import { fillArguments, fillIn } from './arguments.ts'
+import { fillArguments, setValue } from './arguments.ts'
 import { freeName } from './names.ts'
 import type { HttpMethod, Operation, OperationArguments, Parameter } from './operation.ts'
 import type { Override, Source } from './options.ts'
@@ -120,7 +120,7 @@ export function defineApiResource(
     let given: OperationArguments = {}
     for (const variable of variables) {
       const value = await typedValue(args[variable.name] ?? '', variable.schema)
-      given = fillIn(given, variable.parameter.argument, { value })
+      given = setValue(given, variable.parameter.argument, { value })
     }
     const problems = await problemsOf(given, input.schema, 'input')
     if (problems !== undefined) throw new ToolError(`Invalid URI for ${name}:\n${problems}`)

@@ -2,7 +2,7 @@
 import type { InternalExamination } from '../../core/internal.ts'
 import { errorText, type PluginFinding } from '../../core/plugin.ts'
 import { createLoad } from './document/load.ts'
-import { DocumentError, located } from './document/place.ts'
+import { DocumentError, withLocation } from './document/place.ts'
 import type { FilledOptions, Source } from './options.ts'
 import { readApi } from './read-api.ts'
 import { sendOnce } from './request-send.ts'
@@ -41,7 +41,7 @@ async function examineDocument(name: string, source: Source, about: InternalExam
     const reached = servers.slice(0, MAX_SERVERS).map(server => examineApi(server, open))
     return [{ check, level: 'ok', text }, ...(await Promise.all(reached))]
   } catch (error) {
-    const text = error instanceof DocumentError ? located(error.place, error.fault) : errorText(error)
+    const text = error instanceof DocumentError ? withLocation(error.place, error.fault) : errorText(error)
     return [{ check, level: 'wrong', text, fix: 'correct the document, or `document` and `allowHosts`' }]
   }
 }

@@ -4,7 +4,7 @@ import type { BodyKind } from './operation.ts'
 /** True for `application/json` and types such as `application/problem+json`, also with parameters. */
 export const isJsonType = (type: string): boolean => /[/+]json(?:[\s;,]|$)/i.test(type)
 
-const KINDS: ReadonlyArray<readonly [BodyKind, (type: string) => boolean]> = [
+const MEDIA_KINDS: ReadonlyArray<readonly [BodyKind, (type: string) => boolean]> = [
   ['json', type => type === 'application/json'],
   ['json', isJsonType],
   ['form', type => type === 'application/x-www-form-urlencoded'],
@@ -15,7 +15,7 @@ const KINDS: ReadonlyArray<readonly [BodyKind, (type: string) => boolean]> = [
 ]
 
 /** Returns the type without parameters, in lower case. */
-export const essenceOf = (type: string): string => (type.split(';', 1)[0] ?? '').trim().toLowerCase()
+export const mediaTypeEssence = (type: string): string => (type.split(';', 1)[0] ?? '').trim().toLowerCase()
 
 export interface ChosenType {
   /** The key of `content`. */
@@ -26,13 +26,13 @@ export interface ChosenType {
 
 /** Returns the type that is easiest to use: JSON, forms, multipart, text, then bytes. `*` types count as JSON. */
 export function chooseMediaType(keys: readonly string[]): ChosenType | undefined {
-  for (const [kind, fits] of KINDS) {
-    const key = keys.find(one => fits(essenceOf(one)))
+  for (const [kind, fits] of MEDIA_KINDS) {
+    const key = keys.find(one => fits(mediaTypeEssence(one)))
     if (key === undefined) continue
-    const mediaType = essenceOf(key)
+    const mediaType = mediaTypeEssence(key)
     return { key, kind, mediaType: mediaType.includes('*') ? 'application/json' : mediaType }
   }
   return undefined
 }
 
-export const jsonTypeIn = (keys: readonly string[]): string | undefined => keys.find(isJsonType)
+export const findJsonType = (keys: readonly string[]): string | undefined => keys.find(isJsonType)

@@ -6,15 +6,15 @@ import { pathToFileURL } from 'node:url'
 import { serialize } from 'node:v8'
 import { didYouMean } from '../../core/internal.ts'
 import { parseSize } from '../../core/plugin.ts'
-import { candidatesOf, createApi } from './api.ts'
+import { createApi, listCandidates } from './api.ts'
 import { createDocuments, type Load, LoadError, MAX_DOCUMENT, parseDocument } from './document/load.ts'
 import { applyOverlay } from './document/overlay.ts'
-import { DocumentError, type DocumentFile, located, MissingDocument } from './document/place.ts'
+import { DocumentError, type DocumentFile, MissingDocument, withLocation } from './document/place.ts'
 import { createNames } from './names.ts'
 import type { Source } from './options.ts'
 import { type ApiTool, readTool } from './read-tool.ts'
-import { namesOf, overrideKeyOf, reasonToSkip, unknownOverrides, unmatchedFilters } from './select.ts'
-import { createTrust, originsIn } from './servers.ts'
+import { candidateNames, findOverrideKey, skipReason, unknownOverrides, unmatchedFilters } from './select.ts'
+import { createTrust, listOrigins } from './servers.ts'
 
 interface LeftOut {
   /** The operationId, or the method and path. */
@@ -41,7 +41,7 @@ export async function readApi(source: Source, settings: ReadSettings) {
   for (const name of [source.overlay ?? []].flat()) {
     const at = urlOf(name, settings)
     const overlay = parseDocument(at, name, await settings.load(at, name, MAX_DOCUMENT))
-    if (!isFile(overlay)) origins ??= originsIn(file, source)
+    if (!isFile(overlay)) origins ??= listOrigins(file, source)
     file = await applyOverlay(overlay, file)
   }
   const documents = createDocuments(file, settings.load)
@@ -57,7 +57,7 @@ export async function readApi(source: Source, settings: ReadSettings) {
   }
   const trusts = createTrust(origins, source)
   const api = await retrying(() => createApi(documents, trusts))
-  const { candidates, faults } = await retrying(() => candidatesOf(api))
+  const { candidates, faults } = await retrying(() => listCandidates(api))
   const nameOf = createNames(candidates, source.prefix)
   const reading = {
     api,
@@ -68,21 +68,21 @@ export async function readApi(source: Source, settings: ReadSettings) {
     /** Operations left out by options. */
     skipped: [] as LeftOut[],
     /** Operations left out because of faults in the document, with file, line and pointer. */
-    faulty: faults.map(error => ({ id: '', reason: located(error.place, error.fault) })),
+    faulty: faults.map(error => ({ id: '', reason: withLocation(error.place, error.fault) })),
   }
   for (const candidate of candidates) {
-    const reason = reasonToSkip(candidate, source)
+    const reason = skipReason(candidate, source)
     if (reason !== undefined) {
       reading.skipped.push({ id: candidate.id, reason })
       continue
     }
-    const own = source.overrides?.[overrideKeyOf(candidate, source) ?? '']?.name
+    const own = source.overrides?.[findOverrideKey(candidate, source) ?? '']?.name
     const name = own === undefined ? nameOf(candidate) : `${source.prefix}${own}`
     try {
       reading.tools.push(await retrying(() => readTool(api, candidate, source, name, maxSchema)))
     } catch (error) {
       if (!(error instanceof DocumentError)) throw error
-      reading.faulty.push({ id: candidate.id, reason: located(error.place, error.fault) })
+      reading.faulty.push({ id: candidate.id, reason: withLocation(error.place, error.fault) })
     }
   }
   return reading
@@ -108,7 +108,7 @@ export interface ReadFailure {
 function summarize({ api, origins, candidates, tools, faulty }: ApiReading, source: Source) {
   const unknownNames = unknownOverrides(candidates, source).map(name => ({
     at: ['overrides', name],
-    text: `there is no such operation; ${didYouMean(name, candidates.flatMap(namesOf))}`,
+    text: `there is no such operation; ${didYouMean(name, candidates.flatMap(candidateNames))}`,
   }))
   const unknownInTools = tools.flatMap(({ unknownArguments, operation }) =>
     unknownArguments.map(name => ({ at: ['overrides'], text: `${operation.id} has no argument "${name}"` })),
@@ -122,7 +122,7 @@ function summarize({ api, origins, candidates, tools, faulty }: ApiReading, sour
     /** Left-out operations with the reasons. */
     faults: faulty.map(({ reason }) => `left out: ${reason}`),
     /** Ignored or replaced invalid parts of the document. */
-    notes: [...api.notes.values()].map(({ place, text }) => located(place, text)),
+    notes: [...api.notes.values()].map(({ place, text }) => withLocation(place, text)),
     /** Filters without a match. `at`: relative to the options of the document. */
     unmatched: unmatchedFilters(candidates, source),
   }
@@ -140,6 +140,6 @@ export async function readSummary(source: Source, settings: ReadSettings): Promi
   } catch (error) {
     if (error instanceof LoadError) return { code: 'MH3401', text: error.message }
     if (!(error instanceof DocumentError)) throw error
-    return { code: 'MH3402', text: located(error.place, error.fault) }
+    return { code: 'MH3402', text: withLocation(error.place, error.fault) }
   }
 }

@@ -3,7 +3,7 @@
 import type { JsonSchema } from '../../core/index.ts'
 import { isObject } from '../../core/plugin.ts'
 import { visibleText } from '../families/texts/index.ts'
-import { type Api, type Candidate, childOf, objectAt } from './api.ts'
+import { type Api, type Candidate, childOf, readObject } from './api.ts'
 import type { Found } from './document/references.ts'
 import { chooseMediaType } from './media-types.ts'
 import type { ParameterStyle, PropertyEncoding, RequestBody } from './operation.ts'
@@ -24,9 +24,9 @@ export function readBody(api: Api, { operation, place }: Candidate, uses: Set<st
   const given = childOf({ value: operation, place }, 'requestBody')
   if (given.value === undefined) return undefined
   const body = api.references.follow(given)
-  const { description, required } = objectAt(body, 'a request body')
+  const { description, required } = readObject(body, 'a request body')
   const content = childOf(body, 'content')
-  const chosen = chooseMediaType(Object.keys(objectAt(content, '`content`')))
+  const chosen = chooseMediaType(Object.keys(readObject(content, '`content`')))
   if (!chosen) return undefined
   const { key, kind, mediaType } = chosen
   const media = api.references.follow(childOf(content, key))
@@ -36,14 +36,14 @@ export function readBody(api: Api, { operation, place }: Candidate, uses: Set<st
     mediaType,
     required: required === true,
     ...(typeof description === 'string' && { description: visibleText(description) }),
-    encoding: encodingOf(api, childOf(media, 'encoding')),
+    encoding: readEncoding(api, childOf(media, 'encoding')),
   }
   const none = { ...about, binary: new Set<string>() }
   if (kind === 'binary') return { ...none, schema: BASE64 }
   if (kind === 'text') return { ...none, schema: { type: 'string' } }
   if (schema.value === undefined) return { ...none, schema: {} }
-  const object = objectIn(api, schema)
-  const binary = kind === 'multipart' && object ? binaryIn(api, object) : new Set<string>()
+  const object = readObjectSchema(api, schema)
+  const binary = kind === 'multipart' && object ? findBinary(api, object) : new Set<string>()
   // The schema of an object whose properties become arguments is converted in place, without its `$ref`.
   const own = new Set<string>()
   const converted = api.request.convert(object ?? schema, own)
@@ -65,7 +65,7 @@ export function readBody(api: Api, { operation, place }: Candidate, uses: Set<st
 const COMPOSED = ['allOf', 'anyOf', 'oneOf', 'not', 'if', 'patternProperties', 'unevaluatedProperties', 'propertyNames']
 
 /** Returns the schema if it is an object with known properties only. */
-function objectIn(api: Api, schema: Found): Found | undefined {
+function readObjectSchema(api: Api, schema: Found): Found | undefined {
   const target = api.references.follow(schema)
   const { value } = target
   if (!isObject(value) || !isObject(value['properties']) || Object.keys(value['properties']).length === 0)
@@ -76,7 +76,7 @@ function objectIn(api: Api, schema: Found): Found | undefined {
 }
 
 /** Returns properties of a multipart body whose parts are bytes. */
-function binaryIn(api: Api, object: Found): Set<string> {
+function findBinary(api: Api, object: Found): Set<string> {
   const properties = childOf(object, 'properties')
   const names = Object.keys(isObject(properties.value) ? properties.value : {})
   return new Set(names.filter(name => isBinary(api, childOf(properties, name), true)))
@@ -96,11 +96,11 @@ function isBinary(api: Api, property: Found, isOuter: boolean): boolean {
 const isStyle = (value: unknown): value is ParameterStyle =>
   ['form', 'spaceDelimited', 'pipeDelimited', 'deepObject'].some(style => style === value)
 
-function encodingOf(api: Api, encoding: Found): ReadonlyMap<string, PropertyEncoding> {
+function readEncoding(api: Api, encoding: Found): ReadonlyMap<string, PropertyEncoding> {
   if (!isObject(encoding.value)) return new Map()
   return new Map(
     Object.keys(encoding.value).map(name => {
-      const { contentType, style, explode, allowReserved } = objectAt(
+      const { contentType, style, explode, allowReserved } = readObject(
         api.references.follow(childOf(encoding, name)),
         'an encoding',
       )

@@ -3,10 +3,10 @@
 import type { JsonSchema } from '../../core/index.ts'
 import { isObject } from '../../core/plugin.ts'
 import { visibleText } from '../families/texts/index.ts'
-import { type Api, type Candidate, childOf, objectAt } from './api.ts'
+import { type Api, type Candidate, childOf, readObject } from './api.ts'
 import { below, DocumentError } from './document/place.ts'
 import type { Found } from './document/references.ts'
-import { essenceOf } from './media-types.ts'
+import { mediaTypeEssence } from './media-types.ts'
 import { type Parameter, type ParameterPlace, type ParameterStyle, PLACES } from './operation.ts'
 import { isReservedHeader } from './request-target.ts'
 
@@ -30,7 +30,7 @@ export function readParameters(api: Api, candidate: Candidate, uses: Set<string>
   const found = new Map<string, ReadParameter>()
   for (const holder of [candidate.pathItem, { value: candidate.operation, place: candidate.place }]) {
     const own = new Set<string>()
-    for (const one of listAt(childOf(holder, 'parameters'))) {
+    for (const one of readList(childOf(holder, 'parameters'))) {
       const parameter = readParameter(api, api.references.follow(one), uses)
       if (!parameter) continue
       const key = `${parameter.in} ${parameter.name}`
@@ -40,17 +40,17 @@ export function readParameters(api: Api, candidate: Candidate, uses: Set<string>
       own.add(key)
     }
   }
-  return withPathParameters(api, candidate, [...found.values()])
+  return addPathParameters(api, candidate, [...found.values()])
 }
 
-function listAt(list: Found): Found[] {
+function readList(list: Found): Found[] {
   if (list.value === undefined) return []
   if (!Array.isArray(list.value)) throw new DocumentError(list.place, '`parameters` must be a list')
   return list.value.map((value: unknown, index) => ({ value, place: below(list.place, index) }))
 }
 
 /** Returns exactly the parameters of the template, then the others. */
-function withPathParameters(
+function addPathParameters(
   api: Api,
   { path, place }: Candidate,
   parameters: readonly ReadParameter[],
@@ -74,7 +74,7 @@ const ANY_TEXT = { ...FLAGS, in: 'path', required: true, style: 'simple', schema
 
 /** Reads a parameter. Undefined for headers that the host or the connection sets. */
 function readParameter(api: Api, found: Found, uses: Set<string>): ReadParameter | undefined {
-  const parameter = objectAt(found, 'a parameter')
+  const parameter = readObject(found, 'a parameter')
   const { name, in: where, description, required, deprecated, allowReserved, allowEmptyValue } = parameter
   if (typeof name !== 'string' || name === '') throw new DocumentError(below(found.place, 'name'), 'must be a string')
   if (!isPlace(where)) throw new DocumentError(below(found.place, 'in'), `must be one of ${PLACES.join(', ')}`)
@@ -83,7 +83,7 @@ function readParameter(api: Api, found: Found, uses: Set<string>): ReadParameter
     name,
     in: where,
     required: where === 'path' || required === true,
-    ...formOf(api, found, where, uses),
+    ...readForm(api, found, where, uses),
     allowReserved: where === 'query' && allowReserved === true,
     allowEmptyValue: where === 'query' && allowEmptyValue === true,
     deprecated: deprecated === true,
@@ -91,8 +91,8 @@ function readParameter(api: Api, found: Found, uses: Set<string>): ReadParameter
   }
 }
 
-function formOf(api: Api, found: Found, where: ParameterPlace, uses: Set<string>) {
-  const parameter = objectAt(found, 'a parameter')
+function readForm(api: Api, found: Found, where: ParameterPlace, uses: Set<string>) {
+  const parameter = readObject(found, 'a parameter')
   const content = childOf(found, 'content')
   const schemaOf = (holder: Found): JsonSchema => {
     const schema = childOf(holder, 'schema')
@@ -103,14 +103,14 @@ function formOf(api: Api, found: Found, where: ParameterPlace, uses: Set<string>
   const [key] = isObject(content.value) ? Object.keys(content.value) : []
   if (key !== undefined && parameter['schema'] === undefined) {
     const media = api.references.follow(childOf(content, key))
-    return { schema: schemaOf(media), contentType: essenceOf(key), explode: false }
+    return { schema: schemaOf(media), contentType: mediaTypeEssence(key), explode: false }
   }
-  const style = styleOf(api, found, where)
+  const style = readStyle(api, found, where)
   const { explode } = parameter
   return { schema: schemaOf(found), style, explode: typeof explode === 'boolean' ? explode : style === 'form' }
 }
 
-function styleOf(api: Api, found: Found, where: ParameterPlace): ParameterStyle {
+function readStyle(api: Api, found: Found, where: ParameterPlace): ParameterStyle {
   const [standard = 'simple', ...others] = STYLES[where]
   const style = childOf(found, 'style')
   if (style.value === undefined) return standard

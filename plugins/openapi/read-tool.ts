@@ -3,18 +3,18 @@
 import type { JsonSchema } from '../../core/index.ts'
 import { isObject } from '../../core/plugin.ts'
 import { visibleText } from '../families/texts/index.ts'
-import { type Api, type Candidate, childOf, idByPath, objectAt, securityOf } from './api.ts'
+import { type Api, type Candidate, childOf, defaultId, readObject, readSecurity } from './api.ts'
 import { mapArguments } from './arguments.ts'
 import { DocumentError } from './document/place.ts'
-import { jsonTypeIn } from './media-types.ts'
+import { findJsonType } from './media-types.ts'
 import type { Operation, SecurityRequirement } from './operation.ts'
 import type { Source } from './options.ts'
 import { readBody } from './read-body.ts'
 import { readParameters } from './read-parameters.ts'
 import type { Definitions } from './schema/definitions.ts'
 import { type FittedSchema, fitSchema } from './schema/fit-schema.ts'
-import { isResource, overrideKeyOf } from './select.ts'
-import { baseUrlOf } from './servers.ts'
+import { findOverrideKey, isResource } from './select.ts'
+import { readBaseUrl } from './servers.ts'
 
 /** Plain data, without references to the document, which can be large. */
 export type ApiTool = ReturnType<typeof readTool>
@@ -24,7 +24,7 @@ const MAX_DESCRIPTION = 2_048
 
 /** Reads a tool. Throws a DocumentError for an operation that cannot be a tool, and a MissingDocument error. */
 export function readTool(api: Api, candidate: Candidate, source: Source, name: string, maxSchema: number) {
-  const key = overrideKeyOf(candidate, source)
+  const key = findOverrideKey(candidate, source)
   const override = key === undefined ? undefined : source.overrides?.[key]
   const uses = new Set<string>()
   const isCredential = credentialNames(api)
@@ -38,24 +38,24 @@ export function readTool(api: Api, candidate: Candidate, source: Source, name: s
       candidate.place,
       `the schema of its arguments has more than ${maxSchema} bytes: raise \`maxSchema\``,
     )
-  const success = successOf(api, candidate)
+  const success = findSuccess(api, candidate)
   const outputMode = override?.output ?? source.output
-  const output = outputMode === 'omit' ? undefined : outputOf(api, success, maxSchema)
+  const output = outputMode === 'omit' ? undefined : createOutput(api, success, maxSchema)
   const pathArguments = args.parameters.filter(one => one.in === 'path' && required.includes(one.argument))
   const operation: Operation = {
     id: candidate.id,
     method: candidate.method,
     path: candidate.path,
-    baseUrl: baseUrlOf(api, candidate, source),
+    baseUrl: readBaseUrl(api, candidate, source),
     parameters: args.parameters,
     ...(args.body && { body: args.body }),
-    security: securityOf(api, candidate).map(requirement => withoutSent(requirement, api, source)),
+    security: readSecurity(api, candidate).map(requirement => omitSent(requirement, api, source)),
     accepts: success.flatMap(({ types }) => types),
     schemas: (input.schema['$defs'] ?? {}) as Readonly<Record<string, JsonSchema>>,
   }
   return {
     name,
-    description: override?.description ?? descriptionOf(candidate),
+    description: override?.description ?? createDescription(candidate),
     input,
     /** The output schema, listed for `pass` and `check`. */
     ...(output && { output }),
@@ -79,7 +79,7 @@ const credentialNames = ({ securitySchemes }: Api): ReadonlySet<string> =>
   )
 
 /** Returns the requirement without schemes whose header is set by the options. */
-function withoutSent(requirement: SecurityRequirement, { securitySchemes }: Api, source: Source): SecurityRequirement {
+function omitSent(requirement: SecurityRequirement, { securitySchemes }: Api, source: Source): SecurityRequirement {
   const sent = new Set([...Object.keys(source.headers ?? {}), ...source.forwardHeaders].map(name => name.toLowerCase()))
   const headerOf = (name: string) => {
     const scheme = securitySchemes.get(name)
@@ -95,7 +95,7 @@ interface Success {
 }
 
 /** Returns the successful responses, lowest status first. */
-function successOf(api: Api, { operation, place }: Candidate): Success[] {
+function findSuccess(api: Api, { operation, place }: Candidate): Success[] {
   const responses = childOf({ value: operation, place }, 'responses')
   if (!isObject(responses.value)) return []
   const statuses = Object.keys(responses.value).filter(status => /^2(?:\d\d|XX)$/i.test(status))
@@ -107,9 +107,9 @@ function successOf(api: Api, { operation, place }: Candidate): Success[] {
 }
 
 /** Returns the schema of the first JSON response. */
-function outputOf(api: Api, success: readonly Success[], maxSchema: number): FittedSchema | undefined {
+function createOutput(api: Api, success: readonly Success[], maxSchema: number): FittedSchema | undefined {
   for (const { content, types } of success) {
-    const type = jsonTypeIn(types)
+    const type = findJsonType(types)
     if (type === undefined) continue
     const schema = childOf(api.references.follow(childOf(content, type)), 'schema')
     if (schema.value === undefined) return undefined
@@ -120,13 +120,13 @@ function outputOf(api: Api, success: readonly Success[], maxSchema: number): Fit
   return undefined
 }
 
-function descriptionOf(candidate: Candidate): string {
-  const { summary, description, deprecated } = objectAt(
+function createDescription(candidate: Candidate): string {
+  const { summary, description, deprecated } = readObject(
     { value: candidate.operation, place: candidate.place },
     'an operation',
   )
   const [short, long] = [summary, description].map(text => (typeof text === 'string' ? text.trim() : ''))
   const texts = [short && !long?.startsWith(short) ? short : '', long, deprecated === true ? 'Deprecated.' : '']
-  const text = visibleText(texts.filter(Boolean).join('\n\n')) || idByPath(candidate)
+  const text = visibleText(texts.filter(Boolean).join('\n\n')) || defaultId(candidate)
   return text.length <= MAX_DESCRIPTION ? text : `${text.slice(0, MAX_DESCRIPTION - 1).trimEnd()}…`
 }

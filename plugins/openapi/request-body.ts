@@ -5,7 +5,7 @@ import { isJsonType } from './media-types.ts'
 import type { ArgumentPath, Operation, OperationArguments, PropertyEncoding, RequestBody } from './operation.ts'
 import { createNameCheck } from './request-names.ts'
 import { argumentAt, forArgument } from './request-target.ts'
-import { ArgumentFault, namedValues, textOf } from './request-values.ts'
+import { ArgumentFault, namedValues, toText } from './request-values.ts'
 
 /** Maximum decoded size of a base64 argument, bytes. */
 const MAX_BINARY = 16_777_216
@@ -18,7 +18,7 @@ export interface EncodedBody {
 const MEDIA_TYPE = /^[\w.+!#$&^-]+\/[\w.+!#$&^-]+(?:;[\t\u0020-\u007e]*)?$/
 
 /** Returns the first alternative of an encoding. A range such as `image/*` is not a content type. */
-function contentTypeOf({ contentType }: PropertyEncoding): string | undefined {
+function encodingContentType({ contentType }: PropertyEncoding): string | undefined {
   const first = contentType?.split(',', 1)[0]?.trim()
   return first !== undefined && MEDIA_TYPE.test(first) && !first.includes('*') ? first : undefined
 }
@@ -40,7 +40,7 @@ const LARGE_NUMBER = /\d{16}/
 
 /** Throws for an integer that lost digits when the call was parsed. */
 function checkNumbers(value: unknown): void {
-  if (typeof value === 'number') textOf(value)
+  if (typeof value === 'number') toText(value)
   else if (typeof value === 'object' && value !== null) for (const member of Object.values(value)) checkNumbers(member)
 }
 
@@ -82,7 +82,7 @@ function multipartParts(
   value: unknown,
   { encoding, binary }: Pick<RequestBody, 'encoding' | 'binary'>,
 ): Part[] {
-  const contentType = contentTypeOf(encoding.get(name) ?? {})
+  const contentType = encodingContentType(encoding.get(name) ?? {})
   const items = Array.isArray(value) ? value : [value]
   return items.flatMap((item): Part[] => {
     if (item === undefined || item === null) return []
@@ -91,7 +91,7 @@ function multipartParts(
       return [{ name, filename: name, contentType: contentType ?? 'application/octet-stream', content }]
     }
     const isStructured = typeof item === 'object'
-    const content = isStructured ? jsonText(item) : (textOf(item) ?? '')
+    const content = isStructured ? jsonText(item) : (toText(item) ?? '')
     return [{ name, contentType: contentType ?? (isStructured ? 'application/json' : undefined), content }]
   })
 }
@@ -115,7 +115,7 @@ interface Property {
 }
 
 /** Returns the properties of an object body for which arguments exist. */
-function propertiesOf({ from }: RequestBody, args: OperationArguments): Property[] {
+function listProperties({ from }: RequestBody, args: OperationArguments): Property[] {
   if ('argument' in from) {
     const whole = argumentAt(args, from.argument)
     if (whole === undefined) return []
@@ -132,25 +132,25 @@ function fail(why: string): never {
   throw new ArgumentFault(why)
 }
 
-function wholeOf(
+function collectBody(
   body: RequestBody,
   args: OperationArguments,
 ): { readonly value: unknown; readonly path: ArgumentPath } {
   if ('argument' in body.from) return { value: argumentAt(args, body.from.argument), path: body.from.argument }
-  const properties = propertiesOf(body, args)
+  const properties = listProperties(body, args)
   const value =
     properties.length === 0 && !body.required ? undefined : new Map(properties.map(one => [one.name, one.value]))
   return { value: value && Object.fromEntries(value), path: properties[0]?.path ?? ['body'] }
 }
 
 function encodeWhole(body: RequestBody, args: OperationArguments): EncodedBody | undefined {
-  const { value, path } = wholeOf(body, args)
+  const { value, path } = collectBody(body, args)
   if (value === undefined) return undefined
   return forArgument(path, () => {
     if (body.kind === 'json') return { contentType: body.mediaType, content: jsonText(value) }
     if (body.kind === 'binary') return { contentType: body.mediaType, content: decodeBase64(value) }
     const isText = body.mediaType.startsWith('text/')
-    return { contentType: isText ? `${body.mediaType}; charset=utf-8` : body.mediaType, content: textOf(value) ?? '' }
+    return { contentType: isText ? `${body.mediaType}; charset=utf-8` : body.mediaType, content: toText(value) ?? '' }
   })
 }
 
@@ -158,7 +158,7 @@ function encodeWhole(body: RequestBody, args: OperationArguments): EncodedBody |
 export function encodeBody({ body }: Operation, args: OperationArguments): EncodedBody | undefined {
   if (!body) return undefined
   if (body.kind !== 'form' && body.kind !== 'multipart') return encodeWhole(body, args)
-  const properties = propertiesOf(body, args)
+  const properties = listProperties(body, args)
   if (properties.length === 0 && !body.required) return undefined
   const encodeEach = <Value>(encode: (property: Property) => Value[]): Value[] =>
     properties.flatMap(property => forArgument(property.path, () => encode(property)))

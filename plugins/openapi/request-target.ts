@@ -8,8 +8,8 @@ import {
   namedValues,
   pathValue,
   simpleValue,
-  textOf,
   textsIn,
+  toText,
   type ValueStyle,
 } from './request-values.ts'
 
@@ -90,7 +90,7 @@ export function forArgument<Value>(path: ArgumentPath, build: () => Value): Valu
   }
 }
 
-const styleOf = ({ name, style = 'simple', explode, allowReserved }: Parameter): ValueStyle => ({
+const toStyle = ({ name, style = 'simple', explode, allowReserved }: Parameter): ValueStyle => ({
   name,
   style,
   explode,
@@ -99,11 +99,11 @@ const styleOf = ({ name, style = 'simple', explode, allowReserved }: Parameter):
 
 /** Serializes a parameter with `content` as one text in its media type. */
 function contentText(type: string, value: unknown): string | undefined {
-  return isJsonType(type) && value !== undefined ? JSON.stringify(value) : textOf(value)
+  return isJsonType(type) && value !== undefined ? JSON.stringify(value) : toText(value)
 }
 
-function styled(parameter: Parameter, value: unknown): { readonly style: ValueStyle; readonly value: unknown } {
-  const style = styleOf(parameter)
+function styleValue(parameter: Parameter, value: unknown): { readonly style: ValueStyle; readonly value: unknown } {
+  const style = toStyle(parameter)
   if (parameter.contentType === undefined) return { style, value }
   const text = contentText(parameter.contentType, value)
   return { style: { ...style, style: parameter.in === 'path' ? 'simple' : 'form', explode: false }, value: text }
@@ -134,7 +134,7 @@ export function createPath({ baseUrl, path, parameters }: Operation): (args: Ope
   function partText(part: Part, args: OperationArguments): string {
     if (typeof part === 'string') return part
     return forArgument(part.argument, () => {
-      const { style, value } = styled(part, argumentAt(args, part.argument))
+      const { style, value } = styleValue(part, argumentAt(args, part.argument))
       for (const text of textsIn(value)) checkPathText(text)
       const text = pathValue(style, value)
       if (text === undefined || text === '' || (text === '.' && style.style === 'label')) {
@@ -168,7 +168,7 @@ export function createQuery(operation: Operation, owned: ReadonlySet<string>): (
       if (value === undefined) return found
       found.push(
         ...forArgument(parameter.argument, () => {
-          const { style, value: text } = styled(parameter, value)
+          const { style, value: text } = styleValue(parameter, value)
           return namedValues({ ...style, checkName }, text)
         }),
       )
@@ -183,7 +183,7 @@ function checkHeader(text: string): string {
 }
 
 /** Escapes JSON to ASCII for a header. */
-const asciiJson = (json: string): string =>
+const toAsciiJson = (json: string): string =>
   json.replace(/[\u007f-\uffff]/g, character => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`)
 
 /** Builds the headers of one operation: names and values in turn. `owned`: lower-case names that the host sets. */
@@ -199,10 +199,10 @@ export function createHeaders(
       const value = argumentAt(args, parameter.argument)
       if (value === undefined) continue
       const text = forArgument(parameter.argument, () => {
-        const { style, value: plain } = styled(parameter, value)
+        const { style, value: plain } = styleValue(parameter, value)
         const isJson = parameter.contentType !== undefined
         const written = simpleValue(plain, style.explode, one => one)
-        return written === undefined ? undefined : checkHeader(isJson ? asciiJson(written) : written)
+        return written === undefined ? undefined : checkHeader(isJson ? toAsciiJson(written) : written)
       })
       if (text !== undefined) headers.push(parameter.name, text)
     }
@@ -222,7 +222,7 @@ export function createCookies(
       const value = argumentAt(args, parameter.argument)
       if (value === undefined) return []
       return forArgument(parameter.argument, () => {
-        const { style, value: text } = styled(parameter, value)
+        const { style, value: text } = styleValue(parameter, value)
         // A `cookie-value` cannot contain a comma.
         return namedValues({ ...style, checkName }, text).map(pair => pair.replaceAll(',', '%2C'))
       })

@@ -37,7 +37,7 @@ const encodeReserved: Encode = text =>
   encodeText(text).replace(/%(?:3A|2F|3F|5B|5D|40|21|24|27|28|29|2A|2C|3B|3D)/g, decodeURIComponent)
 
 /** Converts a value to text. Undefined for null, which RFC 6570 omits. Nested objects have no style: they are JSON. */
-export function textOf(value: unknown): string | undefined {
+export function toText(value: unknown): string | undefined {
   if (typeof value === 'string') return value
   if (value === undefined || value === null) return undefined
   if (typeof value === 'number' && Number.isInteger(value) && !Number.isSafeInteger(value)) {
@@ -46,13 +46,13 @@ export function textOf(value: unknown): string | undefined {
   return typeof value === 'object' ? JSON.stringify(value) : String(value)
 }
 
-function textsOf(values: readonly unknown[]): string[] {
-  return values.flatMap(value => textOf(value) ?? [])
+function toTexts(values: readonly unknown[]): string[] {
+  return values.flatMap(value => toText(value) ?? [])
 }
 
-function membersOf(value: Readonly<Record<string, unknown>>): Pair[] {
+function toMembers(value: Readonly<Record<string, unknown>>): Pair[] {
   return Object.entries(value).flatMap(([name, member]) => {
-    const text = textOf(member)
+    const text = toText(member)
     return text === undefined ? [] : [[name, text] as const]
   })
 }
@@ -60,23 +60,23 @@ function membersOf(value: Readonly<Record<string, unknown>>): Pair[] {
 const pairText = ([name, value]: Pair, encode: Encode): string => `${encode(name)}=${encode(value)}`
 
 /** Returns array items or object members: `R,100` or, exploded, `R=100`. Undefined for a primitive. */
-function listOf(value: unknown, explode: boolean, encode: Encode): string[] | undefined {
-  if (Array.isArray(value)) return textsOf(value).map(encode)
+function toList(value: unknown, explode: boolean, encode: Encode): string[] | undefined {
+  if (Array.isArray(value)) return toTexts(value).map(encode)
   if (!isObject(value)) return undefined
-  const members = membersOf(value)
+  const members = toMembers(value)
   return explode ? members.map(member => pairText(member, encode)) : members.flat().map(encode)
 }
 
 /** Formats `blue`, `blue,black` or `R=100,G=200`. Undefined for a value without text. */
 export function simpleValue(value: unknown, explode: boolean, encode: Encode): string | undefined {
-  const list = listOf(value, explode, encode)
+  const list = toList(value, explode, encode)
   if (list) return list.length === 0 ? undefined : list.join(',')
-  const text = textOf(value)
+  const text = toText(value)
   return text === undefined ? undefined : encode(text)
 }
 
 function labelValue(value: unknown, explode: boolean): string | undefined {
-  const list = listOf(value, explode, encodeText)
+  const list = toList(value, explode, encodeText)
   const text = list ? list.join(explode ? '.' : ',') : simpleValue(value, explode, encodeText)
   return text === undefined || list?.length === 0 ? undefined : `.${text}`
 }
@@ -84,8 +84,8 @@ function labelValue(value: unknown, explode: boolean): string | undefined {
 function matrixValue(value: unknown, explode: boolean, name: string): string | undefined {
   const label = encodeText(name)
   const named = (text: string) => (text === '' ? `;${label}` : `;${label}=${text}`)
-  if (explode && Array.isArray(value)) return textsOf(value).map(encodeText).map(named).join('') || undefined
-  const list = listOf(value, explode, encodeText)
+  if (explode && Array.isArray(value)) return toTexts(value).map(encodeText).map(named).join('') || undefined
+  const list = toList(value, explode, encodeText)
   if (list?.length === 0) return undefined
   if (list) return explode ? list.map(member => `;${member}`).join('') : named(list.join(','))
   const text = simpleValue(value, explode, encodeText)
@@ -108,7 +108,7 @@ function deepPairs(name: string, value: unknown, checkName: ValueStyle['checkNam
     }
     return found
   }
-  const text = textOf(value)
+  const text = toText(value)
   if (text !== undefined) found.push([name, text])
   return found
 }
@@ -127,20 +127,20 @@ export function namedValues(
   const part = (text: string) => `${encodeText(name)}=${text}`
   if (style === 'deepObject')
     return deepPairs(name, value, checkName).map(([at, text]) => `${encodeText(at)}=${encode(text)}`)
-  if (explode && Array.isArray(value)) return textsOf(value).map(text => part(encode(text)))
+  if (explode && Array.isArray(value)) return toTexts(value).map(text => part(encode(text)))
   if (explode && checkName && isObject(value)) Object.keys(value).forEach(checkName)
-  const list = listOf(value, explode, encode)
+  const list = toList(value, explode, encode)
   if (list) {
     if (list.length === 0) return []
     return explode ? list : [part(list.join(DELIMITERS[style] ?? ','))]
   }
-  const text = textOf(value)
+  const text = toText(value)
   return text === undefined ? [] : [part(encode(text))]
 }
 
 /** Returns all texts of a path value, which are checked before they are encoded. */
 export function textsIn(value: unknown): string[] {
-  if (Array.isArray(value)) return textsOf(value)
-  if (isObject(value)) return membersOf(value).flat()
-  return textsOf([value])
+  if (Array.isArray(value)) return toTexts(value)
+  if (isObject(value)) return toMembers(value).flat()
+  return toTexts([value])
 }

@@ -4,14 +4,14 @@ import { FairQueue, type Queued, type Services } from '../../core/internal.ts'
 import { type Clock, errorText, HostError, type Logger } from '../../core/plugin.ts'
 import { type Cancellation, callOf, contextCancellation, limitOwnerOf } from '../../core/transport.ts'
 import { readSecret, readStepUp, type SecretSource } from '../families/credentials/index.ts'
-import { type AddedCredentials, type CredentialPlan, type OperationCredentials, refuseTokens } from './credentials.ts'
+import { type AddedCredentials, type CredentialPlan, type OperationCredentials, renewTokens } from './credentials.ts'
 import { isJsonType } from './media-types.ts'
 import type { Operation, OperationArguments } from './operation.ts'
 import { encodeBody } from './request-body.ts'
 import { headerOf, type ReceivedResponse, SendFailure, type StepLimit, type Stoppable, send } from './request-send.ts'
 import { createCookies, createHeaders, createPath, createQuery } from './request-target.ts'
 import { ArgumentFault } from './request-values.ts'
-import { type ResponseLimits, toolResultOf } from './response.ts'
+import { type ResponseLimits, toToolResult } from './response.ts'
 
 type Connections = Awaited<ReturnType<Services['openConnections']>>
 
@@ -44,7 +44,7 @@ function compileOperation(operation: Operation, credentials: OperationCredential
     operation,
     origin: new URL(operation.baseUrl).origin,
     method: operation.method.toUpperCase(),
-    accept: acceptOf(operation),
+    accept: acceptHeader(operation),
     credentials,
     path: createPath(operation),
     query: createQuery(operation, owned.query),
@@ -78,16 +78,16 @@ export function reasonAgainst(connections: Pick<Connections, 'agentFor'>, baseUr
   }
 }
 
-const REPEATABLE = new Set(['GET', 'HEAD'])
-const BUSY = new Set([429, 502, 503, 504])
+const IDEMPOTENT = new Set(['GET', 'HEAD'])
+const RETRY_STATUSES = new Set([429, 502, 503, 504])
 const REDIRECTS = new Set([301, 302, 303, 307, 308])
 const MAX_REDIRECTS = 5
 /** Milliseconds before the first retry without `Retry-After`; doubled for each further one. */
 const BACK_OFF = 250
 /** Headers that are also sent to another origin after a redirect. */
-const OPEN_HEADERS = new Set(['accept', 'accept-encoding', 'user-agent'])
+const SAFE_HEADERS = new Set(['accept', 'accept-encoding', 'user-agent'])
 
-function acceptOf({ accepts }: Operation): string {
+function acceptHeader({ accepts }: Operation): string {
   if (accepts.length === 0) return 'application/json, */*;q=0.8'
   const json = accepts.filter(isJsonType)
   const others = accepts.filter(type => !isJsonType(type))
@@ -95,7 +95,7 @@ function acceptOf({ accepts }: Operation): string {
 }
 
 /** Stops the current step of a call, once, after its time limit or when it is cancelled. */
-class CallEnd implements StepLimit {
+class Deadline implements StepLimit {
   readonly #clock: Clock
   readonly #until: number
   readonly #timer: ReturnType<Clock['setTimeout']>
@@ -114,7 +114,7 @@ class CallEnd implements StepLimit {
     cancellation.add(this.#cancel)
   }
 
-  get left(): number {
+  get remaining(): number {
     return this.#until - this.#clock.monotonic()
   }
 
@@ -124,7 +124,7 @@ class CallEnd implements StepLimit {
   }
 
   /** Rejects with the reason of a stop. */
-  within<Value>(work: Promise<Value>): Promise<Value> {
+  race<Value>(work: Promise<Value>): Promise<Value> {
     return new Promise((resolve, reject) => {
       this.begin({ stop: reject })
       work.then(resolve, reject)
@@ -157,51 +157,51 @@ class CallEnd implements StepLimit {
   }
 }
 
-interface Waiting extends Queued {
+interface QueuedCall extends Queued {
   readonly begin: () => void
 }
 
 /** Limits concurrent requests to one API, fairly between callers. */
-function createSlots(most: number) {
-  const queue = new FairQueue<Waiting>()
+function createSlots(max: number) {
+  const queue = new FairQueue<QueuedCall>()
 
   return {
     /** Takes a slot. Returns undefined if a slot is free, otherwise a promise. `release` must follow. */
     take(owner: string, limit: StepLimit): Promise<void> | undefined {
-      if (queue.places < most) {
+      if (queue.places < max) {
         queue.take(owner)
         return undefined
       }
       return new Promise((resolve, reject) => {
-        const waiting: Waiting = {
+        const queued: QueuedCall = {
           returns: false,
           begin() {
-            queue.delete(owner, waiting)
+            queue.delete(owner, queued)
             queue.take(owner)
             resolve()
           },
         }
         // Added first: `begin` stops the step at once if the call has ended.
-        queue.add(owner, waiting)
+        queue.add(owner, queued)
         limit.begin({
           stop(reason) {
-            if (queue.delete(owner, waiting)) reject(reason)
+            if (queue.delete(owner, queued)) reject(reason)
           },
         })
       })
     },
     release(owner: string): void {
       queue.leave(owner)
-      if (queue.places < most) queue.next(() => true)?.begin()
+      if (queue.places < max) queue.next(() => true)?.begin()
     },
   }
 }
 
-const ownerOf = (ctx: CallContext): string =>
+const limitOwner = (ctx: CallContext): string =>
   limitOwnerOf({ user: ctx.user, ip: callOf(ctx)?.offer.ip ?? ctx.session?.id ?? '' })
 
 /** Milliseconds. */
-function retryAfterOf({ headers }: ReceivedResponse, clock: Clock): number | undefined {
+function readRetryAfter({ headers }: ReceivedResponse, clock: Clock): number | undefined {
   const text = headerOf(headers, 'retry-after')?.trim()
   if (text === undefined) return undefined
   if (/^\d{1,9}$/.test(text)) return Number(text) * 1_000
@@ -212,25 +212,25 @@ function retryAfterOf({ headers }: ReceivedResponse, clock: Clock): number | und
 const CODE = /^(?:E[A-Z0-9_]{2,}|UND_ERR_[A-Z_]+|CERT_[A-Z_]+|ERR_TLS_[A-Z_]+|[A-Z]+(?:_[A-Z]+){2,})$/
 
 /** Returns only the code of a network error, because its message can contain the request. */
-function codeOf(error: unknown): string | undefined {
+function errorCode(error: unknown): string | undefined {
   const { code, errors } = error as { readonly code?: unknown; readonly errors?: readonly unknown[] }
   if (typeof code === 'string' && CODE.test(code)) return code
-  return errors && errors.length > 0 ? codeOf(errors[0]) : undefined
+  return errors && errors.length > 0 ? errorCode(errors[0]) : undefined
 }
 
 const isRefusedAddress = (error: unknown): error is Error =>
   error instanceof Error && ['blocked_address', 'insecure_endpoint'].includes(Reflect.get(error, 'code') as string)
 
 /** Codes of connections that ended after the API could have received the request. */
-const ENDED = new Set(['UND_ERR_SOCKET', 'ECONNRESET', 'EPIPE'])
-const REPEATED = ' The API can have processed the request: check its result before you repeat the call.'
+const CONNECTION_ENDED = new Set(['UND_ERR_SOCKET', 'ECONNRESET', 'EPIPE'])
+const SENT_HINT = ' The API can have processed the request: check its result before you repeat the call.'
 
 /** `redirect`: the origin that the API redirected to. */
-function networkFailure(error: unknown, method: string, redirect: string | undefined): ToolError {
-  const code = codeOf(error)
+function networkError(error: unknown, method: string, redirect: string | undefined): ToolError {
+  const code = errorCode(error)
   const suffix = code === undefined ? '' : ` (${code})`
-  if (code !== undefined && ENDED.has(code)) {
-    const advice = REPEATABLE.has(method) ? ' Try again later.' : REPEATED
+  if (code !== undefined && CONNECTION_ENDED.has(code)) {
+    const advice = IDEMPOTENT.has(method) ? ' Try again later.' : SENT_HINT
     return new ToolError(`The API ended the connection without a response${suffix}.${advice}`)
   }
   const what = redirect === undefined ? 'The API' : `The API redirects to ${redirect}, which`
@@ -245,9 +245,9 @@ interface Target {
 }
 
 /** Keeps only headers without credentials and arguments. */
-const openHeaders = (headers: readonly string[]): string[] =>
+const safeHeaders = (headers: readonly string[]): string[] =>
   headers.flatMap((name, index) =>
-    index % 2 === 0 && OPEN_HEADERS.has(name.toLowerCase()) ? [name, headers[index + 1] ?? ''] : [],
+    index % 2 === 0 && SAFE_HEADERS.has(name.toLowerCase()) ? [name, headers[index + 1] ?? ''] : [],
   )
 
 /** Creates the function that calls the operations of one document. */
@@ -255,7 +255,7 @@ export function createRequester(options: RequesterOptions) {
   const { allowHosts, forwardHeaders, credentials, timeout, retries, concurrency, services, clock, log } = options
   const slots = createSlots(concurrency)
   const compiled = new WeakMap<Operation, CompiledOperation>()
-  const fixedHeaders = Object.entries({ 'user-agent': 'mcp-host', ...lowerNames(options.headers) })
+  const fixedHeaders = Object.entries({ 'user-agent': 'mcp-host', ...lowerCaseNames(options.headers) })
   const fixedNames = [...fixedHeaders.map(([name]) => name), ...forwardHeaders]
   let connections: Connections | undefined
   let opening: Promise<Connections> | undefined
@@ -275,8 +275,8 @@ export function createRequester(options: RequesterOptions) {
   }
 
   function compile(operation: Operation): CompiledOperation {
-    const known = compiled.get(operation)
-    if (known) return known
+    const cached = compiled.get(operation)
+    if (cached) return cached
     const made = compileOperation(operation, credentials.of(operation), fixedNames)
     compiled.set(operation, made)
     return made
@@ -326,13 +326,13 @@ export function createRequester(options: RequesterOptions) {
     try {
       const fixed = addFixed(added, own.owned.header)
       const more = own.add({ ctx, method, url: origin + path }, added)
-      return fixed || more ? Promise.all([fixed, more]).catch(refuseCredentials) : undefined
+      return fixed || more ? Promise.all([fixed, more]).catch(failCredentials) : undefined
     } catch (error) {
-      return refuseCredentials(error)
+      return failCredentials(error)
     }
   }
 
-  function targetOf(one: CompiledOperation, built: BuiltRequest, ctx: CallContext, added: AddedCredentials): Target {
+  function toTarget(one: CompiledOperation, built: BuiltRequest, ctx: CallContext, added: AddedCredentials): Target {
     const headers = ['accept', one.accept, 'accept-encoding', 'gzip, deflate, br', ...built.headers]
     addForwarded(headers, ctx, one.credentials.owned.header)
     headers.push(...added.headers)
@@ -349,43 +349,43 @@ export function createRequester(options: RequesterOptions) {
   async function follow(
     method: string,
     first: Target,
-    end: CallEnd,
-    reached: { origin: string },
+    deadline: Deadline,
+    lastOrigin: { origin: string },
   ): Promise<ReceivedResponse> {
     const { maxResponse } = options
     let target = first
     for (let count = 0; ; count++) {
       const { origin: from } = target
-      reached.origin = from
+      lastOrigin.origin = from
       const dispatcher = connections ? connections.agentFor(from) : (await connect()).agentFor(from)
-      const response = await send({ ...target, dispatcher, method }, maxResponse, end)
-      if (!REDIRECTS.has(response.status) || !REPEATABLE.has(method) || count === MAX_REDIRECTS) return response
+      const response = await send({ ...target, dispatcher, method }, maxResponse, deadline)
+      if (!REDIRECTS.has(response.status) || !IDEMPOTENT.has(method) || count === MAX_REDIRECTS) return response
       const location = headerOf(response.headers, 'location')
       const here = from + target.path
       if (location === undefined || !URL.canParse(location, here)) return response
       const { origin, pathname, search, username, password } = new URL(location, here)
       if (username !== '' || password !== '') return response
-      const headers = origin === from ? target.headers : openHeaders(target.headers)
+      const headers = origin === from ? target.headers : safeHeaders(target.headers)
       target = { origin, path: pathname + search, headers, body: null }
     }
   }
 
   /** Returns the delay until the next attempt, milliseconds; undefined if there is none. */
-  function pauseAfter(attempt: number, end: CallEnd, response?: ReceivedResponse): number | undefined {
-    if (attempt >= retries || (response && !BUSY.has(response.status))) return undefined
-    const retryAfter = response && retryAfterOf(response, clock)
-    const pause = retryAfter ?? BACK_OFF * 2 ** attempt * (1 + Math.random() / 2)
-    return pause < end.left ? pause : undefined
+  function retryDelay(attempt: number, deadline: Deadline, response?: ReceivedResponse): number | undefined {
+    if (attempt >= retries || (response && !RETRY_STATUSES.has(response.status))) return undefined
+    const retryAfter = response && readRetryAfter(response, clock)
+    const delay = retryAfter ?? BACK_OFF * 2 ** attempt * (1 + Math.random() / 2)
+    return delay < deadline.remaining ? delay : undefined
   }
 
-  function refuseAddress(error: Error): ToolError {
+  function addressError(error: Error): ToolError {
     log.warn({ code: 'MH3451', reason: errorText(error), document: options.what }, 'blocked a request to an API')
     return new ToolError(
       'The host blocked the request, because it does not allow the address of the API. See the log of the host.',
     )
   }
 
-  function refuseCredentials(error: unknown): never {
+  function failCredentials(error: unknown): never {
     if (ToolError.is(error) || HostError.is(error)) throw error
     log.warn(
       { code: 'MH3452', reason: errorText(error), document: options.what },
@@ -395,73 +395,73 @@ export function createRequester(options: RequesterOptions) {
   }
 
   /** Without credentials, the document does not declare the security of the operation. */
-  function warnRefused({ id, security }: Operation, { secrets }: AddedCredentials): void {
+  function warnUnauthorized({ id, security }: Operation, { secrets }: AddedCredentials): void {
     const schemes = security.flatMap(alternative => [...alternative.keys()])
     const fix =
       secrets.length > 0 ? 'check `credentials`, `auth` and `headers`' : 'set `auth` or `headers`, which are not set'
     log.warn({ code: 'MH3460', document: options.what, operation: id, schemes, fix }, 'an API responded with HTTP 401')
   }
 
-  async function attemptAll(
+  async function callWithRetries(
     one: CompiledOperation,
     built: BuiltRequest,
     ctx: CallContext,
-    end: CallEnd,
+    deadline: Deadline,
   ): Promise<CallToolResult> {
     const { operation, method, origin } = one
-    const mayRepeat = REPEATABLE.has(method)
-    let isRenewed = false
+    const canRetry = IDEMPOTENT.has(method)
+    let isRetried = false
     for (let attempt = 0; ; ) {
       const added: AddedCredentials = { headers: [], query: [], cookies: [], secrets: [], tokens: [] }
       const waiting = authorize(one, built, ctx, added)
-      if (waiting) await end.within(waiting)
-      const target = targetOf(one, built, ctx, added)
-      const reached = { origin }
+      if (waiting) await deadline.race(waiting)
+      const target = toTarget(one, built, ctx, added)
+      const lastOrigin = { origin }
       let response: ReceivedResponse | undefined
       try {
-        response = await follow(method, target, end, reached)
+        response = await follow(method, target, deadline, lastOrigin)
       } catch (error) {
         if (ToolError.is(error)) throw error
-        if (isRefusedAddress(error)) throw refuseAddress(error)
+        if (isRefusedAddress(error)) throw addressError(error)
         if (error instanceof SendFailure) throw new ToolError(`The API sent no usable response: ${error.message}.`)
-        const pause = mayRepeat ? pauseAfter(attempt++, end) : undefined
-        const redirect = reached.origin === origin ? undefined : reached.origin
-        if (pause === undefined) throw networkFailure(error, method, redirect)
-        await end.wait(pause)
+        const delay = canRetry ? retryDelay(attempt++, deadline) : undefined
+        const redirect = lastOrigin.origin === origin ? undefined : lastOrigin.origin
+        if (delay === undefined) throw networkError(error, method, redirect)
+        await deadline.wait(delay)
         continue
       }
       const stepUp = readStepUp(response.status, headerOf(response.headers, 'www-authenticate'))
-      if ((response.status === 401 && !isRenewed) || stepUp !== undefined) {
-        isRenewed = true
+      if ((response.status === 401 && !isRetried) || stepUp !== undefined) {
+        isRetried = true
         // The API did not process the request, so every method can be repeated.
-        if (refuseTokens(added, { origin, dpopNonce: headerOf(response.headers, 'dpop-nonce'), stepUp })) continue
+        if (renewTokens(added, { origin, dpopNonce: headerOf(response.headers, 'dpop-nonce'), stepUp })) continue
       }
-      const pause = mayRepeat ? pauseAfter(attempt++, end, response) : undefined
-      if (pause === undefined) {
-        if (response.status === 401) warnRefused(operation, added)
+      const delay = canRetry ? retryDelay(attempt++, deadline, response) : undefined
+      if (delay === undefined) {
+        if (response.status === 401) warnUnauthorized(operation, added)
         const { maxResponse, errorExcerpt } = options
         const facts = { operation, url: origin + built.path, query: built.query.join('&'), secrets: added.secrets }
-        return toolResultOf(response, { ...facts, maxResponse, errorExcerpt })
+        return toToolResult(response, { ...facts, maxResponse, errorExcerpt })
       }
-      await end.wait(pause)
+      await deadline.wait(delay)
     }
   }
 
   async function call(operation: Operation, args: OperationArguments, ctx: CallContext): Promise<CallToolResult> {
     const one = compile(operation)
     const built = buildRequest(one, args)
-    const end = new CallEnd(clock, timeout, contextCancellation(ctx), REPEATABLE.has(one.method) ? '' : REPEATED)
-    const owner = ownerOf(ctx)
+    const deadline = new Deadline(clock, timeout, contextCancellation(ctx), IDEMPOTENT.has(one.method) ? '' : SENT_HINT)
+    const owner = limitOwner(ctx)
     try {
-      const turn = slots.take(owner, end)
-      if (turn) await turn
+      const slot = slots.take(owner, deadline)
+      if (slot) await slot
       try {
-        return await attemptAll(one, built, ctx, end)
+        return await callWithRetries(one, built, ctx, deadline)
       } finally {
         slots.release(owner)
       }
     } finally {
-      end.close()
+      deadline.close()
     }
   }
 
@@ -481,5 +481,5 @@ export function createRequester(options: RequesterOptions) {
   })
 }
 
-const lowerNames = <Value>(of: Readonly<Record<string, Value>>): Record<string, Value> =>
+const lowerCaseNames = <Value>(of: Readonly<Record<string, Value>>): Record<string, Value> =>
   Object.fromEntries(Object.entries(of).map(([name, value]) => [name.toLowerCase(), value]))

@@ -21,7 +21,7 @@ const [OPEN_LIST, CLOSE_LIST, OPEN_OBJECT, CLOSE_OBJECT] = [0x5b, 0x5d, 0x7b, 0x
 
 const isDigit = (code: number): boolean => code >= 0x30 && code <= 0x39
 
-function endOfNumber(json: string, start: number): number {
+function numberEnd(json: string, start: number): number {
   let index = start + 1
   while (index < json.length && (isDigit(json.charCodeAt(index)) || '+-.eE'.includes(json.charAt(index)))) index++
   return index
@@ -32,7 +32,7 @@ const LONGEST_NUMBER = 400
 const LARGE_EXPONENT = /[eE][+-]?\d{6}/
 
 /** Returns significant digits and magnitude, to compare two spellings of a number. */
-function digitsOf(text: string): string {
+function normalizeDigits(text: string): string {
   const [, sign = '', whole = '', fraction = '', exponent = '0'] =
     /^(-?)(\d*)\.?(\d*)(?:[eE]([+-]?\d+))?$/.exec(text) ?? []
   const digits = (whole + fraction).replace(/^0+/, '')
@@ -45,7 +45,7 @@ function digitsOf(text: string): string {
 function isExact(token: string): boolean {
   if (token.length < 16 && !/[eE]/.test(token)) return true
   if (token.length > LONGEST_NUMBER || LARGE_EXPONENT.test(token)) return false
-  return digitsOf(String(Number(token))) === digitsOf(token)
+  return normalizeDigits(String(Number(token))) === normalizeDigits(token)
 }
 
 interface Open {
@@ -79,7 +79,7 @@ function scan(json: string) {
       if (top.keys.has(key)) duplicate ??= key
       top.keys.add(key)
     } else if (code === MINUS || isDigit(code)) {
-      index = endOfNumber(json, start)
+      index = numberEnd(json, start)
       const token = json.slice(start, index)
       if (isExact(token)) continue
       inexact++
@@ -106,11 +106,11 @@ export function isTooDeep(json: string): boolean {
   return false
 }
 
-export const withoutMark = (text: string): string => (text.charCodeAt(0) === 0xfeff ? text.slice(1) : text)
+export const stripByteOrderMark = (text: string): string => (text.charCodeAt(0) === 0xfeff ? text.slice(1) : text)
 
 /** Parses a response. Undefined for text that is not JSON or is nested too deeply. */
 export function parseResponse(body: string): ParsedJson | undefined {
-  const json = withoutMark(body)
+  const json = stripByteOrderMark(body)
   let value: unknown
   try {
     if (isTooDeep(json)) return undefined

@@ -27,7 +27,7 @@ const queryOf = ({ parameters }: Operation): Parameter[] => parameters.filter(({
 const LINK = /<([^<>]*)>((?:\s*;\s*[\w*-]+\s*=\s*(?:"[^"]*"|[^\s;,"]*))*)/g
 
 /** Returns the target of `rel="next"` (RFC 8288). */
-function nextLink(headers: ResponseHeaders): string | undefined {
+function findNextLink(headers: ResponseHeaders): string | undefined {
   const { link } = headers
   const text = Array.isArray(link) ? link.join(', ') : link
   if (text === undefined || text.length > MAX_LINK) return undefined
@@ -43,25 +43,25 @@ type Arguments = Readonly<Record<string, string | number>>
 const hint = (args: Arguments): string | undefined =>
   Object.keys(args).length === 0 ? undefined : `More results: repeat the call with ${JSON.stringify(args)}.`
 
-const valueFor = ({ schema }: Parameter, text: string): string | number => {
+const convertCursor = ({ schema }: Parameter, text: string): string | number => {
   const { type } = schema as { readonly type?: unknown }
   const isNumber = type === 'integer' || type === 'number'
   return isNumber && /^\d{1,15}$/.test(text) ? Number(text) : text
 }
 
 /** Returns the arguments that differ from those of the call. */
-function fromLink(link: string, operation: Operation, sent: URLSearchParams): string | undefined {
+function linkHint(link: string, operation: Operation, sent: URLSearchParams): string | undefined {
   if (!URL.canParse(link, operation.baseUrl)) return undefined
   const next = new URL(link, operation.baseUrl).searchParams
   const changed = queryOf(operation).flatMap(parameter => {
     const text = next.get(parameter.name)
     if (text === null || text.length > MAX_CURSOR || text === sent.get(parameter.name)) return []
-    return [[argumentName(parameter.argument), valueFor(parameter, text)] as const]
+    return [[argumentName(parameter.argument), convertCursor(parameter, text)] as const]
   })
   return hint(Object.fromEntries(changed))
 }
 
-function cursorIn(value: Readonly<Record<string, unknown>>, wanted: string): string | undefined {
+function findCursor(value: Readonly<Record<string, unknown>>, wanted: string): string | undefined {
   for (const [name, member] of Object.entries(value)) {
     if (plain(name) !== wanted) continue
     if (typeof member === 'number') return String(member)
@@ -70,11 +70,11 @@ function cursorIn(value: Readonly<Record<string, unknown>>, wanted: string): str
   return undefined
 }
 
-const isOver = (value: Readonly<Record<string, unknown>>): boolean =>
+const isLastPage = (value: Readonly<Record<string, unknown>>): boolean =>
   Object.entries(value).some(([name, member]) => member === false && /^has(?:more|nextpage|next)$/.test(plain(name)))
 
 /** Continues lists after the id of their last item, as in Stripe's API. */
-function afterLast(value: Readonly<Record<string, unknown>>, parameter: Parameter): string | undefined {
+function cursorAfterLast(value: Readonly<Record<string, unknown>>, parameter: Parameter): string | undefined {
   const { has_more: hasMore, data } = value as { readonly has_more?: unknown; readonly data?: unknown }
   if (hasMore !== true || !Array.isArray(data)) return undefined
   const last: unknown = data.at(-1)
@@ -90,7 +90,7 @@ interface PageParameters {
 const pageParameters = new WeakMap<Operation, PageParameters | 'none'>()
 
 /** Returns the parameters of an operation that accept a cursor. */
-function parametersFor(operation: Operation): PageParameters | 'none' {
+function findParameters(operation: Operation): PageParameters | 'none' {
   const known = pageParameters.get(operation)
   if (known) return known
   const inQuery = queryOf(operation)
@@ -104,20 +104,20 @@ function parametersFor(operation: Operation): PageParameters | 'none' {
   return found
 }
 
-function fromBody(value: unknown, operation: Operation): string | undefined {
-  const parameters = parametersFor(operation)
+function bodyHint(value: unknown, operation: Operation): string | undefined {
+  const parameters = findParameters(operation)
   if (parameters === 'none' || !isObject(value)) return undefined
   const inner = Object.entries(value).flatMap(([name, member]) =>
     isObject(member) && CONTAINERS.has(plain(name)) ? [member] : [],
   )
   for (const object of [value, ...inner]) {
-    if (isOver(object)) return undefined
+    if (isLastPage(object)) return undefined
     for (const [field, parameter] of parameters.cursors) {
-      const cursor = cursorIn(object, field)
-      if (cursor !== undefined) return hint({ [argumentName(parameter.argument)]: valueFor(parameter, cursor) })
+      const cursor = findCursor(object, field)
+      if (cursor !== undefined) return hint({ [argumentName(parameter.argument)]: convertCursor(parameter, cursor) })
     }
   }
-  return parameters.afterLast && afterLast(value, parameters.afterLast)
+  return parameters.afterLast && cursorAfterLast(value, parameters.afterLast)
 }
 
 /** Returns a text on how to get the next page; undefined if there is none. `query`: the query of the request. */
@@ -127,7 +127,7 @@ export function findNextPage(
   operation: Operation,
   query: string,
 ): string | undefined {
-  const link = headerOf(headers, 'link') === undefined ? undefined : nextLink(headers)
-  if (link === undefined) return fromBody(value, operation)
-  return fromLink(link, operation, new URLSearchParams(query))
+  const link = headerOf(headers, 'link') === undefined ? undefined : findNextLink(headers)
+  if (link === undefined) return bodyHint(value, operation)
+  return linkHint(link, operation, new URLSearchParams(query))
 }

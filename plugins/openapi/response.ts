@@ -3,10 +3,10 @@ import { isUtf8 } from 'node:buffer'
 import { STATUS_CODES } from 'node:http'
 import type { CallToolResult, ContentBlock } from '../../core/index.ts'
 import { isObject } from '../../core/plugin.ts'
-import { essenceOf, isJsonType } from './media-types.ts'
+import { isJsonType, mediaTypeEssence } from './media-types.ts'
 import type { Operation } from './operation.ts'
 import { headerOf, type ReceivedResponse } from './request-send.ts'
-import { type ParsedJson, parseResponse, withoutMark } from './response-json.ts'
+import { type ParsedJson, parseResponse, stripByteOrderMark } from './response-json.ts'
 import { findNextPage } from './response-pages.ts'
 
 export interface ResponseLimits {
@@ -41,25 +41,25 @@ const REDACTED = '[redacted]'
 /** Minimum length of redacted values, because shorter ones occur by chance. */
 const MIN_SECRET = 6
 
-function spellings(secret: string): string[] {
+function encodings(secret: string): string[] {
   return [...new Set([secret, JSON.stringify(secret).slice(1, -1), encodeURIComponent(secret)])]
 }
 
 /** Redacts secrets, because some APIs repeat the request in their responses. */
-function withoutSecrets(body: string, secrets: readonly string[]): string {
+function redactSecrets(body: string, secrets: readonly string[]): string {
   let clean = body
   for (const secret of secrets) {
     if (secret.length < MIN_SECRET) continue
-    for (const spelling of spellings(secret)) if (clean.includes(spelling)) clean = clean.replaceAll(spelling, REDACTED)
+    for (const encoding of encodings(secret)) if (clean.includes(encoding)) clean = clean.replaceAll(encoding, REDACTED)
   }
   return clean
 }
 
 const MEDIA_TYPE = /^[\w.+!#$&^-]+\/[\w.+!#$&^-]+$/
 
-function mediaTypeOf({ headers }: ReceivedResponse) {
+function readMediaType({ headers }: ReceivedResponse) {
   const header = headerOf(headers, 'content-type') ?? ''
-  const name = essenceOf(header)
+  const name = mediaTypeEssence(header)
   const charset = /;\s*charset\s*=\s*"?([\w:.-]+)"?/i.exec(header)?.[1]
   return { type: MEDIA_TYPE.test(name) ? name : '', charset }
 }
@@ -87,7 +87,7 @@ function binaryResult({ body }: ReceivedResponse, type: string, { url }: Respons
   return { content: [{ type: 'resource', resource: { uri: url, mimeType, blob: data } }] }
 }
 
-function noteFor({ inexact, duplicate }: ParsedJson): string | undefined {
+function createNote({ inexact, duplicate }: ParsedJson): string | undefined {
   if (duplicate !== undefined) {
     return `The JSON response repeats the key ${JSON.stringify(duplicate.slice(0, 100))}, so there is no structured content.`
   }
@@ -97,19 +97,19 @@ function noteFor({ inexact, duplicate }: ParsedJson): string | undefined {
 }
 
 function jsonResult(parsed: ParsedJson, response: ReceivedResponse, facts: ResponseFacts): CallToolResult {
-  const notes = [noteFor(parsed), findNextPage(response.headers, parsed.value, facts.operation, facts.query)]
+  const notes = [createNote(parsed), findNextPage(response.headers, parsed.value, facts.operation, facts.query)]
   const content = [text(parsed.text)]
   for (const note of notes) if (note !== undefined) content.push(text(note))
   return parsed.duplicate === undefined ? { content, structuredContent: parsed.value } : { content }
 }
 
 function textResult(body: string, type: string, response: ReceivedResponse, facts: ResponseFacts): CallToolResult {
-  const clean = withoutSecrets(body, facts.secrets)
+  const clean = redactSecrets(body, facts.secrets)
   if (isJsonType(type) || type === '') {
     const parsed = parseResponse(clean)
     if (parsed) return jsonResult(parsed, response, facts)
   }
-  const content = [text(withoutMark(clean))]
+  const content = [text(stripByteOrderMark(clean))]
   if (isJsonType(type))
     content.push(text('The response is declared as JSON, but is not valid JSON or is nested too deeply.'))
   const next = findNextPage(response.headers, undefined, facts.operation, facts.query)
@@ -121,7 +121,7 @@ function textResult(body: string, type: string, response: ReceivedResponse, fact
 function emptyResult({ status, headers }: ReceivedResponse, { secrets }: ResponseFacts): CallToolResult {
   const location = headerOf(headers, 'location')
   const lines = [statusLine(status)]
-  if (location !== undefined) lines.push(`Location: ${withoutSecrets(location, secrets).slice(0, MAX_LOCATION)}`)
+  if (location !== undefined) lines.push(`Location: ${redactSecrets(location, secrets).slice(0, MAX_LOCATION)}`)
   return { content: [text(lines.join('\n'))] }
 }
 
@@ -130,7 +130,7 @@ const MAX_LOCATION = 2_000
 const sizeText = (bytes: number): string =>
   bytes >= 1_048_576 ? `${Math.round(bytes / 104_857.6) / 10} MB` : `${Math.ceil(bytes / 1_024)} kB`
 
-function tooLarge({ declaredSize }: ReceivedResponse, { maxResponse }: ResponseFacts): CallToolResult {
+function tooLargeResult({ declaredSize }: ReceivedResponse, { maxResponse }: ResponseFacts): CallToolResult {
   const size = declaredSize === undefined ? '' : ` (${sizeText(declaredSize)})`
   return failure(
     `The response is larger than ${sizeText(maxResponse)}${size} and was not read. Request less data, such as a smaller page or fewer fields.`,
@@ -138,7 +138,7 @@ function tooLarge({ declaredSize }: ReceivedResponse, { maxResponse }: ResponseF
 }
 
 /** Returns the texts of a problem document (RFC 9457), or of common error objects. */
-function problemOf(value: unknown): string | undefined {
+function readProblem(value: unknown): string | undefined {
   if (!isObject(value)) return undefined
   const texts = ['title', 'detail', 'message', 'error_description'].flatMap(name => {
     const member = value[name]
@@ -147,32 +147,32 @@ function problemOf(value: unknown): string | undefined {
   return texts.length === 0 ? undefined : [...new Set(texts)].join(': ')
 }
 
-function cutText(value: string, bytes: number): string {
+function truncateText(value: string, bytes: number): string {
   const body = Buffer.from(value)
   if (body.length <= bytes) return value
   return `${new TextDecoder().decode(body.subarray(0, bytes), { stream: true })}… (cut after ${sizeText(bytes)})`
 }
 
 /** Error pages are mostly markup. Each pattern takes linear time. */
-const textOfHtml = (html: string): string =>
+const htmlToText = (html: string): string =>
   html
     .replaceAll(/<(?:script|style)\b[^<]*/gi, '')
     .replaceAll(/<[^<>]*>/g, ' ')
     .replaceAll(/\s+/g, ' ')
 
-function excerptOf(response: ReceivedResponse, facts: ResponseFacts): string | undefined {
-  const { type, charset } = mediaTypeOf(response)
+function createExcerpt(response: ReceivedResponse, facts: ResponseFacts): string | undefined {
+  const { type, charset } = readMediaType(response)
   if (response.body.length === 0) return undefined
   if (type !== '' && !isText(type)) return `The body is ${type}.`
   // A cut body can end within a character.
   const body = response.isCut ? new TextDecoder().decode(response.body) : decodeText(response.body, charset)
   if (body === undefined) return undefined
-  const readable = type === 'text/html' ? textOfHtml(body) : withoutMark(body)
-  const clean = withoutSecrets(readable, facts.secrets).trim()
+  const readable = type === 'text/html' ? htmlToText(body) : stripByteOrderMark(body)
+  const clean = redactSecrets(readable, facts.secrets).trim()
   const isProblem = type === 'application/problem+json'
-  const problem = isProblem ? problemOf(parseResponse(clean)?.value) : undefined
-  const excerpt = cutText(clean, facts.errorExcerpt)
-  return problem === undefined ? excerpt : `${cutText(problem, facts.errorExcerpt)}\n${excerpt}`
+  const problem = isProblem ? readProblem(parseResponse(clean)?.value) : undefined
+  const excerpt = truncateText(clean, facts.errorExcerpt)
+  return problem === undefined ? excerpt : `${truncateText(problem, facts.errorExcerpt)}\n${excerpt}`
 }
 
 function errorResult(response: ReceivedResponse, facts: ResponseFacts): CallToolResult {
@@ -183,25 +183,25 @@ function errorResult(response: ReceivedResponse, facts: ResponseFacts): CallTool
     lines.push(`The API ${what}. Only the operator of the host can change them; the log of the host has details.`)
   }
   if (retryAfter !== undefined && /^[\w ,:]{1,40}$/.test(retryAfter)) lines.push(`Retry-After: ${retryAfter}`)
-  const excerpt = excerptOf(response, facts)
+  const excerpt = createExcerpt(response, facts)
   if (excerpt) lines.push(excerpt)
   return failure(lines.join('\n'))
 }
 
 function redirectResult(response: ReceivedResponse, { secrets }: ResponseFacts): CallToolResult {
-  const location = withoutSecrets(headerOf(response.headers, 'location') ?? '', secrets).slice(0, MAX_LOCATION)
+  const location = redactSecrets(headerOf(response.headers, 'location') ?? '', secrets).slice(0, MAX_LOCATION)
   const target = location === '' ? '' : ` to ${location}`
   return failure(`HTTP ${response.status}: the API redirects${target}. The redirect was not followed.`)
 }
 
 /** Creates the result of a call: `isError` for a status of 300 or more, except 304. */
-export function toolResultOf(response: ReceivedResponse, facts: ResponseFacts): CallToolResult {
+export function toToolResult(response: ReceivedResponse, facts: ResponseFacts): CallToolResult {
   const { status, body, isCut } = response
   if (status >= 400) return errorResult(response, facts)
-  if (isCut) return tooLarge(response, facts)
+  if (isCut) return tooLargeResult(response, facts)
   if (status >= 300 && status !== 304) return redirectResult(response, facts)
   if (body.length === 0) return emptyResult(response, facts)
-  const { type, charset } = mediaTypeOf(response)
+  const { type, charset } = readMediaType(response)
   if (type !== '' && !isText(type)) return binaryResult(response, type, facts)
   const decoded = decodeText(body, charset)
   if (decoded === undefined) return binaryResult(response, isText(type) ? '' : type, facts)

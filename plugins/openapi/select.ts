@@ -1,26 +1,26 @@
 // Selects the operations that become tools.
 import { matchesGlob } from '../../core/auth.ts'
 import { didYouMean } from '../../core/internal.ts'
-import { type Candidate, idByPath } from './api.ts'
+import { type Candidate, defaultId } from './api.ts'
 import type { Source } from './options.ts'
 
 type Filter = NonNullable<Source['include']>[number]
 
 /** Returns the names of an operation in filters and `overrides`. */
-export const namesOf = (candidate: Candidate) => [candidate.id, idByPath(candidate)]
+export const candidateNames = (candidate: Candidate) => [candidate.id, defaultId(candidate)]
 
 function matches(filter: Filter, candidate: Candidate): boolean {
-  if (typeof filter === 'string') return namesOf(candidate).some(name => matchesGlob(filter, name))
+  if (typeof filter === 'string') return candidateNames(candidate).some(name => matchesGlob(filter, name))
   const { tag, path, method, operation, deprecated } = filter
   if (tag !== undefined && !candidate.tags.some(one => matchesGlob(tag, one))) return false
   if (path !== undefined && !matchesGlob(path, candidate.path)) return false
   if (method !== undefined && method !== candidate.method) return false
-  if (operation !== undefined && !namesOf(candidate).some(name => matchesGlob(operation, name))) return false
+  if (operation !== undefined && !candidateNames(candidate).some(name => matchesGlob(operation, name))) return false
   return deprecated === undefined || deprecated === candidate.deprecated
 }
 
 /** Returns why an operation is not selected; undefined if it is selected. */
-export function reasonToSkip(candidate: Candidate, { methods, include, exclude = [] }: Source): string | undefined {
+export function skipReason(candidate: Candidate, { methods, include, exclude = [] }: Source): string | undefined {
   if (!methods.includes(candidate.method)) return `\`methods\` does not have "${candidate.method}"`
   if (include && !include.some(filter => matches(filter, candidate))) return '`include` does not match'
   const index = exclude.findIndex(filter => matches(filter, candidate))
@@ -41,17 +41,17 @@ export const unmatchedFilters = (candidates: readonly Candidate[], source: Sourc
     return filtersIn(source[list]).flatMap((filter, index) => {
       if (candidates.some(candidate => matches(filter, candidate))) return []
       const name = typeof filter === 'string' ? filter : filter.operation
-      const hint = name === undefined ? '' : `; ${didYouMean(name, candidates.flatMap(namesOf))}`
+      const hint = name === undefined ? '' : `; ${didYouMean(name, candidates.flatMap(candidateNames))}`
       return { at: [list, index], text: `\`${list}[${index}]\` matches no operation${hint}` }
     })
   })
 
 /** Returns the key of an operation in `overrides`: its operationId, or its method and path. */
-export const overrideKeyOf = (candidate: Candidate, { overrides = {} }: Source): string | undefined =>
-  namesOf(candidate).find(name => Object.hasOwn(overrides, name))
+export const findOverrideKey = (candidate: Candidate, { overrides = {} }: Source): string | undefined =>
+  candidateNames(candidate).find(name => Object.hasOwn(overrides, name))
 
 /** Returns keys of `overrides` that match no operation. */
 export function unknownOverrides(candidates: readonly Candidate[], { overrides = {} }: Source): string[] {
-  const known = new Set(candidates.flatMap(namesOf))
+  const known = new Set(candidates.flatMap(candidateNames))
   return Object.keys(overrides).filter(key => !known.has(key))
 }

@@ -7,7 +7,7 @@ import { callOf } from '../../core/transport.ts'
 import type { Logins } from '../families/credentials/index.ts'
 import { countsText } from '../families/texts/index.ts'
 import { type RecordUpstreamCall, upstreamCallsOf } from '../families/upstream-calls/index.ts'
-import { findCredentialFaults, planCredentials } from './credentials.ts'
+import { findCredentialErrors, planCredentials } from './credentials.ts'
 import { defineApiResource, defineApiTool, type SendRequest } from './define-items.ts'
 import { createLoad } from './document/load.ts'
 import type { Source } from './options.ts'
@@ -126,7 +126,7 @@ export class ServedDocument {
     const { clock, log } = this.#host
     const what = formatPath(this.#at)
     const services = () => this.#host.services
-    const [fault] = findCredentialFaults(read.securitySchemes, credentials, createTrust(read.origins, source))
+    const [fault] = findCredentialErrors(read.securitySchemes, credentials, createTrust(read.origins, source))
     if (fault) throw this.#error('MH3406', ['credentials', fault.scheme], fault.text)
     const plan = planCredentials({
       what,

@@ -3,7 +3,7 @@ import { isDeepStrictEqual } from 'node:util'
 import type { InternalHost } from '../../core/internal.ts'
 import { parseDuration, StartError } from '../../core/plugin.ts'
 import { createLogins } from '../families/credentials/index.ts'
-import { loginsOf } from './credentials.ts'
+import { findLogins } from './credentials.ts'
 import type { FilledOptions } from './options.ts'
 import type { ReadDocument } from './read-api.ts'
 import { isRemote, ServedDocument } from './served-document.ts'
@@ -16,9 +16,9 @@ export async function setUpOpenApi(host: InternalHost, options: FilledOptions): 
   const served = new Map<string, ServedDocument>()
   const logins = createLogins(host)
   const idsOf = ({ documents }: FilledOptions) =>
-    Object.entries(documents).flatMap(([name, source]) => loginsOf(name, source))
+    Object.entries(documents).flatMap(([name, source]) => findLogins(name, source))
   for (const [name, source] of Object.entries(options.documents)) {
-    for (const id of loginsOf(name, source)) logins.add(id)
+    for (const id of findLogins(name, source)) logins.add(id)
     const own = new ServedDocument(host, name, source, logins)
     served.set(name, own)
     // Services that fetch are available only after set-up.

@@ -2,7 +2,7 @@
 import type { Services } from '../../core/internal.ts'
 import { findMissingSchemes } from './credentials.ts'
 import { createLoad } from './document/load.ts'
-import { located } from './document/place.ts'
+import { withLocation } from './document/place.ts'
 import type { Source } from './options.ts'
 import { readApi } from './read-api.ts'
 import type { ApiTool } from './read-tool.ts'
@@ -50,7 +50,7 @@ export async function surveyDocument(source: Source, directory: string, openConn
     }),
     leftOut: faulty.map(({ id, reason }) => ({ operation: id, reason })),
     skipped: skipped.map(({ id, reason }) => ({ operation: id, reason })),
-    notes: [...api.notes.values()].map(({ place, text }) => located(place, text)),
+    notes: [...api.notes.values()].map(({ place, text }) => withLocation(place, text)),
     securitySchemes: Object.fromEntries(
       [...api.securitySchemes].map(([name, { type }]): [string, string] => [name, type]),
     ),

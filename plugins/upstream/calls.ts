@@ -4,7 +4,7 @@ import { type Call, isObject } from '../../core/plugin.ts'
 import type { InputRequest } from '../../core/transport.ts'
 import { isTooDeep, MAX_LEVELS } from '../../remote/index.ts'
 import { visibleLine } from '../families/texts/index.ts'
-import { MAY_BE_DONE, UI } from './failures.ts'
+import { MAY_BE_EXECUTED, UI } from './failures.ts'
 import { passedMeta } from './metadata.ts'
 import type { ServerSettings } from './settings.ts'
 import { type Json, OPTION_OF, readInputRequest } from './upstream-request.ts'
@@ -58,7 +58,7 @@ export function cleanResult(result: Json, settings: Pick<ServerSettings, 'meta' 
   const { resultType = 'complete' } = result
   if (resultType !== 'complete') {
     const type = visibleLine(typeof resultType === 'string' ? resultType : typeof resultType).slice(0, MAX_TYPE)
-    throw new ToolError(`The server "${name}" sent a result of the unsupported type "${type}". ${MAY_BE_DONE}`)
+    throw new ToolError(`The server "${name}" sent a result of the unsupported type "${type}". ${MAY_BE_EXECUTED}`)
   }
   if (isTooDeep(result)) throw new ToolError(`The result of the server "${name}" has more than ${MAX_LEVELS} levels.`)
   const { _meta, resultType: _, ttlMs: _ttl, cacheScope: _scope, ...rest } = wrapResultUris(settings, result)

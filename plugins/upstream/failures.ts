@@ -10,15 +10,15 @@ const RESOURCE_NOT_FOUND = -32_002
 const METHOD_NOT_FOUND = -32_601
 const UNSUPPORTED_VERSION = -32_022
 
-const short = (text: string) => {
-  const shown = visibleText(text)
-  return shown.length <= MAX_MESSAGE ? shown : `${shown.slice(0, MAX_MESSAGE)}…`
+const cut = (text: string) => {
+  const visible = visibleText(text)
+  return visible.length <= MAX_MESSAGE ? visible : `${visible.slice(0, MAX_MESSAGE)}…`
 }
 
 /** MCP Apps: the only extension that is forwarded. */
 export const UI = 'io.modelcontextprotocol/ui'
 
-export const MAY_BE_DONE = 'The call may have been executed: check before you repeat it.'
+export const MAY_BE_EXECUTED = 'The call may have been executed: check before you repeat it.'
 
 /** True for a resource that the server does not have. */
 export const isNotFound = (error: unknown): boolean =>
@@ -51,7 +51,7 @@ export const isLoginNeeded = (error: unknown): boolean =>
   isUnauthorized(error) || (error instanceof RemoteError && error.reason === 'refused' && error.status === 403)
 
 /** Fixed texts: messages contain URLs, commands and output, which are only for the operator. */
-const SHOWN: Readonly<Record<RemoteReason, string>> = {
+const REASON_TEXTS: Readonly<Record<RemoteReason, string>> = {
   rpc: 'an error response',
   refused: 'the request was refused',
   unreachable: 'no connection',
@@ -64,39 +64,39 @@ const SHOWN: Readonly<Record<RemoteReason, string>> = {
 }
 
 /** The kind of a failure, for callers. */
-export function shownReason(error: unknown): string {
+export function reasonText(error: unknown): string {
   if (!(error instanceof RemoteError)) return 'the connection failed'
-  return error.status === undefined ? SHOWN[error.reason] : `HTTP ${error.status}`
+  return error.status === undefined ? REASON_TEXTS[error.reason] : `HTTP ${error.status}`
 }
 
 /** The error for calls while a server is down. `since`: the start of the outage, ISO 8601. */
-export const unavailable = (name: string, since: string, reason: string): ToolError =>
+export const unavailableError = (name: string, since: string, reason: string): ToolError =>
   new ToolError(`The server "${name}" has been unavailable since ${since} (last error: ${reason}). Try again later.`)
 
 /** Converts a failure of the server `name` to the error for the caller. `since`: the time of the failure, ISO 8601. */
-export function callFailure(name: string, error: unknown, since: string): Error {
+export function toCallError(name: string, error: unknown, since: string): Error {
   if (HostError.is(error) || ToolError.is(error)) return error as Error
   if (!(error instanceof RemoteError)) return error instanceof Error ? error : new Error(String(error))
   const { reason, code, data, status, executed } = error
-  const done = executed === 'maybe' ? ` ${MAY_BE_DONE}` : ''
+  const note = executed === 'maybe' ? ` ${MAY_BE_EXECUTED}` : ''
   if (reason === 'rpc' && code === MISSING_CAPABILITY && isObject(data)) {
     const { requiredCapabilities } = data
     const { extensions } = isObject(requiredCapabilities) ? requiredCapabilities : {}
     const [unsupported] = Object.keys(isObject(extensions) ? extensions : {}).filter(id => id !== UI)
     if (unsupported !== undefined)
-      return new ToolError(`The server "${name}" requires the extension ${short(unsupported)}, which is not forwarded.`)
-    return new HostError('missingCapability', { detail: short(error.message), data: { requiredCapabilities } })
+      return new ToolError(`The server "${name}" requires the extension ${cut(unsupported)}, which is not forwarded.`)
+    return new HostError('missingCapability', { detail: cut(error.message), data: { requiredCapabilities } })
   }
   if (isLoginNeeded(error)) {
     return new ToolError(`The server "${name}" refused the credentials (HTTP ${status}).`)
   }
-  if (reason === 'rpc') return new ToolError(short(error.message))
-  if (reason === 'timeout') return new ToolError(`The server "${name}" did not respond in time.${done}`)
+  if (reason === 'rpc') return new ToolError(cut(error.message))
+  if (reason === 'timeout') return new ToolError(`The server "${name}" did not respond in time.${note}`)
   if (reason === 'too-large') return new ToolError(`The result of the server "${name}" is too large.`)
-  if (reason === 'unreachable') return unavailable(name, since, shownReason(error))
+  if (reason === 'unreachable') return unavailableError(name, since, reasonText(error))
   if (reason === 'lost' || reason === 'closed') {
-    const next = done === '' ? ' Try again later.' : done
-    return new ToolError(`The connection to the server "${name}" ended at ${since}.${next}`)
+    const advice = note === '' ? ' Try again later.' : note
+    return new ToolError(`The connection to the server "${name}" ended at ${since}.${advice}`)
   }
-  return new ToolError(`The server "${name}" did not execute the call (${shownReason(error)}).${done}`)
+  return new ToolError(`The server "${name}" did not execute the call (${reasonText(error)}).${note}`)
 }

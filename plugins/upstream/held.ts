@@ -17,27 +17,27 @@ interface HeldLimits {
 export class CallSlot {
   readonly #queue: CallQueue
   readonly #call: Call
-  #turn: ReturnType<CallQueue['enter']>
+  #slotEntry: ReturnType<CallQueue['enter']>
 
   constructor(queue: CallQueue, call: Call) {
     this.#queue = queue
     this.#call = call
-    this.#turn = queue.enter(call)
+    this.#slotEntry = queue.enter(call)
   }
 
   /** Undefined if the slot is free immediately. */
   get ready(): Promise<void> | undefined {
-    return this.#turn.ready
+    return this.#slotEntry.ready
   }
 
   leave(): void {
-    this.#turn.leave()
+    this.#slotEntry.leave()
   }
 
   /** Takes a slot for a call that continues. */
   async retake(): Promise<void> {
-    this.#turn = this.#queue.reenter(this.#call)
-    await this.#turn.ready
+    this.#slotEntry = this.#queue.reenter(this.#call)
+    await this.#slotEntry.ready
   }
 }
 
@@ -65,18 +65,18 @@ export function createHeldCalls(limits: HeldLimits, clock: Clock) {
 
   /** Removes and returns the call. Undefined if the call has ended or was already taken. */
   function take(id: string): ActiveCall | undefined {
-    const found = held.get(id)
-    if (!found) return undefined
+    const entry = held.get(id)
+    if (!entry) return undefined
     held.delete(id)
-    clock.clear(found.timer)
-    const { owner } = found.running
-    const left = (owners.get(owner) ?? 1) - 1
-    if (left > 0) owners.set(owner, left)
+    clock.clear(entry.timer)
+    const { owner } = entry.running
+    const remaining = (owners.get(owner) ?? 1) - 1
+    if (remaining > 0) owners.set(owner, remaining)
     else owners.delete(owner)
-    return found.running
+    return entry.running
   }
 
-  function giveUp(id: string) {
+  function abandon(id: string) {
     const running = take(id)
     running?.run.giveUp()
     running?.end()
@@ -84,23 +84,23 @@ export function createHeldCalls(limits: HeldLimits, clock: Clock) {
 
   return {
     take,
-    giveUp,
+    giveUp: abandon,
     get size() {
       return held.size
     },
     /** Adds a call. Throws a ToolError above the limits. */
     add(running: ActiveCall): string {
       const { owner } = running
-      const ofOwner = owners.get(owner) ?? 0
-      if (held.size >= limits.max || ofOwner >= limits.maxPerUser)
+      const ownerCount = owners.get(owner) ?? 0
+      if (held.size >= limits.max || ownerCount >= limits.maxPerUser)
         throw new ToolError('Too many calls wait for a response of the user. Respond to one of them, or cancel it.')
       const id = randomUUID()
-      held.set(id, { running, timer: clock.setTimeout(() => giveUp(id), limits.for).unref() })
-      owners.set(owner, ofOwner + 1)
+      held.set(id, { running, timer: clock.setTimeout(() => abandon(id), limits.for).unref() })
+      owners.set(owner, ownerCount + 1)
       return id
     },
     close() {
-      for (const id of [...held.keys()]) giveUp(id)
+      for (const id of [...held.keys()]) abandon(id)
     },
   }
 }

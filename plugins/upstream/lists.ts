@@ -40,7 +40,7 @@ function validItem(item: Item, list: ListName): Item {
 async function readList(
   connection: Pick<Connection, 'request'>,
   list: ListName,
-  { most, timeout, signal }: { readonly most: number; readonly timeout: number; readonly signal: AbortSignal },
+  { max, timeout, signal }: { readonly max: number; readonly timeout: number; readonly signal: AbortSignal },
 ): Promise<readonly Item[]> {
   const method = METHODS[list]
   const items: Item[] = []
@@ -56,7 +56,7 @@ async function readList(
     const entries = result[list]
     if (!Array.isArray(entries)) throw new Error(`the result of ${method} does not contain \`${list}\``)
     items.push(...entries.filter(isObject).map(item => validItem(item, list)))
-    if (items.length > most) throw new Error(`${method} has more than ${most} items`)
+    if (items.length > max) throw new Error(`${method} has more than ${max} items`)
     if (size > MAX_TEXT) throw new Error(`${method} has more than ${MAX_TEXT} characters`)
     cursor = result['nextCursor'] ?? undefined
     if (cursor === undefined) return items
@@ -73,8 +73,8 @@ export async function readLists(
 ): Promise<Snapshot> {
   const { capabilities, instructions } = connection
   const { maxTools, ...common } = limits
-  const read = async (list: ListName, has: unknown, most = MAX_ITEMS) =>
-    has === undefined ? [] : readList(connection, list, { ...common, most })
+  const read = async (list: ListName, has: unknown, max = MAX_ITEMS) =>
+    has === undefined ? [] : readList(connection, list, { ...common, max })
   const tools = await read('tools', capabilities.tools, maxTools)
   const resources = await read('resources', capabilities.resources)
   // Some servers with resources do not support this method.

@@ -13,13 +13,13 @@ export function passedMeta(meta: unknown, setting: 'pass' | 'drop'): Record<stri
   return passed
 }
 
-/** Returns icons that do not make clients load files from other origins; none above `most` characters. */
-export function safeIcons(icons: unknown, origin: string | undefined, most: number): unknown[] | undefined {
+/** Returns icons that do not make clients load files from other origins; none above `max` characters. */
+export function safeIcons(icons: unknown, origin: string | undefined, max: number): unknown[] | undefined {
   if (!Array.isArray(icons)) return undefined
   const safe = (icons as unknown[]).filter(icon => {
     const src = isObject(icon) ? icon['src'] : undefined
     if (typeof src !== 'string') return false
     return src.startsWith('data:image/') || (src.startsWith('https://') && new URL(src).origin === origin)
   })
-  return safe.length === 0 || JSON.stringify(safe).length > most ? undefined : safe
+  return safe.length === 0 || JSON.stringify(safe).length > max ? undefined : safe
 }

@@ -100,8 +100,8 @@ export function createNodeRelay(host: RelayHost, findServer: (server: string) =>
       progress: (progress, total, message) =>
         notify({ kind: 'progress', request, values: { progress, total, message } }),
       log(level, data, logger) {
-        const least = resume.logLevel === undefined ? Number.POSITIVE_INFINITY : LOG_LEVELS.indexOf(resume.logLevel)
-        if (LOG_LEVELS.indexOf(level) >= least) notify({ kind: 'log', request, values: { level, data, logger } })
+        const min = resume.logLevel === undefined ? Number.POSITIVE_INFINITY : LOG_LEVELS.indexOf(resume.logLevel)
+        if (LOG_LEVELS.indexOf(level) >= min) notify({ kind: 'log', request, values: { level, data, logger } })
       },
     }
     running.set(request, cancellation)

@@ -11,26 +11,26 @@ export interface LimitedSession {
 }
 
 /** Maximum share of the slots that one owner can use, rounded up. */
-const SHARE = 1 / 4
+const MAX_SHARE = 1 / 4
 
 /** Returns the session to end first: a closed one, or the least recently used one without calls. */
-const leastUsed = (list: readonly LimitedSession[]): LimitedSession | undefined =>
+const findLeastUsed = (list: readonly LimitedSession[]): LimitedSession | undefined =>
   list.find(({ isClosed }) => isClosed) ?? list.find(({ users }) => users === 0)
 
 export class SessionLimit {
   readonly #max: number
   readonly #share: number
   /** Sessions in order of use; the most recently used session is last. */
-  readonly #taken = new Set<LimitedSession>()
+  readonly #sessions = new Set<LimitedSession>()
 
   /** `isShared`: false if all callers are the same user. */
   constructor(max: number, isShared: boolean) {
     this.#max = max
-    this.#share = isShared ? Math.ceil(max * SHARE) : max
+    this.#share = isShared ? Math.ceil(max * MAX_SHARE) : max
   }
 
   get all(): readonly LimitedSession[] {
-    return [...this.#taken]
+    return [...this.#sessions]
   }
 
   /**
@@ -39,38 +39,38 @@ export class SessionLimit {
    */
   findEvictable(owner: string, server: string): LimitedSession | undefined {
     const byOwner = new Map<string, LimitedSession[]>()
-    for (const one of this.#taken) byOwner.set(one.owner, [...(byOwner.get(one.owner) ?? []), one])
-    const own = byOwner.get(owner) ?? []
-    const full = () => new ToolError(`The server "${server}" has too many sessions. Try again later.`)
-    if (own.length >= this.#share) {
-      const found = leastUsed(own)
-      if (!found) throw full()
+    for (const session of this.#sessions) byOwner.set(session.owner, [...(byOwner.get(session.owner) ?? []), session])
+    const ownSessions = byOwner.get(owner) ?? []
+    const limitError = () => new ToolError(`The server "${server}" has too many sessions. Try again later.`)
+    if (ownSessions.length >= this.#share) {
+      const found = findLeastUsed(ownSessions)
+      if (!found) throw limitError()
       return found
     }
-    if (this.#taken.size < this.#max) return undefined
+    if (this.#sessions.size < this.#max) return undefined
     // Owners with fewer sessions lose none.
-    const others = [...byOwner.values()].filter(list => list.length >= own.length)
+    const others = [...byOwner.values()].filter(list => list.length >= ownSessions.length)
     for (const list of others.sort((one, other) => other.length - one.length)) {
-      const found = leastUsed(list)
+      const found = findLeastUsed(list)
       if (found) return found
     }
-    throw full()
+    throw limitError()
   }
 
   /** Takes the slot of `replaced`, which ends before the new session begins. */
-  take(one: LimitedSession, replaced: LimitedSession | undefined): void {
-    if (replaced) {
-      this.#taken.delete(replaced)
-      replaced.close()
+  take(one: LimitedSession, evicted: LimitedSession | undefined): void {
+    if (evicted) {
+      this.#sessions.delete(evicted)
+      evicted.close()
     }
-    this.#taken.add(one)
+    this.#sessions.add(one)
   }
 
   used(one: LimitedSession): void {
-    if (this.#taken.delete(one)) this.#taken.add(one)
+    if (this.#sessions.delete(one)) this.#sessions.add(one)
   }
 
   free(one: LimitedSession): void {
-    this.#taken.delete(one)
+    this.#sessions.delete(one)
   }
 }

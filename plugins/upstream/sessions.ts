@@ -50,14 +50,14 @@ interface SessionParts {
 type Session = NonNullable<Call['session']>
 
 /** Returns the upstream request that a message of the server belongs to. */
-function runOf(owner: unknown, runs: ReadonlySet<UpstreamRequest>): UpstreamRequest | undefined {
+function findRun(owner: unknown, runs: ReadonlySet<UpstreamRequest>): UpstreamRequest | undefined {
   // All upstream requests of a session have the same user.
   if (owner === undefined) return [...runs].at(-1)
   return [...runs].find(run => run === owner)
 }
 
 /** Rejects when the caller disconnects, because it need not wait for its session. */
-async function unlessAborted<Value>(work: Promise<Value>, signal: AbortSignal): Promise<Value> {
+async function raceAbort<Value>(work: Promise<Value>, signal: AbortSignal): Promise<Value> {
   let abort: () => void = () => undefined
   const aborted = new Promise<never>((_, reject) => {
     abort = () => reject(new RemoteError('cancelled', 'the call was cancelled'))
@@ -74,25 +74,25 @@ async function unlessAborted<Value>(work: Promise<Value>, signal: AbortSignal): 
 export function createSessions({ settings, clock, processes, isLocal, ...parts }: SessionParts) {
   const entries = new Map<string, SessionEntry>()
   const sessionLimit = new SessionLimit(settings.maxSessions, !isLocal)
-  const ofSession = new WeakMap<Session, string | undefined>()
+  const sessionKeys = new WeakMap<Session, string | undefined>()
   let lastSession = 0
 
   /** Returns undefined if the call gets its own session. */
-  function keyOf(call: Call): string | undefined {
+  function selectKey(call: Call): string | undefined {
     const { sessions } = settings
     const { session, user } = call
     if (sessions === 'per-call') return undefined
     if (session && sessions !== 'per-user') {
-      if (!ofSession.has(session)) {
+      if (!sessionKeys.has(session)) {
         const key = `session ${++lastSession}`
-        ofSession.set(session, key)
+        sessionKeys.set(session, key)
         session.onDispose(() => {
-          ofSession.set(session, undefined)
+          sessionKeys.set(session, undefined)
           entries.get(key)?.close()
         })
       }
       // After the end of the client session, a call gets its own session, which ends with the call.
-      return ofSession.get(session)
+      return sessionKeys.get(session)
     }
     if (user) return limitOwnerOf({ user, ip: '' })
     return isLocal ? 'local' : undefined
@@ -101,26 +101,26 @@ export function createSessions({ settings, clock, processes, isLocal, ...parts }
   function open(key: string, call: Call): SessionEntry {
     const owner = limitOwnerOf({ user: call.user, ip: call.offer.ip })
     const limits = settings.command ? [processes, sessionLimit] : [sessionLimit]
-    const replaced = limits.map(limit => limit.findEvictable(owner, settings.name))
+    const evicted = limits.map(limit => limit.findEvictable(owner, settings.name))
     const runs = new Set<UpstreamRequest>()
-    const stop = new AbortController()
+    const controller = new AbortController()
     const events: SessionEvents = {
       onRequest: request => {
-        const run = runOf(request.owner, runs)
+        const run = findRun(request.owner, runs)
         return run ? run.ask(request).then(answer => ({ ...answer })) : Promise.reject(new Error('no call is running'))
       },
       onNotification: notification => {
-        if (notification.method === 'notifications/message') runOf(notification.owner, runs)?.log(notification.params)
+        if (notification.method === 'notifications/message') findRun(notification.owner, runs)?.log(notification.params)
         else parts.onNotification(notification)
       },
-      onClosed: () => one.close(),
+      onClosed: () => entry.close(),
     }
     async function connect(): Promise<ServerSession> {
-      await Promise.all(replaced.map(other => other?.ended))
-      stop.signal.throwIfAborted()
-      const connection = await parts.open(call, events, stop.signal)
-      one.session = { connection, runs, logLevel: undefined, close: one.close }
-      return one.session
+      await Promise.all(evicted.map(other => other?.ended))
+      controller.signal.throwIfAborted()
+      const connection = await parts.open(call, events, controller.signal)
+      entry.session = { connection, runs, logLevel: undefined, close: entry.close }
+      return entry.session
     }
     let finish: () => void = () => undefined
     const ended = new Promise<void>(resolve => {
@@ -128,7 +128,7 @@ export function createSessions({ settings, clock, processes, isLocal, ...parts }
     })
     // The connection is made after this turn, when `one` is initialised.
     const opening = Promise.resolve().then(connect)
-    const one: SessionEntry = {
+    const entry: SessionEntry = {
       key,
       owner,
       session: undefined,
@@ -138,25 +138,25 @@ export function createSessions({ settings, clock, processes, isLocal, ...parts }
       timer: undefined,
       isClosed: false,
       close() {
-        if (one.isClosed) return
-        one.isClosed = true
-        clock.clear(one.timer)
-        if (entries.get(key) === one) entries.delete(key)
-        stop.abort(new RemoteError('closed', 'the session was closed'))
+        if (entry.isClosed) return
+        entry.isClosed = true
+        clock.clear(entry.timer)
+        if (entries.get(key) === entry) entries.delete(key)
+        controller.abort(new RemoteError('closed', 'the session was closed'))
         // The session keeps its slot until its process has ended.
         opening
           .then(({ connection }) => connection.close())
           .catch(() => undefined)
           .finally(() => {
-            for (const limit of limits) limit.free(one)
+            for (const limit of limits) limit.free(entry)
             finish()
           })
       },
     }
-    for (const [index, limit] of limits.entries()) limit.take(one, replaced[index])
-    entries.set(key, one)
-    opening.catch(() => one.close())
-    return one
+    for (const [index, limit] of limits.entries()) limit.take(entry, evicted[index])
+    entries.set(key, entry)
+    opening.catch(() => entry.close())
+    return entry
   }
 
   let lastCall = 0
@@ -167,24 +167,24 @@ export function createSessions({ settings, clock, processes, isLocal, ...parts }
     },
     /** Returns the session for a call. `leave` must be called when the call ends. */
     async enter(call: Call): Promise<{ readonly session: ServerSession; leave(): void }> {
-      const shared = keyOf(call)
+      const shared = selectKey(call)
       const key = shared ?? `call ${++lastCall}`
-      const one = entries.get(key) ?? open(key, call)
+      const entry = entries.get(key) ?? open(key, call)
       // Moves the session to the end: the least recently used session is closed first.
-      sessionLimit.used(one)
-      if (settings.command) processes.used(one)
-      one.users++
-      clock.clear(one.timer)
-      let isOver = false
+      sessionLimit.used(entry)
+      if (settings.command) processes.used(entry)
+      entry.users++
+      clock.clear(entry.timer)
+      let hasLeft = false
       const leave = () => {
-        if (isOver) return
-        isOver = true
-        if (--one.users > 0 || one.isClosed) return
-        if (shared === undefined) one.close()
-        else if (settings.idle > 0) one.timer = clock.setTimeout(() => one.close(), settings.idle).unref()
+        if (hasLeft) return
+        hasLeft = true
+        if (--entry.users > 0 || entry.isClosed) return
+        if (shared === undefined) entry.close()
+        else if (settings.idle > 0) entry.timer = clock.setTimeout(() => entry.close(), settings.idle).unref()
       }
       try {
-        return { session: one.session ?? (await unlessAborted(one.opening, call.signal)), leave }
+        return { session: entry.session ?? (await raceAbort(entry.opening, call.signal)), leave }
       } catch (error) {
         leave()
         throw error
@@ -192,7 +192,7 @@ export function createSessions({ settings, clock, processes, isLocal, ...parts }
     },
     async close() {
       const { all } = sessionLimit
-      for (const one of all) one.close()
+      for (const entry of all) entry.close()
       await Promise.all(all.map(({ ended }) => ended))
     },
   }

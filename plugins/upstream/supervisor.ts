@@ -28,10 +28,10 @@ interface SupervisorOptions {
 export type Supervisor = ReturnType<typeof createSupervisor>
 
 /** First retry delay, milliseconds. */
-const FIRST_PAUSE = 1_000
-const LONGEST_PAUSE = 60_000
+const INITIAL_DELAY = 1_000
+const MAX_DELAY = 60_000
 const WINDOW = 300_000
-const LOOP_PAUSE = 300_000
+const LOOP_DELAY = 300_000
 /** Maximum failures within the window. */
 const MAX_FAILURES = 5
 
@@ -42,7 +42,7 @@ export function createSupervisor({ open, onDemand = false, onState, clock }: Sup
   let failures: number[] = []
   /** Reset when a stable connection fails. */
   let isLoop = false
-  let last = 0
+  let lastFailure = 0
   let downSince: number | undefined
 
   function enter(next: SupervisorState): void {
@@ -50,38 +50,38 @@ export function createSupervisor({ open, onDemand = false, onState, clock }: Sup
     onState?.(next)
   }
 
-  function schedule(pause: number): void {
+  function schedule(delay: number): void {
     clock.clear(timer)
-    timer = clock.setTimeout(() => void connect().catch(() => undefined), pause).unref()
+    timer = clock.setTimeout(() => void connect().catch(() => undefined), delay).unref()
   }
 
   function fail(error: Error): void {
     if (state.status === 'closed') return
     const now = clock.now()
-    last = now
+    lastFailure = now
     downSince ??= now
     const wasStable = state.status === 'up' && now - state.since >= WINDOW
     if (wasStable) isLoop = false
     failures = [...(wasStable ? [] : failures.filter(at => now - at < WINDOW)), now]
     isLoop ||= !onDemand && failures.length >= MAX_FAILURES
-    const longest = Math.min(FIRST_PAUSE * 2 ** (failures.length - 1), LONGEST_PAUSE)
+    const maxDelay = Math.min(INITIAL_DELAY * 2 ** (failures.length - 1), MAX_DELAY)
     // Full jitter, so that servers that failed together do not restart together.
-    const pause = isLoop ? LOOP_PAUSE : Math.round(Math.max(FIRST_PAUSE / 2, Math.random() * longest))
-    schedule(pause)
-    enter({ status: isLoop ? 'crash loop' : 'down', since: downSince, error, failedAt: now, nextAttempt: now + pause })
+    const delay = isLoop ? LOOP_DELAY : Math.round(Math.max(INITIAL_DELAY / 2, Math.random() * maxDelay))
+    schedule(delay)
+    enter({ status: isLoop ? 'crash loop' : 'down', since: downSince, error, failedAt: now, nextAttempt: now + delay })
   }
 
   async function openOnce(): Promise<Connection> {
     clock.clear(timer)
     enter({ status: 'connecting' })
     let connection: Connection | undefined
-    let ended: RemoteError | undefined
+    let closeError: RemoteError | undefined
     try {
       connection = await open(error => {
-        ended = error
+        closeError = error
         if (state.status === 'up' && state.connection === connection) fail(error)
       })
-      if (ended) throw ended
+      if (closeError) throw closeError
     } catch (error) {
       fail(error as Error)
       throw error
@@ -113,7 +113,7 @@ export function createSupervisor({ open, onDemand = false, onState, clock }: Sup
     get(): Promise<Connection> {
       if (state.status === 'up') return Promise.resolve(state.connection)
       if (state.status === 'closed') return Promise.reject(closed())
-      const isDue = onDemand && clock.now() - last >= FIRST_PAUSE
+      const isDue = onDemand && clock.now() - lastFailure >= INITIAL_DELAY
       if ((state.status === 'down' || state.status === 'crash loop') && !isDue) return Promise.reject(state.error)
       return connect()
     },
@@ -134,11 +134,11 @@ export function createSupervisor({ open, onDemand = false, onState, clock }: Sup
     },
     /** Ends the connection, and resolves when it has ended. */
     async close(): Promise<void> {
-      const before = state
+      const previous = state
       const pending = attempt
       clock.clear(timer)
       enter({ status: 'closed' })
-      if (before.status === 'up') await before.connection.close()
+      if (previous.status === 'up') await previous.connection.close()
       await pending?.catch(() => undefined)
     },
   }

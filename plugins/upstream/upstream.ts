@@ -25,15 +25,15 @@ import {
 import { capabilitiesFor, cleanResult, listCapabilities, paramsFor, readInputRequests } from './calls.ts'
 import { changedError, createDefiner, type UpstreamClient } from './definitions.ts'
 import {
-  callFailure,
   isLoginNeeded,
   isNotFound,
   isSessionLost,
   isUnauthorized,
   isUnknownItem,
   isVersionRefused,
-  shownReason,
-  unavailable,
+  reasonText,
+  toCallError,
+  unavailableError,
 } from './failures.ts'
 import { ActiveCall, CallSlot, type HeldCalls } from './held.ts'
 import { MAX_TEXT, readLists, type Snapshot } from './lists.ts'
@@ -56,7 +56,7 @@ const REFRESH_INTERVAL = 1_000
 const JITTER = 0.1
 const MAX_LOGGED = 5
 /** Maximum withheld items that are named in the log. */
-const MAX_NAMED = 100
+const MAX_NAMED_ITEMS = 100
 /** Pause between two reads of the lists, as a multiple of the duration of the last read. */
 const REFRESH_PAUSE = 10
 /** Maximum bytes of requests to a client, which are part of `requestState`. */
@@ -121,7 +121,7 @@ export class Upstream implements UpstreamClient {
   /** Undefined until the first attempt to connect has ended. */
   #state: State | undefined
   /** The reason that callers see. */
-  #shownWhy = ''
+  #shownReason = ''
   #since: number
   #downSince: number
   /** The last error of the list connection. */
@@ -141,7 +141,7 @@ export class Upstream implements UpstreamClient {
   #active = 0
   #whenIdle: (() => void) | undefined
   #omitted = ''
-  #hasListFault = false
+  #hasListError = false
   #unmatched = ''
   #unfit = ''
   #changedTools: ReadonlyMap<string, string> = new Map()
@@ -261,14 +261,14 @@ export class Upstream implements UpstreamClient {
   get #warnings(): UpstreamState['warnings'] {
     return [
       ...(this.#state === undefined || this.#state === 'up' || this.#isServedWithToken ? [] : ['MH2942' as const]),
-      ...(this.#hasListFault ? ['MH2944' as const] : []),
+      ...(this.#hasListError ? ['MH2944' as const] : []),
       ...(this.#omitted === '' ? [] : ['MH2945' as const]),
       ...(this.#unmatched === '' ? [] : ['MH2949' as const]),
     ]
   }
 
   /** Keeps the error for operators, and returns its reason. */
-  #noteError(error: unknown, at = this.#parts.host.clock.now()): string {
+  #recordError(error: unknown, at = this.#parts.host.clock.now()): string {
     const reason = reasonOf(error)
     this.#lastError = { at, reason }
     return reason
@@ -291,14 +291,14 @@ export class Upstream implements UpstreamClient {
 
   /** Compares the lists with another entry of the lock file. Returns what changed for clients. */
   setLockEntry(accepted: LockEntry | undefined): string[] {
-    const before = this.#withheld
+    const previous = this.#withheld
     this.#accepted = accepted
     if (this.#snapshot) this.#serve(this.#snapshot, this.#canComplete)
     else if (this.settings.whenDown !== 'hide' || this.#isServedWithToken)
       this.#parts.toolset.replace(this.acceptedDefinitions())
     const changes = [
-      ['no longer withheld', [...before.keys()].filter(label => !this.#withheld.has(label))],
-      ['now withheld', [...this.#withheld.keys()].filter(label => !before.has(label))],
+      ['no longer withheld', [...previous.keys()].filter(label => !this.#withheld.has(label))],
+      ['now withheld', [...this.#withheld.keys()].filter(label => !previous.has(label))],
     ] as const
     return changes.flatMap(([what, labels]) =>
       labels.length === 0 ? [] : `server "${this.settings.name}": ${countsText({ items: labels.length })} ${what}`,
@@ -339,12 +339,12 @@ export class Upstream implements UpstreamClient {
     clock.setTimeout(closeWhenIdle, callTimeout).unref()
   }
 
-  #leave() {
+  #endCall() {
     if (--this.#active === 0) this.#whenIdle?.()
   }
 
   /** True if the lists no longer matter. */
-  get #isOver(): boolean {
+  get #isInactive(): boolean {
     return this.#isRetired || this.#stop.signal.aborted
   }
 
@@ -385,9 +385,9 @@ export class Upstream implements UpstreamClient {
     this.#parts.host.clock.clear(this.#refreshTimer)
     const { error, since, failedAt } = state
     this.#downSince = since
-    this.#shownWhy = shownReason(error)
+    this.#shownReason = reasonText(error)
     if (isLoginNeeded(error)) this.#parts.targets.invalidateToken()
-    this.#enter(isLoginNeeded(error) ? 'needs login' : state.status, failedAt, this.#noteError(error, failedAt))
+    this.#enter(isLoginNeeded(error) ? 'needs login' : state.status, failedAt, this.#recordError(error, failedAt))
     const isServed = this.#isPerCaller && isLoginNeeded(error)
     if (this.settings.whenDown === 'hide' && !this.#isRetired && !isServed) this.#parts.toolset.replace([])
   }
@@ -437,7 +437,7 @@ export class Upstream implements UpstreamClient {
     const events = {
       capabilities: listCapabilities(this.settings),
       onNotification,
-      onReopened: () => this.#reopened(),
+      onReopened: () => this.#handleReopened(),
       onClosed: closed,
       signal: this.#stop.signal,
     }
@@ -466,7 +466,7 @@ export class Upstream implements UpstreamClient {
     return connection
   }
 
-  #reopened() {
+  #handleReopened() {
     this.#requestRefresh()
     this.#subscriptions?.reset()
   }
@@ -475,35 +475,35 @@ export class Upstream implements UpstreamClient {
     if (method === 'notifications/message' && owner instanceof UpstreamRequest) owner.log(params)
     if (method.endsWith('/list_changed')) this.#requestRefresh()
     const { uri } = params
-    if (method === 'notifications/resources/updated' && typeof uri === 'string' && !this.#isOver) this.#updated(uri)
+    if (method === 'notifications/resources/updated' && typeof uri === 'string' && !this.#isInactive) this.#updated(uri)
   }
 
   /** `uri`: the URI at the server. */
   #updated(uri: string) {
-    const own = routeUri(this.settings, uri)
-    if (this.#watched.has(own)) this.#parts.host.runtime.resourceUpdated(own)
+    const ownUri = routeUri(this.settings, uri)
+    if (this.#watched.has(ownUri)) this.#parts.host.runtime.resourceUpdated(ownUri)
   }
 
   /** Reads the lists again: at most once a second, and after a pause of ten times the last read. */
   #requestRefresh() {
-    if (this.#isStale || this.#isOver) return
+    if (this.#isStale || this.#isInactive) return
     this.#isStale = true
     if (!this.#refreshing) this.#delayRefresh()
   }
 
   #delayRefresh() {
     const { clock } = this.#parts.host
-    const wait = Math.max(0, this.#refreshFrom - clock.monotonic())
-    clock.setTimeout(() => this.#runRefresh(), wait).unref()
+    const delay = Math.max(0, this.#refreshFrom - clock.monotonic())
+    clock.setTimeout(() => this.#runRefresh(), delay).unref()
   }
 
   #runRefresh() {
-    if (this.#isOver) return
+    if (this.#isInactive) return
     this.#refreshing ??= this.#readAndServe()
       .catch(error => {
-        this.#noteUnreachable(error)
+        this.#reportUnreachable(error)
         if (isVersionRefused(error)) this.#reconnect(error)
-        this.#logListFault(error)
+        this.#logListError(error)
       })
       .finally(() => {
         this.#refreshing = undefined
@@ -513,7 +513,7 @@ export class Upstream implements UpstreamClient {
   }
 
   /** An HTTP connection does not end by itself when its server stops. */
-  #noteUnreachable(error: unknown) {
+  #reportUnreachable(error: unknown) {
     if (error instanceof RemoteError && error.reason === 'unreachable') this.#supervisor.lost(error)
   }
 
@@ -534,16 +534,16 @@ export class Upstream implements UpstreamClient {
     const { clock } = this.#parts.host
     const { refresh } = this.settings
     clock.clear(this.#refreshTimer)
-    if (refresh === 0 || !this.#connection || this.#isOver) return
+    if (refresh === 0 || !this.#connection || this.#isInactive) return
     const delay = refresh * (1 - JITTER + 2 * JITTER * Math.random())
     this.#refreshTimer = clock.setTimeout(() => this.#runRefresh(), delay).unref()
   }
 
-  #logListFault(error: unknown) {
+  #logListError(error: unknown) {
     if (this.#stop.signal.aborted) return
-    this.#hasListFault = true
+    this.#hasListError = true
     const fix = 'check the server; the host reads the lists again after a change notification or the interval `refresh`'
-    const fields = { upstream: this.settings.name, reason: this.#noteError(error), fix }
+    const fields = { upstream: this.settings.name, reason: this.#recordError(error), fix }
     this.#parts.host.log.warn(
       { code: 'MH2944', ...fields },
       'cannot read the lists of an upstream server: the previous lists stay active',
@@ -570,7 +570,7 @@ export class Upstream implements UpstreamClient {
     const snapshot = await readLists(connection, { maxTools, timeout: callTimeout, signal: this.#stop.signal })
     if (this.#connection !== connection) return
     this.#snapshot = snapshot
-    this.#hasListFault = false
+    this.#hasListError = false
     this.#canComplete = connection.capabilities.completions !== undefined
     this.#serve(snapshot, this.#canComplete)
     this.#warnOfFilters(snapshot)
@@ -642,13 +642,13 @@ export class Upstream implements UpstreamClient {
       fix,
       omitted: omitted.size,
       reasons,
-      withheld: withheld.slice(0, MAX_NAMED),
+      withheld: withheld.slice(0, MAX_NAMED_ITEMS),
     }
     log.warn({ code: 'MH2945', ...fields }, 'left out some items of an upstream server')
   }
 
   #subscribe(connection: Connection) {
-    if (this.#isOver) return
+    if (this.#isInactive) return
     const { clock, log } = this.#parts.host
     const { name } = this.settings
     const subscriptions = createSubscriptions({
@@ -695,8 +695,8 @@ export class Upstream implements UpstreamClient {
   }
 
   async #openSession(call: Call, events: SessionEvents, signal: AbortSignal): Promise<Connection> {
-    const own = { current: this.#userHeaders(call) }
-    const target = await this.#parts.targets.target(() => own.current)
+    const headers = { current: this.#userHeaders(call) }
+    const target = await this.#parts.targets.target(() => headers.current)
     signal.throwIfAborted()
     const capabilities = capabilitiesFor(this.settings, call.session ? call.client.capabilities : undefined)
     const { onRequest, onNotification } = events
@@ -712,7 +712,7 @@ export class Upstream implements UpstreamClient {
       target,
       this.#options({ capabilities, onRequest, onNotification, onClosed, signal }),
     )
-    this.#sessionHeaders.set(connection, own)
+    this.#sessionHeaders.set(connection, headers)
     return connection
   }
 
@@ -734,26 +734,26 @@ export class Upstream implements UpstreamClient {
   }
 
   /** Returns the connection for lists, if all callers share it and it is open. */
-  #enterShared(): { readonly session: ServerSession; leave(): void } | undefined {
+  #useSharedSession(): { readonly session: ServerSession; leave(): void } | undefined {
     const { state } = this.#supervisor
     if (state.status !== 'up' || !this.#isShared(state.connection)) return undefined
     return { session: { connection: state.connection, runs: undefined, logLevel: undefined }, leave: () => undefined }
   }
 
-  async #enterSession(call: Call): Promise<{ readonly session: ServerSession; leave(): void }> {
+  async #useSession(call: Call): Promise<{ readonly session: ServerSession; leave(): void }> {
     // Calls do not need the list connection, which has no token.
-    if (this.#isPerCaller && this.#state === 'needs login') return this.#enterOwnSession(call)
+    if (this.#isPerCaller && this.#state === 'needs login') return this.#useOwnSession(call)
     await this.#supervisor.get().catch(() => {
-      throw unavailable(this.settings.name, isoTime(this.#downSince), this.#shownWhy)
+      throw unavailableError(this.settings.name, isoTime(this.#downSince), this.#shownReason)
     })
-    return this.#enterShared() ?? this.#enterOwnSession(call)
+    return this.#useSharedSession() ?? this.#useOwnSession(call)
   }
 
-  async #enterOwnSession(call: Call) {
-    const entered = await this.#sessions.enter(call)
-    const own = this.#sessionHeaders.get(entered.session.connection)
-    if (own) own.current = this.#userHeaders(call)
-    return entered
+  async #useOwnSession(call: Call) {
+    const lease = await this.#sessions.enter(call)
+    const headers = this.#sessionHeaders.get(lease.session.connection)
+    if (headers) headers.current = this.#userHeaders(call)
+    return lease
   }
 
   /** Notifies a client whose session began at another node. */
@@ -778,8 +778,8 @@ export class Upstream implements UpstreamClient {
   /** Returns the forwarded headers and the token of the caller. */
   #userHeaders(call: Call): UserHeaders {
     const forwarded = this.#parts.targets.forwarded(call)
-    const own = this.#credentials.get(call)?.headers
-    return own ? { ...forwarded, ...own } : forwarded
+    const headers = this.#credentials.get(call)?.headers
+    return headers ? { ...forwarded, ...headers } : forwarded
   }
 
   #requestOptions(call: Call, { connection }: ServerSession): RequestOptions {
@@ -807,26 +807,26 @@ export class Upstream implements UpstreamClient {
     if (!call) throw new Error('the context is not one of a call')
     this.#active++
     try {
-      const about = { name: this.settings.name, tool: params['name'] }
-      return await this.#parts.record(call, about, async () => {
+      const record = { name: this.settings.name, tool: params['name'] }
+      return await this.#parts.record(call, record, async () => {
         const result = await withLogin(ctx, () => this.#call(method, params, ctx, call))
-        return outputSchema ? this.#checkOutput(result, outputSchema, about.tool) : result
+        return outputSchema ? this.#checkOutput(result, outputSchema, record.tool) : result
       })
     } catch (error) {
-      this.#noteUnreachable(error)
-      if (isUnknownItem(error)) this.#noteUnknown(params['name'], error as Error)
+      this.#reportUnreachable(error)
+      if (isUnknownItem(error)) this.#logUnknownTool(params['name'], error as Error)
       // If the lists are refused, too, the host connects again.
       else if (isVersionRefused(error)) this.#requestRefresh()
       // The resource does not exist, so there is no result.
       if (method === 'resources/read' && isNotFound(error)) return undefined as never
-      throw this.#failure(error, call)
+      throw this.#toCallerError(error, call)
     } finally {
-      this.#leave()
+      this.#endCall()
     }
   }
 
   /** Reads the lists again. With tokens of callers, a server can have a tool for some of them only. */
-  #noteUnknown(tool: unknown, { message }: Error) {
+  #logUnknownTool(tool: unknown, { message }: Error) {
     this.#requestRefresh()
     if (!this.#isPerCaller || typeof tool !== 'string' || !message.includes(tool) || this.#unknown.has(tool)) return
     this.#unknown.add(tool)
@@ -856,10 +856,10 @@ export class Upstream implements UpstreamClient {
     return { content: [{ type: 'text', text }, ...content], isError: true }
   }
 
-  #failure(error: unknown, call: Call): Error {
+  #toCallerError(error: unknown, call: Call): Error {
     const { http, name } = this.settings
     this.#parts.host.log.debug({ upstream: name, reason: reasonOf(error) }, 'a request to an upstream server failed')
-    if (!isUnauthorized(error) || http?.auth?.kind !== 'bridge') return callFailure(name, error, this.#outageStart)
+    if (!isUnauthorized(error) || http?.auth?.kind !== 'bridge') return toCallError(name, error, this.#outageStart)
     // The token belongs to the caller's login at this host, which the client can renew.
     const { route, params } = call.offer
     const caller = { user: call.user, route, params }
@@ -872,20 +872,20 @@ export class Upstream implements UpstreamClient {
     if (round && state?.held !== undefined) {
       const { held, node = '' } = state
       if (node !== this.#parts.nodeRelay.nodeOf(call)) return this.#forward({ held, node }, params, ctx, call)
-      const running = this.#parts.held.take(held)
-      if (!running) throw this.#notHeld(node, 'the call has ended', params)
-      await running.slot.retake()
-      running.run.answer(round.responses)
-      await running.run.next(new ContextClient(ctx, call))
-      return this.#finish(running, call)
+      const active = this.#parts.held.take(held)
+      if (!active) throw this.#notHeldError(node, 'the call has ended', params)
+      await active.slot.retake()
+      active.run.answer(round.responses)
+      await active.run.next(new ContextClient(ctx, call))
+      return this.#toResult(active, call)
     }
     const sent = paramsFor(this.settings, params, call)
     if (!round || isLoginRound(round.state)) return this.#send(method, sent, ctx, call)
-    const again = { inputResponses: round.responses, requestState: state?.upstream }
-    return this.#send(method, { ...sent, ...again }, ctx, call)
+    const continuation = { inputResponses: round.responses, requestState: state?.upstream }
+    return this.#send(method, { ...sent, ...continuation }, ctx, call)
   }
 
-  #notHeld(node: string, reason: string, { name: tool }: Json): ToolError {
+  #notHeldError(node: string, reason: string, { name: tool }: Json): ToolError {
     const fields = { upstream: this.settings.name, upstreamTool: tool, node, reason }
     this.#parts.host.log.info({ code: 'MH2952', ...fields }, 'a response arrived for a call that is no longer held')
     return new ToolError(TOO_LATE)
@@ -905,11 +905,11 @@ export class Upstream implements UpstreamClient {
     const responses = roundOf(ctx)?.responses ?? {}
     const resume = { server: name, held, responses, capabilities, logLevel }
     const end = await nodeRelay.forward(ctx, call, node, resume, timeout)
-    if ('gone' in end) throw this.#notHeld(node, 'the call has ended at its node', params)
-    if ('isLost' in end) throw this.#notHeld(node, 'the node of the call does not respond', params)
+    if ('gone' in end) throw this.#notHeldError(node, 'the call has ended at its node', params)
+    if ('isLost' in end) throw this.#notHeldError(node, 'the node of the call does not respond', params)
     if ('refusal' in end) throw new ToolError(end.refusal)
     if ('failure' in end) throw new RemoteError(end.failure.reason, end.failure.message, end.failure)
-    if ('result' in end) return this.#read(end.result, params)
+    if ('result' in end) return this.#readResult(end.result, params)
     return new InputRequired(end.requests as InputRequired['requests'], { held: end.held, node }, () =>
       nodeRelay.giveUp(call, node, name, end.held),
     )
@@ -917,19 +917,19 @@ export class Upstream implements UpstreamClient {
 
   /** Continues a held call for a client at another node. */
   async continueHeld(id: string, responses: Json, client: RequestClient): Promise<RelayResult> {
-    const running = this.#parts.held.take(id)
-    if (!running) return { gone: true }
-    const { run } = running
-    await running.slot.retake()
+    const active = this.#parts.held.take(id)
+    if (!active) return { gone: true }
+    const { run } = active
+    await active.slot.retake()
     run.answer(responses)
     await run.next(client)
     const { outcome, requests } = run
     try {
-      if (!outcome) return { requests, held: this.#keep(running, true) }
+      if (!outcome) return { requests, held: this.#storeHeld(active, true) }
     } catch (error) {
       return { refusal: (error as Error).message }
     }
-    running.end()
+    active.end()
     if ('result' in outcome) return outcome
     const { error } = outcome
     const known = error instanceof RemoteError ? error : new RemoteError('lost', String(error), { executed: 'maybe' })
@@ -954,20 +954,20 @@ export class Upstream implements UpstreamClient {
   async #sendOnce(method: string, params: Json, ctx: CallContext, call: Call): Promise<object> {
     const slot = new CallSlot(this.#queue, call)
     if (slot.ready) await slot.ready
-    let running: ActiveCall
+    let active: ActiveCall
     try {
       if (contextCancellation(ctx).aborted) throw new RemoteError('cancelled', 'the call was cancelled')
       const authorized = this.#parts.targets.authorize(ctx)
       if (authorized) await this.#keepCredentials(call, authorized)
-      const entered = this.#enterShared() ?? (await this.#enterSession(call))
-      if (entered.session.close) this.#noteOtherNode(ctx, call)
-      running = this.#start(method, params, call, slot, entered)
+      const lease = this.#useSharedSession() ?? (await this.#useSession(call))
+      if (lease.session.close) this.#noteOtherNode(ctx, call)
+      active = this.#start(method, params, call, slot, lease)
     } catch (error) {
       slot.leave()
       throw error
     }
-    await running.run.next(new ContextClient(ctx, call))
-    return this.#finish(running, call)
+    await active.run.next(new ContextClient(ctx, call))
+    return this.#toResult(active, call)
   }
 
   #start(
@@ -993,14 +993,14 @@ export class Upstream implements UpstreamClient {
       session.runs?.delete(run)
       leave()
       slot.leave()
-      this.#leave()
+      this.#endCall()
     }
-    run.start(session.connection, method, this.#traced(params, call), this.#requestOptions(call, session))
+    run.start(session.connection, method, this.#addTrace(params, call), this.#requestOptions(call, session))
     return new ActiveCall(run, params, call, slot, end)
   }
 
   /** Adds the trace context of the call, in place of the caller's. */
-  #traced(params: Json, call: Call): Json {
+  #addTrace(params: Json, call: Call): Json {
     const trace = this.#parts.host.services.slot('tracer', call.offer.route).headersFor(call)
     return Object.keys(trace).length === 0 ? params : { ...params, _meta: { ...(params['_meta'] as Json), ...trace } }
   }
@@ -1018,16 +1018,16 @@ export class Upstream implements UpstreamClient {
   }
 
   /** Returns the result, or the requests of the server to the caller. */
-  #finish(running: ActiveCall, call: Call): object {
-    const { run, params, end } = running
+  #toResult(active: ActiveCall, call: Call): object {
+    const { run, params, end } = active
     const { outcome } = run
-    if (!outcome) return this.#hold(running, call)
+    if (!outcome) return this.#holdCall(active, call)
     end()
     if ('error' in outcome) throw outcome.error
-    return this.#read(outcome.result, params)
+    return this.#readResult(outcome.result, params)
   }
 
-  #read(result: Json, params: Json): object {
+  #readResult(result: Json, params: Json): object {
     const { name } = this.settings
     const input = readInputRequests(result, this.settings)
     if (!input) return cleanResult(result, this.settings)
@@ -1036,23 +1036,23 @@ export class Upstream implements UpstreamClient {
     throw new ToolError(`The server "${name}" cannot execute "${what}" now. Try again later.`)
   }
 
-  #hold(running: ActiveCall, call: Call): object {
+  #holdCall(active: ActiveCall, call: Call): object {
     const { held, nodeRelay } = this.#parts
-    const { requests } = running.run
-    const id = this.#keep(running, call.asks === 'input_required')
+    const { requests } = active.run
+    const id = this.#storeHeld(active, call.asks === 'input_required')
     // Only clients with a session can cancel the call now: for other clients, the request has already ended.
     if (typeof call.asks === 'object') call.signal.addEventListener('abort', () => held.giveUp(id), { once: true })
     return new InputRequired(requests, { held: id, node: nodeRelay.nodeOf(call) }, () => held.giveUp(id))
   }
 
   /** Holds a call. Gives it up and throws above the limits. `isSealed`: its requests are part of `requestState`. */
-  #keep(running: ActiveCall, isSealed: boolean): string {
-    const { run, end } = running
+  #storeHeld(active: ActiveCall, isSealed: boolean): string {
+    const { run, end } = active
     try {
       if (isSealed && Buffer.byteLength(JSON.stringify(run.requests)) > MAX_INPUT_REQUEST_BYTES)
         throw new ToolError(`A request of the server "${this.settings.name}" to the user is too large.`)
-      const id = this.#parts.held.add(running)
-      running.slot.leave()
+      const id = this.#parts.held.add(active)
+      active.slot.leave()
       return id
     } catch (error) {
       run.giveUp()
@@ -1070,9 +1070,9 @@ export class Upstream implements UpstreamClient {
       const values = (completion as { values?: unknown } | undefined)?.values
       return { ...(completion as object), values: Array.isArray(values) ? values.map(String) : [] }
     } catch (error) {
-      throw this.#failure(error, call)
+      throw this.#toCallerError(error, call)
     } finally {
-      this.#leave()
+      this.#endCall()
     }
   }
 }

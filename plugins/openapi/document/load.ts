@@ -11,8 +11,8 @@ import { DocumentError, type DocumentFile, MissingDocument, type Place } from '.
 /** Bytes of the main document and of an overlay. GitHub's has 13 MB. */
 export const MAX_DOCUMENT = 64 * 1_024 ** 2
 /** Limits for documents that `$ref`s name, per main document: number, and total bytes. */
-const MAX_OTHERS = 10
-const MAX_OTHER_BYTES = 10 * 1_024 ** 2
+const MAX_REFERENCED = 10
+const MAX_REFERENCED_BYTES = 10 * 1_024 ** 2
 
 /** A document that cannot be loaded or parsed. The message names the file, and the line if it is known. */
 export class LoadError extends Error {}
@@ -27,7 +27,7 @@ export function createLoad(open: Open, reads: (path: string) => void): Load {
   return async (url, name, limit) => {
     if (url.protocol !== 'file:') {
       return fetchBytes(open, url, limit).catch(cause => {
-        throw new LoadError(`cannot fetch ${name}: ${reasonOf(cause)}`, { cause })
+        throw new LoadError(`cannot fetch ${name}: ${errorReason(cause)}`, { cause })
       })
     }
     const path = fileURLToPath(url)
@@ -45,17 +45,17 @@ const HEADERS = [
 /** Fetches a document from an allowed address, without redirects. */
 async function fetchBytes(open: Open, url: URL, limit: number): Promise<Uint8Array> {
   const request = { method: 'GET', headers: [...HEADERS], timeout: TIMEOUT, maxResponse: limit }
-  const { status, headers, body, isCut } = await sendOnce(open, url, request)
+  const { status, headers, body, isCut: isTruncated } = await sendOnce(open, url, request)
   if (status >= 300 && status < 400) {
     throw new Error(`HTTP ${status}, redirect to ${headerOf(headers, 'location')}: use that URL`)
   }
   if (status !== 200) throw new Error(`HTTP ${status}`)
-  if (isCut) throw new Error(`more than ${Math.floor(limit / 1_024)} kB`)
+  if (isTruncated) throw new Error(`more than ${Math.floor(limit / 1_024)} kB`)
   return body
 }
 
 /** Returns a reason without the URL, with advice on how to allow a refused address. */
-function reasonOf(error: unknown): string {
+function errorReason(error: unknown): string {
   const { fix, code } = error as { readonly fix?: unknown; readonly code?: unknown }
   const text = errorText(error) || `${code}`
   return typeof fix === 'string' && !text.includes(fix) ? `${text}; ${fix}` : text
@@ -68,14 +68,14 @@ async function readBytes(path: string, name: string, limit: number): Promise<Uin
   try {
     const about = await handle.stat()
     if (!about.isFile()) throw new LoadError(`${name} is not a file`)
-    if (about.size > limit) throw new LoadError(tooLarge(name, limit))
+    if (about.size > limit) throw new LoadError(tooLargeError(name, limit))
     return await handle.readFile()
   } finally {
     await handle.close()
   }
 }
 
-const tooLarge = (name: string, limit: number) => `${name} has more than ${Math.floor(limit / 1_024)} kB`
+const tooLargeError = (name: string, limit: number) => `${name} has more than ${Math.floor(limit / 1_024)} kB`
 
 /** Throws a LoadError. */
 export function parseDocument(url: URL, name: string, bytes: Uint8Array): DocumentFile {
@@ -134,13 +134,13 @@ export function createDocuments(main: DocumentFile, load: Load) {
     },
     /** Loads a document that `of` missed. Throws a DocumentError if it is not allowed or cannot be loaded. */
     async add({ url, place }: MissingDocument): Promise<void> {
-      const fault = await outsideOf(main.url, url)
+      const fault = await outsideReason(main.url, url)
       if (fault !== undefined) throw new DocumentError(place, fault)
-      if (loaded.size > MAX_OTHERS)
-        throw new DocumentError(place, `more than ${MAX_OTHERS} other documents are referenced`)
+      if (loaded.size > MAX_REFERENCED)
+        throw new DocumentError(place, `more than ${MAX_REFERENCED} other documents are referenced`)
       try {
-        const name = nameBeside(main, url)
-        const other = await load(url, name, MAX_OTHER_BYTES - bytes)
+        const name = relativeName(main, url)
+        const other = await load(url, name, MAX_REFERENCED_BYTES - bytes)
         bytes += other.length
         loaded.set(url.href, parseDocument(url, name, other))
       } catch (cause) {
@@ -151,13 +151,13 @@ export function createDocuments(main: DocumentFile, load: Load) {
   }
 }
 
-const nameBeside = (main: DocumentFile, url: URL) =>
+const relativeName = (main: DocumentFile, url: URL) =>
   url.protocol === 'file:'
     ? join(dirname(main.name), relative(dirname(fileURLToPath(main.url)), fileURLToPath(url)))
     : url.href
 
 /** Returns why a document cannot be loaded: it is outside the main document's folder, or of another origin. */
-async function outsideOf(main: URL, url: URL): Promise<string | undefined> {
+async function outsideReason(main: URL, url: URL): Promise<string | undefined> {
   if (main.protocol !== 'file:') {
     if (url.origin === main.origin && url.protocol === main.protocol) return undefined
     return `references ${url.href}; only documents of ${main.origin} can be referenced`

@@ -1,7 +1,7 @@
 // Applies OpenAPI Overlay 1.0 documents to a document, in place.
 import { assertInstalled } from '../../../core/auth.ts'
 import { errorText, isObject } from '../../../core/plugin.ts'
-import { below, DocumentError, type DocumentFile, rootOf } from './place.ts'
+import { below, DocumentError, type DocumentFile, rootPlace } from './place.ts'
 
 type Key = string | number
 
@@ -9,7 +9,7 @@ type Key = string | number
 export async function applyOverlay(overlay: DocumentFile, target: DocumentFile): Promise<DocumentFile> {
   assertInstalled(['jsonpath-rfc9535'], { what: `The overlay ${overlay.name}` })
   const { exec } = await import('jsonpath-rfc9535')
-  const place = rootOf(overlay)
+  const place = rootPlace(overlay)
   const { root } = overlay
   if (!isObject(root)) throw new DocumentError(place, 'an overlay must be an object')
   const { overlay: version, actions } = root

@@ -10,7 +10,7 @@ export interface DocumentFile {
   readonly url: URL
   readonly root: unknown
   /** Parses the text again, so only for errors. Undefined for values that an overlay added. */
-  lineOf(path: readonly Key[]): number | undefined
+  lineAt(path: readonly Key[]): number | undefined
 }
 
 /** The location of a value in a document, as the list of its keys, last key first. */
@@ -20,7 +20,7 @@ export interface Place {
   readonly parent?: Place
 }
 
-export const rootOf = (file: DocumentFile): Place => ({ file })
+export const rootPlace = (file: DocumentFile): Place => ({ file })
 
 export const below = (parent: Place, ...keys: readonly Key[]): Place => {
   let place = parent
@@ -28,7 +28,7 @@ export const below = (parent: Place, ...keys: readonly Key[]): Place => {
   return place
 }
 
-export function pathOf(place: Place): Key[] {
+export function placePath(place: Place): Key[] {
   const path: Key[] = []
   for (let at: Place | undefined = place; at?.key !== undefined; at = at.parent) path.push(at.key)
   return path.reverse()
@@ -36,10 +36,10 @@ export function pathOf(place: Place): Key[] {
 
 const encode = (key: Key) => `${key}`.replaceAll('~', '~0').replaceAll('/', '~1')
 
-export const pointerOf = (place: Place): string => ['#', ...pathOf(place).map(encode)].join('/')
+export const toPointer = (place: Place): string => ['#', ...placePath(place).map(encode)].join('/')
 
 /** Returns the keys of a pointer such as `#/paths/~1pets/get`; undefined for other fragments. */
-export function keysOf(fragment: string): string[] | undefined {
+export function parsePointer(fragment: string): string[] | undefined {
   if (fragment === '' || fragment === '#') return []
   try {
     const pointer = decodeURIComponent(fragment.replace(/^#/, ''))
@@ -55,16 +55,16 @@ export function keysOf(fragment: string): string[] | undefined {
 
 /** Returns the line of the value, or of the nearest value that contains a missing one. */
 function lineOf(place: Place): number | undefined {
-  for (let path = pathOf(place); ; path = path.slice(0, -1)) {
-    const line = place.file.lineOf(path)
+  for (let path = placePath(place); ; path = path.slice(0, -1)) {
+    const line = place.file.lineAt(path)
     if (line !== undefined || path.length === 0) return line
   }
 }
 
 /** Formats `orders.yaml:12 (#/paths/~1orders/get): text`. */
-export function located(place: Place, text: string): string {
+export function withLocation(place: Place, text: string): string {
   const line = lineOf(place)
-  return `${place.file.name}${line === undefined ? '' : `:${line}`} (${pointerOf(place)}): ${text}`
+  return `${place.file.name}${line === undefined ? '' : `:${line}`} (${toPointer(place)}): ${text}`
 }
 
 /** A fault of a document with its location. */

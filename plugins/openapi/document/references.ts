@@ -1,7 +1,7 @@
 // Resolves `$ref` in the documents of one API.
 import { isObject } from '../../../core/plugin.ts'
 import type { Documents } from './load.ts'
-import { below, DocumentError, type DocumentFile, keysOf, type Place, rootOf } from './place.ts'
+import { below, DocumentError, type DocumentFile, type Place, parsePointer, rootPlace } from './place.ts'
 
 export interface Found {
   readonly value: unknown
@@ -23,7 +23,7 @@ export function createReferences(documents: Documents) {
     const known = anchors.get(file)
     if (known) return known
     const found = new Map<string, Found>()
-    const waiting = [{ value: file.root, place: rootOf(file), base: file.url.href, depth: 0 }]
+    const waiting = [{ value: file.root, place: rootPlace(file), base: file.url.href, depth: 0 }]
     for (let next = waiting.pop(); next; next = waiting.pop()) {
       const { value, place, depth } = next
       if (depth > MAX_SEARCHED || typeof value !== 'object' || value === null) continue
@@ -72,15 +72,15 @@ export function createReferences(documents: Documents) {
     if (!url) throw new DocumentError(from, `$ref "${ref}" is not a URL`)
     const document = withoutFragment(url.href)
     const isHere = document === withoutFragment(file.url.href)
-    const keys = keysOf(url.hash)
-    if (isHere && keys) return at({ value: file.root, place: rootOf(file) }, keys, from, ref)
+    const keys = parsePointer(url.hash)
+    if (isHere && keys) return at({ value: file.root, place: rootPlace(file) }, keys, from, ref)
     const inFile = anchorsOf(file)
     const resource = inFile.get(document)
     if (keys && resource) return at(resource, keys, from, ref)
     const anchor = inFile.get(url.href)
     if (anchor) return anchor
     const other = isHere || resource ? undefined : documents.of(new URL(document), from)
-    if (other && keys) return at({ value: other.root, place: rootOf(other) }, keys, from, ref)
+    if (other && keys) return at({ value: other.root, place: rootPlace(other) }, keys, from, ref)
     const elsewhere = other && anchorsOf(other).get(url.href)
     if (!elsewhere) throw new DocumentError(from, `$ref "${ref}" cannot be resolved: the anchor does not exist`)
     return elsewhere

@@ -64,7 +64,7 @@ function convert(value: unknown, at: Position, converting: Converting): Schema {
     converting.note(at.place, 'is null instead of a schema: any value is accepted')
     return {}
   }
-  if (!isObject(value)) throw new DocumentError(at.place, `a schema must be an object, not ${kindOf(value)}`)
+  if (!isObject(value)) throw new DocumentError(at.place, `a schema must be an object, not ${typeName(value)}`)
   if (at.depth > MAX_DEPTH) {
     converting.note(at.place, `is nested more than ${MAX_DEPTH} levels deep: any value is accepted`)
     return {}
@@ -82,11 +82,11 @@ function convert(value: unknown, at: Position, converting: Converting): Schema {
   return typeof siblings === 'boolean' ? reference : { ...reference, ...siblings }
 }
 
-const kindOf = (value: unknown) => (value === null ? 'null' : Array.isArray(value) ? 'an array' : `a ${typeof value}`)
+const typeName = (value: unknown) => (value === null ? 'null' : Array.isArray(value) ? 'an array' : `a ${typeof value}`)
 
 function convertRef(ref: unknown, { place, base, inPlace }: Position, { references, define, uses }: Converting) {
   const from = below(place, '$ref')
-  if (typeof ref !== 'string') throw new DocumentError(from, `$ref must be a string, not ${kindOf(ref)}`)
+  if (typeof ref !== 'string') throw new DocumentError(from, `$ref must be a string, not ${typeName(ref)}`)
   const name = define(references.target(ref, from, base))
   uses.all.add(name)
   if (inPlace) uses.inPlace.add(name)
@@ -106,14 +106,14 @@ function convertKeywords(schema: JsonSchema, at: Position, given: Converting): S
   addDiscriminator(schema, result)
   if (converting.version === '3.0') convertExclusive(schema, result)
   dropUnfit(result)
-  const types = typesOf(result)
+  const types = readTypes(result)
   // Some model vendors refuse arrays without `items`.
   if (types.includes('array') && result['items'] === undefined && !result['prefixItems']) result['items'] = {}
   if (converting.version !== '3.0' || schema['nullable'] !== true) return result
   return addNull(result)
 }
 
-const typesOf = ({ type }: Readonly<Record<string, unknown>>): string[] =>
+const readTypes = ({ type }: Readonly<Record<string, unknown>>): string[] =>
   (type === undefined ? [] : [type].flat()) as string[]
 
 /** Converts `format: binary` and `byte` to base64 in JSON. */
@@ -160,9 +160,9 @@ function convertExclusive(schema: JsonSchema, result: Record<string, unknown>): 
 
 /** Drops values that do not fit the type, which would be reported as contradictions of the tool. */
 function dropUnfit(result: Record<string, unknown>): void {
-  const types = typesOf(result)
+  const types = readTypes(result)
   const { enum: values } = result
-  const fits = (value: unknown) => hasType(value, types) && (!Array.isArray(values) || isAmong(value, values))
+  const fits = (value: unknown) => hasType(value, types) && (!Array.isArray(values) || includesValue(value, values))
   if ('default' in result && !fits(result['default'])) delete result['default']
   if (!Array.isArray(result['examples'])) return
   const examples = result['examples'].filter(fits)
@@ -170,7 +170,7 @@ function dropUnfit(result: Record<string, unknown>): void {
   else delete result['examples']
 }
 
-const isAmong = (value: unknown, values: readonly unknown[]) =>
+const includesValue = (value: unknown, values: readonly unknown[]) =>
   values.some(one => one === value || (typeof one === 'object' && JSON.stringify(one) === JSON.stringify(value)))
 
 function addNull(schema: Record<string, unknown>): JsonSchema {
@@ -178,7 +178,7 @@ function addNull(schema: Record<string, unknown>): JsonSchema {
   if (type === undefined) return { anyOf: [schema, { type: 'null' }] }
   return {
     ...schema,
-    type: [...new Set([...typesOf(schema), 'null'])],
+    type: [...new Set([...readTypes(schema), 'null'])],
     ...(Array.isArray(values) && !values.includes(null) && { enum: [...values, null] }),
   }
 }
@@ -223,7 +223,7 @@ const drop = (at: Position, { note }: Converting, text: string) => {
 }
 
 const text: Keyword = (value, at, converting) =>
-  typeof value === 'string' ? value : drop(at, converting, `must be a string, not ${kindOf(value)}: ignored`)
+  typeof value === 'string' ? value : drop(at, converting, `must be a string, not ${typeName(value)}: ignored`)
 
 /** Cleans a text that models read. */
 const shownText: Keyword = (value, at, converting) => {
@@ -239,7 +239,7 @@ const flag: Keyword = (value, at, converting) => {
 const numeric: Keyword = (value, at, converting) =>
   typeof value === 'number' && Number.isFinite(value)
     ? value
-    : drop(at, converting, `must be a number, not ${kindOf(value)}: ignored`)
+    : drop(at, converting, `must be a number, not ${typeName(value)}: ignored`)
 
 const exclusive: Keyword = (value, at, converting) =>
   typeof value === 'boolean' && converting.version === '3.0' ? undefined : numeric(value, at, converting)
@@ -291,7 +291,7 @@ const schemas =
 const named =
   (keeps: (name: string, converting: Converting) => boolean): Keyword =>
   (value, at, converting) => {
-    if (!isObject(value)) return drop(at, converting, `must be an object, not ${kindOf(value)}: ignored`)
+    if (!isObject(value)) return drop(at, converting, `must be an object, not ${typeName(value)}: ignored`)
     const entries = Object.entries(value).filter(([name]) => keeps(name, converting))
     return Object.fromEntries(
       entries.map(([name, one]) => [name, convert(one, into(at, false, name), { ...converting, omitted: NONE })]),

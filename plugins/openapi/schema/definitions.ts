@@ -1,7 +1,7 @@
 // The schemas that `$ref`s lead to: converted once each, and shared by the tools that need them.
 import { createHash } from 'node:crypto'
 import type { JsonSchema } from '../../../core/index.ts'
-import { type Place, pathOf, pointerOf } from '../document/place.ts'
+import { type Place, placePath, toPointer } from '../document/place.ts'
 import type { Found } from '../document/references.ts'
 import { type Conversion, convertSchema, type Uses } from './convert.ts'
 
@@ -31,10 +31,10 @@ export function createDefinitions(settings: Omit<Conversion, 'define'>) {
   const conversion: Conversion = {
     ...settings,
     define(target) {
-      const key = `${target.place.file.url.href}${pointerOf(target.place)}`
+      const key = `${target.place.file.url.href}${toPointer(target.place)}`
       const known = names.get(key)
       if (known !== undefined) return known
-      const name = nameFor(key, target.place, definitions)
+      const name = createName(key, target.place, definitions)
       names.set(key, name)
       definitions.set(name, { target, uses: createUses() })
       return name
@@ -49,7 +49,7 @@ export function createDefinitions(settings: Omit<Conversion, 'define'>) {
   }
 
   /** Replaces definitions that refer to themselves without end, such as `A: { allOf: [A] }`. */
-  function breakCircles(name: string, way: readonly string[]): void {
+  function breakCycles(name: string, way: readonly string[]): void {
     if (converted.has(name)) return
     const definition = definitionOf(name)
     if (way.includes(name)) {
@@ -58,7 +58,7 @@ export function createDefinitions(settings: Omit<Conversion, 'define'>) {
       definition.uses.all.clear()
       definition.uses.inPlace.clear()
     }
-    for (const next of [...definition.uses.inPlace]) breakCircles(next, [...way, name])
+    for (const next of [...definition.uses.inPlace]) breakCycles(next, [...way, name])
     converted.add(name)
   }
 
@@ -77,7 +77,7 @@ export function createDefinitions(settings: Omit<Conversion, 'define'>) {
       while (waiting.size > 0) {
         const next = new Set<string>()
         for (const name of waiting) {
-          breakCircles(name, [])
+          breakCycles(name, [])
           const { schema, uses } = definitionOf(name)
           reached.set(name, { name, schema, distance, refersTo: uses.all })
         }
@@ -91,14 +91,14 @@ export function createDefinitions(settings: Omit<Conversion, 'define'>) {
   }
 }
 
-const hashOf = (key: string) => createHash('sha256').update(key).digest('hex').slice(0, 6)
+const hashKey = (key: string) => createHash('sha256').update(key).digest('hex').slice(0, 6)
 
 /** Returns `Pet` for `#/components/schemas/Pet`, otherwise the last keys. Independent of the selected operations. */
-function nameFor(key: string, place: Place, taken: ReadonlyMap<string, unknown>): string {
-  const keys = pathOf(place)
+function createName(key: string, place: Place, taken: ReadonlyMap<string, unknown>): string {
+  const keys = placePath(place)
   const [, kind, last = ''] = keys.map(String)
   const isNamed = keys.length === 3 && kind === 'schemas'
   const plain = (isNamed ? last : keys.slice(-3).join('_')) || 'document'
   const name = plain.replaceAll(/[^\w.-]/g, '_')
-  return (isNamed && name === plain) || !taken.has(name) ? name : `${name}_${hashOf(key)}`
+  return (isNamed && name === plain) || !taken.has(name) ? name : `${name}_${hashKey(key)}`
 }

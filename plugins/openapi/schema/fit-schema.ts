@@ -15,7 +15,7 @@ const INLINE = '(deeper parts)'
 
 const sizes = new WeakMap<object, number>()
 
-function sizeOf(schema: JsonSchema | boolean): number {
+function byteSize(schema: JsonSchema | boolean): number {
   if (typeof schema === 'boolean') return 5
   const size = sizes.get(schema) ?? Buffer.byteLength(JSON.stringify(schema))
   sizes.set(schema, size)
@@ -32,23 +32,23 @@ const DEFS = Buffer.byteLength(',"$defs":{}') - 1
  * then without deeper parts of the rest. Undefined if the schema is still too large.
  */
 export function fitSchema(root: JsonSchema, reached: readonly Reached[], limit: number): FittedSchema | undefined {
-  const whole = sized(root, reached, new Set())
+  const whole = measure(root, reached, new Set())
   if (whole.bytes <= limit) return { ...whole, simplified: [] }
   const change = (edit: Edit) => ({
     root: edited(root, edit) as JsonSchema,
     definitions: reached.map(one => ({ ...one, schema: edited(one.schema, edit) as JsonSchema | boolean })),
   })
   const bare = change(withoutExamples)
-  const small = sized(bare.root, bare.definitions, new Set())
+  const small = measure(bare.root, bare.definitions, new Set())
   if (small.bytes <= limit) return { ...small, simplified: [] }
-  const loose = change(loosened)
+  const loose = change(loosen)
   const deepestFirst = [...loose.definitions].sort(
-    (one, other) => other.distance - one.distance || sizeOf(other.schema) - sizeOf(one.schema),
+    (one, other) => other.distance - one.distance || byteSize(other.schema) - byteSize(one.schema),
   )
   const simplify = (count: number) => {
     const names = new Set(deepestFirst.slice(0, count).map(({ name }) => name))
-    const fitted = sized(loose.root, loose.definitions, names)
-    return { ...fitted, simplified: kept(fitted.schema, names) }
+    const fitted = measure(loose.root, loose.definitions, names)
+    return { ...fitted, simplified: keepDefinitions(fitted.schema, names) }
   }
   let [tooFew, enough] = [0, deepestFirst.length]
   const fewest = simplify(enough)
@@ -64,8 +64,8 @@ export function fitSchema(root: JsonSchema, reached: readonly Reached[], limit: 
 /** Cuts the schema itself, after its definitions. */
 function fitInline(root: JsonSchema, { schema: { $defs }, simplified }: FittedSchema, limit: number) {
   for (let depth = MAX_INLINE; depth >= 0; depth--) {
-    const schema = depth === 0 ? typesOnly(root) : (cut(root, depth) as JsonSchema)
-    const needed = [...refsIn(schema)].map(name => [name, Object(ANYTHING)] as const)
+    const schema = depth === 0 ? keepTypes(root) : (cut(root, depth) as JsonSchema)
+    const needed = [...listRefs(schema)].map(name => [name, Object(ANYTHING)] as const)
     const whole = needed.length > 0 && $defs ? { ...schema, $defs: Object.fromEntries(needed) } : schema
     const bytes = Buffer.byteLength(JSON.stringify(whole))
     if (bytes <= limit) return { schema: whole, bytes, simplified: [...simplified, INLINE] }
@@ -75,22 +75,22 @@ function fitInline(root: JsonSchema, { schema: { $defs }, simplified }: FittedSc
 
 const MAX_INLINE = 12
 
-const kept = ({ $defs }: JsonSchema, names: ReadonlySet<string>) =>
+const keepDefinitions = ({ $defs }: JsonSchema, names: ReadonlySet<string>) =>
   Object.keys(isObject($defs) ? $defs : {}).filter(name => names.has(name))
 
 /** Returns the schema with the definitions that it still reaches, and its size in bytes. */
-function sized(root: JsonSchema, reached: readonly Reached[], simplified: ReadonlySet<string>) {
+function measure(root: JsonSchema, reached: readonly Reached[], simplified: ReadonlySet<string>) {
   const byName = new Map(reached.map(one => [one.name, one]))
   const $defs: Record<string, JsonSchema | boolean> = {}
-  let bytes = sizeOf(root)
-  const waiting = refsIn(root)
+  let bytes = byteSize(root)
+  const waiting = listRefs(root)
   for (const name of waiting) {
     const definition = byName.get(name)
     if (!definition) continue
     const isSimple = simplified.has(name)
     const schema = isSimple ? ANYTHING : definition.schema
     $defs[name] = schema
-    bytes += sizeOf(schema) + Buffer.byteLength(name) + KEY
+    bytes += byteSize(schema) + Buffer.byteLength(name) + KEY
     if (!isSimple) for (const next of definition.refersTo) waiting.add(next)
   }
   if (Object.keys($defs).length === 0) return { schema: root, bytes }
@@ -99,7 +99,7 @@ function sized(root: JsonSchema, reached: readonly Reached[], simplified: Readon
 
 const refCache = new WeakMap<object, ReadonlySet<string>>()
 
-function refsIn(root: JsonSchema): Set<string> {
+function listRefs(root: JsonSchema): Set<string> {
   const known = refCache.get(root)
   if (known) return new Set(known)
   const names = new Set<string>()
@@ -123,7 +123,7 @@ const withoutExamples: Edit = (key, value) => (key === 'examples' && Array.isArr
 const STRICT = new Set(['not', 'if', 'then', 'else', 'unevaluatedItems', 'unevaluatedProperties', 'maxContains'])
 
 /** Drops keywords that would reject values if a part accepts any value. */
-const loosened: Edit = (key, value) => {
+const loosen: Edit = (key, value) => {
   if (key === 'oneOf' && Array.isArray(value)) return [['anyOf', value]]
   return STRICT.has(key) ? [] : withoutExamples(key, value)
 }
@@ -158,11 +158,11 @@ function cut(schema: unknown, depth: number): unknown {
     const { type, description = ANYTHING.description } = schema
     return { ...(type !== undefined && { type }), description, ...([type].flat().includes('array') && { items: {} }) }
   }
-  return Object.fromEntries(Object.entries(schema).map(([key, value]) => [key, cutKeyword(key, value, depth)]))
+  return Object.fromEntries(Object.entries(schema).map(([key, value]) => [key, truncateKeyword(key, value, depth)]))
 }
 
 /** Returns the properties with their types, without descriptions. */
-function typesOnly(root: JsonSchema): JsonSchema {
+function keepTypes(root: JsonSchema): JsonSchema {
   const { properties } = root
   if (!isObject(properties)) return root
   const bare = Object.entries(properties).map(([name, one]) => {
@@ -172,7 +172,7 @@ function typesOnly(root: JsonSchema): JsonSchema {
   return { ...root, properties: Object.fromEntries(bare) }
 }
 
-function cutKeyword(key: string, value: unknown, depth: number): unknown {
+function truncateKeyword(key: string, value: unknown, depth: number): unknown {
   if (key === 'properties' && isObject(value)) {
     return Object.fromEntries(Object.entries(value).map(([name, one]) => [name, cut(one, depth - 1)]))
   }
