@@ -52,3 +52,20 @@ export const Facts = ({ list }: { readonly list: readonly Fact[] }) => (
     ))}
   </dl>
 )
+
+/** Withheld items, each with the reason. */
+export const WithheldItems = ({
+  items,
+}: {
+  readonly items: ReadonlyArray<readonly [item: string, reason: string]>
+}) => (
+  <ul class="rows">
+    {items.map(([item, reason]) => (
+      <li key={item}>
+        <span class="grow wrap">
+          <Code value={item} /> <Text value={reason} />
+        </span>
+      </li>
+    ))}
+  </ul>
+)

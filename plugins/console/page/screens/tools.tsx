@@ -20,7 +20,7 @@ import { CodeBlock, Commands } from '../parts/copy.tsx'
 import { List } from '../parts/list.tsx'
 import { Loaded } from '../parts/states.tsx'
 import type { Column } from '../parts/table.tsx'
-import { Code, Facts, Text } from '../parts/text.tsx'
+import { Code, Facts, Text, WithheldItems } from '../parts/text.tsx'
 
 interface Row extends SurfaceItem {
   readonly figures: ToolFigures | undefined
@@ -259,15 +259,7 @@ export default function ToolsScreen() {
           {data.withheld.length > 0 && (
             <section class="card">
               <h2>Withheld from clients</h2>
-              <ul class="rows">
-                {data.withheld.map(([item, reason]) => (
-                  <li key={item}>
-                    <span class="grow wrap">
-                      <Code value={item} /> <Text value={reason} />
-                    </span>
-                  </li>
-                ))}
-              </ul>
+              <WithheldItems items={data.withheld} />
             </section>
           )}
           {data.lock.changes.length > 0 && (

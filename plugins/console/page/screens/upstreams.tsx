@@ -9,7 +9,7 @@ import { Commands } from '../parts/copy.tsx'
 import { List } from '../parts/list.tsx'
 import { Loaded, Scope } from '../parts/states.tsx'
 import type { Column } from '../parts/table.tsx'
-import { Code, Facts, Text } from '../parts/text.tsx'
+import { Code, Facts, Text, WithheldItems } from '../parts/text.tsx'
 
 const STATES: Readonly<Record<UpstreamRow['state'], readonly [Tone, string]>> = {
   up: ['good', 'Up'],
@@ -91,15 +91,7 @@ const Details = ({ row }: { readonly row: UpstreamRow }) => (
     {row.withheldCount > 0 && (
       <section class="stack">
         <h3>Withheld</h3>
-        <ul class="rows">
-          {row.withheld.map(([item, reason]) => (
-            <li key={item}>
-              <span class="grow wrap">
-                <Code value={item} /> <Text value={reason} />
-              </span>
-            </li>
-          ))}
-        </ul>
+        <WithheldItems items={row.withheld} />
         {row.withheldCount > row.withheld.length && (
           <p class="small muted">{count(row.withheldCount - row.withheld.length)} more are not listed.</p>
         )}
