@@ -9,7 +9,7 @@ import { errorText, type Path } from '../core/http/errors.ts'
 import { isConfiguredPlugin } from '../core/kernel/define-plugin.ts'
 import { isObject } from '../core/plugin.ts'
 import { isTls, RELOADABLE, RELOADABLE_OF_ROUTES } from '../core/reload.ts'
-import { userOf } from '../plugins/console/access.ts'
+import { toUser } from '../plugins/console/access.ts'
 import type { ConfigKey, LastReload, LockChange, LockState, SurfaceItem } from '../plugins/console/api.ts'
 import type { ConsoleProgram } from '../plugins/console/program.ts'
 import { type CommandContext, selfCommand } from './context.ts'
@@ -271,7 +271,7 @@ export function createOperatorLink(context: CommandContext, lock?: string): Oper
       const { token, roles, scopes } = caller
       const isUser = token === undefined && (roles ?? scopes) !== undefined
       const item = kind === undefined || name === undefined ? {} : { [OPTION_OF[kind]]: name }
-      return explainAccess(host, { route: path, ...item }, isUser ? { user: userOf(caller) } : { token })
+      return explainAccess(host, { route: path, ...item }, isUser ? { user: toUser(caller) } : { token })
     },
     async readConfig() {
       if (!served) return { keys: {} }

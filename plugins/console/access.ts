@@ -47,11 +47,11 @@ const isNames = (value: unknown): value is readonly string[] =>
   value.length <= MAX_NAMES &&
   value.every(name => typeof name === 'string' && name.length <= 256)
 
-export function callerIn(value: unknown): Caller {
+export function readCaller(value: unknown): Caller {
   if (!isObject(value)) throw new ApiFailure(400, 'bad_request', 'A caller must be an object.')
   const { label, roles, scopes, token } = value
-  const isText = (text: unknown, most: number) =>
-    text === undefined || (typeof text === 'string' && text.length > 0 && text.length <= most)
+  const isText = (text: unknown, max: number) =>
+    text === undefined || (typeof text === 'string' && text.length > 0 && text.length <= max)
   const isValid =
     isText(label, 256) &&
     isText(token, MAX_TOKEN) &&
@@ -62,22 +62,22 @@ export function callerIn(value: unknown): Caller {
 }
 
 /** Names of scopes and roles in the access rules of the config. */
-function namesIn(value: unknown, found: Record<'scopes' | 'roles', Set<string>>, depth = 0): void {
+function collectNames(value: unknown, found: Record<'scopes' | 'roles', Set<string>>, depth = 0): void {
   if (depth > 8 || typeof value !== 'object' || value === null) return
   for (const [key, part] of Object.entries(value)) {
     const into = /^scopes?$/.test(key) ? found.scopes : /^roles?$/.test(key) ? found.roles : undefined
     const names = into ? [part].flat().filter(name => typeof name === 'string') : []
     for (const name of names) into?.add(name)
-    if (names.length === 0) namesIn(part, found, depth + 1)
+    if (names.length === 0) collectNames(part, found, depth + 1)
   }
 }
 
 /** The callers of the config: anonymous, any user, and one for each scope and role. */
-function usualCallers({ config }: Operator, inspected: InspectedRoute): Caller[] {
+function defaultCallers({ config }: Operator, inspected: InspectedRoute): Caller[] {
   const found = { scopes: new Set<string>(), roles: new Set<string>() }
-  namesIn(inspected.route.authorize, found)
+  collectNames(inspected.route.authorize, found)
   const { plugins } = config as { readonly plugins?: Readonly<Record<string, unknown>> }
-  namesIn(plugins?.['tool-policy'], found)
+  collectNames(plugins?.['tool-policy'], found)
   const all: Caller[] = [
     { label: 'anonymous' },
     { label: 'any user', scopes: [], roles: [] },
@@ -88,7 +88,7 @@ function usualCallers({ config }: Operator, inspected: InspectedRoute): Caller[]
 }
 
 /** An example user with the roles and scopes of a caller. */
-export const userOf = ({ scopes = [], roles = [] }: Caller): User => ({ subject: 'example', scopes, roles, claims: {} })
+export const toUser = ({ scopes = [], roles = [] }: Caller): User => ({ subject: 'example', scopes, roles, claims: {} })
 
 /** The refusal for an error that a plugin threw. */
 const failure = (error: unknown) => ({
@@ -104,7 +104,7 @@ interface AuthenticatedCaller {
 
 async function authenticate(inspected: InspectedRoute, caller: Caller): Promise<AuthenticatedCaller> {
   const { token, scopes, roles } = caller
-  if (token === undefined) return { user: scopes || roles ? userOf(caller) : undefined }
+  if (token === undefined) return { user: scopes || roles ? toUser(caller) : undefined }
   if (inspected.authenticators.length === 0) {
     return { user: undefined, token: 'Ignored: no plugin of this route authenticates callers.' }
   }
@@ -126,7 +126,7 @@ function readCell(inspected: InspectedRoute, item: CatalogItem, user: User | und
   return { state: unlisted ? 'unlisted' : 'allowed' }
 }
 
-function cellOf(inspected: InspectedRoute, item: CatalogItem, user: User | undefined): AccessCell {
+function toCell(inspected: InspectedRoute, item: CatalogItem, user: User | undefined): AccessCell {
   try {
     return readCell(inspected, item, user)
   } catch (error) {
@@ -134,7 +134,7 @@ function cellOf(inspected: InspectedRoute, item: CatalogItem, user: User | undef
   }
 }
 
-function refusalOf(inspected: InspectedRoute, user: User | undefined): AccessRow['refused'] {
+function findRefusal(inspected: InspectedRoute, user: User | undefined): AccessRow['refused'] {
   try {
     const denial = inspected.authorize(user)
     return denial && { status: inspected.refusal(denial, user).status, reason: denial.reason }
@@ -145,7 +145,7 @@ function refusalOf(inspected: InspectedRoute, user: User | undefined): AccessRow
 
 async function rowOf(inspected: InspectedRoute, caller: Caller): Promise<AccessRow> {
   const { user, token, refused: refusedToken } = await authenticate(inspected, caller)
-  const refused = refusedToken ?? refusalOf(inspected, user)
+  const refused = refusedToken ?? findRefusal(inspected, user)
   const { token: _, ...known } = caller
   const label = known.label ?? (caller.token === undefined ? 'anonymous' : 'token')
   return {
@@ -156,7 +156,7 @@ async function rowOf(inspected: InspectedRoute, caller: Caller): Promise<AccessR
     cells: inspected.items.map(item =>
       refused
         ? { state: refused.status === 500 ? 'error' : 'denied', reason: refused.reason }
-        : cellOf(inspected, item, user),
+        : toCell(inspected, item, user),
     ),
   }
 }
@@ -166,7 +166,7 @@ export async function readAccess(operator: Operator, path: unknown, callers: unk
   if (callers !== undefined && (!Array.isArray(callers) || callers.length > MAX_CALLERS)) {
     throw new ApiFailure(400, 'bad_request', `\`callers\` must be a list of at most ${MAX_CALLERS} callers.`)
   }
-  const asked = callers === undefined ? usualCallers(operator, inspected) : callers.map(callerIn)
+  const asked = callers === undefined ? defaultCallers(operator, inspected) : callers.map(readCaller)
   const hasHook = 'configureSession' in operator.config
   return {
     path: path as string,

@@ -156,10 +156,10 @@ export interface Overview {
   readonly checks: readonly Check[]
   readonly warnings: readonly Warning[]
   /** Figures of the last 60 seconds. */
-  readonly now: Figures
+  readonly now: CallStats
   /** One value per second, oldest first, at most 300. The last second is complete. */
   readonly history: readonly Second[]
-  readonly topTools: readonly ToolFigures[]
+  readonly topTools: readonly ToolStats[]
   readonly inFlight: number
   readonly sessions: number
   readonly streams: number
@@ -194,7 +194,7 @@ export interface Warning {
   readonly lastAt: number
 }
 
-export interface Figures {
+export interface CallStats {
   readonly callsPerSecond: number
   /** Shares of all calls, from 0 to 1. `errors` includes tool errors. */
   readonly errors: number
@@ -215,7 +215,7 @@ export interface Second {
 }
 
 /** Since the console started. Evicted items start again at 0. */
-export interface ToolFigures {
+export interface ToolStats {
   readonly route: string
   readonly kind: ItemKind
   readonly name: string
@@ -284,7 +284,7 @@ export interface Surface {
   /** Withheld items of upstream servers on this node, with the reasons. At most 100 for each server. */
   readonly withheld: ReadonlyArray<readonly [string, string]>
   readonly lock: LockState
-  readonly figures: readonly ToolFigures[]
+  readonly figures: readonly ToolStats[]
   readonly commands: readonly Command[]
 }
 
@@ -743,7 +743,7 @@ export type ConsoleEvent =
       readonly nodeStates?: readonly NodeState[]
       readonly at: number
       readonly second: Second
-      readonly now: Figures
+      readonly now: CallStats
       readonly inFlight: number
       readonly sessions: number
       readonly ready: boolean

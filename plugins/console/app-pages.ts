@@ -22,8 +22,8 @@ function readOrigins(csp: Readonly<Record<string, unknown>>) {
   const allowed = new Set<string>()
   const refused = new Set<string>()
   const originsIn = (key: string): string => {
-    const given: unknown = csp[key]
-    const list = Array.isArray(given) ? given.slice(0, MAX_ORIGINS).filter(one => typeof one === 'string') : []
+    const value: unknown = csp[key]
+    const list = Array.isArray(value) ? value.slice(0, MAX_ORIGINS).filter(one => typeof one === 'string') : []
     const isValid = (origin: string) => origin.length <= MAX_ORIGIN_LENGTH && ORIGIN.test(origin)
     for (const origin of list) (isValid(origin) ? allowed : refused).add(origin.slice(0, MAX_ORIGIN_LENGTH))
     return list.filter(isValid).join(' ')
@@ -41,7 +41,7 @@ function readOrigins(csp: Readonly<Record<string, unknown>>) {
 type Origins = ReturnType<typeof readOrigins>
 
 /** Never contains `'self'`, the origin of the console. */
-const policyOf = ({ resources, connect, frames, base }: Origins): string =>
+const createPolicy = ({ resources, connect, frames, base }: Origins): string =>
   [
     'sandbox allow-scripts',
     "default-src 'none'",
@@ -58,18 +58,18 @@ const policyOf = ({ resources, connect, frames, base }: Origins): string =>
   ].join('; ')
 
 /** The value of `Connection-Allowlist` (Chromium 152 and later), which also blocks WebRTC and connections of blocked navigations. */
-const allowlistOf = ({ allowed }: Origins): string =>
+const createAllowlist = ({ allowed }: Origins): string =>
   // Chromium compares the URL of a WebSocket as https.
   `(${allowed.map(origin => `"${origin.replace(/^wss/i, 'https')}"`).join(' ')})`
 
-interface KeptPage {
+interface StoredPage {
   readonly html: Buffer
   readonly policy: string
   readonly allowlist: string
 }
 
 export function createAppPages({ clock }: Pick<InternalHost, 'clock'>) {
-  const pages = new Map<string, KeptPage>()
+  const pages = new Map<string, StoredPage>()
   return {
     /** Keeps the page for one request, within its time limit and the session. */
     keep(html: Buffer, csp: Readonly<Record<string, unknown>>, session: OperatorSession): AppPage {
@@ -78,7 +78,7 @@ export function createAppPages({ clock }: Pick<InternalHost, 'clock'>) {
       const remove = () => void pages.delete(path)
       const [oldest] = pages.keys()
       if (pages.size >= MAX_PAGES && oldest !== undefined) pages.delete(oldest)
-      pages.set(path, { html, policy: policyOf(origins), allowlist: allowlistOf(origins) })
+      pages.set(path, { html, policy: createPolicy(origins), allowlist: createAllowlist(origins) })
       const forget = session.onEnd(remove)
       clock.setTimeout(() => [remove(), forget()], TTL).unref()
       return { path, allowed: origins.allowed, refused: origins.refused }

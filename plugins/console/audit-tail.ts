@@ -58,8 +58,8 @@ function followChain(lines: AuditTail['lines']): AuditTail['chain'] {
 const PERSONAL = ['arguments', 'ip', 'session', 'subject', 'issuer']
 
 /** Rejects if the file cannot be read. */
-export async function readAuditTail(file: string, name: string, most: number, program: string): Promise<AuditTail> {
-  const lines = (await readEnd(file)).slice(-most).map(parse)
+export async function readAuditTail(file: string, name: string, max: number, program: string): Promise<AuditTail> {
+  const lines = (await readEnd(file)).slice(-max).map(parse)
   const commands = [{ label: 'Verify the whole file', command: `${program} audit verify ${name}` }]
   const shown = lines.map(line => Object.fromEntries(Object.entries(line).filter(([key]) => !PERSONAL.includes(key))))
   return { file: name, lines: shown, chain: followChain(lines), commands }

@@ -3,10 +3,10 @@ import type { ServerResponse } from 'node:http'
 import type { InternalHost } from '../../core/internal.ts'
 import { type EventStream, openEventStream } from '../../core/transport.ts'
 import type { CallRow, ConsoleEvent } from './api.ts'
-import { figuresOf, secondOf } from './figures.ts'
 import type { OperatorSession } from './login.ts'
 import type { NodeLive, Nodes, NodeTick } from './nodes.ts'
 import { type CallCollector, limitRows, type Records } from './records.ts'
+import { toSecond, toStats } from './stats.ts'
 
 const MAX_VIEWERS = 8
 /** Maximum records of one batch. */
@@ -32,34 +32,34 @@ export function createFeed({ host, records, nodes, readTick }: FeedParts) {
   let collector: CallCollector | undefined
   let stop: (() => void) | undefined
 
-  function sendTo(chosen: Iterable<EventStream>, { event, ...data }: ConsoleEvent) {
+  function sendEvent(targets: Iterable<EventStream>, { event, ...data }: ConsoleEvent) {
     // Viewers share one text.
     const text = JSON.stringify(data)
-    for (const viewer of chosen) viewer.event({ event, data: text })
+    for (const viewer of targets) viewer.event({ event, data: text })
   }
 
-  const viewersOf = (name: string) =>
-    [...viewers].flatMap(([viewer, only]) => (only === undefined || only === name ? viewer : []))
+  const findViewers = (name: string) =>
+    [...viewers].flatMap(([viewer, filter]) => (filter === undefined || filter === name ? viewer : []))
 
-  function sendCalls(name: string, calls: readonly CallRow[], left: number) {
-    if (calls.length > 0 || left > 0) sendTo(viewersOf(name), { event: 'calls', node: name, calls, skipped: left })
+  function sendCalls(name: string, calls: readonly CallRow[], skipped: number) {
+    if (calls.length > 0 || skipped > 0) sendEvent(findViewers(name), { event: 'calls', node: name, calls, skipped })
   }
 
   /** `name`: the selected node, or this node for the sum of all nodes. */
-  function sendTick(chosen: readonly EventStream[], name: string, summed: readonly NodeTick[]) {
-    if (summed.length === 0 || chosen.length === 0) return
+  function sendTick(targets: readonly EventStream[], name: string, summed: readonly NodeTick[]) {
+    if (summed.length === 0 || targets.length === 0) return
     const at = host.clock.now()
     const total = (of: (tick: NodeTick) => number) => summed.reduce((sum, tick) => sum + of(tick), 0)
-    sendTo(chosen, {
+    sendEvent(targets, {
       event: 'tick',
       node: name,
       ...(nodes.scope !== 'process' && { nodeStates: nodes.states() }),
       at,
-      second: secondOf(
+      second: toSecond(
         Math.floor(at / 1_000) - 1,
         summed.map(({ second }) => second),
       ),
-      now: figuresOf(summed.map(({ now }) => now)),
+      now: toStats(summed.map(({ now }) => now)),
       inFlight: total(({ inFlight }) => inFlight),
       sessions: total(({ sessions }) => sessions),
       ready: summed.every(({ ready }) => ready),
@@ -70,21 +70,21 @@ export function createFeed({ host, records, nodes, readTick }: FeedParts) {
     const { calls, skipped } = collector?.take() ?? { calls: [], skipped: 0 }
     const sent = limitRows(calls, MAX_BATCH)
     sendCalls(node, sent, skipped + calls.length - sent.length)
-    const own = await readTick()
+    const ownTick = await readTick()
     if (viewers.size === 0) return
     const now = host.clock.now()
     for (const [name, { at }] of ticks) if (now - at > TICK_TTL) ticks.delete(name)
-    const all = new Map([[node, own], ...[...ticks].map(([name, { tick: one }]) => [name, one] as const)])
-    for (const only of new Set(viewers.values())) {
-      const chosen = [...viewers].flatMap(([viewer, one]) => (one === only ? viewer : []))
-      const summed = only === undefined ? [...all.values()] : [all.get(only)].filter(one => one !== undefined)
-      sendTick(chosen, only ?? node, summed)
+    const all = new Map([[node, ownTick], ...[...ticks].map(([name, { tick: one }]) => [name, one] as const)])
+    for (const filter of new Set(viewers.values())) {
+      const targets = [...viewers].flatMap(([viewer, one]) => (one === filter ? viewer : []))
+      const summed = filter === undefined ? [...all.values()] : [all.get(filter)].filter(one => one !== undefined)
+      sendTick(targets, filter ?? node, summed)
     }
   }
 
-  function receiveLive({ name, calls, skipped: left, tick: one }: NodeLive) {
+  function receiveLive({ name, calls, skipped, tick: one }: NodeLive) {
     ticks.set(name, { at: host.clock.now(), tick: one })
-    sendCalls(name, calls, left)
+    sendCalls(name, calls, skipped)
   }
 
   function start() {
@@ -108,10 +108,10 @@ export function createFeed({ host, records, nodes, readTick }: FeedParts) {
 
   return {
     /** `only`: the node that the viewer selected. False if there are too many viewers. */
-    open(res: ServerResponse, session: OperatorSession, only?: string): boolean {
+    open(res: ServerResponse, session: OperatorSession, filter?: string): boolean {
       if (viewers.size >= MAX_VIEWERS) return false
       const viewer = openEventStream(res, { log: host.log })
-      viewers.set(viewer, only)
+      viewers.set(viewer, filter)
       stop ??= start()
       const forget = session.onEnd(() => end(viewer, 'The console session ended.'))
       const left = session.expiresAt - host.clock.now()
@@ -126,7 +126,7 @@ export function createFeed({ host, records, nodes, readTick }: FeedParts) {
       })
       return true
     },
-    send: (event: ConsoleEvent) => sendTo(viewers.keys(), event),
+    send: (event: ConsoleEvent) => sendEvent(viewers.keys(), event),
     end() {
       for (const viewer of [...viewers.keys()]) end(viewer, 'The host is shutting down.')
     },

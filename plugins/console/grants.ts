@@ -3,7 +3,7 @@ import type { Operator } from '../../core/internal.ts'
 import { plainText } from '../../core/transport.ts'
 import type { GrantSource, OperatorGrant } from '../families/credentials/index.ts'
 import type { GrantRow, Grants, OAuthClientRow } from './api.ts'
-import { groupBy } from './figures.ts'
+import { groupBy } from './stats.ts'
 
 const MAX_TEXT = 64
 const MAX_SCOPES = 20
@@ -14,18 +14,18 @@ const END = 20
 const shortId = (id: string) =>
   plainText(id.length > MAX_ID ? `${id.slice(0, MAX_ID - END)}…${id.slice(-END)}` : id, MAX_ID + 1)
 
-function clientOf({ client: { id, name } }: OperatorGrant): GrantRow['client'] {
+function toClient({ client: { id, name } }: OperatorGrant): GrantRow['client'] {
   return { id: shortId(id), ...(name !== undefined && { name: plainText(name, MAX_TEXT) }) }
 }
 
-function clientRow(grants: readonly OperatorGrant[], fixed: ReadonlySet<string>): OAuthClientRow[] {
+function toClientRow(grants: readonly OperatorGrant[], fixed: ReadonlySet<string>): OAuthClientRow[] {
   const [newest] = grants
   if (!newest) return []
   const { id, documentHost } = newest.client
   const from = fixed.has(id) ? 'config' : documentHost === undefined ? 'registration' : 'document'
   return [
     {
-      ...clientOf(newest),
+      ...toClient(newest),
       from,
       grants: grants.length,
       users: new Set(grants.map(({ subject }) => subject)).size,
@@ -39,9 +39,9 @@ async function readFrom(source: GrantSource, { pseudonymOf }: Pick<Operator, 'ps
   const { grants, isCut, fixed } = await source.newest()
   const issuer = source.issuer()
   return {
-    clients: groupBy(grants, ({ client }) => [client.id]).flatMap(group => clientRow(group, fixed)),
+    clients: groupBy(grants, ({ client }) => [client.id]).flatMap(group => toClientRow(group, fixed)),
     grants: grants.map(grant => ({
-      client: clientOf(grant),
+      client: toClient(grant),
       user: pseudonymOf({ issuer, subject: grant.subject }),
       scopes: grant.scopes.slice(0, MAX_SCOPES).map(scope => plainText(scope, MAX_TEXT)),
       createdAt: grant.since,

@@ -42,19 +42,19 @@ const isLoopbackName = (name: string) => isLoopback(name) || name === '[::1]'
 
 /** Undefined: the request can be authenticated. */
 export function createGuard({ host, isTls, allowedHosts }: GuardSettings) {
-  const others = new Set(allowedHosts.map(name => name.toLowerCase()))
-  const names = new Set([host.includes(':') ? `[${host}]` : host, ...others])
+  const otherHosts = new Set(allowedHosts.map(name => name.toLowerCase()))
+  const names = new Set([host.includes(':') ? `[${host}]` : host, ...otherHosts])
   const isLocal = isLoopback(host)
   const isAllowed = (name: string) => names.has(name) || (isLocal && isLoopbackName(name))
 
   return function check({ method = '', url = '', headers }: IncomingMessage): Refusal | undefined {
-    const named = headers.host === undefined ? undefined : parseHost(headers.host)
+    const requestedHost = headers.host === undefined ? undefined : parseHost(headers.host)
     // Prevents DNS rebinding.
-    if (!named || !isAllowed(named.name)) {
+    if (!requestedHost || !isAllowed(requestedHost.name)) {
       return refusal(403, 'forbidden', 'This host name is not allowed. Add it to plugins.console.allowedHosts.')
     }
     const { origin, 'sec-fetch-site': site } = headers
-    const schemes = isTls ? ['https'] : others.has(named.name) ? ['http', 'https'] : ['http']
+    const schemes = isTls ? ['https'] : otherHosts.has(requestedHost.name) ? ['http', 'https'] : ['http']
     const isOwn = schemes.some(scheme => origin === `${scheme}://${headers.host?.toLowerCase()}`)
     if (origin !== undefined && !isOwn) return refusal(403, 'forbidden', 'Requests of other origins are refused.')
     // A navigation from another site can only open the page itself: a session cookie is not sent with it.

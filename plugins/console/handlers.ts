@@ -8,13 +8,13 @@ import { grantSources } from '../families/credentials/index.ts'
 import { type OperatorAction, operatorActions } from '../families/operator-actions/index.ts'
 import { ENDING_WARNINGS, upstreamStatesOf } from '../families/upstream-calls/index.ts'
 import {
-  callerIn,
   commandFor,
   createHandles,
   inspectRoute,
   itemsOf,
   programOf,
   readAccess,
+  readCaller,
   withDetails,
 } from './access.ts'
 import {
@@ -42,11 +42,10 @@ import {
 import { createAppPages } from './app-pages.ts'
 import { readAuditTail } from './audit-tail.ts'
 import { createFeed } from './feed.ts'
-import { figuresOf } from './figures.ts'
 import { ownVersion } from './files.ts'
 import { readGrants } from './grants.ts'
 import type { OperatorSession } from './login.ts'
-import { maskedConfig } from './mask.ts'
+import { maskConfig } from './mask.ts'
 import {
   mergeCalls,
   mergeClients,
@@ -58,12 +57,13 @@ import {
   mergeUpstreams,
   type OverviewPart,
   type Parts,
-  valuesOf,
+  replyValues,
 } from './merge.ts'
-import { createNodes, type NodeReply, type NodeTick, peersOf } from './nodes.ts'
+import { createNodes, findPeers, type NodeReply, type NodeTick } from './nodes.ts'
 import { CAPACITY, type Records } from './records.ts'
 import { ApiFailure, type ApiHandler, type ApiRequest } from './server.ts'
 import { cancelTask, countSessions, endSession, readSessions, readTasks } from './sessions-and-tasks.ts'
+import { toStats } from './stats.ts'
 import { readApp, tryTool } from './try-tool.ts'
 
 interface HandlerParts {
@@ -91,27 +91,27 @@ const MAX_WITHHELD = 100
 /** Milliseconds for which the result of the readiness checks is cached: they can call other services. */
 const READINESS_TTL = 5_000
 
-const problemOf = ({ problem, restart }: LastReload): string =>
+const toProblem = ({ problem, restart }: LastReload): string =>
   problem ?? `These changes require a restart: ${restart.join(', ')}.`
 
-const appliedIn = ({ taken }: LastReload): string =>
+const appliedText = ({ taken }: LastReload): string =>
   taken.length > 0 ? `Reloaded: ${taken.join(', ')}.` : 'Reloaded: no changes.'
 
-const failureOf = (refusal: { readonly [Key in string]?: unknown }) =>
+const toFailure = (refusal: { readonly [Key in string]?: unknown }) =>
   new ApiFailure(Number(refusal['status']), String(refusal['error']), String(refusal['message']))
 
 const badRequest = (message: string) => new ApiFailure(400, 'bad_request', message)
 
-function numberIn(query: URLSearchParams, name: string, fallback: number, most: number): number {
+function readNumber(query: URLSearchParams, name: string, fallback: number, max: number): number {
   const text = query.get(name)
   if (text === null) return fallback
   const value = Number(text)
   if (!/^\d{1,6}$/.test(text) || value < 1) throw badRequest(`\`${name}\` must be a positive number.`)
-  return Math.min(value, most)
+  return Math.min(value, max)
 }
 
 /** Returns the reason or reasons of a log line as text. */
-function reasonIn({ reason, reasons, unmatched }: KeptWarning['fields']): string | undefined {
+function readReason({ reason, reasons, unmatched }: KeptWarning['fields']): string | undefined {
   if (typeof reason === 'string') return reason
   if (isObject(reasons))
     return Object.entries(reasons)
@@ -120,9 +120,9 @@ function reasonIn({ reason, reasons, unmatched }: KeptWarning['fields']): string
   return Array.isArray(unmatched) ? unmatched.join(', ') : undefined
 }
 
-function warningOf({ message, fields, count, firstAt, lastAt }: KeptWarning): Warning[] {
+function toWarning({ message, fields, count, firstAt, lastAt }: KeptWarning): Warning[] {
   const { code, fix, path, file, line, upstream } = fields
-  const reason = reasonIn(fields)
+  const reason = readReason(fields)
   if (typeof code !== 'string') return []
   return [
     {
@@ -156,10 +156,10 @@ export function createHandlers({ host, operator, records, isActive, readProgram 
 
   const nodes = createNodes({
     host,
-    peers: peersOf(host),
+    peers: findPeers(host),
     name: node,
     collect: records.collect,
-    failureOf,
+    failureOf: toFailure,
     readTick,
     answer: async (what, params) => {
       const read = Object.hasOwn(readers, what) ? readers[what] : undefined
@@ -241,7 +241,7 @@ export function createHandlers({ host, operator, records, isActive, readProgram 
     if (!last || last.ok) return []
     const { at, problem } = last
     const code = problem === undefined ? 'MH3102' : 'MH3101'
-    const reason = problemOf(last).slice(0, MAX_REASON)
+    const reason = toProblem(last).slice(0, MAX_REASON)
     return [
       {
         code,
@@ -259,7 +259,7 @@ export function createHandlers({ host, operator, records, isActive, readProgram 
     const isOver = ({ code, upstream = '' }: Warning) =>
       ENDING_WARNINGS.some(one => one === code && !current.get(upstream)?.includes(one))
     const help = (code: string) => `See \`${programOf(operator)} help ${code}\`.`
-    return [...reloadWarning(), ...(operator.warnings?.list() ?? []).flatMap(warningOf)]
+    return [...reloadWarning(), ...(operator.warnings?.list() ?? []).flatMap(toWarning)]
       .filter(warning => !isOver(warning))
       .map(warning => ({ ...warning, fix: warning.fix ?? help(warning.code) }))
   }
@@ -344,7 +344,7 @@ export function createHandlers({ host, operator, records, isActive, readProgram 
   async function explain({ body }: ApiRequest) {
     const { path, caller, kind, name } = body
     inspectRoute(operator, path)
-    const asked = callerIn(caller ?? {})
+    const asked = readCaller(caller ?? {})
     if (kind !== undefined && !isKind(kind)) throw badRequest('`kind` must be tools, resources or prompts.')
     if (name !== undefined && (typeof name !== 'string' || name.length > 1_024))
       throw badRequest('`name` must be a string.')
@@ -357,7 +357,7 @@ export function createHandlers({ host, operator, records, isActive, readProgram 
   }
 
   async function audit({ query }: ApiRequest) {
-    const lines = numberIn(query, 'lines', 100, 500)
+    const lines = readNumber(query, 'lines', 100, 500)
     const { plugins } = operator.config as { readonly plugins?: Readonly<Record<string, unknown>> }
     const options = plugins?.['audit']
     if (!isOn('audit') || !isObject(options)) {
@@ -388,7 +388,7 @@ export function createHandlers({ host, operator, records, isActive, readProgram 
     const { file, keys = {} } = (await program?.readConfig()) ?? {}
     return {
       ...(file !== undefined && { file }),
-      config: maskedConfig(operator),
+      config: maskConfig(operator),
       keys,
       reload: program?.lastReload() ?? null,
       commands: [{ label: 'Check the config', command: `${programOf(operator)} check` }],
@@ -402,7 +402,7 @@ export function createHandlers({ host, operator, records, isActive, readProgram 
   }
 
   function readNode(): Parts['node']['nodes'][number] {
-    const { callsPerSecond } = figuresOf([records.now()])
+    const { callsPerSecond } = toStats([records.now()])
     const sessions = countSessions(host)
     const { pid } = process
     return { name: node, machine: hostname(), pid, self: false, uptime: uptime(), callsPerSecond, sessions, version }
@@ -418,7 +418,7 @@ export function createHandlers({ host, operator, records, isActive, readProgram 
     const wanted = text.trim().toLowerCase()
     if (wanted === '') return { query: text, hits: [] }
     const has = (...texts: readonly (string | undefined)[]) => texts.some(one => one?.toLowerCase().includes(wanted))
-    const calls = valuesOf('find', await nodes.ask('find', { text: wanted })).flatMap(part => part.calls)
+    const calls = replyValues('find', await nodes.ask('find', { text: wanted })).flatMap(part => part.calls)
     const found: SearchHit[] = [
       ...operator.routes.flatMap(({ path }) => (has(path) ? { kind: 'route' as const, title: path, path } : [])),
       ...itemsOf(operator).flatMap(({ kind, name, title, path }) =>
@@ -445,7 +445,7 @@ export function createHandlers({ host, operator, records, isActive, readProgram 
   function targetIn({ path, token }: ApiRequest['body']) {
     if (!canTry) throw new ApiFailure(403, 'forbidden', 'Calls require `actions: true`, and a host without `http.tls`.')
     const inspected = inspectRoute(operator, path)
-    callerIn({ ...(token !== undefined && { token }) })
+    readCaller({ ...(token !== undefined && { token }) })
     if (typeof token === 'string' && !/^[\x21-\x7e]+$/.test(token)) throw badRequest('The token is invalid.')
     const publicHost = http.publicUrl === undefined ? undefined : new URL(http.publicUrl).host
     return { inspected, target: { url: operator.url, host: publicHost, version } }
@@ -545,8 +545,8 @@ export function createHandlers({ host, operator, records, isActive, readProgram 
       const target = `config of node ${node}`
       const reload = await program.reload()
       if (!reload) return { target, message: 'New workers read the config. The log contains the result.' }
-      if (reload.ok) return { target, message: appliedIn(reload) }
-      return { ok: false, target, message: `Reload failed. ${problemOf(reload)}` }
+      if (reload.ok) return { target, message: appliedText(reload) }
+      return { ok: false, target, message: `Reload failed. ${toProblem(reload)}` }
     }),
   }
 
@@ -567,7 +567,7 @@ export function createHandlers({ host, operator, records, isActive, readProgram 
     if (!isObject(refusal)) {
       throw new ApiFailure(503, 'unavailable', `Node ${at} does not respond. The action may have been executed.`)
     }
-    throw failureOf(refusal)
+    throw toFailure(refusal)
   }
 
   const confirmed =
@@ -653,7 +653,7 @@ export function createHandlers({ host, operator, records, isActive, readProgram 
     [`POST ${PATHS.access}`]: async ({ body }) => reply(await readAccess(operator, body['path'], body['callers'])),
     [`POST ${PATHS.explain}`]: explain,
     [`GET ${PATHS.calls}`]: request => {
-      const limit = numberIn(request.query, 'limit', 500, CAPACITY.records)
+      const limit = readNumber(request.query, 'limit', 500, CAPACITY.records)
       return gather('calls', request, found => mergeCalls(found, limit), { limit })
     },
     [`GET ${PATHS.denials}`]: request => gather('denials', request, found => mergeDenials(found, isSingleProcess)),
@@ -677,7 +677,7 @@ export function createHandlers({ host, operator, records, isActive, readProgram 
     [`GET ${PATHS.config}`]: async () => reply(await configView()),
     [`GET ${PATHS.nodes}`]: request =>
       gather('node', request, found => ({
-        nodes: valuesOf('node', found).flatMap(part => part.nodes.map(row => ({ ...row, self: row.name === node }))),
+        nodes: replyValues('node', found).flatMap(part => part.nodes.map(row => ({ ...row, self: row.name === node }))),
       })),
     [`GET ${PATHS.search}`]: async request => reply(await search(request)),
     [`GET ${PATHS.events}`]({ req, res, session, query }) {

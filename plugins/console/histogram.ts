@@ -10,7 +10,7 @@ export type Histogram = Uint32Array<ArrayBuffer>
 
 export const createHistogram = (): Histogram => new Uint32Array(BUCKETS)
 
-export const bucketOf = (milliseconds: number): number =>
+export const findBucket = (milliseconds: number): number =>
   milliseconds <= FIRST ? 0 : Math.min(BUCKETS - 1, Math.ceil(Math.log(milliseconds / FIRST) / LOG_GROWTH))
 
 /** Index and count of each bucket that is not empty: the form of histograms in messages between nodes. */
@@ -37,16 +37,16 @@ export function quantile(histograms: Iterable<Histogram>, share: number): number
     }
   }
   if (all === 0) return undefined
-  let left = share * all
+  let remaining = share * all
   const found = sums.findIndex(count => {
-    left -= count
-    return left <= 0
+    remaining -= count
+    return remaining <= 0
   })
   const index = found === -1 ? BUCKETS - 1 : found
   return Number((FIRST * GROWTH ** index).toPrecision(3))
 }
 
-export const quantilesOf = (histograms: readonly Histogram[]) => {
+export const toQuantiles = (histograms: readonly Histogram[]) => {
   const [p50, p99] = [quantile(histograms, 0.5), quantile(histograms, 0.99)]
   return { ...(p50 !== undefined && { p50 }), ...(p99 !== undefined && { p99 }) }
 }

@@ -16,7 +16,7 @@ const TOKEN_TTL = 10 * 60_000
 
 /** Maximum failed logins per window: of one address, and of all addresses. */
 export const MAX_FAILURES = 5
-const MAX_FAILURES_OF_ALL = 50
+const MAX_TOTAL_FAILURES = 50
 const WINDOW = 60_000
 
 export interface OperatorSession {
@@ -28,7 +28,7 @@ export interface OperatorSession {
   onEnd(task: () => void): () => void
 }
 
-interface KeptSession extends OperatorSession {
+interface StoredSession extends OperatorSession {
   usedAt: number
   readonly cookie: Buffer
   readonly ending: Set<() => void>
@@ -51,7 +51,7 @@ function createAttempts(now: () => number) {
         all = 0
         began = now()
       }
-      return all >= MAX_FAILURES_OF_ALL || (failures.get(address) ?? 0) >= MAX_FAILURES
+      return all >= MAX_TOTAL_FAILURES || (failures.get(address) ?? 0) >= MAX_FAILURES
     },
     note(address: string) {
       all++
@@ -72,10 +72,10 @@ type LoginResult =
 
 /** `token`: the configured token, valid for any number of logins. */
 export function createLogins(token: string | undefined, now: () => number) {
-  const wanted = token === undefined ? undefined : digest(token)
+  const expected = token === undefined ? undefined : digest(token)
   /** When each token expires. */
   const oneTime = new Map<string, number>()
-  const sessions = new Map<string, KeptSession>()
+  const sessions = new Map<string, StoredSession>()
   const attempts = createAttempts(now)
 
   function end(key: string) {
@@ -90,7 +90,7 @@ export function createLogins(token: string | undefined, now: () => number) {
     // Not chosen by the client, which prevents session fixation.
     const [cookie, secret] = [createSecret(), createSecret()]
     const ending = new Set<() => void>()
-    const session: KeptSession = {
+    const session: StoredSession = {
       via,
       ...(user !== undefined && { user }),
       expiresAt: now() + (user === undefined ? SESSION_TTL : ROLE_TTL),
@@ -123,7 +123,7 @@ export function createLogins(token: string | undefined, now: () => number) {
       oneTime.delete(key)
       if (now() < expiresAt) return { kind: 'accepted', ...open('one-time token') }
       // Behind a proxy, all clients have one address: failures of others must not lock the operator out.
-      if (wanted && timingSafeEqual(digest(given), wanted)) return { kind: 'accepted', ...open('token') }
+      if (expected && timingSafeEqual(digest(given), expected)) return { kind: 'accepted', ...open('token') }
       if (attempts.isBlocked(address)) return { kind: 'blocked' }
       attempts.note(address)
       return { kind: 'refused' }

@@ -13,22 +13,22 @@ import type {
   Sessions,
   TaskRow,
   Tasks,
-  ToolFigures,
+  ToolStats,
   UpstreamRow,
   Upstreams,
   Warning,
 } from './api.ts'
+import type { NodeReply } from './nodes.ts'
+import { CAPACITY, HISTORY } from './records.ts'
 import {
-  figuresOf,
   groupBy,
-  historyOf,
+  mergeHistory,
   type PackedHistory,
   type PackedItem,
   type PackedNow,
-  toolFiguresOf,
-} from './figures.ts'
-import type { NodeReply } from './nodes.ts'
-import { CAPACITY, HISTORY } from './records.ts'
+  toStats,
+  toToolStats,
+} from './stats.ts'
 
 /** The overview of one node, in a form that can be summed up. */
 export interface OverviewPart extends Omit<Overview, 'now' | 'history' | 'topTools'> {
@@ -62,10 +62,10 @@ const largest = (list: readonly number[]) => Math.max(...list)
 const smallest = (list: readonly number[]) => Math.min(...list)
 
 /** The rows of all nodes, each with the name of its node. */
-const rowsOf = <Value extends object, Row>(replies: readonly NodeReply[], of: (value: Value) => readonly Row[]) =>
+const replyRows = <Value extends object, Row>(replies: readonly NodeReply[], of: (value: Value) => readonly Row[]) =>
   replies.flatMap(({ name, value }) => of(value as Value).map(row => ({ name, row })))
 
-export const valuesOf = <What extends keyof Parts>(_what: What, replies: readonly NodeReply[]) =>
+export const replyValues = <What extends keyof Parts>(_what: What, replies: readonly NodeReply[]) =>
   replies.map(({ value }) => value as Parts[What])
 
 /** The names of the nodes of rows; nothing for a single process. */
@@ -73,7 +73,7 @@ const nodesIn = (rows: readonly { readonly name: string }[], isSingleProcess: bo
   isSingleProcess ? {} : { nodes: [...new Set(rows.map(({ name }) => name))] }
 
 function mergeChecks(replies: readonly NodeReply[], isSingleProcess: boolean): Check[] {
-  const rows = rowsOf(replies, ({ checks }: OverviewPart) => checks)
+  const rows = replyRows(replies, ({ checks }: OverviewPart) => checks)
   return groupBy(rows, ({ row }) => row.name).map(group => {
     const failed = group.filter(({ row }) => !row.ok)
     const reasons = failed.flatMap(({ name, row }) => {
@@ -101,10 +101,10 @@ export function mergeOverviews(
   isSingleProcess: boolean,
   isSum: boolean,
 ): Overview | undefined {
-  const parts = valuesOf('overview', replies)
+  const parts = replyValues('overview', replies)
   const [first] = parts
   if (!first) return undefined
-  const tools = toolFiguresOf(parts.flatMap(part => part.tools)).sort((one, other) => other.calls - one.calls)
+  const tools = toToolStats(parts.flatMap(part => part.tools)).sort((one, other) => other.calls - one.calls)
   return {
     version: first.version,
     nodeVersion: first.nodeVersion,
@@ -114,8 +114,8 @@ export function mergeOverviews(
     ready: parts.every(({ ready }) => ready),
     checks: mergeChecks(replies, isSingleProcess),
     warnings: mergeWarnings(parts.flatMap(({ warnings }) => warnings)),
-    now: figuresOf(parts.map(({ now }) => now)),
-    history: historyOf(
+    now: toStats(parts.map(({ now }) => now)),
+    history: mergeHistory(
       parts.map(({ history }) => history),
       HISTORY - 1,
     ),
@@ -128,11 +128,11 @@ export function mergeOverviews(
   }
 }
 
-export const mergeItems = (replies: readonly NodeReply[]): ToolFigures[] =>
-  toolFiguresOf(valuesOf('items', replies).flatMap(({ items }) => items))
+export const mergeItems = (replies: readonly NodeReply[]): ToolStats[] =>
+  toToolStats(replyValues('items', replies).flatMap(({ items }) => items))
 
 export function mergeCalls(replies: readonly NodeReply[], limit: number): Calls {
-  const parts = valuesOf('calls', replies)
+  const parts = replyValues('calls', replies)
   const calls = parts.flatMap(part => part.calls)
   return {
     // The calls of one node are in order.
@@ -143,7 +143,7 @@ export function mergeCalls(replies: readonly NodeReply[], limit: number): Calls 
 }
 
 export function mergeDenials(replies: readonly NodeReply[], isSingleProcess: boolean): Denials {
-  const rows = rowsOf(replies, ({ groups }: Denials) => groups)
+  const rows = replyRows(replies, ({ groups }: Denials) => groups)
   const groups = groupBy(rows, ({ row: { kind, refusedBy, route, method, item, client } }) => [
     kind,
     refusedBy,
@@ -166,13 +166,13 @@ export function mergeDenials(replies: readonly NodeReply[], isSingleProcess: boo
   const omitted = sum(groups.slice(MAX_ROWS.groups), ({ count }) => count)
   return {
     groups: groups.slice(0, MAX_ROWS.groups),
-    other: omitted + sum(valuesOf('denials', replies), ({ other }) => other),
+    other: omitted + sum(replyValues('denials', replies), ({ other }) => other),
   }
 }
 
 export function mergeClients(replies: readonly NodeReply[], isSingleProcess: boolean): Clients {
-  const parts = valuesOf('clients', replies)
-  const rows = rowsOf(replies, ({ clients }: Clients) => clients)
+  const parts = replyValues('clients', replies)
+  const rows = replyRows(replies, ({ clients }: Clients) => clients)
   const clients = groupBy(rows, ({ row: { name, version, revision, transport } }) => [
     name,
     version,
@@ -202,7 +202,7 @@ export function mergeClients(replies: readonly NodeReply[], isSingleProcess: boo
 }
 
 export function mergeUpstreams(replies: readonly NodeReply[]): Pick<Upstreams, 'servers' | 'total'> {
-  const rows = rowsOf(replies, ({ servers }: Parts['upstreams']) => servers)
+  const rows = replyRows(replies, ({ servers }: Parts['upstreams']) => servers)
     .map(({ name: node, row }) => ({ ...row, node }))
     .sort((one, other) => one.name.localeCompare(other.name) || one.node.localeCompare(other.node))
   return { servers: rows.slice(0, MAX_ROWS.upstreams), total: rows.length }
@@ -210,9 +210,9 @@ export function mergeUpstreams(replies: readonly NodeReply[]): Pick<Upstreams, '
 
 /** Several nodes can have a copy of one session. A session whose own node does not reply is shown at a node with a copy. */
 export function mergeSessions(replies: readonly NodeReply[]): Sessions {
-  const parts = valuesOf('sessions', replies)
+  const parts = replyValues('sessions', replies)
   const replied = new Set(replies.map(({ name }) => name))
-  const rows = rowsOf(replies, ({ sessions: own }: Sessions) => own)
+  const rows = replyRows(replies, ({ sessions: own }: Sessions) => own)
   const sessions = groupBy(rows, ({ row }) => row.handle)
     .map(copies => {
       const byUse = copies.sort((one, other) => other.row.lastUsedAt - one.row.lastUsedAt)
@@ -231,11 +231,11 @@ export function mergeSessions(replies: readonly NodeReply[]): Sessions {
 
 /** Nodes that share a store list the same tasks. */
 export function mergeTasks(replies: readonly NodeReply[], isSingleProcess: boolean): Tasks {
-  const parts = valuesOf('tasks', replies)
+  const parts = replyValues('tasks', replies)
   const [only] = parts
   if (only && parts.length === 1 && isSingleProcess) return only
   const groups = groupBy(
-    rowsOf(replies, ({ tasks }: Tasks) => tasks),
+    replyRows(replies, ({ tasks }: Tasks) => tasks),
     ({ row }) => row.handle,
   )
   const isShared = groups.some(group => group.length > 1)

@@ -4,8 +4,8 @@ import { hostname } from 'node:os'
 import type { InternalHost, Slots } from '../../core/internal.ts'
 import { isObject } from '../../core/plugin.ts'
 import type { CallRow, NodeState } from './api.ts'
-import type { PackedNow, PackedSecond } from './figures.ts'
 import { limitRows, type Records } from './records.ts'
+import type { PackedNow, PackedSecond } from './stats.ts'
 
 type Peers = Slots['peers']
 
@@ -80,7 +80,7 @@ const isBody = (body: unknown): body is Body =>
   typeof body['node'] === 'string' &&
   body['node'].length <= MAX_NAME
 
-const textIn = (value: unknown) => (typeof value === 'string' ? value.slice(0, MAX_NAME) : '')
+const readName = (value: unknown) => (typeof value === 'string' ? value.slice(0, MAX_NAME) : '')
 
 /** Shortens the longest lists of a reply until it fits. */
 function shorten(value: object): { readonly value: object; readonly isShortened: boolean } {
@@ -116,7 +116,7 @@ interface NodesParts {
 }
 
 /** Returns the peers of the route that reaches the most nodes. */
-export function peersOf({ routes, services }: InternalHost): Peers | undefined {
+export function findPeers({ routes, services }: InternalHost): Peers | undefined {
   const all = routes.map(route => services.slot('peers', route))
   return all.find(({ shared }) => shared === true) ?? all.find(({ shared }) => shared === 'host') ?? all[0]
 }
@@ -195,7 +195,7 @@ export function createNodes({ host: { clock, log }, peers, name, answer, failure
     if (!found && known.size >= MAX_NODES) forgetOld(() => true)
     if (found) noteSeen(found)
     else if (known.size < MAX_NODES) {
-      const node = { address: body.node, name: textIn(body['name']), machine: textIn(body['machine']) }
+      const node = { address: body.node, name: readName(body['name']), machine: readName(body['machine']) }
       known.set(body.node, { ...node, seenAt: clock.now(), isSilent: false, isShortened: false, isFailed: false })
       // After a restart, a node has another address.
       known.delete(lost.get(node.name) ?? '')
@@ -214,7 +214,7 @@ export function createNodes({ host: { clock, log }, peers, name, answer, failure
   async function reply({ node: to, id, what, params }: Body): Promise<void> {
     const respond = async () => {
       try {
-        return shorten(await answer(textIn(what), isObject(params) ? params : {}))
+        return shorten(await answer(readName(what), isObject(params) ? params : {}))
       } catch (error) {
         const refusal = isObject(error) && 'refusal' in error ? error.refusal : undefined
         if (!refusal) log.error({ code: 'MH3606', err: error }, 'A request of another console failed')
@@ -291,7 +291,7 @@ export function createNodes({ host: { clock, log }, peers, name, answer, failure
     if (body.type === 'here' && body['replied'] !== true) {
       void send(body.node, { type: 'here', replied: true, ...introduction })
     } else if (body.type === 'ask') void reply(body)
-    else if (body.type === 'reply') pending.get(textIn(body['id']))?.settle(body)
+    else if (body.type === 'reply') pending.get(readName(body['id']))?.settle(body)
     else if (body.type === 'watch') renewWatcher(body)
     else if (body.type === 'unwatch') watchers.delete(body.node)
     else if (body.type === 'live') receiveLive(body)

@@ -3,8 +3,8 @@ import { KeyedLru } from '../../core/internal.ts'
 import type { CallRecord } from '../../core/plugin.ts'
 import { isHandshakeRevision, plainText } from '../../core/transport.ts'
 import type { CallRow, ClientRow, Clients, DenialGroup, Denials, ItemKind, LegacyUse } from './api.ts'
-import type { PackedHistory, PackedItem, PackedNow, PackedSecond, PackedSum } from './figures.ts'
-import { bucketOf, createHistogram, type Histogram, packHistogram } from './histogram.ts'
+import { createHistogram, findBucket, type Histogram, packHistogram } from './histogram.ts'
+import type { PackedHistory, PackedItem, PackedNow, PackedSecond, PackedSum } from './stats.ts'
 import { RequestTimeline } from './timeline.ts'
 
 /** Records in the ring buffer, and their estimated bytes. */
@@ -313,7 +313,7 @@ export function createRecords(node: string, now: () => number, samplePathOf: (ro
       // Reads the clock once per call: each read takes a tenth of the time of this function.
       const at = now()
       const second = seconds.sum(at)
-      const bucket = bucketOf(record.milliseconds)
+      const bucket = findBucket(record.milliseconds)
       count(second, outcome, bucket)
       countItem(record, outcome, bucket, at)
       countClient(record, at)

@@ -1,14 +1,14 @@
 // Screen 1: is the host healthy, how busy is it, and what needs attention.
 import { Link } from 'wouter-preact'
 import {
+  type CallStats,
   type Check,
-  type Figures,
   type NodeRow,
   type Nodes,
   type Overview,
   PATHS,
   type Reply,
-  type ToolFigures,
+  type ToolStats,
   type Warning,
 } from '../../api.ts'
 import { lastTick, seconds } from '../data/live.ts'
@@ -48,7 +48,7 @@ const Tile = ({ label, value, unit, values, isFault }: TileProps) => (
   </div>
 )
 
-const Tiles = ({ data, now }: { readonly data: Overview; readonly now: Figures }) => {
+const Tiles = ({ data, now }: { readonly data: Overview; readonly now: CallStats }) => {
   const last = data.history.at(-1)?.at ?? 0
   const history = [...data.history, ...seconds.value.filter(({ at }) => at > last)].slice(-SHOWN)
   const tick = lastTick.value
@@ -151,7 +151,7 @@ const Warnings = ({ warnings }: { readonly warnings: readonly Warning[] }) => (
   </section>
 )
 
-const TopTools = ({ tools }: { readonly tools: readonly ToolFigures[] }) => (
+const TopTools = ({ tools }: { readonly tools: readonly ToolStats[] }) => (
   <section class="card">
     <h2>Busiest tools</h2>
     {tools.length === 0 && <p class="muted">No calls yet.</p>}

@@ -7,7 +7,7 @@ import {
   type Reply,
   type Surface,
   type SurfaceItem,
-  type ToolFigures,
+  type ToolStats,
 } from '../../api.ts'
 import { urlOf } from '../data/query.ts'
 import { useResource } from '../data/resource.ts'
@@ -23,7 +23,7 @@ import type { Column } from '../parts/table.tsx'
 import { Code, Facts, Text, WithheldItems } from '../parts/text.tsx'
 
 interface Row extends SurfaceItem {
-  readonly figures: ToolFigures | undefined
+  readonly figures: ToolStats | undefined
   readonly changes: readonly LockChange[]
 }
 

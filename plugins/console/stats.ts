@@ -1,6 +1,6 @@
-// Adds the figures of several nodes. Packed figures are those of one node in a message.
-import type { Figures, ItemKind, Second, ToolFigures } from './api.ts'
-import { type PackedHistogram, quantilesOf, unpackHistogram } from './histogram.ts'
+// Merges call statistics of several nodes. `Packed` types are those of one node in a message.
+import type { CallStats, ItemKind, Second, ToolStats } from './api.ts'
+import { type PackedHistogram, toQuantiles, unpackHistogram } from './histogram.ts'
 
 export interface PackedSum {
   readonly calls: number
@@ -36,12 +36,12 @@ export interface PackedHistory {
 function addSums(sums: readonly PackedSum[]) {
   const total = (key: 'calls' | 'errors' | 'denials') => sums.reduce((all, sum) => all + sum[key], 0)
   const times = sums.filter(sum => sum.calls > 0).map(sum => unpackHistogram(sum.times))
-  return { calls: total('calls'), errors: total('errors'), denials: total('denials'), ...quantilesOf(times) }
+  return { calls: total('calls'), errors: total('errors'), denials: total('denials'), ...toQuantiles(times) }
 }
 
-export const secondOf = (at: number, sums: readonly PackedSum[]): Second => ({ at, ...addSums(sums) })
+export const toSecond = (at: number, sums: readonly PackedSum[]): Second => ({ at, ...addSums(sums) })
 
-export function figuresOf(nodes: readonly PackedNow[]): Figures {
+export function toStats(nodes: readonly PackedNow[]): CallStats {
   const { calls, errors, denials, ...quantiles } = addSums(nodes)
   const share = (part: number) => (calls === 0 ? 0 : part / calls)
   const callsPerSecond = nodes.reduce((sum, node) => sum + node.calls / node.seconds, 0)
@@ -60,20 +60,20 @@ export function groupBy<Entry>(entries: readonly Entry[], keyOf: (entry: Entry) 
   return [...groups.values()]
 }
 
-/** Returns the newest seconds, at most `most`. */
-export function historyOf(nodes: readonly PackedHistory[], most: number): Second[] {
+/** Returns the newest seconds, at most `max`. */
+export function mergeHistory(nodes: readonly PackedHistory[], max: number): Second[] {
   const until = Math.max(...nodes.map(node => node.until))
-  const from = Math.max(until - most, Math.min(...nodes.map(node => node.from)))
+  const from = Math.max(until - max, Math.min(...nodes.map(node => node.from)))
   const sums = new Map<number, PackedSecond[]>()
   for (const second of nodes.flatMap(({ seconds }) => seconds)) {
     sums.set(second.at, [...(sums.get(second.at) ?? []), second])
   }
   return Array.from({ length: Math.max(0, until - from) }, (_, index) =>
-    secondOf(from + index, sums.get(from + index) ?? []),
+    toSecond(from + index, sums.get(from + index) ?? []),
   )
 }
 
-export const toolFiguresOf = (items: readonly PackedItem[]): ToolFigures[] =>
+export const toToolStats = (items: readonly PackedItem[]): ToolStats[] =>
   groupBy(items, ({ route, kind, name }) => [route, kind, name]).map(group => {
     const [{ route, kind, name }] = group as [PackedItem]
     return { route, kind, name, ...addSums(group), lastAt: Math.max(...group.map(({ lastAt }) => lastAt)) }
