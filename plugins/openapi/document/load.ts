@@ -84,7 +84,7 @@ export function parseDocument(url: URL, name: string, bytes: Uint8Array): Docume
   if (isJson && isTooDeep(text)) throw new LoadError(`${name} is nested more than ${MAX_DEPTH} levels`)
   try {
     const { config: root, locate } = isJson ? parseJson(text) : readYaml(text)
-    return { name, url, root, lineOf: path => locate(numbered(path, root)) }
+    return { name, url, root, lineAt: path => locate(numbered(path, root)) }
   } catch (cause) {
     if (!(cause instanceof ReadError)) throw cause
     throw new LoadError(`${name}${cause.line === undefined ? '' : `:${cause.line}`}: ${cause.message}`, { cause })

@@ -39,7 +39,7 @@ export async function applyOverlay(overlay: DocumentFile, target: DocumentFile):
   }
   // True if a path contains an index, because items of lists can have moved.
   const hasIndex = (path: readonly Key[]) => path.some(key => /^\d+$/.test(`${key}`))
-  return { ...target, lineOf: path => (hasIndex(path) ? undefined : target.lineOf(path)) }
+  return { ...target, lineAt: path => (hasIndex(path) ? undefined : target.lineAt(path)) }
 }
 
 /** Maximum length of a target in an overlay at a URL. */

@@ -54,7 +54,7 @@ export function parsePointer(fragment: string): string[] | undefined {
 }
 
 /** Returns the line of the value, or of the nearest value that contains a missing one. */
-function lineOf(place: Place): number | undefined {
+function lineAt(place: Place): number | undefined {
   for (let path = placePath(place); ; path = path.slice(0, -1)) {
     const line = place.file.lineAt(path)
     if (line !== undefined || path.length === 0) return line
@@ -63,7 +63,7 @@ function lineOf(place: Place): number | undefined {
 
 /** Formats `orders.yaml:12 (#/paths/~1orders/get): text`. */
 export function withLocation(place: Place, text: string): string {
-  const line = lineOf(place)
+  const line = lineAt(place)
   return `${place.file.name}${line === undefined ? '' : `:${line}`} (${toPointer(place)}): ${text}`
 }
 

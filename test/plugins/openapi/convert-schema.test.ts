@@ -12,7 +12,7 @@ after(printCounts)
 
 function apiOf(schemas: object, version: string): Api {
   const root = { openapi: version, info: {}, paths: {}, components: { schemas } }
-  const main = { name: 'api.json', url: new URL('file:///api.json'), root, lineOf: () => undefined }
+  const main = { name: 'api.json', url: new URL('file:///api.json'), root, lineAt: () => undefined }
   const documents: Documents = { main, of: () => main, add: () => Promise.reject(new Error('no other documents')) }
   return createApi(documents)
 }
