@@ -19,7 +19,7 @@ type Project = Awaited<ReturnType<typeof findProject>>
 type Extension = '.ts' | '.js' | '.mjs'
 type TestRunner = 'node:test' | 'vitest' | 'mocha'
 
-function toolsetsOf(config: unknown): Map<string, string[]> {
+function listToolsets(config: unknown): Map<string, string[]> {
   const toolsets = isObject(config) && isObject(config['toolsets']) ? config['toolsets'] : {}
   return new Map(
     Object.entries(toolsets).map(([name, toolset]) => [
@@ -29,7 +29,7 @@ function toolsetsOf(config: unknown): Map<string, string[]> {
   )
 }
 
-function extensionOf(folder: string, configName: string, sources: readonly string[], { type }: Manifest): Extension {
+function findExtension(folder: string, configName: string, sources: readonly string[], { type }: Manifest): Extension {
   const used = [...sources, configName].map(name => extname(name))
   const found = used.find((extension): extension is Extension => /^\.(?:ts|js|mjs)$/.test(extension))
   const extension = found ?? (existsSync(join(folder, 'tsconfig.json')) ? '.ts' : '.js')
@@ -38,22 +38,22 @@ function extensionOf(folder: string, configName: string, sources: readonly strin
 
 type Manifest = Readonly<Record<string, unknown>>
 
-const packagesOf = ({ dependencies, devDependencies }: Manifest): ReadonlySet<string> =>
+const listPackages = ({ dependencies, devDependencies }: Manifest): ReadonlySet<string> =>
   new Set([dependencies, devDependencies].flatMap(list => (isObject(list) ? Object.keys(list) : [])))
 
 async function findProject(context: CommandContext, config: string | undefined) {
   const loaded = await readConfig({ config }, context)
   const folder = dirname(resolve(context.cwd, loaded.file))
   const configName = basename(loaded.file)
-  const toolsets = toolsetsOf(loaded.config)
+  const toolsets = listToolsets(loaded.config)
   const manifest = readManifest(folder) ?? {}
-  const extension = extensionOf(folder, configName, [...toolsets.values()].flat(), manifest)
-  const packages = packagesOf(manifest)
+  const extension = findExtension(folder, configName, [...toolsets.values()].flat(), manifest)
+  const packages = listPackages(manifest)
   const runner: TestRunner = (['vitest', 'mocha'] as const).find(name => packages.has(name)) ?? 'node:test'
   return { folder, configName, extension, runner, packages, toolsets }
 }
 
-function folderFor({ toolsets, folder }: Project, name: string): string {
+function selectFolder({ toolsets, folder }: Project, name: string): string {
   const folders = [...toolsets.values()].flat().map(source => dirname(relative(folder, resolve(folder, source))))
   const own = folders
     .map(path => path.replaceAll('\\', '/'))
@@ -81,7 +81,7 @@ const RUNNERS: Readonly<Record<TestRunner, string>> = {
   mocha: "import { it as test } from 'mocha'",
 }
 
-function useOf(kind: Kind, identifier: string, main: string, { configName, toolsets }: Project): string {
+function configLines(kind: Kind, identifier: string, main: string, { configName, toolsets }: Project): string {
   const isJson = configName.endsWith('.json')
   const quote = (text: string) => (isJson ? `"${text}"` : `'${text}'`)
   if (kind !== 'plugin') {
@@ -90,21 +90,21 @@ function useOf(kind: Kind, identifier: string, main: string, { configName, tools
     const key = isJson ? quote(toolset) : toolset
     return `No toolset in ${configName} contains it yet. Add it, for example:\n  ${key}: [${sources}]`
   }
-  const told = `${configName} does not contain it yet. Add:`
+  const instructions = `${configName} does not contain it yet. Add:`
   if (/\.(?:json|ya?ml)$/.test(configName))
-    return `${told}\n  under plugins:  ${isJson ? quote(`./${main}`) : `./${main}`}: {}`
+    return `${instructions}\n  under plugins:  ${isJson ? quote(`./${main}`) : `./${main}`}: {}`
   const lines = [
     `at the top:     import { ${identifier} } from './${main}'`,
     `under plugins:  ${identifier}: ${identifier}(),`,
   ]
-  return `${told}\n${lines.map(line => `  ${line}`).join('\n')}`
+  return `${instructions}\n${lines.map(line => `  ${line}`).join('\n')}`
 }
 
-function addedFiles(kind: Kind, name: string, project: Project) {
+function createFiles(kind: Kind, name: string, project: Project) {
   const { extension, runner } = project
   const identifier = toIdentifier(name, kind)
   const file = name.replace(/^[^A-Za-z0-9]+/, '').replaceAll('.', '-')
-  const main = posix.join(folderFor(project, `${kind}s`), `${file}${extension}`)
+  const main = posix.join(selectFolder(project, `${kind}s`), `${file}${extension}`)
   const test = posix.join('test', `${file}.${kind}.test${extension}`)
   const replaced = [
     ['ExampleName', capitalize(identifier)],
@@ -120,7 +120,7 @@ function addedFiles(kind: Kind, name: string, project: Project) {
     [main, readTemplate(template, replaced)],
     [test, isScript ? testText.replace(/^ *\/\/ @ts-expect-error.*\n/m, '') : testText],
   ])
-  return { files, main, use: useOf(kind, identifier, main, project) }
+  return { files, main, use: configLines(kind, identifier, main, project) }
 }
 
 /** MCP 2025-11-25, "Tool Names"; applied to all kinds. */
@@ -167,7 +167,7 @@ openapi and upstream also add a route:
     if (more.length > 0) throw usage(`unexpected "${printable(more.join(' '))}"`)
     await checkName(kind, name)
     const project = await findProject(context, config)
-    const { files, main, use } = addedFiles(kind, name, project)
+    const { files, main, use } = createFiles(kind, name, project)
     assertFree(project.folder, files.keys(), `Choose another name: mcp-host add ${kind} NAME`)
     writeNew(project.folder, files)
     const shown = (path: string) => printable(relative(cwd, join(project.folder, path)))

@@ -29,24 +29,24 @@ const OPTIONS = {
 
 type AuditValues = CommandValues<typeof OPTIONS>
 
-async function secretsOf({ config, 'env-file': files }: AuditValues, { env, cwd }: CommandContext): Promise<Secrets> {
+async function loadSecrets({ config, 'env-file': files }: AuditValues, { env, cwd }: CommandContext): Promise<Secrets> {
   loadEnvFiles(files, { env, cwd })
   const loaded = config === undefined ? undefined : await loadConfig({ cwd, file: config })
   const written = isObject(loaded?.config) ? loaded.config['secrets'] : undefined
   if (loaded && isObject(written) && typeof written['file'] === 'string' && !hasEnvironmentSecrets(env)) {
     return createSecrets(await readSecrets(resolve(dirname(loaded.file), written['file']), () => undefined))
   }
-  const given = Array.isArray(written)
+  const configuredSecrets = Array.isArray(written)
     ? written.map(secret => (typeof secret === 'string' ? secret.replace(/[\r\n]+$/, '') : undefined))
     : []
-  return createSecrets(given, env['MCP_HOST_SECRETS'])
+  return createSecrets(configuredSecrets, env['MCP_HOST_SECRETS'])
 }
 
 /** Matches lock files and leftovers of killed processes, which a glob such as `audit*` also selects. */
 const LOCK = /\.lock(?:\.[\da-f-]+)*$/
 
 /** Returns the audit files of a file or folder. Rejects for anything else: reading a pipe without a writer would hang. */
-async function filesAt(place: string, { cwd, say }: CommandContext): Promise<string[]> {
+async function listFiles(place: string, { cwd, say }: CommandContext): Promise<string[]> {
   if (LOCK.test(place)) {
     say(`${place}: skipped, because it is an audit lock file`)
     return []
@@ -66,11 +66,11 @@ async function filesAt(place: string, { cwd, say }: CommandContext): Promise<str
   return files
 }
 
-async function filesOf(places: readonly string[], context: CommandContext): Promise<string[]> {
+async function listAllFiles(places: readonly string[], context: CommandContext): Promise<string[]> {
   const found = new Set<string>()
   for (const place of places) {
     try {
-      for (const file of await filesAt(place, context)) found.add(file)
+      for (const file of await listFiles(place, context)) found.add(file)
     } catch (cause) {
       const isGone = (cause as NodeJS.ErrnoException).code === 'ENOENT'
       throw usage(`${place}: ${isGone ? 'there is no such file' : errorText(cause)}`, cause)
@@ -115,12 +115,12 @@ async function verify(places: readonly string[], values: AuditValues, context: C
   const [first] = places
   if (first === undefined) throw usage('FILE is missing: mcp-host audit verify FILE..., or their folder')
   const { head: heads = [], 'allow-plain': allowPlain = false } = values
-  const strangeHead = heads.find(head => !/^[\da-f]{64}$/.test(head))
-  if (strangeHead !== undefined)
+  const invalidHead = heads.find(head => !/^[\da-f]{64}$/.test(head))
+  if (invalidHead !== undefined)
     throw usage(`--head: it is not a hash of 64 hexadecimal digits, as in "head" of the host's log`)
-  const secrets = await secretsOf(values, context)
+  const secrets = await loadSecrets(values, context)
   const signers = secrets.generated ? [] : secrets.keys('audit').map(keySigner)
-  const { chains, strange, missingHeads } = await verifyTrail(await filesOf(places, context), {
+  const { chains, strange, missingHeads } = await verifyTrail(await listAllFiles(places, context), {
     signers,
     allowPlain,
     heads,
@@ -149,7 +149,7 @@ const OTHER_SECRETS =
 
 async function who(subject: string | undefined, values: AuditValues, context: CommandContext): Promise<void> {
   if (subject === undefined) throw usage('SUBJECT is missing: mcp-host audit who SUBJECT --issuer URL')
-  const secrets = await secretsOf(values, context)
+  const secrets = await loadSecrets(values, context)
   if (secrets.generated) throw usage(NO_SECRETS)
   const { issuer, claim } = values
   const user = {

@@ -95,13 +95,13 @@ export function listenOn({ host, port }: CommandValues<typeof LISTEN_OPTIONS>): 
   if (port !== undefined && !(/^\d{1,5}$/.test(port) && Number(port) <= 65_535)) {
     throw usage('--port must be a number from 0 to 65535')
   }
-  const given = { ...(host !== undefined && { host }), ...(port !== undefined && { port: Number(port) }) }
+  const settings = { ...(host !== undefined && { host }), ...(port !== undefined && { port: Number(port) }) }
   return loaded => {
     const { config } = loaded
-    if (!isObject(config) || Object.keys(given).length === 0) return loaded
+    if (!isObject(config) || Object.keys(settings).length === 0) return loaded
     const { http = {} } = config
     // The check of the config reports an invalid `http`.
-    return isObject(http) ? { ...loaded, config: { ...config, http: { ...http, ...given } } } : loaded
+    return isObject(http) ? { ...loaded, config: { ...config, http: { ...http, ...settings } } } : loaded
   }
 }
 
@@ -198,11 +198,11 @@ export function readArguments(name: string, command: Command, argv: readonly str
     const option = Object.hasOwn(known, token.name) ? known[token.name] : undefined
     if (!option) throw fail(unknownOption(name, command, rawName, Object.keys(known)))
     const { multiple, choices } = option
-    const wanted = valueName(option)
-    if (wanted === undefined && value !== undefined) throw fail(`Option '${rawName}' takes no value`)
+    const expected = valueName(option)
+    if (expected === undefined && value !== undefined) throw fail(`Option '${rawName}' takes no value`)
     // Values can begin with a dash, such as task ids.
-    if (wanted !== undefined && (value === undefined || (!inlineValue && isOption(value, known))))
-      throw fail(`Option '${rawName} ${wanted}' needs a value`)
+    if (expected !== undefined && (value === undefined || (!inlineValue && isOption(value, known))))
+      throw fail(`Option '${rawName} ${expected}' needs a value`)
     if (choices && !choices.includes(String(value)))
       throw fail(
         `${rawName} is ${JSON.stringify(value)}; give one of ${choices.join(', ')}${nearestHint(String(value), choices)}`,
@@ -230,6 +230,6 @@ function unknownOption(name: string, { instead = {} }: Command, rawName: string,
   const plain = rawName.replace(/^-+/, '')
   const unknown = `Unknown option '${rawName}' of ${name}`
   if (Object.hasOwn(instead, plain)) return `${unknown}: ${instead[plain]}`
-  const near = nearest(plain, known)
-  return near === undefined ? unknown : `${unknown}; did you mean '--${near}'?`
+  const closest = nearest(plain, known)
+  return closest === undefined ? unknown : `${unknown}; did you mean '--${closest}'?`
 }

@@ -72,8 +72,8 @@ async function identify(
   try {
     await host.start()
     const user = await address.identify(`Bearer ${token}`)
-    const how = user ? "verified by the config's own plugins" : 'no plugin accepted it'
-    return { lines: [line('token', how)], user }
+    const verification = user ? "verified by the config's own plugins" : 'no plugin accepted it'
+    return { lines: [line('token', verification)], user }
   } catch (error) {
     if (HostError.is(error) && error.kind !== 'unavailable' && !hasTemporaryKeys) {
       const fix = claims ? '' : '; pass the access token that a client sends, which `mcp-host token <url>` prints'
@@ -171,11 +171,11 @@ interface ExplainedCaller {
 /** Returns the lines that this command prints. */
 export async function explainAccess(host: Host, options: ExplainOptions, caller: ExplainedCaller): Promise<string[]> {
   const { configureSession } = host.served.services.offered.now
-  const lines = await explanation(host, options, caller)
+  const lines = await explainRoute(host, options, caller)
   return configureSession ? [...lines, line('session', HOOK)] : lines
 }
 
-async function explanation(
+async function explainRoute(
   host: Host,
   options: ExplainOptions,
   { token, user: given, hasTemporaryKeys = false }: ExplainedCaller,

@@ -40,7 +40,7 @@ const ABOUT: Readonly<Record<string, string>> = {
   'test/index.test.ts': 'tests of the plugin in a host',
 }
 
-interface Made {
+interface CreatedProject {
   readonly cwd: string
   readonly folder: string
   readonly choices: Choices
@@ -56,17 +56,17 @@ function callLines({ isProtected }: Choices, { execute }: PackageCommands): stri
   return [...login, `${execute} mcp-host call ${ADDRESS} days_between from=2026-01-01 to=2026-12-24`]
 }
 
-function nextSteps({ cwd, folder, choices, paths, manager, installed }: Made): string {
+function nextSteps({ cwd, folder, choices, paths, manager, installed }: CreatedProject): string {
   const { name, isPlugin } = choices
   const away = relative(cwd, folder)
   const enter = away === '' ? [] : [`cd ${shellWord(away)}`]
   const install = installed ? [] : [manager.install]
   const files = formatColumns([...paths].map(path => [path, ABOUT[path] ?? ''] as const))
   const begin = [...enter, ...install, manager.test]
-  const told = [`Made ${name} in ${printable(away === '' ? folder : away)}:`, files, 'Next:']
-  if (isPlugin) return [...told, lines([...begin, `${manager.run} build`, 'npm publish'])].join('\n\n')
+  const summary = [`Made ${name} in ${printable(away === '' ? folder : away)}:`, files, 'Next:']
+  if (isPlugin) return [...summary, lines([...begin, `${manager.run} build`, 'npm publish'])].join('\n\n')
   const call = 'In another terminal, in the same folder:'
-  return [...told, lines([...begin, `${manager.run} dev`]), call, lines(callLines(choices, manager))].join('\n\n')
+  return [...summary, lines([...begin, `${manager.run} dev`]), call, lines(callLines(choices, manager))].join('\n\n')
 }
 
 const OPTIONS = {
@@ -94,7 +94,7 @@ function fillChoices(given: Given, cwd: string): Choices {
   return { isPlugin, folder, name: given.name ?? basename(resolve(cwd, folder)), format, isProtected, store }
 }
 
-async function choose(given: Given, asks: boolean, { cwd }: CommandContext): Promise<Choices & { note?: string }> {
+async function readChoices(given: Given, asks: boolean, { cwd }: CommandContext): Promise<Choices & { note?: string }> {
   if (asks) assertInstalled(['@clack/prompts'], { what: 'prompts (use npm create mcp-host, or --yes)' })
   const choices = asks ? await (await import('./init/ask-choices.ts')).askChoices(given) : fillChoices(given, cwd)
   const name = toPackageName(choices.name, choices.isPlugin ? DEFAULT_PLUGIN_NAME : DEFAULT_NAME)
@@ -128,7 +128,7 @@ export const initCommand = defineCommand({
     const own = readManifest(resolve(cwd, folder ?? '.'))?.['name']
     const given = readGiven({ ...(typeof own === 'string' && !options.plugin && { name: own }), ...options }, folder)
     const asks = hasPerson && options.yes !== true
-    const choices = await choose(given, asks, context)
+    const choices = await readChoices(given, asks, context)
     const at = resolve(cwd, choices.folder)
     const manifest = choices.isPlugin ? undefined : readManifest(at)
     const project = choices.isPlugin ? pluginFiles(choices) : projectFiles(choices)

@@ -79,9 +79,9 @@ export async function readBody(response: Response, limit: number) {
     const { done, value } = await reader.read()
     if (done) break
     truncated = size + value.byteLength > limit
-    const kept = truncated ? value.subarray(0, limit - size) : value
-    chunks.push(kept)
-    size += kept.byteLength
+    const chunk = truncated ? value.subarray(0, limit - size) : value
+    chunks.push(chunk)
+    size += chunk.byteLength
   }
   if (truncated) await reader?.cancel().catch(() => {})
   return { bytes: new Uint8Array(await new Blob(chunks).arrayBuffer()), cut: truncated }

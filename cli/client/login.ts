@@ -172,15 +172,15 @@ function readIdentity({ cwd }: CommandContext, values: LoginValues, before: Logi
     throw usage('--client-id and --client-metadata exclude each other')
   if (issuer !== undefined && (givenId ?? before?.clientId) === undefined)
     throw usage('--client-issuer needs --client-id')
-  const kept = givenId === undefined && document === undefined ? before : undefined
-  const clientId = givenId ?? kept?.clientId
+  const previous = givenId === undefined && document === undefined ? before : undefined
+  const clientId = givenId ?? previous?.clientId
   if (clientId === undefined && document === undefined && (file ?? keyFile) !== undefined)
     throw usage(`--${file === undefined ? 'private-key' : 'client-secret'}-file needs --client-id`)
-  const { secret, secretFile, privateKeyFile } = (file ?? keyFile) === undefined ? (kept ?? {}) : {}
+  const { secret, secretFile, privateKeyFile } = (file ?? keyFile) === undefined ? (previous ?? {}) : {}
   return {
     clientId,
     clientIssuer: issuer ?? (clientId === before?.clientId ? before?.clientIssuer : undefined),
-    clientMetadataDocumentUri: document ?? kept?.clientMetadataDocumentUri,
+    clientMetadataDocumentUri: document ?? previous?.clientMetadataDocumentUri,
     secret,
     secretFile: file === undefined ? secretFile : file === '-' ? undefined : resolve(cwd, file),
     privateKeyFile: keyFile === undefined ? privateKeyFile : resolve(cwd, keyFile),
@@ -195,8 +195,8 @@ function readScopes(option: string, texts: readonly string[] | undefined): strin
 }
 
 function readAddedScopes(values: LoginValues, before: Login | undefined): string[] | undefined {
-  const kept = values.scope === undefined ? (before?.addedScopes ?? []) : []
-  const all = new Set([...kept, ...(readScopes('add-scope', values['add-scope']) ?? [])])
+  const previousScopes = values.scope === undefined ? (before?.addedScopes ?? []) : []
+  const all = new Set([...previousScopes, ...(readScopes('add-scope', values['add-scope']) ?? [])])
   return all.size > 0 ? [...all] : undefined
 }
 

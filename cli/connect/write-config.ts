@@ -44,9 +44,9 @@ export function setEntry(
   const replaces = servers !== undefined && Object.hasOwn(servers, name)
   if (replaces && isDeepStrictEqual(servers[name], value)) return undefined
   const after = editJson(isEmpty ? '{}' : text, [section, name], value)
-  const wanted = { ...before, [section]: { ...servers, [name]: value } }
+  const updated = { ...before, [section]: { ...servers, [name]: value } }
   // Detects duplicate keys, of which readers use the last one.
-  if (!isDeepStrictEqual(parseCommented(after), wanted)) throw new Error('it has duplicate keys')
+  if (!isDeepStrictEqual(parseCommented(after), updated)) throw new Error('it has duplicate keys')
   return { text: `${mark}${after}${isEmpty ? '\n' : ''}`, replaces }
 }
 
@@ -78,7 +78,7 @@ export async function assertInside(folder: string, file: string): Promise<void> 
   throw usage(`nothing was written: ${printable(file)} is a link to ${printable(real)}, outside of this project`)
 }
 
-async function keepOld(file: string): Promise<string> {
+async function backUp(file: string): Promise<string> {
   for (let count = 0; count < MAX_BACKUPS; count++) {
     const copy = `${file}.bak${count === 0 ? '' : count}`
     try {
@@ -93,12 +93,12 @@ async function keepOld(file: string): Promise<string> {
 
 /** Replaces the file atomically. */
 export async function replaceFile(file: string, text: string, mode: number): Promise<void> {
-  const made = `${file}.${process.pid}.tmp`
+  const temporary = `${file}.${process.pid}.tmp`
   try {
-    await writeFile(made, text, { mode, flag: 'wx' })
-    await rename(made, file)
+    await writeFile(temporary, text, { mode, flag: 'wx' })
+    await rename(temporary, file)
   } catch (error) {
-    await rm(made, { force: true })
+    await rm(temporary, { force: true })
     throw error
   }
 }
@@ -115,7 +115,7 @@ export async function writeConfig(file: string, before: string | undefined, text
     }
     const real = await realpath(file)
     const { mode } = await stat(real)
-    const old = await keepOld(real)
+    const old = await backUp(real)
     await replaceFile(real, text, mode & 0o777)
     return old
   } catch (cause) {

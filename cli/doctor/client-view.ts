@@ -141,9 +141,9 @@ function describeResource(info: ResourceInfo, url: string, attempts: readonly At
 }
 
 function describeScopes(info: ResourceInfo, challenged: readonly string[] | undefined): Finding {
-  const wanted = challenged ?? info.scopesSupported
-  if (wanted)
-    return scopesOf.ok(`a login requests ${wanted.join(' ')} (from the ${challenged ? 'challenge' : 'metadata'})`)
+  const requested = challenged ?? info.scopesSupported
+  if (requested)
+    return scopesOf.ok(`a login requests ${requested.join(' ')} (from the ${challenged ? 'challenge' : 'metadata'})`)
   const fix = 'Set resource-metadata.scopesSupported of the server, or `scopes` of the client (login --scope).'
   return scopesOf.note('neither challenge nor metadata name scopes: a login requests none', fix)
 }

@@ -17,7 +17,7 @@ import {
 const INTERRUPTED = 130
 
 /** Ctrl-C ends the process before any file is written. */
-async function answerTo<T>(question: Promise<T>): Promise<Exclude<T, symbol>> {
+async function orExit<T>(question: Promise<T>): Promise<Exclude<T, symbol>> {
   const answer = await question
   if (!isCancel(answer)) return answer as Exclude<T, symbol>
   cancel('Nothing was written.')
@@ -27,14 +27,14 @@ async function answerTo<T>(question: Promise<T>): Promise<Exclude<T, symbol>> {
 const isEmpty = (folder: string) => !existsSync(folder) || readdirSync(folder).every(name => name === '.git')
 
 const ask = (message: string, initialValue: string) =>
-  answerTo(text({ message, initialValue, validate: value => (value?.trim() ? undefined : 'Type a name.') }))
+  orExit(text({ message, initialValue, validate: value => (value?.trim() ? undefined : 'Type a name.') }))
 
 async function askFormat(): Promise<ConfigFormat> {
   const options = [
     { value: 'ts' as const, label: 'TypeScript', hint: 'typed and completed in every editor' },
     { value: 'yaml' as const, label: 'YAML', hint: 'checked against a schema; tools are TypeScript all the same' },
   ]
-  return answerTo(select<ConfigFormat>({ message: 'Which config format?', options }))
+  return orExit(select<ConfigFormat>({ message: 'Which config format?', options }))
 }
 
 async function askStore(): Promise<Store> {
@@ -49,22 +49,21 @@ async function askStore(): Promise<Store> {
     { value: 'redis' as const, label: 'In Redis', hint: 'several machines' },
     { value: 'memory' as const, label: 'In memory', hint: 'lost when the process ends' },
   ]
-  return answerTo(select<Store>({ message: 'Where should sessions be stored?', options, initialValue: defaultStore() }))
+  return orExit(select<Store>({ message: 'Where should sessions be stored?', options, initialValue: defaultStore() }))
 }
 
-export const confirmChange = () => answerTo(confirm({ message: 'Write these changes?' }))
+export const confirmChange = () => orExit(confirm({ message: 'Write these changes?' }))
 
 export async function askChoices(given: Given): Promise<Choices> {
   const { isPlugin = false } = given
   intro(isPlugin ? 'A plugin for mcp-host' : 'An MCP server')
-  const usual = isPlugin ? DEFAULT_PLUGIN_NAME : DEFAULT_NAME
-  const folder = given.folder ?? (await ask('In which folder?', isEmpty('.') ? '.' : usual)).trim()
-  const made = toPackageName(basename(resolve(folder)), usual)
-  const name = given.name ?? (await ask('Name?', made)).trim()
+  const fallback = isPlugin ? DEFAULT_PLUGIN_NAME : DEFAULT_NAME
+  const folder = given.folder ?? (await ask('In which folder?', isEmpty('.') ? '.' : fallback)).trim()
+  const defaultName = toPackageName(basename(resolve(folder)), fallback)
+  const name = given.name ?? (await ask('Name?', defaultName)).trim()
   if (isPlugin) return { folder, name, format: 'ts', isProtected: false, store: 'memory', isPlugin }
   const format = given.format ?? (await askFormat())
-  const isProtected =
-    given.isProtected ?? (await answerTo(confirm({ message: 'Require a login?', initialValue: false })))
+  const isProtected = given.isProtected ?? (await orExit(confirm({ message: 'Require a login?', initialValue: false })))
   const store = given.store ?? (await askStore())
   return { folder, name, format, isProtected, store, isPlugin }
 }

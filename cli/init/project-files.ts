@@ -34,17 +34,17 @@ const isPackageName = (text: string): boolean =>
   text.length <= MAX_LENGTH && PACKAGE_NAME.test(text) && !DEPENDENCIES.has(text)
 
 /** Converts text to a valid npm package name: `My Server!` becomes `my-server`. Falls back to `otherwise`. */
-export function toPackageName(text: string, otherwise: string): string {
+export function toPackageName(text: string, fallback: string): string {
   if (isPackageName(text)) return text
-  const made = text
+  const result = text
     .normalize('NFKD')
     .replace(/\p{M}/gu, '')
     .toLowerCase()
     .replace(/[^a-z0-9._]+/g, '-')
     .replace(/^[^a-z0-9]+|[^a-z0-9]+$/g, '')
     .slice(0, MAX_LENGTH)
-  if (isPackageName(made)) return made
-  return made === '' ? otherwise : `${made}-server`
+  if (isPackageName(result)) return result
+  return result === '' ? fallback : `${result}-server`
 }
 
 const withoutScope = (name: string): string => name.replace(/^@[^/]*\//, '')
@@ -61,9 +61,9 @@ const RESERVED: ReadonlySet<string> = new Set(
 export function toIdentifier(name: string, kind: string): string {
   const [first = kind, ...rest] = name.split(/[^A-Za-z0-9]+/).filter(word => word !== '')
   const words = [`${first.charAt(0).toLowerCase()}${first.slice(1)}`, ...rest.map(capitalize)]
-  const made = words.join('')
-  if (RESERVED.has(made)) return `${made}${capitalize(kind)}`
-  return /^[0-9]/.test(made) ? `${kind}${made}` : made
+  const result = words.join('')
+  if (RESERVED.has(result)) return `${result}${capitalize(kind)}`
+  return /^[0-9]/.test(result) ? `${kind}${result}` : result
 }
 
 export const capitalize = (word: string): string => `${word.charAt(0).toUpperCase()}${word.slice(1)}`
@@ -160,7 +160,7 @@ type Replacements = ReadonlyArray<readonly [written: string, by: string]>
 
 export function readTemplate(file: string, replacements: Replacements): string {
   const text = readFileSync(join(ownPackage.folder, 'templates', file), 'utf8')
-  return replacements.reduce((made, [written, by]) => made.replaceAll(written, () => by), text)
+  return replacements.reduce((result, [written, by]) => result.replaceAll(written, () => by), text)
 }
 
 const jsonText = (value: object): string => `${JSON.stringify(value, null, 2)}\n`

@@ -11,11 +11,11 @@ export type NewFiles = ReadonlyMap<string, string>
 const exists = (path: string) => lstatSync(path, { throwIfNoEntry: false }) !== undefined
 const isFolder = (path: string) => statSync(path, { throwIfNoEntry: false })?.isDirectory() === true
 
-const wayTo = (path: string): string[] => path.split('/').map((_, index, parts) => parts.slice(0, index + 1).join('/'))
+const steps = (path: string): string[] => path.split('/').map((_, index, parts) => parts.slice(0, index + 1).join('/'))
 
-function inTheWay(folder: string, paths: Iterable<string>): string[] {
+function findBlocker(folder: string, paths: Iterable<string>): string[] {
   const found = [...paths].flatMap(path => {
-    const blocked = wayTo(path).find(
+    const blocked = steps(path).find(
       part => exists(join(folder, part)) && (part === path || !isFolder(join(folder, part))),
     )
     return blocked ?? []
@@ -25,7 +25,7 @@ function inTheWay(folder: string, paths: Iterable<string>): string[] {
 
 const isLink = (path: string) => lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() === true
 
-function endOf(path: string): string {
+function resolveLink(path: string): string {
   try {
     return realpathSync(path)
   } catch {
@@ -35,10 +35,10 @@ function endOf(path: string): string {
 
 /** A symbolic link, such as in a cloned repository, can lead out of the folder. */
 function assertWithin(folder: string, paths: Iterable<string>): void {
-  const links = [...paths].flatMap(path => wayTo(path).filter(part => part !== path && isLink(join(folder, part))))
+  const links = [...paths].flatMap(path => steps(path).filter(part => part !== path && isLink(join(folder, part))))
   const [link] = links
   if (link === undefined) return
-  const way = `${printable(link)} in ${printable(folder)} is a link to ${printable(endOf(join(folder, link)))}`
+  const way = `${printable(link)} in ${printable(folder)} is a link to ${printable(resolveLink(join(folder, link)))}`
   throw usage(`nothing was written: ${way}; replace it with a folder, or run this in the link's target`)
 }
 
@@ -48,7 +48,7 @@ export function assertFree(folder: string, paths: Iterable<string>, fix: string)
   }
   const all = [...paths]
   assertWithin(folder, all)
-  const found = inTheWay(folder, all)
+  const found = findBlocker(folder, all)
   if (found.length === 0) return
   const list = found.map(path => `  ${path}`).join('\n')
   throw usage(`nothing was written: in ${printable(folder)} there is already\n${list}\n${fix}`)
@@ -60,7 +60,7 @@ export function assertFree(folder: string, paths: Iterable<string>, fix: string)
  */
 export function writeNew(folder: string, files: NewFiles): void {
   assertWithin(folder, files.keys())
-  const made: string[] = []
+  const created: string[] = []
   const folders: string[] = []
   const hold = () => undefined
   process.on('SIGINT', hold)
@@ -69,10 +69,10 @@ export function writeNew(folder: string, files: NewFiles): void {
       const file = join(folder, ...path.split('/'))
       makeFolders(dirname(file), folders)
       writeFileSync(file, text, { flag: 'wx' })
-      made.push(file)
+      created.push(file)
     }
   } catch (cause) {
-    for (const file of made) rmSync(file, { force: true })
+    for (const file of created) rmSync(file, { force: true })
     for (const empty of folders.reverse()) rmdirSync(empty)
     throw new StartError('MH3003', `nothing was written to ${printable(folder)}: ${errorText(cause)}`, { cause })
   } finally {
@@ -80,12 +80,12 @@ export function writeNew(folder: string, files: NewFiles): void {
   }
 }
 
-function makeFolders(folder: string, made: string[]): void {
+function makeFolders(folder: string, created: string[]): void {
   const first = mkdirSync(folder, { recursive: true })
   if (first === undefined) return
   const rest = folder
     .slice(first.length)
     .split(sep)
     .filter(part => part !== '')
-  made.push(first, ...rest.map((_, index) => join(first, ...rest.slice(0, index + 1))))
+  created.push(first, ...rest.map((_, index) => join(first, ...rest.slice(0, index + 1))))
 }

@@ -18,13 +18,13 @@ function nameOf(document: string): string {
 /** Describes the served tools, and the options that the other operations require. */
 function describeTools({ tools, operations, blocked }: Survey, at: string): string[] {
   const served = tools.filter(({ requires }) => requires === undefined).length
-  const left = new Map<string, number>()
+  const omitted = new Map<string, number>()
   for (const { requires } of tools) {
-    if (requires !== undefined) left.set(requires, (left.get(requires) ?? 0) + 1)
+    if (requires !== undefined) omitted.set(requires, (omitted.get(requires) ?? 0) + 1)
   }
   return [
     `${served} of ${operations} operations become tools. Default: GET only; \`methods\` adds others.`,
-    ...[...left].map(
+    ...[...omitted].map(
       ([schemes, count]) => `Left out: ${count}, without credentials. Set them in ${at}.credentials: ${schemes}`,
     ),
     ...blocked.map(({ server, reason }) => `All requests to ${server} are blocked: ${reason} (${at}.allowHosts)`),

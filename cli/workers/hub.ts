@@ -80,8 +80,8 @@ class Quota {
 
   release(share: string, size: number): void {
     this.taken -= size
-    const left = (this.#shares.get(share) ?? 0) - size
-    if (left > 0) this.#shares.set(share, left)
+    const remaining = (this.#shares.get(share) ?? 0) - size
+    if (remaining > 0) this.#shares.set(share, remaining)
     else this.#shares.delete(share)
   }
 }

@@ -126,9 +126,9 @@ export async function work(
   void logOrphaned(orphaned, orders, log)
   const { url, routes } = host
   await notify({ mcpHost: 'ready', url, routes, file, digests: await digestProject(file) })
-  const over = Promise.race([stop, orphaned.then(() => STOP)])
-  const leaving = Promise.race([retire, failing]).then(() => Promise.race([over, host.handOver().then(() => STOP)]))
-  const { handOver } = await Promise.race([over, leaving])
+  const stopping = Promise.race([stop, orphaned.then(() => STOP)])
+  const leaving = Promise.race([retire, failing]).then(() => Promise.race([stopping, host.handOver().then(() => STOP)]))
+  const { handOver } = await Promise.race([stopping, leaving])
   const report: CloseReport = await host.close({ ...(handOver !== undefined && { handOver }) })
   await notify({ mcpHost: 'drained', ...report })
   // The primary first takes back connections that were passed before it detected that this worker accepts none.

@@ -415,10 +415,10 @@ export function createHandlers({ host, operator, records, isActive, readProgram 
 
   async function search({ query }: ApiRequest) {
     const text = (query.get('q') ?? '').slice(0, MAX_QUERY)
-    const wanted = text.trim().toLowerCase()
-    if (wanted === '') return { query: text, hits: [] }
-    const has = (...texts: readonly (string | undefined)[]) => texts.some(one => one?.toLowerCase().includes(wanted))
-    const calls = replyValues('find', await nodes.ask('find', { text: wanted })).flatMap(part => part.calls)
+    const needle = text.trim().toLowerCase()
+    if (needle === '') return { query: text, hits: [] }
+    const has = (...texts: readonly (string | undefined)[]) => texts.some(one => one?.toLowerCase().includes(needle))
+    const calls = replyValues('find', await nodes.ask('find', { text: needle })).flatMap(part => part.calls)
     const found: SearchHit[] = [
       ...operator.routes.flatMap(({ path }) => (has(path) ? { kind: 'route' as const, title: path, path } : [])),
       ...itemsOf(operator).flatMap(({ kind, name, title, path }) =>
@@ -525,18 +525,18 @@ export function createHandlers({ host, operator, records, isActive, readProgram 
     if (typeof handle !== 'string' || !/^[\w-]{22}$/.test(handle)) throw badRequest('`handle` is invalid.')
     return handle
   }
-  const gone = (what: string) => new ApiFailure(404, 'not_found', `There is no such ${what} on node ${node}.`)
+  const notFound = (what: string) => new ApiFailure(404, 'not_found', `There is no such ${what} on node ${node}.`)
 
   const ownActions: Readonly<Record<string, RunAction>> = {
     'end-session': withRecord('end-session', async params => {
       const handle = handleIn(params)
       const ended = await endSession(storeParts, handle)
-      if (ended === undefined) throw gone('session')
+      if (ended === undefined) throw notFound('session')
       return { ...ended, handle, message: 'The session ended.' }
     }),
     'cancel-task': withRecord('cancel-task', async params => {
       const tool = isOn('tasks') ? await cancelTask(storeParts, handleIn(params)) : undefined
-      if (tool === undefined) throw gone('task')
+      if (tool === undefined) throw notFound('task')
       return { target: tool, handle: handleIn(params), message: 'The task was cancelled.' }
     }),
     reload: withRecord('reload', async () => {

@@ -352,12 +352,12 @@ export function createNodes({ host: { clock, log }, peers, name, answer, failure
      */
     async ask(what: string, params: Params = {}, only?: string): Promise<readonly NodeReply[]> {
       await whenIntroduced()
-      const asked = [...known.values()].filter(node => only === undefined || node.name === only)
+      const targets = [...known.values()].filter(node => only === undefined || node.name === only)
       const isAsked = only === undefined || only === name
       const own = async () => (isAsked ? [{ name, value: await answer(what, params) }] : [])
       const replies = await Promise.all([
         own(),
-        ...asked.map(async node => {
+        ...targets.map(async node => {
           const { isSilent } = node
           const replied = askNode(node, what, params, REPLY_TIMEOUT)
           const body = isSilent ? undefined : await replied

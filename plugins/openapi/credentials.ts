@@ -257,10 +257,10 @@ export function planCredentials({
 
   function findAdder(name: string, apiUrl: string): Adder | undefined {
     const scheme = schemes.get(name)
-    const given = Object.hasOwn(credentials, name) ? credentials[name] : undefined
-    if (!scheme || given === undefined) return undefined
+    const credentialOption = Object.hasOwn(credentials, name) ? credentials[name] : undefined
+    if (!scheme || credentialOption === undefined) return undefined
     const key = `${what}.credentials.${name}`
-    const credential = toKinded(given)
+    const credential = toKinded(credentialOption)
     if (credential.kind === 'basic') return basicAdder(credential.username, credential.password, key)
     if (credential.kind === 'token') {
       return tokens(key, credential.auth, apiUrl, name, readTokenUrl(scheme))

@@ -35,8 +35,8 @@ async function examineDocument(name: string, source: Source, about: InternalExam
   try {
     const settings = { directory: about.directory, load: createLoad(open, () => {}) }
     const { api, candidates, tools, faulty } = await readApi(source, settings)
-    const left = faulty.length === 0 ? '' : `, ${faulty.length} left out as invalid`
-    const text = `OpenAPI ${api.version}, ${tools.length} tools of ${candidates.length} operations${left}`
+    const omittedText = faulty.length === 0 ? '' : `, ${faulty.length} left out as invalid`
+    const text = `OpenAPI ${api.version}, ${tools.length} tools of ${candidates.length} operations${omittedText}`
     const servers = [...new Set(tools.map(({ operation }) => operation.baseUrl))]
     const reached = servers.slice(0, MAX_SERVERS).map(server => examineApi(server, open))
     return [{ check, level: 'ok', text }, ...(await Promise.all(reached))]

@@ -21,9 +21,9 @@ export interface ReadBody extends Omit<RequestBody, 'from'> {
 const BASE64 = { type: 'string', contentEncoding: 'base64' } as const
 
 export function readBody(api: Api, { operation, place }: Candidate, uses: Set<string>): ReadBody | undefined {
-  const given = childOf({ value: operation, place }, 'requestBody')
-  if (given.value === undefined) return undefined
-  const body = api.references.follow(given)
+  const requestBody = childOf({ value: operation, place }, 'requestBody')
+  if (requestBody.value === undefined) return undefined
+  const body = api.references.follow(requestBody)
   const { description, required } = readObject(body, 'a request body')
   const content = childOf(body, 'content')
   const chosen = chooseMediaType(Object.keys(readObject(content, '`content`')))

@@ -158,17 +158,17 @@ export class ServedDocument {
     if (this.#requester) this.#retire(this.#requester, source)
     this.#requester = requester
     this.#read = read
-    const left = read.tools.filter(({ operation }) => plan.reasonFor(operation) !== undefined)
-    this.#left = left
-    if (left.length > 0) {
-      const reasons = [...new Set(left.map(({ operation }) => plan.reasonFor(operation)))]
+    const uncallable = read.tools.filter(({ operation }) => plan.reasonFor(operation) !== undefined)
+    this.#left = uncallable
+    if (uncallable.length > 0) {
+      const reasons = [...new Set(uncallable.map(({ operation }) => plan.reasonFor(operation)))]
       log.info(
-        { code: 'MH3407', document: this.#name, tools: left.length, reasons: reasons.slice(0, MAX_REPORTED) },
+        { code: 'MH3407', document: this.#name, tools: uncallable.length, reasons: reasons.slice(0, MAX_REPORTED) },
         'left out operations without credentials',
       )
     }
     return read.tools
-      .filter(tool => !left.includes(tool))
+      .filter(tool => !uncallable.includes(tool))
       .flatMap(tool => {
         const override = source.overrides?.[tool.override ?? '']
         const resource = defineApiResource(this.#name, tool, override, source, request)

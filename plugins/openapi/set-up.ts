@@ -73,12 +73,12 @@ export async function setUpOpenApi(host: InternalHost, options: FilledOptions): 
 function keepFresh(host: InternalHost, { refresh }: FilledOptions, remote: readonly ServedDocument[]): void {
   if (refresh === 'off' || remote.length === 0) return
   let isRunning = false
-  const again = async () => {
+  const runAgain = async () => {
     if (isRunning) return
     isRunning = true
     for (const own of remote) await own.refresh()
     isRunning = false
   }
-  const timer = host.clock.setInterval(() => void again(), parseDuration(refresh)).unref()
+  const timer = host.clock.setInterval(() => void runAgain(), parseDuration(refresh)).unref()
   host.onClose(() => host.clock.clear(timer))
 }

@@ -114,7 +114,7 @@ export function createDefiner(settings: ServerSettings, client: UpstreamClient) 
   const { access, maxSchema, meta, http } = settings
   const origin = http && new URL(http.url).origin
   /** Definitions by the JSON of their item, so that unchanged items keep their definitions. */
-  let kept = new Map<string, Definition>()
+  let cached = new Map<string, Definition>()
   const common = (item: Item) =>
     present({
       title: text(item['title']),
@@ -233,7 +233,7 @@ export function createDefiner(settings: ServerSettings, client: UpstreamClient) 
         const size = JSON.stringify(rest).length
         if (size > maxSchema) throw new Error(`it has ${size} characters; the limit is ${maxSchema} (maxSchema)`)
         const key = `${kind} ${name} ${canComplete} ${JSON.stringify(item)}`
-        const definition = kept.get(key) ?? make()
+        const definition = cached.get(key) ?? make()
         next.set(key, definition)
         definitions.push(definition)
       } catch (error) {
@@ -263,7 +263,7 @@ export function createDefiner(settings: ServerSettings, client: UpstreamClient) 
         add('prompt', name, item, () => defineOnePrompt(item, name, canComplete))
     }
     definitions.push(...changedTools.map(defineChangedTool))
-    kept = next
+    cached = next
     return { definitions, omitted }
   }
 }

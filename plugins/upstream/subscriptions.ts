@@ -47,8 +47,8 @@ function createSubscription({ clock, ...parts }: SubscriptionParts) {
     }
     const own = parts.listen(() => confirm(own))
     next = own
-    const late = new Error(`the server did not confirm the subscription within ${CONFIRMATION / 1_000} s`)
-    limit = clock.setTimeout(() => fail(own, late), CONFIRMATION).unref()
+    const timeoutError = new Error(`the server did not confirm the subscription within ${CONFIRMATION / 1_000} s`)
+    limit = clock.setTimeout(() => fail(own, timeoutError), CONFIRMATION).unref()
     own.ended.then(
       () => fail(own, new Error('the server ended the subscription')),
       (error: Error) => fail(own, error),
@@ -346,6 +346,6 @@ function createModernSubscriptions({ clock, connection, ...parts }: Subscription
 /** Subscribes to changes of lists and of watched URIs. */
 export function createSubscriptions(parts: SubscriptionsParts): Subscriptions {
   const { era, capabilities } = parts.connection
-  const made = era === 'legacy' ? createLegacySubscriptions(parts) : createModernSubscriptions(parts)
-  return capabilities.resources?.subscribe ? made : { ...made, watch: () => undefined }
+  const subscriptions = era === 'legacy' ? createLegacySubscriptions(parts) : createModernSubscriptions(parts)
+  return capabilities.resources?.subscribe ? subscriptions : { ...subscriptions, watch: () => undefined }
 }

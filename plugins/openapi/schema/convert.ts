@@ -261,8 +261,8 @@ const names: Keyword = (value, at, converting) => {
   if (!Array.isArray(value) || !value.every(name => typeof name === 'string')) {
     return drop(at, converting, 'must be a list of property names: ignored')
   }
-  const wanted = [...new Set(value)].filter(name => !converting.omitted.has(name))
-  return wanted.length > 0 ? wanted : undefined
+  const required = [...new Set(value)].filter(name => !converting.omitted.has(name))
+  return required.length > 0 ? required : undefined
 }
 
 /** Converts a schema for the same value (`inPlace`) or a part of it. */
