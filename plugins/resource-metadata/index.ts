@@ -38,7 +38,7 @@ function checkOptions({ config: { at, http, purpose }, log, report }: InternalHo
     report(fail(`set http.publicUrl: the metadata documents contain the URL for clients, which ${http.host} is not`))
   }
   if (resourceMetadataUri !== undefined && resource === undefined) {
-    report(fail('it needs `resource`; one document can get one resource only', 'resourceMetadataUri'))
+    report(fail('it needs `resource`; one document can describe one resource only', 'resourceMetadataUri'))
   }
   if (purpose === 'inspect' && resource !== undefined && http.publicUrl !== undefined) {
     const { origin } = new URL(http.publicUrl)

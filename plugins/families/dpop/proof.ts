@@ -104,7 +104,7 @@ function findKeyFlaw(jwk: Claims, algorithm: ProofAlgorithm): string | undefined
   }
   if (use !== undefined && use !== 'sig') return 'the key (jwk) of the proof is not for signatures'
   if (operations !== undefined && !(Array.isArray(operations) && operations.every(name => name === 'verify'))) {
-    return 'the key (jwk) of the proof is not only for name verify'
+    return 'the key (jwk) of the proof is not only for operation verify'
   }
   if (String(e).length > RSA_SIZES.e) return 'the exponent of the key (jwk) of the proof is too long'
   if (String(n).length > RSA_SIZES.n) return 'the key (jwk) of the proof is too long'
