@@ -236,7 +236,7 @@ export const sessions = closed(
     ),
     maxCallsPerSession: count('Maximum concurrent requests of one session. Further requests get 429.', { default: 32 }),
     maxCallsPerOwner: count(
-      'Maximum concurrent requests of one user, or IP address for anonymous callers. Further ones get 429.',
+      'Maximum concurrent requests of one user or anonymous IP address, also without sessions. Further ones get 429.',
       { default: 256 },
     ),
   },

@@ -438,13 +438,14 @@ function createSessionEntry({ node, isRunningAt, restore, rebuild, adoptRun }: S
   }
 }
 
-type CallingSession = Pick<Session, 'holder' | 'calls' | 'disposed'>
+/** A session, or the owner of a request without a session. */
+export type CountedCalls = Pick<Session, 'holder' | 'calls' | 'disposed'>
 
 /** Limits concurrent requests per session and owner. A call continues after a disconnect. */
 export interface RunningCalls {
   /** Registers requests. Throws `sessionNotFound` and `tooManyRequests`. Accepts a batch if one request is allowed. */
-  enter(session: CallingSession, requests: number): void
-  leave(session: CallingSession, requests: number): void
+  enter(session: CountedCalls, requests: number): void
+  leave(session: CountedCalls, requests: number): void
 }
 
 const tooMany = (detail: string) => new HostError('tooManyRequests', { detail, headers: { 'Retry-After': '1' } })

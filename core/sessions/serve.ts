@@ -7,13 +7,13 @@ import type { User } from '../kernel/user.ts'
 import { type Call, type CallReply, type ClientInfo, type Offer, type RequestInfo, TransportCall } from '../mcp/call.ts'
 import type { RefusedRequest } from '../mcp/call-record.ts'
 import { Cancellation } from '../mcp/cancellation.ts'
-import { checkClientInfo, shown } from '../mcp/client-limits.ts'
+import { checkClientInfo, limitOwnerOf, shown } from '../mcp/client-limits.ts'
 import { encodeResponse } from '../mcp/dispatch.ts'
 import { isObject } from '../mcp/is-object.ts'
 import { encodeError, isShortName, type Message, nodeLost } from '../mcp/message.ts'
 import type { Implementation, LogLevel } from '../mcp/protocol.ts'
 import { isHandshakeRevision, LATEST_HANDSHAKE, type Revision, rulesOf } from '../mcp/revisions.ts'
-import type { RunningCalls } from './registry.ts'
+import type { CountedCalls, RunningCalls } from './registry.ts'
 import { Session } from './session.ts'
 import { running } from './session-errors.ts'
 
@@ -54,6 +54,7 @@ async function serveRequest(
   request: Request,
   reply: CallReply,
   sender: Sender,
+  counted: CountedCalls,
   leaveHost?: () => void,
 ): Promise<void> {
   const { id, method, params } = request
@@ -122,7 +123,7 @@ async function serveRequest(
   } finally {
     timeline?.end()
     if (session && stage !== 'new') session.finish(id)
-    if (session) host.sessions.calls.leave(session, 1)
+    host.sessions.calls.leave(counted, 1)
     leaveHost?.()
   }
 }
@@ -151,7 +152,8 @@ export function serveRequests(
   const session = origin instanceof Session ? origin : undefined
   const served: Array<readonly [Request, CallReply]> = []
   let leave: (() => void) | undefined
-  if (session) host.sessions.calls.enter(session, requests.length)
+  const counted = session ?? { holder: limitOwnerOf((origin as PerRequest).facts), calls: 0, disposed: false }
+  host.sessions.calls.enter(counted, requests.length)
   try {
     leave = host.trackRequest(reason => {
       const error = nodeLost()
@@ -164,12 +166,12 @@ export function serveRequests(
     for (const request of requests) served.push([request, createReply(request)])
   } catch (thrown) {
     leave?.()
-    if (session) host.sessions.calls.leave(session, requests.length)
+    host.sessions.calls.leave(counted, requests.length)
     throw thrown
   }
   const [only] = served
-  if (only && served.length === 1) return serveRequest(host, origin, ...only, sender, leave)
-  const all = served.map(([request, reply]) => serveRequest(host, origin, request, reply, sender))
+  if (only && served.length === 1) return serveRequest(host, origin, ...only, sender, counted, leave)
+  const all = served.map(([request, reply]) => serveRequest(host, origin, request, reply, sender, counted))
   return Promise.all(all).then(leave)
 }
 

@@ -4,6 +4,7 @@ import { type Config, defineTool } from '../../core/index.ts'
 import { identifyByHeader } from '../fixtures/identify-by-header.ts'
 import { eventually } from '../support/eventually.ts'
 import { createPuppet } from '../support/puppet-tool.ts'
+import { modern } from '../support/rpc.ts'
 import { openSession, readWhole, type SessionClient } from '../support/session-client.ts'
 import { openSseSession } from '../support/sse-client.ts'
 import { startHost, stopHosts } from '../support/start-host.ts'
@@ -131,6 +132,23 @@ describe('concurrent call limits', () => {
       await Promise.all(running.map(({ opened }) => readWhole(opened)))
       expect(await Promise.all(sessions.map(statusOf))).to.deep.equal([200, 200, 200])
     }
+  })
+
+  it('applies the owner limit to requests without a session, together with those of sessions', async () => {
+    const { url } = await start({ maxCallsPerOwner: 3 })
+    const call = (user: string, name: string, path = '') =>
+      modern(`${url}${path}`, 'tools/call', { name: 'puppet', arguments: { name } }, { headers: { 'X-User': user } })
+    const ping = (user: string) => modern(url, 'server/discover', {}, { id: 'last', headers: { 'X-User': user } })
+    const calls = [call('ada', 'first'), call('ada', 'second', '/other')]
+    const running = [await puppet.call('first'), await puppet.call('second')]
+    const client = await openSession(url, { headers: { 'X-User': 'ada' } })
+    running.push(...(await run(client, 1)))
+    const refused = await ping('ada')
+    expect([refused.status, refused.message.id, refused.headers.get('retry-after')]).to.deep.equal([429, 'last', '1'])
+    expect([await statusOf(client), (await ping('bob')).status]).to.deep.equal([429, 200])
+    for (const { finish } of running) finish('done')
+    for (const { status } of await Promise.all(calls)) expect(status).to.equal(200)
+    expect((await ping('ada')).status).to.equal(200)
   })
 
   it('admits a batch under the limit and counts each of its requests', async () => {
