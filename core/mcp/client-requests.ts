@@ -148,7 +148,7 @@ export function createStatelessRequester(
     const key = keyFor(question.method, given)
     recordMethod(call, question)
     const missing = missingCapability(question, call.client.capabilities)
-    if (missing) failure = capabilityError(call, item, Object.assign(lacking, missing))
+    if (missing) failure = capabilityError(call, item, addCapabilities(lacking, missing))
     const name = digest(question)
     recorded[key] = { question: name }
     const answer = missing ? undefined : await responseTo(key, question, name)
@@ -163,10 +163,17 @@ export function createStatelessRequester(
   return withHandledRejections(ask)
 }
 
+/** Adds to `lacking`; one capability can lack several members. */
+export function addCapabilities(lacking: ClientCapabilities, missing: ClientCapabilities = {}): ClientCapabilities {
+  for (const [name, members] of Object.entries(missing))
+    Object.assign(lacking, { [name]: { ...lacking[name as keyof ClientCapabilities], ...members } })
+  return lacking
+}
+
 export const capabilityError = (call: Call, item: CatalogItem, lacking: ClientCapabilities): HostError =>
   new HostError('missingCapability', {
     detail: `${call.method} "${item.key}" needs ${Object.keys(lacking).join(', ')}`,
-    data: { requiredCapabilities: { ...lacking } },
+    data: { requiredCapabilities: structuredClone(lacking) },
   })
 
 const liveParams = ({ method, params }: InputRequest, { elicitationIds }: RevisionRules): object =>

@@ -3,6 +3,7 @@
 import type { Call, RequestSender } from './call.ts'
 import type { CatalogItem } from './catalog.ts'
 import {
+  addCapabilities,
   type Bindings,
   bindingOf,
   capabilityError,
@@ -51,7 +52,7 @@ function requireCapabilities(call: Call, item: CatalogItem, questions: readonly 
   const missing: ClientCapabilities = {}
   for (const question of questions) {
     recordMethod(call, question)
-    Object.assign(missing, missingCapability(question, call.client.capabilities))
+    addCapabilities(missing, missingCapability(question, call.client.capabilities))
   }
   if (Object.keys(missing).length > 0) throw capabilityError(call, item, missing)
 }

@@ -27,6 +27,17 @@ const endless = defineTool({
   name: 'endless',
   handler: async () => new InputRequired({ q: form('Again?') }, undefined),
 })
+const formAndVisit = defineTool({
+  name: 'form_and_visit',
+  handler: async () =>
+    new InputRequired(
+      {
+        form: form('A?'),
+        visit: { method: 'elicitation/create', params: { mode: 'url', message: 'B?', url: 'https://b.example' } },
+      } as Record<string, InputRequest>,
+      1,
+    ),
+})
 const sync = defineTool({
   name: 'sync',
   handler: (_, ctx) =>
@@ -35,7 +46,7 @@ const sync = defineTool({
 
 let url: string
 before(async () => {
-  const toolsets = { all: [twoRounds, endless, sync] }
+  const toolsets = { all: [twoRounds, endless, formAndVisit, sync] }
   const routes = { '/': { toolsets: 'all' }, '/stateless': { toolsets: 'all', stateless: true } }
   ;({ url } = await startHost({ toolsets, routes }))
 })
@@ -76,6 +87,8 @@ describe('Rounds of a 2026-07-28 client', () => {
   it('need the capabilities of their requests', async () => {
     const { message } = await callTool(url, 'two_rounds', { capabilities: { roots: {} } })
     expect(message.error.data).to.deep.equal({ requiredCapabilities: { elicitation: { form: {} } } })
+    const both = await callTool(url, 'form_and_visit', { capabilities: { roots: {} } })
+    expect(both.message.error.data).to.deep.equal({ requiredCapabilities: { elicitation: { form: {}, url: {} } } })
   })
 
   it('work for a handler that is not async', async () => {

@@ -138,6 +138,7 @@ describe('client capability checks before input requests', () => {
     ['sampled_with_tools', { sampling: {} }, { sampling: { tools: {} } }],
     ['sampled_with_context', { sampling: { tools: {} } }, { sampling: { context: {} } }],
     ['rooted', { sampling: {} }, { roots: {} }],
+    ['form_and_visit', {}, { elicitation: { form: {}, url: {} }, roots: {} }],
   ]
   for (const [tool, capabilities, requiredCapabilities] of missing) {
     it(`${tool} with ${JSON.stringify(capabilities)} fails with 400 and -32021, naming the missing capability`, async () => {
