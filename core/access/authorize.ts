@@ -84,7 +84,8 @@ export function challenge(facts: ChallengeFields): string {
   const parameters = Object.entries({
     error,
     error_description: description,
-    scope: scopes.join(' '),
+    // Not a scope of a resource (MCP basic/authorization, "Refresh Tokens").
+    scope: scopes.filter(scope => scope !== 'offline_access').join(' '),
     resource_metadata: metadataUrl,
     algs: proofAlgorithms.join(' '),
   }).flatMap(([name, value]) => (value ? `${name}=${quoted(value)}` : []))

@@ -80,7 +80,9 @@ const snakeCase = (name: string) => name.replace(/[A-Z]/g, letter => `_${letter.
 
 /** Members have the names of the RFC; absent options are omitted. */
 export function describeResource(resource: string, options: ResourceMetadataOptions): object {
-  const { resource: _, resourceMetadataUri: __, ...fields } = options
+  const { resource: _, resourceMetadataUri: __, scopesSupported, ...others } = options
+  const scopes = scopesSupported?.filter(scope => scope !== 'offline_access') ?? []
+  const fields = { ...others, ...(scopes.length > 0 && { scopesSupported: scopes }) }
   const entries = Object.entries(fields).filter(([, value]) => value !== undefined)
   return { resource, ...Object.fromEntries(entries.map(([name, value]) => [snakeCase(name), value])) }
 }

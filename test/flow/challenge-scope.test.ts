@@ -55,7 +55,7 @@ describe('WWW-Authenticate scope of a 401 response', () => {
   })
 
   const cases: ReadonlyArray<readonly [string, string | undefined, string]> = [
-    ['/told', 'mcp.tools offline_access', 'challengeScope'],
+    ['/told', 'mcp.tools', 'challengeScope, without offline_access'],
     ['/needed', 'mcp.tools', 'the scope that every item of the URL needs'],
     ['/mixed', undefined, 'absent when no scope suits every item'],
     ['/admin', 'mcp.admin', 'the scope of authorize, despite challengeScope'],
@@ -75,6 +75,12 @@ describe('WWW-Authenticate scope of a 401 response', () => {
       }
     })
   }
+
+  it('and scopes_supported do not contain offline_access', async () => {
+    const answer = await fetch(`${url}/.well-known/oauth-protected-resource/told`)
+    const { scopes_supported: scopes } = (await answer.json()) as { scopes_supported: string[] }
+    expect(scopes).to.deep.equal(['mcp.tools', 'mcp.admin'])
+  })
 
   it('is present on an open route for an invalid token and for a forbidden item', async () => {
     const bad = await modern(`${url}/open`, 'tools/list', {}, { headers: { Authorization: 'Bearer bad' } })
