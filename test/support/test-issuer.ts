@@ -91,6 +91,8 @@ export interface TestIssuer {
 interface Options {
   /** The path of the metadata document. */
   readonly metadataPath?: string
+  /** Requests of this path get no response. */
+  readonly brokenPath?: string
   readonly keys?: TestKey[]
 }
 
@@ -98,6 +100,7 @@ const running = new Set<TestIssuer>()
 
 export async function startIssuer({
   metadataPath = '/.well-known/oauth-authorization-server',
+  brokenPath,
   keys = [makeKey('first')],
 }: Options = {}): Promise<TestIssuer> {
   const server = createServer((request, response) => answer(request.url ?? '', response))
@@ -132,7 +135,7 @@ export async function startIssuer({
   running.add(issuer)
   function answer(path: string, response: ServerResponse) {
     issuer.asked.push(path)
-    if (issuer.mood === 'broken') return void response.destroy()
+    if (issuer.mood === 'broken' || path === brokenPath) return void response.destroy()
     const documents: Record<string, unknown> = {
       [metadataPath]: { issuer: url, jwks_uri: `${url}/jwks`, ...issuer.metadata },
       '/jwks': { keys: [...(issuer.others ?? []), ...issuer.keys.map(toJwk)] },

@@ -309,14 +309,13 @@ export function createIssuerKeys(settings: IssuerKeysSettings) {
   } satisfies KeySource & Record<string, unknown>
 }
 
-/** Returns the metadata URLs in order of requests: RFC 8414, then OpenID Connect Discovery. */
+/** Returns the metadata URLs in order of requests (MCP basic/authorization, "Authorization Server Metadata Discovery"). */
 export function metadataUrls(issuer: string): string[] {
   const { origin, pathname } = new URL(issuer)
   const path = pathname.replace(/\/$/, '')
-  return [
-    `${origin}/.well-known/oauth-authorization-server${path}`,
-    `${origin}${path}/.well-known/openid-configuration`,
-  ]
+  const openId = '/.well-known/openid-configuration'
+  const urls = [`${origin}/.well-known/oauth-authorization-server${path}`, `${origin}${openId}${path}`]
+  return path === '' ? urls : [...urls, `${origin}${path}${openId}`]
 }
 
 function readMetadata(body: unknown, issuer: string): { problem: string } | { jwksUri: string } {
@@ -334,9 +333,15 @@ function readMetadata(body: unknown, issuer: string): { problem: string } | { jw
 /** Finds the key URL. Rejects with the failures of all attempts. `issuer` must match the document exactly. */
 async function discoverKeys(issuer: string, signal: AbortSignal): Promise<string> {
   const problems: string[] = []
-  for (const url of metadataUrls(issuer)) {
+  async function readAt(url: string) {
     const { status, body } = await fetchJson(url, { signal })
-    const found = status === 200 ? readMetadata(body, issuer) : { problem: `answers ${status}` }
+    return status === 200 ? readMetadata(body, issuer) : { problem: `answers ${status}` }
+  }
+  for (const url of metadataUrls(issuer)) {
+    const found = await readAt(url).catch((error: unknown) => {
+      if (signal.aborted) throw error
+      return { problem: errorText(error) }
+    })
     if ('jwksUri' in found) return found.jwksUri
     problems.push(`${url} ${found.problem}`)
   }

@@ -20,13 +20,14 @@ const until = (wanted: number, ask: () => Promise<{ status: number }>) =>
   )
 
 describe('auth-jwt: discovery', () => {
-  it('requests the RFC 8414 URL first, then the OpenID Connect URL', () => {
+  it('requests the RFC 8414 URL first, then the OpenID Connect URLs', () => {
     expect(metadataUrls('https://a.example')).to.deep.equal([
       'https://a.example/.well-known/oauth-authorization-server',
       'https://a.example/.well-known/openid-configuration',
     ])
     expect(metadataUrls('https://a.example/realms/one/')).to.deep.equal([
       'https://a.example/.well-known/oauth-authorization-server/realms/one',
+      'https://a.example/.well-known/openid-configuration/realms/one',
       'https://a.example/realms/one/.well-known/openid-configuration',
     ])
   })
@@ -38,6 +39,13 @@ describe('auth-jwt: discovery', () => {
       expect((await callAs(guarded, issuer.token(guarded))).status, metadataPath).to.equal(200)
       expect(issuer.asked.slice(-2)).to.deep.equal([metadataPath, '/jwks'])
     }
+  })
+
+  it('requests the next URL if there is no response', async () => {
+    const metadataPath = '/.well-known/openid-configuration'
+    const issuer = await startIssuer({ metadataPath, brokenPath: '/.well-known/oauth-authorization-server' })
+    const { guarded } = await startProtected({ 'auth-jwt': { authority: issuer.url } })
+    expect((await callAs(guarded, issuer.token(guarded))).status).to.equal(200)
   })
 
   it('rejects metadata of another issuer, with a trailing slash or with a non-HTTP jwks_uri', async () => {
