@@ -32,8 +32,9 @@ type Page = readonly [status: number, title: string, text: string]
 
 const RECEIVED: Page = [
   200,
-  'You are logged in',
-  'You can close this window and go back to the program that opened it.',
+  // The program has not verified the response yet.
+  'Response received',
+  'You can close this window and return to the program that opened it. It shows the result of the login.',
 ]
 // The response is not verified yet, so its text is not shown.
 const REFUSED: Page = [

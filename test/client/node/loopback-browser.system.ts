@@ -68,7 +68,7 @@ describe('Login in chromium', () => {
   it('R-61: completes at the loopback redirect, by name too, and shows a success page', async () => {
     const { callback, redirect, page } = await logIn('a-state', { host: 'localhost' })
     expect(callback.href).to.equal(`${redirect.redirectUri}?code=the-code&state=a-state`)
-    expect(page).to.include('<h1>You are logged in</h1>')
+    expect(page).to.include('<h1>Response received</h1>')
   })
 
   it('R-61: shows an error page after a denied login', async () => {

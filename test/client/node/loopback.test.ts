@@ -61,7 +61,7 @@ describe('Loopback redirect', () => {
     expect((await shown).href).to.equal('https://login.example/authorize?state=right')
     const page = await send(`${redirect.redirectUri}?code=c%20d&state=right&iss=https%3A%2F%2Flogin.example`)
     expect(page.status).to.equal(200)
-    expect(page.text).to.include('You are logged in').and.include('close this window')
+    expect(page.text).to.include('Response received').and.include('close this window').and.not.include('logged in')
     const callback = await result
     expect(callback.href).to.equal(`${redirect.redirectUri}?code=c%20d&state=right&iss=https%3A%2F%2Flogin.example`)
   })
