@@ -174,6 +174,7 @@ export async function discoverResource(
   const read = (members: Members, url: string) => readResource(ctx, members, url)
   const first = await findDocument(ctx, { label, urls: named, fromChallenge: true }, read, signal)
   if (first.found) return first.found
+  // Continues after an invalid document: a proxy can change the URL of a challenge. Every document must name this resource.
   const unusable = first.failure === undefined ? [] : named
   const urls = wellKnownUrls(ctx.options.serverUrl).filter(url => !unusable.includes(url))
   const { found, failure } = await findDocument(ctx, { label, urls }, read, signal)
@@ -362,6 +363,8 @@ export async function discoverServer(
     const server = readServer(ctx, members, { listed, legacy, tokenEndpoint }, url)
     return server.pkceS256 || !isCodeGrant(ctx) ? server : throwPkceUnsupported(server)
   }
+  // Continues after a document of another issuer, because proxies answer unknown paths with any document. Each document must
+  // name `listed`, so no other issuer's endpoint is used.
   const { found, failure } = await findDocument(ctx, { label: SERVER_METADATA, urls }, read, signal)
   if (found) return found
   if (failure !== undefined) throw failure
