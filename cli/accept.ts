@@ -104,9 +104,7 @@ async function accept(
     const written = `Written to ${displayName(file, cwd)}. A running host uses it after a reload (SIGHUP) or restart.`
     lines.push(isSame ? `${displayName(file, cwd)} is unchanged.` : written)
     if (!isUpToDate)
-      lines.push(
-        'The config has other changes that the lock file does not contain: run mcp-host diff, then mcp-host lock.',
-      )
+      lines.push(context.runnable('The lock file lacks other changes: run mcp-host diff, then mcp-host lock.'))
   }
   if (isDryRun && changed.length > 0) {
     lines.push('Dry run: nothing was written. To accept these changes, run the same command without --dry-run.')

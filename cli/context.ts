@@ -52,7 +52,8 @@ export function selfCommand({ script, env, cwd }: Starter, program = process.exe
     : `${/[\\/]node$/.test(program) ? 'node' : shellWord(program)} ${file}`
 }
 
-const COMMANDS = /(?<!npx )\bmcp-host(?= (?:login|logout|doctor|tasks|lock|diff|init|explain|accept|token|openapi) ?)/g
+const COMMANDS =
+  /(?<!npx )\bmcp-host(?= (?:--help|accept|add|audit|call|check|connect|dev|diff|doctor|explain|help|import|init|list|lock|login|logout|openapi|proxy|report|schema|start|status|stdio|tasks|token)\b)/g
 
 const MAX_LINE = 10_000
 const DEFAULT_SCRIPT = '/mcp-host'
@@ -69,7 +70,7 @@ export function createContext(environment: CommandEnvironment, exit: (code: numb
     ...environment,
     secrets,
     print: text => void stdout.write(`${printableLines(text)}\n`),
-    show: text => void stdout.write(`${render(text, stdout, env)}\n`),
+    show: text => void stdout.write(`${render(runnable(text), stdout, env)}\n`),
     say: line => void stderr.write(`${printable(secrets.scrub(runnable(line)), MAX_LINE)}\n`),
     runnable,
     exit,

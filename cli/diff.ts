@@ -152,7 +152,7 @@ or a server that --connect cannot read, 2 invalid arguments, lock file or config
       notCompared,
       changes,
     }
-    context.print(json ? jsonText(report) : inText(sides, changes))
+    context.print(json ? jsonText(report) : context.runnable(inText(sides, changes)))
     return exitCodeOf(changes, failOn, isComplete)
   },
 })

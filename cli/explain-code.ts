@@ -13,6 +13,10 @@ const plain = (entry: string) =>
     .replaceAll('`', '')
     .trim()
 
+/** For codes whose entry contains only a message. */
+const ACTION = `Correct what the complete message names; mcp-host check reports all problems of a config.
+In a log line, fields such as reason, err and fix show the cause. Lines at level info require no action.`
+
 /** Throws a usage error for an unknown code. */
 export function explainCode(code: string): string {
   const folder = join(ownPackage.folder, 'docs')
@@ -25,5 +29,6 @@ export function explainCode(code: string): string {
     pages.map(({ text }) => text).join('\n'),
   )?.[1]
   const paths = pages.map(({ path }) => `  ${path}`).join('\n')
-  return `${code}${entry === undefined ? '' : `\n${plain(entry)}`}\n\nDocumentation:\n${paths}`
+  const text = entry === undefined ? '' : `\n${plain(entry)}`
+  return `${code}${text}${/\\\n/.test(entry ?? '') ? '' : `\n\n${ACTION}`}\n\nDocumentation:\n${paths}`
 }

@@ -120,7 +120,7 @@ const HANDLES_STDOUT: ReadonlySet<string> = new Set(['start', 'dev', 'stdio', 'p
 async function runCommand(argv: readonly string[], context: CommandContext, release: () => void): Promise<number> {
   if (argv[0] === 'help' && /^MH\d{4}$/.test(argv[1] ?? '')) {
     const { explainCode } = await import('./explain-code.ts')
-    context.print(explainCode(String(argv[1])))
+    context.show(explainCode(String(argv[1])))
     return 0
   }
   if (argv[0] === 'help') return runCommand([...argv.slice(1), '--help'], context, release)

@@ -569,7 +569,6 @@ const PROGRAM: Omit<PluginInstance, 'routes'> = {
   plugin: { options: { type: 'object', additionalProperties: false, properties: {} }, setup: () => undefined },
 }
 
-/** Prefers items for anonymous callers. A protected route shows no other items. */
 function summaryFactsOf(
   parts: LeastScopesParts & Pick<Services, 'slot'> & { readonly mcp: Pick<McpRegistrations, 'unlisted'> },
   route: CompiledRoute,
@@ -580,9 +579,10 @@ function summaryFactsOf(
     kind === 'tools' && registeredOn(parts.mcp.unlisted, route).some(hides => typeof hides(key, route) === 'string')
   const items = itemsOn(parts, route, route.toolsetsFor(params)).filter(item => !isWithheld(item))
   const anonymous = parts.slot('access', route).audienceOf(undefined, route)
-  const [open, others] = [true, false].map(wanted => items.filter(item => !anonymous.denialOf(item) === wanted))
+  const [open = [], others = []] = [true, false].map(wanted =>
+    items.filter(item => !anonymous.denialOf(item) === wanted),
+  )
   const tellsLogin = parts.slot('protectedResource', route).metadataUrlOf(route, params) !== undefined
-  const shown = [...(open ?? []), ...(route.authorize === undefined ? [] : (others ?? []))]
   const sources = route.toolsets.flatMap(name => {
     const { describe } = parts.catalog.sourceOf(name) ?? {}
     const withheld = parts.catalog.withheldIn(name)
@@ -591,7 +591,7 @@ function summaryFactsOf(
   })
   const { issuer, isDevelopment = false } = parts.slot('authorizationServer', route)
   const issuers = parts.slot('protectedResource', route).serversOf?.(route) ?? [issuer() ?? []].flat()
-  return { items: shown, tellsLogin, logins: { issuers, isDevelopment }, sources }
+  return { open, others, tellsLogin, logins: { issuers, isDevelopment }, sources }
 }
 
 const NO_TOOLSETS = 'missing; add toolsets with tools, resources or prompts, or a plugin that provides toolsets'

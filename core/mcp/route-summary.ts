@@ -36,7 +36,9 @@ export interface RouteSummary {
 }
 
 export interface RouteDetails {
-  readonly items: readonly CatalogItem[]
+  /** Items for anonymous callers. */
+  readonly open: readonly CatalogItem[]
+  readonly others: readonly CatalogItem[]
   readonly tellsLogin: boolean
   readonly logins: RouteSummary['logins']
   readonly sources: readonly ToolsetSource[]
@@ -57,20 +59,23 @@ const describeCallers = (route: CompiledRoute, authenticators: readonly string[]
 
 export function summarizeRoute(
   route: CompiledRoute,
-  { items, tellsLogin, logins, sources, authenticators }: RouteDetails,
+  { open, others, tellsLogin, logins, sources, authenticators }: RouteDetails,
 ): RouteSummary {
-  const example = findExampleCall(items)
+  const isOpen = route.authorize === undefined
+  const example = findExampleCall(isOpen ? open : [...open, ...others])
+  const restricted = others.filter(({ kind }) => kind === 'tools').length
+  const except = isOpen && restricted > 0 ? `, except ${restricted === 1 ? '1 tool' : `${restricted} tools`}` : ''
   return {
     path: route.path,
     url: sampleUrl(route),
     samplePath: samplePath(route),
     toolsets: route.toolsets,
-    tools: items.filter(({ kind }) => kind === 'tools').length,
+    tools: restricted + open.filter(({ kind }) => kind === 'tools').length,
     sources,
     revisions: route.revisions,
     stateless: route.stateless,
-    callers: describeCallers(route, authenticators),
-    open: route.authorize === undefined,
+    callers: describeCallers(route, authenticators) + except,
+    open: isOpen,
     tellsLogin,
     logins,
     ...(example && { example }),

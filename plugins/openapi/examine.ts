@@ -1,6 +1,7 @@
 // `mcp-host doctor --config`: reads each document and connects to the servers of its operations.
 import type { InternalExamination } from '../../core/internal.ts'
 import { errorText, type PluginFinding } from '../../core/plugin.ts'
+import { countsText } from '../families/texts/index.ts'
 import { createLoad } from './document/load.ts'
 import { DocumentError, withLocation } from './document/place.ts'
 import type { FilledOptions, Source } from './options.ts'
@@ -36,7 +37,7 @@ async function examineDocument(name: string, source: Source, about: InternalExam
     const settings = { directory: about.directory, load: createLoad(open, () => {}) }
     const { api, candidates, tools, faulty } = await readApi(source, settings)
     const omittedText = faulty.length === 0 ? '' : `, ${faulty.length} left out as invalid`
-    const text = `OpenAPI ${api.version}, ${tools.length} tools of ${candidates.length} operations${omittedText}`
+    const text = `OpenAPI ${api.version}, ${countsText({ tools: tools.length })} of ${countsText({ operations: candidates.length })}${omittedText}`
     const servers = [...new Set(tools.map(({ operation }) => operation.baseUrl))]
     const reached = servers.slice(0, MAX_SERVERS).map(server => examineApi(server, open))
     return [{ check, level: 'ok', text }, ...(await Promise.all(reached))]

@@ -101,6 +101,8 @@ describe('mcp-host', () => {
       .and.not.match(/[\\`]/)
     expect(known?.code).to.equal(0)
     expect(unknown?.code).to.equal(2)
+    const { stdout } = await runCli(['help', 'MH1004'], process.cwd(), { npm_command: 'exec' })
+    expect(stdout).to.include('npx mcp-host check')
   })
 
   it('--version prints the version of package.json', async () => {

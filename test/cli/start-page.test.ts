@@ -109,6 +109,17 @@ describe('start screen of mcp-host start', () => {
       .and.not.match(/ login http/)
   })
 
+  it('counts all tools of an open route, and those that require access', async () => {
+    const [all, access] = [[defineTool({ name: 'now', handler: () => 'now' })], { access: 'a' }]
+    for (const name of ['one', 'two']) all.push(defineTool({ name, ...access, handler: () => name }))
+    const { host } = await startHost({
+      toolsets: { all },
+      routes: { '/': { toolsets: 'all' } },
+      plugins: { 'transport-streamable': {}, 'tool-policy': {} },
+    })
+    expect(startPage(host, '/srv/mcp.config.ts', STARTER)).to.match(/ 3 tools {3}open, except 2 tools$/m)
+  })
+
   it('prints a call only with arguments that the schema contains', async () => {
     const tool = (name: string, properties: object) =>
       defineTool({ name, input: { type: 'object', properties, required: Object.keys(properties) }, handler: () => 'x' })

@@ -1,8 +1,8 @@
 // Loads documents from files and URLs, and parses them as JSON or YAML.
-import { open, realpath } from 'node:fs/promises'
-import { dirname, join, relative, sep } from 'node:path'
+import { open, readdir, realpath } from 'node:fs/promises'
+import { basename, dirname, join, relative, sep } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { ReadError, readJson, readYaml, type Services } from '../../../core/internal.ts'
+import { nearest, ReadError, readJson, readYaml, type Services } from '../../../core/internal.ts'
 import { errorText, isObject } from '../../../core/plugin.ts'
 import { headerOf, sendOnce } from '../request-send.ts'
 import { isTooDeep, MAX_DEPTH } from '../response-json.ts'
@@ -62,8 +62,10 @@ function errorReason(error: unknown): string {
 }
 
 async function readBytes(path: string, name: string, limit: number): Promise<Uint8Array> {
-  const handle = await open(path).catch((cause: NodeJS.ErrnoException) => {
-    throw new LoadError(cause.code === 'ENOENT' ? `${name} does not exist` : `cannot read ${name}: ${errorText(cause)}`)
+  const handle = await open(path).catch(async (cause: NodeJS.ErrnoException) => {
+    if (cause.code !== 'ENOENT') throw new LoadError(`cannot read ${name}: ${errorText(cause)}`)
+    const near = nearest(basename(path), await readdir(dirname(path)).catch(() => []))
+    throw new LoadError(`${name} does not exist${near === undefined ? '' : `; did you mean "${near}"?`}`)
   })
   try {
     const about = await handle.stat()

@@ -247,7 +247,7 @@ describe('The options of a document', () => {
       { auth: { kind: 'client-credentials', clientId: 'host', clientSecret: 'a-secret' } },
       /documents\.orders\.auth\.issuer\n.*missing/,
     ],
-    ['a missing file', { document: 'none.yaml' }, /documents\.orders\.document: none\.yaml does not exist/],
+    ['a missing file', { document: 'order.yaml' }, /order\.yaml does not exist; did you mean "orders\.yaml"/],
     ['a header of the connection', { headers: { host: 'x' } }, /headers/],
     ['a header with credentials of the caller', { forwardHeaders: ['authorization'] }, /forwardHeaders/],
   ] as const) {
