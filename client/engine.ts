@@ -56,6 +56,12 @@ export interface TokenQuery extends WantedScopes {
   readonly admit?: () => boolean
 }
 
+interface Caller {
+  readonly signal: AbortSignal | undefined
+  /** Milliseconds since the epoch. */
+  readonly since: number
+}
+
 export type Engine = ReturnType<typeof createEngine>
 
 const FAILED = { code: 'login_failed', fix: 'see `cause`: a function of the options failed, or this client has a bug' }
@@ -136,7 +142,7 @@ export function createEngine(ctx: ClientContext, context: CacheContext) {
       return obtained
     })
 
-  async function login(query: TokenQuery, spec: TokenSpec, signal: AbortSignal, caller: AbortSignal | undefined) {
+  async function login(query: TokenQuery, spec: TokenSpec, signal: AbortSignal, caller: Caller) {
     const prompt = { defer: query.prompt === 'defer', onPrompt: () => breaker.recordPrompt(query.explicit === true) }
     if (!query.explicit) breaker.check('prompt')
     if (prompt.defer) return acquirer.login(await store.read(), spec, prompt, signal)
@@ -146,10 +152,11 @@ export function createEngine(ctx: ClientContext, context: CacheContext) {
     while (!lease.held) {
       const { pid } = lease
       emit('login-waiting', { pid })
-      const timeout = AbortSignal.timeout(options.loginTimeoutMs)
-      const isAbandoned = await lease.wait(caller ? AbortSignal.any([caller, timeout]) : timeout).catch(() => false)
-      // Joined callers start a new wait.
-      if (caller?.aborted) return undefined
+      const timeout = AbortSignal.timeout(Math.max(0, Math.ceil(caller.since + options.loginTimeoutMs - now())))
+      const both = caller.signal ? AbortSignal.any([caller.signal, timeout]) : timeout
+      const isAbandoned = await lease.wait(both).catch(() => false)
+      // Joined callers start a new wait, with the rest of their own time.
+      if (caller.signal?.aborted) return undefined
       if (!isAbandoned) {
         const adopted = await adopt(adoptable, 'cache', await store.read())
         if (adopted) return adopted
@@ -173,7 +180,7 @@ export function createEngine(ctx: ClientContext, context: CacheContext) {
     }
   }
 
-  async function acquire(query: TokenQuery, caller: AbortSignal | undefined): Promise<Outcome> {
+  async function acquire(query: TokenQuery, caller: Caller): Promise<Outcome> {
     // HTTP requests continue after the caller aborts, because the next caller can use the result.
     const { signal } = new AbortController()
     breaker.check(query.explicit ? 'login' : 'token')
@@ -195,6 +202,7 @@ export function createEngine(ctx: ClientContext, context: CacheContext) {
   }
 
   async function obtain(query: TokenQuery, signal: AbortSignal | undefined): Promise<Outcome> {
+    const caller = { signal, since: now() }
     for (;;) {
       const flight = flights.current()
       if (flight) {
@@ -211,7 +219,7 @@ export function createEngine(ctx: ClientContext, context: CacheContext) {
       if (adopted) return adopted
       if (flights.current()) continue
       if (query.admit?.() === false) return undefined
-      const start = () => callOption('getting a token failed', FAILED, () => acquire(query, signal))
+      const start = () => callOption('getting a token failed', FAILED, () => acquire(query, caller))
       return withAbort(flights.start(start, query.prompt), signal)
     }
   }

@@ -4,6 +4,7 @@ import { expect } from 'chai'
 import type { TokenCache, TokenContainer } from '../../client/index.ts'
 import { createMemoryTokenCache } from '../../client/index.ts'
 import type { LoginLease } from '../../client/stores.ts'
+import { eventually } from '../support/eventually.ts'
 import { createGate } from '../support/gate.ts'
 import { authErrorOf } from './support/auth-error-of.ts'
 import { type FakeServers, startFakeServers, stopServers } from './support/fake-servers.ts'
@@ -365,6 +366,46 @@ it('R-80: stops waiting for the login of another process when its caller aborts;
   expect(await first).to.equal('gone')
   expect((await other).status).to.equal(200)
   expect([waits.length, fake.logins.length]).to.deep.equal([0, 1])
+})
+
+it('R-80: waits for the login of another process only for the rest of its own time after another caller aborted', async () => {
+  const { fake, cache } = await loggedIn()
+  cache.container = undefined
+  const waiting = createGate()
+  const signals: AbortSignal[] = []
+  const wait = (signal: AbortSignal) => {
+    signals.push(signal)
+    waiting.open()
+    return new Promise<boolean>((_, reject) => signal.addEventListener('abort', reject))
+  }
+  const { now } = Date
+  let late = 0
+  Date.now = () => now() + late
+  const second = startClient(fake, {
+    loginTimeoutMs: 60_000,
+    tokenCache: {
+      getTokens: () => cache.container,
+      storeTokens: () => undefined,
+      leaseLogin: async () => ({ held: false, wait }),
+    },
+  })
+  const caller = new AbortController()
+  const first = second.post(undefined, { signal: caller.signal }).catch(error => error)
+  await waiting.opened
+  const other = authErrorOf(() => second.post())
+  await eventually(
+    'the other caller has joined',
+    () => second.events.filter(one => one.type === 'challenge').length > 1,
+  )
+  try {
+    late = 60_000
+    caller.abort('gone')
+    expect(await first).to.equal('gone')
+    expect((await other).code).to.equal('interaction_in_progress')
+  } finally {
+    Date.now = now
+  }
+  expect(signals).to.have.length(2)
 })
 
 it('R-80: takes over the login of a process that ended without releasing its lease', async () => {
