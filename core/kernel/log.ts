@@ -118,12 +118,20 @@ const FLUSH_TIME = 1_000
 const SUPPRESSED = 'suppressed repeated log lines'
 const DEBUG_HINT = 'Log level "debug" writes all lines'
 
+/** An embedding program's log that throws must not end the process from a timer. */
+function write(to: Logger, level: Exclude<keyof Logger, 'child'>, ...line: Parameters<Write>): void {
+  try {
+    to[level](...line)
+  } catch {}
+}
+
 /**
  * Limits lines that clients can cause: warnings, errors and denied calls. Audit lines at `info` are never dropped. A log at level
  * `debug` or `trace` receives all lines.
  */
 export function limitLog(log: Logger, clock = systemClock): Logger & { reportDropped(): void } {
-  const warn = (kind: string, lines: number) => log.warn({ code: 'MH1901', kind, lines, fix: DEBUG_HINT }, SUPPRESSED)
+  const warn = (kind: string, lines: number) =>
+    write(log, 'warn', { code: 'MH1901', kind, lines, fix: DEBUG_HINT }, SUPPRESSED)
   const { allows, reportDropped } = createLogBudget(warn, clock)
   const isUnlimited = () => /^(?:debug|trace)$/.test(String(Reflect.get(log, 'level')))
 
@@ -133,10 +141,10 @@ export function limitLog(log: Logger, clock = systemClock): Logger & { reportDro
       (...line) => {
         const [fields, message = ''] = line
         const isLimited = (level !== 'info' || Object.hasOwn(fields ?? {}, 'denied')) && !isUnlimited()
-        if (!isLimited || allows(message)) to[level](...line)
+        if (!isLimited || allows(message)) write(to, level, ...line)
       }
     return {
-      debug: (...line) => to.debug(...line),
+      debug: (...line) => write(to, 'debug', ...line),
       info: limited('info'),
       warn: limited('warn'),
       error: limited('error'),

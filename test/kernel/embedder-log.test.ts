@@ -1,11 +1,13 @@
 // The log of an embedding program: its methods, the limit of its lines and the report of suppressed lines.
 import { expect } from 'chai'
 import { createHost } from '../../core/create-host.ts'
+import type { CreateHostOptions } from '../../core/host.ts'
 import type { Logger } from '../../core/kernel/log.ts'
 import { MAX_LINES } from '../../core/kernel/log.ts'
 import { definePlugin } from '../../core/plugin.ts'
 import { createTestLog } from '../../core/testing/test-log.ts'
 import { rejectionOf } from '../fixtures/rejection-of.ts'
+import { createManualClock } from '../support/manual-clock.ts'
 
 const COUNT = 100
 const CONFIG = {
@@ -46,6 +48,20 @@ describe('Log of an embedding program', () => {
         COUNT,
       )
     }
+  })
+
+  it('cannot fail the host by an error that it throws, also in a timer', async () => {
+    const fail = () => {
+      throw new Error('the log is full')
+    }
+    const log: Logger = { debug: fail, info: fail, warn: fail, error: fail, child: () => log }
+    const noisy = definePlugin({ setup: host => host.onStart(() => failOften(host.log)) })
+    const clock = createManualClock()
+    const plugins = { 'transport-streamable': {}, noisy: noisy() }
+    const host = await createHost({ ...CONFIG, plugins }, { log, clock } as CreateHostOptions)
+    await host.listen()
+    await clock.advance(60_000)
+    await host.close()
   })
 
   it('receives lines without fields', async () => {
