@@ -68,7 +68,9 @@ async function readUpstreams(options: Given, context: CommandContext, lock: Lock
       if (!options.connect) return { changes: [], notCompared: [{ name, reason: 'run mcp-host diff --connect' }] }
       try {
         const { differences } = reviewLists((await readServerLists(settings)).snapshot, upstreams[name], settings)
-        return { changes: upstreamChanges({ name, differences }), notCompared: [] }
+        const hint = settings.command ? '; a running host keeps its process of the server until it restarts' : ''
+        const changes = upstreamChanges({ name, differences }).map(one => ({ ...one, what: one.what + hint }))
+        return { changes, notCompared: [] }
       } catch (error) {
         return { changes: [], notCompared: [{ name, reason: errorText(error) }] }
       }

@@ -47,7 +47,8 @@ export function explainFailure(
   const causes = [...causesOf(thrown)]
   const auth = causes.find(AuthError.is)
   if (auth?.code === 'interaction_required') {
-    return new StartError('MH3201', `${login.url} requires a login; log in with: ${loginCommand(login)}`, about)
+    const what = `${login.url} requires a login, or --header 'Authorization: Bearer TOKEN'`
+    return new StartError('MH3201', `${what}; log in with: ${loginCommand(login)}`, about)
   }
   if (auth) return auth
   const network = findNetworkCode(causes)

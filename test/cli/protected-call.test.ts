@@ -44,6 +44,8 @@ describe('client commands with the protected example', () => {
       expect(stderr).to.match(new RegExp(`^mcp-host: .*; log in with: mcp-host login ${url}\n$`))
     }
 
+    expect(before[1]?.stderr).to.include("--header 'Authorization: Bearer TOKEN'")
+
     const login = await run('login', url)
     expect(login.stdout).to.match(
       new RegExp(
