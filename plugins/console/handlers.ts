@@ -662,15 +662,16 @@ export function createHandlers({ host, operator, records, isActive, readProgram 
       isOn('tasks')
         ? gather('tasks', request, found => mergeTasks(found, isSingleProcess))
         : unavailable('The plugin `tasks` is off.', 'tasks: {}'),
-    [`GET ${PATHS.upstreams}`]: request =>
-      isOn('upstream')
+    [`GET ${PATHS.upstreams}`]: async request => {
+      const { file = 'FILE' } = (await operator.program?.readConfig()) ?? {}
+      const command = `${programOf(operator)} doctor --config ${shellWord(file)}`
+      return isOn('upstream')
         ? gather('upstreams', request, found => ({
             ...mergeUpstreams(found),
-            commands: [
-              { label: 'Connect and check all servers', command: `${programOf(operator)} doctor --config FILE` },
-            ],
+            commands: [{ label: 'Connect and check all servers', command }],
           }))
-        : unavailable('The plugin `upstream` is off.', 'upstream: { servers: { docs: { url: "https://…" } } }'),
+        : unavailable('The plugin `upstream` is off.', 'upstream: { servers: { docs: { url: "https://…" } } }')
+    },
     [`GET ${PATHS.clients}`]: request => gather('clients', request, found => mergeClients(found, isSingleProcess)),
     [`GET ${PATHS.grants}`]: grants,
     [`GET ${PATHS.audit}`]: audit,

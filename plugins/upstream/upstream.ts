@@ -84,6 +84,16 @@ export interface UpstreamParts {
 /** Returns the reason for the log and the operator. */
 const reasonOf = (error: unknown): string => visibleText(operatorText(error))
 
+const ERROR_LINE = /^\S*(?:Error|Exception)\b/
+
+/** Shortens a long output of a program, such as a stack trace, to its error or last line. */
+function shortReason(reason: string): string {
+  const [message = '', printed = ''] = reason.split('; it printed: ')
+  const lines = printed.split('\n')
+  if (lines.length < 3) return reason
+  return `${message}; it printed: ${lines.find(line => ERROR_LINE.test(line)) ?? lines.at(-1)} (the log has all lines: MH2946)`
+}
+
 const FIX_DOWN =
   'correct `url`, `command` or the credentials, or start the server; a reload (SIGHUP) or restart retries at once'
 
@@ -142,6 +152,8 @@ export class Upstream implements UpstreamClient {
   #whenIdle: (() => void) | undefined
   #omitted = ''
   #hasListError = false
+  /** True from the end of a session until the next one opens. */
+  #hasLostSession = false
   #unmatched = ''
   #unfit = ''
   #changedTools: ReadonlyMap<string, string> = new Map()
@@ -216,7 +228,7 @@ export class Upstream implements UpstreamClient {
     if (this.#state !== 'up') {
       const { at = this.#since, reason = '' } = this.#lastError ?? {}
       const error = at === this.#since ? '' : `; last error at ${isoTime(at)}`
-      return `${this.#state} since ${isoTime(this.#since)}${error}: ${reason}`
+      return `${this.#state} since ${isoTime(this.#since)}${error}: ${shortReason(reason)}`
     }
     const { revision, server } = this.#connection ?? {}
     const counts = countsText(this.#counts)
@@ -264,6 +276,7 @@ export class Upstream implements UpstreamClient {
       ...(this.#hasListError ? ['MH2944' as const] : []),
       ...(this.#omitted === '' ? [] : ['MH2945' as const]),
       ...(this.#unmatched === '' ? [] : ['MH2949' as const]),
+      ...(this.#hasLostSession ? ['MH2959' as const] : []),
     ]
   }
 
@@ -392,7 +405,7 @@ export class Upstream implements UpstreamClient {
     if (this.settings.whenDown === 'hide' && !this.#isRetired && !isServed) this.#parts.toolset.replace([])
   }
 
-  #enter(state: State, now: number, reason?: string) {
+  #enter(state: State, now: number, reason = '') {
     if (this.#state === state) return
     this.#state = state
     this.#since = now
@@ -406,7 +419,7 @@ export class Upstream implements UpstreamClient {
     else {
       const isAcceptable = state === 'needs login' && this.#isPerCaller
       const fix = isAcceptable ? `run \`mcp-host accept ${name} --token TOKEN\`, then reload` : FIX_DOWN
-      log.warn({ code: 'MH2942', ...fields, reason, fix }, 'an upstream server is not available')
+      log.warn({ code: 'MH2942', ...fields, reason: shortReason(reason), fix }, 'an upstream server is not available')
     }
   }
 
@@ -701,6 +714,7 @@ export class Upstream implements UpstreamClient {
     const capabilities = capabilitiesFor(this.settings, call.session ? call.client.capabilities : undefined)
     const { onRequest, onNotification } = events
     const onClosed = (error: RemoteError) => {
+      this.#hasLostSession = true
       const fields = { upstream: this.settings.name, reason: reasonOf(error) }
       this.#parts.host.log.warn(
         { code: 'MH2959', ...fields },
@@ -712,6 +726,7 @@ export class Upstream implements UpstreamClient {
       target,
       this.#options({ capabilities, onRequest, onNotification, onClosed, signal }),
     )
+    this.#hasLostSession = false
     this.#sessionHeaders.set(connection, headers)
     return connection
   }

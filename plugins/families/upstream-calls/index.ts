@@ -20,7 +20,7 @@ export interface Difference {
 }
 
 /** Codes of server warnings that disappear when the cause is fixed. */
-export const ENDING_WARNINGS = ['MH2942', 'MH2944', 'MH2945', 'MH2949'] as const
+export const ENDING_WARNINGS = ['MH2942', 'MH2944', 'MH2945', 'MH2949', 'MH2959'] as const
 
 /** For operators only: reasons contain URLs and output of the server. Times are milliseconds since the epoch. */
 export interface UpstreamState {

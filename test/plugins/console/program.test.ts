@@ -75,6 +75,13 @@ describe('console of a host that the CLI runs', () => {
     expect((await logIn(origin, token)).status).to.equal(401)
   })
 
+  it('prints the command that checks the upstream servers of its config', async () => {
+    const upstream = "upstream: { servers: { far: { url: 'http://127.0.0.1:1/' } } }"
+    const more = { routes: "{ '/': { toolsets: ['far'] } }", plugins: upstream }
+    const { get } = await start(await makeFolder({ 'mcp.config.mjs': configText(parts(more)) }))
+    expect((await get('upstreams')).commands[0].command).to.match(/ doctor --config \S+mcp\.config\.mjs$/)
+  })
+
   it('is not served by other commands, or without the plugin', async () => {
     const folder = await makeFolder({ 'mcp.config.mjs': configText(parts()), 'off.config.mjs': configText() })
     for (const command of ['check', 'explain', 'lock', 'diff']) {

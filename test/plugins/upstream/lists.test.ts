@@ -493,6 +493,19 @@ describe('Reads of an upstream server', () => {
 })
 
 describe('An upstream server that is down', () => {
+  it('shows the error of a stack trace, and where the log has all of it', async () => {
+    const command = [process.execPath, '-e', "const boot = () => { throw new Error('no database') }; boot()"]
+    const gateway = await startHost({
+      routes: { '/': { toolsets: ['crashing'] } },
+      plugins: { 'transport-streamable': {}, upstream: { servers: { crashing: { command } } } },
+    })
+    const shown = [logged(gateway, 'MH2942')[0]?.['reason'], gateway.host.inspect('/')?.explainPlugins().join()]
+    for (const text of shown)
+      expect(text)
+        .to.match(/it printed: Error: no database \(.*MH2946\)/)
+        .and.not.include('boot')
+  })
+
   it('does not stop others, keeps its lists, and comes back', async () => {
     const definitions = [tool('far')]
     const origin = await startHost({ toolsets: { all: definitions }, routes: { '/': { toolsets: 'all' } } })

@@ -109,6 +109,10 @@ describe('Upstream processes', () => {
     expect(log.filter(({ code }) => code === 'MH2959')).to.have.length(1)
     const [row] = (await get(PATHS.upstreams)).body.servers
     expect(row).to.include({ state: 'up' }).and.not.have.property('lastError')
+    const warnings = async () => JSON.stringify((await get(PATHS.overview)).body.warnings)
+    expect(await warnings()).to.include('MH2959')
+    expect(await textOf(url, 'count')).to.equal('1')
+    expect(await warnings()).to.not.include('MH2959')
   })
 
   it('end with the host, with their children', async () => {

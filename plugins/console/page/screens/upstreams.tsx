@@ -9,7 +9,7 @@ import { Commands } from '../parts/copy.tsx'
 import { List } from '../parts/list.tsx'
 import { Loaded, Scope } from '../parts/states.tsx'
 import type { Column } from '../parts/table.tsx'
-import { Code, Facts, Text, WithheldItems } from '../parts/text.tsx'
+import { Code, Facts, Optional, Text, WithheldItems } from '../parts/text.tsx'
 
 const STATES: Readonly<Record<UpstreamRow['state'], readonly [Tone, string]>> = {
   up: ['good', 'Up'],
@@ -41,6 +41,12 @@ const COLUMNS: readonly Column<UpstreamRow>[] = [
   { title: 'Tools', value: ({ tools }) => tools, isNumber: true, width: '5rem', isExtra: true },
   { title: 'Sessions', value: ({ sessions }) => sessions, isNumber: true, width: '6rem', isExtra: true },
   agoColumn('Last error', ({ lastError }) => lastError?.at),
+  {
+    title: 'Reason',
+    value: ({ lastError }) => lastError?.reason,
+    cell: ({ lastError }) => <Optional value={lastError?.reason.split('\n')[0]} none="" />,
+    isExtra: true,
+  },
 ]
 
 const Details = ({ row }: { readonly row: UpstreamRow }) => (
