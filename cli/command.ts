@@ -79,10 +79,7 @@ export const CONFIG_OPTION = {
 } as const satisfies CommandOptionTable
 
 export const LOG_OPTIONS = {
-  'log-format': {
-    choices: ['json', 'pretty'],
-    help: 'Log format; pretty requires pino-pretty [pretty in a terminal, else json]',
-  },
+  'log-format': { choices: ['json', 'pretty'], help: 'Log format [pretty with pino-pretty in a terminal, else json]' },
   'log-level': { choices: ['debug', 'info', 'warn', 'error', 'fatal'], help: 'Lowest logged level [info]' },
 } as const satisfies CommandOptionTable
 

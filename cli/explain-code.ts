@@ -13,7 +13,6 @@ const plain = (entry: string) =>
     .replaceAll('`', '')
     .trim()
 
-/** For codes whose entry contains only a message. */
 const ACTION = `Correct what the complete message names; mcp-host check reports all problems of a config.
 In a log line, fields such as reason, err and fix show the cause. Lines at level info require no action.`
 

@@ -1,6 +1,6 @@
 // `mcp-host explain`: explains the access decisions for one caller and path. Only the claims of a token are printed.
 
-import { printable } from '../client/text.ts'
+import { printable, printableLines } from '../client/text.ts'
 import type { InspectedAddress } from '../core/access/inspect-access.ts'
 import type { ItemKind } from '../core/auth.ts'
 import type { Host } from '../core/host.ts'
@@ -30,12 +30,7 @@ const KINDS: ReadonlyArray<readonly ['tool' | 'prompt' | 'resource', ItemKind]> 
   ['resource', 'resources'],
 ]
 
-const line = (label: string, text: string) =>
-  label.padEnd(10) +
-  text
-    .split('\n')
-    .map(part => printable(part))
-    .join('\n')
+const line = (label: string, text: string) => label.padEnd(10) + printableLines(text)
 
 function describeClaims(claims: Readonly<Record<string, unknown>>): string {
   const { exp } = claims
@@ -98,8 +93,7 @@ function describeRefusal(error: HostError): string {
 
 function findItem({ items }: InspectedAddress, kind: ItemKind, key: string): CatalogItem | undefined {
   const own = items.filter(item => item.kind === kind)
-  const template = (item: CatalogItem) => item.kind === 'resources' && item.template?.match(key)
-  return own.find(item => item.key === key) ?? own.find(item => template(item))
+  return own.find(item => item.key === key) ?? own.find(item => item.kind === 'resources' && item.template?.match(key))
 }
 
 function explainItem(host: Host, address: InspectedAddress, kind: ItemKind, key: string, user: User | undefined) {
@@ -116,11 +110,11 @@ function explainItem(host: Host, address: InspectedAddress, kind: ItemKind, key:
     return [line(label, found), line('result', `unknown: ${unknown.join('; ')}`)]
   }
   if (!item) {
-    const hint = nearestHint(
-      key,
-      address.items.flatMap(other => (other.kind === kind ? other.key : [])),
-    )
-    return [line(label, `there is no ${label} "${key}" at this path${hint}`), line('result', 'error -32602')]
+    const keys = address.items.flatMap(other => (other.kind === kind ? other.key : []))
+    return [
+      line(label, `there is no ${label} "${key}" at this path${nearestHint(key, keys)}`),
+      line('result', 'error -32602'),
+    ]
   }
   const denial = address.denialOf(item, user)
   const steps = [...address.explain(item, user), ...address.explainPlugins(item)]

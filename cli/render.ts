@@ -79,9 +79,8 @@ function valueText(value: unknown): string {
   if (value instanceof Error) return errorText(value)
   if (Array.isArray(value)) return value.map(valueText).join(', ')
   if (typeof value !== 'object' || value === null) return String(value)
-  return Object.entries(value)
-    .map(([key, one]) => `${key}: ${valueText(one)}`)
-    .join('; ')
+  const parts = Object.entries(value).map(([key, one]) => `${key}: ${valueText(one)}`)
+  return parts.join('; ')
 }
 
 export function describeWarning({ code, message, details: { plugin, fix, ...about } = {}, ...place }: ReportedProblem) {

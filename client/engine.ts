@@ -56,11 +56,7 @@ export interface TokenQuery extends WantedScopes {
   readonly admit?: () => boolean
 }
 
-interface Caller {
-  readonly signal: AbortSignal | undefined
-  /** Milliseconds since the epoch. */
-  readonly since: number
-}
+type Caller = { readonly signal: AbortSignal | undefined; readonly since: number }
 
 export type Engine = ReturnType<typeof createEngine>
 

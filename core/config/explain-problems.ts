@@ -127,7 +127,6 @@ function explain(error: ErrorObject, path: Path, isSecret: boolean): Finding {
   }
 }
 
-/** Shows how to write a single text as a list. */
 const listHint = (value: unknown, { type, items }: JsonSchema): string =>
   type === 'array' && typeof value === 'string' && isSchema(items) && (items['type'] ?? 'string') === 'string'
     ? `; write [${describeValue(value)}]`

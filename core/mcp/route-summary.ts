@@ -36,7 +36,6 @@ export interface RouteSummary {
 }
 
 export interface RouteDetails {
-  /** Items for anonymous callers. */
   readonly open: readonly CatalogItem[]
   readonly others: readonly CatalogItem[]
   readonly tellsLogin: boolean
