@@ -3,14 +3,14 @@ import type { Survey } from '../plugins/openapi/survey.ts'
 import { defineCommand } from './command.ts'
 import { readSurvey } from './openapi/read-survey.ts'
 import { tableLines } from './render.ts'
-import { counted, jsonText } from './text.ts'
+import { countText, jsonText } from './text.ts'
 
 const sizeText = (bytes: number): string => (bytes < 1_024 ? `${bytes} B` : `${(bytes / 1_024).toFixed(1)} kB`)
 
 function inText(survey: Survey, all: boolean, width: number | undefined): string {
   const { document, version, operations, tools, leftOut, skipped, notes, securitySchemes, blocked } = survey
   const total = tools.reduce((sum, { input, output = 0 }) => sum + input + output, 0)
-  const head = `${document}: OpenAPI ${version}, ${counted(operations, 'operation')}, ${counted(tools.length, 'tool')} with ${sizeText(total)} of schemas`
+  const head = `${document}: OpenAPI ${version}, ${countText(operations, 'operation')}, ${countText(tools.length, 'tool')} with ${sizeText(total)} of schemas`
   const rows = tools.map(({ name, operation, input, output, simplified }) => [
     name,
     operation,
