@@ -105,13 +105,27 @@ const KIND_WORDS: Readonly<Record<string, SurfaceItem['kind']>> = {
   prompt: 'prompts',
 }
 
-function describeChange({ at, of, impact, what }: Change): LockChange[] {
+/** Characters of the values of all changes. */
+const MAX_VALUES = 500_000
+
+async function describeChanges(changes: readonly Change[]): Promise<LockChange[]> {
+  const { valueLines } = await import('./lock/describe-changes.ts')
+  let left = MAX_VALUES
+  return changes.flatMap(change => {
+    const diff = valueLines(change).join('\n')
+    left -= diff.length * Math.max(1, change.at.length)
+    return describeChange(change, left < 0 && diff !== '' ? 'Too many values. Run mcp-host diff to print them.' : diff)
+  })
+}
+
+function describeChange({ at, of, impact, what }: Change, diff: string): LockChange[] {
   const kind = of && KIND_WORDS[of.kind]
   const item = of ? [`${of.kind} ${of.name}`] : []
   return (at.length === 0 ? [undefined] : at).map(path => ({
     at: [...(path === undefined ? [] : [path]), ...item].join('  '),
     impact,
     text: what,
+    ...(diff !== '' && { diff }),
     ...(path !== undefined && { path }),
     ...(of && kind && { kind, name: of.name }),
   }))
@@ -135,12 +149,11 @@ const MAX_AGE = 300_000
 
 type ReadChanges = () => Promise<readonly Change[] | undefined>
 
-async function readLockState(readChanges: ReadChanges): Promise<LockState> {
+async function readLockState(readChanges: ReadChanges, ofServers: () => readonly Change[]): Promise<LockState> {
   try {
     const found = await readChanges()
-    if (!found) return { state: 'none', changes: [] }
-    const changes = found.flatMap(describeChange)
-    return { state: changes.length === 0 ? 'same' : 'changed', changes }
+    const changes = await describeChanges([...(found ?? []), ...ofServers()])
+    return { state: !found ? 'none' : changes.length === 0 ? 'same' : 'changed', changes }
   } catch (error) {
     return { state: 'unreadable', problem: errorText(error), changes: [] }
   }
@@ -260,10 +273,10 @@ export function createOperatorLink(context: CommandContext, lock?: string): Oper
         import('./lock/read-surface.ts'),
         import('./diff.ts'),
       ])
-      const lockState = await readLockState(async () => {
-        const changes = served && (await readChanges(served))
-        return changes && [...changes, ...servers.flatMap(upstreamChanges)]
-      })
+      const lockState = await readLockState(
+        async () => served && readChanges(served),
+        () => servers.flatMap(upstreamChanges),
+      )
       return { items: itemsOf(readSurface(host.served)), lock: lockState }
     },
     async explain({ path, caller, kind, name }) {

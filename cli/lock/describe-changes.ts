@@ -48,20 +48,23 @@ function excerpts(before: unknown, after: unknown): string[] {
     const quoted = typeof value === 'string' ? JSON.stringify(excerpt) : excerpt
     return `${front}${visible(cut(quoted, MAX_VALUE))}${left === 0 ? '' : `…(${left} that are the same)`}`
   }
-  return [`      was  ${side(before, was)}`, `      now  ${side(after, now)}`]
+  return [`was  ${side(before, was)}`, `now  ${side(after, now)}`]
 }
 
 function addedLines(value: unknown): string[] {
   const line = JSON.stringify(value) ?? 'none'
   const lines = cut(line.length > MAX_LINE ? JSON.stringify(value, undefined, 2) : line, 2 * MAX_VALUE).split('\n')
-  return lines.map((text, index) => `${index === 0 ? '      now  ' : '           '}${visible(text)}`)
+  return lines.map((text, index) => `${index === 0 ? 'now  ' : '     '}${visible(text)}`)
 }
 
-function changeLines(change: Change): string[] {
+/** The previous and new values, shortened and escaped. */
+export function valueLines(change: Change): string[] {
   const { before, after } = change
-  const added = 'after' in change ? addedLines(after) : []
-  return [`  ${changeLine(change)}`, ...('before' in change ? excerpts(before, after) : added)]
+  if ('before' in change) return excerpts(before, after)
+  return 'after' in change ? addedLines(after) : []
 }
+
+const changeLines = (change: Change) => [`  ${changeLine(change)}`, ...valueLines(change).map(line => `      ${line}`)]
 
 export const countImpacts = (changes: readonly Change[]): Readonly<Record<Impact, number>> =>
   Object.fromEntries(

@@ -289,7 +289,7 @@ export interface Surface {
 }
 
 export interface LockState {
-  /** `none`: there is no lock file. `same`, `changed`: compared with the lock file. `unreadable`: see `problem`. */
+  /** `none`: there is no lock file, and `changes` contains only those of upstream servers. `same`, `changed`: compared with the lock file. `unreadable`: see `problem`. */
   readonly state: 'none' | 'same' | 'changed' | 'unreadable'
   readonly problem?: string
   readonly changes: readonly LockChange[]
@@ -300,6 +300,8 @@ export interface LockChange {
   readonly at: string
   readonly impact: string
   readonly text: string
+  /** Lines with the previous and new values, as `mcp-host diff` prints them: shortened and escaped. */
+  readonly diff?: string
   /** Set for changes of one item, as in `SurfaceItem`. */
   readonly path?: string
   readonly kind?: ItemKind
@@ -422,6 +424,8 @@ export interface CallRow {
   readonly traceId?: string
   /** Requests to the client during the call, such as `elicitation/create`. */
   readonly asked?: readonly string[]
+  /** The request to an upstream server or API: the toolset, the name of the tool there, and the duration in milliseconds. */
+  readonly upstream?: { readonly name: string; readonly tool?: string; readonly ms: number }
   readonly error?: CallError
   /** Measured for up to 50 requests per second, while a page is open. */
   readonly stages?: readonly Stage[]

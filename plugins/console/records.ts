@@ -36,15 +36,17 @@ function outcomeOf({ outcome, error }: CallRecord): CallRow['outcome'] {
 
 const cut = (text: string) => (text.length <= MAX_TEXT ? text : `${text.slice(0, MAX_TEXT)}…`)
 
+const round = (milliseconds: number) => Math.round(milliseconds * 100) / 100
+
 /** Leaves out arguments, results, tokens, IP addresses and session ids. */
 function rowOf(record: CallRecord, outcome: CallRow['outcome'], seq: number, node: string): CallRow {
   const { at, milliseconds, route, method, item, client, oauthClient, user, revision, transport } = record
-  const { http, bytesIn, bytesOut, requestId, traceId, asked, error, refusedBy, timeline } = record
+  const { http, bytesIn, bytesOut, requestId, traceId, asked, upstream, error, refusedBy, timeline } = record
   return {
     seq,
     node,
     at: Math.round(at),
-    ms: Math.round(milliseconds * 100) / 100,
+    ms: round(milliseconds),
     outcome,
     ...(route !== undefined && { route }),
     ...(method !== undefined && { method }),
@@ -60,6 +62,13 @@ function rowOf(record: CallRecord, outcome: CallRow['outcome'], seq: number, nod
     ...(requestId !== undefined && { requestId: cut(requestId) }),
     ...(traceId !== undefined && { traceId }),
     ...(asked.length > 0 && { asked: [...asked] }),
+    ...(upstream && {
+      upstream: {
+        name: upstream.name,
+        ...(upstream.tool !== undefined && { tool: cut(upstream.tool) }),
+        ms: round(upstream.milliseconds),
+      },
+    }),
     ...(error && {
       error: {
         kind: error.kind,
@@ -74,10 +83,10 @@ function rowOf(record: CallRecord, outcome: CallRow['outcome'], seq: number, nod
   }
 }
 
-const sizeOf = ({ name = '', requestId = '', client, oauthClient = '', error, stages }: CallRow): number =>
+const sizeOf = ({ name = '', requestId = '', client, oauthClient = '', upstream, error, stages }: CallRow): number =>
   ROW_BYTES +
   STAGE_BYTES * (stages?.length ?? 0) +
-  2 * (name.length + requestId.length + oauthClient.length) +
+  2 * (name.length + requestId.length + oauthClient.length + (upstream?.tool?.length ?? 0)) +
   2 * ((error?.message.length ?? 0) + (error?.reason?.length ?? 0)) +
   2 * ((client?.name.length ?? 0) + (client?.version.length ?? 0))
 

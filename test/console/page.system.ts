@@ -53,6 +53,7 @@ const DRAWERS = [
   '/upstreams?server=tickets',
   '/routes?route=/mcp',
   '/tools?path=/mcp&kind=tools&name=get_invoice',
+  '/tools?path=/mcp&kind=tools&name=cancel_order',
   '/audit?line=41005',
   '/config?key=http.port',
 ]
@@ -177,6 +178,20 @@ describe('Page of the console in chromium', () => {
       await page.goto(`${api.origin}/calls?seq=9`)
       await page.waitForSelector('dialog[open]')
       expect(await page.textContent('dialog[open]')).to.include(ATTACK)
+      for (const path of ['/tools', '/tools?path=/mcp&kind=tools&name=cancel_order']) {
+        await page.goto(`${api.origin}${path}`)
+        const text = await page.textContent(`${path === '/tools' ? 'main' : 'dialog[open]'} pre >> text=was`)
+        expect(text, path).to.include(`was  none\nnow  readU+202Etxt.exe ${ATTACK}`)
+      }
+    }))
+
+  it('shows the upstream server of a call and its duration, and filters by server', () =>
+    withPage(async page => {
+      await open(page, '/calls', 'search_orders')
+      await page.fill('input[placeholder^=tool]', 'github')
+      await page.waitForSelector('tr[data-row] >> nth=1', { state: 'detached' })
+      await page.click('tr[data-row]')
+      await page.waitForSelector('dialog[open] dt:has-text("Upstream duration") + dd:has-text("314 ms")')
     }))
 
   it('shows the command that adds a route to the selected client', () =>

@@ -68,6 +68,7 @@ export function callRow(seq: number): CallRow {
     bytesOut: 2_310,
     requestId: seq === 9 ? ATTACK : `req-${seq}`,
     traceId: '0af7651916cd43dd8448eb211c80319c',
+    ...(seq === 9 && { upstream: { name: 'github', tool: ATTACK, ms: 314 } }),
     ...(outcome === 'refused' && {
       error: { kind: 'forbidden', status: 403, message: `Requires scope "admin" ${ATTACK}`, refusedBy: 'tool-policy' },
     }),
@@ -225,6 +226,7 @@ const surface: Surface = {
         at: '/mcp tool cancel_order',
         impact: 'breaking',
         text: 'requires the new argument "reason"',
+        diff: `was  none\nnow  ${REVERSED} ${ATTACK} ${'a long text '.repeat(300)}`,
         path: '/mcp',
         kind: 'tools',
         name: 'cancel_order',

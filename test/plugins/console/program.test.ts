@@ -127,7 +127,15 @@ describe('console of a host that the CLI runs', () => {
     const { changes } = JSON.parse((await runCli(['diff', '--connect', '--json'], folder)).stdout)
     expect(changed.state).to.equal('changed')
     expect(changed.changes).to.deep.equal([
-      { at: '/  tool echo', impact: changes[0].impact, text: changes[0].what, path: '/', kind: 'tools', name: 'echo' },
+      {
+        at: '/  tool echo',
+        impact: changes[0].impact,
+        text: changes[0].what,
+        diff: 'was  "Repeats."\nnow  none',
+        path: '/',
+        kind: 'tools',
+        name: 'echo',
+      },
     ])
     await writeFile(join(folder, 'mcp.lock.json'), '{')
     const { state, problem } = (await get('surface')).lock
@@ -170,7 +178,7 @@ describe('console of a host that the CLI runs', () => {
     const folder = await makeFolder({ 'mcp.config.mjs': configText(parts({ plugins: upstream, routes })) })
     await runCli(['accept'], folder)
     tools.remove('read')
-    tools.add(defineTool({ name: 'read', description: 'Another.', handler }))
+    tools.add(defineTool({ name: 'read', description: `Another\u202e. ${'x'.repeat(5_000)}`, handler }))
     const { get } = await start(folder)
     const { lock, items, withheld } = await get('surface')
     const [kept, changed] = ['far_keep', 'far_read'].map(name =>
@@ -183,6 +191,24 @@ describe('console of a host that the CLI runs', () => {
     const { changes } = JSON.parse((await runCli(['diff', '--connect', '--json'], folder)).stdout)
     expect(lock.changes.map(({ text }: Record<string, string>) => text)).to.deep.equal([changes[0].what])
     expect(changes[0].what).to.match(/read/)
+    const { diff } = lock.changes[0]
+    expect(diff).to.match(/^was {2}\{.*\}\nnow {2}\{.*"Another\\u202e\. x+…/)
+    expect(diff.length).to.be.below(4_500)
+    const { stdout } = await runCli(['diff', '--connect'], folder)
+    expect(stdout.replace(/^ +/gm, '')).to.include(diff)
+  })
+
+  it('shows the definitions of withheld tools without a lock file', async () => {
+    const tool = defineTool({ name: 'read', description: 'Reads.', handler: () => 'Hello' })
+    const origin = await startHost({ toolsets: { all: [tool] }, routes: { '/': { toolsets: 'all' } } })
+    const upstream = `upstream: { servers: { far: { url: '${origin.url}/', newTools: 'withhold' } } }`
+    const routes = "{ '/': { toolsets: ['first', 'far'] } }"
+    const folder = await makeFolder({ 'mcp.config.mjs': configText(parts({ plugins: upstream, routes })) })
+    const { get } = await start(folder)
+    const { state, changes } = (await get('surface')).lock
+    expect(state).to.equal('none')
+    expect(changes).to.have.length(1)
+    expect(changes[0].diff).to.match(/^now {2}\{.*"description": ?"Reads\."/s)
   })
 
   it('explains access with the text of mcp-host explain', async () => {

@@ -1,7 +1,7 @@
 // Tests upstream servers in the console: states, errors with their time, withheld items, and commands.
 import { expect } from 'chai'
 import { definePrompt, defineTool } from '../../../core/index.ts'
-import { PATHS, type UpstreamRow, type Warning } from '../../../plugins/console/api.ts'
+import { type CallRow, PATHS, type UpstreamRow, type Warning } from '../../../plugins/console/api.ts'
 import { mergeUpstreams } from '../../../plugins/console/merge.ts'
 import { eventually } from '../../support/eventually.ts'
 import { createManualClock } from '../../support/manual-clock.ts'
@@ -62,6 +62,21 @@ describe('Upstream servers in the console', () => {
     expect(down.nextAttempt).to.be.above(down.since)
     const { hits } = (await get(`${PATHS.search}?q=good`)).body
     expect(hits.map(({ kind }: { kind: string }) => kind)).to.include('upstream')
+  })
+
+  it('are in the records of their calls, with the time that they took', async () => {
+    const origin = await startOrigin()
+    const { url, get } = await startConsole({
+      toolsets: { own: [defineTool({ name: 'local', handler })] },
+      routes: { '/': { toolsets: ['own', 'far'] } },
+      plugins: { upstream: { servers: { far: { url: `${origin.url}/` } } } },
+    })
+    await modern(url, 'tools/call', { name: 'far_read' })
+    await modern(url, 'tools/call', { name: 'local' })
+    const [local, far]: CallRow[] = (await get(PATHS.calls)).body.calls
+    expect(local).to.include({ name: 'local' }).and.not.to.have.property('upstream')
+    expect(far?.upstream).to.include({ name: 'far', tool: 'read' })
+    expect(far?.upstream?.ms).to.be.a('number')
   })
 
   it('keep the last error after they are up again', async () => {

@@ -52,7 +52,7 @@ export const Reason = ({ reason }: { readonly reason: string }) => (
 )
 
 export function CallDetails({ call }: { readonly call: CallRow }) {
-  const { error, route, kind, name, stages, ms, requestId, traceId } = call
+  const { error, route, kind, name, stages, ms, requestId, traceId, upstream } = call
   const item = kind !== undefined && name !== undefined ? { kind, name } : undefined
   const size = (value: number | undefined) => (value === undefined ? '–' : bytes(value))
   return (
@@ -93,6 +93,13 @@ export function CallDetails({ call }: { readonly call: CallRow }) {
           ['Time', fullTime(call.at)],
           ['Route', route === undefined ? undefined : <RouteLink route={route} />],
           ['Item', name],
+          ...(upstream
+            ? ([
+                ['Upstream', upstream.name],
+                ['Upstream tool', upstream.tool],
+                ['Upstream duration', milliseconds(upstream.ms)],
+              ] as const)
+            : []),
           ['User', call.user ?? 'anonymous'],
           ['Client', clientText(call) ?? 'not stated'],
           ['OAuth client', call.oauthClient],

@@ -42,7 +42,7 @@ export const Copy = ({ text, what, label = 'Copy' }: CopyProps) => (
 
 export const CodeBlock = ({ text, what }: CopyProps) => (
   <div class="block">
-    <pre tabIndex={text.split('\n').length > 12 ? 0 : undefined}>
+    <pre tabIndex={text.length > 500 || text.split('\n').length > 12 ? 0 : undefined}>
       <Text value={text} most={40_000} lines />
     </pre>
     <Copy text={text} what={what} />

@@ -44,6 +44,7 @@ const textOf = (call: CallRow): string =>
     call.requestId,
     call.traceId,
     call.node,
+    call.upstream?.name,
     call.error?.kind,
     call.error?.refusedBy,
     call.revision,

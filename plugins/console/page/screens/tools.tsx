@@ -127,6 +127,9 @@ const Impact = ({ impact }: LockChange) => (
   </Badge>
 )
 
+/** The previous and new values of a change. */
+const Values = ({ diff }: LockChange) => diff !== undefined && <CodeBlock text={diff} what="the values" />
+
 function Details({ item }: { readonly item: Row }) {
   const { shown, figures } = item
   const annotations = objectIn(shown, 'annotations')
@@ -178,6 +181,7 @@ function Details({ item }: { readonly item: Row }) {
             {item.changes.map(change => (
               <li key={`${change.at} ${change.text}`}>
                 <Impact {...change} /> <Text value={change.text} />
+                <Values {...change} />
               </li>
             ))}
           </ul>
@@ -264,14 +268,15 @@ export default function ToolsScreen() {
           )}
           {data.lock.changes.length > 0 && (
             <section class="card">
-              <h2>Changes since the lock file</h2>
+              <h2>{data.lock.state === 'none' ? 'Definitions to accept' : 'Changes since the lock file'}</h2>
               <ul class="rows">
                 {data.lock.changes.map(change => (
                   <li key={`${change.at} ${change.text}`}>
                     <Impact {...change} />
-                    <span class="grow wrap">
+                    <div class="grow wrap">
                       <Code value={change.at} /> <Text value={change.text} />
-                    </span>
+                      <Values {...change} />
+                    </div>
                   </li>
                 ))}
               </ul>

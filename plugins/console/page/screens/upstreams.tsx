@@ -1,4 +1,5 @@
 // Upstream servers by node: state, last error, items and sessions.
+import { Link } from 'wouter-preact'
 import { PATHS, type Reply, shellWord, type UpstreamRow, type Upstreams } from '../../api.ts'
 import { useResource } from '../data/resource.ts'
 import { count, fullTime, plural } from '../data/text.ts'
@@ -101,6 +102,9 @@ const Details = ({ row }: { readonly row: UpstreamRow }) => (
         {row.withheldCount > row.withheld.length && (
           <p class="small muted">{count(row.withheldCount - row.withheld.length)} more are not listed.</p>
         )}
+        <Link class="button" href="/tools">
+          Show definitions
+        </Link>
         <Commands list={[{ label: 'Review and accept', command: commandOf(`accept ${shellWord(row.name)}`) }]} />
       </section>
     )}
