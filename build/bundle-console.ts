@@ -44,7 +44,7 @@ function licenceText(folder: string): string {
   return ''
 }
 
-const indexOf = (script: string, style: string): string => `<!doctype html>
+const createIndex = (script: string, style: string): string => `<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
@@ -90,12 +90,12 @@ export async function bundleConsole(folder: string): Promise<Sizes> {
   })
   const entry = Object.keys(outputs).find(output => outputs[output]?.entryPoint === `${PAGE}/main.tsx`) ?? ''
   const style = Object.keys(outputs).find(output => output.endsWith('.css')) ?? ''
-  const sizeOf = (names: Iterable<string>): number =>
+  const gzipSize = (names: Iterable<string>): number =>
     [...names].reduce((sum, name) => sum + gzipSync(readFileSync(join(ROOT, name)), { level: 9 }).length, 0)
   const scripts = Object.keys(outputs).filter(output => output.endsWith('.js'))
   const first = loadedWith(entry, outputs)
-  const sizes: Sizes = { script: sizeOf(scripts), first: sizeOf(first), style: sizeOf([style]) }
-  writeFileSync(join(folder, 'index.html'), indexOf(`assets/${basename(entry)}`, `assets/${basename(style)}`))
+  const sizes: Sizes = { script: gzipSize(scripts), first: gzipSize(first), style: gzipSize([style]) }
+  writeFileSync(join(folder, 'index.html'), createIndex(`assets/${basename(entry)}`, `assets/${basename(style)}`))
   writeFileSync(join(folder, 'licenses.txt'), licences())
   for (const [group, max] of Object.entries(BUDGETS)) {
     const size = sizes[group as keyof Sizes]

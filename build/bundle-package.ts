@@ -19,7 +19,7 @@ function entryPoints(root: string): string[] {
 
 /** Entries of threads and processes. They share no chunks with the other entries: common chunks would be more and smaller. */
 const threadEntries = (dist: string): string[] =>
-  scriptsIn(dist).flatMap(file => (/(?:^|\/)(?:thread|process)\/main\.js$/.test(file) ? join(dist, file) : []))
+  listScripts(dist).flatMap(file => (/(?:^|\/)(?:thread|process)\/main\.js$/.test(file) ? join(dist, file) : []))
 
 /** Files that are not bundled: validators of build/write-validators.ts, and modules that link others without running them. */
 const isKept = (file: string): boolean => /(?:^|\/)(?:built-[\w-]+|link-only|throw-linked)\.js$/.test(file)
@@ -81,7 +81,7 @@ const requireCommonJs: Plugin = {
 
 const TARGET = 'node20.19'
 
-const scriptsIn = (folder: string): string[] =>
+const listScripts = (folder: string): string[] =>
   readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter(file => file.endsWith('.js'))
 
 function minify(file: string): void {
@@ -89,11 +89,11 @@ function minify(file: string): void {
   writeFileSync(file, code)
 }
 
-async function bundle(entries: readonly string[], dist: string, made: string): Promise<void> {
+async function bundle(entries: readonly string[], dist: string, created: string): Promise<void> {
   const { metafile } = await build({
     entryPoints: [...entries],
     outbase: dist,
-    outdir: made,
+    outdir: created,
     bundle: true,
     splitting: true,
     chunkNames: `${CHUNKS}/[name]-[hash]`,
@@ -119,11 +119,11 @@ export async function bundlePackage(root: string): Promise<void> {
   const dist = join(root, 'dist')
   const made = join(root, 'dist.bundled')
   for (const entries of [entryPoints(root), threadEntries(dist)]) await bundle(entries, dist, made)
-  for (const file of scriptsIn(dist)) {
+  for (const file of listScripts(dist)) {
     if (isKept(file)) minify(join(dist, file))
     else rmSync(join(dist, file))
   }
-  for (const file of scriptsIn(made)) {
+  for (const file of listScripts(made)) {
     mkdirSync(dirname(join(dist, file)), { recursive: true })
     renameSync(join(made, file), join(dist, file))
   }

@@ -10,9 +10,9 @@ import { type Node, traverseFast } from '@babel/types'
 const DIST = fileURLToPath(new URL('../dist', import.meta.url))
 
 /** The members of the type of a schema, which may be an intersection. */
-function membersOf(type: Node | null | undefined): Node[] {
+function listMembers(type: Node | null | undefined): Node[] {
   if (type?.type === 'TSTypeLiteral') return type.members
-  return type?.type === 'TSIntersectionType' ? type.types.flatMap(membersOf) : []
+  return type?.type === 'TSIntersectionType' ? type.types.flatMap(listMembers) : []
 }
 
 /** The declarations with a comment before each property whose schema has a description. */
@@ -21,7 +21,7 @@ export function withComments(declarations: string): string {
   traverseFast(parse(declarations, { sourceType: 'module', plugins: [['typescript', { dts: true }]] }), node => {
     if (node.type !== 'TSPropertySignature') return
     const texts = new Map<string, string>()
-    for (const member of membersOf(node.typeAnnotation?.typeAnnotation)) {
+    for (const member of listMembers(node.typeAnnotation?.typeAnnotation)) {
       if (member.type !== 'TSPropertySignature' || member.key.type !== 'Identifier') continue
       const { start, end } = member.typeAnnotation?.typeAnnotation ?? {}
       texts.set(member.key.name, declarations.slice(start ?? 0, end ?? 0).replace(/\breadonly (?=\[)/g, ''))

@@ -49,13 +49,13 @@ export interface Use {
 const isCode = (node: Node | null | undefined): node is Node & { value: string } =>
   node?.type === 'StringLiteral' && /^MH\d{4}$/.test(node.value)
 
-function codesIn(node: Node | null | undefined): string[] {
+function findCodes(node: Node | null | undefined): string[] {
   if (isCode(node)) return [node.value]
-  if (node?.type === 'ConditionalExpression') return [...codesIn(node.consequent), ...codesIn(node.alternate)]
+  if (node?.type === 'ConditionalExpression') return [...findCodes(node.consequent), ...findCodes(node.alternate)]
   return []
 }
 
-const memberOf = (node: Node | null | undefined, ...names: string[]): Node | undefined =>
+const findMember = (node: Node | null | undefined, ...names: string[]): Node | undefined =>
   node?.type === 'ObjectExpression'
     ? node.properties.flatMap(one =>
         one.type === 'ObjectProperty' && one.key.type === 'Identifier' && names.includes(one.key.name) ? one.value : [],
@@ -80,10 +80,10 @@ const isFunction = (node: Node): node is Fn =>
     node.type,
   )
 
-const paramsOf = ({ params }: Fn): string[] =>
+const readParams = ({ params }: Fn): string[] =>
   (params as readonly Node[]).map(one => (one.type === 'Identifier' ? one.name : ''))
 
-function namesIn(tree: Node): Names {
+function findNames(tree: Node): Names {
   const values: Array<{ name: string; value: Node; scope: Node }> = []
   const functions: Fn[] = []
   const calls: Called[] = []
@@ -104,8 +104,8 @@ const MAX_TEXTS = 4
 const UNKNOWN = ['…']
 
 /** The texts that an expression can have. A parameter stands for what the calls of its function give. */
-function textsOf(node: Node | null | undefined, names: Names, depth = 0): string[] {
-  const inner = (one: Node | null | undefined) => (depth > 5 ? UNKNOWN : textsOf(one, names, depth + 1))
+function findTexts(node: Node | null | undefined, names: Names, depth = 0): string[] {
+  const inner = (one: Node | null | undefined) => (depth > 5 ? UNKNOWN : findTexts(one, names, depth + 1))
   const join = (left: readonly string[], right: readonly string[]) =>
     left.flatMap(one => right.map(other => one + other)).slice(0, MAX_TEXTS)
   switch (node?.type) {
@@ -127,9 +127,9 @@ function textsOf(node: Node | null | undefined, names: Names, depth = 0): string
     case 'Identifier': {
       const { name } = node
       const value = names.values.filter(one => one.name === name && contains(one.scope, node)).at(-1)?.value
-      const fn = names.functions.filter(one => contains(one, node) && paramsOf(one).includes(name)).at(-1)
+      const fn = names.functions.filter(one => contains(one, node) && readParams(one).includes(name)).at(-1)
       if (fn && !(value && contains(fn, value))) {
-        const at = paramsOf(fn).indexOf(name)
+        const at = readParams(fn).indexOf(name)
         const given = names.calls.flatMap(({ callee, arguments: all }) =>
           callee.type === 'Identifier' && callee.name === fn.knownAs ? inner(all[at]) : [],
         )
@@ -145,26 +145,26 @@ function textsOf(node: Node | null | undefined, names: Names, depth = 0): string
 /** The index of the message next to a code in the arguments of a call. */
 function messageAt({ callee }: Called, index: number, { functions }: Names): number {
   const fn = callee.type === 'Identifier' && functions.find(one => one.knownAs === callee.name)
-  const named = fn ? paramsOf(fn).findIndex(name => /^(?:text|why|what)$/.test(name)) : -1
+  const named = fn ? readParams(fn).findIndex(name => /^(?:text|why|what)$/.test(name)) : -1
   return named === -1 ? index + 1 : named
 }
 
 /** Each use of a code in a source text, and the log calls without a code. */
 export function readCodes(file: string, source: string): { uses: Use[]; bare: string[] } {
   const tree = parse(source, { sourceType: 'module', plugins: ['typescript'], attachComment: false })
-  const names = namesIn(tree.program)
+  const names = findNames(tree.program)
   const uses: Use[] = []
   const bare: string[] = []
   const note = (codes: readonly string[], message: Node | null | undefined) => {
-    for (const code of codes) uses.push({ code, file, messages: textsOf(message, names) })
+    for (const code of codes) uses.push({ code, file, messages: findTexts(message, names) })
   }
   const textOf = (node: Node | null | undefined) => source.slice(node?.start ?? 0, node?.end ?? 0)
   traverseFast(tree, node => {
     if (node.type === 'CallExpression' || node.type === 'OptionalCallExpression' || node.type === 'NewExpression') {
       const { arguments: given, callee } = node
       given.forEach((one, index) => {
-        note(codesIn(one), given[messageAt(node, index, names)])
-        if (!memberOf(one, 'text', 'msg')) note(codesIn(memberOf(one, 'code')), given[index + 1])
+        note(findCodes(one), given[messageAt(node, index, names)])
+        if (!findMember(one, 'text', 'msg')) note(findCodes(findMember(one, 'code')), given[index + 1])
       })
       if (
         /(?:\blog|#log|unlimited)(?:\??\.(?:info|warn|error|fatal)|\[level\])$/.test(textOf(callee)) &&
@@ -172,8 +172,8 @@ export function readCodes(file: string, source: string): { uses: Use[]; bare: st
       )
         bare.push(`${file}:${node.loc?.start.line}`)
     } else if (node.type === 'ObjectExpression') {
-      const message = memberOf(node, 'text', 'msg')
-      if (message) note(codesIn(memberOf(node, 'code')), message)
+      const message = findMember(node, 'text', 'msg')
+      if (message) note(findCodes(findMember(node, 'code')), message)
     } else if (node.type === 'ObjectProperty' && isCode(node.value)) {
       const name = node.key.type === 'Identifier' ? node.key.name : node.key.type === 'StringLiteral' && node.key.value
       if (name && name !== 'code') uses.push({ code: node.value.value, file, messages: [name] })
@@ -206,13 +206,13 @@ const inCode = (text: string, isClause: boolean) => {
 }
 
 /** The explanations on a page, by code: cause and action, indented below the message. They are written in the page itself. */
-export function explanationsIn(page: string): Map<string, string> {
+export function parseExplanations(page: string): Map<string, string> {
   return new Map(
     [...page.matchAll(/^- `(MH\d{4})`.*\n((?: {2}.*\n)+)/gm)].map(([, code = '', text = '']) => [code, text]),
   )
 }
 
-function sectionsOf(
+function readSections(
   uses: readonly Use[],
   areas: readonly (keyof typeof AREAS)[],
   explanations: ReadonlyMap<string, string>,
@@ -244,7 +244,7 @@ function sectionsOf(
 const CODES_PAGES = ['docs/codes.md', 'docs/codes-plugins.md']
 
 export const readExplanations = () =>
-  explanationsIn(CODES_PAGES.map(path => readFileSync(`${ROOT}${path}`, 'utf8')).join('\n'))
+  parseExplanations(CODES_PAGES.map(path => readFileSync(`${ROOT}${path}`, 'utf8')).join('\n'))
 
 /** The text of each page with codes, by its path. */
 export function codesPages(uses: readonly Use[], explanations: ReadonlyMap<string, string>): Record<string, string> {
@@ -258,12 +258,12 @@ Each error at startup and each log line has a stable code: use it in alerts, fil
 lists the codes of the host and the command line, each with one message. [codes-plugins.md](codes-plugins.md) lists those of plugins. \`…\` stands for an
 inserted value. Refused requests have the kinds of [errors.md](errors.md). \`npm run docs:codes\` updates codes and messages. Edit explanations here.
 
-${sectionsOf(uses, ofHost, explanations)}`,
+${readSections(uses, ofHost, explanations)}`,
     'docs/codes-plugins.md': `# Codes of plugins
 
 Codes of the built-in plugins, in addition to the [codes of the host](codes.md).
 
-${sectionsOf(uses, ofPlugins, explanations)}`,
+${readSections(uses, ofPlugins, explanations)}`,
   }
 }
 

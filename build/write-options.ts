@@ -84,7 +84,7 @@ function typeText(schema: Schema): string {
 const DEFAULT = /(?:^| )Default:? ('[^']+'|[^.:;]+(?:\.\w[^.:;]*)*)\.(?= |$)/
 
 /** The default and the rest of the description, which states a default that is not a fixed value. */
-function defaultAndText(schema: Schema, required: boolean): readonly [string, string] {
+function splitDefault(schema: Schema, required: boolean): readonly [string, string] {
   const description = schema.description ?? ''
   const stated = DEFAULT.exec(description)
   const text = stated ? description.replace(stated[0], '').trim() : description
@@ -105,7 +105,7 @@ const cell = (text: string) =>
     .map((part, index) => (index % 2 === 1 ? part : part.replaceAll('*', '\\*').replaceAll('<', '&lt;')))
     .join('')
 
-function rowOf(
+function toRow(
   owner: Schema,
   name: string,
   shown: string,
@@ -115,17 +115,17 @@ function rowOf(
   const found = owner.properties?.[name]
   if (!found) throw new Error(`config.schema.json has no option ${shown}`)
   const option = resolve(found)
-  const [byDefault, text] = defaultAndText(option, needed.includes(name))
+  const [byDefault, text] = splitDefault(option, needed.includes(name))
   const title = link ? `[\`${shown}\`](${link})` : `\`${shown}\``
   return `|${[title, escapePipes(typeText(option)), byDefault, cell(text)].join('|')}|`
 }
 
-function requiredOf(path: string, owner: Schema): readonly string[] {
+function listRequired(path: string, owner: Schema): readonly string[] {
   const ofPlugin = ROOT_SCHEMA.properties?.['plugins']?.properties?.[path]?.anyOf?.find(({ $ref }) => $ref)
   return [...(owner.required ?? []), ...(ofPlugin?.required ?? [])]
 }
 
-function tableOf(words: string): string {
+function toTable(words: string): string {
   const [path = '', ...rest] = words.trim().split(/\s+/)
   const owner = objectAt(path)
   const links = new Map(
@@ -138,11 +138,11 @@ function tableOf(words: string): string {
   const inner = plain.filter(word => word.startsWith('+')).map(word => word.slice(1))
   const chosen = plain.filter(word => /^\w/.test(word))
   const names = chosen.length > 0 ? chosen : Object.keys(owner.properties ?? {}).filter(name => !without.includes(name))
-  const rows = names.map(name => rowOf(owner, name, name, links.get(name), requiredOf(path, owner)))
+  const rows = names.map(name => toRow(owner, name, name, links.get(name), listRequired(path, owner)))
   const innerRows = inner.map(name => {
     const at = name.lastIndexOf('.')
     const of = objectAt(`${path}.${name.slice(0, at)}`)
-    return rowOf(of, name.slice(at + 1), name, links.get(name), of.required ?? [])
+    return toRow(of, name.slice(at + 1), name, links.get(name), of.required ?? [])
   })
   return ['|Option|Type|Default|Description|', '|---|---|---|---|', ...rows, ...innerRows, ''].join('\n')
 }
@@ -151,7 +151,7 @@ function tableOf(words: string): string {
 export const optionsPage = (page: string): string =>
   page.replace(
     /(<!-- options: ([^>]+) -->\n)\n?(?:\|.*\n)*/g,
-    (_, comment: string, words: string) => `${comment}\n${tableOf(words)}`,
+    (_, comment: string, words: string) => `${comment}\n${toTable(words)}`,
   )
 
 export const optionPages = (): string[] =>

@@ -8,11 +8,11 @@ import { REVISIONS } from '../core/transport.ts'
 import { builtInPlugins } from '../plugins/index.ts'
 import {
   FAMILIES,
-  fileOf,
   type Import,
   mayImport,
-  packageOf,
+  packageName,
   readImports,
+  resolveImport,
   withoutComments,
 } from './support/import-lines.ts'
 
@@ -61,7 +61,7 @@ const graphOf = (counts: (imported: Import) => boolean): Map<string, string[]> =
       // Stylesheets are not modules.
       list
         .filter(counts)
-        .flatMap(({ specifier }) => (specifier.endsWith('.css') ? [] : (fileOf(file, specifier) ?? []))),
+        .flatMap(({ specifier }) => (specifier.endsWith('.css') ? [] : (resolveImport(file, specifier) ?? []))),
     ]),
   )
 
@@ -225,7 +225,7 @@ describe('Source files', () => {
     expect(page).to.include(`${PAGE}/main.tsx`)
     const packages = /^(?:preact|preact\/hooks|@preact\/signals|wouter-preact)$/
     const isAllowed = (file: string, { specifier }: Import) => {
-      const target = fileOf(file, specifier)
+      const target = resolveImport(file, specifier)
       if (target === undefined) return packages.test(specifier)
       return target.startsWith(`${PAGE}/`) || target === 'plugins/console/api.ts'
     }
@@ -270,7 +270,7 @@ describe('Dependencies', () => {
   >
   const runtime = Object.keys(dependencies ?? {})
   const used = new Set(
-    shipped.flatMap(file => imports.get(file) ?? []).flatMap(({ specifier }) => packageOf(specifier) ?? []),
+    shipped.flatMap(file => imports.get(file) ?? []).flatMap(({ specifier }) => packageName(specifier) ?? []),
   )
 
   it('in package.json are each imported or provide types for our declarations', () => {
@@ -305,7 +305,7 @@ describe('Dependencies', () => {
           ([, name = '']) => [file, name] as const,
         ),
       )
-      .filter(([, name]) => optional.includes(packageOf(name) ?? ''))
+      .filter(([, name]) => optional.includes(packageName(name) ?? ''))
     expect(early.map(([file, name]) => `${file} imports ${name}`)).to.deep.equal([])
   })
 })

@@ -4,7 +4,7 @@ import { expect } from 'chai'
 import { createHost } from '../../core/create-host.ts'
 import config from '../../examples/protected/mcp.config.ts'
 import { makeFolder, removeFolders } from '../config/folder.ts'
-import { Browser, claimsOf } from '../support/form-browser.ts'
+import { Browser, readClaims } from '../support/form-browser.ts'
 import { freePort } from '../support/free-port.ts'
 import { createTestLog } from '../support/start-host.ts'
 import { startFakeBrowser, stopFakeBrowsers } from './fake-browser.ts'
@@ -39,7 +39,7 @@ describe('client commands with tokens that are bound to a key', () => {
       const [called, token] = await Promise.all([run('call', url, 'current_time'), run('token', url)])
       expect(called.code, called.stderr).to.equal(0)
       expect(token.stderr).to.match(/^this token is bound to a key \(DPoP\), .*\n$/)
-      expect(claimsOf(token.stdout.trim())).to.have.property('cnf').that.has.all.keys('jkt')
+      expect(readClaims(token.stdout.trim())).to.have.property('cnf').that.has.all.keys('jkt')
       const headers = { Authorization: `Bearer ${token.stdout.trim()}` }
       expect((await fetch(url, { method: 'POST', headers, body: '{}' })).status).to.equal(401)
     } finally {

@@ -2,7 +2,7 @@
 import { expect } from 'chai'
 import type { Host } from '../../core/host.ts'
 import { makeFolder, removeFolders } from '../config/folder.ts'
-import { Browser, claimsOf } from '../support/form-browser.ts'
+import { Browser, readClaims } from '../support/form-browser.ts'
 import { startProtectedExample } from '../support/protected-example.ts'
 import { type FakeBrowser, startFakeBrowser, stopFakeBrowsers } from './fake-browser.ts'
 import { type Ended, runCli, stopAll } from './in-process.ts'
@@ -61,7 +61,7 @@ describe('client commands with the protected example', () => {
     expect(list.code, list.stderr).to.equal(0)
     expect(JSON.parse(list.stdout).protocolVersion).to.equal('2026-07-28')
     expect(JSON.parse(call.stdout).times[0].zone).to.equal('Asia/Tokyo')
-    expect(claimsOf(token.stdout.trim())).to.include({ sub: 'ada', aud: url.replace(/\/$/, ''), scope: 'mcp.tools' })
+    expect(readClaims(token.stdout.trim())).to.include({ sub: 'ada', aud: url.replace(/\/$/, ''), scope: 'mcp.tools' })
     expect(await bearer(token.stdout.trim())).to.not.equal(401)
     expect(browser.opened).to.have.length(1)
 

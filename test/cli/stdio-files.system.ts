@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { expect } from 'chai'
 import { makeFolder, removeFolders } from '../config/folder.ts'
 import { freePort } from '../support/free-port.ts'
-import { metaOf } from '../support/rpc.ts'
+import { createMeta } from '../support/rpc.ts'
 import { CORE, startCli, stopAll } from './run-cli.ts'
 
 after(removeFolders)
@@ -28,7 +28,7 @@ export default {
   })
   try {
     const { child, printed, ended } = startCli(['stdio'], folder)
-    const params = { name: 'say', arguments: {}, _meta: metaOf() }
+    const params = { name: 'say', arguments: {}, _meta: createMeta() }
     child.stdin.write(`${JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params })}\n`)
     await printed(/said/)
     child.stdin.end()

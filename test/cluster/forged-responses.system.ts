@@ -4,7 +4,7 @@ import { expect } from 'chai'
 import { defineResource, defineTool } from '../../core/index.ts'
 import { sessionToolset } from '../fixtures/session-toolset.ts'
 import { stopHostsAndRedis } from '../support/redis-host.ts'
-import { nextMessage, restOf, type SessionClient } from '../support/session-client.ts'
+import { nextMessage, readRest, type SessionClient } from '../support/session-client.ts'
 import { needsStore, openAtAll, startCluster } from './support/nodes.ts'
 import { SentMessages } from './support/sent-messages.ts'
 
@@ -24,7 +24,7 @@ async function ask([a, b]: Sessions, answer: (b: SessionClient, id: string) => P
   await answer(b as SessionClient, id)
   const { id: second } = await nextMessage(call)
   await b?.send({ id: second, result: { action: 'accept' } })
-  return { ids: [id, second], content: (await restOf(call)).at(-1).result.structuredContent }
+  return { ids: [id, second], content: (await readRest(call)).at(-1).result.structuredContent }
 }
 
 const accept = (name: string) => ({ action: 'accept', content: { name } })

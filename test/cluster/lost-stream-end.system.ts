@@ -2,7 +2,7 @@
 import { expect } from 'chai'
 import { createPuppet } from '../support/puppet-tool.ts'
 import { needsRedis } from '../support/redis-server.ts'
-import { nextMessage, restOf, type SessionClient } from '../support/session-client.ts'
+import { nextMessage, readRest, type SessionClient } from '../support/session-client.ts'
 import { keepKeys, startCuttable, stopCuttable } from './support/lossy-redis.ts'
 import { openAtAll, startNode } from './support/nodes.ts'
 
@@ -38,7 +38,7 @@ describe('stream end lost in Redis', () => {
     expect((await nextMessage(call)).result.content[0].text).to.equal('done')
     await call.rest()
     lose()
-    const [answer, ...more] = await restOf(await b.get(lastId))
+    const [answer, ...more] = await readRest(await b.get(lastId))
     expect(answer).to.deep.include({ id: 'ended' })
     expect(answer.error.data).to.deep.equal(isLost)
     expect(more).to.deep.equal([])
@@ -57,7 +57,7 @@ describe('stream end lost in Redis', () => {
     await call.rest()
     lose()
     mend()
-    const [answer, ...more] = await restOf(followed)
+    const [answer, ...more] = await readRest(followed)
     expect(answer).to.deep.include({ id: 'followed' })
     expect(answer.error.data).to.deep.equal(isLost)
     expect(more).to.deep.equal([])

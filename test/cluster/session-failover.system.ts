@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import { type Config, defineTool } from '../../core/index.ts'
 import { eventually } from '../support/eventually.ts'
 import { startRedis, stopRedis } from '../support/redis-server.ts'
-import { nextMessage, openSession, restOf, tell } from '../support/session-client.ts'
+import { nextMessage, openSession, postMessage, readRest } from '../support/session-client.ts'
 import { connectSse, openSseSession } from '../support/sse-client.ts'
 import { stopHosts } from '../support/start-host.ts'
 import { type NodeProcess, startNode as startProcess } from './support/node-process.ts'
@@ -89,7 +89,7 @@ describe('session failover', () => {
     expect(error).to.deep.include({ id: 'doomed' })
     expect(error.error.data).to.deep.equal({ reason: 'node-lost', retryable: true })
     expect(await follower.next()).to.equal(undefined)
-    const again = await restOf(await other.get({ 'Last-Event-ID': String(primed?.id) }))
+    const again = await readRest(await other.get({ 'Last-Event-ID': String(primed?.id) }))
     expect(again.map(({ params, error }) => params?.progress ?? error.data.reason)).to.deep.equal([1, 2, 'node-lost'])
     expect((await other.request('ping')).status).to.equal(200)
   })
@@ -113,7 +113,7 @@ describe('HTTP+SSE in a cluster', () => {
     const { nodes } = await start()
     const [one, two] = nodes.map(({ url }) => url) as [string, string]
     const client = await openSseSession(`${one}/`)
-    const post = (url: string, message: object) => tell(new URL(client.endpoint, url).href, message)
+    const post = (url: string, message: object) => postMessage(new URL(client.endpoint, url).href, message)
     for (const [id, url] of [two, one, two].entries()) {
       expect((await post(url, { id, method: 'tools/call', params: { name: 'where' } })).status).to.equal(202)
       const answer = await client.next()
@@ -134,7 +134,7 @@ describe('HTTP+SSE in a cluster', () => {
     const [one, two] = nodes.map(({ url }) => url) as [string, string]
     const client = await connectSse(`${one}/`)
     const params = { protocolVersion: '2024-11-05', capabilities: {}, clientInfo: { name: 'c', version: '1' } }
-    const { status } = await tell(new URL(client.endpoint, two).href, { id: 1, method: 'initialize', params })
+    const { status } = await postMessage(new URL(client.endpoint, two).href, { id: 1, method: 'initialize', params })
     expect(status).to.equal(202)
     expect((await client.next()).result.protocolVersion).to.equal('2024-11-05')
     client.stream.drop()

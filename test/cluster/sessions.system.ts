@@ -5,7 +5,7 @@ import { eventually } from '../support/eventually.ts'
 import { createPuppet } from '../support/puppet-tool.ts'
 import { stopRedis } from '../support/redis-server.ts'
 import { repeatDuring } from '../support/repeat-during.ts'
-import { initialize, nextMessage, openSession, restOf } from '../support/session-client.ts'
+import { initialize, nextMessage, openSession, readRest } from '../support/session-client.ts'
 import { stopHosts } from '../support/start-host.ts'
 import { at, needsStore, openAtAll, startCluster } from './support/nodes.ts'
 
@@ -45,7 +45,7 @@ describe('session shared by all nodes', () => {
     expect((await c?.end())?.status).to.equal(204)
     for (const session of [a, b, c]) expect((await session?.request('ping'))?.status).to.equal(404)
     await cancelled
-    expect(await restOf(stream)).to.deep.equal([])
+    expect(await readRest(stream)).to.deep.equal([])
     await running.rest()
   })
 
@@ -116,7 +116,7 @@ describe('session shared by all nodes', () => {
       expect(question.method).to.equal('elicitation/create')
       expect((await b?.send({ id: question.id, result }))?.status).to.equal(202)
     }
-    const answer = (await restOf(call)).at(-1)
+    const answer = (await readRest(call)).at(-1)
     expect(answer.result.structuredContent).to.deep.equal({ name: 'Ada', consent: 'accept' })
   })
 
@@ -131,7 +131,7 @@ describe('session shared by all nodes', () => {
     const params = { requestId: 'x-1', reason: 'not needed' }
     expect((await b?.send({ method: 'notifications/cancelled', params }))?.status).to.equal(202)
     expect(await aborted).to.have.property('message', 'not needed')
-    expect(await restOf(await call)).to.deep.equal([])
+    expect(await readRest(await call)).to.deep.equal([])
   })
 
   it('rejects a request id that is running at another node until the request ends', async () => {

@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import { defineResource, defineTool } from '../../core/index.ts'
 import { createPuppet } from '../support/puppet-tool.ts'
 import { stopRedis } from '../support/redis-server.ts'
-import { nextMessage, restOf, type SessionClient } from '../support/session-client.ts'
+import { nextMessage, readRest, type SessionClient } from '../support/session-client.ts'
 import { stopHosts } from '../support/start-host.ts'
 import type { StreamExchange } from '../support/stream-exchange.ts'
 import { type Cluster, needsStore, openAtAll, startCluster } from './support/nodes.ts'
@@ -107,8 +107,8 @@ describe('stream resumption across nodes', () => {
     for (let count = 0; count < 5; count++) update(cluster, count % 2)
     expect(await read(second, 5)).to.have.length(5)
     await (b as SessionClient).end()
-    expect(await restOf(first)).to.deep.equal([])
-    expect(await restOf(second)).to.deep.equal([])
+    expect(await readRest(first)).to.deep.equal([])
+    expect(await readRest(second)).to.deep.equal([])
   })
 
   it('resumes the stream of a call at another node, while it runs and afterwards', async () => {
@@ -128,7 +128,7 @@ describe('stream resumption across nodes', () => {
     finish('moved')
     expect((await nextMessage(resumed)).result.content[0].text).to.equal('moved')
     expect(await resumed.next()).to.equal(undefined)
-    const again = await restOf(await (b as SessionClient).get({ 'Last-Event-ID': String(primed?.id) }))
+    const again = await readRest(await (b as SessionClient).get({ 'Last-Event-ID': String(primed?.id) }))
     expect(again.map(({ params, id }) => params?.progress ?? id)).to.deep.equal([1, 2, 3, 'moving'])
   })
 
@@ -147,7 +147,7 @@ describe('stream resumption across nodes', () => {
     expect(await followed.whole).to.equal(true)
     const resumed = await a.get({ 'Last-Event-ID': String(primed?.id) })
     finish('elsewhere')
-    expect((await restOf(resumed)).at(-1)?.result.content[0].text).to.equal('elsewhere')
+    expect((await readRest(resumed)).at(-1)?.result.content[0].text).to.equal('elsewhere')
   })
 
   it('answers calls or reports them lost at once when their node closes', async () => {
@@ -165,10 +165,10 @@ describe('stream resumption across nodes', () => {
     expect((await get.rest()).at(-1)?.retry).to.equal(1_000)
     await closing
     const [one, two] = await Promise.all(ids.map(id => (b as SessionClient).get({ 'Last-Event-ID': String(id) })))
-    expect((await restOf(one as StreamExchange)).map(({ result }) => result?.content[0].text)).to.deep.equal([
+    expect((await readRest(one as StreamExchange)).map(({ result }) => result?.content[0].text)).to.deep.equal([
       'in time',
     ])
-    const [error, ...more] = await restOf(two as StreamExchange)
+    const [error, ...more] = await readRest(two as StreamExchange)
     expect(error).to.deep.include({ id: 2 })
     expect(error.error.code).to.equal(-32603)
     expect(error.error.data).to.deep.equal({ reason: 'node-lost', retryable: true })

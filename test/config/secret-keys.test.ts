@@ -8,7 +8,7 @@ import { redactUrl } from '../../core/http/request-target.ts'
 import type { Config, JsonSchema } from '../../core/index.ts'
 import { builtInPlugins } from '../../plugins/index.ts'
 import { createTestLog } from '../support/start-host.ts'
-import { caseCount, casesOf } from '../support/thorough.ts'
+import { caseCount, selectCases } from '../support/thorough.ts'
 
 type Path = readonly (string | number)[]
 
@@ -191,7 +191,7 @@ describe('Secret redaction', () => {
     const leaks: string[] = []
     // What stands under a route is held to the very same schemas.
     const checked = places.filter(({ path }) => path.length > 0 && !(path[0] === 'routes' && path.length > 4))
-    for (const place of casesOf(checked, 15)) {
+    for (const place of selectCases(checked, 15)) {
       const { path } = place
       for (const value of [...URLS, ...(isSecretPlace(place) ? BARE : [])]) {
         tried += 1
@@ -226,7 +226,7 @@ describe('Secret redaction', () => {
       if (path.join('.') === 'secrets.file') return false
       return path[0] !== 'routes' && (isUrl || isSecretPlace({ path }))
     })
-    for (const place of casesOf(read, 4)) {
+    for (const place of selectCases(read, 4)) {
       for (const value of [...URLS, ...(isSecretPlace(place) ? BARE : [])]) {
         if (holds(await toldOf(configWith(place.path, value))))
           leaks.push(`${place.path.join('.')} ${JSON.stringify(value)}`)

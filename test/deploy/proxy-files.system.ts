@@ -9,7 +9,7 @@ import { promisify } from 'node:util'
 import { expect } from 'chai'
 import { examine } from '../../cli/doctor/examine.ts'
 import { defineTool } from '../../core/index.ts'
-import { blocksOf, readPage } from '../support/doc-blocks.ts'
+import { readBlocks, readPage } from '../support/doc-blocks.ts'
 import { freePort } from '../support/free-port.ts'
 import { needsProgram } from '../support/needs-program.ts'
 import { modernRequest } from '../support/rpc.ts'
@@ -152,7 +152,7 @@ describe('nginx settings for a path prefix in docs/operating.md', () => {
         'dev-auth-server': {},
       },
     })
-    const block = blocksOf('docs/operating.md').find(({ code }) => code.includes('location /tools/'))
+    const block = readBlocks('docs/operating.md').find(({ code }) => code.includes('location /tools/'))
     const text = replaced(block?.code ?? '', [
       ['listen 443 ssl;', `listen 127.0.0.1:${port};`],
       [/^ *ssl_.*\n/, ''],

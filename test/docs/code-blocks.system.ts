@@ -11,7 +11,7 @@ import { loadConfig } from '../../core/config/load-config.ts'
 import { createHost } from '../../core/create-host.ts'
 import type { Config } from '../../core/index.ts'
 import { isObject } from '../../core/plugin.ts'
-import { blocksOf, type DocBlock, PAGES, placeOf, ROOT } from '../support/doc-blocks.ts'
+import { blockLocation, type DocBlock, PAGES, ROOT, readBlocks } from '../support/doc-blocks.ts'
 import { inPath } from '../support/needs-program.ts'
 import { isBuilt } from '../support/packed.ts'
 import { startRedis, stopRedis } from '../support/redis-server.ts'
@@ -43,7 +43,7 @@ const folder = mkdtempSync(join(import.meta.dirname, 'blocks-'))
 after(() => rmSync(folder, { recursive: true, force: true }))
 after(stopRedis)
 
-const blocks = [...PAGES, 'site/index.md'].flatMap(page => blocksOf(page))
+const blocks = [...PAGES, 'site/index.md'].flatMap(page => readBlocks(page))
 const inLanguage = (...languages: string[]) => blocks.filter(({ language }) => languages.includes(language))
 const files = inLanguage('ts').map(block => writeBlock(block, folder))
 writeMissingConfigs(files, folder)
@@ -73,7 +73,9 @@ function compile(): string[] {
     if (text === undefined) return []
     const found = files.find(({ file }) => relative(folder, file) === name)
     if (!found) return [`${name}: ${text}`]
-    return [`${placeOf({ page: found.block.page, line: found.block.line + Number(line) - found.before - 1 })}: ${text}`]
+    return [
+      `${blockLocation({ page: found.block.page, line: found.block.line + Number(line) - found.before - 1 })}: ${text}`,
+    ]
   })
 }
 
@@ -168,7 +170,7 @@ describe('Code blocks of the docs', () => {
 
   const configs = inLanguage('ts', 'yaml', 'json').filter(isConfig)
   for (const block of configs) {
-    it(`start if configs: ${placeOf(block)}`, async () => {
+    it(`start if configs: ${blockLocation(block)}`, async () => {
       const written = files.find(file => file.block === block)
       return startAndEnd(await configIn(block, written), folderOf(block, folder))
     })

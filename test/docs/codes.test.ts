@@ -6,7 +6,7 @@ import {
   AREAS,
   codesPages,
   errorsPage,
-  explanationsIn,
+  parseExplanations,
   readAll,
   readCodes,
   readExplanations,
@@ -69,7 +69,7 @@ describe('Codes', () => {
           ['MH0000', '  Unused.\n'],
         ]),
       )['docs/codes.md'] ?? ''
-    expect([...explanationsIn(page)]).to.deep.equal([['MH1001', '  Do this.\n']])
+    expect([...parseExplanations(page)]).to.deep.equal([['MH1001', '  Do this.\n']])
     expect(readExplanations().size).to.be.above(50)
   })
 

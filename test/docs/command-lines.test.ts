@@ -3,7 +3,7 @@ import { expect } from 'chai'
 import type { Command } from '../../cli/command.ts'
 import { readArguments } from '../../cli/command.ts'
 import { COMMANDS } from '../../cli/main.ts'
-import { blocksOf, PAGES, readPage } from '../support/doc-blocks.ts'
+import { PAGES, readBlocks, readPage } from '../support/doc-blocks.ts'
 
 /** A command as it stands in a page: `whole` where it is to be typed as it is, else it is spoken of. */
 interface Shown {
@@ -16,7 +16,7 @@ const COMMAND =
   /(?:(?:npx )?(?<![\w./@-]|npm (?:create|install) )mcp-host|npx tsx cli\/main\.ts) ((?:[^\n|;&>()`#"']|<[^\n>]*>|"[^"]*"|'[^']*')*)/g
 
 function shownIn(page: string): Shown[] {
-  const inBlocks = blocksOf(page)
+  const inBlocks = readBlocks(page)
     .filter(({ language }) => ['sh', 'console', ''].includes(language))
     .flatMap(({ language, code, line }) => {
       const typed = language === 'sh' ? code.replaceAll('\\\n', ' ') : code.match(/^\$ .*$/gm)?.join('\n')

@@ -4,13 +4,13 @@ import { join } from 'node:path'
 import { expect } from 'chai'
 import { loadHost } from '../../core/create-host.ts'
 import type { Host } from '../../core/host.ts'
-import { blocksOf, ROOT, readPage } from '../support/doc-blocks.ts'
+import { ROOT, readBlocks, readPage } from '../support/doc-blocks.ts'
 import { eventually } from '../support/eventually.ts'
 import { createTestLog } from '../support/start-host.ts'
 
 const PAGE = 'docs/plugins/tasks.md'
 const section = readPage(PAGE).split('## A conversation\n')[1]?.split(/^## /m)[0] ?? ''
-const blocks = blocksOf(PAGE, section)
+const blocks = readBlocks(PAGE, section)
 const inLanguage = (language: string) => blocks.filter(block => block.language === language).map(({ code }) => code)
 
 /** What every run has anew; words of progress are told at most once a second. */

@@ -11,7 +11,7 @@ import { makeFolder, removeFolders } from '../config/folder.ts'
 import { apiKeys, CHALLENGE } from '../fixtures/api-keys.ts'
 import { linesIn } from '../plugins/audit/audited-host.ts'
 import { createManualClock } from '../support/manual-clock.ts'
-import { callWith, challengeIn, startProtected, userIn } from '../support/protected-host.ts'
+import { callWith, challengeHeader, readUser, startProtected } from '../support/protected-host.ts'
 import { modern, type RpcAnswer } from '../support/rpc.ts'
 import { openSession } from '../support/session-client.ts'
 import { startHost, stopHosts } from '../support/start-host.ts'
@@ -42,7 +42,7 @@ const start = (order: 'keys first' | 'tokens first', more: Parameters<typeof sta
 
 const bearer = (token: string) => ({ Authorization: `Bearer ${token}` })
 const key = (text: string) => ({ 'X-Api-Key': text })
-const who = (answer: RpcAnswer) => [userIn(answer)?.issuer, userIn(answer)?.subject]
+const who = (answer: RpcAnswer) => [readUser(answer)?.issuer, readUser(answer)?.subject]
 
 describe('Several authenticators on a route', () => {
   it('accept the credentials of each, and keep equal subjects apart', async () => {
@@ -122,7 +122,9 @@ describe('Several authenticators on a route', () => {
       const expired = await callWith(guarded, bearer(issuer.token(guarded, { exp: 1 })))
       const unknown = await callWith(guarded, bearer('unknown'))
       expect([expired.status, unknown.status]).to.deep.equal([401, 401])
-      expect(challengeIn(unknown)).to.match(/^Bearer error="invalid_token", error_description="the token is not a JWT"/)
+      expect(challengeHeader(unknown)).to.match(
+        /^Bearer error="invalid_token", error_description="the token is not a JWT"/,
+      )
       expect(asked).to.deep.equal(['opaque', 'unknown'])
     } finally {
       server.close()
@@ -148,7 +150,7 @@ describe('Several authenticators on a route', () => {
       })
     try {
       const unnamed = await callWith((await startBoth(undefined)).guarded, bearer('opaque'))
-      expect(challengeIn(unnamed)).to.include('the token is of the issuer of another plugin')
+      expect(challengeHeader(unnamed)).to.include('the token is of the issuer of another plugin')
       const { guarded } = await startBoth(issuer.url)
       const token = bearer(issuer.token('me'))
       expect((await callWith(guarded, token)).status).to.equal(200)
@@ -163,10 +165,10 @@ describe('Several authenticators on a route', () => {
     const { guarded, url } = await start('keys first')
     const metadata = `resource_metadata="${url}/.well-known/oauth-protected-resource/guarded"`
     const none = await callWith(guarded, {})
-    expect([none.status, challengeIn(none)]).to.deep.equal([401, `Bearer ${metadata}, ${CHALLENGE}`])
+    expect([none.status, challengeHeader(none)]).to.deep.equal([401, `Bearer ${metadata}, ${CHALLENGE}`])
     const wrongKey = await callWith(guarded, key('wrong'))
-    expect([wrongKey.status, challengeIn(wrongKey)]).to.deep.equal([401, `Bearer ${metadata}, ${CHALLENGE}`])
-    const expired = challengeIn(await callWith(guarded, bearer(issuer.token(guarded, { exp: 1 })))) ?? ''
+    expect([wrongKey.status, challengeHeader(wrongKey)]).to.deep.equal([401, `Bearer ${metadata}, ${CHALLENGE}`])
+    const expired = challengeHeader(await callWith(guarded, bearer(issuer.token(guarded, { exp: 1 })))) ?? ''
     expect(expired).to.match(/^Bearer error="invalid_token", .*resource_metadata=".*", ApiKey realm="acme"$/)
     const read = readChallenge({ 'www-authenticate': expired })
     expect([...(read?.keys() ?? [])]).to.deep.equal(['error', 'error_description', 'resource_metadata'])
@@ -174,8 +176,8 @@ describe('Several authenticators on a route', () => {
 
   it('announce no bearer challenge if none takes bearer tokens', async () => {
     const { guarded } = await startProtected({ keys: apiKeys(KEYS) })
-    expect(challengeIn(await callWith(guarded, {}))).to.equal(CHALLENGE)
-    expect(challengeIn(await callWith(guarded, key('wrong')))).to.equal(CHALLENGE)
+    expect(challengeHeader(await callWith(guarded, {}))).to.equal(CHALLENGE)
+    expect(challengeHeader(await callWith(guarded, key('wrong')))).to.equal(CHALLENGE)
   })
 
   it('keep the other headers of a 401, and any spelling of its challenge', async () => {
@@ -192,9 +194,9 @@ describe('Several authenticators on a route', () => {
       })()
     const limited = await startProtected({ keys: refusing({ 'Retry-After': '3' }) })
     const answer = await callWith(limited.guarded, {})
-    expect([challengeIn(answer), answer.headers.get('retry-after')]).to.deep.equal([CHALLENGE, '3'])
+    expect([challengeHeader(answer), answer.headers.get('retry-after')]).to.deep.equal([CHALLENGE, '3'])
     const own = await startProtected({ keys: refusing({ 'www-authenticate': 'Custom a="b"' }) })
-    expect(challengeIn(await callWith(own.guarded, {}))).to.equal('Custom a="b"')
+    expect(challengeHeader(await callWith(own.guarded, {}))).to.equal('Custom a="b"')
   })
 
   it('run all hooks of the first plugin that sets a user', async () => {
@@ -233,7 +235,7 @@ describe('Several authenticators on a route', () => {
     const { guarded } = await startProtected({ keys: apiKeys(KEYS), old })
     const ann = await callWith(guarded, key('key-ann'))
     expect(who(ann)).to.deep.equal([PLUGIN_ISSUER, 'ann'])
-    expect(userIn(ann).roles).to.deep.equal(['enriched'])
+    expect(readUser(ann).roles).to.deep.equal(['enriched'])
     expect((await callWith(guarded, key('key-bob'))).status).to.equal(403)
     expect((await callWith(guarded, {})).status).to.equal(401)
   })
@@ -288,7 +290,7 @@ describe('Users of several authenticators', () => {
     const claiming = apiKeys({ key: { subject: 'ann', issuer: PLUGIN_ISSUER } }, 'x-other-key')
     const { open: url } = await startProtected({ keys: apiKeys(KEYS), claiming }, open)
     const refused = await callWith(url, { 'X-Other-Key': 'key' })
-    expect([refused.status, refused.message.error.message, challengeIn(refused)]).to.deep.equal([
+    expect([refused.status, refused.message.error.message, challengeHeader(refused)]).to.deep.equal([
       401,
       'Authentication required: the credentials name the issuer of another plugin',
       CHALLENGE,
@@ -321,7 +323,7 @@ describe('Users of several authenticators', () => {
     })()
     const { writers } = await startProtected({ reusing })
     for (const name of ['ann', 'mallory']) {
-      const { subject, roles } = userIn(await callWith(writers, key(name)))
+      const { subject, roles } = readUser(await callWith(writers, key(name)))
       expect([subject, roles]).to.deep.equal([name, [`role of ${name}`]])
     }
     expect((await callWith(writers, key('revoked'))).status).to.equal(403)

@@ -24,9 +24,9 @@ import {
   listen,
   nextMessage,
   openSession,
+  postMessage,
   readWhole,
   type SessionClient,
-  tell,
 } from '../support/session-client.ts'
 import { connectSse } from '../support/sse-client.ts'
 import { startHost, stopHosts } from '../support/start-host.ts'
@@ -83,8 +83,8 @@ const crowd = (values: number) => ({ experimental: { list: Array(values - 3).fil
 describe('client info and capabilities: size limits', () => {
   it(`accepts ${MAX_CLIENT_FACT} bytes and ${MAX_CLIENT_VALUES} values, opens no session beyond`, async () => {
     expect(JSON.stringify(infoOf(MAX_CLIENT_FACT))).to.have.length(MAX_CLIENT_FACT)
-    expect((await tell(url, handshake(infoOf(MAX_CLIENT_FACT)))).message.result).to.be.an('object')
-    expect((await tell(url, handshake(infoOf(100), crowd(MAX_CLIENT_VALUES)))).message.result).to.be.an('object')
+    expect((await postMessage(url, handshake(infoOf(MAX_CLIENT_FACT)))).message.result).to.be.an('object')
+    expect((await postMessage(url, handshake(infoOf(100), crowd(MAX_CLIENT_VALUES)))).message.result).to.be.an('object')
     const sessions = host.sessions.count
     const tooMuch = [
       handshake(infoOf(MAX_CLIENT_FACT + 1)),
@@ -96,7 +96,7 @@ describe('client info and capabilities: size limits', () => {
     let longest = 0
     for (const message of tooMuch) {
       for (const at of [url, `${url}/alone`]) {
-        const answer = await tell(at, message)
+        const answer = await postMessage(at, message)
         longest = Math.max(longest, answer.text.length)
         expect([answer.message.error.code, answer.message.id]).to.deep.equal([-32602, 1])
         expect(answer.headers['mcp-session-id']).to.equal(undefined)
@@ -310,8 +310,12 @@ describe('client-supplied values in error messages and logs', () => {
       'logging level': await session.request('logging/setLevel', { level: long }),
       cursor: await session.request('tools/list', { cursor: long }),
       requestState: await modern(url, 'tools/call', { name: 'echo', requestState: long }),
-      'session id': await tell(url, { id: 1, method: 'ping' }, { 'Mcp-Session-Id': header }),
-      'event id': await tell(url, { id: 1, method: 'ping' }, { 'Mcp-Session-Id': session.id, 'Last-Event-ID': header }),
+      'session id': await postMessage(url, { id: 1, method: 'ping' }, { 'Mcp-Session-Id': header }),
+      'event id': await postMessage(
+        url,
+        { id: 1, method: 'ping' },
+        { 'Mcp-Session-Id': session.id, 'Last-Event-ID': header },
+      ),
       'protocol version': await legacy(`${url}/alone`, 'initialize', { protocolVersion: long }),
     }
     const lengths = Object.entries(answers).map(([what, answer]) => [what, answer.text.length] as const)

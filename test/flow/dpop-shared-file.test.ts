@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { expect } from 'chai'
 import { closeFiles, hasSqlite, newFolder } from '../plugins/store-sqlite/support/sqlite-files.ts'
 import { boundTo, provenBy } from '../support/dpop.ts'
-import { callWith, challengeIn, startProtected } from '../support/protected-host.ts'
+import { callWith, challengeHeader, startProtected } from '../support/protected-host.ts'
 import { stopHosts } from '../support/start-host.ts'
 import { inSeconds, makeKey, signToken, toJwk } from '../support/test-issuer.ts'
 
@@ -34,7 +34,7 @@ if (hasSqlite) {
         const at = (index: number) => hosts[index % 2]?.guarded ?? ''
         const answers = await Promise.all(Array.from({ length: ATTEMPTS }, (_, index) => callWith(at(index), headers)))
         const passed = answers.filter(({ status }) => status === 200).length
-        const replayed = answers.filter(answer => /was used before/.test(challengeIn(answer) ?? '')).length
+        const replayed = answers.filter(answer => /was used before/.test(challengeHeader(answer) ?? '')).length
         expect(passed + replayed).to.equal(ATTEMPTS)
         rounds.push(passed)
       }

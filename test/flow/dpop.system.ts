@@ -22,7 +22,7 @@ import {
   stopAuthorizationServers,
 } from '../support/authorization-server.ts'
 import { freePort } from '../support/free-port.ts'
-import { callWith, challengeIn, type ProtectedHost, startProtected } from '../support/protected-host.ts'
+import { callWith, challengeHeader, type ProtectedHost, startProtected } from '../support/protected-host.ts'
 import { stopHostsAndRedis } from '../support/redis-host.ts'
 import { needsRedis, type RedisServer, startRedis } from '../support/redis-server.ts'
 import { startTcpBalancer, type TcpBalancer } from '../support/tcp-balancer.ts'
@@ -134,7 +134,7 @@ describe('DPoP with opaque tokens of oidc-provider', () => {
     for (const scheme of ['Bearer', 'DPoP']) {
       const answer = await callWith(host.guarded, { Authorization: `${scheme} ${token}` })
       expect(answer.status).to.equal(401)
-      expect(challengeIn(answer)).to.match(/^DPoP error=.*resource_metadata=.*algs="ES256 /)
+      expect(challengeHeader(answer)).to.match(/^DPoP error=.*resource_metadata=.*algs="ES256 /)
     }
     await client.close()
   })
@@ -215,7 +215,7 @@ describe('DPoP with JWTs of oidc-provider on two nodes that share Redis', () => 
       const attempts = round === 0 ? 200 : 10
       const answers = await Promise.all(Array.from({ length: attempts }, (_, index) => sendTo(index % 2, one)))
       const passed = answers.filter(({ status }) => status === 200).length
-      const replayed = answers.filter(answer => /was used before/.test(challengeIn(answer) ?? '')).length
+      const replayed = answers.filter(answer => /was used before/.test(challengeHeader(answer) ?? '')).length
       expect(passed + replayed, JSON.stringify(answers.map(({ status }) => status))).to.equal(attempts)
       rounds.push(passed)
     }

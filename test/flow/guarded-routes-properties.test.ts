@@ -4,7 +4,7 @@ import { expect } from 'chai'
 import fc from 'fast-check'
 import { defineTool, type RouteSettings } from '../../core/index.ts'
 import { LOGIN, lock, WELL_KNOWN } from '../plugins/resource-metadata/documents.ts'
-import { askPath, closePaths, toolsIn } from '../support/raw-path.ts'
+import { closePaths, readToolNames, requestPath } from '../support/raw-path.ts'
 import { startHost, stopHosts } from '../support/start-host.ts'
 import { caseCount } from '../support/thorough.ts'
 
@@ -174,7 +174,7 @@ describe('route matching: generated route tables and path encodings', () => {
   const counts = { tables: 0, refused: 0, served: 0, guarded: 0, nowhere: 0, documents: 0 }
 
   /** Throws where an answer is not one that the owner of the address may give. */
-  function judge(routes: Routes, place: string, path: string, answer: Awaited<ReturnType<typeof askPath>>) {
+  function judge(routes: Routes, place: string, path: string, answer: Awaited<ReturnType<typeof requestPath>>) {
     const said = `${path} of ${JSON.stringify(routes)}: ${answer.status} ${answer.body}`
     if (answer.status === 401) counts.guarded++
     if (answer.status === 404) counts.nowhere++
@@ -192,7 +192,7 @@ describe('route matching: generated route tables and path encodings', () => {
     // A path that ends in /sse may be an address by itself: that of a stream is the one above it.
     const owner = ownerOf(routes, answer.body === '' ? segments.slice(0, -1) : segments)
     expect(owner?.guarded, said).to.equal(false)
-    if (answer.body !== '') expect(toolsIn(answer), said).to.deep.equal([owner?.toolset])
+    if (answer.body !== '') expect(readToolNames(answer), said).to.deep.equal([owner?.toolset])
   }
 
   it('protects guarded routes, serves open ones, and does not depend on declaration order', async () => {
@@ -210,9 +210,9 @@ describe('route matching: generated route tables and path encodings', () => {
         const base = place === WELL_KNOWN ? `${place}/${plain}` : `/${plain}${place}`
         const method = place === '' ? 'POST' : 'GET'
         for (const path of [base, spells.reduce((text, spell) => spell(text), base)].map(sendable)) {
-          const answer = await askPath(host.url, method, path)
+          const answer = await requestPath(host.url, method, path)
           judge(routes, place, path, answer)
-          const other = await askPath(reversed.url, method, path)
+          const other = await requestPath(reversed.url, method, path)
           expect(other.status, `${path} of ${JSON.stringify(routes)} in another order`).to.equal(answer.status)
           // What ends in /sse is a stream's before it is an address with that value.
           if (path !== sendable(base) || place !== '' || path.endsWith('/sse')) continue

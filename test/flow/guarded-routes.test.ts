@@ -4,7 +4,7 @@ import { createHost } from '../../core/create-host.ts'
 import { defineTool } from '../../core/index.ts'
 import { createTestLog } from '../../core/testing/test-log.ts'
 import { LOGIN, lock, WELL_KNOWN } from '../plugins/resource-metadata/documents.ts'
-import { askPath, closePaths, toolsIn } from '../support/raw-path.ts'
+import { closePaths, readToolNames, requestPath } from '../support/raw-path.ts'
 import { type StartedHost, startHost, stopHosts, type TestConfig } from '../support/start-host.ts'
 
 const toolset = (name: string) => [defineTool({ name, handler: () => name })]
@@ -58,7 +58,7 @@ describe('guarded fixed route next to an open parameter route', () => {
       for (const path of [guarded, ...spellings]) {
         for (const suffix of ['', '/sse', '/message?sessionId=x']) {
           const spelled = path.endsWith('/') && suffix !== '' ? path.slice(0, -1) + suffix : path + suffix
-          const { status } = await askPath(host.url, suffix === '/sse' ? 'GET' : 'POST', spelled)
+          const { status } = await requestPath(host.url, suffix === '/sse' ? 'GET' : 'POST', spelled)
           expect([401, 404], `${spelled}: ${status}`).to.include(status)
           seen[status] = (seen[status] ?? 0) + 1
         }
@@ -69,7 +69,7 @@ describe('guarded fixed route next to an open parameter route', () => {
 
   it('serves one protected resource metadata document per URL', async () => {
     const resourceAt = async (path: string) => {
-      const { status, body } = await askPath(host.url, 'GET', `${WELL_KNOWN}${path}`)
+      const { status, body } = await requestPath(host.url, 'GET', `${WELL_KNOWN}${path}`)
       return status === 200 ? new URL(JSON.parse(body).resource).pathname : status
     }
     expect(await resourceAt('/t/admin')).to.equal('/t/admin')
@@ -90,11 +90,11 @@ describe('guarded fixed route next to an open parameter route', () => {
       ['/tenants/%72oots', 'clock'],
       ['/tenants/Root', 'clock'],
     ] as const) {
-      const answer = await askPath(host.url, 'POST', path)
-      expect([answer.status, toolsIn(answer)], path).to.deep.equal([200, [tool]])
+      const answer = await requestPath(host.url, 'POST', path)
+      expect([answer.status, readToolNames(answer)], path).to.deep.equal([200, [tool]])
     }
-    expect((await askPath(host.url, 'GET', '/t/clock/sse')).status).to.equal(200)
-    expect((await askPath(host.url, 'GET', '/%68ealth/')).status).to.equal(200)
+    expect((await requestPath(host.url, 'GET', '/t/clock/sse')).status).to.equal(200)
+    expect((await requestPath(host.url, 'GET', '/%68ealth/')).status).to.equal(200)
   })
 
   it('does not serve or list toolsets of the guarded route on the open route', () => {

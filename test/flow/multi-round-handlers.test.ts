@@ -4,7 +4,7 @@ import { defineTool } from '../../core/index.ts'
 import { type InputRequest, InputRequired, roundOf } from '../../core/transport.ts'
 import { ALL_CAPABILITIES, accepted, callTool, questionsIn } from '../fixtures/asking-client.ts'
 import { legacy } from '../support/rpc.ts'
-import { nextMessage, openSession, restOf } from '../support/session-client.ts'
+import { nextMessage, openSession, readRest } from '../support/session-client.ts'
 import { startHost, stopHosts } from '../support/start-host.ts'
 
 const requestedSchema = { type: 'object', properties: { text: { type: 'string' } }, required: ['text'] } as const
@@ -107,7 +107,7 @@ describe('Rounds of a client with a session', () => {
       expect(method).to.equal('elicitation/create')
       await client.send({ id, result: accepted(text) })
     }
-    const [message] = await restOf(stream)
+    const [message] = await readRest(stream)
     expect(message?.result.structuredContent.round.responses).to.deep.equal({ q: accepted('b') })
     expect(runs).to.have.lengthOf(3)
     await client.end()

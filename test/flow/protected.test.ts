@@ -9,7 +9,7 @@ import {
 import { expect } from 'chai'
 import type { Host } from '../../core/host.ts'
 import { rejectionOf } from '../fixtures/rejection-of.ts'
-import { Browser, claimsOf } from '../support/form-browser.ts'
+import { Browser, readClaims } from '../support/form-browser.ts'
 import { startProtectedExample } from '../support/protected-example.ts'
 
 const REDIRECT = 'http://127.0.0.1:9/callback'
@@ -73,7 +73,7 @@ class Person implements OAuthClientProvider {
   }
 
   get claims() {
-    return claimsOf(this.#tokens?.access_token ?? '')
+    return readClaims(this.#tokens?.access_token ?? '')
   }
 }
 

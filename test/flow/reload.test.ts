@@ -10,7 +10,7 @@ import { removeFolders } from '../config/folder.ts'
 import { accepted, callTool } from '../fixtures/asking-client.ts'
 import { eventually } from '../support/eventually.ts'
 import { openSocket, parseAnswer, readToEnd, requestBytes } from '../support/raw-http.ts'
-import { heard, type ReloadingHost, startReloading, stopReloading } from '../support/reloading-host.ts'
+import { type ReloadingHost, readNotifications, startReloading, stopReloading } from '../support/reloading-host.ts'
 import { modern, modernRequest, type RpcMessage } from '../support/rpc.ts'
 import { listen, openSession, type SessionClient } from '../support/session-client.ts'
 import type { StreamExchange } from '../support/stream-exchange.ts'
@@ -94,7 +94,7 @@ const say = async ({ session }: Clients) => textOf((await session.request('tools
 describe('config reload', () => {
   let served: ReloadingHost
   let clients: Clients
-  const hear = () => heard(served.host, clients.stream, clients.listening, clients.bothStream)
+  const hear = () => readNotifications(served.host, clients.stream, clients.listening, clients.bothStream)
 
   beforeEach(async () => {
     served = await startReloading(FILES)
@@ -252,7 +252,7 @@ describe('config reload', () => {
     expect(failed.map(({ plugin }) => plugin)).to.deep.equal(["plugins['./plugins/shaky.ts']"])
     await edit('mcp.config.ts', "word: 'bad'", "word: 'good'")
     expect((await reload()).taken).to.deep.equal(["plugins['./plugins/shaky.ts']"])
-    expect(await heard(host, stream)).to.deep.equal([[]])
+    expect(await readNotifications(host, stream)).to.deep.equal([[]])
   })
 
   it('reports changed MCP_HOST_SECRETS as requiring a restart', async () => {

@@ -4,7 +4,7 @@ import { expect } from 'chai'
 import { ALL_CAPABILITIES, answerTo } from '../fixtures/asking-client.ts'
 import { asking } from '../fixtures/asking-toolset.ts'
 import type { RpcMessage } from '../support/rpc.ts'
-import { nextMessage, openSession, restOf, type SessionClient } from '../support/session-client.ts'
+import { nextMessage, openSession, readRest, type SessionClient } from '../support/session-client.ts'
 import { startHost, stopHosts } from '../support/start-host.ts'
 
 let url: string
@@ -67,7 +67,7 @@ describe('elicitation, sampling and roots responses in sessions', () => {
     }
     await accept(client, question, 'first')
     expect((await accept(client, question, 'second')).status).to.equal(202)
-    expect(textOf((await restOf(stream))[0])).to.equal('first')
+    expect(textOf((await readRest(stream))[0])).to.equal('first')
   })
 })
 

@@ -4,7 +4,7 @@ import { ALL_CAPABILITIES, answerTo, callTool, questionsIn } from '../fixtures/a
 import { asking, effects } from '../fixtures/asking-toolset.ts'
 import { createManualClock } from '../support/manual-clock.ts'
 import { legacy, type RpcMessage } from '../support/rpc.ts'
-import { nextMessage, openSession, restOf, type SessionClient } from '../support/session-client.ts'
+import { nextMessage, openSession, readRest, type SessionClient } from '../support/session-client.ts'
 import { startHost, stopHosts } from '../support/start-host.ts'
 import type { StreamExchange } from '../support/stream-exchange.ts'
 
@@ -52,10 +52,10 @@ describe('server requests in sessions', () => {
     })
     const answered = await accept(client, question, 'yes')
     expect([answered.status, answered.text]).to.deep.equal([202, ''])
-    const [message, ...more] = await restOf(stream)
+    const [message, ...more] = await readRest(stream)
     expect([textOf(message), more]).to.deep.equal(['yes', []])
     await client.end()
-    expect(await restOf(standalone), 'nothing on another stream').to.deep.equal([])
+    expect(await readRest(standalone), 'nothing on another stream').to.deep.equal([])
   })
 
   it('are sent one after the other as the handler continues', async () => {
@@ -68,7 +68,7 @@ describe('server requests in sessions', () => {
       await accept(client, question, answer)
     }
     expect(messages).to.deep.equal(['One, about tea?', 'Two, after green?', 'Three, after hot?'])
-    const [{ result }] = await restOf(stream)
+    const [{ result }] = await readRest(stream)
     expect(result.structuredContent.answers).to.deep.equal(['green', 'hot', 'now'])
     expect(effects, 'the handler ran once').to.deep.equal(['begun', 'done'])
   })
@@ -86,7 +86,7 @@ describe('server requests in sessions', () => {
       content: { type: 'text', text: 'hi' },
     })
     await accept(client, of('elicitation/create'), 'me')
-    const [{ result }] = await restOf(stream)
+    const [{ result }] = await readRest(stream)
     expect(result.structuredContent).to.deep.equal({ who: 'me', model: 'm-1', folders: 2 })
   })
 
@@ -101,7 +101,7 @@ describe('server requests in sessions', () => {
       expect(elicitationId).to.be.a('string').and.not.equal('')
       ids.push(elicitationId)
       await reply(client, question, { action })
-      expect(textOf((await restOf(stream))[0])).to.equal(action)
+      expect(textOf((await readRest(stream))[0])).to.equal(action)
     }
     expect(new Set(ids).size).to.equal(2)
   })
@@ -112,7 +112,7 @@ describe('server requests in sessions', () => {
       const stream = await client.call('rooted')
       const question = await expectAskedAnd(stream, 'roots/list')
       await reply(client, question, { roots: [] })
-      expect(textOf((await restOf(stream))[0]), revision).to.equal('0 roots')
+      expect(textOf((await readRest(stream))[0]), revision).to.equal('0 roots')
     }
   })
 
@@ -124,7 +124,7 @@ describe('server requests in sessions', () => {
     ] as const) {
       const stream = await client.open(method, params)
       await accept(client, await nextMessage(stream), 'so')
-      expect(JSON.stringify((await restOf(stream))[0].result)).to.match(/(it|ann): so/)
+      expect(JSON.stringify((await readRest(stream))[0].result)).to.match(/(it|ann): so/)
     }
   })
 
@@ -144,7 +144,7 @@ describe('calls that await a client response', () => {
     const stream = await client.call('tidy', {}, { id: 'tidy' })
     const question = await nextMessage(stream)
     await client.send({ method: 'notifications/cancelled', params: { requestId: 'tidy', reason: 'changed my mind' } })
-    expect(await restOf(stream)).to.deep.equal([])
+    expect(await readRest(stream)).to.deep.equal([])
     expect((await accept(client, question, 'late')).status).to.equal(202)
     expect(effects, 'the handler could clean up').to.deep.equal(['tidied'])
   })
@@ -154,7 +154,7 @@ describe('calls that await a client response', () => {
     const stream = await client.call('tidy')
     await nextMessage(stream)
     await client.end()
-    expect(await restOf(stream)).to.deep.equal([])
+    expect(await readRest(stream)).to.deep.equal([])
     expect(effects).to.deep.equal(['tidied'])
   })
 
@@ -179,9 +179,9 @@ describe('calls that await a client response', () => {
     const question = await nextMessage(stream)
     await clock.advance(599_000)
     await accept(client, asked, 'late')
-    expect((await restOf(patient)).map(textOf)).to.deep.equal(['late'])
+    expect((await readRest(patient)).map(textOf)).to.deep.equal(['late'])
     await clock.advance(2_000)
-    const [withdrawn, answer, ...more] = await restOf(stream)
+    const [withdrawn, answer, ...more] = await readRest(stream)
     expect(question.method).to.equal('elicitation/create')
     expect([withdrawn.method, withdrawn.params.requestId]).to.deep.equal(['notifications/cancelled', question.id])
     expect([answer.result.isError, more]).to.deep.equal([true, []])

@@ -5,7 +5,15 @@ import { eventually } from '../support/eventually.ts'
 import { createManualClock, type ManualClock } from '../support/manual-clock.ts'
 import { createPuppet } from '../support/puppet-tool.ts'
 import { modern, modernRequest } from '../support/rpc.ts'
-import { initialize, listen, nextMessage, openSession, postOpen, readWhole, restOf } from '../support/session-client.ts'
+import {
+  initialize,
+  listen,
+  nextMessage,
+  openSession,
+  postOpen,
+  readRest,
+  readWhole,
+} from '../support/session-client.ts'
 import { openSseSession } from '../support/sse-client.ts'
 import { startHost, stopHosts } from '../support/start-host.ts'
 
@@ -94,7 +102,7 @@ describe('graceful shutdown', () => {
     expect(sent.status).to.equal(202)
     expect((await asked).action).to.equal('accept')
     finish('asked')
-    expect((await restOf(stream)).at(-1)?.result.content[0].text).to.equal('asked')
+    expect((await readRest(stream)).at(-1)?.result.content[0].text).to.equal('asked')
     expect(await closing).to.deep.equal({ finished: 1, cancelled: 0 })
   })
 
@@ -113,7 +121,7 @@ describe('graceful shutdown', () => {
     expect((await resumed.rest()).at(-1)).to.include({ retry: 1_000 })
     const listened = await listen(url, { toolsListChanged: true })
     await clock.advance(RETRY)
-    expect((await restOf(listened)).at(-1)?.result.resultType).to.equal('complete')
+    expect((await readRest(listened)).at(-1)?.result.resultType).to.equal('complete')
     for (const stream of [get, resumable, resumed, listened]) expect(await stream.whole).to.equal(true)
     finish('')
     await readWhole(running)
@@ -176,7 +184,7 @@ describe('graceful shutdown', () => {
       const closing = host.close({ grace: 5_000 })
       ctx.progress(2)
       finish('in time')
-      const [progress, answer] = await restOf(stream)
+      const [progress, answer] = await readRest(stream)
       expect(progress?.params.progress).to.equal(2)
       expect(answer?.result.content[0].text).to.equal('in time')
       expect(await closing).to.deep.equal({ finished: 1, cancelled: 0 })
@@ -197,7 +205,7 @@ describe('graceful shutdown', () => {
       expect(await host.close({ grace: 20 })).to.deep.equal({ finished: 0, cancelled: 1 })
       expect(ctx.signal.aborted).to.equal(true)
       expect(ctx.signal.reason.message).to.equal('the server is shutting down')
-      const [, answer, ...more] = await restOf(stream)
+      const [, answer, ...more] = await readRest(stream)
       expect(answer?.error).to.deep.include(LOST)
       expect(more).to.deep.equal([])
       expect(await stream.whole).to.equal(true)
@@ -230,7 +238,7 @@ describe('graceful shutdown', () => {
     const stream = await running
     await nextMessage(stream)
     expect(await host.close({ grace: 20 })).to.deep.equal({ finished: 0, cancelled: 1 })
-    const [answer, ...more] = await restOf(stream)
+    const [answer, ...more] = await readRest(stream)
     expect(answer?.error).to.deep.include(LOST)
     expect([more, await stream.whole]).to.deep.equal([[], true])
   })
@@ -279,7 +287,7 @@ describe('graceful shutdown', () => {
     for (const stream of streams) await nextMessage(stream)
     expect(await host.close({ grace: 60_000 })).to.include({ cancelled: 0 })
     for (const stream of streams) {
-      const [{ result }, ...more] = await restOf(stream)
+      const [{ result }, ...more] = await readRest(stream)
       expect(result.resultType).to.equal('complete')
       expect(more).to.deep.equal([])
       expect(await stream.whole).to.equal(true)

@@ -3,7 +3,7 @@ import { expect } from 'chai'
 import { defineTool } from '../../core/index.ts'
 import { eventually } from '../support/eventually.ts'
 import { openSocket, parseAnswer, readToEnd, requestBytes } from '../support/raw-http.ts'
-import { metaOf, modernRequest } from '../support/rpc.ts'
+import { createMeta, modernRequest } from '../support/rpc.ts'
 import { sideBySide } from '../support/side-by-side.ts'
 import { startHost, stopHosts } from '../support/start-host.ts'
 
@@ -27,7 +27,10 @@ describe('shutdown with a slow client', () => {
   after(stopHosts)
 
   for (const stateless of [true, false]) {
-    for (const [kind, meta] of [['JSON', undefined] as const, ['a stream', metaOf({ progressToken: 'p' })] as const]) {
+    for (const [kind, meta] of [
+      ['JSON', undefined] as const,
+      ['a stream', createMeta({ progressToken: 'p' })] as const,
+    ]) {
       for (const handOver of [true, false]) {
         const how = `${stateless ? 'stateless' : 'with sessions'}, ${handOver ? 'with handover' : 'without handover'}`
         it(`sends the whole response: ${kind}, ${how}`, async () => {

@@ -3,7 +3,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { expect } from 'chai'
 import { createUnevenStore } from '../support/delayed-store.ts'
 import { createPuppet } from '../support/puppet-tool.ts'
-import { openSession, restOf } from '../support/session-client.ts'
+import { openSession, readRest } from '../support/session-client.ts'
 import { startHost, stopHosts } from '../support/start-host.ts'
 import { storeWith } from '../support/store-plugin.ts'
 
@@ -27,7 +27,7 @@ async function toldAfter(grace: number) {
   ctx.progress(1)
   const stream = await running
   expect(await host.close({ grace })).to.deep.equal({ finished: 0, cancelled: 1 })
-  const messages = await restOf(stream)
+  const messages = await readRest(stream)
   return { answers: messages.flatMap(({ error }) => error?.data.reason ?? []), whole: await stream.whole }
 }
 

@@ -7,7 +7,7 @@ import { identifyByHeader } from '../fixtures/identify-by-header.ts'
 import { eventually } from '../support/eventually.ts'
 import { createMemoryChangeBus } from '../support/memory-services.ts'
 import { modern } from '../support/rpc.ts'
-import { listen, nextMessage, openSession, readWhole, restOf, subscriptionOf } from '../support/session-client.ts'
+import { listen, nextMessage, openSession, readRest, readSubscription, readWhole } from '../support/session-client.ts'
 import { startHost, stopHosts } from '../support/start-host.ts'
 import type { StreamExchange } from '../support/stream-exchange.ts'
 
@@ -84,7 +84,7 @@ describe('subscriptions/listen', () => {
         Array(2).fill('notifications/prompts/list_changed'),
       )
       expect([updated.method, updated.params.uri]).to.deep.equal(['notifications/resources/updated', 'test://page'])
-      expect([added, removed, updated].map(subscriptionOf)).to.deep.equal([id, id, id])
+      expect([added, removed, updated].map(readSubscription)).to.deep.equal([id, id, id])
     }
   })
 
@@ -125,8 +125,8 @@ describe('subscriptions/listen', () => {
     open.push(session)
     const [one, two] = [await opened(EVERYTHING, { id: 'one' }), await opened(EVERYTHING, { id: 'two' })]
     change.tools()
-    expect(subscriptionOf(await nextMessage(one.stream))).to.equal('one')
-    expect(subscriptionOf(await nextMessage(two.stream))).to.equal('two')
+    expect(readSubscription(await nextMessage(one.stream))).to.equal('one')
+    expect(readSubscription(await nextMessage(two.stream))).to.equal('two')
     expect(await nextMessage(session)).to.deep.equal({
       jsonrpc: '2.0',
       method: 'notifications/tools/list_changed',
@@ -221,6 +221,6 @@ describe('change bus', () => {
     memory.publish({ kind: 'resource', uri: 'test://page' })
     for (const stream of [listener, session]) expect((await nextMessage(stream)).params.uri).to.equal('test://page')
     await client.end()
-    expect(await restOf(session)).to.deep.equal([])
+    expect(await readRest(session)).to.deep.equal([])
   })
 })

@@ -6,7 +6,7 @@ import { defineTool } from '../../core/index.ts'
 import { eventually } from '../support/eventually.ts'
 import { createGate } from '../support/gate.ts'
 import { openSocket, parseAnswer, readToEnd, requestBytes } from '../support/raw-http.ts'
-import { metaOf, modernRequest } from '../support/rpc.ts'
+import { createMeta, modernRequest } from '../support/rpc.ts'
 import { startHost, stopHosts } from '../support/start-host.ts'
 import { openStreamingSession } from '../support/streaming-session.ts'
 
@@ -90,7 +90,7 @@ describe('Memory use of a 10 MiB message', () => {
   it('holds a message once while it waits for a stream reader', async () => {
     const before = await settledBytes()
     const socket = (await openSocket(url)).pause()
-    socket.write(bytesOf('answers', {}, metaOf({ progressToken: 'p' })))
+    socket.write(bytesOf('answers', {}, createMeta({ progressToken: 'p' })))
     const held = await eventually('the answer waits', heldSince(before), bytes => bytes > LARGE / 2)
     expect(held).to.be.below(ONE)
     expect((await readToEnd(socket.resume())).length).to.be.greaterThan(LARGE)

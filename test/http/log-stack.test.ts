@@ -57,8 +57,8 @@ describe('Logged failure', () => {
   it('has location, frames and cause', () => {
     const failure = describeFailure(new Error('cannot', { cause: new TypeError('gone') }), about)
     expect(failure).to.deep.include({ type: 'Error', message: 'cannot', cause: 'gone' })
-    expect(failure.at).to.match(/^test\/http\/shown-stack\.test\.ts:\d+:\d+$/)
-    expect(failure.stack).to.match(/^Error: cannot\n {4}at .*shown-stack.*\ncaused by: TypeError: gone\n {4}at /s)
+    expect(failure.at).to.match(/^test\/http\/log-stack\.test\.ts:\d+:\d+$/)
+    expect(failure.stack).to.match(/^Error: cannot\n {4}at .*log-stack.*\ncaused by: TypeError: gone\n {4}at /s)
     expect(failure.hidden ?? '').not.to.match(/[^\d]0 frames/)
   })
 

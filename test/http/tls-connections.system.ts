@@ -9,7 +9,7 @@ import { type Authority, certify, type Pair, removeTlsFolders } from '../support
 import { eventually } from '../support/eventually.ts'
 import { createPuppet } from '../support/puppet-tool.ts'
 import { parseAnswer, readToEnd, requestBytes, requestHead } from '../support/raw-http.ts'
-import { metaOf, modernRequest } from '../support/rpc.ts'
+import { createMeta, modernRequest } from '../support/rpc.ts'
 import { stopHosts } from '../support/start-host.ts'
 import { ask, CONFIG, call, handshakeFailures, openSecure, startSecure } from './tls-host.ts'
 
@@ -131,7 +131,7 @@ describe('TLS connections', () => {
 
   for (const [kind, meta, handOver] of [
     ['JSON', undefined, true],
-    ['a stream', metaOf({ progressToken: 'p' }), false],
+    ['a stream', createMeta({ progressToken: 'p' }), false],
   ] as const) {
     it(`deliver a slow response at shutdown: ${kind}, ${handOver ? 'handing over' : 'at once'}`, async () => {
       const http = { keepAliveTimeout: 100 }

@@ -9,7 +9,7 @@ import { META } from '../../core/transport.ts'
 import { plugin } from '../fixtures/plugins.ts'
 import { eventually } from '../support/eventually.ts'
 import { createManualClock } from '../support/manual-clock.ts'
-import { metaOf, modern, modernRequest, post } from '../support/rpc.ts'
+import { createMeta, modern, modernRequest, post } from '../support/rpc.ts'
 import { openSession } from '../support/session-client.ts'
 import { startHost, stopHosts } from '../support/start-host.ts'
 
@@ -322,7 +322,7 @@ describe('Observer records of HTTP requests', () => {
       (await recordsOf(() => modern(mcp, 'tools/call', { name: 'hello' }, { headers, meta })))[0]
     const both = await recordWith(
       { 'X-Request-Id': 'req-1', traceparent: trace('a') },
-      metaOf({ traceparent: trace('b') }),
+      createMeta({ traceparent: trace('b') }),
     )
     expect([both?.requestId, both?.traceId]).to.deep.equal(['req-1', 'b'.repeat(32)])
     const header = await recordWith({ 'X-Request-Id': 'a b', traceparent: trace('a') })

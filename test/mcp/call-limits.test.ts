@@ -13,7 +13,7 @@ import { eventually } from '../support/eventually.ts'
 import { createGate, type Gate } from '../support/gate.ts'
 import { createManualClock } from '../support/manual-clock.ts'
 import { modernRequest, type RpcMessage } from '../support/rpc.ts'
-import { nextMessage, openSession, postOpen, readWhole, restOf, type WholeAnswer } from '../support/session-client.ts'
+import { nextMessage, openSession, postOpen, readRest, readWhole, type WholeAnswer } from '../support/session-client.ts'
 import { type StartOptions, startHost, stopHosts, type TestConfig } from '../support/start-host.ts'
 import type { StreamExchange } from '../support/stream-exchange.ts'
 
@@ -498,7 +498,7 @@ describe('Tool concurrency limit: handlers that wait for their client', () => {
     expect(textOf(await late)).to.equal('ran late')
     for (let mark = 1; mark < MAX_PAUSED_PER_SLOT; mark++) open(`${mark}`)
     await eventually('all handlers have ended', () => running.length === 0)
-    for (const stream of streams) await restOf(stream)
+    for (const stream of streams) await readRest(stream)
   })
 })
 

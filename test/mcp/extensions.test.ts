@@ -8,7 +8,7 @@ import { plugin, withPlugins } from '../fixtures/plugins.ts'
 import { expectStopped } from '../fixtures/start-failure.ts'
 import { eventually } from '../support/eventually.ts'
 import { modern, modernRequest, type RpcOptions } from '../support/rpc.ts'
-import { initialize, nextMessage, openSession, postOpen, restOf } from '../support/session-client.ts'
+import { initialize, nextMessage, openSession, postOpen, readRest } from '../support/session-client.ts'
 import { startHost, stopHosts } from '../support/start-host.ts'
 
 const ID = 'com.example/jobs'
@@ -194,7 +194,7 @@ describe('Plugin-defined protocol extension', () => {
     const stream = await listen(own, { all: true })
     expect((await nextMessage(stream)).params.notifications).to.deep.equal({ all: true })
     await host.close()
-    expect((await restOf(stream)).map(({ result }) => isObject(result))).to.deep.equal([true])
+    expect((await readRest(stream)).map(({ result }) => isObject(result))).to.deep.equal([true])
     expect(ended).to.equal(1)
   })
 })

@@ -3,7 +3,7 @@ import { expect } from 'chai'
 import { defineTool } from '../../core/index.ts'
 import { identifyByHeader } from '../fixtures/identify-by-header.ts'
 import { plugin } from '../fixtures/plugins.ts'
-import { openSession, tell } from '../support/session-client.ts'
+import { openSession, postMessage } from '../support/session-client.ts'
 import { startHost, stopHosts } from '../support/start-host.ts'
 
 afterEach(stopHosts)
@@ -23,7 +23,7 @@ describe('Session id on a route with another session store', () => {
       plugins: { 'transport-streamable': {}, own, who: identifyByHeader() },
     })
     const statusOf = async (path: string, headers: Record<string, string>) =>
-      (await tell(url + path, PING, headers)).status
+      (await postMessage(url + path, PING, headers)).status
     for (const user of [{ 'X-User': 'ada' }, {}] as Record<string, string>[]) {
       const { id } = await openSession(`${url}/one`, { headers: user })
       const headers = { 'Mcp-Session-Id': id, ...user }

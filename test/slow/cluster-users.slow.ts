@@ -4,7 +4,14 @@ import { type Balanced, needsDeployment, startBalanced, stopBalanced } from '../
 import { AUDIENCE } from '../cluster/support/journey.config.ts'
 import { createRemotePuppet } from '../cluster/support/remote-puppet.ts'
 import type { Puppet } from '../support/puppet-tool.ts'
-import { ask, nextMessage, openSession, type SessionClient, tell, type WholeAnswer } from '../support/session-client.ts'
+import {
+  nextMessage,
+  openSession,
+  postMessage,
+  type SessionClient,
+  sendRequest,
+  type WholeAnswer,
+} from '../support/session-client.ts'
 import type { StreamExchange } from '../support/stream-exchange.ts'
 import { startIssuer, stopIssuers, type TestIssuer } from '../support/test-issuer.ts'
 
@@ -71,18 +78,18 @@ describe('user isolation behind nginx with leaked session and event ids', () => 
       ['her session, no token', nobodys],
     ] as const) {
       attacks.push(
-        [`${who}: a call`, url => tell(url, { id: 1, method: 'tools/list', params: {} }, headers)],
-        [`${who}: its stream`, url => ask(url, 'GET', { ...headers, ...stream })],
-        [`${who}: an answer`, url => tell(url, answer, headers)],
-        [`${who}: a cancellation`, url => tell(url, cancel, headers)],
-        [`${who}: its end`, url => ask(url, 'DELETE', headers)],
+        [`${who}: a call`, url => postMessage(url, { id: 1, method: 'tools/list', params: {} }, headers)],
+        [`${who}: its stream`, url => sendRequest(url, 'GET', { ...headers, ...stream })],
+        [`${who}: an answer`, url => postMessage(url, answer, headers)],
+        [`${who}: a cancellation`, url => postMessage(url, cancel, headers)],
+        [`${who}: its end`, url => sendRequest(url, 'DELETE', headers)],
       )
     }
     for (const [at, id] of eventIds.entries()) {
       const replay = { ...stream, 'Last-Event-ID': `${id.split('.')[0]}.0` }
       attacks.push(
-        [`her session and event ${at}`, url => ask(url, 'GET', { ...hers, ...replay })],
-        [`his session, her event ${at}`, url => ask(url, 'GET', { ...his, ...replay })],
+        [`her session and event ${at}`, url => sendRequest(url, 'GET', { ...hers, ...replay })],
+        [`his session, her event ${at}`, url => sendRequest(url, 'GET', { ...his, ...replay })],
       )
     }
 
@@ -93,7 +100,7 @@ describe('user isolation behind nginx with leaked session and event ids', () => 
         if (status < 400 || messages.some(message => message.result !== undefined)) crossed.push(`${attack}: ${status}`)
       }
       // In a session of his own he may answer and cancel what he likes: hers is not meant.
-      for (const message of [answer, cancel]) expect((await tell(url, message, his)).status).to.equal(202)
+      for (const message of [answer, cancel]) expect((await postMessage(url, message, his)).status).to.equal(202)
     }
     expect(crossed).to.deep.equal([])
 
@@ -118,7 +125,8 @@ describe('user isolation behind nginx with leaked session and event ids', () => 
     expect((await ann.end()).status).to.be.within(200, 204)
     for (const url of places)
       expect(
-        (await ask(url, 'GET', { ...headersOf('ann'), ...version, 'Mcp-Session-Id': ann.id, ...stream })).status,
+        (await sendRequest(url, 'GET', { ...headersOf('ann'), ...version, 'Mcp-Session-Id': ann.id, ...stream }))
+          .status,
       ).to.equal(404)
   })
 })

@@ -13,7 +13,7 @@ import { billOfMaterials } from '../../build/release.ts'
 import { needsTerminals } from '../cli/in-terminal.ts'
 import { eventually } from '../support/eventually.ts'
 import { PACKAGE_ENV as env, packPackage } from '../support/packed.ts'
-import { examplesOf } from '../support/page-examples.ts'
+import { readExamples } from '../support/page-examples.ts'
 import { modern } from '../support/rpc.ts'
 
 const ROOT = join(import.meta.dirname, '../..')
@@ -45,7 +45,7 @@ before(async function () {
   await cp(join(ROOT, 'test/slow/consumer'), folder, { recursive: true })
   await writeFile(join(folder, 'package.json'), '{ "private": true }')
   await mkdir(join(folder, 'esm/page'))
-  for (const { file, text } of examplesOf('testing.md')) await writeFile(join(folder, 'esm/page', file), text)
+  for (const { file, text } of readExamples('testing.md')) await writeFile(join(folder, 'esm/page', file), text)
   // TypeScript projects need the types of Node.js.
   await install(folder, tarball, '@types/node@20')
   full = join(outer, 'full')

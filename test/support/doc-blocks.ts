@@ -32,7 +32,7 @@ const BLOCK =
   /(?<notes>(?:^ *<!--(?:(?!-->)[\s\S])*-->\n+)*)^(?<indent> *)```(?<language>\w*)\n(?<code>[\s\S]*?)^ *```$/gm
 const NOTE = /<!-- (with|in|file): ?([\s\S]*?)\s*-->/g
 
-export function blocksOf(page: string, text = readPage(page)): DocBlock[] {
+export function readBlocks(page: string, text = readPage(page)): DocBlock[] {
   return [...text.matchAll(BLOCK)].map(({ index, groups = {}, 0: whole }) => {
     const { notes = '', indent = '', language = '', code = '' } = groups
     const found = Object.fromEntries([...notes.matchAll(NOTE)].map(([, name, said]) => [name, said]))
@@ -50,4 +50,4 @@ export function blocksOf(page: string, text = readPage(page)): DocBlock[] {
 }
 
 /** File and line, for messages. */
-export const placeOf = ({ page, line }: Pick<DocBlock, 'page' | 'line'>): string => `${page}:${line}`
+export const blockLocation = ({ page, line }: Pick<DocBlock, 'page' | 'line'>): string => `${page}:${line}`

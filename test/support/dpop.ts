@@ -1,6 +1,6 @@
 // DPoP proofs (RFC 9449), valid and invalid: every header and claim can be changed.
 import { createHash, randomUUID } from 'node:crypto'
-import { encode, inSeconds, signatureOf, type TestKey } from './test-issuer.ts'
+import { encode, inSeconds, signText, type TestKey } from './test-issuer.ts'
 
 type Fields = Readonly<Record<string, unknown>>
 
@@ -17,14 +17,14 @@ export const publicJwk = ({ publicKey }: Pick<TestKey, 'publicKey'>): Fields =>
   publicKey.export({ format: 'jwk' }) as Fields
 
 /** RFC 7638. */
-export function thumbprintOf(key: Pick<TestKey, 'publicKey'>): string {
+export function thumbprint(key: Pick<TestKey, 'publicKey'>): string {
   const jwk = publicJwk(key)
   const names = PARTS[String(jwk['kty'])] ?? []
   return sha256(JSON.stringify(Object.fromEntries(names.map(name => [name, jwk[name]]))))
 }
 
 /** The confirmation claim of a token bound to this key. */
-export const boundTo = (key: Pick<TestKey, 'publicKey'>) => ({ cnf: { jkt: thumbprintOf(key) } })
+export const boundTo = (key: Pick<TestKey, 'publicKey'>) => ({ cnf: { jkt: thumbprint(key) } })
 
 export interface ProofFacts {
   readonly key: TestKey
@@ -40,15 +40,15 @@ export interface ProofFacts {
 }
 
 /** Creates a fresh proof. */
-export function proofOf({ key, token, url, method = 'POST', header, claims, signer = key }: ProofFacts): string {
+export function createProof({ key, token, url, method = 'POST', header, claims, signer = key }: ProofFacts): string {
   const head = { typ: 'dpop+jwt', alg: key.alg, jwk: publicJwk(key), ...header }
   const body = { jti: randomUUID(), htm: method, htu: url, iat: inSeconds(0), ath: sha256(token), ...claims }
   const text = `${encode(head)}.${encode(body)}`
-  return `${text}.${signatureOf(text, signer.alg, signer.privateKey)}`
+  return `${text}.${signText(text, signer.alg, signer.privateKey)}`
 }
 
 /** The headers of a request with a bound token. */
 export const provenBy = (facts: ProofFacts): Record<string, string> => ({
   Authorization: `DPoP ${facts.token}`,
-  DPoP: proofOf(facts),
+  DPoP: createProof(facts),
 })

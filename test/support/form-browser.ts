@@ -175,6 +175,6 @@ export interface TokenAnswer {
   readonly error_description?: string
 }
 
-export function claimsOf(token: string): Record<string, unknown> {
+export function readClaims(token: string): Record<string, unknown> {
   return JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString())
 }

@@ -177,4 +177,4 @@ const WAYS: Readonly<Record<Vendor, VendorWays>> = {
   },
 }
 
-export const vendorOf = (name: Vendor): VendorWays => WAYS[name]
+export const findVendor = (name: Vendor): VendorWays => WAYS[name]

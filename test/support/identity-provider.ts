@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
 import { createStored, type IdpUser, startCore } from './identity-provider-core.ts'
 import type { ErrorAnswer, IdentityProvider, IdpEndpoint, IdpSettings } from './identity-provider-settings.ts'
-import { CLAIM_NAMES, vendorOf } from './identity-provider-vendors.ts'
+import { CLAIM_NAMES, findVendor } from './identity-provider-vendors.ts'
 import { encode, makeKey, signToken } from './test-issuer.ts'
 
 export type { IdpUser } from './identity-provider-core.ts'
@@ -65,7 +65,7 @@ async function follow(address: string, origin: string): Promise<URL> {
 
 export async function startIdentityProvider(given: IdpSettings = {}): Promise<IdentityProvider> {
   const { vendor: name = 'oidc', users = [ANN], page = 'none', authMethod = 'client_secret_basic' } = given
-  const vendor = vendorOf(name)
+  const vendor = findVendor(name)
   const server = createServer((request, response) => {
     answer(request, response).catch(error => {
       if (!response.headersSent) response.writeHead(500)

@@ -33,13 +33,13 @@ export function readImports(source: string): Import[] {
 }
 
 /** `@koa/router` of `@koa/router/types`; undefined for files and for Node's own modules. */
-export function packageOf(specifier: string): string | undefined {
+export function packageName(specifier: string): string | undefined {
   if (/^[.?]/.test(specifier) || specifier.startsWith('node:') || builtinModules.includes(specifier)) return undefined
   return specifier.split('/', specifier.startsWith('@') ? 2 : 1).join('/')
 }
 
 /** The repository file that a relative specifier names. */
-export const fileOf = (from: string, specifier: string): string | undefined =>
+export const resolveImport = (from: string, specifier: string): string | undefined =>
   specifier.startsWith('.') ? join(dirname(from), specifier) : undefined
 
 const CORE_PACKAGES: ReadonlySet<string> = new Set([
@@ -71,9 +71,9 @@ const isIn = (folder: string, file: string) => file.startsWith(`${folder}/`)
 const COMPOSED = ['plugins/index.ts', 'client/node/fetch.ts', 'client/token-client.ts', 'client/login-client.ts']
 
 function mayCoreImport(from: string, { specifier, typeOnly }: Import): boolean {
-  const name = packageOf(specifier)
+  const name = packageName(specifier)
   if (name !== undefined) return CORE_PACKAGES.has(name)
-  const file = fileOf(from, specifier)
+  const file = resolveImport(from, specifier)
   if (file === undefined || isIn('core', file)) return true
   if (!COMPOSED.includes(file)) return false
   return from === 'core/create-host.ts' || (from === 'core/internal-host.ts' && typeOnly)
@@ -112,8 +112,8 @@ const REMOTE = 'remote/index.ts'
  * imports all entries.
  */
 function mayPluginImport(from: string, { specifier }: Import): boolean {
-  const file = fileOf(from, specifier)
-  if (file === undefined) return packageOf(specifier) !== 'mcp-host'
+  const file = resolveImport(from, specifier)
+  if (file === undefined) return packageName(specifier) !== 'mcp-host'
   if (from === 'plugins/index.ts' && !['core/index.ts', 'core/plugin.ts'].includes(file)) {
     // The declarations of the entry of families/redis need @redis/client.
     return [`plugins/${homeOf(file)}/index.ts`, 'plugins/families/redis/section.ts'].includes(file)
@@ -125,9 +125,9 @@ function mayPluginImport(from: string, { specifier }: Import): boolean {
 }
 
 function mayClientImport(from: string, { specifier }: Import): boolean {
-  const file = fileOf(from, specifier)
+  const file = resolveImport(from, specifier)
   if (file !== undefined) return isIn('client', file) && (isIn('client/node', from) || !isIn('client/node', file))
-  const name = packageOf(specifier)
+  const name = packageName(specifier)
   return name === undefined ? isIn('client/node', from) : name !== 'mcp-host'
 }
 
@@ -137,19 +137,19 @@ const WIRE_FILES = ['cancellation', 'is-object', 'protocol', 'revisions', 'schem
 )
 
 function mayRemoteImport(from: string, { specifier }: Import): boolean {
-  const file = fileOf(from, specifier)
+  const file = resolveImport(from, specifier)
   if (file !== undefined) return isIn('remote', file) || WIRE_FILES.includes(file)
-  const name = packageOf(specifier)
+  const name = packageName(specifier)
   return name === undefined || name === 'undici'
 }
 
 function mayExampleImport(from: string, { specifier }: Import): boolean {
-  const file = fileOf(from, specifier)
+  const file = resolveImport(from, specifier)
   return file === undefined || isIn('examples', file)
 }
 
 function mayCliImport(from: string, { specifier }: Import): boolean {
-  const file = fileOf(from, specifier)
+  const file = resolveImport(from, specifier)
   return file === undefined || ['cli', 'core', 'plugins', 'client', 'remote'].some(folder => isIn(folder, file))
 }
 
@@ -174,7 +174,7 @@ const isOfficialClient = (from: string, name: string | undefined) =>
 /** Whether a repository file may import this. Only tests, benchmarks and that example use the other official SDKs. */
 export function mayImport(from: string, imported: Import): boolean {
   if (imported.specifier === '?') return LOADERS.includes(from)
-  const name = packageOf(imported.specifier)
+  const name = packageName(imported.specifier)
   if (name?.startsWith('@modelcontextprotocol/')) return isOfficialClient(from, name)
   const rule = RULES[from.split('/')[0] ?? '']
   if (!rule) throw new Error(`no rule for ${from}`)

@@ -7,7 +7,7 @@ export interface PageExample {
 }
 
 /** Every TypeScript block of the page. Throws if one names no file. */
-export function examplesOf(page: string): PageExample[] {
+export function readExamples(page: string): PageExample[] {
   const text = readFileSync(new URL(`../../docs/${page}`, import.meta.url), 'utf8')
   return [...text.matchAll(/```ts\n(.*?)```/gs)].map(([, block = '']) => {
     const [, file] = /^\/\/ ([\w.-]+\.ts)\n/.exec(block) ?? []

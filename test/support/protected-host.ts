@@ -42,6 +42,6 @@ export const callWith = (url: string, headers: Record<string, string>): Promise<
   modern(url, 'tools/call', { name: 'whoami' }, { headers })
 
 /** The user in the result of `whoami`. */
-export const userIn = ({ message }: RpcAnswer) => message.result.structuredContent.user
+export const readUser = ({ message }: RpcAnswer) => message.result.structuredContent.user
 
-export const challengeIn = ({ headers }: RpcAnswer): string | null => headers.get('www-authenticate')
+export const challengeHeader = ({ headers }: RpcAnswer): string | null => headers.get('www-authenticate')

@@ -14,7 +14,7 @@ const agent = new Agent({ keepAlive: true, maxSockets: 4 })
 export const closePaths = (): void => agent.destroy()
 
 /** GET, or POST of a 2026-07-28 `tools/list`, with this exact path. */
-export function askPath(url: string, method: 'GET' | 'POST', path: string): Promise<PathAnswer> {
+export function requestPath(url: string, method: 'GET' | 'POST', path: string): Promise<PathAnswer> {
   const { hostname, port } = new URL(url)
   const { headers, body } = modernRequest('tools/list')
   const accept = method === 'GET' ? 'text/event-stream' : 'application/json, text/event-stream'
@@ -36,5 +36,5 @@ export function askPath(url: string, method: 'GET' | 'POST', path: string): Prom
 }
 
 /** The tool names in a response to `tools/list`. */
-export const toolsIn = ({ body }: PathAnswer): string[] =>
+export const readToolNames = ({ body }: PathAnswer): string[] =>
   ((JSON.parse(body).result?.tools ?? []) as Array<{ name: string }>).map(({ name }) => name)

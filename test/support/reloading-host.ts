@@ -61,7 +61,7 @@ export async function stopReloading(): Promise<void> {
 let marks = 0
 
 /** The methods that a stream received so far. Publish a last change to mark the end. */
-export async function heard(host: Host, ...streams: StreamExchange[]): Promise<string[][]> {
+export async function readNotifications(host: Host, ...streams: StreamExchange[]): Promise<string[][]> {
   host.runtime.prompts.add(definePrompt({ name: `mark-${++marks}`, handler: () => 'mark' }))
   return Promise.all(
     streams.map(async stream => {

@@ -52,7 +52,7 @@ export async function post(
   return { status: response.status, headers: response.headers, text, messages, message: messages.at(-1) }
 }
 
-export const metaOf = (fields: Fields = {}): Fields => ({
+export const createMeta = (fields: Fields = {}): Fields => ({
   [META.protocolVersion]: MODERN_REVISION,
   [META.clientInfo]: { name: 'test-client', version: '0.0.1' },
   [META.clientCapabilities]: {},
@@ -78,7 +78,7 @@ export function modernRequest(method: string, params: Fields = {}, { headers, me
       ...(typeof named === 'string' && { 'Mcp-Name': named }),
       ...headers,
     } as HeaderChanges,
-    body: JSON.stringify({ jsonrpc: '2.0', id, method, params: { _meta: metaOf(meta), ...params } }),
+    body: JSON.stringify({ jsonrpc: '2.0', id, method, params: { _meta: createMeta(meta), ...params } }),
   }
 }
 

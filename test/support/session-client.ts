@@ -74,11 +74,11 @@ export async function readWhole(opened: Promise<StreamExchange>): Promise<WholeA
 }
 
 /** A request other than POST, and its whole response. */
-export const ask = (url: string, method: string, headers: Headers = {}): Promise<WholeAnswer> =>
+export const sendRequest = (url: string, method: string, headers: Headers = {}): Promise<WholeAnswer> =>
   readWhole(exchange(url, { method, headers: present(headers) }))
 
 /** POSTs a message or raw text. */
-export const tell = (url: string, message: unknown, headers: Headers = {}, from: ExchangeRequest = {}) =>
+export const postMessage = (url: string, message: unknown, headers: Headers = {}, from: ExchangeRequest = {}) =>
   readWhole(postOpen(url, message, headers, from))
 
 let lastId = 0
@@ -91,7 +91,7 @@ export const initializeMessage = ({ revision = '2025-11-25', capabilities = {} }
 
 /** Sends `initialize` only. */
 export const initialize = (url: string, settings: SessionSettings = {}): Promise<WholeAnswer> =>
-  tell(
+  postMessage(
     url,
     initializeMessage(settings),
     settings.headers,
@@ -109,7 +109,7 @@ export async function openSession(url: string, settings: SessionSettings = {}): 
 
   const open: SessionClient['open'] = (method, params = {}, { id = ++lastId, headers: more } = {}) =>
     postOpen(url, { id, method, params }, { ...headers, ...more }, from)
-  const send: SessionClient['send'] = (body, more) => tell(url, body, { ...headers, ...more }, from)
+  const send: SessionClient['send'] = (body, more) => postMessage(url, body, { ...headers, ...more }, from)
   const verb = (method: string, more: Headers | undefined, base: Headers = {}) =>
     exchange(url, { ...from, method, headers: present({ ...base, ...headers, ...more }) })
 
@@ -135,7 +135,7 @@ export async function nextMessage(stream: StreamExchange): Promise<RpcMessage> {
 }
 
 /** All messages until the end of the stream. */
-export const restOf = async (stream: StreamExchange): Promise<RpcMessage[]> =>
+export const readRest = async (stream: StreamExchange): Promise<RpcMessage[]> =>
   (await stream.rest()).flatMap(({ message }) => (message === undefined ? [] : [message]))
 
 /** Opens `subscriptions/listen` of 2026-07-28. */
@@ -149,5 +149,5 @@ export function listen(
 }
 
 /** The subscription id of a message. */
-export const subscriptionOf = ({ params, result }: RpcMessage): unknown =>
+export const readSubscription = ({ params, result }: RpcMessage): unknown =>
   (params ?? result)['_meta'][META.subscriptionId]

@@ -1,6 +1,6 @@
 // A client of the HTTP+SSE transport (2024-11-05) over raw HTTP: reads the stream event by event and sends messages by POST.
 import type { RpcMessage } from './rpc.ts'
-import { initializeMessage, nextMessage, tell, type WholeAnswer } from './session-client.ts'
+import { initializeMessage, nextMessage, postMessage, type WholeAnswer } from './session-client.ts'
 import { exchange, type StreamExchange } from './stream-exchange.ts'
 
 export interface SseClient {
@@ -37,7 +37,8 @@ export async function connectSse(url: string, settings: SseSettings = {}): Promi
   if (first?.event !== 'endpoint') throw new Error(`GET /sse was answered ${stream.status}, ${JSON.stringify(first)}`)
   const endpoint = String(first.data)
   const target = new URL(endpoint, `${url.replace(/\/$/, '')}/sse`)
-  const post: SseClient['post'] = (message, headers) => tell(target.href, message, { ...settings.headers, ...headers })
+  const post: SseClient['post'] = (message, headers) =>
+    postMessage(target.href, message, { ...settings.headers, ...headers })
   return {
     stream,
     endpoint,

@@ -47,7 +47,7 @@ export const encode = (value: unknown): string =>
 const PSS = { padding: constants.RSA_PKCS1_PSS_PADDING, saltLength: constants.RSA_PSS_SALTLEN_DIGEST }
 
 /** Signs a text with the key, or with a secret for HS algorithms. */
-export function signatureOf(text: string, alg: string, key: KeyObject | string): string {
+export function signText(text: string, alg: string, key: KeyObject | string): string {
   const digest = `sha${alg.slice(2)}`
   if (typeof key === 'string') return createHmac(digest, key).update(text).digest('base64url')
   if (alg === 'EdDSA') return sign(null, Buffer.from(text), key).toString('base64url')
@@ -61,7 +61,7 @@ type Fields = Readonly<Record<string, unknown>>
 export function signToken(claims: Fields | string, key: TestKey, header: Fields = {}): string {
   const head = { alg: key.alg, typ: 'at+jwt', kid: key.kid, ...header }
   const text = `${encode(head)}.${encode(claims)}`
-  return `${text}.${signatureOf(text, key.alg, key.privateKey)}`
+  return `${text}.${signText(text, key.alg, key.privateKey)}`
 }
 
 /** Seconds since the epoch, relative to now. */

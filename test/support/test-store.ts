@@ -39,7 +39,7 @@ export function createSharedStore(): Store & { readonly partitions: ReadonlySet<
 const BOUNDS = { ttl: 3_600_000, maxEvents: 10_000, maxBytes: 4_194_304 }
 
 /** Stores sessions and streams in a shared store. */
-export const storedIn = (store: Store, bounds: Partial<typeof BOUNDS> = {}) =>
+export const createStorePlugin = (store: Store, bounds: Partial<typeof BOUNDS> = {}) =>
   plugin(host => {
     host.provide('sessionStore', createSessionStore(store, { node: host.config.node, log: host.log }))
     host.provide('eventStore', createEventStore(store, { ...BOUNDS, ...bounds }))
@@ -81,6 +81,6 @@ export function withStore(config: TestConfig): TestConfig {
     ? { 'store-sqlite': { file: storeFile() } }
     : ON_POSTGRES
       ? { 'store-postgres': newSchema() }
-      : { stored: storedIn(createSharedStore()) }
+      : { stored: createStorePlugin(createSharedStore()) }
   return { ...config, plugins: { ...plugins, ...store } } as TestConfig
 }

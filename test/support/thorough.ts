@@ -5,7 +5,7 @@ const isThorough = process.env['MCP_HOST_THOROUGH'] === '1'
 export const caseCount = (all: number, sample: number): number => (isThorough ? all : sample)
 
 /** The cases a test runs: all of them when thorough, otherwise `sample` of them chosen at random. */
-export function casesOf<Case>(all: readonly Case[], sample: number): Case[] {
+export function selectCases<Case>(all: readonly Case[], sample: number): Case[] {
   if (isThorough) return [...all]
   const left = [...all]
   return Array.from(

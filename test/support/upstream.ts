@@ -47,7 +47,7 @@ export async function signIn(
 }
 
 /** The UpstreamError of a rejection; fails if there is none. */
-export async function faultOf(promise: Promise<unknown>): Promise<UpstreamError> {
+export async function catchError(promise: Promise<unknown>): Promise<UpstreamError> {
   const thrown = await promise.then(
     value => new Error(`it gave ${JSON.stringify(value)}`),
     error => error,

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { expect } from 'chai'
 import { compiledUrl } from '../support/compiled.ts'
-import { examplesOf } from '../support/page-examples.ts'
+import { readExamples } from '../support/page-examples.ts'
 
 const ROOT = join(import.meta.dirname, '../..')
 const run = promisify(execFile)
@@ -34,7 +34,7 @@ describe('Examples of docs/testing.md', () => {
   after(() => rmSync(folder, { recursive: true, force: true }))
 
   it('pass, and the process exits', async () => {
-    const files = [...examplesOf('testing.md'), { file: 'left-open.test.ts', text: LEFT_OPEN }]
+    const files = [...readExamples('testing.md'), { file: 'left-open.test.ts', text: LEFT_OPEN }]
     for (const { file, text } of files) writeFileSync(join(folder, file), compiled(text))
     const tests = files.filter(({ file }) => file.endsWith('.test.ts'))
     writeFileSync(join(folder, 'all.ts'), tests.map(({ file }) => `import './${file}'\n`).join(''))

@@ -7,21 +7,21 @@ import { eventually } from '../../support/eventually.ts'
 import { needsRedis, type RedisServer, startRedis } from '../../support/redis-server.ts'
 import {
   openSession,
+  postMessage,
   postOpen,
   readWhole,
   type SessionClient,
   type SessionSettings,
-  tell,
 } from '../../support/session-client.ts'
 import { type StartedHost, startHost, type TestConfig } from '../../support/start-host.ts'
 import { exchange } from '../../support/stream-exchange.ts'
 import {
   createSharedStore,
+  createStorePlugin,
   IN_MEMORY,
   newSchema,
   ON_POSTGRES,
   ON_SQLITE,
-  storedIn,
   storeFile,
 } from '../../support/test-store.ts'
 import { startNeighbours } from '../../support/worker-processes.ts'
@@ -73,7 +73,7 @@ async function startOnHost(
     const { 'cluster-redis': own, ...others } = (plugins ?? {}) as Record<string, object>
     const full = {
       'transport-streamable': {},
-      ...(ON_SQLITE ? { 'store-sqlite': { file, ...own } } : { stored: storedIn(store, own) }),
+      ...(ON_SQLITE ? { 'store-sqlite': { file, ...own } } : { stored: createStorePlugin(store, own) }),
       health: {},
       who: identifyByHeader(),
       ...others,
@@ -146,7 +146,7 @@ export function at(url: string, session: SessionClient, headers: Readonly<Record
     url,
     initialized: session.initialized,
     open,
-    send: (body, more) => tell(url, body, { ...base, ...more }),
+    send: (body, more) => postMessage(url, body, { ...base, ...more }),
     request: (method, params, options) => readWhole(open(method, params, options)),
     call: (name, args = {}, options = {}) =>
       open('tools/call', { name, arguments: args, _meta: { progressToken: `progress of ${name}` } }, options),

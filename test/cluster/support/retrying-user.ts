@@ -3,7 +3,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { BridgeClient } from '../../support/bridge.ts'
 import type { Departure, Page, TokenAnswer } from '../../support/form-browser.ts'
-import { callAs, userIn } from '../../support/protected-host.ts'
+import { callAs, readUser } from '../../support/protected-host.ts'
 
 const MAX_TRIES = 60
 const PAUSE = 150
@@ -136,6 +136,6 @@ export class Person {
 
   async #call({ access_token }: TokenAnswer): Promise<void> {
     const answer = await this.#patiently(() => callAs(`${this.#url}/mcp`, access_token))
-    if (answer.status === 200 && userIn(answer)?.subject !== this.#sub) throw new Error('somebody else answered')
+    if (answer.status === 200 && readUser(answer)?.subject !== this.#sub) throw new Error('somebody else answered')
   }
 }

@@ -5,7 +5,7 @@ import { expect } from 'chai'
 import type { Browser, BrowserContext, Page } from 'playwright-core'
 import { type BridgeClient, type StartedBridge, startBridge } from '../../support/bridge.ts'
 import { closePages, launchBrowser, watchFaults } from '../../support/browser.ts'
-import { claimsOf } from '../../support/form-browser.ts'
+import { readClaims } from '../../support/form-browser.ts'
 import { stopIdentityProviders } from '../../support/identity-provider.ts'
 import { stopHosts } from '../../support/start-host.ts'
 
@@ -78,7 +78,7 @@ describe('auth-bridge in chromium', () => {
       await tab.waitForURL(`${redirect}?*`)
       expect(await tab.textContent('h1')).to.equal('Signed in')
       const tokens = await editor.exchange(new URL(tab.url()), { redirect_uri: redirect })
-      expect(claimsOf(tokens.access_token)).to.include({ sub: 'ann', scope: 'read admin', aud: bridge.resource })
+      expect(readClaims(tokens.access_token)).to.include({ sub: 'ann', scope: 'read admin', aud: bridge.resource })
       expect(faults).to.deep.equal([])
       const cookies = (await context.cookies()).filter(({ name }) => name.startsWith('mcp_'))
       expect(cookies.map(({ name }) => name)).to.include('mcp_session')

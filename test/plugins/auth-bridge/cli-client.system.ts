@@ -4,7 +4,7 @@ import { startFakeBrowser, stopFakeBrowsers } from '../../cli/fake-browser.ts'
 import { runCli, stopAll } from '../../cli/in-process.ts'
 import { makeFolder, removeFolders } from '../../config/folder.ts'
 import { eventually } from '../../support/eventually.ts'
-import { claimsOf } from '../../support/form-browser.ts'
+import { readClaims } from '../../support/form-browser.ts'
 import { stopIdentityProviders } from '../../support/identity-provider.ts'
 import { callAs } from '../../support/protected-host.ts'
 import { stopHosts } from '../../support/start-host.ts'
@@ -53,7 +53,7 @@ describe('CLI client commands with auth-bridge', () => {
     ])
     expect(list.stdout).to.include('"whoami"')
     expect(call.stdout).to.include('"subject": "ann"')
-    expect(claimsOf(token.stdout.trim())).to.include({ sub: 'ann', aud: url, scope: 'read' })
+    expect(readClaims(token.stdout.trim())).to.include({ sub: 'ann', aud: url, scope: 'read' })
     expect([person.asked.length, person.consents.length]).to.deep.equal([1, 1])
 
     const doctor = await run('doctor', url)

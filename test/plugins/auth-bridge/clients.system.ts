@@ -2,7 +2,7 @@
 import { expect } from 'chai'
 import { rejectionOf } from '../../fixtures/rejection-of.ts'
 import type { StartedBridge } from '../../support/bridge.ts'
-import { claimsOf } from '../../support/form-browser.ts'
+import { readClaims } from '../../support/form-browser.ts'
 import { stopIdentityProviders } from '../../support/identity-provider.ts'
 import { createManualClock } from '../../support/manual-clock.ts'
 import { callAs } from '../../support/protected-host.ts'
@@ -56,7 +56,7 @@ describe('Real clients with auth-bridge', () => {
         expect(person.scopes).to.deep.equal([['read']])
         expect(person.consents).to.have.length(1)
         expect(application.kept.refreshToken).to.be.a('string')
-        expect(claimsOf(application.kept.accessToken)).to.include({ aud: lasting.resource, scope: 'read' })
+        expect(readClaims(application.kept.accessToken)).to.include({ aud: lasting.resource, scope: 'read' })
       })
 
       it('reconnects with stored tokens without user interaction', async () => {
@@ -75,7 +75,7 @@ describe('Real clients with auth-bridge', () => {
         expect(person.scopes).to.deep.equal([['read'], ['admin', 'read']])
         expect(person.consents).to.have.length(2)
         expect(person.consents[1]).to.include('admin')
-        expect(claimsOf(application.kept.accessToken)).to.include({ scope: 'read admin' })
+        expect(readClaims(application.kept.accessToken)).to.include({ scope: 'read admin' })
       })
 
       it('requests all scopes if no challenge names any, and receives those the user may have', async () => {
@@ -85,7 +85,7 @@ describe('Real clients with auth-bridge', () => {
         const bob = await signIn(lasting, 'bob', address)
         expect(await bob.application.call('whoami')).to.include({ subject: 'bob' })
         expect([...ann.person.scopes, ...bob.person.scopes]).to.deep.equal(Array(2).fill(['admin', 'read']))
-        const scopes = [ann, bob].map(({ application }) => claimsOf(application.kept.accessToken)['scope'])
+        const scopes = [ann, bob].map(({ application }) => readClaims(application.kept.accessToken)['scope'])
         expect(scopes).to.deep.equal(['read admin', 'read'])
       })
 

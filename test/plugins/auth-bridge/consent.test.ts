@@ -2,7 +2,7 @@
 import { expect } from 'chai'
 import { type BridgeClient, type StartedBridge, startBridge, stopBridges } from '../../support/bridge.ts'
 import { eventually } from '../../support/eventually.ts'
-import { claimsOf } from '../../support/form-browser.ts'
+import { readClaims } from '../../support/form-browser.ts'
 import { createManualClock } from '../../support/manual-clock.ts'
 
 const WEB = 'https://client.example/callback'
@@ -67,7 +67,7 @@ describe('auth-bridge: consent', () => {
     expect('html' in other && other.html).to.include('bob@acme.example')
     const back = await client.decide(other as Parameters<typeof client.decide>[0])
     const { access_token } = await client.exchange(back, { redirect_uri: WEB, resource: bridge.resource })
-    expect(claimsOf(access_token)['sub']).to.equal('bob')
+    expect(readClaims(access_token)['sub']).to.equal('bob')
   })
 
   it('asks again for a scope that was not granted only once the user may have it', async () => {

@@ -2,9 +2,9 @@
 import { expect } from 'chai'
 import { type StartedBridge, startBridge, stopBridges } from '../../support/bridge.ts'
 import { eventually } from '../../support/eventually.ts'
-import { claimsOf } from '../../support/form-browser.ts'
+import { readClaims } from '../../support/form-browser.ts'
 import { createManualClock } from '../../support/manual-clock.ts'
-import { callAs, userIn } from '../../support/protected-host.ts'
+import { callAs, readUser } from '../../support/protected-host.ts'
 
 describe('auth-bridge: authorization code flow', () => {
   let bridge: StartedBridge
@@ -22,14 +22,18 @@ describe('auth-bridge: authorization code flow', () => {
     expect(tokens.error_description).to.equal(undefined)
     const answer = await callAs(bridge.resource, tokens.access_token)
     expect(answer.status).to.equal(200)
-    expect(userIn(answer)).to.include({ issuer: bridge.issuer, subject: 'ann', clientId: client.clientId })
-    expect(claimsOf(tokens.access_token)).to.include({ iss: bridge.issuer, aud: bridge.resource, scope: 'read admin' })
+    expect(readUser(answer)).to.include({ issuer: bridge.issuer, subject: 'ann', clientId: client.clientId })
+    expect(readClaims(tokens.access_token)).to.include({
+      iss: bridge.issuer,
+      aud: bridge.resource,
+      scope: 'read admin',
+    })
   })
 
   it('issues tokens for the route to clients that send its URL with a trailing slash', async () => {
     const client = await bridge.client()
     const tokens = await client.logIn({ scope: 'read', resource: `${bridge.resource}/` })
-    expect(claimsOf(tokens.access_token)).to.include({ aud: bridge.resource, scope: 'read' })
+    expect(readClaims(tokens.access_token)).to.include({ aud: bridge.resource, scope: 'read' })
     const renewed = await client.refresh(tokens.refresh_token ?? '')
     expect((await callAs(bridge.resource, renewed.access_token)).status).to.equal(200)
   })

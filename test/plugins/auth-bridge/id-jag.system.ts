@@ -9,16 +9,16 @@ import { MODERN_REVISION } from '../../../core/transport.ts'
 import type { GrantStore } from '../../../plugins/families/grant-store/index.ts'
 import { createMemoryGrantStore } from '../../../plugins/families/grant-store/index.ts'
 import { type StartedBridge, startBridge } from '../../support/bridge.ts'
-import { claimsOf, REDIRECT, type TokenAnswer } from '../../support/form-browser.ts'
+import { REDIRECT, readClaims, type TokenAnswer } from '../../support/form-browser.ts'
 import { stopIdentityProviders } from '../../support/identity-provider.ts'
-import { callAs, userIn } from '../../support/protected-host.ts'
-import { metaOf, modern } from '../../support/rpc.ts'
+import { callAs, readUser } from '../../support/protected-host.ts'
+import { createMeta, modern } from '../../support/rpc.ts'
 import { stopHosts } from '../../support/start-host.ts'
 import {
   encode,
   inSeconds,
   makeKey,
-  signatureOf,
+  signText,
   signToken,
   startIssuer,
   stopIssuers,
@@ -125,13 +125,13 @@ describe('auth-bridge: identity assertions (ID-JAG)', () => {
     expect(text(answer)).to.equal('200 undefined: undefined')
     expect(answer).to.include({ scope: 'read admin', token_type: 'Bearer' }).and.not.have.property('refresh_token')
     const subject = `${issuer.url}#ann`
-    const given = claimsOf(answer.access_token)
+    const given = readClaims(answer.access_token)
     expect(given).to.include({ iss: bridge.issuer, aud: bridge.resource, sub: subject, client_id: 'desk' })
     expect(given)
       .to.deep.include({ roles: ['builder'], scope: 'read admin' })
       .and.not.have.property('sid')
     const called = await callAs(bridge.resource, answer.access_token)
-    expect(userIn(called)).to.include({ issuer: bridge.issuer, subject, clientId: 'desk' })
+    expect(readUser(called)).to.include({ issuer: bridge.issuer, subject, clientId: 'desk' })
     const tool = await modern(
       bridge.resource,
       'tools/call',
@@ -184,7 +184,7 @@ describe('auth-bridge: identity assertions (ID-JAG)', () => {
           jsonrpc: '2.0',
           id: 1,
           method: 'tools/call',
-          params: { name: 'whoami', _meta: metaOf() },
+          params: { name: 'whoami', _meta: createMeta() },
         }),
       })
       expect(answer.status).to.equal(200)
@@ -244,7 +244,7 @@ describe('auth-bridge: identity assertions (ID-JAG)', () => {
       const scope = asked === undefined ? {} : { scope: asked }
       const answer = await show({ assertion: assertion({ claims: changes }), ...scope })
       expect(text(answer)).to.equal('200 undefined: undefined')
-      expect([answer.scope, claimsOf(answer.access_token)['scope']]).to.deep.equal([given, given])
+      expect([answer.scope, readClaims(answer.access_token)['scope']]).to.deep.equal([given, given])
     }
   })
 
@@ -266,7 +266,7 @@ describe('auth-bridge: identity assertions (ID-JAG)', () => {
       const form = asked === undefined ? {} : { resource: asked }
       const answer = await show({ assertion: assertion({ claims: { resource: claim } }), ...form })
       expect(text(answer), JSON.stringify([claim, asked])).to.match(new RegExp(`^${expected}\\b`))
-      if (answer.status === 200) expect(claimsOf(answer.access_token)['aud']).to.equal(mine)
+      if (answer.status === 200) expect(readClaims(answer.access_token)['aud']).to.equal(mine)
     }
   })
 
@@ -316,7 +316,7 @@ describe('auth-bridge: identity assertions (ID-JAG)', () => {
     const pem = issuer.keys[0]?.publicKey.export({ type: 'spki', format: 'pem' }).toString() ?? ''
     const byHash = (alg: string, key: string) => {
       const signed = `${encode({ alg, typ: TYPE, kid: 'first' })}.${encode(claims())}`
-      return `${signed}.${signatureOf(signed, alg, key)}`
+      return `${signed}.${signText(signed, alg, key)}`
     }
     const forged: ReadonlyArray<readonly [string, string]> = [
       ['of another key with the same name', assertion({}, makeKey('first'))],
@@ -440,12 +440,12 @@ describe('auth-bridge: identity assertions (ID-JAG)', () => {
     })
     const given = claims({ iss: idp.issuer, aud: other.issuer, resource: other.resource })
     const client = await other.client()
-    const person = claimsOf((await client.logIn({ scope: 'read' })).access_token)['sub']
+    const person = readClaims((await client.logIn({ scope: 'read' })).access_token)['sub']
     const body = new URLSearchParams({ grant_type: GRANT, assertion: assertion({ claims: given }) })
     const response = await fetch(`${other.issuer}/token`, { method: 'POST', body, headers: basic('desk', SECRET) })
     const answer = (await response.json()) as TokenAnswer
     expect(answer.error_description).to.equal(undefined)
-    expect(claimsOf(answer.access_token)['sub']).to.equal(person).and.equal('ann')
+    expect(readClaims(answer.access_token)['sub']).to.equal(person).and.equal('ann')
   })
 
   it('fails startup for invalid issuers or clients in the config', async () => {

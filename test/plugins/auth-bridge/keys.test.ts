@@ -16,7 +16,7 @@ import { createRecords, createSealer, grantedKey, pendingKey } from '../../../pl
 import { createMemoryGrantStore } from '../../../plugins/families/grant-store/index.ts'
 import { plugin } from '../../fixtures/plugins.ts'
 import { startBridge, stopBridges } from '../../support/bridge.ts'
-import { claimsOf } from '../../support/form-browser.ts'
+import { readClaims } from '../../support/form-browser.ts'
 import { freePort } from '../../support/free-port.ts'
 import { startIdentityProvider } from '../../support/identity-provider.ts'
 import { callAs } from '../../support/protected-host.ts'
@@ -147,7 +147,7 @@ describe('auth-bridge: secret rotation', () => {
     expect((await callAs(second.resource, access_token)).status).to.equal(200)
     const next = await client.logIn({ scope: 'read' })
     expect(next.error_description).to.equal(undefined)
-    expect(claimsOf(next.access_token)['client_id']).to.equal(client.clientId)
+    expect(readClaims(next.access_token)['client_id']).to.equal(client.clientId)
   })
 })
 

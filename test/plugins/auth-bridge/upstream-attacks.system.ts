@@ -7,8 +7,8 @@ import {
   stopIdentityProviders,
   unsignedToken,
 } from '../../support/identity-provider.ts'
-import { encode, inSeconds, makeKey, signatureOf } from '../../support/test-issuer.ts'
-import { CALLBACK, faultOf, makeUpstream, signIn } from '../../support/upstream.ts'
+import { encode, inSeconds, makeKey, signText } from '../../support/test-issuer.ts'
+import { CALLBACK, catchError, makeUpstream, signIn } from '../../support/upstream.ts'
 
 const REQUEST = { redirectUri: CALLBACK, state: 'a state' }
 
@@ -52,7 +52,7 @@ const ID_TOKENS: Readonly<Record<string, () => (answer: Claims) => Claims>> = {
   'signed with the client secret': () =>
     withToken(claims => {
       const text = `${encode({ alg: 'HS256', typ: 'JWT' })}.${encode(claims)}`
-      return `${text}.${signatureOf(text, 'HS256', idp.clientSecret)}`
+      return `${text}.${signText(text, 'HS256', idp.clientSecret)}`
     }),
   'of an algorithm that the metadata does not list': () =>
     withToken(claims => idp.sign(claims, makeKey('first', 'ES384'))),
@@ -76,7 +76,7 @@ describe('Upstream attacks: ID token', () => {
     const { upstream } = makeUpstream(idp.options())
     for (const [name, make] of Object.entries(ID_TOKENS)) {
       idp.tamper = make()
-      const fault = await faultOf(signIn(upstream, idp))
+      const fault = await catchError(signIn(upstream, idp))
       expect(fault.fault, `${name}: ${fault.message}`).to.equal('untrusted')
     }
   })
@@ -122,7 +122,7 @@ describe('Upstream attacks: callback', () => {
     await upstream.begin(REQUEST)
     const before = idp.asked('token')
     for (const [name, change] of Object.entries(CALLBACKS)) {
-      const fault = await faultOf(signIn(upstream, idp, { change }))
+      const fault = await catchError(signIn(upstream, idp, { change }))
       expect(fault.fault, `${name}: ${fault.message}`).to.equal('untrusted')
     }
     expect(idp.asked('token')).to.equal(before)
@@ -135,13 +135,13 @@ describe('Upstream attacks: callback', () => {
     const two = await upstream.begin(request)
     const callback = await idp.signIn(one.url)
     const mixed: LoginUnderWay = { ...one.underWay, codeVerifier: two.underWay.codeVerifier }
-    expect(await faultOf(upstream.finish(callback, mixed, request))).to.include({ code: 'invalid_grant' })
+    expect(await catchError(upstream.finish(callback, mixed, request))).to.include({ code: 'invalid_grant' })
     const again = await idp.signIn(one.url)
     const swapped: LoginUnderWay = { codeVerifier: one.underWay.codeVerifier, nonce: two.underWay.nonce ?? '' }
-    expect(await faultOf(upstream.finish(again, swapped, request))).to.include({ fault: 'untrusted' })
+    expect(await catchError(upstream.finish(again, swapped, request))).to.include({ fault: 'untrusted' })
     const third = await idp.signIn(one.url)
     const bare: LoginUnderWay = { codeVerifier: one.underWay.codeVerifier }
-    expect(await faultOf(upstream.finish(third, bare, request))).to.include({ fault: 'untrusted' })
+    expect(await catchError(upstream.finish(third, bare, request))).to.include({ fault: 'untrusted' })
   })
 
   it('is accepted once, because its code is used up', async () => {
@@ -150,7 +150,7 @@ describe('Upstream attacks: callback', () => {
     const { url, underWay } = await upstream.begin(request)
     const callback = await idp.signIn(url)
     await upstream.finish(callback, underWay, request)
-    const fault = await faultOf(upstream.finish(callback, underWay, request))
+    const fault = await catchError(upstream.finish(callback, underWay, request))
     expect(fault).to.include({ fault: 'refused', code: 'invalid_grant' })
   })
 })
@@ -160,14 +160,14 @@ describe('Upstream attacks: token refresh', () => {
     const { upstream } = makeUpstream(idp.options())
     const ann = await signIn(upstream, idp, { loginHint: 'ann' })
     idp.tamper = withClaims({ sub: 'eve' })
-    expect(await faultOf(upstream.renew(ann))).to.include({ fault: 'refused' })
+    expect(await catchError(upstream.renew(ann))).to.include({ fault: 'refused' })
   })
 
   it('is rejected for another user, even with an equal subject claim', async () => {
     const { upstream } = makeUpstream(idp.options({ claims: { subject: 'preferred_username' } }))
     const ann = await signIn(upstream, idp, { loginHint: 'ann' })
     idp.tamper = withClaims({ sub: 'eve' })
-    expect(await faultOf(upstream.renew(ann))).to.include({ fault: 'refused' })
+    expect(await catchError(upstream.renew(ann))).to.include({ fault: 'refused' })
   })
 
   it('is rejected if userinfo belongs to another user', async () => {
@@ -178,18 +178,20 @@ describe('Upstream attacks: token refresh', () => {
     expect(ann.tokens).to.not.have.property('refreshToken')
     const eve = await signIn(upstream, idp, { loginHint: 'eve' })
     const mixed = { person: ann.person, tokens: eve.tokens }
-    expect(await faultOf(upstream.renew(mixed))).to.include({ fault: 'untrusted' })
+    expect(await catchError(upstream.renew(mixed))).to.include({ fault: 'untrusted' })
   })
 
   it('is rejected with a refresh token of another user', async () => {
     const { upstream } = makeUpstream(idp.options())
     const ann = await signIn(upstream, idp, { loginHint: 'ann' })
     const eve = await signIn(upstream, idp, { loginHint: 'eve' })
-    expect(await faultOf(upstream.renew({ person: ann.person, tokens: eve.tokens }))).to.include({ fault: 'refused' })
+    expect(await catchError(upstream.renew({ person: ann.person, tokens: eve.tokens }))).to.include({
+      fault: 'refused',
+    })
     idp.idTokenOnRefresh = false
     const again = await signIn(upstream, idp, { loginHint: 'eve' })
     const bare = { person: ann.person, tokens: again.tokens }
-    const fault = await faultOf(upstream.renew(bare))
+    const fault = await catchError(upstream.renew(bare))
     expect(fault).to.include({ fault: 'untrusted' })
     idp.idTokenOnRefresh = true
   })
@@ -209,7 +211,7 @@ describe('Upstream attacks: metadata', () => {
     it(`${name} is rejected`, async () => {
       idp.metadata = metadata
       const { upstream } = makeUpstream(idp.options())
-      expect(await faultOf(upstream.begin(REQUEST))).to.include({ fault })
+      expect(await catchError(upstream.begin(REQUEST))).to.include({ fault })
       idp.metadata = {}
       await upstream.begin(REQUEST)
     })

@@ -1,7 +1,7 @@
 // Tests Entra specifics: group overage, tokens for one API each, and token exchange.
 import { expect } from 'chai'
 import { type IdentityProvider, startIdentityProvider, stopIdentityProviders } from '../../support/identity-provider.ts'
-import { CALLBACK, faultOf, makeUpstream, signIn } from '../../support/upstream.ts'
+import { CALLBACK, catchError, makeUpstream, signIn } from '../../support/upstream.ts'
 
 const MANY = Array.from({ length: 300 }, (_, index) => `group-${index}`)
 const API = 'api://reports/read'
@@ -80,7 +80,7 @@ describe('Entra: group overage', () => {
     await upstream.begin(REQUEST)
     idp.troubled = ['graph']
     idp.mood = 'down'
-    expect((await faultOf(signIn(upstream, idp))).fault).to.equal('unavailable')
+    expect((await catchError(signIn(upstream, idp))).fault).to.equal('unavailable')
   })
 
   it('detects overage in the hasgroups claim', async () => {
@@ -106,7 +106,7 @@ describe('Entra: tokens for another API', () => {
     const { upstream } = makeUpstream(idp.options())
     const { tokens } = await signIn(upstream, idp)
     const { refreshToken: _, ...bare } = tokens
-    const fault = await faultOf(upstream.exchange(bare, API))
+    const fault = await catchError(upstream.exchange(bare, API))
     expect(fault.fault).to.equal('misconfigured')
     expect(fault.fix).to.include('offline_access')
   })
@@ -124,7 +124,7 @@ describe('Entra: tokens for another API', () => {
     expect(other).to.include({ refreshToken: tokens.refreshToken })
     expect(other.scopes).to.deep.equal([API])
     expect(other.accessToken).to.not.equal(tokens.accessToken)
-    expect((await faultOf(upstream.exchange({ ...tokens, accessToken: 'unknown' }, API))).fault).to.equal(
+    expect((await catchError(upstream.exchange({ ...tokens, accessToken: 'unknown' }, API))).fault).to.equal(
       'misconfigured',
     )
   })
@@ -133,17 +133,17 @@ describe('Entra: tokens for another API', () => {
     const { upstream } = makeUpstream(idp.options())
     const signedIn = await signIn(upstream, idp)
     idp.failing.token = { error: 'invalid_grant', error_description: 'AADSTS65001: The user has not consented.' }
-    const fault = await faultOf(upstream.exchange(signedIn.tokens, API))
+    const fault = await catchError(upstream.exchange(signedIn.tokens, API))
     expect(fault).to.include({ fault: 'misconfigured', code: 'invalid_grant' })
     expect(fault.fix).to.include('docs/bridge/entra.md')
-    expect((await faultOf(upstream.renew(signedIn))).fault).to.equal('refused')
+    expect((await catchError(upstream.renew(signedIn))).fault).to.equal('refused')
   })
 })
 
 describe('Entra: parameter `resource`', () => {
   it('is rejected by Entra, and the log states why', async () => {
     const { upstream } = makeUpstream(idp.options({ parameters: { resource: 'https://mcp.acme.example/' } }))
-    const fault = await faultOf(signIn(upstream, idp))
+    const fault = await catchError(signIn(upstream, idp))
     expect(fault.fault).to.equal('misconfigured')
     expect(fault.fix).to.include('docs/bridge/entra.md')
   })

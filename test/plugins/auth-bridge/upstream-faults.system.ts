@@ -9,7 +9,7 @@ import {
   startIdentityProvider,
   stopIdentityProviders,
 } from '../../support/identity-provider.ts'
-import { CALLBACK, faultOf, makeUpstream, signIn } from '../../support/upstream.ts'
+import { CALLBACK, catchError, makeUpstream, signIn } from '../../support/upstream.ts'
 
 let idp: IdentityProvider
 before(async () => {
@@ -42,15 +42,15 @@ describe('Upstream faults: provider outage', () => {
     it(`(${mood}) fails as unavailable, and recovers`, async () => {
       const { upstream } = makeUpstream(idp.options(), { timeout: mood === 'hangs' ? 1_000 : 10_000 })
       idp.mood = mood
-      const faults = await Promise.all([upstream.begin(REQUEST), upstream.begin(REQUEST)].map(faultOf))
+      const faults = await Promise.all([upstream.begin(REQUEST), upstream.begin(REQUEST)].map(catchError))
       for (const fault of faults) expect(fault.fault).to.equal('unavailable')
       idp.mood = 'well'
       const { upstream: other } = makeUpstream(idp.options())
       const ann = await signIn(other, idp)
       await upstream.begin(REQUEST)
       idp.mood = mood
-      expect((await faultOf(upstream.renew(ann))).fault).to.equal('unavailable')
-      expect((await faultOf(upstream.revoke(ann.tokens))).fault).to.equal('unavailable')
+      expect((await catchError(upstream.renew(ann))).fault).to.equal('unavailable')
+      expect((await catchError(upstream.revoke(ann.tokens))).fault).to.equal('unavailable')
       idp.mood = 'well'
       expect((await upstream.renew(ann)).person.subject).to.equal('ann')
     })
@@ -69,7 +69,7 @@ describe('Upstream faults: provider outage', () => {
       await upstream.begin(REQUEST)
       idp.troubled = [endpoint]
       idp.mood = 'down'
-      expect((await faultOf(signIn(upstream, idp))).fault).to.equal('unavailable')
+      expect((await catchError(signIn(upstream, idp))).fault).to.equal('unavailable')
     })
   }
 
@@ -78,7 +78,7 @@ describe('Upstream faults: provider outage', () => {
       const { upstream } = makeUpstream(idp.options())
       const ann = await signIn(upstream, idp)
       idp.failing.token = { status, error: 'invalid_grant' }
-      expect((await faultOf(upstream.renew(ann))).fault).to.equal('unavailable')
+      expect((await catchError(upstream.renew(ann))).fault).to.equal('unavailable')
     })
   }
 })
@@ -103,7 +103,7 @@ describe('Upstream faults: invalid responses', () => {
     it(`${name}: ${fault}`, async () => {
       const issuer = await serve(listener)
       const { upstream } = makeUpstream(idp.options({ issuer }))
-      expect((await faultOf(upstream.begin(REQUEST))).fault).to.equal(fault)
+      expect((await catchError(upstream.begin(REQUEST))).fault).to.equal(fault)
     })
   }
 
@@ -121,7 +121,7 @@ describe('Upstream faults: invalid responses', () => {
         if (name === 'userinfo_endpoint') await upstream.renew(signedIn)
         await upstream.revoke(signedIn.tokens)
       })
-      const fault = await faultOf(login)
+      const fault = await catchError(login)
       expect(fault.fault, name).to.equal('misconfigured')
       expect(fault.message, name).to.include('redirects are not followed')
     }
@@ -183,7 +183,7 @@ describe('Upstream faults: OAuth errors', () => {
     it(`${error} in the callback is ${fault}`, async () => {
       const { upstream } = makeUpstream(idp.options())
       idp.failing.authorization = { error, error_description: 'in words' }
-      const told = await faultOf(signIn(upstream, idp))
+      const told = await catchError(signIn(upstream, idp))
       expect(told).to.include({ fault, code: error })
       expect(told.message).to.include('in words')
     })
@@ -195,15 +195,15 @@ describe('Upstream faults: OAuth errors', () => {
       const ann = await signIn(upstream, idp)
       for (const status of [400, 401, 200]) {
         idp.failing.token = { status, error }
-        expect(await faultOf(signIn(upstream, idp)), `${status}`).to.include({ fault, code: error })
-        expect(await faultOf(upstream.renew(ann)), `${status}`).to.include({ fault, code: error })
+        expect(await catchError(signIn(upstream, idp)), `${status}`).to.include({ fault, code: error })
+        expect(await catchError(upstream.renew(ann)), `${status}`).to.include({ fault, code: error })
       }
     })
   }
 
   it('a wrong client secret reports what to check', async () => {
     const { upstream } = makeUpstream(idp.options({ clientSecret: 'wrong' }))
-    const fault = await faultOf(signIn(upstream, idp))
+    const fault = await catchError(signIn(upstream, idp))
     expect(fault).to.include({ fault: 'misconfigured', code: 'invalid_client' })
     expect(fault.fix).to.include('clientSecret')
   })
@@ -213,7 +213,7 @@ describe('Upstream faults: error messages', () => {
   it('contain no code, token or secret, even if the provider echoes them', async () => {
     const told: string[] = []
     const note = async (promise: Promise<unknown>) => {
-      const fault = await faultOf(promise)
+      const fault = await catchError(promise)
       told.push(inspect(fault, { depth: 10, showHidden: true }), JSON.stringify(fault), fault.stack ?? '')
     }
     const { upstream, lines } = makeUpstream(idp.options())

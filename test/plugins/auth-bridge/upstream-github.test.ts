@@ -1,7 +1,7 @@
 // Tests GitHub and plain OAuth providers: no ID token, errors with status 200, and separate e-mail and group endpoints.
 import { expect } from 'chai'
 import { type PlainOauth, type PlainUser, startPlainOauth, stopPlainOauths } from '../../support/plain-oauth.ts'
-import { CALLBACK, faultOf, makeUpstream, signIn } from '../../support/upstream.ts'
+import { CALLBACK, catchError, makeUpstream, signIn } from '../../support/upstream.ts'
 
 let github: PlainOauth
 beforeEach(async () => {
@@ -68,7 +68,7 @@ describe('GitHub: login', () => {
     const second = await upstream.renew(first)
     expect(second.person).to.deep.include({ groups: ['acme'], name: 'Ann B' })
     github.users.delete('ann')
-    expect((await faultOf(upstream.renew(second))).fault).to.equal('refused')
+    expect((await catchError(upstream.renew(second))).fault).to.equal('refused')
   })
 
   it('uses the refresh token if tokens expire', async () => {
@@ -77,14 +77,14 @@ describe('GitHub: login', () => {
     const first = await signIn(upstream, github)
     const second = await upstream.renew(first)
     expect(second.tokens.refreshToken).to.not.equal(first.tokens.refreshToken)
-    expect(await faultOf(upstream.renew(first))).to.include({ fault: 'refused', code: 'bad_refresh_token' })
+    expect(await catchError(upstream.renew(first))).to.include({ fault: 'refused', code: 'bad_refresh_token' })
   })
 
   it('rejects another account at refresh', async () => {
     const { upstream } = makeUpstream(github.options())
     const first = await signIn(upstream, github)
     change({ id: 4712 })
-    expect((await faultOf(upstream.renew(first))).fault).to.equal('refused')
+    expect((await catchError(upstream.renew(first))).fault).to.equal('refused')
   })
 
   it('is temporarily unavailable during an outage or rate limit at GitHub', async () => {
@@ -92,8 +92,8 @@ describe('GitHub: login', () => {
     const first = await signIn(upstream, github)
     for (const mood of ['down', 'limited'] as const) {
       github.mood = mood
-      expect((await faultOf(upstream.renew(first))).fault, mood).to.equal('unavailable')
-      expect((await faultOf(upstream.revoke(first.tokens))).fault, mood).to.equal('unavailable')
+      expect((await catchError(upstream.renew(first))).fault, mood).to.equal('unavailable')
+      expect((await catchError(upstream.revoke(first.tokens))).fault, mood).to.equal('unavailable')
     }
   })
 
@@ -103,27 +103,27 @@ describe('GitHub: login', () => {
     await upstream.revoke(first.tokens)
     expect(github.tokens.size).to.equal(0)
     await upstream.revoke(first.tokens)
-    expect((await faultOf(upstream.renew(first))).fault).to.equal('refused')
+    expect((await catchError(upstream.renew(first))).fault).to.equal('refused')
   })
 
   it('issues no token with other scopes', async () => {
     const { upstream } = makeUpstream(github.options())
     const { tokens } = await signIn(upstream, github)
-    expect((await faultOf(upstream.exchange(tokens, 'repo'))).fault).to.equal('misconfigured')
+    expect((await catchError(upstream.exchange(tokens, 'repo'))).fault).to.equal('misconfigured')
   })
 })
 
 describe('GitHub: errors', () => {
   it('with status 200: wrong client secret', async () => {
     const { upstream } = makeUpstream(github.options({ clientSecret: 'wrong' }))
-    const fault = await faultOf(signIn(upstream, github))
+    const fault = await catchError(signIn(upstream, github))
     expect(fault).to.include({ fault: 'misconfigured', code: 'incorrect_client_credentials' })
     expect(fault.fix).to.include('clientSecret')
   })
 
   it('with status 200: used code', async () => {
     const { upstream } = makeUpstream(github.options())
-    const fault = await faultOf(
+    const fault = await catchError(
       signIn(upstream, github, { change: callback => callback.searchParams.set('code', 'another') }),
     )
     expect(fault).to.include({ fault: 'refused', code: 'bad_verification_code' })
@@ -131,20 +131,20 @@ describe('GitHub: errors', () => {
 
   it('in the callback: unregistered redirect URI', async () => {
     const { upstream } = makeUpstream(github.options())
-    const fault = await faultOf(signIn(upstream, github, { redirectUri: 'http://127.0.0.1:8080/other' }))
+    const fault = await catchError(signIn(upstream, github, { redirectUri: 'http://127.0.0.1:8080/other' }))
     expect(fault).to.include({ fault: 'misconfigured', code: 'redirect_uri_mismatch' })
   })
 
   it('in the callback: access denied by the user', async () => {
     github.denies = true
     const { upstream } = makeUpstream(github.options())
-    expect(await faultOf(signIn(upstream, github))).to.include({ fault: 'refused', code: 'access_denied' })
+    expect(await catchError(signIn(upstream, github))).to.include({ fault: 'refused', code: 'access_denied' })
   })
 
   it('in the callback: wrong state', async () => {
     const { upstream } = makeUpstream(github.options())
     const before = github.asked('/login/oauth/access_token')
-    const fault = await faultOf(
+    const fault = await catchError(
       signIn(upstream, github, { change: callback => callback.searchParams.set('state', 'another') }),
     )
     expect(fault.fault).to.equal('untrusted')
@@ -166,7 +166,7 @@ describe('Plain OAuth provider', () => {
 
   it('requires a claim for the subject', async () => {
     const { upstream } = makeUpstream(plain({ claims: { subject: 'sub' } }))
-    expect((await faultOf(signIn(upstream, github))).fix).to.include('provider.claims.subject')
+    expect((await catchError(signIn(upstream, github))).fix).to.include('provider.claims.subject')
     const other = makeUpstream(plain({ claims: { subject: 'login' } }))
     expect((await signIn(other.upstream, github)).person.subject).to.equal('ann')
   })

@@ -6,7 +6,7 @@ import {
   startIdentityProvider,
   stopIdentityProviders,
 } from '../../support/identity-provider.ts'
-import { CALLBACK, faultOf, makeUpstream, signIn } from '../../support/upstream.ts'
+import { CALLBACK, catchError, makeUpstream, signIn } from '../../support/upstream.ts'
 
 type Settings = NonNullable<Parameters<typeof startIdentityProvider>[0]>
 
@@ -126,7 +126,7 @@ describe('Upstream user: subject', () => {
     it(`with value ${name} is rejected with advice`, async () => {
       const idp = await start({ users: [{ ...ann, claims: { number: value } }], extraClaims: ['number'] })
       const { upstream } = makeUpstream(idp.options({ claims: { subject: 'number' } }))
-      const fault = await faultOf(signIn(upstream, idp))
+      const fault = await catchError(signIn(upstream, idp))
       expect(fault.fault).to.equal('misconfigured')
       expect(fault.fix).to.include('provider.claims.subject')
     })
@@ -203,26 +203,26 @@ describe('Upstream user: refresh', () => {
     expect(after.person.groups).to.deep.equal(['staff'])
     for (const status of [401, 403]) {
       idp.failing.userinfo = { status, error: 'invalid_token' }
-      expect((await faultOf(upstream.renew(after))).fault).to.equal('refused')
+      expect((await catchError(upstream.renew(after))).fault).to.equal('refused')
     }
     delete idp.failing.userinfo
     idp.users.delete('ann')
-    expect((await faultOf(upstream.renew(after))).fault).to.equal('refused')
+    expect((await catchError(upstream.renew(after))).fault).to.equal('refused')
   })
 
   it('without a refresh token and userinfo reports what to change', async () => {
     const idp = await start({ users: [ann] })
     idp.metadata = { userinfo_endpoint: undefined }
     const { upstream } = makeUpstream(idp.options({ scopes: ['profile', 'email'] }))
-    const fault = await faultOf(upstream.renew(await signIn(upstream, idp)))
+    const fault = await catchError(upstream.renew(await signIn(upstream, idp)))
     expect(fault.fault).to.equal('misconfigured')
     expect(fault.fix).to.include('offline_access')
   })
 
   it('with a reused refresh token is rejected, and so is the newest one', async () => {
     const { before, after, upstream } = await changed({}, demote)
-    expect((await faultOf(upstream.renew(before))).fault).to.equal('refused')
-    expect((await faultOf(upstream.renew(after))).fault).to.equal('refused')
+    expect((await catchError(upstream.renew(before))).fault).to.equal('refused')
+    expect((await catchError(upstream.renew(after))).fault).to.equal('refused')
   })
 
   for (const endpoint of ['userinfo', 'jwks'] as const) {

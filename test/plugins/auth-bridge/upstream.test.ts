@@ -2,7 +2,7 @@
 import { expect } from 'chai'
 import { Browser } from '../../support/form-browser.ts'
 import { type IdentityProvider, startIdentityProvider, stopIdentityProviders } from '../../support/identity-provider.ts'
-import { CALLBACK, faultOf, makeUpstream, signIn } from '../../support/upstream.ts'
+import { CALLBACK, catchError, makeUpstream, signIn } from '../../support/upstream.ts'
 
 const VENDORS = ['oidc', 'entra', 'okta', 'google', 'auth0', 'keycloak'] as const
 
@@ -46,7 +46,7 @@ for (const vendor of VENDORS) {
 
       await upstream.revoke(second.tokens)
       expect(idp.asked('revocation')).to.equal(vendor === 'entra' ? 0 : 1)
-      if (vendor !== 'entra') expect((await faultOf(upstream.renew(second))).fault).to.equal('refused')
+      if (vendor !== 'entra') expect((await catchError(upstream.renew(second))).fault).to.equal('refused')
     })
 
     it('sends PKCE, a nonce and the state', () => {
@@ -66,7 +66,7 @@ for (const vendor of VENDORS) {
       const bob = await signIn(upstream, idp, { loginHint: 'bob' })
       expect(bob.person.name).to.equal('Bob')
       idp.users.delete('bob')
-      const fault = await faultOf(upstream.renew(bob))
+      const fault = await catchError(upstream.renew(bob))
       expect(fault).to.include({ fault: 'refused', code: 'invalid_grant' })
     })
   })
@@ -97,7 +97,7 @@ describe('Upstream login: login page', () => {
     const second = await upstream.begin({ ...request, prompt: 'select_account' })
     const left = await browser.click(await browser.page(second.url), { deny: 'yes' })
     if (!('redirect' in left)) throw new Error(left.html)
-    const fault = await faultOf(upstream.finish(left.redirect, second.underWay, request))
+    const fault = await catchError(upstream.finish(left.redirect, second.underWay, request))
     expect(fault).to.include({ fault: 'refused', code: 'access_denied' })
   })
 })

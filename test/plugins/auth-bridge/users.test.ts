@@ -2,7 +2,7 @@
 import { expect } from 'chai'
 import { type StartedBridge, startBridge, stopBridges } from '../../support/bridge.ts'
 import { eventually } from '../../support/eventually.ts'
-import { claimsOf } from '../../support/form-browser.ts'
+import { readClaims } from '../../support/form-browser.ts'
 import { createManualClock } from '../../support/manual-clock.ts'
 import { callAs } from '../../support/protected-host.ts'
 
@@ -58,7 +58,7 @@ describe('auth-bridge: users', () => {
     for (const person of ['ann', 'bob']) {
       const client = await bridge.client()
       const { access_token, scope } = await client.logIn({ login_hint: person, scope: 'read admin' })
-      const { sub, roles, scope: inToken } = claimsOf(access_token)
+      const { sub, roles, scope: inToken } = readClaims(access_token)
       expect(inToken).to.equal(scope)
       held.push([sub, scope, roles])
     }

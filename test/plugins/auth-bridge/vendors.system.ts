@@ -2,7 +2,7 @@
 import { mock } from 'node:test'
 import { expect } from 'chai'
 import { type BridgeClient, type StartedBridge, seen, startBridge } from '../../support/bridge.ts'
-import { claimsOf } from '../../support/form-browser.ts'
+import { readClaims } from '../../support/form-browser.ts'
 import {
   type IdentityProvider,
   type IdpSettings,
@@ -10,7 +10,7 @@ import {
   stopIdentityProviders,
 } from '../../support/identity-provider.ts'
 import { startPlainOauth, stopPlainOauths } from '../../support/plain-oauth.ts'
-import { callAs, userIn } from '../../support/protected-host.ts'
+import { callAs, readUser } from '../../support/protected-host.ts'
 import { modern } from '../../support/rpc.ts'
 import { stopHosts } from '../../support/start-host.ts'
 
@@ -121,8 +121,8 @@ describe('auth-bridge with each vendor', () => {
         expect(error_description).to.equal(undefined)
         const answer = await callAs(bridge.resource, access_token)
         expect(answer.status).to.equal(200)
-        expect(userIn(answer)).to.include({ issuer: bridge.issuer, subject, clientId: client.clientId })
-        expect(claimsOf(access_token)).to.include({ scope: group === undefined ? 'read' : 'read admin' })
+        expect(readUser(answer)).to.include({ issuer: bridge.issuer, subject, clientId: client.clientId })
+        expect(readClaims(access_token)).to.include({ scope: group === undefined ? 'read' : 'read admin' })
       })
 
       it('gives a tool the upstream token of the caller', async () => {

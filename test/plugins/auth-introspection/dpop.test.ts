@@ -5,7 +5,13 @@ import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { expect } from 'chai'
 import { boundTo, type ProofFacts, provenBy } from '../../support/dpop.ts'
-import { callWith, challengeIn, type ProtectedHost, startProtected, userIn } from '../../support/protected-host.ts'
+import {
+  callWith,
+  challengeHeader,
+  type ProtectedHost,
+  readUser,
+  startProtected,
+} from '../../support/protected-host.ts'
 import { stopHosts } from '../../support/start-host.ts'
 import { makeKey } from '../../support/test-issuer.ts'
 
@@ -48,7 +54,7 @@ describe('auth-introspection: DPoP-bound tokens', () => {
     for (const [index, type] of [undefined, 'DPoP', 'dpop', 'Bearer'].entries()) {
       const token = `token-${index}`
       answers.set(token, { ...boundTo(key), ...(type !== undefined && { token_type: type }) })
-      expect(userIn(await callWith(host.guarded, proven(token))).subject).to.equal('ann')
+      expect(readUser(await callWith(host.guarded, proven(token))).subject).to.equal('ann')
       expect(await statusOf({ Authorization: `Bearer ${token}` })).to.equal(401)
       expect(await statusOf({ Authorization: `DPoP ${token}` })).to.equal(401)
       expect(await statusOf(proven(token, { key: thief }))).to.equal(401)
@@ -71,7 +77,7 @@ describe('auth-introspection: DPoP-bound tokens', () => {
       for (const headers of [proven(token), { Authorization: `Bearer ${token}` }]) {
         const answer = await callWith(host.guarded, headers)
         expect(answer.status).to.equal(401)
-        expect(challengeIn(answer)).to.match(/has the type DPoP/)
+        expect(challengeHeader(answer)).to.match(/has the type DPoP/)
       }
     }
     answers.set('mac', { token_type: 'mac', ...boundTo(key) })

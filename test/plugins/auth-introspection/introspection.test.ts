@@ -14,7 +14,7 @@ import {
   stopAuthorizationServers,
 } from '../../support/authorization-server.ts'
 import { eventually } from '../../support/eventually.ts'
-import { callAs, challengeIn, startProtected, userIn } from '../../support/protected-host.ts'
+import { callAs, challengeHeader, readUser, startProtected } from '../../support/protected-host.ts'
 import { stopHosts } from '../../support/start-host.ts'
 import { makeKey } from '../../support/test-issuer.ts'
 
@@ -49,7 +49,7 @@ describe('auth-introspection', () => {
     const { guarded } = await start()
     const token = await authority.issue({ resource: guarded, scope: 'read write' })
     expect(token).not.to.contain('.')
-    const user = userIn(await callAs(guarded, token))
+    const user = readUser(await callAs(guarded, token))
     expect(user).to.deep.include({ issuer: authority.url, subject: CLIENT.id, clientId: CLIENT.id })
     expect(user.scopes).to.deep.equal(['read', 'write'])
   })
@@ -65,15 +65,17 @@ describe('auth-introspection', () => {
     for (const url of [guarded, open]) {
       const answer = await callAs(url, 'never-issued')
       expect(answer.status).to.equal(401)
-      expect(challengeIn(answer)).to.equal('Bearer error="invalid_token", error_description="the token is not active"')
+      expect(challengeHeader(answer)).to.equal(
+        'Bearer error="invalid_token", error_description="the token is not active"',
+      )
     }
-    expect(challengeIn(await callAs(guarded, undefined))).to.equal('Bearer')
+    expect(challengeHeader(await callAs(guarded, undefined))).to.equal('Bearer')
   })
 
   it('answers 403 with the required scope of the route', async () => {
     const { writers } = await start()
     const answer = await callAs(writers, await authority.issue({ resource: writers }))
-    expect([answer.status, challengeIn(answer)?.includes('scope="write"')]).to.deep.equal([403, true])
+    expect([answer.status, challengeHeader(answer)?.includes('scope="write"')]).to.deep.equal([403, true])
     const better = await authority.issue({ resource: writers, scope: 'read write' })
     expect((await callAs(writers, better)).status).to.equal(200)
   })
@@ -82,7 +84,7 @@ describe('auth-introspection', () => {
     const { guarded, open, log } = await start()
     const token = await authority.issue({ resource: open })
     expect((await callAs(open, token)).status).to.equal(200)
-    expect(challengeIn(await callAs(guarded, token))).to.contain('another audience')
+    expect(challengeHeader(await callAs(guarded, token))).to.contain('another audience')
     const lines = log.filter(({ message }) => message === 'refused a token')
     expect(lines.map(({ audience }) => audience)).to.deep.equal([[guarded]])
   })
@@ -106,7 +108,7 @@ describe('auth-introspection', () => {
   it('rejects a token of another issuer than the configured one', async () => {
     const { guarded } = await start({ issuer: 'https://other.example' })
     const answer = await callAs(guarded, await authority.issue({ resource: guarded }))
-    expect(challengeIn(answer)).to.contain('another issuer')
+    expect(challengeHeader(answer)).to.contain('another issuer')
   })
 
   it('introspects a token once for concurrent and later requests (cache)', async () => {

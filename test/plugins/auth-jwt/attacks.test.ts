@@ -1,6 +1,6 @@
 // Tests a table of token attacks: each must be rejected for its own reason.
 import { expect } from 'chai'
-import { callAs, challengeIn, type ProtectedHost, startProtected } from '../../support/protected-host.ts'
+import { callAs, challengeHeader, type ProtectedHost, startProtected } from '../../support/protected-host.ts'
 import { requestBytes, sendRaw } from '../../support/raw-http.ts'
 import { modernRequest, type RpcAnswer } from '../../support/rpc.ts'
 import { stopHosts } from '../../support/start-host.ts'
@@ -8,7 +8,7 @@ import {
   encode,
   inSeconds,
   makeKey,
-  signatureOf,
+  signText,
   signToken,
   startIssuer,
   stopIssuers,
@@ -45,7 +45,7 @@ const unsigned = (alg: string) => `${encode({ alg, typ: 'JWT' })}.${encode(good(
 
 function confused(alg: string, secret: string, kid = 'rsa') {
   const text = `${encode({ alg, typ: 'JWT', kid })}.${encode(good())}`
-  return `${text}.${signatureOf(text, alg, secret)}`
+  return `${text}.${signText(text, alg, secret)}`
 }
 
 /** The parts of a good token, put together otherwise. */
@@ -155,7 +155,8 @@ const ENCODINGS: readonly Row[] = [
   ['an opaque token', () => 'c2VjcmV0', /JWT/],
 ]
 
-const descriptionIn = (answer: RpcAnswer) => /error_description="([^"]*)"/.exec(challengeIn(answer) ?? '')?.[1] ?? ''
+const descriptionIn = (answer: RpcAnswer) =>
+  /error_description="([^"]*)"/.exec(challengeHeader(answer) ?? '')?.[1] ?? ''
 
 describe('auth-jwt: token attacks', () => {
   it('rejects every forged or invalid token with 401 and the matching reason', async () => {
@@ -165,7 +166,7 @@ describe('auth-jwt: token attacks', () => {
     for (const [attack, token, words] of [...HEADERS, ...CLAIMS, ...ENCODINGS]) {
       const answer = await callAs(host.guarded, token())
       const description = descriptionIn(answer)
-      const refused = answer.status === 401 && challengeIn(answer)?.includes('error="invalid_token"')
+      const refused = answer.status === 401 && challengeHeader(answer)?.includes('error="invalid_token"')
       if (!refused || !words.test(description)) wrong.push(attack)
     }
     expect(wrong).to.deep.equal([])

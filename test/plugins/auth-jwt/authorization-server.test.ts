@@ -5,7 +5,7 @@ import {
   startAuthorizationServer,
   stopAuthorizationServers,
 } from '../../support/authorization-server.ts'
-import { callAs, challengeIn, type ProtectedHost, startProtected, userIn } from '../../support/protected-host.ts'
+import { callAs, challengeHeader, type ProtectedHost, readUser, startProtected } from '../../support/protected-host.ts'
 import { stopHosts } from '../../support/start-host.ts'
 import { encode, makeKey, signToken } from '../../support/test-issuer.ts'
 
@@ -26,18 +26,18 @@ const issue = (resource: string, scope?: string) => authority.issue({ resource, 
 
 describe('auth-jwt with an authorization server', () => {
   it('accepts a token issued for the route, with its client and scopes', async () => {
-    const user = userIn(await callAs(host.guarded, await issue(host.guarded, 'read write')))
+    const user = readUser(await callAs(host.guarded, await issue(host.guarded, 'read write')))
     expect(user).to.deep.include({ issuer: authority.url, clientId: 'a-client', scopes: ['read', 'write'] })
   })
 
   it('rejects a token issued for another resource (audience)', async () => {
     const answer = await callAs(host.guarded, await issue('https://other.example/mcp'))
-    expect([answer.status, challengeIn(answer)?.includes('another audience')]).to.deep.equal([401, true])
+    expect([answer.status, challengeHeader(answer)?.includes('another audience')]).to.deep.equal([401, true])
   })
 
   it('answers 403 with the missing scope, and accepts a token that has it', async () => {
     const answer = await callAs(host.writers, await issue(host.writers, 'read'))
-    expect([answer.status, challengeIn(answer)?.includes('scope="write"')]).to.deep.equal([403, true])
+    expect([answer.status, challengeHeader(answer)?.includes('scope="write"')]).to.deep.equal([403, true])
     expect((await callAs(host.writers, await issue(host.writers, 'read write'))).status).to.equal(200)
   })
 

@@ -5,12 +5,12 @@ import { expect } from 'chai'
 import { definePlugin } from '../../../core/internal.ts'
 import { createUsedProofs } from '../../../plugins/families/dpop/replay.ts'
 import { createMemoryGrantStore } from '../../../plugins/families/grant-store/index.ts'
-import { boundTo, type ProofFacts, proofOf, provenBy, publicJwk, sha256 } from '../../support/dpop.ts'
-import { callWith, challengeIn, type ProtectedHost, userIn } from '../../support/protected-host.ts'
+import { boundTo, createProof, type ProofFacts, provenBy, publicJwk, sha256 } from '../../support/dpop.ts'
+import { callWith, challengeHeader, type ProtectedHost, readUser } from '../../support/protected-host.ts'
 import { requestBytes, sendRaw } from '../../support/raw-http.ts'
 import { modernRequest } from '../../support/rpc.ts'
 import { stopHosts } from '../../support/start-host.ts'
-import { encode, inSeconds, makeKey, signatureOf } from '../../support/test-issuer.ts'
+import { encode, inSeconds, makeKey, signText } from '../../support/test-issuer.ts'
 import { key, startBound, thief, tokenFor } from './bound-tokens.ts'
 
 const rsa = makeKey('rsa', 'RS256')
@@ -27,18 +27,18 @@ type Changes = Partial<Omit<ProofFacts, 'url'>>
 /** A proof for `/guarded` with something wrong, and the words by which it is refused. */
 type Row = readonly [attack: string, proof: (facts: ProofFacts) => string, words: RegExp, error?: string]
 
-const having = (changes: Changes) => (facts: ProofFacts) => proofOf({ ...facts, ...changes })
+const having = (changes: Changes) => (facts: ProofFacts) => createProof({ ...facts, ...changes })
 const claims = (changes: Record<string, unknown>) => having({ claims: changes })
 /** `iat` is determined when the proof is made. */
 const issued = (iat: () => unknown) => (facts: ProofFacts) => claims({ iat: iat() })(facts)
 const header = (changes: Record<string, unknown>) => having({ header: changes })
 const jwk = (changes: Record<string, unknown>) => header({ jwk: { ...publicJwk(key), ...changes } })
 const text = (change: (parts: [string, string, string]) => string) => (facts: ProofFacts) => {
-  const [head = '', body = '', signature = ''] = proofOf(facts).split('.')
+  const [head = '', body = '', signature = ''] = createProof(facts).split('.')
   return change([head, body, signature])
 }
 const elsewhere = (change: (url: string) => string) => (facts: ProofFacts) =>
-  proofOf({ ...facts, url: change(facts.url) })
+  createProof({ ...facts, url: change(facts.url) })
 
 /** The signer's own key with another spelling of one member: every spelling has its own thumbprint. */
 const respelt = (signer: typeof key, member: string, change: (value: string) => string) =>
@@ -61,15 +61,15 @@ const weak = makeKey('weak', 'RS256', { bits: 1024 })
 
 function symmetric(facts: ProofFacts): string {
   const secret = randomBytes(32).toString('base64url')
-  const unsigned = proofOf({ ...facts, header: { alg: 'HS256', jwk: { kty: 'oct', k: secret } } })
+  const unsigned = createProof({ ...facts, header: { alg: 'HS256', jwk: { kty: 'oct', k: secret } } })
     .split('.')
     .slice(0, 2)
-  return `${unsigned.join('.')}.${signatureOf(unsigned.join('.'), 'HS256', secret)}`
+  return `${unsigned.join('.')}.${signText(unsigned.join('.'), 'HS256', secret)}`
 }
 
 const HEADERS: readonly Row[] = [
   ['no proof', () => '', /DPoP header/],
-  ['two proofs in one header', facts => `${proofOf(facts)}, ${proofOf(facts)}`, /more than one/],
+  ['two proofs in one header', facts => `${createProof(facts)}, ${createProof(facts)}`, /more than one/],
   ['no JWT', () => 'x', /JWT/],
   ['two parts', text(([h, c]) => `${h}.${c}`), /JWT/],
   ['five parts', text(([h, c, s]) => `${h}.${c}.${s}.${s}.${s}`), /JWT/],
@@ -170,12 +170,12 @@ const CLAIMS: readonly Row[] = [
   ['an iat in milliseconds', issued(() => Date.now()), /ahead/],
   ['no ath', claims({ ath: undefined }), /ath/],
   ['an empty ath', claims({ ath: '' }), /ath/],
-  ['ath of another token', facts => proofOf({ ...facts, token: 'another' }), /ath/],
+  ['ath of another token', facts => createProof({ ...facts, token: 'another' }), /ath/],
 ]
 
 /** As OpenSSL writes it, which is not as JOSE does. */
 function derSigned(facts: ProofFacts): string {
-  const [head = '', body = ''] = proofOf(facts).split('.')
+  const [head = '', body = ''] = createProof(facts).split('.')
   const der = sign('sha256', Buffer.from(`${head}.${body}`), facts.key.privateKey)
   return `${head}.${body}.${der.toString('base64url')}`
 }
@@ -196,18 +196,18 @@ async function attack(rows: readonly Row[], tokenOf: (proof: string) => string =
     const headers = { Authorization: `DPoP ${token}`, ...(proof !== '' && { DPoP: proof }) }
     const answer = await callWith(host.guarded, headers)
     expect(answer.status, name).to.equal(401)
-    expect(challengeIn(answer), name)
+    expect(challengeHeader(answer), name)
       .to.match(/^DPoP /)
       .and.contain(`error="${error}"`)
       .and.contain('algs="ES256 ')
-    expect(challengeIn(answer), name).to.match(words)
+    expect(challengeHeader(answer), name).to.match(words)
   }
 }
 
 async function expectTaken(facts: ProofFacts) {
   const answer = await callWith(facts.url, provenBy(facts))
-  expect(answer.status, challengeIn(answer) ?? '').to.equal(200)
-  expect(userIn(answer).subject).to.equal('ann')
+  expect(answer.status, challengeHeader(answer) ?? '').to.equal(200)
+  expect(readUser(answer).subject).to.equal('ann')
 }
 
 describe('DPoP attacks: invalid proofs', () => {
@@ -220,7 +220,7 @@ describe('DPoP attacks: invalid proofs', () => {
 
   it('are rejected if a request has two DPoP headers', async () => {
     const token = tokenFor(host.guarded)
-    const proof = () => proofOf({ key, token, url: host.guarded })
+    const proof = () => createProof({ key, token, url: host.guarded })
     const { headers, body } = modernRequest('tools/call', { name: 'whoami' })
     const shown = { ...headers, Authorization: `DPoP ${token}`, DPoP: [proof(), proof()] }
     const request = requestBytes(host.guarded, body, { path: '/guarded', headers: shown })
@@ -244,7 +244,7 @@ describe('DPoP attacks: misused and replayed proofs', () => {
         for (const forUrl of urls) {
           for (const forMethod of methods) {
             for (const forToken of [token, 'another token']) {
-              const proof = proofOf({ key: signer, token: forToken, url: forUrl, method: forMethod })
+              const proof = createProof({ key: signer, token: forToken, url: forUrl, method: forMethod })
               const { status } = await callWith(url, { Authorization: `DPoP ${token}`, DPoP: proof })
               const isRight = signer === one && forUrl === url && forMethod === 'POST' && forToken === token
               expect(status, `${forMethod} ${forUrl} at POST ${url}`).to.equal(isRight ? 200 : 401)
@@ -264,7 +264,7 @@ describe('DPoP attacks: misused and replayed proofs', () => {
     const statuses = answers.map(({ status }) => status)
     const refused = answers.filter(({ status }) => status === 401)
     expect(statuses.filter(one => one === 200)).to.have.length(1)
-    for (const answer of refused) expect(challengeIn(answer)).to.contain('error="invalid_dpop_proof"')
+    for (const answer of refused) expect(challengeHeader(answer)).to.contain('error="invalid_dpop_proof"')
   })
 
   it('rejects a client over the limit of used proofs with 429 and Retry-After', async () => {
@@ -295,7 +295,7 @@ describe('DPoP attacks: misused and replayed proofs', () => {
 
   it('does not mark a proof as used if the request is rejected for another reason', async () => {
     const token = tokenFor(host.guarded)
-    const proof = proofOf({ key, token, url: host.guarded })
+    const proof = createProof({ key, token, url: host.guarded })
     const [head, body] = proof.split('.')
     const forged = `${head}.${body}.${Buffer.alloc(64, 7).toString('base64url')}`
     expect((await callWith(host.guarded, { Authorization: `DPoP ${token}`, DPoP: forged })).status).to.equal(401)

@@ -5,9 +5,9 @@ import { testHost } from '../../../core/testing.ts'
 import type { AuthJwtOptions } from '../../../plugins/auth-jwt/options.ts'
 import { rejectionOf } from '../../fixtures/rejection-of.ts'
 import { expectStopped } from '../../fixtures/start-failure.ts'
-import { boundTo, type ProofFacts, proofOf, provenBy } from '../../support/dpop.ts'
-import { callWith, challengeIn, startProtected, userIn } from '../../support/protected-host.ts'
-import { ask, initialize, tell } from '../../support/session-client.ts'
+import { boundTo, createProof, type ProofFacts, provenBy } from '../../support/dpop.ts'
+import { callWith, challengeHeader, readUser, startProtected } from '../../support/protected-host.ts'
+import { initialize, postMessage, sendRequest } from '../../support/session-client.ts'
 import { openSse } from '../../support/sse-client.ts'
 import { stopHosts, type TestConfig } from '../../support/start-host.ts'
 import { exchange } from '../../support/stream-exchange.ts'
@@ -41,14 +41,14 @@ const proven = (url: string, more: Partial<ProofFacts> = {}) => provenBy({ key, 
 describe('auth-jwt: dpop not set', () => {
   it('accepts bearer and bound tokens, with an unchanged challenge', async () => {
     const { guarded, writers } = await start()
-    expect(userIn(await callWith(guarded, bearer(unbound))).subject).to.equal('ann')
-    expect(userIn(await callWith(guarded, proven(guarded))).subject).to.equal('ann')
-    const none = challengeIn(await callWith(guarded, {}))
+    expect(readUser(await callWith(guarded, bearer(unbound))).subject).to.equal('ann')
+    expect(readUser(await callWith(guarded, proven(guarded))).subject).to.equal('ann')
+    const none = challengeHeader(await callWith(guarded, {}))
     expect(none).to.match(/^Bearer resource_metadata="[^"]*"$/)
-    expect(challengeIn(await callWith(writers, bearer(unbound)))).to.match(/^Bearer error="insufficient_scope"/)
+    expect(challengeHeader(await callWith(writers, bearer(unbound)))).to.match(/^Bearer error="insufficient_scope"/)
     const lacking = await callWith(writers, proven(writers))
     expect(lacking.status).to.equal(403)
-    expect(challengeIn(lacking)).to.match(/^DPoP error="insufficient_scope", .*scope="write".*algs="ES256 /)
+    expect(challengeHeader(lacking)).to.match(/^DPoP error="insufficient_scope", .*scope="write".*algs="ES256 /)
   })
 
   it('rejects bound tokens if the public URL is unknown', async () => {
@@ -58,7 +58,7 @@ describe('auth-jwt: dpop not set', () => {
     for (const headers of [proven(guarded), bearer(bound)]) {
       const answer = await callWith(guarded, headers)
       expect(answer.status).to.equal(401)
-      expect(challengeIn(answer)).to.match(/^Bearer/)
+      expect(challengeHeader(answer)).to.match(/^Bearer/)
     }
     expect((await callWith(guarded, bearer(bound))).status).to.equal(401)
     const told = log.filter(({ message }) => message === 'tokens that are bound to a key (DPoP) are refused')
@@ -71,17 +71,19 @@ describe('auth-jwt: dpop mode "required"', () => {
   it('rejects unbound tokens, and challenges only for DPoP', async () => {
     const { guarded, open, writers } = await start({ mode: 'required' })
     for (const url of [guarded, writers]) {
-      expect(challengeIn(await callWith(url, {}))).to.match(/^DPoP .*resource_metadata="[^"]*", algs="ES256 [^"]*"$/)
+      expect(challengeHeader(await callWith(url, {}))).to.match(
+        /^DPoP .*resource_metadata="[^"]*", algs="ES256 [^"]*"$/,
+      )
     }
     for (const url of [guarded, open, writers]) {
       for (const scheme of ['Bearer', 'bearer', 'DPoP']) {
         const answer = await callWith(url, { Authorization: `${scheme} ${unbound}` })
         expect(answer.status).to.equal(401)
-        expect(challengeIn(answer)).to.match(/^DPoP error="invalid_token", /)
+        expect(challengeHeader(answer)).to.match(/^DPoP error="invalid_token", /)
       }
     }
     const bad = await callWith(guarded, bearer('x'))
-    expect(challengeIn(bad)).to.match(/^DPoP error="invalid_token".*algs=/)
+    expect(challengeHeader(bad)).to.match(/^DPoP error="invalid_token".*algs=/)
     expect((await callWith(guarded, proven(guarded))).status).to.equal(200)
     expect((await callWith(open, {})).status).to.equal(200)
   })
@@ -126,10 +128,10 @@ describe('auth-jwt: dpop mode "off"', () => {
     const { guarded, open } = await start({ mode: 'off' })
     const asBearer = await callWith(guarded, bearer(bound))
     expect(asBearer.status).to.equal(401)
-    expect(challengeIn(asBearer)).to.match(/^Bearer error="invalid_token", .*are not accepted/)
+    expect(challengeHeader(asBearer)).to.match(/^Bearer error="invalid_token", .*are not accepted/)
     expect((await callWith(guarded, proven(guarded))).status).to.equal(401)
     // As every other scheme that is not the host's.
-    expect(userIn(await callWith(open, proven(open)))).to.equal(null)
+    expect(readUser(await callWith(open, proven(open)))).to.equal(null)
     expect((await callWith(guarded, bearer(unbound))).status).to.equal(200)
   })
 
@@ -171,17 +173,17 @@ describe('DPoP: sessions', () => {
     const own = { ...session, 'Mcp-Session-Id': id }
     const list = { id: 1, method: 'tools/list' }
     const used = proven(url)
-    expect((await tell(url, list, { ...own, ...used })).status).to.equal(200)
-    expect((await tell(url, list, { ...own, ...used })).status).to.equal(401)
-    expect((await tell(url, list, { ...own, Authorization: `DPoP ${bound}` })).status).to.equal(401)
-    expect((await tell(url, list, { ...own, ...bearer(bound) })).status).to.equal(401)
+    expect((await postMessage(url, list, { ...own, ...used })).status).to.equal(200)
+    expect((await postMessage(url, list, { ...own, ...used })).status).to.equal(401)
+    expect((await postMessage(url, list, { ...own, Authorization: `DPoP ${bound}` })).status).to.equal(401)
+    expect((await postMessage(url, list, { ...own, ...bearer(bound) })).status).to.equal(401)
     const accept = { ...own, Accept: 'text/event-stream' }
-    expect((await ask(url, 'GET', { ...accept, ...proven(url) })).status).to.equal(401)
+    expect((await sendRequest(url, 'GET', { ...accept, ...proven(url) })).status).to.equal(401)
     const stream = await exchange(url, { method: 'GET', headers: { ...accept, ...proven(url, { method: 'GET' }) } })
     expect(stream.status).to.equal(200)
     stream.drop()
-    expect((await ask(url, 'DELETE', { ...own, ...proven(url) })).status).to.equal(401)
-    const ended = await ask(url, 'DELETE', { ...own, ...proven(url, { method: 'DELETE' }) })
+    expect((await sendRequest(url, 'DELETE', { ...own, ...proven(url) })).status).to.equal(401)
+    const ended = await sendRequest(url, 'DELETE', { ...own, ...proven(url, { method: 'DELETE' }) })
     expect(ended.status).to.be.oneOf([200, 204])
   })
 
@@ -195,10 +197,10 @@ describe('DPoP: sessions', () => {
     const first = await stream.next()
     const endpoint = new URL(String(first?.data), `${open}/sse`).href
     const ping = { id: 1, method: 'ping' }
-    expect((await tell(endpoint, ping, at('/sse'))).status).to.equal(401)
-    expect((await tell(endpoint, ping, at('/message', 'GET'))).status).to.equal(401)
-    expect((await tell(endpoint, ping, bearer(bound))).status).to.equal(401)
-    expect((await tell(endpoint, ping, at('/message'))).status).to.equal(202)
+    expect((await postMessage(endpoint, ping, at('/sse'))).status).to.equal(401)
+    expect((await postMessage(endpoint, ping, at('/message', 'GET'))).status).to.equal(401)
+    expect((await postMessage(endpoint, ping, bearer(bound))).status).to.equal(401)
+    expect((await postMessage(endpoint, ping, at('/message'))).status).to.equal(202)
     stream.drop()
   })
 })
@@ -216,7 +218,7 @@ describe('DPoP: nonce challenge', () => {
     })
     const asked = await callWith(one.guarded, proven(one.guarded))
     expect(asked.status).to.equal(401)
-    expect(challengeIn(asked)).to.match(/^DPoP error="use_dpop_nonce"/)
+    expect(challengeHeader(asked)).to.match(/^DPoP error="use_dpop_nonce"/)
     const nonce = nonceIn(asked)
     expect(nonce).to.match(/^[\w-]{27}$/)
     for (const { guarded } of [one, two]) {
@@ -252,7 +254,7 @@ describe('DPoP: nonce challenge', () => {
     for (const one of [...odd, 'ä'.repeat(27)]) {
       const answer = await callWith(guarded, withNonce(guarded, one))
       expect(answer.status, JSON.stringify(one)).to.equal(401)
-      expect(challengeIn(answer)).to.contain('use_dpop_nonce')
+      expect(challengeHeader(answer)).to.contain('use_dpop_nonce')
     }
   })
 })
@@ -295,10 +297,10 @@ describe('auth-jwt: dpop at startup', () => {
   it('applies the configured algorithms and proof lifetime', async () => {
     const { guarded } = await start({ algorithms: ['RS256'], maxAge: '10m' })
     const refused = await callWith(guarded, proven(guarded))
-    expect(challengeIn(refused)).to.match(/algs="RS256"$/)
+    expect(challengeHeader(refused)).to.match(/algs="RS256"$/)
     const rsa = makeKey('rsa', 'RS256')
     const token = signToken({ ...claims, ...boundTo(rsa) }, issuerKey)
-    const proof = proofOf({ key: rsa, token, url: guarded })
+    const proof = createProof({ key: rsa, token, url: guarded })
     expect((await callWith(guarded, { Authorization: `DPoP ${token}`, DPoP: proof })).status).to.equal(200)
     expect((await callWith(guarded, { Authorization: `DPoP ${token}`, DPoP: proof })).status).to.equal(401)
   })

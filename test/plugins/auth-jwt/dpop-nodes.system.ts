@@ -3,7 +3,7 @@ import { expect } from 'chai'
 import { defineTool } from '../../../core/index.ts'
 import { expectStopped } from '../../fixtures/start-failure.ts'
 import { boundTo, provenBy } from '../../support/dpop.ts'
-import { callWith, challengeIn } from '../../support/protected-host.ts'
+import { callWith, challengeHeader } from '../../support/protected-host.ts'
 import { stopHostsAndRedis } from '../../support/redis-host.ts'
 import { needsRedis, type RedisServer, startRedis } from '../../support/redis-server.ts'
 import { startHost, type TestConfig } from '../../support/start-host.ts'
@@ -68,7 +68,7 @@ describe('DPoP with shared state but no shared proof store', () => {
       const headers = provenBy({ key, token: tokenFor(PUBLIC), url: `${PUBLIC}/guarded` })
       const answers = await Promise.all(nodes.map(({ url }) => callWith(`${url}/guarded`, headers)))
       taken += answers.filter(({ status }) => status !== 401).length
-      replayed += answers.filter(answer => /was used before/.test(challengeIn(answer) ?? '')).length
+      replayed += answers.filter(answer => /was used before/.test(challengeHeader(answer) ?? '')).length
     }
     expect([taken, replayed]).to.deep.equal([20, 20])
   })

@@ -1,8 +1,8 @@
 // Tests which proof URLs a single host accepts without a public URL, and proof replay after a restart.
 import { expect } from 'chai'
-import { proofOf, provenBy } from '../../support/dpop.ts'
+import { createProof, provenBy } from '../../support/dpop.ts'
 import { eventually } from '../../support/eventually.ts'
-import { callWith, challengeIn, startProtected, userIn } from '../../support/protected-host.ts'
+import { callWith, challengeHeader, readUser, startProtected } from '../../support/protected-host.ts'
 import { requestBytes, sendRaw } from '../../support/raw-http.ts'
 import { modernRequest } from '../../support/rpc.ts'
 import { stopHosts, type TestConfig } from '../../support/start-host.ts'
@@ -43,7 +43,7 @@ describe('DPoP proofs relayed by another local server', () => {
     const own = [`localhost:${port}`, `127.0.0.1:${port}`, `LocalHost:${port}`]
     for (const asked of own) expect((await relay(url, asked)).status, asked).to.equal(200)
     const answer = await callWith(guarded, provenBy({ key, token: tokenFor(AUDIENCE), url: guarded }))
-    expect(userIn(answer).subject).to.equal('ann')
+    expect(readUser(answer).subject).to.equal('ann')
   })
 
   it('are accepted for hosts and ports in http.allowedHosts', async () => {
@@ -75,7 +75,7 @@ describe('DPoP proofs on a single host', () => {
     const statuses = await Promise.all(used.map(headers => callWith(guarded, headers)))
     for (const answer of statuses) {
       expect(answer.status).to.equal(401)
-      expect(challengeIn(answer)).to.match(/before this server started/)
+      expect(challengeHeader(answer)).to.match(/before this server started/)
     }
     const fresh = provenBy({ key, token: tokenFor(AUDIENCE), url: `${AUDIENCE}/guarded` })
     expect((await callWith(guarded, fresh)).status).to.equal(200)
@@ -84,14 +84,14 @@ describe('DPoP proofs on a single host', () => {
   it('are accepted from a clock up to `clockTolerance` ahead, by default 60 s', async () => {
     const at = (guarded: string, seconds: number) => {
       const token = tokenFor(AUDIENCE)
-      const proof = proofOf({ key, token, url: guarded, claims: { iat: inSeconds(seconds) } })
+      const proof = createProof({ key, token, url: guarded, claims: { iat: inSeconds(seconds) } })
       return callWith(guarded, { Authorization: `DPoP ${token}`, DPoP: proof })
     }
     const usual = (await start()).guarded
     for (const seconds of [0, 6, 50]) expect((await at(usual, seconds)).status, `${seconds}`).to.equal(200)
-    expect(challengeIn(await at(usual, 75))).to.match(/more than 60 s ahead/)
+    expect(challengeHeader(await at(usual, 75))).to.match(/more than 60 s ahead/)
     const strict = (await start({}, '60s', '2s')).guarded
     expect((await at(strict, 0)).status).to.equal(200)
-    expect(challengeIn(await at(strict, 20))).to.match(/more than 2 s ahead/)
+    expect(challengeHeader(await at(strict, 20))).to.match(/more than 2 s ahead/)
   })
 })

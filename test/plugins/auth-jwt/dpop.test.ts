@@ -1,7 +1,13 @@
 // Tests requirements for DPoP-bound tokens (RFC 9449) and the accepted variants of valid proofs.
 import { expect } from 'chai'
-import { boundTo, type ProofFacts, proofOf, provenBy, publicJwk, thumbprintOf } from '../../support/dpop.ts'
-import { callWith, challengeIn, type ProtectedHost, startProtected, userIn } from '../../support/protected-host.ts'
+import { boundTo, createProof, type ProofFacts, provenBy, publicJwk, thumbprint } from '../../support/dpop.ts'
+import {
+  callWith,
+  challengeHeader,
+  type ProtectedHost,
+  readUser,
+  startProtected,
+} from '../../support/protected-host.ts'
 import { stopHosts } from '../../support/start-host.ts'
 import { inSeconds, makeKey, type TestKey, toJwk } from '../../support/test-issuer.ts'
 import { ISSUER, issuerKey, key, startBound, thief, tokenFor } from './bound-tokens.ts'
@@ -14,8 +20,8 @@ after(stopHosts)
 
 async function expectTaken(facts: ProofFacts) {
   const answer = await callWith(facts.url, provenBy(facts))
-  expect(answer.status, challengeIn(answer) ?? '').to.equal(200)
-  expect(userIn(answer).subject).to.equal('ann')
+  expect(answer.status, challengeHeader(answer) ?? '').to.equal(200)
+  expect(readUser(answer).subject).to.equal('ann')
 }
 
 describe('DPoP: valid proofs', () => {
@@ -64,20 +70,20 @@ describe('DPoP: valid proofs', () => {
 describe('auth-jwt: DPoP-bound tokens', () => {
   it('are rejected as bearer tokens, with a DPoP challenge', async () => {
     const token = tokenFor(host.guarded)
-    const proof = proofOf({ key, token, url: host.guarded })
+    const proof = createProof({ key, token, url: host.guarded })
     for (const more of [{}, { DPoP: proof }] as Record<string, string>[]) {
       for (const url of [host.guarded, host.open]) {
         const shown = url === host.guarded ? token : tokenFor(url)
         const answer = await callWith(url, { Authorization: `Bearer ${shown}`, ...more })
         expect(answer.status).to.equal(401)
-        expect(challengeIn(answer)).to.match(/^DPoP error="invalid_token", .*DPoP.*algs="/)
+        expect(challengeHeader(answer)).to.match(/^DPoP error="invalid_token", .*DPoP.*algs="/)
       }
     }
   })
 
   it('are rejected with a malformed cnf claim', async () => {
     const odd = [{ cnf: 'x' }, { cnf: [] }, { cnf: { jkt: 5 } }, { cnf: { jkt: '' } }, { cnf: { jkt: 'short' } }]
-    for (const bound of [...odd, { cnf: { jkt: [thumbprintOf(key)] } }, { cnf: { jkt: `${thumbprintOf(key)}=` } }]) {
+    for (const bound of [...odd, { cnf: { jkt: [thumbprint(key)] } }, { cnf: { jkt: `${thumbprint(key)}=` } }]) {
       const token = tokenFor(host.guarded, bound)
       for (const headers of [{ Authorization: `Bearer ${token}` }, provenBy({ key, token, url: host.guarded })]) {
         expect((await callWith(host.guarded, headers)).status, JSON.stringify(bound)).to.equal(401)
@@ -89,7 +95,7 @@ describe('auth-jwt: DPoP-bound tokens', () => {
     const token = tokenFor(host.guarded, {})
     const answer = await callWith(host.guarded, provenBy({ key, token, url: host.guarded }))
     expect(answer.status).to.equal(401)
-    expect(challengeIn(answer)).to.match(/not bound to a key/)
+    expect(challengeHeader(answer)).to.match(/not bound to a key/)
     expect((await callWith(host.guarded, { Authorization: `Bearer ${token}` })).status).to.equal(200)
   })
 
@@ -99,7 +105,7 @@ describe('auth-jwt: DPoP-bound tokens', () => {
     expect((await callWith(host.guarded, { Authorization: `DPoP ${token}` })).status).to.equal(401)
     const thiefs = await callWith(host.guarded, provenBy({ key: thief, token, url: host.guarded }))
     expect(thiefs.status).to.equal(401)
-    expect(challengeIn(thiefs)).to.contain('invalid_token')
+    expect(challengeHeader(thiefs)).to.contain('invalid_token')
     await expectTaken({ key, token, url: host.guarded })
   })
 })

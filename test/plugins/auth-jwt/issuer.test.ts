@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { metadataUrls } from '../../../plugins/families/issuer-keys/index.ts'
 import { eventually } from '../../support/eventually.ts'
-import { callAs, challengeIn, startProtected, userIn } from '../../support/protected-host.ts'
+import { callAs, challengeHeader, readUser, startProtected } from '../../support/protected-host.ts'
 import type { RpcMessage } from '../../support/rpc.ts'
 import { stopHosts } from '../../support/start-host.ts'
 import { makeKey, signToken, startIssuer, stopIssuers } from '../../support/test-issuer.ts'
@@ -126,7 +126,7 @@ describe('auth-jwt: key rotation', () => {
     expect((await callAs(guarded, issuer.token(guarded))).status).to.equal(200)
     const answer = await callAs(guarded, stolen)
     expect(answer.status).to.equal(401)
-    expect(challengeIn(answer)).to.contain('no key of its issuer')
+    expect(challengeHeader(answer)).to.contain('no key of its issuer')
   })
 
   it('rejects tokens of a withdrawn key at the maximum age at the latest', async () => {
@@ -158,8 +158,8 @@ describe('auth-jwt: several issuers', () => {
         issuers: [{ authority: one.url }, { authority: two.url, audience: 'own', claims: { subject: 'email' } }],
       },
     })
-    const a = userIn(await callAs(guarded, one.token('shared')))
-    const b = userIn(await callAs(guarded, two.token('own', { email: 'ann@two.example' })))
+    const a = readUser(await callAs(guarded, one.token('shared')))
+    const b = readUser(await callAs(guarded, two.token('own', { email: 'ann@two.example' })))
     expect([a.issuer, a.subject]).to.deep.equal([one.url, 'ann'])
     expect([b.issuer, b.subject]).to.deep.equal([two.url, 'ann@two.example'])
     expect((await callAs(guarded, one.token('own'))).status).to.equal(401)
@@ -184,7 +184,7 @@ describe('auth-jwt: algorithms of the default list', () => {
     const { guarded } = await startProtected({ 'auth-jwt': { authority: issuer.url } })
     for (const key of keys) {
       const answer = await callAs(guarded, signToken(issuer.claims(guarded), key))
-      expect(answer.status, `${key.alg} ${challengeIn(answer)}`).to.equal(200)
+      expect(answer.status, `${key.alg} ${challengeHeader(answer)}`).to.equal(200)
     }
   })
 })

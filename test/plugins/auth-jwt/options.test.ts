@@ -2,13 +2,13 @@ import { randomBytes } from 'node:crypto'
 import { expect } from 'chai'
 import type { AuthJwtOptions } from '../../../plugins/auth-jwt/options.ts'
 import { expectStopped } from '../../fixtures/start-failure.ts'
-import { callAs, challengeIn, startProtected, userIn } from '../../support/protected-host.ts'
+import { callAs, challengeHeader, readUser, startProtected } from '../../support/protected-host.ts'
 import { startHost, stopHosts } from '../../support/start-host.ts'
 import {
   encode,
   inSeconds,
   makeKey,
-  signatureOf,
+  signText,
   signToken,
   startIssuer,
   stopIssuers,
@@ -46,7 +46,7 @@ const claimsFor = (aud: string, changes: object = {}) => ({
 
 function signBySecret(claims: object, secret: string, alg = 'HS256'): string {
   const text = `${encode({ alg, typ: 'JWT' })}.${encode(claims)}`
-  return `${text}.${signatureOf(text, alg, secret)}`
+  return `${text}.${signText(text, alg, secret)}`
 }
 
 describe('auth-jwt: options at startup', () => {
@@ -188,7 +188,7 @@ describe('auth-jwt: algorithms in the config', () => {
     if (!es || !rs) throw new Error('two keys were made')
     expect((await callAs(guarded, signToken(issuer.claims(guarded), rs))).status).to.equal(200)
     const answer = await callAs(guarded, signToken(issuer.claims(guarded), es))
-    expect(challengeIn(answer)).to.match(/ES256.*RS256/)
+    expect(challengeHeader(answer)).to.match(/ES256.*RS256/)
   })
 })
 
@@ -213,7 +213,7 @@ describe('auth-jwt: disabled checks', () => {
 
   it('disables only the issuer check, and takes the issuer of the user from the token', async () => {
     const { guarded } = await start({ issuer: false })
-    const user = userIn(await callAs(guarded, signToken(claimsFor(guarded, { iss: 'https://b.example' }), key)))
+    const user = readUser(await callAs(guarded, signToken(claimsFor(guarded, { iss: 'https://b.example' }), key)))
     expect(user.issuer).to.equal('https://b.example')
     const foreign = makeKey('a')
     expect((await callAs(guarded, signToken(claimsFor(guarded), foreign))).status).to.equal(401)

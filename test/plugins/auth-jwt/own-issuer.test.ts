@@ -5,13 +5,13 @@ import { testHost } from '../../../core/testing.ts'
 import { ownServer } from '../../fixtures/own-server.ts'
 import { hello } from '../../fixtures/plugins.ts'
 import { expectStopped } from '../../fixtures/start-failure.ts'
-import { callAs, challengeIn, startProtected, userIn } from '../../support/protected-host.ts'
+import { callAs, challengeHeader, readUser, startProtected } from '../../support/protected-host.ts'
 import { createTestLog, stopHosts } from '../../support/start-host.ts'
 import {
   encode,
   inSeconds,
   makeKey,
-  signatureOf,
+  signText,
   signToken,
   startIssuer,
   stopIssuers,
@@ -33,8 +33,8 @@ describe("auth-jwt without an issuer, with the host's own authorization server",
     const { guarded, url, log } = await startProtected({ own: own.plugin, 'auth-jwt': {} })
     expect(own.issuer()).to.equal(`${url}/auth`)
     const answer = await callAs(guarded, own.token(guarded, { scope: 'read write', roles: ['admin'] }))
-    expect(userIn(answer)).to.deep.include({ issuer: `${url}/auth`, subject: 'ann', clientId: 'a-client' })
-    expect(userIn(answer)).to.deep.include({ scopes: ['read', 'write'], roles: ['admin'] })
+    expect(readUser(answer)).to.deep.include({ issuer: `${url}/auth`, subject: 'ann', clientId: 'a-client' })
+    expect(readUser(answer)).to.deep.include({ scopes: ['read', 'write'], roles: ['admin'] })
     expect(own.asked).to.deep.equal(['/guarded'])
     expect(log.filter(({ level }) => level === 'error')).to.deep.equal([])
   })
@@ -74,12 +74,12 @@ describe("auth-jwt without an issuer, with the host's own authorization server",
       ['nobody', own.token(guarded, { sub: undefined, client_id: undefined }), 'subject'],
       ['ES384', own.token(guarded, {}, makeKey(key.kid, 'ES384')), 'ES384'],
       ['RS256', own.token(guarded, {}, makeKey(key.kid, 'RS256')), 'RS256'],
-      ['its public key as a secret', `${hs}.${signatureOf(hs, 'HS256', pem)}`, 'HS256'],
+      ['its public key as a secret', `${hs}.${signText(hs, 'HS256', pem)}`, 'HS256'],
       ['no signature', none, 'not signed'],
     ]
     for (const [what, token, why] of rows) {
       const answer = await callAs(guarded, token)
-      expect([answer.status, challengeIn(answer)].join(' '), what)
+      expect([answer.status, challengeHeader(answer)].join(' '), what)
         .to.match(/^401 .*invalid_token/)
         .and.contain(why)
     }
@@ -118,7 +118,7 @@ describe("auth-jwt without an issuer, with the host's own authorization server",
     const own = ownServer()
     const options = { audience: 'api', claims: { roles: 'groups' } }
     const { guarded } = await startProtected({ own: own.plugin, 'auth-jwt': options })
-    expect(userIn(await callAs(guarded, own.token('api', { groups: ['a'] }))).roles).to.deep.equal(['a'])
+    expect(readUser(await callAs(guarded, own.token('api', { groups: ['a'] }))).roles).to.deep.equal(['a'])
     expect((await callAs(guarded, own.token(guarded))).status).to.equal(401)
   })
 })
@@ -178,7 +178,7 @@ describe("auth-jwt with issuers and the host's own authorization server", () => 
       expect((await callAs(guarded, signToken(claims(), key))).status).to.equal(200)
       const answer = await callAs(guarded, own.token(guarded))
       expect(answer.status).to.equal(401)
-      expect(challengeIn(answer)).to.contain('another issuer')
+      expect(challengeHeader(answer)).to.contain('another issuer')
     }
   })
 
@@ -187,9 +187,9 @@ describe("auth-jwt with issuers and the host's own authorization server", () => 
       const own = ownServer()
       const { guarded } = await startProtected({ own: own.plugin, 'auth-jwt': { ...options, ownIssuer: true } })
       const theirs = await callAs(guarded, signToken(claims({ scp: 'run', groups: ['jobs'] }), key))
-      expect(userIn(theirs)).to.deep.include({ subject: 'job', scopes: ['run'], roles: ['jobs'] })
+      expect(readUser(theirs)).to.deep.include({ subject: 'job', scopes: ['run'], roles: ['jobs'] })
       const ours = await callAs(guarded, own.token(guarded, { scope: 'read', roles: ['admin'], groups: ['jobs'] }))
-      expect(userIn(ours)).to.deep.include({ subject: 'ann', scopes: ['read'], roles: ['admin'] })
+      expect(readUser(ours)).to.deep.include({ subject: 'ann', scopes: ['read'], roles: ['admin'] })
       const attacks = [
         own.token('api'),
         own.token(guarded, {}, key),

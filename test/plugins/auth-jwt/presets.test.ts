@@ -2,7 +2,7 @@
 import { expect } from 'chai'
 import { auth0, cognito, entra, keycloak, okta } from '../../../plugins/auth-jwt/index.ts'
 import type { AuthJwtOptions } from '../../../plugins/auth-jwt/options.ts'
-import { callAs, challengeIn, startProtected, userIn } from '../../support/protected-host.ts'
+import { callAs, challengeHeader, readUser, startProtected } from '../../support/protected-host.ts'
 import { stopHosts } from '../../support/start-host.ts'
 import { inSeconds, makeKey, signToken, toJwk } from '../../support/test-issuer.ts'
 
@@ -22,8 +22,8 @@ async function serve(preset: AuthJwtOptions) {
   const { guarded } = await startProtected({ 'auth-jwt': withOurKey(preset) })
   const call = (claims: object, header: object = {}) =>
     callAs(guarded, signToken({ ...times, ...claims }, key, { typ: 'JWT', ...header }))
-  const refusal = async (claims: object, header?: object) => challengeIn(await call(claims, header))
-  return { userOf: async (claims: object, header?: object) => userIn(await call(claims, header)), refusal }
+  const refusal = async (claims: object, header?: object) => challengeHeader(await call(claims, header))
+  return { userOf: async (claims: object, header?: object) => readUser(await call(claims, header)), refusal }
 }
 
 describe('auth-jwt: entra()', () => {

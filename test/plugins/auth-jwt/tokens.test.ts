@@ -3,10 +3,10 @@ import { defineTool } from '../../../core/index.ts'
 import {
   callAs,
   callWith,
-  challengeIn,
+  challengeHeader,
   type ProtectedHost,
+  readUser,
   startProtected,
-  userIn,
 } from '../../support/protected-host.ts'
 import { modern } from '../../support/rpc.ts'
 import { stopHosts } from '../../support/start-host.ts'
@@ -26,7 +26,7 @@ after(async () => {
 describe('auth-jwt: valid token', () => {
   it('provides issuer, subject, client, scopes, roles and claims to the handler', async () => {
     const changes = { scope: 'read write', roles: ['admin'], tier: 'gold' }
-    const user = userIn(await callAs(host.guarded, issuer.token(host.guarded, changes)))
+    const user = readUser(await callAs(host.guarded, issuer.token(host.guarded, changes)))
     expect(user).to.deep.include({ issuer: issuer.url, subject: 'ann', clientId: 'a-client' })
     expect(user).to.deep.include({ scopes: ['read', 'write'], roles: ['admin'] })
     expect(user.claims).to.include({ tier: 'gold', sub: 'ann' })
@@ -37,7 +37,7 @@ describe('auth-jwt: valid token', () => {
     expect((await callAs(host.guarded, token)).status).to.equal(200)
     const elsewhere = await callAs(host.open, token)
     expect(elsewhere.status).to.equal(401)
-    expect(challengeIn(elsewhere)).to.contain('another audience')
+    expect(challengeHeader(elsewhere)).to.contain('another audience')
     const [line] = host.log.filter(({ message, route }) => message === 'refused a token' && route === '/open')
     expect(line).to.deep.include({ reason: 'the token is for another audience', audience: [host.open] })
     expect((await callAs(host.guarded, token)).status).to.equal(200)
@@ -56,12 +56,12 @@ describe('auth-jwt: valid token', () => {
   })
 
   it('identifies the user on a route without required authentication', async () => {
-    expect(userIn(await callAs(host.open, issuer.token(host.open))).subject).to.equal('ann')
-    expect(userIn(await callAs(host.open, undefined))).to.equal(null)
+    expect(readUser(await callAs(host.open, issuer.token(host.open))).subject).to.equal('ann')
+    expect(readUser(await callAs(host.open, undefined))).to.equal(null)
   })
 
   it('of a client without a user uses the client as subject', async () => {
-    const user = userIn(await callAs(host.guarded, issuer.token(host.guarded, { sub: undefined })))
+    const user = readUser(await callAs(host.guarded, issuer.token(host.guarded, { sub: undefined })))
     expect(user).to.include({ subject: 'a-client', clientId: 'a-client' })
   })
 
@@ -87,7 +87,7 @@ describe('auth-jwt: valid token', () => {
       const token = signToken(many.claims(host.guarded), key, { kid: undefined })
       const answer = await callAs(host.guarded, token)
       expect(answer.status).to.equal(status)
-      if (status === 401) expect(challengeIn(answer)).to.include('has no key id (kid)')
+      if (status === 401) expect(challengeHeader(answer)).to.include('has no key id (kid)')
     }
   })
 
@@ -119,26 +119,26 @@ describe('auth-jwt: valid token', () => {
     const token = issuer.token(guarded, { scope: 'read', nested: { deep: ['a'] } })
     const first = (await callAs(guarded, token)).message.result.structuredContent
     expect(first.refused).to.deep.equal([true, true, true])
-    expect(userIn(await callAs(guarded, token))).to.deep.equal(first.user)
+    expect(readUser(await callAs(guarded, token))).to.deep.equal(first.user)
   })
 })
 
 describe('auth-jwt: error responses', () => {
   it('are 401 without an error code if no token was sent', async () => {
     const answer = await callAs(host.guarded, undefined)
-    expect([answer.status, challengeIn(answer)]).to.deep.equal([401, 'Bearer'])
+    expect([answer.status, challengeHeader(answer)]).to.deep.equal([401, 'Bearer'])
   })
 
   it('name the scope of the route, with an invalid token and without a token', async () => {
-    expect(challengeIn(await callAs(host.writers, undefined))).to.equal('Bearer scope="write"')
-    const bad = challengeIn(await callAs(host.writers, 'nonsense'))
+    expect(challengeHeader(await callAs(host.writers, undefined))).to.equal('Bearer scope="write"')
+    const bad = challengeHeader(await callAs(host.writers, 'nonsense'))
     expect(bad).to.equal('Bearer error="invalid_token", error_description="the token is not a JWT", scope="write"')
   })
 
   it('are 403 with the scope if a valid token lacks it', async () => {
     const answer = await callAs(host.writers, issuer.token(host.writers, { scope: 'read' }))
     expect(answer.status).to.equal(403)
-    expect(challengeIn(answer)).to.contain('error="insufficient_scope"').and.to.contain('scope="write"')
+    expect(challengeHeader(answer)).to.contain('error="insufficient_scope"').and.to.contain('scope="write"')
     expect((await callAs(host.writers, issuer.token(host.writers, { scope: 'write' }))).status).to.equal(200)
   })
 
@@ -152,15 +152,15 @@ describe('auth-jwt: error responses', () => {
       for (const header of [undefined, token]) {
         const answer = await callAs(`${url}?access_token=${token}`, header)
         expect(answer.status).to.equal(400)
-        expect(challengeIn(answer)).to.contain('error="invalid_request"')
+        expect(challengeHeader(answer)).to.contain('error="invalid_request"')
       }
     }
   })
 
   it('treat another scheme as no token', async () => {
     const headers = { Authorization: 'Basic YTpi' }
-    expect(challengeIn(await callWith(host.guarded, headers))).to.equal('Bearer')
-    expect(userIn(await callWith(host.open, headers))).to.equal(null)
+    expect(challengeHeader(await callWith(host.guarded, headers))).to.equal('Bearer')
+    expect(readUser(await callWith(host.open, headers))).to.equal(null)
   })
 
   it('apply to every HTTP method before method checks', async () => {
@@ -173,7 +173,7 @@ describe('auth-jwt: error responses', () => {
     const token = signToken(issuer.claims(host.guarded), makeKey('ed'), { alg: 'ES256K' })
     const answer = await callAs(host.guarded, token)
     expect(answer.status).to.equal(401)
-    expect(challengeIn(answer)).to.contain('the algorithm ES256K is not accepted')
+    expect(challengeHeader(answer)).to.contain('the algorithm ES256K is not accepted')
   })
 
   it('are logged as one warning with reason, route and IP address, never the token', async () => {
@@ -195,8 +195,8 @@ describe('auth-jwt: challenge', () => {
       'resource-metadata': { authorizationServers: [issuer.url] },
     })
     const pointer = /resource_metadata="http:[^"]*\/\.well-known\/oauth-protected-resource\/guarded"/
-    expect(challengeIn(await callAs(guarded, undefined))).to.match(pointer)
-    expect(challengeIn(await callAs(guarded, 'nonsense')))
+    expect(challengeHeader(await callAs(guarded, undefined))).to.match(pointer)
+    expect(challengeHeader(await callAs(guarded, 'nonsense')))
       .to.match(pointer)
       .and.to.contain('error="invalid_token"')
   })

@@ -8,7 +8,7 @@ import { type GrantRow, type Grants, PATHS } from '../../../plugins/console/api.
 import { createRecords, createSealer } from '../../../plugins/families/credentials/index.ts'
 import { createGrantStore } from '../../../plugins/families/grant-store/index.ts'
 import { type StartedBridge, startBridge, stopBridges } from '../../support/bridge.ts'
-import { claimsOf, REDIRECT } from '../../support/form-browser.ts'
+import { REDIRECT, readClaims } from '../../support/form-browser.ts'
 import { modern } from '../../support/rpc.ts'
 import { type ApiReply, ask, headersIn, logIn, placeOf, startConsole } from './console-client.ts'
 
@@ -54,7 +54,7 @@ describe('The console of a host with auth-bridge', () => {
     expect(used.user, 'the pseudonym of calls').to.equal(calls[0].user)
 
     const { text } = await get(PATHS.grants)
-    const { sub } = claimsOf(tokens.access_token)
+    const { sub } = readClaims(tokens.access_token)
     for (const secret of [tokens.access_token, tokens.refresh_token, sub]) expect(text).not.to.include(`${secret}`)
   })
 

@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net'
 import { expect } from 'chai'
 import { configText, stopAll } from '../../cli/run-cli.ts'
 import { makeFolder, removeFolders } from '../../config/folder.ts'
-import { claimsOf, HandClient, REDIRECT } from '../../support/form-browser.ts'
+import { HandClient, REDIRECT, readClaims } from '../../support/form-browser.ts'
 import { makeCertificate, startTrusting } from './certificate.ts'
 
 describe('dev-auth-server: client id metadata documents (CIMD)', () => {
@@ -53,7 +53,7 @@ describe('dev-auth-server: client id metadata documents (CIMD)', () => {
   it('issues tokens without registration', async () => {
     const client = clientAt('/client.json')
     const { access_token } = await client.signIn('dev', wanted())
-    expect(claimsOf(access_token)).to.include({ client_id: `${address}/client.json`, scope: 'mcp.tools', sub: 'dev' })
+    expect(readClaims(access_token)).to.include({ client_id: `${address}/client.json`, scope: 'mcp.tools', sub: 'dev' })
   })
 
   it('shows the client name of the document', async () => {

@@ -2,7 +2,7 @@
 import { expect } from 'chai'
 import { defineTool } from '../../../core/index.ts'
 import { expectStopped } from '../../fixtures/start-failure.ts'
-import { Browser, claimsOf, HandClient } from '../../support/form-browser.ts'
+import { Browser, HandClient, readClaims } from '../../support/form-browser.ts'
 import { requestBytes, requestHead, sendRaw } from '../../support/raw-http.ts'
 import { startHost, stopHosts } from '../../support/start-host.ts'
 
@@ -123,7 +123,7 @@ describe('dev-auth-server: protections', () => {
       const answer = await client.browser.click(page, { decision: 'allow' })
       const code = ('redirect' in answer && answer.redirect.searchParams.get('code')) || ''
       const { access_token } = await client.token(client.codeForm(code))
-      expect(claimsOf(access_token)).to.deep.include({ sub: 'root', roles: ['admin', 'ops'] })
+      expect(readClaims(access_token)).to.deep.include({ sub: 'root', roles: ['admin', 'ops'] })
     })
 
     it('rejects a form without a user, and the state of another browser', async () => {

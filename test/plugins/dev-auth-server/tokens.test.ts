@@ -3,7 +3,7 @@ import { createPublicKey, type JsonWebKey } from 'node:crypto'
 import { expect } from 'chai'
 import jsonwebtoken from 'jsonwebtoken'
 import { defineTool } from '../../../core/index.ts'
-import { Browser, claimsOf, HandClient, REDIRECT } from '../../support/form-browser.ts'
+import { Browser, HandClient, REDIRECT, readClaims } from '../../support/form-browser.ts'
 import { startHost, stopHosts, type TestConfig } from '../../support/start-host.ts'
 
 const USERS = [
@@ -158,43 +158,43 @@ describe('dev-auth-server: OAuth flow', () => {
     it('omit scopes unknown to the server', async () => {
       const client = await new HandClient(issuer).start()
       const { access_token } = await client.signIn('bob', { resource: resource(), scope: 'mcp.tools other' })
-      expect(claimsOf(access_token)).to.include({ sub: 'bob', scope: 'mcp.tools' })
+      expect(readClaims(access_token)).to.include({ sub: 'bob', scope: 'mcp.tools' })
     })
 
     it('have the resource without trailing slash as audience', async () => {
       const client = await new HandClient(issuer).start()
       const tokens = await client.signIn('bob', { resource: `${resource()}/`, scope: 'mcp.tools offline_access' })
-      expect(claimsOf(tokens.access_token)).to.include({ aud: resource(), scope: 'mcp.tools' })
+      expect(readClaims(tokens.access_token)).to.include({ aud: resource(), scope: 'mcp.tools' })
       const renewed = await client.token({ grant_type: 'refresh_token', refresh_token: tokens.refresh_token ?? '' })
-      expect(claimsOf(renewed.access_token)).to.include({ aud: resource() })
+      expect(readClaims(renewed.access_token)).to.include({ aud: resource() })
     })
 
     it('are for the only resource if the client sends none', async () => {
       const other = await startServer({}, { '/mcp': { toolsets: ['clock'] } })
       const client = await new HandClient(other.issuer).start()
       const { access_token } = await client.signIn('bob', { scope: 'mcp.tools' })
-      expect(claimsOf(access_token)).to.include({ aud: `${other.url}/mcp`, scope: 'mcp.tools' })
+      expect(readClaims(access_token)).to.include({ aud: `${other.url}/mcp`, scope: 'mcp.tools' })
     })
 
     it('are renewed by a refresh token', async () => {
       const client = await new HandClient(issuer).start()
       const { refresh_token = '' } = await client.signIn('ada', { resource: resource(), scope: 'mcp.tools' })
       const renewed = await client.token({ grant_type: 'refresh_token', refresh_token })
-      expect(claimsOf(renewed.access_token)).to.include({ sub: 'ada', aud: resource(), scope: 'mcp.tools' })
+      expect(readClaims(renewed.access_token)).to.include({ sub: 'ada', aud: resource(), scope: 'mcp.tools' })
     })
 
     it('receive more scopes by a second authorization of the same client and browser', async () => {
       const client = await new HandClient(issuer).start({ scope: 'mcp.tools' })
       await client.signIn('ada', { resource: resource(), scope: 'mcp.tools' })
       const { access_token } = await client.signIn('ada', { resource: resource(), scope: 'mcp.tools mcp.admin' })
-      expect(claimsOf(access_token)).to.include({ scope: 'mcp.tools mcp.admin' })
+      expect(readClaims(access_token)).to.include({ scope: 'mcp.tools mcp.admin' })
     })
 
     it('belong to another user if another user approves in the same browser', async () => {
       const client = await new HandClient(issuer).start()
       await client.signIn('ada', { resource: resource(), scope: 'mcp.tools' })
       const { access_token } = await client.signIn('bob', { resource: resource(), scope: 'mcp.tools' })
-      expect(claimsOf(access_token)).to.include({ sub: 'bob' })
+      expect(readClaims(access_token)).to.include({ sub: 'bob' })
     })
 
     it('are not issued for a code without its verifier, nor twice for one code', async () => {
@@ -225,9 +225,9 @@ describe('dev-auth-server: OAuth flow', () => {
     const other = await startServer({ resources: ['https://mcp.acme.example'] })
     const client = await new HandClient(other.issuer).start()
     const { access_token } = await client.signIn('ada', { resource: 'https://mcp.acme.example', scope: 'mcp.tools' })
-    expect(claimsOf(access_token)).to.include({ aud: 'https://mcp.acme.example' })
+    expect(readClaims(access_token)).to.include({ aud: 'https://mcp.acme.example' })
     const without = await client.signIn('ada', { scope: 'mcp.tools' })
-    expect(claimsOf(without.access_token)).to.include({ aud: 'https://mcp.acme.example' })
+    expect(readClaims(without.access_token)).to.include({ aud: 'https://mcp.acme.example' })
     const answer = await new Browser(other.url).open(client.authorizeUrl({ resource: other.url }))
     expect('redirect' in answer && answer.redirect.searchParams.get('error')).to.equal('invalid_target')
   })

@@ -9,7 +9,7 @@ import type { Metric } from '../../../plugins/metrics/series.ts'
 import { plugin } from '../../fixtures/plugins.ts'
 import { recordOf } from '../../fixtures/records.ts'
 import { eventually } from '../../support/eventually.ts'
-import { metaOf, modern } from '../../support/rpc.ts'
+import { createMeta, modern } from '../../support/rpc.ts'
 import { createTestLog, stopHosts } from '../../support/start-host.ts'
 import { caseCount } from '../../support/thorough.ts'
 import { startMetered } from './scrape.ts'
@@ -101,7 +101,7 @@ describe('Metric cardinality', () => {
       { clients: 3 },
     )
     const ask = async (index: number) => {
-      const meta = metaOf({ [META.clientInfo]: { name: `client-${index}`, version: `${index}` } })
+      const meta = createMeta({ [META.clientInfo]: { name: `client-${index}`, version: `${index}` } })
       const options = { meta, headers: { 'x-user': `user-${index}` } }
       const url = `${metered.url}/mcp`
       await modern(url, 'tools/call', { name: 'say' }, options)

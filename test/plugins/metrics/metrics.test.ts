@@ -4,7 +4,7 @@ import { defineTool, HostError, ToolError } from '../../../core/index.ts'
 import { META } from '../../../core/transport.ts'
 import { plugin } from '../../fixtures/plugins.ts'
 import { eventually } from '../../support/eventually.ts'
-import { legacy, metaOf, modern, post } from '../../support/rpc.ts'
+import { createMeta, legacy, modern, post } from '../../support/rpc.ts'
 import { openSession } from '../../support/session-client.ts'
 import { stopHosts } from '../../support/start-host.ts'
 import { type Metered, samplesIn, startMetered } from './scrape.ts'
@@ -116,7 +116,7 @@ describe('metrics plugin', () => {
       [META.clientInfo]: { name: 'new "one"\n', version: '2' },
       [META.clientCapabilities]: { sampling: {} },
     }
-    await call(metered, 'ask', {}, { meta: metaOf(meta) })
+    await call(metered, 'ask', {}, { meta: createMeta(meta) })
     await openSession(`${metered.url}/mcp`, { revision: '2025-06-18' })
     const clients = 'mcp_host_client_calls_total'
     await until(metered, clients, { client: 'test-client', version: '0.0.1', protocol_version: '2026-07-28' }, 1)
@@ -129,7 +129,7 @@ describe('metrics plugin', () => {
   it('limits client series to the first names, and excludes clients that only fail', async () => {
     const metered = await startMetered(config, { clients: 1 })
     const as = (name: string, tool: string) =>
-      call(metered, tool, {}, { meta: metaOf({ [META.clientInfo]: { name, version: '1' } }) })
+      call(metered, tool, {}, { meta: createMeta({ [META.clientInfo]: { name, version: '1' } }) })
     await as('fails', 'made up')
     await as('first', 'say')
     await as('second', 'say')

@@ -5,7 +5,7 @@ import { expect } from 'chai'
 import { normalUri } from '../../../core/mcp/normal-uri.ts'
 import { removeFolders } from '../../config/folder.ts'
 import { stopHosts } from '../../support/start-host.ts'
-import { casesOf } from '../../support/thorough.ts'
+import { selectCases } from '../../support/thorough.ts'
 import { type SkillsHost, serveFolder, skill, writeSkills } from './serve-skills.ts'
 
 const SECRET = 'the secret beside the skills'
@@ -96,7 +96,7 @@ describe('Skills: hostile URIs', () => {
       SLASH.flatMap(slash => TARGETS.map(target => `skill://one${slash}${up}${slash}${target}`)),
     )
     const deep = UP.map(up => `skill://one/${`${up}/`.repeat(12)}etc/passwd`)
-    const uris = casesOf([...paths, ...deep], 60)
+    const uris = selectCases([...paths, ...deep], 60)
     expect(await expectUnknown(uris)).to.equal(uris.length * METHODS.length)
   })
 

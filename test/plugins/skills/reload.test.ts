@@ -3,7 +3,7 @@ import { mkdir, rename, rm, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { expect } from 'chai'
 import { removeFolders } from '../../config/folder.ts'
-import { heard, type ReloadingHost, startReloading, stopReloading } from '../../support/reloading-host.ts'
+import { type ReloadingHost, readNotifications, startReloading, stopReloading } from '../../support/reloading-host.ts'
 import { repeatDuring } from '../../support/repeat-during.ts'
 import { modern, type RpcMessage } from '../../support/rpc.ts'
 import { openSession } from '../../support/session-client.ts'
@@ -77,14 +77,14 @@ describe('Skills reload', () => {
       await session.request('resources/subscribe', { uri })
     await write('skills/one/a.md', 'SAME!')
     expect((await host.reload()).told).to.equal(1)
-    const [first] = await heard(host.host, stream)
+    const [first] = await readNotifications(host.host, stream)
     expect(first).to.deep.equal([UPDATED, CHANGED])
     await write('skills/one/a.md', 'SAME!')
     expect((await host.reload()).told).to.equal(0)
-    expect(await heard(host.host, stream)).to.deep.equal([[]])
+    expect(await readNotifications(host.host, stream)).to.deep.equal([[]])
     await write('skills/one/b/new.md', 'new')
     expect((await host.reload()).told).to.equal(1)
-    expect(await heard(host.host, stream)).to.deep.equal([[CHANGED]])
+    expect(await readNotifications(host.host, stream)).to.deep.equal([[CHANGED]])
     stream.drop()
   })
 

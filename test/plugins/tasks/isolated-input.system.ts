@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url'
 import { expect } from 'chai'
 import { eventually } from '../../support/eventually.ts'
 import { modern } from '../../support/rpc.ts'
-import { nextMessage, openSession, restOf } from '../../support/session-client.ts'
+import { nextMessage, openSession, readRest } from '../../support/session-client.ts'
 import { stopHosts } from '../../support/start-host.ts'
 import { taskClient } from './support/task-client.ts'
 import { createBench, startTasks } from './support/task-tools.ts'
@@ -56,7 +56,7 @@ describe('Tasks: an isolated task that waits for input', () => {
       expect(text((await session.request('tools/call', { name: 'computes' })).message)).to.equal('in a thread')
       await session.send({ id: question.id, result: accept(name) })
     }
-    const rest = await restOf(stream)
+    const rest = await readRest(stream)
     progress.push(...rest.slice(0, -1).map(({ params }) => params.progress))
     expect(text(rest.at(-1))).to.equal('Ann, Bob, Eve')
     expect(progress).to.deep.equal([1, 2, 3])

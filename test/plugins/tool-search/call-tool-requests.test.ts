@@ -9,7 +9,7 @@ import { TASK_SCHEMA } from '../../../plugins/tasks/task-key.ts'
 import { plugin } from '../../fixtures/plugins.ts'
 import { eventually } from '../../support/eventually.ts'
 import { modern, modernRequest } from '../../support/rpc.ts'
-import { nextMessage, openSession, postOpen, restOf } from '../../support/session-client.ts'
+import { nextMessage, openSession, postOpen, readRest } from '../../support/session-client.ts'
 import { startHost, stopHosts } from '../../support/start-host.ts'
 import { as, bearerJson } from '../tool-policy/bearer-json.ts'
 
@@ -140,7 +140,7 @@ describe('Tools called through call_tool', () => {
       ['notifications/message', 'warning'],
     ])
     const session = await openSession(url)
-    const seen = await restOf(await session.call('call_tool', { name: 'talk' }))
+    const seen = await readRest(await session.call('call_tool', { name: 'talk' }))
     expect(seen.map(({ method }) => method)).to.deep.equal([
       'notifications/progress',
       'notifications/message',
@@ -201,7 +201,7 @@ describe('Tools called through call_tool', () => {
 
   it('end their stream with the result', async () => {
     const request = modernRequest('tools/call', through('talk'), { meta: { progressToken: 1 } })
-    const messages = await restOf(await postOpen(url, request.body, request.headers as Record<string, string>))
+    const messages = await readRest(await postOpen(url, request.body, request.headers as Record<string, string>))
     expect(messages.map(message => message.method ?? message.result.content[0].text)).to.deep.equal([
       'notifications/progress',
       'told',

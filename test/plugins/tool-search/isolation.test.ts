@@ -4,7 +4,7 @@ import { defineTool, type ToolDefinition, type User } from '../../../core/index.
 import { modernRequest, post } from '../../support/rpc.ts'
 import { createSeededRandom } from '../../support/seeded-random.ts'
 import { startHost, stopHosts } from '../../support/start-host.ts'
-import { caseCount, casesOf, itThorough } from '../../support/thorough.ts'
+import { caseCount, itThorough, selectCases } from '../../support/thorough.ts'
 import { as, bearerJson } from '../tool-policy/bearer-json.ts'
 
 afterEach(stopHosts)
@@ -175,7 +175,7 @@ describe('find_tools: isolation between callers', () => {
     const nobody = ['qqqqqq', 'xyzzyplugh', 'merger', 'salary', 'wexelburg', 'bluefalcom', 'acquizition']
     const eve = { subject: 'eve', scopes: [] }
     const told = new Map<string, string[]>()
-    const candidates = [...secret, ...casesOf(begun, 10), ...nobody]
+    const candidates = [...secret, ...selectCases(begun, 10), ...nobody]
     for (const candidate of candidates) {
       for (const frame of ['qqxzwk zzqwxj ? invoyce', '? qqxzwk zzqwxj invoyce', '? invoyce zzqwxj qqxzwk']) {
         const own = await answerOf(url, eve, { query: frame.replace('?', candidate), limit: 20 })

@@ -4,7 +4,7 @@ import { defineTool, type User } from '../../../core/index.ts'
 import { modern, type RpcMessage } from '../../support/rpc.ts'
 import { createSeededRandom } from '../../support/seeded-random.ts'
 import { startHost, stopHosts } from '../../support/start-host.ts'
-import { caseCount, casesOf } from '../../support/thorough.ts'
+import { caseCount, selectCases } from '../../support/thorough.ts'
 import { as, bearerJson } from '../tool-policy/bearer-json.ts'
 
 after(stopHosts)
@@ -101,7 +101,7 @@ describe('find_tools with tool-policy', () => {
 
   it('suggests no hidden tool name for a misspelled name', async () => {
     let told = 0
-    for (const { tool } of casesOf(TOOLS.slice(0, 70), 30)) {
+    for (const { tool } of selectCases(TOOLS.slice(0, 70), 30)) {
       const wrong = `${tool.name}9x`
       for (const user of [undefined, { subject: 'ann', scopes: ['sales'] }]) {
         const { result } = await ask(user, 'tools/call', { name: 'call_tool', arguments: { name: wrong } })

@@ -2,7 +2,7 @@
 import { expect } from 'chai'
 import { modern } from '../../support/rpc.ts'
 import { startHost, stopHosts } from '../../support/start-host.ts'
-import { casesOf } from '../../support/thorough.ts'
+import { selectCases } from '../../support/thorough.ts'
 import { catalogue } from './catalogue.ts'
 
 /** What a model may ask, and what it wants. */
@@ -148,6 +148,6 @@ describe('find_tools relevance among 200 tools', () => {
 
   it('ranks a tool first for its exact name', async () => {
     const names = catalogue().map(({ name }) => name)
-    for (const name of casesOf(names, 60)) expect((await find(name))[0]).to.equal(name)
+    for (const name of selectCases(names, 60)) expect((await find(name))[0]).to.equal(name)
   })
 })

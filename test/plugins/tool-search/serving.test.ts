@@ -9,7 +9,7 @@ import { startReloading, stopReloading } from '../../support/reloading-host.ts'
 import { legacy, modern, type RpcMessage } from '../../support/rpc.ts'
 import { listen, nextMessage, openSession } from '../../support/session-client.ts'
 import { startHost, stopHosts } from '../../support/start-host.ts'
-import { casesOf } from '../../support/thorough.ts'
+import { selectCases } from '../../support/thorough.ts'
 
 afterEach(stopHosts)
 after(stopReloading)
@@ -38,7 +38,7 @@ describe('Route with `search`', () => {
     expect(IN_LIST).to.have.lengthOf(2 + 1 + 39)
     expect(await namesAt(url)).to.deep.equal(IN_LIST)
     expect(await namesAt(`${url}/plain`)).to.have.lengthOf(300)
-    for (const { name } of casesOf(TOOLS, 60)) {
+    for (const { name } of selectCases(TOOLS, 60)) {
       const { result } = (await modern(url, 'tools/call', { name })).message
       expect(result.content[0].text).to.equal(`ran ${name.split('_')[1]}`)
     }

@@ -15,7 +15,7 @@ import { createFailureLog, createFailureReporter } from '../../../plugins/tracin
 import { makeFolder, removeFolders } from '../../config/folder.ts'
 import { expectStopped } from '../../fixtures/start-failure.ts'
 import { compiledFile } from '../../support/compiled.ts'
-import { blocksOf, ROOT } from '../../support/doc-blocks.ts'
+import { ROOT, readBlocks } from '../../support/doc-blocks.ts'
 import { eventually } from '../../support/eventually.ts'
 import { type OtlpReceiver, type ReceivedSpan, startOtlpReceiver } from '../../support/otlp-receiver.ts'
 import { modern, modernRequest } from '../../support/rpc.ts'
@@ -33,7 +33,7 @@ const children = new Set<ChildProcess>()
 /** The SDK, started as the plugin's page says; it sends when the host closes. */
 async function writePreload(): Promise<string> {
   const page = 'docs/plugins/tracing.md'
-  const [block] = blocksOf(page).filter(({ language }) => language === 'js')
+  const [block] = readBlocks(page).filter(({ language }) => language === 'js')
   const folder = await makeFolder({ 'start-tracing.mjs': block?.code ?? '' })
   await symlink(join(ROOT, 'node_modules'), join(folder, 'node_modules'))
   return join(folder, 'start-tracing.mjs')

@@ -6,7 +6,7 @@ import { plugin } from '../../fixtures/plugins.ts'
 import { eventually } from '../../support/eventually.ts'
 import { createPuppet } from '../../support/puppet-tool.ts'
 import { openSocket, parseAnswer, readToEnd, requestHead } from '../../support/raw-http.ts'
-import { ask, initialize, initializeMessage, openSession, tell } from '../../support/session-client.ts'
+import { initialize, initializeMessage, openSession, postMessage, sendRequest } from '../../support/session-client.ts'
 import { connectSse, openSse, openSseSession, type SseClient } from '../../support/sse-client.ts'
 import { type StartedHost, startHost, stopHosts } from '../../support/start-host.ts'
 
@@ -58,7 +58,7 @@ describe('POST <route>/message', () => {
     const client = await openSseSession(url)
     const forged = `${client.sessionId.slice(0, -1)}${client.sessionId.endsWith('A') ? 'B' : 'A'}`
     const statusOf = async (query: string) => {
-      const { status, message } = await tell(`${url}/message${query}`, PING)
+      const { status, message } = await postMessage(`${url}/message${query}`, PING)
       return [status, message.error.code]
     }
     for (const query of ['', '?', '?sessionId=', '?sessionid=x']) {
@@ -74,7 +74,7 @@ describe('POST <route>/message', () => {
   it('answers 403 to another or anonymous user, and the session receives nothing', async () => {
     const client = await openSseSession(url, { headers: { 'X-User': 'ada' } })
     for (const headers of [{ 'X-User': 'bob' }, { 'X-User': 'ada', 'X-Issuer': 'https://a.example' }, {}]) {
-      const { status, text } = await tell(new URL(client.endpoint, url).href, PING, headers)
+      const { status, text } = await postMessage(new URL(client.endpoint, url).href, PING, headers)
       expect(status).to.equal(403)
       expect(text).not.to.include('ada')
     }
@@ -93,7 +93,7 @@ describe('POST <route>/message', () => {
   it('answers 404 on another route or another route parameter', async () => {
     const client = await openSseSession(`${url}/t/all`)
     for (const path of ['/message', '/other/message', '/t/other/message']) {
-      const { status } = await tell(`${url}${path}?sessionId=${client.sessionId}`, PING)
+      const { status } = await postMessage(`${url}${path}?sessionId=${client.sessionId}`, PING)
       expect(status, path).to.equal(404)
     }
     await expectAlive(client)
@@ -116,7 +116,7 @@ describe('POST <route>/message', () => {
       client.stream.drop()
       await eventually(
         'the session is over',
-        async () => (await tell(`${url}${path}`, PING)).status,
+        async () => (await postMessage(`${url}${path}`, PING)).status,
         status => status === 404,
       )
       socket.write(body.slice(10))
@@ -127,12 +127,12 @@ describe('POST <route>/message', () => {
 
   it('answers 404 for streamable HTTP sessions, and vice versa', async () => {
     const streamable = await openSession(url)
-    expect((await tell(`${url}/message?sessionId=${streamable.id}`, PING)).status).to.equal(404)
+    expect((await postMessage(`${url}/message?sessionId=${streamable.id}`, PING)).status).to.equal(404)
     const client = await openSseSession(url)
     const headers = { 'Mcp-Session-Id': client.sessionId }
-    expect((await tell(url, PING, headers)).status).to.equal(404)
-    expect((await ask(url, 'GET', { ...headers, Accept: 'text/event-stream' })).status).to.equal(404)
-    expect((await ask(url, 'DELETE', headers)).status).to.equal(404)
+    expect((await postMessage(url, PING, headers)).status).to.equal(404)
+    expect((await sendRequest(url, 'GET', { ...headers, Accept: 'text/event-stream' })).status).to.equal(404)
+    expect((await sendRequest(url, 'DELETE', headers)).status).to.equal(404)
     await expectAlive(client)
   })
 
@@ -236,7 +236,7 @@ describe('SSE sessions', () => {
 
   it('never appear in logs with their full id', async () => {
     const client = await openSseSession(url, { headers: { 'X-User': 'ada' } })
-    await tell(new URL(client.endpoint, url).href, PING, { 'X-User': 'bob' })
+    await postMessage(new URL(client.endpoint, url).href, PING, { 'X-User': 'bob' })
     await client.post('{')
     expect(started.log.map(({ message }) => message)).to.include('refused a session of another user')
     expect(JSON.stringify(started.log)).not.to.include(client.sessionId)
@@ -245,7 +245,7 @@ describe('SSE sessions', () => {
 
   it('are absent on routes that disable the transport, which refuse 2026-07-28', async () => {
     expect((await openSse(`${url}/none`)).status).to.equal(404)
-    expect((await tell(`${url}/none/message?sessionId=x`, PING)).status).to.equal(404)
+    expect((await postMessage(`${url}/none/message?sessionId=x`, PING)).status).to.equal(404)
     const client = await openSseSession(url)
     const answer = await client.request('server/discover', { _meta: { version: MODERN_REVISION } })
     expect(answer.error.code).to.equal(-32601)

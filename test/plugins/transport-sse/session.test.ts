@@ -3,7 +3,7 @@ import { defineResource, defineTool } from '../../../core/index.ts'
 import { HANDSHAKE_REVISIONS, MODERN_REVISION } from '../../../core/transport.ts'
 import { createGate } from '../../support/gate.ts'
 import { createPuppet } from '../../support/puppet-tool.ts'
-import { ask, initializeMessage } from '../../support/session-client.ts'
+import { initializeMessage, sendRequest } from '../../support/session-client.ts'
 import { connectSse, openSse, openSseSession } from '../../support/sse-client.ts'
 import { type StartedHost, startHost, stopHosts } from '../../support/start-host.ts'
 
@@ -76,7 +76,7 @@ describe('GET <route>/sse', () => {
 
   it('accepts only GET, and the message URL only POST: 405 with Allow', async () => {
     const allowOf = async (method: string, path: string) => {
-      const { status, headers } = await ask(`${url}${path}`, method)
+      const { status, headers } = await sendRequest(`${url}${path}`, method)
       return [status, headers['allow']]
     }
     expect(await allowOf('POST', '/sse')).to.deep.equal([405, 'GET'])

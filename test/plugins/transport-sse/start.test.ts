@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { defineTool } from '../../../core/index.ts'
 import { StartError } from '../../../core/plugin.ts'
-import { openSession, tell } from '../../support/session-client.ts'
+import { openSession, postMessage } from '../../support/session-client.ts'
 import { connectSse, openSseSession } from '../../support/sse-client.ts'
 import { startHost, stopHosts, type TestConfig } from '../../support/start-host.ts'
 
@@ -78,7 +78,7 @@ describe('transport-sse configuration', () => {
     const { endpoint } = await connectSse(`${url}/t/all`)
     expect(endpoint).to.match(/^\/prefix\/t\/all\/message\?sessionId=/)
     const behindProxy = `${url}${endpoint.replace('/prefix', '')}`
-    expect((await tell(behindProxy, { id: 1, method: 'ping' })).status).to.equal(202)
+    expect((await postMessage(behindProxy, { id: 1, method: 'ping' })).status).to.equal(202)
   })
 
   it('serves with and without streamable HTTP', async () => {
@@ -88,7 +88,7 @@ describe('transport-sse configuration', () => {
       routes: { '/': { toolsets: 'all' } },
     })
     expect((await (await openSseSession(alone.url)).request('tools/list')).result.tools).to.have.length(1)
-    expect((await tell(alone.url, { id: 1, method: 'ping' })).status).to.equal(404)
+    expect((await postMessage(alone.url, { id: 1, method: 'ping' })).status).to.equal(404)
     const both = await startHost({ toolsets: all, plugins, routes: { '/': { toolsets: 'all' } } })
     const [older, newer] = [await openSseSession(both.url), await openSession(both.url)]
     expect((await older.request('ping')).result).to.deep.equal({})

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { defineResource, defineTool } from '../../../core/index.ts'
 import { ERROR_KINDS, HANDSHAKE_REVISIONS, META, MODERN_REVISION } from '../../../core/transport.ts'
-import { metaOf, modern, modernRequest, post, type RpcAnswer } from '../../support/rpc.ts'
+import { createMeta, modern, modernRequest, post, type RpcAnswer } from '../../support/rpc.ts'
 import { startHost, stopHosts } from '../../support/start-host.ts'
 
 const echo = defineTool({
@@ -297,7 +297,7 @@ describe('2026-07-28: methods', () => {
       (
         await post(
           url,
-          JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'server/discover', params: { _meta: metaOf() } }),
+          JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'server/discover', params: { _meta: createMeta() } }),
         )
       ).status,
     ).to.equal(400)

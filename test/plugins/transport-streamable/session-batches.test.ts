@@ -1,7 +1,13 @@
 import { expect } from 'chai'
 import { defineTool } from '../../../core/index.ts'
 import { createPuppet } from '../../support/puppet-tool.ts'
-import { initializeMessage, nextMessage, openSession, type SessionClient, tell } from '../../support/session-client.ts'
+import {
+  initializeMessage,
+  nextMessage,
+  openSession,
+  postMessage,
+  type SessionClient,
+} from '../../support/session-client.ts'
 import { startHost, stopHosts } from '../../support/start-host.ts'
 
 const { tool: puppet, call } = createPuppet()
@@ -122,14 +128,14 @@ describe('Batch in a 2025-03-26 session', () => {
     const batch = [{ jsonrpc: '2.0', ...initializeMessage({ revision: '2025-03-26' }) }]
     await expectRefused(await open(), batch, /initialize/)
     for (const messages of [batch, [...batch, request(1)]]) {
-      const { status, message, headers } = await tell(url, messages)
+      const { status, message, headers } = await postMessage(url, messages)
       expect([status, message.error.code, headers['mcp-session-id']]).to.deep.equal([400, -32600, undefined])
     }
   })
 
   it('requires the session id', async () => {
-    expect((await tell(url, [request(1)])).status).to.equal(400)
-    expect((await tell(url, [request(1)], { 'Mcp-Session-Id': 'unknown' })).status).to.equal(404)
+    expect((await postMessage(url, [request(1)])).status).to.equal(400)
+    expect((await postMessage(url, [request(1)], { 'Mcp-Session-Id': 'unknown' })).status).to.equal(404)
   })
 })
 

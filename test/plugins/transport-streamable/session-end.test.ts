@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import { defineTool } from '../../../core/index.ts'
 import { MODERN_REVISION } from '../../../core/transport.ts'
 import { createPuppet } from '../../support/puppet-tool.ts'
-import { ask, nextMessage, openSession, restOf } from '../../support/session-client.ts'
+import { nextMessage, openSession, readRest, sendRequest } from '../../support/session-client.ts'
 import { startHost, stopHosts } from '../../support/start-host.ts'
 
 const { tool, call } = createPuppet()
@@ -39,9 +39,9 @@ describe('DELETE session', () => {
   })
 
   it('answers 400 without a session id, and 404 for an unknown one', async () => {
-    const without = await ask(url, 'DELETE')
+    const without = await sendRequest(url, 'DELETE')
     expect([without.status, without.message.error.code]).to.deep.equal([400, -32000])
-    expect((await ask(url, 'DELETE', { 'Mcp-Session-Id': 'unknown' })).status).to.equal(404)
+    expect((await sendRequest(url, 'DELETE', { 'Mcp-Session-Id': 'unknown' })).status).to.equal(404)
   })
 
   it('does not require an Accept header', async () => {
@@ -63,7 +63,7 @@ describe('DELETE session', () => {
     const reason = aborted(ctx.signal)
     await client.end()
     expect((await reason).message).to.equal('the client ended the session')
-    expect(await restOf(streamed)).to.deep.equal([])
+    expect(await readRest(streamed)).to.deep.equal([])
     expect(await streamed.whole).to.equal(true)
   })
 
@@ -75,7 +75,7 @@ describe('DELETE session', () => {
     await nextMessage(await streamed)
     await client.end()
     ctx.progress(2)
-    expect(await restOf(await streamed)).to.deep.equal([])
+    expect(await readRest(await streamed)).to.deep.equal([])
     expect(await (await streamed).whole).to.equal(true)
   })
 
@@ -84,7 +84,7 @@ describe('DELETE session', () => {
     const streams = [await client.get(), await client.get()]
     await client.end()
     for (const stream of streams) {
-      expect(await restOf(stream)).to.deep.equal([])
+      expect(await readRest(stream)).to.deep.equal([])
       expect(await stream.whole).to.equal(true)
     }
   })
@@ -94,7 +94,7 @@ describe('DELETE session', () => {
     const streamed = await client.call('asking')
     expect((await nextMessage(streamed)).method).to.equal('roots/list')
     await client.end()
-    expect(await restOf(streamed)).to.deep.equal([])
+    expect(await readRest(streamed)).to.deep.equal([])
   })
 
   it('ends only this session', async () => {
@@ -112,17 +112,20 @@ describe('HTTP methods of a session endpoint', () => {
     for (const method of ['GET', 'DELETE']) {
       for (const session of [id, 'unknown', undefined]) {
         const headers = { 'MCP-Protocol-Version': MODERN_REVISION, 'Mcp-Session-Id': session }
-        const { status, headers: answered } = await ask(url, method, { Accept: 'text/event-stream', ...headers })
+        const { status, headers: answered } = await sendRequest(url, method, {
+          Accept: 'text/event-stream',
+          ...headers,
+        })
         expect([status, answered['allow']], `${method} ${session}`).to.deep.equal([405, 'POST'])
       }
     }
-    expect((await ask(url, 'DELETE', { 'Mcp-Session-Id': id })).status).to.equal(204)
+    expect((await sendRequest(url, 'DELETE', { 'Mcp-Session-Id': id })).status).to.equal(204)
   })
 
   it('other methods, including HEAD, get 405 with the allowed methods', async () => {
     const { id } = await openSession(url)
     for (const method of ['HEAD', 'PUT', 'PATCH', 'OPTIONS']) {
-      const { status, headers } = await ask(url, method, { 'Mcp-Session-Id': id, Accept: 'text/event-stream' })
+      const { status, headers } = await sendRequest(url, method, { 'Mcp-Session-Id': id, Accept: 'text/event-stream' })
       expect([status, headers['allow']], method).to.deep.equal([405, 'GET, POST, DELETE'])
     }
   })
@@ -131,7 +134,7 @@ describe('HTTP methods of a session endpoint', () => {
     const { id } = await openSession(url)
     for (const method of ['GET', 'DELETE']) {
       const headers = { 'Mcp-Session-Id': id, Accept: 'text/event-stream' }
-      const { status, headers: answered } = await ask(`${url}/stateless`, method, headers)
+      const { status, headers: answered } = await sendRequest(`${url}/stateless`, method, headers)
       expect([status, answered['allow']], method).to.deep.equal([405, 'POST'])
     }
   })

@@ -4,7 +4,7 @@ import { KEEP_ALIVE_INTERVAL } from '../../../core/http/sse.ts'
 import { defineResource, defineTool } from '../../../core/index.ts'
 import { eventually } from '../../support/eventually.ts'
 import { createPuppet } from '../../support/puppet-tool.ts'
-import { ask, nextMessage, openSession, type SessionClient } from '../../support/session-client.ts'
+import { nextMessage, openSession, type SessionClient, sendRequest } from '../../support/session-client.ts'
 import { type StartedHost, startHost, stopHosts } from '../../support/start-host.ts'
 
 const { tool: puppet, call } = createPuppet()
@@ -71,7 +71,7 @@ describe('GET stream of a session', () => {
   it('answers 400 without a session id, 404 to an unknown one, 400 to an unsupported version', async () => {
     const accept = { Accept: 'text/event-stream' }
     const statusOf = async (headers: Record<string, string>) =>
-      (await ask(url, 'GET', { ...accept, ...headers })).status
+      (await sendRequest(url, 'GET', { ...accept, ...headers })).status
     expect(await statusOf({})).to.equal(400)
     expect(await statusOf({ 'Mcp-Session-Id': 'unknown' })).to.equal(404)
     const { id } = await openSession(url)

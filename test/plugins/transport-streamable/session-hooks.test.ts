@@ -5,7 +5,7 @@ import type { SessionRequest } from '../../../core/mcp/configure-session.ts'
 import { identifyByHeader } from '../../fixtures/identify-by-header.ts'
 import { createGate } from '../../support/gate.ts'
 import { createPuppet } from '../../support/puppet-tool.ts'
-import { initialize, nextMessage, openSession, restOf } from '../../support/session-client.ts'
+import { initialize, nextMessage, openSession, readRest } from '../../support/session-client.ts'
 import { startHost, stopHosts } from '../../support/start-host.ts'
 
 afterEach(stopHosts)
@@ -244,7 +244,7 @@ describe('runSession', () => {
     const running = client.call('puppet', { name: 'left' })
     const { ctx } = await call('left')
     failure.open()
-    expect(await restOf(await running)).to.deep.equal([])
+    expect(await readRest(await running)).to.deep.equal([])
     expect(ctx.signal.aborted).to.equal(true)
     expect((await client.request('ping')).status).to.equal(404)
     expect(log.find(({ message }) => message === 'runSession failed')?.['err']).to.be.an('error')

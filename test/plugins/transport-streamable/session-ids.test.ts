@@ -5,7 +5,14 @@ import type { ConfiguredPlugin } from '../../../core/plugin.ts'
 import type { EventStore } from '../../../core/sessions/event-store.ts'
 import { createMemoryEventStore } from '../../../core/sessions/memory-event-store.ts'
 import { identifyByHeader } from '../../fixtures/identify-by-header.ts'
-import { ask, initialize, nextMessage, openSession, type SessionClient, tell } from '../../support/session-client.ts'
+import {
+  initialize,
+  nextMessage,
+  openSession,
+  postMessage,
+  type SessionClient,
+  sendRequest,
+} from '../../support/session-client.ts'
 import { type StartedHost, startHost, stopHosts } from '../../support/start-host.ts'
 
 const stored: string[] = []
@@ -61,11 +68,11 @@ const LAST_EVENT = { 'Last-Event-ID': 'abcdefghijk.0' }
 async function everyWay(at: string, headers: Record<string, string>) {
   const get = { Accept: 'text/event-stream' }
   return [
-    await tell(at, PING, headers),
-    await tell(at, { method: 'notifications/initialized' }, headers),
-    await ask(at, 'GET', { ...get, ...headers }),
-    await ask(at, 'GET', { ...get, ...headers, ...LAST_EVENT }),
-    await ask(at, 'DELETE', headers),
+    await postMessage(at, PING, headers),
+    await postMessage(at, { method: 'notifications/initialized' }, headers),
+    await sendRequest(at, 'GET', { ...get, ...headers }),
+    await sendRequest(at, 'GET', { ...get, ...headers, ...LAST_EVENT }),
+    await sendRequest(at, 'DELETE', headers),
   ]
 }
 
@@ -92,7 +99,7 @@ describe('Session id not signed by this host', () => {
       const altered = Buffer.from(bytes)
       altered[at] = (altered[at] ?? 0) ^ 0x40
       const headers = { 'X-User': 'ada', 'Mcp-Session-Id': altered.toString('base64url'), ...LAST_EVENT }
-      const answer = await ask(url, 'GET', { Accept: 'text/event-stream', ...headers })
+      const answer = await sendRequest(url, 'GET', { Accept: 'text/event-stream', ...headers })
       expect(answer.status, `byte ${at}`).to.equal(404)
     }
     expect(stored).to.deep.equal([])
@@ -102,7 +109,7 @@ describe('Session id not signed by this host', () => {
   it('gets 404 with the request id on POST, GET and DELETE', async () => {
     for (const id of ['x', 'A'.repeat(76), `${ada.id.slice(0, -1)}${ada.id.endsWith('A') ? 'B' : 'A'}`, '7']) {
       await expectEverywhere(404, url, { 'X-User': 'ada', 'Mcp-Session-Id': id })
-      expect((await tell(url, PING, { 'Mcp-Session-Id': id })).message.id).to.equal(9)
+      expect((await postMessage(url, PING, { 'Mcp-Session-Id': id })).message.id).to.equal(9)
     }
     await expectAlive(ada)
   })
@@ -141,7 +148,7 @@ describe('Session of a user', () => {
     stored.length = 0
     for (const who of [{ 'X-User': 'bob' }, {}, { 'X-User': 'ada', 'X-Issuer': 'https://elsewhere.example' }]) {
       await expectEverywhere(403, url, { ...who, 'Mcp-Session-Id': ada.id })
-      const refused = await tell(url, { id: 'mine', method: 'tools/list' }, { ...who, 'Mcp-Session-Id': ada.id })
+      const refused = await postMessage(url, { id: 'mine', method: 'tools/list' }, { ...who, 'Mcp-Session-Id': ada.id })
       expect(refused.message.id).to.equal('mine')
     }
     expect(stored).to.deep.equal([])
@@ -152,8 +159,8 @@ describe('Session of a user', () => {
     const stream = await ada.get()
     await ada.request('resources/subscribe', { uri: 'note://diary' })
     const stranger = { 'X-User': 'bob', 'Mcp-Session-Id': ada.id }
-    await ask(url, 'GET', { Accept: 'text/event-stream', ...stranger })
-    await tell(url, { id: 'ask-1', result: {} }, stranger)
+    await sendRequest(url, 'GET', { Accept: 'text/event-stream', ...stranger })
+    await postMessage(url, { id: 'ask-1', result: {} }, stranger)
     started.host.runtime.resourceUpdated('note://diary')
     expect((await nextMessage(stream)).params).to.deep.equal({ uri: 'note://diary' })
     stream.drop()
@@ -182,7 +189,7 @@ describe('Session and its route', () => {
     const mine = { 'X-User': 'ada', 'Mcp-Session-Id': at.id }
     for (const path of ['/t/other', '/t']) await expectEverywhere(404, `${url}${path}`, mine)
     await expectAlive(at)
-    expect((await tell(`${url}/t/all/`, PING, mine)).status).to.equal(200)
+    expect((await postMessage(`${url}/t/all/`, PING, mine)).status).to.equal(200)
   })
 })
 
@@ -192,7 +199,7 @@ describe('Session ids of the host', () => {
     const [, gone] = clients
     await gone?.end()
     await gone?.request('ping')
-    const health = await ask(`${url}/health`, 'GET')
+    const health = await sendRequest(`${url}/health`, 'GET')
     expect(health.status).to.equal(200)
     expect(started.log.filter(({ message }) => message === 'refused a session of another user')).not.to.deep.equal([])
     for (const { id } of clients) {

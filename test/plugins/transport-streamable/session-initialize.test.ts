@@ -2,8 +2,8 @@ import { expect } from 'chai'
 import { defineTool } from '../../../core/index.ts'
 import { HANDSHAKE_REVISIONS, META, MODERN_REVISION } from '../../../core/transport.ts'
 import { identifyByHeader } from '../../fixtures/identify-by-header.ts'
-import { metaOf, modern } from '../../support/rpc.ts'
-import { initialize, initializeMessage, openSession, tell } from '../../support/session-client.ts'
+import { createMeta, modern } from '../../support/rpc.ts'
+import { initialize, initializeMessage, openSession, postMessage } from '../../support/session-client.ts'
 import { startHost, stopHosts } from '../../support/start-host.ts'
 
 const echo = defineTool({ name: 'echo', handler: () => 'hi' })
@@ -55,7 +55,7 @@ describe('initialize', () => {
   })
 
   it('with 2026-07-28 in _meta is handled as that version, which has no such method', async () => {
-    const { status, message } = await modern(url, 'initialize', { ...initializeMessage().params, _meta: metaOf() })
+    const { status, message } = await modern(url, 'initialize', { ...initializeMessage().params, _meta: createMeta() })
     expect([status, message.error.code]).to.deep.equal([404, -32601])
   })
 
@@ -63,7 +63,7 @@ describe('initialize', () => {
     const { id, method, params } = initializeMessage()
     const _meta = { [META.clientInfo]: { name: 'a', version: '1' }, [META.clientCapabilities]: {}, more: 1 }
     const headers = { 'Mcp-Method': 'tools/call', 'Mcp-Name': 'x' }
-    const { status, message } = await tell(url, { id, method, params: { ...params, _meta } }, headers)
+    const { status, message } = await postMessage(url, { id, method, params: { ...params, _meta } }, headers)
     expect([status, message.result.protocolVersion]).to.deep.equal([200, LATEST])
   })
 
@@ -97,7 +97,7 @@ describe('initialize', () => {
     const host = await startHost({ ...base, sessions: { maxPerOwner: 1 } })
     const { params } = initializeMessage()
     for (const broken of [{ protocolVersion: 5 }, { clientInfo: undefined }, { capabilities: [] }]) {
-      const answer = await tell(host.url, { id: 1, method: 'initialize', params: { ...params, ...broken } })
+      const answer = await postMessage(host.url, { id: 1, method: 'initialize', params: { ...params, ...broken } })
       expect([answer.message.error.code, answer.message.id], answer.text).to.deep.equal([-32602, 1])
       expect(answer.headers['mcp-session-id']).to.equal(undefined)
     }
@@ -107,7 +107,7 @@ describe('initialize', () => {
 
   it('sent as a notification opens no session', async () => {
     const { method, params } = initializeMessage()
-    const answer = await tell(url, { method, params })
+    const answer = await postMessage(url, { method, params })
     expect([answer.status, answer.headers['mcp-session-id']]).to.deep.equal([400, undefined])
   })
 
@@ -116,7 +116,7 @@ describe('initialize', () => {
     const { status, headers, message } = await initialize(url)
     expect([status, headers['mcp-session-id']]).to.deep.equal([200, undefined])
     expect(message.result.capabilities).to.deep.equal({ tools: {} })
-    const ignored = await tell(url, { id: 1, method: 'ping' }, { 'Mcp-Session-Id': 'whatever' })
+    const ignored = await postMessage(url, { id: 1, method: 'ping' }, { 'Mcp-Session-Id': 'whatever' })
     expect([ignored.status, ignored.message.result]).to.deep.equal([200, {}])
   })
 })
@@ -125,8 +125,8 @@ describe('Client after initialize', () => {
   it('is served before notifications/initialized, which gets 202 without a body', async () => {
     const { headers } = await initialize(url)
     const named = { 'Mcp-Session-Id': String(headers['mcp-session-id']) }
-    expect((await tell(url, { id: 1, method: 'tools/list' }, named)).message.result.tools).to.have.length(1)
-    const told = await tell(url, { method: 'notifications/initialized' }, named)
+    expect((await postMessage(url, { id: 1, method: 'tools/list' }, named)).message.result.tools).to.have.length(1)
+    const told = await postMessage(url, { method: 'notifications/initialized' }, named)
     expect([told.status, told.text, told.headers['content-type']]).to.deep.equal([202, '', undefined])
   })
 
@@ -137,7 +137,7 @@ describe('Client after initialize', () => {
       { id: 1, result: {} },
       { id: 1, error: { code: 1, message: 'no' } },
     ]) {
-      const { status, message: answer } = await tell(url, message)
+      const { status, message: answer } = await postMessage(url, message)
       expect([status, answer.error.code], JSON.stringify(message)).to.deep.equal([400, -32000])
       expect(answer.id).to.equal('method' in message && 'id' in message ? message.id : undefined)
     }

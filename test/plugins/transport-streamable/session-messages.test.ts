@@ -5,7 +5,7 @@ import { LOG_LEVELS } from '../../../core/transport.ts'
 import { createGate } from '../../support/gate.ts'
 import { createPuppet } from '../../support/puppet-tool.ts'
 import type { RpcMessage } from '../../support/rpc.ts'
-import { nextMessage, openSession, readWhole, restOf, type SessionClient } from '../../support/session-client.ts'
+import { nextMessage, openSession, readRest, readWhole, type SessionClient } from '../../support/session-client.ts'
 import { startHost, stopHosts } from '../../support/start-host.ts'
 import type { StreamExchange } from '../../support/stream-exchange.ts'
 
@@ -82,7 +82,7 @@ describe('Logging in a session', () => {
     ctx.log('debug', 'heard')
     expect((await nextMessage(await stream)).params).to.deep.equal({ level: 'debug', data: 'heard' })
     finish('')
-    await restOf(await stream)
+    await readRest(await stream)
   })
 
   it('logging/setLevel with an invalid level gets -32602 and keeps the level', async () => {
@@ -143,7 +143,7 @@ describe('notifications/cancelled', () => {
       expect([told.status, told.text]).to.deep.equal([202, ''])
       expect(ctx.signal.aborted).to.equal(true)
       expect(ctx.signal.reason.message).to.equal('enough')
-      expect(await restOf(await stream)).to.deep.equal([])
+      expect(await readRest(await stream)).to.deep.equal([])
       expect(await (await stream).whole).to.equal(true)
     }
   })

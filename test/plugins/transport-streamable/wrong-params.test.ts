@@ -4,11 +4,11 @@ import { definePrompt, defineResource, defineTool } from '../../../core/index.ts
 import { definePlugin } from '../../../core/internal.ts'
 import { META } from '../../../core/transport.ts'
 import { createPuppet } from '../../support/puppet-tool.ts'
-import { legacy, metaOf, modern } from '../../support/rpc.ts'
-import { openSession, tell } from '../../support/session-client.ts'
+import { createMeta, legacy, modern, type RpcAnswer } from '../../support/rpc.ts'
+import { openSession, postMessage } from '../../support/session-client.ts'
 import { openSseSession } from '../../support/sse-client.ts'
 import { type StartedHost, startHost, stopHosts } from '../../support/start-host.ts'
-import { casesOf } from '../../support/thorough.ts'
+import { selectCases } from '../../support/thorough.ts'
 
 /** Values that a template, a comparison or a copy may trip over. */
 const ODD: readonly unknown[] = [
@@ -140,17 +140,19 @@ describe('Parameters of wrong types', () => {
   for (const [method, params] of METHODS) {
     it(`get a client error: ${method} with ${Object.keys(params)}`, async () => {
       const session = await openSession(url)
-      const clients: ReadonlyArray<(fields: Record<string, unknown>) => Promise<Told>> = [
+      const clients: ReadonlyArray<(fields: Record<string, unknown>) => Promise<RpcAnswer>> = [
         fields => legacy(`${url}/stateless`, method, fields),
         fields =>
-          method === 'initialize' ? tell(url, { id: 1, method, params: fields }) : session.request(method, fields),
+          method === 'initialize'
+            ? postMessage(url, { id: 1, method, params: fields })
+            : session.request(method, fields),
         ...(method === 'subscriptions/listen'
           ? []
           : [(fields: Record<string, unknown>) => modern(url, method, fields)]),
       ]
-      for (const wrong of casesOf([...mutations(params)], 60)) {
+      for (const wrong of selectCases([...mutations(params)], 60)) {
         if (typeof wrong !== 'object' || wrong === null || Array.isArray(wrong)) continue
-        for (const send of casesOf(clients, 1)) judge(await send(wrong as Record<string, unknown>), wrong)
+        for (const send of selectCases(clients, 1)) judge(await send(wrong as Record<string, unknown>), wrong)
       }
       expect((await session.request('ping')).status).to.equal(200)
     })
@@ -164,7 +166,7 @@ describe('Parameters of wrong types', () => {
       [META.logLevel]: 'debug',
       progressToken: 'x',
     }
-    for (const _meta of casesOf([...mutations(meta)], 50)) {
+    for (const _meta of selectCases([...mutations(meta)], 50)) {
       judge(await modern(url, 'tools/call', { name: 'greet', arguments: {}, _meta }), _meta)
     }
     const session = await openSession(url)
@@ -175,7 +177,7 @@ describe('Parameters of wrong types', () => {
       ['notifications/initialized', {}],
     ] as const
     for (const [method, params] of notifications) {
-      for (const wrong of casesOf([...mutations(params)], 20))
+      for (const wrong of selectCases([...mutations(params)], 20))
         judge(await session.send({ method, params: wrong }), wrong)
     }
     expect((await session.request('ping')).status).to.equal(200)
@@ -208,9 +210,9 @@ describe('null', () => {
     const clientInfo = { name: 'a', version: '1', title: null, websiteUrl: null, icons: null }
     const capabilities = { roots: null, elicitation: { form: {}, url: null } }
     const params = { protocolVersion: '2025-11-25', clientInfo, capabilities, _meta: null }
-    expect((await tell(url, { id: 1, method: 'initialize', params })).status).to.equal(200)
+    expect((await postMessage(url, { id: 1, method: 'initialize', params })).status).to.equal(200)
     const meta = { [META.clientInfo]: clientInfo, [META.clientCapabilities]: capabilities, [META.logLevel]: null }
-    const { message } = await modern(url, 'tools/call', { name: 'greet', arguments: {} }, { meta: metaOf(meta) })
+    const { message } = await modern(url, 'tools/call', { name: 'greet', arguments: {} }, { meta: createMeta(meta) })
     expect(message.result.content[0].text).to.equal('undefined a')
   })
 
@@ -264,7 +266,7 @@ describe('Client response of a wrong shape', () => {
     host.log.splice(0)
     const session = await openSession(url, { capabilities })
     let ended = 0
-    const answers = casesOf(ANSWERS, 40)
+    const answers = selectCases(ANSWERS, 40)
     for (const [index, answer] of answers.entries()) {
       for (const kind of ['elicit', 'sample', 'roots'] as const) {
         const name = `${kind} ${index}`

@@ -10,7 +10,7 @@ import {
 } from '../../remote/support/servers.ts'
 import { eventually } from '../../support/eventually.ts'
 import { modern, modernRequest } from '../../support/rpc.ts'
-import { nextMessage, openSession, postOpen, restOf } from '../../support/session-client.ts'
+import { nextMessage, openSession, postOpen, readRest } from '../../support/session-client.ts'
 import { type StartedHost, startHost, stopHosts } from '../../support/start-host.ts'
 
 let legacyServer: LegacyHttp
@@ -69,7 +69,7 @@ for (const name of ['old', 'sse', 'new']) {
         { meta: { progressToken: 'p' } },
       )
       const stream = await postOpen(at(), body, headers)
-      const messages = await restOf(stream)
+      const messages = await readRest(stream)
       expect(messages.filter(({ method }) => method === 'notifications/progress').at(-1)?.params).to.include({
         progressToken: 'p',
       })
@@ -105,7 +105,7 @@ for (const name of ['old', 'sse', 'new']) {
       const question = await nextMessage(stream)
       expect(question.params.message).to.equal('Your name?')
       await client.send({ id: question.id, result: accept })
-      const [last] = await restOf(stream)
+      const [last] = await readRest(stream)
       expect(last?.result.content[0].text).to.match(/Ada/)
       await client.end()
     })

@@ -7,7 +7,7 @@ import { identifyByHeader } from '../../fixtures/identify-by-header.ts'
 import { eventually } from '../../support/eventually.ts'
 import { createManualClock } from '../../support/manual-clock.ts'
 import { modernRequest } from '../../support/rpc.ts'
-import { postOpen, readWhole, restOf } from '../../support/session-client.ts'
+import { postOpen, readRest, readWhole } from '../../support/session-client.ts'
 import { type StartedHost, startHost, stopHosts } from '../../support/start-host.ts'
 import { startNeighbours, type TestNeighbour } from '../../support/worker-processes.ts'
 
@@ -266,7 +266,7 @@ describe('A held call of another node', () => {
     const { opening } = await work()
     neighbours[0]?.end()
     let last: string | undefined
-    opening.then(restOf).then(messages => {
+    opening.then(readRest).then(messages => {
       last = messages.at(-1)?.result.content[0].text
     })
     await eventually('the error', async () => {

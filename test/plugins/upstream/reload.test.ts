@@ -14,7 +14,7 @@ import { eventually } from '../../support/eventually.ts'
 import { createManualClock } from '../../support/manual-clock.ts'
 import { createPuppet } from '../../support/puppet-tool.ts'
 import { modern } from '../../support/rpc.ts'
-import { nextMessage, openSession, restOf } from '../../support/session-client.ts'
+import { nextMessage, openSession, readRest } from '../../support/session-client.ts'
 import { createTestLog, startHost, stopHosts } from '../../support/start-host.ts'
 import type { StreamExchange } from '../../support/stream-exchange.ts'
 
@@ -109,9 +109,9 @@ describe('A reload that changes an upstream server', () => {
       }
     }
     a.finish('done')
-    expect((await restOf(stream)).at(-1)?.result.content[0].text).to.equal('done')
+    expect((await readRest(stream)).at(-1)?.result.content[0].text).to.equal('done')
     await clock.advance(9_000)
-    expect((await restOf(other)).at(-1)?.result.isError).to.equal(true)
+    expect((await readRest(other)).at(-1)?.result.isError).to.equal(true)
   })
 
   it('retries servers that are down, also without changes', async () => {

@@ -16,9 +16,9 @@ import {
 import { eventually } from '../../support/eventually.ts'
 import { createManualClock } from '../../support/manual-clock.ts'
 import { modern, type RpcMessage } from '../../support/rpc.ts'
-import { openSession, tell } from '../../support/session-client.ts'
+import { openSession, postMessage } from '../../support/session-client.ts'
 import { startHost, stopHosts } from '../../support/start-host.ts'
-import { createSharedStore, storedIn } from '../../support/test-store.ts'
+import { createSharedStore, createStorePlugin } from '../../support/test-store.ts'
 import { startNeighbours } from '../../support/worker-processes.ts'
 
 let server: LegacyHttp
@@ -179,7 +179,7 @@ describe('Sessions at an upstream server', () => {
       routes: { '/': { toolsets: 'old' } },
       plugins: {
         'transport-streamable': {},
-        stored: storedIn(store),
+        stored: createStorePlugin(store),
         upstream: { servers: { old: { url: server.url, prefix: '' } } },
       },
     }
@@ -190,7 +190,7 @@ describe('Sessions at an upstream server', () => {
     const headers = { 'Mcp-Session-Id': client.id, 'MCP-Protocol-Version': '2025-11-25' }
     const messagesAt = async (node: typeof first) => {
       const request = { id: 'add', method: 'tools/call', params: add }
-      const { messages } = await tell(node?.url ?? '', request, headers)
+      const { messages } = await postMessage(node?.url ?? '', request, headers)
       expect(messages.at(-1)?.result.content[0].text).to.equal('3')
       return messages.slice(0, -1).map(({ params }) => params)
     }

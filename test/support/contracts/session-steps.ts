@@ -12,7 +12,7 @@ export const BOUNDS: SessionBounds = {
   maxCallsPerOwner: 256,
 }
 
-export const recordOf = (node: string, holder = 'ada'): SessionRecord => ({
+export const createRecord = (node: string, holder = 'ada'): SessionRecord => ({
   opening: {
     transport: 'transport',
     route: '/t/:name?',
@@ -33,7 +33,7 @@ export const open = async (
   digest: string,
   holder?: string,
   bounds: Partial<SessionBounds> = {},
-): Promise<number> => (await store.create(digest, recordOf(store.node, holder), { ...BOUNDS, ...bounds })) ?? 0
+): Promise<number> => (await store.create(digest, createRecord(store.node, holder), { ...BOUNDS, ...bounds })) ?? 0
 
 export const enter = (
   store: SessionStore,
@@ -42,10 +42,10 @@ export const enter = (
   bounds: Partial<SessionBounds> = {},
 ) => store.enter(digest, { version: 0, requests: [], from: [], ...visit }, { ...BOUNDS, ...bounds })
 
-export const recordIn = (entered: Entered): SessionRecord | undefined =>
+export const readRecord = (entered: Entered): SessionRecord | undefined =>
   entered.kind === 'entered' ? entered.record : undefined
 
-export const kindOf = async (store: SessionStore, digest: string, requests: readonly RequestId[] = []) =>
+export const readKind = async (store: SessionStore, digest: string, requests: readonly RequestId[] = []) =>
   (await enter(store, digest, { requests })).kind
 
 const STEP = 10

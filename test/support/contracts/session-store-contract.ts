@@ -6,15 +6,15 @@ import type { SessionStore } from '../../../core/sessions/session-store.ts'
 import { FIRST_STATE } from '../../../core/sessions/session-store.ts'
 import { eventually, type Promises, pause } from '../../../core/testing/contract.ts'
 import { holds, same } from './assertions.ts'
-import { BOUNDS, enter, kindOf, mark, open, recordIn, recordOf } from './session-steps.ts'
+import { BOUNDS, createRecord, enter, mark, open, readKind, readRecord } from './session-steps.ts'
 
 const records: Promises<SessionStore>['alone'] = {
   async 'stores the initial session record and returns it to a node without a copy'(store) {
     const version = await open(store, 'one')
     same(version > 0, true, 'create keeps a session')
     same(
-      recordIn(await enter(store, 'one')),
-      { ...recordOf(store.node), version },
+      readRecord(await enter(store, 'one')),
+      { ...createRecord(store.node), version },
       'enter gives the record to a node that has no copy (version 0)',
     )
     same(
@@ -56,7 +56,7 @@ const records: Promises<SessionStore>['alone'] = {
       same(changed.record.version, ++version, 'each change is one version')
       same(changed.nodes, [], 'a change names no other node where none has a copy')
     }
-    const record = recordIn(await enter(store, 'one', { version: version - 1 }))
+    const record = readRecord(await enter(store, 'one', { version: version - 1 }))
     same(
       record?.state,
       { revision: LATEST_HANDSHAKE, client, logLevel: 'error', watched: ['note://b'] },
@@ -73,7 +73,7 @@ const records: Promises<SessionStore>['alone'] = {
     const long = (index: number) => `note://${index}/`.padEnd(MAX_URI, 'x')
     const max = Math.floor(MAX_WATCHED_BYTES / (MAX_URI + WATCH_COST))
     const watched = Array.from({ length: max - 1 }, (_, index) => long(index))
-    await store.create('one', { ...recordOf(store.node), state: { ...FIRST_STATE, watched } }, BOUNDS)
+    await store.create('one', { ...createRecord(store.node), state: { ...FIRST_STATE, watched } }, BOUNDS)
     holds(
       (await store.change('one', { watch: long(max) })) !== 'full',
       'a session may watch resources up to MAX_WATCHED_BYTES',
@@ -89,7 +89,7 @@ const records: Promises<SessionStore>['alone'] = {
 
   async 'limits the number of resource subscriptions per session'(store) {
     const watched = Array.from({ length: MAX_WATCHED }, (_, index) => `note://${index}`)
-    await store.create('one', { ...recordOf(store.node), state: { ...FIRST_STATE, watched } }, BOUNDS)
+    await store.create('one', { ...createRecord(store.node), state: { ...FIRST_STATE, watched } }, BOUNDS)
     same(await store.change('one', { watch: 'note://more' }), 'full', "change gives 'full' past MAX_WATCHED resources")
     holds(
       (await store.change('one', { watch: 'note://7' })) !== 'full',
@@ -97,7 +97,7 @@ const records: Promises<SessionStore>['alone'] = {
     )
     await store.change('one', { unwatch: 'note://7' })
     holds((await store.change('one', { watch: 'note://more' })) !== 'full', 'what is not watched any more makes room')
-    const now = recordIn(await enter(store, 'one'))?.state.watched ?? []
+    const now = readRecord(await enter(store, 'one'))?.state.watched ?? []
     same(
       [...now].sort(),
       [...watched.filter(uri => uri !== 'note://7'), 'note://more'].sort(),
@@ -120,7 +120,7 @@ const records: Promises<SessionStore>['alone'] = {
 const requests: Promises<SessionStore>['alone'] = {
   async 'rejects a second request with the id of a running request'(store) {
     await open(store, 'one')
-    same(await kindOf(store, 'one', [1, 'a']), 'entered', 'a session can be entered with requests')
+    same(await readKind(store, 'one', [1, 'a']), 'entered', 'a session can be entered with requests')
     same(
       await enter(store, 'one', { requests: ['new', 1] }),
       { kind: 'taken', request: 1, node: store.node },
@@ -134,13 +134,13 @@ const requests: Promises<SessionStore>['alone'] = {
     )
     store.leave('one', [1])
     await eventually(async () => (await store.nodeOf('one', 1)) === undefined)
-    same(await kindOf(store, 'one', [1]), 'entered', 'a request that was left can run again')
-    same(await kindOf(store, 'one', ['a']), 'taken', 'leave leaves the requests that it names, and no other')
+    same(await readKind(store, 'one', [1]), 'entered', 'a request that was left can run again')
+    same(await readKind(store, 'one', ['a']), 'taken', 'leave leaves the requests that it names, and no other')
   },
   async 'distinguishes numeric and string request ids'(store) {
     await open(store, 'one')
-    same(await kindOf(store, 'one', [1]), 'entered', 'a request with the id 1 can run')
-    same(await kindOf(store, 'one', ['1']), 'entered', "the id '1' is another than 1")
+    same(await readKind(store, 'one', [1]), 'entered', 'a request with the id 1 can run')
+    same(await readKind(store, 'one', ['1']), 'entered', "the id '1' is another than 1")
   },
   async 'accepts a request whose id is in use on a node that is taken over'(store) {
     await open(store, 'one')
@@ -154,8 +154,8 @@ const requests: Promises<SessionStore>['alone'] = {
   async 'separates the request ids of two sessions'(store) {
     await open(store, 'one')
     await open(store, 'two')
-    same(await kindOf(store, 'one', [1]), 'entered', 'the request 1 of one session can run')
-    same(await kindOf(store, 'two', [1]), 'entered', 'the request 1 of another session runs by itself')
+    same(await readKind(store, 'one', [1]), 'entered', 'the request 1 of one session can run')
+    same(await readKind(store, 'two', [1]), 'entered', 'the request 1 of another session runs by itself')
   },
 }
 
@@ -164,9 +164,9 @@ const ends: Promises<SessionStore>['alone'] = {
     await open(store, 'one')
     await open(store, 'two')
     same(await store.end('one', 'ada'), [], 'end gives the other nodes that had a copy: none')
-    same(await kindOf(store, 'one'), 'missing', 'a session that was ended cannot be entered')
+    same(await readKind(store, 'one'), 'missing', 'a session that was ended cannot be entered')
     same(await store.end('one', 'ada'), undefined, 'end gives undefined for a session that was ended')
-    same(await kindOf(store, 'two'), 'entered', 'another session goes on')
+    same(await readKind(store, 'two'), 'entered', 'another session goes on')
   },
   async 'does not end a session in use with onlyIdle'(store) {
     await open(store, 'one')
@@ -216,7 +216,7 @@ const ends: Promises<SessionStore>['alone'] = {
       await pause(expiry.ms / 4)
     }
     same(
-      [await inTime(kindOf(store, 'asked')), await inTime(kindOf(store, 'used')), await kindOf(store, 'idle')],
+      [await inTime(readKind(store, 'asked')), await inTime(readKind(store, 'used')), await readKind(store, 'idle')],
       ['entered', 'entered', 'missing'],
       'enter and a mark as in use keep a session, and nothing else does',
     )
@@ -235,7 +235,7 @@ const bounds: Promises<SessionStore>['alone'] = {
       [true, true, false],
       'create gives undefined past maxPerOwner',
     )
-    same(await kindOf(store, 'a3'), 'missing', 'nothing is kept of a session that was refused')
+    same(await readKind(store, 'a3'), 'missing', 'nothing is kept of a session that was refused')
     holds(await open(store, 'b1', 'bob', max), 'another holder has his own number')
     await store.end('a1', 'ada')
     holds(await open(store, 'a3', 'ada', max), 'a session that ended makes room')
@@ -286,7 +286,7 @@ const bounds: Promises<SessionStore>['alone'] = {
       [],
       'mark gives none where no more than maxIdle idle',
     )
-    same(await kindOf(store, 'b1'), 'entered', 'the holder who has fewest keeps his')
+    same(await readKind(store, 'b1'), 'entered', 'the holder who has fewest keeps his')
   },
   async 'does not evict a session in use'(store) {
     for (const digest of ['a1', 'a2', 'a3']) await open(store, digest)
@@ -307,11 +307,11 @@ const bounds: Promises<SessionStore>['alone'] = {
 
 const restores: Promises<SessionStore>['alone'] = {
   async 'restores a lost record with its running requests and claimed stream'(store) {
-    const record = recordOf(store.node)
+    const record = createRecord(store.node)
     const held = { requests: [1], claim: { stream: 'a', epoch: 5 } }
     const first = await store.restore('one', record, held, BOUNDS)
     same(first && { ...first.record, version: 1 }, record, 'restore returns the record')
-    const restored = recordIn(await enter(store, 'one'))
+    const restored = readRecord(await enter(store, 'one'))
     same({ ...restored, version: 1 }, record, 'enter gives the record that was restored')
     same(await store.nodeOf('one', 1), store.node, 'requests that were held run again')
     const claim = await store.claimStream('one', 'b')
@@ -321,7 +321,7 @@ const restores: Promises<SessionStore>['alone'] = {
   async 'expires a restored session that is not marked as in use'(store, expiry) {
     const held = { requests: [], claim: undefined }
     const inTime = expiry.start()
-    await store.restore('one', recordOf(store.node), held, { ...BOUNDS, idleTimeout: expiry.ms })
+    await store.restore('one', createRecord(store.node), held, { ...BOUNDS, idleTimeout: expiry.ms })
     holds((await inTime(store.timeLeft('one'))) !== undefined, 'a session that was restored has time left')
     await expiry.wait(async () => (await store.timeLeft('one')) === undefined)
     same(await store.timeLeft('one'), undefined, 'a session that was restored, and is not marked as in use, idles')
@@ -329,9 +329,9 @@ const restores: Promises<SessionStore>['alone'] = {
   async 'does not overwrite an existing record on restore'(store) {
     await open(store, 'one')
     await store.change('one', { logLevel: 'error' })
-    const found = await store.restore('one', recordOf(store.node), { requests: [], claim: undefined }, BOUNDS)
+    const found = await store.restore('one', createRecord(store.node), { requests: [], claim: undefined }, BOUNDS)
     same(found?.record.state.logLevel, 'error', 'restore returns the existing record')
-    same(recordIn(await enter(store, 'one'))?.state.logLevel, 'error', 'restore does not change an existing record')
+    same(readRecord(await enter(store, 'one'))?.state.logLevel, 'error', 'restore does not change an existing record')
   },
 }
 
@@ -343,15 +343,15 @@ const sharedRecords: Promises<SessionStore>['together'] = {
     )
     const version = await open(one, 'one')
     same(
-      recordIn(await enter(other, 'one')),
-      { ...recordOf(one.node), version },
+      readRecord(await enter(other, 'one')),
+      { ...createRecord(one.node), version },
       'a session that one node opened can be entered at the other',
     )
     const changed = await one.change('one', { logLevel: 'error' })
     holds(changed !== undefined && changed !== 'full', 'change gives the record that it changed')
     same(changed.nodes, [other.node], 'a change names the other nodes that have a copy')
     same(
-      recordIn(await enter(other, 'one', { version }))?.state.logLevel,
+      readRecord(await enter(other, 'one', { version }))?.state.logLevel,
       'error',
       'a node whose copy is older gets the record',
     )
@@ -375,7 +375,7 @@ const sharedRecords: Promises<SessionStore>['together'] = {
   async 'starts one of many concurrent requests with the same id'(one, other) {
     await open(one, 'one')
     const entered = await Promise.all(
-      Array.from({ length: 20 }, (_, index) => kindOf(index % 2 ? one : other, 'one', [1])),
+      Array.from({ length: 20 }, (_, index) => readKind(index % 2 ? one : other, 'one', [1])),
     )
     same(entered.filter(kind => kind === 'entered').length, 1, 'of many visits with one request, one enters')
   },
@@ -383,7 +383,7 @@ const sharedRecords: Promises<SessionStore>['together'] = {
     const version = await open(one, 'one')
     same(await other.adopt('one', one.node), true, 'adopt gives true where the home still is `from`')
     same(await other.adopt('one', one.node), false, 'adopt gives false where the home is another by now')
-    const record = recordIn(await enter(one, 'one', { version }))
+    const record = readRecord(await enter(one, 'one', { version }))
     same([record?.home, record?.version], [other.node, version + 1], 'the record names the new home, one version on')
   },
   async 'moves the general stream from one node to the other'(one, other) {
@@ -407,7 +407,7 @@ const sharedRecords: Promises<SessionStore>['together'] = {
       'enter says of a session that was ended that it was',
     )
     same(
-      await other.restore('one', recordOf(one.node), { requests: [], claim: undefined }, BOUNDS),
+      await other.restore('one', createRecord(one.node), { requests: [], claim: undefined }, BOUNDS),
       undefined,
       'restore returns undefined for a session that was ended',
     )
@@ -415,7 +415,7 @@ const sharedRecords: Promises<SessionStore>['together'] = {
   async 'restores the newest copy, and the watched resources of every copy'(one, other) {
     const held = { requests: [], claim: undefined }
     const copy = (version: number, logLevel: LogLevel, watched: readonly string[]) => {
-      const record = recordOf(one.node)
+      const record = createRecord(one.node)
       return { ...record, version, state: { ...record.state, logLevel, watched } }
     }
     const older = await other.restore('one', copy(100, 'error', ['page://a']), held, BOUNDS)

@@ -56,11 +56,11 @@ export async function read(store: TaskStore, id: string): Promise<TaskRecord> {
 }
 
 export function hear(store: TaskStore) {
-  const told: TaskChange[] = []
+  const updates: TaskChange[] = []
   let missed = 0
   const stop = store.watch(news => {
-    if (news) told.push(news)
+    if (news) updates.push(news)
     else missed++
   })
-  return { told, stop, missed: () => missed }
+  return { told: updates, stop, missed: () => missed }
 }

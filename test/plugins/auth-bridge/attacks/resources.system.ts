@@ -3,10 +3,10 @@
 import { expect } from 'chai'
 import { deriveSigningKeys } from '../../../../plugins/auth-bridge/server/signing-keys.ts'
 import { type StartedBridge, startBridge, stopBridges } from '../../../support/bridge.ts'
-import { claimsOf } from '../../../support/form-browser.ts'
+import { readClaims } from '../../../support/form-browser.ts'
 import { unsignedToken } from '../../../support/identity-provider.ts'
 import { callAs } from '../../../support/protected-host.ts'
-import { encode, inSeconds, makeKey, signatureOf, signToken, toJwk } from '../../../support/test-issuer.ts'
+import { encode, inSeconds, makeKey, signText, signToken, toJwk } from '../../../support/test-issuer.ts'
 import { errorIn, isRefused, post, send } from './attacker.ts'
 import { Tally } from './tally.ts'
 
@@ -59,11 +59,11 @@ describe('auth-bridge attacks: resource and audience', () => {
       tally.add(
         `refresh for ${resource}`,
         answer.error !== undefined,
-        answer.access_token && claimsOf(answer.access_token),
+        answer.access_token && readClaims(answer.access_token),
       )
       const back = await client.decide(await client.ask({ resource: a }))
       const got = await client.exchange(back, { resource })
-      tally.add(`code for ${resource}`, got.error !== undefined, got.access_token && claimsOf(got.access_token))
+      tally.add(`code for ${resource}`, got.error !== undefined, got.access_token && readClaims(got.access_token))
     }
     const twice = await client.decide(await client.ask({ resource: a }))
     const form = new URLSearchParams({
@@ -98,7 +98,7 @@ describe('auth-bridge attacks: resource and audience', () => {
     const tally = new Tally('access token that is made up')
     const client = await bridge.client()
     const { access_token: token } = await client.logIn({ resource: a })
-    const claims = claimsOf(token)
+    const claims = readClaims(token)
     expect(claims['sid']).to.be.a('string')
     const [head = '', body = '', signature = ''] = token.split('.')
     const header = JSON.parse(Buffer.from(head, 'base64url').toString()) as { kid: string }
@@ -108,7 +108,7 @@ describe('auth-bridge attacks: resource and audience', () => {
     const jwks = (await (await fetch(`${bridge.issuer}/jwks`)).json()) as { keys: Array<Record<string, unknown>> }
     const hmac = (secret: string) => {
       const text = `${encode({ alg: 'HS256', typ: 'at+jwt', kid: header.kid })}.${encode(admin)}`
-      return `${text}.${signatureOf(text, 'HS256', secret)}`
+      return `${text}.${signText(text, 'HS256', secret)}`
     }
     const tokens: Record<string, string> = {
       'a key of the same name': signToken(admin, own),
