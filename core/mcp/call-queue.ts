@@ -95,7 +95,7 @@ export class CallQueue implements Linked {
   }
 
   get running(): number {
-    return this.#calls.places
+    return this.#calls.slots
   }
   get waiting(): number {
     return this.#calls.size
@@ -154,7 +154,7 @@ export class CallQueue implements Linked {
   }
 
   #isFree(): boolean {
-    return this.#calls.places < this.facts.most
+    return this.#calls.slots < this.facts.most
   }
 
   /** True if a call can start. Paused handlers can resume at any time, so too many of them delay new calls. */
@@ -184,7 +184,7 @@ export class CallQueue implements Linked {
   }
 
   #noteBusy() {
-    const isBusy = this.#calls.places + this.#calls.size > 0
+    const isBusy = this.#calls.slots + this.#calls.size > 0
     if (!isBusy) this.#busy.delete(this)
     else if (!this.linked) this.#busy.add(this)
   }

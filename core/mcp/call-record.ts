@@ -236,7 +236,7 @@ export class RequestRecord implements CallRecord {
     return this.#recorded.isCut ? undefined : byteCount(this.#request.headers['content-length'])
   }
   get bytesOut() {
-    const answer = this.call?.notes.answer
+    const answer = this.call?.notes.response
     return answer === undefined
       ? this.#recorded.bytesOut
       : typeof answer === 'string'

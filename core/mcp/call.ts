@@ -101,7 +101,7 @@ export interface ClientRequest {
 
 /** Sends a request to the client and resolves with its result. */
 export interface RequestSender {
-  ask(request: ClientRequest): Promise<unknown>
+  request(request: ClientRequest): Promise<unknown>
 }
 
 interface CallFields {
@@ -159,7 +159,7 @@ const NO_META: Meta = Object.freeze({})
 export type UpstreamNote = { readonly name: string; readonly tool: string | undefined; readonly milliseconds: number }
 
 interface CallNotes {
-  answer: EncodedResponse | undefined
+  response: EncodedResponse | undefined
   /** Methods of the client requests. */
   asked: readonly string[] | undefined
   upstream: UpstreamNote | undefined
@@ -204,7 +204,7 @@ export class TransportCall implements Call {
     this.asks = request.asks
     this.deferred = request.deferred === true
     this.meta = isObject(_meta) ? _meta : NO_META
-    this.notes = notes ?? { answer: undefined, asked: undefined, upstream: undefined, timeline: request.timeline }
+    this.notes = notes ?? { response: undefined, asked: undefined, upstream: undefined, timeline: request.timeline }
     this.request = request
     Object.freeze(this)
   }

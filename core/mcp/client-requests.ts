@@ -34,11 +34,11 @@ export class AwaitingInput extends Error {
 function createKeys() {
   const ordinals: Record<string, number> = {}
   const taken = new Set<string>()
-  return (method: InputRequest['method'], given: string | undefined): string => {
+  return (method: InputRequest['method'], explicitKey: string | undefined): string => {
     const name = REQUEST_NAMES[method]
     const ordinal = (ordinals[name] ?? 0) + 1
     ordinals[name] = ordinal
-    const key = given ?? `${name}-${ordinal}`
+    const key = explicitKey ?? `${name}-${ordinal}`
     if (taken.has(key)) throw new TypeError(`two requests of one call have the key "${key}"`)
     taken.add(key)
     return key
@@ -46,15 +46,15 @@ function createKeys() {
 }
 
 export interface ClientRequester {
-  ask(question: InputRequest, key?: string): Promise<never>
+  request(question: InputRequest, key?: string): Promise<never>
 }
 
 /** Handlers can ignore the promise. Its rejection then must not end the process. */
-const withHandledRejections = (ask: ClientRequester['ask']): ClientRequester => ({
-  ask(question, key) {
-    const answer = ask(question, key)
-    answer.catch(() => undefined)
-    return answer
+const withHandledRejections = (ask: ClientRequester['request']): ClientRequester => ({
+  request(input, key) {
+    const response = ask(input, key)
+    response.catch(() => undefined)
+    return response
   },
 })
 
@@ -127,37 +127,37 @@ export function createStatelessRequester(
 
   const own = (record: object, key: string) => (Object.hasOwn(record, key) ? (record as RequestState)[key] : undefined)
 
-  async function responseTo(key: string, question: InputRequest, name: string): Promise<unknown> {
+  async function responseTo(key: string, input: InputRequest, name: string): Promise<unknown> {
     const before = own(earlier, key)
     const same = before?.question === name
     if (same && before.answer !== undefined) return before.answer
-    const response = parseResponse(question, own(responses, key))
-    return (same || firstRound) && (await isAnswer(question, response)) ? response : undefined
+    const response = parseResponse(input, own(responses, key))
+    return (same || firstRound) && (await isReplyTo(input, response)) ? response : undefined
   }
 
-  async function sealRequests(questions: ReadonlyArray<readonly [string, InputRequest]>): Promise<object> {
+  async function sealRequests(inputs: ReadonlyArray<readonly [string, InputRequest]>): Promise<object> {
     if (failure) throw failure
     const [key] = keys
     if (!key) throw new Error('no key to encrypt requestState')
-    return inputRequired(Object.fromEntries(questions), sealState({ asked: recorded }, binding, key, clock.now()))
+    return inputRequired(Object.fromEntries(inputs), sealState({ asked: recorded }, binding, key, clock.now()))
   }
 
   const send = createRound(interrupt, sealRequests, () => failure)
 
-  async function ask(question: InputRequest, given?: string): Promise<never> {
-    const key = keyFor(question.method, given)
-    recordMethod(call, question)
-    const missing = missingCapability(question, call.client.capabilities)
+  async function ask(input: InputRequest, given?: string): Promise<never> {
+    const key = keyFor(input.method, given)
+    recordMethod(call, input)
+    const missing = missingCapability(input, call.client.capabilities)
     if (missing) failure = capabilityError(call, item, addCapabilities(lacking, missing))
-    const name = digest(question)
+    const name = digest(input)
     recorded[key] = { question: name }
-    const answer = missing ? undefined : await responseTo(key, question, name)
-    if (answer !== undefined) {
-      recorded[key] = { question: name, answer }
+    const response = missing ? undefined : await responseTo(key, input, name)
+    if (response !== undefined) {
+      recorded[key] = { question: name, answer: response }
       firstRound = false
-      return answer as never
+      return response as never
     }
-    return send([key, question])
+    return send([key, input])
   }
 
   return withHandledRejections(ask)
@@ -181,24 +181,24 @@ const liveParams = ({ method, params }: InputRequest, { elicitationIds }: Revisi
     ? { elicitationId: randomUUID(), ...params }
     : params
 
-export function requireCapability(call: Call, question: InputRequest) {
-  recordMethod(call, question)
-  const missing = missingCapability(question, call.client.capabilities)
+export function requireCapability(call: Call, input: InputRequest) {
+  recordMethod(call, input)
+  const missing = missingCapability(input, call.client.capabilities)
   if (missing) throw new ToolError(`This needs a client that declares ${JSON.stringify(missing)}.`)
 }
 
 export async function sendLive(
   sender: RequestSender,
   call: Call,
-  question: InputRequest,
+  input: InputRequest,
   signal: AbortSignal,
   key?: string,
 ) {
-  const params = liveParams(question, call.rules)
+  const params = liveParams(input, call.rules)
   const send = (message: string) => call.send(message)
-  const answer = parseResponse(question, await sender.ask({ method: question.method, params, signal, key, send }))
-  if (!(await isAnswer(question, answer))) throw new ToolError('The response of the client does not match the request.')
-  return answer as never
+  const response = parseResponse(input, await sender.request({ method: input.method, params, signal, key, send }))
+  if (!(await isReplyTo(input, response))) throw new ToolError('The response of the client does not match the request.')
+  return response as never
 }
 
 export const createLiveRequester = (
@@ -207,9 +207,9 @@ export const createLiveRequester = (
   signal: AbortSignal,
   waiting: <Answer>(ask: () => Promise<Answer>) => Promise<Answer>,
 ): ClientRequester => ({
-  async ask(question, key) {
-    requireCapability(call, question)
-    return waiting(() => sendLive(sender, call, question, signal, key))
+  async request(input, key) {
+    requireCapability(call, input)
+    return waiting(() => sendLive(sender, call, input, signal, key))
   },
 })
 
@@ -246,19 +246,19 @@ const isRoot = (root: unknown) =>
 
 const isContentBlock = (block: unknown) => isObject(block) && typeof block['type'] === 'string'
 
-export async function isAnswer(question: InputRequest, given: unknown): Promise<boolean> {
-  const { method, params } = question
-  const answer = parseResponse(question, given)
-  if (!isObject(answer)) return false
-  if (method === 'roots/list') return Array.isArray(answer['roots']) && answer['roots'].every(isRoot)
+export async function isReplyTo(input: InputRequest, given: unknown): Promise<boolean> {
+  const { method, params } = input
+  const reply = parseResponse(input, given)
+  if (!isObject(reply)) return false
+  if (method === 'roots/list') return Array.isArray(reply['roots']) && reply['roots'].every(isRoot)
   if (method === 'sampling/createMessage') {
-    const { model, role, content } = answer
+    const { model, role, content } = reply
     const blocks = Array.isArray(content) ? content : [content]
     return typeof model === 'string' && (role === 'user' || role === 'assistant') && blocks.every(isContentBlock)
   }
-  if (answer['action'] === 'decline' || answer['action'] === 'cancel') return true
-  if (answer['action'] !== 'accept') return false
-  return params.mode === 'url' || (await compileSchema(params.requestedSchema, 'input').validate(answer['content'])).ok
+  if (reply['action'] === 'decline' || reply['action'] === 'cancel') return true
+  if (reply['action'] !== 'accept') return false
+  return params.mode === 'url' || (await compileSchema(params.requestedSchema, 'input').validate(reply['content'])).ok
 }
 
 export interface CallUsage {
@@ -266,8 +266,8 @@ export interface CallUsage {
 }
 
 export interface Replay {
-  readonly answers: Map<string, { readonly question: string; readonly outcome: Promise<never> }>
-  questions: number
+  readonly responses: Map<string, { readonly digest: string; readonly outcome: Promise<never> }>
+  requests: number
   bytes: number
   /** The last reported progress. It must increase across runs too. */
   progress: number
@@ -298,17 +298,17 @@ export function createReplayedRequester(
     return answer
   }
 
-  async function ask(question: InputRequest, given?: string): Promise<never> {
-    requireCapability(call, question)
-    const key = keyFor(question.method, given)
-    const name = digest(question)
-    const known = replay.answers.get(key)
-    if (known?.question === name) return known.outcome
-    if (++replay.questions > MAX_REPLAYED_REQUESTS)
+  async function ask(input: InputRequest, given?: string): Promise<never> {
+    requireCapability(call, input)
+    const key = keyFor(input.method, given)
+    const name = digest(input)
+    const known = replay.responses.get(key)
+    if (known?.digest === name) return known.outcome
+    if (++replay.requests > MAX_REPLAYED_REQUESTS)
       throw new ToolError(`A call of an isolated tool can send at most ${MAX_REPLAYED_REQUESTS} requests.`)
     return send(() => {
-      const outcome = sendLive(sender, call, question, call.signal, given).then(keep)
-      replay.answers.set(key, { question: name, outcome })
+      const outcome = sendLive(sender, call, input, call.signal, given).then(keep)
+      replay.responses.set(key, { digest: name, outcome })
       return outcome
     })
   }

@@ -395,7 +395,7 @@ export class HandlerContext implements PlainContext {
     return async () => {
       const { asks, modern } = this.#call
       const send = (message: string) => this.#call.send(message)
-      if (typeof asks === 'object') await asks.ask({ method: 'ping', params: {}, signal: this.signal, send })
+      if (typeof asks === 'object') await asks.request({ method: 'ping', params: {}, signal: this.signal, send })
       else if (!modern) throw new ToolError('The client cannot be pinged on a stateless route.')
     }
   }
@@ -429,12 +429,12 @@ export class HandlerContext implements PlainContext {
     return new ToolError(`This requires a response of the user or client, but ${why}.`)
   }
 
-  #ask(question: Parameters<ClientRequester['ask']>[0], key: string | undefined): Promise<never> {
+  #ask(question: Parameters<ClientRequester['request']>[0], key: string | undefined): Promise<never> {
     const { asks } = this.#call
     if (!asks || !this.#canRequest) return Promise.reject(this.#noRequestsError())
     this.#notifier?.flush()
     this.#requester ??= this.#createRequester()
-    return this.#requester.ask(question, key)
+    return this.#requester.request(question, key)
   }
 }
 
@@ -464,8 +464,8 @@ const runInSlot = (run: HandlerRun, handle: Handle): unknown =>
 function runReplayed(first: HandlerRun, handle: Handle, { queue }: ItemLimits): unknown {
   const start = (queueEntry: QueueEntry | undefined) => runInSlot({ ...first, queueEntry, replay }, handle)
   const replay: Replay = {
-    answers: new Map(),
-    questions: 0,
+    responses: new Map(),
+    requests: 0,
     bytes: 0,
     timeLeft: undefined,
     used: { cpuTime: 0 },

@@ -117,7 +117,7 @@ export function encodeResponse({ log }: { readonly log: Logger }, call: Call, re
       result instanceof SerializedResult
         ? new SerializedResponse(head, result)
         : `${head}${call.modern ? encodeModern(call, result) : JSON.stringify(result)}}`
-    call.notes.answer = answer
+    call.notes.response = answer
     return answer
   } catch (err) {
     log.error(

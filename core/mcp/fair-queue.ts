@@ -7,7 +7,7 @@ export interface Queued extends Linked {
 }
 
 interface Share<Entry extends Queued> {
-  places: number
+  slots: number
   paused: number
   readonly returning: LinkedList<Entry>
   readonly waiting: LinkedList<Entry>
@@ -32,7 +32,7 @@ function firstOf<Entry extends Queued>(
 export class FairQueue<Entry extends Queued> {
   readonly #shares = new Map<string, Share<Entry>>()
   #size = 0
-  #places = 0
+  #slots = 0
   #returning = 0
   #paused = 0
 
@@ -40,8 +40,8 @@ export class FairQueue<Entry extends Queued> {
     return this.#size
   }
   /** Slots in use. */
-  get places(): number {
-    return this.#places
+  get slots(): number {
+    return this.#slots
   }
   get returning(): number {
     return this.#returning
@@ -54,8 +54,8 @@ export class FairQueue<Entry extends Queued> {
     const share = this.#shares.get(owner)
     return share ? share.returning.size + share.waiting.size : 0
   }
-  placesOf(owner: string): number {
-    return this.#shares.get(owner)?.places ?? 0
+  slotsOf(owner: string): number {
+    return this.#shares.get(owner)?.slots ?? 0
   }
   pausedOf(owner: string): number {
     return this.#shares.get(owner)?.paused ?? 0
@@ -78,8 +78,8 @@ export class FairQueue<Entry extends Queued> {
 
   take(owner: string): void {
     const share = this.#shareOf(owner)
-    share.places++
-    this.#places++
+    share.slots++
+    this.#slots++
     // The only owner keeps its position, and each move can reallocate the table of the Map.
     if (this.#shares.size === 1) return
     this.#shares.delete(owner)
@@ -87,8 +87,8 @@ export class FairQueue<Entry extends Queued> {
   }
 
   leave(owner: string): void {
-    this.#shareOf(owner).places--
-    this.#places--
+    this.#shareOf(owner).slots--
+    this.#slots--
     this.#forgetIdle(owner)
   }
 
@@ -112,10 +112,10 @@ export class FairQueue<Entry extends Queued> {
     let least = Number.POSITIVE_INFINITY
     if (this.#size === 0) return undefined
     for (const share of this.#shares.values()) {
-      const first = share.places < least ? firstOf(share, fits, depth) : undefined
+      const first = share.slots < least ? firstOf(share, fits, depth) : undefined
       if (!first) continue
       next = first
-      least = share.places
+      least = share.slots
     }
     return next
   }
@@ -123,13 +123,13 @@ export class FairQueue<Entry extends Queued> {
   #shareOf(owner: string): Share<Entry> {
     const known = this.#shares.get(owner)
     if (known) return known
-    const share = { places: 0, paused: 0, returning: new LinkedList<Entry>(), waiting: new LinkedList<Entry>() }
+    const share = { slots: 0, paused: 0, returning: new LinkedList<Entry>(), waiting: new LinkedList<Entry>() }
     this.#shares.set(owner, share)
     return share
   }
 
   #forgetIdle(owner: string): void {
     const share = this.#shares.get(owner)
-    if (share?.places === 0 && share.paused === 0 && this.waitingOf(owner) === 0) this.#shares.delete(owner)
+    if (share?.slots === 0 && share.paused === 0 && this.waitingOf(owner) === 0) this.#shares.delete(owner)
   }
 }

@@ -226,8 +226,8 @@ export async function addContributions(
     await runStartTask(instance, add, report)
   }
   for (const { instance, value } of registrations.methods) {
-    const { name, answer } = value
-    const add = () => methods.add(name, { answer, by: instance.name }, instance.routes)
+    const { name, answer: handle } = value
+    const add = () => methods.add(name, { handle, by: instance.name }, instance.routes)
     await runStartTask(instance, add, report)
   }
   for (const { plugin, id, method, routes } of registrations.extensions.resultMethods) {

@@ -8,7 +8,7 @@ import {
   bindingOf,
   capabilityError,
   inputRequired,
-  isAnswer,
+  isReplyTo,
   missingCapability,
   parseResponse,
   recordMethod,
@@ -76,7 +76,7 @@ export async function readRound({ params }: Call, { requests, state }: OpenRound
   const responses: Record<string, unknown> = {}
   for (const [key, question] of Object.entries(requests)) {
     const answer = parseResponse(question, Object.hasOwn(given, key) ? given[key] : undefined)
-    if (!(await isAnswer(question, answer))) return undefined
+    if (!(await isReplyTo(question, answer))) return undefined
     responses[key] = answer
   }
   return { state, responses }

@@ -74,43 +74,43 @@ interface Subject {
   readonly path: string
   readonly config: RoutesConfig
   readonly pattern: Pattern
-  readonly places: RouteIndex
+  readonly index: RouteIndex
   readonly report: Report
 }
 
-function chooseToolsets({ path, config, pattern, places, report }: Subject): ToolsetChoice {
+function chooseToolsets({ path, config, pattern, index, report }: Subject): ToolsetChoice {
   const settings = config.routes[path] ?? { toolsets: [] }
   const at: Path = ['routes', path, 'toolsets']
-  const own = isParameterChoice(settings.toolsets) ? settings.toolsets : undefined
-  const listed = own ? [] : namesIn(settings.toolsets)
+  const choice = isParameterChoice(settings.toolsets) ? settings.toolsets : undefined
+  const listed = choice ? [] : namesIn(settings.toolsets)
   const [first = ''] = listed
-  const parameter = own?.param ?? PARAMETER.exec(first)?.[1]
+  const parameter = choice?.param ?? PARAMETER.exec(first)?.[1]
   if (parameter === undefined) {
     if (settings.default) {
       const why = 'it needs `toolsets: { param, of }` and a path with that parameter, which is optional: "/:name?"'
       report(new StartError('MH1204', why, { at: ['routes', path, 'default'] }))
     }
-    const there = knownAmong(listed, place => placeIn(at, settings.toolsets, place), config, report)
+    const toolsets = knownAmong(listed, index => pathAt(at, settings.toolsets, index), config, report)
     const fixed = { categories: [], listed: [], isOpen: false, parameter }
-    return { all: there, choose: () => there, combinations: [there], ...fixed }
+    return { all: toolsets, choose: () => toolsets, combinations: [toolsets], ...fixed }
   }
   const part = pattern.find(part => part.parameter === parameter)
   if (listed.length > 1 || !part) {
     const why = listed.length > 1 ? `"${first}" must be the only entry` : `the path has no parameter ":${parameter}"`
-    report(new StartError('MH1204', why, { at: own ? [...at, 'param'] : at }))
+    report(new StartError('MH1204', why, { at: choice ? [...at, 'param'] : at }))
   }
   if (settings.default && part && !part.optional) {
     const why = `the parameter is always there; make it optional: "${path}?"`
     report(new StartError('MH1204', why, { at: ['routes', path, 'default'] }))
   }
-  const candidates = own
-    ? knownAmong(own.of, place => [...at, 'of', place], config, report)
+  const candidates = choice
+    ? knownAmong(choice.of, index => [...at, 'of', index], config, report)
     : Object.keys(config.toolsets).filter(name => !isInternal(config.toolsets[name]))
-  const names = candidates.filter(name => !places.isTaken(path, { [parameter]: name }))
+  const names = candidates.filter(name => !index.isTaken(path, { [parameter]: name }))
   const sets = new Map(names.map(name => [name, [name] as readonly string[]]))
-  const standard =
-    settings.default && knownAmong(settings.default, place => ['routes', path, 'default', place], config, report)
-  const fallback = places.isTaken(path, {}) ? undefined : standard
+  const defaults =
+    settings.default && knownAmong(settings.default, index => ['routes', path, 'default', index], config, report)
+  const fallback = index.isTaken(path, {}) ? undefined : defaults
   return {
     all: [...new Set([...names, ...(fallback ?? [])])],
     choose(params) {
@@ -120,7 +120,7 @@ function chooseToolsets({ path, config, pattern, places, report }: Subject): Too
     combinations: [...sets.values(), ...(fallback ? [fallback] : [])],
     categories: names,
     listed: names.filter(name => isListed(config, name)),
-    isOpen: own === undefined,
+    isOpen: choice === undefined,
     parameter,
   }
 }
@@ -135,22 +135,22 @@ const namesIn = (toolsets: string | readonly string[] | ParameterChoice): readon
 
 const isListed = ({ routes }: RoutesConfig, toolset: string): boolean =>
   Object.values(routes).some(
-    ({ toolsets, default: standard = [] }) => namesIn(toolsets).includes(toolset) || standard.includes(toolset),
+    ({ toolsets, default: defaults = [] }) => namesIn(toolsets).includes(toolset) || defaults.includes(toolset),
   )
 
-const placeIn = (at: Path, written: unknown, place: number): Path => (typeof written === 'string' ? at : [...at, place])
+const pathAt = (at: Path, written: unknown, index: number): Path => (typeof written === 'string' ? at : [...at, index])
 
 function knownAmong(
   names: readonly string[],
-  at: (place: number) => Path,
+  at: (index: number) => Path,
   { toolsets }: RoutesConfig,
   report: Report,
 ): readonly string[] {
   const isKnown = (name: string) => Object.hasOwn(toolsets, name)
-  for (const [place, name] of names.entries()) {
+  for (const [index, name] of names.entries()) {
     if (isKnown(name)) continue
     const what = `there is no toolset "${name}"; ${didYouMean(name, Object.keys(toolsets))}`
-    report(new StartError('MH1203', what, { at: at(place) }))
+    report(new StartError('MH1203', what, { at: at(index) }))
   }
   return names.every(isKnown) ? names : names.filter(isKnown)
 }
@@ -171,12 +171,12 @@ function parsePaths(paths: readonly string[], report: Report): Map<string, Patte
 
 export function compileRoutes(config: RoutesConfig, late: RouteServices, report = stopAtFirst): CompiledRoute[] {
   const patterns = parsePaths(Object.keys(config.routes), report)
-  const places = indexRoutes(patterns, report)
-  const placed = [...patterns].filter(([path]) => !places.hasFailed(path))
-  return placed.map(([path, pattern]) => {
+  const index = indexRoutes(patterns, report)
+  const valid = [...patterns].filter(([path]) => !index.hasFailed(path))
+  return valid.map(([path, pattern]) => {
     const settings = config.routes[path] ?? { toolsets: [] }
     // Unknown names are reported once the toolsets of plugins are known.
-    let choice = chooseToolsets({ path, config, pattern, places, report: () => undefined })
+    let choice = chooseToolsets({ path, config, pattern, index, report: () => undefined })
     const route: CompiledRoute = {
       path,
       stateless: settings.stateless ?? config.stateless ?? false,
@@ -195,7 +195,7 @@ export function compileRoutes(config: RoutesConfig, late: RouteServices, report 
       },
       chooseToolsets(provided, report) {
         const toolsets = { ...config.toolsets, ...Object.fromEntries([...provided].map(name => [name, []])) }
-        choice = chooseToolsets({ path, config: { ...config, toolsets }, pattern, places, report })
+        choice = chooseToolsets({ path, config: { ...config, toolsets }, pattern, index, report })
       },
       get categories() {
         return choice.categories
@@ -207,7 +207,7 @@ export function compileRoutes(config: RoutesConfig, late: RouteServices, report 
         return late.revisions(route)
       },
       toolsetsFor: pattern.some(({ parameter }) => parameter !== undefined)
-        ? params => (places.isTaken(path, params) ? undefined : choice.choose(params))
+        ? params => (index.isTaken(path, params) ? undefined : choice.choose(params))
         : params => choice.choose(params),
       knownCombinations: () => choice.combinations,
       url(params: Readonly<Record<string, string>> = {}) {

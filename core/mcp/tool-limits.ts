@@ -52,7 +52,7 @@ function* countBusy(busy: Iterable<CallQueue>) {
   }
 }
 
-const least = (values: ReadonlyArray<number | undefined>): number | undefined => {
+const minimum = (values: ReadonlyArray<number | undefined>): number | undefined => {
   const given = values.filter(value => value !== undefined)
   return given.length === 0 ? undefined : Math.min(...given)
 }
@@ -77,23 +77,23 @@ function isolationProblem({ key, definition }: ToolItem, [rule]: readonly LimitR
 }
 
 export function createToolLimits({ rules, callTimeout, metrics, clock }: ToolLimitsSettings) {
-  const ordinary: ItemLimits = { timeout: callTimeout, queue: undefined, isolate: undefined }
+  const defaults: ItemLimits = { timeout: callTimeout, queue: undefined, isolate: undefined }
   const known = new WeakMap<ToolItem, ItemLimits>()
   const busy = new LinkedList<CallQueue>()
   const refused = metrics.counter(REFUSED)
   metrics.gauge(BUSY, () => countBusy(busy))
-  const fitting = ({ key }: ToolItem) => rules.filter(({ glob }) => matchesGlob(glob, key))
+  const matching = ({ key }: ToolItem) => rules.filter(({ glob }) => matchesGlob(glob, key))
   const isolating = (tool: ToolItem) =>
-    isPluginTool(tool.definition) ? [] : fitting(tool).filter(({ isolate }) => isolate !== undefined)
+    isPluginTool(tool.definition) ? [] : matching(tool).filter(({ isolate }) => isolate !== undefined)
 
   function limitsOf(tool: ToolItem): ItemLimits {
-    const own = fitting(tool)
-    const timeout = least([tool.timeout ?? callTimeout, ...own.map(rule => rule.timeout)])
+    const matched = matching(tool)
+    const timeout = minimum([tool.timeout ?? callTimeout, ...matched.map(rule => rule.timeout)])
     const isolate = isolating(tool)
       .map(rule => rule.isolate)
       .reduce(stricterLimits, tool.isolate)
     // This queue is fair between callers, unlike the queue for worker processes.
-    const most = least([tool.concurrency, isolate?.processes, ...own.map(rule => rule.concurrency)])
+    const most = minimum([tool.concurrency, isolate?.processes, ...matched.map(rule => rule.concurrency)])
     const labels = { tool: tool.key }
     const facts = { tool: tool.key, most: most ?? 0, timeout, clock }
     const queue = most === undefined ? undefined : new CallQueue(facts, busy, () => refused(1, labels))
@@ -102,9 +102,9 @@ export function createToolLimits({ rules, callTimeout, metrics, clock }: ToolLim
 
   /** Returns one object per item. A new version of a tool has a new object. */
   function of(item: CatalogItem): ItemLimits {
-    if (item.kind !== 'tools') return ordinary
+    if (item.kind !== 'tools') return defaults
     const hasOwn = item.timeout !== undefined || item.concurrency !== undefined || item.isolate !== undefined
-    if (rules.length === 0 && !hasOwn) return ordinary
+    if (rules.length === 0 && !hasOwn) return defaults
     return getOrCreate(known, item, limitsOf)
   }
 
@@ -113,7 +113,7 @@ export function createToolLimits({ rules, callTimeout, metrics, clock }: ToolLim
     describe(item: CatalogItem): string[] {
       const { timeout, queue, isolate } = of(item)
       if (item.kind !== 'tools') return []
-      const globs = fitting(item).map(({ glob }) => JSON.stringify(glob))
+      const globs = matching(item).map(({ glob }) => JSON.stringify(glob))
       const by = globs.length === 0 ? '' : ` (tools.limits ${globs.join(', ')})`
       return [
         ...(timeout === undefined ? [] : [`a call can take ${timeout} ms, including its time in the queue${by}`]),

@@ -139,9 +139,9 @@ class StoredSessions implements SessionStore {
   /** Sessions whose use by this node is stored. */
   readonly #inUse = new Set<string>()
   /** Completed requests that the store still has as running. */
-  readonly #left = new Map<string, Set<string>>()
-  #leaving: NodeJS.Timeout | undefined
-  #unsureUntil = 0
+  readonly #completed = new Map<string, Set<string>>()
+  #flushTimer: NodeJS.Timeout | undefined
+  #recoveringUntil = 0
 
   constructor(store: Store, { node, log, maxSize = Number.POSITIVE_INFINITY }: SessionStoreSettings) {
     this.#store = store
@@ -186,7 +186,7 @@ class StoredSessions implements SessionStore {
   async enter(digest: string, visit: Visit, bounds: SessionBounds): Promise<Entered> {
     const { version, requests, from } = visit
     const { idleTimeout: ttl } = bounds
-    const left = this.#takeLeft(digest)
+    const left = this.#takeCompleted(digest)
     const completed = [...left]
     const own = [null, this.node]
     const where: Record<string, ReadonlyArray<string | null>> = {}
@@ -223,7 +223,7 @@ class StoredSessions implements SessionStore {
       outcome = await this.#store.transact(partitionOf(digest), steps, 'relaxed')
       return outcome
     } finally {
-      if (!outcome?.done && outcome?.step !== 0) this.#keepLeft(digest, completed, outcome?.found.fields)
+      if (!outcome?.done && outcome?.step !== 0) this.#keepCompleted(digest, completed, outcome?.found.fields)
     }
   }
 
@@ -235,41 +235,41 @@ class StoredSessions implements SessionStore {
   /** The session's next request or a timer removes them from the store. */
   leave(digest: string, requests: readonly RequestId[]) {
     if (requests.length === 0) return
-    this.#keepLeft(digest, requests.map(runKey))
+    this.#keepCompleted(digest, requests.map(runKey))
   }
 
-  #takeLeft(digest: string): Set<string> {
-    const left = this.#left.get(digest)
-    if (left) this.#left.delete(digest)
+  #takeCompleted(digest: string): Set<string> {
+    const left = this.#completed.get(digest)
+    if (left) this.#completed.delete(digest)
     return left ?? new Set()
   }
 
   /** `found`: requests that another node runs are no longer ours. */
-  #keepLeft(digest: string, keys: Iterable<string>, found: Fields = {}, delay = LEAVE_DELAY) {
-    const left = this.#left.get(digest) ?? new Set<string>()
-    if (left.size === 0 && this.#left.size >= MAX_COMPLETED) return
+  #keepCompleted(digest: string, keys: Iterable<string>, found: Fields = {}, delay = LEAVE_DELAY) {
+    const left = this.#completed.get(digest) ?? new Set<string>()
+    if (left.size === 0 && this.#completed.size >= MAX_COMPLETED) return
     for (const key of keys) if ((found[key] ?? this.node) === this.node) left.add(key)
     if (left.size === 0) return
-    this.#left.set(digest, left)
-    this.#leaving ??= setTimeout(() => void this.#tellLeft(), delay).unref()
+    this.#completed.set(digest, left)
+    this.#flushTimer ??= setTimeout(() => void this.#flushCompleted(), delay).unref()
   }
 
-  async #tellLeft() {
-    clearTimeout(this.#leaving)
-    this.#leaving = undefined
+  async #flushCompleted() {
+    clearTimeout(this.#flushTimer)
+    this.#flushTimer = undefined
     const notify = async (digest: string) => {
-      const left = this.#takeLeft(digest)
+      const left = this.#takeCompleted(digest)
       const where = Object.fromEntries([...left].map(key => [key, [null, this.node]]))
       try {
         const step = { record: USE, where, unset: [...left] }
         const outcome = await this.#store.transact(partitionOf(digest), [step], 'relaxed')
-        if (!outcome.done) this.#keepLeft(digest, left, outcome.found.fields)
+        if (!outcome.done) this.#keepCompleted(digest, left, outcome.found.fields)
       } catch (err) {
         this.#log.debug({ err }, 'could not report a response to the store')
-        this.#keepLeft(digest, left, {}, RETRY_DELAY)
+        this.#keepCompleted(digest, left, {}, RETRY_DELAY)
       }
     }
-    await Promise.all([...this.#left.keys()].map(notify))
+    await Promise.all([...this.#completed.keys()].map(notify))
   }
 
   async change(digest: string, change: StateChange): Promise<Changed | 'full' | undefined> {
@@ -373,7 +373,7 @@ class StoredSessions implements SessionStore {
 
   async mark(uses: readonly SessionUse[], { idleTimeout, maxIdle }: SessionBounds): Promise<readonly Victim[]> {
     let excess = 0
-    await this.#tellLeft()
+    await this.#flushCompleted()
     for (let at = 0; at < Math.max(1, uses.length); at += MAX_MARKED) {
       const marks = uses.slice(at, at + MAX_MARKED).map(use => ({ ...use, owner: nameHolder(use.holder) }))
       excess = await this.#markSome(marks, idleTimeout, maxIdle)
@@ -497,13 +497,13 @@ class StoredSessions implements SessionStore {
 
   onReturn(listener: () => void) {
     this.#store.onReturn?.(() => {
-      this.#unsureUntil = performance.now() + RECOVERY_TIME
+      this.#recoveringUntil = performance.now() + RECOVERY_TIME
       listener()
     })
   }
 
   get isRecovering() {
-    return performance.now() < this.#unsureUntil
+    return performance.now() < this.#recoveringUntil
   }
 }
 

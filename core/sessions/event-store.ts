@@ -137,7 +137,7 @@ class PageQueue {
   readonly #reads = new FairQueue<PageRead>()
 
   #isFree(owner: string): boolean {
-    return this.#reads.places < MAX_PAGES && this.#reads.placesOf(owner) < MAX_PAGES_PER_OWNER
+    return this.#reads.slots < MAX_PAGES && this.#reads.slotsOf(owner) < MAX_PAGES_PER_OWNER
   }
 
   async enter(owner: string): Promise<void> {

@@ -48,7 +48,7 @@ export function createNodeMessages(node: ThisNode) {
     } else if (message.type === 'runs') {
       for (const settle of [...(asked.get(keyOf(message.session, message.request)) ?? [])]) settle(message.running)
     } else if (!session) return
-    else if (message.type === 'answer') void session.answer(message.id, message.body)
+    else if (message.type === 'answer') void session.receiveResponse(message.id, message.body)
     else if (message.type === 'cancel') session.cancelHere(message.request, message.reason)
     else if (message.type === 'ended') session.dispose(new Error(message.reason))
     else if (message.type === 'restored') applyRecord(session, { ...message, home: session.home }, name)

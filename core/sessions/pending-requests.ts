@@ -31,7 +31,7 @@ export class PendingRequests {
   }
 
   /** Rejects with a ToolError on an error response or timeout, and with the signal's reason on abort. */
-  ask({ send, method, params, signal }: ClientRequest): Promise<unknown> {
+  send({ send, method, params, signal }: ClientRequest): Promise<unknown> {
     const id = this.#nextId()
     return new Promise((resolve, reject) => {
       const cancel = (reason: Error) => {
@@ -56,7 +56,7 @@ export class PendingRequests {
     })
   }
 
-  answer(id: RequestId, { error, result }: Readonly<Record<string, unknown>>): boolean {
+  settle(id: RequestId, { error, result }: Readonly<Record<string, unknown>>): boolean {
     const pending = this.#open.get(id)
     if (error === undefined || error === null) pending?.resolve(result)
     else pending?.reject(new ToolError(`the client answered: ${errorMessage(error)}`))

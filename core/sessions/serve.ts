@@ -180,7 +180,7 @@ export function receiveMessage(
   session: Session,
   message: Extract<Message, { kind: 'response' | 'notification' }>,
 ): Promise<void> | undefined {
-  if (message.kind === 'response') return session.answer(message.id, message.body)
+  if (message.kind === 'response') return session.receiveResponse(message.id, message.body)
   if (message.method !== 'notifications/cancelled') return undefined
   const { requestId, reason } = message.params
   // Limits the size of data sent to other nodes.

@@ -255,14 +255,14 @@ export class Session implements CallSession, RequestSender, Linked {
     this.#calls?.get(id)?.cancel(new Error(reason))
   }
 
-  ask(request: ClientRequest): Promise<unknown> {
+  request(request: ClientRequest): Promise<unknown> {
     this.#questions ??= new PendingRequests(this.#callbacks.requestIdSeries(this), this.#callbacks.clock)
-    return this.#questions.ask(request)
+    return this.#questions.send(request)
   }
 
   /** Accepts a response for any node. Unknown ids are ignored. */
-  answer(id: RequestId, body: Readonly<Record<string, unknown>>): Promise<void> | undefined {
-    if (this.#questions?.answer(id, body)) return undefined
+  receiveResponse(id: RequestId, body: Readonly<Record<string, unknown>>): Promise<void> | undefined {
+    if (this.#questions?.settle(id, body)) return undefined
     return this.#callbacks.passResponse(this, id, body)
   }
 

@@ -142,7 +142,7 @@ async function sendCall(
   let unanswered: unknown
   const asks: CallRequest['asks'] = handshake
     ? {
-        ask: ({ method, params }) =>
+        request: ({ method, params }) =>
           responder.answer(method, params).catch(error => {
             unanswered = error
             throw error

@@ -168,7 +168,7 @@ function createSlots(max: number) {
   return {
     /** Takes a slot. Returns undefined if a slot is free, otherwise a promise. `release` must follow. */
     take(owner: string, limit: StepLimit): Promise<void> | undefined {
-      if (queue.places < max) {
+      if (queue.slots < max) {
         queue.take(owner)
         return undefined
       }
@@ -192,7 +192,7 @@ function createSlots(max: number) {
     },
     release(owner: string): void {
       queue.leave(owner)
-      if (queue.places < max) queue.next(() => true)?.begin()
+      if (queue.slots < max) queue.next(() => true)?.begin()
     },
   }
 }

@@ -7,7 +7,7 @@ import {
   type ClientRequest,
   encodeResponse,
   type InputRequest,
-  isAnswer,
+  isReplyTo,
   MODERN_REVISION,
   type RequestSender,
   type Transport,
@@ -74,7 +74,7 @@ class RunQuestions implements RequestSender {
     }
   }
 
-  async ask({ method, params, signal, key: name }: ClientRequest): Promise<unknown> {
+  async request({ method, params, signal, key: name }: ClientRequest): Promise<unknown> {
     // A task has no connection to ping.
     if (method === 'ping') return {}
     const asked: Request = name === undefined ? { method, params } : { method, params, as: name }
@@ -82,7 +82,7 @@ class RunQuestions implements RequestSender {
     for (;;) {
       const { key, answer } = this.#earlier(text) ?? (await this.#add(text, name ?? NAMES[method] ?? 'question'))
       const reply: unknown = JSON.parse(answer ?? (await this.#answerTo(key, signal)))
-      if (await isAnswer({ method, params } as InputRequest, reply)) return reply
+      if (await isReplyTo({ method, params } as InputRequest, reply)) return reply
     }
   }
 

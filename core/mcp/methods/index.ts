@@ -15,7 +15,7 @@ import { setLevel, subscribe, unsubscribe } from './session-settings.ts'
 import { callTool } from './tools.ts'
 
 export interface Method {
-  readonly answer: (call: Call, settings: HandlerSettings) => object | Promise<object>
+  readonly handle: (call: Call, settings: HandlerSettings) => object | Promise<object>
   readonly by?: string
   /** Undefined: every version. */
   readonly era?: 'modern' | 'legacy'
@@ -27,20 +27,20 @@ const list = (name: Parameters<View['page']>[0]) => (call: Call) =>
 
 // Lists need no capability: some clients disconnect after -32601 for a list.
 const METHODS: ReadonlyMap<string, Method> = new Map<string, Method>([
-  ['server/discover', { answer: discover, era: 'modern' }],
-  ['initialize', { answer: initialize, era: 'legacy' }],
-  ['ping', { answer: () => ({}), era: 'legacy' }],
-  ['logging/setLevel', { answer: setLevel, era: 'legacy' }],
-  ['resources/subscribe', { answer: subscribe, era: 'legacy', capability: 'resources' }],
-  ['resources/unsubscribe', { answer: unsubscribe, era: 'legacy', capability: 'resources' }],
-  ['tools/list', { answer: list('tools') }],
-  ['tools/call', { answer: callTool, capability: 'tools' }],
-  ['resources/list', { answer: listResources }],
-  ['resources/templates/list', { answer: list('resourceTemplates') }],
-  ['resources/read', { answer: readResource, capability: 'resources' }],
-  ['prompts/list', { answer: list('prompts') }],
-  ['prompts/get', { answer: getPrompt, capability: 'prompts' }],
-  ['completion/complete', { answer: complete, capability: 'completions' }],
+  ['server/discover', { handle: discover, era: 'modern' }],
+  ['initialize', { handle: initialize, era: 'legacy' }],
+  ['ping', { handle: () => ({}), era: 'legacy' }],
+  ['logging/setLevel', { handle: setLevel, era: 'legacy' }],
+  ['resources/subscribe', { handle: subscribe, era: 'legacy', capability: 'resources' }],
+  ['resources/unsubscribe', { handle: unsubscribe, era: 'legacy', capability: 'resources' }],
+  ['tools/list', { handle: list('tools') }],
+  ['tools/call', { handle: callTool, capability: 'tools' }],
+  ['resources/list', { handle: listResources }],
+  ['resources/templates/list', { handle: list('resourceTemplates') }],
+  ['resources/read', { handle: readResource, capability: 'resources' }],
+  ['prompts/list', { handle: list('prompts') }],
+  ['prompts/get', { handle: getPrompt, capability: 'prompts' }],
+  ['completion/complete', { handle: complete, capability: 'completions' }],
 ])
 
 const unknownMethod = ({ method }: Call) => new HostError('methodNotFound', { detail: shown(method) })
@@ -85,7 +85,7 @@ export function createMethodTable(settings: HandlerSettings) {
     answer(call: Call, method = find(call)) {
       if (!method) throw unknownMethod(call)
       if (!method.capability) call.notes.timeline?.mark('handler')
-      return method.answer(call, settings)
+      return method.handle(call, settings)
     },
   }
 }

@@ -23,7 +23,7 @@ function countingStore() {
   const counted = {
     ...store,
     get: count('get', store.get),
-    look: count('look', store.getSummary),
+    getSummary: count('look', store.getSummary),
     answer: count('answer', store.answer),
     cancel: count('cancel', store.cancel),
   }
