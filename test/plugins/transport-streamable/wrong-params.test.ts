@@ -4,7 +4,7 @@ import { definePrompt, defineResource, defineTool } from '../../../core/index.ts
 import { definePlugin } from '../../../core/internal.ts'
 import { META } from '../../../core/transport.ts'
 import { createPuppet } from '../../support/puppet-tool.ts'
-import { createMeta, legacy, modern, type RpcAnswer } from '../../support/rpc.ts'
+import { createMeta, legacy, modern } from '../../support/rpc.ts'
 import { openSession, postMessage } from '../../support/session-client.ts'
 import { openSseSession } from '../../support/sse-client.ts'
 import { type StartedHost, startHost, stopHosts } from '../../support/start-host.ts'
@@ -119,13 +119,13 @@ before(async () => {
 })
 after(stopHosts)
 
-interface Told {
+interface Outcome {
   readonly status: number
   readonly message?: { readonly error?: { readonly code: number } }
 }
 
 /** Neither an error of ours, nor a line in the log that says so. */
-function judge({ status, message }: Told, sent: unknown) {
+function judge({ status, message }: Outcome, sent: unknown) {
   const ours = status >= 500 || message?.error?.code === -32603 || host.log.some(({ level }) => level === 'error')
   const line = host.log.find(({ level }) => level === 'error')
   expect(
@@ -140,7 +140,7 @@ describe('Parameters of wrong types', () => {
   for (const [method, params] of METHODS) {
     it(`get a client error: ${method} with ${Object.keys(params)}`, async () => {
       const session = await openSession(url)
-      const clients: ReadonlyArray<(fields: Record<string, unknown>) => Promise<RpcAnswer>> = [
+      const clients: ReadonlyArray<(fields: Record<string, unknown>) => Promise<Outcome>> = [
         fields => legacy(`${url}/stateless`, method, fields),
         fields =>
           method === 'initialize'
