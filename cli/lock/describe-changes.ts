@@ -57,7 +57,6 @@ function addedLines(value: unknown): string[] {
   return lines.map((text, index) => `${index === 0 ? 'now  ' : '     '}${visible(text)}`)
 }
 
-/** The previous and new values, shortened and escaped. */
 export function valueLines(change: Change): string[] {
   const { before, after } = change
   if ('before' in change) return excerpts(before, after)
@@ -73,9 +72,7 @@ export const countImpacts = (changes: readonly Change[]): Readonly<Record<Impact
 
 export function impactsText(changes: readonly Change[]): string {
   const counts = countImpacts(changes)
-  return IMPACTS.filter(impact => counts[impact] > 0)
-    .map(impact => `${counts[impact]} ${TITLES[impact][1]}`)
-    .join(', ')
+  return IMPACTS.flatMap(impact => (counts[impact] > 0 ? `${counts[impact]} ${TITLES[impact][1]}` : [])).join(', ')
 }
 
 export function changesText(changes: readonly Change[]): string {
