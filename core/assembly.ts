@@ -157,12 +157,11 @@ export function buildServices(parts: ServiceParts) {
   const makeOffer = createOffers({ ...offers, chosen })
   const stores = new Map(
     routes.map(route => {
-      const on = <Name extends keyof RouteStores>(name: Name) => slots.get(name, route)
       const routeStores: RouteStores = {
-        sessionStore: on('sessionStore'),
-        peers: on('peers'),
-        eventStore: on('eventStore'),
-        changeBus: on('changeBus'),
+        sessionStore: slots.get('sessionStore', route),
+        peers: slots.get('peers', route),
+        eventStore: slots.get('eventStore', route),
+        changeBus: slots.get('changeBus', route),
       }
       return [route as McpRoute, routeStores] as const
     }),

@@ -90,8 +90,6 @@ const matches =
     return given
   }
 
-const acceptAny: Check = given => given
-
 const CHECKS: { readonly [Name in keyof InternalHost]?: Check } = {
   ...Object.fromEntries(
     ['use', 'onRequest', 'authorize', 'cors', 'onReady', 'onStart', 'onReload', 'onCall']
@@ -106,7 +104,7 @@ const CHECKS: { readonly [Name in keyof InternalHost]?: Check } = {
   toolKey: matches(TOOL_KEY_SCHEMA, 'toolKeys'),
   context: functionAt('context', 1),
   toolset,
-  variesByCaller: acceptAny,
+  variesByCaller: given => given,
 }
 
 const isResult = (result: unknown) => typeof result === 'object' && result !== null

@@ -238,12 +238,10 @@ function warnOfIgnoredConfigs({ file, others = [] }: LoadedConfig, { report }: P
   report(new StartError('MH1008', what, { at: [] }), 'warning')
 }
 
-const LOG_METHODS = ['debug', 'info', 'warn', 'error', 'child'] as const
-
 /** Limits the lines of an own log. Its `close` also logs the number of suppressed lines. */
 async function hostWithLog(loaded: LoadedConfig, log: Logger | undefined, options: BuildOptions): Promise<Host> {
   if (!log) return hostOfConfig(loaded, undefined, options)
-  const missing = LOG_METHODS.filter(name => typeof log[name] !== 'function')
+  const missing = (['debug', 'info', 'warn', 'error', 'child'] as const).filter(name => typeof log[name] !== 'function')
   if (missing.length > 0) throw new TypeError(`\`log\` does not have ${missing.join(', ')}, such as a pino logger has`)
   const limited = limitLog(log, options.clock)
   const host = await hostOfConfig(loaded, limited, options)

@@ -41,7 +41,7 @@ import { collectEndpoints } from './kernel/collect-endpoints.ts'
 import type { Plugin } from './kernel/define-plugin.ts'
 import type { InternalKernelHost, PluginConfig } from './kernel/kernel-host.ts'
 import type { Logger } from './kernel/log.ts'
-import { createMetrics, type Metrics } from './kernel/metrics.ts'
+import { createMetrics } from './kernel/metrics.ts'
 import { addOldNames } from './kernel/old-names.ts'
 import { createPipeline } from './kernel/pipeline.ts'
 import { createProviderLookup, type PluginInstance, type Provides, type SuggestPlugin } from './kernel/plugin-plan.ts'
@@ -80,12 +80,8 @@ import { type ConnectedClient, connectClient } from './sessions/connect-client.t
 import { checkSharing, isOnlyLocal, keepsSessions, NO_SECRETS } from './sessions/sharing.ts'
 import { type DeclaredSlots, defaultSlots, impliedSlots, type Neighbours, type Slots, slotProblem } from './slots.ts'
 
-interface ConnectionParts {
+interface ConnectionParts extends Pick<ServiceParts, 'log' | 'metrics' | 'clock' | 'inFlight'> {
   readonly http: ResolvedHttp
-  readonly log: Logger
-  readonly metrics: Metrics
-  readonly clock: Clock
-  readonly inFlight: Pick<InFlight, 'count'>
   readonly tls: HostTls | undefined
 }
 

@@ -5,11 +5,10 @@ import { createServer } from 'node:https'
 import { resolve } from 'node:path'
 import { createSecureContext } from 'node:tls'
 import { isDeepStrictEqual } from 'node:util'
+import type { ServiceParts } from './assembly.ts'
 import type { FilledHttpSettings, FilledHttpTls } from './config/define-config.ts'
 import type { HttpServerFactory } from './http/create-server.ts'
 import { type Report, StartError, tryReport } from './http/errors.ts'
-import type { Logger } from './kernel/log.ts'
-import type { Metrics } from './kernel/metrics.ts'
 import { parseDuration } from './mcp/units.ts'
 
 type Key = 'cert' | 'key'
@@ -27,12 +26,7 @@ interface Certificate {
   readonly expires: number
 }
 
-interface TlsParts {
-  readonly directory: string
-  readonly log: Logger
-  readonly metrics: Metrics
-  readonly report: Report
-}
+type TlsParts = Pick<ServiceParts, 'log' | 'metrics' | 'report'> & { readonly directory: string }
 
 const tlsError = (key: Key, text: string, cause?: unknown) =>
   new StartError('MH1303', text, { at: ['http', 'tls', key], cause })

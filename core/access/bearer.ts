@@ -25,13 +25,7 @@ interface PresentedToken {
   readonly digest: () => string
 }
 
-interface InvalidToken {
-  readonly refused: string
-  readonly isDPoP: boolean
-  readonly malformed?: true
-}
-
-type Presented = PresentedToken | InvalidToken
+type Presented = PresentedToken | { readonly refused: string; readonly isDPoP: boolean; readonly malformed?: true }
 
 /** The credential of each connection's last request. */
 const lastOf = new WeakMap<Socket, { readonly header: string; readonly shown: PresentedToken }>()
@@ -174,7 +168,6 @@ interface Flaw {
   readonly error?: 'invalid_token' | 'invalid_dpop_proof' | 'use_dpop_nonce'
 }
 
-type Shown = Pick<PresentedToken, 'isDPoP'>
 type Refusal = Exclude<TokenVerdict, { user: User }> | ProofProblem | Flaw
 
 /** `isBound`: the token was presented with a proof, or requires one. */
@@ -253,7 +246,7 @@ export function authenticateBearer(
     return thrown
   }
 
-  function refusal(ctx: HostContext, place: TokenPlace, shown: Shown, flaw: Refusal): HostError {
+  function refusal(ctx: HostContext, place: TokenPlace, shown: Presented, flaw: Refusal): HostError {
     const { route } = place
     if ('retryAfter' in flaw) {
       const isLimited = 'limited' in flaw

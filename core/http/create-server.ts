@@ -123,15 +123,9 @@ export function createPipelineRefusal(
 
 const CHECK_INTERVAL = 1_000
 
-interface Mark {
-  readonly received: number
-  readonly since: number
-  lastReceived: number
-}
-
 interface Reader {
   readonly socket: Socket
-  mark: Mark | undefined
+  mark: { readonly received: number; readonly since: number; lastReceived: number } | undefined
 }
 
 const receivedBy = ({ bytesWritten, writableLength }: Socket): number => bytesWritten - writableLength

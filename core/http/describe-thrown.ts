@@ -123,12 +123,6 @@ interface ShownStack {
 
 type Owner = 'author' | 'package' | 'own' | 'node'
 
-interface Frame {
-  readonly owner: Owner
-  readonly location: string
-  readonly text: string
-}
-
 const FRAME = /^\s+at (?:(.+?) \()?(.+?):(\d+):(\d+)\)?$/
 const NOT_OWN = /^(?:examples|test|node_modules)[\\/]|^[^\\/]+$/
 
@@ -146,7 +140,7 @@ function fileIn(location: string): string {
   return attempt(() => fileURLToPath(location.replace(/[?#].*$/s, ''))) ?? location
 }
 
-function readFrame(line: string, directory: string): Frame | undefined {
+function readFrame(line: string, directory: string) {
   const [, name, source, row, column] = FRAME.exec(line) ?? []
   if (source === undefined) return undefined
   const file = fileIn(source.replace(/^async /, ''))

@@ -11,17 +11,12 @@ const HANGING = 60_000
 type Conditions = KernelRegistrations['readiness']
 type CheckResult = Awaited<ReturnType<NonNullable<ReturnType<Conditions['get']>>>>
 
-interface Check {
-  readonly since: number
-  readonly result: Promise<CheckResult>
-}
-
 export function createReadiness(
   conditions: Conditions,
   draining: () => boolean,
   log: Logger,
 ): () => Promise<Readiness> {
-  const running = new Map<string, Check>()
+  const running = new Map<string, { readonly since: number; readonly result: Promise<CheckResult> }>()
   const failing = new Set<string>()
 
   async function check(name: string, condition: () => CheckResult | Promise<CheckResult>): Promise<CheckResult> {

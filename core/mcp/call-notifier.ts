@@ -11,55 +11,51 @@ const UNTIMED = 8 * 1024
 const INTERVAL = 100
 
 type Params = Record<string, unknown>
+export type CallNotifier = ReturnType<typeof createCallNotifier>
 
-export class CallNotifier {
-  readonly #call: Call
-  readonly #clock: Clock
-  #sent = 0
-  #timer: Timer | undefined
-  #latest: Params | undefined
-  #dropped = 0
-  #level: unknown
+export function createCallNotifier(call: Call, clock: Clock) {
+  let sent = 0
+  let timer: Timer | undefined
+  let latest: Params | undefined
+  let dropped = 0
+  let level: unknown
 
-  constructor(call: Call, clock: Clock) {
-    this.#call = call
-    this.#clock = clock
-  }
-
-  progress(params: Params) {
-    this.#latest = params
-    if (this.#sent < MAX_SENT) this.flush()
-  }
-
-  log(params: Params) {
-    this.#level = params['level']
-    if (this.#sent >= MAX_SENT) return void this.#dropped++
-    this.flush()
-    this.#send('notifications/message', params)
+  function send(method: string, params: Params) {
+    const message = encodeNotification(method, params)
+    sent += message.length
+    if (sent >= UNTIMED) timer ??= clock.setTimeout(end, INTERVAL)
+    call.send(message)
   }
 
   /** Sends the latest progress. */
-  flush() {
-    const latest = this.#latest
-    this.#latest = undefined
-    if (latest) this.#send('notifications/progress', latest)
+  function flush() {
+    const progress = latest
+    latest = undefined
+    if (progress) send('notifications/progress', progress)
   }
 
-  end() {
-    this.#clock.clear(this.#timer)
-    this.#timer = undefined
-    this.#sent = 0
-    this.flush()
-    if (this.#dropped === 0) return
-    const data = `${this.#dropped} log messages were dropped: a call can send ${MAX_SENT / 1024} kB in ${INTERVAL} ms`
-    this.#dropped = 0
-    this.#send('notifications/message', { level: this.#level, data })
+  function end() {
+    clock.clear(timer)
+    timer = undefined
+    sent = 0
+    flush()
+    if (dropped === 0) return
+    const data = `${dropped} log messages were dropped: a call can send ${MAX_SENT / 1024} kB in ${INTERVAL} ms`
+    dropped = 0
+    send('notifications/message', { level, data })
   }
 
-  #send(method: string, params: Params) {
-    const message = encodeNotification(method, params)
-    this.#sent += message.length
-    if (this.#sent >= UNTIMED) this.#timer ??= this.#clock.setTimeout(() => this.end(), INTERVAL)
-    this.#call.send(message)
+  return {
+    flush,
+    end,
+    progress(params: Params) {
+      latest = params
+      if (sent < MAX_SENT) flush()
+    },
+    log(params: Params) {
+      if (sent < MAX_SENT) return send('notifications/message', params)
+      level = params['level']
+      dropped++
+    },
   }
 }

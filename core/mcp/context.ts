@@ -4,7 +4,7 @@ import { HostError } from '../http/errors.ts'
 import type { Logger } from '../kernel/log.ts'
 import type { Route } from '../kernel/route.ts'
 import { type Call, cancellationOf } from './call.ts'
-import { CallNotifier } from './call-notifier.ts'
+import { type CallNotifier, createCallNotifier } from './call-notifier.ts'
 import type { QueueEntry } from './call-queue.ts'
 import { Cancellation } from './cancellation.ts'
 import type { CallRuntime, CatalogItem } from './catalog.ts'
@@ -70,15 +70,8 @@ interface HandlerRun {
   readonly queueEntry: QueueEntry | undefined
   readonly replay: Replay | undefined
   /** Set for a run that continues with responses of the client. */
-  readonly round?: LiveRound
+  readonly round?: Round & Pick<Replay, 'timeLeft' | 'progress'> & { readonly number: number }
   readonly reenter?: (() => QueueEntry | undefined) | undefined
-}
-
-interface LiveRound extends Round {
-  readonly number: number
-  /** Milliseconds; undefined: no limit. */
-  readonly timeLeft: number | undefined
-  readonly progress: number
 }
 
 export class HandlerContext implements PlainContext {
@@ -387,7 +380,7 @@ export class HandlerContext implements PlainContext {
   }
 
   #notify(): CallNotifier {
-    this.#notifier ??= new CallNotifier(this.#call, this.#settings.clock)
+    this.#notifier ??= createCallNotifier(this.#call, this.#settings.clock)
     return this.#notifier
   }
 

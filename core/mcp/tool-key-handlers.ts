@@ -23,7 +23,6 @@ export interface ToolKey<Value = never> extends ListedKey<Value> {
 }
 
 type Chain = (call: Call, run: RunTool) => MaybePromise<object>
-type ToolKeys = ReadonlyMap<string, ToolKey>
 
 export interface Registration {
   readonly name: string
@@ -35,7 +34,7 @@ export interface Registration {
 
 export type RouteToolKeys = ReturnType<typeof createToolKeys>
 
-const compileChain = (tool: ToolItem, read: ToolKeys): Chain | undefined =>
+const compileChain = (tool: ToolItem, read: ReadonlyMap<string, ToolKey>): Chain | undefined =>
   readKeys(tool, read)
     .flatMap(([name, { onCall }]) => (onCall ? [[keyValue(tool.definition, name), onCall] as const] : []))
     .reduceRight<Chain | undefined>((inner, [value, onCall]) => {

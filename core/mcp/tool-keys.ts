@@ -55,17 +55,12 @@ export function resourcesOfKeys(
   return found
 }
 
-interface KeyChecks {
-  readonly fixForKey: (key: string, path: string) => string
-  readonly isIsolated: (tool: ToolItem) => boolean
-}
-
 /** Throws a StartError for a key that no plugin of the route reads, and for a tool that a key refuses. */
 export function checkKeys(
   items: readonly CatalogItem[],
   path: string,
   read: ListedKeys,
-  { fixForKey, isIsolated }: KeyChecks,
+  { fixForKey, isIsolated }: { fixForKey(key: string, path: string): string; isIsolated(tool: ToolItem): boolean },
 ): void {
   for (const item of items) {
     if (item.kind !== 'tools' || item.keys.length === 0) continue

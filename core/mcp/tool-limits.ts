@@ -34,11 +34,6 @@ interface ToolLimitsSettings {
   readonly clock: Clock
 }
 
-const REFUSED = {
-  name: 'mcp_host_tool_calls_refused_total',
-  help: 'Calls refused because the queue of the tool was full.',
-  labels: ['tool'],
-}
 const BUSY = {
   name: 'mcp_host_tool_calls',
   help: 'Running and queued calls of tools with a concurrency limit.',
@@ -80,7 +75,11 @@ export function createToolLimits({ rules, callTimeout, metrics, clock }: ToolLim
   const defaults: ItemLimits = { timeout: callTimeout, queue: undefined, isolate: undefined }
   const known = new WeakMap<ToolItem, ItemLimits>()
   const busy = new LinkedList<CallQueue>()
-  const refused = metrics.counter(REFUSED)
+  const refused = metrics.counter({
+    name: 'mcp_host_tool_calls_refused_total',
+    help: 'Calls refused because the queue of the tool was full.',
+    labels: ['tool'],
+  })
   metrics.gauge(BUSY, () => countBusy(busy))
   const matching = ({ key }: ToolItem) => rules.filter(({ glob }) => matchesGlob(glob, key))
   const isolating = (tool: ToolItem) =>

@@ -128,13 +128,8 @@ export interface ReadPlace {
   readonly owner: string
 }
 
-interface PageRead extends Queued {
-  readonly owner: string
-  readonly begin: () => void
-}
-
 class PageQueue {
-  readonly #reads = new FairQueue<PageRead>()
+  readonly #reads = new FairQueue<Queued & { readonly owner: string; readonly begin: () => void }>()
 
   #isFree(owner: string): boolean {
     return this.#reads.slots < MAX_PAGES && this.#reads.slotsOf(owner) < MAX_PAGES_PER_OWNER

@@ -44,17 +44,10 @@ async function findOpenRequests(requests: readonly RequestId[], place: ReadPlace
   return requests.filter(id => !answered.has(id))
 }
 
-interface LostStream {
-  readonly stream: string
-  readonly state: StreamState
-  readonly seen: number
-  readonly isOver: boolean
-}
-
 async function failLostRequests(
   { name: node, events, log }: ThisNode,
   session: Session,
-  { stream, state, seen, isOver }: LostStream,
+  { stream, state, seen, isOver }: { stream: string; state: StreamState; seen: number; isOver: boolean },
 ) {
   const { requests } = parseStreamInfo(state.facts)
   const store = events(session)

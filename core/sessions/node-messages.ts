@@ -139,8 +139,6 @@ function takeChange(session: Session, change: StateChange) {
   else Object.assign(session, change)
 }
 
-type ChangedMessage = Extract<PeerMessage, { type: 'changed' }>
-
 /** Applies changes from other nodes. Reads the record after a missed message. */
 export function createChangeReceiver({ name, store, bounds, log }: Omit<ThisNode, 'sessions'>) {
   const reading = new Map<Session, boolean>()
@@ -160,7 +158,7 @@ export function createChangeReceiver({ name, store, bounds, log }: Omit<ThisNode
     }
   }
 
-  return (session: Session, { version, change }: ChangedMessage) => {
+  return (session: Session, { version, change }: Extract<PeerMessage, { type: 'changed' }>) => {
     if (version <= session.version) return
     if (version > session.version + 1) return void read(session)
     session.version = version

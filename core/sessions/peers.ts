@@ -50,6 +50,7 @@ export type PeerMessage =
       readonly type: 'message'
       readonly session: string
       readonly text: string
+      /** Without credentials. */
       readonly headers: IncomingHttpHeaders
       readonly user: User | undefined
     }

@@ -12,16 +12,11 @@ import { ToolError } from '../mcp/tool-error.ts'
 /** Request timeout and `requestState` lifetime, milliseconds. */
 const RESPONSE_TIMEOUT = 600_000
 
-interface PendingRequest {
-  readonly resolve: (result: unknown) => void
-  readonly reject: (reason: Error) => void
-}
-
 const errorMessage = (error: unknown): string =>
   isObject(error) && typeof error['message'] === 'string' ? shown(error['message']) : 'an error'
 
 export class PendingRequests {
-  readonly #open = new Map<RequestId, PendingRequest>()
+  readonly #open = new Map<RequestId, { resolve: (result: unknown) => void; reject: (reason: Error) => void }>()
   readonly #nextId: () => string
   readonly #clock: Clock
 

@@ -40,7 +40,7 @@ interface SessionEntry {
 
 const ownerOf = ({ route, user }: Caller): Owner => ({ route: route.path, user })
 
-interface RegistrySettings {
+export interface RegistrySettings {
   readonly node: ThisNode
   readonly ids: SessionIds
   readonly paths: readonly string[]

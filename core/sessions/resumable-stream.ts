@@ -258,8 +258,7 @@ class StoredStream {
 
   /** Adds a reader; the previous one stays open and silent. Resolves to false if a message after `seq` is gone. */
   async attach(reader: EventStream, seq: number) {
-    const open = this.#silent.filter(({ closed }) => !closed)
-    this.#silent = this.#reader && !this.#reader.closed ? [...open, this.#reader] : open
+    this.#silent = (this.#reader ? [...this.#silent, this.#reader] : this.#silent).filter(({ closed }) => !closed)
     this.#reader = reader
     reader.whenClosed(() => this.#forget(reader))
     this.#sent = seq

@@ -14,15 +14,10 @@ export interface Owner {
   readonly user: UserName | undefined
 }
 
-interface SessionIdFacts {
-  /** Milliseconds since the epoch. */
-  readonly createdAt: number
-  isOwnedBy(owner: Owner): boolean
-}
-
 export interface SessionIds {
   create(owner: Owner, now?: number): string
-  verify(id: string): SessionIdFacts | undefined
+  /** `createdAt`: milliseconds since the epoch. */
+  verify(id: string): { readonly createdAt: number; isOwnedBy(owner: Owner): boolean } | undefined
 }
 
 const hmac = (key: Buffer, data: Buffer | string) => createHmac('sha256', key).update(data).digest()

@@ -6,14 +6,9 @@ export interface OwnedSession extends Linked {
   readonly lastUsed: number
 }
 
-interface SessionOwner<S extends OwnedSession> {
-  readonly idle: LinkedList<S>
-  count: number
-}
-
 /** Counts sessions per owner. Eviction affects the owner's own oldest sessions. */
 export class SessionOwners<S extends OwnedSession> {
-  readonly #holders = new Map<string, SessionOwner<S>>()
+  readonly #holders = new Map<string, { readonly idle: LinkedList<S>; count: number }>()
   idleCount = 0
 
   countOf(holder: string): number {

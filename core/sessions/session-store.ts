@@ -134,10 +134,7 @@ export interface SessionUse {
 }
 
 /** A session to end. The store names the holder. */
-export interface Victim {
-  readonly digest: string
-  readonly holder: string
-}
+export type Victim = Pick<SessionUse, 'digest' | 'holder'>
 
 /** Session data on a node besides the record. */
 export interface HeldHere {

@@ -1,8 +1,6 @@
 // The streams of a node's sessions. One node writes a stream; other nodes follow it (follow-stream.ts) or take over.
-import type { IncomingHttpHeaders } from 'node:http'
 import { HostError } from '../http/errors.ts'
 import { type EventStream, RETRY } from '../http/sse.ts'
-import type { User } from '../kernel/user.ts'
 import type { RequestId } from '../mcp/protocol.ts'
 import type { McpRoute } from '../mcp/routes.ts'
 import { withoutCredentials } from './credentials.ts'
@@ -17,6 +15,7 @@ import {
 } from './event-store.ts'
 import { createFollowers, type FollowerParts, followStream } from './follow-stream.ts'
 import type { StreamMessage } from './node-messages.ts'
+import type { PeerMessage } from './peers.ts'
 import type { SessionRegistry } from './registry.ts'
 import {
   createResumableStream,
@@ -31,12 +30,7 @@ import { cannotResume, eventsExpired, restoring, sessionNotFound } from './sessi
 import type { StreamClaim } from './session-store.ts'
 
 /** A client message for another node's stream. */
-export interface ForwardedMessage {
-  readonly text: string
-  /** Without credentials. */
-  readonly headers: IncomingHttpHeaders
-  readonly user: User | undefined
-}
+export type ForwardedMessage = Pick<Extract<PeerMessage, { type: 'message' }>, 'text' | 'headers' | 'user'>
 
 /** A stream position to resume from. */
 export interface Resumption {

@@ -67,14 +67,8 @@ export interface SessionMetrics {
 
 const LISTS = new Set(['tools', 'resources', 'prompts'] as const)
 
-export interface SessionFields {
-  readonly id: string
-  readonly digest: string
-  readonly offer: Offer
+export type SessionFields = Pick<Session, 'id' | 'digest' | 'offer' | 'opening' | 'home' | 'version'> & {
   readonly callbacks: SessionCallbacks
-  readonly opening: SessionOpening
-  readonly home: string
-  readonly version: number
 }
 
 export class Session implements CallSession, RequestSender, Linked {

@@ -1,18 +1,15 @@
 // Groups routes with the same session store and peers into one session registry.
 
-import type { Clock } from '../http/clock.ts'
 import { StartError } from '../http/errors.ts'
 import { getOrCreate } from '../http/get-or-create.ts'
-import type { Logger } from '../kernel/log.ts'
 import type { Metrics } from '../kernel/metrics.ts'
-import type { AdmitCaller, Offer, RequestInfo } from '../mcp/call.ts'
 import type { ChangeBus } from '../mcp/change-bus.ts'
 import type { McpRoute } from '../mcp/routes.ts'
 import { type ChangeFeed, createChangeFeed, createWatchCounter } from './change-feed.ts'
 import type { EventStore } from './event-store.ts'
 import type { Peers } from './peers.ts'
 import { createRequestIdSeries } from './pending-requests.ts'
-import { createRunningCalls, createSessionRegistry, type SessionRegistry } from './registry.ts'
+import { createRunningCalls, createSessionRegistry, type RegistrySettings, type SessionRegistry } from './registry.ts'
 import type { Session, SessionMetrics, ThisNode } from './session.ts'
 import type { SessionIds } from './session-id.ts'
 import type { LocalSessions, SessionBounds, SessionStore } from './session-store.ts'
@@ -25,26 +22,18 @@ export interface RouteStores {
   readonly changeBus: ChangeBus
 }
 
-interface SessionsSettings {
+interface SessionsSettings
+  extends Pick<ThisNode, 'bounds' | 'log' | 'clock'>,
+    Pick<RegistrySettings, 'ids' | 'makeOffer' | 'admit'> {
   readonly routes: readonly McpRoute[]
   readonly storesOn: (route: McpRoute) => RouteStores
   readonly noPeers: Peers
-  readonly bounds: SessionBounds
-  readonly ids: SessionIds
   /** Keys of 32 bytes; the first signs, all verify. */
   readonly requestIdKeys: readonly Buffer[]
-  readonly log: Logger
-  readonly clock: Clock
-  readonly makeOffer: (facts: RequestInfo) => Offer | Promise<Offer>
-  readonly admit: AdmitCaller
   readonly metrics: Metrics
 }
 
-interface Group {
-  readonly sessionStore: SessionStore | LocalSessions
-  readonly peers: Peers
-  readonly routes: McpRoute[]
-}
+type Group = Pick<RouteStores, 'sessionStore' | 'peers'> & { readonly routes: McpRoute[] }
 
 /** Throws a StartError if a route's session store and peers have different names for this node. */
 function groupRoutes({ routes, storesOn, noPeers }: SessionsSettings): Group[] {

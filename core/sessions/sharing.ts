@@ -32,10 +32,8 @@ export const isOnlyLocal = ({ shared }: SessionStore | LocalSessions, processes:
 
 const names = (routes: readonly CompiledRoute[]) => routes.map(({ path }) => `routes['${path}']`).join(', ')
 
-const CARRIED: readonly SharedSlot[] = ['changeBus', 'peers']
-
 function sessionProblem({ routes, isFilled, isCarried, suggest }: SharedParts): string[] {
-  const needed = SESSION_SLOTS.filter(slot => !isCarried || !CARRIED.includes(slot))
+  const needed = SESSION_SLOTS.filter(slot => !isCarried || !['changeBus', 'peers'].includes(slot))
   const alone = (route: CompiledRoute) => needed.filter(slot => !isFilled(slot, route))
   const stateful = routes.filter(route => keepsSessions(route) && alone(route).length > 0)
   const missing = SESSION_SLOTS.filter(slot => stateful.some(route => alone(route).includes(slot)))

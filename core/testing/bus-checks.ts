@@ -5,13 +5,7 @@ import { eventually, type Promises } from './contract.ts'
 
 const TEXTS = ['first', '', 'naïve 🦆 \0\n"', ...Array.from({ length: 50 }, (_, index) => `text ${index}`)]
 
-interface Heard {
-  readonly texts: Array<string | undefined>
-  readonly positions: Array<string | undefined>
-  end(): void
-}
-
-function listenTo(bus: Bus): Heard {
+function listenTo(bus: Bus) {
   const [texts, positions]: [Array<string | undefined>, Array<string | undefined>] = [[], []]
   const end = bus.subscribe((text, position) => {
     texts.push(text)

@@ -71,8 +71,6 @@ function makeUser(user: TestUser): User {
   return made
 }
 
-type Handler = (args: unknown, ctx: CallContext) => unknown
-
 function withoutKeys(definition: ToolDefinition): ToolDefinition {
   const tool = { ...definition }
   for (const key of Object.keys(tool)) if (!isHostKey(key)) Reflect.deleteProperty(tool, key)
@@ -83,7 +81,7 @@ function withoutIsolation(definition: Definition): Definition {
   if (kindOf(definition) !== 'tool') return definition
   const { isolate, ...tool } = withoutKeys(definition as ToolDefinition)
   if (isolate === undefined) return tool
-  const handler = tool.handler as Handler
+  const handler = tool.handler as (args: unknown, ctx: CallContext) => unknown
   const cloned = async (args: unknown, ctx: CallContext) => structuredClone(await handler(args, ctx))
   return { ...tool, handler: cloned as ToolDefinition['handler'] }
 }

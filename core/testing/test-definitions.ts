@@ -48,24 +48,14 @@ export async function testTool<Args, Return, Given>(
   return { ...outcome, structured, error, ...effects }
 }
 
-interface ResourceOutcome extends RunEffects {
-  readonly result: ReadResourceResult
-  readonly text: string
-}
-
 /** Reads a resource. Rejects with the handler's error, or the HostError `resourceNotFound` for an unknown URI. */
 export async function testResource(
   resource: ResourceDefinition,
   uri: string = resource.uri ?? '',
   settings?: RunSettings,
-): Promise<ResourceOutcome> {
+): Promise<RunEffects & { readonly result: ReadResourceResult; readonly text: string }> {
   const { result, effects } = await runDefinition<ReadResourceResult>(resource, 'resources/read', { uri }, settings)
   return { result, text: resourceText(result), ...effects }
-}
-
-interface PromptOutcome extends RunEffects {
-  readonly result: GetPromptResult
-  readonly text: string
 }
 
 /** Runs a prompt. Rejects with the HostError `invalidParams` for invalid arguments. */
@@ -73,7 +63,7 @@ export async function testPrompt(
   prompt: PromptDefinition,
   args: Readonly<Record<string, string>> = {},
   settings?: RunSettings,
-): Promise<PromptOutcome> {
+): Promise<RunEffects & { readonly result: GetPromptResult; readonly text: string }> {
   const params = { name: prompt.name, arguments: { ...args } }
   const { result, effects } = await runDefinition<GetPromptResult>(prompt, 'prompts/get', params, settings)
   return { result, text: promptText(result), ...effects }

@@ -255,11 +255,9 @@ const echo = defineTool({
   }),
 })
 
-type Factory<Options> = (options?: Options) => ConfiguredPlugin
-
 /** Starts a host with the configured plugin and the tool `echo` at `/`. Rejects with a StartError. */
 export function testPlugin<Options extends object>(
-  plugin: Factory<Options>,
+  plugin: (options?: Options) => ConfiguredPlugin,
   options?: Options,
   { name = 'plugin', config = {}, ...settings }: TestPluginSettings = {},
 ): Promise<TestHost> {

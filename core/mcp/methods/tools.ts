@@ -43,14 +43,12 @@ function runTool(call: Call, settings: HandlerSettings, tool: ToolItem, checked:
   return chain(call, replacement => runHandlerOf(call, settings, tool, value, replacement))
 }
 
-type Handler = (args: never, ctx: CallContext) => unknown
-
 function runHandlerOf(
   call: Call,
   settings: HandlerSettings,
   tool: ToolItem,
   args: unknown,
-  replacement?: Handler,
+  replacement?: (args: never, ctx: CallContext) => unknown,
 ): object | Promise<object> {
   const handler = (replacement ?? tool.definition.handler) as (args: unknown, ctx: CallContext) => unknown
   const limits = settings.limits.of(tool)

@@ -19,9 +19,7 @@ export function explainErrors(errors: readonly ErrorObject[], value: unknown, ro
   return toLines(readErrors(errors), problem => lineOf(problem, checked))
 }
 
-type Issues = NonNullable<StandardResult<unknown>['issues']>
-
-export function explainIssues(issues: Issues, role: SchemaRole): string {
+export function explainIssues(issues: NonNullable<StandardResult<unknown>['issues']>, role: SchemaRole): string {
   return toLines(issues, ({ path = [], message }) => {
     const place = placeOf(
       path.map(step => (typeof step === 'object' ? step.key : step)),

@@ -13,13 +13,8 @@ const SINGLE = [
   ...['unevaluatedItems', 'unevaluatedProperties', 'contentSchema'],
 ]
 
-interface Subschema {
-  readonly schema: JsonSchema
-  readonly path: readonly string[]
-}
-
 /** Includes `root`. Throws above 64 levels or 5,000 subschemas. */
-export function* subschemas(root: JsonSchema): Generator<Subschema> {
+export function* subschemas(root: JsonSchema): Generator<{ schema: JsonSchema; path: readonly string[] }> {
   const waiting = [{ schema: root, path: [] as readonly string[], depth: 1 }]
   let count = 0
   for (let next = waiting.pop(); next; next = waiting.pop()) {
