@@ -404,7 +404,7 @@ export class BaseConnection implements Connection {
   /** The connection has ended: rejects all pending requests. */
   fail(error: RemoteError): void {
     if (this.#closed) return
-    const details = { cause: error, printed: error.output }
+    const details = { cause: error, output: error.output }
     this.#closed = new RemoteError(error.reason, error.message, details)
     const pendingError = new RemoteError(error.reason, error.message, { ...details, executed: 'maybe' })
     for (const pending of this.#pending) {

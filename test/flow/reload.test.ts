@@ -380,7 +380,7 @@ export const say = defineTool({ name: 'say', handler: async () => { await new Pr
   // A reload on a busy machine can take longer than the default: the host would close connections that \`fetch\` uses again.
   http: { port: 0, keepAliveTimeout: '10m' },
   secrets: ['a secret for tests, long enough to be one'],
-  toolsets: { wait: './wait.ts', ask: './request.ts', say: './say.ts' },
+  toolsets: { wait: './wait.ts', ask: './ask.ts', say: './say.ts' },
   routes: { '/': { toolsets: ['wait', 'ask', 'say'] } }, plugins: { 'transport-streamable': {} },
 }`
   const files = { 'mcp.config.ts': CONFIG, 'wait.ts': ASKING, 'ask.ts': ASKS, 'say.ts': PLAIN }

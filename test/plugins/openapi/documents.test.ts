@@ -68,7 +68,7 @@ describe('A document that cannot be used', () => {
     count('huge and deep documents')
     await writeFile(join(folder, 'large.json'), `{"a":"${'x'.repeat(65 * 1_024 ** 2)}"}`)
     const message = async (name: string) => ((await rejectionOf(readSurvey(name, {}, folder))) as Error).message
-    expect(await message('none.yaml')).to.equal('none.yaml does not exist')
+    expect(await message('none.yaml')).to.equal('none.yaml does not exist; did you mean "inner.yaml"?')
     expect(await message('inner.yaml')).to.match(/^inner\.yaml is not a file|cannot be read/)
     expect(await message('large.json')).to.equal('large.json has more than 65536 kB')
   })

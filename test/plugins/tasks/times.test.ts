@@ -33,7 +33,7 @@ function sharedMemory(now?: () => number) {
       return store.create(task, bounds)
     }) as typeof store.create,
     get: (async id => (lost.has(id) ? undefined : store.get(id))) as typeof store.get,
-    look: (async id => (lost.has(id) ? undefined : store.getSummary(id))) as typeof store.getSummary,
+    getSummary: (async id => (lost.has(id) ? undefined : store.getSummary(id))) as typeof store.getSummary,
     watch: (tell => {
       listeners.add(tell)
       return store.watch(tell)
