@@ -152,16 +152,11 @@ interface Lasting {
   readonly lasting: Counts
 }
 
-interface KeptCounts {
-  readonly last: Map<unknown, Counts>
-  readonly ended: Map<string, number>
-}
-
 const hasLasting = (given: unknown): given is Lasting => isObject(given) && isObject(given['lasting'])
 
 /** Counts in `lasting` stay in the total after a worker ends or does not respond. */
 export function createLastingCounts() {
-  const names = new Map<string, KeptCounts>()
+  const names = new Map<string, { readonly last: Map<unknown, Counts>; readonly ended: Map<string, number> }>()
   return {
     keep(name: string, worker: unknown, given: unknown): void {
       if (!hasLasting(given)) return

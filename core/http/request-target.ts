@@ -3,13 +3,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { attempt } from './describe-thrown.ts'
 
-/** The parts of a request target (RFC 9112 section 3.2). */
-interface RequestTarget {
-  readonly path: string
-  readonly search: string
-  readonly authority: string | undefined
-}
-
 /** Matches the characters of a segment (RFC 3986 section 3.3). */
 const SEGMENT = /^(?:[A-Za-z0-9\-._~!$&'()*+,;=:@]|%[0-9A-Fa-f]{2})+$/
 const CANONICAL = /^(?:\/(?!\.{1,2}(?:\/|$))[A-Za-z0-9\-._~!$&'()*+,;=:@]+)+$/
@@ -49,7 +42,8 @@ export function canonicalPath(path: string): string | undefined {
   return `/${segments.join('/')}`
 }
 
-export function readTarget(url: string): RequestTarget | undefined {
+/** Returns the parts of a request target (RFC 9112 section 3.2). */
+export function readTarget(url: string) {
   if (url === '/' || CANONICAL.test(url)) return { path: url, search: '', authority: undefined }
   const [, authority, rest] = url.startsWith('/') ? [] : (ABSOLUTE.exec(url) ?? [])
   if (authority !== undefined && !parseHost(authority)) return undefined

@@ -20,21 +20,13 @@ import {
 } from './client-requests.ts'
 import type { AskOptions, CallContext, PlainContext } from './define.ts'
 import { encodeSampling } from './encode-bytes.ts'
-import type { Isolation } from './isolation.ts'
+import type { IsolatedCall, Isolation } from './isolation.ts'
 import { type ElicitParams, LOG_LEVELS, type LogLevel, type SampleParams } from './protocol.ts'
 import type { OpenRound, SealedState } from './request-state.ts'
 import { InputRequired, type Round, readRound, sealRound, sendRound } from './rounds.ts'
 import { ToolError } from './tool-error.ts'
 import type { RouteToolKeys } from './tool-key-handlers.ts'
 import type { ItemLimits, ToolLimits } from './tool-limits.ts'
-
-interface ContextMembersOfRoute {
-  readonly Context: ContextClass
-  /** The names of members that are declared with a function. */
-  readonly functions: readonly string[]
-  /** The names of other members that have a value on the route. */
-  readonly values: readonly string[]
-}
 
 export interface HandlerSettings {
   readonly limits: ToolLimits
@@ -51,7 +43,7 @@ export interface HandlerSettings {
   /** Seal `requestState`: the first key signs, all verify. */
   readonly stateKeys: readonly Buffer[]
   readonly toolKeys: Pick<RouteToolKeys, 'chainOf'>
-  readonly contextOn: (route: Route) => ContextMembersOfRoute
+  readonly contextOn: (route: Route) => IsolatedCall['members'] & { readonly Context: ContextClass }
   readonly admit: (call: Call, item: CatalogItem) => void
 }
 
@@ -162,28 +154,20 @@ export class HandlerContext implements PlainContext {
   }
 
   async #nextRound(required: InputRequired, handle: Handle): Promise<unknown> {
-    let isSent = false
-    const sent = () => {
-      isSent = true
-    }
+    const { call, item, settings, queueEntry: _, reenter, round, ...run } = this.#run
+    const number = (round?.number ?? 0) + 1
+    let answered: Round
     try {
-      return await this.#sendRound(required, handle, sent)
+      if (!call.asks || !this.#canRequest) throw this.#noRequestsError()
+      if (call.asks === 'input_required') {
+        const { requests, state } = required
+        return sealRound(call, item, { requests, state }, { keys: settings.stateKeys, clock: settings.clock })
+      }
+      answered = await sendRound(call.asks, call, required, number)
     } catch (error) {
-      if (!isSent) required.refused?.()
+      required.refused?.()
       throw error
     }
-  }
-
-  async #sendRound(required: InputRequired, handle: Handle, sent: () => void): Promise<unknown> {
-    const { call, item, settings, queueEntry: _, reenter, round, ...run } = this.#run
-    if (!call.asks || !this.#canRequest) throw this.#noRequestsError()
-    if (call.asks === 'input_required') {
-      const { requests, state } = required
-      return sealRound(call, item, { requests, state }, { keys: settings.stateKeys, clock: settings.clock })
-    }
-    const number = (round?.number ?? 0) + 1
-    const answered = await sendRound(call.asks, call, required, number)
-    sent()
     const queueEntry = reenter?.()
     await queueEntry?.ready
     const next = { ...answered, number, timeLeft: this.#left, progress: this.#progress }
@@ -247,8 +231,7 @@ export class HandlerContext implements PlainContext {
     const waited = queueEntry?.waited ?? 0
     const queued = waited < 1 ? '' : `, of which it was queued ${Math.round(waited)} ms for its turn`
     const error = new HostError('callTimeout', { detail: `stopped after ${timeout} ms${queued}` })
-    this.#over = true
-    this.#notifier?.end()
+    this.#end()
     this.#outlived = this.#settings.overdue(item, timeout)
     this.#abort(error)
     this.#afterChanges(() => this.#reject?.(error))

@@ -10,6 +10,7 @@ import type { Route } from '../kernel/route.ts'
 import { registeredOn } from '../kernel/set-up.ts'
 import { type Call, withParams } from './call.ts'
 import { type CallStart, type RequestRecord, traceIdOf } from './call-record.ts'
+import type { HandlerSettings } from './context.ts'
 import type { McpRegistrations } from './mcp-plugin-host.ts'
 import { type EncodedResponse, resultTypeOf, SerializedResponse, SerializedResult } from './message.ts'
 import type { MethodTable } from './methods/index.ts'
@@ -37,15 +38,10 @@ export const createCallFailureLog =
     else log.error({ code: 'MH1601', ...fields, fix: FIX }, 'a handler failed')
   }
 
-interface DispatchSettings extends ObserveSettings {
-  readonly tracerOn: (route: Route) => CallTracer
-  readonly logFailure: (call: Call, error: unknown) => void
-}
-
 export function createDispatch(
   registrations: Pick<McpRegistrations, 'onCall' | 'onFinish' | 'redirects'>,
   methods: MethodTable,
-  settings: DispatchSettings,
+  settings: ObserveSettings & Pick<HandlerSettings, 'logFailure'> & { tracerOn(route: Route): CallTracer },
 ): Answer {
   async function runMethod(call: Call): Promise<object> {
     try {

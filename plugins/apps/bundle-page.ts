@@ -9,12 +9,6 @@ export interface BundleSettings {
   readonly minify: boolean
 }
 
-interface Bundled {
-  readonly text: string
-  readonly files: readonly string[]
-  readonly parts: ReadonlyArray<readonly [file: string, bytes: number]>
-}
-
 /** An output path that esbuild requires; nothing is written. */
 const NOWHERE = '/out'
 
@@ -44,7 +38,7 @@ const optionsFor = ({ file, directory, minify }: BundleSettings) =>
     logLevel: 'silent',
   }) as const satisfies BuildOptions
 
-export async function bundlePage(app: AppDefinition, settings: BundleSettings): Promise<Bundled> {
+export async function bundlePage(app: AppDefinition, settings: BundleSettings) {
   const { outputFiles, metafile } = await build(optionsFor(settings))
   const textOf = (end: string) => outputFiles.find(({ path }) => path.endsWith(end))?.text ?? ''
   return {

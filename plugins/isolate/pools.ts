@@ -24,12 +24,6 @@ import {
 /** Time for an error of a plugin function to reach the handler and return as its response, milliseconds. */
 const HELD_FOR = 250
 
-interface ServedCall {
-  tell(what: NotifyMethod, args: readonly unknown[]): void
-  ask(asks: readonly HostRequest[]): void
-  errorOf(packed: PackedError): unknown
-}
-
 function notify(ctx: CallContext, what: NotifyMethod, [one, two, three]: readonly never[]): void {
   if (what === 'progress') ctx.progress(one as never, two, three)
   else if (what === 'log') ctx.log(one as never, two as never, three)
@@ -54,7 +48,7 @@ async function request({ ctx, call, members }: IsolatedCall, { what, args }: Hos
   }
 }
 
-function serveCall(isolated: IsolatedCall, send: (message: ToProcess) => void): ServedCall {
+function serveCall(isolated: IsolatedCall, send: (message: ToProcess) => void) {
   const failures = new Map<number, unknown>()
 
   async function answer(ask: HostRequest) {
@@ -68,9 +62,9 @@ function serveCall(isolated: IsolatedCall, send: (message: ToProcess) => void): 
   }
 
   return {
-    tell: (what, args) => notify(isolated.ctx, what, args as never[]),
-    ask: asks => void asks.map(answer),
-    errorOf: packed =>
+    tell: (what: NotifyMethod, args: readonly unknown[]) => notify(isolated.ctx, what, args as never[]),
+    ask: (asks: readonly HostRequest[]) => void asks.map(answer),
+    errorOf: (packed: PackedError): unknown =>
       packed.ask !== undefined && failures.has(packed.ask) ? failures.get(packed.ask) : unpackError(packed),
   }
 }

@@ -49,12 +49,7 @@ function createThrottle(write: (fields: object) => void, now: () => number) {
   }
 }
 
-interface FailureLog {
-  readonly logger: DiagLogger
-  settle(): void
-}
-
-export function createFailureLog(log: Log, now: () => number = () => performance.now()): FailureLog {
+export function createFailureLog(log: Log, now: () => number = () => performance.now()) {
   const errors = createThrottle(
     fields => log.error({ code: 'MH2622', ...fields }, 'OpenTelemetry failed: spans may be lost'),
     now,

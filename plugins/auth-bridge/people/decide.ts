@@ -10,8 +10,6 @@ export interface Standing {
   mayHave(scope: string): boolean
 }
 
-type Decision = { readonly standing: Standing } | { readonly refused: string }
-
 const list = <Value>(value: Value | readonly Value[] | undefined): readonly Value[] =>
   value === undefined ? [] : ([value].flat() as readonly Value[])
 
@@ -53,7 +51,7 @@ export function createDecide({ allow, scopes, roles }: FilledAuthBridge, denied:
     (allow.subjects ?? []).includes(person.subject)
   const byScope: Rules = scopes
 
-  return (person: Person): Decision => {
+  return (person: Person): { readonly standing: Standing } | { readonly refused: string } => {
     if (!isAllowed(person)) {
       denied(person.subject)
       return { refused: whyNot(person, allow) }

@@ -28,8 +28,6 @@ function prepareUpkeep(db: DatabaseSync) {
   }
 }
 
-type Statements = ReturnType<typeof prepareUpkeep>
-
 interface OldestLog {
   readonly id: number
   readonly first: number
@@ -38,7 +36,7 @@ interface OldestLog {
 }
 
 /** Deletes the least recently written logs first, and their oldest messages first. */
-function dropOldestLogs(sql: Statements, shouldDrop: (expires: number) => boolean) {
+function dropOldestLogs(sql: ReturnType<typeof prepareUpkeep>, shouldDrop: (expires: number) => boolean) {
   let rows = 0
   let logs = 0
   while (rows < MAX_ROWS) {
