@@ -1,21 +1,21 @@
-// Sends the progress and log messages of a handler, and limits their rate.
-import type { Clock, Timer } from '../http/clock.ts'
+// Sends the progress and log messages of a handler, and limits bursts.
 import type { Call } from './call.ts'
 import { encodeNotification } from './message.ts'
 
-/** After this many characters in an interval, log messages are dropped, and the latest progress is sent at its end. */
-const MAX_SENT = 128 * 1024
-/** A call that sends less needs no timer. */
-const UNTIMED = 8 * 1024
-/** Milliseconds. A timer ends an interval, so a handler that blocks the event loop sends no more. */
-const INTERVAL = 100
+/**
+ * Maximum characters in one turn of the event loop, in which a connection sends nothing. Then log messages are dropped, and the
+ * latest progress is sent in the next turn.
+ */
+const MAX_SENT = 256 * 1024
+/** A call that sends less needs no reset. */
+const MAX_UNCOUNTED = 8 * 1024
 
 type Params = Record<string, unknown>
 export type CallNotifier = ReturnType<typeof createCallNotifier>
 
-export function createCallNotifier(call: Call, clock: Clock) {
+export function createCallNotifier(call: Call) {
   let sent = 0
-  let timer: Timer | undefined
+  let nextTurn: NodeJS.Immediate | undefined
   let latest: Params | undefined
   let dropped = 0
   let level: unknown
@@ -23,7 +23,7 @@ export function createCallNotifier(call: Call, clock: Clock) {
   function send(method: string, params: Params) {
     const message = encodeNotification(method, params)
     sent += message.length
-    if (sent >= UNTIMED) timer ??= clock.setTimeout(end, INTERVAL)
+    if (sent >= MAX_UNCOUNTED) nextTurn ??= setImmediate(end)
     call.send(message)
   }
 
@@ -35,12 +35,12 @@ export function createCallNotifier(call: Call, clock: Clock) {
   }
 
   function end() {
-    clock.clear(timer)
-    timer = undefined
+    clearImmediate(nextTurn)
+    nextTurn = undefined
     sent = 0
     flush()
     if (dropped === 0) return
-    const data = `${dropped} log messages were dropped: a call can send ${MAX_SENT / 1024} kB in ${INTERVAL} ms`
+    const data = `${dropped} log messages were dropped: a call can send ${MAX_SENT / 1024} kB without a pause`
     dropped = 0
     send('notifications/message', { level, data })
   }

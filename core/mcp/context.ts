@@ -363,7 +363,7 @@ export class HandlerContext implements PlainContext {
   }
 
   #notify(): CallNotifier {
-    this.#notifier ??= createCallNotifier(this.#call, this.#settings.clock)
+    this.#notifier ??= createCallNotifier(this.#call)
     return this.#notifier
   }
 
