@@ -242,7 +242,7 @@ function warnOfIgnoredConfigs({ file, others = [] }: LoadedConfig, { report }: P
 async function hostWithLog(loaded: LoadedConfig, log: Logger | undefined, options: BuildOptions): Promise<Host> {
   if (!log) return hostOfConfig(loaded, undefined, options)
   const missing = (['debug', 'info', 'warn', 'error', 'child'] as const).filter(name => typeof log[name] !== 'function')
-  if (missing.length > 0) throw new TypeError(`\`log\` does not have ${missing.join(', ')}, such as a pino logger has`)
+  if (missing.length > 0) throw new TypeError(`\`log\` has no ${missing.join(', ')}; pass a logger such as pino`)
   const limited = limitLog(log, options.clock)
   const host = await hostOfConfig(loaded, limited, options)
   const close = host.close.bind(host)

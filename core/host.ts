@@ -239,7 +239,7 @@ export interface CreateHostOptions {
   directory?: string
   /** Default: JSON lines on stderr. */
   log?: Logger
-  /** See `PluginHost.purpose`. Default `serve`; an `inspect` host cannot listen. */
+  /** See `PluginHost.config.purpose`. Default `serve`; an `inspect` host cannot listen. */
   purpose?: PluginConfig['purpose']
   /** Number of processes that serve this config. Default 1. With more, per-process state is a StartError. */
   processes?: number

@@ -178,7 +178,7 @@ export function createLastingCounts() {
   }
 }
 
-/** Requests to all workers. A worker that does not respond within `ANSWER_TIME` is left out, except for its lasting counts. */
+/** Requests to all workers. A worker that does not respond within `RESPONSE_TIMEOUT` is left out, except for its lasting counts. */
 function createWorkerRequests(workers: ReadonlySet<WorkerQueue>) {
   const open = new Map<number, (worker: WorkerQueue, ...given: unknown[]) => void>()
   const lasting = createLastingCounts()

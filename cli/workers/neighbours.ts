@@ -40,7 +40,7 @@ type WithoutId<Message> = Message extends { to: 'gives' }
 
 const nextTick = () => new Promise<void>(resolve => setImmediate(resolve))
 
-/** Sends items together that arrive before `turn` resolves. Resolves to the response and the item's index in the batch. */
+/** Sends items together that arrive before `waitTurn` resolves. Resolves to the response and the item's index in the batch. */
 function createBatch<Item>(waitTurn: () => Promise<void>, send: (items: readonly Item[]) => Promise<unknown>) {
   let open: { readonly items: Item[]; readonly sent: Promise<unknown> } | undefined
   function startBatch() {

@@ -150,7 +150,7 @@ const settlesWithin = (promise: Promise<unknown>, limit: number): Promise<boolea
 
 /**
  * Sends the order, if any, and resolves when the worker has ended. SIGKILL follows after `limit` milliseconds, or after
- * `HEARING_TIME` without confirmation (blocked event loop).
+ * `CONFIRM_TIMEOUT` without confirmation (blocked event loop).
  */
 export async function stopWorker(
   worker: WorkerProcess,

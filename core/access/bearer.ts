@@ -194,7 +194,7 @@ function refuse(services: AccessServices, { route, params }: TokenPlace, flaw: F
 const isBoundUser = (user: User | undefined) => user !== undefined && typeof boundKey(user.claims) === 'string'
 
 /**
- * For plugins that fill `upstreamTokens`: creates the `unauthorized` error with a challenge, so that the client signs
+ * For plugins that call upstream servers with the user's token: creates the `unauthorized` error with a challenge, so that the client signs
  * in again. `description` reaches client and log and must not contain a token.
  */
 export const loginExpired = (

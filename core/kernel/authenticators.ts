@@ -51,7 +51,7 @@ function copyWithIssuer(user: User, issuer: string): User {
   return { ...user, ...Object.fromEntries(members), issuer }
 }
 
-/** Caches the copy of a user until the user or the copy changes, because other plugins cache by this object. */
+/** True while user and copy are unchanged. The copy is reused, because other plugins cache by this object. */
 const isCopyOf = (copy: User | undefined, user: User): copy is User =>
   copy !== undefined &&
   [...MEMBERS, ...Object.keys(user)].every(
@@ -62,7 +62,7 @@ const isCopyOf = (copy: User | undefined, user: User): copy is User =>
  * A user without an issuer gets that of the plugin. Throws `unauthorized` for an issuer of another plugin, except the issuer of
  * the user that was set before the plugin ran.
  */
-export function createIssuerAssigner(plugin: string, ownIssuer: string): (user: User, given?: string) => User {
+export function createIssuerAssigner(plugin: string, ownIssuer: string): (user: User, previousIssuer?: string) => User {
   const copies = new WeakMap<User, User>()
   return (user, previousIssuer) => {
     const { issuer } = user

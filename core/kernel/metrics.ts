@@ -42,7 +42,7 @@ export function createMetrics(): Metrics {
   return {
     gauge: (metric, read) => define(reader => reader.gauge(metric, read)),
     counter: metric => defineUpdate('counter', metric),
-    histogram: figure => defineUpdate('histogram', figure),
+    histogram: metric => defineUpdate('histogram', metric),
     readBy(reader) {
       readers.push(reader)
       for (const define of definitions) define(reader)

@@ -42,8 +42,8 @@ export interface ServedEndpoint extends PipelineEndpoint {
 export interface RequestObserver {
   /** Returns the start time, for `follow`. */
   begin(ctx: HostContext): number
-  /** `decided` settles when all steps have ended. */
-  follow(ctx: HostContext, began: number, completed: Promise<unknown>): void
+  /** `completed` settles when all steps have ended. */
+  follow(ctx: HostContext, startedAt: number, completed: Promise<unknown>): void
 }
 
 interface PipelineSettings extends Pick<ErrorWriterSettings, 'encode'> {

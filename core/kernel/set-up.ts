@@ -66,7 +66,7 @@ export async function runWithTimeout(part: Task, limit: number, clock = systemCl
     running,
     limit,
     () => {
-      throw new Error(`it did not finish within ${limit / 1_000} s; something that it waits for does not come`)
+      throw new Error(`it did not finish within ${limit / 1_000} s; check what it awaits`)
     },
     clock,
   )

@@ -3,8 +3,8 @@ import type { Call } from './call.ts'
 import { encodeNotification } from './message.ts'
 
 /**
- * Maximum characters in one turn of the event loop, in which a connection sends nothing. Then log messages are dropped, and the
- * latest progress is sent in the next turn.
+ * Maximum characters in one turn of the event loop: a handler that does not pause would fill the connection's buffer. Above it,
+ * log messages are dropped, and the latest progress is sent in the next turn.
  */
 const MAX_SENT = 256 * 1024
 /** A call that sends less needs no reset. */

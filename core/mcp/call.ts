@@ -243,6 +243,6 @@ export const createCall = (request: CallRequest): Call => new TransportCall(requ
 
 /** The same call with other params. The notes are shared, because the transport has the original call. */
 export function withParams(call: Call, params: CallFields['params']): Call {
-  if (!(call instanceof TransportCall)) throw new TypeError('a Call is made by createCall')
+  if (!(call instanceof TransportCall)) throw new TypeError('`call` must be created by createCall')
   return new TransportCall({ ...call.request, params }, call.notes)
 }

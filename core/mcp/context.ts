@@ -229,7 +229,7 @@ export class HandlerContext implements PlainContext {
   #expire() {
     const { item, timeout = 0, queueEntry } = this.#run
     const waited = queueEntry?.waited ?? 0
-    const queued = waited < 1 ? '' : `, of which it was queued ${Math.round(waited)} ms for its turn`
+    const queued = waited < 1 ? '' : `, including ${Math.round(waited)} ms in the queue`
     const error = new HostError('callTimeout', { detail: `stopped after ${timeout} ms${queued}` })
     this.#end()
     this.#outlived = this.#settings.overdue(item, timeout)

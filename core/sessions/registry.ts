@@ -87,7 +87,8 @@ export function createSessionRegistry(settings: RegistrySettings) {
   const upkeep = createSessionUpkeep({
     node,
     notify,
-    evict: ({ digest, holder }) => endEverywhere(digest, holder, 'the session idled while too many did', true),
+    evict: ({ digest, holder }) =>
+      endEverywhere(digest, holder, 'the session was idle, and the limit of idle sessions was reached', true),
   })
   const adoptRun = (session: Session) => startRun(session, true)
   const enter = store

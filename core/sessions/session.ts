@@ -98,7 +98,7 @@ export class Session implements CallSession, RequestSender, Linked {
   #watched: WatchedUris | undefined
   #channel: SessionChannel | undefined
   #calls: Map<RequestId, Pick<CallReply, 'cancel'>> | undefined
-  #questions: PendingRequests | undefined
+  #pendingRequests: PendingRequests | undefined
   #subscription: Subscription | undefined
   #disposing: Array<() => void> | undefined
   #streams: Map<string, ResumableStream> | undefined
@@ -250,13 +250,13 @@ export class Session implements CallSession, RequestSender, Linked {
   }
 
   request(request: ClientRequest): Promise<unknown> {
-    this.#questions ??= new PendingRequests(this.#callbacks.requestIdSeries(this), this.#callbacks.clock)
-    return this.#questions.send(request)
+    this.#pendingRequests ??= new PendingRequests(this.#callbacks.requestIdSeries(this), this.#callbacks.clock)
+    return this.#pendingRequests.send(request)
   }
 
   /** Accepts a response for any node. Unknown ids are ignored. */
   receiveResponse(id: RequestId, body: Readonly<Record<string, unknown>>): Promise<void> | undefined {
-    if (this.#questions?.settle(id, body)) return undefined
+    if (this.#pendingRequests?.settle(id, body)) return undefined
     return this.#callbacks.passResponse(this, id, body)
   }
 
@@ -294,13 +294,13 @@ export class Session implements CallSession, RequestSender, Linked {
     const streams = [...(this.#streams?.values() ?? [])]
     if (elsewhere) for (const stream of streams) stream.abandon()
     for (const call of [...(this.#calls?.values() ?? [])]) call.cancel(reason)
-    this.#questions?.rejectAll(reason)
+    this.#pendingRequests?.rejectAll(reason)
     this.#subscription?.end()
     this.#channel?.close()
     for (const stream of streams) stream.finish()
     this.endRun()
     this.#endTasks()
-    this.#calls = this.#questions = this.#subscription = this.#channel = this.#disposing = undefined
+    this.#calls = this.#pendingRequests = this.#subscription = this.#channel = this.#disposing = undefined
     this.#streams = this.#watched = undefined
     this.#callbacks.disposed(this, elsewhere)
   }

@@ -25,7 +25,7 @@ export interface TestHostSettings {
   directory?: string
   /** Overrides plugins of the config; `false` disables one. */
   plugins?: PluginsSettings
-  /** `PluginHost.purpose`. With `test` (default), plugins do not use configured files and ports. */
+  /** `PluginHost.config.purpose`. With `test` (default), plugins do not use configured files and ports. */
   purpose?: 'serve' | 'test'
   clock?: Clock
 }

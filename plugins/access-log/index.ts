@@ -14,7 +14,7 @@ const STDERR = 2
 
 const LOST_LINES = {
   name: 'mcp_host_access_log_lost_lines_total',
-  help: 'Lines of the access log that were not written, and will not be.',
+  help: 'Access log lines that were lost.',
 }
 const FAILING = {
   name: 'mcp_host_access_log_failing',

@@ -14,7 +14,7 @@ import { Trail, type TrailSettings } from './trail.ts'
 const LINES = { name: 'mcp_host_audit_lines_total', help: 'Lines of the audit that were written.' }
 const LOST = {
   name: 'mcp_host_audit_lost_lines_total',
-  help: 'Lines of the audit that were not written, and will not be.',
+  help: 'Audit lines that were lost.',
 }
 const FAILING = { name: 'mcp_host_audit_failing', help: '1 while the audit cannot be written, else 0.' }
 

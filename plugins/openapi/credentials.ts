@@ -231,7 +231,7 @@ export function findMissingSchemes(
   return security.map(alternative => [...alternative.keys()].map(describe).join(' and ')).join(', or ')
 }
 
-/** Assigns credentials to operations. Requires an earlier call of `findCredentialFaults`. */
+/** Assigns credentials to operations. Requires an earlier call of `findCredentialErrors`. */
 export function planCredentials({
   what,
   schemes,

@@ -126,7 +126,7 @@ export function createSessions({ settings, clock, processes, isLocal, ...parts }
     const ended = new Promise<void>(resolve => {
       finish = resolve
     })
-    // The connection is made after this turn, when `one` is initialised.
+    // Connects in a later microtask, after `entry` is initialised.
     const opening = Promise.resolve().then(connect)
     const entry: SessionEntry = {
       key,

@@ -21,12 +21,12 @@ export type LogLine = any
 export const PID_TOOL = "defineTool({ name: 'pid', handler: () => String(process.pid) })"
 
 /** A config whose routes keep no sessions. */
-export const crewConfig = (parts: ConfigParts = {}): string =>
+export const workersConfig = (parts: ConfigParts = {}): string =>
   configText({ tool: PID_TOOL, routes: "{ '/': { toolsets: ['first', 'second'], stateless: true } }", ...parts })
 
 /** A config whose tool `version` answers `text`; `before` is JavaScript in front of it. */
 export const version = (text: string, before = ''): string =>
-  crewConfig({
+  workersConfig({
     before,
     http: "{ port: 0, keepAliveTimeout: '2s' }",
     tool: `defineTool({ name: 'version', handler: () => '${text}' })`,
@@ -47,9 +47,9 @@ export function linesOf(stderr: string): LogLine[] {
 }
 
 /** Starts the workers and resolves once they serve. */
-export async function startCrew(
+export async function startWorkers(
   count: number | string,
-  config = crewConfig(),
+  config = workersConfig(),
   env: Record<string, string> = {},
   files: Record<string, string> = {},
 ): Promise<Crew> {

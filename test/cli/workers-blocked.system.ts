@@ -5,7 +5,7 @@ import { isAlive } from '../support/is-alive.ts'
 import { sideBySide } from '../support/side-by-side.ts'
 import { callText } from '../support/steady-load.ts'
 import { stopAll } from './run-cli.ts'
-import { crewConfig, linesOf, startCrew } from './start-workers.ts'
+import { linesOf, startWorkers, workersConfig } from './start-workers.ts'
 
 after(stopAll)
 after(removeFolders)
@@ -21,7 +21,7 @@ const SPIN = `defineTool({
 
 /** Two workers, of which one spins; resolves with its pid. */
 async function startSpinning() {
-  const crew = await startCrew(2, crewConfig({ tool: SPIN }))
+  const crew = await startWorkers(2, workersConfig({ tool: SPIN }))
   // Nobody answers.
   void callText(crew.url, 'spin').catch(() => undefined)
   const [, pid] = await crew.running.printed(/^spinning in (\d+)$/m)

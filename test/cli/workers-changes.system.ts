@@ -4,7 +4,7 @@ import { removeFolders } from '../config/folder.ts'
 import { modern } from '../support/rpc.ts'
 import { listen, nextMessage } from '../support/session-client.ts'
 import { CORE, configText, stopAll } from './run-cli.ts'
-import { startCrew } from './start-workers.ts'
+import { startWorkers } from './start-workers.ts'
 
 after(stopAll)
 after(removeFolders)
@@ -28,7 +28,7 @@ async function touch(url: string): Promise<number> {
 
 describe('two workers without Redis', () => {
   it('notify clients of either worker about changes at the other, also after a worker was replaced', async () => {
-    const { running, url, workers } = await startCrew(2, CONFIG)
+    const { running, url, workers } = await startWorkers(2, CONFIG)
     const streams = await Promise.all(
       Array.from({ length: LISTENERS }, () => listen(`${url}/`, { resourceSubscriptions: [uri] })),
     )

@@ -5,7 +5,7 @@ import { scrapeOf } from '../plugins/metrics/scrape.ts'
 import { eventually } from '../support/eventually.ts'
 import { callText } from '../support/steady-load.ts'
 import { stopAll } from './run-cli.ts'
-import { crewConfig, linesOf, startCrew } from './start-workers.ts'
+import { linesOf, startWorkers, workersConfig } from './start-workers.ts'
 
 after(stopAll)
 after(removeFolders)
@@ -17,7 +17,7 @@ const serving = (count: number) => new RegExp(`(?:[^]*?"serving metrics"[^\\n]*\
 
 describe('mcp-host start --workers 2, with metrics', () => {
   it('responds on one port for both workers, and for one that was killed', async () => {
-    const { running, url, workers } = await startCrew(2, crewConfig({ plugins: 'metrics: { port: 0 }' }))
+    const { running, url, workers } = await startWorkers(2, workersConfig({ plugins: 'metrics: { port: 0 }' }))
     const [text] = await running.logged(serving(2))
     const lines = linesOf(text).filter(({ msg }) => msg === 'serving metrics')
     const [address, other] = lines.map(line => String(line.url))

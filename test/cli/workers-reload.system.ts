@@ -4,7 +4,7 @@ import { removeFolders } from '../config/folder.ts'
 import { isAlive } from '../support/is-alive.ts'
 import { callText, startLoad, stopLoads } from '../support/steady-load.ts'
 import { stopAll } from './run-cli.ts'
-import { linesOf, reload, startCrew, version } from './start-workers.ts'
+import { linesOf, reload, startWorkers, version } from './start-workers.ts'
 
 after(stopLoads)
 after(stopAll)
@@ -12,7 +12,7 @@ after(removeFolders)
 
 describe('SIGHUP to mcp-host start --workers 2', () => {
   it('replaces every worker without a failed request, on open and new connections', async () => {
-    const crew = await startCrew(2, version('old'))
+    const crew = await startWorkers(2, version('old'))
     const { running, url, workers } = crew
     const load = startLoad(url, 'version')
     await load.answers(100)
@@ -37,7 +37,7 @@ describe('SIGHUP to mcp-host start --workers 2', () => {
   })
 
   it('with an invalid config logs the reason once, and the old workers continue', async () => {
-    const crew = await startCrew(2, version('old'))
+    const crew = await startWorkers(2, version('old'))
     const { running, url, workers } = crew
     const load = startLoad(url, 'version')
     await reload(crew, version('new').replace('port:', 'prot:'))

@@ -4,20 +4,20 @@ import { join } from 'node:path'
 import { expect } from 'chai'
 import { removeFolders } from '../config/folder.ts'
 import { stopAll } from './run-cli.ts'
-import { crewConfig, linesOf, startCrew } from './start-workers.ts'
+import { linesOf, startWorkers, workersConfig } from './start-workers.ts'
 
 after(stopAll)
 after(removeFolders)
 
 describe('Worker that replaces another after an edit', () => {
   it('causes a warning with the changed file, until a reload', async () => {
-    const config = crewConfig({
+    const config = workersConfig({
       before: "import { text } from './text.mjs'",
       tool: "defineTool({ name: 'text', handler: () => text })",
     })
     // A module of a module: what the primary has to know of is not in the config's own text.
     const first = 'export const text = 1\n'
-    const { running, folder, workers } = await startCrew(2, config, {}, { 'text.mjs': first })
+    const { running, folder, workers } = await startWorkers(2, config, {}, { 'text.mjs': first })
     const [victim = 0, other = 0] = workers
     process.kill(victim, 'SIGKILL')
     await running.logged(/"msg":"a worker serves"/)

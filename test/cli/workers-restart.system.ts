@@ -5,7 +5,7 @@ import { expect } from 'chai'
 import { removeFolders } from '../config/folder.ts'
 import { callText, startLoad, stopLoads } from '../support/steady-load.ts'
 import { stopAll } from './run-cli.ts'
-import { type Crew, crewConfig, linesOf, startCrew } from './start-workers.ts'
+import { type Crew, linesOf, startWorkers, workersConfig } from './start-workers.ts'
 
 after(stopLoads)
 after(stopAll)
@@ -13,7 +13,7 @@ after(removeFolders)
 
 describe('a worker that is killed under load', () => {
   it('loses at most its running calls: the other worker serves, and a new worker replaces it', async () => {
-    const { running, url, workers } = await startCrew(2)
+    const { running, url, workers } = await startWorkers(2)
     const [victim = 0, other = 0] = workers
     const load = startLoad(url, 'pid')
     await load.answers(100)
@@ -37,7 +37,7 @@ describe('one of two workers', () => {
   let crew: Crew
   let workers: readonly number[]
   before(async () => {
-    crew = await startCrew(2)
+    crew = await startWorkers(2)
   })
 
   it('is replaced after SIGTERM, when its running calls are complete', async () => {
@@ -76,7 +76,7 @@ describe('one of two workers', () => {
 describe('workers that fail to restart', () => {
   it('are restarted with increasing delays, which the log reports, until they serve again', async () => {
     const before = "import { existsSync } from 'node:fs'\nif (existsSync('broken')) throw new Error('no database')"
-    const { running, folder, workers } = await startCrew(2, crewConfig({ before }))
+    const { running, folder, workers } = await startWorkers(2, workersConfig({ before }))
     await writeFile(join(folder, 'broken'), '')
     for (const pid of workers) process.kill(pid, 'SIGKILL')
     await running.logged(/no worker is left; another is started/)

@@ -5,7 +5,7 @@ import { removeFolders } from '../config/folder.ts'
 import { needsRedis, startRedis, stopRedis } from '../support/redis-server.ts'
 import { openSession, type SessionClient } from '../support/session-client.ts'
 import { configText, stopAll } from './run-cli.ts'
-import { PID_TOOL, reload, startCrew } from './start-workers.ts'
+import { PID_TOOL, reload, startWorkers } from './start-workers.ts'
 
 after(stopAll)
 after(removeFolders)
@@ -26,7 +26,7 @@ describe('a session with two workers and cluster-redis', () => {
     const { url: redis } = await startRedis()
     const http = "{ port: 0, keepAliveTimeout: '1s' }"
     const config = configText({ http, tool: PID_TOOL, plugins: `'cluster-redis': { url: '${redis}' }` })
-    const crew = await startCrew(2, config)
+    const crew = await startWorkers(2, config)
     const { running, url, workers } = crew
     const [victim = 0, other = 0] = workers
     const session = await openSession(`${url}/`)

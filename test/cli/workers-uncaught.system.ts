@@ -6,7 +6,7 @@ import { expect } from 'chai'
 import { removeFolders } from '../config/folder.ts'
 import { callText } from '../support/steady-load.ts'
 import { stopAll } from './run-cli.ts'
-import { crewConfig, linesOf, startCrew } from './start-workers.ts'
+import { linesOf, startWorkers, workersConfig } from './start-workers.ts'
 
 after(stopAll)
 after(removeFolders)
@@ -22,7 +22,7 @@ describe('a worker with an uncaught exception', () => {
   })`
 
   it('drains, is replaced meanwhile, and its error is in the log', async () => {
-    const { running, url, workers } = await startCrew(2, crewConfig({ tool: BREAK }))
+    const { running, url, workers } = await startWorkers(2, workersConfig({ tool: BREAK }))
     expect(await callText(url, 'break')).to.equal('answered')
     await running.logged(/"serving":2,"msg":"a worker serves"/)
     running.child.kill('SIGTERM')
@@ -41,7 +41,7 @@ describe('a worker with an uncaught exception', () => {
   it('is restarted with increasing delays', async () => {
     const before = `import { existsSync } from 'node:fs'
 setInterval(() => { if (existsSync('broken')) throw new Error('broken again') }, 20)`
-    const { running, folder } = await startCrew(1, crewConfig({ before }))
+    const { running, folder } = await startWorkers(1, workersConfig({ before }))
     await writeFile(join(folder, 'broken'), '')
     await running.logged(/"wait":400/)
     running.child.kill('SIGTERM')

@@ -9,12 +9,12 @@ import { post } from '../support/rpc.ts'
 import { callText } from '../support/steady-load.ts'
 import { callWait, WAIT } from './pending-call.ts'
 import { type ConfigParts, configText, runCli, startCli, stopAll } from './run-cli.ts'
-import { crewConfig, linesOf, startCrew } from './start-workers.ts'
+import { linesOf, startWorkers, workersConfig } from './start-workers.ts'
 
 after(stopAll)
 after(removeFolders)
 
-const WAITING = crewConfig({ tool: WAIT })
+const WAITING = workersConfig({ tool: WAIT })
 
 /** Leaves a promise behind that rejects, which the log tells of; answers with the id of its process. */
 const LEAVE = `defineTool({
@@ -26,7 +26,7 @@ const LEAVE = `defineTool({
 })`
 
 const start = async (parts: ConfigParts) =>
-  runCli(['start', '--workers', '2'], await makeFolder({ 'mcp.config.mjs': crewConfig(parts) }))
+  runCli(['start', '--workers', '2'], await makeFolder({ 'mcp.config.mjs': workersConfig(parts) }))
 
 const openSession = (url: string) => {
   const params = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'test', version: '1' } }
@@ -35,7 +35,7 @@ const openSession = (url: string) => {
 
 describe('mcp-host start --workers 2', () => {
   it('serves from both processes on one port; log lines name the process', async () => {
-    const { running, url, workers } = await startCrew(2, crewConfig({ tool: LEAVE }))
+    const { running, url, workers } = await startWorkers(2, workersConfig({ tool: LEAVE }))
     const answers = await Promise.all([...Array(20)].map(() => callText(url, 'leave')))
     const share = workers.map(pid => answers.filter(answer => answer === String(pid)).length)
     expect(share[0]).to.be.within(1, 19)
@@ -48,7 +48,7 @@ describe('mcp-host start --workers 2', () => {
   })
 
   it('completes a running call at SIGTERM, counts it, and exits 0 when every worker has ended', async () => {
-    const { running, url, workers } = await startCrew(2, WAITING)
+    const { running, url, workers } = await startWorkers(2, WAITING)
     const call = await callWait(url)
     running.child.kill('SIGTERM')
     await running.printed(/^SIGTERM: draining/m)
@@ -61,7 +61,7 @@ describe('mcp-host start --workers 2', () => {
   })
 
   it('lets the primary handle SIGINT of the terminal, which every process receives', async () => {
-    const { running, url, workers } = await startCrew(2, WAITING)
+    const { running, url, workers } = await startWorkers(2, WAITING)
     const call = await callWait(url)
     for (const pid of [...workers, running.child.pid ?? 0]) process.kill(pid, 'SIGINT')
     await running.printed(/^SIGINT: draining/m)
@@ -71,7 +71,7 @@ describe('mcp-host start --workers 2', () => {
   })
 
   it('ends at once at a second signal, with exit code 1', async () => {
-    const { running, url } = await startCrew(2, WAITING)
+    const { running, url } = await startWorkers(2, WAITING)
     const call = await callWait(url)
     running.child.kill('SIGTERM')
     await running.printed(/draining/m)
@@ -83,7 +83,7 @@ describe('mcp-host start --workers 2', () => {
   })
 
   it('drains and ends the workers when the primary is killed', async () => {
-    const { running, url, workers } = await startCrew(2, WAITING)
+    const { running, url, workers } = await startWorkers(2, WAITING)
     const call = await callWait(url)
     running.child.kill('SIGKILL')
     // The primary's end of stdin is gone too, which ends the call.
@@ -137,7 +137,7 @@ describe('mcp-host start --workers 1', () => {
   it('can keep sessions in memory, with secrets of the environment', async () => {
     const secrets = ['one secret that is long enough for tests', 'another that is long enough for them']
     const env = { MCP_HOST_SECRETS: secrets.join(', ') }
-    const { running, url, workers } = await startCrew(1, configText({ secrets: '[]' }), env)
+    const { running, url, workers } = await startWorkers(1, configText({ secrets: '[]' }), env)
     expect(workers).to.have.length(1)
     expect((await openSession(url)).status).to.equal(200)
     running.child.kill('SIGTERM')

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { expect } from 'chai'
 import { runCli as runInProcess } from '../cli/in-process.ts'
 import { runCli, startCli, stopAll } from '../cli/run-cli.ts'
-import { crewConfig, startCrew } from '../cli/start-workers.ts'
+import { startWorkers, workersConfig } from '../cli/start-workers.ts'
 import { makeFolder, removeFolders } from '../config/folder.ts'
 import { type Authority, certify, type Pair, removeTlsFolders } from '../support/certificates.ts'
 import { eventually } from '../support/eventually.ts'
@@ -12,7 +12,7 @@ import { parseAnswer, readToEnd, requestBytes } from '../support/raw-http.ts'
 import { modernRequest } from '../support/rpc.ts'
 import { openSecure, writePair } from './tls-host.ts'
 
-const CONFIG = crewConfig({
+const CONFIG = workersConfig({
   http: "{ port: 0, keepAliveTimeout: '1s', tls: { cert: './cert.pem', key: './key.pem' } }",
 })
 
@@ -40,7 +40,7 @@ async function ask(url: string): Promise<readonly [subject: string, text: string
 
 describe('mcp-host start with http.tls', () => {
   it('serves the renewed certificate in every worker after SIGHUP', async () => {
-    const { running, url, folder } = await startCrew(2, CONFIG, {}, filesOf(pair))
+    const { running, url, folder } = await startWorkers(2, CONFIG, {}, filesOf(pair))
     expect(url).to.match(/^https:/)
     const areAll = (subject: string) =>
       eventually(`every worker shows ${subject}`, async () => {

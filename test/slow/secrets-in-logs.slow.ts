@@ -72,7 +72,7 @@ describe('secrets in logs, metrics and traces', () => {
 
   it('contain no token, argument, cookie or session id of any suite', async function () {
     this.timeout(600_000)
-    const env = { ...process.env, EYES_FOLDER: root, CI: '' }
+    const env = { ...process.env, OBSERVABILITY_FOLDER: root, CI: '' }
     // Some of their tests count headers or plugins, and fail with more of them: what matters here is what was written.
     const run = promisify(execFile)(process.execPath, [MOCHA, '--jobs', '2', ...LEFT_OUT, ...SUITES], {
       env,

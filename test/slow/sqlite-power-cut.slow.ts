@@ -5,7 +5,7 @@ import { expect } from 'chai'
 import { at } from '../cluster/support/nodes.ts'
 import { createRecorded, cutOften, needsCompiler, writeFiles } from '../sqlite/support/power-cut.ts'
 import { HAS_SQLITE } from '../sqlite/support/sqlite.ts'
-import { startCrewProcess } from '../sqlite/support/workers-process.ts'
+import { startWorkersProcess } from '../sqlite/support/workers-process.ts'
 import { freePort } from '../support/free-port.ts'
 import { createSeededRandom } from '../support/seeded-random.ts'
 import { openSession, type SessionClient } from '../support/session-client.ts'
@@ -110,7 +110,7 @@ if (HAS_SQLITE) {
         const told: Told[] = []
         const STORE_FILE = join(recorded.folder, 'host.db')
         const settings = { config: CONFIG, ...(workers && { workers }) } as const
-        const host = await startCrewProcess({
+        const host = await startWorkersProcess({
           ...settings,
           port: await freePort(),
           env: { ...recorded.env(), STORE_FILE },
@@ -123,7 +123,7 @@ if (HAS_SQLITE) {
           const folder = join(realpathSync(recorded.folder), '../found')
           writeFiles(folder, files)
           const env = { STORE_FILE: join(folder, 'host.db') }
-          const again = await startCrewProcess({ ...settings, port: await freePort(), env })
+          const again = await startWorkersProcess({ ...settings, port: await freePort(), env })
           const before = told.filter(({ at }) => at <= place)
           counts.cuts++
           await checkAll(again.url, before, counts)

@@ -8,7 +8,7 @@ import { expect } from 'chai'
 import { type NodeProcess, startNode } from '../cluster/support/node-process.ts'
 import { drive, readJournal, tallyOf } from '../cluster/support/task-load.ts'
 import { HAS_SQLITE } from '../sqlite/support/sqlite.ts'
-import { type CrewProcess, startCrewProcess } from '../sqlite/support/workers-process.ts'
+import { startWorkersProcess, type WorkersProcess } from '../sqlite/support/workers-process.ts'
 import { eventually } from '../support/eventually.ts'
 import { freePort } from '../support/free-port.ts'
 import { needsRedis, type RedisServer, startRedis, stopRedis } from '../support/redis-server.ts'
@@ -169,7 +169,7 @@ describe('tasks on several nodes', () => {
 
 if (HAS_SQLITE) {
   describe('tasks in a SQLite file', () => {
-    let crew: CrewProcess | undefined
+    let crew: WorkersProcess | undefined
     const folder = mkdtempSync(join(tmpdir(), 'tasks-chaos-'))
     after(async () => {
       await crew?.kill()
@@ -182,7 +182,7 @@ if (HAS_SQLITE) {
       writeFileSync(journal, '')
       const port = await freePort()
       const env = { STORE_FILE: join(folder, 'host.db'), JOURNAL: journal, MCP_HOST_SECRETS: SECRET }
-      const begin = () => startCrewProcess({ config: CONFIG, workers: 3, port, env })
+      const begin = () => startWorkersProcess({ config: CONFIG, workers: 3, port, env })
       crew = await begin()
       const { url } = crew
       const kills = { workers: 0, all: 0 }

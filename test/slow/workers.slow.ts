@@ -3,7 +3,7 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import { stopAll } from '../cli/run-cli.ts'
-import { crewConfig, linesOf, reload, startCrew, version } from '../cli/start-workers.ts'
+import { linesOf, reload, startWorkers, version, workersConfig } from '../cli/start-workers.ts'
 import { removeFolders } from '../config/folder.ts'
 import { modern } from '../support/rpc.ts'
 import { sideBySide } from '../support/side-by-side.ts'
@@ -22,7 +22,7 @@ describe('workers', () => {
 
   it('backs off to one restart every 30 s in a crash loop and logs it', async () => {
     const before = "import { existsSync } from 'node:fs'\nif (existsSync('broken')) throw new Error('no database')"
-    const { running, folder, workers } = await startCrew(1, crewConfig({ before }))
+    const { running, folder, workers } = await startWorkers(1, workersConfig({ before }))
     await writeFile(join(folder, 'broken'), '')
     process.kill(workers[0] ?? 0, 'SIGKILL')
     await running.logged(/"wait":30000,"serving":0/, LIMIT)
@@ -43,7 +43,7 @@ describe('workers', () => {
         return 'over'
       },
     })`
-    const { running, url } = await startCrew(2, crewConfig({ tool: held }))
+    const { running, url } = await startWorkers(2, workersConfig({ tool: held }))
     const hold = async (seconds: number) => {
       const end = modern(url, 'tools/call', { name: 'held', arguments: { seconds } }).then(
         ({ message }) => message.result.content[0].text,
@@ -66,7 +66,7 @@ describe('workers', () => {
   })
 
   it('SIGHUP during a hanging reload restarts it with the current config', async () => {
-    const crew = await startCrew(2, version('old'))
+    const crew = await startWorkers(2, version('old'))
     const { running, url } = crew
     await reload(crew, version('never', HANGING))
     await running.printed(/^hangs$/m)
@@ -80,7 +80,7 @@ describe('workers', () => {
   })
 
   it('exits on SIGTERM while a new worker hangs', async () => {
-    const crew = await startCrew(2, version('old'))
+    const crew = await startWorkers(2, version('old'))
     await reload(crew, version('never', HANGING))
     await crew.running.printed(/^hangs$/m)
     crew.running.child.kill('SIGTERM')

@@ -1,4 +1,4 @@
-// Switches on all observability plugins (access-log, audit, metrics, tracing, log) in the hosts of other tests. If EYES_FOLDER names
+// Switches on all observability plugins (access-log, audit, metrics, tracing, log) in the hosts of other tests. If OBSERVABILITY_FOLDER names
 // a folder, it receives their output per host, and a list of the secrets that must not appear in it. For test/slow/secrets-in-logs.slow.ts.
 import { appendFileSync, mkdirSync } from 'node:fs'
 import type { IncomingHttpHeaders } from 'node:http'
@@ -80,9 +80,9 @@ async function writeSpans(root: string) {
 
 let provider: ReturnType<typeof writeSpans> | undefined
 
-/** Adds all observability plugins to a config, if EYES_FOLDER is set. */
+/** Adds all observability plugins to a config, if OBSERVABILITY_FOLDER is set. */
 export async function withEyes(config: TestConfig): Promise<Eyes | undefined> {
-  const root = process.env['EYES_FOLDER']
+  const root = process.env['OBSERVABILITY_FOLDER']
   if (root === undefined) return undefined
   provider ??= writeSpans(root)
   await provider

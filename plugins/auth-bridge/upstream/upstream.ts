@@ -214,6 +214,6 @@ export function refusalError({ code, description }: Refusal, context: RefusalCon
 }
 
 export const unreadable = (what: string, status: number): UpstreamError =>
-  new UpstreamError('misconfigured', `${what} answers ${status} and says no reason`, {
+  new UpstreamError('misconfigured', `${what} responded with ${status} and gave no reason`, {
     fix: 'check that the issuer or the endpoints belong to the provider, and the client id to your application',
   })

@@ -175,11 +175,11 @@ export function createGrantStore(store: Store, limits: GrantLimits = {}) {
      * Adds a member, or renews it, and returns the set's size. Above `maxMembers`, those that expire first are removed. `ttl` is
      * the same for all members of a set.
      */
-    async join(set: string, member: string, ttl: number, most: number) {
+    async join(set: string, member: string, ttl: number, maxMembers: number) {
       const partition = setPartition(set)
       const life = checkTtl(ttl)
       checkSize(member)
-      const change = life > 0 ? { put: { [member]: { now: life } }, keep: most, ttl: life } : { remove: [member] }
+      const change = life > 0 ? { put: { [member]: { now: life } }, keep: maxMembers, ttl: life } : { remove: [member] }
       const outcome = await granted.transact(partition, [{ sortedSet: set, below: { now: 1 }, ...change }])
       return (outcome.done && outcome.results[0]?.size) || 0
     },

@@ -1,7 +1,7 @@
 // Rate limits with `--workers`: the primary process counts for all workers, without Redis.
 import { expect } from 'chai'
 import { stopAll } from '../../cli/run-cli.ts'
-import { crewConfig, PID_TOOL, reload, startCrew } from '../../cli/start-workers.ts'
+import { PID_TOOL, reload, startWorkers, workersConfig } from '../../cli/start-workers.ts'
 import { removeFolders } from '../../config/folder.ts'
 import { modern } from '../../support/rpc.ts'
 import { atOnce, statuses } from './limited-host.ts'
@@ -17,7 +17,7 @@ const WHO = `const who = definePlugin({
 })`
 
 const config = (limits: string) =>
-  crewConfig({ before: WHO, tool: PID_TOOL, plugins: `who: who(), 'rate-limit': ${limits}` })
+  workersConfig({ before: WHO, tool: PID_TOOL, plugins: `who: who(), 'rate-limit': ${limits}` })
 
 /** A call on a connection of its own, which any worker can get. */
 const call = (url: string, user: string) =>
@@ -30,7 +30,7 @@ describe('rate-limit: counts of two workers', () => {
   })
 
   it('enforce exact limits for users and tools, and keep counts across a reload', async () => {
-    const crew = await startCrew(2, config("{ user: '60/1h', tools: { pid: '40/1h' } }"))
+    const crew = await startWorkers(2, config("{ user: '60/1h', tools: { pid: '40/1h' } }"))
     const answers = await atOnce(50, () => call(crew.url, 'ann'))
     expect(statuses(answers)).to.deep.equal({ 200: 40, 429: 10 })
     const pids = new Set(answers.flatMap(({ message }) => message.result?.content[0].text ?? []))

@@ -2,7 +2,7 @@
 import { readdirSync } from 'node:fs'
 import { expect } from 'chai'
 import { configText, type Running, runCli, startCli, stopAll } from '../../cli/run-cli.ts'
-import { linesOf, startCrew } from '../../cli/start-workers.ts'
+import { linesOf, startWorkers } from '../../cli/start-workers.ts'
 import { makeFolder, removeFolders } from '../../config/folder.ts'
 import { openStreamingSession, type StreamingSession } from '../../support/streaming-session.ts'
 import { hasSqlite } from './support/sqlite-files.ts'
@@ -116,7 +116,7 @@ if (hasSqlite) {
     }
 
     it('shares sessions and streams between workers, and resumes them after a kill', async () => {
-      const { url, workers, running, folder } = await startCrew(2, config)
+      const { url, workers, running, folder } = await startWorkers(2, config)
       const session = await openStreamingSession(url)
       const pids = new Set<unknown>()
       for (let call = 0; call < 30; call++) pids.add(toldBy(await (await session.call('talk', { count: 1 })).rest())[1])

@@ -8,7 +8,7 @@ import { createTally, describeTally, faultsOf, type Tally } from '../../cluster/
 import { freePort } from '../../support/free-port.ts'
 import { modern } from '../../support/rpc.ts'
 import { createSeededRandom, type SeededRandom } from '../../support/seeded-random.ts'
-import { type CrewProcess, startCrewProcess } from '../support/workers-process.ts'
+import { startWorkersProcess, type WorkersProcess } from '../support/workers-process.ts'
 
 export interface ChaosSettings {
   readonly workers: number
@@ -37,19 +37,19 @@ const WORKER_KILLS = 7
 const CONFIG = 'test/sqlite/chaos/load.config.ts'
 
 interface Deployment {
-  crew: CrewProcess
-  start(): Promise<CrewProcess>
+  crew: WorkersProcess
+  start(): Promise<WorkersProcess>
 }
 
 async function createDeployment({ workers, env }: ChaosSettings): Promise<Deployment> {
   const port = await freePort()
   const secrets = { MCP_HOST_SECRETS: randomBytes(32).toString('base64') }
-  const start = () => startCrewProcess({ config: CONFIG, workers, port, env: { ...secrets, ...env } })
+  const start = () => startWorkersProcess({ config: CONFIG, workers, port, env: { ...secrets, ...env } })
   return { crew: await start(), start }
 }
 
 /** One that serves, at random; undefined where none does at the moment. */
-function victimOf({ serving }: CrewProcess, random: SeededRandom): number | undefined {
+function victimOf({ serving }: WorkersProcess, random: SeededRandom): number | undefined {
   return [...serving][random.below(Math.max(1, serving.size))]
 }
 

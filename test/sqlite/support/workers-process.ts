@@ -21,7 +21,7 @@ export interface CrewSettings {
   readonly env: Readonly<Record<string, string>>
 }
 
-export interface CrewProcess {
+export interface WorkersProcess {
   readonly pid: number
   /** Without a trailing slash. */
   readonly url: string
@@ -68,7 +68,7 @@ function followWorkers(serving: Set<number>) {
 }
 
 /** Resolves when all of it serves; rejects with what it printed where it does not. */
-export async function startCrewProcess({ config, workers, port, env }: CrewSettings): Promise<CrewProcess> {
+export async function startWorkersProcess({ config, workers, port, env }: CrewSettings): Promise<WorkersProcess> {
   const more = workers === undefined ? [] : ['--workers', String(workers)]
   const child = spawn(
     process.execPath,

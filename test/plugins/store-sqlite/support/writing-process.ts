@@ -1,5 +1,5 @@
 // A process that appends to streams of a file for as long as it lives, and says of each message that it was stored. For
-// processes.test.ts.
+// processes.system.ts.
 import { openFile } from './sqlite-files.ts'
 
 const [, , file = '', name = '', hostId = ''] = process.argv
