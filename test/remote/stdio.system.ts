@@ -83,7 +83,7 @@ describe('A connection over stdio', () => {
   it('skips lines that are no JSON, and logs a limited part of stderr', async () => {
     const [notes, lines]: [string[], string[]] = [[], []]
     const options = {
-      onNote: (text: string) => void notes.push(text),
+      onDebug: (text: string) => void notes.push(text),
       onStderr: (line: string) => void lines.push(line),
     }
     const connection = await open('noisy', {}, options)
