@@ -16,12 +16,11 @@ export type CallNotifier = ReturnType<typeof createCallNotifier>
 export function createCallNotifier(call: Call) {
   let sent = 0
   let nextTurn: NodeJS.Immediate | undefined
-  let latest: Params | undefined
+  let latest: string | undefined
   let dropped = 0
   let level: unknown
 
-  function send(method: string, params: Params) {
-    const message = encodeNotification(method, params)
+  function send(message: string) {
     sent += message.length
     if (sent >= MAX_UNCOUNTED) nextTurn ??= setImmediate(end)
     call.send(message)
@@ -31,7 +30,7 @@ export function createCallNotifier(call: Call) {
   function flush() {
     const progress = latest
     latest = undefined
-    if (progress) send('notifications/progress', progress)
+    if (progress !== undefined) send(progress)
   }
 
   function end() {
@@ -42,18 +41,20 @@ export function createCallNotifier(call: Call) {
     if (dropped === 0) return
     const data = `${dropped} log messages were dropped: a call can send ${MAX_SENT / 1024} kB without a pause`
     dropped = 0
-    send('notifications/message', { level, data })
+    send(encodeNotification('notifications/message', { level, data }))
   }
 
   return {
     flush,
     end,
     progress(params: Params) {
-      latest = params
+      // Throws to the handler, unlike a later encoding.
+      latest = encodeNotification('notifications/progress', params)
       if (sent < MAX_SENT) flush()
     },
     log(params: Params) {
-      if (sent < MAX_SENT) return send('notifications/message', params)
+      const message = encodeNotification('notifications/message', params)
+      if (sent < MAX_SENT) return send(message)
       level = params['level']
       dropped++
     },

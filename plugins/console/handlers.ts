@@ -641,6 +641,7 @@ export function createHandlers({ host, operator, records, isActive, readProgram 
     ...ownActions,
   }
 
+  let configFile: string | undefined
   const handlers: Readonly<Record<string, ApiHandler>> = {
     [`GET ${PATHS.me}`]: ({ session }) => meOf(session),
     [`GET ${PATHS.overview}`]: request =>
@@ -663,8 +664,8 @@ export function createHandlers({ host, operator, records, isActive, readProgram 
         ? gather('tasks', request, found => mergeTasks(found, isSingleProcess))
         : unavailable('The plugin `tasks` is off.', 'tasks: {}'),
     [`GET ${PATHS.upstreams}`]: async request => {
-      const { file = 'FILE' } = (await operator.program?.readConfig()) ?? {}
-      const command = `${programOf(operator)} doctor --config ${shellWord(file)}`
+      if (isOn('upstream')) configFile ??= (await operator.program?.readConfig())?.file
+      const command = `${programOf(operator)} doctor --config ${shellWord(configFile ?? 'FILE')}`
       return isOn('upstream')
         ? gather('upstreams', request, found => ({
             ...mergeUpstreams(found),

@@ -152,6 +152,7 @@ export class Upstream implements UpstreamClient {
   #whenIdle: (() => void) | undefined
   #omitted = ''
   #hasListError = false
+  #isRefused = false
   /** True from the end of a session until the next one opens. */
   #hasLostSession = false
   #unmatched = ''
@@ -515,8 +516,8 @@ export class Upstream implements UpstreamClient {
     this.#refreshing ??= this.#readAndServe()
       .catch(error => {
         this.#reportUnreachable(error)
-        if (isVersionRefused(error)) this.#reconnect(error)
         this.#logListError(error)
+        if (isVersionRefused(error)) this.#handleRefusal(error)
       })
       .finally(() => {
         this.#refreshing = undefined
@@ -528,6 +529,13 @@ export class Upstream implements UpstreamClient {
   /** An HTTP connection does not end by itself when its server stops. */
   #reportUnreachable(error: unknown) {
     if (error instanceof RemoteError && error.reason === 'unreachable') this.#supervisor.lost(error)
+  }
+
+  /** Ends the connection at the second refusal in a row: a proxy can refuse single requests, and calls of others may run. */
+  #handleRefusal(error: RemoteError) {
+    if (isSessionLost(error) || this.#isRefused) this.#reconnect(error)
+    else this.#requestRefresh()
+    this.#isRefused = !this.#isRefused
   }
 
   /** Connects again, and detects the protocol version again. */
@@ -583,7 +591,7 @@ export class Upstream implements UpstreamClient {
     const snapshot = await readLists(connection, { maxTools, timeout: callTimeout, signal: this.#stop.signal })
     if (this.#connection !== connection) return
     this.#snapshot = snapshot
-    this.#hasListError = false
+    this.#hasListError = this.#isRefused = false
     this.#canComplete = connection.capabilities.completions !== undefined
     this.#serve(snapshot, this.#canComplete)
     this.#warnOfFilters(snapshot)

@@ -80,9 +80,8 @@ export function createSession(link: Link, send: Send, reopened: () => void) {
     const answer = await readResponse(response)
     const result = answer?.['result']
     if (!isObject(result)) throw failed(url, answer ? 'initialize was refused' : refusalError(url, response).message)
-    const previous = version
-    version = String(result['protocolVersion'])
-    if (version !== previous) throw failed(url, `its protocol version has changed from ${previous} to ${version}`)
+    const newVersion = result['protocolVersion']
+    if (newVersion !== version) throw failed(url, `its protocol version has changed from ${version} to ${newVersion}`)
     id = response.header('mcp-session-id')
     await resend(initialized)
     for (const text of [level, ...subscribed.values()]) await resend(text)

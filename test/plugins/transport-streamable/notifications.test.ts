@@ -35,9 +35,20 @@ const burst = defineTool({
   },
 })
 
+/** Sends a value that cannot be encoded after a burst, when progress is delayed. */
+const unencodable = defineTool({
+  name: 'unencodable',
+  handler(_, { progress }) {
+    progress(1, undefined, 'x'.repeat(300 * 1_024))
+    progress(2, undefined, 10n as unknown as string)
+    return 'done'
+  },
+})
+
 let url: string
 before(async () => {
-  ;({ url } = await startHost({ toolsets: { all: [count, chatter, burst] }, routes: { '/': { toolsets: 'all' } } }))
+  const all = [count, chatter, burst, unencodable]
+  ;({ url } = await startHost({ toolsets: { all }, routes: { '/': { toolsets: 'all' } } }))
 })
 after(stopHosts)
 
@@ -108,6 +119,11 @@ for (const revision of ['2025-06-18', '2025-11-25']) {
     return (await client.request('tools/call', params)).messages
   }
 }
+
+it('Progress that cannot be encoded is an error of the handler, also after a burst', async () => {
+  const { messages } = await called('unencodable', {}, { meta: { progressToken: 1 } })
+  expect(messages.at(-1).result.isError).to.equal(true)
+})
 
 for (const [revision, callBurst] of Object.entries(BURST_CALLS)) {
   describe(`A burst of notifications in ${revision}`, () => {
