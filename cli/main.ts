@@ -118,9 +118,9 @@ const HANDLES_STDOUT: ReadonlySet<string> = new Set(['start', 'dev', 'stdio', 'p
 
 /** Returns the exit code. `release` leaves stdout errors to the command. */
 async function runCommand(argv: readonly string[], context: CommandContext, release: () => void): Promise<number> {
-  if (argv[0] === 'help' && /^MH\d{4}$/.test(argv[1] ?? '')) {
+  if (argv[0] === 'help' && /^mh\d{4}$/i.test(argv[1] ?? '')) {
     const { explainCode } = await import('./explain-code.ts')
-    context.show(explainCode(String(argv[1])))
+    context.show(explainCode(String(argv[1]).toUpperCase()))
     return 0
   }
   if (argv[0] === 'help') return runCommand([...argv.slice(1), '--help'], context, release)

@@ -129,7 +129,10 @@ function explain(error: ErrorObject, path: Path, isSecret: boolean): Finding {
 
 const listHint = (value: unknown, { type, items }: JsonSchema): string =>
   type === 'array' && typeof value === 'string' && isSchema(items) && (items['type'] ?? 'string') === 'string'
-    ? `; write [${describeValue(value)}]`
+    ? `; write [${value
+        .split(',')
+        .map(entry => describeValue(entry.trim()))
+        .join(', ')}]`
     : ''
 
 /** Describes a secret. If it is missing or blank, usually its environment variable is not set. */

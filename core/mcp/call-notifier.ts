@@ -3,10 +3,11 @@ import type { Call } from './call.ts'
 import { encodeNotification } from './message.ts'
 
 /**
- * Maximum characters in one turn of the event loop: a handler that does not pause would fill the connection's buffer. Above it,
- * log messages are dropped, and the latest progress is sent in the next turn.
+ * Maximum characters in one turn of the event loop: a handler that does not pause would fill the connection's buffer. Above the
+ * first, only the latest progress is sent, before the next log message or turn; above the second, log messages are dropped.
  */
-const MAX_SENT = 256 * 1024
+const MAX_PROGRESS = 256 * 1024
+const MAX_LOGGED = 512 * 1024
 /** A call that sends less needs no reset. */
 const MAX_UNCOUNTED = 8 * 1024
 
@@ -39,7 +40,7 @@ export function createCallNotifier(call: Call) {
     sent = 0
     flush()
     if (dropped === 0) return
-    const data = `${dropped} log messages were dropped: a call can send ${MAX_SENT / 1024} kB without a pause`
+    const data = `${dropped} log messages were dropped: a call can send ${MAX_LOGGED / 1024} kB without a pause`
     dropped = 0
     send(encodeNotification('notifications/message', { level, data }))
   }
@@ -50,11 +51,14 @@ export function createCallNotifier(call: Call) {
     progress(params: Params) {
       // Throws to the handler, unlike a later encoding.
       latest = encodeNotification('notifications/progress', params)
-      if (sent < MAX_SENT) flush()
+      if (sent < MAX_PROGRESS) flush()
     },
     log(params: Params) {
       const message = encodeNotification('notifications/message', params)
-      if (sent < MAX_SENT) return send(message)
+      if (sent < MAX_LOGGED) {
+        flush()
+        return send(message)
+      }
       level = params['level']
       dropped++
     },

@@ -65,8 +65,12 @@ function needScope(scope: string, claim?: string): Requirement {
 const needRole = (role: string): Requirement =>
   needElse(`role ${role}`, `role "${role}"`, ({ roles }) => roles.includes(role))
 
+/** One scope, or all scopes of a space-separated string. */
+const needScopes = (text: string, claim: string): Requirement =>
+  allOf(text.split(' ').map(scope => needScope(scope, claim)))
+
 function needClaim(name: string, values: readonly ClaimValue[]): Requirement {
-  if (name === 'scope' || name === 'scp') return anyOf(values.map(value => needScope(String(value), name)))
+  if (name === 'scope' || name === 'scp') return anyOf(values.map(value => needScopes(String(value), name)))
   const text = `claim "${name}" = ${values.map(value => JSON.stringify(value)).join(' or ')}`
   return needElse(`claim ${JSON.stringify([name, values])}`, text, ({ claims }) =>
     list(claimAt(claims, name)).some(entry => values.includes(entry as ClaimValue)),

@@ -101,7 +101,7 @@ describe('mcp-host', () => {
       .and.not.match(/[\\`]/)
     expect(known?.code).to.equal(0)
     expect(unknown?.code).to.equal(2)
-    const { stdout } = await runCli(['help', 'MH1004'], process.cwd(), { npm_command: 'exec' })
+    const { stdout } = await runCli(['help', 'mh1004'], process.cwd(), { npm_command: 'exec' })
     expect(stdout).to.include('npx mcp-host check')
   })
 

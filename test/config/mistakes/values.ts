@@ -255,9 +255,9 @@ export const VALUE_ROWS: readonly Row[] = [
   {
     mistake: 'a string in place of a list',
     files: withPlugin(
-      '  openapi:\n    documents:\n      pets:\n        document: ./p.json\n        methods: post # HERE',
+      '  openapi:\n    documents:\n      pets:\n        document: ./p.json\n        methods: get, post # HERE',
     ),
-    names: ['write ["post"]'],
+    names: ['write ["get", "post"]'],
   },
   {
     mistake: 'a URL in place of a host',

@@ -54,6 +54,9 @@ describe('tool-policy: policies', () => {
       for (const user of [{ scopes: ['mcp.admin'] }, { claims: { [name]: ['mcp.other'] } }]) {
         expect((await call({ roles: ['r'], ...user })).status).to.equal(200)
       }
+      const both = { claim: { [name]: 'a b' } }
+      const users = [{ claims: { [name]: 'b a' } }, { claims: { [name]: 'a' } }]
+      expect(await statuses(both, users)).to.deep.equal([200, 403])
     }
   })
 
