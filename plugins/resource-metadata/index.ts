@@ -3,7 +3,7 @@ import koaCors from '@koa/cors'
 import { isLoopback } from '../../core/auth.ts'
 import { definePlugin, type InternalHost } from '../../core/internal.ts'
 import { type Endpoint, type HostContext, type HostMiddleware, type Route, StartError } from '../../core/plugin.ts'
-import { createDPoP, documentPaths, documentUrl, onlyDocument, resourcePaths, WELL_KNOWN } from './documents.ts'
+import { createDPoP, documentPaths, documentUrl, onlyDocument, resourcePaths } from './documents.ts'
 import {
   describeResource,
   type FilledResourceMetadata,
@@ -112,8 +112,6 @@ function serveDocuments(host: InternalHost, options: ResourceMetadataOptions, ge
   for (const route of host.routes) {
     const endpoint = theOne ?? createEndpoint(({ state }) => describeResource(route.url(state.params), get([route])))
     const [own, ...others] = documentPaths(route, host.config.http)
-    // MCP clients that know no path look at the root. `resource` is still the URL of the route.
-    if (host.routes.length === 1 && !route.path.includes(':')) others.push(WELL_KNOWN)
     host.endpoint(own, endpoint, { route })
     for (const path of others) host.endpoint(path, endpoint, { route, fallback: true })
   }
