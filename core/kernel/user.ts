@@ -20,15 +20,22 @@ export interface User {
 
 export type UserName = Pick<User, 'issuer' | 'subject' | 'subjectClaim'>
 
-/** Returns a key that is equal only for the same user. */
-export const userKey = ({ issuer = '', subject, subjectClaim }: UserName): string =>
-  JSON.stringify(subjectClaim === undefined ? [issuer, subject] : [issuer, subject, subjectClaim])
+// Lookup in this set is faster than calling Object.isFrozen on each part.
+const frozen = new WeakSet<UserName>()
+const keys = new WeakMap<UserName, string>()
+
+/** Returns a key that is equal only for the same user. Cached for frozen users. */
+export function userKey(user: UserName): string {
+  const cached = keys.get(user)
+  if (cached !== undefined) return cached
+  const { issuer = '', subject, subjectClaim } = user
+  const key = JSON.stringify(subjectClaim === undefined ? [issuer, subject] : [issuer, subject, subjectClaim])
+  if (frozen.has(user)) keys.set(user, key)
+  return key
+}
 
 export const sameUser = (one: UserName | undefined, other: UserName | undefined): boolean =>
   one === undefined || other === undefined ? one === other : one === other || userKey(one) === userKey(other)
-
-// Lookup in this set is faster than calling Object.isFrozen on each part.
-const frozen = new WeakSet<User>()
 
 /** Freezes a user and its lists, so that later code cannot change an access decision. Claims are frozen shallowly. */
 export function freezeUser(user: User): User {
