@@ -131,11 +131,13 @@ describe('Second GET stream', () => {
     expect((await nextMessage(newer)).method).to.equal(UPDATED)
     started.host.runtime.tools.add(defineTool({ name: 'later', handler: () => '' }))
     expect((await nextMessage(newer)).method).to.equal('notifications/tools/list_changed')
+    // Received here, because a store that several processes share can deliver it to the next test.
+    started.host.runtime.tools.remove('later')
+    expect((await nextMessage(newer)).method).to.equal('notifications/tools/list_changed')
     newer.drop()
     await client.end()
     expect(await older.rest()).to.deep.equal([])
     expect(await older.whole, 'it was open until the session ended').to.equal(true)
-    started.host.runtime.tools.remove('later')
   })
 
   it('is one of at most three: a fourth gets 409 until one closes', async () => {
