@@ -156,7 +156,7 @@ describe('mcp-host add', () => {
     }
   })
 
-  it('prints how to create a project where there is none', async () => {
+  it('prints how to create a project outside of one', async () => {
     const folder = await makeFolder({})
     const error = await rejectionOf(
       addCommand.run({ config: join(folder, 'mcp.config.ts') }, ['tool', 'x'], testContext()),

@@ -1,4 +1,4 @@
-// What attackers know of the host: its URLs, tokens of some users, and ids of others.
+// The information that attackers have: URLs of the host, tokens of some users, and ids of other users.
 import { createHash } from 'node:crypto'
 import type { TestIssuer } from '../support/test-issuer.ts'
 import { inSeconds, signToken } from '../support/test-issuer.ts'

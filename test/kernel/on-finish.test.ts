@@ -44,7 +44,7 @@ const toolset = [
 
 function createObserver() {
   const records: CallRecord[] = []
-  // What they are told of HTTP requests that became no Call: on-finish-requests.test.ts.
+  // on-finish-requests.test.ts has the records of HTTP requests without a call.
   const observer = plugin(host => host.onFinish(record => void (record.call && records.push(record))))
   const told = () => records.splice(0).map(({ method, outcome, error }) => [method, outcome, error?.kind])
   return { records, observer, told }

@@ -1,4 +1,4 @@
-// Returns the AuthError of a promise or function. Fails the test if there is none.
+// Returns the AuthError that a promise or function fails with. Any other result fails the test.
 import { expect } from 'chai'
 import { AuthError } from '../../../client/errors.ts'
 

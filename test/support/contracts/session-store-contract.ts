@@ -166,7 +166,7 @@ const ends: Promises<SessionStore>['alone'] = {
     same(await store.end('one', 'ada'), [], 'end gives the other nodes that had a copy: none')
     same(await readKind(store, 'one'), 'missing', 'a session that was ended cannot be entered')
     same(await store.end('one', 'ada'), undefined, 'end gives undefined for a session that was ended')
-    same(await readKind(store, 'two'), 'entered', 'another session goes on')
+    same(await readKind(store, 'two'), 'entered', 'another session continues')
   },
   async 'does not end a session in use with onlyIdle'(store) {
     await open(store, 'one')
