@@ -533,9 +533,9 @@ export class Upstream implements UpstreamClient {
 
   /** Ends the connection at the second refusal in a row: a proxy can refuse single requests, and calls of others may run. */
   #handleRefusal(error: RemoteError) {
-    if (isSessionLost(error) || this.#isRefused) this.#reconnect(error)
-    else this.#requestRefresh()
-    this.#isRefused = !this.#isRefused
+    this.#isRefused = !this.#isRefused && !isSessionLost(error)
+    if (this.#isRefused) this.#requestRefresh()
+    else this.#reconnect(error)
   }
 
   /** Connects again, and detects the protocol version again. */
