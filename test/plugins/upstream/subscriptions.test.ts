@@ -3,7 +3,7 @@ import { expect } from 'chai'
 import { defineResource, defineTool } from '../../../core/index.ts'
 import { serveModern, serveScript, stopServers } from '../../remote/support/servers.ts'
 import { eventually } from '../../support/eventually.ts'
-import { createManualClock } from '../../support/manual-clock.ts'
+import { createManualClock, type ManualClock } from '../../support/manual-clock.ts'
 import type { RpcMessage } from '../../support/rpc.ts'
 import { listen, nextMessage } from '../../support/session-client.ts'
 import { type StartedHost, startHost, stopHosts } from '../../support/start-host.ts'
@@ -60,10 +60,8 @@ describe('Subscriptions to an upstream server', () => {
     const updated = (uri: string) => () => runtime.resourceUpdated(uri)
     const victim = await watching(url, { toolsListChanged: true, resourceSubscriptions: ['test://on/victim'] })
     await arrives(victim, updated('test://on/victim'), isUpdate('test://on/victim'))
-    const many = await Promise.all(
-      ['a', 'b', 'c'].map(name => watching(url, { resourceSubscriptions: urisOf(name, 900) })),
-    )
-    for (const [index, name] of ['a', 'b', 'c'].entries())
+    const many = await Promise.all(['a', 'b'].map(name => watching(url, { resourceSubscriptions: urisOf(name, 900) })))
+    for (const [index, name] of ['a', 'b'].entries())
       await arrives(many[index] as Stream, updated(`test://on/${name}899`), isUpdate(`test://on/${name}899`))
     await arrives(victim, updated('test://on/victim'), isUpdate('test://on/victim'))
     let count = 0
@@ -119,16 +117,24 @@ describe('Subscriptions to an upstream server', () => {
     return { url, listens, open }
   }
 
+  /** Advances the clock in steps short enough that no subscription times out while its request is under way. */
+  const advanceUntil = (clock: ManualClock, what: string, done: () => boolean, step = 250) =>
+    eventually(what, async () => {
+      if (!done()) await clock.advance(step)
+      return done()
+    })
+
   const warnings = ({ log }: StartedHost) => log.filter(({ code }) => code === 'MH2951')
 
   it('are divided if the server refuses their number, and keep those that it has confirmed', async () => {
     const server = await scripted(uris => uris.length <= 10)
-    const gateway = await gatewayOf(server.url)
+    const clock = createManualClock()
+    const gateway = await gatewayOf(server.url, { clock })
     const first = await watching(gateway.url, { resourceSubscriptions: urisOf('a', 8) })
-    await eventually('the first subscription', () => server.open().length === 8)
+    await advanceUntil(clock, 'the first subscription', () => server.open().length === 8)
     const [kept] = server.listens
     const second = await watching(gateway.url, { resourceSubscriptions: urisOf('b', 25) })
-    await eventually('all URIs are subscribed', () => new Set(server.open()).size === 33)
+    await advanceUntil(clock, 'all URIs are subscribed', () => new Set(server.open()).size === 33)
     expect(kept?.isOpen).to.equal(true)
     expect(warnings(gateway)[0]).to.include({ upstream: 'far', uris: 33 })
     for (const stream of [first, second]) stream.drop()
@@ -142,11 +148,12 @@ describe('Subscriptions to an upstream server', () => {
       if (isBad && uris.length === 1) refused.add(uris[0] ?? '')
       return !isBad
     })
-    const gateway = await gatewayOf(server.url)
+    const clock = createManualClock()
+    const gateway = await gatewayOf(server.url, { clock })
     const bad = await watching(gateway.url, { resourceSubscriptions: urisOf('bad', 60) })
-    await eventually('most URIs were refused alone', () => refused.size >= 45)
+    await advanceUntil(clock, 'most URIs were refused alone', () => refused.size >= 45)
     const good = await watching(gateway.url, { resourceSubscriptions: urisOf('good', 2) })
-    await eventually('the other URIs are subscribed', () => new Set(server.open()).size === 2)
+    await advanceUntil(clock, 'the other URIs are subscribed', () => new Set(server.open()).size === 2)
     for (const stream of [bad, good]) stream.drop()
   })
 
@@ -160,17 +167,12 @@ describe('Subscriptions to an upstream server', () => {
     })
     const gateway = await gatewayOf(server.url, { clock })
     const [uri = ''] = urisOf('a', 1)
-    const until = (what: string, done: () => boolean) =>
-      eventually(what, async () => {
-        if (!done()) await clock.advance(1_000)
-        return done()
-      })
     const first = await watching(gateway.url, { resourceSubscriptions: [uri] })
     const update = nextMessage(first)
-    await until('the first subscription', () => server.open().length === 1)
+    await advanceUntil(clock, 'the first subscription', () => server.open().length === 1)
     expect(isUpdate(uri)(await update), 'the server has confirmed it').to.equal(true)
     const second = await watching(gateway.url, { resourceSubscriptions: urisOf('b', 1) })
-    await until('all attempts', () => answers.length === 0 && new Set(server.open()).size === 2)
+    await advanceUntil(clock, 'all attempts', () => answers.length === 0 && new Set(server.open()).size === 2, 1_000)
     expect(active).to.have.lengthOf(4)
     for (const uris of active.slice(1)) expect(uris, 'the first subscription stays').to.include(uri)
     await eventually('the subscription without a confirmation ends', () => server.listens[1]?.isOpen === false)
@@ -180,12 +182,16 @@ describe('Subscriptions to an upstream server', () => {
 
   it('that the server ends are made again, and report what can have changed', async () => {
     const server = await scripted(() => true)
-    const gateway = await gatewayOf(server.url)
+    const clock = createManualClock()
+    const gateway = await gatewayOf(server.url, { clock })
     const [uri = ''] = urisOf('a', 1)
     const stream = await watching(gateway.url, { resourceSubscriptions: [uri] })
-    expect(isUpdate(uri)(await nextMessage(stream))).to.equal(true)
+    const first = nextMessage(stream)
+    await advanceUntil(clock, 'the subscription', () => server.open().length === 1)
+    expect(isUpdate(uri)(await first)).to.equal(true)
     const next = nextMessage(stream)
     server.listens[0]?.finish()
+    await advanceUntil(clock, 'the next subscription', () => server.listens.length === 2)
     expect(isUpdate(uri)(await next)).to.equal(true)
     expect(server.open()).to.deep.equal([uri])
     stream.drop()
