@@ -9,6 +9,7 @@ import type { ClientIdentity, ServerInfo } from '../../client/stores.ts'
 import { requestToken, revokeToken, type TokenRequest } from '../../client/token-endpoint.ts'
 import { type TestContext, testContext } from './support/context.ts'
 import { failure } from './support/failure.ts'
+import { startFakeAuthorizationServer } from './support/fake-authorization-server.ts'
 import { type FakeAuthorizationServer, type Fault, startFakeServers, stopServers } from './support/fake-servers.ts'
 
 const { signal } = new AbortController()
@@ -41,16 +42,27 @@ const refreshing: Partial<TokenRequest> = {
   parameters: { refresh_token: NEVER_ISSUED },
 }
 
-/** What the next answer leads to: the error's code, whether it may pass, and how many requests were sent. */
+/** The result of a first response: the error's code, whether it is temporary, and the number of requests sent. */
 async function outcome(fault: Fault, more: Partial<TokenRequest> = {}) {
-  const before = as.count('/token')
-  as.failNext('/token', fault)
-  const result = await ask(more).then(
+  // Each has its own server, so that the delays of retries run at the same time.
+  const own = await startFakeAuthorizationServer()
+  own.addClient({ client_id: 'service', client_secret: SECRET })
+  own.failNext('/token', fault)
+  const request = { ...more, server: { ...server, tokenEndpoint: `${own.url}/token` } }
+  const result = await ask(request, testContext(), new AbortController().signal).then(
     () => 'token',
     (error: { code: string; retryable: boolean }) => `${error.code}${error.retryable ? ' (may pass)' : ''}`,
   )
-  return `${result}, ${as.count('/token') - before} sent`
+  return `${result}, ${own.count('/token')} sent`
 }
+
+type Case = readonly [name: string, fault: Fault]
+async function outcomes(cases: readonly Case[], more: Partial<TokenRequest> = {}): Promise<Record<string, string>> {
+  const found = cases.map(async ([name, fault]) => [name, await outcome(fault, more)] as const)
+  return Object.fromEntries(await Promise.all(found))
+}
+const sameFor = (cases: readonly Case[], expected: string) =>
+  Object.fromEntries(cases.map(([name]) => [name, expected]))
 
 describe('Token endpoint', () => {
   it('R-63: sends a form by POST that accepts JSON, without empty values or redirects', async () => {
@@ -146,31 +158,45 @@ describe('Token endpoint', () => {
 
   it('R-70: OAuth error codes are permanent; other statuses and lost connections are temporary', async () => {
     const json = (error: unknown) => ({ error, error_description: null })
-    const table: [string, Fault, string][] = [
-      ['400 invalid_grant', { status: 400, body: json('invalid_grant') }, 'invalid_grant, 1 sent'],
-      ['401 invalid_client', { status: 401, body: json('invalid_client') }, 'invalid_client, 1 sent'],
-      ['500 invalid_grant', { status: 500, body: json('invalid_grant') }, 'invalid_grant, 1 sent'],
-      ['400 its own code', { status: 400, body: json('tenant_suspended') }, 'tenant_suspended, 1 sent'],
-      ['503', { status: 503, body: 'down' }, 'token, 2 sent'],
-      ['500 server_error', { status: 500, body: json('server_error') }, 'token, 2 sent'],
-      ['400 temporarily_unavailable', { status: 400, body: json('temporarily_unavailable') }, 'token, 2 sent'],
-      ['408', { status: 408 }, 'token, 2 sent'],
-      ['429 with a text', { status: 429, body: json('rate_limit_exceeded') }, 'token, 2 sent'],
-      ['403 of a gateway', { status: 403, body: '<html>blocked</html>' }, 'token, 2 sent'],
-      ['403 "Forbidden"', { status: 403, body: json('Forbidden') }, 'token, 2 sent'],
-      ['400 error is an object', { status: 400, body: json({ code: 1 }) }, 'token, 2 sent'],
-      ['200 of a captive portal', { status: 200, body: '<html>welcome</html>' }, 'token, 2 sent'],
-      ['reset before the body', { reset: 'before-body' }, 'token, 2 sent'],
-      ['reset after the body', { reset: 'after-body' }, 'token, 2 sent'],
+    const permanent: Case[] = [
+      ['invalid_grant', { status: 400, body: json('invalid_grant') }],
+      ['invalid_client', { status: 401, body: json('invalid_client') }],
+      ['tenant_suspended', { status: 400, body: json('tenant_suspended') }],
     ]
-    for (const [name, fault, expected] of table) expect(await outcome(fault), name).to.equal(expected)
+    for (const [code, fault] of permanent) expect(await outcome(fault)).to.equal(`${code}, 1 sent`)
+    expect(await outcome({ status: 500, body: json('invalid_grant') })).to.equal('invalid_grant, 1 sent')
+    const temporary: Case[] = [
+      ['503', { status: 503, body: 'down' }],
+      ['500 server_error', { status: 500, body: json('server_error') }],
+      ['400 temporarily_unavailable', { status: 400, body: json('temporarily_unavailable') }],
+      ['408', { status: 408 }],
+      ['429 with a text', { status: 429, body: json('rate_limit_exceeded') }],
+      ['403 of a gateway', { status: 403, body: '<html>blocked</html>' }],
+      ['403 "Forbidden"', { status: 403, body: json('Forbidden') }],
+      ['400 error is an object', { status: 400, body: json({ code: 1 }) }],
+      ['200 of a captive portal', { status: 200, body: '<html>welcome</html>' }],
+      ['reset before the body', { reset: 'before-body' }],
+      ['reset after the body', { reset: 'after-body' }],
+    ]
+    expect(await outcomes(temporary)).to.deep.equal(sameFor(temporary, 'token, 2 sent'))
   })
 
-  it('R-70: gives up after two retries with a temporary error', async () => {
+  it('R-70: gives up after two retries, and retries a refresh after a refused connection', async () => {
     as.failNext('/token', { status: 503, body: 'down for maintenance' }, 3)
-    const away = await failure(ask())
+    let attempts = 0
+    const own = await startFakeAuthorizationServer()
+    const flaky: typeof fetch = (input, init) => {
+      if (++attempts > 2) return fetch(input, init)
+      return Promise.reject(
+        new TypeError('fetch failed', { cause: Object.assign(new Error('no'), { code: 'ECONNREFUSED' }) }),
+      )
+    }
+    own.addClient({ client_id: 'service', client_secret: SECRET })
+    const request = { ...refreshing, server: { ...server, tokenEndpoint: `${own.url}/token` } }
+    const [away, refused] = await Promise.all([failure(ask()), failure(ask(request, testContext({ fetch: flaky })))])
     expect([away.code, away.retryable, as.count('/token')]).to.deep.equal(['temporarily_unavailable', true, 3])
     expect(away.message).to.include('HTTP 503 (no content type, 20 bytes)').and.not.include('maintenance')
+    expect([refused.code, attempts]).to.deep.equal(['invalid_grant', 3])
   })
 
   it('R-70: does not retry a refresh token, code or assertion after a lost connection', async () => {
@@ -191,7 +217,7 @@ describe('Token endpoint', () => {
       response.write('{"access_token":"half-a-tok')
       setImmediate(() => response.destroy())
     }
-    const once: [string, Fault][] = [
+    const once: Case[] = [
       ['200, JSON cut off', { status: 200, body: '{"access_token":"half' }],
       ['200, empty', { status: 200 }],
       ['200, a page', { status: 200, body: '<html>' }],
@@ -207,7 +233,7 @@ describe('Token endpoint', () => {
       ['504', { status: 504 }],
       ['502 with a time', { status: 502, headers: { 'retry-after': '0' } }],
     ]
-    const again: [string, Fault][] = [
+    const again: Case[] = [
       ['429', { status: 429 }],
       ['408', { status: 408 }],
       ['403 of a gateway', { status: 403, body: '<html>' }],
@@ -221,34 +247,18 @@ describe('Token endpoint', () => {
       'urn:ietf:params:oauth:grant-type:jwt-bearer',
       'urn:ietf:params:oauth:grant-type:device_code',
     ]
-    const sent: Record<string, number> = {}
-    for (const grantType of single) {
-      for (const [name, fault] of [...once, ...again]) {
-        const before = as.count('/token')
-        as.failNext('/token', fault)
-        await failure(ask({ grantType, parameters }))
-        sent[`${grantType} ${name}`] = as.count('/token') - before
-      }
-      for (const [name] of once) expect(sent[`${grantType} ${name}`], `${grantType} ${name}`).to.equal(1)
-      for (const [name] of again) expect(sent[`${grantType} ${name}`], `${grantType} ${name}`).to.equal(2)
-    }
+    await Promise.all(
+      single.map(async grantType => {
+        const results = await outcomes([...once, ...again], { grantType, parameters })
+        const sent = Object.entries(results).map(([name, text]) => [name, text.match(/\d+ sent$/)?.[0]])
+        const expected = { ...sameFor(once, '1 sent'), ...sameFor(again, '2 sent') }
+        expect(Object.fromEntries(sent), grantType).to.deep.equal(expected)
+      }),
+    )
     // Another token does no harm to a client that asks for itself.
-    const repeatable = ['200, JSON cut off', '200, empty', '204', '500', '502', '504']
-    for (const [name, fault] of once) {
-      if (repeatable.includes(name)) expect(await outcome(fault), name).to.equal('token, 2 sent')
-    }
-  })
-
-  it('R-70: retries after a refused connection, even a refresh', async () => {
-    let attempts = 0
-    const flaky: typeof fetch = (input, init) => {
-      if (!String(input).endsWith('/token') || ++attempts > 2) return fetch(input, init)
-      return Promise.reject(
-        new TypeError('fetch failed', { cause: Object.assign(new Error('no'), { code: 'ECONNREFUSED' }) }),
-      )
-    }
-    const refused = await failure(ask(refreshing, testContext({ fetch: flaky })))
-    expect([refused.code, attempts]).to.deep.equal(['invalid_grant', 3])
+    const names = ['200, JSON cut off', '200, empty', '204', '500', '502', '504']
+    const repeatable = once.filter(([name]) => names.includes(name))
+    expect(await outcomes(repeatable)).to.deep.equal(sameFor(repeatable, 'token, 2 sent'))
   })
 
   it('R-70: waits for Retry-After, and stops on abort', async () => {
