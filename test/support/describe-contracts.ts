@@ -7,18 +7,20 @@ interface Options {
   readonly after?: Mocha.Func
   /** Maximum number of checks at the same time. Most checks wait for an expiry or for the disk. Default: 1. */
   readonly atOnce?: number
+  /** Registers the checks, in place of `atOnce`: one `sideBySide` for several suites runs the checks of all of them together. */
+  readonly register?: (name: string, test: () => Promise<void>) => void
 }
 
 /** One suite for each store, named by its key. */
 export function describeContracts(
   contracts: Readonly<Record<string, readonly Check[]>>,
-  { atOnce = 1, ...options }: Options = {},
+  { atOnce = 1, register, ...options }: Options = {},
 ): void {
   for (const [subject, checks] of Object.entries(contracts)) {
     describe(subject, () => {
       if (options.before) before(options.before)
       if (options.after) after(options.after)
-      const check = atOnce > 1 ? sideBySide({ atOnce }) : it
+      const check = register ?? (atOnce > 1 ? sideBySide({ atOnce }) : it)
       for (const { name, run } of checks) check(name, run)
     })
   }

@@ -21,7 +21,11 @@ import { createMemoryTaskStore } from '../plugins/tasks/support/memory-task-stor
 import { serviceContract } from '../support/contracts/index.ts'
 import { describeContracts } from '../support/describe-contracts.ts'
 import { createMemoryChangeBus, createMemoryPeers } from '../support/memory-services.ts'
+import { sideBySide } from '../support/side-by-side.ts'
 import { compareWithModel } from '../support/store-model.ts'
+
+/** Most tests of this file wait for an expiry: all of them run at the same time. */
+const together = sideBySide()
 
 /** One node, and what it has is of this process. */
 const inMemory = <Service>(create: () => Service) => ({ shared: false, open: () => ({ nodes: [create()] }) })
@@ -64,7 +68,7 @@ const contracts = {
   ),
 }
 
-describeContracts(contracts, { atOnce: Number.POSITIVE_INFINITY })
+describeContracts(contracts, { register: together })
 
 describe('Store in memory', () => {
   it('gives the results of the model for random transactions', () => compareWithModel(createMemoryStore(), 100))
@@ -134,11 +138,11 @@ function createLaterStore(): SessionStore {
 }
 
 describe('Store contracts', () => {
-  it('accept a session store with its own last-used times', async () => {
+  together('accept a session store with its own last-used times', async () => {
     expect(await failing(serviceContract('sessionStore', inMemory(createLaterStore)))).to.deep.equal([])
   })
 
-  it('describe the expected store behaviour in the error', async () => {
+  together('describe the expected store behaviour in the error', async () => {
     const [first] = serviceContract(
       'sessionStore',
       inMemory(() => Object.assign(createOneStore(), { create: async () => undefined })),
@@ -147,7 +151,7 @@ describe('Store contracts', () => {
     expect(String(thrown)).to.include('create keeps a session: expected true, found false')
   })
 
-  it('detect a session store that forgets running requests', async () => {
+  together('detect a session store that forgets running requests', async () => {
     const forgetful = (): SessionStore => {
       const store = createOneStore()
       const enter = store.enter.bind(store)
@@ -159,7 +163,7 @@ describe('Store contracts', () => {
     )
   })
 
-  it('detect an event store with its own numbering', async () => {
+  together('detect an event store with its own numbering', async () => {
     const own = (): EventStore => {
       const store = createMemoryEventStore()
       return { ...store, append: (session, stream, message) => store.append(session, stream, message, 0) }
@@ -169,7 +173,7 @@ describe('Store contracts', () => {
     ])
   })
 
-  it('detect a grant store that reads and deletes non-atomically', async () => {
+  together('detect a grant store that reads and deletes non-atomically', async () => {
     const hasty = (): GrantStore => {
       const store = createMemoryGrantStore()
       return {
@@ -187,7 +191,7 @@ describe('Store contracts', () => {
     ])
   })
 
-  it('detect a task store that forgets fencing tokens or running task counts', async () => {
+  together('detect a task store that forgets fencing tokens or running task counts', async () => {
     const failsAt = async (create: () => TaskStore, name: string) => {
       const check = serviceContract('taskStore', inMemory(create)).find(one => one.name === name)
       return String(await rejectionOf(check?.run() ?? Promise.resolve()))
@@ -214,7 +218,7 @@ describe('Store contracts', () => {
     expect(await failsAt(greedy, name)).to.include('no more run than `running`')
   })
 
-  it('detect a change bus that reorders changes', async () => {
+  together('detect a change bus that reorders changes', async () => {
     const hasty = (): ChangeBus => {
       const bus = createMemoryChangeBus()
       let count = 0
@@ -228,19 +232,19 @@ describe('Store contracts', () => {
     )
   })
 
-  it('detect peers that keep messages for unknown nodes', async () => {
+  together('detect peers that keep messages for unknown nodes', async () => {
     const trusting = (): Peers => ({ ...createMemoryPeers('here'), send: async () => true })
     expect(await failing(serviceContract('peers', inMemory(trusting)))).to.deep.equal([
       'stores no messages for an unknown node',
     ])
   })
 
-  it('retry with a longer lifetime for a store slower than a short one', async () => {
+  together('retry with a longer lifetime for a store slower than a short one', async () => {
     let opened = 0
     const open = () => {
       const store = createMemoryTaskStore()
       const claim: TaskStore['claim'] = async (...given) => {
-        await new Promise(resolve => setTimeout(resolve, 1_000))
+        if (opened === 1) await new Promise(resolve => setTimeout(resolve, 1_000))
         return store.claim(...given)
       }
       opened++
@@ -251,7 +255,7 @@ describe('Store contracts', () => {
     expect(opened).to.equal(2)
   })
 
-  it('close everything they opened and reject a setup with too few nodes', async () => {
+  together('close everything they opened and reject a setup with too few nodes', async () => {
     let open = 0
     const settings = {
       shared: true,
