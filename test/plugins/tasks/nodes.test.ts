@@ -4,17 +4,18 @@ import { expect } from 'chai'
 import { HostError } from '../../../core/index.ts'
 import type { TaskStore } from '../../../plugins/families/task-store/index.ts'
 import { eventually } from '../../support/eventually.ts'
+import { createManualClock, type ManualClock } from '../../support/manual-clock.ts'
 import { stopHosts } from '../../support/start-host.ts'
 import { createMemoryTaskStore } from './support/memory-task-store.ts'
-import { refusal, taskClient } from './support/task-client.ts'
+import { refusal, type TaskClient, taskClient } from './support/task-client.ts'
 import { type Bench, createBench, startTasks, type TaskOptions } from './support/task-tools.ts'
 
 const text = (task: { result?: { content: Array<{ text: string }> } }) => task.result?.content[0]?.text
 const LEASE = '600ms'
 
 /** One store for several hosts, and for each a way to it that can be cut: nothing goes through then, in neither direction. */
-function sharedStore() {
-  const store: TaskStore = { ...createMemoryTaskStore(), shared: true }
+function sharedStore(clock: ManualClock) {
+  const store: TaskStore = { ...createMemoryTaskStore(undefined, clock.now), shared: true }
   const away = () => Promise.reject(new HostError('unavailable', { detail: 'the store is away' }))
   return {
     store,
@@ -52,15 +53,41 @@ function sharedStore() {
 
 /** Two nodes: each with a bench and a way to the store of its own. */
 async function startTwo(first: TaskOptions = {}, second: TaskOptions = {}) {
-  const shared = sharedStore()
+  const clock = createManualClock()
+  const shared = sharedStore(clock)
   const node = async (options: TaskOptions) => {
     const bench: Bench = createBench()
     const way = shared.way()
-    const { url, host } = await startTasks(bench, { lease: LEASE, ...options }, way.store)
+    const { url, host } = await startTasks(bench, { lease: LEASE, ...options }, way.store, {}, { clock })
     return { bench, way, url, host, client: taskClient(url, 'ann') }
   }
-  return { shared, one: await node(first), other: await node(second) }
+  return { clock, shared, one: await node(first), other: await node(second) }
 }
+
+/** Advances the clock until a state. */
+const advanceUntil = <Found>(
+  clock: ManualClock,
+  what: string,
+  look: () => Found | Promise<Found>,
+  holds: (found: Found) => unknown = Boolean,
+) =>
+  eventually(
+    what,
+    async () => {
+      const found = await look()
+      if (!holds(found)) await clock.advance(100)
+      return found
+    },
+    holds,
+  )
+
+const end = (clock: ManualClock, client: TaskClient, taskId: string) =>
+  advanceUntil(
+    clock,
+    'the task ends',
+    () => client.get(taskId),
+    ({ status }) => status !== 'working',
+  )
 
 describe('Tasks: front and worker roles', () => {
   afterEach(stopHosts)
@@ -120,18 +147,18 @@ describe('Tasks: node loss', () => {
   afterEach(stopHosts)
 
   it('reruns idempotent tasks on another node, fails others, and ignores late results', async () => {
-    const { one, other } = await startTwo({}, { role: 'front' })
+    const { clock, one, other } = await startTwo({}, { role: 'front' })
     const ids = [await other.client.begin('again', { key: 'safe' }), await other.client.begin('slow', { key: 'once' })]
     await eventually('both run', () => one.bench.began.length === 2)
     // A third that may run tasks, and has nothing to do as yet.
-    const { one: third } = { one: await startThird(other) }
+    const third = await startThird(clock, other)
     one.way.cut()
-    const failed = await third.client.until(ids[1] ?? '')
+    const failed = await end(clock, third.client, ids[1] ?? '')
     expect(failed).to.include({ status: 'failed' })
     expect(failed.error).to.deep.include({ code: -32603, data: { reason: 'node-lost' } })
     expect(failed.statusMessage).to.include('was lost')
-    await eventually('the safe one runs again', () => third.bench.began.includes('safe'))
-    await eventually('and is given up where it ran', () => one.bench.aborted.includes('safe'))
+    await advanceUntil(clock, 'the safe one runs again', () => third.bench.began.includes('safe'))
+    await advanceUntil(clock, 'and is given up where it ran', () => one.bench.aborted.includes('safe'))
     expect(third.bench.began).to.deep.equal(['safe'])
     for (const key of ['safe', 'once']) one.bench.open(key)
     one.way.mend()
@@ -140,21 +167,21 @@ describe('Tasks: node loss', () => {
     expect((await third.client.get(ids[1] ?? '')).status).to.equal('failed')
   })
 
-  async function startThird({ way }: Awaited<ReturnType<typeof startTwo>>['other']) {
+  async function startThird(clock: ManualClock, { way }: Awaited<ReturnType<typeof startTwo>>['other']) {
     const bench = createBench()
-    const { url } = await startTasks(bench, { lease: LEASE }, way.store)
+    const { url } = await startTasks(bench, { lease: LEASE }, way.store, {}, { clock })
     return { bench, client: taskClient(url, 'ann') }
   }
 
   it('keeps input responses for the next run, without repeating requests', async () => {
-    const { one, other } = await startTwo({}, { role: 'front' })
+    const { clock, one, other } = await startTwo({}, { role: 'front' })
     const taskId = await other.client.begin('ask-then-wait', { key: '1' })
     await other.client.until(taskId, 'input_required')
     await other.client.update(taskId, { 'elicit-1': { action: 'accept', content: { name: 'Ann' } } })
     await eventually('it runs', () => one.bench.began.length === 1)
-    const third = await startThird(other)
+    const third = await startThird(clock, other)
     one.way.cut()
-    await eventually('it runs again', () => third.bench.began.length === 1)
+    await advanceUntil(clock, 'it runs again', () => third.bench.began.length === 1)
     third.bench.open('1')
     expect(text(await third.client.until(taskId))).to.equal('done 1 for Ann')
   })
@@ -164,7 +191,7 @@ describe('Tasks: shutdown', () => {
   afterEach(stopHosts)
 
   it('releases retryable tasks, drains others in the grace period, and fails the rest', async () => {
-    const { one, other } = await startTwo({}, { role: 'front' })
+    const { clock, one, other } = await startTwo({}, { role: 'front' })
     const [safe, quick, long] = [
       await other.client.begin('again', { key: 'safe' }),
       await other.client.begin('slow', { key: 'quick' }),
@@ -182,14 +209,14 @@ describe('Tasks: shutdown', () => {
     expect(failed).to.include({ status: 'failed' })
     expect(failed.error.data).to.deep.equal({ reason: 'node-lost' })
     const bench = createBench()
-    await startTasks(bench, { lease: LEASE }, other.way.store)
+    await startTasks(bench, { lease: LEASE }, other.way.store, {}, { clock })
     await eventually('the safe one runs at the next', () => bench.began.includes('safe'))
     bench.open('safe')
     expect(text(await other.client.until(safe))).to.equal('done safe')
   })
 
   it('keeps all of twenty tasks and runs non-retryable tasks at most once', async () => {
-    const { shared, one, other } = await startTwo({ perUser: 20 }, { role: 'front' })
+    const { clock, shared, one, other } = await startTwo({ perUser: 20 }, { role: 'front' })
     const keys = Array.from({ length: 20 }, (_, index) => `${index}`)
     const tool = (key: string) => (Number(key) % 2 ? 'again' : 'slow')
     const ids = new Map<string, string>()
@@ -200,10 +227,10 @@ describe('Tasks: shutdown', () => {
     await one.host.close({ grace: 0 })
     const bench = createBench()
     for (const key of keys) bench.open(key)
-    await startTasks(bench, { lease: LEASE, perUser: 20 }, shared.way().store)
+    await startTasks(bench, { lease: LEASE, perUser: 20 }, shared.way().store, {}, { clock })
     const ends: Record<string, number> = {}
     for (const key of keys) {
-      const { status } = await other.client.until(ids.get(key) ?? '')
+      const { status } = await end(clock, other.client, ids.get(key) ?? '')
       ends[`${tool(key)} ${status}`] = (ends[`${tool(key)} ${status}`] ?? 0) + 1
       const runs = [...one.bench.began, ...bench.began].filter(began => began === key).length
       if (tool(key) === 'slow') expect(runs, key).to.be.at.most(1)
@@ -227,7 +254,7 @@ describe('Tasks: store outage', () => {
   })
 
   it('cancels a task that was stored although its response was lost', async () => {
-    const shared = sharedStore()
+    const shared = sharedStore(createManualClock())
     const lossy: TaskStore = {
       ...shared.store,
       async create(...args) {
@@ -244,31 +271,32 @@ describe('Tasks: store outage', () => {
   })
 
   it('stores the end of a running task after recovery', async () => {
-    const { one } = await startTwo({}, { role: 'front' })
+    const { clock, one } = await startTwo({}, { role: 'front' })
     const taskId = await one.client.begin('slow', { key: '1' })
     await eventually('it runs', () => one.bench.began.length === 1)
     one.way.cut()
     one.bench.open('1')
     expect(refusal(await one.client.about('tasks/get', taskId))).to.deep.equal([503, -32603])
     one.way.mend()
-    expect(text(await one.client.until(taskId))).to.equal('done 1')
+    expect(text(await end(clock, one.client, taskId))).to.equal('done 1')
   })
 
   it('stores the end of many tasks, without treating live nodes as lost', async () => {
-    const { one, other } = await startTwo()
+    const { clock, one, other } = await startTwo()
+    other.way.cut()
     const ids = [await one.client.begin('slow', { key: '1' }), await one.client.begin('slow', { key: '2' })]
-    const began = () => [...one.bench.began, ...other.bench.began]
-    await eventually('both run', () => began().length === 2)
-    const nodes = [one, other]
-    for (const { way } of nodes) way.cut()
-    for (const { bench } of nodes) bench.open('1')
-    const until = Date.now() + 5 * 600
-    await eventually('five leases have passed', () => Date.now() > until)
-    for (const { way } of nodes) way.mend()
-    expect(text(await one.client.until(ids[0] ?? ''))).to.equal('done 1')
-    for (const { bench } of nodes) bench.open('2')
+    await eventually('both run', () => one.bench.began.length === 2)
+    one.way.cut()
+    one.bench.open('1')
+    await clock.advance(5 * 600)
+    // The store is available for less than a lease when the node that runs the tasks returns.
+    other.way.mend()
+    await clock.advance(500)
+    one.way.mend()
+    expect(text(await end(clock, one.client, ids[0] ?? ''))).to.equal('done 1')
+    one.bench.open('2')
     expect(text(await one.client.until(ids[1] ?? ''))).to.equal('done 2')
-    expect(began().sort()).to.deep.equal(['1', '2'])
+    expect([...one.bench.began, ...other.bench.began].sort()).to.deep.equal(['1', '2'])
   })
 })
 
@@ -276,7 +304,8 @@ describe('Tasks: queue without worker', () => {
   afterEach(stopHosts)
 
   it('is logged once, with its name and a fix', async () => {
-    const memory = createMemoryTaskStore()
+    const clock = createManualClock()
+    const memory = createMemoryTaskStore(undefined, clock.now)
     let looks = 0
     const store: TaskStore = {
       ...memory,
@@ -287,12 +316,12 @@ describe('Tasks: queue without worker', () => {
         return (await memory.depths()).map(depth => ({ ...depth, waited: depth.waited + 61_000 }))
       },
     }
-    const { url, log } = await startTasks(createBench(), { role: 'front', lease: '300ms' }, store)
+    const { url, log } = await startTasks(createBench(), { role: 'front', lease: LEASE }, store, {}, { clock })
     await taskClient(url, 'ann').begin('slow', { key: '1' })
     const told = () => log.filter(({ code }) => code === 'MH2515')
-    await eventually('it is told', () => told().length > 0)
+    await advanceUntil(clock, 'it is told', () => told().length > 0)
     const seen = looks
-    await eventually('some looks later', () => looks > seen + 3)
+    await advanceUntil(clock, 'some looks later', () => looks > seen + 3)
     expect(told()).to.have.lengthOf(1)
     expect(JSON.stringify(told()[0])).to.include('slow').and.include('--role worker')
   })

@@ -84,7 +84,7 @@ describe('Sessions at an upstream server', () => {
         finish = () => answer({ content: [{ type: 'text', text: 'finished' }] })
       }
     })
-    const gateway = await started({ url, prefix: '' })
+    const gateway = await started({ url, prefix: '', revision: '2025-11-25' })
     const headers = { 'x-user': 'ada' }
     const leave = new AbortController()
     const left = modern(gateway.url, 'tools/call', { name: 'ended' }, { headers, init: { signal: leave.signal } })
@@ -316,7 +316,8 @@ describe('An upstream server that changes its protocol version', () => {
     it(`from ${from} to ${to} is connected again, also for open client sessions`, async () => {
       const urls = { legacy: server.url, modern: (await serveModernSdk()).url }
       const front = await serveReplaceable(urls[from])
-      const gateway = await started({ url: front.url })
+      const clock = createManualClock()
+      const gateway = await started({ url: front.url }, {}, clock)
       const client = await openSession(gateway.url)
       const callers = [
         () => client.request('tools/call', add),
@@ -327,7 +328,10 @@ describe('An upstream server that changes its protocol version', () => {
       for (const call of callers)
         await eventually(
           'a call succeeds',
-          async () => textOf(await call()),
+          async () => {
+            await clock.advance(1_000)
+            return textOf(await call())
+          },
           text => text === '3',
         )
       expect(stateOf(gateway)).to.contain(`up, ${to}`).and.to.contain(revision)
