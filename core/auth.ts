@@ -21,7 +21,7 @@ export { userKey } from './kernel/user.ts'
 export type { ProtectedResource, TokenBinding } from './mcp/access-decider.ts'
 export type { ItemKind, ResourceItem, ToolItem } from './mcp/catalog.ts'
 export { globsOverlap, matchesGlob } from './mcp/glob.ts'
-export { canSubscribe, canSubscribeNow, findResource } from './mcp/methods/resources.ts'
+export { canSubscribeNow, findResource, findSubscribable } from './mcp/methods/resources.ts'
 export {
   ENDPOINT_URL_PATTERN,
   HTTP_URL_PATTERN,

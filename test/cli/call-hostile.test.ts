@@ -25,7 +25,8 @@ const jsonOf = (id: unknown, result: unknown) => JSON.stringify({ jsonrpc: '2.0'
 describe('mcp-host call and list with a malicious server', () => {
   let folder: string
   let url: string
-  let replies: Readonly<Record<string, Reply>> = {}
+  /** By path: each command has its own, so that several can run at the same time. */
+  const repliesOf = new Map<string, Readonly<Record<string, Reply>>>()
   /** Called for the response to a request of the server. */
   let answered: (() => void) | undefined
 
@@ -34,6 +35,7 @@ describe('mcp-host call and list with a malicious server', () => {
     for await (const chunk of request) text += chunk
     if (request.method !== 'POST') return void response.writeHead(405).end()
     const message = JSON.parse(text) as Message
+    const replies = repliesOf.get(request.url ?? '') ?? {}
     const { id, method = '' } = message
     if (id === 99) answered?.()
     if (id === undefined || method === '') return void response.writeHead(202).end()
@@ -52,7 +54,7 @@ describe('mcp-host call and list with a malicious server', () => {
     folder = await makeFolder({})
     server.listen(0, '127.0.0.1')
     await once(server, 'listening')
-    url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/mcp`
+    url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
   })
   after(async () => {
     server.closeAllConnections()
@@ -62,9 +64,10 @@ describe('mcp-host call and list with a malicious server', () => {
   })
 
   function start(args: readonly string[], given: Readonly<Record<string, Reply>>, terminal = false) {
-    replies = given
     const [verb = '', ...more] = args
-    return startCli([verb, url, ...more], folder, { MCP_HOST_HOME: folder }, { terminal })
+    const path = `/mcp/${repliesOf.size}`
+    repliesOf.set(path, given)
+    return startCli([verb, url + path, ...more], folder, { MCP_HOST_HOME: folder }, { terminal })
   }
   const run = (args: readonly string[], given: Readonly<Record<string, Reply>>): Promise<Ended> =>
     start(args, given).ended
@@ -171,16 +174,16 @@ describe('mcp-host call and list with a malicious server', () => {
       'tools/list': { tools: [tool('a', { outputSchema })] },
       'tools/call': result(a),
     })
-    expect(await run(['call', 'a'], replies('aaa'))).to.include({ code: 0, stdout: '{\n  "a": "aaa"\n}\n', stderr: '' })
-    const wrong = await run(['call', 'a'], replies(1))
+    const [right, wrong] = await Promise.all([run(['call', 'a'], replies('aaa')), run(['call', 'a'], replies(1))])
+    expect(right).to.include({ code: 0, stdout: '{\n  "a": "aaa"\n}\n', stderr: '' })
     expect([wrong.code, wrong.stderr]).to.satisfy(
       ([code, text]: [number, string]) => code === 1 && /does not match the tool's output schema: .*string/.test(text),
     )
     const context = testContext()
     const { signal } = new AbortController()
     const hostile = result(`${'a'.repeat(60)}!`)
-    await checkResult(hostile, outputSchema, context, signal, 500)
-    expect(context.text.stderr).to.match(/^note: the result was not validated .*: it took more than 0\.5 s\n$/)
+    await checkResult(hostile, outputSchema, context, signal, 100)
+    expect(context.text.stderr).to.match(/^note: the result was not validated .*: it took more than 0\.1 s\n$/)
     const leaving = new AbortController()
     const checking = checkResult(hostile, outputSchema, context, leaving.signal)
     leaving.abort(new Error('interrupted'))
@@ -191,13 +194,15 @@ describe('mcp-host call and list with a malicious server', () => {
     const outputSchema = { type: 'object', properties: { a: { type: 'string' } }, required: ['a'] }
     const lists = { 'tools/list': { tools: [tool('a', { outputSchema })] } }
     const content = [{ type: 'text', text: 'the reason' }]
-    const wrong = await run(['call', 'a'], { ...lists, 'tools/call': { content, structuredContent: { a: 1 } } })
+    const [wrong, missing, failed] = await Promise.all([
+      run(['call', 'a'], { ...lists, 'tools/call': { content, structuredContent: { a: 1 } } }),
+      run(['call', 'a'], { ...lists, 'tools/call': { content } }),
+      run(['call', 'a'], { ...lists, 'tools/call': { content, isError: true } }),
+    ])
     expect(wrong).to.include({ code: 1, stdout: 'the reason\n{\n  "a": 1\n}\n' })
     expect(wrong.stderr).to.match(/^mcp-host: the structured content does not match .*\n$/)
-    const missing = await run(['call', 'a'], { ...lists, 'tools/call': { content } })
     expect(missing).to.include({ code: 1, stdout: 'the reason\n' })
     expect(missing.stderr).to.match(/^mcp-host: the result has no structured content, .*\n$/)
-    const failed = await run(['call', 'a'], { ...lists, 'tools/call': { content, isError: true } })
     expect(failed).to.include({ code: 1, stdout: 'the reason\n', stderr: 'mcp-host: the tool a failed\n' })
   })
 
@@ -234,11 +239,14 @@ describe('mcp-host call and list with a malicious server', () => {
     }
     const accepted: Reply = response => void response.writeHead(202).end()
     const lists = { 'tools/list': { tools: [tool('a')] } }
-    for (const [what, reply] of Object.entries({ silent, noise, resumable, broken, accepted })) {
-      const list = await run(['list', '--tools'], { 'tools/list': reply })
-      expect([list.code, list.stderr.endsWith(ended)], `list: ${what}: ${list.stderr}`).to.deep.equal([1, true])
-      const call = await run(['call', 'a'], { ...lists, 'tools/call': reply })
-      expect([call.code, call.stderr.endsWith(ended)], `call: ${what}: ${call.stderr}`).to.deep.equal([1, true])
+    const cases = Object.entries({ silent, noise, resumable, broken, accepted })
+    const ends = cases.flatMap(([what, reply]) => [
+      [`list: ${what}`, run(['list', '--tools'], { 'tools/list': reply })] as const,
+      [`call: ${what}`, run(['call', 'a'], { ...lists, 'tools/call': reply })] as const,
+    ])
+    for (const [what, end] of ends) {
+      const { code, stderr } = await end
+      expect([code, stderr.endsWith(ended)], `${what}: ${stderr}`).to.deep.equal([1, true])
     }
     const opening = await run(['list'], { initialize: silent })
     expect(opening).to.include({ code: 1, stderr: ended })
@@ -248,16 +256,15 @@ describe('mcp-host call and list with a malicious server', () => {
     const never: Reply = () => {}
     const lists = { 'tools/list': { tools: [tool('a')] } }
     const late = 'mcp-host: error MH3205: no response within 0.2 s; to wait longer, use --timeout <seconds>\n'
-    for (const [args, replies] of [
+    const cases: [string[], Record<string, Reply>][] = [
       [['list'], { initialize: never }],
       [['list'], { 'tools/list': never }],
       [['call', 'a'], { initialize: never }],
       [['call', 'a'], { 'tools/list': never }],
       [['call', 'a'], { ...lists, 'tools/call': never }],
-    ] as [string[], Record<string, Reply>][]) {
-      const ended = await run([...args, '--timeout', '0.2'], replies)
-      expect(ended, args.join(' ')).to.deep.include({ code: 1, stdout: '', stderr: late })
-    }
+    ]
+    const ends = await Promise.all(cases.map(([args, replies]) => run([...args, '--timeout', '0.2'], replies)))
+    for (const ended of ends) expect(ended).to.deep.include({ code: 1, stdout: '', stderr: late })
   })
 
   it('list shows the valid entries of a list, and one warning for each invalid one', async () => {

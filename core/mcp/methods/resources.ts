@@ -36,16 +36,16 @@ export function findResource(
   return undefined
 }
 
-/** True if callers of a view can subscribe to a resource, which requires read access. */
-export function canSubscribe(view: View, uri: string): boolean {
+/** Finds a resource that callers of a view can subscribe to, which requires read access. */
+export function findSubscribable(view: View, uri: string): ReturnType<typeof findResource> {
   const found = findResource(view, uri)
-  return found !== undefined && view.denialOf(found.item) === undefined
+  return found && view.denialOf(found.item) === undefined ? found : undefined
 }
 
-/** Checks `canSubscribe` for a user's current view. False if the view cannot be built. */
+/** Checks whether a user can subscribe to a resource in the current view. False if the view cannot be built. */
 export function canSubscribeNow(offer: Pick<Offer, 'viewFor'>, user: User | undefined, uri: string): boolean {
   try {
-    return canSubscribe(offer.viewFor(user), uri)
+    return findSubscribable(offer.viewFor(user), uri) !== undefined
   } catch (error) {
     if (HostError.is(error)) return false
     throw error

@@ -1,6 +1,6 @@
 // Requests without a handshake, for transports: `_meta` and `subscriptions/listen`.
 
-import { canSubscribe, canSubscribeNow, findResource, type ItemKind } from '../../../core/auth.ts'
+import { canSubscribeNow, findSubscribable, type ItemKind } from '../../../core/auth.ts'
 import { HostError, type Implementation, type LogLevel } from '../../../core/index.ts'
 import type { InternalHost } from '../../../core/internal.ts'
 import { type Call, type Honoured, isObject, type Revision } from '../../../core/plugin.ts'
@@ -104,8 +104,7 @@ async function readFilter(call: Call, { listenFilters }: RouteExtensions): Promi
     const most = `${MAX_WATCHED_BYTES} bytes of URIs and ${WATCH_COST} for each`
     throw refuse(`\`notifications.resourceSubscriptions\` must have at most ${most}`)
   }
-  const found = distinct.filter(uri => canSubscribe(view, uri)).map(uri => findResource(view, uri)?.uri ?? uri)
-  const uris = [...new Set(found)]
+  const uris = [...new Set(distinct.flatMap(uri => findSubscribable(view, uri)?.uri ?? []))]
   if (uris.length > 0) acknowledged['resourceSubscriptions'] = uris
   const honoured: Honoured[] = []
   for (const [name, filter] of listenFilters) {
