@@ -18,6 +18,7 @@ import { eventually } from '../support/eventually.ts'
 import { connectionsClosed } from '../support/fetch-connections.ts'
 import { freePort } from '../support/free-port.ts'
 import { createGate } from '../support/gate.ts'
+import { caseCount } from '../support/thorough.ts'
 import { endRelays, openProxy, type ProxyClient, QUICK } from './proxy-client.ts'
 
 /** Calls of `slow` that have begun, and whether they may end. */
@@ -135,8 +136,8 @@ describe('mcp-host proxy: faults', () => {
   it('responds with errors while the server is down, and continues when it is up', async () => {
     const port = await freePort()
     const client = await openProxy(`http://127.0.0.1:${port}/mcp`)
-    for (let id = 1; id <= 3; id++) {
-      const { error } = await call(client, id, 'quick', meta())
+    const refused = await Promise.all([1, 2, 3].map(id => call(client, id, 'quick', meta())))
+    for (const { error } of refused) {
       expect(error?.message).to.match(/ECONNREFUSED/)
       expect(error?.data).to.include({ reason: 'unreachable', retryable: true })
     }
@@ -164,7 +165,7 @@ describe('mcp-host proxy: faults', () => {
     const client = await openProxy(`http://127.0.0.1:${port}/mcp`, {}, { ...QUICK, retryTimeout: 5_000 })
     await initialize(client)
     await client.request(1, 'resources/subscribe', { uri: PAGE })
-    for (let round = 1; round <= 5; round++) {
+    for (let round = 1; round <= caseCount(5, 2); round++) {
       await stop(host)
       host = await listen(port)
       // Several at once find the session lost.
@@ -183,13 +184,11 @@ describe('mcp-host proxy: faults', () => {
     let server = await startSdk(port)
     const client = await openProxy(`http://127.0.0.1:${port}/mcp`, {}, { ...QUICK, retryTimeout: 5_000 })
     await initialize(client)
-    let answered = 0
-    for (let round = 1; round <= 3; round++) {
+    for (let round = 1; round <= caseCount(3, 2); round++) {
       await stopServer(server)
       server = await startSdk(port)
-      if (textOf(await call(client, round)) === 'quick') answered++
+      expect(textOf(await call(client, round))).to.equal('quick')
     }
-    expect(answered).to.equal(3)
     await stopServer(server)
   })
 
@@ -215,7 +214,7 @@ describe('mcp-host proxy: faults', () => {
     const proxy = await startCuttingProxy(host.url)
     const client = await openProxy(`${proxy.url}/mcp`, {}, { ...QUICK, retryTimeout: 5_000, resumeTimeout: 30_000 })
     await initialize(client)
-    const CALLS = 20
+    const CALLS = caseCount(20, 6)
     const furtherSteps = beginSlow(client, CALLS)
     await furtherSteps()
     for (let cut = 0; cut < 2; cut++) {
@@ -256,7 +255,7 @@ describe('mcp-host proxy: faults', () => {
       params: { ...meta(), notifications: { toolsListChanged: true, resourceSubscriptions: [PAGE] } },
     })
     await client.until(({ method }) => method === 'notifications/subscriptions/acknowledged')
-    for (let cut = 0; cut < 3; cut++) {
+    for (let cut = 0; cut < caseCount(3, 2); cut++) {
       proxy.cutAll()
       await client.until(({ method }) => method === 'notifications/tools/list_changed')
       await client.until(({ method }) => method === 'notifications/resources/updated')
@@ -274,14 +273,12 @@ describe('mcp-host proxy: faults', () => {
     const client = await openProxy(`http://127.0.0.1:${port}/mcp/sse`, {}, { ...QUICK, retryTimeout: 5_000 })
     await initialize(client, '2024-11-05')
     expect(textOf(await call(client, 1))).to.equal('quick')
-    let answered = 0
-    for (let round = 1; round <= 3; round++) {
+    for (let round = 1; round <= caseCount(3, 2); round++) {
       await stop(host)
       host = await listen(port, true)
       await client.until(({ method }) => method === 'notifications/tools/list_changed')
-      if (textOf(await call(client, 10 + round)) === 'quick') answered++
+      expect(textOf(await call(client, 10 + round))).to.equal('quick')
     }
-    expect(answered).to.equal(3)
     await stop(host)
   })
 })

@@ -5,6 +5,7 @@ import { expect } from 'chai'
 import { removeFolders } from '../config/folder.ts'
 import { INITIALIZE, initialize } from '../plugins/transport-stdio/stdio-client.ts'
 import { eventually } from '../support/eventually.ts'
+import { sideBySide } from '../support/side-by-side.ts'
 import { itThorough } from '../support/thorough.ts'
 import { endRelays, openProxy, QUICK } from './proxy-client.ts'
 import { closeServers, json, serve } from './raw-mcp-server.ts'
@@ -70,31 +71,34 @@ describe('mcp-host proxy with unusual servers', () => {
     await removeFolders()
   })
 
-  for (const status of [400, 404, 405]) {
-    it('prints the login command for a missing scope to the client, with npx under npm', async () => {
-      const challenge = 'Bearer error="insufficient_scope", scope="notes:write"'
-      const { url } = await serveSessions(({ method }, response) => {
-        if (method === 'tools/list') response.writeHead(403, { 'www-authenticate': challenge }).end()
-        return method === 'tools/list'
-      })
-      const header = ['Authorization: Bearer given']
-      const client = await openProxy(url, { header }, QUICK, { npm_execpath: 'npm-cli.js' })
-      await initialize(client)
-      const { error } = await client.request(2, 'tools/list')
-      expect(error?.message).to.include(`npx mcp-host login ${url} --add-scope notes:write`)
-    })
+  /** At the same time: most of them wait for delays. */
+  const it = sideBySide()
 
+  it('prints the login command for a missing scope to the client, with npx under npm', async () => {
+    const challenge = 'Bearer error="insufficient_scope", scope="notes:write"'
+    const { url } = await serveSessions(({ method }, response) => {
+      if (method === 'tools/list') response.writeHead(403, { 'www-authenticate': challenge }).end()
+      return method === 'tools/list'
+    })
+    const header = ['Authorization: Bearer given']
+    const client = await openProxy(url, { header }, QUICK, { npm_execpath: 'npm-cli.js' })
+    await initialize(client)
+    const { error } = await client.request(2, 'tools/list')
+    expect(error?.message).to.include(`npx mcp-host login ${url} --add-scope notes:write`)
+  })
+
+  for (const status of [400, 404, 405]) {
     it(`accepts ${status} for the GET stream of a session as a server without that stream`, async () => {
       const server = await serveSessions(({ verb }, response) => {
         if (verb !== 'GET') return false
         json(response, { jsonrpc: '2.0', id: null, error: { code: -32_000, message: 'No session' } }, status)
         return true
       })
-      const client = await openProxy(server.url)
+      const client = await openProxy(server.url, {}, { ...QUICK, maxDelay: 50 })
       await initialize(client)
       await server.until('GET', 1)
       // Longer than its pauses are.
-      await pause(4 * QUICK.maxDelay)
+      await pause(4 * 50)
       expect((await client.request(1, 'tools/list')).result).to.deep.equal({})
       expect([server.countOf('initialize'), server.countOf('GET')]).to.deep.equal([1, 1])
     })
@@ -128,7 +132,7 @@ describe('mcp-host proxy with unusual servers', () => {
     })
     const client = await openProxy(server.url, {}, { ...QUICK, maxDelay: 60_000 })
     await initialize(client)
-    await server.until('initialize', 7)
+    await server.until('initialize', 5)
     expectBackOff(
       server.asked.filter(({ method }) => method === 'initialize').map(({ at }) => at),
       20,
@@ -153,14 +157,14 @@ describe('mcp-host proxy with unusual servers', () => {
         ? stream(response, 'id: 1\nretry: 0\n\n')
         : false,
     )
-    const client = await openProxy(server.url, {}, { ...QUICK, initialDelay: 50, maxDelay: 60_000 })
+    const client = await openProxy(server.url, {}, { ...QUICK, initialDelay: 20, maxDelay: 60_000 })
     await initialize(client)
     client.say({ id: 1, method: 'tools/call', params: { name: 'x' } })
     const attempts = () => server.asked.filter(({ method, lastEventId }) => method === 'tools/call' || lastEventId)
     await eventually('five attempts', () => attempts().length >= 5)
     expectBackOff(
       attempts().map(({ at }) => at),
-      50,
+      20,
     )
   })
 
@@ -213,10 +217,10 @@ describe('mcp-host proxy with unusual servers', () => {
       const result = { protocolVersion: '2024-11-05', capabilities: {} }
       current?.end(`data: ${JSON.stringify({ jsonrpc: '2.0', id, result })}\n\n`)
     })
-    const client = await openProxy(url, { transport: 'sse' }, { ...QUICK, initialDelay: 50, maxDelay: 60_000 })
+    const client = await openProxy(url, { transport: 'sse' }, { ...QUICK, initialDelay: 20, maxDelay: 60_000 })
     client.say({ id: 0, method: 'initialize', params: {} })
     await eventually('five streams', () => opened.length >= 5)
-    expectBackOff(opened, 50)
+    expectBackOff(opened, 20)
   })
 })
 

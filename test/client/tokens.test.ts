@@ -6,8 +6,9 @@ import { createMemoryTokenCache } from '../../client/index.ts'
 import type { LoginLease } from '../../client/stores.ts'
 import { eventually } from '../support/eventually.ts'
 import { createGate } from '../support/gate.ts'
+import { caseCount } from '../support/thorough.ts'
 import { authErrorOf } from './support/auth-error-of.ts'
-import { type FakeServers, startFakeServers, stopServers } from './support/fake-servers.ts'
+import { type FakeServers, type Fault, startFakeServers, stopServers } from './support/fake-servers.ts'
 import { startClient, type TestClient } from './support/start-client.ts'
 
 afterEach(stopServers)
@@ -30,6 +31,7 @@ function openCache(): TokenCache & { container: TokenContainer | undefined; read
 }
 
 const SECOND = 1000
+const CALLERS = caseCount(50, 12)
 
 /** Makes the stored token look as if it had been obtained `ms` ago. */
 function age(cache: { container: TokenContainer | undefined }, ms: number) {
@@ -211,10 +213,10 @@ it('R-77: remembers a metadata URL that only a challenge provided', async () => 
   expect(fake.rs.requests.map(({ path }) => path)).to.deep.equal(['/elsewhere/metadata', '/mcp'])
 })
 
-it('R-78: 50 concurrent 401s lead to one registration, one login and one token request', async () => {
+it(`R-78: ${CALLERS} concurrent 401s lead to one registration, one login and one token request`, async () => {
   const fake = await startFakeServers()
   const client = startClient(fake)
-  expect(await statuses(client, 50)).to.deep.equal(Array(50).fill(200))
+  expect(await statuses(client, CALLERS)).to.deep.equal(Array(CALLERS).fill(200))
   const counts = {
     logins: fake.logins.length,
     tokens: fake.as.count('/token'),
@@ -223,11 +225,11 @@ it('R-78: 50 concurrent 401s lead to one registration, one login and one token r
   expect(counts).to.deep.equal({ logins: 1, tokens: 1, registrations: 1 })
 })
 
-it('R-78: 50 concurrent 401s with a refresh token lead to one refresh', async () => {
+it(`R-78: ${CALLERS} concurrent 401s with a refresh token lead to one refresh`, async () => {
   const { fake, post } = await loggedIn()
   fake.as.tokens.expireAll()
   fake.as.requests.length = 0
-  expect(await statuses({ post }, 50)).to.deep.equal(Array(50).fill(200))
+  expect(await statuses({ post }, CALLERS)).to.deep.equal(Array(CALLERS).fill(200))
   expect([fake.as.count('/token'), fake.as.tokens.reuses, fake.logins.length]).to.deep.equal([1, 0, 1])
 })
 
@@ -423,23 +425,27 @@ it('R-80: takes over the login of a process that ended without releasing its lea
   expect([leases.length, fake.logins.length]).to.deep.equal([0, 2])
 })
 
-for (const [name, fault] of [
-  ['503', { status: 503, body: 'busy' }],
-  ['429', { status: 429, body: { message: 'slow down' } }],
-  ['a 403 of a firewall, without an OAuth code', { status: 403, body: '<html>blocked</html>' }],
-  ['a connection that breaks', { reset: 'before-body' }],
-] as const) {
-  it(`R-82: ${name} on refresh keeps the tokens and opens no browser`, async () => {
-    const { fake, cache, post } = await loggedIn()
-    const kept = cache.container
-    fake.as.tokens.expireAll()
-    fake.as.failNext('/token', fault, 10)
-    const error = await authErrorOf(() => post())
-    expect([error.code, error.retryable]).to.deep.equal(['temporarily_unavailable', true])
-    expect(cache.container).to.deep.equal(kept)
-    expect(fake.logins.length).to.equal(1)
-  })
-}
+it('R-82: temporary errors on refresh keep the tokens and open no browser', async () => {
+  const faults: [string, Fault][] = [
+    ['503', { status: 503, body: 'busy' }],
+    ['429', { status: 429, body: { message: 'slow down' } }],
+    ['a 403 of a firewall, without an OAuth code', { status: 403, body: '<html>blocked</html>' }],
+    ['a connection that breaks', { reset: 'before-body' }],
+  ]
+  // At the same time: the client waits before it retries.
+  await Promise.all(
+    faults.map(async ([name, fault]) => {
+      const { fake, cache, post } = await loggedIn()
+      const kept = cache.container
+      fake.as.tokens.expireAll()
+      fake.as.failNext('/token', fault, 10)
+      const error = await authErrorOf(() => post())
+      expect([error.code, error.retryable], name).to.deep.equal(['temporarily_unavailable', true])
+      expect(cache.container, name).to.deep.equal(kept)
+      expect(fake.logins.length, name).to.equal(1)
+    }),
+  )
+})
 
 it('R-70: keeps a refresh token after a lost response, and delays its next use', async () => {
   for (const fault of [{ status: 204 }, { status: 200, body: '{"access_token":"half' }, { status: 200, body: {} }]) {
