@@ -227,11 +227,13 @@ export function setUpUpstreams(host: InternalHost, options: UpstreamOptions): vo
       resolved.flatMap(settings => {
         const { name } = settings
         const upstream = live.get(name)
-        if (!upstream || !isDeepStrictEqual(settings, upstream.settings)) {
-          void replace(settings, entries.get(name))
-          return []
+        const entry = entries.get(name)
+        const isOutdated = upstream?.isOutdated(entry) ?? false
+        if (!upstream || isOutdated || !isDeepStrictEqual(settings, upstream.settings)) {
+          void replace(settings, entry)
+          return isOutdated ? [`starting the program of the server "${name}" again: its accepted lists changed`] : []
         }
-        const changes = upstream.setLockEntry(entries.get(name))
+        const changes = upstream.setLockEntry(entry)
         return upstream.retry() ? [...changes, `connecting to the server "${name}"`] : changes
       })
   })

@@ -303,12 +303,19 @@ export class Upstream implements UpstreamClient {
     return `not connected by this command: its tools are unknown; ${fix}`
   }
 
+  /** True for a program whose lists differ from a new entry: `accept` has read them from a new process. */
+  isOutdated(accepted: LockEntry | undefined): boolean {
+    if (!this.settings.command || !this.#snapshot || isDeepStrictEqual(accepted, this.#accepted)) return false
+    return reviewLists(this.#snapshot, accepted, this.settings).differences.length > 0
+  }
+
   /** Compares the lists with another entry of the lock file. Returns what changed for clients. */
   setLockEntry(accepted: LockEntry | undefined): string[] {
     const previous = this.#withheld
     this.#accepted = accepted
     if (this.#snapshot) this.#serve(this.#snapshot, this.#canComplete)
-    else if (this.settings.whenDown !== 'hide' || this.#isServedWithToken)
+    if (this.#differences.length > 0) this.#requestRefresh()
+    if (!this.#snapshot && (this.settings.whenDown !== 'hide' || this.#isServedWithToken))
       this.#parts.toolset.replace(this.acceptedDefinitions())
     const changes = [
       ['no longer withheld', [...previous.keys()].filter(label => !this.#withheld.has(label))],
@@ -327,7 +334,8 @@ export class Upstream implements UpstreamClient {
   /** Takes over from a version with other settings, and serves its lists until the first read. `onClosed`: that version has ended. */
   takeOver(previous: Upstream, onClosed: () => void): void {
     const targetOf = ({ http, command }: ServerSettings) => [http?.url, command]
-    const isSame = isDeepStrictEqual(targetOf(this.settings), targetOf(previous.settings))
+    const isSame =
+      isDeepStrictEqual(targetOf(this.settings), targetOf(previous.settings)) && !previous.isOutdated(this.#accepted)
     const isShown = previous.#state === 'up' || this.settings.whenDown !== 'hide'
     previous.#retire(onClosed)
     this.#canComplete = previous.#canComplete

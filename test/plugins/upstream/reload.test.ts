@@ -9,7 +9,7 @@ import type { UpstreamServer } from '../../../plugins/upstream/options.ts'
 import { resolveServer } from '../../../plugins/upstream/settings.ts'
 import { makeFolder, removeFolders } from '../../config/folder.ts'
 import { callTool, questionsIn } from '../../fixtures/asking-client.ts'
-import { serve, serveLegacy, stopServers } from '../../remote/support/servers.ts'
+import { serve, serveLegacy, serveModern, stopServers } from '../../remote/support/servers.ts'
 import { eventually } from '../../support/eventually.ts'
 import { createManualClock } from '../../support/manual-clock.ts'
 import { createPuppet } from '../../support/puppet-tool.ts'
@@ -66,6 +66,31 @@ describe('A reload that changes the lock file', () => {
     await writeFile(join(folder, 'mcp.lock.json'), JSON.stringify({ upstreams: { far: entry } }))
     await reload({})
     expect(await namesAt()).to.deep.equal(['add'])
+  })
+
+  it('reads the lists of a server without notifications again if they differ from the accepted ones', async () => {
+    let description = 'Adds.'
+    const toolsOf = () => [{ name: 'add', description, inputSchema: { type: 'object' } }]
+    const server = await serveModern(
+      ({ id, json }) => json({ jsonrpc: '2.0', id, result: { resultType: 'complete', tools: toolsOf() } }),
+      { tools: {} },
+    )
+    const { clock, url, reload, folder } = await gateway({ url: server })
+    const settings = resolveServer('far', { servers: { far: { url: server } } }, { directory: '.', at: [] })
+    const accept = async () => {
+      const lists = { tools: toolsOf(), resources: [], resourceTemplates: [], prompts: [] }
+      const upstreams = { far: createLockEntry(lists, false, settings) }
+      await writeFile(join(folder, 'mcp.lock.json'), JSON.stringify({ upstreams }))
+      await reload({})
+    }
+    await accept()
+    description = 'Adds up.'
+    await accept()
+    await clock.advance(1_000)
+    await eventually('the accepted tool is served', async () => {
+      const [tool] = (await modern(url, 'tools/list')).message.result.tools
+      return tool?.description === description
+    })
   })
 })
 

@@ -5,15 +5,18 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setImmediate } from 'node:timers/promises'
 import { expect } from 'chai'
+import { createHost, reloadHost } from '../../../core/create-host.ts'
 import { PATHS } from '../../../plugins/console/api.ts'
 import type { UpstreamOptions } from '../../../plugins/upstream/index.ts'
+import { runCli } from '../../cli/in-process.ts'
+import { makeFolder, removeFolders } from '../../config/folder.ts'
 import { callTool, questionsIn } from '../../fixtures/asking-client.ts'
 import { bundledFile } from '../../support/compiled.ts'
 import { eventually } from '../../support/eventually.ts'
 import { isAlive } from '../../support/is-alive.ts'
 import { modern } from '../../support/rpc.ts'
 import { openSession } from '../../support/session-client.ts'
-import { type StartedHost, startHost, stopHosts } from '../../support/start-host.ts'
+import { createTestLog, type StartedHost, startHost, stopHosts } from '../../support/start-host.ts'
 import { startConsole } from '../console/console-client.ts'
 import { startMetered } from '../metrics/scrape.ts'
 
@@ -139,6 +142,48 @@ describe('Upstream processes', () => {
     }
     expect(most).to.be.at.most(3)
     expect(await textOf(url, 'count')).to.equal('1')
+  })
+
+  it('that were changed and accepted start again at a reload, and serve the accepted tools', async () => {
+    const folder = await makeFolder({ 'text.txt': 'Counts.' })
+    const config = {
+      server: { name: 'gateway', version: '1.0.0' },
+      http: { port: 0 },
+      secrets: ['a secret for tests, long enough to be one'],
+      routes: { '/': { toolsets: 'counter' } },
+      plugins: {
+        'transport-streamable': {},
+        upstream: { servers: { counter: { command: [...COMMAND, join(folder, 'text.txt')], prefix: '' } } },
+      },
+    }
+    writeFileSync(join(folder, 'mcp.config.json'), JSON.stringify(config))
+    const accept = async () => {
+      const { code, stderr } = await runCli(['accept'], folder)
+      expect(code, stderr).to.equal(0)
+    }
+    await accept()
+    const log = createTestLog()
+    const host = await createHost(config as never, { directory: folder, log })
+    try {
+      await host.listen()
+      const before = await pidsAt(host.url)
+      writeFileSync(join(folder, 'text.txt'), 'Counts up.')
+      await accept()
+      await reloadHost(host, { cwd: folder })
+      const descriptions = async () =>
+        (await modern(host.url, 'tools/list')).message.result.tools.map(
+          (one: { description?: string }) => one.description,
+        )
+      await eventually('a new process serves calls', async () => String(await pidsAt(host.url)) !== String(before))
+      expect(await descriptions()).to.include('Counts up.')
+      expect(log.lines.filter(({ code }) => code === 'MH2945')).to.deep.equal([])
+      const again = await pidsAt(host.url)
+      await reloadHost(host, { cwd: folder })
+      expect(await pidsAt(host.url)).to.deep.equal(again)
+    } finally {
+      await host.close({ grace: 0 })
+      await removeFolders()
+    }
   })
 
   it('that end at once are started once per attempt', async () => {

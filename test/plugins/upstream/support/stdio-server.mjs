@@ -1,5 +1,6 @@
 // A stdio server of the official SDK 1.x with a counter, a question, and ways to fail. It starts a child that ignores the end of stdin.
 import { spawn } from 'node:child_process'
+import { readFileSync } from 'node:fs'
 import { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js'
 import { StdioServerTransport } from '@modelcontextprotocol/sdk/server/stdio.js'
 import { ElicitResultSchema } from '@modelcontextprotocol/sdk/types.js'
@@ -8,7 +9,9 @@ const child = spawn(process.execPath, ['-e', 'setInterval(() => {}, 1000)'], { s
 const text = value => ({ content: [{ type: 'text', text: String(value) }] })
 const server = new McpServer({ name: 'counter', version: '1.0.0' })
 let count = 0
-server.registerTool('count', {}, () => text(++count))
+/** The description of `count`: the content of a file. */
+const [, , file] = process.argv
+server.registerTool('count', file ? { description: readFileSync(file, 'utf8') } : {}, () => text(++count))
 server.registerTool('pids', {}, () => text(`${process.pid} ${child.pid}`))
 server.registerTool('environment', {}, () => text(Object.keys(process.env).sort().join(' ')))
 server.registerTool('die', {}, () => {
