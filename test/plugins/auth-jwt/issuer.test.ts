@@ -1,6 +1,7 @@
 import { expect } from 'chai'
 import { metadataUrls } from '../../../plugins/families/issuer-keys/index.ts'
 import { eventually } from '../../support/eventually.ts'
+import { createManualClock } from '../../support/manual-clock.ts'
 import { callAs, challengeHeader, readUser, startProtected } from '../../support/protected-host.ts'
 import type { RpcMessage } from '../../support/rpc.ts'
 import { stopHosts } from '../../support/start-host.ts'
@@ -65,7 +66,9 @@ describe('auth-jwt: issuer outage', () => {
   it('at startup answers 503 with Retry-After, then 200 after recovery', async () => {
     const issuer = await startIssuer()
     issuer.mood = 'broken'
-    const { guarded, open, url } = await startProtected({ 'auth-jwt': { authority: issuer.url }, health: {} })
+    const clock = createManualClock()
+    const plugins = { 'auth-jwt': { authority: issuer.url }, health: {} }
+    const { guarded, open, url } = await startProtected(plugins, {}, { clock })
     for (const address of [guarded, open]) {
       const answer = await callAs(address, issuer.token(address))
       expect(answer.status).to.equal(503)
@@ -78,7 +81,10 @@ describe('auth-jwt: issuer outage', () => {
     const { checks } = (await health.json()) as RpcMessage
     expect(checks).to.include({ [`auth-jwt: keys of ${issuer.url}`]: false })
     issuer.mood = 'well'
-    await until(200, () => callAs(guarded, issuer.token(guarded)))
+    await until(200, async () => {
+      await clock.advance(500)
+      return callAs(guarded, issuer.token(guarded))
+    })
     expect((await fetch(`${url}/health`)).status).to.equal(200)
   })
 

@@ -6,6 +6,7 @@ import { createPeers, type Peers } from '../../../core/sessions/peers.ts'
 import { PATHS } from '../../../plugins/console/api.ts'
 import { eventually } from '../../support/eventually.ts'
 import { createManualClock } from '../../support/manual-clock.ts'
+import { repeatDuring } from '../../support/repeat-during.ts'
 import { modern } from '../../support/rpc.ts'
 import { openSession } from '../../support/session-client.ts'
 import { stopHosts } from '../../support/start-host.ts'
@@ -27,6 +28,7 @@ describe('The console on several nodes', () => {
   let there: Operator
   let spare: TestNeighbour
   let spy: Peers
+  const clock = createManualClock()
   const seen: Json[] = []
   const ofType = (type: string) => seen.filter(body => body['type'] === type)
   /** A message as the consoles of other nodes send it. */
@@ -41,21 +43,26 @@ describe('The console on several nodes', () => {
       secrets: SECRETS,
       plugins: { 'bearer-json': bearerJson() },
     }
-    here = await startConsole(config, { actions: true }, { neighbours: one })
-    there = await startConsole(config, { actions: true }, { neighbours: two })
+    here = await startConsole(config, { actions: true }, { neighbours: one, clock })
+    there = await startConsole(config, { actions: true }, { neighbours: two, clock })
     spare = three
     spy = createPeers(spare.bus('spy'))
     spy.receive(message => message.type === 'plugin' && seen.push(message.body as Json))
     const nodesOf = async () => (await here.get(PATHS.nodes)).body.nodes
-    await eventually('both nodes', nodesOf, nodes => nodes.length === 2)
+    await passing(() => eventually('both nodes', nodesOf, nodes => nodes.length === 2))
   })
   after(async () => {
     await stopHosts()
     spare.end()
   })
 
-  const call = ({ url }: Operator, path = '/open', headers: Record<string, string> = {}) =>
-    modern(`${url}${path}`, 'tools/call', { name: 'say', arguments: { text: ARGUMENT } }, { headers })
+  /** Time passes until `body` settles. */
+  const passing = <Value>(body: () => Promise<Value>) => repeatDuring(() => clock.advance(50), body)
+  const call = async ({ url }: Operator, path = '/open', headers: Record<string, string> = {}) => {
+    // Lists of calls are sorted by time.
+    await clock.advance(1)
+    return modern(`${url}${path}`, 'tools/call', { name: 'say', arguments: { text: ARGUMENT } }, { headers })
+  }
   const nodeOf = async (operator: Operator): Promise<string> => (await operator.get(PATHS.me)).body.node
 
   it('lists all nodes and marks its own', async () => {
@@ -132,18 +139,20 @@ describe('The console on several nodes', () => {
     const all = await exchange(`${here.origin}${PATHS.events}`, { headers: here.headers })
     const node = await nodeOf(there)
     const one = await exchange(`${here.origin}${PATHS.events}?node=${node}`, { headers: here.headers })
-    await all.until(({ event, message }) => event === 'tick' && message.nodeStates.length >= 2)
+    await passing(() => all.until(({ event, message }) => event === 'tick' && message.nodeStates.length >= 2))
     await call(there, '/open', { 'X-Request-Id': 'live-there' })
     await call(here, '/open', { 'X-Request-Id': 'live-here' })
     const idsOf = (events: readonly { readonly message: Json }[]) =>
       events.flatMap(({ message }) => ((message['calls'] ?? []) as Json[]).map(({ requestId }) => requestId))
     const wanted = new Set(['live-there', 'live-here'])
-    const read = await all.until(({ message }) => {
-      for (const { requestId } of message.calls ?? []) wanted.delete(requestId)
-      return wanted.size === 0
-    })
+    const read = await passing(() =>
+      all.until(({ message }) => {
+        for (const { requestId } of message.calls ?? []) wanted.delete(requestId)
+        return wanted.size === 0
+      }),
+    )
     expect(idsOf(read)).to.include.members(['live-there', 'live-here'])
-    const filtered = await one.until(({ event }) => event === 'calls')
+    const filtered = await passing(() => one.until(({ event }) => event === 'calls'))
     expect(filtered.every(({ message }) => message.node === node)).to.equal(true)
     expect(idsOf(filtered)).to.deep.equal(['live-there'])
     all.drop()
@@ -169,7 +178,10 @@ describe('The console on several nodes', () => {
     await Promise.all(Array.from({ length: 8 }, () => call(there)))
     const live = await eventually(
       'live records',
-      () => ofType('live'),
+      async () => {
+        await clock.advance(1_000)
+        return ofType('live')
+      },
       list => list.some(({ skipped }) => Number(skipped) > 0),
     )
     for (const { calls } of live) expect(calls).to.have.length.at.most(1)
@@ -186,10 +198,12 @@ describe('The console on several nodes', () => {
       nodeStates.find(({ name }) => name === 'mute')?.['state']
     const to = await nodeOf(here)
     await tell(to, { type: 'here', name: 'mute', machine: 'spare', replied: true })
-    const found = await eventually('the silent node', async () => {
-      const body = await read()
-      return stateOf(body) === 'silent' ? body : undefined
-    })
+    const found = await passing(() =>
+      eventually('the silent node', async () => {
+        const body = await read()
+        return stateOf(body) === 'silent' ? body : undefined
+      }),
+    )
     expect(found?.available).to.equal(true)
     expect((await here.get(`${PATHS.calls}?node=mute`)).body).to.deep.include({ available: false })
     await tell(to, { type: 'gone' })

@@ -180,7 +180,7 @@ describe('Logins of callers on two nodes', () => {
     expect((await logIn(ann, link)).html).to.include('You are logged in')
     for (const node of [first, second])
       expect((await call(node, ann, 'far_whoami')).content[0].text).to.equal('ann-there')
-    for (let round = 0; round < 3; round++) {
+    for (let round = 0; round < 2; round++) {
       api.revoke('access')
       const before = api.grants.length
       const results = await Promise.all([first, second, first, second].map(node => call(node, ann, 'far_whoami')))
@@ -188,7 +188,7 @@ describe('Logins of callers on two nodes', () => {
       expect(api.grants.slice(before)).to.deep.equal(['refresh_token'])
     }
     const stored = JSON.stringify(store.dump())
-    expect(api.tokens.length).to.be.above(4)
+    expect(api.tokens.length).to.be.above(3)
     for (const secret of [...api.tokens, 'ann-there', link.split('link=')[1] ?? ''])
       expect(stored).not.to.include(secret)
     expect(stored).to.include('granted:api tokens')

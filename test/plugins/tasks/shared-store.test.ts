@@ -11,6 +11,7 @@ import { begin, create, hear, MINUTE, newTask, offer, read, WIDE } from '../../s
 import { eventually } from '../../support/eventually.ts'
 import { createManualClock } from '../../support/manual-clock.ts'
 import { createSeededRandom } from '../../support/seeded-random.ts'
+import { caseCount } from '../../support/thorough.ts'
 
 const turn = () => new Promise<void>(resolve => setImmediate(resolve))
 
@@ -66,10 +67,11 @@ function openNodes(count: number) {
 }
 
 describe('Task store: concurrent claims', () => {
-  for (const holders of [1, 5, 300]) {
-    it(`of eight nodes take each of 300 tasks of ${holders} holders once, in few round trips`, async () => {
+  const TASKS = caseCount(300, 100)
+  for (const holders of [1, 5, TASKS]) {
+    it(`of eight nodes take each of ${TASKS} tasks of ${holders} holders once, in few round trips`, async () => {
       const { nodes, node, seen } = openNodes(8)
-      for (let index = 0; index < 300; index++) await create(node, { holder: `holder ${index % holders}` })
+      for (let index = 0; index < TASKS; index++) await create(node, { holder: `holder ${index % holders}` })
       seen.trips = 0
       const claimed = await Promise.all(
         nodes.map(async one => {
@@ -79,10 +81,10 @@ describe('Task store: concurrent claims', () => {
           return ids
         }),
       )
-      expect(new Set(claimed.flat())).to.have.property('size', 300)
-      expect(claimed.flat()).to.have.length(300)
+      expect(new Set(claimed.flat())).to.have.property('size', TASKS)
+      expect(claimed.flat()).to.have.length(TASKS)
       expect(claimed.every(ids => ids.length > 0)).to.equal(true)
-      expect(seen.trips).to.be.below(300 * 20)
+      expect(seen.trips).to.be.below(TASKS * 20)
     })
   }
 

@@ -99,13 +99,13 @@ const USERS: ReadonlyArray<Partial<User> | undefined> = [
   { subject: 'eve', scopes: [] },
 ]
 const QUERIES = caseCount(15, 4)
-const SIZES = [4, 12, 40, 120, 300]
+const SIZES = [40, 4, 12, 120, 300]
 
 describe('find_tools: isolation between callers', () => {
   it('returns the same results as a host without the hidden tools', async () => {
     const sums = { found: 0, hidden: 0, nothing: 0 }
     const different: string[] = []
-    for (const size of SIZES.slice(0, caseCount(SIZES.length, 3))) {
+    for (const size of SIZES.slice(0, caseCount(SIZES.length, 2))) {
       const all = Array.from({ length: size }, (_, index) => makeTool(index, 2))
       const url = await startWith(all.map(({ tool }) => tool))
       for (const user of USERS) {
@@ -126,9 +126,9 @@ describe('find_tools: isolation between callers', () => {
       }
     }
     expect(different).to.deep.equal([])
-    expect(sums.found).to.be.greaterThan(QUERIES * caseCount(6, 4))
+    expect(sums.found).to.be.greaterThan(QUERIES * caseCount(6, 2))
     expect(sums.nothing).to.be.greaterThan(0)
-    expect(sums.hidden).to.be.greaterThan(caseCount(500, 60))
+    expect(sums.hidden).to.be.greaterThan(caseCount(500, 40))
   })
 
   itThorough('ranks by visible tools only among thousands of hidden tools', async () => {

@@ -204,7 +204,7 @@ describe('runSession', () => {
       },
     })
     await openSession(url)
-    await host.close({ grace: 20 })
+    await host.close({ grace: 0 })
   })
 
   it('that throws or never calls run opens no session: 500 without its text, logged', async () => {

@@ -150,7 +150,7 @@ describe('Parameters of wrong types', () => {
           ? []
           : [(fields: Record<string, unknown>) => modern(url, method, fields)]),
       ]
-      for (const wrong of selectCases([...mutations(params)], 60)) {
+      for (const wrong of selectCases([...mutations(params)], 40)) {
         if (typeof wrong !== 'object' || wrong === null || Array.isArray(wrong)) continue
         for (const send of selectCases(clients, 1)) judge(await send(wrong as Record<string, unknown>), wrong)
       }
@@ -266,7 +266,7 @@ describe('Client response of a wrong shape', () => {
     host.log.splice(0)
     const session = await openSession(url, { capabilities })
     let ended = 0
-    const answers = selectCases(ANSWERS, 40)
+    const answers = selectCases(ANSWERS, 20)
     for (const [index, answer] of answers.entries()) {
       for (const kind of ['elicit', 'sample', 'roots'] as const) {
         const name = `${kind} ${index}`
