@@ -22,6 +22,7 @@ function createHeld(name: string, settings: Partial<Pick<ToolDefinition, 'concur
   const runs: Array<{ readonly mark: unknown; readonly gate: Gate; readonly signal: AbortSignal }> = []
   const ran: unknown[] = []
   let most = 0
+  let wake = () => {}
   const tool = defineTool({
     name,
     ...settings,
@@ -30,6 +31,7 @@ function createHeld(name: string, settings: Partial<Pick<ToolDefinition, 'concur
       const run = { mark, gate: createGate(), signal }
       runs.push(run)
       ran.push(mark)
+      wake()
       most = Math.max(most, runs.length)
       await run.gate.opened
       runs.splice(runs.indexOf(run), 1)
@@ -43,6 +45,14 @@ function createHeld(name: string, settings: Partial<Pick<ToolDefinition, 'concur
     /** Marks of all that ever ran, in order. */
     ran,
     most: () => most,
+    /** Waits until so many have run, or run. */
+    async haveRun(count: number) {
+      while (ran.length < count) {
+        await new Promise<void>(resolve => {
+          wake = resolve
+        })
+      }
+    },
     endOne: () => runs[0]?.gate.open(),
   }
 }
@@ -132,7 +142,7 @@ describe('Tool concurrency limit', () => {
       }
       expect([held.runs.length, countOf('held', 'running'), countOf('held', 'waiting')]).to.deep.equal([3, 3, 9])
       for (let ended = 0; ended < 12; ended++) {
-        await eventually('one runs', () => held.runs.length > 0)
+        await held.haveRun(ended + 1)
         held.endOne()
       }
       const texts = (await Promise.all(answers)).map(textOf)
@@ -152,7 +162,7 @@ describe('Tool concurrency limit', () => {
     const answer = session.send(batch)
     await waitingAre('held', MAX_WAITING_CALLS_PER_OWNER)
     for (let ended = 0; ended < 2 + MAX_WAITING_CALLS_PER_OWNER; ended++) {
-      await eventually('one runs', () => held.runs.length > 0)
+      await held.haveRun(ended + 1)
       held.endOne()
     }
     const messages = (await answer).messages.flat() as RpcMessage[]
@@ -192,14 +202,9 @@ describe('Tool concurrency limit', () => {
     expect([late.status, late.message.error.data.reason]).to.deep.equal([429, 'busy'])
     expect(late.message.error.message).to.include('and 256 calls are queued')
 
-    let ended = 0
-    for (; countOf('held', 'running') > 0; ended++) {
-      await eventually('one runs', () => held.runs.length > 0 || countOf('held', 'running') === 0)
+    for (let ended = 0; ended < 1 + MAX_WAITING_CALLS; ended++) {
+      await held.haveRun(ended + 1)
       held.endOne()
-      await eventually(
-        'the next one has the place',
-        () => held.ran.length > ended + 1 || countOf('held', 'running') === 0,
-      )
     }
     const statuses = (await Promise.all([...greedy, modest, ...others])).map(({ status }) => status)
     const served = statuses.filter(status => status === 200).length
@@ -483,12 +488,14 @@ describe('Tool concurrency limit: handlers that wait for their client', () => {
     const { tool, running, open } = createAsking(true)
     const { url } = await serve([{ tool }])
     const streams: StreamExchange[] = []
-    for (let mark = 0; mark < MAX_PAUSED_PER_SLOT; mark++) {
-      const owner = Math.floor(mark / MAX_PAUSED_PER_SLOT_AND_OWNER)
+    for (let mark = 0; mark < MAX_PAUSED_PER_SLOT; ) {
+      const owner = mark / MAX_PAUSED_PER_SLOT_AND_OWNER
       const session = await openSession(url, { capabilities, localAddress: `127.0.0.${2 + owner}` })
-      const stream = await session.call('asks', { mark: `${mark}`, ask: true })
-      await nextMessage(stream)
-      streams.push(stream)
+      for (const next = mark + MAX_PAUSED_PER_SLOT_AND_OWNER; mark < next; mark++) {
+        const stream = await session.call('asks', { mark: `${mark}`, ask: true })
+        await nextMessage(stream)
+        streams.push(stream)
+      }
     }
     const late = modern(url, 'asks', 'late', '127.0.0.100')
     await waitingAre('asks', 1)
