@@ -14,6 +14,7 @@ import { type ReloadingHost, readNotifications, startReloading, stopReloading } 
 import { modern, modernRequest, type RpcMessage } from '../support/rpc.ts'
 import { listen, openSession, type SessionClient } from '../support/session-client.ts'
 import type { StreamExchange } from '../support/stream-exchange.ts'
+import { caseCount } from '../support/thorough.ts'
 
 after(async () => {
   await stopReloading()
@@ -237,7 +238,9 @@ describe('config reload', () => {
     expect(errorText(error)).to.match(/"added".*"talk"/)
     expect(await say(clients)).to.equal('two')
   })
+})
 
+describe('config reload: plugins and secrets', () => {
   it('completes for the rest when a plugin rejects its new options, and retries them next time', async () => {
     const { url, host, log, edit, reload } = await startReloading({
       ...FILES,
@@ -275,6 +278,15 @@ describe('config reload', () => {
       else process.env['MCP_HOST_SECRETS'] = before
     }
   })
+})
+
+describe('config reload: errors', () => {
+  let served: ReloadingHost
+  let clients: Clients
+  before(async () => {
+    served = await startReloading(FILES)
+    clients = await openClients(served.url)
+  })
 
   const BROKEN: ReadonlyArray<readonly [what: string, file: string, before: string, after: string, says: RegExp]> = [
     ['a config with a syntax error', 'mcp.config.ts', 'export default', 'export defalt', /mcp\.config\.ts:3: /],
@@ -304,18 +316,30 @@ describe('config reload', () => {
     it(`rejects ${what}, keeps the previous version, and succeeds after the fix`, async () => {
       await served.edit(file, before, after)
       const error = await served.reload().catch((thrown: unknown) => thrown)
+      // Before the assertions: the next test uses the same files.
+      await served.edit(file, after, before)
       expect(error).to.be.instanceOf(StartError)
       expect(errorText(error)).to.match(says)
       expect(await say(clients)).to.equal('one')
-      await served.edit(file, after, before)
       const report = await served.reload()
-      // A plugin whose file was another in between is a new one.
+      // A plugin whose file was another in between is a new one. Last in the list: it stays so.
       expect(report.restart).to.deep.equal(
         file.startsWith('plugins') ? ["plugins['./plugins/own.ts'] (its module)"] : [],
       )
-      expect(await hear()).to.deep.equal([[], [], []])
+      expect(await readNotifications(served.host, clients.stream, clients.listening, clients.bothStream)).to.deep.equal(
+        [[], [], []],
+      )
     })
   }
+})
+
+describe('config reload: restarts', () => {
+  let served: ReloadingHost
+  let clients: Clients
+  before(async () => {
+    served = await startReloading(FILES)
+    clients = await openClients(served.url)
+  })
 
   const RESTART: ReadonlyArray<readonly [file: string, before: string, after: string, keys: string[]]> = [
     ['mcp.config.ts', 'port: 0', "port: 0, keepAliveTimeout: '7s'", ['http.keepAliveTimeout']],
@@ -331,24 +355,27 @@ describe('config reload', () => {
     ['mcp.config.ts', "'tool-policy': {", "'tool-policy': { mode: 'shadow',", ["plugins['tool-policy'].mode"]],
     ['plugins/text.ts', "'own '", "'other '", ["plugins['./plugins/own.ts'] (its module)"]],
   ]
-  for (const [file, before, after, keys] of RESTART) {
+  for (const [index, [file, before, after, keys]] of RESTART.entries()) {
+    const [old, next] = index % 2 === 0 ? ['one', 'two'] : ['two', 'one']
     it(`reports settings that require a restart and applies nothing: ${keys.join(', ')}`, async () => {
       await served.edit(file, before, after)
-      await served.edit('tools/word.ts', "'one'", "'two'")
+      await served.edit('tools/word.ts', `'${old}'`, `'${next}'`)
       const report = await served.reload()
       expect([...report.restart].sort()).to.deep.equal([...keys].sort())
       expect(report).to.include({ told: 0 })
       expect(report.taken).to.deep.equal([])
-      expect(await say(clients)).to.equal('one')
+      expect(await say(clients)).to.equal(old)
       await served.edit(file, after, before)
+      // Last in the list: a plugin whose file was another in between is a new one.
       if (file.startsWith('plugins')) return
       expect((await served.reload()).taken).to.deep.equal(['toolsets.talk'])
-      expect(await say(clients)).to.equal('two')
+      expect(await say(clients)).to.equal(next)
     })
   }
 })
 
-const RELOADS = 3
+const RELOADS = caseCount(3, 2)
+const CALLERS = caseCount(20, 8)
 
 describe('config reload: running calls', () => {
   const ASKING = `import { defineTool } from HERE
@@ -424,7 +451,7 @@ export const say = defineTool({ name: 'say', handler: async () => { await new Pr
     }
   }
 
-  it(`loses and fails no call of 20 callers during ${RELOADS} reloads`, async () => {
+  it(`loses and fails no call of ${CALLERS} callers during ${RELOADS} reloads`, async () => {
     const { url, write, reload } = await startReloading(files)
     const session = await openSession(url)
     const answers = new Map<string, number>()
@@ -446,7 +473,7 @@ export const say = defineTool({ name: 'say', handler: async () => { await new Pr
     }
     for (let version = 1; version <= RELOADS; version++) {
       await write('say.ts', PLAIN.replace("'0'", `'${version}'`))
-      const callers = Array.from({ length: 20 }, (_, index) => callOn(index, version))
+      const callers = Array.from({ length: CALLERS }, (_, index) => callOn(index, version))
       const reloaded = await inTime(`reload ${version}`, reload())
       expect(reloaded.taken).to.deep.equal(['toolsets.say'])
       await Promise.all(callers)
