@@ -147,7 +147,8 @@ export const initCommand = defineCommand({
     if (onNode !== undefined) print(onNode)
     const standard = packageCommandsOf(env['npm_config_user_agent'])
     // The scripts of a package can have other names.
-    const manager = addition ? { ...standard, run: `${standard.execute} mcp-host` } : standard
+    const test = addition?.hasOwnTest ? `${standard.run} mcp:test` : standard.test
+    const manager = addition ? { ...standard, test, run: `${standard.execute} mcp-host` } : standard
     const installed = options.install === true
     if (installed) await install(at, manager.install, context)
     print(nextSteps({ cwd, folder: at, choices, paths: files.keys(), manager, installed }))

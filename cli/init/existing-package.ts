@@ -40,6 +40,10 @@ function addToManifest(text: string, own: Names, wanted: Names): readonly [after
 /** Prepares the changes to a package; `write` applies them. */
 export function addToPackage(folder: string, manifest: Names, project: NewFiles) {
   const files = new Map([...project].filter(([path]) => !KEPT.includes(path) || !existsSync(join(folder, path))))
+  const tsconfig = files.get('tsconfig.json')
+  // In a CommonJS package, TypeScript rejects `import` with other values of `module`.
+  if (tsconfig !== undefined && manifest['type'] !== 'module')
+    files.set('tsconfig.json', tsconfig.replace('"module": "nodenext"', '"module": "preserve"'))
   const edits: { file: string; before: string; after: string }[] = []
   const edit = (name: string, change: (text: string) => readonly [string, string[]]) => {
     const file = join(folder, name)
@@ -57,6 +61,7 @@ export function addToPackage(folder: string, manifest: Names, project: NewFiles)
   })
   return {
     files,
+    hasOwnTest: Object.hasOwn((manifest['scripts'] ?? {}) as Names, 'test'),
     shown: [...[...files.keys()].map(path => `${path}  new file`), ...changes, ...ignored]
       .map(line => printable(`  + ${line}`))
       .join('\n'),

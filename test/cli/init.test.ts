@@ -218,7 +218,7 @@ describe('mcp-host init', () => {
   })
 
   it('adds to an existing package after it printed the change, and preserves its content', async () => {
-    const own = { name: 'shop', scripts: { dev: 'vite' }, dependencies: { typescript: '1.0.0' } }
+    const own = { name: 'shop', scripts: { dev: 'vite', test: 'vitest' }, dependencies: { typescript: '1.0.0' } }
     const folder = await makeFolder({
       'package.json': `${JSON.stringify(own, null, 4)}\n`,
       '.gitignore': 'node_modules/\n',
@@ -237,7 +237,9 @@ describe('mcp-host init', () => {
     for (const line of ['package.json  scripts.mcp:dev: mcp-host dev', '.gitignore  state/', 'tsconfig.json  new file'])
       expect(printed).to.include(`  + ${line}\n`)
     expect(printed.indexOf('  + ')).to.be.lessThan(printed.indexOf('Made shop'))
-    expect(printed).to.include('  npx mcp-host dev\n')
+    expect(printed).to.include('  npm run mcp:test\n  npx mcp-host dev\n')
+    // For `import` in TypeScript files of a CommonJS package.
+    expect(JSON.parse(read('tsconfig.json')).compilerOptions.module).to.equal('preserve')
   })
 
   it('removes what it wrote if a file appeared meanwhile', async () => {
