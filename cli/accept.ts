@@ -1,12 +1,12 @@
 // `mcp-host accept`: reads the tools and prompts of upstream servers, and writes them to the lock file.
 import { printable } from '../client/text.ts'
 import { LOCK_NAME } from '../core/host.ts'
-import { errorText } from '../core/http/errors.ts'
 import type { JsonObject } from '../core/mcp/protocol.ts'
 import { withHash } from '../plugins/families/canonical-json/index.ts'
 import { isLoginNeeded } from '../plugins/upstream/failures.ts'
 import { createLockEntry, type LockEntry } from '../plugins/upstream/lock-entry.ts'
 import type { ServerSettings } from '../plugins/upstream/settings.ts'
+import { operatorText } from '../remote/index.ts'
 import { type CommandValues, defineCommand } from './command.ts'
 import { type CommandContext, readToken, unknownName, usage } from './context.ts'
 import { type Change, compareLists } from './lock/compare-surfaces.ts'
@@ -38,7 +38,7 @@ async function readEntry(settings: ServerSettings, token: string | undefined): P
     return createLockEntry(snapshot, connection.capabilities.completions !== undefined, settings)
   } catch (cause) {
     const fix = isLoginNeeded(cause) ? '; give an access token of the server with --token' : ''
-    throw usage(`cannot read the lists of the server "${settings.name}": ${errorText(cause)}${fix}`, cause)
+    throw usage(`cannot read the lists of the server "${settings.name}": ${operatorText(cause)}${fix}`, cause)
   }
 }
 

@@ -2,7 +2,7 @@
 // mocha 'test/slow/*.slow.ts'`.
 import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { isBuiltin } from 'node:module'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -133,7 +133,9 @@ describe('project of mcp-host init', () => {
     await passesItsOwnScripts(first)
   })
 
-  it('passes check and test: YAML, protected', async () => {
+  it('passes check and test: YAML, protected, in an existing CommonJS package', async () => {
+    await mkdir(join(outer, 'yaml'))
+    await writeFile(join(outer, 'yaml/package.json'), JSON.stringify({ name: 'yaml', version: '1.0.0' }))
     await passesItsOwnScripts(await init('yaml', '--protected', '--format', 'yaml'))
   })
 })

@@ -186,6 +186,23 @@ describe('Upstream processes', () => {
     }
   })
 
+  it('that end at once are reported by accept with their output', async () => {
+    const command = [process.execPath, '-e', "console.error('\\x1b[31mDATABASE_URL is not set'); process.exit(1)"]
+    const config = {
+      server: { name: 'gateway', version: '1.0.0' },
+      secrets: ['a secret for tests, long enough to be one'],
+      routes: { '/': { toolsets: 'counter' } },
+      plugins: { 'transport-streamable': {}, upstream: { servers: { counter: { command } } } },
+    }
+    const folder = await makeFolder({ 'mcp.config.json': JSON.stringify(config) })
+    const { code, stderr } = await runCli(['accept'], folder)
+    await removeFolders()
+    expect(code).to.equal(2)
+    expect(stderr)
+      .to.match(/counter.*exit code 1.*it printed: .*DATABASE_URL is not set/s)
+      .and.to.not.include('\x1b')
+  })
+
   it('that end at once are started once per attempt', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'upstream-'))
     const file = join(folder, 'starts')
