@@ -32,16 +32,18 @@ async function through(
   definitions: Definition[],
   server: Partial<UpstreamOptions['servers'][string]> = {},
   own: Definition[] = [],
+  settings: Parameters<typeof startHost>[2] = {},
 ) {
   const origin = await startHost({ toolsets: { all: definitions }, routes: { '/': { toolsets: 'all' } } })
-  const gateway = await startHost({
+  const config = {
     toolsets: { own },
     routes: { '/': { toolsets: ['own', 'far'] } },
     plugins: {
       'transport-streamable': {},
       upstream: { servers: { far: { url: `${origin.url}/`, ...server } } },
     },
-  })
+  }
+  const gateway = await startHost(config, undefined, settings)
   return { origin, gateway, url: gateway.url }
 }
 
@@ -317,13 +319,17 @@ describe('Overrides of upstream tools', () => {
 
 describe('Changes of an upstream server', () => {
   it('reach clients with one notification per list', async () => {
-    const { origin, url } = await through([tool('one')])
+    const clock = createManualClock()
+    const { origin, url } = await through([tool('one')], {}, [], { clock })
     const stream = await listen(`${url}/`, { toolsListChanged: true })
     await nextMessage(stream)
     origin.host.runtime.tools.add(tool('two'))
     origin.host.runtime.tools.add(tool('three'))
+    await eventually('all tools are listed', async () => {
+      await clock.advance(500)
+      return (await namesAt(url)).length === 3
+    })
     expect((await nextMessage(stream)).method).to.equal('notifications/tools/list_changed')
-    await eventually('all tools are listed', async () => (await namesAt(url)).length === 3)
     stream.drop()
   })
 
