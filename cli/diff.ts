@@ -1,9 +1,9 @@
 // `mcp-host diff`: compares the config with its lock and reports breaking changes.
 import { printable } from '../client/text.ts'
 import { LOCK_NAME } from '../core/host.ts'
-import { errorText } from '../core/http/errors.ts'
 import type { UpstreamState } from '../plugins/families/upstream-calls/index.ts'
 import { reviewLists } from '../plugins/upstream/lock-entry.ts'
+import { operatorText } from '../remote/index.ts'
 import { collectWarnings } from './check.ts'
 import { type CommandValues, defineCommand } from './command.ts'
 import { type CommandContext, usage } from './context.ts'
@@ -68,11 +68,9 @@ async function readUpstreams(options: Given, context: CommandContext, lock: Lock
       if (!options.connect) return { changes: [], notCompared: [{ name, reason: 'run mcp-host diff --connect' }] }
       try {
         const { differences } = reviewLists((await readServerLists(settings)).snapshot, upstreams[name], settings)
-        const hint = settings.command ? '; a running host keeps its process of the server until it restarts' : ''
-        const changes = upstreamChanges({ name, differences }).map(one => ({ ...one, what: one.what + hint }))
-        return { changes, notCompared: [] }
+        return { changes: upstreamChanges({ name, differences }), notCompared: [] }
       } catch (error) {
-        return { changes: [], notCompared: [{ name, reason: errorText(error) }] }
+        return { changes: [], notCompared: [{ name, reason: operatorText(error) }] }
       }
     }),
   )
