@@ -5,6 +5,7 @@ import { loadHost } from '../../core/create-host.ts'
 import type { Host } from '../../core/host.ts'
 import { expectMissing, type TaskClient, taskClient } from '../plugins/tasks/support/task-client.ts'
 import { modern } from '../support/rpc.ts'
+import { sideBySide } from '../support/side-by-side.ts'
 import { createTestLog } from '../support/start-host.ts'
 
 describe('examples/tasks', () => {
@@ -25,6 +26,8 @@ describe('examples/tasks', () => {
     await host?.close({ grace: 0 })
   })
 
+  // The tasks of the example take their time.
+  const it = sideBySide()
   const answer = (content: object) => ({ action: 'accept', content })
 
   it('runs a task with progress and supports cancellation', async () => {

@@ -9,7 +9,7 @@ import { startHost, stopHosts } from '../support/start-host.ts'
 import { caseCount } from '../support/thorough.ts'
 
 const TABLES = caseCount(20, 5)
-const REQUESTS = 60
+const REQUESTS = caseCount(60, 30)
 const SEED = 20_261_122
 
 const NAMES = ['a', 'admin', 'x.y', 'é', 'b c']

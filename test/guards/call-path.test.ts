@@ -30,10 +30,12 @@ async function takeFunctions(session: Session): Promise<Set<string>> {
   for (const { url, scriptId, functions } of result) {
     const file = url.startsWith('file:') ? fileURLToPath(url).slice(ROOT.length) : ''
     if (!/^(core|plugins)\//.test(file)) continue
+    const ran = functions.filter(({ functionName, ranges }) => ranges[0]?.count && !ADDED.test(functionName))
+    if (ran.length === 0) continue
     const { scriptSource } = await session.post('Debugger.getScriptSource', { scriptId })
-    for (const { functionName, ranges } of functions) {
-      const [{ count, startOffset, endOffset } = { count: 0, startOffset: 0, endOffset: 0 }] = ranges
-      if (count === 0 || ADDED.test(functionName) || EXPORT.test(scriptSource.slice(startOffset, endOffset))) continue
+    for (const { functionName, ranges } of ran) {
+      const [{ startOffset, endOffset } = { startOffset: 0, endOffset: 0 }] = ranges
+      if (EXPORT.test(scriptSource.slice(startOffset, endOffset))) continue
       found.add(`${file} ${functionName || scriptSource.slice(startOffset, startOffset + 60)} ${startOffset}`)
     }
   }

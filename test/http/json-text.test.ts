@@ -3,6 +3,7 @@ import { expect } from 'chai'
 import fc from 'fast-check'
 import { findForbidden, MAX_DEPTH, MAX_KEY, MAX_MEMBERS, OBJECTS_IN_ANY_BODY } from '../../core/http/json-body.ts'
 import { readMessages } from '../../core/mcp/message.ts'
+import { caseCount } from '../support/thorough.ts'
 
 type Tree = number | string | Tree[] | { pairs: Array<[string, Tree]> }
 
@@ -68,7 +69,7 @@ function countParses(act: () => void): number {
 describe('JSON text scan', () => {
   it('property: rejects exactly the texts with a prototype key, in any spelling', () => {
     let forbidden = 0
-    const runs = 5_000
+    const runs = caseCount(5_000, 1_000)
     fc.assert(
       fc.property(tree, fc.integer({ min: 1, max: 7 }), fc.constantFrom('', ' ', '\n\t'), (value, every, space) => {
         const text = write(value, index => index % every === every - 1, space)
@@ -94,7 +95,7 @@ describe('JSON text scan', () => {
       expect(findForbidden(filled(part, 1_000_000)), part).to.match(/more than \d+ objects/)
     }
     for (const part of ['1', '"a"', '"[{"', '{"a":123}', '{"a":"b","c":"d"}', '[1.5,2.25]']) {
-      expect(findForbidden(filled(part, 400_000)), part).to.equal(undefined)
+      expect(findForbidden(filled(part, 2 * OBJECTS_IN_ANY_BODY)), part).to.equal(undefined)
     }
     expect(() =>
       readMessages(`{"jsonrpc":"2.0","id":1,"method":"m","params":{"a":${filled('{}', 1_300_000)}}}`),

@@ -9,7 +9,7 @@ import { modern } from '../support/rpc.ts'
 import { startHost, stopHosts } from '../support/start-host.ts'
 import { caseCount } from '../support/thorough.ts'
 
-afterEach(stopHosts)
+after(stopHosts)
 
 const object = (properties: JsonSchema): JsonSchema => ({ type: 'object', properties })
 const usual = addFormats.default(new Ajv2020({ strict: false }))
@@ -79,15 +79,21 @@ const hostile: ReadonlyArray<readonly [string, JsonSchema, unknown, boolean]> = 
 ]
 
 describe('Values that are slow to validate', () => {
-  for (const [what, schema, value, fits] of hostile) {
+  let url = ''
+  before(async () => {
+    const tools = hostile.flatMap(([, schema, value], index) => [
+      defineTool({ name: `takes_${index}`, input: schema, handler: () => 'ran' }),
+      defineTool({ name: `gives_${index}`, output: schema, handler: () => ({ a: value }) }),
+    ])
+    ;({ url } = await startHost({ toolsets: { all: tools }, routes: { '/': { toolsets: 'all' } } }))
+  })
+
+  for (const [index, [what, , value, fits]] of hostile.entries()) {
     it(`are validated quickly as arguments and as results: ${what}`, async () => {
-      const takes = defineTool({ name: 'takes', input: schema, handler: () => 'ran' })
-      const gives = defineTool({ name: 'gives', output: schema, handler: () => ({ a: value }) })
-      const { url } = await startHost({ toolsets: { all: [takes, gives] }, routes: { '/': { toolsets: 'all' } } })
       const call = async (name: string, args: object) =>
         (await modern(url, 'tools/call', { name, arguments: args })).message.result.isError === true
-      expect(await call('takes', { a: value })).to.equal(!fits)
-      expect(await call('gives', {})).to.equal(!fits)
+      expect(await call(`takes_${index}`, { a: value })).to.equal(!fits)
+      expect(await call(`gives_${index}`, {})).to.equal(!fits)
     })
   }
 })
