@@ -17,6 +17,8 @@ function apiOf(schemas: object, version: string): Api {
   return createApi(documents)
 }
 
+const ajv = new Ajv2020({ strict: false, logger: false })
+
 /** The schema with its definitions, and what was noted. */
 function convert(
   schema: unknown,
@@ -29,9 +31,9 @@ function convert(
   const converted = definitions.convert({ value: schema, place }, uses)
   const reached = definitions.reachedFrom(uses)
   const $defs = Object.fromEntries(reached.map(({ name, schema: one }) => [name, one]))
-  new Ajv2020({ strict: false, logger: false }).compile(
-    typeof converted === 'boolean' ? {} : { ...converted, ...(uses.size > 0 && { $defs }) },
-  )
+  const whole = typeof converted === 'boolean' ? {} : { ...converted, ...(uses.size > 0 && { $defs }) }
+  ajv.compile(whole)
+  ajv.removeSchema(whole)
   return {
     converted,
     $defs,
