@@ -74,7 +74,7 @@ describe('mcp-host call and list', () => {
   const run = (...args: string[]): Promise<Ended> => runCli(args, folder, env)
 
   before(async () => {
-    folder = await makeFolder({ 'arguments.json': '{"kilograms": 3}' })
+    folder = await makeFolder({ 'arguments.json': '{"number": 3}' })
     env = { MCP_HOST_HOME: folder, BROWSER: '/no/such/program' }
     const plugins = { 'transport-streamable': {}, 'transport-sse': {} }
     const host = await startHost({
@@ -194,18 +194,18 @@ describe('mcp-host call and list', () => {
   })
 
   it('call takes arguments as name=value by the schema, as JSON, from a file and from stdin', async () => {
-    const piped = startCli(['call', url, 'weigh', '-'], folder, env)
-    piped.child.stdin.end('{"kilograms": 4}')
+    const piped = startCli(['call', url, 'types', '-'], folder, env)
+    piped.child.stdin.end('{"number": 4}')
     const ends = await Promise.all([
       run('call', url, 'types', '--json', 'text=12', 'number=-1.5', 'flag=true', 'list=[1,2]', 'any=a=b'),
-      run('call', url, 'weigh', '{"kilograms": 2}'),
-      run('call', url, 'weigh', '@arguments.json'),
+      run('call', url, 'types', '{"number": 2}'),
+      run('call', url, 'types', '@arguments.json'),
       piped.ended,
     ])
     expect(ends.map(({ code }) => code)).to.deep.equal([0, 0, 0, 0])
     const { structuredContent } = JSON.parse(ends[0]?.stdout ?? '')
     expect(structuredContent).to.deep.equal({ text: '12', number: -1.5, flag: true, list: [1, 2], any: 'a=b' })
-    expect(ends.slice(1).map(({ stdout }) => JSON.parse(stdout).grams)).to.deep.equal([2_000, 3_000, 4_000])
+    expect(ends.slice(1).map(({ stdout }) => JSON.parse(stdout).number)).to.deep.equal([2, 3, 4])
   })
 
   it('call reports invalid arguments, and exits 2', async () => {
@@ -247,7 +247,7 @@ describe('mcp-host call and list', () => {
     const host = await startHost({
       toolsets: { all: [defineTool({ name: 'backup', task: 'required', handler: () => 'done' })] },
       routes: { '/mcp': { toolsets: 'all' } },
-      plugins: { 'transport-streamable': {}, tasks: {} },
+      plugins: { 'transport-streamable': {}, tasks: { pollInterval: '20ms' } },
     })
     expect(await run('call', `${host.url}/mcp`, 'backup')).to.include({ code: 0, stdout: 'done\n' })
   })
