@@ -16,7 +16,7 @@ after(stopDesks)
 
 describe('mcp-host login', () => {
   /** Each at a desk of its own: while one waits for a process, another works. */
-  const it = sideBySide({ atOnce: 2 })
+  const it = sideBySide({ atOnce: 4 })
 
   it('opens the browser, prints each step, and stores what token, status and logout need', async () => {
     const desk = await startDesk()

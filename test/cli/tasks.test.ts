@@ -69,16 +69,17 @@ describe('mcp-host tasks', () => {
     startCli(['call', url, tool, ...more, '--header', 'X-User: ann'], folder, { MCP_HOST_HOME: folder })
 
   it('call waits for the result of a task, prints its state, and answers its requests', async () => {
-    expect(await startCall('required', 'key=1').ended).to.include({ code: 0, stdout: 'done 1\n' })
+    const [required, ask, fails] = [startCall('required', 'key=1'), startCall('ask'), startCall('wrong')]
     const running = startCall('reports', 'key=call')
     await running.logged(/working {2}half of it\n/)
     bench.open('call')
     expect(await running.ended).to.include({ code: 0, stdout: 'done call\n' })
+    expect(await required.ended).to.include({ code: 0, stdout: 'done 1\n' })
     // No person is there, so the request is declined.
-    const asked = await startCall('ask').ended
+    const asked = await ask.ended
     expect(asked).to.include({ code: 0, stdout: 'hello undefined\n' })
     expect(asked.stderr).to.match(/^input_required/m)
-    const wrong = await startCall('wrong').ended
+    const wrong = await fails.ended
     expect(wrong).to.include({ code: 1, stdout: 'the printer is on fire\n' })
     expect(wrong.stderr).to.include('mcp-host: the tool wrong failed\n')
   })

@@ -1,6 +1,7 @@
 // Tests SSRF protection: a public server names private addresses in every field that can hold a URL.
 import { expect } from 'chai'
 import type { AuthError } from '../../client/index.ts'
+import { selectCases } from '../support/thorough.ts'
 import { type RecordingServer, startRecordingServer, stopServers } from './support/fake-servers.ts'
 import { callServer, judge, PUBLIC, publicWorld, type World } from './support/faulty-server-setup.ts'
 
@@ -64,7 +65,11 @@ describe('SSRF: private addresses named by a public server', () => {
 
   for (const [place, write] of Object.entries(PLACES)) {
     it(`are not contacted in ${place}`, async () => {
-      for (const [address, code] of addresses(new URL(canary.url).port)) {
+      const all = addresses(new URL(canary.url).port)
+      const coded = (code: string) => all.filter(([, expected]) => expected === code)
+      // One place with each address; the others with some that no public server may name, and some of other schemes.
+      const sample = [...selectCases(coded('blocked_address'), 4), ...selectCases(coded('insecure_endpoint'), 2)]
+      for (const [address, code] of place === 'authorization_servers' ? all : sample) {
         world = await publicWorld()
         const make = () => write(world, address)
         if (code === 'insecure_endpoint' && place === 'resource_metadata of a challenge') {

@@ -77,17 +77,17 @@ class Person implements OAuthClientProvider {
   }
 }
 
+let host: Host
+before(async () => {
+  host = await startProtectedExample()
+})
+after(() => host.close({ grace: 0 }))
+
 for (const [era, mode] of [
   ['2026-07-28', 'auto'],
   ['the older revisions', 'legacy'],
 ] as const)
   describe(`OAuth flow of the official client (${era}) against the protected example`, () => {
-    let host: Host
-    before(async () => {
-      host = await startProtectedExample()
-    })
-    after(() => host.close({ grace: 0 }))
-
     const clients: Client[] = []
     afterEach(() => Promise.all(clients.splice(0).map(client => client.close())))
 
