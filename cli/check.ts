@@ -122,8 +122,8 @@ async function runChecks({ config, 'env-file': files, workers }: CheckOptions, c
 }
 
 async function unreachable() {
-  const { createNeighbours } = await import('./workers/neighbours.ts')
-  return createNeighbours({ send: () => false, receive() {} })
+  const { createHubClient } = await import('./workers/hub-client.ts')
+  return createHubClient({ send: () => false, receive() {} })
 }
 
 export async function reportOn(options: CheckOptions, context: EnvContext) {

@@ -32,12 +32,12 @@ const valueText = (value: unknown): string =>
 function formatEntry(line: string) {
   const { level, time, pid, code, msg = '', err, ...fields } = JSON.parse(line) as Record<string, unknown>
   const text = printableLines(`${code === undefined ? '' : `${code} `}${msg}`).replaceAll('\n', '\n    ')
-  const told = printableLines(
+  const fieldText = printableLines(
     Object.entries(fields)
       .map(([name, value]) => `${valueText(name)}=${valueText(value)}`)
       .join(' '),
   )
-  return { level, time, ...(pid !== undefined && { pid }), msg: text, ...(err !== undefined && { err }), told }
+  return { level, time, ...(pid !== undefined && { pid }), msg: text, ...(err !== undefined && { err }), fieldText }
 }
 
 /** Formats JSON lines. pino-pretty is loaded on first use. */
@@ -47,9 +47,9 @@ export function createPretty(colorize: boolean): (line: string) => string {
     pretty ??= (createRequire(import.meta.url)('pino-pretty') as typeof import('pino-pretty')).prettyFactory({
       colorize,
       translateTime: 'SYS:HH:MM:ss.l',
-      ignore: 'told',
-      messageFormat: ({ msg, told }, _key, _level, { colors }) =>
-        `${msg}${told === '' ? '' : ` ${colors.gray(`${told}`)}`}`,
+      ignore: 'fieldText',
+      messageFormat: ({ msg, fieldText }, _key, _level, { colors }) =>
+        `${msg}${fieldText === '' ? '' : ` ${colors.gray(`${fieldText}`)}`}`,
       customPrettifiers: { err: failure => printableLines(describeFailure(failure as Failure)) },
     })
     return pretty(formatEntry(line))

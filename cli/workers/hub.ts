@@ -1,4 +1,4 @@
-// The hub in the primary that connects workers: broadcasts, direct messages, requests to all workers and shared counters. Worker side: neighbours.ts.
+// The hub in the primary that connects workers: broadcasts, direct messages, requests to all workers and shared counters. Worker side: hub-client.ts.
 import cluster from 'node:cluster'
 import type { Logger } from '../../core/kernel/log.ts'
 import { isObject } from '../../core/mcp/is-object.ts'
@@ -19,10 +19,10 @@ export interface HubLimits {
   /** Maximum characters of kept broadcasts. Default 16 million. */
   readonly keptSize: number
   /** Maximum characters in transit to one worker. Default 32 million. */
-  readonly underWay: number
+  readonly inTransit: number
 }
 
-const DEFAULT_LIMITS: HubLimits = { kept: 10_000, keptSize: 16_000_000, underWay: 32_000_000 }
+const DEFAULT_LIMITS: HubLimits = { kept: 10_000, keptSize: 16_000_000, inTransit: 32_000_000 }
 
 /** Response timeout of each worker to a request to all, milliseconds. */
 const RESPONSE_TIMEOUT = 2_000
@@ -88,10 +88,10 @@ class Quota {
 
 const totalLength = (texts: readonly string[]) => texts.reduce((sum, { length }) => sum + length, 0)
 
-function createBacklog({ kept, keptSize }: HubLimits, begin: number) {
+function createBacklog({ kept, keptSize }: HubLimits, start: number) {
   let texts: string[] = []
   let size = 0
-  let last = begin
+  let last = start
   return {
     get last() {
       return last
@@ -116,24 +116,24 @@ function createBacklog({ kept, keptSize }: HubLimits, begin: number) {
 class WorkerQueue {
   readonly #send: Send
   readonly #last: () => number
-  readonly #underWay: Quota
+  readonly #inTransit: Quota
   #missed = false
 
   constructor(send: Send, max: number, last: () => number) {
     this.#send = send
-    this.#underWay = new Quota(max)
+    this.#inTransit = new Quota(max)
     this.#last = last
   }
 
   fits(share: string, size: number) {
-    return !this.#underWay.isFull && this.#underWay.fits(share, size)
+    return !this.#inTransit.isFull && this.#inTransit.fits(share, size)
   }
 
   send(message: FromHub, size = 0, share = '') {
-    this.#underWay.take(share, size)
+    this.#inTransit.take(share, size)
     this.#send(message, () => {
-      this.#underWay.release(share, size)
-      if (this.#missed && this.#underWay.taken === 0) {
+      this.#inTransit.release(share, size)
+      if (this.#missed && this.#inTransit.taken === 0) {
         this.#missed = false
         this.send({ from: 'missed', number: this.#last() })
       }
@@ -141,8 +141,8 @@ class WorkerQueue {
   }
 
   broadcast(first: number, texts: readonly string[], size: number) {
-    if (this.#missed || this.#underWay.isFull) this.#missed = true
-    else this.send({ from: 'told', first, texts }, size)
+    if (this.#missed || this.#inTransit.isFull) this.#missed = true
+    else this.send({ from: 'broadcast', first, texts }, size)
   }
 }
 
@@ -170,9 +170,9 @@ export function createLastingCounts() {
         last.delete(worker)
       }
     },
-    without(name: string, answered: ReadonlySet<unknown>): Lasting[] {
+    without(name: string, responded: ReadonlySet<unknown>): Lasting[] {
       const { last = [], ended } = names.get(name) ?? {}
-      const silent = [...last].filter(([worker]) => !answered.has(worker)).map(([, lasting]) => ({ lasting }))
+      const silent = [...last].filter(([worker]) => !responded.has(worker)).map(([, lasting]) => ({ lasting }))
       return ended && ended.size > 0 ? [...silent, { lasting: Object.fromEntries(ended) }] : silent
     },
   }
@@ -184,44 +184,44 @@ function createWorkerRequests(workers: ReadonlySet<WorkerQueue>) {
   const lasting = createLastingCounts()
   let last = 0
   return {
-    ask(name: string): Promise<readonly unknown[]> {
-      const question = ++last
+    requestAll(name: string): Promise<readonly unknown[]> {
+      const requestId = ++last
       const missing = new Set(workers)
-      const answers = new Map<unknown, unknown>()
+      const responses = new Map<unknown, unknown>()
       return new Promise(resolve => {
         const settle = () => {
           clearTimeout(timer)
-          open.delete(question)
-          resolve([...answers.values(), ...lasting.without(name, new Set(answers.keys()))])
+          open.delete(requestId)
+          resolve([...responses.values(), ...lasting.without(name, new Set(responses.keys()))])
         }
         const timer = setTimeout(settle, RESPONSE_TIMEOUT)
-        open.set(question, (worker, ...given) => {
+        open.set(requestId, (worker, ...given) => {
           if (!missing.delete(worker)) return
           if (given.length > 0) {
-            answers.set(worker, given[0])
+            responses.set(worker, given[0])
             lasting.keep(name, worker, given[0])
           }
           if (missing.size === 0) settle()
         })
-        for (const worker of missing) worker.send({ from: 'asked', name, question })
+        for (const worker of missing) worker.send({ from: 'request', name, requestId })
       })
     },
-    respond: (question: number, worker: WorkerQueue, given: unknown) => open.get(question)?.(worker, given),
+    respond: (requestId: number, worker: WorkerQueue, given: unknown) => open.get(requestId)?.(worker, given),
     remove(worker: WorkerQueue) {
       lasting.ended(worker)
-      for (const answered of open.values()) answered(worker)
+      for (const responded of open.values()) responded(worker)
     },
   }
 }
 
-/** `begin`: the number before the first broadcast. No earlier hub has used it. */
+/** `start`: the number before the first broadcast. No earlier hub has used it. */
 export function createHub(
-  begin = Date.now() * 1_000,
+  start = Date.now() * 1_000,
   limits: Partial<HubLimits> = {},
   count: (...one: CountArguments) => CountResult = createCounts(),
 ) {
   const options = { ...DEFAULT_LIMITS, ...limits }
-  const backlog = createBacklog(options, begin)
+  const backlog = createBacklog(options, start)
   const listeners = new Set<WorkerQueue>()
   const queues = new Map<string, WorkerQueue>()
   const workerRequests = createWorkerRequests(listeners)
@@ -247,10 +247,10 @@ export function createHub(
   }
 
   function respond(
-    message: Exclude<Extract<ToHub, { question: number }>, { to: 'every' | 'gives' }>,
+    message: Exclude<Extract<ToHub, { requestId: number }>, { to: 'requestAll' | 'response' }>,
     queue: WorkerQueue,
   ): unknown {
-    if (message.to === 'tell') return broadcast(message.texts)
+    if (message.to === 'publish') return broadcast(message.texts)
     if (message.to === 'since') return backlog.since(message.number)
     if (message.to === 'send') return forward(message)
     if (message.to === 'count') return message.counts.map(one => count(...one))
@@ -259,22 +259,24 @@ export function createHub(
 
   return {
     connect(send: Send) {
-      const queue = new WorkerQueue(send, options.underWay, () => backlog.last)
+      const queue = new WorkerQueue(send, options.inTransit, () => backlog.last)
       return {
-        take(message: ToHub) {
-          if (message.to === 'hear') {
+        receive(message: ToHub) {
+          if (message.to === 'subscribe') {
             listeners.add(queue)
-            queue.send({ from: 'place', number: backlog.last })
+            queue.send({ from: 'subscribed', number: backlog.last })
           } else if (message.to === 'join') {
             queues.set(message.node, queue)
-          } else if (message.to === 'gives') {
-            workerRequests.respond(message.question, queue, message.given)
-          } else if (message.to === 'every') {
-            const { question } = message
-            void workerRequests.ask(message.name).then(value => queue.send({ from: 'answer', question, value }))
+          } else if (message.to === 'response') {
+            workerRequests.respond(message.requestId, queue, message.value)
+          } else if (message.to === 'requestAll') {
+            const { requestId } = message
+            void workerRequests
+              .requestAll(message.name)
+              .then(value => queue.send({ from: 'response', requestId, value }))
           } else {
-            const { question } = message
-            queue.send({ from: 'answer', question, value: respond(message, queue) })
+            const { requestId } = message
+            queue.send({ from: 'response', requestId, value: respond(message, queue) })
           }
         },
         remove() {
@@ -300,7 +302,7 @@ export function connectWorkers(log: Logger): void {
     members.set(worker.id, member)
   })
   cluster.on('message', (worker, message: unknown) => {
-    if (isFromWorker(message) && message.mcpHost === 'hub') members.get(worker.id)?.take(message.message)
+    if (isFromWorker(message) && message.mcpHost === 'hub') members.get(worker.id)?.receive(message.message)
   })
   const removeMember = ({ id }: { readonly id: number }) => {
     members.get(id)?.remove()

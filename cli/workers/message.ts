@@ -7,30 +7,30 @@ import type { RouteSummary } from '../../core/mcp/route-summary.ts'
 export type CountArguments = Parameters<CountTogether>
 export type CountResult = Awaited<ReturnType<CountTogether>>
 
-type HubRequest<To extends string, Fields = object> = { readonly to: To; readonly question: number } & Readonly<Fields>
+type HubRequest<To extends string, Fields = object> = { readonly to: To; readonly requestId: number } & Readonly<Fields>
 
-/** From a worker to the hub (hub.ts). Each `question` has one response. */
+/** From a worker to the hub (hub.ts). Each `requestId` has one response. */
 export type ToHub =
-  | { readonly to: 'hear' }
+  | { readonly to: 'subscribe' }
   | { readonly to: 'join'; readonly node: string }
-  | HubRequest<'tell', { texts: readonly string[] }>
+  | HubRequest<'publish', { texts: readonly string[] }>
   | HubRequest<'since', { number: number }>
   | HubRequest<'count', { counts: readonly CountArguments[] }>
   | HubRequest<'leave' | 'has', { node: string }>
-  /** A request to all workers, and the response of one; `question` is then the number of `asked`. */
-  | HubRequest<'every', { name: string }>
-  | { readonly to: 'gives'; readonly question: number; readonly given: unknown }
+  /** A request to all workers, and the response of one; `requestId` is then the number of `request`. */
+  | HubRequest<'requestAll', { name: string }>
+  | { readonly to: 'response'; readonly requestId: number; readonly value: unknown }
   /** `share`: see `Bus.send`. */
   | HubRequest<'send', { node: string; text: string; share: string }>
 
 export type FromHub =
-  | { readonly from: 'place'; readonly number: number }
-  | { readonly from: 'told'; readonly first: number; readonly texts: readonly string[] }
+  | { readonly from: 'subscribed'; readonly number: number }
+  | { readonly from: 'broadcast'; readonly first: number; readonly texts: readonly string[] }
   /** Broadcasts up to this number can be missing. */
   | { readonly from: 'missed'; readonly number: number }
   | { readonly from: 'received'; readonly node: string; readonly text: string }
-  | { readonly from: 'asked'; readonly question: number; readonly name: string }
-  | { readonly from: 'answer'; readonly question: number; readonly value: unknown }
+  | { readonly from: 'request'; readonly requestId: number; readonly name: string }
+  | { readonly from: 'response'; readonly requestId: number; readonly value: unknown }
 
 /** Sent instead of a boolean if the receiver's queue is full. */
 export const FULL = 'full'
@@ -46,8 +46,8 @@ export type WorkerMessage =
   | ({ readonly mcpHost: 'ready' } & Serving)
   /** `failed`: startup failed. `failing`: an uncaught error; the worker drains and exits. */
   | { readonly mcpHost: 'failed' | 'failing'; readonly problem: string }
-  /** `heard`: order received. `awake`: response to `pulse`. `reload`: as SIGHUP. */
-  | { readonly mcpHost: 'heard' | 'awake' | 'reload' }
+  /** `acknowledged`: order received. `pong`: response to `ping`. `reload`: as SIGHUP. */
+  | { readonly mcpHost: 'acknowledged' | 'pong' | 'reload' }
   | ({ readonly mcpHost: 'drained' } & CloseReport)
   | { readonly mcpHost: 'hub'; readonly message: ToHub }
 
@@ -65,7 +65,7 @@ export type Order = StopOrder | { readonly mcpHost: 'retire' | 'leave' }
 
 export type PrimaryMessage =
   | Order
-  | { readonly mcpHost: 'pulse' }
+  | { readonly mcpHost: 'ping' }
   | { readonly mcpHost: 'hub'; readonly message: FromHub }
 
 const isMarked = (message: unknown) => typeof message === 'object' && message !== null && 'mcpHost' in message

@@ -29,11 +29,11 @@ export interface WorkerProcess {
   readonly serving: Serving | undefined
   readonly ready: Promise<Serving | undefined>
   readonly ended: Promise<WorkerEnd>
-  readonly heard: Promise<void>
+  readonly acknowledged: Promise<void>
   readonly failing: Promise<string>
   order(order: Order): void
   /** True if the worker responded to the previous check; sends the next check. Always true after an order. */
-  isAwake(): boolean
+  isResponsive(): boolean
   kill(): void
 }
 
@@ -53,10 +53,10 @@ const failedWorker = (error: Error): WorkerProcess => ({
   serving: undefined,
   ready: Promise.resolve(undefined),
   ended: Promise.resolve({ code: null, signal: null, problem: errorText(error) }),
-  heard: new Promise(() => {}),
+  acknowledged: new Promise(() => {}),
   failing: new Promise(() => {}),
   order() {},
-  isAwake: () => false,
+  isResponsive: () => false,
   kill() {},
 })
 
@@ -91,9 +91,9 @@ export function startWorker(first = false): WorkerProcess {
   const report: { -readonly [Key in keyof WorkerReport]: WorkerReport[Key] } = {}
   let serving: Serving | undefined
   let isOrdered = false
-  let isAwake = true
+  let isResponsive = true
   const ready = createSignal<Serving | undefined>()
-  const heard = createSignal<void>()
+  const acknowledged = createSignal<void>()
   const failing = createSignal<string>()
   const send = (message: PrimaryMessage) => {
     if (worker.isConnected()) worker.send(message, () => {})
@@ -107,10 +107,10 @@ export function startWorker(first = false): WorkerProcess {
     } else if (message.mcpHost === 'failed' || message.mcpHost === 'failing') {
       report.problem = message.problem
       if (message.mcpHost === 'failing') failing.settle(message.problem)
-    } else if (message.mcpHost === 'awake') {
-      isAwake = true
-    } else if (message.mcpHost === 'heard') {
-      heard.settle()
+    } else if (message.mcpHost === 'pong') {
+      isResponsive = true
+    } else if (message.mcpHost === 'acknowledged') {
+      acknowledged.settle()
     } else if (message.mcpHost === 'drained') {
       report.report = { finished: message.finished, cancelled: message.cancelled }
       send({ mcpHost: 'leave' })
@@ -125,16 +125,16 @@ export function startWorker(first = false): WorkerProcess {
     },
     ready: ready.promise,
     ended,
-    heard: heard.promise,
+    acknowledged: acknowledged.promise,
     failing: failing.promise,
     order(message) {
       isOrdered = true
       send(message)
     },
-    isAwake() {
-      if (isOrdered || !isAwake) return isOrdered
-      isAwake = false
-      send({ mcpHost: 'pulse' })
+    isResponsive() {
+      if (isOrdered || !isResponsive) return isOrdered
+      isResponsive = false
+      send({ mcpHost: 'ping' })
       return true
     },
     kill: () => void worker.process.kill('SIGKILL'),
@@ -160,9 +160,12 @@ export async function stopWorker(
 ): Promise<WorkerEnd> {
   const start = performance.now()
   if (order) worker.order(order)
-  const heard = !order || (await settlesWithin(Promise.race([worker.heard, worker.ended]), CONFIRM_TIMEOUT))
-  if (!heard || !(await settlesWithin(worker.ended, limit - (performance.now() - start)))) {
-    const why = heard ? 'it took too long to drain' : 'it did not react to the stop message; its event loop is blocked'
+  const acknowledged =
+    !order || (await settlesWithin(Promise.race([worker.acknowledged, worker.ended]), CONFIRM_TIMEOUT))
+  if (!acknowledged || !(await settlesWithin(worker.ended, limit - (performance.now() - start)))) {
+    const why = acknowledged
+      ? 'it took too long to drain'
+      : 'it did not react to the stop message; its event loop is blocked'
     log.error({ code: 'MH3123', worker: worker.pid }, `killed a worker: ${why}`)
     worker.kill()
   }

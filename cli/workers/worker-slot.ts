@@ -38,7 +38,7 @@ function watchEventLoop(worker: WorkerProcess, log: Logger): void {
   let missed = 0
   const timer = setInterval(() => {
     const fields = { worker: worker.pid, seconds: seconds(missed + 1) }
-    if (worker.isAwake()) {
+    if (worker.isResponsive()) {
       if (missed >= WARN_AFTER)
         log.warn({ code: 'MH3121', worker: worker.pid, seconds: seconds(missed) }, 'a worker responds again')
       missed = 0

@@ -18,8 +18,8 @@ import {
   surviveRejections,
   surviveStdout,
 } from '../serve.ts'
+import { createHubClient, hubOfPrimary } from './hub-client.ts'
 import { FIRST_WORKER, isFromPrimary, type Order, type StopOrder, type WorkerMessage } from './message.ts'
-import { createNeighbours, hubOfPrimary } from './neighbours.ts'
 
 const notify = (message: WorkerMessage) => notifyParent(message)
 
@@ -34,8 +34,8 @@ function listenForOrders() {
     new Promise<Heard>(resolve => handlers.set(order, order => resolve(order as Heard)))
   process.on('message', message => {
     if (!isFromPrimary(message)) return
-    if (message.mcpHost === 'pulse') void notify({ mcpHost: 'awake' })
-    if (message.mcpHost === 'stop' || message.mcpHost === 'retire') void notify({ mcpHost: 'heard' })
+    if (message.mcpHost === 'ping') void notify({ mcpHost: 'pong' })
+    if (message.mcpHost === 'stop' || message.mcpHost === 'retire') void notify({ mcpHost: 'acknowledged' })
     handlers.get(message.mcpHost)?.(message as Order)
   })
   process.on('SIGTERM', () => handlers.get('retire')?.({ mcpHost: 'retire' }))
@@ -91,7 +91,7 @@ async function startHost(
   settings: ServeSettings,
 ): Promise<Served> {
   try {
-    const neighbours = createNeighbours(hubOfPrimary())
+    const neighbours = createHubClient(hubOfPrimary())
     const { inEveryProcess } = neighbours
     const served = await serve(config, log, context, { ...settings, inEveryProcess, neighbours })
     surviveRejections(log, context.process)

@@ -137,8 +137,8 @@ for (const [what, store] of Object.entries(STORES)) {
           expect(open).to.be.at.most(MAX_OPEN_GETS - (waits ? 1 : MAX_PAGES_PER_OWNER))
         }
         drop(last)
-        expect(meter.underWay).to.be.within(1, MAX_PAGES_PER_OWNER)
-        expect(meter.reads).to.equal(meter.underWay)
+        expect(meter.inTransit).to.be.within(1, MAX_PAGES_PER_OWNER)
+        expect(meter.reads).to.equal(meter.inTransit)
         release()
         const again = await eventually(
           'there is room again',
@@ -167,7 +167,7 @@ for (const [what, store] of Object.entries(STORES)) {
         sessions.flatMap(({ session, place }) => Array.from({ length: MAX_OPEN_GETS }, () => session.get(place))),
       )
       expect(statuses(open)).to.deep.equal([OWNERS * MAX_OPEN_GETS, 0])
-      await eventually('as many are read as may be', () => meter.underWay === MAX_PAGES)
+      await eventually('as many are read as may be', () => meter.inTransit === MAX_PAGES)
       release()
       const found = await Promise.all(open.map(messagesOf))
       expect(new Set(found)).to.deep.equal(new Set([messages + 1]))

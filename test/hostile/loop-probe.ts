@@ -78,12 +78,12 @@ export function probeLoop(stalled: (stall: Stall) => void, open: () => readonly 
   /** Told a little later: only then it is known how much of it was garbage collection. */
   function report(from: number, to: number, ran: number, what: ReadonlyMap<string, number>) {
     const at = Date.now()
-    const underWay = open()
+    const inTransit = open()
     setTimeout(() => {
       const within = collections.filter(({ start }) => start >= from && start <= to)
       const collecting = within.reduce((sum, { duration }) => sum + duration, 0)
       const most = [...what].sort(([, a], [, b]) => b - a).slice(0, SHOWN)
-      const during = [...most.map(([name, count]) => `${count} ${name}`), ...underWay].join(', ')
+      const during = [...most.map(([name, count]) => `${count} ${name}`), ...inTransit].join(', ')
       stalled({ wall: Math.round(to - from), ran: Math.round(ran), collecting: Math.round(collecting), during, at })
     }, BEAT * 2)
   }

@@ -8,10 +8,10 @@ const FLOOD_SHARE = 'flood'
 
 describe('Messages between worker processes', () => {
   it('are limited per session, so that other sessions keep their share', async () => {
-    const hub = createHub(0, { underWay: 1_000_000 })
+    const hub = createHub(0, { inTransit: 1_000_000 })
     // It takes nothing.
     const stuck: FromHub[] = []
-    hub.connect(message => void stuck.push(message)).take({ to: 'join', node: 'stuck' })
+    hub.connect(message => void stuck.push(message)).receive({ to: 'join', node: 'stuck' })
     const here = connectTo(hub).bus('here')
     const short = 'x'.repeat(10_000)
     const flood = await Promise.allSettled(Array.from({ length: 500 }, () => here.send('stuck', short, FLOOD_SHARE)))
@@ -30,9 +30,9 @@ describe('Messages between worker processes', () => {
   })
 
   it('count against the limit of a session until each is delivered', async () => {
-    const hub = createHub(0, { underWay: 1_000 })
+    const hub = createHub(0, { inTransit: 1_000 })
     const deliveries: Array<() => void> = []
-    hub.connect((_message, delivered) => void deliveries.push(delivered)).take({ to: 'join', node: 'slow' })
+    hub.connect((_message, delivered) => void deliveries.push(delivered)).receive({ to: 'join', node: 'slow' })
     const here = connectTo(hub).bus('here')
     const countAccepted = async () => {
       const sent = await Promise.allSettled(

@@ -79,14 +79,14 @@ describe('Change bus between worker processes', () => {
   })
 
   it('reports missed changes to a stalled process and continues', async () => {
-    const hub = createHub(0, { underWay: 1_000 })
+    const hub = createHub(0, { inTransit: 1_000 })
     const waiting: Array<() => void> = []
     const heard: FromHub[] = []
     const stuck = hub.connect((message, sent) => {
       heard.push(message)
       waiting.push(sent)
     })
-    stuck.take({ to: 'hear' })
+    stuck.receive({ to: 'subscribe' })
     const bus = openBus(connectTo(hub))
     for (let index = 0; index < 200; index++) await bus.publish(resource(index))
     const held = heard.length
@@ -94,12 +94,12 @@ describe('Change bus between worker processes', () => {
     for (const sent of waiting.splice(0)) sent()
     expect(heard.slice(held)).to.deep.equal([{ from: 'missed', number: 200 }])
     await bus.publish(resource(200))
-    expect(heard.at(-1)).to.deep.include({ from: 'told', first: 201 })
+    expect(heard.at(-1)).to.deep.include({ from: 'broadcast', first: 201 })
   })
 
   it('rejects messages to a stalled process', async () => {
-    const hub = createHub(0, { underWay: 1_000 })
-    hub.connect(() => undefined).take({ to: 'join', node: 'stuck' })
+    const hub = createHub(0, { inTransit: 1_000 })
+    hub.connect(() => undefined).receive({ to: 'join', node: 'stuck' })
     const peers = createPeers(connectTo(hub).bus('here'))
     const send = (index: number) =>
       peers.send('stuck', { type: 'ended', session: `s${index}`, reason: 'r'.repeat(200) })

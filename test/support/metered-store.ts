@@ -8,7 +8,7 @@ import { createGate } from './gate.ts'
 export interface StoreMeter {
   /** Reads, reads under way now, and most concurrent reads. */
   reads: number
-  underWay: number
+  inTransit: number
   mostUnderWay: number
   /** Bytes of all returned messages, and the most in one read. */
   bytes: number
@@ -31,7 +31,7 @@ async function meterRead<Found>(
   messagesOf: (found: Found) => readonly string[],
 ): Promise<Found> {
   meter.reads++
-  meter.mostUnderWay = Math.max(meter.mostUnderWay, ++meter.underWay)
+  meter.mostUnderWay = Math.max(meter.mostUnderWay, ++meter.inTransit)
   try {
     await meter.held()
     const found = await read()
@@ -40,7 +40,7 @@ async function meterRead<Found>(
     meter.mostBytes = Math.max(meter.mostBytes, bytes)
     return found
   } finally {
-    meter.underWay--
+    meter.inTransit--
   }
 }
 
@@ -70,7 +70,7 @@ function meteredLogs(store: Store, meter: HeldMeter): Store {
 export function meteredStore(configured: ConfiguredPlugin): Metered {
   let held = Promise.resolve()
   const meter = {
-    ...{ reads: 0, underWay: 0, mostUnderWay: 0, bytes: 0, mostBytes: 0 },
+    ...{ reads: 0, inTransit: 0, mostUnderWay: 0, bytes: 0, mostBytes: 0 },
     held: () => held,
     hold() {
       const gate = createGate()

@@ -1,6 +1,6 @@
 // Simulates the processes of `--workers` in one process, with the real hub over ordered channels.
 import { createHub, type Hub, type HubLimits } from '../../cli/workers/hub.ts'
-import { createNeighbours } from '../../cli/workers/neighbours.ts'
+import { createHubClient } from '../../cli/workers/hub-client.ts'
 import type { Neighbours } from '../../core/slots.ts'
 
 /** One of the processes, and a function that ends it. */
@@ -20,9 +20,9 @@ export function connectTo(hub: Hub): TestNeighbour {
     deliver(message, heard => listener(heard))
     setImmediate(sent)
   })
-  const neighbours = createNeighbours({
+  const neighbours = createHubClient({
     send(message) {
-      if (!ended) deliver(message, said => member.take(said))
+      if (!ended) deliver(message, said => member.receive(said))
       return !ended
     },
     receive(heard) {

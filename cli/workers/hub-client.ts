@@ -32,10 +32,10 @@ interface PendingRequest {
   readonly timer: NodeJS.Timeout
 }
 
-type WithoutId<Message> = Message extends { to: 'gives' }
+type WithoutId<Message> = Message extends { to: 'response' }
   ? never
-  : Message extends { question: number }
-    ? Omit<Message, 'question'>
+  : Message extends { requestId: number }
+    ? Omit<Message, 'requestId'>
     : never
 
 const nextTick = () => new Promise<void>(resolve => setImmediate(resolve))
@@ -59,7 +59,7 @@ function createBatch<Item>(waitTurn: () => Promise<void>, send: (items: readonly
   }
 }
 
-class HubNeighbours implements Neighbours {
+class HubClient implements Neighbours {
   readonly #responders = new Map<string, () => unknown>()
   readonly #inFlight = new Map<string, Promise<readonly unknown[]>>()
   readonly #channel: HubChannel
@@ -71,7 +71,7 @@ class HubNeighbours implements Neighbours {
   #lastRequest = 0
   readonly #publish = createBatch(
     async () => {},
-    (texts: readonly string[]) => this.#request({ to: 'tell', texts }),
+    (texts: readonly string[]) => this.#request({ to: 'publish', texts }),
   )
   readonly #count = createBatch(nextTick, (counts: readonly CountArguments[]) => this.#request({ to: 'count', counts }))
 
@@ -80,13 +80,13 @@ class HubNeighbours implements Neighbours {
     channel.receive(message => this.#receive(message))
     // Subscribes immediately, because a stream that opens before the first subscription needs its position in the
     // broadcasts.
-    channel.send({ to: 'hear' })
+    channel.send({ to: 'subscribe' })
   }
 
   #receive(message: FromHub) {
-    if (message.from === 'place') {
+    if (message.from === 'subscribed') {
       this.#last = message.number
-    } else if (message.from === 'told') {
+    } else if (message.from === 'broadcast') {
       for (const [index, text] of message.texts.entries()) {
         this.#last = message.first + index
         this.#deliver(text, String(this.#last))
@@ -94,12 +94,12 @@ class HubNeighbours implements Neighbours {
     } else if (message.from === 'missed') {
       this.#last = message.number
       this.#deliver(undefined)
-    } else if (message.from === 'asked') {
-      void this.#respond(message.name, message.question).catch(() => undefined)
+    } else if (message.from === 'request') {
+      void this.#respond(message.name, message.requestId).catch(() => undefined)
     } else if (message.from === 'received') {
       this.#receivers.get(message.node)?.(message.text)
     } else {
-      this.#settle(message.question, message.value)
+      this.#settle(message.requestId, message.value)
     }
   }
 
@@ -107,29 +107,29 @@ class HubNeighbours implements Neighbours {
     for (const subscriber of [...this.#subscribers]) subscriber(text, position)
   }
 
-  async #respond(name: string, question: number) {
+  async #respond(name: string, requestId: number) {
     const responder = this.#responders.get(name)
-    if (responder) this.#channel.send({ to: 'gives', question, given: await responder() })
+    if (responder) this.#channel.send({ to: 'response', requestId, value: await responder() })
   }
 
-  #settle(number: number, value: unknown) {
-    const question = this.#pending.get(number)
-    if (!question) return
-    this.#pending.delete(number)
-    clearTimeout(question.timer)
-    question.resolve(value)
+  #settle(requestId: number, value: unknown) {
+    const request = this.#pending.get(requestId)
+    if (!request) return
+    this.#pending.delete(requestId)
+    clearTimeout(request.timer)
+    request.resolve(value)
   }
 
   #request(message: WithoutId<ToHub>): Promise<unknown> {
-    const question = ++this.#lastRequest
+    const requestId = ++this.#lastRequest
     return new Promise((resolve, reject) => {
       const fail = (reason: string) => {
-        this.#pending.delete(question)
+        this.#pending.delete(requestId)
         reject(unavailableError(reason))
       }
-      if (!this.#channel.send({ ...message, question } as ToHub)) return fail('the primary process of this host ended')
+      if (!this.#channel.send({ ...message, requestId } as ToHub)) return fail('the primary process of this host ended')
       const timer = setTimeout(fail, TIMEOUT, `the primary of this host did not answer within ${TIMEOUT} ms`)
-      this.#pending.set(question, { resolve, reject, timer: timer.unref() })
+      this.#pending.set(requestId, { resolve, reject, timer: timer.unref() })
     })
   }
 
@@ -137,7 +137,7 @@ class HubNeighbours implements Neighbours {
     // A reload builds a second host to check the config, but the first host keeps serving.
     if (!this.#responders.has(name)) this.#responders.set(name, own)
     const request = () =>
-      this.#request({ to: 'every', name }).then(
+      this.#request({ to: 'requestAll', name }).then(
         given => given as unknown[],
         async () => [await own()],
       )
@@ -199,8 +199,8 @@ class HubNeighbours implements Neighbours {
   }
 }
 
-export const createNeighbours = (channel: HubChannel): Neighbours & { readonly inEveryProcess: InEveryProcess } =>
-  new HubNeighbours(channel)
+export const createHubClient = (channel: HubChannel): Neighbours & { readonly inEveryProcess: InEveryProcess } =>
+  new HubClient(channel)
 
 export const hubOfPrimary = (): HubChannel => ({
   send(message) {
