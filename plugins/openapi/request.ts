@@ -363,8 +363,8 @@ export function createRequester(options: RequesterOptions) {
       const location = headerOf(response.headers, 'location')
       const here = from + target.path
       if (location === undefined || !URL.canParse(location, here)) return response
-      const { origin, pathname, search, username, password } = new URL(location, here)
-      if (username !== '' || password !== '') return response
+      const { protocol, origin, pathname, search, username, password } = new URL(location, here)
+      if (!/^https?:$/.test(protocol) || username !== '' || password !== '') return response
       const headers = origin === from ? target.headers : safeHeaders(target.headers)
       target = { origin, path: pathname + search, headers, body: null }
     }

@@ -431,6 +431,18 @@ describe('Attacks through an OpenAPI operation', () => {
       })
     }
 
+    it('to another scheme end the call with the response, without a retry', async () => {
+      count('redirects')
+      let requests = 0
+      api.answer = (request, res) => {
+        requests++
+        redirectTo('file:///etc/passwd')(request, res)
+      }
+      const { result } = await sentBy(api, {}, {})
+      expect([requests, result.isError]).to.deep.equal([1, true])
+      expect(result.content[0]).to.have.property('text').that.includes('302')
+    })
+
     it('send no credentials, cookies and arguments to another origin', async () => {
       count('redirects')
       api.answer = redirectTo(`${otherUrl}/elsewhere`)
