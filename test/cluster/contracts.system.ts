@@ -8,31 +8,38 @@ import { createTaskStore } from '../../plugins/families/task-store/index.ts'
 import { serviceContract } from '../support/contracts/index.ts'
 import { describeContracts } from '../support/describe-contracts.ts'
 import { startRedisCluster } from '../support/redis-cluster.ts'
+import { sendToRedis } from '../support/redis-command.ts'
 import { type RedisHost, startRedisHost, stopHostsAndRedis } from '../support/redis-host.ts'
 import { needsRedis, type RedisServer, startRedis } from '../support/redis-server.ts'
 import { createRedisEventStore, createRedisSessionStore } from '../support/redis-stores.ts'
 import { compareWithModel } from '../support/store-model.ts'
 
-let redis: RedisServer
+let servers: readonly RedisServer[]
 let spaces = 0
 
-/** As many hosts on keys that nobody else has, and what each of them is given. */
-const onRedis = <Service>(
-  create: (host: RedisHost) => Service | Promise<Service>,
-  settings: () => RedisSettings = () => ({ url: redis.url, keyPrefix: `space-${++spaces}:` }),
-) => ({
-  shared: true,
-  async open(count: number) {
-    const own = settings()
-    const hosts = await Promise.all(Array.from({ length: count }, () => startRedisHost(own)))
-    return {
-      nodes: await Promise.all(hosts.map(create)),
-      close: async () => void (await Promise.all(hosts.map(host => host.close()))),
-    }
-  },
-})
-
 const closing: Array<() => void> = []
+
+/** As many hosts as a check needs, on keys that no other contract has. Checks share the hosts, and begin without keys. */
+function onRedis<Service>(
+  create: (host: RedisHost) => Service | Promise<Service>,
+  settings: () => RedisSettings = () => ({ url: servers[0]?.url ?? '' }),
+) {
+  const keyPrefix = `space-${++spaces}:`
+  const hosts: RedisHost[] = []
+  return {
+    shared: true,
+    async open(count: number) {
+      while (hosts.length < count) hosts.push(await startRedisHost({ ...settings(), keyPrefix }))
+      for (const server of servers) await sendToRedis(server, 'FLUSHALL')
+      return {
+        nodes: await Promise.all(hosts.slice(0, count).map(create)),
+        async close() {
+          for (const close of closing.splice(0)) close()
+        },
+      }
+    },
+  }
+}
 
 /** As a plugin begins it. */
 async function beginBus({ connection, plugin }: RedisHost) {
@@ -76,23 +83,17 @@ const contracts = {
 describeContracts(contracts, {
   async before() {
     needsRedis(this)
-    redis = await startRedis()
+    servers = [await startRedis()]
   },
-  async after() {
-    for (const close of closing.splice(0)) close()
-    await stopHostsAndRedis()
-  },
+  after: stopHostsAndRedis,
 })
 
 for (const isCluster of [false, true]) {
   const name = isCluster ? 'Store in Redis Cluster' : 'Store in Redis'
-  const settings = () => ({
-    ...(isCluster ? { cluster: [redis.url] } : { url: redis.url }),
-    keyPrefix: `space-${++spaces}:`,
-  })
+  const settings = () => (isCluster ? { cluster: servers.map(({ url }) => url) } : { url: servers[0]?.url ?? '' })
   const startServers: Mocha.Func = async function () {
     needsRedis(this)
-    redis = isCluster ? (await startRedisCluster())[0] : await startRedis()
+    servers = isCluster ? await startRedisCluster() : [await startRedis()]
   }
   const contract = storeContract(
     'store',

@@ -1,5 +1,5 @@
 // A server of FastMCP (TypeScript), which `npm --prefix bench ci` installs: over stdio, or at the port of `PORT`.
-import { createRequire } from 'node:module'
+import module, { createRequire } from 'node:module'
 import { pathToFileURL } from 'node:url'
 
 const require = createRequire(new URL('../../../../bench/package.json', import.meta.url))
@@ -40,3 +40,5 @@ await server.start(
     ? { transportType: 'stdio' }
     : { transportType: 'httpStream', httpStream: { host: '127.0.0.1', port, endpoint: '/mcp' } },
 )
+// It is ended by a signal, which would lose what it compiled.
+module.flushCompileCache?.()
