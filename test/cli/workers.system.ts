@@ -58,7 +58,7 @@ describe('mcp-host start --workers 2', () => {
     running.child.stdin.write('go\n')
     expect((await call.rest()).result.content[0].text).to.equal('finished')
     const { code, stdout, stderr } = await running.ended
-    expect(stdout).to.match(/\nstopped.* 21 .* 0 .*\n$/)
+    expect(stdout).to.match(/\nstopped.* 1 .* 0 .*\n$/)
     const lines = linesOf(stderr)
     expect(lines.map(({ code }) => code)).to.deep.equal(left.map(() => 'MH3105'))
     expect(lines.map(({ pid }) => String(pid)).sort()).to.deep.equal([...left].sort())

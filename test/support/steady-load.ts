@@ -4,7 +4,6 @@ import { Agent, request } from 'node:http'
 import { setTimeout } from 'node:timers/promises'
 import { modernRequest, parseEvents } from './rpc.ts'
 
-/** Milliseconds after which a request without a response has failed. */
 const PATIENCE = 120_000
 
 export interface LoadReport {
@@ -30,7 +29,13 @@ const sessionRequest = (session: string, tool: string) => ({
 })
 
 /** The text of a tool's response; `agent` keeps connections, false opens a new one. */
-export function callText(url: string, tool: string, agent: Agent | false = false, session?: string): Promise<string> {
+export function callText(
+  url: string,
+  tool: string,
+  agent: Agent | false = false,
+  session?: string,
+  patience: number = PATIENCE,
+): Promise<string> {
   const { headers, body } =
     session === undefined ? modernRequest('tools/call', { name: tool }) : sessionRequest(session, tool)
   const base = { 'Content-Type': 'application/json', Accept: 'application/json, text/event-stream' }
@@ -39,7 +44,7 @@ export function callText(url: string, tool: string, agent: Agent | false = false
       method: 'POST',
       agent,
       headers: { ...base, ...(headers as Record<string, string>) },
-      signal: AbortSignal.timeout(PATIENCE),
+      signal: AbortSignal.timeout(patience),
     })
     sent.on('error', reject).on('response', response => {
       let text = ''
@@ -75,10 +80,13 @@ export interface LoadSettings {
   readonly session?: string
   /** Milliseconds between a response and the next request of the caller. Default 10, which leaves CPU time on two cores. */
   readonly pause?: number
+  /** Milliseconds after which a request without a response has failed. Default 120,000. */
+  readonly patience?: number
 }
 
 /** Starts to call `tool`. */
-export function startLoad(url: string, tool: string, { each = 2, session, pause = 10 }: LoadSettings = {}): SteadyLoad {
+export function startLoad(url: string, tool: string, settings: LoadSettings = {}): SteadyLoad {
+  const { each = 2, session, pause = 10, patience } = settings
   const keeping = new Agent({ keepAlive: true })
   const failures: string[] = []
   const texts = new Map<string, number>()
@@ -98,7 +106,7 @@ export function startLoad(url: string, tool: string, { each = 2, session, pause 
 
   async function callOnAndOn(agent: Agent | false) {
     while (!over) {
-      await callText(url, tool, agent, session).then(count, (error: Error) => failures.push(error.message))
+      await callText(url, tool, agent, session, patience).then(count, (error: Error) => failures.push(error.message))
       if (pause > 0) await setTimeout(pause)
     }
   }
