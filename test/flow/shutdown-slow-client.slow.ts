@@ -8,7 +8,7 @@ import { sideBySide } from '../support/side-by-side.ts'
 import { startHost, stopHosts } from '../support/start-host.ts'
 
 /** More than the system keeps for a connection of this machine. */
-const LARGE = 20_000_000
+const LARGE = 8_000_000
 
 const answers = defineTool({
   name: 'answers',

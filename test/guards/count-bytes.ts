@@ -12,7 +12,7 @@ export interface Allocated {
 /** Requests between two collections. */
 const CHUNK = 500
 /** The first warms up. */
-const CHUNKS = 12
+const CHUNKS = 6
 
 function used() {
   let young = 0

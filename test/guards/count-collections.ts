@@ -12,8 +12,8 @@ export interface Survived {
 }
 
 const CONNECTIONS = 32
-const WARM = 4_000
-const CALLS = 20_000
+const WARM = 2_560
+const CALLS = 9_600
 /** On a busy machine log writes wait in some rounds and are promoted: the lowest round counts. */
 const ROUNDS = 5
 

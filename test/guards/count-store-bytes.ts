@@ -8,7 +8,7 @@ import type { GrantStore } from '../../plugins/families/grant-store/index.ts'
 import { createMemoryGrantStore } from '../../plugins/families/grant-store/index.ts'
 
 const MIB = 1024 * 1024
-const LIMIT = 8 * MIB
+const LIMIT = 4 * MIB
 const MINUTE = 60_000
 
 /** Not a local variable: V8 can keep its object until the function returns. */
@@ -42,9 +42,9 @@ function fillEvents(events: number, size: number, letter: string): void {
 }
 
 async function fillGrants(write: (store: GrantStore, index: number) => Promise<unknown>): Promise<void> {
-  const full = createMemoryGrantStore({ pending: MIB, granted: LIMIT }, () => 0)
+  const full = createMemoryGrantStore({ pending: MIB / 2, granted: LIMIT }, () => 0)
   current.store = full
-  for (let index = 0; index < 60_000; index++) await write(full, index)
+  for (let index = 0; index < 30_000; index++) await write(full, index)
 }
 
 const key = (index: number) => `granted:${index}`

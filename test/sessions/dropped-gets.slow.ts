@@ -9,7 +9,7 @@ import { openSession } from '../support/session-client.ts'
 import { startHost, stopHosts } from '../support/start-host.ts'
 
 const tool = defineTool({ name: 'tool', handler: () => 'done' })
-const SESSIONS = 20
+const SESSIONS = 8
 const GETS = 3
 
 const countResponses = () => Number(queryObjects(ServerResponse, { format: 'count' }))

@@ -1,4 +1,4 @@
-// Tests stream resumption after a thousand random disconnects under load. Seeded: `SEED=7 npx mocha
+// Tests stream resumption after random disconnects under load. Seeded: `SEED=7 npx mocha
 // 'test/slow/disconnects.slow.ts'`.
 import { expect } from 'chai'
 import { defineResource, defineTool } from '../../core/index.ts'
@@ -9,12 +9,12 @@ import { startHost, stopHosts } from '../support/start-host.ts'
 import type { ReadEvent, StreamExchange } from '../support/stream-exchange.ts'
 import { openStreamingSession, type StreamingSession } from '../support/streaming-session.ts'
 
-const DISCONNECTS = 1_000
+const DISCONNECTS = 300
 const CALLERS = 12
 const LISTENERS = 3
 const EVENTS = 40
 /** Maximum calls of a run with too few disconnects. */
-const MOST_CALLS = 5_000
+const MOST_CALLS = 1_500
 
 const SEED = Number(process.env['SEED'] ?? 20_261_121)
 const random = createSeededRandom(SEED)
@@ -118,7 +118,7 @@ async function listen(url: string): Promise<{ readonly changes: () => Promise<nu
   }
 }
 
-describe('stream resumption: a thousand random disconnects under load', () => {
+describe('stream resumption: random disconnects under load', () => {
   let proxy: CuttingProxy
   after(async () => {
     await proxy.stop()

@@ -36,7 +36,7 @@ const openSessions = (url: string, count: number) =>
 it('killed nodes have sent only stored events', async () => {
   const redis = await startRedis()
   const { store } = await openStore(redis)
-  const [rounds, clients, count] = [4, 10, 60]
+  const [rounds, clients, count] = [2, 10, 60]
   let [seen, missed, answered, unanswered] = [0, 0, 0, 0]
   for (let round = 0; round < rounds; round++) {
     const host = await startCrashHost({ redis: redis.url, event: 0, when: 'before it is sent' })

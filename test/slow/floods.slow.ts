@@ -66,10 +66,10 @@ describe('floods of requests', () => {
       headers: { Accept: 'text/event-stream', Connection: 'keep-alive' },
     }).repeat(count)
 
-  it('10,000 pipelined GET /sse on 100 connections, which the host closes, leave no session', async () => {
+  it('2,000 pipelined GET /sse on 20 connections, which the host closes, leave no session', async () => {
     const { url } = await start(30_000)
     const flood = openStreams(url, 100)
-    for (let connection = 0; connection < 100; connection++) {
+    for (let connection = 0; connection < 20; connection++) {
       const socket = await openSocket(url)
       socket.write(flood)
       await readToEnd(socket).catch(reset)
@@ -78,10 +78,10 @@ describe('floods of requests', () => {
     expect((await modern(url, 'tools/list')).status).to.equal(200)
   })
 
-  it('1,000 pipelined GET /sse on 100 connections, which the clients close, leave no session', async () => {
+  it('200 pipelined GET /sse on 20 connections, which the clients close, leave no session', async () => {
     const { url } = await start(30_000)
     const flood = openStreams(url, 10)
-    for (let connection = 0; connection < 100; connection++) {
+    for (let connection = 0; connection < 20; connection++) {
       const socket = await openSocket(url)
       socket.write(flood)
       const [head] = await once(socket, 'data')
@@ -111,10 +111,10 @@ describe('floods of requests', () => {
     }
   })
 
-  it('100 clients that do not read their 6 MiB responses are disconnected', async () => {
+  it('20 clients that do not read their 6 MiB responses are disconnected', async () => {
     const { url, log } = await start(1_000)
     const sockets = await Promise.all(
-      Array.from({ length: 100 }, async () => {
+      Array.from({ length: 20 }, async () => {
         const socket = await openSocket(url)
         socket.pause()
         socket.write(callLarge(url, { Connection: 'keep-alive' }))
@@ -122,9 +122,9 @@ describe('floods of requests', () => {
       }),
     )
     await eventually(
-      'all 100 closed',
+      'all closed',
       () => connectionsClosed(log),
-      count => count >= 100,
+      count => count >= 20,
     )
     expect((await modern(url, 'tools/list')).status).to.equal(200)
     for (const socket of sockets) socket.destroy()

@@ -12,12 +12,12 @@ const SUITES = [
 ]
 /** Files that repeat requests of other files, or test startup, time and limits without new secrets. */
 const LEFT_OUT = [
-  'flow/{client-said,dpop-shared-file,guarded-routes-properties,misbehaving-tools,official-*,ping,reload*,resume-places}',
-  'flow/{running-calls,same-answer-properties,sent-ahead,sessions-listen,sessions-shutdown,shared-config-values,shutdown-slow-store}',
-  'plugins/auth-jwt/{flood,issuer*,one-connection,options,own-issuer,presets}',
+  'flow/{client-value-limits,dpop-shared-file,guarded-routes-properties,misbehaving-tools,official-*,ping,reload*,first-event}',
+  'flow/{running-calls,same-response-properties,pipelining,subscriptions-listen,sessions-shutdown,shared-config-values,shutdown-slow-store}',
+  'plugins/auth-jwt/{dpop-memory,flood,issuer*,shared-connection,options,own-issuer,presets}',
   'plugins/tool-policy/{lint,matrix,parameter-names,shadow}',
   'plugins/transport-sse/start',
-  'plugins/transport-streamable/{bad-input,legacy-*,limits,negotiation,session-get,session-limits,streaming,wrong-params}',
+  'plugins/transport-streamable/{invalid-input,legacy-*,limits,negotiation,session-get,session-limits,streaming,wrong-params}',
 ].map(name => `--ignore=test/${name}.test.ts`)
 const MOCHA = 'node_modules/mocha/bin/mocha.js'
 const SECRETS = 'secrets.jsonl'
