@@ -339,7 +339,7 @@ async function assemble(input: HostInput, registrations: KernelRegistrations): P
     config: { directory, lock, http, keys: secrets.keys, processes, purpose, server },
     ownKeys: secrets.generated,
     countTogether: neighbours?.count,
-    checkReadiness: createReadiness(registrations.readiness, inFlight.draining, log),
+    checkReadiness: createReadiness(registrations.readiness, inFlight.draining, log, clock),
     // A route with its own peers plugin has its own node name.
     nodeOf: ({ general, routes: [own] }) =>
       general || !own || !provides('peers', own) ? node : `${node}r${routes.map(({ path }) => path).indexOf(own.path)}`,

@@ -1,5 +1,5 @@
 // Evaluates a host's readiness. Simultaneous probes share one check of each condition.
-import { withTimeout } from '../http/clock.ts'
+import { type Clock, withTimeout } from '../http/clock.ts'
 import type { Readiness } from './kernel-host.ts'
 import type { Logger } from './log.ts'
 import type { KernelRegistrations } from './set-up.ts'
@@ -15,6 +15,7 @@ export function createReadiness(
   conditions: Conditions,
   draining: () => boolean,
   log: Logger,
+  clock: Clock,
 ): () => Promise<Readiness> {
   const running = new Map<string, { readonly since: number; readonly result: Promise<CheckResult> }>()
   const failing = new Set<string>()
@@ -34,10 +35,10 @@ export function createReadiness(
 
   function checkOnce([name, condition]: [string, () => CheckResult | Promise<CheckResult>]): Promise<CheckResult> {
     const known = running.get(name)
-    if (known && performance.now() - known.since < HANGING) return known.result
+    if (known && clock.monotonic() - known.since < HANGING) return known.result
     const checking = check(name, condition)
     const onTimeout = () => `no response within ${CHECK_TIMEOUT / 1_000} s`
-    const entry = { since: performance.now(), result: withTimeout(checking, CHECK_TIMEOUT, onTimeout) }
+    const entry = { since: clock.monotonic(), result: withTimeout(checking, CHECK_TIMEOUT, onTimeout, clock) }
     running.set(name, entry)
     void checking.finally(() => {
       if (running.get(name) === entry) running.delete(name)

@@ -5,6 +5,7 @@ import { expect } from 'chai'
 import { plugin, withPlugins } from '../../fixtures/plugins.ts'
 import { eventually } from '../../support/eventually.ts'
 import { createGate } from '../../support/gate.ts'
+import { createManualClock } from '../../support/manual-clock.ts'
 import { createPuppet } from '../../support/puppet-tool.ts'
 import { modern } from '../../support/rpc.ts'
 import { startHost, stopHosts } from '../../support/start-host.ts'
@@ -134,8 +135,12 @@ describe('health: readiness condition', () => {
       })
       host.readiness('well', () => true)
     })
-    const { url } = await startHost(withPlugins({ checks, health: {} }))
-    const { status, json } = await read(`${url}/readyz`)
+    const clock = createManualClock()
+    const { url } = await startHost(withPlugins({ checks, health: {} }), undefined, { clock })
+    const reading = read(`${url}/readyz`)
+    await eventually('the check runs', () => asked === 1)
+    await clock.advance(2_000)
+    const { status, json } = await reading
     expect(status).to.equal(503)
     expect(json.checks).to.deep.equal({ accepting: true, hangs: false, well: true })
     expect(json.reasons).to.deep.equal({ hangs: 'no response within 2 s' })

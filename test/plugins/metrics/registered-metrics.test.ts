@@ -5,6 +5,8 @@ import { createMetrics } from '../../../core/kernel/metrics.ts'
 import { createPluginMetrics } from '../../../plugins/metrics/plugin-metrics.ts'
 import { plugin } from '../../fixtures/plugins.ts'
 import { eventually } from '../../support/eventually.ts'
+import { createGate } from '../../support/gate.ts'
+import { createManualClock } from '../../support/manual-clock.ts'
 import { openSession } from '../../support/session-client.ts'
 import { createTestLog, stopHosts } from '../../support/start-host.ts'
 import { startMetered } from './scrape.ts'
@@ -121,8 +123,18 @@ describe('Registered metrics', () => {
   })
 
   it('report a hanging readiness condition as failed without delaying the scrape', async () => {
-    const hangs = plugin(host => host.readiness('hangs', () => new Promise(() => undefined)))
-    const metered = await startMetered({ toolsets, routes, plugins: { hangs } })
-    await eventually('the condition', async () => (await metered.one('mcp_host_ready', { check: 'hangs' })) === 0)
+    const check = createGate()
+    const hangs = plugin(host => {
+      host.readiness('hangs', () => {
+        check.open()
+        return new Promise(() => undefined)
+      })
+    })
+    const clock = createManualClock()
+    const metered = await startMetered({ toolsets, routes, plugins: { hangs } }, {}, { clock })
+    const reading = metered.one('mcp_host_ready', { check: 'hangs' })
+    await check.opened
+    await clock.advance(2_000)
+    expect(await reading).to.equal(0)
   })
 })

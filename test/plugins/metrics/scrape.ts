@@ -1,6 +1,6 @@
 // A host with the metrics plugin, and what a reader of its metrics gets.
 import type { Config } from '../../../core/index.ts'
-import { type StartedHost, startHost, type TestConfig } from '../../support/start-host.ts'
+import { type StartedHost, type StartOptions, startHost, type TestConfig } from '../../support/start-host.ts'
 
 export interface Sample {
   readonly name: string
@@ -40,9 +40,10 @@ export async function scrapeOf(address: string, headers: Record<string, string> 
 export async function startMetered(
   config: TestConfig,
   options: NonNullable<Config['plugins']>[string] & object = {},
+  more: StartOptions = {},
 ): Promise<Metered> {
   const plugins = { 'transport-streamable': {}, ...config.plugins, metrics: { port: 0, process: false, ...options } }
-  const started = await startHost({ ...config, plugins })
+  const started = await startHost({ ...config, plugins }, undefined, more)
   const address = String(started.log.find(({ message }) => message === 'serving metrics')?.['url'])
   const scrape = () => scrapeOf(address)
   return {
