@@ -61,8 +61,8 @@ describe('Redis Cluster connections and slot migration', () => {
       await eventually('some rounds', () => rounds.length > 3)
       const { length } = rounds
       // redis-cli runs in a process of its own, so this process keeps counting.
-      await cluster.reshard(0, 1, 500)
-      await cluster.reshard(1, 2, 500)
+      await cluster.reshard(0, 1, 150)
+      await cluster.reshard(1, 2, 150)
       return length
     })
     const answered = rounds.flat().length
