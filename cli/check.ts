@@ -26,12 +26,12 @@ function describeProblems(error: unknown): ReportedProblem[] {
   if (!(error instanceof ConfigError)) {
     return [{ severity: 'error', ...(error instanceof StartError && { code: error.code }), message: errorText(error) }]
   }
-  return error.problems.map(told => {
-    const { file, line, path } = told
+  return error.problems.map(problem => {
+    const { file, line, path } = problem
     const place = defined({ file, line, path })
-    const known = { severity: 'error', code: codeOf(told), ...place, message: textOf(told) } as const
-    if ('text' in told) return { ...known, ...defined({ also: told.also }) }
-    const { found, expected, suggestion } = told
+    const known = { severity: 'error', code: codeOf(problem), ...place, message: textOf(problem) } as const
+    if ('text' in problem) return { ...known, ...defined({ also: problem.also }) }
+    const { found, expected, suggestion } = problem
     return { ...known, found, expected, ...defined({ suggestion }) }
   })
 }

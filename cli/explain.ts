@@ -146,9 +146,9 @@ function describeRule({ route }: InspectedAddress): string {
   return route.authorize === true ? 'needs any signed-in user' : `authorize ${JSON.stringify(route.authorize)}`
 }
 
-function describePlugins(address: InspectedAddress, asked: ExplainOptions = {}): string[] {
+function describePlugins(address: InspectedAddress, options: ExplainOptions = {}): string[] {
   const items = KINDS.flatMap(([option, kind]) => {
-    const key = asked[option]
+    const key = options[option]
     return (key === undefined ? undefined : findItem(address, kind, key)) ?? []
   })
   const steps = [...address.explainPlugins(), ...items.flatMap(item => address.explainPlugins(item))]
@@ -187,25 +187,25 @@ async function explainRoute(
     : await identify(host, inspected, token, hasTemporaryKeys)
   // Authentication starts the host: upstream servers then have their current tools.
   const address = host.inspect(path) ?? inspected
-  const told = [
+  const output = [
     line('address', `${path}, route ${address.route.path}, toolsets ${address.toolsets.join(', ')}`),
     ...(address.authenticators.length > 1 ? [line('checked by', address.authenticators.join(', then '))] : []),
     ...lines,
   ]
   const limits = describePlugins(address, options)
-  if (refusal) return [...told, ...limits, line('result', describeRefusal(refusal))]
+  if (refusal) return [...output, ...limits, line('result', describeRefusal(refusal))]
   const denial = address.authorize(user)
-  told.push(
+  output.push(
     ...describeUser(user),
     line('route', `${describeRule(address)}${denial ? `: ${denial.reason}` : ': passed'}`),
   )
-  if (denial) return [...told, ...limits, line('result', describeRefusal(address.refusal(denial, user)))]
-  told.push(...describePlugins(address))
-  const asked = KINDS.flatMap(([option, kind]) => {
+  if (denial) return [...output, ...limits, line('result', describeRefusal(address.refusal(denial, user)))]
+  output.push(...describePlugins(address))
+  const explained = KINDS.flatMap(([option, kind]) => {
     const key = options[option]
     return key === undefined ? [] : explainItem(host, address, kind, key, user)
   })
-  return [...told, ...(asked.length > 0 ? asked : listItems(address, user))]
+  return [...output, ...(explained.length > 0 ? explained : listItems(address, user))]
 }
 
 function signsWithTemporaryKeys(config: unknown, env: NodeJS.ProcessEnv): boolean {

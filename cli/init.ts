@@ -62,11 +62,11 @@ function nextSteps({ cwd, folder, choices, paths, manager, installed }: CreatedP
   const enter = away === '' ? [] : [`cd ${shellWord(away)}`]
   const install = installed ? [] : [manager.install]
   const files = formatColumns([...paths].map(path => [path, ABOUT[path] ?? ''] as const))
-  const begin = [...enter, ...install, manager.test]
+  const steps = [...enter, ...install, manager.test]
   const summary = [`Made ${name} in ${printable(away === '' ? folder : away)}:`, files, 'Next:']
-  if (isPlugin) return [...summary, lines([...begin, `${manager.run} build`, 'npm publish'])].join('\n\n')
+  if (isPlugin) return [...summary, lines([...steps, `${manager.run} build`, 'npm publish'])].join('\n\n')
   const call = 'In another terminal, in the same folder:'
-  return [...summary, lines([...begin, `${manager.run} dev`]), call, lines(callLines(choices, manager))].join('\n\n')
+  return [...summary, lines([...steps, `${manager.run} dev`]), call, lines(callLines(choices, manager))].join('\n\n')
 }
 
 const OPTIONS = {
@@ -94,9 +94,9 @@ function fillChoices(given: Given, cwd: string): Choices {
   return { isPlugin, folder, name: given.name ?? basename(resolve(cwd, folder)), format, isProtected, store }
 }
 
-async function readChoices(given: Given, asks: boolean, { cwd }: CommandContext): Promise<Choices & { note?: string }> {
-  if (asks) assertInstalled(['@clack/prompts'], { what: 'prompts (use npm create mcp-host, or --yes)' })
-  const choices = asks ? await (await import('./init/ask-choices.ts')).askChoices(given) : fillChoices(given, cwd)
+async function readChoices(given: Given, tty: boolean, { cwd }: CommandContext): Promise<Choices & { note?: string }> {
+  if (tty) assertInstalled(['@clack/prompts'], { what: 'prompts (use npm create mcp-host, or --yes)' })
+  const choices = tty ? await (await import('./init/ask-choices.ts')).askChoices(given) : fillChoices(given, cwd)
   const name = toPackageName(choices.name, choices.isPlugin ? DEFAULT_PLUGIN_NAME : DEFAULT_NAME)
   if (name === choices.name) return choices
   const note = `"${printable(choices.name, MAX_SHOWN)}" is not a valid npm package name; using ${name}.\n`
@@ -127,8 +127,8 @@ export const initCommand = defineCommand({
     const hasPerson = stdin.isTTY === true && stdout.isTTY === true
     const own = readManifest(resolve(cwd, folder ?? '.'))?.['name']
     const given = readGiven({ ...(typeof own === 'string' && !options.plugin && { name: own }), ...options }, folder)
-    const asks = hasPerson && options.yes !== true
-    const choices = await readChoices(given, asks, context)
+    const tty = hasPerson && options.yes !== true
+    const choices = await readChoices(given, tty, context)
     const at = resolve(cwd, choices.folder)
     const manifest = choices.isPlugin ? undefined : readManifest(at)
     const project = choices.isPlugin ? pluginFiles(choices) : projectFiles(choices)
@@ -139,11 +139,11 @@ export const initCommand = defineCommand({
     assertFree(at, taken, 'Name a folder that is new or empty: mcp-host init FOLDER')
     if (addition) {
       print(`Changes to the package in ${printable(at)}:\n${addition.shown}\n`)
-      if (asks && !(await (await import('./init/ask-choices.ts')).confirmChange())) return
+      if (tty && !(await (await import('./init/ask-choices.ts')).confirmChange())) return
       await addition.write()
     } else writeNew(at, files)
     if (choices.note !== undefined) print(choices.note)
-    const onNode = choices.isPlugin ? undefined : noteOnNode(choices.store, asks || given.store !== undefined)
+    const onNode = choices.isPlugin ? undefined : noteOnNode(choices.store, tty || given.store !== undefined)
     if (onNode !== undefined) print(onNode)
     const standard = packageCommandsOf(env['npm_config_user_agent'])
     // The scripts of a package can have other names.

@@ -168,8 +168,8 @@ const MAX_CAUSES = 8
 
 function report(error: unknown, verbose: boolean, { stderr, env, secrets, runnable }: CommandContext): number {
   const exitCode = exitCodeOf(error)
-  const said = errorText(error)
-  const text = withFrames(error, runnable(AuthError.is(error) ? withFlags(error) : said), stderr)
+  const message = errorText(error)
+  const text = withFrames(error, runnable(AuthError.is(error) ? withFlags(error) : message), stderr)
   const write = (line: string) => stderr.write(`${render(secrets.scrub(line), stderr, env)}\n`)
   write(wrapLines(failureText(error, text), (stderr.isTTY && stderr.columns) || undefined))
   if (verbose) write(readStacks(error))

@@ -60,13 +60,13 @@ interface StdioRoute {
  * Finds a route by its configured path, or by a path such as `/t/clock` of `/t/:category?`. Default: the only route. Throws a
  * StartError that lists the routes.
  */
-function findRoute({ host, transport }: StdioHost, asked: string | undefined): StdioRoute {
+function findRoute({ host, transport }: StdioHost, selected: string | undefined): StdioRoute {
   const paths = host.routes.map(({ path }) => path)
   const known = `there ${paths.length === 1 ? 'is' : 'are'}: ${paths.join(', ')}`
-  if (asked === undefined && paths.length > 1)
+  if (selected === undefined && paths.length > 1)
     throw usage(`the config has several routes; select one with --route; ${known}`)
   const [single = '/'] = paths
-  const wanted = asked ?? single
+  const wanted = selected ?? single
   const address = wanted.replace(/\/:\w+\?$/, '') || '/'
   if (address.includes('/:')) {
     const url = host.routes.find(({ path }) => path === wanted)?.url

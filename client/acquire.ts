@@ -93,8 +93,8 @@ export function createAcquirer(ctx: ClientContext, store: TokenStore, key: strin
     refusedClientId,
   })
 
-  function selectScope(previous: TokenContainer | undefined, { authority: { info, server }, ...asked }: TokenSpec) {
-    const sources = { ...asked, supported: info.scopesSupported, earlier: earlierScopes(previous, server.issuer) }
+  function selectScope(previous: TokenContainer | undefined, { authority: { info, server }, ...rest }: TokenSpec) {
+    const sources = { ...rest, supported: info.scopesSupported, earlier: earlierScopes(previous, server.issuer) }
     return chooseScope(options, sources, server)
   }
 

@@ -184,8 +184,8 @@ function checkValue(path: string, value: unknown, rule: OptionRule): void {
   if (value === undefined) throw fail(`${path} is missing`, `give ${rule.what}`)
   if (!rule.accepts(value)) {
     const closest = typeof value === 'string' && rule.known ? findClosest(value, rule.known) : undefined
-    const meant = closest === undefined ? '' : `; did you mean '${closest}'?`
-    throw fail(`${path} is ${describe(value, rule.secret)}`, `give ${rule.what}${meant}`)
+    const hint = closest === undefined ? '' : `; did you mean '${closest}'?`
+    throw fail(`${path} is ${describe(value, rule.secret)}`, `give ${rule.what}${hint}`)
   }
   if (rule.rules) checkMembers(`${path}.`, value as object, rule.rules)
 }

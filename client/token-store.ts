@@ -160,8 +160,8 @@ const registrationOnly = (container: TokenContainer): TokenContainer | undefined
 /** Keeps the issuer of the client id, which must not be sent to another one. */
 const dropTokens = (tokens: TokenContainer): TokenContainer => {
   const { registration, clientId, authorizationServer, requestedScope, scope } = tokens
-  const asked = union(splitScope(requestedScope), splitScope(scope)).join(' ') || undefined
-  return { v: 1, ...defined({ registration, clientId, authorizationServer, requestedScope: asked }) }
+  const requested = union(splitScope(requestedScope), splitScope(scope)).join(' ') || undefined
+  return { v: 1, ...defined({ registration, clientId, authorizationServer, requestedScope: requested }) }
 }
 
 const CACHE_FIX = 'see `cause`; the server still accepts the tokens'

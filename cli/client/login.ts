@@ -242,16 +242,16 @@ function warnRefused(
 ): number {
   const refused = findNotGranted(granted, [...scopes, ...addedScopes])
   if (refused.length === 0) return 0
-  const ask = 'the login is saved without them; ask the operator of the server for access'
-  say(`mcp-host: the server did not grant ${refused.join(', ')}: ${ask}`)
+  const advice = 'the login is saved without them; ask the operator of the server for access'
+  say(`mcp-host: the server did not grant ${refused.join(', ')}: ${advice}`)
   const named = [...(readScopes('scope', values.scope) ?? []), ...(readScopes('add-scope', values['add-scope']) ?? [])]
   return named.some(scope => refused.includes(scope)) ? 1 : 0
 }
 
-function findNotGranted(granted: string | undefined, asked: readonly string[]): string[] {
+function findNotGranted(granted: string | undefined, requested: readonly string[]): string[] {
   const got = new Set(granted?.split(' '))
   // Many servers do not list `offline_access` among the granted scopes.
-  return [...new Set(asked)].filter(scope => scope !== 'offline_access' && !got.has(scope))
+  return [...new Set(requested)].filter(scope => scope !== 'offline_access' && !got.has(scope))
 }
 
 const SECRET_FIX = `other programs can read arguments; set ${SECRET_VARIABLE}, or use --client-secret-file <file> (- for stdin)`

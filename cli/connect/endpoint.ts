@@ -42,22 +42,22 @@ function reachable(url: string): string {
   return url.replace(/^(https?:\/\/)(?:0\.0\.0\.0|\[::\])(?=[:/]|$)/, '$1127.0.0.1')
 }
 
-function endpointOf(host: Host, asked: string | undefined): { url: string; route: string } {
+function endpointOf(host: Host, path: string | undefined): { url: string; route: string } {
   // The first lookup determines the path, which is part of every URL.
-  const looked = host.inspect(asked ?? '/')
+  const inspected = host.inspect(path ?? '/')
   const shown = showcase(host.routes)
   const known = host.routes.map(({ path }) => path).join(', ')
-  if (asked !== undefined) {
-    if (!looked) throw usage(`--route: nothing is served at ${asked}; there are: ${known}`)
-    return { url: reachable(looked.route.url(looked.params)), route: asked }
+  if (path !== undefined) {
+    if (!inspected) throw usage(`--route: nothing is served at ${path}; there are: ${known}`)
+    return { url: reachable(inspected.route.url(inspected.params)), route: path }
   }
   if (!shown) throw usage(`no transport serves any of the routes ${known}`)
   return { url: reachable(shown.url), route: shown.samplePath }
 }
 
-export const endpointHere = (context: CommandContext, config?: string, asked?: string): Promise<Endpoint> =>
+export const endpointHere = (context: CommandContext, config?: string, path?: string): Promise<Endpoint> =>
   inspectConfig({ config, 'log-level': 'fatal' }, context, async (host, loaded) => {
-    const { url, route } = endpointOf(host, asked)
+    const { url, route } = endpointOf(host, path)
     const { server } = loaded.config as { server: { name: string } }
     return { url, name: asName(server.name), local: { file: loaded.file, route } }
   })

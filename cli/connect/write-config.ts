@@ -73,8 +73,8 @@ export async function resolveFile(file: string): Promise<string> {
 /** Throws a StartError (exit code 2) if a symbolic link of the project leads out of its folder. */
 export async function assertInside(folder: string, file: string): Promise<void> {
   const real = await resolveFile(file)
-  const way = relative(await realpath(folder), real)
-  if (way !== '..' && !way.startsWith(`..${sep}`)) return
+  const target = relative(await realpath(folder), real)
+  if (target !== '..' && !target.startsWith(`..${sep}`)) return
   throw usage(`nothing was written: ${printable(file)} is a link to ${printable(real)}, outside of this project`)
 }
 

@@ -15,7 +15,7 @@ export type DevReport =
 export interface DevOrder {
   readonly mcpHostDev: 'reload' | 'open' | 'stop'
   /** Printed before the outcome; omitted if there is no outcome. */
-  readonly news?: string
+  readonly change?: string
 }
 
 const isOurs = (message: unknown) => typeof message === 'object' && message !== null && 'mcpHostDev' in message

@@ -159,7 +159,7 @@ export async function serveForDevelopment(
   let served: Served
   let open: (() => Promise<void>) | undefined
   const link = createOperatorLink(context)
-  const news: (string | undefined)[] = []
+  const changes: (string | undefined)[] = []
   const crash = new Promise<void>(resolve => onCrash(log, context.process, () => resolve()))
   const stopped = new Promise<void>(resolve => {
     process.on('message', message => {
@@ -167,7 +167,7 @@ export async function serveForDevelopment(
       if (message.mcpHostDev === 'stop') resolve()
       else if (message.mcpHostDev === 'open') void open?.()
       else {
-        news.push(message.news)
+        changes.push(message.change)
         void link.reload?.()
       }
     })
@@ -188,12 +188,12 @@ export async function serveForDevelopment(
   }
   const settings = { host: served.host, config, env, cwd: context.cwd }
   link.reload = serialize(async () => {
-    const told = news.splice(0)
+    const changed = changes.splice(0)
     const reloaded = await reloadConfig(settings)
     link.noteReload(reloaded)
     const isQuiet = 'report' in reloaded && reloaded.report.taken.length + reloaded.report.restart.length === 0
-    const isOfNewFiles = told.every(line => line !== undefined)
-    if (!isQuiet || !isOfNewFiles) say([...told, outcomeText(reloaded, hasKeys, context)].filter(Boolean).join('\n'))
+    const isOfNewFiles = changed.every(line => line !== undefined)
+    if (!isQuiet || !isOfNewFiles) say([...changed, outcomeText(reloaded, hasKeys, context)].filter(Boolean).join('\n'))
     await notifyFiles()
   })
   surviveRejections(log, context.process)

@@ -81,9 +81,9 @@ function startServer(dataFolder: string, { files, serving, died }: ServerEvents)
     page = message.page
     serving()
   })
-  const order = (what: DevOrder['mcpHostDev'], news?: string) => {
+  const order = (what: DevOrder['mcpHostDev'], change?: string) => {
     if (child.connected)
-      child.send({ mcpHostDev: what, ...(news !== undefined && { news }) } satisfies DevOrder, () => undefined)
+      child.send({ mcpHostDev: what, ...(change !== undefined && { change }) } satisfies DevOrder, () => undefined)
   }
   return {
     get page(): string | undefined {
@@ -160,24 +160,24 @@ export async function watchAndServe(options: DevOptions, context: CommandContext
         start()
       } else say(`mcp-host: ${fault}\nStill serving the previous version.`)
       restarting = undefined
-      if (isBehind) handleNews()
+      if (isBehind) handleChange()
     })()
     return restarting
   }
 
   function changed(files: readonly string[], areNew: boolean) {
-    const news = `Changed: ${files.map(file => relative(folder, file)).join(', ')}`
+    const change = `Changed: ${files.map(file => relative(folder, file)).join(', ')}`
     // The server prints new files only if something imports them.
     const isServing = !restarting && server?.page !== undefined
-    if (!areNew || !isServing) say(news)
+    if (!areNew || !isServing) say(change)
     if (restarting) isBehind = true
-    else handleNews(areNew && isServing ? news : undefined)
+    else handleChange(areNew && isServing ? change : undefined)
   }
 
-  function handleNews(news?: string) {
+  function handleChange(change?: string) {
     isBehind = false
     if (server?.page !== undefined) {
-      server.order('reload', news)
+      server.order('reload', change)
       types.run()
     } else if (server) void restart()
     else start()

@@ -38,8 +38,8 @@ function assertWithin(folder: string, paths: Iterable<string>): void {
   const links = [...paths].flatMap(path => steps(path).filter(part => part !== path && isLink(join(folder, part))))
   const [link] = links
   if (link === undefined) return
-  const way = `${printable(link)} in ${printable(folder)} is a link to ${printable(resolveLink(join(folder, link)))}`
-  throw usage(`nothing was written: ${way}; replace it with a folder, or run this in the link's target`)
+  const problem = `${printable(link)} in ${printable(folder)} is a link to ${printable(resolveLink(join(folder, link)))}`
+  throw usage(`nothing was written: ${problem}; replace it with a folder, or run this in the link's target`)
 }
 
 export function assertFree(folder: string, paths: Iterable<string>, fix: string): void {

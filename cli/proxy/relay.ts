@@ -81,7 +81,7 @@ export function startRelay(settings: RelaySettings, ends: { input: Readable; out
   const pending = new Map<Id, Exchange>()
   let queuedBytes = 0
   const tools = createToolHeaders(debug)
-  const output = createOutput(ends.output, { gone: () => end() })
+  const output = createOutput(ends.output, { onClosed: () => end() })
   const link: Link = {
     url,
     wire: createFetchWire(settings.fetch),

@@ -62,9 +62,9 @@ export async function signInFetch(
 ): Promise<typeof fetch> {
   const { context } = accounts
   const hasBrowser = browser && browserCommands(context.env, process.platform).length > 0
-  const asks = login.grant === 'device' || (login.grant === 'authorization_code' && hasBrowser)
-  const redirect =
-    asks && login.grant === 'authorization_code' ? await createRedirect(login, context) : { options: {}, platform: {} }
+  const opensBrowser = login.grant === 'authorization_code' && hasBrowser
+  const isInteractive = login.grant === 'device' || opensBrowser
+  const redirect = opensBrowser ? await createRedirect(login, context) : { options: {}, platform: {} }
   const report = createLoginReporter(context)
   const onEvent = (event: AuthEvent) => {
     if (!REPORTED_EVENTS.includes(event.type)) return
@@ -76,7 +76,7 @@ export async function signInFetch(
     accounts,
     login,
     {
-      interactive: asks || login.grant === 'client_credentials' ? 'post' : 'never',
+      interactive: isInteractive || login.grant === 'client_credentials' ? 'post' : 'never',
       onEvent,
       ...(timeout !== undefined && { loginTimeoutMs: timeout }),
       ...redirect.options,

@@ -125,9 +125,9 @@ export function refuseAccess(denial: Denial, { route, params, user }: Place, ser
   const showedBound = user !== undefined && typeof boundKey(user.claims) === 'string'
   const proofAlgorithms = proofAlgorithmsFor(services.slot('tokenBinding', route), showedBound)
   if (!user) {
-    const asked = scopes.length > 0 ? scopes : services.leastScopes(route, params)
+    const required = scopes.length > 0 ? scopes : services.leastScopes(route, params)
     const header = withOtherChallenges(
-      challenge({ scopes: asked, metadataUrl, proofAlgorithms }),
+      challenge({ scopes: required, metadataUrl, proofAlgorithms }),
       { route, params },
       services,
     )

@@ -47,10 +47,10 @@ export function explainProblems(errors: readonly ErrorObject[], { value, schema,
 
 /** Omits missing keys that are probably misspelled in an adjacent unknown key, so that one typo is one problem. */
 function omitMisspelledKeys(findings: readonly Finding[]): Finding[] {
-  const meant = findings.flatMap(({ kind, path, suggestion }) =>
+  const misspelled = findings.flatMap(({ kind, path, suggestion }) =>
     kind === 'unknown option' && suggestion !== undefined ? [formatPath([...path.slice(0, -1), suggestion])] : [],
   )
-  return findings.filter(({ kind, path }) => kind !== 'missing' || !meant.includes(formatPath(path)))
+  return findings.filter(({ kind, path }) => kind !== 'missing' || !misspelled.includes(formatPath(path)))
 }
 
 function resolve(given: JsonSchema, root: object): JsonSchema {
@@ -67,8 +67,8 @@ function resolveAll(given: JsonSchema, root: object): JsonSchema {
 
 function resolveAlternatives({ error, alternatives }: SchemaProblem, root: object): ErrorObject[] {
   const branch = closestBranch(error, root)
-  const meant = branch ? alternatives.filter(({ error: inner }) => belongsTo(branch, inner, error, root)) : []
-  return meant.length > 0 ? meant.flatMap(problem => resolveAlternatives(problem, root)) : [error]
+  const matching = branch ? alternatives.filter(({ error: inner }) => belongsTo(branch, inner, error, root)) : []
+  return matching.length > 0 ? matching.flatMap(problem => resolveAlternatives(problem, root)) : [error]
 }
 
 const keysOf = (schema: JsonSchema): object => (isSchema(schema['properties']) ? schema['properties'] : {})

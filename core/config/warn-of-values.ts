@@ -43,12 +43,12 @@ export function checkPlaceholders({ config, schema, instances, report }: Omit<Va
   const isIn = (at: Path, path: Path) => at.every((key, index) => key === path[index])
   const isSecret = (path: Path) =>
     parts.some(({ at, plugin }) => isIn(at, path) && isSecretAt(plugin.options, path.slice(at.length)))
-  function visit(value: unknown, at: Path): void {
+  function check(value: unknown, at: Path): void {
     const unset = typeof value === 'string' && UNDEFINED.test(value) && UNSET
     const why = isPlaceholder(value) ? PLACEHOLDERS : unset
     if (why) report(new StartError('MH1016', why, { at }), why === PLACEHOLDERS && isSecret(at) ? 'error' : 'warning')
     if (at.length > MAX_DEPTH || (!Array.isArray(value) && !isPlain(value))) return
-    for (const [key, inner] of Object.entries(value)) visit(inner, [...at, Array.isArray(value) ? Number(key) : key])
+    for (const [key, inner] of Object.entries(value)) check(inner, [...at, Array.isArray(value) ? Number(key) : key])
   }
-  visit({ ...config, toolsets: undefined }, [])
+  check({ ...config, toolsets: undefined }, [])
 }

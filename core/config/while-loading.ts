@@ -24,7 +24,7 @@ function onIdle() {
   for (const loading of running) loading.fail(`it never finishes: ${CAUSE}`)
 }
 
-function begin(loading: Loading) {
+function start(loading: Loading) {
   running.add(loading)
   if (running.size > 1) return
   exit = process.exit
@@ -51,7 +51,7 @@ export async function whileLoading<T>(load: () => Promise<T>): Promise<T> {
   const loading: Loading = { over: false, fail: giveUp }
   // The timer does not keep the process alive; `beforeExit` handles an empty event loop.
   const timer = setTimeout(() => giveUp(`it has not finished after ${TIMEOUT / 1_000} s: ${CAUSE}`), TIMEOUT).unref()
-  begin(loading)
+  start(loading)
   try {
     return await Promise.race([context.run(loading, load), late])
   } finally {

@@ -41,7 +41,7 @@ export interface ServedEndpoint extends PipelineEndpoint {
 
 export interface RequestObserver {
   /** Returns the start time, for `follow`. */
-  begin(ctx: HostContext): number
+  start(ctx: HostContext): number
   /** `completed` settles when all steps have ended. */
   follow(ctx: HostContext, startedAt: number, completed: Promise<unknown>): void
 }
@@ -167,7 +167,7 @@ export async function createPipeline(
     const { ip, hosts } = forwardedBy(ctx.req)
     ctx.request.ip = ip
     const { state } = ctx
-    const startedAt = watch?.begin(ctx)
+    const startedAt = watch?.start(ctx)
     state.path = target?.path
     state.hosts = target?.authority === undefined ? hosts : [...hosts, target.authority]
     state.params = found?.params ?? NO_PARAMS

@@ -17,12 +17,12 @@ export interface PluginInstance {
   readonly order: number
 }
 
-const PARTS: Readonly<Record<string, readonly string[]>> = {
+const IMPLIED: Readonly<Record<string, readonly string[]>> = {
   store: ['sessionStore', 'eventStore', 'changeBus', 'peers'],
 }
 
 export const providesTo = ({ provides = [] }: Pick<Plugin<object>, 'provides'>, need: string): boolean =>
-  provides.some(capability => capability === need || PARTS[capability]?.includes(need))
+  provides.some(capability => capability === need || IMPLIED[capability]?.includes(need))
 
 /** Sorts providers before dependents and otherwise keeps the config order. Reports missing capabilities. */
 export function orderByNeeds(

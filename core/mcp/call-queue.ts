@@ -20,7 +20,7 @@ export class QueueEntry implements Queued {
   ready: Promise<void> | undefined
   /** Milliseconds in the queue. */
   waited = 0
-  begin: (() => void) | undefined
+  start: (() => void) | undefined
   returns = false
   readonly owner: string
   readonly #queue: CallQueue
@@ -104,7 +104,7 @@ export class CallQueue implements Linked {
   /** Adds a call to the queue. Throws `tooManyRequests` if the queue, or the owner's share of the queue, is full. */
   enter(call: Call): QueueEntry {
     const entry = this.#createEntry(call)
-    if (this.#isFree() && this.#canBegin(entry)) this.#take(entry)
+    if (this.#isFree() && this.#canStart(entry)) this.#take(entry)
     else entry.ready = this.#wait(entry, call)
     return entry
   }
@@ -120,12 +120,12 @@ export class CallQueue implements Linked {
   reacquire(entry: QueueEntry): Promise<void> | undefined {
     if (this.#isFree()) {
       this.#take(entry)
-      this.#beginNext()
+      this.#startNext()
       return undefined
     }
     const { owner } = entry
     return new Promise(resolve => {
-      entry.begin = () => {
+      entry.start = () => {
         this.#calls.delete(owner, entry)
         this.#take(entry)
         resolve()
@@ -136,7 +136,7 @@ export class CallQueue implements Linked {
 
   free(owner: string) {
     this.#calls.leave(owner)
-    this.#beginNext()
+    this.#startNext()
   }
 
   pause(owner: string) {
@@ -146,7 +146,7 @@ export class CallQueue implements Linked {
 
   unpause(owner: string) {
     this.#calls.unpause(owner)
-    this.#beginNext()
+    this.#startNext()
   }
 
   #createEntry({ user, offer }: Call): QueueEntry {
@@ -158,7 +158,7 @@ export class CallQueue implements Linked {
   }
 
   /** True if a call can start. Paused handlers can resume at any time, so too many of them delay new calls. */
-  #canBegin({ owner, returns }: QueueEntry): boolean {
+  #canStart({ owner, returns }: QueueEntry): boolean {
     const { most } = this.facts
     if (returns) return true
     return (
@@ -174,11 +174,11 @@ export class CallQueue implements Linked {
     entry.hold()
   }
 
-  #beginNext() {
+  #startNext() {
     while (this.#isFree()) {
-      const next = this.#calls.next(entry => this.#canBegin(entry))
-      if (!next?.begin) break
-      next.begin()
+      const next = this.#calls.next(entry => this.#canStart(entry))
+      if (!next?.start) break
+      next.start()
     }
     this.#noteBusy()
   }
@@ -203,10 +203,10 @@ export class CallQueue implements Linked {
     return new Promise((resolve, reject) => {
       const leaveQueue = () => {
         clock.clear(timer)
-        signal.removeEventListener('abort', gone)
+        signal.removeEventListener('abort', onAbort)
         this.#calls.delete(owner, entry)
       }
-      const gone = () => {
+      const onAbort = () => {
         leaveQueue()
         this.#noteBusy()
         reject(cancelled())
@@ -218,8 +218,8 @@ export class CallQueue implements Linked {
         reject(new HostError('callTimeout', { detail: why }))
       }
       const timer = timeout === undefined ? undefined : clock.setTimeout(late, timeout)
-      signal.addEventListener('abort', gone, { once: true })
-      entry.begin = () => {
+      signal.addEventListener('abort', onAbort, { once: true })
+      entry.start = () => {
         leaveQueue()
         if (!deferred) entry.waited = clock.monotonic() - since
         this.#take(entry)

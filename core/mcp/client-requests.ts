@@ -50,9 +50,9 @@ export interface ClientRequester {
 }
 
 /** Handlers can ignore the promise. Its rejection then must not end the process. */
-const withHandledRejections = (ask: ClientRequester['request']): ClientRequester => ({
+const withHandledRejections = (send: ClientRequester['request']): ClientRequester => ({
   request(input, key) {
-    const response = ask(input, key)
+    const response = send(input, key)
     response.catch(() => undefined)
     return response
   },
@@ -144,8 +144,8 @@ export function createStatelessRequester(
 
   const send = createRound(interrupt, sealRequests, () => failure)
 
-  async function ask(input: InputRequest, given?: string): Promise<never> {
-    const key = keyFor(input.method, given)
+  async function request(input: InputRequest, explicitKey?: string): Promise<never> {
+    const key = keyFor(input.method, explicitKey)
     recordMethod(call, input)
     const missing = missingCapability(input, call.client.capabilities)
     if (missing) failure = capabilityError(call, item, addCapabilities(lacking, missing))
@@ -160,7 +160,7 @@ export function createStatelessRequester(
     return send([key, input])
   }
 
-  return withHandledRejections(ask)
+  return withHandledRejections(request)
 }
 
 /** Adds to `lacking`; one capability can lack several members. */
@@ -205,7 +205,7 @@ export const createLiveRequester = (
   sender: RequestSender,
   call: Call,
   signal: AbortSignal,
-  waiting: <Answer>(ask: () => Promise<Answer>) => Promise<Answer>,
+  waiting: <Answer>(send: () => Promise<Answer>) => Promise<Answer>,
 ): ClientRequester => ({
   async request(input, key) {
     requireCapability(call, input)
@@ -298,20 +298,20 @@ export function createReplayedRequester(
     return answer
   }
 
-  async function ask(input: InputRequest, given?: string): Promise<never> {
+  async function request(input: InputRequest, explicitKey?: string): Promise<never> {
     requireCapability(call, input)
-    const key = keyFor(input.method, given)
+    const key = keyFor(input.method, explicitKey)
     const name = digest(input)
     const known = replay.responses.get(key)
     if (known?.digest === name) return known.outcome
     if (++replay.requests > MAX_REPLAYED_REQUESTS)
       throw new ToolError(`A call of an isolated tool can send at most ${MAX_REPLAYED_REQUESTS} requests.`)
     return send(() => {
-      const outcome = sendLive(sender, call, input, call.signal, given).then(keep)
+      const outcome = sendLive(sender, call, input, call.signal, explicitKey).then(keep)
       replay.responses.set(key, { digest: name, outcome })
       return outcome
     })
   }
 
-  return withHandledRejections(ask)
+  return withHandledRejections(request)
 }

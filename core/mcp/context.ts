@@ -87,7 +87,7 @@ export class HandlerContext implements PlainContext {
   #over = false
   #resolve: ((value: unknown) => void) | undefined
   #reject: ((error: unknown) => void) | undefined
-  #outlived: (() => void) | undefined
+  #reportLateEnd: (() => void) | undefined
 
   constructor(run: HandlerRun) {
     const { call, item, settings, timeout, queueEntry, replay, round } = run
@@ -196,7 +196,7 @@ export class HandlerContext implements PlainContext {
   #finish() {
     this.#end()
     this.#run.queueEntry?.leave()
-    this.#outlived?.()
+    this.#reportLateEnd?.()
     this.#ended ??= 'over'
   }
 
@@ -232,15 +232,15 @@ export class HandlerContext implements PlainContext {
     const queued = waited < 1 ? '' : `, including ${Math.round(waited)} ms in the queue`
     const error = new HostError('callTimeout', { detail: `stopped after ${timeout} ms${queued}` })
     this.#end()
-    this.#outlived = this.#settings.overdue(item, timeout)
+    this.#reportLateEnd = this.#settings.overdue(item, timeout)
     this.#abort(error)
     this.#afterChanges(() => this.#reject?.(error))
   }
 
-  #interrupt(ask: () => Promise<unknown>) {
+  #interrupt(send: () => Promise<unknown>) {
     // The handler ended without waiting for its request.
     if (this.#over) return
-    const result = ask()
+    const result = send()
     result.catch(() => undefined)
     this.#end()
     const { replay } = this.#run
@@ -249,14 +249,14 @@ export class HandlerContext implements PlainContext {
     this.#abort(new Error('waiting for the response of the client'))
   }
 
-  async #waiting<Answer>(ask: () => Promise<Answer>): Promise<Answer> {
+  async #waiting<Answer>(send: () => Promise<Answer>): Promise<Answer> {
     const { queueEntry } = this.#run
     if (this.#waits++ === 0 && !this.#over) {
       this.#pause()
       queueEntry?.pause()
     }
     try {
-      return await ask()
+      return await send()
     } finally {
       if (--this.#waits === 0) await queueEntry?.reacquire()
       if (this.#waits === 0 && !this.#over) this.#startTimer()
@@ -321,14 +321,14 @@ export class HandlerContext implements PlainContext {
     return (level: LogLevel, data: unknown, logger?: string) => this.#sendLog(level, data, logger)
   }
   get elicit() {
-    return (params: ElicitParams, { key }: AskOptions = {}) => this.#ask({ method: 'elicitation/create', params }, key)
+    return (params: ElicitParams, { key }: AskOptions = {}) => this.#send({ method: 'elicitation/create', params }, key)
   }
   get sample() {
     return (params: SampleParams, { key }: AskOptions = {}) =>
-      this.#ask({ method: 'sampling/createMessage', params: encodeSampling(params) }, key)
+      this.#send({ method: 'sampling/createMessage', params: encodeSampling(params) }, key)
   }
   get roots() {
-    return ({ key }: AskOptions = {}) => this.#ask({ method: 'roots/list', params: {} }, key)
+    return ({ key }: AskOptions = {}) => this.#send({ method: 'roots/list', params: {} }, key)
   }
   get fetch(): typeof fetch {
     return createCallFetch({
@@ -388,7 +388,7 @@ export class HandlerContext implements PlainContext {
     const { item, replay } = this.#run
     const interrupt: Interrupt = result => this.#interrupt(result)
     if (typeof asks === 'object' && replay) return createReplayedRequester(asks, this.#call, replay, interrupt)
-    if (typeof asks === 'object') return createLiveRequester(asks, this.#call, this.signal, ask => this.#waiting(ask))
+    if (typeof asks === 'object') return createLiveRequester(asks, this.#call, this.signal, send => this.#waiting(send))
     return createStatelessRequester(this.#call, item, {
       earlier: this.#opened && 'asked' in this.#opened ? this.#opened.asked : undefined,
       keys: this.#settings.stateKeys,
@@ -405,12 +405,12 @@ export class HandlerContext implements PlainContext {
     return new ToolError(`This requires a response of the user or client, but ${why}.`)
   }
 
-  #ask(question: Parameters<ClientRequester['request']>[0], key: string | undefined): Promise<never> {
+  #send(input: Parameters<ClientRequester['request']>[0], key: string | undefined): Promise<never> {
     const { asks } = this.#call
     if (!asks || !this.#canRequest) return Promise.reject(this.#noRequestsError())
     this.#notifier?.flush()
     this.#requester ??= this.#createRequester()
-    return this.#requester.request(question, key)
+    return this.#requester.request(input, key)
   }
 }
 

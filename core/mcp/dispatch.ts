@@ -86,7 +86,7 @@ export function createDispatch(
     const watch = isObserved ? createCallWatch(observers, tracer, settings) : undefined
     const through = createChain(registeredOn(registrations.onCall, route), watch)
     const runStart = (start: CallStart) => through(start.call, start as RequestRecord)
-    const observed = (call: Call) => tracer.run(watch?.begin(call) as CallStart, runStart)
+    const observed = (call: Call) => tracer.run(watch?.start(call) as CallStart, runStart)
     return redirected(watch ? observed : through, registeredOn(registrations.redirects, route))
   }
 

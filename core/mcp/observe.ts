@@ -114,7 +114,7 @@ export function createRequestWatch(
   const starts = registered.flatMap(({ value }) => value.startTimeline ?? [])
 
   return {
-    begin(ctx) {
+    start(ctx) {
       for (const start of starts) ctx.state.timeline ??= start()
       return clock.monotonic()
     },
@@ -155,7 +155,7 @@ export function createCallWatch(observers: readonly Observer[], tracer: CallTrac
   const traced = { ...settings, tracer }
   const none = {}
   return {
-    begin: (call: Call) => new RequestRecord(traced, call, none, call),
+    start: (call: Call) => new RequestRecord(traced, call, none, call),
     /** Notifies the observers after the response was written. */
     end(call: Call, record: RequestRecord, result: object | undefined, error: HostError | undefined): void {
       if (error) call.notes.timeline?.end()

@@ -88,7 +88,7 @@ const sameGrant = (one: User | undefined, other: User | undefined): boolean =>
 interface OfferMaker {
   readonly config: LiveConfig
   readonly views: Views
-  cut(route: CompiledRoute, request: OfferRequest, user: User | undefined): View
+  createView(route: CompiledRoute, request: OfferRequest, user: User | undefined): View
   renew(route: CompiledRoute, request: OfferRequest, params: RequestInfo['params']): OfferRequest
 }
 
@@ -141,7 +141,7 @@ class CallerOffer implements Offer {
     const { route } = this
     const maker = this.#maker
     const request = this.#reloads === maker.config.reloads ? this.#request : this.#renew()
-    return maker.views.known(request, request.access.audienceOf(user, route)) ?? maker.cut(route, request, user)
+    return maker.views.known(request, request.access.audienceOf(user, route)) ?? maker.createView(route, request, user)
   }
   withToken(user: User | undefined): Offer | Promise<Offer> {
     const { reconfigure } = this.#hooks
@@ -275,7 +275,7 @@ export function createOffers(settings: OfferSettings & { readonly chosen: Chosen
   const maker: OfferMaker = {
     config,
     views: settings.views,
-    cut(route, request, user) {
+    createView(route, request, user) {
       try {
         return findView(settings, route, request, user)
       } catch (cause) {
@@ -304,12 +304,12 @@ export function createOffers(settings: OfferSettings & { readonly chosen: Chosen
   async function chooseOffer(facts: RequestInfo): Promise<Offer> {
     const route = facts.route as CompiledRoute
     for (let attempt = 0; ; attempt++) {
-      const asked = { ...config }
+      const snapshot = { ...config }
       const base = baseOf(facts)
-      const request = asked.now.configureSession
+      const request = snapshot.now.configureSession
         ? configured(await choose(base, facts), base, route)
         : unchanged(base, route)
-      if (asked.reloads === config.reloads || attempt === MAX_RETRIES) return offerOf(facts, request, asked)
+      if (snapshot.reloads === config.reloads || attempt === MAX_RETRIES) return offerOf(facts, request, snapshot)
     }
   }
 

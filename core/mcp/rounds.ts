@@ -48,11 +48,11 @@ export class InputRequired {
 const MAX_LIVE_ROUNDS = 32
 
 /** Throws `missingCapability` with everything that the client lacks. */
-function requireCapabilities(call: Call, item: CatalogItem, questions: readonly InputRequest[]) {
+function requireCapabilities(call: Call, item: CatalogItem, inputs: readonly InputRequest[]) {
   const missing: ClientCapabilities = {}
-  for (const question of questions) {
-    recordMethod(call, question)
-    addCapabilities(missing, missingCapability(question, call.client.capabilities))
+  for (const input of inputs) {
+    recordMethod(call, input)
+    addCapabilities(missing, missingCapability(input, call.client.capabilities))
   }
   if (Object.keys(missing).length > 0) throw capabilityError(call, item, missing)
 }
@@ -72,12 +72,12 @@ export function sealRound(
 /** Reads the next round of a 2026-07-28 client; undefined if a response is missing or invalid (requests are resent). */
 export async function readRound({ params }: Call, { requests, state }: OpenRound): Promise<Round | undefined> {
   const { inputResponses } = params
-  const given = isObject(inputResponses) ? inputResponses : {}
+  const received = isObject(inputResponses) ? inputResponses : {}
   const responses: Record<string, unknown> = {}
-  for (const [key, question] of Object.entries(requests)) {
-    const answer = parseResponse(question, Object.hasOwn(given, key) ? given[key] : undefined)
-    if (!(await isReplyTo(question, answer))) return undefined
-    responses[key] = answer
+  for (const [key, request] of Object.entries(requests)) {
+    const response = parseResponse(request, Object.hasOwn(received, key) ? received[key] : undefined)
+    if (!(await isReplyTo(request, response))) return undefined
+    responses[key] = response
   }
   return { state, responses }
 }
@@ -89,11 +89,11 @@ export async function sendRound(
   rounds: number,
 ): Promise<Round> {
   if (rounds > MAX_LIVE_ROUNDS) throw new ToolError(`A call has at most ${MAX_LIVE_ROUNDS} rounds of requests.`)
-  const asked = Object.entries(requests)
-  for (const [, question] of asked) requireCapability(call, question)
-  const answers = await Promise.all(
-    asked.map(async ([key, question]) => [key, await sendLive(sender, call, question, call.signal, key)] as const),
+  const entries = Object.entries(requests)
+  for (const [, request] of entries) requireCapability(call, request)
+  const responses = await Promise.all(
+    entries.map(async ([key, request]) => [key, await sendLive(sender, call, request, call.signal, key)] as const),
   )
   call.signal.throwIfAborted()
-  return { state, responses: Object.fromEntries(answers) }
+  return { state, responses: Object.fromEntries(responses) }
 }

@@ -17,6 +17,7 @@ import { partitionOf } from './session-id.ts'
 import type {
   Changed,
   Entered,
+  EntryRequest,
   HeldHere,
   SessionBounds,
   SessionRecord,
@@ -25,7 +26,6 @@ import type {
   StateChange,
   StreamClaim,
   Victim,
-  Visit,
 } from './session-store.ts'
 
 const SESSION = 'session'
@@ -183,8 +183,8 @@ class StoredSessions implements SessionStore {
   }
 
   /** Takes one round trip for each request of a client. Also removes the completed requests of this node. */
-  async enter(digest: string, visit: Visit, bounds: SessionBounds): Promise<Entered> {
-    const { version, requests, from } = visit
+  async enter(digest: string, entry: EntryRequest, bounds: SessionBounds): Promise<Entered> {
+    const { version, requests, from } = entry
     const { idleTimeout: ttl } = bounds
     const left = this.#takeCompleted(digest)
     const completed = [...left]
@@ -213,7 +213,7 @@ class StoredSessions implements SessionStore {
       if (node !== undefined && !where[runKey(request)]?.includes(node)) return { kind: 'taken', request, node }
     }
     // Another node runs a request with the id of a completed one.
-    return this.enter(digest, visit, bounds)
+    return this.enter(digest, entry, bounds)
   }
 
   /** Keeps the completed requests if the transaction may not have been applied. */

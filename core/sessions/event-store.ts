@@ -129,7 +129,7 @@ export interface ReadPlace {
 }
 
 class PageQueue {
-  readonly #reads = new FairQueue<Queued & { readonly owner: string; readonly begin: () => void }>()
+  readonly #reads = new FairQueue<Queued & { readonly owner: string; readonly start: () => void }>()
 
   #isFree(owner: string): boolean {
     return this.#reads.slots < MAX_PAGES && this.#reads.slotsOf(owner) < MAX_PAGES_PER_OWNER
@@ -137,7 +137,7 @@ class PageQueue {
 
   async enter(owner: string): Promise<void> {
     if (this.#isFree(owner)) return this.#reads.take(owner)
-    await new Promise<void>(begin => this.#reads.add(owner, { owner, begin, returns: false }))
+    await new Promise<void>(start => this.#reads.add(owner, { owner, start, returns: false }))
   }
 
   leave(owner: string) {
@@ -146,7 +146,7 @@ class PageQueue {
     if (!next) return
     this.#reads.delete(next.owner, next)
     this.#reads.take(next.owner)
-    next.begin()
+    next.start()
   }
 }
 
@@ -254,7 +254,7 @@ export function createEventStore(store: Store, { ttl, maxEvents, maxBytes }: Str
   }
 
   /** Starts the log after `known`: earlier messages are gone, and readers detect a gap. */
-  async function begin(
+  async function startLog(
     digest: string,
     stream: string,
     writer: StreamWriter,
@@ -303,7 +303,7 @@ export function createEventStore(store: Store, { ttl, maxEvents, maxBytes }: Str
       if (seen) refuseFenced(seen, writer)
       if (seen && (await takeOver(digest, stream, writer, { known, message, seen }))) return
       const when = seen ? { version: seen.version ?? 0 } : { where: { epoch: String(writer.epoch) } }
-      const outcome = await begin(digest, stream, writer, { ...from, when })
+      const outcome = await startLog(digest, stream, writer, { ...from, when })
       if (outcome.done) return
       seen = outcome.found
     }
@@ -361,7 +361,7 @@ export function createEventStore(store: Store, { ttl, maxEvents, maxBytes }: Str
     ...(store.shared && {
       shared: {
         async open(digest, stream, writer, known = 0) {
-          const outcome = await begin(digest, stream, writer, { known, when: { version: 0 } })
+          const outcome = await startLog(digest, stream, writer, { known, when: { version: 0 } })
           if (outcome.done) return
           const { found } = outcome
           if (epochOf(found) !== writer.epoch) return beginAgain(digest, stream, writer, { known, found })

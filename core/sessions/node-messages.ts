@@ -19,17 +19,17 @@ export function createNodeMessages(node: ThisNode) {
   const { name, store, peers, clock, sessions, requestIds } = node
   const receiveChange = createChangeReceiver(node)
   const forwardedResponses = new WeakMap<Session, Map<RequestId, Promise<void>>>()
-  const asked = new Map<string, Set<(running: boolean | undefined) => void>>()
+  const pending = new Map<string, Set<(running: boolean | undefined) => void>>()
   const keyOf = (session: string, request: RequestId) => `${session} ${JSON.stringify(request)}`
 
   function awaitReply(key: string): Promise<boolean | undefined> {
     return new Promise(resolve => {
-      const waiting = asked.get(key) ?? new Set()
-      asked.set(key, waiting)
+      const waiting = pending.get(key) ?? new Set()
+      pending.set(key, waiting)
       const settle = (running: boolean | undefined) => {
         clock.clear(timer)
         waiting.delete(settle)
-        if (waiting.size === 0) asked.delete(key)
+        if (waiting.size === 0) pending.delete(key)
         resolve(running)
       }
       const timer = clock.setTimeout(() => settle(undefined), RUNS_TIMEOUT)
@@ -46,7 +46,7 @@ export function createNodeMessages(node: ThisNode) {
       // If this message is lost, the other node repeats its request when the client retries.
       peers.send(message.node, { type: 'runs', session: message.session, request, running }).catch(() => undefined)
     } else if (message.type === 'runs') {
-      for (const settle of [...(asked.get(keyOf(message.session, message.request)) ?? [])]) settle(message.running)
+      for (const settle of [...(pending.get(keyOf(message.session, message.request)) ?? [])]) settle(message.running)
     } else if (!session) return
     else if (message.type === 'answer') void session.receiveResponse(message.id, message.body)
     else if (message.type === 'cancel') session.cancelHere(message.request, message.reason)

@@ -234,17 +234,17 @@ export function createSessionRegistry(settings: RegistrySettings) {
 
   async function startRun(session: Session, restored = false): Promise<void> {
     if (!session.offer.spansRun) return
-    const over = new Promise<void>(resolve => session.onRunOver(resolve))
+    const ended = new Promise<void>(resolve => session.onRunOver(resolve))
     await new Promise<void>((resolve, reject) => {
-      let begun = false
+      let started = false
       const body = () => {
-        begun = true
+        started = true
         resolve()
-        return over
+        return ended
       }
       const run = session.offer.run(body, restored).catch(err => {
         reject(err)
-        if (begun) log.error({ code: 'MH1411', err, session: shortId(session.id) }, 'runSession failed')
+        if (started) log.error({ code: 'MH1411', err, session: shortId(session.id) }, 'runSession failed')
         void endQuietly(session, new Error('runSession failed'))
       })
       runs.add(run)

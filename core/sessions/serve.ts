@@ -64,14 +64,14 @@ async function serveRequest(
   const { revision = LATEST_HANDSHAKE } = origin
   const timeline = sender.refusalRecorded ? state?.timeline : state?.timeline?.fork()
   timeline?.mark('check')
-  let stage = 'new' as 'new' | 'begun' | 'called'
+  let stage = 'new' as 'new' | 'started' | 'called'
   try {
     if (session) {
       if (method === 'initialize' && session.revision !== undefined) {
         throw new HostError('invalidRequest', { detail: 'the session is initialized already' })
       }
-      if (!session.begin(id, reply)) throw running(id)
-      stage = 'begun'
+      if (!session.start(id, reply)) throw running(id)
+      stage = 'started'
       if (method === 'initialize') negotiate(session, params)
     }
     const offered = origin instanceof Session ? origin.offerFor(user) : host.makeOffer(origin.facts)

@@ -76,7 +76,7 @@ export interface SessionStore {
   /** Returns the version. Undefined, and nothing stored, above `bounds.maxPerOwner` or the owner's share of the store. Otherwise this node has a copy in use. */
   create(digest: string, record: SessionRecord, bounds: SessionBounds): Promise<number | undefined>
   /** Called for each message. Returns a newer record and registers the requests. */
-  enter(digest: string, visit: Visit, bounds: SessionBounds): Promise<Entered>
+  enter(digest: string, entry: EntryRequest, bounds: SessionBounds): Promise<Entered>
   /** Removes completed requests. Callers do not await the result. */
   leave(digest: string, requests: readonly RequestId[]): void
   /** Changes the state. Undefined without a record; `full`, unchanged, above `MAX_WATCHED` or `MAX_WATCHED_BYTES`. */
@@ -106,7 +106,7 @@ export interface SessionStore {
   readonly isRecovering: boolean
 }
 
-export interface Visit {
+export interface EntryRequest {
   /** The version of this node's copy. 0: this node has no copy. */
   readonly version: number
   readonly requests: readonly RequestId[]

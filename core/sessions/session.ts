@@ -210,7 +210,7 @@ export class Session implements CallSession, RequestSender, Linked {
   }
 
   /** Marks the session as in use until `finish`. Returns false if a call with this id is running. */
-  begin(id: RequestId, call: Pick<CallReply, 'cancel'>): boolean {
+  start(id: RequestId, call: Pick<CallReply, 'cancel'>): boolean {
     this.#calls ??= new Map()
     if (this.#calls.has(id)) return false
     this.#calls.set(id, call)

@@ -34,9 +34,9 @@ const names = (routes: readonly CompiledRoute[]) => routes.map(({ path }) => `ro
 
 function sessionProblem({ routes, isFilled, isCarried, suggest }: SharedParts): string[] {
   const needed = SESSION_SLOTS.filter(slot => !isCarried || !['changeBus', 'peers'].includes(slot))
-  const alone = (route: CompiledRoute) => needed.filter(slot => !isFilled(slot, route))
-  const stateful = routes.filter(route => keepsSessions(route) && alone(route).length > 0)
-  const missing = SESSION_SLOTS.filter(slot => stateful.some(route => alone(route).includes(slot)))
+  const unfilled = (route: CompiledRoute) => needed.filter(slot => !isFilled(slot, route))
+  const stateful = routes.filter(route => keepsSessions(route) && unfilled(route).length > 0)
+  const missing = SESSION_SLOTS.filter(slot => stateful.some(route => unfilled(route).includes(slot)))
   if (stateful.length === 0) return []
   return [
     `sessions of ${names(stateful)} exist in one process only, and other processes refuse them: set ` +

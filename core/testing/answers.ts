@@ -39,7 +39,7 @@ export type Responder = ReturnType<typeof createResponder>
 
 export function createResponder(answers: Answers = []) {
   const asks: Ask[] = []
-  const given = new Map<string, AskResult>()
+  const results = new Map<string, AskResult>()
 
   function find(ask: Ask): Answer | undefined {
     if (typeof answers === 'function') return answers
@@ -56,14 +56,14 @@ export function createResponder(answers: Answers = []) {
       const ordinal = asks.filter(ask => ask.kind === kind).length + 1
       const ask = { kind, key: key ?? `${kind}-${ordinal}`, params } as Ask
       if (asks.some(earlier => earlier.key === ask.key)) {
-        const why = await explainMismatch(ask, given.get(ask.key))
+        const why = await explainMismatch(ask, results.get(ask.key))
         throw new Error(`the answer to "${ask.key}"${quoted(ask)} does not match the request: ${why}`)
       }
       asks.push(ask)
       const answer = find(ask)
       if (answer !== undefined) {
         const result = typeof answer === 'function' ? await answer(ask) : answer
-        given.set(ask.key, result)
+        results.set(ask.key, result)
         return result
       }
       const place = isList(answers) && answers.length > 0 ? `answer ${asks.length} of the list` : `'${ask.key}'`

@@ -1,7 +1,7 @@
 // The contract of the message primitive.
 import { deepEqual, equal, notEqual, ok } from 'node:assert/strict'
 import type { Bus } from '../store/bus.ts'
-import { eventually, type Promises } from './contract.ts'
+import { type Contract, eventually } from './contract.ts'
 
 const TEXTS = ['first', '', 'naïve 🦆 \0\n"', ...Array.from({ length: 50 }, (_, index) => `text ${index}`)]
 
@@ -24,12 +24,12 @@ async function publishAll(bus: Bus, texts: readonly string[]) {
   for (const text of texts) await bus.publish(text)
 }
 
-const alone: Promises<Bus>['alone'] = {
+const oneNode: Contract<Bus>['oneNode'] = {
   async 'delivers every text to every listener once, in publishing order'(bus) {
-    const heard = [listenTo(bus), listenTo(bus)]
+    const received = [listenTo(bus), listenTo(bus)]
     // Concurrent calls are delivered in call order.
     await Promise.all(TEXTS.map(text => bus.publish(text)))
-    for (const { texts } of heard) {
+    for (const { texts } of received) {
       await eventually(() => texts.length >= TEXTS.length)
       deepEqual(texts, TEXTS)
     }
@@ -63,10 +63,10 @@ const alone: Promises<Bus>['alone'] = {
     deepEqual(late.texts, ['after'])
   },
   async 'reads the texts after any position'(bus) {
-    const heard = listenTo(bus)
+    const received = listenTo(bus)
     await publishAll(bus, TEXTS.slice(0, 5))
-    await eventually(() => heard.positions.length >= 5)
-    const positions = heard.positions.map(position => {
+    await eventually(() => received.positions.length >= 5)
+    const positions = received.positions.map(position => {
       ok(position !== undefined, 'each text has a position')
       return position
     })
@@ -91,22 +91,22 @@ const alone: Promises<Bus>['alone'] = {
   },
 }
 
-const together: Promises<Bus>['together'] = {
+const twoNodes: Contract<Bus>['twoNodes'] = {
   async 'delivers a text to both nodes with the same position'(one, other) {
-    const heard = [listenTo(one), listenTo(other)]
+    const received = [listenTo(one), listenTo(other)]
     await publishAll(one, TEXTS)
-    for (const { texts } of heard) {
+    for (const { texts } of received) {
       await eventually(() => texts.length >= TEXTS.length)
       deepEqual(texts, TEXTS)
     }
-    deepEqual(heard[0]?.positions, heard[1]?.positions)
+    deepEqual(received[0]?.positions, received[1]?.positions)
   },
   async 'delivers concurrent texts in the same order on both nodes'(one, other) {
-    const heard = [listenTo(one), listenTo(other)]
+    const received = [listenTo(one), listenTo(other)]
     await Promise.all([publishAll(one, TEXTS.slice(0, 20)), publishAll(other, TEXTS.slice(20, 40))])
-    for (const { texts } of heard) await eventually(() => texts.length >= 40)
-    equal(heard[0]?.texts.length, 40)
-    deepEqual(heard[0]?.texts, heard[1]?.texts)
+    for (const { texts } of received) await eventually(() => texts.length >= 40)
+    equal(received[0]?.texts.length, 40)
+    deepEqual(received[0]?.texts, received[1]?.texts)
   },
   async 'delivers a text after the text that it followed'(one, other) {
     const [here, there] = [listenTo(one), listenTo(other)]
@@ -144,4 +144,4 @@ const together: Promises<Bus>['together'] = {
   },
 }
 
-export const busChecks: Promises<Bus> = { alone, together }
+export const busChecks: Contract<Bus> = { oneNode, twoNodes }

@@ -20,9 +20,9 @@ export interface ContractSettings<Service> {
   open(nodes: number): Opened<Service> | Promise<Opened<Service>>
 }
 
-export interface Promises<Service> {
-  readonly alone: Readonly<Record<string, (service: Service, expiry: Expiry) => Promise<void>>>
-  readonly together: Readonly<Record<string, (one: Service, other: Service) => Promise<void>>>
+export interface Contract<Service> {
+  readonly oneNode: Readonly<Record<string, (service: Service, expiry: Expiry) => Promise<void>>>
+  readonly twoNodes: Readonly<Record<string, (one: Service, other: Service) => Promise<void>>>
 }
 
 export interface Expiry {
@@ -53,7 +53,7 @@ const expiryOf = (ms: number): Expiry => ({
 
 export function checksOf<Service>(
   { shared, open }: ContractSettings<Service>,
-  { alone, together }: Promises<Service>,
+  { oneNode, twoNodes }: Contract<Service>,
 ): readonly Check[] {
   type Act = (nodes: readonly Service[], expiry: Expiry) => Promise<void>
   const runOn = async (count: number, act: Act, expiry: Expiry) => {
@@ -78,8 +78,8 @@ export function checksOf<Service>(
     },
   })
   return [
-    ...Object.entries(alone).map(([name, act]) => check(name, 1, ([one], expiry) => act(one as Service, expiry))),
-    ...Object.entries(shared ? together : {}).map(([name, act]) =>
+    ...Object.entries(oneNode).map(([name, act]) => check(name, 1, ([one], expiry) => act(one as Service, expiry))),
+    ...Object.entries(shared ? twoNodes : {}).map(([name, act]) =>
       check(`two nodes: ${name}`, 2, ([one, other]) => act(one as Service, other as Service)),
     ),
   ]

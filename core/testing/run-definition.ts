@@ -179,8 +179,8 @@ async function sendCall(
       requestState: string
     }
     const inputResponses: JsonObject = {}
-    for (const [key, asked] of Object.entries(inputRequests)) {
-      inputResponses[key] = await responder.answer(asked.method, asked.params, key)
+    for (const [key, request] of Object.entries(inputRequests)) {
+      inputResponses[key] = await responder.answer(request.method, request.params, key)
     }
     result = await services.dispatch(call({ inputResponses, requestState }))
   }
@@ -193,7 +193,7 @@ export async function runDefinition<Result extends object>(
   params: JsonObject,
   settings: RunSettings = {},
 ): Promise<{ readonly result: Result; readonly error: unknown; readonly effects: RunEffects }> {
-  const alone = await openTestRun(withoutIsolation(definition), settings)
+  const testRun = await openTestRun(withoutIsolation(definition), settings)
   const logs: Array<RunEffects['logs'][number]> = []
   const progress: Array<RunEffects['progress'][number]> = []
   const responder = createResponder(settings.answers)
@@ -208,14 +208,14 @@ export async function runDefinition<Result extends object>(
     settings.onProgress?.(reported)
   }
   try {
-    const result = await sendCall(alone, method, params, settings, { responder, send })
-    const error = alone.lines.find(({ err }) => err !== undefined)?.['err']
-    const effects = { logs, progress, asks: responder.asks, changes: [...alone.changes] }
+    const result = await sendCall(testRun, method, params, settings, { responder, send })
+    const error = testRun.lines.find(({ err }) => err !== undefined)?.['err']
+    const effects = { logs, progress, asks: responder.asks, changes: [...testRun.changes] }
     return { result: JSON.parse(JSON.stringify(result)) as Result, error, effects }
   } catch (error) {
     // Tests need the original error, which clients do not receive.
     throw HostError.is(error) && error.kind === 'internal' && error.cause !== undefined ? error.cause : error
   } finally {
-    await alone.host.close({ grace: 0 })
+    await testRun.host.close({ grace: 0 })
   }
 }

@@ -1,7 +1,7 @@
 // The contract of the storage primitive.
 import { deepEqual, equal, ok } from 'node:assert/strict'
 import type { Fields, Outcome, Query, ReadAnswers, RecordStep, Step, Store } from '../store/store.ts'
-import type { Promises } from './contract.ts'
+import type { Contract } from './contract.ts'
 
 const P = 'partition'
 const HOUR = 3_600_000
@@ -29,7 +29,7 @@ async function refused(outcome: Outcome | Promise<Outcome>) {
   return found.done ? undefined : found.step
 }
 
-async function ask<const One extends Query>(
+async function read<const One extends Query>(
   store: Store,
   query: One,
   partition = P,
@@ -38,31 +38,31 @@ async function ask<const One extends Query>(
   return answers[0] as ReadAnswers<readonly [One]>[0]
 }
 
-const fieldsOf = async (store: Store, record: string) => (await ask(store, { record }))?.fields
+const fieldsOf = async (store: Store, record: string) => (await read(store, { record }))?.fields
 
 const membersOf = async (store: Store, sortedSet: string) =>
-  (await ask(store, { sortedSet, limit: 1_000 })).members.map(({ member }) => member)
+  (await read(store, { sortedSet, limit: 1_000 })).members.map(({ member }) => member)
 
 const page = async (store: Store, log: string, after: number, bytes?: number) => {
-  const found = await ask(store, { log, after, ...(bytes === undefined ? {} : { bytes }) })
+  const found = await read(store, { log, after, ...(bytes === undefined ? {} : { bytes }) })
   return found && [found.last, found.messages]
 }
 
-const records: Promises<Store>['alone'] = {
+const records: Contract<Store>['oneNode'] = {
   async 'creates, changes and deletes records, with a version that counts changes'(store) {
-    equal(await ask(store, { record: 'r' }), undefined)
+    equal(await read(store, { record: 'r' }), undefined)
     deepEqual(await done(write(store, { record: 'r' })), [{ version: 0 }])
     const first = await create(store, 'r', { a: '1', b: '2' })
     deepEqual(await done(write(store, { record: 'r', set: { a: '1' }, unset: ['c'] })), [{ version: first }])
     const change: Step = { record: 'r', set: { a: '3', c: '4' }, unset: ['b', 'c'] }
     deepEqual(await done(write(store, change)), [{ version: first + 1 }])
-    const found = await ask(store, { record: 'r' })
+    const found = await read(store, { record: 'r' })
     deepEqual([found?.version, found?.fields, found?.expires], [first + 1, { a: '3' }, undefined])
     deepEqual(await done(write(store, { record: 'r', unset: ['a'] })), [{ version: first + 2 }])
     deepEqual(await fieldsOf(store, 'r'), {})
     deepEqual(await done(write(store, { record: 'r', delete: true })), [{ version: 0 }])
     deepEqual(await done(write(store, { record: 'r', delete: true, know: 0 })), [{ version: 0 }])
-    equal(await ask(store, { record: 'r' }), undefined)
+    equal(await read(store, { record: 'r' }), undefined)
   },
   async 'changes nothing if a condition of any step does not hold, and returns what it found'(store) {
     const version = await create(store, 'r', { a: '1' })
@@ -167,7 +167,7 @@ const records: Promises<Store>['alone'] = {
       deepEqual([record?.fields, set.members.map(({ member }) => member), log?.messages], [fields, ODD, ODD])
       equal((await store.transact(key, [{ record: key, where: fields, add: { n: 1 } }])).done, true)
       equal((await store.transact(key, [{ sortedSet: key, has: ODD, remove: ODD, ttl: HOUR }])).done, true)
-      deepEqual(await ask(store, { sortedSet: key, limit: 1 }, key).then(({ size }) => size), 0)
+      deepEqual(await read(store, { sortedSet: key, limit: 1 }, key).then(({ size }) => size), 0)
     }
     for (const name of ['__proto__', 'constructor']) {
       await done(write(store, { record: name, add: { [name]: 2 } }))
@@ -198,7 +198,7 @@ const records: Promises<Store>['alone'] = {
   },
 }
 
-const sets: Promises<Store>['alone'] = {
+const sets: Contract<Store>['oneNode'] = {
   async 'orders members by exact scores, then by text'(store) {
     const scores = {
       low: -1.5,
@@ -222,7 +222,7 @@ const sets: Promises<Store>['alone'] = {
       [{ from: 1, to: 0 }, []],
     ]
     for (const [range, expected] of ranges) {
-      const { members, size } = await ask(store, { sortedSet: 's', limit: 100, ...range })
+      const { members, size } = await read(store, { sortedSet: 's', limit: 100, ...range })
       deepEqual([members.map(({ member }) => member), size], [expected, 6], JSON.stringify(range))
       for (const { member, score } of members) equal(score, scores[member as keyof typeof scores])
     }
@@ -260,14 +260,14 @@ const sets: Promises<Store>['alone'] = {
   async 'evaluates relative scores by its clock'(store) {
     const { now } = await write(store, { sortedSet: 's', put: { past: { now: -HOUR }, soon: { now: HOUR }, epoch: 0 } })
     ok(Math.abs(now - Date.now()) < HOUR, 'the clock of the store is that of the test, about')
-    const { members } = await ask(store, { sortedSet: 's', from: { now: -2 * HOUR }, to: { now: 0 }, limit: 10 })
+    const { members } = await read(store, { sortedSet: 's', from: { now: -2 * HOUR }, to: { now: 0 }, limit: 10 })
     deepEqual(members, [{ member: 'past', score: now - HOUR }])
     deepEqual(await done(write(store, { sortedSet: 's', below: { now: 0 }, most: 1, has: ['soon'] })), [{ size: 1 }])
     deepEqual(await membersOf(store, 's'), ['soon'])
   },
 }
 
-const logs: Promises<Store>['alone'] = {
+const logs: Contract<Store>['oneNode'] = {
   async 'numbers messages from 1 and reads those after a number'(store) {
     equal(await page(store, 'l', 0), undefined)
     deepEqual(await done(write(store, { log: 'l', append: ['m1', 'm2'] })), [{ last: 2 }])
@@ -346,12 +346,12 @@ const logs: Promises<Store>['alone'] = {
   },
 }
 
-const times: Promises<Store>['alone'] = {
+const times: Contract<Store>['oneNode'] = {
   async 'reports when a record expires'(store) {
     const { now: version } = await write(store, { record: 'r', set: { a: '1' }, ttl: HOUR })
     const around = (expires: number | undefined, expected: number) =>
       ok(expires !== undefined && Math.abs(expires - expected) < HOUR / 4, `${expires} is about ${expected}`)
-    around((await ask(store, { record: 'r' }))?.expires, version + HOUR)
+    around((await read(store, { record: 'r' }))?.expires, version + HOUR)
     for (const [step, hours] of [
       [{ set: { a: '2' } }, 1],
       [{ ttl: { new: 5 * HOUR } }, 1],
@@ -364,7 +364,7 @@ const times: Promises<Store>['alone'] = {
     const refusal = await write(store, { record: 'r', exists: false })
     around(refusal.done ? 0 : refusal.found.expires, version + 3 * HOUR)
     await done(write(store, { record: 'r', delete: true }, { record: 'n', set: { a: '1' }, ttl: { new: HOUR } }))
-    around((await ask(store, { record: 'n' }))?.expires, version + HOUR)
+    around((await read(store, { record: 'n' }))?.expires, version + HOUR)
     await create(store, 'r', { a: '1' })
   },
   async 'removes expired records, sets and logs'(store, { ms, start, wait }) {
@@ -398,7 +398,7 @@ const times: Promises<Store>['alone'] = {
       ),
     )
     deepEqual([found[0]?.fields, ...found.slice(1)], [{ b: '1' }, { size: 1 }, { last: 1 }])
-    deepEqual([(await ask(store, { record: 'r' }))?.expires, await page(store, 'l', 0)], [undefined, [1, ['b']]])
+    deepEqual([(await read(store, { record: 'r' }))?.expires, await page(store, 'l', 0)], [undefined, [1, ['b']]])
     const [record, set, log] = await store.read('kept', [
       { record: 'r' },
       { sortedSet: 's', limit: 1 },
@@ -418,7 +418,7 @@ const times: Promises<Store>['alone'] = {
 
 const atOnce = Array.from({ length: 40 }, (_, index) => index)
 
-const concurrent: Promises<Store>['alone'] = {
+const concurrent: Contract<Store>['oneNode'] = {
   async 'lets one of many concurrent changes with the same condition succeed'(store) {
     const version = await create(store, 'r', { a: '1' })
     await create(store, 'once', { code: '1' })
@@ -454,7 +454,7 @@ const concurrent: Promises<Store>['alone'] = {
   },
 }
 
-const together: Promises<Store>['together'] = {
+const twoNodes: Contract<Store>['twoNodes'] = {
   async 'reads data of the other node'(one, other) {
     await done(
       write(one, { record: 'r', set: { a: '1' } }, { sortedSet: 's', put: { a: 1 } }, { log: 'l', append: ['a'] }),
@@ -484,7 +484,7 @@ const together: Promises<Store>['together'] = {
   },
 }
 
-export const storeChecks: Promises<Store> = {
-  alone: { ...records, ...sets, ...logs, ...times, ...concurrent },
-  together,
+export const storeChecks: Contract<Store> = {
+  oneNode: { ...records, ...sets, ...logs, ...times, ...concurrent },
+  twoNodes,
 }

@@ -2,7 +2,7 @@
 import type { Bus } from '../store/bus.ts'
 import type { Store } from '../store/store.ts'
 import { busChecks } from './bus-checks.ts'
-import { type Check, type ContractSettings, checksOf, type Promises } from './contract.ts'
+import { type Check, type Contract, type ContractSettings, checksOf } from './contract.ts'
 import { storeChecks } from './store-checks.ts'
 
 interface Stores {
@@ -10,7 +10,7 @@ interface Stores {
   readonly bus: Bus
 }
 
-const CHECKS: { readonly [Name in keyof Stores]: Promises<Stores[Name]> } = { bus: busChecks, store: storeChecks }
+const CHECKS: { readonly [Name in keyof Stores]: Contract<Stores[Name]> } = { bus: busChecks, store: storeChecks }
 
 /** Checks for a store or bus, each with a `name` and a `run` function for a test runner. */
 export const storeContract = <Name extends keyof Stores>(

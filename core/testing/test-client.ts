@@ -121,13 +121,13 @@ function makeClient(sdk: Sdk, revision: Revision, answers: Answers | undefined) 
       client.setRequestHandler(method, ({ params = {} }) => answer(method, params) as Promise<never>)
     }
   }
-  async function hear<Result>(asked: Promise<Result>): Promise<Result> {
-    const [ended] = await Promise.allSettled([asked])
+  async function settle<Result>(request: Promise<Result>): Promise<Result> {
+    const [outcome] = await Promise.allSettled([request])
     if (missing.length > 0) throw missing.splice(0)[0]
-    if (ended.status === 'rejected') throw withStatus(ended.reason)
-    return ended.value
+    if (outcome.status === 'rejected') throw withStatus(outcome.reason)
+    return outcome.value
   }
-  return { client, inbox, responder, hear }
+  return { client, inbox, responder, hear: settle }
 }
 
 /** The official client omits the status of a missing scope (RFC 6750 section 3.1). */

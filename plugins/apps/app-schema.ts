@@ -22,7 +22,7 @@ const origins = (description: string) =>
     },
     description,
   )
-const asked = closed({})
+const empty = closed({})
 
 /** The JSON Schema of the tool key `app`. */
 export const APP_SCHEMA = closed(
@@ -42,7 +42,7 @@ export const APP_SCHEMA = closed(
       frameDomains: origins('Origins of frames in it.'),
       baseUriDomains: origins('Origins of its base.'),
     }),
-    permissions: closed({ camera: asked, microphone: asked, geolocation: asked, clipboardWrite: asked }),
+    permissions: closed({ camera: empty, microphone: empty, geolocation: empty, clipboardWrite: empty }),
     domain: text('Dedicated origin for the page.', {
       pattern: '^[\\x21-\\x7e]+$',
       patternErrorMessage: 'a name without spaces or line ends',

@@ -247,14 +247,14 @@ export class TrailFile {
     this.#size = size
     const facts = 'last' in tail ? tail.facts : undefined
     if ('last' in tail) this.#follow(path, tail)
-    this.#steps = facts ? [] : [() => this.#begin()]
+    this.#steps = facts ? [] : [() => this.#start()]
     if (facts && (facts.key !== this.#signer.key || facts.algorithm !== this.#signer.algorithm))
       this.#steps.push(() => (this.#size > 0 ? this.#rotate('key') : this.#writeOpened('key')))
     this.#steps.push(() => this.#writeHealed())
     if (facts) this.#steps.push(() => this.#writeOwn({ event: 'started', node }))
   }
 
-  async #begin(): Promise<void> {
+  async #start(): Promise<void> {
     const { path } = this.#settings
     // The process was killed between rotation and the new file.
     const [last] = (await archivesOf(path)).slice(-1)

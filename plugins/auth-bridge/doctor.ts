@@ -14,7 +14,7 @@ import {
   through,
   WRONG_PAGE,
 } from './upstream/connection.ts'
-import { begin, scopesOf } from './upstream/index.ts'
+import { scopesOf, startLogin } from './upstream/index.ts'
 import { type ProviderType, settle } from './upstream/settings.ts'
 import { explain, type Refusal, refusalIn, refusalText, safeText, UpstreamError } from './upstream/upstream.ts'
 
@@ -109,7 +109,7 @@ function readPage(
 
 async function checkAuthorization(connection: Connection, redirectUri: string): Promise<Findings> {
   const state = randomBytes(16).toString('base64url')
-  const { url, underWay } = await begin(connection, { redirectUri, state })
+  const { url, underWay } = await startLogin(connection, { redirectUri, state })
   const address = new URL(url)
   address.searchParams.set('prompt', 'none')
   const secrets = [connection.settings.clientSecret ?? '', state, underWay.codeVerifier]
@@ -156,11 +156,11 @@ function writeTime(milliseconds: number): string {
   return minutes < 120 ? `${minutes} min` : `${Math.round(minutes / 60)} h`
 }
 
-function compareClocks({ headers }: Response, asked: number, answered: number): Findings {
+function compareClocks({ headers }: Response, sentAt: number, receivedAt: number): Findings {
   const theirs = Date.parse(headers.get('date') ?? '') + (Number(headers.get('age') ?? 0) || 0) * 1_000
   if (Number.isNaN(theirs)) return []
   // The Date header has whole seconds.
-  const [behind, ahead] = [theirs - answered, asked - (theirs + 1_000)]
+  const [behind, ahead] = [theirs - receivedAt, sentAt - (theirs + 1_000)]
   const skew = Math.max(behind, ahead)
   if (skew <= 60_000) return [ok('clock', "this machine's clock and the provider's agree")]
   const how = `${writeTime(skew)} ${behind > ahead ? 'behind' : 'ahead of'}`
@@ -168,12 +168,12 @@ function compareClocks({ headers }: Response, asked: number, answered: number): 
   return [wrong('clock', `this machine's clock is ${how} that of the provider, so tokens can be refused`, fix)]
 }
 
-export async function checkKeys({ ask, server, settings }: Connection): Promise<Findings> {
+export async function checkKeys({ fetch, server, settings }: Connection): Promise<Findings> {
   const url = server.jwks_uri
   if (!settings.kind.openid || url === undefined) return []
   const startedAt = Date.now()
   try {
-    const response = await ask(url, { headers: { Accept: 'application/json' } })
+    const response = await fetch(url, { headers: { Accept: 'application/json' } })
     const clocks = compareClocks(response, startedAt, Date.now())
     return [await readKeys(response, redactUrl(url)), ...clocks]
   } catch (error) {

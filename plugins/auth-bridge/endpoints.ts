@@ -95,7 +95,7 @@ export function addEndpoints(host: InternalHost, options: FilledAuthBridge, getB
       else await refuse(ctx)
     }
   }
-  const visit = (what: string, handler: Handler): Handler =>
+  const loginPage = (what: string, handler: Handler): Handler =>
     forPeople(limited(what, MAX_SIGN_INS, handler, async ctx => refusePeople(ctx, (await getBridge()).bridge)))
   const cors: HostMiddleware = (ctx, next) => {
     guard(ctx)
@@ -111,16 +111,16 @@ export function addEndpoints(host: InternalHost, options: FilledAuthBridge, getB
   host.endpoint(`${base}${ROUTES.registration}`, { ...open, methods: { POST: register } })
   host.endpoint(`${base}/interaction/:uid`, {
     body: 'form',
-    methods: { GET: visit('interaction', page('interact')), POST: page('answer') },
+    methods: { GET: loginPage('interaction', page('interact')), POST: page('answer') },
   })
-  if (inDevelopment) host.endpoint(`${base}/sign-in`, { methods: { GET: visit('sign-in', page('chooseUser')) } })
-  host.endpoint(`${base}/callback`, { methods: { GET: visit('callback', page('comeBack')) } })
+  if (inDevelopment) host.endpoint(`${base}/sign-in`, { methods: { GET: loginPage('sign-in', page('chooseUser')) } })
+  host.endpoint(`${base}/callback`, { methods: { GET: loginPage('callback', page('comeBack')) } })
   host.endpoint(`${base}/account`, {
     body: 'form',
     methods: { GET: page('showAccount'), POST: page('changeAccount') },
   })
-  host.endpoint(`${base}/account/sign-in`, { methods: { GET: visit('account', page('signInForAccount')) } })
-  const authorize = visit('authorize', async ctx => {
+  host.endpoint(`${base}/account/sign-in`, { methods: { GET: loginPage('account', page('signInForAccount')) } })
+  const authorize = loginPage('authorize', async ctx => {
     completeScope(ctx, (await getBridge()).bridge)
     ctx.set('Referrer-Policy', 'no-referrer')
     ctx.set('X-Frame-Options', 'DENY')

@@ -42,7 +42,7 @@ interface Answer {
 const isTime = (value: unknown): value is number => typeof value === 'number' && Number.isFinite(value)
 
 interface VerifierParts {
-  ask(token: string): Promise<Claims | undefined>
+  introspect(token: string): Promise<Claims | undefined>
   /** Accepted audiences; undefined if not checked. */
   readonly audienceAt: ((place: TokenPlace) => readonly string[]) | undefined
   readonly cacheFor: number
@@ -52,7 +52,7 @@ interface VerifierParts {
 function createVerifier(host: InternalHost, options: FilledAuthIntrospection, parts: VerifierParts): VerifyToken {
   const { log, clock } = host
   const { issuer, endpoint, claims: paths } = options
-  const { ask, audienceAt, cacheFor } = parts
+  const { introspect, audienceAt, cacheFor } = parts
   const { origin } = new URL(endpoint)
   /** True if another plugin of the route verifies the tokens of this issuer. */
   const isForeignIssuer = createIssuerCheck(host)
@@ -90,7 +90,7 @@ function createVerifier(host: InternalHost, options: FilledAuthIntrospection, pa
     const startedAt = clock.now()
     let claims: Claims | undefined
     try {
-      claims = await ask(token)
+      claims = await introspect(token)
     } catch (err) {
       log.error({ code: 'MH2021', err }, 'cannot validate a token at the authorization server')
       return { unavailable: 'cannot validate the token at the authorization server', retryAfter: RETRY_AFTER }
@@ -121,7 +121,7 @@ function createVerifier(host: InternalHost, options: FilledAuthIntrospection, pa
   }
 }
 
-async function introspect(
+async function requestIntrospection(
   token: string,
   { endpoint, clientId, clientSecret, clientAuth }: FilledAuthIntrospection,
   signal: AbortSignal,
@@ -176,8 +176,8 @@ export const authIntrospection = definePlugin<AuthIntrospectionOptions, FilledAu
     const resourceAt = ({ route, params }: TokenPlace) =>
       host.services.slot('protectedResource', route).resourceOf(route, params)
     const audienceAt = validate.audience ? (place: TokenPlace) => fixed ?? sameResources(resourceAt(place)) : undefined
-    const ask = (token: string) => introspect(token, options, closing.signal)
-    const verify = createVerifier(host, options, { ask, audienceAt, cacheFor })
+    const introspect = (token: string) => requestIntrospection(token, options, closing.signal)
+    const verify = createVerifier(host, options, { introspect, audienceAt, cacheFor })
     host.authenticate(authenticateBearer(host, verify, enforceDPoP(host, options.dpop)))
     host.authorize(authorizeRoute(host))
     host.onReady(() => {

@@ -166,13 +166,13 @@ export async function readAccess(operator: Operator, path: unknown, callers: unk
   if (callers !== undefined && (!Array.isArray(callers) || callers.length > MAX_CALLERS)) {
     throw new ApiFailure(400, 'bad_request', `\`callers\` must be a list of at most ${MAX_CALLERS} callers.`)
   }
-  const asked = callers === undefined ? defaultCallers(operator, inspected) : callers.map(readCaller)
+  const identities = callers === undefined ? defaultCallers(operator, inspected) : callers.map(readCaller)
   const hasHook = 'configureSession' in operator.config
   return {
     path: path as string,
     route: inspected.route.path,
     items: inspected.items.map(({ kind, key }) => ({ kind, name: key })),
-    callers: await Promise.all(asked.map(caller => rowOf(inspected, caller))),
+    callers: await Promise.all(identities.map(caller => rowOf(inspected, caller))),
     notes: hasHook ? ['`configureSession` can change the result for a caller; it is not evaluated here.'] : [],
     commands: [{ label: 'Explain', command: commandFor(operator, path as string) }],
   }

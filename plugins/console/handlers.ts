@@ -197,7 +197,7 @@ export function createHandlers({ host, operator, records, isActive, readProgram 
     params: Readonly<Record<string, unknown>> = {},
   ): Promise<Reply<Data>> {
     const only = nodeIn(query.get('node'))
-    const replies = await nodes.ask(what, params, only).catch((error: unknown) => {
+    const replies = await nodes.request(what, params, only).catch((error: unknown) => {
       if (error instanceof ApiFailure) return error
       throw error
     })
@@ -337,21 +337,21 @@ export function createHandlers({ host, operator, records, isActive, readProgram 
     const withheld = upstreamStates().flatMap(state =>
       state.withheld.slice(0, MAX_WITHHELD).map(([item, reason]) => [`${state.name}: ${item}`, reason] as const),
     )
-    const figures = mergeItems(await nodes.ask('items'))
+    const figures = mergeItems(await nodes.request('items'))
     return { items: withDetails(operator, items), withheld, lock, figures, commands }
   }
 
   async function explain({ body }: ApiRequest) {
     const { path, caller, kind, name } = body
     inspectRoute(operator, path)
-    const asked = readCaller(caller ?? {})
+    const identity = readCaller(caller ?? {})
     if (kind !== undefined && !isKind(kind)) throw badRequest('`kind` must be tools, resources or prompts.')
     if (name !== undefined && (typeof name !== 'string' || name.length > 1_024))
       throw badRequest('`name` must be a string.')
     const { program } = operator
     if (!program) return unavailable('The host is embedded in another program, without the command explain.')
     const item = { ...(isKind(kind) && { kind }), ...(typeof name === 'string' && { name }) }
-    const lines = await program.explain({ path: path as string, caller: asked, ...item })
+    const lines = await program.explain({ path: path as string, caller: identity, ...item })
     const command = commandFor(operator, path as string, item.kind, item.name)
     return reply({ lines, command: { label: 'Same in the terminal', command } })
   }
@@ -418,7 +418,7 @@ export function createHandlers({ host, operator, records, isActive, readProgram 
     const needle = text.trim().toLowerCase()
     if (needle === '') return { query: text, hits: [] }
     const has = (...texts: readonly (string | undefined)[]) => texts.some(one => one?.toLowerCase().includes(needle))
-    const calls = replyValues('find', await nodes.ask('find', { text: needle })).flatMap(part => part.calls)
+    const calls = replyValues('find', await nodes.request('find', { text: needle })).flatMap(part => part.calls)
     const found: SearchHit[] = [
       ...operator.routes.flatMap(({ path }) => (has(path) ? { kind: 'route' as const, title: path, path } : [])),
       ...itemsOf(operator).flatMap(({ kind, name, title, path }) =>
@@ -582,7 +582,7 @@ export function createHandlers({ host, operator, records, isActive, readProgram 
 
   /** Returns one node of each program, because a reload replaces all workers of a program. Prefers nodes that respond. */
   async function nodePerProgram(): Promise<readonly string[]> {
-    const replies = await nodes.ask('program')
+    const replies = await nodes.request('program')
     const programs = new Map(replies.map(({ name, value }) => [name, (value as Parts['program']).nodes]))
     const chosen: string[] = []
     const covered = new Set<string>()
@@ -698,7 +698,7 @@ export function createHandlers({ host, operator, records, isActive, readProgram 
     handlers,
     appPages,
     meOf,
-    begin: () => nodes.begin(),
+    start: () => nodes.start(),
     end: () => {
       feed.end()
       return nodes.end()

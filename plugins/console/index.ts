@@ -147,7 +147,7 @@ function setup(host: InternalHost, options: FilledConsoleOptions) {
     operator = host.operator
     if (!operator) throw new Error(NO_OPERATOR)
     const api = createHandlers({ host, operator, records, isActive: options.actions, readProgram })
-    api.begin()
+    api.start()
     end = async () => {
       isClosed = true
       if (retry) host.clock.clear(retry)

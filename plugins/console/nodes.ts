@@ -298,7 +298,7 @@ export function createNodes({ host: { clock, log }, peers, name, answer, failure
   }
 
   /** Undefined: no reply in time. */
-  function askNode(node: KnownNode, what: string, params: Params, limit: number): Promise<Body | undefined> {
+  function requestNode(node: KnownNode, what: string, params: Params, limit: number): Promise<Body | undefined> {
     const id = randomUUID()
     return new Promise<Body | undefined>(resolve => {
       const settle = (body?: Body) => {
@@ -334,7 +334,7 @@ export function createNodes({ host: { clock, log }, peers, name, answer, failure
   return {
     /** `machine` and `cluster`: other nodes can exist. */
     scope: shared === false ? ('process' as const) : shared === 'host' ? ('machine' as const) : ('cluster' as const),
-    begin(): void {
+    start(): void {
       if (shared === false) return
       peers?.receive(message => {
         if (message.type === 'plugin' && message.plugin === PLUGIN && isBody(message.body)) receive(message.body)
@@ -350,7 +350,7 @@ export function createNodes({ host: { clock, log }, peers, name, answer, failure
      * Returns the data of all nodes that reply in time, this node first. `only`: the name of one node. Rejects if this node or the
      * selected node cannot read its data.
      */
-    async ask(what: string, params: Params = {}, only?: string): Promise<readonly NodeReply[]> {
+    async request(what: string, params: Params = {}, only?: string): Promise<readonly NodeReply[]> {
       await whenIntroduced()
       const targets = [...known.values()].filter(node => only === undefined || node.name === only)
       const isAsked = only === undefined || only === name
@@ -359,7 +359,7 @@ export function createNodes({ host: { clock, log }, peers, name, answer, failure
         own(),
         ...targets.map(async node => {
           const { isSilent } = node
-          const replied = askNode(node, what, params, REPLY_TIMEOUT)
+          const replied = requestNode(node, what, params, REPLY_TIMEOUT)
           const body = isSilent ? undefined : await replied
           if (!body) return []
           const { value, refusal } = body
@@ -374,7 +374,7 @@ export function createNodes({ host: { clock, log }, peers, name, answer, failure
     /** Runs an action on another node. Undefined: no reply in time. */
     async act(node: string, what: string, params: Params): Promise<Params | undefined> {
       const found = [...known.values()].find(one => one.name === node)
-      return found && askNode(found, what, params, ACTION_TIMEOUT)
+      return found && requestNode(found, what, params, ACTION_TIMEOUT)
     },
     /** Reports calls and figures of other nodes until the returned function is called. */
     watch(listener: (live: NodeLive) => void): () => void {

@@ -193,12 +193,12 @@ export async function openConsoleServer(settings: ServerSettings): Promise<Conso
     }
   }
 
-  const news = {
+  const events = {
     pipelined: (ip?: string) => host.log.debug({ ip }, 'closed a connection to the console that pipelined requests'),
     slowReaders: (readers: object) =>
       host.log.debug({ ...readers }, 'closed connections to the console because their clients do not read'),
   }
-  const { server } = createHttpServer((req, res) => void respond(req, res), TIME_LIMITS, news, makeServer, host.clock)
+  const { server } = createHttpServer((req, res) => void respond(req, res), TIME_LIMITS, events, makeServer, host.clock)
   const connections = limitConnections(server, MAX_CONNECTIONS)
   const failed = (err: unknown) => host.log.error({ code: 'MH3606', err }, 'The server of the console failed')
   // Workers would share the port, but not the logins.

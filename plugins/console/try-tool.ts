@@ -124,8 +124,8 @@ export async function tryTool(given: TryRequest, target: Target, command: string
   let notifications = 0
   let last: Message = {}
   try {
-    const asked = { path, ...(token !== undefined && { token }), method: 'tools/call', name: tool, params } as const
-    const response = await send({ ...asked, signal }, target)
+    const toolCall = { path, ...(token !== undefined && { token }), method: 'tools/call', name: tool, params } as const
+    const response = await send({ ...toolCall, signal }, target)
     for await (const message of messagesIn(response)) {
       if ('result' in message || 'error' in message) last = message
       else if (notifications++ < MAX_NOTIFICATIONS) write(message)
@@ -146,8 +146,8 @@ const appFailure = (message: string) => new ApiFailure(502, 'unavailable', messa
 export async function readApp({ path, uri, token }: AppRequest, target: Target) {
   let last: Message = {}
   try {
-    const asked = { path, ...(token !== undefined && { token }), method: 'resources/read', name: uri } as const
-    const response = await send({ ...asked, params: { uri }, signal: AbortSignal.timeout(APP_TIMEOUT) }, target)
+    const resourceRead = { path, ...(token !== undefined && { token }), method: 'resources/read', name: uri } as const
+    const response = await send({ ...resourceRead, params: { uri }, signal: AbortSignal.timeout(APP_TIMEOUT) }, target)
     for await (const message of messagesIn(response, MAX_APP_BYTES)) last = message
   } catch (error) {
     if (error instanceof ApiFailure) throw error

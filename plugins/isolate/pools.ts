@@ -62,8 +62,8 @@ function serveCall(isolated: IsolatedCall, send: (message: ToProcess) => void) {
   }
 
   return {
-    tell: (what: NotifyMethod, args: readonly unknown[]) => notify(isolated.ctx, what, args as never[]),
-    ask: (asks: readonly HostRequest[]) => void asks.map(answer),
+    notify: (what: NotifyMethod, args: readonly unknown[]) => notify(isolated.ctx, what, args as never[]),
+    request: (asks: readonly HostRequest[]) => void asks.map(answer),
     errorOf: (packed: PackedError): unknown =>
       packed.ask !== undefined && failures.has(packed.ask) ? failures.get(packed.ask) : unpackError(packed),
   }
@@ -247,8 +247,8 @@ export function createPools(
       if (message.kind === 'begun') {
         worker = watchExit(pool, message.pid)
         if (ctx.signal.aborted) stop()
-      } else if (message.kind === 'tell') served.tell(message.what, message.args)
-      else if (message.kind === 'ask') served.ask(message.asks)
+      } else if (message.kind === 'tell') served.notify(message.what, message.args)
+      else if (message.kind === 'ask') served.request(message.asks)
       else if (message.kind === 'uncaught') reportLimit(message.tool, 'uncaught', { err: unpackError(message.error) })
       else if (message.over === 'kept') reportLimit(tool.name, 'kept', { limit: words.memory })
       else end(message.over)

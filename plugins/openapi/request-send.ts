@@ -168,7 +168,7 @@ export interface Stoppable {
 /** Stops the steps of a call, one after the other. */
 export interface StepLimit {
   /** Replaces the previous step, which has ended. */
-  begin(step: Stoppable): void
+  start(step: Stoppable): void
 }
 
 /** Sends one request with a time limit, through a separate connection. */
@@ -180,12 +180,12 @@ export async function sendOnce(
   const { timeout, maxResponse, ...request } = about
   const connections = await open()
   let timer: NodeJS.Timeout | undefined
-  const begin = (exchange: Stoppable) => {
+  const start = (exchange: Stoppable) => {
     timer = setTimeout(() => exchange.stop(new Error(`no response within ${timeout / 1_000} s`)), timeout)
   }
   try {
     const dispatcher = connections.agentFor(origin)
-    return await send({ ...request, dispatcher, origin, path: pathname + search, body: null }, maxResponse, { begin })
+    return await send({ ...request, dispatcher, origin, path: pathname + search, body: null }, maxResponse, { start })
   } finally {
     clearTimeout(timer)
     await connections.close()
@@ -201,7 +201,7 @@ export function send(request: RequestToSend, maxResponse: number, limit: StepLim
       else decode(raw, maxResponse).then(resolve, reject)
     }
     const exchange = new Exchange(maxResponse, method === 'HEAD', take, reject)
-    limit.begin(exchange)
+    limit.start(exchange)
     // The time limit of the call covers both.
     const timeouts = { headersTimeout: 0, bodyTimeout: 0 }
     dispatcher.dispatch({ origin, path, method: method as Dispatcher.HttpMethod, headers, body, ...timeouts }, exchange)

@@ -118,7 +118,7 @@ class Deadline implements StepLimit {
     return this.#until - this.#clock.monotonic()
   }
 
-  begin(step: Stoppable) {
+  start(step: Stoppable) {
     this.#step = step
     if (this.#reason) step.stop(this.#reason)
   }
@@ -126,7 +126,7 @@ class Deadline implements StepLimit {
   /** Rejects with the reason of a stop. */
   race<Value>(work: Promise<Value>): Promise<Value> {
     return new Promise((resolve, reject) => {
-      this.begin({ stop: reject })
+      this.start({ stop: reject })
       work.then(resolve, reject)
     })
   }
@@ -134,7 +134,7 @@ class Deadline implements StepLimit {
   wait(milliseconds: number): Promise<void> {
     return new Promise((resolve, reject) => {
       const timer = this.#clock.setTimeout(resolve, milliseconds)
-      this.begin({
+      this.start({
         stop: reason => {
           this.#clock.clear(timer)
           reject(reason)
@@ -158,7 +158,7 @@ class Deadline implements StepLimit {
 }
 
 interface QueuedCall extends Queued {
-  readonly begin: () => void
+  readonly start: () => void
 }
 
 /** Limits concurrent requests to one API, fairly between callers. */
@@ -175,15 +175,15 @@ function createSlots(max: number) {
       return new Promise((resolve, reject) => {
         const queued: QueuedCall = {
           returns: false,
-          begin() {
+          start() {
             queue.delete(owner, queued)
             queue.take(owner)
             resolve()
           },
         }
-        // Added first: `begin` stops the step at once if the call has ended.
+        // Added first: `start` stops the step at once if the call has ended.
         queue.add(owner, queued)
-        limit.begin({
+        limit.start({
           stop(reason) {
             if (queue.delete(owner, queued)) reject(reason)
           },
@@ -192,7 +192,7 @@ function createSlots(max: number) {
     },
     release(owner: string): void {
       queue.leave(owner)
-      if (queue.slots < max) queue.next(() => true)?.begin()
+      if (queue.slots < max) queue.next(() => true)?.start()
     },
   }
 }

@@ -52,9 +52,9 @@ export class Followers {
     return this.#followed.size
   }
 
-  handle(news: TaskChange | undefined) {
-    if (news) this.#look(news.id)
-    else for (const id of this.#followed.keys()) this.#look(id)
+  handle(change: TaskChange | undefined) {
+    if (change) this.#check(change.id)
+    else for (const id of this.#followed.keys()) this.#check(id)
   }
 
   async filter(wanted: unknown, call: Call): Promise<Honoured | undefined> {
@@ -73,17 +73,17 @@ export class Followers {
     if (own.length === 0) return undefined
     const begin: Honoured['begin'] = notify => {
       this.#calls.set(notify, call)
-      return this.#begin(own, notify)
+      return this.#start(own, notify)
     }
     return { acknowledged: own.map(({ id }) => id), begin }
   }
 
-  #begin(tasks: readonly TaskSummary[], notify: Notify): () => void {
+  #start(tasks: readonly TaskSummary[], notify: Notify): () => void {
     for (const { id, holder } of tasks) {
       const followed = this.#followed.get(id) ?? { notified: new Map(), holder }
       this.#followed.set(id, followed)
       followed.notified.set(notify, 0)
-      this.#look(id)
+      this.#check(id)
     }
     return () => {
       for (const { id } of tasks) {
@@ -97,7 +97,7 @@ export class Followers {
   }
 
   /** Checks one task of a holder at a time; changes during a check are checked next. */
-  #look(id: string) {
+  #check(id: string) {
     const holder = this.#followed.get(id)?.holder
     if (holder === undefined) return
     const waiting = this.#waiting.get(holder)
@@ -107,10 +107,10 @@ export class Followers {
     }
     const ids = new Set([id])
     this.#waiting.set(holder, ids)
-    void this.#lookAll(holder, ids)
+    void this.#checkAll(holder, ids)
   }
 
-  async #lookAll(holder: string, ids: Set<string>): Promise<void> {
+  async #checkAll(holder: string, ids: Set<string>): Promise<void> {
     for (const id of ids) {
       ids.delete(id)
       const followed = this.#followed.get(id)
@@ -128,11 +128,11 @@ export class Followers {
   async #notify(id: string, followed: Followed): Promise<void> {
     const found = (await this.#store.getSummary(id)) ?? lost(followed.last, this.#clock.now())
     if (!found) return
-    const isLate = ({ version }: TaskSummary) => [...followed.notified.values()].some(told => told < version)
+    const isLate = ({ version }: TaskSummary) => [...followed.notified.values()].some(sent => sent < version)
     const record = isLate(found) ? await this.#whole(found) : undefined
-    if (record === 'gone') return this.#look(id)
+    if (record === 'missing') return this.#check(id)
     followed.last = record ? { ...found, state: record.state, version: record.version } : found
-    this.#lookLater(id, followed, found)
+    this.#checkLater(id, followed, found)
     if (!record) return
     const params = this.#tasks.details(record)
     for (const [notify, version] of [...followed.notified]) {
@@ -143,19 +143,19 @@ export class Followers {
     }
   }
 
-  async #whole(found: TaskSummary): Promise<TaskRecord | 'gone'> {
+  async #whole(found: TaskSummary): Promise<TaskRecord | 'missing'> {
     if ('body' in found) return found as TaskRecord
     const { state, open } = found
     const isPlain = state === 'cancelled' || (!hasEnded(state) && open === 0)
     if (isPlain) return { ...found, body: '', questions: [] }
-    return (await this.#store.get(found.id)) ?? 'gone'
+    return (await this.#store.get(found.id)) ?? 'missing'
   }
 
-  #lookLater(id: string, followed: Followed, { state, until }: TaskSummary) {
+  #checkLater(id: string, followed: Followed, { state, until }: TaskSummary) {
     this.#clock.clear(followed.timer)
     if (hasEnded(state) || followed.notified.size === 0) return
     const wait = Math.min(Math.max(until - this.#clock.now(), 0) + LATER, MAX_DELAY)
-    followed.timer = this.#clock.setTimeout(() => this.#look(id), wait).unref()
+    followed.timer = this.#clock.setTimeout(() => this.#check(id), wait).unref()
   }
 }
 

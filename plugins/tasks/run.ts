@@ -77,8 +77,8 @@ class RunQuestions implements RequestSender {
   async request({ method, params, signal, key: name }: ClientRequest): Promise<unknown> {
     // A task has no connection to ping.
     if (method === 'ping') return {}
-    const asked: Request = name === undefined ? { method, params } : { method, params, as: name }
-    const text = JSON.stringify(asked)
+    const request: Request = name === undefined ? { method, params } : { method, params, as: name }
+    const text = JSON.stringify(request)
     for (;;) {
       const { key, answer } = this.#earlier(text) ?? (await this.#add(text, name ?? NAMES[method] ?? 'question'))
       const reply: unknown = JSON.parse(answer ?? (await this.#answerTo(key, signal)))
@@ -98,7 +98,7 @@ class RunQuestions implements RequestSender {
     const question = { key: this.#keyFor(name), text }
     this.#questions.push(question)
     this.#used.add(question.key)
-    if (!(await this.#store.ask(this.#lease, question))) throw new LeaseLost()
+    if (!(await this.#store.addRequest(this.#lease, question))) throw new LeaseLost()
     return this.#questions.find(({ key }) => key === question.key) ?? question
   }
 
@@ -329,7 +329,7 @@ export class TaskRun {
   }
 
   async #keep(ended: TaskEnd | Stopped, startedAt: number): Promise<void> {
-    const { store, settings, transport, ended: tell } = this.#host
+    const { store, settings, transport, ended: notify } = this.#host
     if (ended === 'over') return
     if (ended === 'closing' && this.again) {
       await this.#insist(() => store.release(this.lease))
@@ -339,7 +339,7 @@ export class TaskRun {
     const keep = (one: TaskEnd) => this.#insist(() => store.end(this.lease, one, settings.ttl, settings.bounds))
     const kept = await keep(end)
     const last = typeof kept === 'string' ? NO_ROOM[kept]() : end
-    if (last === end ? kept : await keep(last)) tell(last.state, transport.clock.now() - startedAt)
+    if (last === end ? kept : await keep(last)) notify(last.state, transport.clock.now() - startedAt)
   }
 
   /** Retries while the task can still exist, because the store can return. */

@@ -156,7 +156,7 @@ export function setUpTasks(host: InternalHost, options: FilledTasksOptions): voi
   })
   host.onStart(() => {
     for (const [store, { followers, worker }] of services) {
-      host.onClose(store.watch(news => followers.handle(news)))
+      host.onClose(store.watch(change => followers.handle(change)))
       worker.start()
     }
   })

@@ -19,7 +19,7 @@ class Slot<Run extends Runnable> implements Queued {
   linked?: boolean
   returns = false
   ready: Promise<void> | undefined
-  begin: () => void = () => undefined
+  start: () => void = () => undefined
   readonly run: Run
 
   constructor(run: Run) {
@@ -62,7 +62,7 @@ export class Slots<Run extends Runnable> {
     const slot = new Slot(run)
     this.#slots.set(run, slot)
     const ready = this.#wait(slot)
-    if (this.#fits(slot)) this.#begin(slot)
+    if (this.#fits(slot)) this.#start(slot)
     return ready
   }
 
@@ -87,15 +87,15 @@ export class Slots<Run extends Runnable> {
   }
 
   /** Assigns a free slot to the next waiting run of this process, in an open queue. Returns the run. */
-  beginNext(isOpen: (queue: string) => boolean): Run | undefined {
+  startNext(isOpen: (queue: string) => boolean): Run | undefined {
     const next = this.#queue.next(slot => isOpen(slot.run.queue) && this.#fits(slot), 'all')
-    if (next) this.#begin(next)
+    if (next) this.#start(next)
     return next?.run
   }
 
   #wait(slot: Slot<Run>): Promise<void> {
     slot.ready = new Promise(resolve => {
-      slot.begin = resolve
+      slot.start = resolve
     })
     this.#queue.add(slot.run.holder, slot)
     return slot.ready
@@ -108,14 +108,14 @@ export class Slots<Run extends Runnable> {
     return ofQueue.length < inQueue(queue) && ofQueue.filter(({ run }) => run.holder === holder).length < perHolder
   }
 
-  #begin(slot: Slot<Run>) {
+  #start(slot: Slot<Run>) {
     const { holder } = slot.run
     this.#queue.delete(holder, slot)
     this.#queue.take(holder)
     this.#held.add(slot)
     slot.returns = false
     slot.ready = undefined
-    slot.begin()
+    slot.start()
   }
 
   #free(slot: Slot<Run>): boolean {

@@ -28,7 +28,7 @@ export class TaskWorker {
   readonly #runs = new Map<string, TaskRun>()
   readonly #ending = new Set<Promise<unknown>>()
   readonly #runHost: RunHost
-  readonly #places: Slots<TaskRun>
+  readonly #slots: Slots<TaskRun>
   #offered: ReadonlyMap<string, number> = new Map()
   #turn = 0
   /** Queues in which a new task gets the next free slot. */
@@ -49,7 +49,7 @@ export class TaskWorker {
     this.#host = host
     this.#runHost = { ...host, waits: run => this.#pause(run), returns: run => this.#resume(run) }
     const { concurrent, offered } = host.settings
-    this.#places = new Slots({
+    this.#slots = new Slots({
       all: concurrent,
       inQueue: queue => Math.min(offered.running, this.#offered.get(queue) ?? offered.running),
       perHolder: offered.runningPerHolder,
@@ -62,7 +62,7 @@ export class TaskWorker {
     this.#offered = this.#host.queues()
     // With a shared store, other nodes possibly could not reach it.
     this.#steadySince = store.shared === true ? clock.now() : Number.NEGATIVE_INFINITY
-    this.#unwatch = store.watch(news => this.#receive(news))
+    this.#unwatch = store.watch(change => this.#receive(change))
     this.#sweeping = clock.setInterval(() => void this.#sweep(), (settings.lease * 2) / 3).unref()
     void this.#sweep()
   }
@@ -87,14 +87,14 @@ export class TaskWorker {
     await Promise.all(this.#ending)
   }
 
-  #receive(news: TaskChange | undefined) {
-    if (!news) {
+  #receive(change: TaskChange | undefined) {
+    if (!change) {
       for (const run of this.#runs.values()) this.#lookAt(run)
       return this.#wake()
     }
-    const run = this.#runs.get(news.id)
+    const run = this.#runs.get(change.id)
     if (run) this.#lookAt(run)
-    if (news.state !== 'running' && this.#offered.has(news.queue)) this.#wake()
+    if (change.state !== 'running' && this.#offered.has(change.queue)) this.#wake()
   }
 
   #lookAt(run: TaskRun, version?: number) {
@@ -127,27 +127,27 @@ export class TaskWorker {
 
   /** Alternates between new tasks and waiting runs of a queue. */
   async #fillOne(): Promise<boolean> {
-    return this.#beginNext(queue => !this.#claimsNext.has(queue)) || (await this.#claimOne()) || this.#beginNext()
+    return this.#startNext(queue => !this.#claimsNext.has(queue)) || (await this.#claimOne()) || this.#startNext()
   }
 
-  #beginNext(isOpen: (queue: string) => boolean = () => true): boolean {
-    const run = this.#places.beginNext(isOpen)
+  #startNext(isOpen: (queue: string) => boolean = () => true): boolean {
+    const run = this.#slots.startNext(isOpen)
     if (run) this.#claimsNext.add(run.queue)
     return run !== undefined
   }
 
   #beginAll() {
-    while (this.#beginNext());
+    while (this.#startNext());
   }
 
   async #claimOne(): Promise<boolean> {
-    const counts = this.#places.counts()
+    const counts = this.#slots.counts()
     if (this.#stopped || this.#isFull(counts)) return false
     const offers = this.#offers(counts)
     if (offers.length === 0) return false
     const record = await this.#host.store.claim(offers, this.#host.settings.lease)
     for (const { queue } of offers) this.#claimsNext.delete(queue)
-    if (record) this.#begin(record)
+    if (record) this.#startRun(record)
     return record !== undefined
   }
 
@@ -156,12 +156,12 @@ export class TaskWorker {
   }
 
   #pause(run: TaskRun) {
-    this.#places.pause(run)
+    this.#slots.pause(run)
     this.#wake()
   }
 
   #resume(run: TaskRun): Promise<void> {
-    const ready = this.#places.resume(run)
+    const ready = this.#slots.resume(run)
     this.#wake()
     return ready
   }
@@ -170,7 +170,7 @@ export class TaskWorker {
     const { running, runningPerHolder } = this.#host.settings.offered
     const open = [...this.#offered].filter(([queue, most]) => (counts.get(queue) ?? 0) < most)
     const first = open.length === 0 ? 0 : this.#turn++ % open.length
-    const idle = this.#places.idle()
+    const idle = this.#slots.idle()
     const beside = (most: number, waiting = 0) => most + Math.min(waiting, WAITING_PER_RUNNING * most)
     return [...open.slice(first), ...open.slice(0, first)].map(([queue]) => ({
       queue,
@@ -179,7 +179,7 @@ export class TaskWorker {
     }))
   }
 
-  #begin(record: TaskRecord) {
+  #startRun(record: TaskRecord) {
     const run = new TaskRun(this.#runHost, record, unpackWork(record))
     let leave = () => {}
     try {
@@ -190,7 +190,7 @@ export class TaskWorker {
     }
     this.#runs.set(record.id, run)
     this.#beating ??= this.#host.transport.clock.setInterval(() => void this.#beat(), this.#host.settings.lease / 3)
-    const settled = run.run(this.#places.enter(run))
+    const settled = run.run(this.#slots.enter(run))
     if (this.#stopped && run.again) run.close()
     void this.#end(run, settled, leave)
   }
@@ -207,7 +207,7 @@ export class TaskWorker {
     leave()
     // A handler that ignores its signal keeps its slot until it ends.
     await handlerOver
-    this.#places.leave(run)
+    this.#slots.leave(run)
     this.#wake()
   }
 

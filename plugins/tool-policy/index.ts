@@ -12,18 +12,18 @@ import { createRouteAccess, logShadow, type RouteAccess } from './route-access.t
 
 export type { DetailedRule, Policy, ToolPolicyOptions } from './options.ts'
 
-function compileRule(rule: AuthorizeRule, at: Path, { policies }: Rules, tell: Report): Requirement {
-  const asked = rule === true ? {} : rule
-  if (typeof asked !== 'string') return compilePolicy(asked)
-  const otherwise = ` (a scope or a role is { scope: '${asked}' } or { role: '${asked}' })`
-  return policyNamed(asked, { policies, at, tell, otherwise })
+function compileRule(rule: AuthorizeRule, at: Path, { policies }: Rules, report: Report): Requirement {
+  const policy = rule === true ? {} : rule
+  if (typeof policy !== 'string') return compilePolicy(policy)
+  const otherwise = ` (a scope or a role is { scope: '${policy}' } or { role: '${policy}' })`
+  return policyNamed(policy, { policies, at, report, otherwise })
 }
 
-function compileAuthorize(routes: readonly Route[], rules: Rules, tell: Report): Map<AuthorizeRule, Requirement> {
+function compileAuthorize(routes: readonly Route[], rules: Rules, report: Report): Map<AuthorizeRule, Requirement> {
   const compiled = new Map<AuthorizeRule, Requirement>()
   for (const { path, authorize } of routes) {
     if (authorize === undefined) continue
-    compiled.set(authorize, compileRule(authorize, ['routes', path, 'authorize'], rules, tell))
+    compiled.set(authorize, compileRule(authorize, ['routes', path, 'authorize'], rules, report))
   }
   return compiled
 }
@@ -56,13 +56,13 @@ function includingScopes(
 const SCOPE = /scope (?:or role )?"([^"]*)"/g
 
 /** Formats the needs of a requirement. Every requirement needs a token. A scope can include another one. */
-function needsOf(asked: Requirement | undefined, { including }: Compiled): readonly string[] {
+function needsOf(requirement: Requirement | undefined, { including }: Compiled): readonly string[] {
   const withIncluding = (part: string) =>
     part.replace(SCOPE, (written, scope: string) => {
       const others = including.get(scope) ?? []
       return others.length === 0 ? written : `(${[written, ...others.map(other => `scope "${other}"`)].join(' or ')})`
     })
-  return asked ? ['a signed-in caller', ...asked.parts.map(withIncluding)] : []
+  return requirement ? ['a signed-in caller', ...requirement.parts.map(withIncluding)] : []
 }
 
 /** During a reload, problems were already reported. */
@@ -70,9 +70,9 @@ const refuse: Report = (why, at) => {
   throw new StartError('MH2720', why, { at })
 }
 
-function compile(options: FilledToolPolicy, host: InternalHost, tell: Report) {
-  const rules = compileRules(options, host.config.at, tell)
-  const authorize = compileAuthorize(host.routes, rules, tell)
+function compile(options: FilledToolPolicy, host: InternalHost, report: Report) {
+  const rules = compileRules(options, host.config.at, report)
+  const authorize = compileAuthorize(host.routes, rules, report)
   return {
     options,
     rules,
@@ -81,7 +81,7 @@ function compile(options: FilledToolPolicy, host: InternalHost, tell: Report) {
     hasShadow: rules.mode === 'shadow' || rules.list.some(({ mode }) => mode === 'shadow'),
     authorize,
     requirementOf: (rule: AuthorizeRule): Requirement =>
-      authorize.get(rule) ?? compileRule(rule, host.config.at, rules, tell),
+      authorize.get(rule) ?? compileRule(rule, host.config.at, rules, report),
     access: new Map<Route, RouteAccess>(),
   }
 }

@@ -44,14 +44,14 @@ const PREFIXES: ReadonlyArray<readonly [string, ItemKind]> = [
 interface Naming {
   readonly policies: ReadonlyMap<string, Requirement>
   readonly at: Path
-  readonly tell: Report
+  readonly report: Report
   readonly otherwise?: string
 }
 
 /** Reports an unknown policy and returns a requirement that no one meets. */
-export function policyNamed(name: string, { policies, at, tell, otherwise = '' }: Naming): Requirement {
+export function policyNamed(name: string, { policies, at, report, otherwise = '' }: Naming): Requirement {
   const policy = policies.get(name)
-  if (!policy) tell(`there is no policy "${name}"; ${didYouMean(name, policies.keys())}${otherwise}`, at)
+  if (!policy) report(`there is no policy "${name}"; ${didYouMean(name, policies.keys())}${otherwise}`, at)
   return policy ?? needScopeOrRole(name, false)
 }
 
@@ -61,15 +61,15 @@ const isDetailed = (value: string | Policy | DetailedRule): value is DetailedRul
 export function compileRules(
   { policies: named = {}, rules = {}, mode }: FilledToolPolicy,
   place: Path,
-  tell: Report,
+  report: Report,
 ): Rules {
   const policies = new Map(Object.entries(named).map(([name, policy]) => [name, compilePolicy(policy)]))
   const list = Object.entries(rules).map(([key, value]): Rule => {
     const at = [...place, 'rules', key]
-    const detailed: DetailedRule = isDetailed(value) ? value : { policy: value }
-    const { policy, visibility, mode: own = mode } = detailed
+    const { policy, visibility, mode: own = mode }: DetailedRule = isDetailed(value) ? value : { policy: value }
     const [prefix = '', kind = 'tools'] = PREFIXES.find(([start]) => key.startsWith(start)) ?? []
-    const requirement = typeof policy === 'string' ? policyNamed(policy, { policies, at, tell }) : compilePolicy(policy)
+    const requirement =
+      typeof policy === 'string' ? policyNamed(policy, { policies, at, report }) : compilePolicy(policy)
     const called = typeof policy === 'string' ? ` (policy "${policy}")` : ''
     return {
       name: `rule "${key}"${called}`,
@@ -133,7 +133,7 @@ export function ruleOf(item: CatalogItem, rules: Rules, scopes: readonly string[
   const { access, visibility } = item.definition
   const fitting = rules.list.filter(rule => fits(rule, item))
   const sources = [...(access === undefined ? [] : [accessOf(access, rules, scopes)]), ...fitting]
-  const said = fitting.flatMap(({ visibility }) => visibility ?? [])
-  const listed = said.length > 0 ? !said.includes('hidden') : visibility === 'listed'
+  const visibilities = fitting.flatMap(({ visibility }) => visibility ?? [])
+  const listed = visibilities.length > 0 ? !visibilities.includes('hidden') : visibility === 'listed'
   return { sources, enforced: combined(sources, 'enforce'), shadow: combined(sources, 'shadow'), listed }
 }

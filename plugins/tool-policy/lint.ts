@@ -43,8 +43,8 @@ function lintRules({ host, services, rules }: LintSubject, items: readonly Catal
 function lintScopes({ host, services, access, routeScopes }: LintSubject, route: Route, items: readonly CatalogItem[]) {
   const supported = services.slot('protectedResource', route).scopesOf(route)
   if (!supported) return
-  const asked = items.flatMap(item => access.get(route)?.ruleOf(item).sources ?? [])
-  const scopes = new Set([...routeScopes(route), ...asked.flatMap(({ requirement }) => requirement.scopes)])
+  const sources = items.flatMap(item => access.get(route)?.ruleOf(item).sources ?? [])
+  const scopes = new Set([...routeScopes(route), ...sources.flatMap(({ requirement }) => requirement.scopes)])
   for (const scope of scopes) {
     if (!supported.includes(scope)) {
       host.log.warn({ code: 'MH1219', route: route.path, scope }, 'A required scope is not in scopesSupported')
@@ -56,10 +56,10 @@ function lintHierarchy({ host, services, access, routeScopes, options }: LintSub
   const { scopeHierarchy = {} } = options
   const named = new Set(Object.keys(scopeHierarchy))
   for (const [route, list] of items) {
-    const asked = list.flatMap(item => access.get(route)?.ruleOf(item).sources ?? [])
+    const sources = list.flatMap(item => access.get(route)?.ruleOf(item).sources ?? [])
     const supported = services.slot('protectedResource', route).scopesOf(route) ?? []
     for (const scope of [...supported, ...routeScopes(route)]) named.add(scope)
-    for (const { requirement } of asked) for (const scope of requirement.scopes) named.add(scope)
+    for (const { requirement } of sources) for (const scope of requirement.scopes) named.add(scope)
   }
   for (const [scope, included] of Object.entries(scopeHierarchy)) {
     for (const [index, name] of included.entries()) {

@@ -15,7 +15,7 @@ type CallStart = Omit<
 
 interface CallSpans {
   /** Returns the context with the call's span; undefined without an SDK. */
-  begin(start: CallStart): Context | undefined
+  startSpan(start: CallStart): Context | undefined
   end(record: CallRecord): void
   /** Returns the trace id, also for spans that are not sampled. */
   traceIdOf(call: Call): string | undefined
@@ -119,7 +119,7 @@ export function createCallSpans(
 
   const { placeOf, withoutBaggage } = createParents(api, baggage)
 
-  function begin(start: CallStart, tracer: Tracer): Context {
+  function createSpan(start: CallStart, tracer: Tracer): Context {
     const { parent: place, links } = placeOf(start.call)
     const parent = withoutBaggage(place)
     const options = { kind: SpanKind.SERVER, startTime: start.at, attributes: startAttributes(start), links }
@@ -130,11 +130,11 @@ export function createCallSpans(
   }
 
   return {
-    begin(start) {
+    startSpan(start) {
       const tracer = getTracer()
       if (!tracer) return undefined
       try {
-        return begin(start, tracer)
+        return createSpan(start, tracer)
       } catch (err) {
         // A failing sampler or propagator must not fail calls.
         if (!failing) log.error({ code: 'MH2620', err }, 'cannot start a span: calls continue without one')

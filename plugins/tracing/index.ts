@@ -70,7 +70,7 @@ export const tracing = definePlugin<TracingOptions, FilledTracingOptions>({
     const spans = createCallSpans(api, sdk.tracer, { log: host.log, baggage })
     host.provide('tracer', {
       run(start, answer) {
-        const spanContext = spans.begin(start)
+        const spanContext = spans.startSpan(start)
         return spanContext ? context.with(spanContext, answer, undefined, start) : answer(start)
       },
       headersFor() {
@@ -85,7 +85,7 @@ export const tracing = definePlugin<TracingOptions, FilledTracingOptions>({
     host.onFinish(spans.end)
     host.onStart(() => {
       if (host.config.purpose === 'inspect') return
-      failures.begin()
+      failures.start()
       if (sdk.tracer()) return
       const fix =
         'start an SDK before the host, such as with node --import ./start-tracing.mjs: docs/plugins/tracing.md'

@@ -81,14 +81,14 @@ const broadcast =
 
 interface FailureReporter {
   /** Does nothing if the program or its SDK has set a logger. */
-  begin(): void
+  start(): void
   end(): void
 }
 
 export function createFailureReporter({ diag, DiagLogLevel }: OpenTelemetry, log: Log): FailureReporter {
   const { logger, settle } = createFailureLog(log)
   return {
-    begin() {
+    start() {
       loggers.add(logger)
       if (currentLogger() !== undefined) return
       const ignore = () => undefined

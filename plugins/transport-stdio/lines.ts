@@ -66,10 +66,10 @@ export interface Output {
   readonly closed: boolean
 }
 
-/** Creates the output. `gone` is called once if the reader is gone or does not read, but not after `end`. */
+/** Creates the output. `onClosed` is called once if the reader is gone or does not read, but not after `end`. */
 export function createOutput(
   stream: Writable,
-  { gone }: { readonly gone: (why: 'closed' | 'unread') => void },
+  { onClosed }: { readonly onClosed: (why: 'closed' | 'unread') => void },
 ): Output {
   let closed = false
   const waiting = new Set<() => void>()
@@ -81,7 +81,7 @@ export function createOutput(
     if (closed) return
     closed = true
     wake()
-    gone(why)
+    onClosed(why)
   }
   stream.on('error', () => close('closed'))
   stream.once('close', () => close('closed'))

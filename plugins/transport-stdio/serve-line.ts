@@ -25,7 +25,7 @@ export function serveLine(host: Transport, caller: Caller, ends: StdioEnds): Ser
     end = resolve
   })
   const output = createOutput(ends.output, {
-    gone(why) {
+    onClosed(why) {
       if (why === 'unread') host.log.warn({ code: 'MH1309' }, 'closed the connection of a client that does not read')
       abandon()
     },

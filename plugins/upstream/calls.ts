@@ -79,11 +79,11 @@ export function readInputRequests(
   if (result['resultType'] !== 'input_required') return undefined
   const { inputRequests, requestState } = result
   const requests = Object.entries(isObject(inputRequests) ? inputRequests : {}).map(([key, request]) => {
-    const question = isObject(request) ? readInputRequest(request['method'], request['params']) : undefined
-    const isAllowed = question && asks[OPTION_OF[question.method]]
-    if (!question || !isAllowed)
+    const input = isObject(request) ? readInputRequest(request['method'], request['params']) : undefined
+    const isAllowed = input && asks[OPTION_OF[input.method]]
+    if (!input || !isAllowed)
       throw new ToolError(`The server "${name}" sent a request that this host does not support or allow.`)
-    return [key, question] as const
+    return [key, input] as const
   })
   return { requests: Object.fromEntries(requests), state: requestState }
 }

@@ -107,7 +107,7 @@ export function createSessions({ settings, clock, processes, isLocal, ...parts }
     const events: SessionEvents = {
       onRequest: request => {
         const run = findRun(request.owner, runs)
-        return run ? run.ask(request).then(answer => ({ ...answer })) : Promise.reject(new Error('no call is running'))
+        return run ? run.relay(request).then(reply => ({ ...reply })) : Promise.reject(new Error('no call is running'))
       },
       onNotification: notification => {
         if (notification.method === 'notifications/message') findRun(notification.owner, runs)?.log(notification.params)

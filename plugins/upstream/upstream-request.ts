@@ -19,9 +19,9 @@ import type { ServerSettings } from './settings.ts'
 
 export type Json = Readonly<Record<string, unknown>>
 
-interface OpenQuestion {
+interface OpenRequest {
   readonly key: string
-  readonly question: InputRequest
+  readonly request: InputRequest
   resolve(answer: Json): void
   reject(error: Error): void
 }
@@ -159,13 +159,13 @@ class UpstreamRequestOptions implements RequestOptions {
 export class UpstreamRequest {
   readonly #parts: UpstreamRequestParts
   readonly #cancellation = new Cancellation()
-  #questions: readonly OpenQuestion[] = []
+  #openRequests: readonly OpenRequest[] = []
   /** The client of the last request. */
   #client: RequestClient | undefined
   #outcome: Outcome | undefined
   /** Resolves the promise of `next`. */
   #wake: (() => void) | undefined
-  #asked = 0
+  #requestCount = 0
   #timer: Timer | undefined
   /** Remaining part of `maxCallTime`, milliseconds. */
   #left: number
@@ -185,7 +185,7 @@ export class UpstreamRequest {
   }
   /** The pending requests of the server to the caller, by key. */
   get requests(): Readonly<Record<string, InputRequest>> {
-    return Object.fromEntries(this.#questions.map(({ key, question }) => [key, question]))
+    return Object.fromEntries(this.#openRequests.map(({ key, request }) => [key, request]))
   }
 
   /** Sends the call. The time limits of `options` are ignored: the upstream request has its own. */
@@ -201,8 +201,8 @@ export class UpstreamRequest {
     if (this.#unsent) this.#flush()
     this.#outcome = outcome
     this.#pause()
-    for (const { reject } of this.#questions) reject(new Error('the call has ended'))
-    this.#questions = []
+    for (const { reject } of this.#openRequests) reject(new Error('the call has ended'))
+    this.#openRequests = []
     this.#wake?.()
     // Otherwise V8 keeps ended calls in memory until a full garbage collection.
     this.#client = undefined
@@ -222,7 +222,7 @@ export class UpstreamRequest {
         this.#wake = undefined
         resolve()
       }
-      if (this.#outcome || this.#questions.length > 0) this.#wake()
+      if (this.#outcome || this.#openRequests.length > 0) this.#wake()
     })
   }
 
@@ -289,33 +289,33 @@ export class UpstreamRequest {
   }
 
   /** Passes a request of the server to the caller. */
-  async ask({ method, params, signal }: ServerRequest): Promise<Json> {
-    const question = readInputRequest(method, params)
-    if (!question) throw new RemoteError('rpc', `${method} is not supported`, { code: -32_601 })
+  async relay({ method, params, signal }: ServerRequest): Promise<Json> {
+    const request = readInputRequest(method, params)
+    if (!request) throw new RemoteError('rpc', `${method} is not supported`, { code: -32_601 })
     const capabilities = this.#client?.capabilities
-    const isAllowed = this.#parts.settings.asks[OPTION_OF[question.method]]
-    if (!capabilities || !isAllowed || missingCapability(question, capabilities)) return decline(question)
-    const key = `${OPTION_OF[question.method]}-${++this.#asked}`
+    const isAllowed = this.#parts.settings.asks[OPTION_OF[request.method]]
+    if (!capabilities || !isAllowed || missingCapability(request, capabilities)) return decline(request)
+    const key = `${OPTION_OF[request.method]}-${++this.#requestCount}`
     return new Promise<Json>((resolve, reject) => {
-      this.#questions = [...this.#questions, { key, question, resolve, reject }]
+      this.#openRequests = [...this.#openRequests, { key, request, resolve, reject }]
       signal.addEventListener('abort', () => {
         this.#remove(key)
         reject(new Error('the server cancelled its request'))
       })
       // Requests that arrive in the same turn of the event loop are sent together.
       setImmediate(() => {
-        if (this.#questions.length > 0) this.#wake?.()
+        if (this.#openRequests.length > 0) this.#wake?.()
       })
     })
   }
 
   #remove(key: string) {
-    this.#questions = this.#questions.filter(one => one.key !== key)
+    this.#openRequests = this.#openRequests.filter(one => one.key !== key)
   }
 
   /** Sends the responses of the caller to the server. */
   answer(responses: Json): void {
-    for (const { key, resolve } of this.#questions) {
+    for (const { key, resolve } of this.#openRequests) {
       if (!Object.hasOwn(responses, key)) continue
       this.#remove(key)
       resolve(responses[key] as Json)
@@ -324,11 +324,11 @@ export class UpstreamRequest {
 
   /** Declines all requests and cancels the call, because the caller did not respond. */
   giveUp(): void {
-    for (const { question, resolve, reject } of this.#questions) {
-      if (question.method === 'elicitation/create') resolve({ action: 'cancel' })
+    for (const { request, resolve, reject } of this.#openRequests) {
+      if (request.method === 'elicitation/create') resolve({ action: 'cancel' })
       else reject(new RemoteError('rpc', 'the user did not respond', { code: -32_603 }))
     }
-    this.#questions = []
+    this.#openRequests = []
     // Cancels after the responses were sent.
     setImmediate(() => this.cancel())
   }

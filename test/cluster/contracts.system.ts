@@ -45,7 +45,7 @@ function onRedis<Service>(
 async function beginBus({ connection, plugin }: RedisHost) {
   const bus = redisBus(connection, plugin)
   closing.push(() => void bus.close())
-  await bus.begin()
+  await bus.start()
   return bus
 }
 

@@ -34,7 +34,7 @@ async function connect(url: string, commandTimeout = 20_000) {
   const { connection, plugin } = await startRedisHost({ url, commandTimeout })
   await whenHealthy(connection)
   const bus = redisBus(connection, plugin)
-  await bus.begin()
+  await bus.start()
   closing.push(() => void bus.close())
   const { log, clock } = plugin
   const store = createTaskStore(redisStore(connection), { log, clock, bus })
@@ -80,7 +80,7 @@ const everything = (store: TaskStore): ReadonlyArray<() => Promise<unknown>> => 
     () => store.claimLapsed(MINUTE),
     () => store.renew([lease], MINUTE),
     () => store.note(lease, 'x'),
-    () => store.ask(lease, { key: 'k', text: 'x' }),
+    () => store.addRequest(lease, { key: 'k', text: 'x' }),
     () => store.answer('one', { k: 'x' }),
     () => store.release(lease),
     () => store.end(lease, { state: 'completed' }, MINUTE),

@@ -42,7 +42,7 @@ function storeOn({ connection, plugin }: RedisHost, mostBytes = 256 * MIB) {
 async function storeWithBus(host: RedisHost) {
   const { connection, plugin } = host
   const bus = redisBus(connection, plugin)
-  await bus.begin()
+  await bus.start()
   opened.push(() => void bus.close())
   return createTaskStore(redisStore(connection), { log: plugin.log, clock: plugin.clock, bus })
 }
@@ -237,7 +237,7 @@ describe('Task store in Redis: index', () => {
       one => begun(one.claim([offer(), offer()], random.below(300))),
       one => begun(one.claimLapsed(random.below(300))),
       one => one.note(lease(), text()),
-      one => one.ask(lease(), { key: `k${random.below(3)}`, text: text() }),
+      one => one.addRequest(lease(), { key: `k${random.below(3)}`, text: text() }),
       one => one.answer(id(), { k0: text(), k1: text() }),
       one => one.release(lease()),
       one => one.end(lease(), { state: 'completed', outcome: text() }, random.below(500)),
@@ -325,7 +325,7 @@ describe('Redis ACL for the task store', () => {
     expect(await store.renew([again], MINUTE)).to.deep.equal([3])
     expect((await store.getSummary(lease.id))?.owner).to.equal('ann')
     expect(await store.note(again, 'half')).to.equal(true)
-    expect(await store.ask(again, { key: 'k', text: 'x' })).to.equal(true)
+    expect(await store.addRequest(again, { key: 'k', text: 'x' })).to.equal(true)
     expect(await store.answer(lease.id, { k: 'y' })).to.equal(1)
     expect(await store.release(again)).to.equal(true)
     expect(await store.end(again, { state: 'failed' }, 1)).to.equal(false)

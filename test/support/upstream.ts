@@ -39,7 +39,7 @@ export async function signIn(
   { change, ...request }: Partial<LoginRequest> & { change?: (callback: URL) => void } = {},
 ): Promise<SignedIn> {
   const asked = { redirectUri: CALLBACK, state: 'the state of this login', ...request }
-  const { url, underWay } = await upstream.begin(asked)
+  const { url, underWay } = await upstream.startLogin(asked)
   const callback = await provider.signIn(url)
   change?.(callback)
   // Login records are stored as JSON.

@@ -106,21 +106,21 @@ function checkCircles(root: JsonSchema, role: SchemaRole): void {
     paths.set(schema, path)
   }
   const free = new Set<JsonSchema>()
-  const way: JsonSchema[] = []
+  const stack: JsonSchema[] = []
   function follow(schema: JsonSchema): void {
     if (free.has(schema)) return
-    const from = way.indexOf(schema)
+    const from = stack.indexOf(schema)
     if (from !== -1) {
-      const steps = [...way.slice(from), schema].map(part => paths.get(part) ?? [])
+      const steps = [...stack.slice(from), schema].map(part => paths.get(part) ?? [])
       const what = `its ${role} schema leads back to itself without a step into the value, so checking would never end`
       throw new SchemaError([role, ...(steps[0] ?? [])], `${what}: ${steps.map(pointerOf).join(' -> ')}`)
     }
-    way.push(schema)
+    stack.push(schema)
     const { $ref, allOf = [], oneOf = [], not, if: condition } = schema
     for (const next of [targetOf($ref, root), [allOf, oneOf].flat(), not, condition].flat()) {
       if (isObject(next)) follow(next)
     }
-    way.pop()
+    stack.pop()
     free.add(schema)
   }
   for (const schema of paths.keys()) follow(schema)

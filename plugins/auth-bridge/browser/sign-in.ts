@@ -96,11 +96,11 @@ async function leave(
   ctx: HostContext,
   bridge: Bridge,
   purpose: Purpose,
-  asked: Pick<LoginRequest, 'loginHint' | 'prompt'> = {},
+  hints: Pick<LoginRequest, 'loginHint' | 'prompt'> = {},
 ) {
   const state = randomBytes(STATE_BYTES).toString('base64url')
   try {
-    const { url, underWay } = await bridge.upstream.begin({ ...asked, redirectUri: redirectUri(bridge), state })
+    const { url, underWay } = await bridge.upstream.startLogin({ ...hints, redirectUri: redirectUri(bridge), state })
     const attempt: Attempt = { purpose, underWay, browser: knowBrowser(ctx, bridge.issuer) }
     await bridge.records.write(attemptAt(state), attempt, TTL)
     redirectTo(ctx, url)
@@ -269,7 +269,7 @@ export async function comeBack(ctx: HostContext, bridge: Bridge): Promise<void> 
     bridge.upstream.revoke(signedIn.tokens).catch((err: unknown) => bridge.log.debug({ err }, 'not revoked'))
     return refusePerson(ctx, bridge, purpose, signedIn, decision.refused)
   }
-  const login = await bridge.logins.begin(signedIn, browser)
+  const login = await bridge.logins.create(signedIn, browser)
   const { subject, groups } = login.person
   bridge.signedIn('ok')
   bridge.log.info({ code: 'MH2126', subject }, 'a user signed in')

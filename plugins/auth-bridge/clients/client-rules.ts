@@ -16,14 +16,14 @@ const SIGNATURE_BYTES = 16
 const NONCE_BYTES = 9
 /** Maximum characters of an id, which is part of URLs and tokens. */
 const MAX_ID = 1_024
-const MAX_SAID = 4_096
+const MAX_BYTES = 4_096
 
 export type ClientMetadata = Readonly<Record<string, unknown>>
 
 export type RegisteredClients = ReturnType<typeof createRegisteredClients>
 
-const pick = (said: ClientMetadata) =>
-  Object.fromEntries(KEPT.flatMap(name => (said[name] === undefined ? [] : [[name, said[name]]])))
+const pick = (metadata: ClientMetadata) =>
+  Object.fromEntries(KEPT.flatMap(name => (metadata[name] === undefined ? [] : [[name, metadata[name]]])))
 
 export function createRegisteredClients(keys: readonly Buffer[]) {
   const [first] = keys
@@ -31,7 +31,7 @@ export function createRegisteredClients(keys: readonly Buffer[]) {
   const signed = (key: Buffer, body: string) =>
     createHmac('sha256', key).update(`client ${body}`).digest().subarray(0, SIGNATURE_BYTES)
 
-  function read(id: string): { readonly key: Buffer; readonly said: ClientMetadata } | undefined {
+  function read(id: string): { readonly key: Buffer; readonly metadata: ClientMetadata } | undefined {
     if (!id.startsWith(PREFIX) || id.length > MAX_ID) return undefined
     const [body = '', signature = '', ...more] = id.slice(PREFIX.length).split('.')
     const given = Buffer.from(signature, 'base64url')
@@ -40,19 +40,19 @@ export function createRegisteredClients(keys: readonly Buffer[]) {
       return undefined
     const key = keys.find(one => timingSafeEqual(signed(one, body), given))
     if (!key) return undefined
-    const said: unknown = JSON.parse(
-      inflateRawSync(Buffer.from(body, 'base64url'), { maxOutputLength: MAX_SAID }).toString(),
+    const metadata: unknown = JSON.parse(
+      inflateRawSync(Buffer.from(body, 'base64url'), { maxOutputLength: MAX_BYTES }).toString(),
     )
-    return isObject(said) ? { key, said } : undefined
+    return isObject(metadata) ? { key, metadata } : undefined
   }
 
   const secretBy = (key: Buffer, id: string) => createHmac('sha256', key).update(`secret ${id}`).digest('base64url')
 
   return {
     /** Returns the id of a client. Throws an Error for the client if the metadata is too long. */
-    idOf(said: ClientMetadata): string {
-      const text = JSON.stringify({ ...pick(said), nonce: randomBytes(NONCE_BYTES).toString('base64url') })
-      const body = Buffer.byteLength(text) > MAX_SAID ? '' : deflateRawSync(text, { level: 9 }).toString('base64url')
+    idOf(metadata: ClientMetadata): string {
+      const text = JSON.stringify({ ...pick(metadata), nonce: randomBytes(NONCE_BYTES).toString('base64url') })
+      const body = Buffer.byteLength(text) > MAX_BYTES ? '' : deflateRawSync(text, { level: 9 }).toString('base64url')
       const id = `${PREFIX}${body}.${signed(first, body).toString('base64url')}`
       if (body === '' || id.length > MAX_ID)
         throw new Error('the client metadata is too large: use fewer or shorter redirect_uris')
@@ -64,10 +64,10 @@ export function createRegisteredClients(keys: readonly Buffer[]) {
       if (!found) return undefined
       const {
         key,
-        said: { nonce: _, ...said },
+        metadata: { nonce: _, ...metadata },
       } = found
-      const method = said['token_endpoint_auth_method'] ?? 'client_secret_basic'
-      return { ...said, client_id: id, ...(method !== 'none' && { client_secret: secretBy(key, id) }) }
+      const method = metadata['token_endpoint_auth_method'] ?? 'client_secret_basic'
+      return { ...metadata, client_id: id, ...(method !== 'none' && { client_secret: secretBy(key, id) }) }
     },
   }
 }
@@ -148,9 +148,9 @@ export function settleMetadata(
   metadata['subject_type'] = 'public'
   metadata['id_token_signed_response_alg'] = 'ES256'
   // Unsupported grants are dropped, not rejected.
-  const asked = Array.isArray(grants) ? grants : []
+  const requested = Array.isArray(grants) ? grants : []
   const known: readonly unknown[] = mayAssert(method ?? 'none') ? [...GRANT_TYPES, JWT_BEARER] : GRANT_TYPES
-  const used = asked.filter(one => known.includes(one))
+  const used = requested.filter(one => known.includes(one))
   metadata['grant_types'] = [...new Set(['authorization_code', ...used])]
 }
 

@@ -42,7 +42,7 @@ export function createDevelopmentUpstream(
   const userOf = (id: string) => users.find(user => user.id === id)
   return {
     label: label ?? kindOf('development').label,
-    async begin({ state }) {
+    async startLogin({ state }) {
       return { url: `${page()}?${new URLSearchParams({ state })}`, underWay: { codeVerifier: '' } }
     },
     async finish({ searchParams }) {

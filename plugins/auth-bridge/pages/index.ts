@@ -319,11 +319,11 @@ ${[...items].map(
 )}</ul>`
 
 function writeMessage({ title, text, detail, action, other, isError, list }: Message, layout: Layout): Page {
-  const said = shown(title, 120)
+  const heading = shown(title, 120)
   return layout({
     ...(list && { formAction: "'self'" }),
-    title: isError ? `Error: ${said}` : said,
-    content: html`<h1>${said}</h1>
+    title: isError ? `Error: ${heading}` : heading,
+    content: html`<h1>${heading}</h1>
 <p${isError ? html` class="note fault"` : undefined}>${shown(text, 1_000)}</p>
 ${list && writeList(list)}${action && button(safeHref(action.href), action.label)}
 ${other && writeOther(other)}

@@ -63,7 +63,7 @@ export type Logins = ReturnType<typeof createLogins>
 export function createLogins({ records, upstream, decide, log, clock, idle, most, renewed: count }: LoginSettings) {
   const renewing = new Map<string, Promise<Renewed>>()
   let awayUntil = 0
-  async function begin(signedIn: SignedIn, browser: string): Promise<Login> {
+  async function create(signedIn: SignedIn, browser: string): Promise<Login> {
     const now = clock.now()
     const login: Login = { ...signedIn, id: randomBytes(16).toString('base64url'), since: now, asked: now }
     await write(login)
@@ -143,7 +143,7 @@ export function createLogins({ records, upstream, decide, log, clock, idle, most
     const isFresh = ({ asked }: Login) => clock.now() - asked < wanted
     const kept = await find(id)
     if (kept && isFresh(kept)) return judge(kept)
-    const renewed = await withLock(id, async login => (isFresh(login) ? judge(login) : ask(login)))
+    const renewed = await withLock(id, async login => (isFresh(login) ? judge(login) : refresh(login)))
     if (renewed === 'busy') return { unsure: 'the request of another node to the provider took too long' }
     return renewed ?? ENDED
   }
@@ -161,7 +161,7 @@ export function createLogins({ records, upstream, decide, log, clock, idle, most
     return done ? done.value : 'busy'
   }
 
-  async function ask(login: Login): Promise<Renewed> {
+  async function refresh(login: Login): Promise<Renewed> {
     if (clock.now() < awayUntil) return unasked(login)
     if (login.tokens.refreshToken !== undefined && !(await rewrite({ ...login, renewing: clock.now() }))) return ENDED
     try {
@@ -215,8 +215,8 @@ export function createLogins({ records, upstream, decide, log, clock, idle, most
       { code: 'MH2135', subject: login.person.subject },
       'a node stopped while it renewed a login: the refresh token is lost',
     )
-    return ask({ ...rest, tokens })
+    return refresh({ ...rest, tokens })
   }
 
-  return { begin, endAll, find, standingOf, renew, end, exchange }
+  return { create, endAll, find, standingOf, renew, end, exchange }
 }

@@ -145,8 +145,8 @@ function resourceFor({ claims }: Assertion, requested: unknown, resources: Resou
   const claim = claims['resource']
   const named = claim === undefined ? undefined : [claim].flat().map(find)
   if (named?.includes(undefined)) throw refuse('the assertion is for a resource that this server does not have')
-  const alone = named?.length === 1 ? named[0] : undefined
-  const wanted = requested ?? (named ? alone : resources.only)
+  const single = named?.length === 1 ? named[0] : undefined
+  const wanted = requested ?? (named ? single : resources.only)
   if (typeof wanted !== 'string') throw refuse('name the one resource that the token is for', 'invalid_target')
   const found = find(wanted)
   if (found === undefined) throw refuse('this server has no such resource', 'invalid_target')
@@ -176,9 +176,9 @@ function createHandler(provider: Provider, settings: IdJagSettings) {
     const { client, params } = ctx.oidc
     if (!isConfidential(client))
       throw refuse('only authenticated clients can present assertions', 'unauthorized_client')
-    const given = params['assertion']
-    if (typeof given !== 'string') throw refuse('assertion is missing', 'invalid_request')
-    const checked = await check(given, client.clientId)
+    const assertion = params['assertion']
+    if (typeof assertion !== 'string') throw refuse('assertion is missing', 'invalid_request')
+    const checked = await check(assertion, client.clientId)
     if ('assertion' in checked) return checked.assertion
     if ('refused' in checked) {
       log.info({ code: 'MH2136', client: client.clientId, reason: checked.refused }, 'refused an identity assertion')

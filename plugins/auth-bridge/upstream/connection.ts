@@ -118,7 +118,7 @@ export interface Connection {
   readonly server: AuthorizationServer & { readonly token_endpoint: string; readonly authorization_endpoint: string }
   readonly client: Client
   readonly authenticate: ClientAuth
-  readonly ask: Fetch
+  readonly fetch: Fetch
 }
 
 function chooseMethod({ authMethod }: Settings, listed: unknown): AuthMethod {
@@ -139,9 +139,9 @@ const sameIssuer = (found: unknown, issuer: string) =>
   // A trailing slash is ignored only for a host without a path.
   typeof found === 'string' && URL.canParse(found) && new URL(found).href === new URL(issuer).href
 
-async function readMetadata(settings: Settings, issuer: string, ask: Fetch): Promise<AuthorizationServer> {
+async function readMetadata(settings: Settings, issuer: string, fetch: Fetch): Promise<AuthorizationServer> {
   const url = `${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`
-  const response = await ask(url, { headers: { Accept: 'application/json' } })
+  const response = await fetch(url, { headers: { Accept: 'application/json' } })
   const body = await jsonOf(response)
   const what = redactUrl(url)
   if (response.status !== 200) {
@@ -196,15 +196,15 @@ function describe({ endpoints }: Settings): AuthorizationServer {
 async function connect(settings: Settings, log: Logger, timeout: number | undefined): Promise<Connection> {
   const oauth = await import('oauth4webapi')
   const { issuer, clientId, local } = settings
-  const ask = createFetch(local, timeout)
-  const found = issuer === undefined ? describe(settings) : await readMetadata(settings, issuer, ask)
+  const fetch = createFetch(local, timeout)
+  const found = issuer === undefined ? describe(settings) : await readMetadata(settings, issuer, fetch)
   const server = checkEndpoints(found, settings)
   const authenticate = {
     none: oauth.None,
     client_secret_basic: () => secretBasic(settings),
     client_secret_post: () => oauth.ClientSecretPost(settings.clientSecret ?? ''),
   }[chooseMethod(settings, server.token_endpoint_auth_methods_supported)]()
-  return { settings, log, oauth, server, client: { client_id: clientId }, authenticate, ask }
+  return { settings, log, oauth, server, client: { client_id: clientId }, authenticate, fetch }
 }
 
 export function createConnector(settings: Settings, log: Logger, timeout: number | undefined) {
@@ -220,8 +220,8 @@ export function createConnector(settings: Settings, log: Logger, timeout: number
 
 type Through = Record<typeof customFetch, Fetch> & Record<typeof allowInsecureRequests, true>
 
-export function through({ oauth, ask }: Connection): Through {
-  return { [oauth.customFetch]: ask, [oauth.allowInsecureRequests]: true }
+export function through({ oauth, fetch }: Connection): Through {
+  return { [oauth.customFetch]: fetch, [oauth.allowInsecureRequests]: true }
 }
 
 export const bodyOf = async (response: Response): Promise<unknown> =>
@@ -390,13 +390,13 @@ export async function exchange(connection: Connection, last: ProviderTokens, sco
 const ABOUT_THE_ANSWER = new Set(['iss', 'aud', 'exp', 'iat', 'nbf', 'jti'])
 
 export async function fetchAs(
-  { ask }: Connection,
+  { fetch }: Connection,
   url: string,
   accessToken: string,
   { accept = 'application/json', ...init }: FetchInit & { readonly accept?: string } = {},
 ): Promise<Response> {
   const authorization = { Authorization: `Bearer ${accessToken}`, Accept: accept }
-  const response = await ask(url, { ...init, headers: { ...init.headers, ...authorization } })
+  const response = await fetch(url, { ...init, headers: { ...init.headers, ...authorization } })
   const { status } = response
   if (status === 200) return response
   const what = `${redactUrl(url)} answers ${status}`

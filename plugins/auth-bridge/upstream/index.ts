@@ -44,7 +44,7 @@ function promptOf({ settings: { kind, type } }: Connection, scopes: readonly str
   return [wanted, consent ? 'consent' : undefined].filter(value => value !== undefined).join(' ')
 }
 
-export async function begin(connection: Connection, request: LoginRequest) {
+export async function startLogin(connection: Connection, request: LoginRequest) {
   const { oauth, settings, server } = connection
   const { redirectUri, state, loginHint, prompt } = request
   const codeVerifier = oauth.generateRandomCodeVerifier()
@@ -173,7 +173,7 @@ export function createUpstream(provider: FilledProvider, { at, log, timeout }: U
       act(await connect(), ...given)
   return {
     label,
-    begin: connected(begin),
+    startLogin: connected(startLogin),
     finish: connected(finish),
     renew: connected(renew),
     exchange: connected(exchange),

@@ -265,10 +265,10 @@ async function githubClaims(connection: Connection, tokens: ProviderTokens): Pro
 
 /** Revokes the whole grant; GitHub lacks RFC 7009. */
 async function deleteGrant(connection: Connection, { accessToken }: ProviderTokens): Promise<void> {
-  const { settings, ask } = connection
+  const { settings, fetch } = connection
   const { clientId, clientSecret = '' } = settings
   const base = userUrl(connection).replace(/\/user$/, '')
-  const response = await ask(`${base}/applications/${encodeURIComponent(clientId)}/grant`, {
+  const response = await fetch(`${base}/applications/${encodeURIComponent(clientId)}/grant`, {
     method: 'DELETE',
     headers: {
       Authorization: basicCredentials(clientId, clientSecret),

@@ -79,7 +79,7 @@ export const isUpstreamError = (thrown: unknown): thrown is UpstreamError =>
 export interface Upstream {
   readonly label: string
   /** Returns the sign-in URL. Metadata is fetched once on demand; failures are not cached. */
-  begin(request: LoginRequest): Promise<{ readonly url: string; readonly underWay: LoginUnderWay }>
+  startLogin(request: LoginRequest): Promise<{ readonly url: string; readonly underWay: LoginUnderWay }>
   finish(
     callback: URL,
     underWay: LoginUnderWay,

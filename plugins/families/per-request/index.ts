@@ -94,11 +94,11 @@ async function readFilter(call: Call, { listenFilters }: RouteExtensions): Promi
     lists.add(kind)
     acknowledged[name] = true
   }
-  const { resourceSubscriptions: asked = [] } = notifications
-  if (!Array.isArray(asked) || asked.some(uri => typeof uri !== 'string') || asked.length > MAX_WATCHED) {
+  const { resourceSubscriptions: wanted = [] } = notifications
+  if (!Array.isArray(wanted) || wanted.some(uri => typeof uri !== 'string') || wanted.length > MAX_WATCHED) {
     throw refuse(`\`notifications.resourceSubscriptions\` must be at most ${MAX_WATCHED} URIs`)
   }
-  const distinct = [...new Set(asked as string[])]
+  const distinct = [...new Set(wanted as string[])]
   for (const uri of distinct) checkUri(uri)
   if (watchedCost(distinct) > MAX_WATCHED_BYTES) {
     const most = `${MAX_WATCHED_BYTES} bytes of URIs and ${WATCH_COST} for each`

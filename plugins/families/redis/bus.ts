@@ -292,7 +292,7 @@ function createPresence(redis: RedisConnection, node: string, log: Logger) {
 
   return {
     isUncertain,
-    async begin() {
+    async start() {
       let wasReady = redis.healthy
       redis.onChange(healthy => {
         if (!healthy) return
@@ -329,7 +329,7 @@ const READ_PAUSE = 100
 
 export interface RedisBus extends Bus {
   /** Must be called in `onStart`. */
-  begin(): Promise<void>
+  start(): Promise<void>
   /** Must be called in `onClose`. */
   close(): Promise<void>
 }
@@ -414,8 +414,8 @@ export function redisBus(
     },
     isAlive: presence.isAlive,
     leave: presence.leave,
-    async begin() {
-      await presence.begin()
+    async start() {
+      await presence.start()
       redis.onChange(healthy => {
         if (!healthy) return feed.forgetPosition()
         outbox.checkLoss()
@@ -444,7 +444,7 @@ export function busFor(host: InternalHost, redis: RedisConnection): RedisBus {
   if (known) return known
   const bus = redisBus(redis, host)
   buses.set(node, bus)
-  if (host.config.purpose !== 'inspect') host.onStart(() => bus.begin())
+  if (host.config.purpose !== 'inspect') host.onStart(() => bus.start())
   host.onClose(() => bus.close())
   return bus
 }

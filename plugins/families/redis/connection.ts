@@ -226,10 +226,10 @@ class SharedConnection {
   }
 
   async start() {
-    this.#health.begin()
+    this.#health.start()
     await this.#link.open()
-    this.#sentinels?.begin()
-    this.#watch.begin()
+    this.#sentinels?.start()
+    this.#watch.start()
     const cause = await within(this.#settled.promise, this.commandTimeout).catch(late => late)
     await within(this.#watch.examined, this.commandTimeout).catch(() => undefined)
     const refusal = explainRefusal(cause) ?? this.#health.refusal

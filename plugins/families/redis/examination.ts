@@ -294,7 +294,7 @@ export class Watch {
     this.#settings = settings
   }
 
-  begin() {
+  start() {
     this.#heartbeat = setInterval(() => this.#beat(), this.#settings.interval)
   }
 

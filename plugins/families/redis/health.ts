@@ -49,7 +49,7 @@ export class Health {
     return () => void this.#listeners.delete(listener)
   }
 
-  begin() {
+  start() {
     this.#downSince = performance.now()
   }
 

@@ -31,7 +31,7 @@ export class Sentinels {
     this.#sentinel = sentinel
   }
 
-  begin() {
+  start() {
     this.#timer = setInterval(() => void this.primary().catch(() => undefined), this.#settings.interval).unref()
   }
 

@@ -125,8 +125,8 @@ const enqueue = (task: PlacedTask, turn: number, isWaiting: boolean): Plan => ({
 /**
  * Stores tasks. Operations on one task are atomic, and acknowledged writes are durable. Expired tasks do not exist. Rejects with
  * a HostError `unavailable` if the store does not respond (the outcome is unknown) or is full (nothing is written). A run holds a
- * lease with a fence: `claim` and `claimLapsed` return it, `renew` extends it. `note`, `ask`, `release` and `end` return false
- * without the latest fence. An expired lease stays valid until the next claim.
+ * lease with a fence: `claim` and `claimLapsed` return it, `renew` extends it. `note`, `addRequest`, `release` and `end` return
+ * false without the latest fence. An expired lease stays valid until the next claim.
  */
 class Tasks {
   /** True if other nodes use the same store. `host`: only the workers of this host. */
@@ -139,15 +139,15 @@ class Tasks {
   /** Milliseconds, longer than the lifetime of any task. */
   #maxTtl = WEEK
 
-  constructor(store: Store, news: ChangeLog, mostBytes: number) {
+  constructor(store: Store, changes: ChangeLog, mostBytes: number) {
     this.shared = store.shared
     this.#store = store
-    this.#changes = news
+    this.#changes = changes
     this.#maxBytes = mostBytes
   }
 
   /** Reports every stored change on any node; undefined if changes may have been missed. Expiry is not reported. */
-  readonly watch = (tell: (news: TaskChange | undefined) => void) => this.#changes.watch(tell)
+  readonly watch = (listener: (change: TaskChange | undefined) => void) => this.#changes.watch(listener)
 
   /** Queues a task behind the holder's other tasks. Idempotent for an existing id. */
   readonly create = (task: NewTask, bounds: TaskLimits) => this.#persist(() => this.#create(task, bounds))
@@ -248,7 +248,7 @@ class Tasks {
     })
   }
 
-  /** Rejects with `unavailable` if the store is full, like `ask`. */
+  /** Rejects with `unavailable` if the store is full, like `addRequest`. */
   readonly note = (lease: TaskLease, note: string) =>
     requireSpace(
       this.#change<boolean | TaskRefusal>(lease.id, false, ({ facts, now }) => {
@@ -258,14 +258,14 @@ class Tasks {
     )
 
   /** Idempotent for an existing key. */
-  readonly ask = (lease: TaskLease, question: Pick<TaskQuestion, 'key' | 'text'>) =>
+  readonly addRequest = (lease: TaskLease, request: Pick<TaskQuestion, 'key' | 'text'>) =>
     requireSpace(
       this.#change<boolean | TaskRefusal>(lease.id, false, ({ facts, work, now }) => {
         if (!isHeld(facts, lease)) return false
-        if (readQuestions(facts, work).some(({ key }) => key === question.key)) return true
-        const asking = { record: `w:${facts.key}`, exists: true, set: questionField(facts.asked + 1, question) }
-        const bytes = sizeOfQuestion(question.key, question.text)
-        return this.#grow(facts, now, bytes, {}, { add: { asked: 1, open: 1 } }, { work: asking })
+        if (readQuestions(facts, work).some(({ key }) => key === request.key)) return true
+        const step = { record: `w:${facts.key}`, exists: true, set: questionField(facts.asked + 1, request) }
+        const bytes = sizeOfQuestion(request.key, request.text)
+        return this.#grow(facts, now, bytes, {}, { add: { asked: 1, open: 1 } }, { work: step })
       }),
     )
 
@@ -412,11 +412,11 @@ class Tasks {
   }
 
   /** Applies the steps and reports the change. Returns the name of the step whose condition does not hold. */
-  async #apply(plan: Plan, news: { id: string; queue: string; state: TaskState }): Promise<string | undefined> {
+  async #apply(plan: Plan, change: { id: string; queue: string; state: TaskState }): Promise<string | undefined> {
     const named = Object.entries(plan).flatMap(([name, step]) => (step ? [[name, step] as const] : []))
-    const outcome = await this.#transact([...named.map(([, step]) => step), changeStep(news)])
-    if (!outcome.done) return named[outcome.step]?.[0] ?? 'news'
-    this.#changes.changed(outcome.results.at(-1)?.last ?? 0, news)
+    const outcome = await this.#transact([...named.map(([, step]) => step), changeStep(change)])
+    if (!outcome.done) return named[outcome.step]?.[0] ?? 'change'
+    this.#changes.changed(outcome.results.at(-1)?.last ?? 0, change)
     return undefined
   }
 

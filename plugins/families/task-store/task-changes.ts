@@ -11,7 +11,7 @@ const KEEP = { messages: 1_000, bytes: 1_048_576 }
 const POLL = { host: 100, nodes: 1_000 }
 const PREFIX = 'tasks:'
 
-type Listener = (news: TaskChange | undefined) => void
+type Listener = (change: TaskChange | undefined) => void
 
 export interface ChangeSettings {
   readonly clock: Clock
@@ -46,19 +46,19 @@ export class ChangeLog {
   }
 
   /** Reports a change that this node logged under this number. */
-  changed(number: number, news: TaskChange) {
-    this.#receive(number, news)
+  changed(number: number, change: TaskChange) {
+    this.#receive(number, change)
     const { bus } = this.#parts
     if (!bus?.shared) return
-    const text = `${PREFIX}${JSON.stringify([number, news])}`
+    const text = `${PREFIX}${JSON.stringify([number, change])}`
     // A failed wake-up is ignored, because other nodes read the log anyway.
     Promise.resolve(bus.publish(text)).catch(() => undefined)
   }
 
-  watch(tell: Listener): () => void {
+  watch(notify: Listener): () => void {
     // A new function, so that one listener can watch twice.
-    const listener: Listener = news => tell(news)
-    if (this.#listeners.size === 0 && this.#store.shared) this.#begin()
+    const listener: Listener = change => notify(change)
+    if (this.#listeners.size === 0 && this.#store.shared) this.#start()
     this.#listeners.add(listener)
     return () => {
       this.#listeners.delete(listener)
@@ -66,13 +66,13 @@ export class ChangeLog {
     }
   }
 
-  #begin() {
+  #start() {
     const { bus, clock } = this.#parts
     this.#unsubscribe = bus?.subscribe(text => {
       if (text === undefined) return this.#read()
       if (!text.startsWith(PREFIX)) return
-      const [number, news] = JSON.parse(text.slice(PREFIX.length))
-      this.#receive(number, news)
+      const [number, change] = JSON.parse(text.slice(PREFIX.length))
+      this.#receive(number, change)
     })
     this.#polling = clock
       .setInterval(() => this.#read(), this.#store.shared === 'host' ? POLL.host : POLL.nodes)
@@ -86,10 +86,10 @@ export class ChangeLog {
     this.#last = undefined
   }
 
-  #receive(number: number, news: TaskChange) {
+  #receive(number: number, change: TaskChange) {
     if (this.#last !== undefined && number !== this.#last + 1) return this.#read()
     this.#last = number
-    this.#notify(news)
+    this.#notify(change)
   }
 
   /** Reads the log. Without the last number, it is unknown whether changes were missed. */
@@ -127,10 +127,10 @@ export class ChangeLog {
     }
   }
 
-  #notify(news: TaskChange | undefined) {
+  #notify(change: TaskChange | undefined) {
     for (const listener of [...this.#listeners]) {
       try {
-        listener(news)
+        listener(change)
       } catch (err) {
         this.#parts.log?.error({ code: 'MH2510', err }, 'a listener of changes of tasks failed')
       }

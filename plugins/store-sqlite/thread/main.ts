@@ -27,7 +27,7 @@ const MAX_BATCH = 1_000
 /** Bytes written to check whether there is room. */
 const PROBE = 65_536
 
-const post = (news: ThreadEvent) => port.postMessage(news)
+const post = (event: ThreadEvent) => port.postMessage(event)
 
 const LOCK = `${settings.file}.lock`
 

@@ -119,7 +119,7 @@ const CALLBACKS: Readonly<Record<string, (callback: URL) => void>> = {
 describe('Upstream attacks: callback', () => {
   it('is rejected if it does not match the login, and no code is sent', async () => {
     const { upstream } = makeUpstream(idp.options())
-    await upstream.begin(REQUEST)
+    await upstream.startLogin(REQUEST)
     const before = idp.asked('token')
     for (const [name, change] of Object.entries(CALLBACKS)) {
       const fault = await catchError(signIn(upstream, idp, { change }))
@@ -131,8 +131,8 @@ describe('Upstream attacks: callback', () => {
   it('of another login is rejected by PKCE and the nonce', async () => {
     const { upstream } = makeUpstream(idp.options())
     const request = { redirectUri: CALLBACK, state: 'one state' }
-    const one = await upstream.begin(request)
-    const two = await upstream.begin(request)
+    const one = await upstream.startLogin(request)
+    const two = await upstream.startLogin(request)
     const callback = await idp.signIn(one.url)
     const mixed: LoginUnderWay = { ...one.underWay, codeVerifier: two.underWay.codeVerifier }
     expect(await catchError(upstream.finish(callback, mixed, request))).to.include({ code: 'invalid_grant' })
@@ -147,7 +147,7 @@ describe('Upstream attacks: callback', () => {
   it('is accepted once, because its code is used up', async () => {
     const { upstream } = makeUpstream(idp.options())
     const request = { redirectUri: CALLBACK, state: 'one state' }
-    const { url, underWay } = await upstream.begin(request)
+    const { url, underWay } = await upstream.startLogin(request)
     const callback = await idp.signIn(url)
     await upstream.finish(callback, underWay, request)
     const fault = await catchError(upstream.finish(callback, underWay, request))
@@ -173,7 +173,7 @@ describe('Upstream attacks: token refresh', () => {
   it('is rejected if userinfo belongs to another user', async () => {
     const { upstream } = makeUpstream(idp.options({ scopes: ['profile'] }))
     const request = { redirectUri: CALLBACK, state: 'one' }
-    const begun = await upstream.begin(request)
+    const begun = await upstream.startLogin(request)
     const ann = await upstream.finish(await idp.signIn(begun.url), begun.underWay, request)
     expect(ann.tokens).to.not.have.property('refreshToken')
     const eve = await signIn(upstream, idp, { loginHint: 'eve' })
@@ -211,9 +211,9 @@ describe('Upstream attacks: metadata', () => {
     it(`${name} is rejected`, async () => {
       idp.metadata = metadata
       const { upstream } = makeUpstream(idp.options())
-      expect(await catchError(upstream.begin(REQUEST))).to.include({ fault })
+      expect(await catchError(upstream.startLogin(REQUEST))).to.include({ fault })
       idp.metadata = {}
-      await upstream.begin(REQUEST)
+      await upstream.startLogin(REQUEST)
     })
   }
 })

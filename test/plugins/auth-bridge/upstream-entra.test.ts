@@ -77,7 +77,7 @@ describe('Entra: group overage', () => {
 
   it('fails the login as unavailable, not as denied, while Graph is away', async () => {
     const { upstream } = makeUpstream(idp.options())
-    await upstream.begin(REQUEST)
+    await upstream.startLogin(REQUEST)
     idp.troubled = ['graph']
     idp.mood = 'down'
     expect((await catchError(signIn(upstream, idp))).fault).to.equal('unavailable')

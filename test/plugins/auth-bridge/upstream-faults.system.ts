@@ -42,12 +42,12 @@ describe('Upstream faults: provider outage', () => {
     it(`(${mood}) fails as unavailable, and recovers`, async () => {
       const { upstream } = makeUpstream(idp.options(), { timeout: mood === 'hangs' ? 1_000 : 10_000 })
       idp.mood = mood
-      const faults = await Promise.all([upstream.begin(REQUEST), upstream.begin(REQUEST)].map(catchError))
+      const faults = await Promise.all([upstream.startLogin(REQUEST), upstream.startLogin(REQUEST)].map(catchError))
       for (const fault of faults) expect(fault.fault).to.equal('unavailable')
       idp.mood = 'well'
       const { upstream: other } = makeUpstream(idp.options())
       const ann = await signIn(other, idp)
-      await upstream.begin(REQUEST)
+      await upstream.startLogin(REQUEST)
       idp.mood = mood
       expect((await catchError(upstream.renew(ann))).fault).to.equal('unavailable')
       expect((await catchError(upstream.revoke(ann.tokens))).fault).to.equal('unavailable')
@@ -59,14 +59,14 @@ describe('Upstream faults: provider outage', () => {
   it('fetches metadata once for concurrent logins', async () => {
     const { upstream } = makeUpstream(idp.options())
     const before = idp.asked('discovery')
-    await Promise.all(Array.from({ length: 20 }, () => upstream.begin(REQUEST)))
+    await Promise.all(Array.from({ length: 20 }, () => upstream.startLogin(REQUEST)))
     expect(idp.asked('discovery') - before).to.equal(1)
   })
 
   for (const endpoint of ['token', 'jwks', 'userinfo'] as const) {
     it(`only at ${endpoint} fails the login as unavailable`, async () => {
       const { upstream } = makeUpstream(idp.options({ claims: { groups: 'nowhere' } }))
-      await upstream.begin(REQUEST)
+      await upstream.startLogin(REQUEST)
       idp.troubled = [endpoint]
       idp.mood = 'down'
       expect((await catchError(signIn(upstream, idp))).fault).to.equal('unavailable')
@@ -103,7 +103,7 @@ describe('Upstream faults: invalid responses', () => {
     it(`${name}: ${fault}`, async () => {
       const issuer = await serve(listener)
       const { upstream } = makeUpstream(idp.options({ issuer }))
-      expect((await catchError(upstream.begin(REQUEST))).fault).to.equal(fault)
+      expect((await catchError(upstream.startLogin(REQUEST))).fault).to.equal(fault)
     })
   }
 

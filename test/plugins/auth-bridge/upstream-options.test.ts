@@ -113,7 +113,7 @@ describe('Upstream options: authorization request', () => {
 
   const ask = async (options: Record<string, unknown>, request: Record<string, unknown> = {}) => {
     const { upstream } = makeUpstream(idp.options(options))
-    const { url, underWay } = await upstream.begin({ redirectUri: CALLBACK, state: 'a state', ...request })
+    const { url, underWay } = await upstream.startLogin({ redirectUri: CALLBACK, state: 'a state', ...request })
     return { parameters: Object.fromEntries(new URL(url).searchParams), underWay }
   }
 
@@ -166,7 +166,7 @@ describe('Upstream options: authorization request', () => {
   it('has a new PKCE challenge and nonce each time', async () => {
     const { upstream } = makeUpstream(idp.options())
     const request = { redirectUri: CALLBACK, state: 'a state' }
-    const all = await Promise.all(Array.from({ length: 50 }, () => upstream.begin(request)))
+    const all = await Promise.all(Array.from({ length: 50 }, () => upstream.startLogin(request)))
     for (const read of [
       ({ url }: (typeof all)[number]) => new URL(url).searchParams.get('code_challenge'),
       ({ underWay }: (typeof all)[number]) => underWay.nonce,
@@ -207,7 +207,7 @@ describe('Upstream options: client secret', () => {
       idp.metadata = { token_endpoint_auth_methods_supported: listed }
       const { upstream } = makeUpstream(idp.options())
       const request = { redirectUri: CALLBACK, state: 'a state' }
-      const { url, underWay } = await upstream.begin(request)
+      const { url, underWay } = await upstream.startLogin(request)
       await upstream.finish(await idp.signIn(url), underWay, request)
       const sent = idp.requests.find(({ endpoint }) => endpoint === 'token')
       expect(sent?.authorization?.startsWith('Basic ') ?? false).to.equal(header)
@@ -219,7 +219,7 @@ describe('Upstream options: client secret', () => {
     const idp = await startIdentityProvider({ redirects: [CALLBACK], authMethod: 'none' })
     const { upstream } = makeUpstream(idp.options())
     const request = { redirectUri: CALLBACK, state: 'a state' }
-    const { url, underWay } = await upstream.begin(request)
+    const { url, underWay } = await upstream.startLogin(request)
     await upstream.finish(await idp.signIn(url), underWay, request)
     const sent = idp.requests.find(({ endpoint }) => endpoint === 'token')
     expect(sent?.form['client_id']).to.equal(idp.clientId)

@@ -1,7 +1,7 @@
 // The contract of change buses.
 import { deepEqual, equal, ok } from 'node:assert/strict'
 import type { Change, ChangeBus } from '../../../core/mcp/change-bus.ts'
-import { eventually, type Promises } from '../../../core/testing/contract.ts'
+import { type Contract, eventually } from '../../../core/testing/contract.ts'
 
 const resource = (uri: string): Change => ({ kind: 'resource', uri })
 const CHANGES: readonly Change[] = [
@@ -31,7 +31,7 @@ async function publishAll(bus: ChangeBus, changes: readonly Change[]) {
   for (const change of changes) await bus.publish(change)
 }
 
-const alone: Promises<ChangeBus>['alone'] = {
+const oneNode: Contract<ChangeBus>['oneNode'] = {
   async 'notifies every listener of every change once, in publishing order'(bus) {
     const heard = [listenTo(bus), listenTo(bus)]
     // Concurrent: the order is that of the calls.
@@ -82,7 +82,7 @@ const alone: Promises<ChangeBus>['alone'] = {
   },
 }
 
-const together: Promises<ChangeBus>['together'] = {
+const twoNodes: Contract<ChangeBus>['twoNodes'] = {
   async 'delivers a change to both nodes with the same position'(one, other) {
     const heard = [listenTo(one), listenTo(other)]
     await publishAll(one, CHANGES)
@@ -109,4 +109,4 @@ const together: Promises<ChangeBus>['together'] = {
   },
 }
 
-export const changeBusChecks: Promises<ChangeBus> = { alone, together }
+export const changeBusChecks: Contract<ChangeBus> = { oneNode, twoNodes }

@@ -6,7 +6,7 @@ import {
   StreamFenced,
   type StreamWriter,
 } from '../../../core/sessions/event-store.ts'
-import type { Promises } from '../../../core/testing/contract.ts'
+import type { Contract } from '../../../core/testing/contract.ts'
 
 const A: StreamWriter = { epoch: 1, facts: 'node A' }
 const B: StreamWriter = { epoch: 2, facts: 'node B' }
@@ -30,7 +30,7 @@ function sharedOf({ shared }: EventStore): SharedStreams {
 
 const isFenced = (act: unknown) => rejects(Promise.resolve(act), StreamFenced)
 
-const kept: Promises<EventStore>['alone'] = {
+const kept: Contract<EventStore>['oneNode'] = {
   async 'numbers stream messages from 1 and replays those after a given number in order'(store) {
     equal(await store.append('s', 'a', 'm1', 0), 1)
     equal(await store.append('s', 'a', 'm2', 1), 2)
@@ -110,7 +110,7 @@ const kept: Promises<EventStore>['alone'] = {
   },
 }
 
-const passed: Promises<EventStore>['together'] = {
+const passed: Contract<EventStore>['twoNodes'] = {
   async 'stores a retried append once'(store, other) {
     await write(store, 3, { writer: A })
     equal(await store.append('s', 'a', 'm3', 2, A), 3)
@@ -189,4 +189,4 @@ const passed: Promises<EventStore>['together'] = {
   },
 }
 
-export const eventStoreChecks: Promises<EventStore> = { alone: kept, together: passed }
+export const eventStoreChecks: Contract<EventStore> = { oneNode: kept, twoNodes: passed }

@@ -1,7 +1,7 @@
 // The contract of grant stores.
 
 import { rejects } from 'node:assert/strict'
-import { type Expiry, type Promises, pause } from '../../../core/testing/contract.ts'
+import { type Contract, type Expiry, pause } from '../../../core/testing/contract.ts'
 import { GRANT_PREFIXES, type GrantStore } from '../../../plugins/families/grant-store/index.ts'
 import { holds, same } from './assertions.ts'
 
@@ -27,7 +27,7 @@ const forGranted =
 const race = <Value>(stores: readonly GrantStore[], act: (store: GrantStore, index: number) => Promise<Value>) =>
   Promise.all(Array.from({ length: MANY }, (_, index) => act(stores[index % stores.length] as GrantStore, index)))
 
-const texts: Promises<GrantStore>['alone'] = {
+const texts: Contract<GrantStore>['oneNode'] = {
   'returns nothing for an unknown key': forBoth(async (store, key) => {
     same(await store.get(key), undefined, 'get gives undefined where nothing is')
     same(await store.take(key), undefined, 'take gives undefined where nothing is')
@@ -97,7 +97,7 @@ const texts: Promises<GrantStore>['alone'] = {
   },
 }
 
-const times: Promises<GrantStore>['alone'] = {
+const times: Contract<GrantStore>['oneNode'] = {
   'expires entries after their ttl': forBoth(async (store, key, expiry) => {
     const ways: ReadonlyArray<(name: string, ttl: number) => Promise<unknown>> = [
       (name, ttl) => store.set(name, 'x', ttl),
@@ -222,7 +222,7 @@ async function racing(...stores: readonly GrantStore[]) {
   }
 }
 
-const together: Promises<GrantStore>['together'] = {
+const twoNodes: Contract<GrantStore>['twoNodes'] = {
   async 'shares entries between nodes'(one, other) {
     holds(one.shared && other.shared, 'the stores of two nodes say that they are shared')
     for (const key of KEYS) {
@@ -243,7 +243,7 @@ const together: Promises<GrantStore>['together'] = {
   'lets one of many concurrent take, add, replace or join calls on both nodes succeed': racing,
 }
 
-const sets: Promises<GrantStore>['alone'] = {
+const sets: Contract<GrantStore>['oneNode'] = {
   'returns the members of a set, oldest first, and their number': forGranted(async (store, set) => {
     same(await store.members(set), [], 'a set that nobody joined is empty')
     await store.leave(set, 'a')
@@ -295,12 +295,12 @@ const sets: Promises<GrantStore>['alone'] = {
   }),
 }
 
-export const grantStoreChecks: Promises<GrantStore> = {
-  alone: {
+export const grantStoreChecks: Contract<GrantStore> = {
+  oneNode: {
     ...texts,
     ...times,
     ...sets,
     'lets one of many concurrent take, add, replace or join calls succeed': store => racing(store),
   },
-  together,
+  twoNodes,
 }

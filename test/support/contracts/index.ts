@@ -1,6 +1,6 @@
 // The checks of sessions, streams, grants and tasks on every store: run by `describeContracts`.
 
-import { type Check, type ContractSettings, checksOf, type Promises } from '../../../core/testing/contract.ts'
+import { type Check, type Contract, type ContractSettings, checksOf } from '../../../core/testing/contract.ts'
 import type { ChangeBus, EventStore, Peers, SessionStore } from '../../../core/transport.ts'
 import type { GrantStore } from '../../../plugins/families/grant-store/index.ts'
 import type { TaskStore } from '../../../plugins/families/task-store/index.ts'
@@ -20,7 +20,7 @@ interface Services {
   readonly taskStore: TaskStore
 }
 
-const CHECKS: { readonly [Slot in keyof Services]: Promises<Services[Slot]> } = {
+const CHECKS: { readonly [Slot in keyof Services]: Contract<Services[Slot]> } = {
   changeBus: changeBusChecks,
   eventStore: eventStoreChecks,
   grantStore: grantStoreChecks,

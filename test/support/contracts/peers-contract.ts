@@ -1,7 +1,7 @@
 // The contract of peers: ordered messages to one node, and liveness.
 import { deepEqual, equal, notEqual } from 'node:assert/strict'
 import type { PeerMessage, Peers } from '../../../core/sessions/peers.ts'
-import { eventually, type Promises } from '../../../core/testing/contract.ts'
+import { type Contract, eventually } from '../../../core/testing/contract.ts'
 
 const COUNT = 100
 
@@ -18,7 +18,7 @@ function hear(peers: Peers): PeerMessage[] {
   return heard
 }
 
-const alone: Promises<Peers>['alone'] = {
+const oneNode: Contract<Peers>['oneNode'] = {
   async 'reports this node as alive and an unknown node as not alive'(peers) {
     equal(await peers.isAlive(peers.node), true)
     equal(await peers.isAlive('nobody'), false)
@@ -34,7 +34,7 @@ const alone: Promises<Peers>['alone'] = {
   },
 }
 
-const together: Promises<Peers>['together'] = {
+const twoNodes: Contract<Peers>['twoNodes'] = {
   async 'gives each node its own name and lists it to the others'(one, other) {
     notEqual(one.node, other.node)
     deepEqual(await Promise.all([one.isAlive(other.node), other.isAlive(one.node)]), [true, true])
@@ -88,4 +88,4 @@ const together: Promises<Peers>['together'] = {
   },
 }
 
-export const peersChecks: Promises<Peers> = { alone, together }
+export const peersChecks: Contract<Peers> = { oneNode, twoNodes }

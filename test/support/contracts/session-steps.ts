@@ -1,6 +1,6 @@
 // Steps that the checks of session stores share.
 import type { RequestId } from '../../../core/mcp/protocol.ts'
-import type { Entered, SessionBounds, SessionStore, Visit } from '../../../core/sessions/session-store.ts'
+import type { Entered, EntryRequest, SessionBounds, SessionStore } from '../../../core/sessions/session-store.ts'
 import { FIRST_STATE, type SessionRecord } from '../../../core/sessions/session-store.ts'
 import { pause } from '../../../core/testing/contract.ts'
 
@@ -38,7 +38,7 @@ export const open = async (
 export const enter = (
   store: SessionStore,
   digest: string,
-  visit: Partial<Visit> = {},
+  visit: Partial<EntryRequest> = {},
   bounds: Partial<SessionBounds> = {},
 ) => store.enter(digest, { version: 0, requests: [], from: [], ...visit }, { ...BOUNDS, ...bounds })
 

@@ -4,11 +4,11 @@ import type { LogLevel } from '../../../core/mcp/protocol.ts'
 import { LATEST_HANDSHAKE } from '../../../core/mcp/revisions.ts'
 import type { SessionStore } from '../../../core/sessions/session-store.ts'
 import { FIRST_STATE } from '../../../core/sessions/session-store.ts'
-import { eventually, type Promises, pause } from '../../../core/testing/contract.ts'
+import { type Contract, eventually, pause } from '../../../core/testing/contract.ts'
 import { holds, same } from './assertions.ts'
 import { BOUNDS, createRecord, enter, mark, open, readKind, readRecord } from './session-steps.ts'
 
-const records: Promises<SessionStore>['alone'] = {
+const records: Contract<SessionStore>['oneNode'] = {
   async 'stores the initial session record and returns it to a node without a copy'(store) {
     const version = await open(store, 'one')
     same(version > 0, true, 'create keeps a session')
@@ -117,7 +117,7 @@ const records: Promises<SessionStore>['alone'] = {
   },
 }
 
-const requests: Promises<SessionStore>['alone'] = {
+const requests: Contract<SessionStore>['oneNode'] = {
   async 'rejects a second request with the id of a running request'(store) {
     await open(store, 'one')
     same(await readKind(store, 'one', [1, 'a']), 'entered', 'a session can be entered with requests')
@@ -159,7 +159,7 @@ const requests: Promises<SessionStore>['alone'] = {
   },
 }
 
-const ends: Promises<SessionStore>['alone'] = {
+const ends: Contract<SessionStore>['oneNode'] = {
   async 'ends a session once'(store) {
     await open(store, 'one')
     await open(store, 'two')
@@ -223,7 +223,7 @@ const ends: Promises<SessionStore>['alone'] = {
   },
 }
 
-const bounds: Promises<SessionStore>['alone'] = {
+const bounds: Contract<SessionStore>['oneNode'] = {
   async 'enforces maxPerOwner for each owner; an ended session frees its slot'(store) {
     const max = { maxPerOwner: 2 }
     same(
@@ -305,7 +305,7 @@ const bounds: Promises<SessionStore>['alone'] = {
   },
 }
 
-const restores: Promises<SessionStore>['alone'] = {
+const restores: Contract<SessionStore>['oneNode'] = {
   async 'restores a lost record with its running requests and claimed stream'(store) {
     const record = createRecord(store.node)
     const held = { requests: [1], claim: { stream: 'a', epoch: 5 } }
@@ -335,7 +335,7 @@ const restores: Promises<SessionStore>['alone'] = {
   },
 }
 
-const sharedRecords: Promises<SessionStore>['together'] = {
+const sharedRecords: Contract<SessionStore>['twoNodes'] = {
   async 'shares sessions between nodes and names the nodes with a copy on each change'(one, other) {
     holds(
       one.shared && other.shared && one.node !== other.node,
@@ -437,7 +437,7 @@ const sharedRecords: Promises<SessionStore>['together'] = {
   },
 }
 
-const sharedBounds: Promises<SessionStore>['together'] = {
+const sharedBounds: Contract<SessionStore>['twoNodes'] = {
   async 'enforces maxPerOwner across nodes for sessions opened concurrently'(one, other) {
     const opened = await Promise.all(
       Array.from({ length: 20 }, (_, index) => open(index % 2 ? one : other, `a${index}`, 'ada', { maxPerOwner: 5 })),
@@ -466,7 +466,7 @@ const sharedBounds: Promises<SessionStore>['together'] = {
   },
 }
 
-export const sessionStoreChecks: Promises<SessionStore> = {
-  alone: { ...records, ...requests, ...ends, ...bounds, ...restores },
-  together: { ...sharedRecords, ...sharedBounds },
+export const sessionStoreChecks: Contract<SessionStore> = {
+  oneNode: { ...records, ...requests, ...ends, ...bounds, ...restores },
+  twoNodes: { ...sharedRecords, ...sharedBounds },
 }

@@ -1,12 +1,12 @@
 // Checks of task stores for runs and size limits.
 
-import { type Promises, pause } from '../../../core/testing/contract.ts'
+import { type Contract, pause } from '../../../core/testing/contract.ts'
 import type { TaskLimits, TaskStore } from '../../../plugins/families/task-store/index.ts'
 import { SMALL_OUTCOME } from '../../../plugins/families/task-store/task-store.ts'
 import { holds, same } from './assertions.ts'
 import { begin, create, MINUTE, newTask, offer, read, takenFrom, WIDE } from './task-steps.ts'
 
-const turns: Promises<TaskStore>['alone'] = {
+const turns: Contract<TaskStore>['oneNode'] = {
   async 'gives a task to one claim only'(store) {
     const id = await create(store, { body: 'what to do' })
     const taken = await store.claim([offer()], MINUTE)
@@ -81,7 +81,7 @@ const turns: Promises<TaskStore>['alone'] = {
   },
 }
 
-const leases: Promises<TaskStore>['alone'] = {
+const leases: Contract<TaskStore>['oneNode'] = {
   async 'gives a task with an expired lease to one other claim'(store, expiry) {
     const inTime = expiry.start()
     const lost = await begin(store, {}, expiry.ms)
@@ -102,7 +102,7 @@ const leases: Promises<TaskStore>['alone'] = {
     for (const [name, done] of Object.entries({
       renew: (await store.renew([lost], MINUTE))[0] ?? false,
       note: await store.note(lost, 'x'),
-      ask: await store.ask(lost, { key: 'k', text: 'x' }),
+      ask: await store.addRequest(lost, { key: 'k', text: 'x' }),
       release: await store.release(lost),
       end: await store.end(lost, { state: 'completed' }, MINUTE),
     }))
@@ -120,7 +120,7 @@ const leases: Promises<TaskStore>['alone'] = {
       await pause(expiry.ms / 2)
       same(await inTime(store.claimLapsed(MINUTE)), undefined, 'a lease that is renewed does not lapse')
     }
-    await store.ask({ id, fence }, { key: 'k', text: 'x' })
+    await store.addRequest({ id, fence }, { key: 'k', text: 'x' })
     await store.answer(id, { k: 'y' })
     const [now] = await store.renew([{ id, fence }], MINUTE)
     holds((now ?? 0) > version, 'the version of a task that changed is larger')
@@ -143,7 +143,7 @@ const leases: Promises<TaskStore>['alone'] = {
   },
 }
 
-const words: Promises<TaskStore>['alone'] = {
+const words: Contract<TaskStore>['oneNode'] = {
   async 'keeps the last status message of a run'(store) {
     const run = await begin(store)
     for (const note of ['a', '', 'naïve 🦆']) {
@@ -155,9 +155,9 @@ const words: Promises<TaskStore>['alone'] = {
   async 'keeps requests in order and the first response to each'(store) {
     const run = await begin(store)
     for (const key of ['b', 'a', '1', '__proto__']) {
-      same(await store.ask(run, { key, text: `${key}?` }), true, 'ask is done for who runs the task')
+      same(await store.addRequest(run, { key, text: `${key}?` }), true, 'ask is done for who runs the task')
     }
-    same(await store.ask(run, { key: 'a', text: 'another' }), true, 'ask of a key that is there is true')
+    same(await store.addRequest(run, { key: 'a', text: 'another' }), true, 'ask of a key that is there is true')
     const asked = ['b', 'a', '1', '__proto__'].map(key => ({ key, text: `${key}?` }))
     same((await read(store, run.id)).questions, asked, 'questions are as they were asked, each key once')
     same((await store.list('ann', 1))[0]?.open, 4, '`open` counts questions without an answer')
@@ -170,7 +170,7 @@ const words: Promises<TaskStore>['alone'] = {
   },
   async 'keeps requests and responses across runs'(store) {
     const run = await begin(store)
-    for (const key of ['k', 'l']) await store.ask(run, { key, text: 'x' })
+    for (const key of ['k', 'l']) await store.addRequest(run, { key, text: 'x' })
     await store.answer(run.id, { k: 'y' })
     await store.release(run)
     same(await store.answer(run.id, { l: 'z' }), 1, 'a task that waits again takes answers')
@@ -195,7 +195,7 @@ const words: Promises<TaskStore>['alone'] = {
       same(await store.get(run.id), record, 'and changes nothing')
       for (const done of [
         await store.note(run, 'x'),
-        await store.ask(run, { key: 'k', text: 'x' }),
+        await store.addRequest(run, { key: 'k', text: 'x' }),
         await store.release(run),
         (await store.answer(run.id, { k: 'x' })) !== 0,
       ])
@@ -223,14 +223,14 @@ const words: Promises<TaskStore>['alone'] = {
   },
 }
 
-export const runs: Promises<TaskStore>['alone'] = { ...turns, ...leases, ...words }
+export const runs: Contract<TaskStore>['oneNode'] = { ...turns, ...leases, ...words }
 
 /** More than half of a holder's limit, bytes. */
 const LARGE = 40_000
 const ROOM = { bytesPerHolder: 64_000 }
 const NARROW: TaskLimits = { ...WIDE, ...ROOM }
 
-export const rooms: Promises<TaskStore>['alone'] = {
+export const rooms: Contract<TaskStore>['oneNode'] = {
   async 'returns a task without its body, questions and outcome from look and list'(store) {
     same(await store.getSummary('unknown'), undefined, 'look gives undefined where nothing is')
     for (const owner of ['naïve 🦆', '', 'o'.repeat(128)]) {
@@ -242,7 +242,7 @@ export const rooms: Promises<TaskStore>['alone'] = {
       const run = await store.claim([offer()], MINUTE)
       holds(run, 'claim takes the task that waits')
       await store.note(run, 'half')
-      await store.ask(run, { key: 'k', text: 'x' })
+      await store.addRequest(run, { key: 'k', text: 'x' })
       const now = await store.getSummary(id)
       same([now?.state, now?.note, now?.open], ['running', 'half', 1], 'look gives it as it is now')
       await store.end(run, { state: 'completed', outcome: 'done' }, MINUTE)
@@ -254,7 +254,7 @@ export const rooms: Promises<TaskStore>['alone'] = {
   async 'deletes the body and the questions of a finished task'(store) {
     const end = async (how: 'end' | 'cancel') => {
       const run = await begin(store, { body: 'x'.repeat(LARGE) })
-      await store.ask(run, { key: 'k', text: 'x' })
+      await store.addRequest(run, { key: 'k', text: 'x' })
       await store.answer(run.id, { k: 'y' })
       await (how === 'end' ? store.end(run, { state: 'completed', outcome: 'z' }, MINUTE) : store.cancel(run.id))
       const { body, questions, outcome } = await read(store, run.id)
@@ -298,7 +298,7 @@ export const rooms: Promises<TaskStore>['alone'] = {
   },
   async 'stores all responses or none if they do not fit'(store) {
     const run = await begin(store)
-    for (const key of ['a', 'b', 'c']) await store.ask(run, { key, text: '?' })
+    for (const key of ['a', 'b', 'c']) await store.addRequest(run, { key, text: '?' })
     const text = 'x'.repeat(600)
     same(await store.answer(run.id, { a: text }, { bytesPerTask: 1_000 }), 1, 'an answer that fits is taken')
     const both = { b: text, c: 'short' }

@@ -1,6 +1,6 @@
 // The contract of task stores, and of shared ones between nodes.
 
-import { eventually, type Promises } from '../../../core/testing/contract.ts'
+import { type Contract, eventually } from '../../../core/testing/contract.ts'
 import { hasEnded, type TaskStore } from '../../../plugins/families/task-store/index.ts'
 import { holds, same } from './assertions.ts'
 import { rooms, runs } from './task-runs-contract.ts'
@@ -9,7 +9,7 @@ import { begin, create, hear, MANY, MINUTE, newTask, offer, read, takenFrom, WID
 /** Maximum delay of the first notification, milliseconds. */
 const FIRST_NEWS = 30_000
 
-const tasks: Promises<TaskStore>['alone'] = {
+const tasks: Contract<TaskStore>['oneNode'] = {
   async 'returns nothing for an unknown task'(store) {
     const lease = { id: 'unknown', fence: 1 }
     same(await store.get('unknown'), undefined, 'get gives undefined where nothing is')
@@ -21,7 +21,7 @@ const tasks: Promises<TaskStore>['alone'] = {
     same(await store.renew([], MINUTE), [], 'renew of nothing gives nothing')
     same(await store.release(lease), false, 'release gives false where nothing is')
     same(await store.note(lease, 'x'), false, 'note gives false where nothing is')
-    same(await store.ask(lease, { key: 'k', text: 'x' }), false, 'ask gives false where nothing is')
+    same(await store.addRequest(lease, { key: 'k', text: 'x' }), false, 'ask gives false where nothing is')
     same(await store.end(lease, { state: 'completed' }, MINUTE), false, 'end gives false where nothing is')
     same(await store.answer('unknown', { k: 'x' }), 0, 'answer gives 0 where nothing is')
     same(await store.cancel('unknown'), false, 'cancel gives false where nothing is')
@@ -163,7 +163,7 @@ const tasks: Promises<TaskStore>['alone'] = {
     const { told, stop } = hear(store)
     const { id, fence } = await begin(store)
     await store.note({ id, fence }, 'half')
-    await store.ask({ id, fence }, { key: 'k', text: 'x' })
+    await store.addRequest({ id, fence }, { key: 'k', text: 'x' })
     await store.answer(id, { k: 'y' })
     await store.release({ id, fence })
     const again = await store.claim([offer()], MINUTE)
@@ -200,7 +200,7 @@ async function racing(...stores: readonly TaskStore[]) {
   same([ids.length, new Set(ids).size], [15, 15], 'of many that claim at once each gets another task, up to `running`')
   const [id = ''] = ids
   const { fence } = await read(store, id)
-  await store.ask({ id, fence }, { key: 'k', text: 'x' })
+  await store.addRequest({ id, fence }, { key: 'k', text: 'x' })
   const answered = await race((one, index) => one.answer(id, { k: `${index}` }))
   same(count(answered, 1), 1, 'of many that answer one question, one does')
   const { questions } = await read(store, id)
@@ -214,7 +214,7 @@ async function racing(...stores: readonly TaskStore[]) {
   same(cancelled, state === 'cancelled' ? 1 : 0, 'of many that end and cancel one task, one is first')
 }
 
-const together: Promises<TaskStore>['together'] = {
+const twoNodes: Contract<TaskStore>['twoNodes'] = {
   async 'shares tasks between nodes'(one, other) {
     holds(one.shared && other.shared, 'the stores of two nodes say that they are shared')
     const id = await create(one)
@@ -224,7 +224,7 @@ const together: Promises<TaskStore>['together'] = {
     const lease = { id, fence: taken?.fence ?? 0 }
     same(await one.claim([offer()], MINUTE), undefined, 'what one node claimed the other does not get')
     same(await one.claimLapsed(MINUTE), undefined, 'nor while its lease lasts')
-    await other.ask(lease, { key: 'k', text: 'x' })
+    await other.addRequest(lease, { key: 'k', text: 'x' })
     same(await one.answer(id, { k: 'y' }), 1, 'what one node asks is answered at the other')
     same((await read(other, id)).questions[0]?.answer, 'y', 'the node that asked has the answer')
     same(await one.cancel(id), true, 'what one node runs the other cancels')
@@ -253,12 +253,12 @@ const together: Promises<TaskStore>['together'] = {
   'lets one of many concurrent create, claim, answer, end or cancel calls on both nodes succeed': racing,
 }
 
-export const taskStoreChecks: Promises<TaskStore> = {
-  alone: {
+export const taskStoreChecks: Contract<TaskStore> = {
+  oneNode: {
     ...tasks,
     ...runs,
     ...rooms,
     'lets one of many concurrent create, claim, answer, end or cancel calls succeed': store => racing(store),
   },
-  together,
+  twoNodes,
 }

@@ -11,9 +11,9 @@ interface Options {
   readonly onNotification?: (notification: JsonObject) => void
 }
 
-export async function callTool(asked: TryRequest, { signal, onNotification }: Options): Promise<TryResult> {
+export async function callTool(request: TryRequest, { signal, onNotification }: Options): Promise<TryResult> {
   const headers = { 'Content-Type': 'application/json' }
-  const response = await send(PATHS.try, { method: 'POST', headers, body: JSON.stringify(asked), signal })
+  const response = await send(PATHS.try, { method: 'POST', headers, body: JSON.stringify(request), signal })
   let result: TryResult | undefined
   for await (const text of partsOf(response, '\n')) {
     const line: JsonObject | TryResult = JSON.parse(text)
