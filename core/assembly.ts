@@ -170,7 +170,7 @@ export function buildServices(parts: ServiceParts) {
     routes,
     storesOn: route => stores.get(route) as RouteStores,
     noPeers: createPeers(createMemoryBus(node)),
-    bounds: resolveSessions(config.sessions),
+    limits: resolveSessions(config.sessions),
     ids,
     requestIdKeys: secrets.keys('question-id'),
     log,

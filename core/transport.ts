@@ -90,7 +90,7 @@ export {
 export type { Session } from './sessions/session.ts'
 export { storeUnavailable } from './sessions/session-errors.ts'
 export type {
-  SessionBounds,
+  SessionLimits,
   SessionRecord,
   SessionStore,
   Victim,

@@ -25,7 +25,7 @@ const TASKS_EXTENSION = 'io.modelcontextprotocol/tasks'
 export const NO_TIMEOUT = 2 ** 31 - 1
 interface ConnectOptions {
   readonly signal: AbortSignal
-  readonly begin: () => void
+  readonly onConnect: () => void
   readonly ids: Pick<RequestIds, 'watch'>
   readonly own?: boolean
   readonly elicit: (params: ElicitParams) => Promise<ElicitResult>
@@ -133,12 +133,12 @@ export async function connect(accounts: Accounts, login: Login, options: Connect
   const { context } = accounts
   const report = createLoginReporter(context)
   if (options.own) {
-    options.begin()
+    options.onConnect()
     const server = await open(login.url, accounts.fetchFor(login), options, context)
     return { server, close: () => server.close() }
   }
   await prepare(accounts, login, options.signal)
-  options.begin()
+  options.onConnect()
   const isLoggedIn = isInteractive(context) && (await readTokens(accounts, login))?.accessToken !== undefined
   const receiver = isLoggedIn ? await openReceiver(accounts, login, true) : undefined
   const authFetch = await openAuthFetch(accounts, login, {

@@ -82,7 +82,7 @@ export async function withServer<T>(
     }
     try {
       const { restart: postpone } = deadline
-      const { server, close } = await connect(accounts, login, { signal, begin: postpone, elicit, own, ids })
+      const { server, close } = await connect(accounts, login, { signal, onConnect: postpone, elicit, own, ids })
       try {
         return await work({ server, signal, ids, elicit, postpone, warn: createWarnings(context.say) })
       } finally {

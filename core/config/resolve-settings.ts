@@ -17,15 +17,15 @@ export const resolveHttp = ({ publicUrl, trustProxy, tls, ...given }: FilledHttp
   trustProxy: trustProxy === true ? 1 : trustProxy,
 })
 
-export const resolveSessions = ({ idleTimeout, maxPerOwner, ...bounds }: FilledSessionLimits) => ({
-  ...bounds,
+export const resolveSessions = ({ idleTimeout, maxPerOwner, ...limits }: FilledSessionLimits) => ({
+  ...limits,
   idleTimeout: parseDuration(idleTimeout),
   maxPerOwner,
 })
 
 const timeoutOf = (given: string | number): number | undefined => (given === 'off' ? undefined : parseDuration(given))
 
-function boundsOf(glob: string, isolate: Parameters<typeof resolveIsolate>[0]) {
+function isolationLimitsOf(glob: string, isolate: Parameters<typeof resolveIsolate>[0]) {
   try {
     return resolveIsolate(isolate)
   } catch (cause) {
@@ -40,6 +40,6 @@ export const resolveTools = ({ fetchTimeout, callTimeout, limits = {} }: FilledT
     glob,
     timeout: timeout === undefined ? undefined : parseDuration(timeout),
     concurrency,
-    isolate: boundsOf(glob, isolate),
+    isolate: isolationLimitsOf(glob, isolate),
   })),
 })

@@ -84,7 +84,7 @@ export class HandlerContext implements PlainContext {
   #since: number | undefined
   #timer: Timer | undefined
   #waits = 0
-  #over = false
+  #isDone = false
   #resolve: ((value: unknown) => void) | undefined
   #reject: ((error: unknown) => void) | undefined
   #reportLateEnd: (() => void) | undefined
@@ -206,7 +206,7 @@ export class HandlerContext implements PlainContext {
   }
 
   #end() {
-    this.#over = true
+    this.#isDone = true
     this.#notifier?.end()
     if (this.#since !== undefined) this.#pause()
   }
@@ -239,7 +239,7 @@ export class HandlerContext implements PlainContext {
 
   #interrupt(send: () => Promise<unknown>) {
     // The handler ended without waiting for its request.
-    if (this.#over) return
+    if (this.#isDone) return
     const result = send()
     result.catch(() => undefined)
     this.#end()
@@ -251,7 +251,7 @@ export class HandlerContext implements PlainContext {
 
   async #waiting<Answer>(send: () => Promise<Answer>): Promise<Answer> {
     const { queueEntry } = this.#run
-    if (this.#waits++ === 0 && !this.#over) {
+    if (this.#waits++ === 0 && !this.#isDone) {
       this.#pause()
       queueEntry?.pause()
     }
@@ -259,7 +259,7 @@ export class HandlerContext implements PlainContext {
       return await send()
     } finally {
       if (--this.#waits === 0) await queueEntry?.reacquire()
-      if (this.#waits === 0 && !this.#over) this.#startTimer()
+      if (this.#waits === 0 && !this.#isDone) this.#startTimer()
     }
   }
 

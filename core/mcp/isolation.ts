@@ -8,7 +8,7 @@ import type { IsolationLimits, ModuleTool } from './isolate.ts'
 export interface IsolatedCall {
   readonly tool: ToolDefinition
   readonly origin: ModuleTool
-  readonly bounds: IsolationLimits
+  readonly limits: IsolationLimits
   /** Set if the handler runs again. `run` adds CPU time, and the limit applies to the sum. */
   readonly used: CallUsage | undefined
   readonly args: unknown

@@ -19,7 +19,7 @@ import type {
   Entered,
   EntryRequest,
   HeldHere,
-  SessionBounds,
+  SessionLimits,
   SessionRecord,
   SessionStore,
   SessionUse,
@@ -151,7 +151,7 @@ class StoredSessions implements SessionStore {
     this.shared = store.shared === 'host' ? 'host' : true
   }
 
-  async create(digest: string, record: SessionRecord, { idleTimeout: ttl, maxPerOwner }: SessionBounds) {
+  async create(digest: string, record: SessionRecord, { idleTimeout: ttl, maxPerOwner }: SessionLimits) {
     const holder = nameHolder(record.opening.holder)
     const fields = writeRecord(record)
     const most = Math.min(maxPerOwner ?? Number.POSITIVE_INFINITY, Math.floor(this.#bytesPerOwner / bytesOf(fields)))
@@ -183,9 +183,9 @@ class StoredSessions implements SessionStore {
   }
 
   /** Takes one round trip for each request of a client. Also removes the completed requests of this node. */
-  async enter(digest: string, entry: EntryRequest, bounds: SessionBounds): Promise<Entered> {
+  async enter(digest: string, entry: EntryRequest, limits: SessionLimits): Promise<Entered> {
     const { version, requests, from } = entry
-    const { idleTimeout: ttl } = bounds
+    const { idleTimeout: ttl } = limits
     const left = this.#takeCompleted(digest)
     const completed = [...left]
     const own = [null, this.node]
@@ -213,7 +213,7 @@ class StoredSessions implements SessionStore {
       if (node !== undefined && !where[runKey(request)]?.includes(node)) return { kind: 'taken', request, node }
     }
     // Another node runs a request with the id of a completed one.
-    return this.enter(digest, entry, bounds)
+    return this.enter(digest, entry, limits)
   }
 
   /** Keeps the completed requests if the transaction may not have been applied. */
@@ -371,7 +371,7 @@ class StoredSessions implements SessionStore {
     )
   }
 
-  async mark(uses: readonly SessionUse[], { idleTimeout, maxIdle }: SessionBounds): Promise<readonly Victim[]> {
+  async mark(uses: readonly SessionUse[], { idleTimeout, maxIdle }: SessionLimits): Promise<readonly Victim[]> {
     let excess = 0
     await this.#flushCompleted()
     for (let at = 0; at < Math.max(1, uses.length); at += MAX_MARKED) {
@@ -464,7 +464,7 @@ class StoredSessions implements SessionStore {
     digest: string,
     record: SessionRecord,
     { requests, claim }: HeldHere,
-    { idleTimeout: ttl }: SessionBounds,
+    { idleTimeout: ttl }: SessionLimits,
   ) {
     for (;;) {
       const [session, use, { now }] = await this.#store.read(partitionOf(digest), [

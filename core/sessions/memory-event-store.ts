@@ -41,8 +41,8 @@ interface StoredStream {
 export const costOf = (message: string): number =>
   EVENT_COST + (Buffer.byteLength(message) === message.length ? 1 : 2) * message.length
 
-export function createMemoryEventStore(bounds: Partial<MemoryLimits> = {}, now: () => number = Date.now): EventStore {
-  const { events: maxEvents, bytes: maxBytes, total: maxTotal, lifetime } = { ...DEFAULTS, ...bounds }
+export function createMemoryEventStore(limits: Partial<MemoryLimits> = {}, now: () => number = Date.now): EventStore {
+  const { events: maxEvents, bytes: maxBytes, total: maxTotal, lifetime } = { ...DEFAULTS, ...limits }
   const sessions = new Map<string, Map<string, StoredStream>>()
   const byAge = new Set<StoredStream>()
   let total = 0

@@ -140,7 +140,7 @@ function takeChange(session: Session, change: StateChange) {
 }
 
 /** Applies changes from other nodes. Reads the record after a missed message. */
-export function createChangeReceiver({ name, store, bounds, log }: Omit<ThisNode, 'sessions'>) {
+export function createChangeReceiver({ name, store, limits, log }: Omit<ThisNode, 'sessions'>) {
   const reading = new Map<Session, boolean>()
 
   async function read(session: Session) {
@@ -148,7 +148,7 @@ export function createChangeReceiver({ name, store, bounds, log }: Omit<ThisNode
     try {
       do {
         reading.set(session, false)
-        const found = await store?.enter(session.digest, { version: session.version, requests: [], from: [] }, bounds)
+        const found = await store?.enter(session.digest, { version: session.version, requests: [], from: [] }, limits)
         if (found?.kind === 'entered' && found.record && !session.disposed) applyRecord(session, found.record, name)
       } while (reading.get(session) && !session.disposed)
     } catch (err) {

@@ -18,7 +18,7 @@ import { digestOf, type Owner, type SessionIds, shortId } from './session-id.ts'
 import { SessionOwners } from './session-owners.ts'
 import {
   FIRST_STATE,
-  type SessionBounds,
+  type SessionLimits,
   type SessionOpening,
   type SessionRecord,
   type SessionStore,
@@ -78,7 +78,7 @@ const NO_HEADERS: RequestInfo['headers'] = Object.freeze({})
 
 export function createSessionRegistry(settings: RegistrySettings) {
   const { node, ids, paths, feedOn, makeOffer, admit } = settings
-  const { name, store, peers, events, bounds, log, clock, metrics, sessions: byDigest } = node
+  const { name, store, peers, events, limits, log, clock, metrics, sessions: byDigest } = node
   const sessions = new Map<string, Session>()
   const owners = new SessionOwners<Session>()
   const runs = new Set<Promise<void>>()
@@ -106,7 +106,7 @@ export function createSessionRegistry(settings: RegistrySettings) {
       if (store) return upkeep.mark(session, inUse)
       if (inUse) return owners.use(session)
       owners.idle(session)
-      const victim = owners.idleCount > bounds.maxIdle ? owners.victim() : undefined
+      const victim = owners.idleCount > limits.maxIdle ? owners.victim() : undefined
       if (!victim) return
       owners.use(victim)
       upkeep.evict(victim)
@@ -153,7 +153,7 @@ export function createSessionRegistry(settings: RegistrySettings) {
     const headers = store ? withoutCredentials(facts.headers) : NO_HEADERS
     const opening = { transport, route: route.path, params, holder, user, ip, headers }
     const version = store
-      ? await store.create(digest, { opening, state: FIRST_STATE, version: 1, home: name }, bounds)
+      ? await store.create(digest, { opening, state: FIRST_STATE, version: 1, home: name }, limits)
       : createHere(opening)
     if (version === undefined) throw tooManySessions()
     let session: Session
@@ -180,7 +180,7 @@ export function createSessionRegistry(settings: RegistrySettings) {
 
   /** Counts a new session without a store. Returns its version; undefined if the owner has too many sessions. */
   function createHere(opening: SessionOpening): number | undefined {
-    const { maxPerOwner = Number.POSITIVE_INFINITY } = bounds
+    const { maxPerOwner = Number.POSITIVE_INFINITY } = limits
     const isFull = () => owners.countOf(opening.holder) >= maxPerOwner
     if (isFull()) for (const session of owners.idleOf(opening.holder)) endExpired(session)
     if (isFull()) return undefined
@@ -190,7 +190,7 @@ export function createSessionRegistry(settings: RegistrySettings) {
 
   /** The periodic check can be up to 30 seconds late. */
   function endExpired(session: Session) {
-    if (!session.inUse && session.lastUsed <= clock.now() - bounds.idleTimeout) upkeep.endIdle(session)
+    if (!session.inUse && session.lastUsed <= clock.now() - limits.idleTimeout) upkeep.endIdle(session)
   }
 
   function enterLocal({ digest }: SessionEntry): Session {
@@ -300,7 +300,7 @@ export function createSessionRegistry(settings: RegistrySettings) {
 
   const registry: SessionRegistry = {
     open,
-    calls: createRunningCalls(bounds),
+    calls: createRunningCalls(limits),
     find(id, caller, transport, requests = []) {
       if (!caller.admitted) admit(caller)
       const session = sessions.get(id)
@@ -370,7 +370,7 @@ function checkSession({ caller, transport }: SessionEntry, { route, params, user
 
 /** Admits a request to its session: checks the store, and rebuilds sessions of other nodes from their records. */
 function createSessionEntry({ node, isRunningAt, restore, rebuild, adoptRun }: SessionEntryParts) {
-  const { name, store, peers, bounds, sessions } = node
+  const { name, store, peers, limits, sessions } = node
   const building = new Map<string, Promise<Session>>()
 
   async function restoreEnded(digest: string, ended: boolean) {
@@ -385,7 +385,7 @@ function createSessionEntry({ node, isRunningAt, restore, rebuild, adoptRun }: S
     let restored = false
     for (;;) {
       const version = sessions.get(digest)?.version ?? 0
-      const entered = await store.enter(digest, { version, requests, from }, bounds)
+      const entered = await store.enter(digest, { version, requests, from }, limits)
       if (entered.kind === 'entered') {
         if (entered.record || sessions.has(digest)) return entered.record
         from.push(name)
@@ -454,7 +454,7 @@ const tooMany = (detail: string) => new HostError('tooManyRequests', { detail, h
 /** Maximum idle owners, removed in batches: a Map with constantly changing keys is often reallocated. */
 const MAX_IDLE_OWNERS = 1_000
 
-export function createRunningCalls({ maxCallsPerSession, maxCallsPerOwner }: SessionBounds): RunningCalls {
+export function createRunningCalls({ maxCallsPerSession, maxCallsPerOwner }: SessionLimits): RunningCalls {
   const byOwner = new Map<string, number>()
   let idleOwners = 0
 

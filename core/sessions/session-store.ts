@@ -6,7 +6,7 @@ import type { LogLevel, RequestId } from '../mcp/protocol.ts'
 import type { Revision } from '../mcp/revisions.ts'
 
 /** The configured `sessions` limits, with defaults. */
-export interface SessionBounds {
+export interface SessionLimits {
   /** Milliseconds. */
   readonly idleTimeout: number
   readonly maxIdle: number
@@ -73,10 +73,10 @@ export interface SessionStore {
   readonly node: string
   /** True: shared by every node; `host`: by all processes on this machine. */
   readonly shared: true | 'host'
-  /** Returns the version. Undefined, and nothing stored, above `bounds.maxPerOwner` or the owner's share of the store. Otherwise this node has a copy in use. */
-  create(digest: string, record: SessionRecord, bounds: SessionBounds): Promise<number | undefined>
+  /** Returns the version. Undefined, and nothing stored, above `limits.maxPerOwner` or the owner's share of the store. Otherwise this node has a copy in use. */
+  create(digest: string, record: SessionRecord, limits: SessionLimits): Promise<number | undefined>
   /** Called for each message. Returns a newer record and registers the requests. */
-  enter(digest: string, entry: EntryRequest, bounds: SessionBounds): Promise<Entered>
+  enter(digest: string, entry: EntryRequest, limits: SessionLimits): Promise<Entered>
   /** Removes completed requests. Callers do not await the result. */
   leave(digest: string, requests: readonly RequestId[]): void
   /** Changes the state. Undefined without a record; `full`, unchanged, above `MAX_WATCHED` or `MAX_WATCHED_BYTES`. */
@@ -89,17 +89,17 @@ export interface SessionStore {
   /** Ends a session and returns other nodes with a copy. Undefined without a record, or if in use with `onlyIdle`. */
   end(digest: string, holder: string | undefined, onlyIdle?: boolean): Promise<readonly string[] | undefined>
   /**
-   * Reports session use; sessions in use do not expire. Returns sessions to end above `bounds.maxIdle` or the store's
+   * Reports session use; sessions in use do not expire. Returns sessions to end above `limits.maxIdle` or the store's
    * capacity: the longest idle ones of the holders with most idle sessions.
    */
-  mark(uses: readonly SessionUse[], bounds: SessionBounds): Promise<readonly Victim[]>
+  mark(uses: readonly SessionUse[], limits: SessionLimits): Promise<readonly Victim[]>
   /** Milliseconds until the idle timeout; undefined without a record. */
   timeLeft(digest: string): Promise<number | undefined>
   /**
    * Restores a lost record as idle. A record that another node restored from an older copy gets the changes of this copy.
    * Returns the record, with the nodes to notify of these changes. Undefined if the session was ended.
    */
-  restore(digest: string, record: SessionRecord, held: HeldHere, bounds: SessionBounds): Promise<Changed | undefined>
+  restore(digest: string, record: SessionRecord, held: HeldHere, limits: SessionLimits): Promise<Changed | undefined>
   /** Called when the store is reachable again; recent writes can be lost. */
   onReturn(listener: () => void): void
   /** True for some time after `onReturn`: another node can still restore a missing session. */

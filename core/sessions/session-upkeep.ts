@@ -23,7 +23,7 @@ interface UpkeepParts {
 }
 
 export function createSessionUpkeep({ node, evict, notify }: UpkeepParts) {
-  const { name, store, peers, bounds, log, clock, metrics, sessions } = node
+  const { name, store, peers, limits, log, clock, metrics, sessions } = node
   const waiting = new Map<string, Omit<SessionUse, 'ago'> & { readonly at: number }>()
   let timer: Timer | undefined
   let evicted = 0
@@ -41,7 +41,7 @@ export function createSessionUpkeep({ node, evict, notify }: UpkeepParts) {
     if (clock.monotonic() - loggedAt < LOG_INTERVAL) return
     loggedAt = clock.monotonic()
     const what = 'ended idle sessions: their number exceeded sessions.maxIdle or the capacity of the store'
-    log.warn({ code: 'MH1420', evicted, maxIdle: bounds.maxIdle }, what)
+    log.warn({ code: 'MH1420', evicted, maxIdle: limits.maxIdle }, what)
     evicted = 0
   }
 
@@ -52,7 +52,7 @@ export function createSessionUpkeep({ node, evict, notify }: UpkeepParts) {
     const now = clock.monotonic()
     const uses = [...waiting.values()].map(({ at, ...use }) => ({ ...use, ago: now - at }))
     waiting.clear()
-    await store.mark(uses, bounds).then(evictAll).catch(fail)
+    await store.mark(uses, limits).then(evictAll).catch(fail)
   }
 
   /** Reports the use of a session to the store. */
@@ -73,7 +73,7 @@ export function createSessionUpkeep({ node, evict, notify }: UpkeepParts) {
     if (session.inUse || session.lastUsed !== before) return
     if (left === undefined) endIdle(session)
     else if (session.offer.spansRun && session.home === name) {
-      session.lastUsed = clock.now() - Math.max(0, bounds.idleTimeout - left)
+      session.lastUsed = clock.now() - Math.max(0, limits.idleTimeout - left)
     } else session.dispose(new Error('the session is not used here'), true)
   }
 
@@ -93,7 +93,7 @@ export function createSessionUpkeep({ node, evict, notify }: UpkeepParts) {
     const since = sweptAt
     sweptAt = clock.now()
     if (store) await adoptUsed(since)
-    const limit = clock.now() - bounds.idleTimeout
+    const limit = clock.now() - limits.idleTimeout
     const renews = clock.monotonic() - renewedAt > RENEW_INTERVAL
     if (renews) renewedAt = clock.monotonic()
     for (const session of sessions.values()) {
@@ -107,7 +107,7 @@ export function createSessionUpkeep({ node, evict, notify }: UpkeepParts) {
   /** Returns false if the session was ended. */
   async function restore(session: Session): Promise<boolean> {
     const { digest, running: requests, claim } = session
-    const restored = await store?.restore(digest, session.record, { requests, claim }, bounds)
+    const restored = await store?.restore(digest, session.record, { requests, claim }, limits)
     if (!restored) return false
     const { version, state } = restored.record
     session.isUnrestored = false
@@ -143,7 +143,7 @@ export function createSessionUpkeep({ node, evict, notify }: UpkeepParts) {
   const sweeping = clock
     .setInterval(
       () => void sweep().catch(err => log.debug({ err }, 'the store could not be read')),
-      Math.min(SWEEP_INTERVAL, Math.max(50, bounds.idleTimeout / 4)),
+      Math.min(SWEEP_INTERVAL, Math.max(50, limits.idleTimeout / 4)),
     )
     .unref()
 

@@ -14,7 +14,7 @@ import { PendingRequests, type SessionRequestIds } from './pending-requests.ts'
 import type { ResumableStream } from './resumable-stream.ts'
 import {
   NO_CLIENT,
-  type SessionBounds,
+  type SessionLimits,
   type SessionOpening,
   type SessionRecord,
   type SessionStore,
@@ -51,7 +51,7 @@ export interface ThisNode {
   readonly requestIds: SessionRequestIds
   readonly events: (session: Session) => EventStore
   readonly bus: (session: Session) => ChangeBus
-  readonly bounds: SessionBounds
+  readonly limits: SessionLimits
   readonly log: Logger
   readonly clock: Clock
   readonly metrics: SessionMetrics

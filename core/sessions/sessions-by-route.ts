@@ -12,7 +12,7 @@ import { createRequestIdSeries } from './pending-requests.ts'
 import { createRunningCalls, createSessionRegistry, type RegistrySettings, type SessionRegistry } from './registry.ts'
 import type { Session, SessionMetrics, ThisNode } from './session.ts'
 import type { SessionIds } from './session-id.ts'
-import type { LocalSessions, SessionBounds, SessionStore } from './session-store.ts'
+import type { LocalSessions, SessionLimits, SessionStore } from './session-store.ts'
 import { createSessionStreams, type SessionStreams } from './session-streams.ts'
 
 export interface RouteStores {
@@ -23,7 +23,7 @@ export interface RouteStores {
 }
 
 interface SessionsSettings
-  extends Pick<ThisNode, 'bounds' | 'log' | 'clock'>,
+  extends Pick<ThisNode, 'limits' | 'log' | 'clock'>,
     Pick<RegistrySettings, 'ids' | 'makeOffer' | 'admit'> {
   readonly routes: readonly McpRoute[]
   readonly storesOn: (route: McpRoute) => RouteStores
@@ -56,7 +56,7 @@ function groupRoutes({ routes, storesOn, noPeers }: SessionsSettings): Group[] {
 function joinRegistries(
   registries: readonly SessionRegistry[],
   on: (route: McpRoute) => SessionRegistry,
-  bounds: SessionBounds,
+  limits: SessionLimits,
 ): SessionRegistry {
   return {
     open: (facts, transport) => on(facts.route).open(facts, transport),
@@ -75,7 +75,7 @@ function joinRegistries(
       return registries.reduce((sum, { count }) => sum + count, 0)
     },
     list: () => registries.flatMap(registry => [...registry.list()]),
-    calls: createRunningCalls(bounds),
+    calls: createRunningCalls(limits),
   }
 }
 
@@ -88,7 +88,7 @@ const joinStreams = (on: (route: McpRoute) => SessionStreams): SessionStreams =>
 })
 
 export function createSessionsByRoute(settings: SessionsSettings) {
-  const { routes, storesOn, bounds, ids, log, clock, makeOffer, admit, metrics, requestIdKeys } = settings
+  const { routes, storesOn, limits, ids, log, clock, makeOffer, admit, metrics, requestIdKeys } = settings
   const feeds = new Map<ChangeBus, ChangeFeed>()
   const watching = createWatchCounter()
   function feedOn(route: McpRoute): ChangeFeed {
@@ -110,7 +110,7 @@ export function createSessionsByRoute(settings: SessionsSettings) {
       requestIds: createRequestIdSeries(requestIdKeys, sessionStore.node),
       events: session => storesOn(session.offer.route).eventStore,
       bus: session => storesOn(session.offer.route).changeBus,
-      bounds,
+      limits,
       log,
       clock,
       metrics: sessionMetrics,
@@ -131,7 +131,7 @@ export function createSessionsByRoute(settings: SessionsSettings) {
   const single = others.length === 0 ? only : undefined
   const registries = built.map(({ registry }) => registry)
   return {
-    sessions: single?.registry ?? joinRegistries(registries, route => on(route).registry, bounds),
+    sessions: single?.registry ?? joinRegistries(registries, route => on(route).registry, limits),
     streams: single?.streams ?? joinStreams(route => on(route).streams),
     changesOn: feedOn,
     /** `listener` receives the first and the last watcher of a resource URI on this node. */

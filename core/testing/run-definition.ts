@@ -108,8 +108,8 @@ async function openTestRun(definition: Definition, { context = {} }: RunSettings
     {
       server: { name: 'test-host', version: '1.0.0' },
       secrets: [randomBytes(32).toString('base64')],
-      toolsets: { alone: [definition] },
-      routes: { '/': { toolsets: 'alone' } },
+      toolsets: { tested: [definition] },
+      routes: { '/': { toolsets: 'tested' } },
       plugins: { caller: caller() },
     },
     { log, purpose: 'test' },

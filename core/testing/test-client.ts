@@ -127,7 +127,7 @@ function makeClient(sdk: Sdk, revision: Revision, answers: Answers | undefined) 
     if (outcome.status === 'rejected') throw withStatus(outcome.reason)
     return outcome.value
   }
-  return { client, inbox, responder, hear: settle }
+  return { client, inbox, responder, settle }
 }
 
 /** The official client omits the status of a missing scope (RFC 6750 section 3.1). */
@@ -152,7 +152,7 @@ export async function openClient(at: URL, settings: ClientSettings, bearer: stri
   assertInstalled(['@modelcontextprotocol/client'], { what: 'a client of mcp-host/testing' })
   const sdk = await import('@modelcontextprotocol/client')
   const { revision = MODERN_REVISION, sse = false, answers } = settings
-  const { client, inbox, responder, hear } = makeClient(sdk, revision, answers)
+  const { client, inbox, responder, settle } = makeClient(sdk, revision, answers)
   const headers = { ...(bearer !== undefined && { Authorization: `Bearer ${bearer}` }), ...settings.headers }
   const http = sse ? undefined : new sdk.StreamableHTTPClientTransport(at, { requestInit: { headers } })
   const transport =
@@ -184,16 +184,16 @@ export async function openClient(at: URL, settings: ClientSettings, bearer: stri
     listResources: async () => (await client.listResources({}, fresh)).resources as unknown as Listed[],
     listPrompts: async () => (await client.listPrompts({}, fresh)).prompts as unknown as Listed[],
     callTool: async (name, args = {}, { signal } = {}) =>
-      toolOutcome((await hear(client.callTool({ name, arguments: args }, signal && { signal }))) as CallToolResult),
+      toolOutcome((await settle(client.callTool({ name, arguments: args }, signal && { signal }))) as CallToolResult),
     async readResource(uri) {
-      const result = (await hear(client.readResource({ uri }, fresh))) as ReadResourceResult
+      const result = (await settle(client.readResource({ uri }, fresh))) as ReadResourceResult
       return { result, text: resourceText(result) }
     },
     async getPrompt(name, args = {}) {
-      const result = (await hear(client.getPrompt({ name, arguments: { ...args } }))) as GetPromptResult
+      const result = (await settle(client.getPrompt({ name, arguments: { ...args } }))) as GetPromptResult
       return { result, text: promptText(result) }
     },
-    request: (method, params = {}) => hear(client.request({ method, params }, ANY) as Promise<JsonObject>),
+    request: (method, params = {}) => settle(client.request({ method, params }, ANY) as Promise<JsonObject>),
     async watch(uri) {
       if (isHandshakeRevision(revision)) await client.subscribeResource({ uri })
       else await client.listen({ resourceSubscriptions: [uri] })

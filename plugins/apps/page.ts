@@ -93,13 +93,13 @@ export const lastPage = (app: AppDefinition, settings: PageSettings): Page | und
 export async function pageOf(app: AppDefinition, settings: PageSettings): Promise<Page> {
   const key = keyOf(app, settings)
   const known = kept.get(key)
-  if (known && known.digest === (await digestOf(known.page.files))) return inBounds(app, known.page, settings)
+  if (known && known.digest === (await digestOf(known.page.files))) return checkSize(app, known.page, settings)
   const page = await makePage(app, settings)
   kept.set(key, { page, digest: await digestOf(page.files) })
-  return inBounds(app, page, settings)
+  return checkSize(app, page, settings)
 }
 
-function inBounds({ html }: AppDefinition, page: Page, { maxBytes }: PageSettings): Page {
+function checkSize({ html }: AppDefinition, page: Page, { maxBytes }: PageSettings): Page {
   if (page.bytes <= maxBytes) return page
   const largest = page.parts.slice(0, 3).map(([file, bytes]) => `${file} (${size(bytes)})`)
   const what = largest.length > 0 ? `; the largest parts are ${largest.join(', ')}` : ''

@@ -18,7 +18,7 @@ import {
   redisStore,
   STORE_COMMANDS,
 } from '../families/redis/index.ts'
-import { readStreamBounds, requireSecrets, STREAM_PROPERTIES } from '../families/stores/index.ts'
+import { readStreamLimits, requireSecrets, STREAM_PROPERTIES } from '../families/stores/index.ts'
 import { createTaskStore } from '../families/task-store/index.ts'
 
 const ALL_COMMANDS = [...STORE_COMMANDS, ...BUS_COMMANDS]
@@ -51,7 +51,7 @@ export const clusterRedis = definePlugin<ClusterRedisOptions, FilledClusterRedis
     requireSecrets(host, OF_SESSIONS)
     const redis = redisConnection(host, connectionIn(options), ALL_COMMANDS)
     redis.claim(claimOf(host))
-    const limits = { streams: readStreamBounds(host, options) }
+    const limits = { streams: readStreamLimits(host, options) }
     host.provide('store', { ...redisStore(redis), bus: busOf(host, redis), limits })
   },
   examine: (options, about) => examineRedis(connectionIn(options), about as InternalExamination),
@@ -62,9 +62,9 @@ export const eventStoreRedis = definePlugin<ClusterRedisOptions, FilledClusterRe
   options: EVENT_STORE_OPTIONS,
   provides: ['eventStore'],
   setup(host, options) {
-    const bounds = readStreamBounds(host, options)
+    const limits = readStreamLimits(host, options)
     const redis = redisConnection(host, connectionIn(options), STORE_COMMANDS)
-    host.provide('eventStore', createEventStore(redisStore(redis), bounds))
+    host.provide('eventStore', createEventStore(redisStore(redis), limits))
   },
   examine: (options, about) => examineRedis(connectionIn(options), about as InternalExamination),
 })

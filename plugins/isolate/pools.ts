@@ -123,7 +123,7 @@ function busy(tool: string, waiting: string): HostError {
   })
 }
 
-function createPool({ processes }: IsolatedCall['bounds']): Tinypool {
+function createPool({ processes }: IsolatedCall['limits']): Tinypool {
   const { filename, execArgv } = processEntry('plugins/isolate/process/main')
   // Two processes cannot use one inspector port.
   const own = process.execArgv.filter(option => !option.startsWith('--inspect'))
@@ -143,7 +143,7 @@ function createPool({ processes }: IsolatedCall['bounds']): Tinypool {
 }
 
 function taskOf(isolated: IsolatedCall): Task {
-  const { tool, origin, bounds, used, args, ctx, members, fetchTimeout, headers: fetchHeaders } = isolated
+  const { tool, origin, limits, used, args, ctx, members, fetchTimeout, headers: fetchHeaders } = isolated
   const { user, session, route, client, meta } = ctx
   return {
     tool: tool.name,
@@ -152,8 +152,8 @@ function taskOf(isolated: IsolatedCall): Task {
     index: origin.index,
     args,
     data: { user, session, route, headers: { ...ctx.headers }, client, meta, fetchTimeout, fetchHeaders, members },
-    memory: bounds.memory,
-    cpuTime: bounds.cpuTime - (used?.cpuTime ?? 0),
+    memory: limits.memory,
+    cpuTime: limits.cpuTime - (used?.cpuTime ?? 0),
   }
 }
 
@@ -170,12 +170,12 @@ export function createPools(
     ended(1, { tool, over })
   }
 
-  function poolFor({ origin, bounds }: IsolatedCall): Tinypool {
+  function poolFor({ origin, limits }: IsolatedCall): Tinypool {
     for (const pool of open) if (pool.threads.length === 0) open.delete(pool)
     const ofModule = byModule.get(origin.exported) ?? new Map<string, Tinypool>()
     byModule.set(origin.exported, ofModule)
-    const key = `${bounds.memory} ${bounds.processes}`
-    const pool = ofModule.get(key) ?? createPool(bounds)
+    const key = `${limits.memory} ${limits.processes}`
+    const pool = ofModule.get(key) ?? createPool(limits)
     ofModule.set(key, pool)
     open.add(pool)
     return pool
@@ -216,8 +216,8 @@ export function createPools(
   }
 
   async function runIn(pool: Tinypool, isolated: IsolatedCall): Promise<unknown> {
-    const { tool, bounds, ctx, used, args } = isolated
-    const words = describeIsolationLimits(bounds)
+    const { tool, limits, ctx, used, args } = isolated
+    const words = describeIsolationLimits(limits)
     try {
       toBytes(args)
     } catch (cause) {
@@ -290,7 +290,7 @@ export function createPools(
       ctx.signal.removeEventListener('abort', stop)
       clock.clear(stopTimer)
       // After a process ended, Tinypool starts a new one only at the next `run`, not for queued calls.
-      if (pool.queueSize > 0 && pool.threads.length < bounds.processes) pool.run(null).catch(() => undefined)
+      if (pool.queueSize > 0 && pool.threads.length < limits.processes) pool.run(null).catch(() => undefined)
     }
   }
 

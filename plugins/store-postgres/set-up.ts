@@ -1,7 +1,7 @@
 // Opens the store and the bus in PostgreSQL for a host. Routes with the same database share the connections.
 import type { InternalHost } from '../../core/internal.ts'
 import type { Store } from '../../core/store.ts'
-import { readStreamBounds, requireSecrets } from '../families/stores/index.ts'
+import { readStreamLimits, requireSecrets } from '../families/stores/index.ts'
 import { createPostgresBus } from './bus.ts'
 import { createPostgresStore, Postgres } from './connection.ts'
 import type { FilledStorePostgresOptions } from './options.ts'
@@ -10,7 +10,7 @@ const OPENED = Symbol('databases of store-postgres')
 
 export function setUp(host: InternalHost, options: FilledStorePostgresOptions): void {
   requireSecrets(host, 'sessions are for every node, but the keys that sign their ids')
-  host.provide('store', { ...openOnce(host, options), limits: { streams: readStreamBounds(host, options) } })
+  host.provide('store', { ...openOnce(host, options), limits: { streams: readStreamLimits(host, options) } })
 }
 
 function openOnce(host: InternalHost, { url, schema }: FilledStorePostgresOptions): Store {

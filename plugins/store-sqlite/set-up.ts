@@ -6,7 +6,7 @@ import { resolve } from 'node:path'
 import type { InternalHost } from '../../core/internal.ts'
 import { parseSize, StartError } from '../../core/plugin.ts'
 import { claimFile, processStartTime } from '../families/plugin-files/index.ts'
-import { readStreamBounds, requireSecrets } from '../families/stores/index.ts'
+import { readStreamLimits, requireSecrets } from '../families/stores/index.ts'
 import type { FilledStoreSqliteOptions } from './options.ts'
 import type { Committed } from './thread/messages.ts'
 import { createSqliteStore, Writer } from './writer.ts'
@@ -69,7 +69,7 @@ export function setUp(host: InternalHost, options: FilledStoreSqliteOptions): vo
   requireSecrets(host, 'sessions outlive this process, but the keys that sign their ids', 'this host')
   const file = openWriter(host, options)
   const maxSize = parseSize(options.maxSize)
-  const limits = { streams: readStreamBounds(host, options), maxSize }
+  const limits = { streams: readStreamLimits(host, options), maxSize }
   host.provide('store', { ...createSqliteStore(file), limits })
 }
 

@@ -336,7 +336,7 @@ export class TaskRun {
       return
     }
     const end = typeof ended === 'object' ? ended : ended === 'closing' ? nodeLost() : TOO_LATE()
-    const keep = (one: TaskEnd) => this.#insist(() => store.end(this.lease, one, settings.ttl, settings.bounds))
+    const keep = (one: TaskEnd) => this.#insist(() => store.end(this.lease, one, settings.ttl, settings.limits))
     const kept = await keep(end)
     const last = typeof kept === 'string' ? NO_ROOM[kept]() : end
     if (last === end ? kept : await keep(last)) notify(last.state, transport.clock.now() - startedAt)

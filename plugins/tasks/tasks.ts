@@ -35,7 +35,7 @@ export interface TaskSettings {
   readonly maxSize: number
   readonly concurrent: number
   readonly offered: Pick<QueueOffer, 'running' | 'runningPerHolder'>
-  readonly bounds: TaskLimits
+  readonly limits: TaskLimits
 }
 
 export function settingsOf(options: FilledTasksOptions, { config: { at }, report }: InternalHost): TaskSettings {
@@ -53,7 +53,7 @@ export function settingsOf(options: FilledTasksOptions, { config: { at }, report
     maxSize: parseSize(options.maxSize),
     concurrent: options.concurrent,
     offered: { running: options.perTool, runningPerHolder: options.perUser },
-    bounds: {
+    limits: {
       openPerHolder: options.openPerUser,
       keptPerHolder: KEPT_PER_OPEN * options.openPerUser,
       kept: options.kept,
@@ -140,9 +140,9 @@ export class Tasks {
     }
     const id = newId()
     queued(queue, concurrencyOf(tool))
-    const { bounds, ttl, pollInterval } = settings
+    const { limits, ttl, pollInterval } = settings
     const created = await this.#insisting(id, () =>
-      store.create({ id, holder: accountOf(call), owner: ownerOf(call), queue, ttl, body }, bounds),
+      store.create({ id, holder: accountOf(call), owner: ownerOf(call), queue, ttl, body }, limits),
     )
     if (created === 'holder')
       throw busy('you have reached the limit of your tasks; wait until tasks end or expire (ttlMs)')
@@ -214,8 +214,8 @@ export class Tasks {
     const wanted = open.filter(({ key }) => Object.hasOwn(inputResponses, key))
     if (wanted.length === 0) return {}
     const answers = Object.fromEntries(wanted.map(({ key }) => [key, JSON.stringify(inputResponses[key])]))
-    const { maxSize, bounds } = this.#host.settings
-    const taken = await this.#host.store.answer(id, answers, { ...bounds, bytesPerTask: maxSize })
+    const { maxSize, limits } = this.#host.settings
+    const taken = await this.#host.store.answer(id, answers, { ...limits, bytesPerTask: maxSize })
     if (taken === 'task')
       throw new HostError('payloadTooLarge', { detail: `all responses to a task can have at most ${maxSize} bytes` })
     if (taken === 'holder') throw busy('your tasks have reached their size limit; wait until some expire (ttlMs)')

@@ -31,7 +31,7 @@ async function openHere() {
     reads++
     return store.enter(...given)
   }
-  const node = { name: 'here', store: { enter }, bounds: BOUNDS, log: createTestLog() }
+  const node = { name: 'here', store: { enter }, limits: BOUNDS, log: createTestLog() }
   const taking = createChangeReceiver(node as unknown as ThisNode)
   const take = (message: Parameters<typeof taking>[1]) => taking(session, message)
   const change = async (one: StateChange) => {

@@ -31,7 +31,7 @@ describe('The periodic check of sessions', () => {
     const asked: string[] = []
     const node = {
       name: 'here',
-      bounds: { idleTimeout: 3_600_000 },
+      limits: { idleTimeout: 3_600_000 },
       clock,
       log: createTestLog(),
       sessions: new Map(sessions.map(one => [one.digest, one])),

@@ -71,7 +71,7 @@ function runIsolated(
   call: Call,
   { isolationOn, contextOn, fetchTimeout, headersFor }: HandlerSettings,
   { definition }: ToolItem,
-  bounds: IsolationLimits,
+  limits: IsolationLimits,
   args: unknown,
   ctx: CallContext,
 ): Promise<unknown> {
@@ -82,7 +82,7 @@ function runIsolated(
   const { functions, values } = contextOn(route)
   const headers = headersFor(call)
   const members = { functions, values }
-  const isolated = { tool: definition, origin, bounds, used, args, call, ctx, members, fetchTimeout, headers }
+  const isolated = { tool: definition, origin, limits, used, args, call, ctx, members, fetchTimeout, headers }
   return isolationOn(route).run(isolated)
 }
 

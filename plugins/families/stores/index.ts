@@ -33,7 +33,7 @@ interface StreamOptions {
   readonly maxBytes: Size
 }
 
-export function readStreamBounds(
+export function readStreamLimits(
   { config: { at } }: Pick<InternalHost, 'config'>,
   options: StreamOptions,
 ): StreamLimits {

@@ -150,7 +150,7 @@ class Tasks {
   readonly watch = (listener: (change: TaskChange | undefined) => void) => this.#changes.watch(listener)
 
   /** Queues a task behind the holder's other tasks. Idempotent for an existing id. */
-  readonly create = (task: NewTask, bounds: TaskLimits) => this.#persist(() => this.#create(task, bounds))
+  readonly create = (task: NewTask, limits: TaskLimits) => this.#persist(() => this.#create(task, limits))
 
   readonly get = async (id: string): Promise<TaskRecord | undefined> => {
     const key = keyOf(id)
@@ -369,7 +369,7 @@ class Tasks {
     }
   }
 
-  async #create(task: NewTask, bounds: TaskLimits): Promise<'created' | TaskRefusal> {
+  async #create(task: NewTask, limits: TaskLimits): Promise<'created' | TaskRefusal> {
     const { id, holder, owner, queue, body } = task
     const numbered = await this.#transact([{ record: 'sums', add: { serial: 1 }, know: 0 }])
     const serial = Number(numbered.done ? numbered.results[0]?.fields?.['serial'] : 0)
@@ -388,10 +388,10 @@ class Tasks {
       const failed = await this.#apply(
         {
           task: { record: `t:${key}`, exists: false, set: { id, holder, owner, queue, state: 'queued', ...fields } },
-          all: { sortedSet: `all:${holderKey}`, most: bounds.keptPerHolder - 1, put: { [id]: serial } },
-          open: { sortedSet: `open:${holderKey}`, most: bounds.openPerHolder - 1, put: { [id]: until } },
-          ...this.#count(holderKey, bytes, bounds),
-          ends: { sortedSet: 'ends', most: bounds.kept - 1, put: { [id]: until } },
+          all: { sortedSet: `all:${holderKey}`, most: limits.keptPerHolder - 1, put: { [id]: serial } },
+          open: { sortedSet: `open:${holderKey}`, most: limits.openPerHolder - 1, put: { [id]: until } },
+          ...this.#count(holderKey, bytes, limits),
+          ends: { sortedSet: 'ends', most: limits.kept - 1, put: { [id]: until } },
           work: { record: `w:${key}`, set: { body }, ttl },
           ...enqueue(placed, serial, isWaiting),
         },

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { type Config, defineTool } from '../../../core/index.ts'
 import { createSessionStore } from '../../../core/sessions/create-session-store.ts'
-import type { SessionBounds } from '../../../core/sessions/session-store.ts'
+import type { SessionLimits } from '../../../core/sessions/session-store.ts'
 import { identifyByHeader } from '../../fixtures/identify-by-header.ts'
 import { plugin } from '../../fixtures/plugins.ts'
 import { eventually } from '../../support/eventually.ts'
@@ -231,7 +231,7 @@ describe('sessions.maxPerOwner', () => {
   })
 
   it('leaves half of maxIdle to other owners by default', async () => {
-    const bounds: SessionBounds[] = []
+    const bounds: SessionLimits[] = []
     const watched = plugin(host => {
       const store = createSessionStore(createSharedStore(), { node: host.config.node, log: host.log })
       const create = store.create.bind(store)

@@ -1,10 +1,10 @@
 // Steps that the checks of session stores share.
 import type { RequestId } from '../../../core/mcp/protocol.ts'
-import type { Entered, EntryRequest, SessionBounds, SessionStore } from '../../../core/sessions/session-store.ts'
+import type { Entered, EntryRequest, SessionLimits, SessionStore } from '../../../core/sessions/session-store.ts'
 import { FIRST_STATE, type SessionRecord } from '../../../core/sessions/session-store.ts'
 import { pause } from '../../../core/testing/contract.ts'
 
-export const BOUNDS: SessionBounds = {
+export const BOUNDS: SessionLimits = {
   idleTimeout: 60_000,
   maxIdle: 1_000,
   maxPerOwner: undefined,
@@ -32,14 +32,14 @@ export const open = async (
   store: SessionStore,
   digest: string,
   holder?: string,
-  bounds: Partial<SessionBounds> = {},
+  bounds: Partial<SessionLimits> = {},
 ): Promise<number> => (await store.create(digest, createRecord(store.node, holder), { ...BOUNDS, ...bounds })) ?? 0
 
 export const enter = (
   store: SessionStore,
   digest: string,
   visit: Partial<EntryRequest> = {},
-  bounds: Partial<SessionBounds> = {},
+  bounds: Partial<SessionLimits> = {},
 ) => store.enter(digest, { version: 0, requests: [], from: [], ...visit }, { ...BOUNDS, ...bounds })
 
 export const readRecord = (entered: Entered): SessionRecord | undefined =>
@@ -53,7 +53,7 @@ const STEP = 10
 export const mark = async (
   store: SessionStore,
   uses: ReadonlyArray<readonly [string, string, boolean]>,
-  bounds: Partial<SessionBounds> = {},
+  bounds: Partial<SessionLimits> = {},
 ) => {
   // A store can use the later of its own and the reported time.
   await pause((uses.length + 1) * STEP)

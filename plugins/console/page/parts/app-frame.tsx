@@ -31,7 +31,7 @@ interface Confirmation {
 interface AppFrameProps {
   readonly uri: string
   /** The call that opens the app. */
-  readonly asked: TryRequest
+  readonly request: TryRequest
   readonly result: JsonObject
   /** The tools of the same path. */
   readonly tools: readonly SurfaceItem[]
@@ -45,8 +45,8 @@ function linkIn({ url }: JsonObject): string {
   return link.href
 }
 
-export function AppFrame({ uri, asked, result, tools }: AppFrameProps) {
-  const { path, tool, token } = asked
+export function AppFrame({ uri, request, result, tools }: AppFrameProps) {
+  const { path, tool, token } = request
   const caller = { path, ...(token !== undefined && { token }) }
   const frame = useRef<HTMLIFrameElement>(null)
   const [page, setPage] = useState<AppPage>()
@@ -122,7 +122,7 @@ export function AppFrame({ uri, asked, result, tools }: AppFrameProps) {
     const disconnect = connectApp(frame.current, {
       version: me.value?.version ?? '',
       maxHeight: MAX_HEIGHT,
-      arguments: asked.arguments,
+      arguments: request.arguments,
       result,
       requests: {
         'tools/call': call,

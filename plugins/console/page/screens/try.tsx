@@ -113,15 +113,15 @@ interface InputProps {
 
 /** The input that the tool requests from the operator. */
 function InputForm({ requests, onSubmit }: InputProps) {
-  const asked = Object.entries(requests)
+  const entries = Object.entries(requests)
   const paramsOf = (one: unknown) => objectIn(one, 'params')
-  const isVisit = (one: unknown) => paramsOf(one)['mode'] === 'url'
+  const isUrl = (one: unknown) => paramsOf(one)['mode'] === 'url'
   const schemaOf = (one: unknown) => objectIn(paramsOf(one), 'requestedSchema')
   const title = useRef<HTMLHeadingElement>(null)
   useEffect(() => title.current?.focus(), [])
   const [values, setValues] = useState<Readonly<Record<string, JsonObject>>>(() =>
     Object.fromEntries(
-      asked.map(([key, one]) => {
+      entries.map(([key, one]) => {
         const value = initialValue(schemaOf(one), schemaOf(one))
         return [key, isObject(value) ? value : {}]
       }),
@@ -130,13 +130,13 @@ function InputForm({ requests, onSubmit }: InputProps) {
   const respond = (action: 'accept' | 'decline') =>
     onSubmit(
       Object.fromEntries(
-        asked.map(([key, one]) => [
+        entries.map(([key, one]) => [
           key,
-          action === 'accept' && !isVisit(one) ? { action, content: values[key] } : { action },
+          action === 'accept' && !isUrl(one) ? { action, content: values[key] } : { action },
         ]),
       ),
     )
-  const canRespond = asked.every(([, one]) => isObject(one) && one['method'] === 'elicitation/create')
+  const canRespond = entries.every(([, one]) => isObject(one) && one['method'] === 'elicitation/create')
   if (!canRespond) return <p class="note warn">The tool sent a request that the console cannot respond to.</p>
   return (
     <form
@@ -149,12 +149,12 @@ function InputForm({ requests, onSubmit }: InputProps) {
       <h2 ref={title} tabIndex={-1}>
         The tool requests input
       </h2>
-      {asked.map(([key, one]) => (
+      {entries.map(([key, one]) => (
         <div key={key} class="stack">
           <p class="wrap">
             <Text value={String(paramsOf(one)['message'] ?? '')} lines />
           </p>
-          {isVisit(one) ? (
+          {isUrl(one) ? (
             <OpenLink url={String(paramsOf(one)['url'] ?? '')} />
           ) : (
             <SchemaForm
@@ -167,7 +167,7 @@ function InputForm({ requests, onSubmit }: InputProps) {
       ))}
       <div class="tools">
         <button type="submit" class="main">
-          {asked.every(([, one]) => isVisit(one)) ? 'Continue' : 'Send'}
+          {entries.every(([, one]) => isUrl(one)) ? 'Continue' : 'Send'}
         </button>
         <button type="button" onClick={() => respond('decline')}>
           Decline
@@ -183,7 +183,7 @@ interface State {
   readonly notifications: readonly JsonObject[]
   readonly result?: TryResult
   /** The request that `result` belongs to. */
-  readonly asked?: TryRequest
+  readonly request?: TryRequest
   readonly error?: string
 }
 
@@ -211,7 +211,7 @@ function TryTool({ item, tools }: TryToolProps) {
     const running = new AbortController()
     const notifications: JsonObject[] = []
     setState({ running, notifications })
-    const asked: TryRequest = {
+    const request: TryRequest = {
       path: item.path,
       tool: item.name,
       arguments: values,
@@ -220,14 +220,14 @@ function TryTool({ item, tools }: TryToolProps) {
       ...round,
     }
     try {
-      const result = await callTool(asked, {
+      const result = await callTool(request, {
         signal: running.signal,
         onNotification(line) {
           notifications.push(line)
           setState({ running, notifications: [...notifications] })
         },
       })
-      setState({ notifications, result, asked })
+      setState({ notifications, result, request })
     } catch (error) {
       setState({ notifications, error: running.signal.aborted ? 'Cancelled.' : errorText(error) })
     }
@@ -317,8 +317,8 @@ function TryTool({ item, tools }: TryToolProps) {
         {state.error !== undefined && <p class="note fault">{state.error}</p>}
         {state.result && isComplete && <Result result={state.result} notifications={state.notifications} />}
       </div>
-      {app !== undefined && state.asked && isComplete && isObject(state.result?.response['result']) && (
-        <AppFrame uri={app} asked={state.asked} result={result} tools={tools} />
+      {app !== undefined && state.request && isComplete && isObject(state.result?.response['result']) && (
+        <AppFrame uri={app} request={state.request} result={result} tools={tools} />
       )}
       {!isComplete && (
         <InputForm

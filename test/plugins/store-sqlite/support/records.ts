@@ -1,7 +1,7 @@
 // Records of sessions for tests.
-import type { SessionBounds, SessionRecord } from '../../../../core/transport.ts'
+import type { SessionLimits, SessionRecord } from '../../../../core/transport.ts'
 
-export const BOUNDS_OF_SESSIONS: SessionBounds = {
+export const BOUNDS_OF_SESSIONS: SessionLimits = {
   idleTimeout: 60_000,
   maxIdle: 1_000,
   maxPerOwner: undefined,
