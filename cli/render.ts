@@ -175,8 +175,8 @@ export function tableLines(
     width - gap.length * (head.length - 1),
   )
   const cellText = (text: string, own: number, isNumber = false) => {
-    const cut = text.length <= own ? text : `${text.slice(0, own - 1)}…`
-    return isNumber ? cut.padStart(own) : cut.padEnd(own)
+    const shortened = text.length <= own ? text : `${text.slice(0, own - 1)}…`
+    return isNumber ? shortened.padStart(own) : shortened.padEnd(own)
   }
   return all.map(row =>
     widths

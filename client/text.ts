@@ -107,8 +107,8 @@ const escapeCharacter = (character: string): string =>
     .join('')
 
 export function printable(text: string, maxLength = Number.POSITIVE_INFINITY): string {
-  const cut = text.length > maxLength ? `${text.slice(0, maxLength)}…` : text
-  return cut.replace(UNPRINTABLE, escapeCharacter)
+  const shortened = text.length > maxLength ? `${text.slice(0, maxLength)}…` : text
+  return shortened.replace(UNPRINTABLE, escapeCharacter)
 }
 
 export const printableLines = (text: string): string =>

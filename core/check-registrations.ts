@@ -16,16 +16,16 @@ import type { ToolKey } from './mcp/tool-key-handlers.ts'
 
 type Fail = (why: string) => StartError
 /** Throws for invalid arguments; returns the arguments to register. */
-type Check = (given: readonly unknown[], fail: Fail) => readonly unknown[]
+type Check = (args: readonly unknown[], fail: Fail) => readonly unknown[]
 type Run = (...given: unknown[]) => unknown
 
 const kindOf = (value: unknown) => (isKoaApp(value) ? 'a Koa app' : value == null ? 'nothing' : describeKind(value))
 
 const functionAt =
   (name: string, index = 0): Check =>
-  (given, fail) => {
-    const value = given[index]
-    if (typeof value === 'function') return given
+  (args, fail) => {
+    const value = args[index]
+    if (typeof value === 'function') return args
     const fix = isKoaApp(value) ? '; a Koa app is served with host.mount(path, app)' : ''
     throw fail(`host.${name}() takes a function, not ${kindOf(value)}${fix}`)
   }
@@ -40,14 +40,14 @@ function checkEndpoint({ methods, body, page }: Partial<Endpoint>, fail: Fail) {
   throw fail(`has the body "${body}"; it is one of ${Object.keys(BODY_TYPES).join(', ')}`)
 }
 
-const endpoint: Check = (given, fail) => {
-  const [path, value] = given as Parameters<InternalHost['endpoint']>
+const endpoint: Check = (args, fail) => {
+  const [path, value] = args as Parameters<InternalHost['endpoint']>
   const where = `endpoint('${path}')`
   const check = (defined: Partial<Endpoint> = {}) => checkEndpoint(defined, why => fail(`${where} ${why}`))
   if (typeof value !== 'function') {
     parsePattern(String(path), fail(where).message)
     check(value)
-    return given
+    return args
   }
   const checked: typeof value = route => {
     const defined = value(route)
@@ -57,37 +57,37 @@ const endpoint: Check = (given, fail) => {
   return [path, checked]
 }
 
-const mount: Check = (given, fail) => {
-  const [path, app] = given
-  if (typeof app === 'function' || isKoaApp(app)) return given
+const mount: Check = (args, fail) => {
+  const [path, app] = args
+  if (typeof app === 'function' || isKoaApp(app)) return args
   throw fail(`mount('${path}') takes a Koa app or middleware, not ${kindOf(app)}`)
 }
 
 /** Matches a challenge of RFC 9110: a scheme, and parameters in visible ASCII. */
 const CHALLENGE = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+( [\x20-\x7e]+)?$/
 
-const authenticate: Check = (given, fail) => {
-  const [, settings] = functionAt('authenticate')(given, fail) as Parameters<InternalHost['authenticate']>
+const authenticate: Check = (args, fail) => {
+  const [, settings] = functionAt('authenticate')(args, fail) as Parameters<InternalHost['authenticate']>
   const challenge = settings?.challenge
-  if (challenge === undefined || (typeof challenge === 'string' && CHALLENGE.test(challenge))) return given
+  if (challenge === undefined || (typeof challenge === 'string' && CHALLENGE.test(challenge))) return args
   const form = 'a scheme and its parameters, such as ApiKey realm="acme"'
   throw fail(`host.authenticate(): \`challenge\` is ${JSON.stringify(challenge)}; expected ${form}`)
 }
 
-const toolset: Check = (given, fail) => {
-  const [first, ...rest] = given
+const toolset: Check = (args, fail) => {
+  const [first, ...rest] = args
   const definitions = typeof first === 'string' ? rest[0] : first
-  if (Array.isArray(definitions) || (typeof first === 'string' && definitions === undefined)) return given
+  if (Array.isArray(definitions) || (typeof first === 'string' && definitions === undefined)) return args
   throw fail(`host.toolset() takes definitions, or a name and definitions, not ${kindOf(definitions)}`)
 }
 
 const matches =
   (schema: object, list: string): Check =>
-  (given, fail) => {
-    const [name, value] = given
+  (args, fail) => {
+    const [name, value] = args
     const [problem] = validateValue(value, schema, [list, String(name)])
     if (problem) throw fail(formatFinding(problem))
-    return given
+    return args
   }
 
 const CHECKS: { readonly [Name in keyof InternalHost]?: Check } = {

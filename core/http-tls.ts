@@ -40,9 +40,9 @@ function check<Result>(key: Key, text: string, part: () => Result): Result {
 }
 
 /** Reads PEM from the config or a file. Errors omit the value, which can be a key. */
-async function readPem(key: Key, given: string, directory: string): Promise<string> {
-  if (given.includes('-----BEGIN')) return given
-  const file = resolve(directory, given)
+async function readPem(key: Key, value: string, directory: string): Promise<string> {
+  if (value.includes('-----BEGIN')) return value
+  const file = resolve(directory, value)
   let text = ''
   try {
     // Reading a device or a pipe might never end.

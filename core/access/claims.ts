@@ -135,8 +135,8 @@ export function writeClaim(claims: Record<string, unknown>, path: string, value:
 export function makeClaims(user: TestUser, paths: ClaimPaths = {}): Record<string, unknown> {
   const { subject = 'tester', clientId = 'test-client', scopes = [], roles = [], claims = {} } = user
   const made: Record<string, unknown> = {}
-  const write = (given: string | string[] | undefined, standard: string, value: unknown) =>
-    writeClaim(made, [given ?? standard].flat()[0] ?? standard, value)
+  const write = (path: string | string[] | undefined, standard: string, value: unknown) =>
+    writeClaim(made, [path ?? standard].flat()[0] ?? standard, value)
   write(paths.clientId, 'client_id', clientId)
   write(paths.subject, 'sub', subject)
   if (scopes.length > 0) write(paths.scopes, 'scope', scopes.join(' '))

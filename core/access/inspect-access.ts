@@ -79,10 +79,10 @@ function inspect(path: string, { target: route, params }: Matched<CompiledRoute>
   }
 }
 
-export function inspectAddress(given: string, parts: InspectedParts) {
+export function inspectAddress(target: string, parts: InspectedParts) {
   const table = createPathTable<CompiledRoute>()
   for (const route of parts.routes) table.add(route.path, route)
-  const { path } = readTarget(given) ?? {}
+  const { path } = readTarget(target) ?? {}
   const found = path === undefined ? undefined : table.match(path)
   return path !== undefined && found ? inspect(path, found, parts) : undefined
 }

@@ -48,8 +48,8 @@ function withoutUndefined(value: unknown, opaque: ReadonlySet<string> = NONE, de
   if (depth > MAX_DEPTH || (!Array.isArray(value) && !isPlain(value))) return value
   const plain = (item: unknown) => withoutUndefined(item, NONE, depth + 1)
   if (Array.isArray(value)) return value.map(plain)
-  const given = Object.entries(value).filter(([, item]) => item !== undefined)
-  return Object.fromEntries(given.map(([key, item]) => [key, opaque.has(key) ? item : plain(item)]))
+  const entries = Object.entries(value).filter(([, item]) => item !== undefined)
+  return Object.fromEntries(entries.map(([key, item]) => [key, opaque.has(key) ? item : plain(item)]))
 }
 
 const MAX_DEPTH = 4

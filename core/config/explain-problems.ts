@@ -53,14 +53,14 @@ function omitMisspelledKeys(findings: readonly Finding[]): Finding[] {
   return findings.filter(({ kind, path }) => kind !== 'missing' || !misspelled.includes(formatPath(path)))
 }
 
-function resolve(given: JsonSchema, root: object): JsonSchema {
-  const { anyOf, oneOf, ...schema } = followRef(given, root)
+function resolve(unresolved: JsonSchema, root: object): JsonSchema {
+  const { anyOf, oneOf, ...schema } = followRef(unresolved, root)
   const branches = branchesOf({ anyOf, oneOf }, root).map(branch => resolve(branch, root))
   return branches.length === 0 ? schema : { ...schema, anyOf: branches }
 }
 
-function resolveAll(given: JsonSchema, root: object): JsonSchema {
-  const schema = resolve(given, root)
+function resolveAll(unresolved: JsonSchema, root: object): JsonSchema {
+  const schema = resolve(unresolved, root)
   const properties = Object.entries(keysOf(schema)).map(([key, one]) => [key, resolve(one, root)])
   return properties.length === 0 ? schema : { ...schema, properties: Object.fromEntries(properties) }
 }
@@ -98,8 +98,8 @@ function belongsTo(branch: JsonSchema, inner: ErrorObject, choice: ErrorObject, 
     const isOfOther = inner.keyword === 'const' && own?.const === inner.data
     return !isSchema(branch['properties']) || (own !== undefined && !isOfOther)
   }
-  const given = followRef(inner.parentSchema ?? {}, root)
-  return !OTHER_KIND.has(inner.keyword) && `${Object.keys(keysOf(given))}` === `${Object.keys(keysOf(branch))}`
+  const parent = followRef(inner.parentSchema ?? {}, root)
+  return !OTHER_KIND.has(inner.keyword) && `${Object.keys(keysOf(parent))}` === `${Object.keys(keysOf(branch))}`
 }
 
 function explain(error: ErrorObject, path: Path, isSecret: boolean): Finding {

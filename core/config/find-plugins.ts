@@ -15,8 +15,8 @@ import { validateValue } from './validate-value.ts'
 export type PluginTable = Readonly<Record<string, { readonly plugin: unknown }>>
 
 function checkPlugin(plugin: Plugin<object>, at: Path): Plugin<object> {
-  const given = Object.fromEntries(Object.entries(plugin).filter(([, value]) => value !== undefined))
-  const [fault] = validateValue(given, PLUGIN_SCHEMA, [])
+  const declared = Object.fromEntries(Object.entries(plugin).filter(([, value]) => value !== undefined))
+  const [fault] = validateValue(declared, PLUGIN_SCHEMA, [])
   if (fault) throw new StartError('MH1024', `the argument of definePlugin is invalid: ${formatFinding(fault)}`, { at })
   return plugin
 }

@@ -141,7 +141,7 @@ function objectOf(node: Node, statements: readonly Node[]): Node | undefined {
 const definitionsIn = (file: File | undefined, call: string, name: string): Node[] =>
   nodesIn(file).flatMap(node => {
     if (node.type !== 'CallExpression' || calleeOf(node).toLowerCase() !== call) return []
-    const [given] = node.arguments
-    const written = given && entryOf(given, 'name')?.value
-    return given && written?.type === 'StringLiteral' && written.value === name ? [literalOf(given)] : []
+    const [argument] = node.arguments
+    const written = argument && entryOf(argument, 'name')?.value
+    return argument && written?.type === 'StringLiteral' && written.value === name ? [literalOf(argument)] : []
   })

@@ -23,7 +23,7 @@ export const resolveSessions = ({ idleTimeout, maxPerOwner, ...limits }: FilledS
   maxPerOwner,
 })
 
-const timeoutOf = (given: string | number): number | undefined => (given === 'off' ? undefined : parseDuration(given))
+const timeoutOf = (value: string | number): number | undefined => (value === 'off' ? undefined : parseDuration(value))
 
 function isolationLimitsOf(glob: string, isolate: Parameters<typeof resolveIsolate>[0]) {
   try {

@@ -61,8 +61,8 @@ function installInThisThread(register: NonNullable<typeof registerHooks>): Versi
       seen.clear()
       return imports
     },
-    setVersions(given) {
-      versions = given
+    setVersions(changed) {
+      versions = changed
     },
   }
 }

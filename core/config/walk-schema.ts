@@ -37,8 +37,8 @@ function schemasBelow(schema: JsonSchema, key: string | number, root: object): J
 export const fillDefaults = (value: unknown, schema: object): unknown =>
   fill(value, followRef(schema as JsonSchema, schema), schema)
 
-function fill(given: unknown, schema: JsonSchema, root: object): unknown {
-  const value = given === undefined ? structuredClone(schema['default']) : given
+function fill(input: unknown, schema: JsonSchema, root: object): unknown {
+  const value = input === undefined ? structuredClone(schema['default']) : input
   if (Array.isArray(value)) return fillList(value, partsFor('array', schema, root), root)
   return isObject(value) ? fillObject(value, partsFor('object', schema, root), root) : value
 }

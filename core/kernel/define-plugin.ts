@@ -124,8 +124,8 @@ export function createPluginFactory<
   Filled extends Options = Options,
   Sections extends object = object,
 >(declaration: PluginDeclaration<Options, Host, Filled, Sections>): PluginFactory<Options, Host, Filled, Sections> {
-  const given = declaration as Plugin<Options, Host, Filled, Sections>
-  const plugin = given.options === undefined ? { ...given, options: NO_OPTIONS as typeof given.options } : given
+  const typed = declaration as Plugin<Options, Host, Filled, Sections>
+  const plugin = typed.options === undefined ? { ...typed, options: NO_OPTIONS as typeof typed.options } : typed
   const configure = (options?: Options): ConfiguredPlugin => ({
     [CONFIGURED]: true,
     plugin: plugin as unknown as Plugin<object>,

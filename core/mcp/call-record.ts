@@ -236,12 +236,12 @@ export class RequestRecord implements CallRecord {
     return this.#recorded.isCut ? undefined : byteCount(this.#request.headers['content-length'])
   }
   get bytesOut() {
-    const answer = this.call?.notes.response
-    return answer === undefined
+    const response = this.call?.notes.response
+    return response === undefined
       ? this.#recorded.bytesOut
-      : typeof answer === 'string'
-        ? Buffer.byteLength(answer)
-        : answer.bytes.length
+      : typeof response === 'string'
+        ? Buffer.byteLength(response)
+        : response.bytes.length
   }
   get asked() {
     return this.call?.notes.asked ?? NOTHING

@@ -86,7 +86,7 @@ interface CallChannel {
 /** Connects one request to its client. */
 export interface CallReply extends CallChannel {
   /** `error`: the response is this error. Ignored after the first response, and after `cancel`. */
-  respond(answer: EncodedResponse, error?: HostError): void
+  respond(response: EncodedResponse, error?: HostError): void
   cancel(reason: Error): void
 }
 

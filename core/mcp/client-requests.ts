@@ -46,7 +46,7 @@ function createKeys() {
 }
 
 export interface ClientRequester {
-  request(question: InputRequest, key?: string): Promise<never>
+  request(input: InputRequest, key?: string): Promise<never>
 }
 
 /** Handlers can ignore the promise. Its rejection then must not end the process. */
@@ -232,9 +232,9 @@ export function missingCapability(
   return { sampling: { ...(tools && { tools: {} }), ...(context && { context: {} }) } }
 }
 
-export function parseResponse({ method }: InputRequest, answer: unknown): unknown {
-  if (!isObject(answer)) return answer
-  const fields = withoutNulls(answer)
+export function parseResponse({ method }: InputRequest, response: unknown): unknown {
+  if (!isObject(response)) return response
+  const fields = withoutNulls(response)
   const { content, roots } = fields
   if (method === 'elicitation/create' && isObject(content)) return { ...fields, content: withoutNulls(content) }
   if (method !== 'roots/list' || !Array.isArray(roots)) return fields
@@ -246,9 +246,9 @@ const isRoot = (root: unknown) =>
 
 const isContentBlock = (block: unknown) => isObject(block) && typeof block['type'] === 'string'
 
-export async function isReplyTo(input: InputRequest, given: unknown): Promise<boolean> {
+export async function isReplyTo(input: InputRequest, response: unknown): Promise<boolean> {
   const { method, params } = input
-  const reply = parseResponse(input, given)
+  const reply = parseResponse(input, response)
   if (!isObject(reply)) return false
   if (method === 'roots/list') return Array.isArray(reply['roots']) && reply['roots'].every(isRoot)
   if (method === 'sampling/createMessage') {
@@ -291,11 +291,11 @@ export function createReplayedRequester(
     return replay.again()
   })
 
-  function keep(answer: never): never {
-    replay.bytes += Buffer.byteLength(JSON.stringify(answer))
+  function keep(response: never): never {
+    replay.bytes += Buffer.byteLength(JSON.stringify(response))
     if (replay.bytes > MAX_REPLAYED_BYTES)
       throw new ToolError('The responses to the requests of this call are too large.')
-    return answer
+    return response
   }
 
   async function request(input: InputRequest, explicitKey?: string): Promise<never> {

@@ -17,7 +17,7 @@ import type { MethodTable } from './methods/index.ts'
 import { type CallTracer, type CallWatch, createCallWatch, NO_TRACER, type ObserveSettings } from './observe.ts'
 import { META } from './protocol.ts'
 
-type Answer = (call: Call) => Promise<object>
+type Handle = (call: Call) => Promise<object>
 
 export const resultError = (method: string, result: unknown): TypeError =>
   new TypeError(`the result of ${method} must be an object; found ${result == null ? result : `a ${typeof result}`}`)
@@ -42,7 +42,7 @@ export function createDispatch(
   registrations: Pick<McpRegistrations, 'onCall' | 'onFinish' | 'redirects'>,
   methods: MethodTable,
   settings: ObserveSettings & Pick<HandlerSettings, 'logFailure'> & { tracerOn(route: Route): CallTracer },
-): Answer {
+): Handle {
   async function runMethod(call: Call): Promise<object> {
     try {
       const result = await methods.answer(call)
@@ -57,7 +57,7 @@ export function createDispatch(
 
   function createChain(onCall: McpRegistrations['onCall'][number]['value'][], watch?: CallWatch) {
     // Koa's composer rejects a second `next()`.
-    const wrapped = compose<Call>(onCall) as unknown as (call: Call, innermost: Answer) => Promise<object>
+    const wrapped = compose<Call>(onCall) as unknown as (call: Call, innermost: Handle) => Promise<object>
     // Records end here, which saves an async function per call.
     return async (call: Call, record?: RequestRecord): Promise<object> => {
       let result: object | undefined
@@ -79,7 +79,7 @@ export function createDispatch(
     }
   }
 
-  function handlerOn(route: Route): Answer {
+  function handlerOn(route: Route): Handle {
     const observers = registeredOn(registrations.onFinish, route)
     const tracer = settings.tracerOn(route)
     const isObserved = observers.length > 0 || tracer !== NO_TRACER
@@ -90,18 +90,18 @@ export function createDispatch(
     return redirected(watch ? observed : through, registeredOn(registrations.redirects, route))
   }
 
-  const handlers = new Map<Route, Answer>()
+  const handlers = new Map<Route, Handle>()
   return call => getOrCreate(handlers, call.offer.route, handlerOn)(call)
 }
 
-function redirected(answer: Answer, redirects: ReadonlyArray<McpRegistrations['redirects'][number]['value']>): Answer {
-  if (redirects.length === 0) return answer
+function redirected(run: Handle, redirects: ReadonlyArray<McpRegistrations['redirects'][number]['value']>): Handle {
+  if (redirects.length === 0) return run
   return async call => {
     for (const redirect of redirects) {
       const params = redirect(call)
-      if (params) return answer(withParams(call, { ...params }))
+      if (params) return run(withParams(call, { ...params }))
     }
-    return answer(call)
+    return run(call)
   }
 }
 
@@ -109,12 +109,12 @@ function redirected(answer: Answer, redirects: ReadonlyArray<McpRegistrations['r
 export function encodeResponse({ log }: { readonly log: Logger }, call: Call, result: object): EncodedResponse {
   const head = `{"jsonrpc":"2.0","id":${JSON.stringify(call.id)},"result":`
   try {
-    const answer =
+    const response =
       result instanceof SerializedResult
         ? new SerializedResponse(head, result)
         : `${head}${call.modern ? encodeModern(call, result) : JSON.stringify(result)}}`
-    call.notes.response = answer
-    return answer
+    call.notes.response = response
+    return response
   } catch (err) {
     log.error(
       { code: 'MH1603', err, method: call.method, route: call.offer.route.path },

@@ -18,13 +18,13 @@ export interface Honoured {
 /** Reads a `subscriptions/listen` filter. Undefined: not accepted. Throws `invalidParams` if malformed. */
 type ListenFilter = (wanted: unknown, call: Call) => Honoured | undefined | Promise<Honoured | undefined>
 
-type Answer = (call: Call) => object | Promise<object>
+type MethodHandler = (call: Call) => object | Promise<object>
 
 /** A protocol extension, as plugins add it. */
 export interface Extension {
   /** `capabilities.extensions` for clients of every version. Default: `{}`. */
   readonly settings?: JsonObject
-  readonly methods?: Readonly<Record<string, Answer>>
+  readonly methods?: Readonly<Record<string, MethodHandler>>
   /** The parameter that the `Mcp-Name` header repeats, by method. */
   readonly nameHeaders?: Readonly<Record<string, string>>
   /** Additional values of `resultType`, by method. */
@@ -82,12 +82,12 @@ export class KnownExtension implements AddedExtension {
     return { ...fields, [RESULT_TYPE]: { name: type, check: (call: Call) => this.#checkResult(call, type) } }
   }
 
-  get methods(): ReadonlyArray<{ readonly name: string; readonly answer: Answer }> {
-    return Object.entries(this.#extension.methods ?? {}).map(([name, answer]) => ({
+  get methods(): ReadonlyArray<{ readonly name: string; readonly handle: MethodHandler }> {
+    return Object.entries(this.#extension.methods ?? {}).map(([name, handle]) => ({
       name,
-      answer: call => {
+      handle: call => {
         this.requireExtension(call)
-        return answer(call)
+        return handle(call)
       },
     }))
   }

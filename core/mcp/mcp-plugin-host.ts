@@ -17,7 +17,7 @@ import { type CompiledRoute, type McpRoute, TOOLSET_NAME_PATTERN } from './route
 import { createToolKeys, type ToolKey } from './tool-key-handlers.ts'
 
 type Wrap = (call: Call, next: Next) => Promise<object>
-type Answer = (call: Call) => object | Promise<object>
+type MethodHandler = (call: Call) => object | Promise<object>
 type Redirect = (call: Call) => Readonly<Record<string, unknown>> | undefined
 /** A text is the reason that calls fail as well. */
 type IsHidden = (name: string, route: McpRoute) => boolean | string
@@ -59,7 +59,7 @@ export interface McpPluginHost {
 /** Members for built-in plugins. */
 export interface InternalMcpPluginHost extends McpPluginHost {
   /** Registers a JSON-RPC method. Startup fails for a name that is already registered. */
-  method(name: string, answer: Answer): void
+  method(name: string, handle: MethodHandler): void
   /** Replaces params before access checks and limits. Undefined: unchanged. A HostError becomes the response. */
   redirect(paramsFor: Redirect): void
   /** Hides tools from lists, by name. They can still be called: use a policy to protect them. A text states why calls fail. */
@@ -90,7 +90,7 @@ export const createMcpRegistrations = (
   reads,
   onCall: [] as Registration<Wrap>[],
   onFinish: [] as Registration<Observer>[],
-  methods: [] as Registration<{ readonly name: string; readonly answer: Answer }>[],
+  methods: [] as Registration<{ readonly name: string; readonly handle: MethodHandler }>[],
   extensions: createExtensions(),
   toolKeys: createToolKeys(),
   context: createContextMembers(defaults),
@@ -138,7 +138,7 @@ export function createMcpPluginHost(
     reads: registrations.reads,
     onCall: wrap => register(registrations.onCall, wrap),
     onFinish: observer => register(registrations.onFinish, observer),
-    method: (name, answer) => register(registrations.methods, { name, answer }),
+    method: (name, handle) => register(registrations.methods, { name, handle }),
     extension(id, extension) {
       const added = registrations.extensions.add({ plugin: instance.name, id, extension, routes: instance.routes })
       for (const method of added.methods) register(registrations.methods, method)
@@ -226,7 +226,7 @@ export async function addContributions(
     await runStartTask(instance, add, report)
   }
   for (const { instance, value } of registrations.methods) {
-    const { name, answer: handle } = value
+    const { name, handle } = value
     const add = () => methods.add(name, { handle, by: instance.name }, instance.routes)
     await runStartTask(instance, add, report)
   }

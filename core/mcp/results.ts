@@ -86,11 +86,11 @@ const encodeInList = (block: ContentBlock, index: number) => encodeBlock(block, 
 export function structuredResult(value: unknown, whole?: CallToolResult): CallToolResult {
   const words = typeof value === 'string' ? value : JSON.stringify(value)
   if (!whole) return { content: [text(words)], structuredContent: value }
-  const given: unknown = JSON.parse(toJson(whole.structuredContent) ?? 'null')
+  const parsed: unknown = JSON.parse(toJson(whole.structuredContent) ?? 'null')
   const blocks = whole.content.map(encodeInList)
-  if (isDeepStrictEqual(given, value)) return { ...whole, content: blocks, structuredContent: value }
+  if (isDeepStrictEqual(parsed, value)) return { ...whole, content: blocks, structuredContent: value }
   // Text that repeats the structured content would contain values that the schema removed.
-  const repeats = (block: ContentBlock) => block.type === 'text' && isDeepStrictEqual(readJson(block.text), given)
+  const repeats = (block: ContentBlock) => block.type === 'text' && isDeepStrictEqual(readJson(block.text), parsed)
   const content = blocks.map(block => (repeats(block) ? { ...block, text: words } : block))
   return { ...whole, content: content as ContentBlock[], structuredContent: value }
 }

@@ -116,11 +116,11 @@ const FIT_EMPTY: ReadonlySet<string> = new Set([
 
 const isEmpty = (object: object) => Object.keys(object).length === 0
 
-function fits({ input, definition }: ToolItem, given: ExampleCall['arguments']): boolean {
+function fits({ input, definition }: ToolItem, args: ExampleCall['arguments']): boolean {
   const keywords = Object.keys(input.json)
   // Avoids loading ajv in the common case.
-  if (isEmpty(given) && !isStandardSchema(definition.input) && keywords.every(name => FIT_EMPTY.has(name))) return true
-  const checked = input.validate(given)
+  if (isEmpty(args) && !isStandardSchema(definition.input) && keywords.every(name => FIT_EMPTY.has(name))) return true
+  const checked = input.validate(args)
   return !(checked instanceof Promise) && checked.ok
 }
 
@@ -131,10 +131,10 @@ function findExampleCall(items: readonly CatalogItem[]): ExampleCall | undefined
     .filter(({ definition }) => definition.annotations?.destructiveHint !== true)
   const isReading = ({ definition }: ToolItem) => definition.annotations?.readOnlyHint === true
   const known = [...tools.filter(isReading), ...tools.filter(tool => !isReading(tool))].flatMap(tool => {
-    const given = knownObject(tool.input.json, 0)
-    return given ? [{ tool, given }] : []
+    const args = knownObject(tool.input.json, 0)
+    return args ? [{ tool, args }] : []
   })
-  const ordered = [...known.filter(({ given }) => isEmpty(given)), ...known.filter(({ given }) => !isEmpty(given))]
-  const found = ordered.find(({ tool, given }) => fits(tool, given))
-  return found && { tool: found.tool.key, arguments: found.given }
+  const ordered = [...known.filter(({ args }) => isEmpty(args)), ...known.filter(({ args: given }) => !isEmpty(given))]
+  const found = ordered.find(({ tool, args }) => fits(tool, args))
+  return found && { tool: found.tool.key, arguments: found.args }
 }

@@ -43,7 +43,7 @@ const compileChain = (tool: ToolItem, read: ReadonlyMap<string, ToolKey>): Chain
           call,
           value,
           replacement => {
-            const own: RunTool = given => run(given ?? replacement)
+            const own: RunTool = args => run(args ?? replacement)
             return inner ? inner(call, own) : own()
           },
           tool.definition,

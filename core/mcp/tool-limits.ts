@@ -48,8 +48,8 @@ function* countBusy(busy: Iterable<CallQueue>) {
 }
 
 const minimum = (values: ReadonlyArray<number | undefined>): number | undefined => {
-  const given = values.filter(value => value !== undefined)
-  return given.length === 0 ? undefined : Math.min(...given)
+  const numbers = values.filter(value => value !== undefined)
+  return numbers.length === 0 ? undefined : Math.min(...numbers)
 }
 
 function checkRules(rules: readonly LimitRule[], names: readonly string[], isWhole: boolean, report: Report) {

@@ -58,8 +58,8 @@ async function failLostRequests(
   const open = await findOpenRequests(requests, { store, session: session.digest, stream, seq, owner: session.holder })
   let { last } = claimed
   for (const id of open) {
-    const answer = encodeError(nodeLost(), { id, revision: session.revision })
-    last = await store.append(session.digest, stream, answer, last, { ...writer, finished: id === open.at(-1) })
+    const response = encodeError(nodeLost(), { id, revision: session.revision })
+    last = await store.append(session.digest, stream, response, last, { ...writer, finished: id === open.at(-1) })
   }
   if (open.length === 0) await store.shared?.finish(session.digest, stream, writer)
   if (isOver)

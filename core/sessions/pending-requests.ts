@@ -93,8 +93,8 @@ export function createRequestIdSeries(keys: readonly Buffer[], node: string): Se
       const [, text = '', sender, mac = ''] = (typeof id === 'string' && FORM.exec(id)) || []
       if (sender === undefined) return undefined
       // Compares encoded text, so each id has one encoding.
-      const given = Buffer.from(mac)
-      return keys.some(key => timingSafeEqual(Buffer.from(macOf(key, session, text)), given)) ? sender : undefined
+      const received = Buffer.from(mac)
+      return keys.some(key => timingSafeEqual(Buffer.from(macOf(key, session, text)), received)) ? sender : undefined
     },
   }
 }

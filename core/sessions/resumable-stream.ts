@@ -73,7 +73,7 @@ class StoredStream {
   #stored: number
   #sent = 0
   #ending = false
-  #over = false
+  #ended = false
   #finished = false
   #left = false
   #broken = false
@@ -116,7 +116,7 @@ class StoredStream {
 
   /** Stores a message, then sends it. `place`: its position on the change bus. */
   write(message: string, place?: string) {
-    if (!this.#over) this.#enqueue({ message, place, last: false })
+    if (!this.#ended) this.#enqueue({ message, place, last: false })
   }
 
   #enqueue(message: UnstoredMessage) {
@@ -134,7 +134,7 @@ class StoredStream {
         this.#deliver(typeof seq === 'number' ? seq : await seq, message)
       } catch (error) {
         this.#fail(error)
-        if (!this.#replaying && !this.#over) this.#reader?.send(message)
+        if (!this.#replaying && !this.#ended) this.#reader?.send(message)
       }
     }
     this.#appending = false
@@ -196,8 +196,8 @@ class StoredStream {
   #endIfDone() {
     if (!this.#ending || this.#appending || this.#replaying || this.#left) return
     this.disconnect()
-    if (this.#over) return
-    this.#over = true
+    if (this.#ended) return
+    this.#ended = true
     const finished = () => this.#settings.finished(this.name)
     // A broken stream stays registered until it is deleted.
     if (this.#dropped) return void this.#dropped.then(finished)
@@ -217,8 +217,8 @@ class StoredStream {
 
   /** Stops writing, so that another node can continue; `silent` keeps readers open. */
   abandon(silent = false) {
-    const first = !this.#over
-    this.#over = this.#ending = true
+    const first = !this.#ended
+    this.#ended = this.#ending = true
     this.#unstored.length = 0
     this.#left ||= silent
     if (!silent) this.disconnect(RETRY)
@@ -227,7 +227,7 @@ class StoredStream {
 
   /** Closes the connections, not the stream. `retry`: milliseconds. */
   disconnect(retry?: number) {
-    if (this.#primed && !this.#broken && !this.#over) {
+    if (this.#primed && !this.#broken && !this.#ended) {
       this.#leaving = { retry }
       return
     }
@@ -240,7 +240,7 @@ class StoredStream {
 
   /** True from `finish` until everything is stored and sent. */
   get ending() {
-    return this.#ending && !this.#over
+    return this.#ending && !this.#ended
   }
 
   get hasReader() {
@@ -316,7 +316,7 @@ class StoredStream {
 
   reopen() {
     const { writer } = this.#settings
-    if (!writer || this.#over || this.#broken) return
+    if (!writer || this.#ended || this.#broken) return
     this.#openStored().catch(error => {
       if (StreamFenced.is(error)) this.#giveUp(writer)
     })

@@ -101,13 +101,13 @@ async function serveRequest(
     // A session already runs inside its `runSession`.
     if (perRequest && offer.spansRun) await offer.run(answerCall)
     else await answerCall()
-    const answer = encodeResponse(host, call, result ?? {})
+    const response = encodeResponse(host, call, result ?? {})
     if (session?.revision && method === 'initialize') {
       await session.keep({ revision: session.revision, client: session.client })
     }
     // The request ends before the response is sent: the client can then reuse the id on another node.
     session?.finish(id)
-    reply.respond(answer)
+    reply.respond(response)
   } catch (thrown) {
     const error = HostError.is(thrown) ? thrown : new HostError('internal')
     const { route, ip } = origin instanceof Session ? origin.offer : origin.facts
@@ -197,21 +197,21 @@ export interface ReplyLine {
 /** A reply for transports with one connection per session. Sends nothing after the response. */
 export function createLineReply(line: ReplyLine): Required<CallReply> {
   const cancellation = new Cancellation()
-  let over = false
+  let ended = false
   return {
     cancellation,
     send(message) {
-      if (!over) line.send(message)
+      if (!ended) line.send(message)
     },
-    respond(answer) {
-      if (over) return
-      over = true
-      const message = String(answer)
+    respond(response) {
+      if (ended) return
+      ended = true
+      const message = String(response)
       if (line.respond) line.respond(message)
       else line.send(message)
     },
     cancel(reason) {
-      over = true
+      ended = true
       cancellation.abort(reason)
     },
     disconnect() {},

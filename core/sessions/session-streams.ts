@@ -235,10 +235,10 @@ export async function takeOver(
 ): Promise<ResumableStream> {
   const before = takingOver.get(session) ?? Promise.resolve()
   const taking = before.then(() => takeOverStream(parts, session, name, isResumed))
-  const over = taking.then(forget, forget)
-  takingOver.set(session, over)
+  const done = taking.then(forget, forget)
+  takingOver.set(session, done)
   function forget() {
-    if (takingOver.get(session) === over) takingOver.delete(session)
+    if (takingOver.get(session) === done) takingOver.delete(session)
   }
   try {
     return await taking

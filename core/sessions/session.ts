@@ -147,10 +147,10 @@ export class Session implements CallSession, RequestSender, Linked {
   /** Marks the session as in use until the returned function is called. */
   use(): () => void {
     if (this.#uses++ === 0) this.#callbacks.used(this, true)
-    let over = false
+    let released = false
     return () => {
-      if (over) return
-      over = true
+      if (released) return
+      released = true
       this.#leave()
     }
   }

@@ -361,7 +361,7 @@ export function createMemoryStore(settings: MemoryStoreSettings = {}): MemorySto
       return use(name, partition => applySteps(partition, steps, partition.now))
     },
     read<const Queries extends readonly Query[]>(name: string, queries: Queries) {
-      const answers = use(name, partition =>
+      const results = use(name, partition =>
         queries.map(query => {
           if ('log' in query) return partition.page(query)
           if ('sortedSet' in query) return partition.members(query)
@@ -369,7 +369,7 @@ export function createMemoryStore(settings: MemoryStoreSettings = {}): MemorySto
           return found && { ...found, now: partition.now }
         }),
       )
-      return answers as unknown as ReadAnswers<Queries>
+      return results as unknown as ReadAnswers<Queries>
     },
   }
 }

@@ -34,8 +34,8 @@ async function read<const One extends Query>(
   query: One,
   partition = P,
 ): Promise<ReadAnswers<readonly [One]>[0]> {
-  const answers = await store.read(partition, [query] as const)
-  return answers[0] as ReadAnswers<readonly [One]>[0]
+  const results = await store.read(partition, [query] as const)
+  return results[0] as ReadAnswers<readonly [One]>[0]
 }
 
 const fieldsOf = async (store: Store, record: string) => (await read(store, { record }))?.fields

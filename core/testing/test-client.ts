@@ -111,14 +111,14 @@ function makeClient(sdk: Sdk, revision: Revision, answers: Answers | undefined) 
   client.fallbackNotificationHandler = async ({ method, params = {} }) => inbox.put({ method, params })
   const responder = createResponder(answers)
   const missing: unknown[] = []
-  const answer = (method: string, params: unknown) =>
+  const respond = (method: string, params: unknown) =>
     responder.answer(method, params).catch((error: unknown) => {
       missing.push(error)
       throw error
     })
   if (answers !== undefined) {
     for (const method of ['elicitation/create', 'sampling/createMessage', 'roots/list'] as const) {
-      client.setRequestHandler(method, ({ params = {} }) => answer(method, params) as Promise<never>)
+      client.setRequestHandler(method, ({ params = {} }) => respond(method, params) as Promise<never>)
     }
   }
   async function settle<Result>(request: Promise<Result>): Promise<Result> {

@@ -136,9 +136,9 @@ async function useTestIssuers(config: Config, plugins: ReadonlyMap<string, Plugi
   }
 }
 
-async function configOf(given: Config | string, directory: string | undefined) {
-  if (typeof given !== 'string') return { config: given, directory: directory ?? process.cwd() }
-  const file = resolve(directory ?? process.cwd(), given)
+async function configOf(source: Config | string, directory: string | undefined) {
+  if (typeof source !== 'string') return { config: source, directory: directory ?? process.cwd() }
+  const file = resolve(directory ?? process.cwd(), source)
   const { config } = await loadConfig({ cwd: dirname(file), file: basename(file) })
   return { config: config as Config, directory: dirname(file) }
 }
@@ -157,9 +157,9 @@ async function prepare(config: Config, overrides: PluginsSettings | undefined, d
  * Serves a config on a free port of 127.0.0.1 with plain HTTP, new keys, test tokens and a log in memory. Adds a
  * transport if none is configured. Rejects with a StartError.
  */
-export async function testHost(given: Config | string, settings: TestHostSettings = {}): Promise<TestHost> {
+export async function testHost(source: Config | string, settings: TestHostSettings = {}): Promise<TestHost> {
   const { purpose = 'test' } = settings
-  const { config, directory } = await configOf(given, settings.directory)
+  const { config, directory } = await configOf(source, settings.directory)
   const prepared = await prepare(config, settings.plugins, directory)
   const { seen, plugin } = createWatcher()
   const log = createTestLog()

@@ -51,7 +51,7 @@ export function entryOf(record: CallRecord, settings: EntrySettings): string {
   const { call, at, outcome, error, http, item, client, upstream } = record
   const user = settings.clear ? call?.user : undefined
   const name = nameOf(record, settings)
-  const given = item?.kind === 'tools' && name !== undefined ? settings.arguments.get(name) : undefined
+  const picked = item?.kind === 'tools' && name !== undefined ? settings.arguments.get(name) : undefined
   const fields = {
     event: call ? 'call' : isSessionEnd(record) ? 'session ended' : 'request',
     decision: decisionOf(record),
@@ -63,7 +63,7 @@ export function entryOf(record: CallRecord, settings: EntrySettings): string {
     method: record.method,
     kind: item?.kind,
     name,
-    arguments: given && call ? pickArguments(given, call.params['arguments']) : undefined,
+    arguments: picked && call ? pickArguments(picked, call.params['arguments']) : undefined,
     verb: http?.verb,
     status: http?.status,
     ms: Math.round(record.milliseconds),

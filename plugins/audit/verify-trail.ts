@@ -92,7 +92,7 @@ class Follower {
     const { seq, prev, hash, signed, fields } = line
     if (signer.sign(signed) !== hash) return `seq ${seq} was changed: its hash does not match its content`
     const isFirst = this.lines === 0
-    if (!isFirst && seq !== this.seq + 1) return `found seq ${seq}, expected ${this.seq + 1}: ${wayOf(seq, this.seq)}`
+    if (!isFirst && seq !== this.seq + 1) return `found seq ${seq}, expected ${this.seq + 1}: ${gapOf(seq, this.seq)}`
     const before = isFirst ? (seq === 1 ? NO_HASH : prev) : this.hash
     if (prev !== before)
       return `seq ${seq} does not follow the line before: its prev is ${prev}, expected was ${before}`
@@ -121,7 +121,7 @@ class Follower {
 
 const countIn = (value: unknown): number => (typeof value === 'number' && value > 0 ? value : 0)
 
-const wayOf = (found: number, last: number) =>
+const gapOf = (found: number, last: number) =>
   found <= last ? 'lines were repeated or swapped' : `${found - last - 1} lines are missing`
 
 async function followFile({ file, facts }: Opening, follower: Follower, isLast: boolean): Promise<Broken | undefined> {

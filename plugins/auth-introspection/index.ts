@@ -115,9 +115,9 @@ function createVerifier(host: InternalHost, options: FilledAuthIntrospection, pa
     const id = `${digest()}${wanted?.join(' ') ?? ''}`
     const known = remembered.get(id)
     if (known && clock.now() < known.until) return checkIssuer(known.verdict, place)
-    const answer = pending.get(id) ?? verify(token, id, wanted).finally(() => pending.delete(id))
-    pending.set(id, answer)
-    return answer.then(verdict => checkIssuer(verdict, place))
+    const verification = pending.get(id) ?? verify(token, id, wanted).finally(() => pending.delete(id))
+    pending.set(id, verification)
+    return verification.then(verdict => checkIssuer(verdict, place))
   }
 }
 

@@ -147,7 +147,7 @@ export class Followers {
     if ('body' in found) return found as TaskRecord
     const { state, open } = found
     const isPlain = state === 'cancelled' || (!hasEnded(state) && open === 0)
-    if (isPlain) return { ...found, body: '', questions: [] }
+    if (isPlain) return { ...found, body: '', requests: [] }
     return (await this.#store.get(found.id)) ?? 'missing'
   }
 
@@ -161,7 +161,7 @@ export class Followers {
 
 function lost(last: TaskSummary | undefined, now: number): TaskRecord | undefined {
   if (!last || hasEnded(last.state)) return undefined
-  return { ...last, body: '', questions: [], ...taskLost(), updatedAt: now, version: last.version + 1 }
+  return { ...last, body: '', requests: [], ...taskLost(), updatedAt: now, version: last.version + 1 }
 }
 
 function ifUnknown(error: unknown): undefined {

@@ -11,7 +11,7 @@ import {
   type ToolsetChoice,
   withoutCredentials,
 } from '../../core/transport.ts'
-import type { TaskEnd, TaskQuestion, TaskRecord, TaskSummary } from '../families/task-store/index.ts'
+import type { TaskEnd, TaskRecord, TaskRequest, TaskSummary } from '../families/task-store/index.ts'
 
 export interface Work {
   readonly route: string
@@ -133,13 +133,13 @@ function baseOf(task: TaskSummary, pollInterval: number): Fields {
   }
 }
 
-function questionsOf(questions: readonly TaskQuestion[]): Fields {
-  const open = questions.filter(({ answer }) => answer === undefined)
-  const requests = open.map(({ key, text }) => {
+function inputRequestsOf(requests: readonly TaskRequest[]): Fields {
+  const open = requests.filter(({ response }) => response === undefined)
+  const entries = open.map(({ key, text }) => {
     const { method, params } = JSON.parse(text) as Request
     return [key, { method, params }] as const
   })
-  return Object.fromEntries(requests)
+  return Object.fromEntries(entries)
 }
 
 export const seedOf = (task: TaskSummary, pollInterval: number): Fields => ({
@@ -149,10 +149,10 @@ export const seedOf = (task: TaskSummary, pollInterval: number): Fields => ({
 
 export function detailsOf(task: TaskRecord, pollInterval: number): Fields {
   const base = baseOf(task, pollInterval)
-  const { outcome = '{}', questions } = task
+  const { outcome = '{}', requests } = task
   switch (base['status']) {
     case 'input_required':
-      return { ...base, inputRequests: questionsOf(questions) }
+      return { ...base, inputRequests: inputRequestsOf(requests) }
     case 'completed':
       return { ...base, result: JSON.parse(outcome) as JsonObject }
     case 'failed': {

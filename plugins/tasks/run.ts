@@ -16,8 +16,8 @@ import {
   hasEnded,
   type TaskEnd,
   type TaskLease,
-  type TaskQuestion,
   type TaskRecord,
+  type TaskRequest,
   type TaskStore,
 } from '../families/task-store/index.ts'
 import { factsOf, failedWith, nodeLost, type Request, type Work } from './records.ts'
@@ -45,32 +45,32 @@ interface Pauses {
   resume(): Promise<void>
 }
 
-class RunQuestions implements RequestSender {
+class RunRequests implements RequestSender {
   readonly #store: TaskStore
   readonly #lease: TaskLease
-  readonly #questions: TaskQuestion[]
+  readonly #requests: TaskRequest[]
   readonly #used = new Set<string>()
   readonly #pauses: Pauses
-  readonly #waiting = new Map<string, (answer: string) => void>()
+  readonly #waiting = new Map<string, (response: string) => void>()
 
-  constructor(store: TaskStore, lease: TaskLease, questions: readonly TaskQuestion[], pauses: Pauses) {
+  constructor(store: TaskStore, lease: TaskLease, requests: readonly TaskRequest[], pauses: Pauses) {
     this.#store = store
     this.#lease = lease
     this.#pauses = pauses
-    this.#questions = [...questions]
+    this.#requests = [...requests]
   }
 
   get open(): number {
-    return this.#questions.filter(({ answer }) => answer === undefined).length
+    return this.#requests.filter(({ response }) => response === undefined).length
   }
 
-  update(questions: readonly TaskQuestion[]) {
-    for (const { key, answer } of questions) {
-      const at = this.#questions.findIndex(one => one.key === key)
-      const known = this.#questions[at]
-      if (answer === undefined || !known || known.answer !== undefined) continue
-      this.#questions[at] = { ...known, answer }
-      this.#waiting.get(key)?.(answer)
+  update(requests: readonly TaskRequest[]) {
+    for (const { key, response } of requests) {
+      const at = this.#requests.findIndex(one => one.key === key)
+      const known = this.#requests[at]
+      if (response === undefined || !known || known.response !== undefined) continue
+      this.#requests[at] = { ...known, response }
+      this.#waiting.get(key)?.(response)
     }
   }
 
@@ -80,30 +80,30 @@ class RunQuestions implements RequestSender {
     const request: Request = name === undefined ? { method, params } : { method, params, as: name }
     const text = JSON.stringify(request)
     for (;;) {
-      const { key, answer } = this.#earlier(text) ?? (await this.#add(text, name ?? NAMES[method] ?? 'question'))
-      const reply: unknown = JSON.parse(answer ?? (await this.#answerTo(key, signal)))
+      const { key, response } = this.#earlier(text) ?? (await this.#add(text, name ?? NAMES[method] ?? 'question'))
+      const reply: unknown = JSON.parse(response ?? (await this.#answerTo(key, signal)))
       if (await isReplyTo({ method, params } as InputRequest, reply)) return reply
     }
   }
 
   /** Finds a stored request, because a repeated run sends the same requests. */
-  #earlier(text: string): TaskQuestion | undefined {
-    const found = this.#questions.find(question => question.text === text && !this.#used.has(question.key))
+  #earlier(text: string): TaskRequest | undefined {
+    const found = this.#requests.find(request => request.text === text && !this.#used.has(request.key))
     if (found) this.#used.add(found.key)
     return found
   }
 
-  async #add(text: string, name: string): Promise<TaskQuestion> {
-    if (this.#questions.length >= MAX_REQUESTS) throw new ToolError(`A task can send at most ${MAX_REQUESTS} requests.`)
-    const question = { key: this.#keyFor(name), text }
-    this.#questions.push(question)
-    this.#used.add(question.key)
-    if (!(await this.#store.addRequest(this.#lease, question))) throw new LeaseLost()
-    return this.#questions.find(({ key }) => key === question.key) ?? question
+  async #add(text: string, name: string): Promise<TaskRequest> {
+    if (this.#requests.length >= MAX_REQUESTS) throw new ToolError(`A task can send at most ${MAX_REQUESTS} requests.`)
+    const request = { key: this.#keyFor(name), text }
+    this.#requests.push(request)
+    this.#used.add(request.key)
+    if (!(await this.#store.addRequest(this.#lease, request))) throw new LeaseLost()
+    return this.#requests.find(({ key }) => key === request.key) ?? request
   }
 
   #keyFor(name: string): string {
-    const taken = new Set(this.#questions.map(({ key }) => key))
+    const taken = new Set(this.#requests.map(({ key }) => key))
     for (let number = 1; ; number++) {
       const key = `${name}-${number}`
       if (!taken.has(key)) return key
@@ -121,7 +121,7 @@ class RunQuestions implements RequestSender {
       const stop = () => end(() => reject(signal.reason))
       if (signal.aborted) return reject(signal.reason)
       signal.addEventListener('abort', stop, { once: true })
-      this.#waiting.set(key, answer => end(() => resolve(answer)))
+      this.#waiting.set(key, response => end(() => resolve(response)))
       this.#pauses.pause()
     })
   }
@@ -163,7 +163,7 @@ export class TaskRun {
   readonly #record: TaskRecord
   readonly #work: Work | undefined
   readonly #cancellation = new Cancellation()
-  readonly #questions: RunQuestions
+  readonly #requests: RunRequests
   readonly #stopped: Promise<Stopped>
   #stop: (why: Stopped) => void = () => undefined
   #version: number
@@ -181,7 +181,7 @@ export class TaskRun {
     this.lease = { id: record.id, fence: record.fence }
     this.queue = record.queue
     this.holder = record.holder
-    this.#questions = new RunQuestions(host.store, this.lease, record.questions, {
+    this.#requests = new RunRequests(host.store, this.lease, record.requests, {
       pause: () => host.waits(this),
       resume: () => host.returns(this),
     })
@@ -199,7 +199,7 @@ export class TaskRun {
     const { clock } = this.#host.transport
     const startedAt = clock.now()
     const late = clock.setTimeout(() => this.#end('late'), this.#timeLeft())
-    const running = this.#answer(turn)
+    const running = this.#execute(turn)
     try {
       const ended = await Promise.race([running, this.#stopped])
       await this.#keep(ended, startedAt)
@@ -211,14 +211,14 @@ export class TaskRun {
   }
 
   /** Checks for changes by other nodes. `version`: the known current version. */
-  async look(version?: number): Promise<void> {
+  async check(version?: number): Promise<void> {
     if (version !== undefined && version <= this.#version) return
     const { store } = this.#host
     const found = await store.getSummary(this.lease.id)
     if (!found || found.fence !== this.lease.fence || hasEnded(found.state)) return this.lost()
     // This run made the other changes itself.
-    const record = found.open < this.#questions.open ? await store.get(this.lease.id) : undefined
-    this.#questions.update(record?.questions ?? [])
+    const record = found.open < this.#requests.open ? await store.get(this.lease.id) : undefined
+    this.#requests.update(record?.requests ?? [])
     this.#version = Math.max(this.#version, found.version)
   }
 
@@ -251,7 +251,7 @@ export class TaskRun {
     this.#cancellation.abort(why === 'over' ? new LeaseLost() : new Error(WORDS[why]))
   }
 
-  async #answer(turn: Promise<void>): Promise<TaskEnd> {
+  async #execute(turn: Promise<void>): Promise<TaskEnd> {
     try {
       await Promise.race([turn, this.#stopped])
       if (this.#cancellation.reason) throw this.#cancellation.reason
@@ -290,7 +290,7 @@ export class TaskRun {
       client,
       user: offer.user,
       headers: {},
-      asks: this.#questions,
+      asks: this.#requests,
       deferred: true,
       logLevel: undefined,
       channel: {
@@ -299,11 +299,11 @@ export class TaskRun {
         disconnect: () => undefined,
       },
     })
-    let answer = ''
+    let response = ''
     await offer.run(async () => {
-      answer = String(encodeResponse(transport, call, await transport.dispatch(call)))
+      response = String(encodeResponse(transport, call, await transport.dispatch(call)))
     })
-    const outcome = JSON.stringify((JSON.parse(answer) as { readonly result: object }).result)
+    const outcome = JSON.stringify((JSON.parse(response) as { readonly result: object }).result)
     if (Buffer.byteLength(outcome) <= settings.maxSize) return { state: 'completed', outcome }
     const detail = `the result is larger than the ${settings.maxSize} bytes that a task may hold`
     throw new HostError('internal', { detail }).within200()
@@ -332,18 +332,18 @@ export class TaskRun {
     const { store, settings, transport, ended: notify } = this.#host
     if (ended === 'over') return
     if (ended === 'closing' && this.again) {
-      await this.#insist(() => store.release(this.lease))
+      await this.#retry(() => store.release(this.lease))
       return
     }
     const end = typeof ended === 'object' ? ended : ended === 'closing' ? nodeLost() : TOO_LATE()
-    const keep = (one: TaskEnd) => this.#insist(() => store.end(this.lease, one, settings.ttl, settings.limits))
+    const keep = (one: TaskEnd) => this.#retry(() => store.end(this.lease, one, settings.ttl, settings.limits))
     const kept = await keep(end)
     const last = typeof kept === 'string' ? NO_ROOM[kept]() : end
     if (last === end ? kept : await keep(last)) notify(last.state, transport.clock.now() - startedAt)
   }
 
   /** Retries while the task can still exist, because the store can return. */
-  async #insist<Value>(write: () => Promise<Value>): Promise<Value | false> {
+  async #retry<Value>(write: () => Promise<Value>): Promise<Value | false> {
     const { log, clock } = this.#host.transport
     const startedAt = clock.now()
     const task = this.lease.id.slice(0, 6)

@@ -64,7 +64,7 @@ export function settingsOf(options: FilledTasksOptions, { config: { at }, report
 const PAGE = 50
 /** Reads per page: tasks of other addresses or inaccessible tools are skipped. */
 const MAX_READS = 20
-const MAX_ANSWERS = 100
+const MAX_RESPONSES = 100
 /** Interval between cancellations of a task that was possibly stored, milliseconds, and their number. */
 const TAKE_BACK_EVERY = 1_000
 const TAKE_BACKS = 30
@@ -209,13 +209,13 @@ export class Tasks {
   async update(call: Call): Promise<object> {
     const { inputResponses } = call.params
     if (!isObject(inputResponses)) throw invalid('tasks/update needs `inputResponses`, an object')
-    const { id, questions } = await this.#read(call)
-    const open = questions.filter(({ answer }) => answer === undefined).slice(0, MAX_ANSWERS)
+    const { id, requests } = await this.#read(call)
+    const open = requests.filter(({ response }) => response === undefined).slice(0, MAX_RESPONSES)
     const wanted = open.filter(({ key }) => Object.hasOwn(inputResponses, key))
     if (wanted.length === 0) return {}
-    const answers = Object.fromEntries(wanted.map(({ key }) => [key, JSON.stringify(inputResponses[key])]))
+    const responses = Object.fromEntries(wanted.map(({ key }) => [key, JSON.stringify(inputResponses[key])]))
     const { maxSize, limits } = this.#host.settings
-    const taken = await this.#host.store.answer(id, answers, { ...limits, bytesPerTask: maxSize })
+    const taken = await this.#host.store.respond(id, responses, { ...limits, bytesPerTask: maxSize })
     if (taken === 'task')
       throw new HostError('payloadTooLarge', { detail: `all responses to a task can have at most ${maxSize} bytes` })
     if (taken === 'holder') throw busy('your tasks have reached their size limit; wait until some expire (ttlMs)')

@@ -98,7 +98,7 @@ export class TaskWorker {
   }
 
   #lookAt(run: TaskRun, version?: number) {
-    run.look(version).catch(() => undefined)
+    run.check(version).catch(() => undefined)
   }
 
   #wake() {

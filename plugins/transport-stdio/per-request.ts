@@ -36,7 +36,7 @@ export function createPerRequest(host: Transport, { route, params, user, maxConc
   }
 
   return {
-    async answer(request: Extract<ValidMessage, { kind: 'request' }>): Promise<void> {
+    async handle(request: Extract<ValidMessage, { kind: 'request' }>): Promise<void> {
       const { id, method } = request
       const reply = createLineReply(line)
       let meta: RequestMeta | undefined

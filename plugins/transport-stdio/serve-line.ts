@@ -47,7 +47,7 @@ export function serveLine(host: Transport, caller: Caller, ends: StdioEnds): Ser
   /** Handles requests with their own version, and their cancellation. */
   function takePerRequest(message: ValidMessage): boolean {
     if (message.kind === 'request' && namesOwnVersion(message)) {
-      perRequest.answer(message).catch(thrown => client.refuse(thrown, message, MODERN_REVISION))
+      perRequest.handle(message).catch(thrown => client.refuse(thrown, message, MODERN_REVISION))
       return true
     }
     if (message.kind !== 'notification' || message.method !== 'notifications/cancelled') return false

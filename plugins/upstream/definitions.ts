@@ -70,9 +70,9 @@ function overrideArguments(args: Item, overrides: Overrides | undefined): Item {
       sent[name] = override.value
       continue
     }
-    const given = Object.hasOwn(args, shown)
+    const isSet = Object.hasOwn(args, shown)
     if (shown !== name) delete sent[shown]
-    if (given) sent[name] = args[shown]
+    if (isSet) sent[name] = args[shown]
     else if ('default' in override) sent[name] = override.default
   }
   return sent
@@ -88,10 +88,10 @@ const present = <Fields extends object>(fields: Fields) =>
 
 const HINTS = ['readOnlyHint', 'destructiveHint', 'idempotentHint', 'openWorldHint'] as const
 
-function annotationsOf(given: unknown, own: ToolAnnotations | undefined): ToolAnnotations | undefined {
-  if (!isObject(given)) return own
-  const hints = HINTS.filter(name => typeof given[name] === 'boolean').map(name => [name, given[name]])
-  const title = text(given['title'])
+function annotationsOf(annotations: unknown, own: ToolAnnotations | undefined): ToolAnnotations | undefined {
+  if (!isObject(annotations)) return own
+  const hints = HINTS.filter(name => typeof annotations[name] === 'boolean').map(name => [name, annotations[name]])
+  const title = text(annotations['title'])
   return { ...(title !== undefined && { title }), ...Object.fromEntries(hints), ...own }
 }
 
@@ -204,7 +204,7 @@ export function createDefiner(settings: ServerSettings, client: UpstreamClient) 
       ...common(item),
       name: promptName(settings, name),
       arguments: Object.fromEntries(args),
-      handler: (given: object, ctx) => client.call('prompts/get', { name, arguments: given }, ctx) as never,
+      handler: (args: object, ctx) => client.call('prompts/get', { name, arguments: args }, ctx) as never,
     })
   }
 

@@ -22,7 +22,7 @@ export type Json = Readonly<Record<string, unknown>>
 interface OpenRequest {
   readonly key: string
   readonly request: InputRequest
-  resolve(answer: Json): void
+  resolve(response: Json): void
   reject(error: Error): void
 }
 
@@ -72,9 +72,9 @@ export const OPTION_OF = {
 
 export function readInputRequest(method: unknown, params: unknown): InputRequest | undefined {
   if (typeof method !== 'string' || !Object.hasOwn(OPTION_OF, method)) return undefined
-  const given = isObject(params) ? params : {}
-  const isForm = method === 'elicitation/create' && given['mode'] !== 'url'
-  const own = isForm ? { ...given, requestedSchema: formOf(given['requestedSchema']) } : given
+  const fields = isObject(params) ? params : {}
+  const isForm = method === 'elicitation/create' && fields['mode'] !== 'url'
+  const own = isForm ? { ...fields, requestedSchema: formOf(fields['requestedSchema']) } : fields
   return { method, params: own } as unknown as InputRequest
 }
 

@@ -14,8 +14,8 @@ let data: { readonly port: MessagePort; readonly own: readonly string[] }
 let versions: Versions = {}
 const noted = new Set<string>()
 
-export function initialize(given: typeof data): void {
-  data = given
+export function initialize(settings: typeof data): void {
+  data = settings
 }
 
 export async function resolve(specifier: string, context: ImportContext, next: Next<Promise<Found>>): Promise<Found> {

@@ -59,8 +59,8 @@ export async function complete(call: Call, settings: HandlerSettings): Promise<o
   const { name, value } = argument
   const item = findItem(call, settings)
   const completer = completerOf(item, name)
-  const given = { arguments: context?.arguments ?? {} }
+  const chosen = { arguments: context?.arguments ?? {} }
   if (!completer) return { completion: toCompletion([]) }
-  const values = await runHandler(call, item, settings, ctx => completer(value, given, ctx))
+  const values = await runHandler(call, item, settings, ctx => completer(value, chosen, ctx))
   return { completion: toCompletion(values as string[] | Completion) }
 }

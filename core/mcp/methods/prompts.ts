@@ -12,15 +12,15 @@ import { convertResult, fitPromptResult, promptResult } from '../results.ts'
 import { paramsOf } from './params.ts'
 
 function checkArguments(prompt: PromptDefinition, all: Readonly<Record<string, unknown>>): Record<string, string> {
-  const given = withoutNulls(all)
+  const args = withoutNulls(all)
   const refuse = (detail: string) => new HostError('invalidParams', { detail: `prompt "${prompt.name}": ${detail}` })
-  for (const [name, value] of Object.entries(given)) {
+  for (const [name, value] of Object.entries(args)) {
     if (typeof value !== 'string') throw refuse(`argument "${shown(name)}" must be a string`)
   }
   for (const [name, { required }] of Object.entries(prompt.arguments ?? {})) {
-    if (required && !Object.hasOwn(given, name)) throw refuse(`argument "${name}" is required`)
+    if (required && !Object.hasOwn(args, name)) throw refuse(`argument "${name}" is required`)
   }
-  return given as Record<string, string>
+  return args as Record<string, string>
 }
 
 export function getPrompt(call: Call, settings: HandlerSettings): object | Promise<object> {

@@ -103,15 +103,15 @@ function finishStructured(
   value: unknown,
 ): object | Promise<object> {
   const whole = isWholeResult(value) ? value : undefined
-  const given = whole ? whole.structuredContent : value
+  const content = whole ? whole.structuredContent : value
   const send = (checked: Checked) =>
     convertResult(() => {
       if (checked.ok) return fitToolResult(structuredResult(checked.value, whole), rules)
       if (whole?.isError) return fitToolResult(withoutStructured(whole), rules)
       throw new TypeError(`${key} broke its output schema: ${checked.problems}`)
     })
-  if (whole?.isError && given === undefined) return send({ ok: false, problems: '' })
-  const checked = output.encode(given)
+  if (whole?.isError && content === undefined) return send({ ok: false, problems: '' })
+  const checked = output.encode(content)
   return checked instanceof Promise ? checked.then(send) : send(checked)
 }
 

@@ -10,34 +10,34 @@ import { HostError } from '../../../core/index.ts'
 import type { Members, RecordStep, SetStep, Step, Store } from '../../../core/store.ts'
 import { ChangeLog, type ChangeSettings, changeStep, TASKS } from './task-changes.ts'
 import {
-  answerField,
   keyOf,
   nameOf,
-  questionField,
   readFacts,
-  readQuestions,
+  readRequests,
   readTask,
+  requestField,
+  responseField,
   sizeOf,
-  sizeOfQuestion,
+  sizeOfRequest,
   sizeOfTask,
   type TaskFacts,
 } from './task-fields.ts'
 import {
-  type AnswerLimits,
   type ByteLimits,
   hasEnded,
   type NewTask,
   type QueueDepth,
   type QueueOffer,
+  type ResponseLimits,
   SMALL_OUTCOME,
   shareOf,
   type TaskChange,
   type TaskEnd,
   type TaskLease,
   type TaskLimits,
-  type TaskQuestion,
   type TaskRecord,
   type TaskRefusal,
+  type TaskRequest,
   type TaskState,
   type TaskSummary,
 } from './task-store.ts'
@@ -258,35 +258,35 @@ class Tasks {
     )
 
   /** Idempotent for an existing key. */
-  readonly addRequest = (lease: TaskLease, request: Pick<TaskQuestion, 'key' | 'text'>) =>
+  readonly addRequest = (lease: TaskLease, request: Pick<TaskRequest, 'key' | 'text'>) =>
     requireSpace(
       this.#change<boolean | TaskRefusal>(lease.id, false, ({ facts, work, now }) => {
         if (!isHeld(facts, lease)) return false
-        if (readQuestions(facts, work).some(({ key }) => key === request.key)) return true
-        const step = { record: `w:${facts.key}`, exists: true, set: questionField(facts.asked + 1, request) }
-        const bytes = sizeOfQuestion(request.key, request.text)
+        if (readRequests(facts, work).some(({ key }) => key === request.key)) return true
+        const step = { record: `w:${facts.key}`, exists: true, set: requestField(facts.asked + 1, request) }
+        const bytes = sizeOfRequest(request.key, request.text)
         return this.#grow(facts, now, bytes, {}, { add: { asked: 1, open: 1 } }, { work: step })
       }),
     )
 
   /** Stores responses to open requests and returns their number. All or nothing if space is short. */
-  readonly answer = (id: string, answers: Readonly<Record<string, string>>, room: AnswerLimits = {}) =>
+  readonly respond = (id: string, responses: Readonly<Record<string, string>>, room: ResponseLimits = {}) =>
     this.#change<number | TaskRefusal | 'task'>(id, 0, ({ facts, work, now }, again) => {
-      const questions = readQuestions(facts, work)
-      const taken = questions.flatMap(({ key, answer }, index) =>
-        answer === undefined && Object.hasOwn(answers, key)
-          ? [[answerField(index + 1), answers[key] ?? ''] as const]
+      const requests = readRequests(facts, work)
+      const taken = requests.flatMap(({ key, response }, index) =>
+        response === undefined && Object.hasOwn(responses, key)
+          ? [[responseField(index + 1), responses[key] ?? ''] as const]
           : [],
       )
+      if (taken.length === 0 && !again) return 0
       if (taken.length === 0)
-        return again ? questions.filter(({ key, answer }) => answer !== undefined && answer === answers[key]).length : 0
+        return requests.filter(({ key, response }) => response !== undefined && response === responses[key]).length
       if (hasEnded(facts.state)) return 0
-      const bytes = sizeOf(...taken.map(([, answer]) => answer))
-      const before = sizeOf(...questions.map(({ answer }) => answer))
-      if (before + bytes > (room.bytesPerTask ?? Number.POSITIVE_INFINITY)) return 'task'
-      const answering = { record: `w:${facts.key}`, exists: true, set: Object.fromEntries(taken) }
-      const counting = { add: { open: -taken.length } }
-      return { ...this.#grow(facts, now, bytes, room, counting, { work: answering }), done: taken.length }
+      const bytes = sizeOf(...taken.map(([, response]) => response))
+      if (bytes + sizeOf(...requests.map(({ response }) => response)) > (room.bytesPerTask ?? Infinity)) return 'task'
+      const step = { record: `w:${facts.key}`, exists: true, set: Object.fromEntries(taken) }
+      const counts = { add: { open: -taken.length } }
+      return { ...this.#grow(facts, now, bytes, room, counts, { work: step }), done: taken.length }
     })
 
   /**

@@ -9,7 +9,7 @@ export {
   type TaskEnd,
   type TaskLease,
   type TaskLimits,
-  type TaskQuestion,
   type TaskRecord,
+  type TaskRequest,
   type TaskSummary,
 } from './task-store.ts'

@@ -1,7 +1,7 @@
-// Tasks as records of a store: `t:<id>` has the small fields, `w:<id>` the body and the questions, `o:<id>` the outcome.
+// Tasks as records of a store: `t:<id>` has the small fields, `w:<id>` the body and the requests, `o:<id>` the outcome.
 import { hash } from 'node:crypto'
 import type { Fields } from '../../../core/store.ts'
-import type { NewTask, TaskQuestion, TaskRecord, TaskState, TaskSummary } from './task-store.ts'
+import type { NewTask, TaskRecord, TaskRequest, TaskState, TaskSummary } from './task-store.ts'
 
 /** Returns a digest for keys: ids are credentials, holders are users, and queues can be long. */
 const digest = (text: string, length: number) => hash('sha256', text, 'base64url').slice(0, length)
@@ -10,7 +10,7 @@ export const keyOf = (id: string) => digest(id, 22)
 export const nameOf = (holderOrQueue: string) => digest(holderOrQueue, 16)
 
 const TASK_COST = 1_200
-const QUESTION_COST = 100
+const REQUEST_COST = 100
 /** Maximum number of requests; a larger number in the store is invalid. */
 const MAX_REQUESTS = 100
 
@@ -20,7 +20,7 @@ export const sizeOf = (...texts: ReadonlyArray<string | undefined>): number =>
 export const sizeOfTask = ({ id, holder, owner, queue, note }: Omit<NewTask, 'ttl' | 'body'> & { note?: string }) =>
   TASK_COST + sizeOf(id, holder, owner, queue, note)
 
-export const sizeOfQuestion = (key: string, text: string) => QUESTION_COST + sizeOf(key, text)
+export const sizeOfRequest = (key: string, text: string) => REQUEST_COST + sizeOf(key, text)
 
 export interface TaskFacts extends TaskSummary {
   readonly summary: TaskSummary
@@ -68,22 +68,22 @@ export function readFacts(fields: Fields): TaskFacts {
   }
 }
 
-export const questionField = (number: number, { key, text }: TaskQuestion) => ({
+export const requestField = (number: number, { key, text }: TaskRequest) => ({
   [`q:${number}`]: JSON.stringify([key, text]),
 })
 
-export const answerField = (number: number) => `a:${number}`
+export const responseField = (number: number) => `a:${number}`
 
-export function readQuestions({ asked }: TaskFacts, work: Fields): TaskQuestion[] {
+export function readRequests({ asked }: TaskFacts, work: Fields): TaskRequest[] {
   return Array.from({ length: asked }, (_, index) => {
     const [key, text] = JSON.parse(work[`q:${index + 1}`] ?? '["",""]')
-    const answer = work[answerField(index + 1)]
-    return answer === undefined ? { key, text } : { key, text, answer }
+    const response = work[responseField(index + 1)]
+    return response === undefined ? { key, text } : { key, text, response }
   })
 }
 
 export function readTask(facts: TaskFacts, work: Fields = {}, outcome?: Fields): TaskRecord {
-  const whole = { ...facts.summary, body: work['body'] ?? '', questions: readQuestions(facts, work) }
+  const whole = { ...facts.summary, body: work['body'] ?? '', requests: readRequests(facts, work) }
   const text = outcome?.['outcome']
   return text === undefined ? whole : { ...whole, outcome: text }
 }

@@ -14,11 +14,11 @@ export interface NewTask {
 }
 
 /** A request of a task to its user, with the response. */
-export interface TaskQuestion {
+export interface TaskRequest {
   /** Unique within the task. */
   readonly key: string
   readonly text: string
-  readonly answer?: string
+  readonly response?: string
 }
 
 /** The last three states are final. */
@@ -42,15 +42,15 @@ export interface TaskSummary extends Pick<NewTask, 'id' | 'holder' | 'owner' | '
   /** Increases with every claim and with `cancel`. A run with a smaller fence has lost the task. 0: never claimed. */
   readonly fence: number
   readonly runs: number
-  /** Number of unanswered questions. */
+  /** Number of open requests. */
   readonly open: number
   readonly note?: string
 }
 
-/** A stored task. After its end, `body` and `questions` are empty. */
+/** A stored task. After its end, `body` and `requests` are empty. */
 export interface TaskRecord extends TaskSummary, Pick<NewTask, 'body'> {
   /** Ordered; at most 100. */
-  readonly questions: readonly TaskQuestion[]
+  readonly requests: readonly TaskRequest[]
   readonly outcome?: string
 }
 
@@ -72,7 +72,7 @@ export type TaskRefusal = 'holder' | 'full'
 /** Size of a result that is always stored, so that every task can end. Bytes. */
 export const SMALL_OUTCOME = 2_048
 
-export interface AnswerLimits extends ByteLimits {
+export interface ResponseLimits extends ByteLimits {
   /** Limit for all responses to one task. */
   readonly bytesPerTask?: number
 }

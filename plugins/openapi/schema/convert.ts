@@ -93,8 +93,8 @@ function convertRef(ref: unknown, { place, base, inPlace }: Position, { referenc
   return { $ref: `#/$defs/${name}` }
 }
 
-function convertKeywords(schema: JsonSchema, at: Position, given: Converting): Schema {
-  const converting = { ...given, omitted: omittedFrom(schema, at.place, given) }
+function convertKeywords(schema: JsonSchema, at: Position, context: Converting): Schema {
+  const converting = { ...context, omitted: omittedFrom(schema, at.place, context) }
   const result: Record<string, unknown> = {}
   for (const [name, value] of Object.entries(schema)) {
     const keyword = Object.hasOwn(KEYWORDS, name) ? KEYWORDS[name] : undefined

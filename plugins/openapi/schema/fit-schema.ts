@@ -64,7 +64,7 @@ export function fitSchema(root: JsonSchema, reached: readonly Reached[], limit: 
 /** Cuts the schema itself, after its definitions. */
 function fitInline(root: JsonSchema, { schema: { $defs }, simplified }: FittedSchema, limit: number) {
   for (let depth = MAX_INLINE; depth >= 0; depth--) {
-    const schema = depth === 0 ? keepTypes(root) : (cut(root, depth) as JsonSchema)
+    const schema = depth === 0 ? keepTypes(root) : (prune(root, depth) as JsonSchema)
     const needed = [...listRefs(schema)].map(name => [name, Object(ANYTHING)] as const)
     const whole = needed.length > 0 && $defs ? { ...schema, $defs: Object.fromEntries(needed) } : schema
     const bytes = Buffer.byteLength(JSON.stringify(whole))
@@ -152,7 +152,7 @@ function edited(value: unknown, edit: Edit, isNames = false): unknown {
 const NAMES = new Set(['properties', 'patternProperties', 'dependentSchemas'])
 
 /** Replaces parts below `depth` levels of properties and items. */
-function cut(schema: unknown, depth: number): unknown {
+function prune(schema: unknown, depth: number): unknown {
   if (!isObject(schema)) return schema
   if (depth === 0) {
     const { type, description = ANYTHING.description } = schema
@@ -174,9 +174,9 @@ function keepTypes(root: JsonSchema): JsonSchema {
 
 function truncateKeyword(key: string, value: unknown, depth: number): unknown {
   if (key === 'properties' && isObject(value)) {
-    return Object.fromEntries(Object.entries(value).map(([name, one]) => [name, cut(one, depth - 1)]))
+    return Object.fromEntries(Object.entries(value).map(([name, one]) => [name, prune(one, depth - 1)]))
   }
-  if (['items', 'additionalProperties'].includes(key)) return cut(value, depth - 1)
-  if (['allOf', 'anyOf', 'oneOf'].includes(key) && Array.isArray(value)) return value.map(one => cut(one, depth - 1))
+  if (['items', 'additionalProperties'].includes(key)) return prune(value, depth - 1)
+  if (['allOf', 'anyOf', 'oneOf'].includes(key) && Array.isArray(value)) return value.map(one => prune(one, depth - 1))
   return value
 }

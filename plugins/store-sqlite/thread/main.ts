@@ -97,19 +97,19 @@ function run(operations: Batch['operations']): readonly Answer[] {
   return opened?.transactions.run(operations) ?? []
 }
 
-function setFailureFrom(answers: readonly Answer[]) {
-  const found = answers.find(answer => 'failure' in answer && !['late', 'bug'].includes(answer.failure.code))
+function setFailureFrom(results: readonly Answer[]) {
+  const found = results.find(result => 'failure' in result && !['late', 'bug'].includes(result.failure.code))
   if (found && 'failure' in found) setFailure(found.failure)
 }
 
 function serve(batches: readonly Batch[]) {
   const queue = batches.flatMap(batch => batch.operations)
-  const answers: Answer[] = []
-  for (let from = 0; from < queue.length; from += MAX_BATCH) answers.push(...run(queue.slice(from, from + MAX_BATCH)))
-  setFailureFrom(answers)
+  const results: Answer[] = []
+  for (let from = 0; from < queue.length; from += MAX_BATCH) results.push(...run(queue.slice(from, from + MAX_BATCH)))
+  setFailureFrom(results)
   let from = 0
   for (const { batch, operations: own } of batches) {
-    post({ type: 'answers', batch, answers: answers.slice(from, from + own.length) })
+    post({ type: 'answers', batch, answers: results.slice(from, from + own.length) })
     from += own.length
   }
   makeRoom()

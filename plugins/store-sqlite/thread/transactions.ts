@@ -84,7 +84,7 @@ export function createTransactions(db: DatabaseSync, emit: (committed: Committed
     } catch {}
   }
 
-  function answer({ name, args, deadline }: Operation): Answer {
+  function execute({ name, args, deadline }: Operation): Answer {
     if (clock() > deadline) return EXPIRED
     const operation = operations[name] as (...args: readonly unknown[]) => unknown
     return { value: operation(...args) }
@@ -93,9 +93,9 @@ export function createTransactions(db: DatabaseSync, emit: (committed: Committed
   function runBatch(batch: readonly Operation[]): readonly Answer[] {
     const startedAt = performance.now()
     const weight = strongest(batch)
-    const answers = withRetry(weight, () => batch.map(answer))
+    const results = withRetry(weight, () => batch.map(execute))
     emit({ operations: batch.length, seconds: (performance.now() - startedAt) / 1_000, durable: weight === 'durable' })
-    return answers
+    return results
   }
 
   function run(batch: readonly Operation[]): readonly Answer[] {

@@ -24,7 +24,7 @@ function countingStore() {
     ...store,
     get: count('get', store.get),
     getSummary: count('look', store.getSummary),
-    answer: count('answer', store.answer),
+    respond: count('answer', store.respond),
     cancel: count('cancel', store.cancel),
   }
   return { store: counted, counts }

@@ -23,7 +23,7 @@ const tasks: Contract<TaskStore>['oneNode'] = {
     same(await store.note(lease, 'x'), false, 'note gives false where nothing is')
     same(await store.addRequest(lease, { key: 'k', text: 'x' }), false, 'ask gives false where nothing is')
     same(await store.end(lease, { state: 'completed' }, MINUTE), false, 'end gives false where nothing is')
-    same(await store.answer('unknown', { k: 'x' }), 0, 'answer gives 0 where nothing is')
+    same(await store.respond('unknown', { k: 'x' }), 0, 'answer gives 0 where nothing is')
     same(await store.cancel('unknown'), false, 'cancel gives false where nothing is')
     same(await store.depths(), [], 'depths gives nothing where nothing is')
     same(await store.get('unknown'), undefined, 'none of these created anything')
@@ -39,7 +39,7 @@ const tasks: Contract<TaskStore>['oneNode'] = {
         state,
         fence,
         runs: claims,
-        questions,
+        requests,
         open,
         owner: _,
         createdAt,
@@ -49,7 +49,7 @@ const tasks: Contract<TaskStore>['oneNode'] = {
       } = await read(store, task.id)
       same([id, holder, queue, rest.body], [task.id, task.holder, task.queue, body], 'get gives the texts as they were')
       same(
-        [state, fence, claims, questions, open],
+        [state, fence, claims, requests, open],
         ['queued', 0, 0, [], 0],
         'a new task is queued, with no fence, runs or questions',
       )
@@ -79,7 +79,7 @@ const tasks: Contract<TaskStore>['oneNode'] = {
       '`before` goes on after what was listed',
     )
     same((await store.list('ann', 10)).length, 5, 'list gives those of this holder alone')
-    holds(!('body' in (first[0] ?? {})) && !('questions' in (first[0] ?? {})), 'a summary is without the large parts')
+    holds(!('body' in (first[0] ?? {})) && !('requests' in (first[0] ?? {})), 'a summary is without the large parts')
     await store.cancel(ids[0] ?? '')
     same((await store.list('ann', 10)).at(-1)?.state, 'cancelled', 'list gives those that have ended too')
   },
@@ -164,7 +164,7 @@ const tasks: Contract<TaskStore>['oneNode'] = {
     const { id, fence } = await begin(store)
     await store.note({ id, fence }, 'half')
     await store.addRequest({ id, fence }, { key: 'k', text: 'x' })
-    await store.answer(id, { k: 'y' })
+    await store.respond(id, { k: 'y' })
     await store.release({ id, fence })
     const again = await store.claim([offer()], MINUTE)
     await store.end({ id, fence: again?.fence ?? 0 }, { state: 'failed', outcome: 'x' }, MINUTE)
@@ -201,10 +201,10 @@ async function racing(...stores: readonly TaskStore[]) {
   const [id = ''] = ids
   const { fence } = await read(store, id)
   await store.addRequest({ id, fence }, { key: 'k', text: 'x' })
-  const answered = await race((one, index) => one.answer(id, { k: `${index}` }))
+  const answered = await race((one, index) => one.respond(id, { k: `${index}` }))
   same(count(answered, 1), 1, 'of many that answer one question, one does')
-  const { questions } = await read(store, id)
-  same(questions[0]?.answer, `${answered.indexOf(1)}`, 'what is there is of the one that was told so')
+  const { requests } = await read(store, id)
+  same(requests[0]?.response, `${answered.indexOf(1)}`, 'what is there is of the one that was told so')
   const ended = await race(async (one, index) =>
     index % 2 ? one.end({ id, fence }, { state: 'completed', outcome: `${index}` }, MINUTE) : one.cancel(id),
   )
@@ -225,8 +225,8 @@ const twoNodes: Contract<TaskStore>['twoNodes'] = {
     same(await one.claim([offer()], MINUTE), undefined, 'what one node claimed the other does not get')
     same(await one.claimLapsed(MINUTE), undefined, 'nor while its lease lasts')
     await other.addRequest(lease, { key: 'k', text: 'x' })
-    same(await one.answer(id, { k: 'y' }), 1, 'what one node asks is answered at the other')
-    same((await read(other, id)).questions[0]?.answer, 'y', 'the node that asked has the answer')
+    same(await one.respond(id, { k: 'y' }), 1, 'what one node asks is answered at the other')
+    same((await read(other, id)).requests[0]?.response, 'y', 'the node that asked has the answer')
     same(await one.cancel(id), true, 'what one node runs the other cancels')
     same(await other.end(lease, { state: 'completed' }, MINUTE), false, 'the node that runs it learns of that')
   },
