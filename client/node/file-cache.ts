@@ -50,15 +50,15 @@ interface Content {
  * reject with `cache_failed`. Throws `invalid_options` for an invalid key.
  */
 export function createFileTokenCache(directory: string, { key }: FileTokenCacheOptions = {}) {
-  const home = resolve(directory)
-  const tokenKey = createTokenKey(home, key)
+  const root = resolve(directory)
+  const tokenKey = createTokenKey(root, key)
   let cleaned: Promise<void> | undefined
 
-  const pathOf = (context: CacheContext, extension: string) => join(home, checkName(context.key) + extension)
+  const pathOf = (context: CacheContext, extension: string) => join(root, checkName(context.key) + extension)
 
   async function prepare(): Promise<void> {
-    await ensurePrivateDirectory(home)
-    cleaned ??= removeLeftovers(home).catch(error => {
+    await ensurePrivateDirectory(root)
+    cleaned ??= removeLeftovers(root).catch(error => {
       cleaned = undefined
       throw error
     })
@@ -66,8 +66,8 @@ export function createFileTokenCache(directory: string, { key }: FileTokenCacheO
   }
 
   async function read(name: string): Promise<Content | undefined> {
-    if (!(await privateDirectoryExists(home))) return undefined
-    const file = join(home, name + EXTENSION)
+    if (!(await privateDirectoryExists(root))) return undefined
+    const file = join(root, name + EXTENSION)
     const sealed = await readPrivateFile(file)
     if (!sealed) return undefined
     const box = await tokenKey.keyToOpen(file)
@@ -75,7 +75,7 @@ export function createFileTokenCache(directory: string, { key }: FileTokenCacheO
   }
 
   async function describe(name: string): Promise<CachedLogin | undefined> {
-    const file = join(home, name + EXTENSION)
+    const file = join(root, name + EXTENSION)
     try {
       const content = await read(name)
       return content && withoutSecrets(name, file, content)
@@ -86,7 +86,7 @@ export function createFileTokenCache(directory: string, { key }: FileTokenCacheO
   }
 
   return {
-    directory: home,
+    directory: root,
     getTokens: async (context: CacheContext) => (await read(checkName(context.key)))?.tokens,
     /** Resolves once the data is on disk. */
     async storeTokens(tokens: TokenContainer, context: CacheContext) {
@@ -98,7 +98,7 @@ export function createFileTokenCache(directory: string, { key }: FileTokenCacheO
     },
     async deleteTokens(context: CacheContext) {
       const file = pathOf(context, EXTENSION)
-      if (await privateDirectoryExists(home)) await removePrivateFile(file)
+      if (await privateDirectoryExists(root)) await removePrivateFile(file)
     },
     async withLock<T>(context: CacheContext, work: () => Promise<T>): Promise<T> {
       const path = pathOf(context, '.refresh.lock')
@@ -114,8 +114,8 @@ export function createFileTokenCache(directory: string, { key }: FileTokenCacheO
     },
     /** Lists all files by key; unreadable files have an error. */
     async list(): Promise<CachedLogin[]> {
-      if (!(await privateDirectoryExists(home))) return []
-      const names = (await readdir(home)).filter(name => name.endsWith(EXTENSION)).sort()
+      if (!(await privateDirectoryExists(root))) return []
+      const names = (await readdir(root)).filter(name => name.endsWith(EXTENSION)).sort()
       const logins = await Promise.all(names.map(name => describe(name.slice(0, -EXTENSION.length))))
       return logins.filter(login => login !== undefined)
     },

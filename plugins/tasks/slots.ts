@@ -71,7 +71,7 @@ export class Slots<Run extends Runnable> {
     if (slot && this.#free(slot)) slot.returns = true
   }
 
-  /** Resolves once the run has a slot again, by `beginNext`; never if the run leaves before. */
+  /** Resolves once the run has a slot again, by `startNext`; never if the run leaves before. */
   resume(run: Run): Promise<void> {
     const slot = this.#slots.get(run)
     if (!slot?.returns) return Promise.resolve()

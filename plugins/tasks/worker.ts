@@ -89,15 +89,15 @@ export class TaskWorker {
 
   #receive(change: TaskChange | undefined) {
     if (!change) {
-      for (const run of this.#runs.values()) this.#lookAt(run)
+      for (const run of this.#runs.values()) this.#checkRun(run)
       return this.#wake()
     }
     const run = this.#runs.get(change.id)
-    if (run) this.#lookAt(run)
+    if (run) this.#checkRun(run)
     if (change.state !== 'running' && this.#offered.has(change.queue)) this.#wake()
   }
 
-  #lookAt(run: TaskRun, version?: number) {
+  #checkRun(run: TaskRun, version?: number) {
     run.check(version).catch(() => undefined)
   }
 
@@ -225,7 +225,7 @@ export class TaskWorker {
           continue
         }
         run.renewed()
-        this.#lookAt(run, version)
+        this.#checkRun(run, version)
       }
     } catch {
       // An expired lease is valid until another claim.
