@@ -38,7 +38,8 @@ async function readEntry(settings: ServerSettings, token: string | undefined): P
     return createLockEntry(snapshot, connection.capabilities.completions !== undefined, settings)
   } catch (cause) {
     const fix = isLoginNeeded(cause) ? '; give an access token of the server with --token' : ''
-    throw usage(`cannot read the lists of the server "${settings.name}": ${operatorText(cause)}${fix}`, cause)
+    const reason = operatorText(cause).replaceAll('\n', '\n  ')
+    throw usage(`cannot read the lists of the server "${settings.name}": ${reason}${fix}`, cause)
   }
 }
 

@@ -209,7 +209,11 @@ export function setUpUpstreams(host: InternalHost, options: UpstreamOptions): vo
     addReadiness(settings)
     if (before) {
       retired.add(before)
-      next.takeOver(before, () => retired.delete(before))
+      next.takeOver(before, () => {
+        retired.delete(before)
+        // The old process can have kept a port or a lock that the new one needs.
+        next.retry()
+      })
     }
     for (const uri of before?.watched ?? []) next.watch(uri, true)
     if (purpose !== 'test') await next.start().catch(() => undefined)

@@ -303,10 +303,13 @@ export class Upstream implements UpstreamClient {
     return `not connected by this command: its tools are unknown; ${fix}`
   }
 
-  /** True for a program whose lists differ from a new entry: `accept` has read them from a new process. */
+  /** True for a program whose lists do not match the entry: `accept` reads them from a new process. */
   isOutdated(accepted: LockEntry | undefined): boolean {
-    if (!this.settings.command || !this.#snapshot || isDeepStrictEqual(accepted, this.#accepted)) return false
-    return reviewLists(this.#snapshot, accepted, this.settings).differences.length > 0
+    if (!this.settings.command || !this.#snapshot || !accepted) return false
+    const isNewEntry = !isDeepStrictEqual(accepted, this.#accepted)
+    const { differences } = reviewLists(this.#snapshot, accepted, this.settings)
+    // A program can add tools at any time: new items that are served need no new process.
+    return differences.some(({ kind, isWithheld }) => isWithheld || (isNewEntry && kind !== 'new'))
   }
 
   /** Compares the lists with another entry of the lock file. Returns what changed for clients. */

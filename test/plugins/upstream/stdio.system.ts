@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { setImmediate } from 'node:timers/promises'
 import { expect } from 'chai'
 import { createHost, reloadHost } from '../../../core/create-host.ts'
+import type { Clock } from '../../../core/http/clock.ts'
 import { PATHS } from '../../../plugins/console/api.ts'
 import type { UpstreamOptions } from '../../../plugins/upstream/index.ts'
 import { runCli } from '../../cli/in-process.ts'
@@ -14,6 +15,7 @@ import { callTool, questionsIn } from '../../fixtures/asking-client.ts'
 import { bundledFile } from '../../support/compiled.ts'
 import { eventually } from '../../support/eventually.ts'
 import { isAlive } from '../../support/is-alive.ts'
+import { createManualClock } from '../../support/manual-clock.ts'
 import { modern } from '../../support/rpc.ts'
 import { openSession } from '../../support/session-client.ts'
 import { createTestLog, type StartedHost, startHost, stopHosts } from '../../support/start-host.ts'
@@ -144,48 +146,6 @@ describe('Upstream processes', () => {
     expect(await textOf(url, 'count')).to.equal('1')
   })
 
-  it('that were changed and accepted start again at a reload, and serve the accepted tools', async () => {
-    const folder = await makeFolder({ 'text.txt': 'Counts.' })
-    const config = {
-      server: { name: 'gateway', version: '1.0.0' },
-      http: { port: 0 },
-      secrets: ['a secret for tests, long enough to be one'],
-      routes: { '/': { toolsets: 'counter' } },
-      plugins: {
-        'transport-streamable': {},
-        upstream: { servers: { counter: { command: [...COMMAND, join(folder, 'text.txt')], prefix: '' } } },
-      },
-    }
-    writeFileSync(join(folder, 'mcp.config.json'), JSON.stringify(config))
-    const accept = async () => {
-      const { code, stderr } = await runCli(['accept'], folder)
-      expect(code, stderr).to.equal(0)
-    }
-    await accept()
-    const log = createTestLog()
-    const host = await createHost(config as never, { directory: folder, log })
-    try {
-      await host.listen()
-      const before = await pidsAt(host.url)
-      writeFileSync(join(folder, 'text.txt'), 'Counts up.')
-      await accept()
-      await reloadHost(host, { cwd: folder })
-      const descriptions = async () =>
-        (await modern(host.url, 'tools/list')).message.result.tools.map(
-          (one: { description?: string }) => one.description,
-        )
-      await eventually('a new process serves calls', async () => String(await pidsAt(host.url)) !== String(before))
-      expect(await descriptions()).to.include('Counts up.')
-      expect(log.lines.filter(({ code }) => code === 'MH2945')).to.deep.equal([])
-      const again = await pidsAt(host.url)
-      await reloadHost(host, { cwd: folder })
-      expect(await pidsAt(host.url)).to.deep.equal(again)
-    } finally {
-      await host.close({ grace: 0 })
-      await removeFolders()
-    }
-  })
-
   it('that end at once are reported by accept with their output', async () => {
     const command = [process.execPath, '-e', "console.error('\\x1b[31mDATABASE_URL is not set'); process.exit(1)"]
     const config = {
@@ -257,4 +217,92 @@ describe('Upstream processes of a host that is killed', () => {
       await eventually('the processes end', () => (pids ?? []).every(pid => !isAlive(pid)))
     })
   }
+})
+
+describe('An upstream process whose program changes', () => {
+  /** A host with a program whose tool has the text of a file. */
+  async function setUp(clock: Clock | undefined, ...more: string[]) {
+    const folder = await makeFolder({ 'text.txt': 'Counts.' })
+    const setText = (text: string) => writeFileSync(join(folder, 'text.txt'), text)
+    const configure = (...args: string[]) => {
+      const command = [...COMMAND, join(folder, 'text.txt'), ...args]
+      const config = {
+        server: { name: 'gateway', version: '1.0.0' },
+        http: { port: 0 },
+        secrets: ['a secret for tests, long enough to be one'],
+        routes: { '/': { toolsets: 'counter' } },
+        plugins: {
+          'transport-streamable': {},
+          upstream: { servers: { counter: { command, prefix: '', ...(args.length > 0 && { sessions: 'shared' }) } } },
+        },
+      }
+      writeFileSync(join(folder, 'mcp.config.json'), JSON.stringify(config))
+      return config
+    }
+    const accept = async () => {
+      configure()
+      const { code, stderr } = await runCli(['accept'], folder)
+      expect(code, stderr).to.equal(0)
+      return configure(...more)
+    }
+    const log = createTestLog()
+    const options = { directory: folder, log, ...(clock && { clock }) }
+    const host = await createHost((await accept()) as never, options)
+    hosts.push(host)
+    await host.listen()
+    const count = async () => {
+      const { tools } = (await modern(host.url, 'tools/list')).message.result
+      return tools.find(({ name }: { readonly name: string }) => name === 'count')?.description as string | undefined
+    }
+    const describe = () => host.inspect('/')?.explainPlugins().join() ?? ''
+    const reload = () => reloadHost(host, { cwd: folder })
+    return { url: host.url, log: log.lines, setText, accept, count, reload, describe }
+  }
+  const hosts: Array<{ close(options: { grace: number }): Promise<unknown> }> = []
+  afterEach(() => Promise.all(hosts.splice(0).map(host => host.close({ grace: 0 }))))
+  after(removeFolders)
+
+  it('starts again at a reload after accept, and not at the next reload', async () => {
+    const { url, log, setText, accept, count, reload } = await setUp(undefined)
+    const before = await pidsAt(url)
+    setText('Counts up.')
+    await accept()
+    await reload()
+    await eventually('a new process serves calls', async () => String(await pidsAt(url)) !== String(before))
+    expect(await count()).to.equal('Counts up.')
+    expect(log.filter(({ code }) => code === 'MH2945')).to.deep.equal([])
+    const pids = await pidsAt(url)
+    await reload()
+    expect(await pidsAt(url)).to.deep.equal(pids)
+  })
+
+  it('starts again at a reload after the accepted version is installed', async () => {
+    const { setText, accept, count, reload } = await setUp(undefined)
+    setText('Counts up.')
+    await accept()
+    setText('Counts.')
+    await reload()
+    await eventually('the old version is withheld', async () => (await count()) === undefined)
+    setText('Counts up.')
+    await reload()
+    await eventually('the accepted version is served', async () => (await count()) === 'Counts up.')
+  })
+
+  it('starts when the old process has released what both need', async () => {
+    const clock = createManualClock()
+    const { url, log, setText, accept, reload, describe } = await setUp(clock, `mcp-host-${process.pid}`)
+    setText('Counts up.')
+    await accept()
+    await reload()
+    let shown = ''
+    for (const seconds of [1, 2, 4, 8]) {
+      await eventually('another failure', () => describe() !== shown && describe().includes('down since'))
+      shown = describe()
+      await clock.advance(seconds * 1_000)
+    }
+    await eventually('the new process has failed too often', () => describe().includes('crash loop'))
+    await clock.advance(60_000)
+    await eventually('a new process serves calls', () => log.filter(({ code }) => code === 'MH2941').length === 2)
+    expect(await textOf(url, 'count')).to.equal('1')
+  })
 })

@@ -1,6 +1,7 @@
 // A stdio server of the official SDK 1.x with a counter, a question, and ways to fail. It starts a child that ignores the end of stdin.
 import { spawn } from 'node:child_process'
 import { readFileSync } from 'node:fs'
+import { createServer } from 'node:net'
 import { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js'
 import { StdioServerTransport } from '@modelcontextprotocol/sdk/server/stdio.js'
 import { ElicitResultSchema } from '@modelcontextprotocol/sdk/types.js'
@@ -9,8 +10,9 @@ const child = spawn(process.execPath, ['-e', 'setInterval(() => {}, 1000)'], { s
 const text = value => ({ content: [{ type: 'text', text: String(value) }] })
 const server = new McpServer({ name: 'counter', version: '1.0.0' })
 let count = 0
-/** The description of `count`: the content of a file. */
-const [, , file] = process.argv
+/** `file`: the description of `count`. `socket`: a socket that only one process can open. */
+const [, , file, socket] = process.argv
+if (socket) createServer().listen(`\0${socket}`)
 server.registerTool('count', file ? { description: readFileSync(file, 'utf8') } : {}, () => text(++count))
 server.registerTool('pids', {}, () => text(`${process.pid} ${child.pid}`))
 server.registerTool('environment', {}, () => text(Object.keys(process.env).sort().join(' ')))
