@@ -103,6 +103,9 @@ async function readChoices(given: Given, tty: boolean, { cwd }: CommandContext):
   return { ...choices, name, note }
 }
 
+const TSCONFIG_NOTE =
+  'tsconfig.json is kept. For `tsc`, it must have "noEmit" and "allowImportingTsExtensions": true, "module": "preserve" or "nodenext", and "target": "es2022" or later.'
+
 const MAX_SHOWN = 100
 
 async function install(folder: string, command: string, { print }: CommandContext): Promise<void> {
@@ -140,7 +143,8 @@ export const initCommand = defineCommand({
     if (addition) {
       print(`Changes to the package in ${printable(at)}:\n${addition.shown}\n`)
       if (tty && !(await (await import('./init/ask-choices.ts')).confirmChange())) return
-      await addition.write()
+      for (const file of await addition.write()) print(`The former content is in ${printable(file)}.`)
+      if (addition.hasOwnTsconfig) print(TSCONFIG_NOTE)
     } else writeNew(at, files)
     if (choices.note !== undefined) print(choices.note)
     const onNode = choices.isPlugin ? undefined : noteOnNode(choices.store, tty || given.store !== undefined)

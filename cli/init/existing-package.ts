@@ -40,10 +40,14 @@ function addToManifest(text: string, own: Names, wanted: Names): readonly [after
 /** Prepares the changes to a package; `write` applies them. */
 export function addToPackage(folder: string, manifest: Names, project: NewFiles) {
   const files = new Map([...project].filter(([path]) => !KEPT.includes(path) || !existsSync(join(folder, path))))
-  const tsconfig = files.get('tsconfig.json')
+  const ownScripts = ['dev', 'test', 'check'].filter(name => Object.hasOwn((manifest['scripts'] ?? {}) as Names, name))
+  const change = (path: string, from: string | RegExp, to: string) => {
+    const text = files.get(path)
+    if (text !== undefined) files.set(path, text.replace(from, to))
+  }
   // In a CommonJS package, TypeScript rejects `import` with other values of `module`.
-  if (tsconfig !== undefined && manifest['type'] !== 'module')
-    files.set('tsconfig.json', tsconfig.replace('"module": "nodenext"', '"module": "preserve"'))
+  if (manifest['type'] !== 'module') change('tsconfig.json', '"module": "nodenext"', '"module": "preserve"')
+  for (const name of ownScripts) change('README.md', new RegExp(`npm (?:run )?${name}\\b`), `npm run mcp:${name}`)
   const edits: { file: string; before: string; after: string }[] = []
   const edit = (name: string, change: (text: string) => readonly [string, string[]]) => {
     const file = join(folder, name)
@@ -61,13 +65,17 @@ export function addToPackage(folder: string, manifest: Names, project: NewFiles)
   })
   return {
     files,
-    hasOwnTest: Object.hasOwn((manifest['scripts'] ?? {}) as Names, 'test'),
+    hasOwnTest: ownScripts.includes('test'),
+    hasOwnTsconfig: !files.has('tsconfig.json'),
     shown: [...[...files.keys()].map(path => `${path}  new file`), ...changes, ...ignored]
       .map(line => printable(`  + ${line}`))
       .join('\n'),
-    async write(): Promise<void> {
+    /** Returns the files with the former content. */
+    async write(): Promise<string[]> {
       writeNew(folder, files)
-      for (const { file, before, after } of edits) await writeConfig(file, before, after)
+      const backups: string[] = []
+      for (const { file, before, after } of edits) backups.push((await writeConfig(file, before, after)) ?? file)
+      return backups
     },
   }
 }

@@ -238,8 +238,16 @@ describe('mcp-host init', () => {
       expect(printed).to.include(`  + ${line}\n`)
     expect(printed.indexOf('  + ')).to.be.lessThan(printed.indexOf('Made shop'))
     expect(printed).to.include('  npm run mcp:test\n  npx mcp-host dev\n')
+    expect(printed).to.include(`The former content is in ${join(folder, 'package.json')}.bak.`)
     // For `import` in TypeScript files of a CommonJS package.
     expect(JSON.parse(read('tsconfig.json')).compilerOptions.module).to.equal('preserve')
+
+    const other = await makeFolder({ 'package.json': JSON.stringify(own), 'tsconfig.json': '{}' })
+    const more = await printedBy(context => initCommand.run({ yes: true, store: 'memory' }, [other], context))
+    expect(more).to.include('tsconfig.json is kept.')
+    expect(readFileSync(join(other, 'README.md'), 'utf8')).to.match(
+      /npm run mcp:dev .*npm run mcp:test .*npm run check /s,
+    )
   })
 
   it('removes what it wrote if a file appeared meanwhile', async () => {
