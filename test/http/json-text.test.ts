@@ -79,7 +79,7 @@ describe('JSON text scan', () => {
       }),
       { numRuns: runs },
     )
-    expect(forbidden).to.be.within(runs / 20, runs - runs / 20)
+    expect(forbidden).to.be.within(runs / 50, runs - runs / 50)
   })
 
   it('rejects nesting above the depth limit', () => {
