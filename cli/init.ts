@@ -143,15 +143,15 @@ export const initCommand = defineCommand({
     if (addition) {
       print(`Changes to the package in ${printable(at)}:\n${addition.shown}\n`)
       if (tty && !(await (await import('./init/ask-choices.ts')).confirmChange())) return
-      for (const file of await addition.write()) print(`The former content is in ${printable(file)}.`)
-      if (addition.hasOwnTsconfig) print(TSCONFIG_NOTE)
+      for (const file of await addition.write()) print(`Backup of the previous version: ${printable(file)}`)
+      if (addition.keepsTsconfig) print(TSCONFIG_NOTE)
     } else writeNew(at, files)
     if (choices.note !== undefined) print(choices.note)
     const onNode = choices.isPlugin ? undefined : noteOnNode(choices.store, tty || given.store !== undefined)
     if (onNode !== undefined) print(onNode)
     const standard = packageCommandsOf(env['npm_config_user_agent'])
     // The scripts of a package can have other names.
-    const test = addition?.hasOwnTest ? `${standard.run} mcp:test` : standard.test
+    const test = addition?.hasExistingTest ? `${standard.run} mcp:test` : standard.test
     const manager = addition ? { ...standard, test, run: `${standard.execute} mcp-host` } : standard
     const installed = options.install === true
     if (installed) await install(at, manager.install, context)

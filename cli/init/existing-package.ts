@@ -9,7 +9,7 @@ import { type NewFiles, writeNew } from './write-new.ts'
 
 type Names = Readonly<Record<string, unknown>>
 
-/** Existing files that are kept instead of those of a new project. */
+/** Files that are not replaced if they exist. */
 const KEPT = ['README.md', 'tsconfig.json', '.env.example', '.gitignore', 'package.json']
 
 /** Reads package.json in a folder; undefined without the file. Throws a StartError for invalid JSON. */
@@ -40,14 +40,17 @@ function addToManifest(text: string, own: Names, wanted: Names): readonly [after
 /** Prepares the changes to a package; `write` applies them. */
 export function addToPackage(folder: string, manifest: Names, project: NewFiles) {
   const files = new Map([...project].filter(([path]) => !KEPT.includes(path) || !existsSync(join(folder, path))))
-  const ownScripts = ['dev', 'test', 'check'].filter(name => Object.hasOwn((manifest['scripts'] ?? {}) as Names, name))
-  const change = (path: string, from: string | RegExp, to: string) => {
+  const existingScripts = ['dev', 'test', 'check'].filter(name =>
+    Object.hasOwn((manifest['scripts'] ?? {}) as Names, name),
+  )
+  const replaceIn = (path: string, from: string | RegExp, to: string) => {
     const text = files.get(path)
     if (text !== undefined) files.set(path, text.replace(from, to))
   }
-  // In a CommonJS package, TypeScript rejects `import` with other values of `module`.
-  if (manifest['type'] !== 'module') change('tsconfig.json', '"module": "nodenext"', '"module": "preserve"')
-  for (const name of ownScripts) change('README.md', new RegExp(`npm (?:run )?${name}\\b`), `npm run mcp:${name}`)
+  // With `nodenext`, TypeScript rejects `import` in a package without `"type": "module"`.
+  if (manifest['type'] !== 'module') replaceIn('tsconfig.json', '"module": "nodenext"', '"module": "preserve"')
+  for (const name of existingScripts)
+    replaceIn('README.md', new RegExp(`npm (?:run )?${name}\\b`), `npm run mcp:${name}`)
   const edits: { file: string; before: string; after: string }[] = []
   const edit = (name: string, change: (text: string) => readonly [string, string[]]) => {
     const file = join(folder, name)
@@ -65,12 +68,12 @@ export function addToPackage(folder: string, manifest: Names, project: NewFiles)
   })
   return {
     files,
-    hasOwnTest: ownScripts.includes('test'),
-    hasOwnTsconfig: !files.has('tsconfig.json'),
+    hasExistingTest: existingScripts.includes('test'),
+    keepsTsconfig: !files.has('tsconfig.json'),
     shown: [...[...files.keys()].map(path => `${path}  new file`), ...changes, ...ignored]
       .map(line => printable(`  + ${line}`))
       .join('\n'),
-    /** Returns the files with the former content. */
+    /** Returns the paths of the backups. */
     async write(): Promise<string[]> {
       writeNew(folder, files)
       const backups: string[] = []

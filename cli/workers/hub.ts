@@ -55,7 +55,7 @@ function createCounts(log?: Logger): (...one: CountArguments) => CountResult {
   }
 }
 
-/** A limited amount of space. Each share can use at most as much as it leaves free. */
+/** A limit divided among shares: a share can use at most as much as remains free. */
 class Quota {
   readonly #max: number
   readonly #shares = new Map<string, number>()

@@ -17,7 +17,7 @@ export type ToHub =
   | HubRequest<'since', { number: number }>
   | HubRequest<'count', { counts: readonly CountArguments[] }>
   | HubRequest<'leave' | 'has', { node: string }>
-  /** A request to all workers, and the response of one; `requestId` is then the number of `request`. */
+  /** `requestAll`: the hub sends a `request` to each worker. `response`: one worker's response, with the id of that `request`. */
   | HubRequest<'requestAll', { name: string }>
   | { readonly to: 'response'; readonly requestId: number; readonly value: unknown }
   /** `share`: see `Bus.send`. */

@@ -211,7 +211,7 @@ export function setUpUpstreams(host: InternalHost, options: UpstreamOptions): vo
       retired.add(before)
       next.takeOver(before, () => {
         retired.delete(before)
-        // The old process can have kept a port or a lock that the new one needs.
+        // The old process may have held a port or a lock that the new one needs.
         next.retry()
       })
     }
@@ -232,10 +232,10 @@ export function setUpUpstreams(host: InternalHost, options: UpstreamOptions): vo
         const { name } = settings
         const upstream = live.get(name)
         const entry = entries.get(name)
-        const isOutdated = upstream?.isOutdated(entry) ?? false
-        if (!upstream || isOutdated || !isDeepStrictEqual(settings, upstream.settings)) {
+        const needsRestart = upstream?.needsRestart(entry) ?? false
+        if (!upstream || needsRestart || !isDeepStrictEqual(settings, upstream.settings)) {
           void replace(settings, entry)
-          return isOutdated ? [`starting the program of the server "${name}" again: its accepted lists changed`] : []
+          return needsRestart ? [`restarting the stdio server "${name}": its lists differ from the lock file`] : []
         }
         const changes = upstream.setLockEntry(entry)
         return upstream.retry() ? [...changes, `connecting to the server "${name}"`] : changes

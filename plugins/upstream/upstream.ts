@@ -303,12 +303,12 @@ export class Upstream implements UpstreamClient {
     return `not connected by this command: its tools are unknown; ${fix}`
   }
 
-  /** True for a program whose lists do not match the entry: `accept` reads them from a new process. */
-  isOutdated(accepted: LockEntry | undefined): boolean {
+  /** True if the process must be restarted, because its lists differ from the lock file: `accept` read them from a new process. */
+  needsRestart(accepted: LockEntry | undefined): boolean {
     if (!this.settings.command || !this.#snapshot || !accepted) return false
     const isNewEntry = !isDeepStrictEqual(accepted, this.#accepted)
     const { differences } = reviewLists(this.#snapshot, accepted, this.settings)
-    // A program can add tools at any time: new items that are served need no new process.
+    // Programs can add tools while they run, so a new item that is not withheld needs no restart.
     return differences.some(({ kind, isWithheld }) => isWithheld || (isNewEntry && kind !== 'new'))
   }
 
@@ -334,11 +334,11 @@ export class Upstream implements UpstreamClient {
     return this.#accepted ? this.#define(listsOf(this.#accepted), this.#accepted.completions).definitions : []
   }
 
-  /** Takes over from a version with other settings, and serves its lists until the first read. `onClosed`: that version has ended. */
+  /** Replaces the previous instance, and serves its lists until the first read if the target is the same. `onClosed`: it has ended. */
   takeOver(previous: Upstream, onClosed: () => void): void {
     const targetOf = ({ http, command }: ServerSettings) => [http?.url, command]
     const isSame =
-      isDeepStrictEqual(targetOf(this.settings), targetOf(previous.settings)) && !previous.isOutdated(this.#accepted)
+      isDeepStrictEqual(targetOf(this.settings), targetOf(previous.settings)) && !previous.needsRestart(this.#accepted)
     const isShown = previous.#state === 'up' || this.settings.whenDown !== 'hide'
     previous.#retire(onClosed)
     this.#canComplete = previous.#canComplete
@@ -542,7 +542,7 @@ export class Upstream implements UpstreamClient {
     if (error instanceof RemoteError && error.reason === 'unreachable') this.#supervisor.lost(error)
   }
 
-  /** Ends the connection at the second refusal in a row: a proxy can refuse single requests, and calls of others may run. */
+  /** Reconnects after two consecutive refusals: a proxy can refuse a single request while other calls run. */
   #handleRefusal(error: RemoteError) {
     this.#isRefused = !this.#isRefused && !isSessionLost(error)
     if (this.#isRefused) this.#requestRefresh()

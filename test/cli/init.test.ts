@@ -238,7 +238,7 @@ describe('mcp-host init', () => {
       expect(printed).to.include(`  + ${line}\n`)
     expect(printed.indexOf('  + ')).to.be.lessThan(printed.indexOf('Made shop'))
     expect(printed).to.include('  npm run mcp:test\n  npx mcp-host dev\n')
-    expect(printed).to.include(`The former content is in ${join(folder, 'package.json')}.bak.`)
+    expect(printed).to.include(`Backup of the previous version: ${join(folder, 'package.json')}.bak`)
     // For `import` in TypeScript files of a CommonJS package.
     expect(JSON.parse(read('tsconfig.json')).compilerOptions.module).to.equal('preserve')
 

@@ -1,4 +1,4 @@
-// Tests two hundred tasks on three nodes and a worker while processes and Redis are killed: clients get every outcome,
+// Tests five hundred tasks on three nodes and a worker while processes and Redis are killed: clients get every outcome,
 // and no non-repeatable tool runs twice.
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -14,7 +14,7 @@ import { freePort } from '../support/free-port.ts'
 import { needsRedis, type RedisServer, startRedis, stopRedis } from '../support/redis-server.ts'
 import { createSeededRandom } from '../support/seeded-random.ts'
 
-const TASKS = 200
+const TASKS = 500
 const SEED = Number(process.env['SEED'] ?? 20_261_123)
 const SECRET = 'a secret for tests that is long enough to be one'
 const CONFIG = 'test/cluster/support/tasks.config.ts'
@@ -153,17 +153,17 @@ describe('tasks on several nodes', () => {
     const random = createSeededRandom(SEED + 1)
     redis = await startRedis()
     crew = await startNodes({ REDIS_URL: redis.url })
-    const before = await drive(crew, 80, () => 2_000 + random.below(2_000))
+    const before = await drive(crew, 200, () => 2_000 + random.below(2_000))
     await redis.kill()
     await redis.start()
     const told = await before.settled()
-    const after = await (await drive(crew, 40, () => 20, 'after-')).settled()
+    const after = await (await drive(crew, 100, () => 20, 'after-')).settled()
     const journal = readJournal(crew.journal)
     const [lost, served] = [tallyOf(told, journal), tallyOf(after, journal)]
     expect(lost.untold + served.untold, 'clients that were told nothing').to.equal(0)
     expect(lost.unknown, 'told that it is gone').to.be.above(0)
     expect([lost.onceRunTwice, served.onceRunTwice]).to.deep.equal([0, 0])
-    expect(served.completed).to.equal(40)
+    expect(served.completed).to.equal(100)
   })
 })
 

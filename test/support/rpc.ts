@@ -48,18 +48,33 @@ interface PostOptions {
   readonly signal?: AbortSignal
 }
 
+/** Rejects with a TypeError if the connection ends, and with the reason of `signal`, as `fetch` does. */
 export async function post(
   url: string,
   body: string | Uint8Array,
   headers: HeaderChanges = {},
   { signal }: PostOptions = {},
 ): Promise<RpcAnswer> {
+  try {
+    return await postByAgent(url, body, headers, signal)
+  } catch (cause) {
+    if (signal?.aborted) throw signal.reason
+    throw cause instanceof SyntaxError ? cause : new TypeError('the request failed', { cause })
+  }
+}
+
+async function postByAgent(
+  url: string,
+  body: string | Uint8Array,
+  headers: HeaderChanges,
+  signal: AbortSignal | undefined,
+): Promise<RpcAnswer> {
   const base = { 'Content-Type': 'application/json', Accept: 'application/json, text/event-stream' }
   const options = { method: 'POST', agent, headers: present({ ...base, ...headers }), signal }
   const response = await new Promise<IncomingMessage>((resolve, reject) =>
     request(url, options, resolve)
       .on('error', reject)
-      // Node removes its own listener from a connection that breaks after the response, while the body is sent.
+      // Node.js removes its error listener after the response starts; an error during the body would then be uncaught.
       .on('socket', socket => socket.off('error', ignore).on('error', ignore))
       .end(body),
   )

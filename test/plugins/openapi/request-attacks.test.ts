@@ -431,7 +431,7 @@ describe('Attacks through an OpenAPI operation', () => {
       })
     }
 
-    it('to another scheme end the call with the response, without a retry', async () => {
+    it('to schemes other than http and https end the call with the redirect response, without a retry', async () => {
       count('redirects')
       let requests = 0
       api.answer = (request, res) => {

@@ -146,7 +146,7 @@ describe('Upstream processes', () => {
     expect(await textOf(url, 'count')).to.equal('1')
   })
 
-  it('that end at once are reported by accept with their output', async () => {
+  it('that exit immediately are reported by accept with their output', async () => {
     const command = [process.execPath, '-e', "console.error('\\x1b[31mDATABASE_URL is not set'); process.exit(1)"]
     const config = {
       server: { name: 'gateway', version: '1.0.0' },
@@ -262,7 +262,7 @@ describe('An upstream process whose program changes', () => {
   afterEach(() => Promise.all(hosts.splice(0).map(host => host.close({ grace: 0 }))))
   after(removeFolders)
 
-  it('starts again at a reload after accept, and not at the next reload', async () => {
+  it('restarts at the reload after accept, and not at the next one', async () => {
     const { url, log, setText, accept, count, reload } = await setUp(undefined)
     const before = await pidsAt(url)
     setText('Counts up.')
@@ -276,7 +276,7 @@ describe('An upstream process whose program changes', () => {
     expect(await pidsAt(url)).to.deep.equal(pids)
   })
 
-  it('starts again at a reload after the accepted version is installed', async () => {
+  it('restarts at the reload after the accepted version is installed', async () => {
     const { setText, accept, count, reload } = await setUp(undefined)
     setText('Counts up.')
     await accept()
@@ -288,7 +288,7 @@ describe('An upstream process whose program changes', () => {
     await eventually('the accepted version is served', async () => (await count()) === 'Counts up.')
   })
 
-  it('starts when the old process has released what both need', async () => {
+  it('starts once the old process has released a shared resource', async () => {
     const clock = createManualClock()
     const { url, log, setText, accept, reload, describe } = await setUp(clock, `mcp-host-${process.pid}`)
     setText('Counts up.')
