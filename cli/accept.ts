@@ -102,7 +102,7 @@ async function accept(
       lock = { ...(await surfaceOfConfig(context, { ...options, 'log-level': 'error' })).surface, upstreams }
     if (isUpToDate) await writeLockFile(file, lock, cwd)
     const isSame = before !== undefined && lockText(before) === lockText(lock)
-    const written = `Written to ${displayName(file, cwd)}. A running host uses it after a reload (SIGHUP), which restarts stdio servers whose lists differ.`
+    const written = `Written to ${displayName(file, cwd)}. A reload (SIGHUP) applies it, and restarts stdio servers whose lists differ.`
     lines.push(isSame ? `${displayName(file, cwd)} is unchanged.` : written)
     if (!isUpToDate)
       lines.push(context.runnable('The lock file lacks other changes: run mcp-host diff, then mcp-host lock.'))
