@@ -94,9 +94,15 @@ function fillChoices(given: Given, cwd: string): Choices {
   return { isPlugin, folder, name: given.name ?? basename(resolve(cwd, folder)), format, isProtected, store }
 }
 
-async function readChoices(given: Given, tty: boolean, { cwd }: CommandContext): Promise<Choices & { note?: string }> {
-  if (tty) assertInstalled(['@clack/prompts'], { what: 'prompts (use npm create mcp-host, or --yes)' })
-  const choices = tty ? await (await import('./init/ask-choices.ts')).askChoices(given) : fillChoices(given, cwd)
+async function readChoices(
+  given: Given,
+  isInteractive: boolean,
+  { cwd }: CommandContext,
+): Promise<Choices & { note?: string }> {
+  if (isInteractive) assertInstalled(['@clack/prompts'], { what: 'prompts (use npm create mcp-host, or --yes)' })
+  const choices = isInteractive
+    ? await (await import('./init/ask-choices.ts')).askChoices(given)
+    : fillChoices(given, cwd)
   const name = toPackageName(choices.name, choices.isPlugin ? DEFAULT_PLUGIN_NAME : DEFAULT_NAME)
   if (name === choices.name) return choices
   const note = `"${printable(choices.name, MAX_SHOWN)}" is not a valid npm package name; using ${name}.\n`
@@ -130,8 +136,8 @@ export const initCommand = defineCommand({
     const hasPerson = stdin.isTTY === true && stdout.isTTY === true
     const own = readManifest(resolve(cwd, folder ?? '.'))?.['name']
     const given = readGiven({ ...(typeof own === 'string' && !options.plugin && { name: own }), ...options }, folder)
-    const tty = hasPerson && options.yes !== true
-    const choices = await readChoices(given, tty, context)
+    const isInteractive = hasPerson && options.yes !== true
+    const choices = await readChoices(given, isInteractive, context)
     const at = resolve(cwd, choices.folder)
     const manifest = choices.isPlugin ? undefined : readManifest(at)
     const project = choices.isPlugin ? pluginFiles(choices) : projectFiles(choices)
@@ -142,12 +148,12 @@ export const initCommand = defineCommand({
     assertFree(at, taken, 'Name a folder that is new or empty: mcp-host init FOLDER')
     if (addition) {
       print(`Changes to the package in ${printable(at)}:\n${addition.shown}\n`)
-      if (tty && !(await (await import('./init/ask-choices.ts')).confirmChange())) return
+      if (isInteractive && !(await (await import('./init/ask-choices.ts')).confirmChange())) return
       for (const file of await addition.write()) print(`Backup of the previous version: ${printable(file)}`)
       if (addition.keepsTsconfig) print(TSCONFIG_NOTE)
     } else writeNew(at, files)
     if (choices.note !== undefined) print(choices.note)
-    const onNode = choices.isPlugin ? undefined : noteOnNode(choices.store, tty || given.store !== undefined)
+    const onNode = choices.isPlugin ? undefined : noteOnNode(choices.store, isInteractive || given.store !== undefined)
     if (onNode !== undefined) print(onNode)
     const standard = packageCommandsOf(env['npm_config_user_agent'])
     // The scripts of a package can have other names.

@@ -52,7 +52,7 @@ export function createLoginClient({ apiUrl, issuer, resource, ...given }: LoginC
       return (parsed?.scope ?? []).filter(scope => !granted.includes(scope))
     },
     /** Returns the URL where the user logs in. `scopes` are added. `refusedClientId`: a registration to replace. */
-    async start(scopes: readonly string[] = [], refusedClientId?: string): Promise<string> {
+    async startLogin(scopes: readonly string[] = [], refusedClientId?: string): Promise<string> {
       try {
         await logins.login({ scopes, refusedClientId })
       } catch (error) {

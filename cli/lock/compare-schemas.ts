@@ -22,7 +22,7 @@ const MAX_SHOWN = 160
 
 export const isSame = (one: unknown, other: unknown): boolean => Object.is(one, other) || isDeepStrictEqual(one, other)
 
-export const clip = (text: string, max = MAX_SHOWN): string =>
+export const truncate = (text: string, max = MAX_SHOWN): string =>
   text.length > max ? `${text.slice(0, max)}… (and ${text.length - max} more characters)` : text
 
 const isLong = (value: unknown): boolean => (JSON.stringify(value) ?? '').length > MAX_SHOWN
@@ -30,7 +30,7 @@ const isLong = (value: unknown): boolean => (JSON.stringify(value) ?? '').length
 export const showBoth = (before: unknown, after: unknown): { before?: unknown; after?: unknown } =>
   isLong(before) || isLong(after) ? { before, after } : {}
 
-export const show = (value: unknown): string => clip(JSON.stringify(value) ?? 'none')
+export const show = (value: unknown): string => truncate(JSON.stringify(value) ?? 'none')
 
 export const unionKeys = (one: object, other: object): string[] => [
   ...new Set([...Object.keys(one), ...Object.keys(other)]),
@@ -141,12 +141,13 @@ const compareValues: Compare = (before, after, path) => {
     return [unjudgedChange(before, after, path)]
   const [was, now] = [valuesOf(before), valuesOf(after)]
   if (!was || !now) {
-    const what = now ? `only these values now: ${clip(now.join(', '))}` : 'any value now'
+    const what = now ? `only these values now: ${truncate(now.join(', '))}` : 'any value now'
     return [change(path, what, now ? 'less' : 'more', showBoth(was, now))]
   }
   const { removed, added } = listDifference(was, now)
   if (removed.length + added.length === 0) return [change(path, 'values: in another order', 'words')]
-  const list = (label: string, values: string[]) => (values.length === 0 ? [] : [`${label} ${clip(values.join(', '))}`])
+  const list = (label: string, values: string[]) =>
+    values.length === 0 ? [] : [`${label} ${truncate(values.join(', '))}`]
   const what = `values: ${[...list('no longer', removed), ...list('new', added)].join('; ')}`
   // Short plain values cannot carry instructions for models. Other values are shown completely.
   const isPlain = added.every(value => /^"?[\w.-]{0,64}"?$/.test(value))

@@ -1,6 +1,6 @@
 // Formats the differences of two surfaces as text, with control characters escaped.
 import { printable } from '../../client/text.ts'
-import { clip, show } from './compare-schemas.ts'
+import { show, truncate } from './compare-schemas.ts'
 import { type Change, IMPACTS, type Impact } from './compare-surfaces.ts'
 
 const TITLES: Readonly<Record<Impact, readonly [title: string, counted: string]>> = {
@@ -46,14 +46,14 @@ function excerpts(before: unknown, after: unknown): string[] {
     const excerpt = text.slice(skipped, text.length - left)
     const front = skipped === 0 ? '' : `(${skipped} characters that are the same)…`
     const quoted = typeof value === 'string' ? JSON.stringify(excerpt) : excerpt
-    return `${front}${visible(clip(quoted, MAX_VALUE))}${left === 0 ? '' : `…(${left} that are the same)`}`
+    return `${front}${visible(truncate(quoted, MAX_VALUE))}${left === 0 ? '' : `…(${left} that are the same)`}`
   }
   return [`was  ${side(before, was)}`, `now  ${side(after, now)}`]
 }
 
 function addedLines(value: unknown): string[] {
   const line = JSON.stringify(value) ?? 'none'
-  const lines = clip(line.length > MAX_LINE ? JSON.stringify(value, undefined, 2) : line, 2 * MAX_VALUE).split('\n')
+  const lines = truncate(line.length > MAX_LINE ? JSON.stringify(value, undefined, 2) : line, 2 * MAX_VALUE).split('\n')
   return lines.map((text, index) => `${index === 0 ? 'now  ' : '     '}${visible(text)}`)
 }
 

@@ -170,7 +170,7 @@ export function createLastingCounts() {
         last.delete(worker)
       }
     },
-    without(name: string, responded: ReadonlySet<unknown>): Lasting[] {
+    countsExcept(name: string, responded: ReadonlySet<unknown>): Lasting[] {
       const { last = [], ended } = names.get(name) ?? {}
       const silent = [...last].filter(([worker]) => !responded.has(worker)).map(([, lasting]) => ({ lasting }))
       return ended && ended.size > 0 ? [...silent, { lasting: Object.fromEntries(ended) }] : silent
@@ -180,7 +180,7 @@ export function createLastingCounts() {
 
 /** Requests to all workers. A worker that does not respond within `RESPONSE_TIMEOUT` is left out, except for its lasting counts. */
 function createWorkerRequests(workers: ReadonlySet<WorkerQueue>) {
-  const open = new Map<number, (worker: WorkerQueue, ...given: unknown[]) => void>()
+  const open = new Map<number, (worker: WorkerQueue, ...values: unknown[]) => void>()
   const lasting = createLastingCounts()
   let last = 0
   return {
@@ -192,24 +192,24 @@ function createWorkerRequests(workers: ReadonlySet<WorkerQueue>) {
         const settle = () => {
           clearTimeout(timer)
           open.delete(requestId)
-          resolve([...responses.values(), ...lasting.without(name, new Set(responses.keys()))])
+          resolve([...responses.values(), ...lasting.countsExcept(name, new Set(responses.keys()))])
         }
         const timer = setTimeout(settle, RESPONSE_TIMEOUT)
-        open.set(requestId, (worker, ...given) => {
+        open.set(requestId, (worker, ...values) => {
           if (!missing.delete(worker)) return
-          if (given.length > 0) {
-            responses.set(worker, given[0])
-            lasting.keep(name, worker, given[0])
+          if (values.length > 0) {
+            responses.set(worker, values[0])
+            lasting.keep(name, worker, values[0])
           }
           if (missing.size === 0) settle()
         })
         for (const worker of missing) worker.send({ from: 'request', name, requestId })
       })
     },
-    respond: (requestId: number, worker: WorkerQueue, given: unknown) => open.get(requestId)?.(worker, given),
+    receiveResponse: (requestId: number, worker: WorkerQueue, value: unknown) => open.get(requestId)?.(worker, value),
     remove(worker: WorkerQueue) {
       lasting.ended(worker)
-      for (const responded of open.values()) responded(worker)
+      for (const settle of open.values()) settle(worker)
     },
   }
 }
@@ -268,7 +268,7 @@ export function createHub(
           } else if (message.to === 'join') {
             queues.set(message.node, queue)
           } else if (message.to === 'response') {
-            workerRequests.respond(message.requestId, queue, message.value)
+            workerRequests.receiveResponse(message.requestId, queue, message.value)
           } else if (message.to === 'requestAll') {
             const { requestId } = message
             void workerRequests

@@ -70,7 +70,7 @@ async function serveRequest(
       if (method === 'initialize' && session.revision !== undefined) {
         throw new HostError('invalidRequest', { detail: 'the session is initialized already' })
       }
-      if (!session.start(id, reply)) throw running(id)
+      if (!session.startCall(id, reply)) throw running(id)
       stage = 'started'
       if (method === 'initialize') negotiate(session, params)
     }
@@ -106,7 +106,7 @@ async function serveRequest(
       await session.keep({ revision: session.revision, client: session.client })
     }
     // The request ends before the response is sent: the client can then reuse the id on another node.
-    session?.finish(id)
+    session?.finishCall(id)
     reply.respond(response)
   } catch (thrown) {
     const error = HostError.is(thrown) ? thrown : new HostError('internal')
@@ -122,7 +122,7 @@ async function serveRequest(
     reply.respond(encodeError(error, { id, revision }), error)
   } finally {
     timeline?.end()
-    if (session && stage !== 'new') session.finish(id)
+    if (session && stage !== 'new') session.finishCall(id)
     host.sessions.calls.leave(counted, 1)
     leaveHost?.()
   }
@@ -158,7 +158,7 @@ export function serveRequests(
     leave = host.trackRequest(reason => {
       const error = nodeLost()
       for (const [{ id }, reply] of served) {
-        session?.finish(id)
+        session?.finishCall(id)
         reply.respond(encodeError(error, { id, revision: origin.revision }), session && error)
         reply.cancel(reason)
       }

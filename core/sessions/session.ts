@@ -210,7 +210,7 @@ export class Session implements CallSession, RequestSender, Linked {
   }
 
   /** Marks the session as in use until `finish`. Returns false if a call with this id is running. */
-  start(id: RequestId, call: Pick<CallReply, 'cancel'>): boolean {
+  startCall(id: RequestId, call: Pick<CallReply, 'cancel'>): boolean {
     this.#calls ??= new Map()
     if (this.#calls.has(id)) return false
     this.#calls.set(id, call)
@@ -218,7 +218,7 @@ export class Session implements CallSession, RequestSender, Linked {
     return true
   }
 
-  finish(id: RequestId): void {
+  finishCall(id: RequestId): void {
     if (!this.#calls?.delete(id)) return
     if (this.#calls.size === 0) this.#calls = undefined
     this.#callbacks.finished(this, [id])

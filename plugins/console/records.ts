@@ -34,7 +34,7 @@ function outcomeOf({ outcome, error }: CallRecord): CallRow['outcome'] {
   return outcome === 'refused' && error && error.status >= 500 ? 'error' : outcome
 }
 
-const clip = (text: string) => (text.length <= MAX_TEXT ? text : `${text.slice(0, MAX_TEXT)}…`)
+const truncate = (text: string) => (text.length <= MAX_TEXT ? text : `${text.slice(0, MAX_TEXT)}…`)
 
 const round = (milliseconds: number) => Math.round(milliseconds * 100) / 100
 
@@ -50,7 +50,7 @@ function rowOf(record: CallRecord, outcome: CallRow['outcome'], seq: number, nod
     outcome,
     ...(route !== undefined && { route }),
     ...(method !== undefined && { method }),
-    ...(item && { kind: item.kind, name: clip(item.name) }),
+    ...(item && { kind: item.kind, name: truncate(item.name) }),
     ...(client && { client }),
     ...(oauthClient !== undefined && { oauthClient }),
     ...(user !== undefined && { user }),
@@ -59,13 +59,13 @@ function rowOf(record: CallRecord, outcome: CallRow['outcome'], seq: number, nod
     ...(http && { http }),
     ...(bytesIn !== undefined && { bytesIn }),
     ...(bytesOut !== undefined && { bytesOut }),
-    ...(requestId !== undefined && { requestId: clip(requestId) }),
+    ...(requestId !== undefined && { requestId: truncate(requestId) }),
     ...(traceId !== undefined && { traceId }),
     ...(asked.length > 0 && { asked: [...asked] }),
     ...(upstream && {
       upstream: {
         name: upstream.name,
-        ...(upstream.tool !== undefined && { tool: clip(upstream.tool) }),
+        ...(upstream.tool !== undefined && { tool: truncate(upstream.tool) }),
         ms: round(upstream.milliseconds),
       },
     }),
@@ -263,7 +263,7 @@ export function createRecords(node: string, now: () => number, samplePathOf: (ro
   function countItem({ item, route = '' }: CallRecord, outcome: CallRow['outcome'], bucket: number, at: number) {
     if (!item) return
     const { kind } = item
-    const name = clip(item.name)
+    const name = truncate(item.name)
     const keys = [route, kind, name]
     const sum = items.get(keys) ?? items.add(keys, { route, kind, name, lastAt: 0, ...createSum() })
     count(sum, outcome, bucket)

@@ -168,7 +168,7 @@ export interface Stoppable {
 /** Stops the steps of a call, one after the other. */
 export interface StepLimit {
   /** Replaces the previous step, which has ended. */
-  start(step: Stoppable): void
+  setStep(step: Stoppable): void
 }
 
 /** Sends one request with a time limit, through a separate connection. */
@@ -185,7 +185,9 @@ export async function sendOnce(
   }
   try {
     const dispatcher = connections.agentFor(origin)
-    return await send({ ...request, dispatcher, origin, path: pathname + search, body: null }, maxResponse, { start })
+    return await send({ ...request, dispatcher, origin, path: pathname + search, body: null }, maxResponse, {
+      setStep: start,
+    })
   } finally {
     clearTimeout(timer)
     await connections.close()
@@ -201,7 +203,7 @@ export function send(request: RequestToSend, maxResponse: number, limit: StepLim
       else decode(raw, maxResponse).then(resolve, reject)
     }
     const exchange = new Exchange(maxResponse, method === 'HEAD', take, reject)
-    limit.start(exchange)
+    limit.setStep(exchange)
     // The time limit of the call covers both.
     const timeouts = { headersTimeout: 0, bodyTimeout: 0 }
     dispatcher.dispatch({ origin, path, method: method as Dispatcher.HttpMethod, headers, body, ...timeouts }, exchange)

@@ -118,7 +118,7 @@ class Deadline implements StepLimit {
     return this.#until - this.#clock.monotonic()
   }
 
-  start(step: Stoppable) {
+  setStep(step: Stoppable) {
     this.#step = step
     if (this.#reason) step.stop(this.#reason)
   }
@@ -126,7 +126,7 @@ class Deadline implements StepLimit {
   /** Rejects with the reason of a stop. */
   race<Value>(work: Promise<Value>): Promise<Value> {
     return new Promise((resolve, reject) => {
-      this.start({ stop: reject })
+      this.setStep({ stop: reject })
       work.then(resolve, reject)
     })
   }
@@ -134,7 +134,7 @@ class Deadline implements StepLimit {
   wait(milliseconds: number): Promise<void> {
     return new Promise((resolve, reject) => {
       const timer = this.#clock.setTimeout(resolve, milliseconds)
-      this.start({
+      this.setStep({
         stop: reason => {
           this.#clock.clear(timer)
           reject(reason)
@@ -183,7 +183,7 @@ function createSlots(max: number) {
         }
         // Added first: `start` stops the step at once if the call has ended.
         queue.add(owner, queued)
-        limit.start({
+        limit.setStep({
           stop(reason) {
             if (queue.delete(owner, queued)) reject(reason)
           },

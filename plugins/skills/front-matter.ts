@@ -55,11 +55,11 @@ const startOf = (node: unknown): number | undefined => {
 }
 
 const MAX_SHOWN = 160
-const clip = (text: string) => text.slice(0, MAX_SHOWN)
+const truncate = (text: string) => text.slice(0, MAX_SHOWN)
 
 function messageOf({ message }: YAMLParseError | YAMLWarning): string {
   if (/call stack/i.test(message)) return 'values are nested too deep'
-  return `not valid YAML: ${clip(message)}`
+  return `not valid YAML: ${truncate(message)}`
 }
 
 /** Tokens of the lexer without text: start of a document, a scalar follows, open list. */
@@ -79,7 +79,7 @@ function checkTokens(yaml: string) {
       )
     }
     if (!isScalarText && /^[&*]/.test(token)) {
-      throw new FrontMatterError(`${clip(token)}: anchors and aliases are not supported`, line)
+      throw new FrontMatterError(`${truncate(token)}: anchors and aliases are not supported`, line)
     }
     isScalarText = token === SCALAR_FOLLOWS
     if (!MARKS.has(token)) line += token.split('\n').length - 1

@@ -57,7 +57,7 @@ export class Slots<Run extends Runnable> {
     return new Map(counted)
   }
 
-  /** Resolves once the run has a slot; never if the run leaves before. */
+  /** Resolves once the run has a slot. Never resolves if the run leaves first. */
   enter(run: Run): Promise<void> {
     const slot = new Slot(run)
     this.#slots.set(run, slot)
@@ -71,7 +71,7 @@ export class Slots<Run extends Runnable> {
     if (slot && this.#free(slot)) slot.returns = true
   }
 
-  /** Resolves once the run has a slot again, by `startNext`; never if the run leaves before. */
+  /** Resolves once `startNext` gives the run a slot again. Never resolves if the run leaves first. */
   resume(run: Run): Promise<void> {
     const slot = this.#slots.get(run)
     if (!slot?.returns) return Promise.resolve()

@@ -215,7 +215,7 @@ export class Tasks {
     if (wanted.length === 0) return {}
     const responses = Object.fromEntries(wanted.map(({ key }) => [key, JSON.stringify(inputResponses[key])]))
     const { maxSize, limits } = this.#host.settings
-    const taken = await this.#host.store.respond(id, responses, { ...limits, bytesPerTask: maxSize })
+    const taken = await this.#host.store.addResponses(id, responses, { ...limits, bytesPerTask: maxSize })
     if (taken === 'task')
       throw new HostError('payloadTooLarge', { detail: `all responses to a task can have at most ${maxSize} bytes` })
     if (taken === 'holder') throw busy('your tasks have reached their size limit; wait until some expire (ttlMs)')

@@ -102,7 +102,7 @@ export class TaskWorker {
   }
 
   #wake() {
-    if (this.#stopped || !this.#host.settings.runs) return this.#beginAll()
+    if (this.#stopped || !this.#host.settings.runs) return this.#startAll()
     this.#again = true
     this.#taking ??= this.#takeAll().finally(() => {
       this.#taking = undefined
@@ -119,7 +119,7 @@ export class TaskWorker {
       this.#away = false
     } catch (err) {
       this.#again = false
-      this.#beginAll()
+      this.#startAll()
       if (!this.#away) this.#host.log.warn({ code: 'MH2514', err }, 'the task store does not respond: tasks are queued')
       this.#away = true
     }
@@ -136,7 +136,7 @@ export class TaskWorker {
     return run !== undefined
   }
 
-  #beginAll() {
+  #startAll() {
     while (this.#startNext());
   }
 

@@ -10,7 +10,7 @@ const RESOURCE_NOT_FOUND = -32_002
 const METHOD_NOT_FOUND = -32_601
 const UNSUPPORTED_VERSION = -32_022
 
-const clip = (text: string) => {
+const truncate = (text: string) => {
   const visible = visibleText(text)
   return visible.length <= MAX_MESSAGE ? visible : `${visible.slice(0, MAX_MESSAGE)}…`
 }
@@ -84,13 +84,15 @@ export function toCallError(name: string, error: unknown, since: string): Error 
     const { extensions } = isObject(requiredCapabilities) ? requiredCapabilities : {}
     const [unsupported] = Object.keys(isObject(extensions) ? extensions : {}).filter(id => id !== UI)
     if (unsupported !== undefined)
-      return new ToolError(`The server "${name}" requires the extension ${clip(unsupported)}, which is not forwarded.`)
-    return new HostError('missingCapability', { detail: clip(error.message), data: { requiredCapabilities } })
+      return new ToolError(
+        `The server "${name}" requires the extension ${truncate(unsupported)}, which is not forwarded.`,
+      )
+    return new HostError('missingCapability', { detail: truncate(error.message), data: { requiredCapabilities } })
   }
   if (isLoginNeeded(error)) {
     return new ToolError(`The server "${name}" refused the credentials (HTTP ${status}).`)
   }
-  if (reason === 'rpc') return new ToolError(clip(error.message))
+  if (reason === 'rpc') return new ToolError(truncate(error.message))
   if (reason === 'timeout') return new ToolError(`The server "${name}" did not respond in time.${note}`)
   if (reason === 'too-large') return new ToolError(`The result of the server "${name}" is too large.`)
   if (reason === 'unreachable') return unavailableError(name, since, reasonText(error))

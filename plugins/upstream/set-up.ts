@@ -202,14 +202,14 @@ export function setUpUpstreams(host: InternalHost, options: UpstreamOptions): vo
     }
   })
 
-  async function replace(settings: ServerSettings, entry: LockEntry | undefined) {
+  async function replace(settings: ServerSettings, entry: LockEntry | undefined, needsRestart: boolean) {
     const before = live.get(settings.name)
     const next = create(settings, entry)
     live.set(settings.name, next)
     addReadiness(settings)
     if (before) {
       retired.add(before)
-      next.takeOver(before, () => {
+      next.takeOver(before, needsRestart, () => {
         retired.delete(before)
         // The old process may have held a port or a lock that the new one needs.
         next.retry()
@@ -234,7 +234,7 @@ export function setUpUpstreams(host: InternalHost, options: UpstreamOptions): vo
         const entry = entries.get(name)
         const needsRestart = upstream?.needsRestart(entry) ?? false
         if (!upstream || needsRestart || !isDeepStrictEqual(settings, upstream.settings)) {
-          void replace(settings, entry)
+          void replace(settings, entry, needsRestart)
           return needsRestart ? [`restarting the stdio server "${name}": its lists differ from the lock file`] : []
         }
         const changes = upstream.setLockEntry(entry)

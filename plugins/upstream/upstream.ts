@@ -334,15 +334,14 @@ export class Upstream implements UpstreamClient {
     return this.#accepted ? this.#define(listsOf(this.#accepted), this.#accepted.completions).definitions : []
   }
 
-  /** Replaces the previous instance, and serves its lists until the first read if the target is the same. `onClosed`: it has ended. */
-  takeOver(previous: Upstream, onClosed: () => void): void {
+  /** Replaces the previous instance. Serves its lists until the first read, if it needs no restart and has the same target. */
+  takeOver(previous: Upstream, needsRestart: boolean, onClosed: () => void): void {
     const targetOf = ({ http, command }: ServerSettings) => [http?.url, command]
-    const isSame =
-      isDeepStrictEqual(targetOf(this.settings), targetOf(previous.settings)) && !previous.needsRestart(this.#accepted)
+    const keepsLists = !needsRestart && isDeepStrictEqual(targetOf(this.settings), targetOf(previous.settings))
     const isShown = previous.#state === 'up' || this.settings.whenDown !== 'hide'
     previous.#retire(onClosed)
     this.#canComplete = previous.#canComplete
-    if (isSame && isShown) this.#snapshot = previous.#snapshot
+    if (keepsLists && isShown) this.#snapshot = previous.#snapshot
     if (this.#snapshot) this.#serve(this.#snapshot, this.#canComplete)
     else this.#parts.toolset.replace(this.acceptedDefinitions())
   }

@@ -25,7 +25,7 @@ const jsonOf = (id: unknown, result: unknown) => JSON.stringify({ jsonrpc: '2.0'
 describe('mcp-host call and list with a malicious server', () => {
   let folder: string
   let url: string
-  /** By path: each command has its own, so that several can run at the same time. */
+  /** Replies by path. Each command has its own path, so that commands can run at the same time. */
   const repliesOf = new Map<string, Readonly<Record<string, Reply>>>()
   /** Called for the response to a request of the server. */
   let answered: (() => void) | undefined

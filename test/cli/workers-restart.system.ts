@@ -15,7 +15,7 @@ describe('a worker that is killed under load', () => {
   it('loses at most its running calls: the other worker serves, and a new worker replaces it', async () => {
     const { running, url, workers } = await startWorkers(2)
     const [victim = 0, other = 0] = workers
-    // Node.js does not close a connection that was on its way to the killed process.
+    // A connection on its way to the killed process can stay open until the client gives up.
     const load = startLoad(url, 'pid', { patience: 20_000 })
     await load.answers(100)
     process.kill(victim, 'SIGKILL')

@@ -35,7 +35,7 @@ const openSession = (url: string) => {
 
 describe('mcp-host start --workers 2', () => {
   let both: Crew
-  /** The answers of calls that left a rejection behind. */
+  /** The responses of calls that caused an unhandled rejection. */
   let left: string[] = []
   before(async () => {
     both = await startWorkers(2, workersConfig({ tool: `${WAIT}, ${LEAVE}` }))

@@ -67,7 +67,7 @@ describe('SSRF: private addresses named by a public server', () => {
     it(`are not contacted in ${place}`, async () => {
       const all = addresses(new URL(canary.url).port)
       const coded = (code: string) => all.filter(([, expected]) => expected === code)
-      // One place with each address; the others with some that no public server may name, and some of other schemes.
+      // All addresses in one place, and a sample in the others.
       const sample = [...selectCases(coded('blocked_address'), 4), ...selectCases(coded('insecure_endpoint'), 2)]
       for (const [address, code] of place === 'authorization_servers' ? all : sample) {
         world = await publicWorld()

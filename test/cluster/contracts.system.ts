@@ -19,7 +19,7 @@ let spaces = 0
 
 const closing: Array<() => void> = []
 
-/** As many hosts as a check needs, on keys that no other contract has. Checks share the hosts, and begin without keys. */
+/** Opens hosts with a key prefix per contract. The checks of a contract share the hosts, and start without keys. */
 function onRedis<Service>(
   create: (host: RedisHost) => Service | Promise<Service>,
   settings: () => RedisSettings = () => ({ url: servers[0]?.url ?? '' }),
@@ -41,7 +41,7 @@ function onRedis<Service>(
   }
 }
 
-/** As a plugin begins it. */
+/** Starts the bus as the plugin does. */
 async function beginBus({ connection, plugin }: RedisHost) {
   const bus = redisBus(connection, plugin)
   closing.push(() => void bus.close())

@@ -26,7 +26,7 @@ describe('examples/tasks', () => {
     await host?.close({ grace: 0 })
   })
 
-  // The tasks of the example take their time.
+  // Each task of the example runs for seconds.
   const it = sideBySide()
   const answer = (content: object) => ({ action: 'accept', content })
 

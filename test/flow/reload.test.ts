@@ -322,7 +322,7 @@ describe('config reload: errors', () => {
       expect(errorText(error)).to.match(says)
       expect(await say(clients)).to.equal('one')
       const report = await served.reload()
-      // A plugin whose file was another in between is a new one. Last in the list: it stays so.
+      // A plugin file that changed and changed back is loaded as a new module, also in later reloads. So this case is the last one.
       expect(report.restart).to.deep.equal(
         file.startsWith('plugins') ? ["plugins['./plugins/own.ts'] (its module)"] : [],
       )
@@ -366,7 +366,7 @@ describe('config reload: restarts', () => {
       expect(report.taken).to.deep.equal([])
       expect(await say(clients)).to.equal(old)
       await served.edit(file, after, before)
-      // Last in the list: a plugin whose file was another in between is a new one.
+      // This case is the last one, because the changed plugin file is loaded as a new module in later reloads.
       if (file.startsWith('plugins')) return
       expect((await served.reload()).taken).to.deep.equal(['toolsets.talk'])
       expect(await say(clients)).to.equal(next)
@@ -451,7 +451,7 @@ export const say = defineTool({ name: 'say', handler: async () => { await new Pr
     }
   }
 
-  it(`loses and fails no call of ${CALLERS} callers during ${RELOADS} reloads`, async () => {
+  it(`completes every call of ${CALLERS} callers during ${RELOADS} reloads`, async () => {
     const { url, write, reload } = await startReloading(files)
     const session = await openSession(url)
     const answers = new Map<string, number>()

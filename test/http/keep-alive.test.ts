@@ -15,7 +15,7 @@ const CONFIG = {
   http: { port: 0, keepAliveTimeout: 100, requestTimeout: 500 },
 }
 
-/** Later than the timeout above, and the second that Node.js adds to it. */
+/** Milliseconds. Longer than `keepAliveTimeout` and the second that Node.js adds to it. */
 const BLOCKED = 1_300
 
 describe('An idle connection', () => {

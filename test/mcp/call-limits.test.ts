@@ -45,7 +45,7 @@ function createHeld(name: string, settings: Partial<Pick<ToolDefinition, 'concur
     /** Marks of all that ever ran, in order. */
     ran,
     most: () => most,
-    /** Waits until so many have run, or run. */
+    /** Waits until `count` runs have started. */
     async haveRun(count: number) {
       while (ran.length < count) {
         await new Promise<void>(resolve => {

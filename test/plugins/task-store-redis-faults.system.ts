@@ -81,7 +81,7 @@ const everything = (store: TaskStore): ReadonlyArray<() => Promise<unknown>> => 
     () => store.renew([lease], MINUTE),
     () => store.note(lease, 'x'),
     () => store.addRequest(lease, { key: 'k', text: 'x' }),
-    () => store.respond('one', { k: 'x' }),
+    () => store.addResponses('one', { k: 'x' }),
     () => store.release(lease),
     () => store.end(lease, { state: 'completed' }, MINUTE),
     () => store.cancel('one'),

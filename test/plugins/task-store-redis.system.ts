@@ -238,7 +238,7 @@ describe('Task store in Redis: index', () => {
       one => begun(one.claimLapsed(random.below(300))),
       one => one.note(lease(), text()),
       one => one.addRequest(lease(), { key: `k${random.below(3)}`, text: text() }),
-      one => one.respond(id(), { k0: text(), k1: text() }),
+      one => one.addResponses(id(), { k0: text(), k1: text() }),
       one => one.release(lease()),
       one => one.end(lease(), { state: 'completed', outcome: text() }, random.below(500)),
       one => one.cancel(id()),
@@ -326,7 +326,7 @@ describe('Redis ACL for the task store', () => {
     expect((await store.getSummary(lease.id))?.owner).to.equal('ann')
     expect(await store.note(again, 'half')).to.equal(true)
     expect(await store.addRequest(again, { key: 'k', text: 'x' })).to.equal(true)
-    expect(await store.respond(lease.id, { k: 'y' })).to.equal(1)
+    expect(await store.addResponses(lease.id, { k: 'y' })).to.equal(1)
     expect(await store.release(again)).to.equal(true)
     expect(await store.end(again, { state: 'failed' }, 1)).to.equal(false)
     for (const id of ['one', 'two']) expect(await store.cancel(id)).to.equal(true)

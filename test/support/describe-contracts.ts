@@ -7,7 +7,7 @@ interface Options {
   readonly after?: Mocha.Func
   /** Maximum number of checks at the same time. Most checks wait for an expiry or for the disk. Default: 1. */
   readonly atOnce?: number
-  /** Registers the checks, in place of `atOnce`: one `sideBySide` for several suites runs the checks of all of them together. */
+  /** Registers the checks, in place of `atOnce`. With a shared `sideBySide`, the checks of several suites run at the same time. */
   readonly register?: (name: string, test: () => Promise<void>) => void
 }
 

@@ -3,7 +3,7 @@ import { render } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import { follow } from './data/live.ts'
 import { access, errorText } from './data/request.ts'
-import { start } from './data/session.ts'
+import { logIn } from './data/session.ts'
 import { Login } from './login.tsx'
 import { Shell } from './shell.tsx'
 import './style.css'
@@ -11,7 +11,7 @@ import './style.css'
 function App() {
   const [error, setError] = useState<string>()
   useEffect(() => {
-    void start().then(failed => failed !== undefined && setError(errorText(failed)))
+    void logIn().then(failed => failed !== undefined && setError(errorText(failed)))
   }, [])
   if (access.value === 'granted') return <Shell />
   if (access.value === 'missing' || error !== undefined) return <Login key={error} error={error} />

@@ -292,7 +292,7 @@ export function createLogins(host: InternalHost) {
     const registered = loginTokens(link)
     const previousClientId = await registered.readClientId()
     const client = await clientFor(link)
-    const url = await client.start(scopes)
+    const url = await client.startLogin(scopes)
     const clientId = new URL(url).searchParams.get('client_id') ?? ''
     // The user would see an error page of the authorization server.
     const isReused = previousClientId !== undefined && clientId === previousClientId
@@ -300,8 +300,8 @@ export function createLogins(host: InternalHost) {
     if (!isReused && !(isRegistered && scopes)) return url
     const refusal = await probeLoginUrl(url)
     // Other users keep the registration of their tokens.
-    if (refusal === 'scope' && scopes) return client.start(scopes, clientId)
-    return refusal === 'client' && (await registered.dropRegistration(clientId)) ? client.start(scopes) : url
+    if (refusal === 'scope' && scopes) return client.startLogin(scopes, clientId)
+    return refusal === 'client' && (await registered.dropRegistration(clientId)) ? client.startLogin(scopes) : url
   }
 
   async function showLink(ctx: HostContext, id: string): Promise<void> {

@@ -270,7 +270,7 @@ class Tasks {
     )
 
   /** Stores responses to open requests and returns their number. All or nothing if space is short. */
-  readonly respond = (id: string, responses: Readonly<Record<string, string>>, room: ResponseLimits = {}) =>
+  readonly addResponses = (id: string, responses: Readonly<Record<string, string>>, room: ResponseLimits = {}) =>
     this.#change<number | TaskRefusal | 'task'>(id, 0, ({ facts, work, now }, again) => {
       const requests = readRequests(facts, work)
       const taken = requests.flatMap(({ key, response }, index) =>

@@ -22,13 +22,13 @@ const INVISIBLE = new RegExp(`(?!${OF_EMOJI.source})(?:${UNSEEN.source}|(?![\\n\
 const INVISIBLE_IN_LINE = new RegExp(`(?!${OF_EMOJI.source})(?:${UNSEEN.source}|\\p{Cc})`, 'gu')
 
 const escapeCharacter = (character: string) => `\\u{${character.codePointAt(0)?.toString(16)}}`
-const clip = (text: string) => (text.length <= MAX_DESCRIPTION ? text : `${text.slice(0, MAX_DESCRIPTION)}… (cut)`)
+const truncate = (text: string) => (text.length <= MAX_DESCRIPTION ? text : `${text.slice(0, MAX_DESCRIPTION)}… (cut)`)
 
 /** Escapes invisible characters, except line breaks and tabs, and cuts the text at 8 KiB. */
-export const visibleText = (text: string): string => clip(text.replaceAll(INVISIBLE, escapeCharacter))
+export const visibleText = (text: string): string => truncate(text.replaceAll(INVISIBLE, escapeCharacter))
 
 /** Escapes invisible characters, line breaks and tabs. */
-export const visibleLine = (text: string): string => clip(text.replaceAll(INVISIBLE_IN_LINE, escapeCharacter))
+export const visibleLine = (text: string): string => truncate(text.replaceAll(INVISIBLE_IN_LINE, escapeCharacter))
 
 /** Refuses a name with invisible characters. It cannot be escaped, because the server would not recognise it. */
 export function checkVisible(name: string, what: string): string {

@@ -56,7 +56,7 @@ describe('The console on several nodes', () => {
     spare.end()
   })
 
-  /** Time passes until `body` settles. */
+  /** Advances the clock until `body` settles. */
   const passing = <Value>(body: () => Promise<Value>) => repeatDuring(() => clock.advance(50), body)
   const call = async ({ url }: Operator, path = '/open', headers: Record<string, string> = {}) => {
     // Lists of calls are sorted by time.

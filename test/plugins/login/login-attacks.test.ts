@@ -385,7 +385,7 @@ const asUser = () =>
   )
 
 describe('Tokens of a login belong to one user', () => {
-  it('and not to a caller with the same subject in another claim or of another issuer', async () => {
+  it('are not used for a caller with the same subject in another claim or of another issuer', async () => {
     const { api, gateway } = await start({}, { asUser: asUser() })
     const ann = await logInAs(gateway, api, 'ann')
     const callAs = async (user: object) => {

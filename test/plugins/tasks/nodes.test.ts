@@ -289,7 +289,7 @@ describe('Tasks: store outage', () => {
     one.way.cut()
     one.bench.open('1')
     await clock.advance(5 * 600)
-    // The store is available for less than a lease when the node that runs the tasks returns.
+    // The other node reaches the store first. The node that runs the tasks follows in less than a lease.
     other.way.mend()
     await clock.advance(500)
     one.way.mend()

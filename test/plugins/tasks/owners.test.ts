@@ -24,7 +24,7 @@ function countingStore() {
     ...store,
     get: count('get', store.get),
     getSummary: count('look', store.getSummary),
-    respond: count('answer', store.respond),
+    addResponses: count('answer', store.addResponses),
     cancel: count('cancel', store.cancel),
   }
   return { store: counted, counts }

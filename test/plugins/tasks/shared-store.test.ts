@@ -153,7 +153,7 @@ describe('Task store: lost reply', () => {
     const lease = { id: task.id, fence: run?.fence ?? 0 }
     expect(await lost(() => node.note(lease, 'half'))).to.equal(true)
     expect(await lost(() => node.addRequest(lease, { key: 'k', text: '?' }))).to.equal(true)
-    expect(await lost(() => node.respond(task.id, { k: 'yes' }))).to.equal(1)
+    expect(await lost(() => node.addResponses(task.id, { k: 'yes' }))).to.equal(1)
     expect(await lost(() => node.release(lease))).to.equal(true)
     const { state, note, requests } = await read(node, task.id)
     expect([state, note, requests]).to.deep.equal(['queued', 'half', [{ key: 'k', text: '?', response: 'yes' }]])

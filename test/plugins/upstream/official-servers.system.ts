@@ -21,11 +21,12 @@ import { type StartedHost, startHost, stopHosts } from '../../support/start-host
 const ROOT = join(import.meta.dirname, '../../..')
 const PACKAGES = join(ROOT, 'node_modules/@modelcontextprotocol')
 const FASTMCP = join(import.meta.dirname, 'support/fastmcp-server.mjs')
+const SDK_SERVER = join(ROOT, 'test/remote/support/stdio-server.mjs')
 const HAS_FASTMCP = existsSync(join(ROOT, 'bench/node_modules/fastmcp'))
 const FOLDER = mkdtempSync(join(tmpdir(), 'official-'))
 const CONFIG = join(FOLDER, 'mcp.config.json')
 const GRAPH = { MEMORY_FILE_PATH: join(FOLDER, 'graph.jsonl') }
-/** Servers get no other variables of this process, and each starts several times. */
+/** The compile cache is the only variable that the servers get from this process. Each server starts several times. */
 const { NODE_COMPILE_CACHE } = process.env
 const CACHE: Record<string, string> = NODE_COMPILE_CACHE === undefined ? {} : { NODE_COMPILE_CACHE }
 const packageFile = (name: string) => join(PACKAGES, name, 'dist/index.js')
@@ -89,7 +90,13 @@ const memory: Plan = {
   ],
 }
 
-const asking: Plan = { calls: [['add', { a: 1, b: 2 }], ['add', { a: 'x' }], ['steps']] }
+const sdk: Plan = {
+  calls: [
+    ['add', { a: 1, b: 2 }],
+    ['add', { a: 'x' }],
+  ],
+}
+const asking: Plan = { calls: [...sdk.calls, ['steps']] }
 const fast: Plan = {
   calls: asking.calls,
   reads: ['fast://page'],
@@ -125,7 +132,6 @@ const program = (file: string, args: readonly string[] = [], env: Record<string,
     return { command: [process.execPath, file, ...args], env: { ...CACHE, ...env } }
   }
 
-// `test/remote/stdio.system.ts` has servers of both SDKs over stdio.
 const SERVERS: Record<string, readonly [start: () => Promise<Server>, plan: Plan]> = {
   'everything-stdio': [program(packageFile('server-everything')), everything],
   'everything-http': [() => atPort([packageFile('server-everything'), 'streamableHttp'], '/mcp'), everything],
@@ -133,8 +139,10 @@ const SERVERS: Record<string, readonly [start: () => Promise<Server>, plan: Plan
   filesystem: [program(packageFile('server-filesystem'), [FOLDER]), filesystem],
   memory: [program(packageFile('server-memory'), [], GRAPH), memory],
   'mcp-host-stdio': [program(bundledFile('cli/bin.ts'), ['stdio', '--config', CONFIG]), memory],
+  'sdk-1-stdio': [program(SDK_SERVER, ['legacy']), sdk],
   'sdk-1-http': [async () => ({ url: (await serveLegacy()).url }), asking],
   'sdk-1-sse': [async () => ({ url: (await serveLegacy()).sseUrl }), asking],
+  'sdk-2-stdio': [program(SDK_SERVER, ['modern']), sdk],
   'sdk-2-http': [async () => ({ url: (await serveModernSdk()).url }), asking],
   ...(HAS_FASTMCP && {
     'fastmcp-stdio': [program(FASTMCP), fast],

@@ -220,7 +220,7 @@ describe('Upstream processes of a host that is killed', () => {
 })
 
 describe('An upstream process whose program changes', () => {
-  /** A host with a program whose tool has the text of a file. */
+  /** A host with a program that reads the description of its tool from a file. */
   async function setUp(clock: Clock | undefined, ...more: string[]) {
     const folder = await makeFolder({ 'text.txt': 'Counts.' })
     const setText = (text: string) => writeFileSync(join(folder, 'text.txt'), text)

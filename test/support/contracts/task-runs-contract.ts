@@ -121,7 +121,7 @@ const leases: Contract<TaskStore>['oneNode'] = {
       same(await inTime(store.claimLapsed(MINUTE)), undefined, 'a lease that is renewed does not lapse')
     }
     await store.addRequest({ id, fence }, { key: 'k', text: 'x' })
-    await store.respond(id, { k: 'y' })
+    await store.addResponses(id, { k: 'y' })
     const [now] = await store.renew([{ id, fence }], MINUTE)
     holds((now ?? 0) > version, 'the version of a task that changed is larger')
     same(now, (await read(store, id)).version, 'it is the one that get gives')
@@ -161,9 +161,13 @@ const words: Contract<TaskStore>['oneNode'] = {
     const asked = ['b', 'a', '1', '__proto__'].map(key => ({ key, text: `${key}?` }))
     same((await read(store, run.id)).requests, asked, 'questions are as they were asked, each key once')
     same((await store.list('ann', 1))[0]?.open, 4, '`open` counts questions without an answer')
-    same(await store.respond(run.id, { a: 'yes', unknown: 'no', toString: 'no' }), 1, 'answer counts what it answered')
-    same(await store.respond(run.id, { a: 'no', b: 'naïve 🦆' }), 1, 'an answer that is there stays')
-    same(await store.respond(run.id, {}), 0, 'no answers are none')
+    same(
+      await store.addResponses(run.id, { a: 'yes', unknown: 'no', toString: 'no' }),
+      1,
+      'answer counts what it answered',
+    )
+    same(await store.addResponses(run.id, { a: 'no', b: 'naïve 🦆' }), 1, 'an answer that is there stays')
+    same(await store.addResponses(run.id, {}), 0, 'no answers are none')
     const answers = (await read(store, run.id)).requests.map(({ response }) => response)
     same(answers, ['naïve 🦆', 'yes', undefined, undefined], 'each question has the first answer to it')
     same((await read(store, run.id)).open, 2, 'what was answered is open no more')
@@ -171,9 +175,9 @@ const words: Contract<TaskStore>['oneNode'] = {
   async 'keeps requests and responses across runs'(store) {
     const run = await begin(store)
     for (const key of ['k', 'l']) await store.addRequest(run, { key, text: 'x' })
-    await store.respond(run.id, { k: 'y' })
+    await store.addResponses(run.id, { k: 'y' })
     await store.release(run)
-    same(await store.respond(run.id, { l: 'z' }), 1, 'a task that waits again takes answers')
+    same(await store.addResponses(run.id, { l: 'z' }), 1, 'a task that waits again takes answers')
     const again = await store.claim([offer()], MINUTE)
     same(
       again?.requests.map(({ key, response }) => [key, response]),
@@ -197,7 +201,7 @@ const words: Contract<TaskStore>['oneNode'] = {
         await store.note(run, 'x'),
         await store.addRequest(run, { key: 'k', text: 'x' }),
         await store.release(run),
-        (await store.respond(run.id, { k: 'x' })) !== 0,
+        (await store.addResponses(run.id, { k: 'x' })) !== 0,
       ])
         same(done, false, 'nothing is written to a task that ended')
       same(await store.renew([run], MINUTE), [undefined], 'its lease is over')
@@ -255,7 +259,7 @@ export const rooms: Contract<TaskStore>['oneNode'] = {
     const end = async (how: 'end' | 'cancel') => {
       const run = await begin(store, { body: 'x'.repeat(LARGE) })
       await store.addRequest(run, { key: 'k', text: 'x' })
-      await store.respond(run.id, { k: 'y' })
+      await store.addResponses(run.id, { k: 'y' })
       await (how === 'end' ? store.end(run, { state: 'completed', outcome: 'z' }, MINUTE) : store.cancel(run.id))
       const { body, requests, outcome } = await read(store, run.id)
       same([body, requests], ['', []], `after ${how} body and questions are forgotten`)
@@ -300,18 +304,26 @@ export const rooms: Contract<TaskStore>['oneNode'] = {
     const run = await begin(store)
     for (const key of ['a', 'b', 'c']) await store.addRequest(run, { key, text: '?' })
     const text = 'x'.repeat(600)
-    same(await store.respond(run.id, { a: text }, { bytesPerTask: 1_000 }), 1, 'an answer that fits is taken')
+    same(await store.addResponses(run.id, { a: text }, { bytesPerTask: 1_000 }), 1, 'an answer that fits is taken')
     const both = { b: text, c: 'short' }
     same(
-      await store.respond(run.id, both, { bytesPerTask: 1_000 }),
+      await store.addResponses(run.id, both, { bytesPerTask: 1_000 }),
       'task',
       'all answers have no more than bytesPerTask',
     )
-    same(await store.respond(run.id, { b: 'x'.repeat(70_000) }, ROOM), 'holder', 'nor more than the holder may have')
+    same(
+      await store.addResponses(run.id, { b: 'x'.repeat(70_000) }, ROOM),
+      'holder',
+      'nor more than the holder may have',
+    )
     same((await read(store, run.id)).open, 2, 'none of what was refused is taken')
-    same(await store.respond(run.id, { a: 'again' }, { bytesPerTask: 1 }), 0, 'what changes nothing is not refused')
+    same(
+      await store.addResponses(run.id, { a: 'again' }, { bytesPerTask: 1 }),
+      0,
+      'what changes nothing is not refused',
+    )
     const many = await Promise.all(
-      ['b', 'c'].map(key => store.respond(run.id, { [key]: 'x'.repeat(300) }, { bytesPerTask: 1_000 })),
+      ['b', 'c'].map(key => store.addResponses(run.id, { [key]: 'x'.repeat(300) }, { bytesPerTask: 1_000 })),
     )
     same([...many].sort(), [1, 'task'], 'of two that come at once, one is taken where there is room for one')
   },

@@ -53,7 +53,7 @@ function takeToken(): string | undefined {
 }
 
 /** Uses the token of the URL, if there is one, otherwise the existing session. Resolves to the error of the login. */
-export async function start(): Promise<unknown> {
+export async function logIn(): Promise<unknown> {
   const token = takeToken()
   try {
     if (token !== undefined) await login(token)
@@ -67,5 +67,5 @@ export async function start(): Promise<unknown> {
 }
 
 effect(() => {
-  if (received.value > 0 && access.peek() === 'missing') void start()
+  if (received.value > 0 && access.peek() === 'missing') void logIn()
 })

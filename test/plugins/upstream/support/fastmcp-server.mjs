@@ -40,5 +40,5 @@ await server.start(
     ? { transportType: 'stdio' }
     : { transportType: 'httpStream', httpStream: { host: '127.0.0.1', port, endpoint: '/mcp' } },
 )
-// It is ended by a signal, which would lose what it compiled.
+// A signal ends the process before Node.js writes its compile cache.
 module.flushCompileCache?.()
