@@ -32,12 +32,13 @@ export function createSessionIds(keys: readonly Buffer[]): SessionIds {
   const [signing] = keys
   if (!signing) throw new Error('no key to sign session ids')
   const byKeyId = new Map(keys.map(key => [keyIdOf(key).toString('hex'), key]))
+  const keyId = keyIdOf(signing)
 
   return {
     create(owner, now = Date.now()) {
       const id = Buffer.alloc(LENGTH)
       id[0] = VERSION
-      keyIdOf(signing).copy(id, OFFSETS.keyId)
+      keyId.copy(id, OFFSETS.keyId)
       randomBytes(OFFSETS.time - OFFSETS.random).copy(id, OFFSETS.random)
       id.writeUIntBE(now, OFFSETS.time, OFFSETS.owner - OFFSETS.time)
       ownerMac(signing, owner).copy(id, OFFSETS.owner)
