@@ -38,15 +38,8 @@ export function showcase(routes: readonly RouteSummary[]): RouteSummary | undefi
   return plain.find(({ path }) => path.endsWith('/mcp')) ?? plain[0] ?? served[0]
 }
 
-const argumentWord = ([name, value]: [string, unknown]): string =>
-  shellWord(`${name}=${typeof value === 'string' ? value : JSON.stringify(value)}`)
-
-function callLine({ url, example }: RouteSummary, self: string): string {
-  const address = shellWord(url)
-  if (!example) return `${self} list ${address}`
-  const words = Object.entries(example.arguments).map(argumentWord)
-  return [`${self} call ${address} ${shellWord(example.tool)}`, ...words].join(' ')
-}
+const callLine = ({ url, example }: RouteSummary, self: string): string =>
+  example === undefined ? `${self} list ${shellWord(url)}` : `${self} call ${shellWord(url)} ${shellWord(example)}`
 
 const reached = (route: RouteSummary): RouteSummary =>
   route.revisions.includes(MODERN_REVISION) ? route : { ...route, url: `${route.url.replace(/\/$/, '')}/sse` }

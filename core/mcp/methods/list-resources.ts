@@ -1,5 +1,6 @@
 // `resources/list`: the resources of the view, then what `list` of each template returns for the caller.
 import { attributionOf, errorText } from '../../http/describe-thrown.ts'
+import { getOrCreate } from '../../http/get-or-create.ts'
 import { requestIdIn } from '../../http/request-target.ts'
 import type { Call } from '../call.ts'
 import type { ResourceItem } from '../catalog.ts'
@@ -43,42 +44,33 @@ function wireOf(view: View, { item, entry, uri }: Candidate): Record<string, unk
   return wire
 }
 
-class ListLog {
-  readonly #log: HandlerSettings['log']
-  readonly #call: Call
-  readonly #refused = new Map<ResourceItem, { readonly uri: string | undefined; readonly why: string; count: number }>()
-
-  constructor({ log }: HandlerSettings, call: Call) {
-    this.#log = log
-    this.#call = call
-  }
-
-  #fieldsOf({ definition, key }: ResourceItem) {
-    const { offer, headers } = this.#call
+function createListLog({ log }: HandlerSettings, call: Call) {
+  const { offer, headers } = call
+  const refused = new Map<ResourceItem, { readonly uri: string | undefined; readonly why: string; count: number }>()
+  const fieldsOf = ({ definition, key }: ResourceItem) => {
     return { resource: definition.name, uriTemplate: key, route: offer.route.path, requestId: requestIdIn(headers) }
   }
-  fail(item: ResourceItem, err: unknown) {
-    if (this.#call.cancelled) return
-    this.#log.error({ code: 'MH1604', err, ...attributionOf(err), ...this.#fieldsOf(item) }, 'a resource list failed')
-  }
-  cut(item: ResourceItem, entries: number) {
-    const fields = { ...this.#fieldsOf(item), entries, limit: MAX_LISTED }
-    this.#log.warn({ code: 'MH1605', ...fields }, 'a resource list has too many entries: the rest is not listed')
-  }
-  refuse(item: ResourceItem, uri: string | undefined, why: string) {
-    const known = this.#refused.get(item)
-    if (known) known.count++
-    else this.#refused.set(item, { uri: uri && shown(uri), why, count: 1 })
-  }
-  logRefused() {
-    for (const [item, refused] of this.#refused) {
-      this.#log.warn(
-        { code: 'MH1606', ...this.#fieldsOf(item), ...refused },
-        'entries of a resource list are invalid and not listed',
-      )
-    }
+  return {
+    fail(item: ResourceItem, err: unknown) {
+      if (call.cancelled) return
+      log.error({ code: 'MH1604', err, ...attributionOf(err), ...fieldsOf(item) }, 'a resource list failed')
+    },
+    cut(item: ResourceItem, entries: number) {
+      const fields = { ...fieldsOf(item), entries, limit: MAX_LISTED }
+      log.warn({ code: 'MH1605', ...fields }, 'a resource list has too many entries: the rest is not listed')
+    },
+    refuse(item: ResourceItem, uri: string | undefined, why: string) {
+      getOrCreate(refused, item, () => ({ uri: uri && shown(uri), why, count: 0 })).count++
+    },
+    logRefused() {
+      for (const [item, entries] of refused) {
+        const fields = { ...fieldsOf(item), ...entries }
+        log.warn({ code: 'MH1606', ...fields }, 'entries of a resource list are invalid and not listed')
+      }
+    },
   }
 }
+type ListLog = ReturnType<typeof createListLog>
 
 async function runList(call: Call, settings: HandlerSettings, item: ResourceItem, log: ListLog): Promise<Candidate[]> {
   const { definition } = item
@@ -139,7 +131,7 @@ export async function listResources(call: Call, settings: HandlerSettings): Prom
   const { view, rules } = call
   const { cursor } = call.params
   if (view.listing.length === 0) return view.page('resources', cursor, rules)
-  const log = new ListLog(settings, call)
+  const log = createListLog(settings, call)
   const lists = await Promise.all(view.listing.map(item => runList(call, settings, item, log)))
   const page = view.page('resources', cursor, rules, tailOf(view, lists.flat(), log))
   log.logRefused()
