@@ -254,9 +254,9 @@ export function codesPages(uses: readonly Use[], explanations: ReadonlyMap<strin
   return {
     'docs/codes.md': `# Codes
 
-Each error at startup and each log line has a stable code: use it in alerts, filters and searches. \`npx mcp-host help MH1301\` prints an entry. This page
-lists the codes of the host and the command line, each with one message. [codes-plugins.md](codes-plugins.md) lists those of plugins. \`…\` stands for an
-inserted value. Refused requests have the kinds of [errors.md](errors.md). \`npm run docs:codes\` updates codes and messages. Edit explanations here.
+Each error at startup and each log line has a stable code. \`npx mcp-host help MH1301\` prints an entry.
+[codes-plugins.md](codes-plugins.md) lists the codes of plugins. \`…\` stands for an inserted value. Refused requests
+have the kinds of [errors.md](errors.md). \`npm run docs:codes\` updates codes and messages. Edit explanations here.
 
 ${readSections(uses, ofHost, explanations)}`,
     'docs/codes-plugins.md': `# Codes of plugins

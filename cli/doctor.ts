@@ -1,12 +1,12 @@
 // `mcp-host doctor`: checks a running server from outside, and a config's dependencies, and suggests fixes.
 
-import { printable } from '../client/text.ts'
+import { printableLines } from '../client/text.ts'
 import { checkServerUrl } from './client/stored-logins.ts'
 import { defineCommand, ENV_FILE_OPTION } from './command.ts'
 import { readConfig } from './config.ts'
 import { type CommandContext, readToken, usage } from './context.ts'
 import type { Finding } from './doctor/request.ts'
-import { MIN_TEXT, wrapText } from './render.ts'
+import { MIN_TEXT, wrapLines } from './render.ts'
 import { jsonText } from './text.ts'
 
 const SIGNS = { ok: 'ok   ', note: 'note ', wrong: 'WRONG' } as const
@@ -14,7 +14,10 @@ const SIGNS = { ok: 'ok   ', note: 'note ', wrong: 'WRONG' } as const
 function describe({ check, level, text, fix }: Finding, width: number, lineWidth?: number): string {
   const line = (start: string, rest: string) =>
     start +
-    wrapText(printable(rest), lineWidth && Math.max(MIN_TEXT, lineWidth - width - 9)).join(`\n${' '.repeat(width + 9)}`)
+    wrapLines(printableLines(rest), lineWidth && Math.max(MIN_TEXT, lineWidth - width - 9)).replaceAll(
+      '\n',
+      `\n${' '.repeat(width + 9)}`,
+    )
   const lines = [line(`${SIGNS[level]}  ${check.padEnd(width)}  `, text)]
   return [...lines, ...(fix === undefined ? [] : [line(' '.repeat(width + 9), `fix: ${fix}`)])].join('\n')
 }

@@ -13,8 +13,8 @@ const plain = (entry: string) =>
     .replaceAll('`', '')
     .trim()
 
-const ACTION = `Correct what the complete message names; mcp-host check reports all problems of a config.
-In a log line, fields such as reason, err and fix show the cause. Lines at level info require no action.`
+const ACTION = `For an error: correct what the complete message names. mcp-host check reports the problems of a config.
+For a log line: fields such as reason, err and fix show the cause. Lines at level info require no action.`
 
 /** Throws a usage error for an unknown code. */
 export function explainCode(code: string): string {
@@ -24,10 +24,10 @@ export function explainCode(code: string): string {
     .map(file => ({ path: join(folder, file), text: readFileSync(join(folder, file), 'utf8') }))
     .filter(({ text }) => text.includes(code))
   if (pages.length === 0) throw usageError(`there is no code ${code}`, `${join(folder, 'codes.md')} lists the codes.`)
-  const entry = new RegExp(`^- \`${code}\`:? ?(.*(?:\n {2}.*)*)`, 'm').exec(
-    pages.map(({ text }) => text).join('\n'),
-  )?.[1]
+  const all = pages.map(({ text }) => text).join('\n')
+  const entry = new RegExp(`^- \`${code}\`:? ?(.*(?:\n {2}.*)*)`, 'm').exec(all)?.[1]
+  const [, area = ''] = new RegExp(`^## ${code.slice(0, 4)}: (.*)`, 'm').exec(all) ?? []
   const paths = pages.map(({ path }) => `  ${path}`).join('\n')
-  const text = entry === undefined ? '' : `\n${plain(entry)}`
+  const text = `\n${plain(entry ?? `various messages of this area: ${area}`)}`
   return `${code}${text}${/\\\n/.test(entry ?? '') ? '' : `\n\n${ACTION}`}\n\nDocumentation:\n${paths}`
 }

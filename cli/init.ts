@@ -145,7 +145,8 @@ export const initCommand = defineCommand({
     const files = addition?.files ?? project
     // With two configs in a folder, one would be ignored.
     const taken = choices.isPlugin ? files.keys() : [...files.keys(), ...SEARCHED]
-    assertFree(at, taken, 'Name a folder that is new or empty: mcp-host init FOLDER')
+    const extend = choices.isPlugin ? '' : '. To extend this project: mcp-host add tool NAME'
+    assertFree(at, taken, `For a new project, name another folder: mcp-host init FOLDER${extend}`)
     if (addition) {
       print(`Changes to the package in ${printable(at)}:\n${addition.shown}\n`)
       if (isInteractive && !(await (await import('./init/ask-choices.ts')).confirmChange())) return

@@ -40,7 +40,7 @@ function findNetworkCode(causes: readonly Error[]): string | undefined {
 export function explainFailure(
   thrown: unknown,
   login: Pick<Login, 'url' | 'profile'>,
-  granted: readonly string[] = [],
+  { granted = [], own = false }: { readonly granted?: readonly string[]; readonly own?: boolean } = {},
 ): Error {
   if (thrown instanceof StartError) return thrown
   const about = { cause: thrown }
@@ -57,11 +57,13 @@ export function explainFailure(
     return new StartError('MH3202', `${login.url} ${problem}; ${fix}`, about)
   }
   if (!(thrown instanceof Error)) return new StartError('MH3203', String(thrown), about)
+  const advise = (command: string, token: string) =>
+    own ? `send ${token} in --header, or omit --header and log in with: ${command}` : `log in with: ${command}`
   const required = requiredScopes(thrown)
   if (required.length > 0) {
     const lacking = required.filter(scope => !granted.includes(scope))
     const command = loginCommand(login, lacking.length > 0 ? lacking : required)
-    const text = `${login.url} requires the scope ${required.join(' ')}; log in with: ${command}`
+    const text = `${login.url} requires the scope ${required.join(' ')}; ${advise(command, 'a token with this scope')}`
     return new StartError('MH3204', printable(text), about)
   }
   if (!(thrown instanceof RemoteError))
@@ -69,6 +71,8 @@ export function explainFailure(
   const { reason, code, status } = thrown
   const message = serverText(thrown.message)
   if (reason === 'too-large') return tooLarge()
+  if (status === 401)
+    return new StartError('MH3201', `${login.url}: ${message}; ${advise(loginCommand(login), 'a valid token')}`, about)
   const isMisplaced = status === 405 || (status === 404 && code !== METHOD_NOT_FOUND)
   const fix = isMisplaced && reason === 'rpc' ? '; check the path of the URL' : ''
   if (reason === 'rpc' && !isMisplaced)

@@ -92,7 +92,7 @@ export async function withServer<T>(
       if (failed.signal.aborted) throw failed.signal.reason
       if (!interrupted.aborted) ids.print()
       const { scope = '' } = (await readTokens(accounts, login).catch(() => undefined)) ?? {}
-      throw explainFailure(error, login, scope.split(' ').filter(Boolean))
+      throw explainFailure(error, login, { granted: scope.split(' ').filter(Boolean), own })
     } finally {
       deadline.stop()
     }

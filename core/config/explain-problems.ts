@@ -122,7 +122,7 @@ function explain(error: ErrorObject, path: Path, isSecret: boolean): Finding {
     found: isSecret ? describeSecret(error.data) : describeValue(error.data),
     expected: DESCRIBED.has(error.keyword)
       ? describeSchema(schema) + (isSecret ? '' : listHint(error.data, schema))
-      : (error.message ?? error.keyword).replace('must ', 'it to '),
+      : (error.message ?? error.keyword).replace('must NOT', 'it not to').replace('must', 'it to'),
     ...(!isSecret && suggest(error.data, schema)),
   }
 }
@@ -222,13 +222,10 @@ const PATTERN_WORDS: ReadonlyMap<unknown, string> = new Map([
   [CLAIM_PATH_PATTERN, "a name, or names joined by dots such as 'realm_access.roles'"],
   [HTTP_URL_PATTERN, "an absolute http(s) URL such as 'https://mcp.acme.example'"],
   [ENDPOINT_URL_PATTERN, 'an absolute http(s) URL without a user, a password and a fragment'],
-  [
-    ISSUER_URL.pattern,
-    'the exact https URL of one issuer (of Auth0 with its slash), not the URL of its metadata or of an endpoint',
-  ],
+  [ISSUER_URL.pattern, 'the exact https URL of one issuer, not of metadata or an endpoint (Auth0: with final slash)'],
   [KEYS_URL.pattern, 'the URL of a key set, not of a discovery document'],
   [IDENTIFIER.pattern, 'an identifier, not the URL of a metadata document'],
-  [SCOPE.pattern, 'one scope without spaces; write several as a list'],
+  [SCOPE.pattern, 'one scope without spaces'],
   [ROUTE_PATH_PATTERN, "a path that starts with '/'"],
   [TOOLSET_NAME_PATTERN, "a name without '/' that does not start with ':'"],
 ])
@@ -245,7 +242,7 @@ const TYPE_WORDS: Readonly<Record<string, string>> = {
 
 const quote = (value: unknown): string => (typeof value === 'string' ? `'${value}'` : JSON.stringify(value))
 
-const orList = (words: readonly string[]): string =>
+export const orList = (words: readonly string[]): string =>
   words.length < 2 ? words.join('') : `${words.slice(0, -1).join(', ')} or ${words.at(-1)}`
 
 function describeSchema(schema: JsonSchema): string {

@@ -79,7 +79,7 @@ function listenAt(server: NetServer, { host, port, backlog }: Address): Promise<
     server.once('error', (cause: NodeJS.ErrnoException) => {
       const why =
         cause.code === 'EADDRINUSE'
-          ? `port ${port} of ${host} is in use; set http.port, or stop the program that uses it`
+          ? `port ${port} of ${host} is in use; set http.port or --port, or stop the program that uses it`
           : `cannot listen on ${host}:${port}: ${cause.message}`
       reject(new StartError('MH1301', why, { cause }))
     })

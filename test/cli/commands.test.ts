@@ -102,7 +102,11 @@ describe('mcp-host', () => {
     expect(known?.code).to.equal(0)
     expect(unknown?.code).to.equal(2)
     const { stdout } = await runCli(['help', 'mh1004'], process.cwd(), { npm_command: 'exec' })
-    expect(stdout).to.include('npx mcp-host check')
+    expect(stdout)
+      .to.match(/^MH1004\n.+Config files.+\n\n/)
+      .and.include('npx mcp-host check')
+    const { stdout: logged } = await runCli(['help', 'MH2946'], process.cwd())
+    expect(logged).to.include('No action required').and.not.include('For an error')
   })
 
   it('--version prints the version of package.json', async () => {

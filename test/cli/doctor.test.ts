@@ -8,7 +8,7 @@ import { HandClient } from '../support/form-browser.ts'
 import { startRawServer } from '../support/raw-server.ts'
 import { startHost, stopHosts, type TestConfig } from '../support/start-host.ts'
 import { type BadProxy, type Faults, startBadProxy, stopProxies } from './bad-proxy.ts'
-import { runCli, stopAll } from './in-process.ts'
+import { PLUGIN, runCli, stopAll } from './in-process.ts'
 
 const PAGE = 'https://app.example'
 const tools = { clock: [defineTool({ name: 'now', handler: () => 'now' })] }
@@ -188,6 +188,26 @@ describe('mcp-host doctor', () => {
       ])
       for (const { fix } of found) expect(fix).to.contain('/.well-known')
     })
+  })
+
+  it('--config prints an error of a plugin with its lines', async () => {
+    const folder = await makeFolder({
+      'mcp.config.mjs': `import { definePlugin } from '${PLUGIN}'
+const faulty = definePlugin({
+  options: { type: 'object', additionalProperties: false, properties: {} },
+  setup() {},
+  examine() { throw new Error('first\\nsecond') },
+})
+export default {
+  server: { name: 'a', version: '1' },
+  toolsets: { all: [] },
+  routes: { '/': { toolsets: 'all' } },
+  plugins: { 'transport-streamable': {}, faulty: faulty() },
+}
+`,
+    })
+    const { stdout } = await runCli(['doctor', '--config', 'mcp.config.mjs'], folder)
+    expect(stdout).to.match(/first\n +second\n/)
   })
 
   it('names a check that throws', async () => {

@@ -206,7 +206,9 @@ describe('mcp-host init', () => {
       test: 'a file',
     })
     expect(exitCode).to.equal(2)
-    expect(message).to.match(/\S+[\s\S]*mcp.config.json[\s\S]*test[\s\S]*tools\/days_between.ts\n/)
+    expect(message).to.match(
+      /\S+[\s\S]*mcp.config.json[\s\S]*test[\s\S]*tools\/days_between.ts\n.*init FOLDER\. To extend this project: mcp-host add tool NAME$/,
+    )
     expect((await inWay({ 'package.json': '[]' })).message).to.include('is not a JSON object')
     expect((await inWay({ 'package.json': '{}' }, { plugin: true })).message).to.include('\n  package.json\n')
     const beside = join(outer, 'beside')

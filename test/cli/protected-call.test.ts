@@ -87,6 +87,20 @@ describe('client commands with the protected example', () => {
     })
   })
 
+  it('name the next step after a refused header', async () => {
+    const invalid = await run('call', url, 'current_time', '--header', 'Authorization: Bearer no-such-token')
+    expect(invalid.stderr).to.equal(
+      `mcp-host: error MH3201: ${url}: Authentication required: the token is not a JWT; ` +
+        `send a valid token in --header, or omit --header and log in with: mcp-host login ${url}\n`,
+    )
+    await run('login', url)
+    const { stdout: token } = await run('token', url)
+    const narrow = await run('call', url, 'clear_cache', '--header', `Authorization: Bearer ${token.trim()}`)
+    expect(narrow.stderr).to.match(
+      /requires the scope mcp\.tools mcp\.admin; send a token with this scope in --header, or omit --header and log in/,
+    )
+  })
+
   it('log a user in at a terminal, and again for one more scope during a call', async () => {
     const options = { openBrowser: browser.open, terminal: true }
     const { code, stdout, stderr } = await runCli(['call', url, 'clear_cache'], home, env, options)

@@ -47,7 +47,7 @@ describe('mcp-host start on a busy port', () => {
     expectMessage(
       ended,
       1,
-      `port ${port} of 127\\.0\\.0\\.1 is in use; set http\\.port, or stop the program that uses it`,
+      `port ${port} of 127\\.0\\.0\\.1 is in use; set http\\.port or --port, or stop the program that uses it`,
     )
   })
 

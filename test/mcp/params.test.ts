@@ -27,22 +27,22 @@ const INVALID: ReadonlyArray<readonly [string, object, string]> = [
   [
     'initialize',
     { protocolVersion: '1', clientInfo: { title: 1 }, capabilities: {} },
-    '`params.clientInfo.title` must be string',
+    '`params.clientInfo.title` must be a string',
   ],
-  ['initialize', { protocolVersion: '1', clientInfo: [], capabilities: {} }, '`params.clientInfo` must be object'],
-  ['tools/list', { cursor: 1 }, '`params.cursor` must be string'],
+  ['initialize', { protocolVersion: '1', clientInfo: [], capabilities: {} }, '`params.clientInfo` must be an object'],
+  ['tools/list', { cursor: 1 }, '`params.cursor` must be a string'],
   ['tools/call', {}, "`params` must have required property 'name'"],
-  ['tools/call', { name: null }, '`params.name` must be string'],
-  ['tools/call', { name: 'x', arguments: [] }, '`params.arguments` must be object'],
-  ['resources/subscribe', { uri: {} }, '`params.uri` must be string'],
+  ['tools/call', { name: null }, '`params.name` must be a string'],
+  ['tools/call', { name: 'x', arguments: [] }, '`params.arguments` must be an object'],
+  ['resources/subscribe', { uri: {} }, '`params.uri` must be a string'],
   ['completion/complete', { ref: { type: 'ref/prompt' }, argument }, "`params.ref` must have required property 'name'"],
   ['completion/complete', { ref: { ...prompt, type: 'ref/resource' }, argument }, "property 'uri'"],
   ['completion/complete', { ref: { ...prompt, type: 'x', uri: 'x' }, argument }, 'allowed values: ref/prompt, ref/'],
-  ['completion/complete', { ref: null, argument }, '`params.ref` must be object'],
+  ['completion/complete', { ref: null, argument }, '`params.ref` must be an object'],
   [
     'completion/complete',
     { ref: prompt, argument, context: { arguments: { ['a'.repeat(50)]: 1 } } },
-    `\`params.context.arguments.${'a'.repeat(40)}\` must be string`,
+    `\`params.context.arguments.${'a'.repeat(40)}\` must be a string`,
   ],
 ]
 
@@ -67,6 +67,6 @@ describe('Params checks', () => {
 
   it('apply to client info', () => {
     expect(clientInfoProblem({ name: 'x', version: '1' })).to.equal(undefined)
-    expect(clientInfoProblem({ name: 1 })).to.equal('`clientInfo.name` must be string')
+    expect(clientInfoProblem({ name: 1 })).to.equal('`clientInfo.name` must be a string')
   })
 })

@@ -184,7 +184,7 @@ describe('Validation messages for the model', () => {
     [
       'a type, with the path and the value',
       { a: 'x', items: [{}, { price: '12' }] },
-      /^items\[1\]\.price: .*number.*string "12"$/,
+      /^items\[1\]\.price: must be a number, was "12"$/,
     ],
     ['a choice', { a: 'x', unit: 'k' }, /^unit: .*"c", "f".*"k"$/],
     ['an unknown argument and its neighbour', { a: 'x', colour: 'red' }, /^colour: .*"color"\?$/],
@@ -194,23 +194,23 @@ describe('Validation messages for the model', () => {
     ['a limit', { a: 'x', items: [{ price: -1 }] }, /^items\[0\]\.price: .*>= 0.*-1$/],
     ['a length', { a: 'x', color: 'r' }, /^color: .*2.*"r"$/],
     ['null', { a: null }, /^a: .*string.*null$/],
-    ['no object at all', [1], /^\(arguments\): .*object.*array$/],
-    ['several at once', { unit: 1, a: 2 }, /^a: .*string.*number 2\nunit: .*"c", "f".*1$/],
+    ['no object at all', [1], /^\(arguments\): must be an object, was an array of length 1$/],
+    ['several at once', { unit: 1, a: 2 }, /^a: must be a string, was 2\nunit: .*"c", "f".*1$/],
   ]
   for (const [title, value, problems] of cases) {
     it(`name ${title}`, () => expect(problemsOf(order, value)).to.match(problems))
   }
 
   it('name the output root (result) and its members properties', () => {
-    expect(problemsOf({ type: 'object' }, 'x', 'output')).to.match(/^\(result\): .*object.*string "x"$/)
+    expect(problemsOf({ type: 'object' }, 'x', 'output')).to.match(/^\(result\): must be an object, was "x"$/)
     expect(problemsOf(object({}, { additionalProperties: false }), { a: 1 }, 'output')).to.match(/^a: /)
   })
 
   it('merge the alternatives of anyOf into one line', () => {
     const types = object({ a: { anyOf: [{ type: 'string' }, { type: 'number' }] } })
-    expect(problemsOf(types, { a: true })).to.match(/^a: .*string or number.*true$/)
+    expect(problemsOf(types, { a: true })).to.match(/^a: must be a string or a number, was true$/)
     const mixed = object({ a: { anyOf: [{ type: 'number' }, { const: 'auto' }] } })
-    expect(problemsOf(mixed, { a: 'no' })).to.match(/^a: .*number, "auto".*"no"$/)
+    expect(problemsOf(mixed, { a: 'no' })).to.match(/^a: .*a number, "auto".*"no"$/)
     const either = { type: 'object', anyOf: [{ required: ['id'] }, { required: ['name'] }] }
     expect(problemsOf(either, {})).to.match(/^\(arguments\): .*\(id: .*name: .*\)$/)
   })
@@ -230,7 +230,7 @@ describe('Validation messages for the model', () => {
         .split('\n')
         .sort()
         .join('\n'),
-    ).to.match(/^b: .*string.*1\nn: .*\(n\.n: .*string or object.*3\)\nz: .*$/)
+    ).to.match(/^b: .*string.*1\nn: .*\(n\.n: .*a string or an object.*3\)\nz: .*$/)
     const both = object({ a: { oneOf: [{ type: 'integer' }, { type: 'number' }] } })
     expect(problemsOf(both, { a: 1 })).to.match(/^a: .*exactly one/)
   })
@@ -239,7 +239,7 @@ describe('Validation messages for the model', () => {
     const schema = object({ a: { type: 'number' } }, { additionalProperties: false })
     const line = problemsOf(schema, { a: 'x'.repeat(1_000) })
     expect(line)
-      .to.match(/^a: .*number.*string "x+…"$/)
+      .to.match(/^a: must be a number, was "x+…"$/)
       .and.have.length.below(80)
     expect(problemsOf(schema, { 'b\nc: is fine': 1 })).to.match(/^\["b\\nc: is fine"\]: .+$/)
     expect(problemsOf(schema, { ['k'.repeat(5_000)]: 1 })).to.have.length.below(100)
@@ -256,7 +256,7 @@ describe('Validation messages for the model', () => {
 
   it('list only the first problem of a very large value', () => {
     const schema = object({ list: { type: 'array', items: { type: 'string' } } })
-    expect(problemsOf(schema, { list: new Array(100_000).fill(1) })).to.match(/^list\[0\]: .*string.*number 1$/)
+    expect(problemsOf(schema, { list: new Array(100_000).fill(1) })).to.match(/^list\[0\]: must be a string, was 1$/)
   })
 
   it('reject values nested deeper than the stack without throwing', () => {

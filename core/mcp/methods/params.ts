@@ -20,7 +20,7 @@ export interface ParamsOf {
 
 type Check = (value: unknown) => string | undefined
 
-const text: Check = value => (typeof value === 'string' ? undefined : '` must be string')
+const text: Check = value => (typeof value === 'string' ? undefined : '` must be a string')
 
 const oneOf =
   (values: readonly unknown[]): Check =>
@@ -29,7 +29,7 @@ const oneOf =
 
 function shape(members: Readonly<Record<string, Check>>, required: readonly string[] = [], others?: Check): Check {
   return value => {
-    if (!isObject(value)) return '` must be object'
+    if (!isObject(value)) return '` must be an object'
     for (const name of required) if (!Object.hasOwn(value, name)) return `\` must have required property '${name}'`
     for (const name in value) {
       const check = Object.hasOwn(members, name) ? members[name] : others
@@ -77,7 +77,7 @@ export const CHECKS: ReadonlyMap<string, Check> = new Map(
   } satisfies Record<keyof ParamsOf | `${string}/list`, Check>),
 )
 
-/** Formats a problem, such as `params.ref.name must be string`. Undefined for other methods. */
+/** Formats a problem, such as `params.ref.name must be a string`. Undefined for other methods. */
 export const paramsText = (problem: string): string => `\`params${problem}`
 
 export const paramsOf = <Name extends keyof ParamsOf>(call: Call, _method: Name): ParamsOf[Name] =>

@@ -69,30 +69,30 @@ function reasonOf({ error, alternatives }: SchemaProblem, checked: CheckedValue)
   const expected = expectedOf(error)
   if (expected) return mustBe(keyword, expected, data)
   if (keyword === 'oneOf' && error.params['passingSchemas']) {
-    return 'fits more than one of the allowed forms, must fit exactly one'
+    return 'fits more than one of the allowed forms, but must fit exactly one'
   }
   if (alternatives.length > 0) return alternativesReason(error, alternatives, checked)
-  if (keyword === 'anyOf' || keyword === 'oneOf') return `fits none of the allowed forms, was ${shown(data, true)}`
-  if (keyword === 'not') return `has a form that is not allowed, was ${shown(data, true)}`
+  if (keyword === 'anyOf' || keyword === 'oneOf') return `fits none of the allowed forms, was ${shown(data)}`
+  if (keyword === 'not') return `has a form that is not allowed, was ${shown(data)}`
   if (keyword === 'false schema') return 'is not allowed here'
-  const was = isObject(data) ? '' : `, was ${shown(data, false)}`
+  const was = isObject(data) ? '' : `, was ${shown(data)}`
   return `${message.replace('must NOT', 'must not')}${was}`
 }
 
 function expectedOf({ keyword, params }: ErrorObject): string[] | undefined {
-  if (keyword === 'type') return [params['type']].flat().map(String)
-  if (keyword === 'const') return [shown(params['allowedValue'], false)]
+  if (keyword === 'type') return [params['type']].flat().map(String).map(withArticle)
+  if (keyword === 'const') return [shown(params['allowedValue'])]
   if (keyword === 'enum' && Array.isArray(params['allowedValues'])) {
-    return params['allowedValues'].map(value => shown(value, false))
+    return params['allowedValues'].map(shown)
   }
   return undefined
 }
 
 function mustBe(keyword: string, expected: readonly string[], data: unknown): string {
-  if (keyword === 'type') return `must be ${expected.join(' or ')}, was ${shown(data, true)}`
+  if (keyword === 'type') return `must be ${expected.join(' or ')}, was ${shown(data)}`
   const names = expected.slice(0, MAX_NAMES).join(', ')
   const more = expected.length > MAX_NAMES ? ` and ${expected.length - MAX_NAMES} more` : ''
-  return `must be ${expected.length > 1 ? 'one of ' : ''}${names}${more}; was ${shown(data, false)}`
+  return `must be ${expected.length > 1 ? 'one of ' : ''}${names}${more}; was ${shown(data)}`
 }
 
 function alternativesReason(error: ErrorObject, alternatives: readonly SchemaProblem[], checked: CheckedValue): string {
@@ -136,12 +136,13 @@ function placeOf(steps: readonly PropertyKey[], role: SchemaRole): string {
 
 export const shorten = (text: string, limit: number) => (text.length > limit ? `${text.slice(0, limit - 1)}…` : text)
 
-function shown(value: unknown, withType: boolean): string {
-  if (value === null) return 'null'
-  if (Array.isArray(value)) return withType ? 'array' : `an array of ${value.length}`
-  if (typeof value === 'object') return withType ? 'object' : 'an object'
-  const text = typeof value === 'string' ? JSON.stringify(shorten(value, MAX_SHOWN)) : String(value)
-  return withType && value !== undefined ? `${typeof value} ${text}` : text
+/** Formats a JSON type, such as `an array`. */
+export const withArticle = (type: string) => (type === 'null' ? type : `${/^[aeiou]/.test(type) ? 'an' : 'a'} ${type}`)
+
+function shown(value: unknown): string {
+  if (Array.isArray(value)) return `an array of length ${value.length}`
+  if (isObject(value)) return 'an object'
+  return typeof value === 'string' ? JSON.stringify(shorten(value, MAX_SHOWN)) : String(value)
 }
 
 export interface SchemaProblem {
