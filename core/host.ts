@@ -162,7 +162,7 @@ function preload(log: Logger) {
     } catch (err) {
       log.error(
         { code: 'MH1310', err },
-        'a package that reads requests cannot be loaded, so requests fail: install mcp-host again',
+        'a package that parses requests cannot be loaded, so all requests fail: reinstall mcp-host',
       )
     }
   }

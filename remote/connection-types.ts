@@ -90,7 +90,7 @@ export interface ConnectOptions {
   readonly onStderr?: (line: string) => void
   /** Receives connection events for a debug log. */
   readonly onDebug?: (text: string) => void
-  /** A lost session was replaced by a new one. Lists can have changed, and session state is lost. */
+  /** A lost session was replaced by a new one. Lists may have changed, and session state is lost. */
   readonly onReopened?: () => void
   /** The connection ended without a call of `close`. */
   readonly onClosed?: (error: RemoteError) => void
@@ -152,7 +152,7 @@ export interface Connection {
   readonly sessionId: string | undefined
   /**
    * Resolves to the result, including results with `resultType: 'input_required'`. Rejects with a `RemoteError`; its
-   * `executed` shows whether the server can have executed the request.
+   * `executed` shows whether the server may have executed the request.
    */
   request(method: string, params?: JsonObject, options?: RequestOptions): Promise<JsonObject>
   notify(method: string, params?: JsonObject): Promise<void>

@@ -15,21 +15,21 @@ import {
 
 export interface HubLimits {
   /** Broadcasts kept for late workers. Default 10,000. */
-  readonly kept: number
+  readonly maxBroadcasts: number
   /** Maximum characters of kept broadcasts. Default 16 million. */
-  readonly keptSize: number
+  readonly maxBroadcastSize: number
   /** Maximum characters in transit to one worker. Default 32 million. */
-  readonly inTransit: number
+  readonly maxInTransit: number
 }
 
-const DEFAULT_LIMITS: HubLimits = { kept: 10_000, keptSize: 16_000_000, inTransit: 32_000_000 }
+const DEFAULT_LIMITS: HubLimits = { maxBroadcasts: 10_000, maxBroadcastSize: 16_000_000, maxInTransit: 32_000_000 }
 
 /** Response timeout of each worker to a request to all, milliseconds. */
 const RESPONSE_TIMEOUT = 2_000
 
 type Send = (message: FromHub, sent: () => void) => void
 
-function createCounts(log?: Logger): (...one: CountArguments) => CountResult {
+function createCounts(log?: Logger): (...args: CountArguments) => CountResult {
   const counters = new Map<string, { readonly count: ReturnType<typeof createMemoryCounter>['count']; until: number }>()
 
   function create(name: string, window: number, now: number) {
@@ -88,7 +88,7 @@ class Quota {
 
 const totalLength = (texts: readonly string[]) => texts.reduce((sum, { length }) => sum + length, 0)
 
-function createBacklog({ kept, keptSize }: HubLimits, start: number) {
+function createBacklog({ maxBroadcasts, maxBroadcastSize }: HubLimits, start: number) {
   let texts: string[] = []
   let size = 0
   let last = start
@@ -96,12 +96,12 @@ function createBacklog({ kept, keptSize }: HubLimits, start: number) {
     get last() {
       return last
     },
-    add(more: readonly string[]) {
-      texts.push(...more)
-      size += totalLength(more)
-      last += more.length
+    add(added: readonly string[]) {
+      texts.push(...added)
+      size += totalLength(added)
+      last += added.length
       let dropped = 0
-      while (texts.length - dropped > kept || size > keptSize) size -= texts[dropped++]?.length ?? 0
+      while (texts.length - dropped > maxBroadcasts || size > maxBroadcastSize) size -= texts[dropped++]?.length ?? 0
       if (dropped > 0) texts = texts.slice(dropped)
     },
     since(number: number): readonly string[] | undefined {
@@ -152,19 +152,19 @@ interface Lasting {
   readonly lasting: Counts
 }
 
-const hasLasting = (given: unknown): given is Lasting => isObject(given) && isObject(given['lasting'])
+const hasLasting = (value: unknown): value is Lasting => isObject(value) && isObject(value['lasting'])
 
 /** Counts in `lasting` stay in the total after a worker ends or does not respond. */
 export function createLastingCounts() {
   const names = new Map<string, { readonly last: Map<unknown, Counts>; readonly ended: Map<string, number> }>()
   return {
-    keep(name: string, worker: unknown, given: unknown): void {
-      if (!hasLasting(given)) return
-      const kept = names.get(name) ?? { last: new Map(), ended: new Map() }
-      names.set(name, kept)
-      kept.last.set(worker, given.lasting)
+    record(name: string, worker: unknown, value: unknown): void {
+      if (!hasLasting(value)) return
+      const counts = names.get(name) ?? { last: new Map(), ended: new Map() }
+      names.set(name, counts)
+      counts.last.set(worker, value.lasting)
     },
-    ended(worker: unknown): void {
+    removeWorker(worker: unknown): void {
       for (const { last, ended } of names.values()) {
         for (const [key, value] of Object.entries(last.get(worker) ?? {})) ended.set(key, (ended.get(key) ?? 0) + value)
         last.delete(worker)
@@ -172,44 +172,45 @@ export function createLastingCounts() {
     },
     countsExcept(name: string, responded: ReadonlySet<unknown>): Lasting[] {
       const { last = [], ended } = names.get(name) ?? {}
-      const silent = [...last].filter(([worker]) => !responded.has(worker)).map(([, lasting]) => ({ lasting }))
-      return ended && ended.size > 0 ? [...silent, { lasting: Object.fromEntries(ended) }] : silent
+      const missing = [...last].filter(([worker]) => !responded.has(worker)).map(([, lasting]) => ({ lasting }))
+      return ended && ended.size > 0 ? [...missing, { lasting: Object.fromEntries(ended) }] : missing
     },
   }
 }
 
 /** Requests to all workers. A worker that does not respond within `RESPONSE_TIMEOUT` is left out, except for its lasting counts. */
 function createWorkerRequests(workers: ReadonlySet<WorkerQueue>) {
-  const open = new Map<number, (worker: WorkerQueue, ...values: unknown[]) => void>()
+  const openRequests = new Map<number, (worker: WorkerQueue, ...values: unknown[]) => void>()
   const lasting = createLastingCounts()
   let last = 0
   return {
     requestAll(name: string): Promise<readonly unknown[]> {
       const requestId = ++last
-      const missing = new Set(workers)
+      const pending = new Set(workers)
       const responses = new Map<unknown, unknown>()
       return new Promise(resolve => {
         const settle = () => {
           clearTimeout(timer)
-          open.delete(requestId)
+          openRequests.delete(requestId)
           resolve([...responses.values(), ...lasting.countsExcept(name, new Set(responses.keys()))])
         }
         const timer = setTimeout(settle, RESPONSE_TIMEOUT)
-        open.set(requestId, (worker, ...values) => {
-          if (!missing.delete(worker)) return
+        openRequests.set(requestId, (worker, ...values) => {
+          if (!pending.delete(worker)) return
           if (values.length > 0) {
             responses.set(worker, values[0])
-            lasting.keep(name, worker, values[0])
+            lasting.record(name, worker, values[0])
           }
-          if (missing.size === 0) settle()
+          if (pending.size === 0) settle()
         })
-        for (const worker of missing) worker.send({ from: 'request', name, requestId })
+        for (const worker of pending) worker.send({ from: 'request', name, requestId })
       })
     },
-    receiveResponse: (requestId: number, worker: WorkerQueue, value: unknown) => open.get(requestId)?.(worker, value),
+    receiveResponse: (requestId: number, worker: WorkerQueue, value: unknown) =>
+      openRequests.get(requestId)?.(worker, value),
     remove(worker: WorkerQueue) {
-      lasting.ended(worker)
-      for (const settle of open.values()) settle(worker)
+      lasting.removeWorker(worker)
+      for (const settle of openRequests.values()) settle(worker)
     },
   }
 }
@@ -218,19 +219,19 @@ function createWorkerRequests(workers: ReadonlySet<WorkerQueue>) {
 export function createHub(
   start = Date.now() * 1_000,
   limits: Partial<HubLimits> = {},
-  count: (...one: CountArguments) => CountResult = createCounts(),
+  count: (...args: CountArguments) => CountResult = createCounts(),
 ) {
   const options = { ...DEFAULT_LIMITS, ...limits }
   const backlog = createBacklog(options, start)
-  const listeners = new Set<WorkerQueue>()
+  const subscribers = new Set<WorkerQueue>()
   const queues = new Map<string, WorkerQueue>()
-  const workerRequests = createWorkerRequests(listeners)
+  const workerRequests = createWorkerRequests(subscribers)
 
   function broadcast(texts: readonly string[]): true {
     const first = backlog.last + 1
     const size = totalLength(texts)
     backlog.add(texts)
-    for (const queue of listeners) queue.broadcast(first, texts, size)
+    for (const queue of subscribers) queue.broadcast(first, texts, size)
     return true
   }
 
@@ -259,11 +260,11 @@ export function createHub(
 
   return {
     connect(send: Send) {
-      const queue = new WorkerQueue(send, options.inTransit, () => backlog.last)
+      const queue = new WorkerQueue(send, options.maxInTransit, () => backlog.last)
       return {
         receive(message: ToHub) {
           if (message.to === 'subscribe') {
-            listeners.add(queue)
+            subscribers.add(queue)
             queue.send({ from: 'subscribed', number: backlog.last })
           } else if (message.to === 'join') {
             queues.set(message.node, queue)
@@ -280,7 +281,7 @@ export function createHub(
           }
         },
         remove() {
-          listeners.delete(queue)
+          subscribers.delete(queue)
           workerRequests.remove(queue)
           for (const node of [...queues.keys()]) removeNode(node, queue)
         },
@@ -293,22 +294,22 @@ export type Hub = ReturnType<typeof createHub>
 
 export function connectWorkers(log: Logger): void {
   const hub = createHub(undefined, {}, createCounts(log))
-  const members = new Map<number, ReturnType<Hub['connect']>>()
+  const connections = new Map<number, ReturnType<Hub['connect']>>()
   cluster.on('fork', worker => {
-    const member = hub.connect((message, sent) => {
+    const connection = hub.connect((message, sent) => {
       if (worker.isConnected()) worker.send({ mcpHost: 'hub', message } satisfies PrimaryMessage, sent)
       else sent()
     })
-    members.set(worker.id, member)
+    connections.set(worker.id, connection)
   })
   cluster.on('message', (worker, message: unknown) => {
-    if (isFromWorker(message) && message.mcpHost === 'hub') members.get(worker.id)?.receive(message.message)
+    if (isFromWorker(message) && message.mcpHost === 'hub') connections.get(worker.id)?.receive(message.message)
   })
-  const removeMember = ({ id }: { readonly id: number }) => {
-    members.get(id)?.remove()
-    members.delete(id)
+  const removeConnection = ({ id }: { readonly id: number }) => {
+    connections.get(id)?.remove()
+    connections.delete(id)
   }
   // A worker whose channel breaks counts as ended, even if it hangs.
-  cluster.on('disconnect', removeMember)
-  cluster.on('exit', removeMember)
+  cluster.on('disconnect', removeConnection)
+  cluster.on('exit', removeConnection)
 }

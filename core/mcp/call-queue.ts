@@ -21,7 +21,7 @@ export class QueueEntry implements Queued {
   /** Milliseconds in the queue. */
   waited = 0
   start: (() => void) | undefined
-  returns = false
+  isResuming = false
   readonly owner: string
   readonly #queue: CallQueue
   #held = false
@@ -35,7 +35,7 @@ export class QueueEntry implements Queued {
 
   hold() {
     this.#held = true
-    this.returns = false
+    this.isResuming = false
     this.#reacquiring = undefined
     if (this.#over) this.leave()
   }
@@ -45,8 +45,8 @@ export class QueueEntry implements Queued {
     if (this.#held) {
       this.#held = false
       this.#queue.free(this.owner)
-    } else if (this.returns && !this.#reacquiring) {
-      this.returns = false
+    } else if (this.isResuming && !this.#reacquiring) {
+      this.isResuming = false
       this.#queue.unpause(this.owner)
     }
   }
@@ -54,7 +54,7 @@ export class QueueEntry implements Queued {
   pause() {
     if (!this.#held) return
     this.#held = false
-    this.returns = true
+    this.isResuming = true
     this.#queue.pause(this.owner)
   }
 
@@ -111,7 +111,7 @@ export class CallQueue implements Linked {
 
   reenter(call: Call): QueueEntry {
     const entry = this.#createEntry(call)
-    entry.returns = true
+    entry.isResuming = true
     this.#calls.pause(entry.owner)
     entry.ready = this.reacquire(entry)
     return entry
@@ -158,9 +158,9 @@ export class CallQueue implements Linked {
   }
 
   /** True if a call can start. Paused handlers can resume at any time, so too many of them delay new calls. */
-  #canStart({ owner, returns }: QueueEntry): boolean {
+  #canStart({ owner, isResuming }: QueueEntry): boolean {
     const { most } = this.facts
-    if (returns) return true
+    if (isResuming) return true
     return (
       this.#calls.pausedOf(owner) < MAX_PAUSED_PER_SLOT_AND_OWNER * most &&
       this.#calls.paused < MAX_PAUSED_PER_SLOT * most
@@ -169,7 +169,7 @@ export class CallQueue implements Linked {
 
   #take(entry: QueueEntry) {
     this.#calls.take(entry.owner)
-    if (entry.returns) this.#calls.unpause(entry.owner)
+    if (entry.isResuming) this.#calls.unpause(entry.owner)
     this.#noteBusy()
     entry.hold()
   }

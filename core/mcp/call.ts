@@ -49,7 +49,7 @@ export interface Offer extends Pick<RequestInfo, 'route' | 'params' | 'user' | '
   toolsets(): readonly string[]
   readonly choice: ToolsetChoice | undefined
   /** True if the host has a `runSession`, so calls need `run`. */
-  readonly spansRun: boolean
+  readonly hasRunSession: boolean
   run(body: () => Promise<void>, restored?: boolean): Promise<void>
 }
 

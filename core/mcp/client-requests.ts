@@ -26,7 +26,7 @@ const INPUT_REQUIRED = { name: 'input_required' }
 /** Stops a handler while its requests are sent. The handler runs again with the responses. */
 export class AwaitingInput extends Error {
   constructor() {
-    super('waiting for the response of the client; then the handler runs again')
+    super('waiting for a response from the client; then the handler runs again')
     this.name = 'AwaitingInput'
   }
 }
@@ -46,13 +46,13 @@ function createKeys() {
 }
 
 export interface ClientRequester {
-  request(input: InputRequest, key?: string): Promise<never>
+  request(request: InputRequest, key?: string): Promise<never>
 }
 
 /** Handlers can ignore the promise. Its rejection then must not end the process. */
 const withHandledRejections = (send: ClientRequester['request']): ClientRequester => ({
-  request(input, key) {
-    const response = send(input, key)
+  request(request, key) {
+    const response = send(request, key)
     response.catch(() => undefined)
     return response
   },
@@ -127,40 +127,40 @@ export function createStatelessRequester(
 
   const own = (record: object, key: string) => (Object.hasOwn(record, key) ? (record as RequestState)[key] : undefined)
 
-  async function responseTo(key: string, input: InputRequest, name: string): Promise<unknown> {
+  async function findResponse(key: string, request: InputRequest, name: string): Promise<unknown> {
     const before = own(earlier, key)
     const same = before?.question === name
     if (same && before.answer !== undefined) return before.answer
-    const response = parseResponse(input, own(responses, key))
-    return (same || firstRound) && (await isReplyTo(input, response)) ? response : undefined
+    const response = parseResponse(request, own(responses, key))
+    return (same || firstRound) && (await isValidResponse(request, response)) ? response : undefined
   }
 
-  async function sealRequests(inputs: ReadonlyArray<readonly [string, InputRequest]>): Promise<object> {
+  async function sealRequests(requests: ReadonlyArray<readonly [string, InputRequest]>): Promise<object> {
     if (failure) throw failure
     const [key] = keys
     if (!key) throw new Error('no key to encrypt requestState')
-    return inputRequired(Object.fromEntries(inputs), sealState({ asked: recorded }, binding, key, clock.now()))
+    return inputRequired(Object.fromEntries(requests), sealState({ asked: recorded }, binding, key, clock.now()))
   }
 
-  const send = createRound(interrupt, sealRequests, () => failure)
+  const sendInRound = createRound(interrupt, sealRequests, () => failure)
 
-  async function request(input: InputRequest, explicitKey?: string): Promise<never> {
-    const key = keyFor(input.method, explicitKey)
-    recordMethod(call, input)
-    const missing = missingCapability(input, call.client.capabilities)
+  async function send(request: InputRequest, explicitKey?: string): Promise<never> {
+    const key = keyFor(request.method, explicitKey)
+    recordMethod(call, request)
+    const missing = missingCapability(request, call.client.capabilities)
     if (missing) failure = capabilityError(call, item, addCapabilities(lacking, missing))
-    const name = digest(input)
+    const name = digest(request)
     recorded[key] = { question: name }
-    const response = missing ? undefined : await responseTo(key, input, name)
+    const response = missing ? undefined : await findResponse(key, request, name)
     if (response !== undefined) {
       recorded[key] = { question: name, answer: response }
       firstRound = false
       return response as never
     }
-    return send([key, input])
+    return sendInRound([key, request])
   }
 
-  return withHandledRejections(request)
+  return withHandledRejections(send)
 }
 
 /** Adds to `lacking`; one capability can lack several members. */
@@ -181,23 +181,24 @@ const liveParams = ({ method, params }: InputRequest, { elicitationIds }: Revisi
     ? { elicitationId: randomUUID(), ...params }
     : params
 
-export function requireCapability(call: Call, input: InputRequest) {
-  recordMethod(call, input)
-  const missing = missingCapability(input, call.client.capabilities)
-  if (missing) throw new ToolError(`This needs a client that declares ${JSON.stringify(missing)}.`)
+export function requireCapability(call: Call, request: InputRequest) {
+  recordMethod(call, request)
+  const missing = missingCapability(request, call.client.capabilities)
+  if (missing) throw new ToolError(`This requires a client that declares ${JSON.stringify(missing)}.`)
 }
 
 export async function sendLive(
   sender: RequestSender,
   call: Call,
-  input: InputRequest,
+  request: InputRequest,
   signal: AbortSignal,
   key?: string,
 ) {
-  const params = liveParams(input, call.rules)
+  const params = liveParams(request, call.rules)
   const send = (message: string) => call.send(message)
-  const response = parseResponse(input, await sender.request({ method: input.method, params, signal, key, send }))
-  if (!(await isReplyTo(input, response))) throw new ToolError('The response of the client does not match the request.')
+  const response = parseResponse(request, await sender.request({ method: request.method, params, signal, key, send }))
+  if (!(await isValidResponse(request, response)))
+    throw new ToolError("The client's response does not match the request.")
   return response as never
 }
 
@@ -205,11 +206,11 @@ export const createLiveRequester = (
   sender: RequestSender,
   call: Call,
   signal: AbortSignal,
-  waiting: <Answer>(send: () => Promise<Answer>) => Promise<Answer>,
+  awaitResponse: <Answer>(send: () => Promise<Answer>) => Promise<Answer>,
 ): ClientRequester => ({
-  async request(input, key) {
-    requireCapability(call, input)
-    return waiting(() => sendLive(sender, call, input, signal, key))
+  async request(request, key) {
+    requireCapability(call, request)
+    return awaitResponse(() => sendLive(sender, call, request, signal, key))
   },
 })
 
@@ -246,19 +247,19 @@ const isRoot = (root: unknown) =>
 
 const isContentBlock = (block: unknown) => isObject(block) && typeof block['type'] === 'string'
 
-export async function isReplyTo(input: InputRequest, response: unknown): Promise<boolean> {
-  const { method, params } = input
-  const reply = parseResponse(input, response)
-  if (!isObject(reply)) return false
-  if (method === 'roots/list') return Array.isArray(reply['roots']) && reply['roots'].every(isRoot)
+export async function isValidResponse(request: InputRequest, response: unknown): Promise<boolean> {
+  const { method, params } = request
+  const parsed = parseResponse(request, response)
+  if (!isObject(parsed)) return false
+  if (method === 'roots/list') return Array.isArray(parsed['roots']) && parsed['roots'].every(isRoot)
   if (method === 'sampling/createMessage') {
-    const { model, role, content } = reply
+    const { model, role, content } = parsed
     const blocks = Array.isArray(content) ? content : [content]
     return typeof model === 'string' && (role === 'user' || role === 'assistant') && blocks.every(isContentBlock)
   }
-  if (reply['action'] === 'decline' || reply['action'] === 'cancel') return true
-  if (reply['action'] !== 'accept') return false
-  return params.mode === 'url' || (await compileSchema(params.requestedSchema, 'input').validate(reply['content'])).ok
+  if (parsed['action'] === 'decline' || parsed['action'] === 'cancel') return true
+  if (parsed['action'] !== 'accept') return false
+  return params.mode === 'url' || (await compileSchema(params.requestedSchema, 'input').validate(parsed['content'])).ok
 }
 
 export interface CallUsage {
@@ -274,10 +275,10 @@ export interface Replay {
   /** Remaining time for further runs, milliseconds; undefined before the first run ends, or without a limit. */
   timeLeft: number | undefined
   readonly used: CallUsage
-  readonly again: () => unknown
+  readonly rerun: () => unknown
 }
 
-/** Ends the run with its client requests; `replay.again` repeats it with the responses. No worker waits. */
+/** Ends the run with its client requests; `replay.rerun` repeats it with the responses. No worker waits. */
 export function createReplayedRequester(
   sender: RequestSender,
   call: Call,
@@ -285,33 +286,32 @@ export function createReplayedRequester(
   interrupt: Interrupt,
 ): ClientRequester {
   const keyFor = createKeys()
-  const send = createRound<() => Promise<unknown>>(interrupt, async requests => {
+  const sendInRound = createRound<() => Promise<unknown>>(interrupt, async requests => {
     await Promise.allSettled(requests.map(request => request()))
     call.signal.throwIfAborted()
-    return replay.again()
+    return replay.rerun()
   })
 
   function keep(response: never): never {
     replay.bytes += Buffer.byteLength(JSON.stringify(response))
-    if (replay.bytes > MAX_REPLAYED_BYTES)
-      throw new ToolError('The responses to the requests of this call are too large.')
+    if (replay.bytes > MAX_REPLAYED_BYTES) throw new ToolError("The client's responses to this call are too large.")
     return response
   }
 
-  async function request(input: InputRequest, explicitKey?: string): Promise<never> {
-    requireCapability(call, input)
-    const key = keyFor(input.method, explicitKey)
-    const name = digest(input)
+  async function send(request: InputRequest, explicitKey?: string): Promise<never> {
+    requireCapability(call, request)
+    const key = keyFor(request.method, explicitKey)
+    const name = digest(request)
     const known = replay.responses.get(key)
     if (known?.digest === name) return known.outcome
     if (++replay.requests > MAX_REPLAYED_REQUESTS)
       throw new ToolError(`A call of an isolated tool can send at most ${MAX_REPLAYED_REQUESTS} requests.`)
-    return send(() => {
-      const outcome = sendLive(sender, call, input, call.signal, explicitKey).then(keep)
+    return sendInRound(() => {
+      const outcome = sendLive(sender, call, request, call.signal, explicitKey).then(keep)
       replay.responses.set(key, { digest: name, outcome })
       return outcome
     })
   }
 
-  return withHandledRejections(request)
+  return withHandledRejections(send)
 }

@@ -71,19 +71,19 @@ export class HandlerContext implements PlainContext {
   readonly #call: Call
   readonly #settings: HandlerSettings
   #requester: ClientRequester | undefined
-  #opened: SealedState | undefined
+  #openedState: SealedState | undefined
   #round: Round | undefined
-  #host: CallRuntime | undefined
+  #runtime: CallRuntime | undefined
   #cancellation: Cancellation | undefined
-  #stop: ((reason: Error) => void) | undefined
+  #cancelListener: ((reason: Error) => void) | undefined
   #progress: number
   #notifier: CallNotifier | undefined
-  #ended: Error | 'over' | undefined
+  #endReason: Error | 'completed' | undefined
   /** Remaining milliseconds; undefined: no limit. */
-  #left: number | undefined
-  #since: number | undefined
+  #timeLeft: number | undefined
+  #timerStart: number | undefined
   #timer: Timer | undefined
-  #waits = 0
+  #pendingRequests = 0
   #isDone = false
   #resolve: ((value: unknown) => void) | undefined
   #reject: ((error: unknown) => void) | undefined
@@ -97,10 +97,10 @@ export class HandlerContext implements PlainContext {
     this.#round = round
     this.#progress = (replay ?? round)?.progress ?? Number.NEGATIVE_INFINITY
     if (call.asks === 'input_required' && call.params['requestState'] !== undefined && this.#canRequest)
-      this.#opened = openCallState(call, item, { keys: settings.stateKeys, clock: settings.clock })
+      this.#openedState = openCallState(call, item, { keys: settings.stateKeys, clock: settings.clock })
     if (timeout === undefined) return
-    this.#left = ((replay ?? round)?.timeLeft ?? timeout) - (queueEntry?.waited ?? 0)
-    this.#startTimer()
+    this.#timeLeft = ((replay ?? round)?.timeLeft ?? timeout) - (queueEntry?.waited ?? 0)
+    this.#resumeTimer()
   }
 
   static callOf(ctx: PlainContext): Call | undefined {
@@ -129,19 +129,19 @@ export class HandlerContext implements PlainContext {
       run.queueEntry?.leave()
       if (!ctx) throw error
       ctx.#end()
-      const pending = ctx.#host?.pending()
+      const pending = ctx.#runtime?.pending()
       if (!pending) throw error
       return pending.then(() => Promise.reject(error))
     }
     if (typeof value === 'object' && typeof value?.then === 'function') return ctx.#settle(value, handle)
     ctx.#end()
     run.queueEntry?.leave()
-    const pending = ctx.#host?.pending()
+    const pending = ctx.#runtime?.pending()
     return pending ? pending.then(() => value) : value
   }
 
   #start(handle: Handle): unknown {
-    const opened = this.#opened
+    const opened = this.#openedState
     const ctx = this as unknown as CallContext
     if (opened && 'round' in opened) return this.#continue(opened.round, handle, ctx)
     const value = handle(ctx)
@@ -156,21 +156,21 @@ export class HandlerContext implements PlainContext {
   async #nextRound(required: InputRequired, handle: Handle): Promise<unknown> {
     const { call, item, settings, queueEntry: _, reenter, round, ...run } = this.#run
     const number = (round?.number ?? 0) + 1
-    let answered: Round
+    let received: Round
     try {
       if (!call.asks || !this.#canRequest) throw this.#noRequestsError()
       if (call.asks === 'input_required') {
         const { requests, state } = required
         return sealRound(call, item, { requests, state }, { keys: settings.stateKeys, clock: settings.clock })
       }
-      answered = await sendRound(call.asks, call, required, number)
+      received = await sendRound(call.asks, call, required, number)
     } catch (error) {
       required.refused?.()
       throw error
     }
     const queueEntry = reenter?.()
     await queueEntry?.ready
-    const next = { ...answered, number, timeLeft: this.#left, progress: this.#progress }
+    const next = { ...received, number, timeLeft: this.#timeLeft, progress: this.#progress }
     return HandlerContext.run({ ...run, call, item, settings, queueEntry, reenter, round: next }, handle)
   }
 
@@ -197,33 +197,33 @@ export class HandlerContext implements PlainContext {
     this.#end()
     this.#run.queueEntry?.leave()
     this.#reportLateEnd?.()
-    this.#ended ??= 'over'
+    this.#endReason ??= 'completed'
   }
 
   #afterChanges<Value>(next: () => Value): Value | Promise<Value> {
-    const pending = this.#host?.pending()
+    const pending = this.#runtime?.pending()
     return pending ? pending.then(next) : next()
   }
 
   #end() {
     this.#isDone = true
     this.#notifier?.end()
-    if (this.#since !== undefined) this.#pause()
+    this.#pauseTimer()
   }
 
-  #pause() {
-    if (this.#since === undefined || this.#left === undefined) return
+  #pauseTimer() {
+    if (this.#timerStart === undefined || this.#timeLeft === undefined) return
     const { clock } = this.#settings
     clock.clear(this.#timer)
-    this.#left -= clock.monotonic() - this.#since
-    this.#since = undefined
+    this.#timeLeft -= clock.monotonic() - this.#timerStart
+    this.#timerStart = undefined
   }
 
-  #startTimer() {
-    if (this.#left === undefined || this.#since !== undefined) return
+  #resumeTimer() {
+    if (this.#timeLeft === undefined || this.#timerStart !== undefined) return
     const { clock } = this.#settings
-    this.#since = clock.monotonic()
-    this.#timer = clock.setTimeout(() => this.#expire(), Math.max(0, this.#left))
+    this.#timerStart = clock.monotonic()
+    this.#timer = clock.setTimeout(() => this.#expire(), Math.max(0, this.#timeLeft))
   }
 
   #expire() {
@@ -244,29 +244,29 @@ export class HandlerContext implements PlainContext {
     result.catch(() => undefined)
     this.#end()
     const { replay } = this.#run
-    if (replay) replay.timeLeft = this.#left
+    if (replay) replay.timeLeft = this.#timeLeft
     this.#resolve?.(this.#afterChanges(() => result))
-    this.#abort(new Error('waiting for the response of the client'))
+    this.#abort(new Error('waiting for a response from the client'))
   }
 
-  async #waiting<Answer>(send: () => Promise<Answer>): Promise<Answer> {
+  async #awaitResponse<Answer>(send: () => Promise<Answer>): Promise<Answer> {
     const { queueEntry } = this.#run
-    if (this.#waits++ === 0 && !this.#isDone) {
-      this.#pause()
+    if (this.#pendingRequests++ === 0 && !this.#isDone) {
+      this.#pauseTimer()
       queueEntry?.pause()
     }
     try {
       return await send()
     } finally {
-      if (--this.#waits === 0) await queueEntry?.reacquire()
-      if (this.#waits === 0 && !this.#isDone) this.#startTimer()
+      if (--this.#pendingRequests === 0) await queueEntry?.reacquire()
+      if (this.#pendingRequests === 0 && !this.#isDone) this.#resumeTimer()
     }
   }
 
   #abort(reason: Error) {
-    this.#ended ??= reason
-    // A call can have many runs, each with a context.
-    if (this.#stop) cancellationOf(this.#call).remove(this.#stop)
+    this.#endReason ??= reason
+    // Each run of a call has its own context.
+    if (this.#cancelListener) cancellationOf(this.#call).remove(this.#cancelListener)
     this.#cancellation?.abort(reason)
   }
 
@@ -275,10 +275,11 @@ export class HandlerContext implements PlainContext {
     const cancellation = new Cancellation()
     this.#cancellation = cancellation
     // Created on demand, because the stack of an error takes 1 % of the CPU time of a call.
-    if (this.#ended) cancellation.abort(this.#ended === 'over' ? new Error('the call is over') : this.#ended)
+    if (this.#endReason)
+      cancellation.abort(this.#endReason === 'completed' ? new Error('the call has ended') : this.#endReason)
     else {
-      this.#stop = reason => cancellation.abort(reason)
-      cancellationOf(this.#call).add(this.#stop)
+      this.#cancelListener = reason => cancellation.abort(reason)
+      cancellationOf(this.#call).add(this.#cancelListener)
     }
     return cancellation
   }
@@ -305,8 +306,8 @@ export class HandlerContext implements PlainContext {
     return this.#call.meta
   }
   get host() {
-    this.#host ??= this.#settings.openRuntime()
-    return this.#host
+    this.#runtime ??= this.#settings.openRuntime()
+    return this.#runtime
   }
 
   get signal(): AbortSignal {
@@ -342,7 +343,7 @@ export class HandlerContext implements PlainContext {
     if (!Number.isFinite(progress)) throw new TypeError(`progress must be a finite number, was ${progress}`)
     const { progressToken } = this.#call
     // Progress must increase (basic/patterns/progress).
-    if (progressToken === undefined || this.#ended !== undefined || progress <= this.#progress) return
+    if (progressToken === undefined || this.#endReason !== undefined || progress <= this.#progress) return
     this.#progress = progress
     const { replay } = this.#run
     if (replay) replay.progress = progress
@@ -358,7 +359,7 @@ export class HandlerContext implements PlainContext {
     const severity = LOG_LEVELS.indexOf(level)
     if (severity === -1) throw new TypeError(`log level must be one of ${LOG_LEVELS.join(', ')}; was ${level}`)
     const { logLevel } = this.#call
-    if (logLevel === undefined || this.#ended !== undefined || severity < LOG_LEVELS.indexOf(logLevel)) return
+    if (logLevel === undefined || this.#endReason !== undefined || severity < LOG_LEVELS.indexOf(logLevel)) return
     this.#notify().log({ level, data, ...(logger !== undefined && { logger }) })
   }
 
@@ -388,9 +389,10 @@ export class HandlerContext implements PlainContext {
     const { item, replay } = this.#run
     const interrupt: Interrupt = result => this.#interrupt(result)
     if (typeof asks === 'object' && replay) return createReplayedRequester(asks, this.#call, replay, interrupt)
-    if (typeof asks === 'object') return createLiveRequester(asks, this.#call, this.signal, send => this.#waiting(send))
+    if (typeof asks === 'object')
+      return createLiveRequester(asks, this.#call, this.signal, send => this.#awaitResponse(send))
     return createStatelessRequester(this.#call, item, {
-      earlier: this.#opened && 'asked' in this.#opened ? this.#opened.asked : undefined,
+      earlier: this.#openedState && 'asked' in this.#openedState ? this.#openedState.asked : undefined,
       keys: this.#settings.stateKeys,
       clock: this.#settings.clock,
       interrupt,
@@ -401,8 +403,8 @@ export class HandlerContext implements PlainContext {
     const { method, revision } = this.#call
     const why = METHODS_WITH_CLIENT_REQUESTS.has(method)
       ? `a ${revision} client cannot receive requests on a stateless route`
-      : `${method} cannot ask`
-    return new ToolError(`This requires a response of the user or client, but ${why}.`)
+      : `${method} does not support requests to the client`
+    return new ToolError(`This requires input from the user or client, but ${why}.`)
   }
 
   #send(input: Parameters<ClientRequester['request']>[0], key: string | undefined): Promise<never> {
@@ -414,7 +416,7 @@ export class HandlerContext implements PlainContext {
   }
 }
 
-export type ContextClass = new (...given: ConstructorParameters<typeof HandlerContext>) => HandlerContext & CallContext
+export type ContextClass = new (...args: ConstructorParameters<typeof HandlerContext>) => HandlerContext & CallContext
 
 /** Rejects with the handler's error or `callTimeout`. A handler keeps its slot until it ends. */
 export function runHandler(
@@ -446,19 +448,13 @@ function runReplayed(first: HandlerRun, handle: Handle, { queue }: ItemLimits): 
     timeLeft: undefined,
     used: { cpuTime: 0 },
     progress: Number.NEGATIVE_INFINITY,
-    again: () => start(queue?.reenter(first.call)),
+    rerun: () => start(queue?.reenter(first.call)),
   }
   return start(first.queueEntry)
 }
 
-/** Returns the Call of a `ctx`, for plugin tools that need members such as the view. */
-export const callOf = HandlerContext.callOf
-
-export const contextCancellation = HandlerContext.cancellationOf
-
-export const usageOf = HandlerContext.usageOf
-
-export const roundOf = HandlerContext.roundOf
+/** `callOf` returns the Call of a `ctx`, for plugin tools that need members such as the view. */
+export const { callOf, cancellationOf: contextCancellation, usageOf, roundOf } = HandlerContext
 
 interface CallFetch {
   readonly signal: () => AbortSignal

@@ -3,7 +3,7 @@ import { type Linked, LinkedList } from '../http/linked-list.ts'
 
 export interface Queued extends Linked {
   /** True if the entry had a slot before: it is ahead of its owner's other entries. Constant while queued. */
-  readonly returns: boolean
+  readonly isResuming: boolean
 }
 
 interface Share<Entry extends Queued> {
@@ -13,8 +13,8 @@ interface Share<Entry extends Queued> {
   readonly waiting: LinkedList<Entry>
 }
 
-const listOf = <Entry extends Queued>(share: Share<Entry>, { returns }: Entry) =>
-  returns ? share.returning : share.waiting
+const listOf = <Entry extends Queued>(share: Share<Entry>, { isResuming }: Entry) =>
+  isResuming ? share.returning : share.waiting
 
 function firstOf<Entry extends Queued>(
   { returning, waiting }: Share<Entry>,
@@ -64,14 +64,14 @@ export class FairQueue<Entry extends Queued> {
   add(owner: string, entry: Entry): void {
     listOf(this.#shareOf(owner), entry).add(entry)
     this.#size++
-    if (entry.returns) this.#returning++
+    if (entry.isResuming) this.#returning++
   }
 
   delete(owner: string, entry: Entry): boolean {
     const share = this.#shares.get(owner)
     if (!share || !listOf(share, entry).delete(entry)) return false
     this.#size--
-    if (entry.returns) this.#returning--
+    if (entry.isResuming) this.#returning--
     this.#forgetIdle(owner)
     return true
   }

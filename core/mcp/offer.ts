@@ -93,7 +93,7 @@ interface OfferMaker {
 }
 
 interface OfferHooks {
-  readonly runs: Offer['run'] | undefined
+  readonly runSession: Offer['run'] | undefined
   readonly reconfigure: ((user: User | undefined) => Promise<Offer>) | undefined
 }
 
@@ -104,7 +104,7 @@ class CallerOffer implements Offer {
   readonly user: Offer['user']
   readonly ip: string
   readonly sessionId: string | undefined
-  readonly spansRun: boolean
+  readonly hasRunSession: boolean
   readonly #maker: OfferMaker
   #request: OfferRequest
   #reloads: number
@@ -118,7 +118,7 @@ class CallerOffer implements Offer {
     this.user = facts.user
     this.ip = facts.ip
     this.sessionId = facts.sessionId
-    this.spansRun = hooks.runs !== undefined
+    this.hasRunSession = hooks.runSession !== undefined
     this.#maker = maker
     this.#request = request
     this.#reloads = reloads
@@ -168,11 +168,11 @@ class CallerOffer implements Offer {
     return chosen && { left: chosen.left, added: chosen.added }
   }
   run(body: () => Promise<void>, restored?: boolean) {
-    return this.#hooks.runs ? this.#hooks.runs(body, restored) : body()
+    return this.#hooks.runSession ? this.#hooks.runSession(body, restored) : body()
   }
 }
 
-const NO_HOOKS: OfferHooks = { runs: undefined, reconfigure: undefined }
+const NO_HOOKS: OfferHooks = { runSession: undefined, reconfigure: undefined }
 
 const sessionRequest = ({ headers, user, route, params, ip }: RequestInfo): SessionRequest => ({
   headers,
@@ -296,7 +296,7 @@ export function createOffers(settings: OfferSettings & { readonly chosen: Chosen
     const { runSession } = now
     const canReconfigure = request.chosen !== undefined && facts.sessionId !== undefined
     return new CallerOffer(facts, request, version, maker, {
-      runs: runSession && ((body, restored = false) => runAround(runSession, facts, body, restored)),
+      runSession: runSession && ((body, restored = false) => runAround(runSession, facts, body, restored)),
       reconfigure: canReconfigure ? user => chooseOffer({ ...facts, user }) : undefined,
     })
   }

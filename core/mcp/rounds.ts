@@ -8,7 +8,7 @@ import {
   bindingOf,
   capabilityError,
   inputRequired,
-  isReplyTo,
+  isValidResponse,
   missingCapability,
   parseResponse,
   recordMethod,
@@ -48,11 +48,11 @@ export class InputRequired {
 const MAX_LIVE_ROUNDS = 32
 
 /** Throws `missingCapability` with everything that the client lacks. */
-function requireCapabilities(call: Call, item: CatalogItem, inputs: readonly InputRequest[]) {
+function requireCapabilities(call: Call, item: CatalogItem, requests: readonly InputRequest[]) {
   const missing: ClientCapabilities = {}
-  for (const input of inputs) {
-    recordMethod(call, input)
-    addCapabilities(missing, missingCapability(input, call.client.capabilities))
+  for (const request of requests) {
+    recordMethod(call, request)
+    addCapabilities(missing, missingCapability(request, call.client.capabilities))
   }
   if (Object.keys(missing).length > 0) throw capabilityError(call, item, missing)
 }
@@ -76,7 +76,7 @@ export async function readRound({ params }: Call, { requests, state }: OpenRound
   const responses: Record<string, unknown> = {}
   for (const [key, request] of Object.entries(requests)) {
     const response = parseResponse(request, Object.hasOwn(received, key) ? received[key] : undefined)
-    if (!(await isReplyTo(request, response))) return undefined
+    if (!(await isValidResponse(request, response))) return undefined
     responses[key] = response
   }
   return { state, responses }

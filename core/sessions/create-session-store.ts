@@ -164,7 +164,7 @@ class StoredSessions implements SessionStore {
       return outcome.done ? outcome.results[0]?.version : undefined
     } catch (error) {
       const forgotten = this.#forget(digest, holder)
-      forgotten.catch(err => this.#log.debug({ err }, 'a session that failed to open counts until it has idled'))
+      forgotten.catch(err => this.#log.debug({ err }, 'a session that failed to open counts until its idle timeout'))
       throw error
     }
   }

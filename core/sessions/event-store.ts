@@ -137,7 +137,7 @@ class PageQueue {
 
   async enter(owner: string): Promise<void> {
     if (this.#isFree(owner)) return this.#reads.take(owner)
-    await new Promise<void>(start => this.#reads.add(owner, { owner, start, returns: false }))
+    await new Promise<void>(start => this.#reads.add(owner, { owner, start, isResuming: false }))
   }
 
   leave(owner: string) {
@@ -270,7 +270,7 @@ export function createEventStore(store: Store, { ttl, maxEvents, maxBytes }: Str
   }
 
   /**
-   * Becomes the writer and keeps the log. False for a store of several machines, which can have lost a claim: its log can contain
+   * Becomes the writer and keeps the log. False for a store of several machines, which may have lost a claim: its log can contain
    * messages of the previous writer that no client received.
    */
   async function takeOver(

@@ -171,7 +171,7 @@ export function createFollowers({ peers, clock, sessions }: ThisNode) {
   return {
     add({ session, stream, node }: Extract<PeerMessage, { type: 'follow' }>) {
       if (!sessions.get(session)?.streams.has(stream)) {
-        // The store can have lost the end of the stream. The follower repeats its request if this message is lost.
+        // The store may have lost the end of the stream. The follower repeats its request if this message is lost.
         peers.send(node, { type: 'written', session, stream, over: true }).catch(() => undefined)
         return
       }

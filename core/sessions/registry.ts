@@ -30,7 +30,7 @@ export type Caller = Pick<RequestInfo, 'route' | 'params' | 'user' | 'ip' | 'adm
 const sameParams = (a: Caller['params'], b: Caller['params']) =>
   Object.keys({ ...a, ...b }).every(name => a[name] === b[name])
 
-interface SessionEntry {
+interface SessionRequest {
   readonly id: string
   readonly digest: string
   readonly caller: Caller
@@ -88,12 +88,12 @@ export function createSessionRegistry(settings: RegistrySettings) {
     node,
     notify,
     evict: ({ digest, holder }) =>
-      endEverywhere(digest, holder, 'the session was idle, and the limit of idle sessions was reached', true),
+      endEverywhere(digest, holder, 'the session was idle, and the limit for idle sessions was reached', true),
   })
   const adoptRun = (session: Session) => startRun(session, true)
-  const enter = store
-    ? createSessionEntry({ node: { ...node, store }, isRunningAt, restore: upkeep.restore, rebuild, adoptRun })
-    : enterLocal
+  const findSession = store
+    ? createStoreFinder({ node: { ...node, store }, isRunningAt, restore: upkeep.restore, rebuild, adoptRun })
+    : findLocal
   let released = false
   /** Event streams of ended sessions that are being deleted. */
   const dropping = new Set<Promise<void>>()
@@ -111,16 +111,16 @@ export function createSessionRegistry(settings: RegistrySettings) {
       owners.use(victim)
       upkeep.evict(victim)
     },
-    disposed(session, elsewhere) {
+    disposed(session, continuesElsewhere) {
       sessions.delete(session.id)
       byDigest.delete(session.digest)
-      if (elsewhere) return
+      if (continuesElsewhere) return
       if (store) upkeep.forget(session)
       else owners.remove(session)
       // Runs on each node with a copy, but only the session's home node counts the end.
       if (session.home === name) metrics.ended(session)
       const dropped = Promise.resolve(events(session).drop(session.digest))
-        .catch(err => log.warn({ code: 'MH1415', err }, 'the event store could not drop a session'))
+        .catch(err => log.warn({ code: 'MH1415', err }, 'the event store could not delete the events of a session'))
         .finally(() => dropping.delete(dropped))
       dropping.add(dropped)
     },
@@ -154,7 +154,7 @@ export function createSessionRegistry(settings: RegistrySettings) {
     const opening = { transport, route: route.path, params, holder, user, ip, headers }
     const version = store
       ? await store.create(digest, { opening, state: FIRST_STATE, version: 1, home: name }, limits)
-      : createHere(opening)
+      : createLocal(opening)
     if (version === undefined) throw tooManySessions()
     let session: Session
     try {
@@ -163,7 +163,7 @@ export function createSessionRegistry(settings: RegistrySettings) {
       if (!store) owners.discount(opening)
       store
         ?.end(digest, holder)
-        .catch(err => log.debug({ err }, 'a session that failed to open stays in the store until it has idled'))
+        .catch(err => log.debug({ err }, 'a session that failed to open stays in the store until its idle timeout'))
       throw error
     }
     const leave = session.use()
@@ -179,7 +179,7 @@ export function createSessionRegistry(settings: RegistrySettings) {
   }
 
   /** Counts a new session without a store. Returns its version; undefined if the owner has too many sessions. */
-  function createHere(opening: SessionOpening): number | undefined {
+  function createLocal(opening: SessionOpening): number | undefined {
     const { maxPerOwner = Number.POSITIVE_INFINITY } = limits
     const isFull = () => owners.countOf(opening.holder) >= maxPerOwner
     if (isFull()) for (const session of owners.idleOf(opening.holder)) endExpired(session)
@@ -193,7 +193,7 @@ export function createSessionRegistry(settings: RegistrySettings) {
     if (!session.inUse && session.lastUsed <= clock.now() - limits.idleTimeout) upkeep.endIdle(session)
   }
 
-  function enterLocal({ digest }: SessionEntry): Session {
+  function findLocal({ digest }: SessionRequest): Session {
     const session = byDigest.get(digest)
     if (session) endExpired(session)
     if (!session || session.disposed) throw sessionNotFound()
@@ -201,20 +201,20 @@ export function createSessionRegistry(settings: RegistrySettings) {
     return session
   }
 
-  async function build(facts: RequestInfo, made: Omit<SessionFields, 'offer'>): Promise<Session> {
-    let life: AbortController | undefined
+  async function build(facts: RequestInfo, fields: Omit<SessionFields, 'offer'>): Promise<Session> {
+    let lifetime: AbortController | undefined
     let session: Session | undefined
-    const abort = () => life?.abort(new Error('the session is over'))
+    const abort = () => lifetime?.abort(new Error('the session has ended'))
     function signal() {
-      if (!life) {
-        life = new AbortController()
+      if (!lifetime) {
+        lifetime = new AbortController()
         session?.onDispose(abort)
       }
-      return life.signal
+      return lifetime.signal
     }
-    const offer = await makeOffer({ ...facts, sessionId: made.id, signal })
-    session = new Session({ ...made, offer })
-    if (life) session.onDispose(abort)
+    const offer = await makeOffer({ ...facts, sessionId: fields.id, signal })
+    session = new Session({ ...fields, offer })
+    if (lifetime) session.onDispose(abort)
     // Shutdown can begin during `configureSession`.
     refuseWhenReleased()
     sessions.set(session.id, session)
@@ -222,7 +222,7 @@ export function createSessionRegistry(settings: RegistrySettings) {
     return session
   }
 
-  async function rebuild({ id, digest, caller }: SessionEntry, record: SessionRecord): Promise<Session> {
+  async function rebuild({ id, digest, caller }: SessionRequest, record: SessionRecord): Promise<Session> {
     const { opening, home } = record
     const { user, headers, ip, params } = opening
     const signal = () => new AbortController().signal
@@ -233,8 +233,8 @@ export function createSessionRegistry(settings: RegistrySettings) {
   }
 
   async function startRun(session: Session, restored = false): Promise<void> {
-    if (!session.offer.spansRun) return
-    const ended = new Promise<void>(resolve => session.onRunOver(resolve))
+    if (!session.offer.hasRunSession) return
+    const ended = new Promise<void>(resolve => session.onRunEnd(resolve))
     await new Promise<void>((resolve, reject) => {
       let started = false
       const body = () => {
@@ -265,7 +265,7 @@ export function createSessionRegistry(settings: RegistrySettings) {
   }
 
   async function endEverywhere(digest: string, holder: string, reason: string, onlyIdle: boolean) {
-    // Always asynchronous: an evicted session can have an unsent response.
+    // Always asynchronous: an evicted session may have an unsent response.
     const nodes = await store?.end(digest, holder, onlyIdle)
     const session = byDigest.get(digest)
     if (onlyIdle && (store ? nodes === undefined : session?.inUse)) return
@@ -317,9 +317,9 @@ export function createSessionRegistry(settings: RegistrySettings) {
         throw notOwner()
       }
       if (!owned) throw sessionNotFound()
-      const isHere = !offer || offer.params === caller.params || sameParams(offer.params, caller.params)
-      if (!isHere || (session && session.opening.transport !== transport)) throw sessionNotFound()
-      return enter({ id, digest: session?.digest ?? digestOf(id), caller, transport, requests })
+      const hasSameUrl = !offer || offer.params === caller.params || sameParams(offer.params, caller.params)
+      if (!hasSameUrl || (session && session.opening.transport !== transport)) throw sessionNotFound()
+      return findSession({ id, digest: session?.digest ?? digestOf(id), caller, transport, requests })
     },
     end,
     release(retry) {
@@ -353,34 +353,34 @@ export function createSessionRegistry(settings: RegistrySettings) {
   }
 }
 
-interface SessionEntryParts {
+interface StoreFinderParts {
   readonly node: ThisNode & { readonly store: SessionStore }
   readonly isRunningAt: (node: string, digest: string, request: RequestId) => Promise<boolean | undefined>
   readonly restore: (session: Session) => Promise<boolean>
-  readonly rebuild: (entry: SessionEntry, record: SessionRecord) => Promise<Session>
+  readonly rebuild: (request: SessionRequest, record: SessionRecord) => Promise<Session>
   readonly adoptRun: (session: Session) => Promise<void>
 }
 
 /** Throws unless the session belongs to the caller, URL and transport. */
-function checkSession({ caller, transport }: SessionEntry, { route, params, user, ...opening }: SessionOpening) {
+function checkSession({ caller, transport }: SessionRequest, { route, params, user, ...opening }: SessionOpening) {
   if (!sameUser(user, caller.user)) throw notOwner()
-  const isHere = opening.transport === transport && route === caller.route.path && sameParams(params, caller.params)
-  if (!isHere) throw sessionNotFound()
+  const hasSameUrl = route === caller.route.path && sameParams(params, caller.params)
+  if (!hasSameUrl || opening.transport !== transport) throw sessionNotFound()
 }
 
-/** Admits a request to its session: checks the store, and rebuilds sessions of other nodes from their records. */
-function createSessionEntry({ node, isRunningAt, restore, rebuild, adoptRun }: SessionEntryParts) {
+/** Finds sessions in the store, registers their requests there, and rebuilds sessions of other nodes from records. */
+function createStoreFinder({ node, isRunningAt, restore, rebuild, adoptRun }: StoreFinderParts) {
   const { name, store, peers, limits, sessions } = node
   const building = new Map<string, Promise<Session>>()
 
   async function restoreEnded(digest: string, ended: boolean) {
-    const held = sessions.get(digest)
-    if (ended) held?.dispose(new Error('the session was ended'))
-    else if (held && (await restore(held))) return
-    throw !ended && !held && store.isRecovering ? restoring() : sessionNotFound()
+    const local = sessions.get(digest)
+    if (ended) local?.dispose(new Error('the session was ended'))
+    else if (local && (await restore(local))) return
+    throw !ended && !local && store.isRecovering ? restoring() : sessionNotFound()
   }
 
-  async function awaitEntry({ digest, requests }: SessionEntry) {
+  async function enterStore({ digest, requests }: SessionRequest) {
     const from: string[] = []
     let restored = false
     for (;;) {
@@ -390,10 +390,10 @@ function createSessionEntry({ node, isRunningAt, restore, rebuild, adoptRun }: S
         if (entered.record || sessions.has(digest)) return entered.record
         from.push(name)
       } else if (entered.kind === 'taken') {
-        const { node: at, request } = entered
-        const runs = at === name ? false : await isRunningAt(at, digest, request)
-        if (runs !== false) throw runs ? running(request) : maybeRunning(request)
-        from.push(at)
+        const { node: owner, request } = entered
+        const isRunning = owner === name ? false : await isRunningAt(owner, digest, request)
+        if (isRunning !== false) throw isRunning ? running(request) : maybeRunning(request)
+        from.push(owner)
       } else {
         if (restored) throw restoring()
         await restoreEnded(digest, entered.ended)
@@ -402,13 +402,13 @@ function createSessionEntry({ node, isRunningAt, restore, rebuild, adoptRun }: S
     }
   }
 
-  function build(entry: SessionEntry, record: SessionRecord): Promise<Session> {
-    const { digest } = entry
-    return getOrCreate(building, digest, () => rebuild(entry, record).finally(() => building.delete(digest)))
+  function build(request: SessionRequest, record: SessionRecord): Promise<Session> {
+    const start = () => rebuild(request, record).finally(() => building.delete(request.digest))
+    return getOrCreate(building, request.digest, start)
   }
 
   async function adopt(session: Session) {
-    if (session.home === name || !session.offer.spansRun) return
+    if (session.home === name || !session.offer.hasRunSession) return
     if (await peers.isAlive(session.home)) return
     if (!(await store.adopt(session.digest, session.home))) return
     // The version is not updated, so that a newer record with other changes is still applied.
@@ -416,18 +416,18 @@ function createSessionEntry({ node, isRunningAt, restore, rebuild, adoptRun }: S
     await adoptRun(session)
   }
 
-  return async function enter(entry: SessionEntry): Promise<Session> {
-    const { digest, requests } = entry
+  return async function findInStore(request: SessionRequest): Promise<Session> {
+    const { digest, requests } = request
     // Prevents an idle sweep during the store request.
-    const held = sessions.get(digest)
-    if (held) held.lastUsed = node.clock.now()
-    const record = await awaitEntry(entry)
+    const local = sessions.get(digest)
+    if (local) local.lastUsed = node.clock.now()
+    const record = await enterStore(request)
     try {
-      if (record) checkSession(entry, record.opening)
-      const session = sessions.get(digest) ?? (record && (await build(entry, record)))
+      if (record) checkSession(request, record.opening)
+      const session = sessions.get(digest) ?? (record && (await build(request, record)))
       if (!session || session.disposed) throw sessionNotFound()
-      // A concurrent request with another URL can have built the session.
-      checkSession(entry, session.opening)
+      // A concurrent request with another URL may have built the session.
+      checkSession(request, session.opening)
       if (session.isUnrestored && !(await restore(session))) throw sessionNotFound()
       if (record) applyRecord(session, record, name)
       await adopt(session)
@@ -465,10 +465,10 @@ export function createRunningCalls({ maxCallsPerSession, maxCallsPerOwner }: Ses
       const { holder } = session
       const owned = byOwner.get(holder)
       if (session.calls >= maxCallsPerSession) {
-        throw tooMany(`at most ${maxCallsPerSession} requests of a session run at once`)
+        throw tooMany(`at most ${maxCallsPerSession} concurrent requests per session`)
       }
       if ((owned ?? 0) >= maxCallsPerOwner) {
-        throw tooMany(`at most ${maxCallsPerOwner} requests of one user or address run at once`)
+        throw tooMany(`at most ${maxCallsPerOwner} concurrent requests per user or address`)
       }
       session.calls += requests
       if (owned === 0) idleOwners--

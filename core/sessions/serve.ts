@@ -99,7 +99,7 @@ async function serveRequest(
       result = await host.dispatch(call)
     }
     // A session already runs inside its `runSession`.
-    if (perRequest && offer.spansRun) await offer.run(answerCall)
+    if (perRequest && offer.hasRunSession) await offer.run(answerCall)
     else await answerCall()
     const response = encodeResponse(host, call, result ?? {})
     if (session?.revision && method === 'initialize') {

@@ -72,7 +72,7 @@ export function createSessionUpkeep({ node, evict, notify }: UpkeepParts) {
     const left = await store?.timeLeft(session.digest)
     if (session.inUse || session.lastUsed !== before) return
     if (left === undefined) endIdle(session)
-    else if (session.offer.spansRun && session.home === name) {
+    else if (session.offer.hasRunSession && session.home === name) {
       session.lastUsed = clock.now() - Math.max(0, limits.idleTimeout - left)
     } else session.dispose(new Error('the session is not used here'), true)
   }
@@ -82,7 +82,7 @@ export function createSessionUpkeep({ node, evict, notify }: UpkeepParts) {
     const alive = new Map<string, boolean>()
     for (const session of sessions.values()) {
       const { home } = session
-      if (home === name || session.offer.spansRun || !(session.inUse || session.lastUsed >= since)) continue
+      if (home === name || session.offer.hasRunSession || !(session.inUse || session.lastUsed >= since)) continue
       const isAlive = alive.get(home) ?? (await peers.isAlive(home))
       alive.set(home, isAlive)
       if (!isAlive && (await store?.adopt(session.digest, home))) session.home = name

@@ -32,7 +32,7 @@ export interface SessionCallbacks {
   readonly clock: Clock
   used(session: Session, inUse: boolean): void
   /** `elsewhere`: other nodes can continue the session. */
-  disposed(session: Session, elsewhere: boolean): void
+  disposed(session: Session, continuesElsewhere: boolean): void
   finished(session: Session, ids: readonly RequestId[]): void
   keep(session: Session, change: StateChange): Promise<void> | undefined
   passResponse(session: Session, id: RequestId, body: Readonly<Record<string, unknown>>): Promise<void> | undefined
@@ -261,7 +261,7 @@ export class Session implements CallSession, RequestSender, Linked {
   }
 
   /** `task` runs once when `runSession` must end here: on session end or takeover. */
-  onRunOver(task: () => void): void {
+  onRunEnd(task: () => void): void {
     this.#runOver = task
   }
 
@@ -287,12 +287,12 @@ export class Session implements CallSession, RequestSender, Linked {
   }
 
   /** Ends the session on this node. `elsewhere`: streams stay resumable, because other nodes can continue it. */
-  dispose(reason: Error, elsewhere = false): void {
+  dispose(reason: Error, continuesElsewhere = false): void {
     if (this.disposed) return
     this.#watched?.clear()
     this.disposed = true
     const streams = [...(this.#streams?.values() ?? [])]
-    if (elsewhere) for (const stream of streams) stream.abandon()
+    if (continuesElsewhere) for (const stream of streams) stream.abandon()
     for (const call of [...(this.#calls?.values() ?? [])]) call.cancel(reason)
     this.#pendingRequests?.rejectAll(reason)
     this.#subscription?.end()
@@ -302,6 +302,6 @@ export class Session implements CallSession, RequestSender, Linked {
     this.#endTasks()
     this.#calls = this.#pendingRequests = this.#subscription = this.#channel = this.#disposing = undefined
     this.#streams = this.#watched = undefined
-    this.#callbacks.disposed(this, elsewhere)
+    this.#callbacks.disposed(this, continuesElsewhere)
   }
 }

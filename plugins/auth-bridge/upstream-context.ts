@@ -28,7 +28,7 @@ export interface UpstreamContext {
 
 const NONE = 'This route has no tokens of an identity provider: no plugin of the route signs in callers with one.'
 const NONE_IN_RUN =
-  'Task runs have no token of the identity provider, because the caller can have lost access. Request the token in `task.before`.'
+  'Task runs have no token of the identity provider, because the caller may have lost access. Request the token in `task.before`.'
 
 export const NO_UPSTREAM: UpstreamContext = { upstreamToken: () => Promise.reject(new ToolError(NONE)) }
 
@@ -37,7 +37,7 @@ export const upstreamTokenOf =
   (call: Call, ctx: CallContext): UpstreamContext['upstreamToken'] =>
   async (request = {}) => {
     const { route, params } = call.offer
-    // The caller can have lost access since the task was created, and a run does not check access again.
+    // The caller may have lost access since the task was created, and a run does not check access again.
     if (call.deferred) throw new ToolError(NONE_IN_RUN)
     // The provider often reports an ended login only in its response, and the client needs the HTTP status for it.
     const release = call.hold()

@@ -119,7 +119,7 @@ export async function openConsoleServer(settings: ServerSettings): Promise<Conso
     return `${cookieName}=${value}; Path=/; HttpOnly; SameSite=Strict; Max-Age=${maxAge}${isSecure ? '; Secure' : ''}`
   }
 
-  /** The origins that the browser can have opened: a proxy can terminate TLS. */
+  /** The origins that the browser may have opened: a proxy can terminate TLS. */
   const originsOf = ({ headers }: IncomingMessage) =>
     (isTls ? ['https'] : ['http', 'https']).map(scheme => `${scheme}://${headers.host?.toLowerCase()}`)
 

@@ -89,15 +89,15 @@ type Worker = Tinypool['threads'][number]
 /** Log messages, each with a fix. */
 const MESSAGES: Readonly<Record<ExceededLimit | 'uncaught', readonly [what: string, fix: string]>> = {
   cpuTime: [
-    'An isolated tool exceeded its CPU time; its process was ended',
+    'An isolated tool exceeded its CPU time; its process was terminated',
     'do less work in one call, or raise cpuTime in its isolate',
   ],
   memory: [
-    'An isolated tool exceeded its memory; its process was ended',
+    'An isolated tool exceeded its memory; its process was terminated',
     'use less memory, or raise memory in its isolate',
   ],
   stopped: [
-    'An isolated tool continued after its call was over; its process was ended',
+    'An isolated tool kept running after its call ended; its process was terminated',
     'end the handler when ctx.signal aborts',
   ],
   kept: [
@@ -278,11 +278,11 @@ export function createPools(
       if (worker && outOfMemory.has(worker)) over ??= 'memory'
       if (over === 'memory' || over === 'cpuTime') {
         reportLimit(tool.name, over, { limit: words[over] })
-        throw new ToolError(`${tool.name} used more than ${words[over]} and was ended`)
+        throw new ToolError(`${tool.name} used more than ${words[over]} and was terminated`)
       }
       if (over === 'stopped') {
         reportLimit(tool.name, over)
-        throw new ToolError(`${tool.name} continued after its call was over, and was ended`)
+        throw new ToolError(`${tool.name} kept running after its call ended, and was terminated`)
       }
       if (!send && ctx.signal.aborted) throw new ToolError('The call was cancelled before it ran.')
       throw error

@@ -174,7 +174,7 @@ function createSlots(max: number) {
       }
       return new Promise((resolve, reject) => {
         const queued: QueuedCall = {
-          returns: false,
+          isResuming: false,
           start() {
             queue.delete(owner, queued)
             queue.take(owner)
@@ -223,7 +223,7 @@ const isRefusedAddress = (error: unknown): error is Error =>
 
 /** Codes of connections that ended after the API could have received the request. */
 const CONNECTION_ENDED = new Set(['UND_ERR_SOCKET', 'ECONNRESET', 'EPIPE'])
-const SENT_HINT = ' The API can have processed the request: check its result before you repeat the call.'
+const SENT_HINT = ' The API may have processed the request: check its result before you repeat the call.'
 
 /** `redirect`: the origin that the API redirected to. */
 function networkError(error: unknown, method: string, redirect: string | undefined): ToolError {

@@ -71,7 +71,7 @@ export class Writer {
     return this.#opened
   }
 
-  /** Runs an operation. Rejects with `unavailable` if the file cannot be used; the operation can have succeeded. */
+  /** Runs an operation. Rejects with `unavailable` if the file cannot be used; the operation may have succeeded. */
   async run<Name extends keyof Operations>(
     name: Name,
     ...args: Parameters<Operations[Name]>

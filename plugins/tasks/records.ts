@@ -49,7 +49,7 @@ const identityOf = ({ expiresAt: _, ...user }: User): Omit<User, 'expiresAt'> =>
 /** Creates the work. `isOfToolset`: false if `configureSession` added the tool individually. */
 export function workOf(call: Call, tool: ToolDefinition, args: unknown, isOfToolset: boolean): Work {
   const { offer, user, client, meta } = call
-  const { choice, spansRun } = offer
+  const { choice, hasRunSession } = offer
   // The progress token belongs to the request. The task reports its own progress.
   const { progressToken: _, ...said } = meta
   return {
@@ -61,7 +61,7 @@ export function workOf(call: Call, tool: ToolDefinition, args: unknown, isOfTool
     client: { info: client.info, capabilities: client.capabilities },
     ...(user && { user: identityOf(user) }),
     ip: offer.ip,
-    ...((choice || spansRun) && { headers: withoutCredentials(call.headers) }),
+    ...((choice || hasRunSession) && { headers: withoutCredentials(call.headers) }),
     ...(choice && isOfToolset && { choice }),
     again: typeof tool.task === 'object' && tool.task.retry === 'safe',
   }

@@ -35,12 +35,12 @@ const NAMES: Readonly<Record<string, string>> = {
 /** The task was cancelled or has ended, or another node runs it. */
 class LeaseLost extends Error {
   constructor() {
-    super('the task was cancelled or is over, or another node has it')
+    super('the task was cancelled or has ended, or another node runs it')
     this.name = 'LeaseLost'
   }
 }
 
-interface Pauses {
+interface HandlerSlot {
   pause(): void
   resume(): Promise<void>
 }
@@ -50,13 +50,13 @@ class RunRequests implements RequestSender {
   readonly #lease: TaskLease
   readonly #requests: TaskRequest[]
   readonly #used = new Set<string>()
-  readonly #pauses: Pauses
+  readonly #slot: HandlerSlot
   readonly #waiting = new Map<string, (response: string) => void>()
 
-  constructor(store: TaskStore, lease: TaskLease, requests: readonly TaskRequest[], pauses: Pauses) {
+  constructor(store: TaskStore, lease: TaskLease, requests: readonly TaskRequest[], slot: HandlerSlot) {
     this.#store = store
     this.#lease = lease
-    this.#pauses = pauses
+    this.#slot = slot
     this.#requests = [...requests]
   }
 
@@ -66,10 +66,10 @@ class RunRequests implements RequestSender {
 
   update(requests: readonly TaskRequest[]) {
     for (const { key, response } of requests) {
-      const at = this.#requests.findIndex(one => one.key === key)
-      const known = this.#requests[at]
+      const index = this.#requests.findIndex(request => request.key === key)
+      const known = this.#requests[index]
       if (response === undefined || !known || known.response !== undefined) continue
-      this.#requests[at] = { ...known, response }
+      this.#requests[index] = { ...known, response }
       this.#waiting.get(key)?.(response)
     }
   }
@@ -80,14 +80,14 @@ class RunRequests implements RequestSender {
     const request: Request = name === undefined ? { method, params } : { method, params, as: name }
     const text = JSON.stringify(request)
     for (;;) {
-      const { key, response } = this.#earlier(text) ?? (await this.#add(text, name ?? NAMES[method] ?? 'question'))
-      const reply: unknown = JSON.parse(response ?? (await this.#answerTo(key, signal)))
+      const { key, response } = this.#findEarlier(text) ?? (await this.#add(text, name ?? NAMES[method] ?? 'question'))
+      const reply: unknown = JSON.parse(response ?? (await this.#awaitResponse(key, signal)))
       if (await isReplyTo({ method, params } as InputRequest, reply)) return reply
     }
   }
 
   /** Finds a stored request, because a repeated run sends the same requests. */
-  #earlier(text: string): TaskRequest | undefined {
+  #findEarlier(text: string): TaskRequest | undefined {
     const found = this.#requests.find(request => request.text === text && !this.#used.has(request.key))
     if (found) this.#used.add(found.key)
     return found
@@ -110,7 +110,7 @@ class RunRequests implements RequestSender {
     }
   }
 
-  #answerTo(key: string, signal: AbortSignal): Promise<string> {
+  #awaitResponse(key: string, signal: AbortSignal): Promise<string> {
     return new Promise((resolve, reject) => {
       const end = (settle: () => void) => {
         this.#waiting.delete(key)
@@ -122,38 +122,38 @@ class RunRequests implements RequestSender {
       if (signal.aborted) return reject(signal.reason)
       signal.addEventListener('abort', stop, { once: true })
       this.#waiting.set(key, response => end(() => resolve(response)))
-      this.#pauses.pause()
+      this.#slot.pause()
     })
   }
 
   async #resume(): Promise<void> {
     if (this.#waiting.size > 0) return
-    await this.#pauses.resume()
-    if (this.#waiting.size > 0) this.#pauses.pause()
+    await this.#slot.resume()
+    if (this.#waiting.size > 0) this.#slot.pause()
   }
 }
 
 /** Minimum interval between two notes, milliseconds, and maximum characters of a note. */
-const NOTE_EVERY = 1_000
+const NOTE_INTERVAL = 1_000
 const MAX_NOTE = 1_024
-const TRY_AGAIN = 1_000
+const RETRY_DELAY = 1_000
 /** Maximum time that a closing host waits for a store, milliseconds. */
-const WHILE_CLOSING = 2_000
+const CLOSING_TIMEOUT = 2_000
 /** Milliseconds before expiry at which a task ends with the error that it was too late. */
-const BEFORE_GONE = 2_000
+const EXPIRY_MARGIN = 2_000
 
 export interface RunHost {
   readonly transport: Transport
   readonly store: TaskStore
   readonly settings: TaskSettings
   readonly routes: ReadonlyMap<string, McpRoute>
-  readonly ended: (end: TaskEnd['state'], milliseconds: number) => void
-  readonly waits: (run: TaskRun) => void
+  readonly onEnded: (end: TaskEnd['state'], milliseconds: number) => void
+  readonly pauseSlot: (run: TaskRun) => void
   /** Called when a run no longer waits for its client. Resolves when its handler can continue. */
-  readonly returns: (run: TaskRun) => Promise<void>
+  readonly resumeSlot: (run: TaskRun) => Promise<void>
 }
 
-type Stopped = 'over' | 'closing' | 'late'
+type StopReason = 'lost' | 'closing' | 'late'
 
 export class TaskRun {
   readonly lease: TaskLease
@@ -164,17 +164,17 @@ export class TaskRun {
   readonly #work: Work | undefined
   readonly #cancellation = new Cancellation()
   readonly #requests: RunRequests
-  readonly #stopped: Promise<Stopped>
-  #stop: (why: Stopped) => void = () => undefined
+  readonly #stopped: Promise<StopReason>
+  #resolveStopped: (reason: StopReason) => void = () => undefined
   #version: number
   #closing = false
-  #renewed: number
+  #renewedAt: number
   #note: string | undefined
-  #noting: Timer | undefined
+  #noteTimer: Timer | undefined
 
   constructor(host: RunHost, record: TaskRecord, work: Work | undefined) {
     this.#host = host
-    this.#renewed = host.transport.clock.now()
+    this.#renewedAt = host.transport.clock.now()
     this.#record = record
     this.#work = work
     this.#version = record.version
@@ -182,32 +182,32 @@ export class TaskRun {
     this.queue = record.queue
     this.holder = record.holder
     this.#requests = new RunRequests(host.store, this.lease, record.requests, {
-      pause: () => host.waits(this),
-      resume: () => host.returns(this),
+      pause: () => host.pauseSlot(this),
+      resume: () => host.resumeSlot(this),
     })
     this.#stopped = new Promise(resolve => {
-      this.#stop = resolve
+      this.#resolveStopped = resolve
     })
   }
 
-  get again(): boolean {
+  get isRetryable(): boolean {
     return this.#work?.again === true
   }
 
   /** Resolves when the end is stored, or another node has the task. `turn`: resolves when the handler can start. */
-  async run(turn: Promise<void>): Promise<{ readonly handlerOver: Promise<unknown> }> {
+  async run(ready: Promise<void>): Promise<{ readonly handlerEnded: Promise<unknown> }> {
     const { clock } = this.#host.transport
     const startedAt = clock.now()
-    const late = clock.setTimeout(() => this.#end('late'), this.#timeLeft())
-    const running = this.#execute(turn)
+    const late = clock.setTimeout(() => this.#stop('late'), this.#timeLeft())
+    const running = this.#execute(ready)
     try {
       const ended = await Promise.race([running, this.#stopped])
-      await this.#keep(ended, startedAt)
+      await this.#storeEnd(ended, startedAt)
     } finally {
       clock.clear(late)
-      clock.clear(this.#noting)
+      clock.clear(this.#noteTimer)
     }
-    return { handlerOver: running }
+    return { handlerEnded: running }
   }
 
   /** Checks for changes by other nodes. `version`: the known current version. */
@@ -215,45 +215,46 @@ export class TaskRun {
     if (version !== undefined && version <= this.#version) return
     const { store } = this.#host
     const found = await store.getSummary(this.lease.id)
-    if (!found || found.fence !== this.lease.fence || hasEnded(found.state)) return this.lost()
+    if (!found || found.fence !== this.lease.fence || hasEnded(found.state)) return this.leaseLost()
     // This run made the other changes itself.
     const record = found.open < this.#requests.open ? await store.get(this.lease.id) : undefined
     this.#requests.update(record?.requests ?? [])
     this.#version = Math.max(this.#version, found.version)
   }
 
-  renewed() {
-    this.#renewed = this.#host.transport.clock.now()
+  leaseRenewed() {
+    this.#renewedAt = this.#host.transport.clock.now()
   }
 
   /** If the store does not respond, a retryable task is left to other nodes. */
-  unrenewed() {
-    if (this.again && this.#host.transport.clock.now() - this.#renewed > this.#host.settings.lease) this.lost()
+  renewalFailed() {
+    if (this.isRetryable && this.#host.transport.clock.now() - this.#renewedAt > this.#host.settings.lease)
+      this.leaseLost()
   }
 
-  lost() {
-    this.#end('over')
+  leaseLost() {
+    this.#stop('lost')
   }
 
   close() {
     this.#closing = true
-    this.#end('closing')
+    this.#stop('closing')
   }
 
   /** Uses the clock of the store, which updated the task when it was claimed. */
   #timeLeft(): number {
     const left = this.#record.until - this.#record.updatedAt
-    return Math.min(left - Math.min(BEFORE_GONE, left / 10), 2 ** 31 - 1)
+    return Math.min(left - Math.min(EXPIRY_MARGIN, left / 10), 2 ** 31 - 1)
   }
 
-  #end(why: Stopped) {
-    this.#stop(why)
-    this.#cancellation.abort(why === 'over' ? new LeaseLost() : new Error(WORDS[why]))
+  #stop(reason: StopReason) {
+    this.#resolveStopped(reason)
+    this.#cancellation.abort(reason === 'lost' ? new LeaseLost() : new Error(STOP_MESSAGES[reason]))
   }
 
-  async #execute(turn: Promise<void>): Promise<TaskEnd> {
+  async #execute(ready: Promise<void>): Promise<TaskEnd> {
     try {
-      await Promise.race([turn, this.#stopped])
+      await Promise.race([ready, this.#stopped])
       if (this.#cancellation.reason) throw this.#cancellation.reason
       return await this.#call()
     } catch (thrown) {
@@ -272,7 +273,7 @@ export class TaskRun {
     const work = this.#work
     const route = work && routes.get(work.route)
     if (!work || !route)
-      throw new HostError('invalidParams', { detail: 'this server does not have the tool of the task' })
+      throw new HostError('invalidParams', { detail: 'the tool of this task does not exist on this server' })
     const cancellation = this.#cancellation
     const { client, tool: name, args } = work
     const offer = await transport.makeOffer(factsOf(work, route, () => cancellation.signal))
@@ -305,7 +306,7 @@ export class TaskRun {
     })
     const outcome = JSON.stringify((JSON.parse(response) as { readonly result: object }).result)
     if (Buffer.byteLength(outcome) <= settings.maxSize) return { state: 'completed', outcome }
-    const detail = `the result is larger than the ${settings.maxSize} bytes that a task may hold`
+    const detail = `the result is larger than the limit of ${settings.maxSize} bytes`
     throw new HostError('internal', { detail }).within200()
   }
 
@@ -314,24 +315,24 @@ export class TaskRun {
     const { method, params } = JSON.parse(message) as { method: string; params?: { message?: unknown } }
     if (method !== 'notifications/progress' || typeof params?.message !== 'string') return
     this.#note = params.message.slice(0, MAX_NOTE)
-    this.#noting ??= this.#host.transport.clock.setTimeout(() => this.#keepNote(), 0)
+    this.#noteTimer ??= this.#host.transport.clock.setTimeout(() => this.#storeNote(), 0)
   }
 
-  #keepNote() {
+  #storeNote() {
     const note = this.#note
     this.#note = undefined
     if (note === undefined) {
-      this.#noting = undefined
+      this.#noteTimer = undefined
       return
     }
     this.#host.store.note(this.lease, note).catch(() => undefined)
-    this.#noting = this.#host.transport.clock.setTimeout(() => this.#keepNote(), NOTE_EVERY)
+    this.#noteTimer = this.#host.transport.clock.setTimeout(() => this.#storeNote(), NOTE_INTERVAL)
   }
 
-  async #keep(ended: TaskEnd | Stopped, startedAt: number): Promise<void> {
-    const { store, settings, transport, ended: notify } = this.#host
-    if (ended === 'over') return
-    if (ended === 'closing' && this.again) {
+  async #storeEnd(ended: TaskEnd | StopReason, startedAt: number): Promise<void> {
+    const { store, settings, transport, onEnded } = this.#host
+    if (ended === 'lost') return
+    if (ended === 'closing' && this.isRetryable) {
       await this.#retry(() => store.release(this.lease))
       return
     }
@@ -339,7 +340,7 @@ export class TaskRun {
     const keep = (one: TaskEnd) => this.#retry(() => store.end(this.lease, one, settings.ttl, settings.limits))
     const kept = await keep(end)
     const last = typeof kept === 'string' ? NO_ROOM[kept]() : end
-    if (last === end ? kept : await keep(last)) notify(last.state, transport.clock.now() - startedAt)
+    if (last === end ? kept : await keep(last)) onEnded(last.state, transport.clock.now() - startedAt)
   }
 
   /** Retries while the task can still exist, because the store can return. */
@@ -353,26 +354,26 @@ export class TaskRun {
         return await write()
       } catch (err) {
         const waited = clock.now() - startedAt
-        if (waited > (this.#closing ? WHILE_CLOSING : this.#host.settings.ttl)) {
+        if (waited > (this.#closing ? CLOSING_TIMEOUT : this.#host.settings.ttl)) {
           log.error({ code: 'MH2513', err, task }, 'cannot store the result of a task')
           return false
         }
         if (!isLogged && waited > this.#host.settings.lease) {
           isLogged = true
           log.warn(
-            { code: 'MH2513', task, fix: STORE_AWAY },
+            { code: 'MH2513', task, fix: FIX_STORE },
             'the result of a task is not stored yet: the task store does not respond',
           )
         }
-        await new Promise<void>(resolve => clock.setTimeout(resolve, TRY_AGAIN))
+        await new Promise<void>(resolve => clock.setTimeout(resolve, RETRY_DELAY))
       }
     }
   }
 }
 
-const STORE_AWAY = 'check the task store; results are stored as soon as it responds'
+const FIX_STORE = 'check the task store; results are stored as soon as it responds'
 
-const WORDS = { closing: 'the server is shutting down', late: 'the time of the task is over' }
+const STOP_MESSAGES = { closing: 'the server is shutting down', late: 'the task has reached its time limit' }
 
 const noRoom = (detail: string) => () =>
   failedWith(new HostError('internal', { detail, data: { reason: 'no-room' } }).within200())
@@ -383,4 +384,4 @@ const NO_ROOM = {
   full: noRoom('the result of the task could not be stored: the store is full'),
 }
 
-const TOO_LATE = () => failedWith(new HostError('callTimeout', { detail: 'the task was not over within its ttlMs' }))
+const TOO_LATE = () => failedWith(new HostError('callTimeout', { detail: 'the task did not end within its ttlMs' }))

@@ -81,7 +81,7 @@ const extensionOf = (serviceOf: (call: Call) => Service): Extension => ({
   listenFilters: { taskIds: (wanted, call) => serviceOf(call).followers.filter(wanted, call) },
 })
 
-interface Shared extends Pick<TasksHost, 'settings' | 'extension'>, Pick<WorkerHost, 'ended'> {
+interface Shared extends Pick<TasksHost, 'settings' | 'extension'>, Pick<WorkerHost, 'onEnded'> {
   readonly host: InternalHost
 }
 
@@ -132,7 +132,7 @@ export function setUpTasks(host: InternalHost, options: FilledTasksOptions): voi
   if (options.role === 'worker') host.onRequest(refuseClients)
   const byRoute = new Map<string, Service>()
   const services = new Map<TaskStore, Service>()
-  const ended = addMetrics(host, () => [...services.values()].flatMap(({ worker }) => worker.depths))
+  const onEnded = addMetrics(host, () => [...services.values()].flatMap(({ worker }) => worker.depths))
   const serviceOf = (call: Call) => {
     const service = byRoute.get(call.offer.route.path)
     if (!service) throw new HostError('unavailable', { detail: 'the server is starting' })
@@ -148,7 +148,7 @@ export function setUpTasks(host: InternalHost, options: FilledTasksOptions): voi
   })
   host.onReady(() => {
     for (const [store, routes] of storesOf(host)) {
-      const service = createService(store, routes, { host, settings, extension, ended })
+      const service = createService(store, routes, { host, settings, extension, onEnded })
       services.set(store, service)
       for (const { path } of routes) byRoute.set(path, service)
       checkStore(host, store, options.role)

@@ -17,7 +17,7 @@ class Slot<Run extends Runnable> implements Queued {
   older?: this | undefined
   newer?: this | undefined
   linked?: boolean
-  returns = false
+  isResuming = false
   ready: Promise<void> | undefined
   start: () => void = () => undefined
   readonly run: Run
@@ -45,8 +45,8 @@ export class Slots<Run extends Runnable> {
 
   idle(): ReadonlyMap<string, { readonly all: number; readonly ofOne: number }> {
     const idle = new Map<string, Map<string, number>>()
-    for (const { run, returns } of this.#slots.values()) {
-      if (!returns) continue
+    for (const { run, isResuming } of this.#slots.values()) {
+      if (!isResuming) continue
       const holders = idle.get(run.queue) ?? new Map<string, number>()
       idle.set(run.queue, holders.set(run.holder, (holders.get(run.holder) ?? 0) + 1))
     }
@@ -68,13 +68,13 @@ export class Slots<Run extends Runnable> {
 
   pause(run: Run) {
     const slot = this.#slots.get(run)
-    if (slot && this.#free(slot)) slot.returns = true
+    if (slot && this.#free(slot)) slot.isResuming = true
   }
 
   /** Resolves once `startNext` gives the run a slot again. Never resolves if the run leaves first. */
   resume(run: Run): Promise<void> {
     const slot = this.#slots.get(run)
-    if (!slot?.returns) return Promise.resolve()
+    if (!slot?.isResuming) return Promise.resolve()
     return slot.ready ?? this.#wait(slot)
   }
 
@@ -113,7 +113,7 @@ export class Slots<Run extends Runnable> {
     this.#queue.delete(holder, slot)
     this.#queue.take(holder)
     this.#held.add(slot)
-    slot.returns = false
+    slot.isResuming = false
     slot.ready = undefined
     slot.start()
   }

@@ -16,7 +16,7 @@ const UNSERVED_AFTER = 60_000
 const UNSERVED =
   'start a node with this tool and without --role, or with --role worker, and check that it has free slots'
 
-export interface WorkerHost extends Omit<RunHost, 'waits' | 'returns'> {
+export interface WorkerHost extends Omit<RunHost, 'pauseSlot' | 'resumeSlot'> {
   readonly log: Logger
   readonly queues: () => ReadonlyMap<string, number>
   /** Registers a run for graceful shutdown; throws during shutdown. */
@@ -36,7 +36,7 @@ export class TaskWorker {
   #taking: Promise<void> | undefined
   #again = false
   #stopped = false
-  #beating: Timer | undefined
+  #renewTimer: Timer | undefined
   #sweeping: Timer | undefined
   #unwatch: () => void = () => undefined
   #away = false
@@ -47,7 +47,7 @@ export class TaskWorker {
 
   constructor(host: WorkerHost) {
     this.#host = host
-    this.#runHost = { ...host, waits: run => this.#pause(run), returns: run => this.#resume(run) }
+    this.#runHost = { ...host, pauseSlot: run => this.#pause(run), resumeSlot: run => this.#resume(run) }
     const { concurrent, offered } = host.settings
     this.#slots = new Slots({
       all: concurrent,
@@ -74,7 +74,7 @@ export class TaskWorker {
   /** Returns retryable tasks at once; others can finish during shutdown. */
   drain() {
     this.#stopped = true
-    for (const run of this.#runs.values()) if (run.again) run.close()
+    for (const run of this.#runs.values()) if (run.isRetryable) run.close()
   }
 
   async close(): Promise<void> {
@@ -82,7 +82,7 @@ export class TaskWorker {
     this.#unwatch()
     const { clock } = this.#host.transport
     clock.clear(this.#sweeping)
-    clock.clear(this.#beating)
+    clock.clear(this.#renewTimer)
     for (const run of this.#runs.values()) run.close()
     await Promise.all(this.#ending)
   }
@@ -171,11 +171,11 @@ export class TaskWorker {
     const open = [...this.#offered].filter(([queue, most]) => (counts.get(queue) ?? 0) < most)
     const first = open.length === 0 ? 0 : this.#turn++ % open.length
     const idle = this.#slots.idle()
-    const beside = (most: number, waiting = 0) => most + Math.min(waiting, WAITING_PER_RUNNING * most)
+    const withWaiting = (most: number, waiting = 0) => most + Math.min(waiting, WAITING_PER_RUNNING * most)
     return [...open.slice(first), ...open.slice(0, first)].map(([queue]) => ({
       queue,
-      running: beside(running, idle.get(queue)?.all),
-      runningPerHolder: beside(runningPerHolder, idle.get(queue)?.ofOne),
+      running: withWaiting(running, idle.get(queue)?.all),
+      runningPerHolder: withWaiting(runningPerHolder, idle.get(queue)?.ofOne),
     }))
   }
 
@@ -189,29 +189,30 @@ export class TaskWorker {
       return
     }
     this.#runs.set(record.id, run)
-    this.#beating ??= this.#host.transport.clock.setInterval(() => void this.#beat(), this.#host.settings.lease / 3)
+    const { transport, settings } = this.#host
+    this.#renewTimer ??= transport.clock.setInterval(() => void this.#renewLeases(), settings.lease / 3)
     const settled = run.run(this.#slots.enter(run))
-    if (this.#stopped && run.again) run.close()
+    if (this.#stopped && run.isRetryable) run.close()
     void this.#end(run, settled, leave)
   }
 
   async #end(run: TaskRun, settled: ReturnType<TaskRun['run']>, leave: () => void) {
     this.#ending.add(settled)
-    const { handlerOver } = await settled.catch(() => ({ handlerOver: Promise.resolve() }))
+    const { handlerEnded } = await settled.catch(() => ({ handlerEnded: Promise.resolve() }))
     this.#ending.delete(settled)
     this.#runs.delete(run.lease.id)
     if (this.#runs.size === 0) {
-      this.#host.transport.clock.clear(this.#beating)
-      this.#beating = undefined
+      this.#host.transport.clock.clear(this.#renewTimer)
+      this.#renewTimer = undefined
     }
     leave()
     // A handler that ignores its signal keeps its slot until it ends.
-    await handlerOver
+    await handlerEnded
     this.#slots.leave(run)
     this.#wake()
   }
 
-  async #beat(): Promise<void> {
+  async #renewLeases(): Promise<void> {
     const runs = [...this.#runs.values()]
     try {
       const versions = await this.#host.store.renew(
@@ -220,16 +221,15 @@ export class TaskWorker {
       )
       for (const [index, run] of runs.entries()) {
         const version = versions[index]
-        if (version === undefined) {
-          run.lost()
-          continue
+        if (version === undefined) run.leaseLost()
+        else {
+          run.leaseRenewed()
+          this.#checkRun(run, version)
         }
-        run.renewed()
-        this.#checkRun(run, version)
       }
     } catch {
       // An expired lease is valid until another claim.
-      for (const run of runs) run.unrenewed()
+      for (const run of runs) run.renewalFailed()
     }
   }
 
@@ -239,7 +239,7 @@ export class TaskWorker {
       this.#offered = new Map([...this.#offered, ...this.#host.queues()])
       const since = transport.clock.now()
       // Own leases first, because they would expire while this process is blocked.
-      if (this.#runs.size > 0) await this.#beat()
+      if (this.#runs.size > 0) await this.#renewLeases()
       this.depths = await store.depths()
       const now = transport.clock.now()
       // After an outage, other nodes need time to renew their leases.
@@ -270,13 +270,13 @@ export class TaskWorker {
 
   /** Requeues tasks of lost nodes, or fails them if they are not retryable. */
   async #settleLapsed(): Promise<void> {
-    const { store, settings, log, ended } = this.#host
+    const { store, settings, log, onEnded } = this.#host
     for (let count = 0; count < MAX_LAPSED && !this.#stopped; count++) {
       const record = await store.claimLapsed(settings.lease)
       if (!record) return
       const again = unpackWork(record)?.again === true && record.runs < MAX_RUNS
       const done = again ? await store.release(record) : await store.end(record, nodeLost(), settings.ttl)
-      if (done && !again) ended('failed', this.#host.transport.clock.now() - record.createdAt)
+      if (done && !again) onEnded('failed', this.#host.transport.clock.now() - record.createdAt)
       log.warn(
         { code: 'MH2516', task: record.id.slice(0, 6), queue: record.queue, again },
         'the node that ran a task was lost',

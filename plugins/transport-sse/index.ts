@@ -56,7 +56,7 @@ function createMessagePost(host: Transport, route: McpRoute, maxConcurrent: numb
     const requests = messages.filter(message => message.kind === 'request')
     for (const message of messages) if (message.kind !== 'request') await receiveMessage(session, message)
     if (maxConcurrent !== undefined && session.calls + requests.length > maxConcurrent) {
-      const detail = `at most ${maxConcurrent} requests of a session run at once`
+      const detail = `at most ${maxConcurrent} concurrent requests per session`
       throw new HostError('tooManyRequests', { detail, headers: { 'Retry-After': '1' } })
     }
     void serveRequests(host, session, requests, sender, () => createLineReply(session))

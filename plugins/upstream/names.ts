@@ -21,7 +21,7 @@ export const promptName = ({ prefix }: Pick<ServerSettings, 'prefix'>, name: str
   fitName(`${prefix}${name}`)
 
 /** Returns names of tools or prompts, with the prefix, that are too long or have characters that clients refuse. */
-export const unfitNames = (prefix: string, names: readonly string[]): string[] =>
+export const invalidNames = (prefix: string, names: readonly string[]): string[] =>
   names.map(name => `${prefix}${name}`).filter(name => fitName(name) !== name)
 
 /** Maximum characters of a label. */

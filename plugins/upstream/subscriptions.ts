@@ -112,9 +112,9 @@ interface Group {
 export interface SubscriptionsParts {
   readonly clock: Clock
   readonly connection: Connection
-  /** Receives the URIs whose changes can have been missed. */
+  /** Receives the URIs whose changes may have been missed. */
   onConfirmed(uris: readonly string[]): void
-  /** Changes of lists can have been missed. */
+  /** List changes may have been missed. */
   onMissed(): void
   onRefused(error: Error, uris: number): void
 }

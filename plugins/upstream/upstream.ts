@@ -38,7 +38,7 @@ import {
 import { ActiveCall, CallSlot, type HeldCalls } from './held.ts'
 import { MAX_TEXT, readLists, type Snapshot } from './lists.ts'
 import { type LockEntry, listsOf, reviewLists } from './lock-entry.ts'
-import { isIncluded, isServed, labelOf, toolName, unfitNames, unmatchedFilters } from './names.ts'
+import { invalidNames, isIncluded, isServed, labelOf, toolName, unmatchedFilters } from './names.ts'
 import type { NodeRelay, RelayResult } from './node-relay.ts'
 import type { SessionLimit } from './session-limit.ts'
 import { createSessions, type ServerSession, type SessionEvents, type Sessions } from './sessions.ts'
@@ -118,11 +118,11 @@ export class Upstream implements UpstreamClient {
   readonly #stop = new AbortController()
   readonly #watched = new Set<string>()
   /** Client sessions whose first call with an upstream session has been checked. */
-  readonly #noted = new WeakSet<NonNullable<Call['session']>>()
+  readonly #checkedSessions = new WeakSet<NonNullable<Call['session']>>()
   /** Listed tools that were missing in a call with the token of a user. */
-  readonly #unknown = new Set<string>()
+  readonly #loggedUnknown = new Set<string>()
   /** Output schemas of tools whose results do not match. */
-  readonly #mismatched = new WeakSet<JsonSchema>()
+  readonly #loggedMismatches = new WeakSet<JsonSchema>()
   readonly #credentials = new WeakMap<Call, CallCredentials>()
   /** The headers of each session's last call. */
   readonly #sessionHeaders = new WeakMap<Connection, { current: UserHeaders }>()
@@ -150,13 +150,13 @@ export class Upstream implements UpstreamClient {
   /** Calls in progress, including held calls. */
   #active = 0
   #whenIdle: (() => void) | undefined
-  #omitted = ''
+  #loggedOmitted = ''
   #hasListError = false
   #isRefused = false
   /** True from the end of a session until the next one opens. */
   #hasLostSession = false
-  #unmatched = ''
-  #unfit = ''
+  #loggedUnmatched = ''
+  #loggedInvalidNames = ''
   #changedTools: ReadonlyMap<string, string> = new Map()
   #instructions: string | undefined
   #withheld: ReadonlyMap<string, string> = new Map()
@@ -275,8 +275,8 @@ export class Upstream implements UpstreamClient {
     return [
       ...(this.#state === undefined || this.#state === 'up' || this.#isServedWithToken ? [] : ['MH2942' as const]),
       ...(this.#hasListError ? ['MH2944' as const] : []),
-      ...(this.#omitted === '' ? [] : ['MH2945' as const]),
-      ...(this.#unmatched === '' ? [] : ['MH2949' as const]),
+      ...(this.#loggedOmitted === '' ? [] : ['MH2945' as const]),
+      ...(this.#loggedUnmatched === '' ? [] : ['MH2949' as const]),
       ...(this.#hasLostSession ? ['MH2959' as const] : []),
     ]
   }
@@ -465,7 +465,7 @@ export class Upstream implements UpstreamClient {
       onClosed: closed,
       signal: this.#stop.signal,
     }
-    // The server can have changed its era since the last connection.
+    // The server may have changed its era since the last connection.
     const era = this.#era
     this.#era = undefined
     const connection = await connect(target, { ...this.#options(events), ...(era !== undefined && { era }) }).catch(
@@ -614,10 +614,10 @@ export class Upstream implements UpstreamClient {
     const own = tools.map(({ name }) => String(name)).filter(name => isIncluded(this.settings, name))
     const kept = own.filter(name => !Object.hasOwn(overrides, name) || overrides[name]?.name === undefined)
     const served = prompts.map(({ name }) => String(name)).filter(name => isServed(this.settings.prompts, name))
-    const names = unfitNames(prefix, [...kept, ...served]).map(visibleLine)
+    const names = invalidNames(prefix, [...kept, ...served]).map(visibleLine)
     const text = names.join()
-    if (text === this.#unfit) return
-    this.#unfit = text
+    if (text === this.#loggedInvalidNames) return
+    this.#loggedInvalidNames = text
     if (names.length === 0) return
     const fix = 'set a shorter `prefix`, or `name` in `overrides`'
     const fields = { upstream, names: names.slice(0, MAX_LOGGED), fix }
@@ -631,8 +631,8 @@ export class Upstream implements UpstreamClient {
       tools.map(({ name }) => String(name)),
     ).slice(0, MAX_LOGGED)
     const text = unmatched.join()
-    if (text === this.#unmatched) return
-    this.#unmatched = text
+    if (text === this.#loggedUnmatched) return
+    this.#loggedUnmatched = text
     if (unmatched.length === 0) return
     const fix = 'correct `include`, `exclude` or `overrides`: they use upstream names without the prefix'
     const fields = { upstream: this.settings.name, unmatched, fix }
@@ -656,12 +656,12 @@ export class Upstream implements UpstreamClient {
   #logOmitted(omitted: ReadonlyMap<string, string>, withheld: readonly string[]) {
     const reasons = Object.fromEntries([...omitted].slice(0, MAX_LOGGED))
     const text = omitted.size === 0 ? '' : JSON.stringify([...omitted])
-    if (text === this.#omitted) return
-    this.#omitted = text
+    if (text === this.#loggedOmitted) return
+    this.#loggedOmitted = text
     const { name } = this.settings
     const { log } = this.#parts.host
     if (omitted.size === 0) {
-      log.info({ code: 'MH2960', upstream: name }, 'no items of an upstream server are left out anymore')
+      log.info({ code: 'MH2960', upstream: name }, 'an upstream server no longer has omitted items')
       return
     }
     const fix =
@@ -675,7 +675,7 @@ export class Upstream implements UpstreamClient {
       reasons,
       withheld: withheld.slice(0, MAX_NAMED_ITEMS),
     }
-    log.warn({ code: 'MH2945', ...fields }, 'left out some items of an upstream server')
+    log.warn({ code: 'MH2945', ...fields }, 'omitted some items of an upstream server')
   }
 
   #subscribe(connection: Connection) {
@@ -789,18 +789,17 @@ export class Upstream implements UpstreamClient {
     return lease
   }
 
-  /** Notifies a client whose session began at another node. */
-  #noteOtherNode(ctx: CallContext, call: Call) {
+  /** Warns a client whose session started on another node. */
+  #warnOfOtherNode(ctx: CallContext, call: Call) {
     const { session } = call
-    if (!session || this.#noted.has(session)) return
-    this.#noted.add(session)
+    if (!session || this.#checkedSessions.has(session)) return
+    this.#checkedSessions.add(session)
     const { name, sessions } = this.settings
     const isOwn = sessions === 'auto' || sessions === 'per-session'
     if (!isOwn || session.home === undefined || session.home === this.#parts.nodeRelay.nodeOf(call)) return
-    const where = 'because another node of the host continues this client session'
     ctx.log(
       'warning',
-      `A new session at the server "${name}" is open, ${where}: state of earlier calls can be missing.`,
+      `Another node now serves this client session, so a new session at the server "${name}" was opened. State of earlier calls may be missing.`,
     )
   }
 
@@ -861,8 +860,9 @@ export class Upstream implements UpstreamClient {
   /** Reads the lists again. With tokens of callers, a server can have a tool for some of them only. */
   #logUnknownTool(tool: unknown, { message }: Error) {
     this.#requestRefresh()
-    if (!this.#isPerCaller || typeof tool !== 'string' || !message.includes(tool) || this.#unknown.has(tool)) return
-    this.#unknown.add(tool)
+    if (!this.#isPerCaller || typeof tool !== 'string' || !message.includes(tool) || this.#loggedUnknown.has(tool))
+      return
+    this.#loggedUnknown.add(tool)
     this.#parts.host.log.warn(
       { code: 'MH2958', upstream: this.settings.name, upstreamTool: tool },
       'a listed tool does not exist for this user of an upstream server: lists are not per user',
@@ -877,14 +877,14 @@ export class Upstream implements UpstreamClient {
     const problems = isMissing ? 'it has no structured content' : await problemsOf(structuredContent, schema, 'output')
     if (problems === undefined) return result
     const { name: upstream } = this.settings
-    if (!this.#mismatched.has(schema)) {
+    if (!this.#loggedMismatches.has(schema)) {
       const fields = { upstream, upstreamTool, problems }
       this.#parts.host.log.warn(
         { code: 'MH2957', ...fields },
         'a result of an upstream server does not match its output schema',
       )
     }
-    this.#mismatched.add(schema)
+    this.#loggedMismatches.add(schema)
     const text = `The result of the server "${upstream}" does not match the output schema of the tool (MH2957):\n${problems}`
     return { content: [{ type: 'text', text }, ...content], isError: true }
   }
@@ -993,7 +993,7 @@ export class Upstream implements UpstreamClient {
       const authorized = this.#parts.targets.authorize(ctx)
       if (authorized) await this.#keepCredentials(call, authorized)
       const lease = this.#useSharedSession() ?? (await this.#useSession(call))
-      if (lease.session.close) this.#noteOtherNode(ctx, call)
+      if (lease.session.close) this.#warnOfOtherNode(ctx, call)
       active = this.#start(method, params, call, slot, lease)
     } catch (error) {
       slot.leave()
@@ -1010,7 +1010,7 @@ export class Upstream implements UpstreamClient {
     slot: CallSlot,
     { session, leave }: { readonly session: ServerSession; leave(): void },
   ): ActiveCall {
-    // The lists can have changed since the call began.
+    // The lists may have changed since the call began.
     const kind = method === 'tools/call' ? 'tool' : 'prompt'
     if (this.#withheld.size > 0 && method !== 'resources/read' && this.#withheld.has(labelOf(kind, params['name']))) {
       leave()
@@ -1111,4 +1111,4 @@ export class Upstream implements UpstreamClient {
 }
 
 const TOO_LATE =
-  'The response arrived too late or twice, or the node of the call has ended. The call may have been executed: check before you repeat it (MH2952).'
+  'The call no longer waits for a response: it timed out, was already answered, or its node stopped. It may have been executed: check before you repeat it (MH2952).'

@@ -9,14 +9,14 @@ import { startProxy } from '../client/node/support/proxy.ts'
 import { authorize } from '../client/support/fake-servers.ts'
 import { expectNoSecret } from '../client/support/leaks.ts'
 import { makeFolder } from '../config/folder.ts'
-import { sideBySide } from '../support/side-by-side.ts'
+import { concurrentIt } from '../support/concurrent-it.ts'
 import { expectNothingShown, expectServes, filesOf, startDesk, stopDesks } from './login-setup.ts'
 
 after(stopDesks)
 
 describe('mcp-host login', () => {
   /** Each at a desk of its own: while one waits for a process, another works. */
-  const it = sideBySide({ atOnce: 4 })
+  const it = concurrentIt({ atOnce: 4 })
 
   it('opens the browser, prints each step, and stores what token, status and logout need', async () => {
     const desk = await startDesk()

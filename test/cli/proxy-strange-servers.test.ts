@@ -4,8 +4,8 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { expect } from 'chai'
 import { removeFolders } from '../config/folder.ts'
 import { INITIALIZE, initialize } from '../plugins/transport-stdio/stdio-client.ts'
+import { concurrentIt } from '../support/concurrent-it.ts'
 import { eventually } from '../support/eventually.ts'
-import { sideBySide } from '../support/side-by-side.ts'
 import { itThorough } from '../support/thorough.ts'
 import { endRelays, openProxy, QUICK } from './proxy-client.ts'
 import { closeServers, json, serve } from './raw-mcp-server.ts'
@@ -72,7 +72,7 @@ describe('mcp-host proxy with unusual servers', () => {
   })
 
   /** At the same time: most of them wait for delays. */
-  const it = sideBySide()
+  const it = concurrentIt()
 
   it('prints the login command for a missing scope to the client, with npx under npm', async () => {
     const challenge = 'Bearer error="insufficient_scope", scope="notes:write"'

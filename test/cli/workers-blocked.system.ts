@@ -1,8 +1,8 @@
 // Tests workers with a blocked event loop: they end at a stop, at a reload, and when their primary was killed.
 import { expect } from 'chai'
 import { removeFolders } from '../config/folder.ts'
+import { concurrentIt } from '../support/concurrent-it.ts'
 import { isAlive } from '../support/is-alive.ts'
-import { sideBySide } from '../support/side-by-side.ts'
 import { callText } from '../support/steady-load.ts'
 import { stopAll } from './run-cli.ts'
 import { linesOf, startWorkers, workersConfig } from './start-workers.ts'
@@ -30,7 +30,7 @@ async function startSpinning() {
 
 describe('a worker with an infinite loop', () => {
   // Ten seconds of patience, and three starts of processes, beside whatever else runs.
-  const it = sideBySide()
+  const it = concurrentIt()
 
   it('is killed if it does not respond to a stop; the other worker drains, and the exit code is 0', async () => {
     const { running, spinning, workers } = await startSpinning()

@@ -4,8 +4,8 @@ import { expect } from 'chai'
 import { loadHost } from '../../core/create-host.ts'
 import type { Host } from '../../core/host.ts'
 import { expectMissing, type TaskClient, taskClient } from '../plugins/tasks/support/task-client.ts'
+import { concurrentIt } from '../support/concurrent-it.ts'
 import { modern } from '../support/rpc.ts'
-import { sideBySide } from '../support/side-by-side.ts'
 import { createTestLog } from '../support/start-host.ts'
 
 describe('examples/tasks', () => {
@@ -27,7 +27,7 @@ describe('examples/tasks', () => {
   })
 
   // Each task of the example runs for seconds.
-  const it = sideBySide()
+  const it = concurrentIt()
   const answer = (content: object) => ({ action: 'accept', content })
 
   it('runs a task with progress and supports cancellation', async () => {
@@ -80,7 +80,7 @@ describe('examples/tasks', () => {
     const { result: wrong } = await cannot.until(await cannot.begin('close_month', { month: 'may' }))
     expect([wrong.isError, wrong.content[0].text]).to.deep.equal([
       true,
-      'This needs a client that declares {"elicitation":{"form":{}}}.',
+      'This requires a client that declares {"elicitation":{"form":{}}}.',
     ])
   })
 })

@@ -1,10 +1,10 @@
 // Tests that shutdown completes responses that clients are still reading.
 import { expect } from 'chai'
 import { defineTool } from '../../core/index.ts'
+import { concurrentIt } from '../support/concurrent-it.ts'
 import { eventually } from '../support/eventually.ts'
 import { openSocket, parseAnswer, readToEnd, requestBytes } from '../support/raw-http.ts'
 import { createMeta, modernRequest } from '../support/rpc.ts'
-import { sideBySide } from '../support/side-by-side.ts'
 import { startHost, stopHosts } from '../support/start-host.ts'
 
 /** More than the system keeps for a connection of this machine. */
@@ -23,7 +23,7 @@ const start = (stateless: boolean) =>
 
 describe('shutdown with a slow client', () => {
   // Connections idle for seconds before they are closed, and all of it at once.
-  const it = sideBySide()
+  const it = concurrentIt()
   after(stopHosts)
 
   for (const stateless of [true, false]) {

@@ -184,7 +184,7 @@ describe('Isolated tool call', () => {
     const elicit = () => ({ action: 'accept' as const, content: { pin: 'wrong' } })
     await using client = await host.client({ revision: '2025-11-25', answers: { elicit } })
     const { text } = await client.callTool('guesses_slowly')
-    expect(text).to.equal('guesses_slowly used more than 300 ms of CPU time and was ended')
+    expect(text).to.equal('guesses_slowly used more than 300 ms of CPU time and was terminated')
   })
 
   it('limits the questions of a call, and the bytes of the responses', async () => {
@@ -205,7 +205,7 @@ describe('Isolated tool call', () => {
     asked = 0
     pin = 'x'.repeat(MAX_REPLAYED_BYTES / 2.5)
     const { text } = await client.callTool('guesses')
-    expect(text).to.equal('The responses to the requests of this call are too large.')
+    expect(text).to.equal("The client's responses to this call are too large.")
     expect(asked).to.equal(3)
   })
 

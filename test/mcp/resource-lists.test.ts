@@ -206,7 +206,7 @@ describe('`list` of a resource template', () => {
           await roots()
           return []
         },
-        'resources/list cannot ask',
+        'resources/list does not support requests to the client',
       ],
     ]
     const all = failing.map(([name, list]) => notes(list, { name, uriTemplate: `${name}:{id}` }))

@@ -8,7 +8,7 @@ const FLOOD_SHARE = 'flood'
 
 describe('Messages between worker processes', () => {
   it('are limited per session, so that other sessions keep their share', async () => {
-    const hub = createHub(0, { inTransit: 1_000_000 })
+    const hub = createHub(0, { maxInTransit: 1_000_000 })
     // It takes nothing.
     const stuck: FromHub[] = []
     hub.connect(message => void stuck.push(message)).receive({ to: 'join', node: 'stuck' })
@@ -30,7 +30,7 @@ describe('Messages between worker processes', () => {
   })
 
   it('count against the limit of a session until each is delivered', async () => {
-    const hub = createHub(0, { inTransit: 1_000 })
+    const hub = createHub(0, { maxInTransit: 1_000 })
     const deliveries: Array<() => void> = []
     hub.connect((_message, delivered) => void deliveries.push(delivered)).receive({ to: 'join', node: 'slow' })
     const here = connectTo(hub).bus('here')

@@ -53,7 +53,7 @@ describe('Peers between worker processes: contract', () => {
 
 describe('Change bus between worker processes', () => {
   it('replays changes after a position, and reports lost or foreign positions', async () => {
-    const [one, other] = startNeighbours(2, { kept: 50 }).map(openBus)
+    const [one, other] = startNeighbours(2, { maxBroadcasts: 50 }).map(openBus)
     const places: string[] = []
     one?.subscribe((_, place) => void places.push(place ?? ''))
     for (let index = 0; index < 60; index++) await other?.publish(resource(index))
@@ -69,7 +69,7 @@ describe('Change bus between worker processes', () => {
   })
 
   it('limits the history size in characters', async () => {
-    const [bus] = startNeighbours(1, { keptSize: 10_000 }).map(openBus)
+    const [bus] = startNeighbours(1, { maxBroadcastSize: 10_000 }).map(openBus)
     const places: string[] = []
     bus?.subscribe((_, place) => void places.push(place ?? ''))
     const long = (index: number): Change => ({ kind: 'resource', uri: `note://${index}/${'x'.repeat(3_000)}` })
@@ -79,7 +79,7 @@ describe('Change bus between worker processes', () => {
   })
 
   it('reports missed changes to a stalled process and continues', async () => {
-    const hub = createHub(0, { inTransit: 1_000 })
+    const hub = createHub(0, { maxInTransit: 1_000 })
     const waiting: Array<() => void> = []
     const heard: FromHub[] = []
     const stuck = hub.connect((message, sent) => {
@@ -98,7 +98,7 @@ describe('Change bus between worker processes', () => {
   })
 
   it('rejects messages to a stalled process', async () => {
-    const hub = createHub(0, { inTransit: 1_000 })
+    const hub = createHub(0, { maxInTransit: 1_000 })
     hub.connect(() => undefined).receive({ to: 'join', node: 'stuck' })
     const peers = createPeers(connectTo(hub).bus('here'))
     const send = (index: number) =>

@@ -4,7 +4,7 @@ import { expect } from 'chai'
 import { describeReport, runChaos } from '../cluster/chaos/chaos.ts'
 import { DESCRIPTIONS, KINDS } from '../cluster/chaos/failure-kinds.ts'
 import { needsDeployment } from '../cluster/support/balanced-deployment.ts'
-import { sideBySide } from '../support/side-by-side.ts'
+import { concurrentIt } from '../support/concurrent-it.ts'
 
 const SECONDS = 3
 const FAILURES = 2
@@ -16,7 +16,7 @@ describe('chaos: three nodes behind nginx under load', () => {
   })
 
   // Each has nodes, nginx and Redis of its own, and much of its time nothing happens but that clients wait.
-  const it = sideBySide({ atOnce: 3 })
+  const it = concurrentIt({ atOnce: 3 })
   for (const kind of KINDS) {
     const lost = kind === 'forget' ? 'reports lost data' : 'loses nothing'
     it(`${DESCRIPTIONS[kind]}: ${lost}, no duplicates`, async () => {

@@ -4,7 +4,7 @@ import { PLANTS } from '../hostile/attacked-settings.ts'
 import { type HostileReport, runHostile } from '../hostile/hostile.ts'
 import { verdictsOf } from '../hostile/report.ts'
 import { FAULT_KINDS } from '../hostile/tally.ts'
-import { sideBySide } from '../support/side-by-side.ts'
+import { concurrentIt } from '../support/concurrent-it.ts'
 
 const SEED = 11
 /** Attacks that are over soon; one calls as others do, and one looks where nobody may. */
@@ -16,7 +16,7 @@ const failed = (report: HostileReport) => verdictsOf(report).filter(({ holds }) 
 
 describe('npm run hostile', () => {
   // Each has a host of its own, and waits most of the time until what was begun there has ended.
-  const planted = sideBySide()
+  const planted = concurrentIt()
 
   planted('detects every planted fault except a crash, each by its own verdict', async () => {
     const plants = PLANTS.filter(name => name !== 'crash')

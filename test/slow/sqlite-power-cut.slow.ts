@@ -6,10 +6,10 @@ import { at } from '../cluster/support/nodes.ts'
 import { createRecorded, cutOften, needsCompiler, writeFiles } from '../sqlite/support/power-cut.ts'
 import { HAS_SQLITE } from '../sqlite/support/sqlite.ts'
 import { startWorkersProcess } from '../sqlite/support/workers-process.ts'
+import { concurrentIt } from '../support/concurrent-it.ts'
 import { freePort } from '../support/free-port.ts'
 import { createSeededRandom } from '../support/seeded-random.ts'
 import { openSession, type SessionClient } from '../support/session-client.ts'
-import { sideBySide } from '../support/side-by-side.ts'
 
 const SEED = Number(process.env['SEED'] ?? 20_261_123)
 const CLIENTS = 6
@@ -101,7 +101,7 @@ if (HAS_SQLITE) {
     before(function () {
       needsCompiler(this)
     })
-    const it = sideBySide()
+    const it = concurrentIt()
 
     for (const workers of [undefined, 2]) {
       it(`with ${workers ?? 'no'} workers loses no session and no event that a client received`, async () => {

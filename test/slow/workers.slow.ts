@@ -5,8 +5,8 @@ import { expect } from 'chai'
 import { stopAll } from '../cli/run-cli.ts'
 import { linesOf, reload, startWorkers, version, workersConfig } from '../cli/start-workers.ts'
 import { removeFolders } from '../config/folder.ts'
+import { concurrentIt } from '../support/concurrent-it.ts'
 import { modern } from '../support/rpc.ts'
-import { sideBySide } from '../support/side-by-side.ts'
 import { callText } from '../support/steady-load.ts'
 
 after(stopAll)
@@ -18,7 +18,7 @@ const HANGING = "console.log('hangs')\nawait new Promise(resolve => setTimeout(r
 
 describe('workers', () => {
   // The first waits, and the others run meanwhile, one after the other.
-  const it = sideBySide({ atOnce: 2 })
+  const it = concurrentIt({ atOnce: 2 })
 
   it('backs off to one restart every 30 s in a crash loop and logs it', async () => {
     const before = "import { existsSync } from 'node:fs'\nif (existsSync('broken')) throw new Error('no database')"

@@ -18,14 +18,14 @@ import { createMemoryGrantStore } from '../../plugins/families/grant-store/index
 import type { TaskStore } from '../../plugins/families/task-store/index.ts'
 import { rejectionOf } from '../fixtures/rejection-of.ts'
 import { createMemoryTaskStore } from '../plugins/tasks/support/memory-task-store.ts'
+import { concurrentIt } from '../support/concurrent-it.ts'
 import { serviceContract } from '../support/contracts/index.ts'
 import { describeContracts } from '../support/describe-contracts.ts'
 import { createMemoryChangeBus, createMemoryPeers } from '../support/memory-services.ts'
-import { sideBySide } from '../support/side-by-side.ts'
 import { compareWithModel } from '../support/store-model.ts'
 
 /** Most tests of this file wait for an expiry: all of them run at the same time. */
-const together = sideBySide()
+const together = concurrentIt()
 
 /** One node, and what it has is of this process. */
 const inMemory = <Service>(create: () => Service) => ({ shared: false, open: () => ({ nodes: [create()] }) })

@@ -128,7 +128,7 @@ export function createRecords(store: GrantStore, sealer: Sealer, mapError = (err
       try {
         return { value: await run() }
       } finally {
-        // The lock can have expired, and be that of another node.
+        // The lock may have expired, and another node may hold it.
         await mapErrors(store.replace(key, lockValue, '', 0))
       }
     },

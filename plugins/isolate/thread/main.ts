@@ -27,7 +27,7 @@ const NO_ITEMS = 'ctx.host cannot add or remove items in a tool with `isolate`. 
 interface Running {
   readonly tool: string
   readonly controller: AbortController
-  isOver: boolean
+  hasEnded: boolean
 }
 
 const { file, port, read } = workerData as ThreadData
@@ -50,7 +50,7 @@ let notified = 0
 const post = (message: FromThread) => port.postMessage(message)
 
 function notify(call: Running, what: NotifyMethod, args: readonly unknown[]) {
-  if (call.isOver || notified - Atomics.load(read, 0) >= MAX_UNSENT) return
+  if (call.hasEnded || notified - Atomics.load(read, 0) >= MAX_UNSENT) return
   post({ kind: 'tell', what, args })
   notified++
 }
@@ -63,9 +63,9 @@ function settle(n: number, end: (one: Waiting) => void) {
 
 /** Batches requests of one event loop turn. After the end of a call, the host would assign them to the next. */
 function sendRequests() {
-  const isOver = ({ n }: HostRequest) => waiting.get(n)?.call.isOver
-  const together = requests.filter(one => !isOver(one))
-  for (const { n } of requests.filter(isOver)) settle(n, one => one.reject(new Error('the call is over')))
+  const hasEnded = ({ n }: HostRequest) => waiting.get(n)?.call.hasEnded
+  const together = requests.filter(one => !hasEnded(one))
+  for (const { n } of requests.filter(hasEnded)) settle(n, one => one.reject(new Error('the call has ended')))
   requests = []
   if (together.length === 0) return
   try {
@@ -138,8 +138,8 @@ function contextOf({ fetchTimeout, fetchHeaders, members, ...data }: Task['data'
 }
 
 function end(call: Running, outcome: Outcome, spent = false) {
-  if (call.isOver) return
-  call.isOver = true
+  if (call.hasEnded) return
+  call.hasEnded = true
   if (current === call) current = undefined
   post({ kind: 'end', outcome, spent })
 }
@@ -167,7 +167,7 @@ function resultOf(value: unknown): Outcome {
 }
 
 async function run(exported: Readonly<Record<string, unknown>>, task: Task) {
-  const call: Running = { tool: task.tool, controller: new AbortController(), isOver: false }
+  const call: Running = { tool: task.tool, controller: new AbortController(), hasEnded: false }
   current = call
   try {
     const handler = handlerOf(exported, task)
@@ -183,7 +183,7 @@ process.on('uncaughtException', thrown => {
   const call = own ?? current
   // Without a store, the error can contain data of another caller. Only the log gets it.
   const error = own ? thrown : new Error('the module threw an error outside of the call', { cause: thrown })
-  if (call && !call.isOver) end(call, { thrown: packError(error) }, true)
+  if (call && !call.hasEnded) end(call, { thrown: packError(error) }, true)
   else post({ kind: 'uncaught', tool: call?.tool ?? '', error: packError(thrown) })
 })
 

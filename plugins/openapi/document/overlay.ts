@@ -37,7 +37,7 @@ export async function applyOverlay(overlay: DocumentFile, target: DocumentFile):
     else if (action['update'] !== undefined)
       for (const keys of found) update(valueAt(target.root, keys), action['update'])
   }
-  // True if a path contains an index, because items of lists can have moved.
+  // True if a path contains an index, because list items may have moved.
   const hasIndex = (path: readonly Key[]) => path.some(key => /^\d+$/.test(`${key}`))
   return { ...target, lineAt: path => (hasIndex(path) ? undefined : target.lineAt(path)) }
 }

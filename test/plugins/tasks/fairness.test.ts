@@ -234,9 +234,9 @@ describe('Tasks: fairness between callers', () => {
     }
     const tasks = new FairQueue<Entry>()
     for (let at = 0; at < 500; at++) {
-      for (const returns of [true, false]) tasks.add('eve', { owner: 'eve', returns })
+      for (const isResuming of [true, false]) tasks.add('eve', { owner: 'eve', isResuming })
     }
-    const ofBob = { owner: 'bob', returns: false }
+    const ofBob = { owner: 'bob', isResuming: false }
     tasks.add('bob', ofBob)
     let tests = 0
     const fits = ({ owner }: Entry) => {

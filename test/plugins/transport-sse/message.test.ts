@@ -115,7 +115,7 @@ describe('POST <route>/message', () => {
       await eventually('the request has begun', () => begun.has(path))
       client.stream.drop()
       await eventually(
-        'the session is over',
+        'the session has ended',
         async () => (await postMessage(`${url}${path}`, PING)).status,
         status => status === 404,
       )

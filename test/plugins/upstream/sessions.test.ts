@@ -378,7 +378,7 @@ describe('Calls that wait for a response of their client', () => {
     expect((await callTool(url, 'ask', retry)).message.result.content[0].text).to.equal('accept Ada')
     const again = (await callTool(url, 'ask', retry)).message.result
     expect(again.isError).to.equal(true)
-    expect(again.content[0].text).to.match(/too late or twice.*may have been executed/)
+    expect(again.content[0].text).to.match(/already answered.*may have been executed/)
   })
 
   it('are lost with their node, which the error and the log of other nodes report', async () => {

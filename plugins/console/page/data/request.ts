@@ -32,7 +32,7 @@ export async function send(path: string, { headers, ...init }: RequestInit): Pro
   const secret = readSecret()
   const sent = { [SECRET_HEADER]: secret ?? '1', ...headers }
   const response = await fetch(path, { ...init, headers: sent, credentials: 'same-origin' })
-  // Another tab can have logged in since.
+  // Another tab may have logged in since.
   if (response.status === 401 && secret === readSecret()) {
     forgetSecret()
     access.value = 'missing'

@@ -1,12 +1,12 @@
-// Tests `sideBySide`: tests run concurrently, fail independently and restart on a retry.
+// Tests `concurrentIt`: tests run concurrently, fail independently and restart on a retry.
 import { expect } from 'chai'
+import { concurrentIt } from './concurrent-it.ts'
 import { eventually } from './eventually.ts'
 import { createGate } from './gate.ts'
-import { sideBySide } from './side-by-side.ts'
 
-describe('sideBySide', () => {
+describe('concurrentIt', () => {
   const [one, other] = [createGate(), createGate()]
-  const together = sideBySide()
+  const together = concurrentIt()
 
   together('first test continues while the second runs', async () => {
     one.open()
@@ -19,7 +19,7 @@ describe('sideBySide', () => {
 
   it('fails tests independently and restarts a test on retry', async () => {
     const registered = new Map<string, () => Promise<unknown>>()
-    const test = sideBySide({ register: (name, run) => registered.set(name, run) })
+    const test = concurrentIt({ register: (name, run) => registered.set(name, run) })
     let [good, bad] = [0, 0]
     test('good', async () => void good++)
     test('bad', async () => {
@@ -35,7 +35,7 @@ describe('sideBySide', () => {
 
   it('runs a limited number of tests concurrently, in order', async () => {
     const registered: Array<() => Promise<unknown>> = []
-    const test = sideBySide({ atOnce: 2, register: (_, run) => registered.push(run) })
+    const test = concurrentIt({ atOnce: 2, register: (_, run) => registered.push(run) })
     const gates = Array.from({ length: 4 }, () => createGate())
     const began: number[] = []
     for (const [index, gate] of gates.entries())

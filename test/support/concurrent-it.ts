@@ -3,7 +3,7 @@
 type Test = () => Promise<unknown>
 type Register = (name: string, test: Test) => unknown
 
-export interface SideBySideSettings {
+export interface ConcurrentItSettings {
   /** Maximum number of concurrent tests, started in order. Default: all. */
   readonly atOnce?: number
   /** Default: the `it` of Mocha. */
@@ -11,18 +11,18 @@ export interface SideBySideSettings {
 }
 
 /** Starts this many, and another one whenever one ends. Returns the promise of each. */
-function beginAll(tests: readonly Test[], atOnce: number): Map<Test, Promise<unknown>> {
-  const begun = new Map<Test, Promise<unknown>>()
+function startAll(tests: readonly Test[], atOnce: number): Map<Test, Promise<unknown>> {
+  const started = new Map<Test, Promise<unknown>>()
   const ends: Promise<unknown>[] = []
   for (const test of tests) {
     // This one starts when enough of the earlier ones have ended.
     const free = ends.length < atOnce ? Promise.resolve() : whenEnded(ends, ends.length - atOnce + 1)
     const running = free.then(test)
-    begun.set(test, running)
+    started.set(test, running)
     // The test that awaits it reports the failure.
     ends.push(running.catch(() => undefined))
   }
-  return begun
+  return started
 }
 
 /** Resolves when this many of these have ended. */
@@ -37,16 +37,16 @@ function whenEnded(ends: readonly Promise<unknown>[], count: number): Promise<vo
  * Returns an `it` whose tests run concurrently within one suite. Tests excluded by `--grep` run, too. A retry (`--retries`) runs one
  * test alone. Clean up with `after`, not `afterEach`: the hook runs after the last test.
  */
-export function sideBySide(settings: SideBySideSettings = {}): (name: string, test: Test) => void {
+export function concurrentIt(settings: ConcurrentItSettings = {}): (name: string, test: Test) => void {
   const { atOnce = Number.POSITIVE_INFINITY, register = it } = settings
   const tests: Test[] = []
-  let begun: Map<Test, Promise<unknown>> | undefined
+  let started: Map<Test, Promise<unknown>> | undefined
   return (name, test) => {
     tests.push(test)
     register(name, async () => {
-      begun ??= beginAll(tests, atOnce)
-      const running = begun.get(test) ?? test()
-      begun.delete(test)
+      started ??= startAll(tests, atOnce)
+      const running = started.get(test) ?? test()
+      started.delete(test)
       await running
     })
   }
