@@ -30,7 +30,7 @@ async function promptForCallback(context: CommandContext, signal: AbortSignal): 
   for (;;) {
     const text = (await prompt(context, 'Paste the URL here: ', { signal }))?.trim()
     if (text === undefined || isCallbackUrl(text)) return text
-    if (text !== '') context.say('This is no callback URL: it has neither code nor error. Paste the complete URL.')
+    if (text !== '') context.say('This is not a callback URL: it has neither code nor error. Paste the complete URL.')
   }
 }
 
@@ -82,7 +82,7 @@ async function createReceiver(context: CommandContext, options: ReceiverOptions)
         return await Promise.race([received, pasted])
       } finally {
         pendingPages.delete(url.href)
-        controller.abort(new AuthError('the login is over', { code: 'aborted' }))
+        controller.abort(new AuthError('the login has ended', { code: 'aborted' }))
       }
     },
     close: redirect.close,

@@ -38,7 +38,7 @@ function checkHeader({ headers }: Target['first']): Finding[] {
     metadata === undefined && wrong('401 without resource_metadata', 'Enable the plugin resource-metadata.'),
     metadata !== undefined &&
       !URL.canParse(metadata) &&
-      wrong(`resource_metadata is no absolute URL: ${metadata}`, 'Set http.publicUrl.'),
+      wrong(`resource_metadata is not an absolute URL: ${metadata}`, 'Set http.publicUrl.'),
     challenge.has('error') &&
       wrong('A call without a token gets a token error', 'Remove the Authorization header that a proxy adds.'),
     !challenge.has('scope') && note('401 names no scope: clients request all of scopes_supported'),

@@ -33,7 +33,7 @@ const lastOf = new WeakMap<Socket, { readonly header: string; readonly shown: Pr
 function readCredential(ctx: HostContext): Presented | undefined {
   if (ctx.querystring !== '' && 'access_token' in ctx.query) {
     return {
-      refused: 'a token in the query is not accepted; it belongs into the Authorization header',
+      refused: 'tokens in the query are not accepted; send the token in the Authorization header',
       isDPoP: false,
       malformed: true,
     }

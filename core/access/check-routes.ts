@@ -161,7 +161,7 @@ export function warnUnprotected({ routes, catalog, slot }: LeastScopesParts, log
       if (guardedBy.length === 0) continue
       const item = catalog.items(toolset).find(candidate => !anybody.denialOf(candidate))
       if (!item) continue
-      const fix = 'give the open route `authorize` too, take the toolset off it, or give the items `access`'
+      const fix = 'add `authorize` to the open route, remove the toolset from it, or add `access` to the items'
       const fields = { route: open.path, guardedBy, item: item.key, fix }
       log.warn(
         { code: 'MH1218', ...fields },

@@ -77,7 +77,7 @@ interface Module {
 export function explainPlainObjects({ file, exported, at }: Module): StartProblem[] {
   const values = Object.values(exported).flatMap(value => (Array.isArray(value) ? (value as unknown[]) : [value]))
   return [...new Set(values)].filter(looksDefined).map(({ name }) => {
-    const text = `"${name}" is a plain object, and no definition: wrap it, as in export const it = defineTool({ ... })`
+    const text = `"${name}" is a plain object, not a definition: wrap it, as in export const it = defineTool({ ... })`
     const path = formatPath(at)
     const source = readFileSync(file, 'utf8')
     const offset = source.search(new RegExp(`['"\`]${name.replace(/\W/g, '\\$&')}['"\`]`))

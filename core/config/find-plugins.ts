@@ -41,7 +41,7 @@ async function fileOf(name: string, at: Path, { directory, known }: Lookup): Pro
   try {
     return await resolvePackage(name, directory)
   } catch (cause) {
-    const fix = `run: npm install ${name}; or correct the name: built in are ${known.join(', ')}`
+    const fix = `run: npm install ${name}; or correct the name; built-in plugins: ${known.join(', ')}`
     throw new StartError('MH1021', `there is no such plugin, and no package of that name in ${directory}; ${fix}`, {
       cause,
       at,

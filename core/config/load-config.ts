@@ -51,7 +51,7 @@ export async function loadConfig({ cwd, file }: { cwd: string; file?: string | u
     throw new StartError(
       'MH1001',
       `No config found in ${cwd} or above it, up to the nearest package.json. Create mcp.config.ts ` +
-        `(or ${EXTENSIONS.slice(1).join(', ')}), begin a project with mcp-host init, or name one with --config.`,
+        `(or ${EXTENSIONS.slice(1).join(', ')}), start a project with mcp-host init, or select a config with --config.`,
       { exitCode: 2 },
     )
   }

@@ -95,8 +95,8 @@ export async function readSecrets(path: string, warn: Warn): Promise<string[] | 
 }
 
 const unwritable = (path: string, cause: unknown) => {
-  const fix = `let the user that runs this host write ${dirname(path)}, or make it yourself: openssl rand -base64 32`
-  return stop(`${path} is not there, and cannot be made (${errorText(cause)}); ${fix}`, cause)
+  const fix = `give the user that runs this host write access to ${dirname(path)}, or create the file: openssl rand -base64 32`
+  return stop(`${path} does not exist and cannot be created (${errorText(cause)}); ${fix}`, cause)
 }
 
 async function checkCreatable(path: string): Promise<void> {

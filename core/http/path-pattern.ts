@@ -33,7 +33,7 @@ export function parsePattern(path: string, where: string | ConfigLocation): Patt
     if (parameter !== undefined) return { text, parameter, optional: optional !== undefined }
     if (/[:*?{}()[\]!+\\#<>]/.test(text)) throw fail(`"${text}" is neither plain text nor a parameter such as ":name"`)
     const canonical = text === '' ? undefined : canonicalText(text)
-    if (canonical === undefined) throw fail(`no request's path has "${text}" between its slashes`)
+    if (canonical === undefined) throw fail(`"${text}" cannot be a segment of a path`)
     return { text: canonical }
   })
   const names = parts.flatMap(({ parameter }) => parameter ?? [])
@@ -112,11 +112,11 @@ function checkPair(
     )
   const shape = shapeOf(common)
   if (shapeOf(one.pattern) === shapeOf(other.pattern)) {
-    if (one.shortened === other.shortened) reportConflict(`it and ${otherRoute} are one path; change one of them`)
+    if (one.shortened === other.shortened) reportConflict(`it and ${otherRoute} are the same path; change one of them`)
   } else if (!covers(one.pattern, other.pattern) && !covers(other.pattern, one.pattern) && !shapes.has(shape)) {
     const place = `/${common.map(({ text }) => text).join('/')}`
-    const fix = `say what is there with routes['${place}'], or change one of them`
-    reportConflict(`it and ${otherRoute} both match ${place}, and neither is the narrower; ${fix}`)
+    const fix = `add routes['${place}'], or change one of them`
+    reportConflict(`it and ${otherRoute} both match ${place}, and neither is more specific; ${fix}`)
   }
 }
 

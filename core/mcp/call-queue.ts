@@ -214,7 +214,7 @@ export class CallQueue implements Linked {
       const late = () => {
         leaveQueue()
         this.#noteBusy()
-        const why = `it was queued for ${timeout} ms and did not run; at most ${calls(most)} of it run at once`
+        const why = `it waited ${timeout} ms in the queue and did not start; at most ${calls(most)} of it can run at once`
         reject(new HostError('callTimeout', { detail: why }))
       }
       const timer = timeout === undefined ? undefined : clock.setTimeout(late, timeout)
@@ -238,7 +238,7 @@ export class CallQueue implements Linked {
   #full(waiting: string): HostError {
     this.#refused()
     const { tool, most } = this.facts
-    const what = `at most ${calls(most)} of "${tool}" run at once, and ${waiting} are queued`
+    const what = `at most ${calls(most)} of "${tool}" can run at once, and ${waiting} are queued`
     return new HostError('tooManyRequests', {
       detail: `${what}; try again in ${SOON} s`,
       headers: { 'Retry-After': String(SOON) },

@@ -47,7 +47,7 @@ function uriWarningsOf({ definition }: ResourceItem): DefinitionWarning[] {
   const { uri, uriTemplate = '' } = definition
   if (hasUriCharacters(uri ?? uriTemplate.replace(/\{[^{}]*\}/g, ''))) return []
   const [what, normal] = uri === undefined ? ['uriTemplate', normalTemplate(uriTemplate)] : ['uri', normalUri(uri)]
-  return [{ why: `its ${what} has characters that no URI can have; write ${JSON.stringify(normal)}`, at: [what] }]
+  return [{ why: `its ${what} has characters invalid in URIs; write ${JSON.stringify(normal)}`, at: [what] }]
 }
 
 export function warningsOf(item: CatalogItem): DefinitionWarning[] {

@@ -86,5 +86,5 @@ function encodeMember(this: Readonly<Record<string, unknown>>, key: string, json
   if (isBytes(value)) return base64Of(value)
   if (typeof value !== 'object' || value === null || 'toJSON' in value || !isLost(value)) return json
   const at = key === '' ? 'the return value' : `"${key}"`
-  throw new TypeError(`${at} is a ${value.constructor.name}, which JSON cannot hold; return an object or array`)
+  throw new TypeError(`${at} is a ${value.constructor.name}, which JSON cannot represent; return an object or array`)
 }

@@ -133,7 +133,7 @@ function faultOf({ id, extension }: ExtensionRegistration, parts: RouteParts): s
   const taken = pairs.find(([method, type]) => RESULT_TYPES.has(type) || parts.results.has(`${method} ${type}`))
   if (!ID.test(id)) return 'an id is a reversed domain name and a name, such as "com.example/tasks"'
   if (Object.hasOwn(parts.settings, id)) return 'it is added to this route already'
-  if (stray !== undefined) return `nameHeaders names "${stray}", which is none of its methods`
+  if (stray !== undefined) return `nameHeaders names "${stray}", which is not one of its methods`
   if (filter !== undefined) return `the filter "${filter}" of subscriptions/listen has another meaning here`
   if (taken) return `the result "${taken[1]}" of ${taken[0]} has another meaning here`
   return undefined

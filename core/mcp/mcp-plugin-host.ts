@@ -120,7 +120,7 @@ export function createMcpPluginHost(
     register(registrations.contributed, contribution)
     const served = () => {
       if (contribution.served) return contribution.served
-      throw new Error('replace() and withheld are for a host that is built')
+      throw new Error('replace() and withheld are available only after the host is built')
     }
     return {
       replace: definitions => served().replace(definitions),

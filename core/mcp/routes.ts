@@ -100,7 +100,7 @@ function chooseToolsets({ path, config, pattern, index, report }: Subject): Tool
     report(new StartError('MH1204', why, { at: choice ? [...at, 'param'] : at }))
   }
   if (settings.default && part && !part.optional) {
-    const why = `the parameter is always there; make it optional: "${path}?"`
+    const why = `the parameter is required; make it optional: "${path}?"`
     report(new StartError('MH1204', why, { at: ['routes', path, 'default'] }))
   }
   const candidates = choice

@@ -38,7 +38,7 @@ export interface ClientLine extends ReplyLine {
 export interface ConnectedClient {
   /** Handles a JSON-RPC message, or a batch. Messages are taken in order; the promise does not wait for responses. */
   receive(message: string): Promise<void>
-  /** Ends the session and cancels its calls. Call it when the client is gone. */
+  /** Ends the session and cancels its calls. Call it when the client has disconnected. */
   close(): Promise<void>
 }
 
@@ -127,9 +127,9 @@ export function connectClient(
   async function leave(opened: Session) {
     if (opened.disposed) return
     try {
-      await host.sessions.end(opened, new Error('the client is gone'))
+      await host.sessions.end(opened, new Error('the client has disconnected'))
     } catch (err) {
-      host.log.warn({ code: 'MH1413', err }, 'a session could not be ended everywhere')
+      host.log.warn({ code: 'MH1413', err }, 'could not end a session on every node')
     }
   }
 
@@ -154,7 +154,7 @@ export function connectClient(
     if (take(message)) return
     if (!session) {
       if (message.kind !== 'request') return
-      if (message.method !== 'initialize') throw new HostError('invalidRequest', { detail: 'initialize comes first' })
+      if (message.method !== 'initialize') throw new HostError('invalidRequest', { detail: 'initialize must be first' })
       session = await open()
     }
     if (message.kind !== 'request') return receiveMessage(session, message)

@@ -221,8 +221,7 @@ const epochOf = ({ fields }: Found) => Number(fields?.['epoch'] ?? 0)
 /** After a fail-over two writers can have the same epoch. */
 const numberTaken = (number: number) =>
   new Error(
-    `another message of this stream has the number ${number}: the store has lost which node writes the stream, as a ` +
-      'fail-over does, and two nodes wrote',
+    `another message of this stream has the number ${number}: after a store failover, two nodes wrote the stream`,
   )
 
 export function createEventStore(store: Store, { ttl, maxEvents, maxBytes }: StreamLimits): EventStore {

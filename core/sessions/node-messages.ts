@@ -152,7 +152,7 @@ export function createChangeReceiver({ name, store, limits, log }: Omit<ThisNode
         if (found?.kind === 'entered' && found.record && !session.disposed) applyRecord(session, found.record, name)
       } while (reading.get(session) && !session.disposed)
     } catch (err) {
-      log.debug({ err }, 'what a client set at another node is read with its next request')
+      log.debug({ err }, 'cannot read changes that a client made at another node; they are read with its next request')
     } finally {
       reading.delete(session)
     }

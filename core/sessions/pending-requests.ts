@@ -54,7 +54,7 @@ export class PendingRequests {
   settle(id: RequestId, { error, result }: Readonly<Record<string, unknown>>): boolean {
     const pending = this.#open.get(id)
     if (error === undefined || error === null) pending?.resolve(result)
-    else pending?.reject(new ToolError(`the client answered: ${errorMessage(error)}`))
+    else pending?.reject(new ToolError(`the client returned an error: ${errorMessage(error)}`))
     return pending !== undefined
   }
 
@@ -79,7 +79,7 @@ const macOf = (key: Buffer, session: string, text: string) =>
 /** The first key signs; all keys verify. */
 export function createRequestIdSeries(keys: readonly Buffer[], node: string): SessionRequestIds {
   const [signing] = keys
-  if (!signing) throw new Error('no key to sign the names of requests')
+  if (!signing) throw new Error('no key to sign request ids')
   return {
     series(session) {
       const prefix = `ask-${node}-${Math.random().toString(36).slice(2, 8)}`

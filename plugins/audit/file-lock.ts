@@ -102,7 +102,7 @@ async function put(path: string, text: string): Promise<string | undefined> {
     if (holder !== undefined) return holder
     if (await make(path, text)) return undefined
   }
-  throw stop(`${path} changes all the time: stop the other processes that start with this audit`)
+  throw stop(`${path} keeps changing: stop the other processes that use this audit file`)
 }
 
 async function take(path: string): Promise<{ lock: FileLock } | { holder: string }> {
@@ -111,7 +111,7 @@ async function take(path: string): Promise<{ lock: FileLock } | { holder: string
   if (holder !== undefined) return { holder }
   async function hold() {
     if ((await read(path)) === text || (await make(path, text))) return
-    throw new Error(`${path} is another process's now: it began when the lock of this one was removed`)
+    throw new Error(`${path} now belongs to another process, which started when the lock of this process was removed`)
   }
   const touching = setInterval(() => {
     const now = new Date()
@@ -133,7 +133,7 @@ export async function lockFile(file: string): Promise<FileLock> {
   const wait = (MISSED * TOUCH) / 1_000
   throw stop(
     `${file} is written by ${taken.holder}: two writers would break its chain. Give each host a \`file\` of its own, or ` +
-      `stop the other; one on another machine counts as gone ${wait} s after its last sign of life`,
+      `stop the other; one on another machine counts as stopped ${wait} s after its last heartbeat`,
   )
 }
 

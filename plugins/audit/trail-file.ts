@@ -168,7 +168,7 @@ export class TrailFile {
     const { path } = this.#settings
     const { seq } = this.#head
     return (
-      `${path} is written by somebody else, too: ${size - this.#size} bytes behind seq ${seq} are not ours. ${OWN_FILE}; ` +
+      `${path} is also written by another program: ${size - this.#size} bytes after seq ${seq} are not from this host. ${OWN_FILE}; ` +
       'move the file away, and the chain continues in a new file'
     )
   }

@@ -261,7 +261,7 @@ function checkMetadata(connection: Connection): Findings {
     findings.push(wrong(SECRET, text, 'set or leave out authMethod'))
   }
   if (server.code_challenge_methods_supported?.includes('S256') === false)
-    findings.push(note('provider', 'it does not list S256: codes are without PKCE there, or it leaves it out'))
+    findings.push(note('provider', 'it does not list S256: it does not support PKCE, or its metadata omits it'))
   return findings
 }
 

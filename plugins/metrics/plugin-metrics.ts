@@ -46,7 +46,7 @@ const LABEL_PATTERN = /^(?!__|le$)[a-zA-Z_]\w*$/
 function findProblem({ name, labels = [] }: MetricDefinition): string | undefined {
   if (!NAME_PATTERN.test(name)) return 'a name is made of letters, digits and _'
   const invalid = labels.find(label => !LABEL_PATTERN.test(label))
-  return invalid === undefined ? undefined : `"${invalid}" is no name of a label`
+  return invalid === undefined ? undefined : `"${invalid}" is not a label name`
 }
 
 const selectLabels = ({ labels = [] }: MetricDefinition, labelValues: Labels | undefined): Labels =>
@@ -116,10 +116,10 @@ export function createPluginMetrics(
   }
 
   function findFamily(metric: MetricDefinition, kind: Family['kind'], create: () => Family): Family | undefined {
-    const problem = reservedNames.has(metric.name) ? 'the name is that of another metric' : findProblem(metric)
+    const problem = reservedNames.has(metric.name) ? 'another metric has this name' : findProblem(metric)
     if (problem !== undefined) return void warn(metric, problem)
     const family = families.get(metric.name) ?? create()
-    if (family.kind !== kind) return void warn(metric, `it is offered as ${family.kind} and as ${kind}`)
+    if (family.kind !== kind) return void warn(metric, `it is registered as ${family.kind} and as ${kind}`)
     families.set(metric.name, family)
     return family
   }

@@ -20,7 +20,7 @@ export function readBaseUrl(api: Api, candidate: Candidate, source: Source): str
   const url = list ? serverUrl(childOf(list, '0'), source) : new URL('/', main)
   const place = list ? below(list.place, 0, 'url') : api.place
   if (!api.trusts(url)) {
-    const why = `the server ${url.origin} ${main.protocol === 'file:' ? 'is of an overlay at a URL' : 'has another origin than the document'}`
+    const why = `the server ${url.origin} ${main.protocol === 'file:' ? 'is from an overlay at a URL' : 'has another origin than the document'}`
     throw new DocumentError(place, `${why}: ${URL_FIX}, or list "${url.host}" in \`allowHosts\``)
   }
   return `${url.origin}${trimEndOf(url.pathname, '/')}`

@@ -130,7 +130,7 @@ export function describeRoute(limits: Limits): string[] {
     return limit ? `${name}: at most ${formatRate(limit, 'request')} ${SUBJECTS[name]}` : []
   })
   if (cap) lines.push(`concurrent: at most ${cap.max} tool calls of one user at once, in one process`)
-  const counted = options.store === 'redis' ? `in Redis; while it is away ${options.onFailure}` : 'in this process'
+  const counted = options.store === 'redis' ? `in Redis; if it is unavailable: ${options.onFailure}` : 'in this process'
   return [...lines, `counted ${counted}`]
 }
 

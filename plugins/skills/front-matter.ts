@@ -109,7 +109,7 @@ function checkName(name: unknown, folder: string): string | undefined {
   if (typeof name !== 'string') return '`name` must be text: put it in quotes'
   if (name.length > MAX_NAME || !NAME.test(name)) {
     const rule = `1 to ${MAX_NAME} of a-z, 0-9 and -, no - at an end and no two in a row`
-    return `\`name\` must be ${rule}; the folder is called the same`
+    return `\`name\` must be ${rule}, and equal to the folder name`
   }
   if (name !== folder) return `\`name\` is "${name}", and the folder is called "${folder}": they must be the same`
   return undefined

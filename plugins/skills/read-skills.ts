@@ -105,7 +105,7 @@ function findSkills(folder: FoundFolder, shown: Format, report: Report, isInSkil
     throw new SkillError(shown([SKILL_FILE]), what)
   }
   if (!isSkill && !isInSkill && alike)
-    report(new SkillError(shown(alike.names), `call it ${SKILL_FILE}, in these letters`))
+    report(new SkillError(shown(alike.names), `rename it to ${SKILL_FILE} (case-sensitive)`))
   const inner = folder.folders.flatMap(one => findSkills(one, shown, report, isSkill || isInSkill))
   return isSkill ? [{ folder, files: filesBelow(folder) }, ...inner] : inner
 }
@@ -131,7 +131,7 @@ async function checkSizes(skills: readonly FoundSkill[], shown: Format, report: 
     const bytes = files.reduce((sum, file) => sum + (sizes.get(file) ?? 0), 0)
     if (bytes <= MAX_BYTES) continue
     const most = `at most ${formatCount(MAX_BYTES)} (16 MiB) are supported`
-    const what = `the files of the skill have ${formatCount(bytes)} bytes; ${most}: leave some out, or make two of it`
+    const what = `the files of the skill have ${formatCount(bytes)} bytes; ${most}: remove some, or split the skill`
     report(new SkillError(shown(folder.names), what))
   }
 }
@@ -200,7 +200,7 @@ async function readFiles(files: Iterable<FoundFile>, shown: Format, report: Repo
 function createFrontMatterReader() {
   let bytesInAll = 0
   return async ({ names }: FoundFile, { bytes, isText }: ReadFile): Promise<FrontMatter> => {
-    if (!bytes || !isText) throw new FrontMatterError('it is not UTF-8: save it as such', 1)
+    if (!bytes || !isText) throw new FrontMatterError('it is not UTF-8: save it as UTF-8', 1)
     const yaml = cutOut(bytes.toString('utf8'))
     bytesInAll += Buffer.byteLength(yaml)
     if (bytesInAll > MAX_FRONT_MATTER_IN_ALL) {
@@ -225,7 +225,7 @@ export function findWarnings(skills: readonly Skill[], written: string): SkillEr
     const { name, metadata } = frontMatter
     const other = byName.get(name)
     if (other !== undefined) {
-      issues.push(new SkillError(place, `${other} has the same name: not every client tells them apart`))
+      issues.push(new SkillError(place, `${other} has the same name: some clients cannot distinguish them`))
     }
     byName.set(name, place)
     const key = isObject(metadata) ? Object.keys(metadata).find(one => one.startsWith(RESERVED)) : undefined

@@ -40,7 +40,7 @@ export class SkillError extends Error {
 export function fileProblem(error: unknown): string {
   const { code, message } = error as NodeJS.ErrnoException
   if (code === 'EACCES' || code === 'EPERM') return 'the user of this process cannot read it'
-  if (code === 'ENOENT') return 'it is not there'
+  if (code === 'ENOENT') return 'it does not exist'
   if (code === 'ELOOP') return 'it is a symbolic link that leads back to itself'
   return `it cannot be read: ${code ?? message}`
 }
@@ -99,7 +99,7 @@ async function resolveEntry(walk: Walk, folder: string, entry: Dirent, names: re
 
 async function walkFolder(walk: Walk, path: string, names: readonly string[]): Promise<FoundFolder> {
   const place = walk.shown(names)
-  if (names.length > MAX_DEPTH) throw new SkillError(place, `more than ${MAX_DEPTH} folders are in one another`)
+  if (names.length > MAX_DEPTH) throw new SkillError(place, `folders are nested more than ${MAX_DEPTH} deep`)
   const entries = await readdir(path, { withFileTypes: true }).catch((error: unknown) => {
     throw new SkillError(place, fileProblem(error))
   })
@@ -135,7 +135,7 @@ export async function walkSkills(
 ): Promise<FoundFolder> {
   const place = shown([])
   const root = await realpath(folder).catch((error: unknown) => {
-    throw new SkillError(place, `${fileProblem(error)}; make the folder, with a folder with a ${SKILL_FILE} in it`)
+    throw new SkillError(place, `${fileProblem(error)}; create it, with a subfolder that contains a ${SKILL_FILE}`)
   })
   if (!(await stat(root)).isDirectory()) throw new SkillError(place, 'it is not a folder')
   return walkFolder({ root, shown, report, entries: 0 }, root, [])

@@ -60,7 +60,7 @@ export class Followers {
   async filter(wanted: unknown, call: Call): Promise<Honoured | undefined> {
     if (!Array.isArray(wanted) || wanted.length > MAX_FOLLOWED || wanted.some(id => typeof id !== 'string')) {
       throw new HostError('invalidParams', {
-        detail: `\`notifications.taskIds\` must be at most ${MAX_FOLLOWED} texts`,
+        detail: `\`notifications.taskIds\` must be a list of at most ${MAX_FOLLOWED} strings`,
       })
     }
     const ids = [...new Set(wanted as string[])].filter(isId)

@@ -179,7 +179,7 @@ export function failedWith(thrown: unknown): TaskEnd {
 }
 
 const NODE_GONE =
-  'The server node that ran this stopped or was lost. It may be done, wholly or in part, and is not run again: check before you ' +
+  'The server node that ran this task stopped or was lost. It may have run completely or in part, and is not retried: check before you ' +
   'send it again'
 
 /** Omits advice to retry, because the task is not retryable. */

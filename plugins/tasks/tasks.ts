@@ -88,7 +88,7 @@ const unknownTask = () => invalid('the task does not exist or has expired')
 
 const missing = (tool: string) =>
   new HostError('missingCapability', {
-    detail: `"${tool}" runs as a task: it is for clients that declare the extension ${TASKS_ID}`,
+    detail: `"${tool}" runs as a task: it requires a client that declares the extension ${TASKS_ID}`,
     data: { requiredCapabilities: { extensions: { [TASKS_ID]: {} } } },
   })
 
@@ -98,7 +98,7 @@ const full = () => new HostError('unavailable', { detail: 'the task store is ful
 
 function taskIdOf(call: Call): string {
   const { taskId } = call.params
-  if (typeof taskId !== 'string') throw invalid(`${call.method} needs \`taskId\`, a text`)
+  if (typeof taskId !== 'string') throw invalid(`${call.method} requires \`taskId\`, a string`)
   return taskId
 }
 

@@ -39,7 +39,7 @@ export function serveLine(host: Transport, caller: Caller, ends: StdioEnds): Ser
   const client = connectClient(host, { ...caller, ip: 'stdio' }, line, takePerRequest)
 
   function abandon() {
-    perRequest.cancelAll(new Error('the client is gone'))
+    perRequest.cancelAll(new Error('the client has disconnected'))
     void client.close()
     end()
   }

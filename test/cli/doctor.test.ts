@@ -96,7 +96,7 @@ describe('mcp-host doctor', () => {
       'the challenge has a relative URL',
       { headers: { 'www-authenticate': 'Bearer resource_metadata="/meta"' } },
       'challenge',
-      /no absolute URL/,
+      /not an absolute URL/,
     ],
     [
       'the metadata is not passed on',

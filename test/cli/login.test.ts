@@ -176,7 +176,7 @@ describe('mcp-host login', () => {
       const [, address = ''] = await waitFor(/^ {2}(http:\S+\/authorize\?\S+)$/m)
       await waitFor(/Paste the URL here: /)
       child.stdin.write('https://example.com/somewhere\n')
-      await waitFor(/This is no callback URL[\s\S]*Paste the URL here: /)
+      await waitFor(/This is not a callback URL[\s\S]*Paste the URL here: /)
       child.stdin.end(`${await authorize(address)}\n`)
       const { code, stdout, stderr } = await ended
       expect(code, stderr).to.equal(0)

@@ -153,7 +153,7 @@ describe('Secrets file creation', () => {
 
   it('fails `check` and startup if the file cannot be created', async () => {
     const folder = await makeFolder({ state: 'a file, and no folder' })
-    const says = `${join(folder, FILE)} is not there, and cannot be made (`
+    const says = `${join(folder, FILE)} does not exist and cannot be created (`
     expect(await failure(folder))
       .to.include(says)
       .and.include('openssl rand -base64 32')

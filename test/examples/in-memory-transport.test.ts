@@ -156,7 +156,7 @@ describe('examples/in-memory-transport', () => {
     expect((await client.until(({ id }) => id === 4)).error?.message).to.include('at most 3 requests')
     client.end.close()
     await eventually('all are cancelled', () => aborted.length >= 3)
-    expect(aborted.map(String)).to.deep.equal(Array(3).fill('Error: the client is gone'))
+    expect(aborted.map(String)).to.deep.equal(Array(3).fill('Error: the client has disconnected'))
     expect(client.seen).to.deep.equal([])
   })
 

@@ -162,7 +162,7 @@ async function start(routes: Routes) {
   try {
     return await startHost({ toolsets, routes: Object.fromEntries(routes), plugins })
   } catch (error) {
-    expect(String(error)).to.match(/are one path|neither is the narrower|two handlers are registered/)
+    expect(String(error)).to.match(/are the same path|neither is more specific|two handlers are registered/)
     return undefined
   }
 }

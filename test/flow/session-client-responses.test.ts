@@ -89,7 +89,7 @@ describe('client capability checks in sessions', () => {
       const { messages, message } = await client.request('tools/call', { name: tool })
       expect(messages).to.have.length(1)
       expect(message.result.isError).to.equal(true)
-      expect(message.result.content[0].text).to.match(/needs a client that declares/)
+      expect(message.result.content[0].text).to.match(/requires a client that declares/)
     })
   }
 

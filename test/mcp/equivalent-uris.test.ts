@@ -74,11 +74,11 @@ describe('Equivalent URIs', () => {
   })
 })
 
-describe('A URI with characters that no URI can have', () => {
+describe('A URI with characters that are not allowed in URIs', () => {
   it('is a warning at startup with the URI to write', async () => {
     const { log } = await serve()
     const told = log.filter(({ level }) => level === 'warn').map(({ message }) => message)
-    expect(told.filter(message => message?.includes('no URI can have'))).to.have.length(1)
+    expect(told.filter(message => message?.includes('invalid in URIs'))).to.have.length(1)
     expect(told.join()).to.include('"kbinfo://summary/%C3%9Cber%20uns.md"')
   })
 })

@@ -226,7 +226,7 @@ describe('Invalid protocol extension', () => {
   const wrong: Array<[string, Extension, string]> = [
     ['jobs', {}, 'a reversed domain name'],
     ['com.example/', {}, 'a reversed domain name'],
-    [ID, { nameHeaders: { 'tools/call': 'name' } }, '"tools/call", which is none of its methods'],
+    [ID, { nameHeaders: { 'tools/call': 'name' } }, '"tools/call", which is not one of its methods'],
     [ID, { results: { 'tools/call': ['complete'] } }, 'the result "complete" of tools/call'],
     [ID, { listenFilters: { toolsListChanged: () => undefined } }, 'the filter "toolsListChanged"'],
     [ID, { methods: { 'tools/call': () => ({}) } }, 'reserved for the host'],

@@ -23,10 +23,10 @@ describe('Running calls per owner', () => {
         running.leave(other, 1)
       }
     }
-    expect(() => running.enter(session('busy'), 1)).to.throw('at most 2 requests of one user')
+    expect(() => running.enter(session('busy'), 1)).to.throw('at most 2 concurrent requests per user')
     running.leave(busy, 1)
     running.enter(busy, 1)
-    expect(() => running.enter(busy, 1)).to.throw('at most 2 requests of one user')
+    expect(() => running.enter(busy, 1)).to.throw('at most 2 concurrent requests per user')
     running.leave(busy, 2)
     running.enter(busy, 2)
     expect(busy.calls).to.equal(2)
@@ -37,7 +37,7 @@ describe('Running calls per owner', () => {
     for (let index = 0; index < 1_200; index++) {
       const one = session(`owner ${index % 600}`)
       running.enter(one, 2)
-      expect(() => running.enter(one, 1)).to.throw('at most 2 requests of one user')
+      expect(() => running.enter(one, 1)).to.throw('at most 2 concurrent requests per user')
       running.leave(one, 2)
     }
   })

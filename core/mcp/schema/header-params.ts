@@ -81,19 +81,19 @@ export function checkHeaderParams(params: readonly HeaderParam[], headers: Heade
 
 function mismatch({ path, type }: HeaderParam, header: string | readonly string[] | undefined, value: unknown) {
   const argument = `argument ${path.join('.')}`
-  if (typeof header === 'object' && header.length !== 1) return 'is there more than once'
+  if (typeof header === 'object' && header.length !== 1) return 'occurs more than once'
   const raw = typeof header === 'object' ? header[0] : header
   if (value === undefined || value === null) {
-    return raw === undefined ? undefined : `is there, but ${argument} ${value === null ? 'is null' : 'is not'}`
+    return raw === undefined ? undefined : `is present, but ${argument} ${value === null ? 'is null' : 'is not'}`
   }
-  if (raw === undefined) return `is missing, but ${argument} is there`
+  if (raw === undefined) return `is missing, but ${argument} is present`
   const text = decodeHeaderValue(raw)
   if (text === undefined) return 'holds invalid characters or an invalid base64 value'
   if (type === 'integer' && typeof value === 'number') {
-    if (!Number.isSafeInteger(value)) return `cannot mirror ${argument}: it is no integer of the safe range`
+    if (!Number.isSafeInteger(value)) return `cannot mirror ${argument}: it is not a safe integer`
     return isInteger(text) && Number(text) === value ? undefined : `does not equal ${argument}`
   }
-  if (typeof value === 'object') return `cannot mirror ${argument}: it is no ${type}`
+  if (typeof value === 'object') return `cannot mirror ${argument}: its type is not ${type}`
   return text === String(value) ? undefined : `does not equal ${argument}`
 }
 

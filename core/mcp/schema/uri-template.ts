@@ -159,7 +159,7 @@ function parseTemplate(template: string): Part[] {
   for (const [piece] of template.matchAll(/\{[^{}]*\}?|[^{]+/g)) {
     if (!piece.startsWith('{')) {
       const stray = NOT_LITERAL.exec(piece)
-      if (stray) fail(`"${stray[0]}" cannot stand outside an expression; percent-encode it`)
+      if (stray) fail(`"${stray[0]}" is not allowed outside an expression; percent-encode it`)
       parts.push({ kind: 'literal', text: piece.replace(/[^\0-\x7f]+/gu, encodeURIComponent) })
       continue
     }
@@ -186,9 +186,9 @@ function parseVariables(piece: string, operator: string, fail: Fail): Variable[]
     .map(spec => {
       const [, name, modifier] = VARIABLE.exec(spec) ?? []
       if (name === undefined)
-        return fail(`"${spec}" in "${piece}" is no variable name (letters, digits, _ and dots between)`)
-      if (modifier?.startsWith(':')) return fail(`the prefix "${spec}" cannot be matched; take the whole variable`)
-      if (modifier && operator === ';') return fail(`"${piece}" cannot be matched; leave out the "*"`)
+        return fail(`"${spec}" in "${piece}" is not a variable name (letters, digits, _ and dots between)`)
+      if (modifier?.startsWith(':')) return fail(`the prefix "${spec}" cannot be matched; use the whole variable`)
+      if (modifier && operator === ';') return fail(`"${piece}" cannot be matched; remove the "*"`)
       return { name, exploded: modifier === '*' }
     })
 }

@@ -40,7 +40,7 @@ const SHARED: Readonly<Record<string, (services: Services, route: Route) => bool
 /** Returns why proofs cannot be checked completely; undefined if they can. */
 function findGap({ config: { http, processes }, routes, services }: InternalHost): string | undefined {
   if (http.publicUrl === undefined && !isLoopback(http.host)) {
-    return `proofs (DPoP) name the address that they are for, and ${http.host} is not how clients reach it; set http.publicUrl`
+    return `DPoP proofs contain the URL that they are for, but clients do not use ${http.host}; set http.publicUrl`
   }
   const unshared = routes.filter(route => !services.slot('grantStore', route).shared)
   const shared = Object.keys(SHARED).find(what => unshared.some(route => SHARED[what]?.(services, route)))
@@ -55,7 +55,7 @@ function checkOptions(
 ) {
   const reportError = (why: string, key: string) => report(new StartError('MH2030', why, { at: [...at, 'dpop', key] }))
   if (maxAge < MIN_AGE || maxAge > MAX_AGE) {
-    reportError('it is the time in which a proof counts: write 1s to 10m; 60s is usual', 'maxAge')
+    reportError('it is the time for which a proof is valid: write 1s to 10m; 60s is usual', 'maxAge')
   }
   if (clockTolerance > MAX_AGE) reportError('write 0 to 10m; 60s is usual', 'clockTolerance')
   if (nonce && ownKeys && processes > 1) {

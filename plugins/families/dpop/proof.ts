@@ -94,13 +94,13 @@ function findKeyFlaw(jwk: Claims, algorithm: ProofAlgorithm): string | undefined
   const isMismatch = kty !== type || (alg !== undefined && alg !== algorithm)
   // Additional members belong to a private key.
   if (kty === type && Object.keys(jwk).some(name => !required.includes(name) && !OPTIONAL_MEMBERS.has(name))) {
-    return 'the key (jwk) of the proof has more than a public key has'
+    return 'the key (jwk) of the proof has members that a public key does not have'
   }
   if (isMismatch || (typeof crv === 'string' && curve !== undefined && crv !== curve)) {
     return `the key (jwk) of the proof does not match ${algorithm}`
   }
   if (required.some(name => !/^[\w-]+$/.test(typeof jwk[name] === 'string' ? jwk[name] : ''))) {
-    return 'the key (jwk) of the proof is not whole, or not encoded as a JWK is'
+    return 'the key (jwk) of the proof is incomplete or not encoded as a JWK'
   }
   if (use !== undefined && use !== 'sig') return 'the key (jwk) of the proof is not for signatures'
   if (operations !== undefined && !(Array.isArray(operations) && operations.every(name => name === 'verify'))) {

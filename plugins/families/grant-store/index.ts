@@ -53,7 +53,7 @@ function checkTtl(ttl: number): number {
 function checkSize(value: string) {
   if (Buffer.byteLength(value) <= MAX_VALUE_BYTES) return
   throw new HostError('unavailable', {
-    detail: 'the data of this login is too large',
+    detail: 'the login data is too large',
     reason: `a text of a grant store has at most ${MAX_VALUE_BYTES} bytes`,
   })
 }

@@ -109,7 +109,7 @@ function openRestricted(file: string, { maxSize, isFirst }: Opening): DatabaseSy
     if (isEmpty) db.exec('PRAGMA auto_vacuum = INCREMENTAL')
     const mode = db.prepare('PRAGMA journal_mode = WAL').get()?.['journal_mode']
     if (mode !== 'wal' && file !== MEMORY)
-      throw new StoreFailure('path', `its file system allows no write-ahead log (${mode})`)
+      throw new StoreFailure('path', `its file system does not support a write-ahead log (${mode})`)
     // Overwrites deleted data; `FAST` would leave some in free pages.
     db.exec('PRAGMA secure_delete = ON')
     db.exec(`PRAGMA synchronous = FULL; PRAGMA journal_size_limit = ${LOG_LIMIT}; PRAGMA temp_store = MEMORY`)

@@ -78,7 +78,7 @@ describe('audit: file lock', () => {
       () => undefined,
       (thrown: unknown) => String(thrown),
     )
-    expect(error).to.match(/is another process's now/)
+    expect(error).to.match(/now belongs to another process/)
     await second.release()
   })
 

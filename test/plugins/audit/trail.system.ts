@@ -207,7 +207,7 @@ describe('audit: file', () => {
     await appendFile(one.file, '{"seq":99}\n')
     await one.call('say')
     const told = () => one.log.find(({ message }) => message === 'the audit cannot be written')
-    expect(String((await eventually('the log', told))?.['problem'])).to.match(/is written by somebody else, too/)
+    expect(String((await eventually('the log', told))?.['problem'])).to.match(/is also written by another program/)
     await one.close()
     const after = await makeFolder({})
     await (await startAudited({ folder: after })).close()

@@ -97,8 +97,8 @@ describe('Registered metrics', () => {
     ])
     expect(lines.map(({ figure, problem }) => [figure, problem])).to.deep.equal([
       ['my-jobs', 'a name is made of letters, digits and _'],
-      ['taken_total', 'the name is that of another metric'],
-      ['x_seconds', '"le" is no name of a label'],
+      ['taken_total', 'another metric has this name'],
+      ['x_seconds', '"le" is not a label name'],
       ['fine', 'it is offered as gauge and as counter'],
       ['broken', 'no figures today'],
     ])

@@ -271,7 +271,7 @@ describe('An overlay at a URL', () => {
       const { tools, leftOut } = await read()
       expect(tools.map(({ name }) => name)).to.deep.equal(['get_a'])
       expect(leftOut[0]?.reason).to.match(
-        /the server https:\/\/evil\.example is of an overlay at a URL: set `baseUrl`, or list "evil\.example"/,
+        /the server https:\/\/evil\.example is from an overlay at a URL: set `baseUrl`, or list "evil\.example"/,
       )
       expect((await read({ baseUrl: 'https://api.example' })).tools).to.have.length(2)
       expect((await read({ allowHosts: [host, 'evil.example'] })).tools).to.have.length(2)

@@ -52,7 +52,7 @@ describe('Skills folder', () => {
 
   it('must exist, be a folder and contain a skill', async () => {
     const folder = await folderOf({ 'acme/readme.md': 'x' })
-    await refused(folder, 'folder: none: it is not there', { folder: './none' })
+    await refused(folder, 'folder: none: it does not exist', { folder: './none' })
     await refused(folder, 'folder: package.json: it is not a folder', { folder: './package.json' })
     await refused(folder, 'skills: no folder in it has a SKILL.md')
   })
@@ -177,7 +177,7 @@ describe('Skills folder', () => {
 
   it('rejects a too deep folder', async () => {
     const deep = `${Array.from({ length: 40 }, () => 'd').join('/')}/x.md`
-    await refused(await folderOf({ ...DEMO, [`demo/${deep}`]: 'x' }), 'more than 32 folders are in one another')
+    await refused(await folderOf({ ...DEMO, [`demo/${deep}`]: 'x' }), 'folders are nested more than 32 deep')
   })
 
   it('closes every file, also on errors', async () => {

@@ -252,7 +252,7 @@ describe('transport-stdio', () => {
     client.output.destroy()
     await client.line.ended
     await eventually('all are cancelled', () => aborted.length >= 5)
-    expect(aborted.map(String)).to.deep.equal(Array(5).fill('Error: the client is gone'))
+    expect(aborted.map(String)).to.deep.equal(Array(5).fill('Error: the client has disconnected'))
   })
 
   it('drains running calls at end of input, and requests that arrive during shutdown', async () => {

@@ -315,7 +315,7 @@ describe('Client response of a wrong shape', () => {
     const asked = ctx.roots().catch((error: Error) => error.message)
     const { id } = await client.next()
     expect((await client.post({ id, error: { code: 1, message: { toString: 1 } } })).status).to.equal(202)
-    expect(await asked).to.equal('the client answered: an error')
+    expect(await asked).to.equal('the client returned an error: an error')
     finish('done')
     expect((await client.next()).result.content[0].text).to.equal('done')
     client.stream.drop()
