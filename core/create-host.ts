@@ -133,8 +133,8 @@ async function build(
   const isOpen = !allPluginsFound && !areAllMisspelled(loaded.config, plugins, builtIns)
   const check = isBuiltInOnly ? builtInCheck : createDefinitionCheck(keys.toolKeys)
   const findProblems: FindProblems = isOpen ? definition => check(definition).filter(one => !isUnknownKey(one)) : check
-  const faults: Finding[] = []
-  const note = (finding: Finding) => void faults.push(finding)
+  const findings: Finding[] = []
+  const note = (finding: Finding) => void findings.push(finding)
   const countBefore = problems.count()
   const onUnset = (variable: string, at: Path) =>
     problems.report(new StartError('MH1016', `the environment variable ${variable} is not set`, { at }), 'warning')
@@ -146,7 +146,7 @@ async function build(
   const isValid = declared !== undefined && hasChecked === true && problems.count() === countBefore
   const sources = isObject(loaded.config) ? loaded.config['toolsets'] : undefined
   const toolsets = await loadToolsets(sources, { directory, problems, locations, findProblems })
-  const validPart = isValid ? undefined : withoutProblems(loaded.config, faults)
+  const validPart = isValid ? undefined : withoutProblems(loaded.config, findings)
   if (!isValid && !validPart) problems.assertNone()
   const filled = fillDefaults(trimSecrets(validPart?.config ?? loaded.config, schema), schema) as FilledConfig
   const configured = withLongForms(filled, keys, problems.report)
@@ -159,7 +159,6 @@ async function build(
   const isBuiltIn = (plugin: Plugin<object>) => [...builtIns.values()].includes(plugin)
   const problemsOf = (definition: Definition) => findProblems(definition).map(formatFinding)
   const readerOf = (toolKey: string) => keys.toolKeys.get(toolKey)?.plugin ?? 'the plugin that reads it'
-  const { context } = keys
   const input = {
     config,
     schema,
@@ -171,7 +170,7 @@ async function build(
     problems,
     problemsOf,
     readerOf,
-    context,
+    context: keys.context,
     directory,
     log,
     suggest: suggestPlugin,
@@ -247,7 +246,7 @@ async function hostWithLog(loaded: LoadedConfig, log: Logger | undefined, option
   const host = await hostOfConfig(loaded, limited, options)
   const close = host.close.bind(host)
   return Object.assign(host, {
-    close: (...given: Parameters<Host['close']>) => close(...given).finally(limited.reportDropped),
+    close: (...args: Parameters<Host['close']>) => close(...args).finally(limited.reportDropped),
   })
 }
 

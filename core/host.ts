@@ -152,7 +152,7 @@ async function refuseEarly(res: ServerResponse, log: Logger) {
   res.writeHead(error.status, { 'Content-Type': 'application/json', 'Retry-After': '1' }).end(encodeError(error))
 }
 
-const PRELOAD_AFTER = 100
+const PRELOAD_DELAY = 100
 
 function preload(log: Logger) {
   const load = async () => {
@@ -166,7 +166,7 @@ function preload(log: Logger) {
       )
     }
   }
-  setTimeout(load, PRELOAD_AFTER).unref()
+  setTimeout(load, PRELOAD_DELAY).unref()
 }
 
 /** The result of a reload, as config keys. `MCP_HOST_SECRETS` represents secrets from that variable. */
@@ -352,21 +352,21 @@ async function assemble(input: HostInput, registrations: KernelRegistrations): P
   const isSetUp = problems.count() === planned && validInstances.length === instances.length
   slots.seal()
   // A plugin that failed could have provided the unknown toolsets.
-  const knowsToolsets = isSetUp || (allPluginsFound && !provides('toolsets'))
+  const toolsetsKnown = isSetUp || (allPluginsFound && !provides('toolsets'))
   const hasToolsets = toolsets.size + mcp.toolsets.size > 0
   for (const route of routes) {
-    route.chooseToolsets(mcp.toolsets.keys(), knowsToolsets && hasToolsets ? report : () => undefined)
+    route.chooseToolsets(mcp.toolsets.keys(), toolsetsKnown && hasToolsets ? report : () => undefined)
   }
   const isAnyNamed = routes.some(({ path }) => [config.routes[path]?.toolsets ?? []].flat().length > 0)
-  if (knowsToolsets && !hasToolsets && isAnyNamed) report(new StartError('MH1204', NO_TOOLSETS, { at: ['toolsets'] }))
+  if (toolsetsKnown && !hasToolsets && isAnyNamed) report(new StartError('MH1204', NO_TOOLSETS, { at: ['toolsets'] }))
   const sharedOn = (route: Route) => isSetUp && slots.get('sessionStore', route).shared
   // A failed plugin could have filled the slot.
   const isFilled = (slot: keyof Slots, route: Route) =>
     slots.isFilled(slot, route) || (!isSetUp && provides(slot, route))
-  const isCarried = neighbours !== undefined
+  const hasNeighbours = neighbours !== undefined
   // A plugin for shared sessions reports missing secrets itself.
   const ownKeys = secrets.generated && (isSetUp || !provides('sessionStore'))
-  if (isPlanned) checkSharing({ processes, routes, isFilled, isCarried, sharedOn, ownKeys, suggest, report })
+  if (isPlanned) checkSharing({ processes, routes, isFilled, hasNeighbours, sharedOn, ownKeys, suggest, report })
   if (!isSetUp || !allPluginsFound) {
     reportNameClashes(routes, validToolsets, report)
     problems.assertNone()

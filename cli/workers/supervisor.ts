@@ -44,14 +44,14 @@ async function drain(slots: readonly WorkerSlot[], handOver: boolean, log: Logge
 }
 
 function createReload(slots: readonly WorkerSlot[], log: Logger) {
-  let state: 'waiting' | 'idle' | 'busy' | 'over' = 'waiting'
+  let state: 'waiting' | 'idle' | 'busy' | 'ended' = 'waiting'
   let isRequested = false
 
   async function replaceAll() {
     log.info({ code: 'MH3107', workers: slots.length }, 'reloading: new workers read the config')
     for (const [replaced, slot] of slots.entries()) {
       const outcome = await slot.replace()
-      if (isRequested || state === 'over') return
+      if (isRequested || state === 'ended') return
       if ('end' in outcome) {
         const { code, signal, problem } = outcome.end
         log.error(
@@ -90,7 +90,7 @@ function createReload(slots: readonly WorkerSlot[], log: Logger) {
     },
     isBusy: () => state === 'busy',
     end() {
-      state = 'over'
+      state = 'ended'
     },
   }
 }

@@ -72,8 +72,8 @@ function findSyntaxError(file: string, error: unknown): Place | undefined {
   if (!(error instanceof SyntaxError)) return undefined
   const files = [file]
   for (const next of files) {
-    const { file: tree, fault } = parseCode(readFileSync(next, 'utf8'))
-    if (fault) return { file: next, line: fault.line }
+    const { file: tree, syntaxError } = parseCode(readFileSync(next, 'utf8'))
+    if (syntaxError) return { file: next, line: syntaxError.line }
     for (const node of nodesIn(tree)) {
       const path = node.type === 'StringLiteral' && resolve(dirname(next), node.value)
       if (path && /\.[cm]?js$/.test(path) && existsSync(path) && files.length < MAX_CHECKED && !files.includes(path)) {

@@ -16,8 +16,8 @@ export type PluginTable = Readonly<Record<string, { readonly plugin: unknown }>>
 
 function checkPlugin(plugin: Plugin<object>, at: Path): Plugin<object> {
   const declared = Object.fromEntries(Object.entries(plugin).filter(([, value]) => value !== undefined))
-  const [fault] = validateValue(declared, PLUGIN_SCHEMA, [])
-  if (fault) throw new StartError('MH1024', `the argument of definePlugin is invalid: ${formatFinding(fault)}`, { at })
+  const [issue] = validateValue(declared, PLUGIN_SCHEMA, [])
+  if (issue) throw new StartError('MH1024', `the argument of definePlugin is invalid: ${formatFinding(issue)}`, { at })
   return plugin
 }
 

@@ -82,9 +82,9 @@ function validDefinitionsIn(
   return definitions.filter(definition => {
     // Lines are located lazily, because only faulty definitions need them.
     const source = { file, locate: (path: Path) => locations.sourceOf(definition)?.locate(path) }
-    const faults: Problem[] = checkDefinition(source, [], definition, findProblems)
-    problems.add(faults)
-    return faults.length === 0
+    const found: Problem[] = checkDefinition(source, [], definition, findProblems)
+    problems.add(found)
+    return found.length === 0
   })
 }
 

@@ -12,7 +12,7 @@ const require = createRequire(import.meta.url)
 
 interface ParsedCode {
   readonly file?: File
-  readonly fault?: { readonly line: number | undefined }
+  readonly syntaxError?: { readonly line: number | undefined }
 }
 
 export function parseCode(source: string): ParsedCode {
@@ -20,7 +20,7 @@ export function parseCode(source: string): ParsedCode {
   try {
     return { file: parse(source, { sourceType: 'unambiguous', plugins: ['typescript', 'explicitResourceManagement'] }) }
   } catch (error) {
-    return { fault: { line: (error as { loc?: { line: number } }).loc?.line } }
+    return { syntaxError: { line: (error as { loc?: { line: number } }).loc?.line } }
   }
 }
 

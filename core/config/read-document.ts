@@ -35,10 +35,10 @@ export function readJson(source: string): ReadDocument {
   } catch (error) {
     const errors: ParseError[] = []
     parseTree(text, errors, { disallowComments: true })
-    const [fault] = errors
+    const [issue] = errors
     // Converts `CommaExpected` to `comma expected`. JSON.parse errors can quote secrets.
-    const found = fault && printParseErrorCode(fault.error).replaceAll(/[A-Z]/g, letter => ` ${letter.toLowerCase()}`)
-    throw new ReadError(`not valid JSON:${found ?? ` ${errorText(error)}`}`, fault && lineOf(fault.offset))
+    const found = issue && printParseErrorCode(issue.error).replaceAll(/[A-Z]/g, letter => ` ${letter.toLowerCase()}`)
+    throw new ReadError(`not valid JSON:${found ?? ` ${errorText(error)}`}`, issue && lineOf(issue.offset))
   }
   const root = parseTree(text)
   const nodes = root ? [root] : []
@@ -75,10 +75,10 @@ const OWN_WORDS: Readonly<Record<string, string>> = { MULTILINE_IMPLICIT_KEY: NO
 
 export function readYaml(source: string): ReadDocument {
   const { document, locate, lines } = parse(source)
-  const [fault] = [...document.errors, ...document.warnings]
-  if (fault) {
-    const message = `not valid YAML: ${OWN_WORDS[fault.code] ?? fault.message.replace(/: ".*"$/s, '')}`
-    throw new ReadError(fault.code === 'DUPLICATE_KEY' ? fault.message : message, lines.linePos(fault.pos[0]).line)
+  const [issue] = [...document.errors, ...document.warnings]
+  if (issue) {
+    const message = `not valid YAML: ${OWN_WORDS[issue.code] ?? issue.message.replace(/: ".*"$/s, '')}`
+    throw new ReadError(issue.code === 'DUPLICATE_KEY' ? issue.message : message, lines.linePos(issue.pos[0]).line)
   }
   try {
     return { config: document.toJS(), locate }

@@ -60,7 +60,7 @@ async function warnOfOpenFolder(folder: string, warn: Warn): Promise<void> {
   warn(new StartError('MH1043', `${what}; chmod o-w ${folder}`, { at: AT }))
 }
 
-function faultOf(line: string): string | undefined {
+function problemOf(line: string): string | undefined {
   if ([...line].some(character => character < ' ' || character === '\u007f' || character === '\ufffd')) {
     return `is not text; ${HOW_TO_CREATE}`
   }
@@ -76,8 +76,8 @@ function linesOf(path: string, text: string): string[] {
   for (const [index, line] of text.split('\n').entries()) {
     const secret = line.trim()
     if (secret === '') continue
-    const fault = faultOf(secret)
-    if (fault !== undefined) throw stop(`line ${index + 1} of ${path} ${fault}`)
+    const problem = problemOf(secret)
+    if (problem !== undefined) throw stop(`line ${index + 1} of ${path} ${problem}`)
     secrets.push(secret)
   }
   if (secrets.length > 0) return secrets

@@ -84,7 +84,7 @@ export function createInFlight() {
   const running = new LinkedList<Running>()
   const earlier = new Set<Running>()
   const checks = new Set<() => void>()
-  let stage: 'open' | 'draining' | 'over' = 'open'
+  let stage: 'open' | 'draining' | 'closed' = 'open'
   let finished = 0
 
   const whenEmpty = (set: { readonly size: number }) =>
@@ -101,7 +101,7 @@ export function createInFlight() {
   return {
     /** Counts a request until the returned function is called. Throws `unavailable` after the drain. */
     enter(cancel: (reason: Error) => void): () => void {
-      if (stage === 'over') throw shuttingDown()
+      if (stage === 'closed') throw shuttingDown()
       const request: Running = { cancel, older: undefined, newer: undefined, linked: false }
       running.add(request)
       return () => {
@@ -122,7 +122,7 @@ export function createInFlight() {
         earlierEnded: whenEmpty(earlier),
         empty: () => whenEmpty(running),
         end(): CloseReport {
-          stage = 'over'
+          stage = 'closed'
           const cancelled = running.size
           for (const { cancel } of [...running]) cancel(new Error('the server is shutting down'))
           return { finished, cancelled }

@@ -95,8 +95,8 @@ export function createCatalog(toolsets: ReadonlyMap<string, readonly Definition[
       const what = `${where}: tool "${definition.name}" has \`${unread}\`, which no plugin reads`
       throw new StartError('MH1109', `${what}; ${settings.fixForKey(unread)}`, { of: definition, at: [unread] })
     }
-    const fault = limitProblemOf?.(item)
-    if (fault) throw fault
+    const error = limitProblemOf?.(item)
+    if (error) throw error
     return item
   }
 
@@ -155,7 +155,7 @@ export function createCatalog(toolsets: ReadonlyMap<string, readonly Definition[
 
   function tryOut(next: typeof sets, combinations: readonly Combination[]) {
     const before = sets
-    function faultOf(candidate: typeof sets, combination: Combination): unknown {
+    function errorOf(candidate: typeof sets, combination: Combination): unknown {
       sets = candidate
       try {
         check(combination)
@@ -167,9 +167,9 @@ export function createCatalog(toolsets: ReadonlyMap<string, readonly Definition[
       }
     }
     for (const combination of combinations) {
-      const fault = faultOf(next, combination)
+      const error = errorOf(next, combination)
       // A combination that a reload already broke must not block this change.
-      if (fault !== undefined && faultOf(before, combination) === undefined) throw fault
+      if (error !== undefined && errorOf(before, combination) === undefined) throw error
     }
   }
 

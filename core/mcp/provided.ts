@@ -171,11 +171,11 @@ export function createProvided(state: CatalogState) {
       if (!other) continue
       const [name, twin] = other
       const first = { where: describe(name), item: twin, source: sources.get(name) }
-      const fault = nameClash(first, { where: describe(toolset), item, source })
-      if (!isOpen) throw fault
+      const clash = nameClash(first, { where: describe(toolset), item, source })
+      if (!isOpen) throw clash
       clashes = true
       next.delete(id)
-      withheld.set(id, fault.message)
+      withheld.set(id, clash.message)
     }
     return clashes
   }

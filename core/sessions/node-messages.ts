@@ -7,10 +7,10 @@ import type { Changed, SessionRecord, StateChange } from './session-store.ts'
 
 export type StreamMessage = Extract<PeerMessage, { type: 'released' | 'follow' | 'written' | 'message' }>
 
-/** Remembered forwarded responses per session. */
-const REMEMBERED = 256
+/** Maximum remembered responses per session, forwarded to other nodes. */
+const MAX_FORWARDED = 256
 /** Milliseconds. */
-const RUNS_TIMEOUT = 2_000
+const REPLY_TIMEOUT = 2_000
 
 const isForStreams = (message: PeerMessage): message is StreamMessage =>
   message.type === 'released' || message.type === 'follow' || message.type === 'written' || message.type === 'message'
@@ -32,7 +32,7 @@ export function createNodeMessages(node: ThisNode) {
         if (waiting.size === 0) pending.delete(key)
         resolve(running)
       }
-      const timer = clock.setTimeout(() => settle(undefined), RUNS_TIMEOUT)
+      const timer = clock.setTimeout(() => settle(undefined), REPLY_TIMEOUT)
       waiting.add(settle)
     })
   }
@@ -71,7 +71,7 @@ export function createNodeMessages(node: ThisNode) {
     const { version } = record
     if (version === session.version + 1 && record.home === session.home) {
       session.version = version
-      takeChange(session, change)
+      applyChange(session, change)
     } else applyRecord(session, record, name)
     return notify(nodes, { type: 'changed', session: session.digest, version, change })?.then(() => undefined)
   }
@@ -107,7 +107,7 @@ export function createNodeMessages(node: ThisNode) {
       )
       passed.set(id, passing)
       const [oldest] = passed.keys()
-      if (passed.size > REMEMBERED && oldest !== undefined) passed.delete(oldest)
+      if (passed.size > MAX_FORWARDED && oldest !== undefined) passed.delete(oldest)
       return passing
     },
     passCancel(session: Session, id: RequestId, reason: string): Promise<void> | undefined {
@@ -133,7 +133,7 @@ export function applyRecord(session: Session, record: Omit<SessionRecord, 'openi
   for (const uri of wanted) session.watch(uri, true)
 }
 
-function takeChange(session: Session, change: StateChange) {
+function applyChange(session: Session, change: StateChange) {
   if ('watch' in change) session.watch(change.watch, true)
   else if ('unwatch' in change) session.unwatch(change.unwatch)
   else Object.assign(session, change)
@@ -162,6 +162,6 @@ export function createChangeReceiver({ name, store, limits, log }: Omit<ThisNode
     if (version <= session.version) return
     if (version > session.version + 1) return void read(session)
     session.version = version
-    takeChange(session, change)
+    applyChange(session, change)
   }
 }

@@ -42,7 +42,7 @@ export const cannotResume = () =>
 
 export const eventsExpired = () =>
   new HostError('sessionNotFound', {
-    detail: 'its events after this Last-Event-ID are gone; open a new one with initialize',
+    detail: 'events after this Last-Event-ID were deleted; open a new session with initialize',
   })
 
 /** Creates the error for clients while a store does not respond. `why` is for the log. */

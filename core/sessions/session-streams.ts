@@ -207,7 +207,7 @@ export function createSessionStreams(
       const sent = peers.send(session.home, { type: 'message', session: session.digest, ...message })
       return sent.then(async there => {
         if (there) return
-        await registry.end(session, new Error('the node with the stream is gone'))
+        await registry.end(session, new Error('the node that wrote the stream was lost'))
         throw sessionNotFound()
       })
     },

@@ -31,7 +31,7 @@ export interface SessionChannel {
 export interface SessionCallbacks {
   readonly clock: Clock
   used(session: Session, inUse: boolean): void
-  /** `elsewhere`: other nodes can continue the session. */
+  /** `continuesElsewhere`: other nodes can continue the session. */
   disposed(session: Session, continuesElsewhere: boolean): void
   finished(session: Session, ids: readonly RequestId[]): void
   keep(session: Session, change: StateChange): Promise<void> | undefined
@@ -100,9 +100,9 @@ export class Session implements CallSession, RequestSender, Linked {
   #calls: Map<RequestId, Pick<CallReply, 'cancel'>> | undefined
   #pendingRequests: PendingRequests | undefined
   #subscription: Subscription | undefined
-  #disposing: Array<() => void> | undefined
+  #disposeTasks: Array<() => void> | undefined
   #streams: Map<string, ResumableStream> | undefined
-  #runOver: (() => void) | undefined
+  #onRunEnd: (() => void) | undefined
   #uses = 0
 
   constructor({ id, digest, offer, callbacks, opening, home, version }: SessionFields) {
@@ -226,8 +226,8 @@ export class Session implements CallSession, RequestSender, Linked {
   }
 
   abandon(ids: readonly RequestId[]): void {
-    const left = ids.filter(id => !this.#calls?.has(id))
-    if (left.length > 0) this.#callbacks.finished(this, left)
+    const notStarted = ids.filter(id => !this.#calls?.has(id))
+    if (notStarted.length > 0) this.#callbacks.finished(this, notStarted)
   }
 
   get running(): readonly RequestId[] {
@@ -262,23 +262,23 @@ export class Session implements CallSession, RequestSender, Linked {
 
   /** `task` runs once when `runSession` must end here: on session end or takeover. */
   onRunEnd(task: () => void): void {
-    this.#runOver = task
+    this.#onRunEnd = task
   }
 
   endRun(): void {
-    this.#runOver?.()
-    this.#runOver = undefined
+    this.#onRunEnd?.()
+    this.#onRunEnd = undefined
   }
 
   /** `task` runs when the session ends; at once if it has ended. */
   onDispose(task: () => void): void {
-    this.#disposing ??= []
-    this.#disposing.push(task)
-    if (this.disposed) this.#endTasks()
+    this.#disposeTasks ??= []
+    this.#disposeTasks.push(task)
+    if (this.disposed) this.#runDisposeTasks()
   }
 
-  #endTasks(): void {
-    for (const task of this.#disposing?.splice(0) ?? []) task()
+  #runDisposeTasks(): void {
+    for (const task of this.#disposeTasks?.splice(0) ?? []) task()
   }
 
   /** Ends endless streams with a reconnection hint. Streams of calls stay. */
@@ -286,7 +286,7 @@ export class Session implements CallSession, RequestSender, Linked {
     this.#channel?.close(retry)
   }
 
-  /** Ends the session on this node. `elsewhere`: streams stay resumable, because other nodes can continue it. */
+  /** Ends the session on this node. `continuesElsewhere`: streams stay resumable, because other nodes can continue it. */
   dispose(reason: Error, continuesElsewhere = false): void {
     if (this.disposed) return
     this.#watched?.clear()
@@ -299,8 +299,8 @@ export class Session implements CallSession, RequestSender, Linked {
     this.#channel?.close()
     for (const stream of streams) stream.finish()
     this.endRun()
-    this.#endTasks()
-    this.#calls = this.#pendingRequests = this.#subscription = this.#channel = this.#disposing = undefined
+    this.#runDisposeTasks()
+    this.#calls = this.#pendingRequests = this.#subscription = this.#channel = this.#disposeTasks = undefined
     this.#streams = this.#watched = undefined
     this.#callbacks.disposed(this, continuesElsewhere)
   }

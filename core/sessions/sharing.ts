@@ -13,7 +13,7 @@ interface SharedParts {
   readonly processes: number
   readonly routes: readonly CompiledRoute[]
   readonly isFilled: (slot: SharedSlot, route: Route) => boolean
-  readonly isCarried: boolean
+  readonly hasNeighbours: boolean
   readonly sharedOn: (route: Route) => (SessionStore | LocalSessions)['shared']
   /** True for temporary keys of this process. */
   readonly ownKeys: boolean
@@ -32,8 +32,8 @@ export const isOnlyLocal = ({ shared }: SessionStore | LocalSessions, processes:
 
 const names = (routes: readonly CompiledRoute[]) => routes.map(({ path }) => `routes['${path}']`).join(', ')
 
-function sessionProblem({ routes, isFilled, isCarried, suggest }: SharedParts): string[] {
-  const needed = SESSION_SLOTS.filter(slot => !isCarried || !['changeBus', 'peers'].includes(slot))
+function sessionProblem({ routes, isFilled, hasNeighbours, suggest }: SharedParts): string[] {
+  const needed = SESSION_SLOTS.filter(slot => !hasNeighbours || !['changeBus', 'peers'].includes(slot))
   const unfilled = (route: CompiledRoute) => needed.filter(slot => !isFilled(slot, route))
   const stateful = routes.filter(route => keepsSessions(route) && unfilled(route).length > 0)
   const missing = SESSION_SLOTS.filter(slot => stateful.some(route => unfilled(route).includes(slot)))
@@ -45,8 +45,8 @@ function sessionProblem({ routes, isFilled, isCarried, suggest }: SharedParts): 
   ]
 }
 
-function listenProblem({ routes, isFilled, isCarried, suggest }: SharedParts): string[] {
-  if (isCarried) return []
+function listenProblem({ routes, isFilled, hasNeighbours, suggest }: SharedParts): string[] {
+  if (hasNeighbours) return []
   const listening = routes.filter(route => route.stateless && route.listen && !isFilled('changeBus', route))
   if (listening.length === 0) return []
   return [
