@@ -153,7 +153,7 @@ describe('examples/in-memory-transport', () => {
     client.call(1, 'wait')
     expect((await client.until(() => true)).error?.message).to.include('running')
     for (const id of [2, 3, 4]) client.call(id, 'wait')
-    expect((await client.until(({ id }) => id === 4)).error?.message).to.include('at most 3 requests')
+    expect((await client.until(({ id }) => id === 4)).error?.message).to.include('at most 3 concurrent requests')
     client.end.close()
     await eventually('all are cancelled', () => aborted.length >= 3)
     expect(aborted.map(String)).to.deep.equal(Array(3).fill('Error: the client has disconnected'))

@@ -99,7 +99,7 @@ describe('Registered metrics', () => {
       ['my-jobs', 'a name is made of letters, digits and _'],
       ['taken_total', 'another metric has this name'],
       ['x_seconds', '"le" is not a label name'],
-      ['fine', 'it is offered as gauge and as counter'],
+      ['fine', 'it is registered as gauge and as counter'],
       ['broken', 'no figures today'],
     ])
   })

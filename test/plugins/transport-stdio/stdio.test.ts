@@ -245,7 +245,7 @@ describe('transport-stdio', () => {
     wait(1)
     expect((await client.until(() => true)).error?.message).to.include('running')
     for (const id of [2, 3, 4]) wait(id)
-    expect((await client.until(({ id }) => id === 4)).error?.message).to.include('at most 3 requests')
+    expect((await client.until(({ id }) => id === 4)).error?.message).to.include('at most 3 concurrent requests')
     for (const id of [11, 12, 12, 13]) wait(id, meta())
     expect((await client.until(({ id }) => id === 12)).error?.message).to.include('running')
     expect((await client.until(({ id }) => id === 13)).error?.message).to.include('at most 2 requests')
