@@ -17,7 +17,7 @@ describe('The periodic check of sessions', () => {
         inUse: false,
         lastUsed: clock.now(),
         streams: new Map(),
-        offer: { spansRun: false },
+        offer: { hasRunSession: false },
         ...more,
       }) as unknown as Session
     const sessions = [
@@ -26,7 +26,7 @@ describe('The periodic check of sessions', () => {
       session('unused', 'ended', { lastUsed: clock.now() - 1 }),
       session('adopted elsewhere', 'ended'),
       session('at a running node', 'other'),
-      session('with runSession', 'ended', { offer: { spansRun: true } }),
+      session('with runSession', 'ended', { offer: { hasRunSession: true } }),
     ]
     const asked: string[] = []
     const node = {
