@@ -31,7 +31,7 @@ export {
   sizeProblem,
   WATCH_COST,
 } from './mcp/client-limits.ts'
-export { isValidResponse as isReplyTo, missingCapability } from './mcp/client-requests.ts'
+export { isValidResponse, missingCapability } from './mcp/client-requests.ts'
 export { callOf, contextCancellation, createCallFetch, roundOf } from './mcp/context.ts'
 export { encodeResponse } from './mcp/dispatch.ts'
 export type { RouteExtensions } from './mcp/extension.ts'

@@ -7,7 +7,7 @@ import {
   type ClientRequest,
   encodeResponse,
   type InputRequest,
-  isReplyTo,
+  isValidResponse,
   MODERN_REVISION,
   type RequestSender,
   type Transport,
@@ -82,7 +82,7 @@ class RunRequests implements RequestSender {
     for (;;) {
       const { key, response } = this.#findEarlier(text) ?? (await this.#add(text, name ?? NAMES[method] ?? 'question'))
       const reply: unknown = JSON.parse(response ?? (await this.#awaitResponse(key, signal)))
-      if (await isReplyTo({ method, params } as InputRequest, reply)) return reply
+      if (await isValidResponse({ method, params } as InputRequest, reply)) return reply
     }
   }
 
