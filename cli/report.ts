@@ -27,7 +27,7 @@ function readTime(option: string, given: string, now: number): number {
   if (amount !== undefined && size !== undefined) return now - Number(amount) * size
   const time = /^\d{4}-\d\d-\d\d/.test(given) ? Date.parse(given) : Number.NaN
   if (!Number.isNaN(time)) return time
-  throw usage(`--${option} is no time: give a duration such as 24h or 7d, or a time such as 2026-11-22T15:00Z`)
+  throw usage(`--${option} is not a time: give a duration such as 24h or 7d, or a time such as 2026-11-22T15:00Z`)
 }
 
 function readWindow({ since, until }: CommandValues<typeof OPTIONS>, now: number): Window {
@@ -36,7 +36,7 @@ function readWindow({ since, until }: CommandValues<typeof OPTIONS>, now: number
     until: until === undefined ? Infinity : readTime('until', until, now),
     future: now + DAY,
   }
-  if (window.since >= window.until) throw usage('--since is not before --until: exchange them')
+  if (window.since >= window.until) throw usage('--since is not before --until: swap them')
   return window
 }
 

@@ -46,7 +46,7 @@ async function readDocument(url: string): Promise<FoundDocument | string> {
   try {
     const answer = await request(url, { headers: { Accept: 'application/json', Origin: 'https://doctor.example' } })
     if (answer.status !== 200) return `answered ${answer.status}`
-    return answer.json ? { ...answer, json: answer.json } : 'is no JSON object'
+    return answer.json ? { ...answer, json: answer.json } : 'is not a JSON object'
   } catch (error) {
     return failureText(error)
   }

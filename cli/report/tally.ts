@@ -37,7 +37,7 @@ function refusedRow({ key, count }: Ranked<unknown>) {
 
 const UNKNOWN = { users: undefined, clients: undefined, sessions: undefined }
 const SAMPLED =
-  'the access log was sampled: counts and percentiles are estimates, rare callers can be missing, and the numbers of clients, users and sessions are unknown'
+  'the access log was sampled: counts and percentiles are estimates, rare callers may be missing, and the numbers of clients, users and sessions are unknown'
 
 const outcomesOf = (counts: ReadonlyMap<string, number>) =>
   Object.fromEntries([...counts].sort(([, a], [, b]) => b - a).map(([outcome, count]) => [outcome, Math.round(count)]))
