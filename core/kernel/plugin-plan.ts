@@ -35,8 +35,8 @@ export function orderByNeeds(
   function visit(instance: PluginInstance) {
     if (ordered.includes(instance)) return
     if (visiting.has(instance)) {
-      const circle = [...visiting].map(({ name }) => name).join(', ')
-      return report(new StartError('MH1501', `circular dependency of plugins: ${circle}`, { at: instance.at }))
+      const cycle = [...visiting].map(({ name }) => name).join(', ')
+      return report(new StartError('MH1501', `circular dependency between plugins: ${cycle}`, { at: instance.at }))
     }
     visiting.add(instance)
     for (const need of instance.plugin.needs ?? []) {

@@ -59,8 +59,8 @@ const START_TIMEOUT = 60_000
 /** Time limit of each `onClose` task, milliseconds. */
 export const CLOSE_TIMEOUT = 5_000
 
-export async function runWithTimeout(part: Task, limit: number, clock = systemClock): Promise<void> {
-  const running = part()
+export async function runWithTimeout(task: Task, limit: number, clock = systemClock): Promise<void> {
+  const running = task()
   if (running === undefined) return
   await withTimeout(
     running,
@@ -73,9 +73,9 @@ export async function runWithTimeout(part: Task, limit: number, clock = systemCl
 }
 
 /** Runs a startup step of a plugin. Its errors get the plugin's name and, without `report`, stop startup. */
-export async function runStartTask(instance: PluginInstance, part: Task, report = stopAtFirst): Promise<void> {
+export async function runStartTask(instance: PluginInstance, task: Task, report = stopAtFirst): Promise<void> {
   try {
-    await runWithTimeout(part, START_TIMEOUT)
+    await runWithTimeout(task, START_TIMEOUT)
   } catch (cause) {
     const at = instance.at
     if (cause instanceof StartError) return report(cause.orAt(at))
@@ -85,9 +85,9 @@ export async function runStartTask(instance: PluginInstance, part: Task, report 
   }
 }
 
-async function runCloseTask(log: Logger, clock: InternalKernelHost['clock'], part: Task): Promise<void> {
+async function runCloseTask(log: Logger, clock: InternalKernelHost['clock'], task: Task): Promise<void> {
   try {
-    await runWithTimeout(part, CLOSE_TIMEOUT, clock)
+    await runWithTimeout(task, CLOSE_TIMEOUT, clock)
   } catch (err) {
     log.error({ code: 'MH1510', err }, 'failed to close')
   }

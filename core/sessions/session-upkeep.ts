@@ -31,11 +31,11 @@ export function createSessionUpkeep({ node, evict, notify }: UpkeepParts) {
   let renewedAt = clock.monotonic()
   let sweptAt = clock.now()
 
-  const fail = (err: unknown) => log.debug({ err }, 'could not report the use of sessions to the store')
+  const logFailure = (err: unknown) => log.debug({ err }, 'could not report the use of sessions to the store')
 
   async function evictAll(victims: readonly Victim[]) {
     if (victims.length === 0) return
-    for (const victim of victims) await evict(victim).catch(fail)
+    for (const victim of victims) await evict(victim).catch(logFailure)
     evicted += victims.length
     metrics.evicted(victims.length)
     if (clock.monotonic() - loggedAt < LOG_INTERVAL) return
@@ -52,7 +52,7 @@ export function createSessionUpkeep({ node, evict, notify }: UpkeepParts) {
     const now = clock.monotonic()
     const uses = [...waiting.values()].map(({ at, ...use }) => ({ ...use, ago: now - at }))
     waiting.clear()
-    await store.mark(uses, limits).then(evictAll).catch(fail)
+    await store.mark(uses, limits).then(evictAll).catch(logFailure)
   }
 
   /** Reports the use of a session to the store. */
@@ -94,10 +94,10 @@ export function createSessionUpkeep({ node, evict, notify }: UpkeepParts) {
     sweptAt = clock.now()
     if (store) await adoptUsed(since)
     const limit = clock.now() - limits.idleTimeout
-    const renews = clock.monotonic() - renewedAt > RENEW_INTERVAL
-    if (renews) renewedAt = clock.monotonic()
+    const isRenewal = clock.monotonic() - renewedAt > RENEW_INTERVAL
+    if (isRenewal) renewedAt = clock.monotonic()
     for (const session of sessions.values()) {
-      if (renews) for (const stream of session.streams.values()) stream.reopen()
+      if (isRenewal) for (const stream of session.streams.values()) stream.reopen()
       if (session.inUse) {
         if (store) mark(session, true)
       } else if (session.lastUsed <= limit) await sweepIdle(session)
