@@ -96,7 +96,7 @@ describe('Startup of one of two processes succeeds', () => {
       processes: 3,
       routes: [route],
       isFilled,
-      isCarried: false,
+      hasNeighbours: false,
       sharedOn: () => false as const,
       ownKeys: false,
       report: stopAtFirst,
