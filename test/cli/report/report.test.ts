@@ -7,11 +7,9 @@ import { type Report, Tally } from '../../../cli/report/tally.ts'
 import { reportText } from '../../../cli/report/text.ts'
 import { reportCommand } from '../../../cli/report.ts'
 import { makeFolder, removeFolders } from '../../config/folder.ts'
-import { itThorough } from '../../support/thorough.ts'
 import { startCli, stopAll } from '../in-process.ts'
 import { printedBy, testContext } from '../run-command.ts'
 import { callLine, oldLine } from './log-lines.ts'
-import { keepsItsRoom } from './memory-limit.ts'
 
 after(removeFolders)
 after(stopAll)
@@ -141,10 +139,6 @@ describe('a report on an access log', () => {
     // Sentences are not cut; tables are.
     const tables = text.slice(0, text.indexOf('\n\n1 client'))
     expect(Math.max(...tables.split('\n').map(line => line.length))).to.be.at.most(100)
-  })
-
-  itThorough('limits its size for many lines and names', () => {
-    keepsItsRoom(30_000)
   })
 })
 
