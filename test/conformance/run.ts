@@ -81,10 +81,15 @@ const TASKS: ExtensionScenarios = {
   ],
 }
 
-const tasksLeg = (name: string, run: typeof runBalancedTasksLeg): Leg => ({
+/** The scenarios whose results depend on the store. The others check single requests, so only the leg with memory runs them. */
+const STORED_TASKS: ExtensionScenarios = {
+  scenarios: ['tasks-lifecycle', 'tasks-wire-fields', 'tasks-mrtr-input', 'tasks-mrtr-composition'],
+}
+
+const tasksLeg = (name: string, run: typeof runBalancedTasksLeg, extension = STORED_TASKS): Leg => ({
   name,
-  scenarios: TASKS.scenarios.length,
-  run: (suite, folder) => run(suite, folder, TASKS),
+  scenarios: extension.scenarios.length,
+  run: (suite, folder) => run(suite, folder, extension),
 })
 
 const LEGS: readonly Leg[] = [
@@ -99,7 +104,7 @@ const LEGS: readonly Leg[] = [
     scenarios: 33,
     run: (suite, folder) => runBalancedLeg(suite, folder, '2025-11-25', SESSION_EXTRAS),
   },
-  tasksLeg('tasks', runTasksLeg),
+  tasksLeg('tasks', runTasksLeg, TASKS),
   tasksLeg('tasks through nginx, 3 nodes', runBalancedTasksLeg),
   ...(HAS_SQLITE ? [sqliteLeg, tasksLeg('sqlite tasks, 2 workers', runSqliteTasksLeg)] : []),
   { name: 'skills', scenarios: 3, run: runSkillsLeg },
