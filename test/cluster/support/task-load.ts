@@ -9,6 +9,8 @@ const meta = { [META.clientCapabilities]: { extensions: { 'io.modelcontextprotoc
 
 /** Milliseconds: of a lease that lapses, of those who look for it, and of whoever runs it then. */
 const PATIENCE = 120_000
+/** Milliseconds between two polls of a task. Hundreds of clients poll at the same time. */
+const POLL_INTERVAL = 500
 /** Tries to make one task, 50 ms apart. */
 const MAX_TRIES = 2_000
 
@@ -53,7 +55,7 @@ async function waitFor(
     if (message?.error?.code === -32602) return 'unknown'
     const status = message?.result?.status
     if (['completed', 'failed', 'cancelled'].includes(status)) return status
-    await pause(100)
+    await pause(POLL_INTERVAL)
   }
   return undefined
 }
