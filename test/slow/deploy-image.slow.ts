@@ -29,12 +29,15 @@ import { modern } from '../support/rpc.ts'
 import { openSession, type SessionClient } from '../support/session-client.ts'
 
 const SECRETS = 'a-secret-for-tests-that-is-long-enough'
-const HEALTHY = (container: Container, health: readonly string[]) =>
-  eventually(
+/** Resolves when the check of an image succeeds. Each check starts a process, so the first one waits until the host listens. */
+async function healthy(container: Container, check: readonly string[]): Promise<void> {
+  await eventually('the host listens', container.said, text => /^listening on/m.test(text))
+  await eventually(
     'the image says that it is healthy',
-    () => container.exec(health),
+    () => container.exec(check),
     ({ code }) => code === 0,
   )
+}
 
 let outer: string
 let image: Image
@@ -81,7 +84,7 @@ describe('container image of examples/deploy/docker', () => {
     const env = { PORT: String(port), PUBLIC_URL: `http://127.0.0.1:${port}`, MCP_HOST_SECRETS: SECRETS }
     const { health } = image.stage
     const container = await startContainer(image, mounted, env)
-    await HEALTHY(container, health)
+    await healthy(container, health)
 
     const status = readFileSync(`/proc/${container.pid}/status`, 'utf8')
     expect(status).to.match(/^Uid:\s+1000\s+1000\s+1000\s+1000$/m)
@@ -105,7 +108,7 @@ describe('container image of examples/deploy/docker', () => {
   it('health check fails when the host does not listen', async () => {
     const env = { PORT: String(await freePort()), MCP_HOST_SECRETS: SECRETS }
     const container = await startContainer(image, mounted, env)
-    await HEALTHY(container, image.stage.health)
+    await healthy(container, image.stage.health)
     const other = image.stage.health.map(word => word.replace('process.env.PORT', '1'))
     expect((await container.exec(other)).code).to.equal(1)
     const missing = image.stage.health.map(word => word.replace('/livez', '/no-such-page'))
@@ -121,7 +124,7 @@ describe('container image of examples/deploy/docker', () => {
     const container = await startContainer(strange, mounted, env)
     const question = ['node', '-e', 'try { os.homedir() } catch { fs.mkdirSync("/tmp/tsx-54321") }']
     expect((await container.exec(question)).said).to.include("mkdir '/tmp/tsx-54321'")
-    await HEALTHY(container, image.stage.health)
+    await healthy(container, image.stage.health)
     container.signal('SIGTERM')
     expect(await container.ended, container.said()).to.equal(0)
   })
@@ -150,11 +153,7 @@ describe('compose.yaml of examples/deploy/docker, its commands run one by one', 
     const node = await startContainer(image, mounted, env)
     const words: string[] = compose.services.host.healthcheck.test.slice(1)
     const check = words.map(word => word.replaceAll('$$', '$').replace('127.0.0.1', env.BIND_ADDRESS))
-    await eventually(
-      'the node is ready',
-      () => node.exec(check),
-      ({ code }) => code === 0,
-    )
+    await healthy(node, check)
     return node
   }
 
