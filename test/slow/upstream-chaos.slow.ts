@@ -21,11 +21,11 @@ import { createSeededRandom } from '../support/seeded-random.ts'
 import { startHost, stopHosts } from '../support/start-host.ts'
 
 const CLIENTS = 100
-const SECONDS = Number(process.env['CHAOS_SECONDS'] ?? 15)
+const SECONDS = Number(process.env['CHAOS_SECONDS'] ?? 9)
 /** Times with and without chaos alternate. */
 const ROUNDS = Math.max(3, Math.round(SECONDS / 10))
-const WARM_UP_SECONDS = 5
-const CALM_SECONDS = 4
+const WARM_UP_SECONDS = 2
+const CALM_SECONDS = 3
 /** Seconds after each change during which durations are not measured: calls of the time before are still running. */
 const CHANGE_SECONDS = 2
 /** Longest pause of a client between two calls, milliseconds. */
@@ -35,7 +35,7 @@ const SEED = Number(process.env['SEED'] ?? 20_261_127)
 const MAX_GROWTH = 16_000_000
 const NODE_CLIENTS = 60
 /** Without and with chaos. */
-const NODE_SECONDS = { calm: 5, chaos: 20 }
+const NODE_SECONDS = { calm: 2, chaos: 15 }
 /** Milliseconds. */
 const KILL_SERVER_EVERY = 1_000
 const KILL_NODE_EVERY = 5_000
