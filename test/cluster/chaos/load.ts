@@ -35,7 +35,7 @@ export async function callUntil(enough: () => boolean, client: GoodClient): Prom
 async function callOnce(client: GoodClient, progressToken: string): Promise<boolean> {
   const { tally, random } = client
   const sequence = new Sequence(tally)
-  const args = { events: EVENTS, pace: 5 + random.below(50) }
+  const args = { events: EVENTS, pace: 10 + random.below(100) }
   const params = { name: 'stream', arguments: args, _meta: { progressToken } }
   const fate = await client.call('tools/call', params, message => {
     if (message.params?.progressToken === progressToken) sequence.came(message.params.progress)
