@@ -1,5 +1,4 @@
 // Connects to a server of any protocol version: detects its era, and opens a session of a legacy server.
-
 import { Cancellation } from '../core/mcp/cancellation.ts'
 import { isObject } from '../core/mcp/is-object.ts'
 import type { JsonObject, ServerCapabilities } from '../core/mcp/protocol.ts'
@@ -79,7 +78,6 @@ function openStdio(target: CommandTarget, options: ConnectOptions, connection: B
   const server = startServerProcess(target, MAX_MESSAGE, {
     line: line => connection.receiveLine(line),
     stderr: line => options.onStderr?.(line),
-    debug: text => options.onDebug?.(text),
     ended: error => connection.fail(error),
   })
   const transport: Transport = {

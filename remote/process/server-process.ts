@@ -20,13 +20,14 @@ const STOP_GRACE = 2_000
 const TERM_GRACE = 3_000
 /** Time to read the output of an ended process, milliseconds: a process that left the group can hold it open. */
 const OUTPUT_GRACE = 1_000
-const MAX_SHOWN = 200
+const MISSING_VARIABLE = /environment|\benv\b|KeyError|(?:api.?|_)key\b|_(?:token|secret|password|url)\b|credential/i
+const VARIABLE_ADVICE = '; it gets only PATH, HOME and similar variables: add others with `env` or `passEnv`'
 
 export interface ServerProcessEvents {
   /** Receives a line that begins like JSON. */
   line(line: Buffer): void
+  /** Receives lines of stderr, and lines of stdout that are not JSON. */
   stderr(line: string): void
-  debug(text: string): void
   /** Called once when the process has ended, or when its output is unusable and it is being ended. */
   ended(error: RemoteError): void
 }
@@ -77,11 +78,22 @@ const MAX_LAST_LINES = 20
 /** Characters in one call of `log`, because log fields are truncated. */
 const MAX_BURST = 900
 
+const MIN_REDACTED = 6
+/** Replaces the values of `env` and `passEnv`. */
+function createRedactor({ env = {}, passEnv = [] }: CommandTarget): (text: string) => string {
+  const values = [...Object.entries(env), ...passEnv.map(name => [name, process.env[name] ?? ''] as const)]
+    .flatMap(([name, value]) => value.split(/\r?\n/).map(line => ({ line, placeholder: `[redacted: ${name}]` })))
+    .filter(({ line }) => line.length >= MIN_REDACTED)
+    .sort((one, other) => other.line.length - one.line.length)
+  return text => values.reduce((clean, { line, placeholder }) => clean.replaceAll(line, () => placeholder), text)
+}
+
 /**
  * Reads all of stderr, so that the server never blocks. Returns the list of the last lines. `log` receives lines
  * that are written at once, such as a stack trace, in one call: at most 100 lines a minute, and then the number of omitted lines.
  */
-function readStderr(stream: ChildProcessWithoutNullStreams['stderr'], log: (line: string) => void): readonly string[] {
+function readStderr({ stderr }: ChildProcessWithoutNullStreams, target: CommandTarget, log: (line: string) => void) {
+  const redact = createRedactor(target)
   const last: string[] = []
   let burst: string[] = []
   let windowStart = performance.now()
@@ -93,7 +105,8 @@ function readStderr(stream: ChildProcessWithoutNullStreams['stderr'], log: (line
     burst = []
   }
 
-  function keepLine(text: string): void {
+  function keepLine(line: string): void {
+    const text = printable(redact(line))
     last.push(text)
     if (last.length > MAX_LAST_LINES) last.shift()
     if (performance.now() - windowStart > WINDOW) {
@@ -107,15 +120,15 @@ function readStderr(stream: ChildProcessWithoutNullStreams['stderr'], log: (line
   }
 
   const split = createLineSplitter(MAX_STDERR_LINE, {
-    onLine: line => line.length > 0 && keepLine(printable(line.toString())),
+    onLine: line => line.length > 0 && keepLine(line.toString()),
     onTooLong: () => keepLine(`(a line of more than ${MAX_STDERR_LINE} bytes)`),
   })
-  stream.on('data', (chunk: Buffer) => {
+  stderr.on('data', (chunk: Buffer) => {
     split(chunk)
     flush()
   })
-  stream.on('error', () => undefined)
-  return last
+  stderr.on('error', () => undefined)
+  return { last, keepLine, flush }
 }
 
 const SCRIPT = /\.(?:[cm]?[jt]s|py|rb|php|sh|jar)$/i
@@ -143,14 +156,14 @@ export function startServerProcess(target: CommandTarget, maxLine: number, event
   }
   const { pid } = child
   if (pid !== undefined) guardGroup(pid)
-  const lastLines = readStderr(child.stderr, line => events.stderr(line))
+  const stderr = readStderr(child, target, line => events.stderr(line))
   let isEnding = false
   let isOver = false
-  let invalidLines: string[] = []
-  let skipped = 0
+  let hasResponded = false
+  let invalidLines = 0
   let ending: Promise<void> | undefined
 
-  const readOutput = () => (lastLines.length === 0 ? undefined : lastLines.join('\n'))
+  const readOutput = () => (stderr.last.length === 0 ? undefined : stderr.last.join('\n'))
 
   function report(error: RemoteError): void {
     if (isOver) return
@@ -167,7 +180,8 @@ export function startServerProcess(target: CommandTarget, maxLine: number, event
     const line = trimStart(rawLine)
     if (line.length === 0 || isOver) return
     if (isJson(line)) {
-      invalidLines = []
+      invalidLines = 0
+      hasResponded = true
       try {
         events.line(line)
       } catch (cause) {
@@ -175,12 +189,10 @@ export function startServerProcess(target: CommandTarget, maxLine: number, event
       }
       return
     }
-    skipped++
-    const text = JSON.stringify(line.toString('utf8', 0, MAX_SHOWN))
-    invalidLines.push(text)
-    if (skipped === 1) events.debug(`skipped a line of ${program} on stdout that is not JSON: ${text}`)
-    if (invalidLines.length >= MAX_INVALID_LINES)
-      abort(new RemoteError('invalid', `${program} is not an MCP server`, { output: invalidLines.join('\n') }))
+    stderr.keepLine(`(stdout) ${line.toString('utf8', 0, MAX_STDERR_LINE)}`)
+    stderr.flush()
+    const problem = `${program} does not print JSON on stdout: an MCP server must log to stderr`
+    if (++invalidLines >= MAX_INVALID_LINES) abort(new RemoteError('invalid', problem, { output: readOutput() }))
   }
 
   child.stdout.on(
@@ -214,7 +226,9 @@ export function startServerProcess(target: CommandTarget, maxLine: number, event
       const outcome = signal === null ? `exit code ${code}` : String(signal)
       child.once('close', () => {
         clearTimeout(timer)
-        report(new RemoteError('lost', `${program} has ended (${outcome})`, { output: readOutput() }))
+        const isLikely = !hasResponded && code !== 0 && MISSING_VARIABLE.test(readOutput() ?? '')
+        const message = `${program} has ended (${outcome})${isLikely ? VARIABLE_ADVICE : ''}`
+        report(new RemoteError('lost', message, { output: readOutput() }))
       })
     })
   })

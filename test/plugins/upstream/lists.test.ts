@@ -512,6 +512,39 @@ describe('An upstream server that is down', () => {
         .and.not.include('boot')
   })
 
+  it('reports what its program printed, without the values of its variables', async () => {
+    const secret = 'hunter2-hunter2'
+    const script =
+      "console.log('Starting'); console.error('API_KEY is missing: ' + process.env.DESK_SECRET); process.exit(1)"
+    const gateway = await startHost({
+      routes: { '/': { toolsets: ['crashing'] } },
+      plugins: {
+        'transport-streamable': {},
+        upstream: {
+          servers: { crashing: { command: [process.execPath, '-e', script], env: { DESK_SECRET: secret } } },
+        },
+      },
+    })
+    const reason = String(logged(gateway, 'MH2942')[0]?.['reason'])
+    for (const part of ['(stdout) Starting', 'API_KEY is missing: [redacted: DESK_SECRET]', 'exit code 1', '`passEnv`'])
+      expect(reason).to.include(part)
+    const texts = logged(gateway, 'MH2946').map(({ stderr }) => String(stderr))
+    expect(texts.join()).to.include('(stdout) Starting')
+    expect(JSON.stringify(gateway.log)).to.not.include(secret)
+  })
+
+  it('reports a program that logs to stdout', async () => {
+    const script = "setInterval(() => console.log('tick'), 10)"
+    const gateway = await startHost({
+      routes: { '/': { toolsets: ['chatty'] } },
+      plugins: {
+        'transport-streamable': {},
+        upstream: { servers: { chatty: { command: [process.execPath, '-e', script] } } },
+      },
+    })
+    expect(logged(gateway, 'MH2942')[0]?.['reason']).to.match(/must log to stderr; it printed: \(stdout\) tick/)
+  })
+
   it('does not stop others, keeps its lists, and comes back', async () => {
     const definitions = [tool('far')]
     const origin = await startHost({ toolsets: { all: definitions }, routes: { '/': { toolsets: 'all' } } })
