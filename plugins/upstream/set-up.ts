@@ -1,13 +1,13 @@
 // Sets up the upstream servers: toolsets, connections, readiness, metrics and explanations.
 import { existsSync } from 'node:fs'
-import { resolve } from 'node:path'
+import { delimiter, resolve } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
 import { isLoopback } from '../../core/auth.ts'
 import type { Definition } from '../../core/index.ts'
 import type { CallQueue, InternalHost } from '../../core/internal.ts'
 import { type McpRoute, parseDuration, type ServedToolset, StartError } from '../../core/plugin.ts'
 import { LinkedList, withTimeout } from '../../core/transport.ts'
-import { operatorText } from '../../remote/index.ts'
+import { type CommandTarget, operatorText } from '../../remote/index.ts'
 import { createLogins } from '../families/credentials/index.ts'
 import { upstreamCallsOf, upstreamStatesOf } from '../families/upstream-calls/index.ts'
 import { createHeldCalls, type HeldCalls } from './held.ts'
@@ -27,6 +27,26 @@ function isLocalHost({ config: { purpose, http } }: Pick<InternalHost, 'config'>
   if (purpose === 'stdio') return true
   const isPublic = http.publicUrl !== undefined || http.allowedHosts.length > 0 || http.trustProxy !== false
   return isLoopback(http.host) && !isPublic
+}
+
+const SCRIPT = /\.(?:[cm]?[jt]s|py|rb|php|sh)$/i
+
+/** Returns the option of a stdio server whose file or folder does not exist. */
+function findMissing({ command, args: [first = ''] = [], cwd = '.', env }: CommandTarget) {
+  if (!existsSync(cwd)) return { key: 'cwd', what: `there is no folder ${cwd}` }
+  const isPath = /[\\/]/.test(command)
+  const folders = isPath ? [''] : (env?.['PATH'] ?? process.env['PATH'] ?? '').split(delimiter)
+  const hasSpaces = /\s/.test(command)
+  // On Windows, extensions are optional.
+  const isFound =
+    (process.platform === 'win32' && !hasSpaces) || folders.some(folder => existsSync(resolve(cwd, folder, command)))
+  if (!isFound) {
+    const where = isPath ? resolve(cwd, command) : `${command} in PATH`
+    const advice = hasSpaces ? '; commands are not split at spaces: write a list, such as [node, server.js]' : ''
+    return { key: 'command', what: `there is no program ${where}${advice}` }
+  }
+  const script = resolve(cwd, first)
+  return SCRIPT.test(first) && !existsSync(script) ? { key: 'args', what: `there is no file ${script}` } : undefined
 }
 
 function addMetrics({ metrics }: InternalHost, all: () => readonly Upstream[]) {
@@ -133,10 +153,10 @@ export function setUpUpstreams(host: InternalHost, options: UpstreamOptions): vo
       const what = `the environment variable ${variable} is not set, so the server "${name}" does not receive it`
       host.report(new StartError('MH2953', what, { at: [...at, 'passEnv', index] }), 'warning')
     }
-    if (command && /\s/.test(command.command) && !existsSync(resolve(command.cwd ?? '', command.command))) {
-      const what =
-        'there is no such program, and commands are not split at spaces; write a list, such as [node, server.js]'
-      host.report(new StartError('MH2943', what, { at: [...at, 'command'] }), 'warning')
+    const problem = command && findMissing(command)
+    if (problem) {
+      const option = problem.key === 'args' && Array.isArray(options.servers[name]?.command) ? 'command' : problem.key
+      host.report(new StartError('MH2943', problem.what, { at: [...at, option] }), 'warning')
     }
     const upstream = create(settings, accepted.get(name))
     live.set(name, upstream)

@@ -1,5 +1,5 @@
 import { isBuiltin } from 'node:module'
-import { basename } from 'node:path'
+import { basename, join } from 'node:path'
 import { expect } from 'chai'
 import { reportOn } from '../../cli/check.ts'
 import { makeFolder, removeFolders } from '../config/folder.ts'
@@ -51,6 +51,35 @@ describe('mcp-host check', () => {
     const [unreadable, ...others] = (await reportOn({}, { env: {}, cwd: broken })).problems
     expect(others).to.deep.equal([])
     expect(unreadable).to.include({ severity: 'error' }).and.not.have.property('path')
+  })
+
+  it('reports programs, folders and scripts of upstream servers that do not exist', async () => {
+    const servers = {
+      program: { command: 'no-such-program-of-this-test' },
+      path: { command: ['./bin/server', '--stdio'] },
+      spaces: { command: 'node server.js' },
+      script: { command: ['node', 'server.js'] },
+      argument: { command: 'node', args: ['server.js'] },
+      folder: { command: 'node', cwd: 'gone' },
+      fine: { command: ['node', '-e', '1'], cwd: '.' },
+    }
+    const folder = await makeFolder(configOf({ upstream: { servers } }))
+    const { ok, warnings } = await reportOn({}, { env: {}, cwd: folder })
+    expect(ok).to.equal(true)
+    const missing = warnings.filter(({ code }) => code === 'MH2943')
+    expect(
+      missing.map(({ message }) => message.replace('plugins.upstream.servers.', '').split(': there is no ')),
+    ).to.deep.equal([
+      ['program.command', 'program no-such-program-of-this-test in PATH'],
+      ['path.command', `program ${join(folder, 'bin/server')}`],
+      [
+        'spaces.command',
+        'program node server.js in PATH; commands are not split at spaces: write a list, such as [node, server.js]',
+      ],
+      ['script.command', `file ${join(folder, 'server.js')}`],
+      ['argument.args', `file ${join(folder, 'server.js')}`],
+      ['folder.cwd', `folder ${join(folder, 'gone')}`],
+    ])
   })
 
   describe('reports in one run, next to', () => {
