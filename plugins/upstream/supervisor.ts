@@ -71,12 +71,15 @@ export function createSupervisor({ open, onDemand = false, onState, clock }: Sup
     enter({ status: isLoop ? 'crash loop' : 'down', since: downSince, error, failedAt: now, nextAttempt: now + delay })
   }
 
-  async function openOnce(): Promise<Connection> {
-    clock.clear(timer)
-    enter({ status: 'connecting' })
+  /** `previous`: ends first, because it can hold a port or a lock. */
+  async function openOnce(previous?: Connection): Promise<Connection> {
     let connection: Connection | undefined
     let closeError: RemoteError | undefined
     try {
+      if (previous) await previous.close()
+      if (isClosed()) throw closed()
+      clock.clear(timer)
+      enter({ status: 'connecting' })
       connection = await open(error => {
         closeError = error
         if (state.status === 'up' && state.connection === connection) fail(error)
@@ -124,6 +127,11 @@ export function createSupervisor({ open, onDemand = false, onState, clock }: Sup
       failures = []
       connect().catch(() => undefined)
       return true
+    },
+    /** Replaces the connection. */
+    restart(): Promise<Connection> {
+      if (state.status === 'up') attempt ??= openOnce(state.connection)
+      return attempt ?? this.get()
     },
     /** Reports that the server cannot be reached. Ends the connection and schedules the next attempt. */
     lost(error: RemoteError): void {

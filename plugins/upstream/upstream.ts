@@ -417,7 +417,8 @@ export class Upstream implements UpstreamClient {
   }
 
   #enter(state: State, now: number, reason = '') {
-    if (this.#state === state) return
+    // A server that was up has connected again because of `#checkVersion`.
+    if (this.#state === state && state !== 'up') return
     this.#state = state
     this.#since = now
     const { log } = this.#parts.host
@@ -744,9 +745,23 @@ export class Upstream implements UpstreamClient {
       target,
       this.#options({ capabilities, onRequest, onNotification, onClosed, signal }),
     )
+    try {
+      if (this.settings.command) await this.#checkVersion(connection)
+    } catch (error) {
+      await connection.close()
+      throw error
+    }
     this.#hasLostSession = false
     this.#sessionHeaders.set(connection, headers)
     return connection
+  }
+
+  /** Reads the lists of a changed program from a new process, so that changed tools are withheld from the session, too. */
+  async #checkVersion({ server }: Connection) {
+    const { server: listed } = await this.#supervisor.get()
+    if (isDeepStrictEqual(server, listed)) return
+    this.#endSubscriptions()
+    await this.#supervisor.restart()
   }
 
   get #isPerCaller(): boolean {

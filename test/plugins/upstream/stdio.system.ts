@@ -147,19 +147,21 @@ describe('Upstream processes', () => {
   })
 
   it('that exit immediately are reported by accept with their output', async () => {
-    const command = [process.execPath, '-e', "console.error('\\x1b[31mDATABASE_URL is not set'); process.exit(1)"]
+    const env = { DESK_SECRET: 'hunter2-hunter2' }
+    const print = "console.error('\\x1b[31mDATABASE_URL is not set for', process.env.DESK_SECRET)"
+    const command = [process.execPath, '-e', `${print}; process.exit(1)`]
     const config = {
       server: { name: 'gateway', version: '1.0.0' },
       secrets: ['a secret for tests, long enough to be one'],
       routes: { '/': { toolsets: 'counter' } },
-      plugins: { 'transport-streamable': {}, upstream: { servers: { counter: { command } } } },
+      plugins: { 'transport-streamable': {}, upstream: { servers: { counter: { command, env } } } },
     }
     const folder = await makeFolder({ 'mcp.config.json': JSON.stringify(config) })
     const { code, stderr } = await runCli(['accept'], folder)
     await removeFolders()
     expect(code).to.equal(2)
     expect(stderr)
-      .to.match(/counter.*exit code 1.*it printed: .*DATABASE_URL is not set/s)
+      .to.match(/counter.*exit code 1.*it printed: .*DATABASE_URL is not set for \[redacted: DESK_SECRET\]/s)
       .and.to.not.include('\x1b')
   })
 
@@ -286,6 +288,25 @@ describe('An upstream process whose program changes', () => {
     setText('Counts up.')
     await reload()
     await eventually('the accepted version is served', async () => (await count()) === 'Counts up.')
+  })
+
+  it('is withheld from new sessions, whose processes report another version', async () => {
+    const { url, log, setText, accept, count, reload } = await setUp(undefined)
+    setText('Counts up.|2.0.0')
+    const clients = await Promise.all([openSession(url), openSession(url)])
+    const call = async (name: string) => {
+      const answers = await Promise.all(clients.map(one => one.request('tools/call', { name, arguments: {} })))
+      return answers.map(({ message }) => message.result.content[0].text as string)
+    }
+    for (const text of await call('count')) expect(text).to.match(/has changed/)
+    expect(await count()).to.equal(undefined)
+    const codes = log.flatMap(({ code }) => (['MH2941', 'MH2942', 'MH2945'].includes(String(code)) ? [code] : []))
+    expect(codes).to.deep.equal(['MH2941', 'MH2945', 'MH2941'])
+    for (const text of await call('pids')) expect(text).to.match(/^\d+ \d+$/)
+    await accept()
+    await reload()
+    expect(await call('count')).to.deep.equal(['1', '1'])
+    expect(log.filter(({ code }) => code === 'MH2941')).to.have.length(2)
   })
 
   it('starts once the old process has released a shared resource', async () => {

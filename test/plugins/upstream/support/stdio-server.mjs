@@ -8,12 +8,13 @@ import { ElicitResultSchema } from '@modelcontextprotocol/sdk/types.js'
 
 const child = spawn(process.execPath, ['-e', 'setInterval(() => {}, 1000)'], { stdio: 'ignore' })
 const text = value => ({ content: [{ type: 'text', text: String(value) }] })
-const server = new McpServer({ name: 'counter', version: '1.0.0' })
-let count = 0
-/** `file`: the description of `count`. `socket`: a socket that only one process can open. */
+/** `file`: the description of `count`, and the version. `socket`: a socket that only one process can open. */
 const [, , file, socket] = process.argv
+const [description, version = '1.0.0'] = file ? readFileSync(file, 'utf8').split('|') : []
+const server = new McpServer({ name: 'counter', version })
+let count = 0
 if (socket) createServer().listen(`\0${socket}`)
-server.registerTool('count', file ? { description: readFileSync(file, 'utf8') } : {}, () => text(++count))
+server.registerTool('count', description ? { description } : {}, () => text(++count))
 server.registerTool('pids', {}, () => text(`${process.pid} ${child.pid}`))
 server.registerTool('environment', {}, () => text(Object.keys(process.env).sort().join(' ')))
 server.registerTool('die', {}, () => {
