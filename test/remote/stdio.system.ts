@@ -81,14 +81,10 @@ describe('A connection over stdio', () => {
   })
 
   it('skips lines that are no JSON, and logs a limited part of stderr', async () => {
-    const [notes, lines]: [string[], string[]] = [[], []]
-    const options = {
-      onDebug: (text: string) => void notes.push(text),
-      onStderr: (line: string) => void lines.push(line),
-    }
-    const connection = await open('noisy', {}, options)
+    const lines: string[] = []
+    const connection = await open('noisy', {}, { onStderr: line => void lines.push(line) })
     expect(await callOf(connection, 'x')).to.equal('ok')
-    expect(notes.join()).to.contain('starting up')
+    expect(lines.join()).to.contain('(stdout) starting up')
     expect(lines.join('\n').split('\n')).to.have.length(100)
     // The lines of one write are logged together.
     expect(lines.length).to.be.lessThan(100)
@@ -99,7 +95,7 @@ describe('A connection over stdio', () => {
   it('names what a program printed that is no MCP server', async () => {
     const error = await errorOf(open('noServer'))
     expect(error.reason).to.equal('invalid')
-    expect(error.message).to.contain('not an MCP server').and.not.contain('Usage')
+    expect(error.message).to.contain('must log to stderr').and.not.contain('Usage')
     expect(error.output).to.contain('Usage: something 1')
   })
 
