@@ -2,6 +2,7 @@
 
 import { Console } from 'node:console'
 import { AuthError } from '../client/errors.ts'
+import { isLoading } from '../core/config/while-loading.ts'
 import { describeThrown, isError } from '../core/http/describe-thrown.ts'
 import { errorText, StartError } from '../core/http/errors.ts'
 import { withFlags } from './client/flag-text.ts'
@@ -184,8 +185,10 @@ export function main(argv: readonly string[], environment: CommandEnvironment): 
   return new Promise(resolve => {
     const context = createContext(environment, end)
     const reportFailure = (error: unknown) => end(report(error, argv.includes('--verbose'), context))
-    // Without this, Node.js would end with exit code 0.
-    const onIdle = () => reportFailure(new StartError('MH3010', NEVER_SETTLES, { exitCode: 1 }))
+    const onIdle = () => {
+      // Without this, Node.js would end with exit code 0.
+      if (!isLoading()) reportFailure(new StartError('MH3010', NEVER_SETTLES, { exitCode: 1 }))
+    }
     const { stdout, stderr } = environment
     // The reader closed the pipe, such as `head`.
     const onStdoutError = (error: NodeJS.ErrnoException) => (error.code === 'EPIPE' ? end(0) : reportFailure(error))

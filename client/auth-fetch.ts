@@ -9,6 +9,7 @@ import { type ResolvedOptions, resolveOptions } from './resolve-options.ts'
 import { operationOf } from './scopes.ts'
 import { type AuthSession, createSession, type Platform } from './session.ts'
 import type { Outcome } from './token-store.ts'
+import { createTracing } from './tracing.ts'
 
 /** A drop-in `fetch`, for example for the transport of an MCP client. */
 export type AuthFetch = typeof fetch & { readonly session: AuthSession }
@@ -119,10 +120,11 @@ export function createAuthFetchOn(platform: Platform, options: ClientOAuthOption
   const resolved = resolveOptions(options, platform.openRedirect !== undefined)
   const { origin } = new URL(resolved.serverUrl)
   const { session, engine, guarded } = createSession(resolved, platform)
+  const tracing = createTracing(resolved.openTelemetry)
   const authFetch = async (input: string | URL | Request, init?: RequestInit): Promise<Response> => {
     const request = createReplayableRequest(input, init)
     if (request?.url.origin !== origin || request.headers.has('authorization')) return resolved.fetch(input, init)
-    return guarded(async () => createSender(resolved, await engine(), request)())
+    return tracing.request(request, traced => guarded(async () => createSender(resolved, await engine(), traced)()))
   }
   return Object.assign(authFetch, { session })
 }

@@ -11,6 +11,7 @@ import type {
   ServerInfo,
   TokenCache,
 } from './stores.ts'
+import type { OpenTelemetryApi } from './tracing.ts'
 
 /** Authorization response (RFC 6749 §4.1.2, RFC 9207). */
 export interface AuthorizationResponse {
@@ -201,4 +202,6 @@ export interface ClientOAuthOptions {
   readonly loginTimeoutMs?: number
   readonly networkPolicy?: NetworkPolicy
   readonly onEvent?: (event: AuthEvent) => void
+  /** `import * as api from '@opentelemetry/api'`: creates spans for requests and login steps. Default: none. */
+  readonly openTelemetry?: OpenTelemetryApi
 }

@@ -157,6 +157,11 @@ export const OPTIONS: RulesOf<ClientOAuthOptions> = {
   loginTimeoutMs: number(`a number of milliseconds from 0 to ${MAX_TIMER}`, MAX_TIMER),
   networkPolicy: object({ blockPrivateNetworks: boolean, allowHosts: textList }),
   onEvent: func,
+  openTelemetry: {
+    what: "the module '@opentelemetry/api', all of it",
+    accepts: value =>
+      isObject(value) && ['trace', 'context', 'propagation', 'SpanKind'].every(name => isObject(value[name])),
+  },
 }
 
 const fail = (what: string, fix: string) => new AuthError(what, { code: 'invalid_options', fix })

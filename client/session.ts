@@ -14,6 +14,7 @@ import { FLOW_LIFETIME_MS, type TokenContainer } from './stores.ts'
 import { createSecrets, printableUrl } from './text.ts'
 import { revokeToken } from './token-endpoint.ts'
 import { createCacheKey, expiresAt, isExpired } from './token-store.ts'
+import { createTracing } from './tracing.ts'
 
 /** Token status without the tokens. */
 export interface SessionStatus {
@@ -106,7 +107,7 @@ export function createSession(options: ResolvedOptions, { openRedirect, issuer }
 
   async function createParts() {
     const key = await createCacheKey(options)
-    const http = createOAuthHttp({ fetch: options.fetch, policy, secrets })
+    const http = createTracing(options.openTelemetry).http(createOAuthHttp({ fetch: options.fetch, policy, secrets }))
     const ctx = {
       options,
       http,

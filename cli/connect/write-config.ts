@@ -10,6 +10,8 @@ import { errorText, StartError } from '../../core/http/errors.ts'
 import { isObject } from '../../core/mcp/is-object.ts'
 import { usage } from '../context.ts'
 
+const MAX_BACKUPS = 100
+
 function parseCommented(text: string): unknown {
   const errors: ParseError[] = []
   const root = parseTree(text, errors, { allowTrailingComma: true })
@@ -76,12 +78,17 @@ export async function assertInside(folder: string, file: string): Promise<void> 
   throw usage(`nothing was written: ${printable(file)} is a link to ${printable(real)}, outside of this project`)
 }
 
-/** Replaces the previous backup. A link at its path is removed, and never followed. */
 async function backUp(file: string): Promise<string> {
-  const copy = `${file}.bak`
-  await rm(copy, { force: true })
-  await copyFile(file, copy, constants.COPYFILE_EXCL)
-  return copy
+  for (let count = 0; count < MAX_BACKUPS; count++) {
+    const copy = `${file}.bak${count === 0 ? '' : count}`
+    try {
+      await copyFile(file, copy, constants.COPYFILE_EXCL)
+      return copy
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
+    }
+  }
+  throw new Error(`there are ${MAX_BACKUPS} backups next to it; delete some`)
 }
 
 /** Replaces the file atomically. */

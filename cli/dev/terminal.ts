@@ -7,6 +7,7 @@ import { errorText } from '../../core/plugin.ts'
 import type { CommandContext } from '../context.ts'
 import { DEV_SERVER, type DevOrder, isDevReport, KEY_HELP } from './messages.ts'
 import type { DevOptions } from './server.ts'
+import { createTypeCheck } from './type-check.ts'
 import { watchProject } from './watch.ts'
 
 const CTRL_C = '\x03'
@@ -112,11 +113,13 @@ export async function watchAndServe(options: DevOptions, context: CommandContext
   process.stdout.on('error', () => undefined)
   const { folder, exists } = findConfig(config, cwd)
   const always = (envFiles ?? [join(folder, '.env')]).map(file => resolve(cwd, file))
+  let known: readonly string[] = []
   let server: Server | undefined
   let restarting: Promise<void> | undefined
   let isBehind = false
   /** The key that was pressed while the server started. */
   let pressed: 'o' | 'e' | undefined
+  const types = createTypeCheck(folder, () => known, say)
   const isAtTerminal = hasKeys()
 
   /** Opens the console for `o` and the first URL for `e`, after the start if the server is not ready. */
@@ -130,8 +133,12 @@ export async function watchAndServe(options: DevOptions, context: CommandContext
 
   function start() {
     server = startServer(join(folder, '.mcp-host'), {
-      files: files => watch.know(files),
+      files(files) {
+        known = files
+        watch.know(files)
+      },
       serving() {
+        types.run()
         if (pressed !== undefined) openFor(pressed)
       },
       died(why) {
@@ -169,8 +176,10 @@ export async function watchAndServe(options: DevOptions, context: CommandContext
 
   function handleChange(change?: string) {
     isBehind = false
-    if (server?.page !== undefined) server.order('reload', change)
-    else if (server) void restart()
+    if (server?.page !== undefined) {
+      server.order('reload', change)
+      types.run()
+    } else if (server) void restart()
     else start()
   }
 
@@ -196,6 +205,7 @@ export async function watchAndServe(options: DevOptions, context: CommandContext
     start()
   })
   say('Stopping. Press q again to stop immediately.')
+  types.end()
   await restarting
   void watch.close().catch(() => undefined)
   await server?.stop()

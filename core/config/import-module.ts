@@ -8,6 +8,7 @@ import type { ParseError } from 'jsonc-parser'
 import { isObject } from '../mcp/is-object.ts'
 import { filesRead, imported, linkModule, moduleUrl, readImports, replaceModules } from './module-graph.ts'
 import { hasSynchronousHooks } from './version-hooks.ts'
+import { whileLoading } from './while-loading.ts'
 
 const TYPESCRIPT = /\.[cm]?tsx?$/
 
@@ -29,23 +30,12 @@ export async function importModule(file: string): Promise<Record<string, unknown
   filesRead.add(file)
   let isWhole = false
   try {
-    const namespace = (await withTimeLimit(import(moduleUrl(file)))) as Record<string, unknown>
+    const namespace = (await whileLoading(() => import(moduleUrl(file)))) as Record<string, unknown>
     isWhole = true
     return unwrap(namespace)
   } finally {
     await imported(file, isWhole)
   }
-}
-
-/** Time limit of a module, milliseconds. Otherwise a top-level `await` that does not finish would also block all later reloads. */
-const TIMEOUT = 30_000
-
-function withTimeLimit<Value>(loading: Promise<Value>): Promise<Value> {
-  return new Promise((resolve, reject) => {
-    const why = `it has not finished after ${TIMEOUT / 1_000} s; check each top-level \`await\` in it and its imports`
-    const timer = setTimeout(() => reject(new Error(why)), TIMEOUT).unref()
-    loading.then(resolve, reject).finally(() => clearTimeout(timer))
-  })
 }
 
 /** Starts tsx unless Node.js strips the types. Serialised, so that `linkModule` sees only this file's imports. */

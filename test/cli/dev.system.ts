@@ -99,7 +99,7 @@ describe('mcp-host dev', () => {
     await replaceFile(join(folder, 'mcp.config.ts'), CONFIG)
     await running.listening()
     await replaceFile(join(folder, 'tools/say.ts'), `${tool('say', 'one')}process.exit(6)\n`)
-    await running.printed(/^Server stopped \(exit code 6\)/m)
+    await running.printed(/say\.ts:4: .*it calls process\.exit\(6\) while it is loaded/)
     const crash = 'setTimeout(() => process.exit(7), 500)'
     await replaceFile(join(folder, 'tools/say.ts'), `${tool('say', 'one')}${crash}\n`)
     await running.printed(/^Server stopped \(exit code 7\)/m)
