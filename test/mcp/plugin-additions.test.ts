@@ -163,7 +163,7 @@ describe('Plugin additions', () => {
     let exchange: ServedToolset['replace'] = () => undefined
     const exchanges = plugin(host => {
       const served = host.toolset(named('one', 'two'))
-      expect(() => served.replace([]), 'before the host is built').to.throw('a host that is built')
+      expect(() => served.replace([]), 'before the host is built').to.throw('replace()')
       host.toolset(named('lasting'))
       exchange = served.replace
     })
