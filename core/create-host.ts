@@ -8,7 +8,7 @@ import { buildConfigSchema, route, withoutRequired } from './config/config-schem
 import { collectKeys } from './config/declared-keys.ts'
 import type { Config, FilledConfig } from './config/define-config.ts'
 import type { PluginFinding } from './config/examination.ts'
-import { type Finding, orList } from './config/explain-problems.ts'
+import type { Finding } from './config/explain-problems.ts'
 import { areAllMisspelled, findPlugins, type PluginTable, pluginValues } from './config/find-plugins.ts'
 import { type LoadedConfig, loadConfig } from './config/load-config.ts'
 import { loadToolsets } from './config/load-toolsets.ts'
@@ -55,7 +55,7 @@ export async function pluginsFor(config: Config, directory: string): Promise<Map
 
 function suggestPlugin(...capabilities: string[]): string {
   const matching = [...builtIns].filter(([, plugin]) => capabilities.every(wanted => providesTo(plugin, wanted)))
-  return orList(matching.map(([name]) => name)) || `a plugin that provides ${capabilities.join(', ')}`
+  return matching.map(([name]) => name).join(' or ') || `a plugin that provides ${capabilities.join(', ')}`
 }
 
 const builtIns = new Map(Object.entries(pluginsOf(builtInPlugins)))

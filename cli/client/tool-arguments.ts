@@ -3,7 +3,6 @@
 import { isObject } from '../../client/text.ts'
 import { errorText } from '../../core/http/errors.ts'
 import { didYouMean } from '../../core/mcp/nearest.ts'
-import { withArticle } from '../../core/mcp/schema/explain-errors.ts'
 import { type CommandContext, readSource, usage } from '../context.ts'
 import { findInexactNumber } from '../exact-numbers.ts'
 import { serverText, shellWord } from '../text.ts'
@@ -60,9 +59,7 @@ function readValue(name: string, text: string, schema: unknown): unknown {
   }
   if (fits(text, types)) return text
   const example = types[0] === 'array' ? `; example: ${shellWord(`${name}=${JSON.stringify(text.split(','))}`)}` : ''
-  throw usage(
-    `${name} must be ${serverText(types.map(withArticle).join(' or '))}, not ${JSON.stringify(text)}${example}`,
-  )
+  throw usage(`${name} must have type ${serverText(types.join(' or '))}, not ${JSON.stringify(text)}${example}`)
 }
 
 function readPair(pair: string, { properties }: InputSchema): [name: string, value: unknown] {

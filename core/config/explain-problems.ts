@@ -242,7 +242,7 @@ const TYPE_WORDS: Readonly<Record<string, string>> = {
 
 const quote = (value: unknown): string => (typeof value === 'string' ? `'${value}'` : JSON.stringify(value))
 
-export const orList = (words: readonly string[]): string =>
+const orList = (words: readonly string[]): string =>
   words.length < 2 ? words.join('') : `${words.slice(0, -1).join(', ')} or ${words.at(-1)}`
 
 function describeSchema(schema: JsonSchema): string {

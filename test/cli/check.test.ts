@@ -29,7 +29,7 @@ describe('mcp-host check', () => {
     expect(exitCode).to.equal(2)
     const told = messagesOf(problems).join('\n')
     expect(told).to.include('start without --workers').and.not.include('rate-limit')
-    expect(told).to.include('enable store-sqlite, store-postgres or cluster-redis')
+    expect(told).to.include('enable store-sqlite or store-postgres or cluster-redis')
     expect(told)
       .to.match(/routes\['\/'\]/)
       .and.include('own keys for session ids')

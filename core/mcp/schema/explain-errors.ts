@@ -137,7 +137,7 @@ function placeOf(steps: readonly PropertyKey[], role: SchemaRole): string {
 export const shorten = (text: string, limit: number) => (text.length > limit ? `${text.slice(0, limit - 1)}…` : text)
 
 /** Formats a JSON type, such as `an array`. */
-export const withArticle = (type: string) => (type === 'null' ? type : `${/^[aeiou]/.test(type) ? 'an' : 'a'} ${type}`)
+const withArticle = (type: string) => (type === 'null' ? type : `${/^[aeiou]/.test(type) ? 'an' : 'a'} ${type}`)
 
 function shown(value: unknown): string {
   if (Array.isArray(value)) return `an array of length ${value.length}`
